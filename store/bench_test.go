@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"testing"
+
+	"zramfs/codec"
+	"zramfs/internal/pages"
+)
+
+func benchmarkStore(b *testing.B, name string) (*Store, [][]byte) {
+	b.Helper()
+	s := newStore(b, Config{Disksize: 256 << 20, Algorithm: algorithm(b, name)})
+	data := pages.Real(b)
+	for page := range s.Pages() {
+		write(b, s, page, data[int(page)%len(data)])
+	}
+	b.SetBytes(PageSize)
+	b.ReportAllocs()
+	b.ResetTimer()
+	return s, data
+}
+
+func BenchmarkWrite(b *testing.B) {
+	for _, name := range codec.Algorithms() {
+		b.Run(name, func(b *testing.B) {
+			s, data := benchmarkStore(b, name)
+			for i := 0; b.Loop(); i++ {
+				w := s.Acquire()
+				page := uint64(i) * 7919 % s.Pages()
+				if err := w.Write(page, 0, data[i%len(data)]); err != nil {
+					b.Fatal(err)
+				}
+				w.Release()
+			}
+		})
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	for _, name := range codec.Algorithms() {
+		b.Run(name, func(b *testing.B) {
+			s, _ := benchmarkStore(b, name)
+			p := make([]byte, PageSize)
+			for i := 0; b.Loop(); i++ {
+				w := s.Acquire()
+				if err := w.Read(uint64(i)*7919%s.Pages(), 0, p); err != nil {
+					b.Fatal(err)
+				}
+				w.Release()
+			}
+		})
+	}
+}
+
+// BenchmarkOpen opens an empty device of 1 TiB.
+func BenchmarkOpen(b *testing.B) {
+	cfg := withAlgorithm(b, Config{Disksize: 1 << 40, MaxMemory: 1 << 36})
+	for b.Loop() {
+		mem := newMemory(b)
+		s, err := Create(mem, cfg)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"fmt"
+
+	"zramfs/codec"
+)
+
+// Check walks the whole image and reports each violation of the invariants
+// that the package comment numbers. Requests wait until it is done: it is for
+// tests and for the operator, not for the page path.
+func (s *Store) Check(report func(error)) {
+	s.passMu.Lock()
+	defer s.passMu.Unlock()
+	s.lockWorkers()
+	defer s.unlockWorkers()
+	c := check{s: s, report: report, live: make([]int32, len(s.segments)), objects: make([]int, len(s.segments))}
+	c.superblock()
+	c.index()
+	c.walk()
+	c.lists()
+	c.same()
+	c.counters()
+}
+
+type check struct {
+	s       *Store
+	report  func(error)
+	live    []int32 // bytes of objects by segment, as the index has it
+	objects []int   // objects by segment, as the index has it
+	refs    [sameWords]uint32
+	count   counters
+}
+
+func (c *check) fail(rule int, format string, args ...any) {
+	c.report(fmt.Errorf("invariant %d: %s", rule, fmt.Sprintf(format, args...)))
+}
+
+func (c *check) superblock() {
+	b, err := decodeSuperblock(c.s.mem[:PageSize])
+	if err != nil {
+		c.fail(1, "superblock: %v", err)
+	} else if newGeometry(b.Disksize, b.Segments) != c.s.geometry {
+		c.fail(1, "superblock: geometry differs from the one in use")
+	}
+}
+
+func (c *check) index() {
+	present := int64(0)
+	c.s.idx.each(0, c.s.indexPages-1, func(n uint64) {
+		present++
+		for page := n * indexPerPage; page < min((n+1)*indexPerPage, c.s.pages); page++ {
+			c.entry(page, c.s.idx.load(page))
+		}
+	})
+	if present != c.s.idx.present.Load() {
+		c.fail(2, "%d index pages present, %d counted", present, c.s.idx.present.Load())
+	}
+}
+
+func (c *check) entry(page uint64, e entry) {
+	if !e.valid(c.s.geometry.segments) {
+		c.fail(2, "page %d: impossible entry %#x", page, uint64(e))
+		return
+	}
+	c.count.add(e, +1)
+	switch {
+	case e.codec() == sameWordSlot:
+		c.refs[e.value()]++
+	case e.object():
+		c.live[e.segment()] += int32(footprint(e.length()))
+		c.objects[e.segment()]++
+		c.object(page, e)
+	}
+}
+
+func (c *check) object(page uint64, e entry) {
+	packed, err := c.s.object(page, e)
+	if err != nil {
+		c.fail(3, "%v", err)
+		return
+	}
+	w := c.s.compactor()
+	if err := w.unpack(w.packed[:], page, e.codec(), packed); err != nil {
+		c.fail(3, "%v", err)
+	}
+}
+
+// walk goes through the segments in use. Since an object occupies what its
+// header says, and the walk meets as many live ones as the index has, no two
+// overlap.
+func (c *check) walk() {
+	for n := range uint64(len(c.s.segments)) {
+		state, live := c.s.segments[n].state.Load(), c.s.segments[n].live.Load()
+		if live != c.live[n] {
+			c.fail(5, "segment %d counts %d live bytes, the index %d", n, live, c.live[n])
+		}
+		switch state {
+		case segOpen, segSealed:
+			c.segment(n)
+		case segReady:
+			if !allBytes(c.s.segmentBytes(n), 0) {
+				c.fail(6, "segment %d is ready and not clear", n)
+			}
+		}
+		if live != 0 && state != segOpen && state != segSealed {
+			c.fail(4, "segment %d holds objects in state %d", n, state)
+		}
+	}
+}
+
+func (c *check) segment(n uint64) {
+	end, met := n*SegmentSize, 0
+	for where := range c.s.objects(n) {
+		h := c.s.headerAt(where)
+		end = where + uint64(footprint(int(h.Length)))
+		if c.s.named(where, h) {
+			met++
+		} else if h.Checksum != 0 || !allBytes(c.s.payload(where, int(h.Length)), freedByte) {
+			c.fail(6, "segment %d: freed object at %d is not clear", n, where)
+		}
+	}
+	if met != c.objects[n] {
+		c.fail(4, "segment %d holds %d live objects, the index names %d", n, met, c.objects[n])
+	}
+	if tail := c.s.segmentBytes(n)[end-n*SegmentSize:]; !allBytes(tail, 0) {
+		c.fail(6, "segment %d: unused tail is not clear", n)
+	}
+}
+
+func allBytes(p []byte, b byte) bool { return bytes.Count(p, []byte{b}) == len(p) }
+
+// lists proves that each segment is where its state says, once.
+func (c *check) lists() {
+	s := c.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in := make([]uint32, len(s.segments))
+	for _, l := range []struct {
+		list  []uint32
+		state uint32
+	}{{s.ready, segReady}, {s.empty, segEmpty}, {s.void, segVoid}} {
+		for _, n := range l.list {
+			if in[n]++; s.segments[n].state.Load() != l.state {
+				c.fail(7, "segment %d is in the list of state %d, and in state %d", n, l.state, s.segments[n].state.Load())
+			}
+		}
+	}
+	backed := int64(0)
+	for n := range s.segments {
+		state := s.segments[n].state.Load()
+		listed := state != segOpen && state != segSealed && uint64(n) < s.fresh
+		if listed != (in[n] == 1) || in[n] > 1 {
+			c.fail(7, "segment %d in state %d is listed %d times", n, state, in[n])
+		}
+		if state != segVoid {
+			backed++
+		}
+	}
+	if backed != s.backed.Load() {
+		c.fail(7, "%d segments have memory, %d counted", backed, s.backed.Load())
+	}
+	if taken, err := s.memory.taken(); err != nil || taken >= 0 && taken != s.used() {
+		c.fail(7, "the image takes %d bytes of memory, counted are %d (%v)", taken, s.used(), err)
+	}
+}
+
+func (c *check) same() {
+	for slot, refs := range c.refs {
+		if refs != c.s.same.refs[slot] {
+			c.fail(8, "same-filled word %d has %d references, counted are %d", slot, refs, c.s.same.refs[slot])
+		}
+	}
+}
+
+func (c *check) counters() {
+	st := c.s.Stats()
+	for id := range st.Codecs {
+		pages, bytes := uint64(c.count.pages[id].Load()), uint64(c.count.bytes[id].Load())
+		if st.Codecs[id] != (CodecStats{pages, bytes}) {
+			c.fail(9, "codec %v: counted %+v, found %d pages of %d bytes", codec.ID(id), st.Codecs[id], pages, bytes)
+		}
+	}
+	if got, want := c.s.footprint(), uint64(c.count.footprint.Load()); got != want {
+		c.fail(9, "objects take %d bytes, counted are %d", want, got)
+	}
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Check must find each invariant broken: here every one is, one at a time, and
+// mended again.
+func TestCheckFindsEachViolation(t *testing.T) {
+	s := newStore(t, Config{Disksize: 8 << 20})
+	for page := range uint32(s.Pages()) {
+		write(t, s, uint64(page), content{page, 1, contentKind(page) % contentKinds}.bytes())
+	}
+	w := s.Acquire()
+	w.Discard(0, 50)
+	w.Release()
+	object, table := findEntry(t, s, entry.object), findEntry(t, s, func(e entry) bool { return e.codec() == sameWordSlot })
+	e := s.idx.load(object)
+	flipWord := func(page uint64, change entry) func() {
+		return func() { s.idx.entries[page].Store(uint64(s.idx.load(page) ^ change)) }
+	}
+	flipByte := func(off int64) func() { return func() { s.mem[off] ^= 0x40 } }
+	where := s.dataOffset + int64(e.where())
+	for _, c := range []struct {
+		rule  int
+		name  string
+		spoil func() // twice is not at all
+	}{
+		{1, "superblock", flipByte(24)},
+		{2, "codec of an entry", flipWord(object, entry(e.codec())<<codecShift)},
+		{3, "payload", flipByte(where + headerSize)},
+		{3, "page in the header", flipByte(where + 4)},
+		{3, "place of an object", flipWord(object, 1)},
+		{5, "live bytes", func() { s.segments[e.segment()].live.Store(e.segmentLive(s) ^ 8) }},
+		{6, "freed space", flipByte(s.dataOffset + int64(deadObject(t, s)) + headerSize)},
+		{6, "ready segment", func() { s.segmentBytes(uint64(s.ready[0]))[77] ^= 1 }},
+		{7, "state", func() { s.segments[s.ready[0]].state.Store(s.segments[s.ready[0]].state.Load() ^ segReady ^ segEmpty) }},
+		{7, "memory", func() { s.backed.Store(s.backed.Load() ^ 1) }},
+		{8, "references", func() { s.same.refs[s.idx.load(table).value()] ^= 1 }},
+		{9, "counter", func() { s.base.pages[3].Store(s.base.pages[3].Load() ^ 1) }},
+	} {
+		c.spoil()
+		var found []string
+		s.Check(func(err error) { found = append(found, err.Error()) })
+		c.spoil()
+		if !strings.Contains(strings.Join(found, "\n"), fmt.Sprintf("invariant %d:", c.rule)) {
+			t.Errorf("%s spoiled: want invariant %d broken, got %q", c.name, c.rule, found)
+		}
+	}
+}
+
+func (e entry) segmentLive(s *Store) int32 { return s.segments[e.segment()].live.Load() }
+
+func findEntry(t *testing.T, s *Store, ok func(entry) bool) uint64 {
+	t.Helper()
+	for page := range s.Pages() {
+		if ok(s.idx.load(page)) {
+			return page
+		}
+	}
+	t.Fatal("no such entry")
+	return 0
+}
+
+// deadObject finds a freed object in a segment in use.
+func deadObject(t *testing.T, s *Store) uint64 {
+	t.Helper()
+	for n := range s.fresh {
+		if state := s.segments[n].state.Load(); state != segOpen && state != segSealed {
+			continue
+		}
+		for where := range s.objects(n) {
+			if !s.named(where, s.headerAt(where)) {
+				return where
+			}
+		}
+	}
+	t.Fatal("no freed object")
+	return 0
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+// Compaction moves the objects of segments that are mostly garbage to a fresh
+// one, page by page under the page's lock, while reads and writes go on.
+
+const (
+	compactSlice   = 16               // segments at a time, about a millisecond
+	worthMoving    = SegmentSize / 32 // garbage that a segment must have, bytes
+	garbageClasses = 64
+)
+
+// compact tries to empty up to n sealed segments with at least worth bytes of
+// garbage, those with the most first, and returns how many it emptied. The
+// caller holds passMu.
+func (s *Store) compact(n int, worth int32) (emptied int) {
+	var victims [compactSlice]uint32
+	for _, v := range s.victims(victims[:n], worth) {
+		seg := &s.segments[v]
+		garbage := SegmentSize - int64(seg.live.Load())
+		s.evacuate(uint64(v))
+		s.compactor().flush(true) // its memory may be needed for the next
+		if seg.live.Load() == 0 {
+			emptied++
+			s.compacts.Add(garbage)
+		}
+		s.recycleForCompactor()
+	}
+	return emptied
+}
+
+// recycleForCompactor keeps a segment ready for the compactor itself.
+func (s *Store) recycleForCompactor() {
+	if s.reserve() == 0 {
+		s.recycle()
+	}
+}
+
+// victims fills list with the sealed segments that have the most garbage, in
+// two scans over counters: one to see how it is spread, one to choose.
+func (s *Store) victims(list []uint32, worth int32) []uint32 {
+	var spread [garbageClasses]int
+	most := func(n int) (class int, ok bool) {
+		live := s.segments[n].live.Load()
+		if s.segments[n].state.Load() != segSealed || SegmentSize-live < worth {
+			return 0, false
+		}
+		return int(live / (SegmentSize / garbageClasses)), true
+	}
+	s.mu.Lock()
+	used := int(s.fresh)
+	s.mu.Unlock()
+	for n := range used {
+		if class, ok := most(n); ok {
+			spread[min(class, garbageClasses-1)]++
+		}
+	}
+	limit, total := 0, 0
+	for limit < garbageClasses && total < len(list) {
+		total += spread[limit]
+		limit++
+	}
+	found := list[:0]
+	for n := 0; n < used && len(found) < len(list); n++ {
+		if class, ok := most(n); ok && class < limit {
+			found = append(found, uint32(n))
+		}
+	}
+	return found
+}
+
+// evacuate moves what is live in segment n. What cannot be moved now, because
+// somebody is at the page or there is no room, stays.
+func (s *Store) evacuate(n uint64) {
+	seg := &s.segments[n]
+	if !seg.state.CompareAndSwap(segSealed, segMoving) {
+		return
+	}
+	for where := range s.objects(n) {
+		if s.move(where) != nil {
+			break
+		}
+	}
+	s.sealSegment(n)
+}
+
+// objects yields where each object of a segment begins, freed ones too. A
+// damaged header ends or derails the walk; who follows it must check that an
+// entry points there.
+func (s *Store) objects(n uint64) func(yield func(uint64) bool) {
+	return func(yield func(uint64) bool) {
+		for where, end := n*SegmentSize, (n+1)*SegmentSize; where+headerSize < end; {
+			length := int(s.headerAt(where).Length)
+			if length == 0 || length > PageSize || where+uint64(footprint(length)) > end || !yield(where) {
+				return
+			}
+			where += uint64(footprint(length))
+		}
+	}
+}
+
+// move copies the object at where to the compactor's segment, if it is live.
+// It goes as it is: the checksum does not depend on the place, so damage stays
+// noticeable.
+func (s *Store) move(where uint64) error {
+	page := uint64(s.headerAt(where).Page)
+	if page >= s.pages {
+		return nil
+	}
+	l := s.lock(page)
+	if !l.TryLock() { // a writer may hold it while it waits for us
+		return nil
+	}
+	defer l.Unlock()
+	e := s.idx.load(page)
+	if !e.object() || e.where() != where {
+		return nil
+	}
+	w := s.compactor()
+	to, err := w.room(footprint(e.length()))
+	if err != nil {
+		return err
+	}
+	*s.headerAt(to) = *s.headerAt(where)
+	copy(s.payload(to, e.length()), s.payload(where, e.length()))
+	s.idx.swap(page, e.at(to))
+	w.retire(e)
+	return nil
+}

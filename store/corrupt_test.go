@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// oneOfEach writes a page of each kind that owns an object and returns the
+// entries.
+func oneOfEach(t *testing.T, s *Store) map[uint64]content {
+	t.Helper()
+	pages := map[uint64]content{}
+	for i, kind := range []contentKind{compressible, barelyCompressible, random} {
+		page := uint64(i * 7)
+		pages[page] = content{uint32(page), 1, kind}
+		write(t, s, page, pages[page].bytes())
+	}
+	return pages
+}
+
+// mustBeCorrupt reads a page that must be refused, and be counted and told.
+func mustBeCorrupt(t *testing.T, s *Store, told *atomic.Uint64, page uint64, what string) {
+	t.Helper()
+	w := s.Acquire()
+	defer w.Release()
+	before := s.Stats()
+	told.Store(^uint64(0))
+	p := make([]byte, PageSize)
+	if err := w.Read(page, 0, p); !errors.Is(err, ErrCorrupt) {
+		t.Fatalf("page %d, %s: %v, want ErrCorrupt", page, what, err)
+	}
+	after := s.Stats()
+	if after.FailedReads != before.FailedReads+1 || after.ChecksumErrors != before.ChecksumErrors+1 || told.Load() != page {
+		t.Fatalf("page %d, %s: failed reads %d to %d, checksum errors %d to %d, told of page %d", page, what,
+			before.FailedReads, after.FailedReads, before.ChecksumErrors, after.ChecksumErrors, told.Load())
+	}
+}
+
+// Every bit of a stored object, header and payload, matters.
+func TestF009EverySingleBitFlipIsDetected(t *testing.T) {
+	var told atomic.Uint64
+	s := newStore(t, Config{Disksize: 1 << 20, OnCorrupt: func(p uint64) { told.Store(p) }})
+	for page, c := range oneOfEach(t, s) {
+		e := s.idx.load(page)
+		object := s.mem[s.dataOffset+int64(e.where()):][:headerSize+e.length()]
+		for bit := range len(object) * 8 {
+			if bit/8 == headerSize-1 { // the header's last byte is not used
+				continue
+			}
+			object[bit/8] ^= 1 << (bit % 8)
+			mustBeCorrupt(t, s, &told, page, "bit flipped")
+			object[bit/8] ^= 1 << (bit % 8)
+		}
+		if !bytes.Equal(read(t, s, page), c.bytes()) {
+			t.Fatalf("page %d: wrong after its bits were put back", page)
+		}
+	}
+}
+
+// An entry that claims less than was stored, more, another codec or another
+// place, is refused: an object is good for one entry only.
+func TestF010EveryTruncationIsDetected(t *testing.T) {
+	var told atomic.Uint64
+	s := newStore(t, Config{Disksize: 1 << 20, OnCorrupt: func(p uint64) { told.Store(p) }})
+	pages := oneOfEach(t, s)
+	for page := range pages {
+		e := s.idx.load(page)
+		for length := 1; length <= PageSize; length++ {
+			if length != e.length() {
+				s.idx.entries[page].Store(uint64(objectEntry(e.where(), e.codec(), length)))
+				mustBeCorrupt(t, s, &told, page, "length changed")
+			}
+		}
+		for bit := whereBits + lengthBits; bit < valueBits+codecBits; bit++ {
+			if bad := e ^ 1<<bit; !bad.same() && bad.valid(s.geometry.segments) && bad != e {
+				s.idx.entries[page].Store(uint64(bad))
+				mustBeCorrupt(t, s, &told, page, "codec changed")
+			}
+		}
+		for other := range pages {
+			if other != page {
+				s.idx.entries[page].Store(uint64(s.idx.load(other)))
+				mustBeCorrupt(t, s, &told, page, "points at another page's object")
+			}
+		}
+		s.idx.entries[page].Store(uint64(e.at(s.geometry.segments * SegmentSize)))
+		mustBeCorrupt(t, s, &told, page, "points outside the image")
+		s.idx.entries[page].Store(uint64(e))
+	}
+}
+
+// Random damage to what is stored never gives wrong data, and never a panic.
+func TestRandomDamage(t *testing.T) {
+	s := newStore(t, Config{Disksize: 1 << 20})
+	rng := rand.New(rand.NewPCG(3, 3))
+	c := content{5, 1, compressible}
+	write(t, s, 5, c.bytes())
+	e := s.idx.load(5)
+	object := s.mem[s.dataOffset+int64(e.where()):][:headerSize+e.length()]
+	good := bytes.Clone(object)
+	w := s.Acquire()
+	defer w.Release()
+	p := make([]byte, PageSize)
+	for range 20_000 {
+		for range 1 + rng.IntN(8) {
+			object[rng.IntN(len(object)-1)] = byte(rng.Uint32())
+		}
+		object[headerSize-1] = 0
+		if err := w.Read(5, 0, p); err == nil && !bytes.Equal(p, c.bytes()) {
+			t.Fatal("damaged page read as something else without an error")
+		}
+		copy(object, good)
+	}
+}
+
+// A partial write cannot be built on a page that cannot be read.
+func TestPartialWriteOfCorruptPage(t *testing.T) {
+	s := newStore(t, Config{Disksize: 1 << 20})
+	c := content{5, 1, compressible}
+	write(t, s, 5, c.bytes())
+	damage := &s.mem[s.dataOffset+int64(s.idx.load(5).where())+headerSize]
+	*damage ^= 1
+	w := s.Acquire()
+	err := w.Write(5, 10, []byte("part"))
+	w.Release()
+	if !errors.Is(err, ErrCorrupt) {
+		t.Fatalf("partial write: %v, want ErrCorrupt", err)
+	}
+	*damage ^= 1
+	if !bytes.Equal(read(t, s, 5), c.bytes()) {
+		t.Fatal("the page changed")
+	}
+	write(t, s, 5, content{5, 2, random}.bytes()) // a whole page needs nothing of the old one
+}
+
+// A read that meets a mismatch without a lock looks again under the page's
+// lock: here the object is whole again by then.
+func TestReadLooksAgainUnderTheLock(t *testing.T) {
+	s := newStore(t, Config{Disksize: 1 << 20})
+	c := content{5, 1, compressible}
+	write(t, s, 5, c.bytes())
+	damage := &s.mem[s.dataOffset+int64(s.idx.load(5).where())+headerSize]
+
+	l := s.lock(5)
+	l.Lock()
+	*damage ^= 1
+	type result struct {
+		p   []byte
+		err error
+	}
+	done := make(chan result)
+	w := s.Acquire()
+	go func() {
+		p := make([]byte, PageSize)
+		err := w.Read(5, 0, p)
+		done <- result{p, err}
+	}()
+	select {
+	case r := <-done:
+		t.Fatalf("read of a damaged page ended without the page's lock: %v", r.err)
+	case <-time.After(50 * time.Millisecond): // it waits for the lock now
+	}
+	*damage ^= 1
+	l.Unlock()
+	r := <-done
+	w.Release()
+	if r.err != nil || !bytes.Equal(r.p, c.bytes()) {
+		t.Fatalf("second look: %v", r.err)
+	}
+	if n := s.Stats().ChecksumErrors; n != 0 {
+		t.Errorf("%d checksum errors counted", n)
+	}
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+)
+
+// fillUp writes incompressible pages until the store takes no more.
+func fillUp(t *testing.T, s *Store) (stored uint64) {
+	t.Helper()
+	w := s.Acquire()
+	defer w.Release()
+	for page := range s.Pages() {
+		err := w.Write(page, 0, content{uint32(page), 1, random}.bytes())
+		if errors.Is(err, ErrFull) {
+			return page
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("the device holds everything: the limit does not bind")
+	return 0
+}
+
+func TestFullStore(t *testing.T) {
+	const limit = 8 << 20
+	s := newStore(t, Config{Disksize: 64 << 20, MemLimit: limit})
+	stored := fillUp(t, s)
+	if most := uint64(limit / PageSize); stored < most*85/100 || stored > most {
+		t.Errorf("%d raw pages fit into %d bytes", stored, limit)
+	}
+	st := s.Stats()
+	if st.MemUsedTotal > limit || st.MemUsedMax > limit || st.FailedWrites != 1 {
+		t.Errorf("memory used %d, at the most %d, limit %d; %d failed writes", st.MemUsedTotal, st.MemUsedMax, limit, st.FailedWrites)
+	}
+	for page := range stored { // reads go on
+		if !bytes.Equal(read(t, s, page), content{uint32(page), 1, random}.bytes()) {
+			t.Fatalf("page %d is wrong in a full store", page)
+		}
+	}
+	w := s.Acquire()
+	err := w.Write(0, 0, content{0, 2, random}.bytes()) // an overwrite needs space before it frees any
+	w.Release()
+	if err != nil && (!errors.Is(err, ErrFull) || !bytes.Equal(read(t, s, 0), content{0, 1, random}.bytes())) {
+		t.Errorf("overwrite in a full store: %v, and the page is not what it was", err)
+	}
+	write(t, s, s.Pages()-1, make([]byte, PageSize)) // same-filled pages take nothing
+
+	w = s.Acquire()
+	w.Discard(0, stored/2)
+	w.Release()
+	for page := range stored / 3 {
+		write(t, s, page, content{uint32(page), 3, random}.bytes())
+	}
+}
+
+// Freed pages between living ones are space again, by compaction.
+func TestFullStoreCompacts(t *testing.T) {
+	s := newStore(t, Config{Disksize: 64 << 20, MemLimit: 8 << 20})
+	stored := fillUp(t, s)
+	w := s.Acquire()
+	for page := uint64(0); page < stored; page += 2 {
+		w.Discard(page, 1)
+	}
+	w.Release()
+	for page := uint64(0); page < stored*8/10; page += 2 {
+		write(t, s, page, content{uint32(page), 2, random}.bytes())
+	}
+	if s.Stats().PagesCompacted == 0 {
+		t.Error("nothing was compacted")
+	}
+	for page := uint64(1); page < stored; page += 2 {
+		if !bytes.Equal(read(t, s, page), content{uint32(page), 1, random}.bytes()) {
+			t.Fatalf("page %d is wrong after compaction", page)
+		}
+	}
+}
+
+func TestMemoryLimitBelowTheIndex(t *testing.T) {
+	_, err := Create(newMemory(t), withAlgorithm(t, Config{Disksize: 1 << 30, MemLimit: 1 << 20}))
+	if !errors.Is(err, ErrConfig) {
+		t.Fatalf("%v, want ErrConfig", err)
+	}
+}

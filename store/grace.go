@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import "runtime"
+
+// Reads take no lock: a reader takes a seat, which notes the epoch, loads the
+// entry, uses what it refers to, and leaves. Whoever replaces an entry retires
+// the old one; what it refers to is freed when every reader that may have
+// loaded it has left. A reader that sits down later finds the new entry.
+
+// maxRetired bounds how many entries a worker keeps before it has to wait for
+// readers to leave, a few microseconds at the most.
+const maxRetired = 256
+
+func (w *Worker) enter() { w.seat.Store(w.s.epoch.Load()) }
+func (w *Worker) leave() { w.seat.Store(0) }
+
+// retire takes charge of an entry that was unpublished.
+func (w *Worker) retire(e entry) {
+	if !e.object() && e.codec() != sameWordSlot {
+		return
+	}
+	w.retired = append(w.retired, e)
+	if len(w.retired) == maxRetired {
+		w.flush(true)
+	}
+}
+
+// flush frees what was retired, if no reader can reach it any more; with wait
+// it stays until none can. The caller has no seat.
+func (w *Worker) flush(wait bool) bool {
+	if len(w.retired) == 0 {
+		return true
+	}
+	now := w.s.epoch.Add(1)
+	for _, other := range w.s.workers {
+		for since := other.seat.Load(); since != 0 && since < now; since = other.seat.Load() {
+			if !wait {
+				return false
+			}
+			runtime.Gosched()
+		}
+	}
+	for _, e := range w.retired {
+		w.free(e)
+	}
+	w.retired = w.retired[:0]
+	return true
+}
+
+// free gives up what an entry that nobody can reach refers to.
+func (w *Worker) free(e entry) {
+	if e.codec() == sameWordSlot {
+		w.s.same.unref(e)
+		return
+	}
+	w.s.freeObject(e)
+	if w.freed += footprint(e.length()); w.freed >= SegmentSize {
+		w.freed = 0
+		if w.s.drowsy.Load() {
+			w.s.poke()
+		}
+	}
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"time"
+)
+
+// The maintainer is one goroutine beside the page path: it keeps a reserve of
+// segments with memory, gives back what is empty, clears what a reader held
+// up, and compacts. It sleeps until it is poked, or until there is a reason to
+// look again.
+
+// How often it looks again, by reason.
+const (
+	heldUpEvery  = 20 * time.Millisecond  // a reader kept freed objects from being cleared
+	settleEvery  = 200 * time.Millisecond // garbage waits for writes to pause
+	compactEvery = 2 * time.Millisecond   // between two slices of compaction
+)
+
+func (s *Store) poke() {
+	s.drowsy.Store(false)
+	select {
+	case s.wake <- struct{}{}:
+	default: // it will wake anyway
+	}
+}
+
+func (s *Store) maintain() {
+	defer close(s.stopped)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-s.wake:
+		case <-timer.C:
+		}
+		again := s.pass()
+		s.drowsy.Store(again == 0)
+		if again == 0 {
+			again = time.Hour
+		}
+		timer.Reset(again)
+	}
+}
+
+// pass does what there is to do, a bounded amount, and says when to look
+// again, 0 for not before the next poke.
+func (s *Store) pass() time.Duration {
+	s.passMu.Lock()
+	defer s.passMu.Unlock()
+	s.mu.Lock()
+	s.begun++
+	turn := s.begun
+	s.mu.Unlock()
+
+	settled := s.flushIdle()
+	s.recycle()
+	again := s.refill()
+	if d := s.tidy(); d != 0 && (again == 0 || d < again) {
+		again = d
+	}
+	if !settled && (again == 0 || heldUpEvery < again) {
+		again = heldUpEvery
+	}
+
+	s.mu.Lock()
+	s.ended = turn
+	s.full = len(s.ready) <= 1
+	s.change.Broadcast()
+	s.mu.Unlock()
+	return again
+}
+
+// flushIdle frees what idle workers could not free at their release, because a
+// reader was in the way. It reports whether nothing is left.
+func (s *Store) flushIdle() bool {
+	done := s.compactor().flush(false)
+	for _, w := range s.workers[:len(s.workers)-1] {
+		if w.busy.CompareAndSwap(false, true) {
+			done = w.flush(false) && done
+			w.busy.Store(false)
+		}
+	}
+	return done
+}
+
+// recycle makes empty segments ready while the reserve is short and gives the
+// memory of the others back.
+func (s *Store) recycle() {
+	for {
+		s.mu.Lock()
+		last := len(s.empty) - 1
+		if last < 0 {
+			s.mu.Unlock()
+			return
+		}
+		n := s.empty[last]
+		s.empty = s.empty[:last]
+		short := len(s.ready) < s.target
+		s.mu.Unlock()
+		if !short && s.release(n) == nil {
+			continue
+		}
+		clear(s.segmentBytes(uint64(n)))
+		s.makeReady(n)
+	}
+}
+
+// refill brings the reserve to its target: with fresh memory, or by compaction
+// where the limit or the machine allows none. The rounds of compaction are
+// bounded, because writers may be waiting for the answer.
+func (s *Store) refill() time.Duration {
+	for rounds := 0; s.reserve() < s.target && rounds < squeezeRounds; {
+		if s.grow() == nil {
+			continue
+		}
+		if s.compact(compactSlice, worthMoving) == 0 {
+			return 0
+		}
+		s.recycle()
+		if s.reserve() > 1 {
+			return compactEvery // enough for those who wait
+		}
+		rounds++
+	}
+	return 0
+}
+
+// squeezeRounds bounds what a pass compacts for want of memory: a quarter of a
+// gibibyte, some tenths of a second.
+const squeezeRounds = 64
+
+func (s *Store) reserve() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.ready)
+}
+
+// tidy compacts a slice when garbage is worth it: at once where it is much, and
+// down to little once writes pause.
+func (s *Store) tidy() time.Duration {
+	writes := int64(s.writes())
+	idle := writes == s.written
+	s.written = writes
+	garbage, live := s.garbage()
+	switch {
+	case garbage > live/8:
+	case garbage <= live/50:
+		return 0
+	case !idle:
+		return settleEvery
+	}
+	if s.compact(compactSlice, worthMoving) == 0 {
+		return 0
+	}
+	s.recycle()
+	return compactEvery
+}
+
+// garbage estimates the bytes of used segments that hold nothing, less what the
+// open segments may still take, and tells the bytes of objects.
+func (s *Store) garbage() (garbage, live int64) {
+	s.mu.Lock()
+	spare := int64(len(s.ready)+len(s.empty)+len(s.workers)) * SegmentSize
+	s.mu.Unlock()
+	live = int64(s.footprint())
+	return s.backed.Load()*SegmentSize - spare - live, live
+}

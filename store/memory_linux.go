@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !race
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+type memoryFile = *os.File
+
+func openMemoryFile(kind MemoryKind) (*os.File, MemoryKind, error) {
+	switch kind {
+	case MemoryMemfd:
+		f, err := openMemfd()
+		return f, kind, err
+	case MemoryNoswap:
+		f, err := openNoswap()
+		return f, kind, err
+	case MemoryAuto:
+		if f, err := openNoswap(); err == nil {
+			return f, MemoryNoswap, nil
+		}
+		f, err := openMemfd()
+		return f, MemoryMemfd, err
+	}
+	return nil, kind, fmt.Errorf("memory kind %q: want %s, %s or %s", kind, MemoryAuto, MemoryNoswap, MemoryMemfd)
+}
+
+func openMemfd() (*os.File, error) {
+	fd, err := unix.MemfdCreate("zramfs", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	return os.NewFile(uintptr(fd), "memfd:zramfs"), nil
+}
+
+// openNoswap makes a tmpfs that is mounted nowhere and a file on it. Its size
+// is not limited (0): space is bounded by the store, and a limit would turn
+// into SIGBUS what has to be an error of fallocate.
+func openNoswap() (*os.File, error) {
+	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("fsopen", err)
+	}
+	defer unix.Close(fs)
+	if err := unix.FsconfigSetFlag(fs, "noswap"); err != nil {
+		return nil, os.NewSyscallError("fsconfig noswap", err)
+	}
+	if err := unix.FsconfigSetString(fs, "size", "0"); err != nil {
+		return nil, os.NewSyscallError("fsconfig size", err)
+	}
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return nil, os.NewSyscallError("fsconfig create", err)
+	}
+	attrs := unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC
+	mnt, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, attrs)
+	if err != nil {
+		return nil, os.NewSyscallError("fsmount", err)
+	}
+	defer unix.Close(mnt) // the open file keeps the tmpfs alive
+	fd, err := unix.Openat(mnt, "image", unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, os.NewSyscallError("openat", err)
+	}
+	return os.NewFile(uintptr(fd), "tmpfs:zramfs"), nil
+}
+
+// reserve maps size bytes of address space. It takes no memory.
+func (m *Memory) reserve(size int64) error {
+	if m.mem != nil {
+		return errors.New("memory is in use")
+	}
+	fd := int(m.file.Fd())
+	if err := unix.Ftruncate(fd, size); err != nil {
+		return os.NewSyscallError("ftruncate", err)
+	}
+	mem, err := unix.Mmap(fd, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return os.NewSyscallError("mmap", err)
+	}
+	// Secrets of every process lie here; a core dump must not.
+	if err := unix.Madvise(mem, unix.MADV_DONTDUMP); err != nil {
+		return errors.Join(os.NewSyscallError("madvise", err), unix.Munmap(mem))
+	}
+	m.mem = mem
+	return nil
+}
+
+// readAt reads what is there without mapping it; what is not reads as zeros.
+func (m *Memory) readAt(p []byte, off int64) error {
+	n, err := m.file.ReadAt(p, off)
+	clear(p[n:])
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// allocate takes memory for n bytes at off and maps it, so that touching it
+// later neither fails nor faults. The bytes are zeros unless they were
+// allocated before. off and n are multiples of PageSize.
+func (m *Memory) allocate(off, n int64) error {
+	if err := m.fallocate(unix.FALLOC_FL_KEEP_SIZE, off, n); err != nil {
+		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOMEM) {
+			return fmt.Errorf("%w: %w", ErrNoMemory, err)
+		}
+		return err
+	}
+	mem := m.mem[off : off+n]
+	err := unix.Madvise(mem, unix.MADV_POPULATE_WRITE)
+	if errors.Is(err, unix.EINVAL) { // before Linux 5.14
+		touch(mem)
+		return nil
+	}
+	return os.NewSyscallError("madvise populate", err)
+}
+
+// touch maps pages that exist, by reading them: a shared mapping of tmpfs is
+// writable from the first fault on, and what they hold stays.
+func touch(mem []byte) {
+	var sum byte
+	for i := 0; i < len(mem); i += PageSize {
+		sum += mem[i]
+	}
+	runtime.KeepAlive(sum)
+}
+
+// punch gives the memory of n bytes at off back to the machine.
+func (m *Memory) punch(off, n int64) error {
+	return m.fallocate(unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)
+}
+
+func (m *Memory) fallocate(mode uint32, off, n int64) error {
+	for {
+		err := unix.Fallocate(int(m.file.Fd()), mode, off, n)
+		if err != unix.EINTR { // the Go runtime's preemption signals
+			return os.NewSyscallError("fallocate", err)
+		}
+	}
+}
+
+// taken is what the file really holds of the machine's memory, in bytes.
+func (m *Memory) taken() (int64, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(m.file.Fd()), &st); err != nil {
+		return 0, os.NewSyscallError("fstat", err)
+	}
+	return st.Blocks * 512, nil
+}
+
+func (m *Memory) unmap() error {
+	if m.mem == nil {
+		return nil
+	}
+	mem := m.mem
+	m.mem = nil
+	return os.NewSyscallError("munmap", unix.Munmap(mem))
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"zramfs/codec"
+	"zramfs/store/internal/invariant"
+)
+
+// place writes an object for page into fresh space. Nobody reaches it before
+// its entry is published.
+func (w *Worker) place(page uint64, id codec.ID, packed []byte) (entry, error) {
+	where, err := w.room(footprint(len(packed)))
+	if err != nil {
+		return 0, err
+	}
+	h := w.s.headerAt(where)
+	h.Page, h.Length, h.Codec = uint32(page), uint16(len(packed)), id
+	copy(w.s.payload(where, len(packed)), packed)
+	h.Checksum = w.s.checksum(where, len(packed))
+	return objectEntry(where, id, len(packed)), nil
+}
+
+// load copies len(dst) bytes of the page that e stands for. What e refers to
+// must not be freed meanwhile: the caller has a seat or the page's lock.
+func (w *Worker) load(page uint64, e entry, off int, dst []byte) error {
+	switch {
+	case e == 0:
+		clear(dst)
+		return nil
+	case e.same():
+		fillWord(dst, off, w.s.same.word(e))
+		return nil
+	}
+	packed, err := w.s.object(page, e)
+	if err != nil {
+		return err
+	}
+	if len(dst) == PageSize {
+		return w.unpack(dst, page, e.codec(), packed)
+	}
+	if err := w.unpack(w.packed[:], page, e.codec(), packed); err != nil {
+		return err
+	}
+	copy(dst, w.packed[off:])
+	return nil
+}
+
+func (w *Worker) unpack(dst []byte, page uint64, id codec.ID, packed []byte) error {
+	if err := w.decompressor.Decompress(dst, id, packed); err != nil {
+		return fmt.Errorf("%w: page %d: %w", ErrCorrupt, page, err)
+	}
+	return nil
+}
+
+// object finds the payload that e refers to, if it is page's and intact.
+func (s *Store) object(page uint64, e entry) ([]byte, error) {
+	if !e.valid(s.geometry.segments) {
+		return nil, fmt.Errorf("%w: page %d: impossible entry %#x", ErrCorrupt, page, uint64(e))
+	}
+	where, n := e.where(), e.length()
+	h := s.headerAt(where)
+	if uint64(h.Page) != page || int(h.Length) != n || h.Codec != e.codec() || h.Checksum != s.checksum(where, n) {
+		return nil, fmt.Errorf("%w: page %d: checksum mismatch", ErrCorrupt, page)
+	}
+	return s.payload(where, n), nil
+}
+
+// fillWord fills dst, which begins off bytes into a page, with a repeated word.
+func fillWord(dst []byte, off int, word uint64) {
+	if word == 0 {
+		clear(dst)
+		return
+	}
+	var pattern [8]byte
+	binary.LittleEndian.PutUint64(pattern[:], word)
+	n := 0
+	for ; n < len(dst) && n < 8; n++ {
+		dst[n] = pattern[(off+n)%8]
+	}
+	for n < len(dst) { // double what is there
+		n += copy(dst[n:], dst[:n])
+	}
+}
+
+// prove decompresses what was just placed and compares: an object is published
+// only if it reads back as what was written.
+func (w *Worker) prove(page uint64, e entry, src []byte) {
+	if !invariant.Enabled {
+		return
+	}
+	var got [PageSize]byte
+	if err := w.load(page, e, 0, got[:]); err != nil {
+		panic(fmt.Sprintf("page %d does not read back: %v", page, err))
+	}
+	if got != [PageSize]byte(src) {
+		panic(fmt.Sprintf("page %d reads back as something else", page))
+	}
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+)
+
+// A process that died leaves objects placed and not published, published and
+// not freed, and segments half full. Another carries on.
+func TestOpenCarriesOn(t *testing.T) {
+	mem, cfg := newMemory(t), withAlgorithm(t, Config{Disksize: 16 << 20})
+	s, err := Create(mem, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for page := range uint32(2000) {
+		write(t, s, uint64(page), content{page, 1, contentKind(page) % contentKinds}.bytes())
+	}
+	w := s.Acquire()
+	if _, err := w.encode(7, content{7, 9, random}.bytes()); err != nil { // placed, never published
+		t.Fatal(err)
+	}
+	old := s.idx.swap(findEntry(t, s, entry.object), 0) // unpublished, never freed
+	if old == 0 {
+		t.Fatal("nothing to unpublish")
+	}
+	s.die()
+	if s, err = Open(mem, cfg); err != nil {
+		t.Fatal(err)
+	}
+	defer finish(t, s)
+	holds(t, s)
+	differ := 0
+	for page := range uint32(2000) {
+		if !bytes.Equal(read(t, s, uint64(page)), content{page, 1, contentKind(page) % contentKinds}.bytes()) {
+			differ++
+		}
+	}
+	if differ != 1 {
+		t.Errorf("%d pages differ, want the one that was unpublished", differ)
+	}
+	write(t, s, 3000, content{3000, 1, random}.bytes())
+}
+
+// die ends a store as a killed process does: nothing is settled.
+func (s *Store) die() {
+	close(s.stop)
+	<-s.stopped
+	if err := s.memory.unmap(); err != nil {
+		panic(err)
+	}
+}
+
+func TestOpenRefusesImpossibleEntries(t *testing.T) {
+	mem, cfg := newMemory(t), withAlgorithm(t, Config{Disksize: 1 << 20})
+	s, err := Create(mem, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.idx.entries[3].Store(uint64(sameEntry(31, 5)))
+	s.die()
+	if _, err := Open(mem, cfg); !errors.Is(err, ErrEntry) {
+		t.Fatalf("%v, want ErrEntry", err)
+	}
+}
+
+// Whatever the first bytes, the bitmap and the index of an image say, Open
+// refuses them or yields a store that reads without a panic.
+func FuzzOpen(f *testing.F) {
+	f.Add(uint16(0), []byte{1}, false)
+	f.Add(uint16(8), []byte{2, 0, 0, 0}, true)
+	f.Add(uint16(44), []byte{0xff}, true)
+	f.Add(uint16(bitmapOffset), []byte{0xff, 0xff}, false)
+	f.Add(uint16(6*PageSize), []byte{1, 2, 3, 4, 5, 6, 7, 8}, false)
+	f.Add(uint16(6*PageSize), objectBytes(objectEntry(64, 2, 300)), false)
+	f.Fuzz(func(t *testing.T, off uint16, change []byte, resum bool) {
+		mem, cfg := newMemory(t), withAlgorithm(t, Config{Disksize: 4 << 20, MaxMemory: 16 << 20})
+		s, err := Create(mem, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, s, 0, content{0, 1, compressible}.bytes())
+		if limit := s.indexOffset + 8*PageSize; int64(off)+int64(len(change)) <= limit {
+			copy(s.mem[off:], change)
+		}
+		if b := (superblock{}); resum && off < 44 { // let a changed number pass the checksum
+			if b, err = decodeSuperblock(s.mem); errors.Is(err, ErrChecksum) {
+				copy(s.mem, b.encode())
+			}
+		}
+		s.die()
+		if s, err = Open(mem, cfg); err != nil {
+			return
+		}
+		w := s.Acquire()
+		p := make([]byte, PageSize)
+		for page := range min(s.Pages(), 1024) {
+			_ = w.Read(page, 0, p) // an error is an answer
+		}
+		w.Release()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func objectBytes(e entry) []byte {
+	p := make([]byte, 8)
+	for i := range p {
+		p[i] = byte(e >> (8 * i))
+	}
+	return p
+}

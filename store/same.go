@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// sameTable holds the words of same-filled pages that do not fit into an
+// entry, in sets of sameWays slots; a word can lie in the slots of one set. It
+// is bounded: a page whose word finds no slot is compressed like any other. A
+// slot is reused only after a grace period, as an object's space is.
+type sameTable struct {
+	words []atomic.Uint64   // immutable view of the image
+	mu    sync.Mutex        // serialises ref and unref
+	refs  [sameWords]uint32 // entries that name the slot; guarded by mu
+}
+
+const sameWays = 8
+
+// ref returns an entry for word with a reference counted, or false when its
+// set has no slot left.
+func (t *sameTable) ref(word uint64) (entry, bool) {
+	if e, ok := sameWord(word); ok {
+		return e, true
+	}
+	set := word * 0x9E3779B97F4A7C15 >> 32 % (sameWords / sameWays) * sameWays
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	spare := uint64(sameWords)
+	for slot := set; slot < set+sameWays; slot++ {
+		if t.refs[slot] == 0 {
+			spare = slot
+		} else if t.words[slot].Load() == word {
+			spare = slot
+			break
+		}
+	}
+	if spare == sameWords {
+		return 0, false
+	}
+	t.words[spare].Store(word)
+	t.refs[spare]++
+	return sameEntry(sameWordSlot, spare), true
+}
+
+// unref drops the reference of a table entry that nobody can reach any more.
+func (t *sameTable) unref(e entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.refs[e.value()]--; t.refs[e.value()] == 0 {
+		t.words[e.value()].Store(0)
+	}
+}
+
+// word is what a same-filled entry stands for.
+func (t *sameTable) word(e entry) uint64 {
+	switch e.codec() {
+	case sameHalf:
+		return e.value() | e.value()<<32
+	case sameWordSlot:
+		return t.words[e.value()].Load()
+	}
+	return e.value()
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"sync/atomic"
+
+	"zramfs/codec"
+)
+
+// Stats is a snapshot of a Store's counters, in bytes or counts of pages. The
+// first nine are zram's mm_stat and mean what they mean there
+// (Documentation/admin-guide/blockdev/zram.rst).
+type Stats struct {
+	OrigDataSize   uint64 // what is stored, uncompressed, same-filled pages included
+	ComprDataSize  uint64 // what it takes compressed; a huge page takes PageSize, a same-filled one nothing
+	MemUsedTotal   uint64 // memory taken from the machine: index, segments, reserve
+	MemLimit       uint64 // bound of MemUsedTotal, 0 for none
+	MemUsedMax     uint64 // the most that MemUsedTotal was
+	SamePages      uint64 // same-filled pages stored
+	PagesCompacted uint64 // pages of memory given back by compaction
+	HugePages      uint64 // incompressible pages stored
+	HugePagesSince uint64 // incompressible pages written, ever
+
+	FailedReads    uint64 // pages
+	FailedWrites   uint64 // pages
+	NotifyFree     uint64 // pages freed by discard
+	Reads          uint64 // pages, or parts of one
+	Writes         uint64 // pages, or parts of one
+	ChecksumErrors uint64 // reads that found a corrupt page
+
+	IndexBytes   uint64 // of MemUsedTotal: index and what surrounds it
+	ReserveBytes uint64 // of MemUsedTotal: segments that wait to be filled
+
+	Codecs [codecs]CodecStats // by codec.ID
+}
+
+// CodecStats is what is stored with one codec.
+type CodecStats struct {
+	Pages uint64 // pages
+	Bytes uint64 // compressed, without headers
+}
+
+const codecs = 1 << codecBits
+
+// counters are one worker's share of the statistics: what it added, less what
+// it took away. Sums over workers mean something, one worker's need not.
+type counters struct {
+	reads, writes, discards   atomic.Int64
+	failedReads, failedWrites atomic.Int64
+	checksumErrors            atomic.Int64
+	hugeSince                 atomic.Int64
+	footprint                 atomic.Int64         // bytes of segments that objects take
+	pages                     [codecs]atomic.Int64 // by codec
+	bytes                     [codecs]atomic.Int64
+}
+
+// add counts an entry published (+1) or replaced (-1).
+func (c *counters) add(e entry, sign int64) {
+	if e == 0 {
+		return
+	}
+	id := e.codec()
+	c.pages[id].Add(sign)
+	if e.same() {
+		return
+	}
+	c.bytes[id].Add(sign * int64(e.length()))
+	c.footprint.Add(sign * int64(footprint(e.length())))
+	if id == codec.Raw && sign > 0 {
+		c.hugeSince.Add(1)
+	}
+}
+
+// sum adds up one counter over the workers and what was there at Open.
+func (s *Store) sum(pick func(*counters) *atomic.Int64) uint64 {
+	total := pick(&s.base).Load()
+	for _, w := range s.workers {
+		total += pick(&w.count).Load()
+	}
+	return uint64(max(total, 0)) // a page may have been moved between two of them
+}
+
+func (s *Store) writes() uint64 {
+	return s.sum(func(c *counters) *atomic.Int64 { return &c.writes })
+}
+
+// footprint is what the objects take of their segments, in bytes.
+func (s *Store) footprint() uint64 {
+	return s.sum(func(c *counters) *atomic.Int64 { return &c.footprint })
+}
+
+// Stats takes a snapshot. It never makes a request wait; counters that change
+// meanwhile may be a page apart.
+func (s *Store) Stats() Stats {
+	st := Stats{
+		MemUsedTotal: uint64(s.used()), MemLimit: s.cfg.MemLimit, MemUsedMax: uint64(s.peak.Load()),
+		PagesCompacted: uint64(s.compacts.Load()) / PageSize, IndexBytes: uint64(s.indexBytes()),
+		HugePagesSince: s.sum(func(c *counters) *atomic.Int64 { return &c.hugeSince }),
+		FailedReads:    s.sum(func(c *counters) *atomic.Int64 { return &c.failedReads }),
+		FailedWrites:   s.sum(func(c *counters) *atomic.Int64 { return &c.failedWrites }),
+		NotifyFree:     s.sum(func(c *counters) *atomic.Int64 { return &c.discards }),
+		Reads:          s.sum(func(c *counters) *atomic.Int64 { return &c.reads }),
+		Writes:         s.writes(),
+		ChecksumErrors: s.sum(func(c *counters) *atomic.Int64 { return &c.checksumErrors }),
+	}
+	s.mu.Lock()
+	st.ReserveBytes = uint64(len(s.ready)) * SegmentSize
+	s.mu.Unlock()
+	for id := range st.Codecs {
+		c := &st.Codecs[id]
+		c.Pages = s.sum(func(c *counters) *atomic.Int64 { return &c.pages[id] })
+		c.Bytes = s.sum(func(c *counters) *atomic.Int64 { return &c.bytes[id] })
+		st.OrigDataSize += c.Pages * PageSize
+		st.ComprDataSize += c.Bytes
+		if codec.ID(id) >= sameSmall {
+			st.SamePages += c.Pages
+		}
+	}
+	st.HugePages = st.Codecs[codec.Raw].Pages
+	return st
+}
+
+// used is the memory taken from the machine, in bytes.
+func (s *Store) used() int64 { return s.indexBytes() + s.backed.Load()*SegmentSize }
+
+func (s *Store) indexBytes() int64 { return s.indexOffset + s.idx.present.Load()*PageSize }
+
+// fixedBytes is what an empty device of geometry g takes, its reserve aside.
+func fixedBytes(g geometry) int64 {
+	if g.pages*PageSize > populateUpTo {
+		return g.indexOffset
+	}
+	return g.indexOffset + int64(g.indexPages)*PageSize
+}
+
+// mayGrow reports whether n more bytes stay within the memory limit.
+func (s *Store) mayGrow(n int64) bool {
+	return s.cfg.MemLimit == 0 || s.used()+n <= int64(s.cfg.MemLimit)
+}
+
+func (s *Store) notePeak() {
+	now := s.used()
+	for old := s.peak.Load(); now > old && !s.peak.CompareAndSwap(old, now); {
+		old = s.peak.Load()
+	}
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"zramfs/codec"
+)
+
+// Errors of the verbs; match them with errors.Is.
+var (
+	// ErrFull: the memory limit is reached, or the machine has no memory to
+	// give. The page keeps what it held; writes work again once pages are freed.
+	ErrFull = errors.New("store is full")
+	// ErrCorrupt: what is stored for a page is not what was written.
+	ErrCorrupt = errors.New("stored page is corrupt")
+	// ErrRange: a page beyond the device, or bytes beyond the page.
+	ErrRange = errors.New("outside the device")
+	// ErrConfig: a Config that cannot be; the message says why.
+	ErrConfig = errors.New("bad store configuration")
+)
+
+// Config says what to create.
+type Config struct {
+	// Disksize is the device's size in bytes, a multiple of PageSize, up to
+	// MaxDisksize.
+	Disksize uint64
+	// Algorithm chooses the codec of each page written.
+	Algorithm codec.Algorithm
+	// MemLimit bounds Stats.MemUsedTotal, in bytes; 0 is no limit.
+	MemLimit uint64
+	// MaxMemory is how much memory the machine could ever give, in bytes. It
+	// bounds the table of segments. 0 stands for the most that Disksize can need.
+	MaxMemory uint64
+	// OnCorrupt, if set, is told the number of each page whose read failed its
+	// checksum. It is called on the page path: it must neither block nor allocate.
+	OnCorrupt func(page uint64)
+}
+
+// populateUpTo is the device size, in bytes, up to which the whole index is
+// taken from the machine at the start, so that no write waits for it.
+const populateUpTo = 64 << 30
+
+// A Store keeps pages compressed in an image. It is safe for concurrent use:
+// each request takes a Worker.
+type Store struct {
+	image                     // immutable views of the memory
+	memory    *Memory         // immutable
+	cfg       Config          // immutable
+	algorithm codec.Algorithm // immutable
+	target    int             // segments to hold ready; immutable
+
+	idx      index
+	same     sameTable
+	locks    [lockStripes]stripe // a page's lock is the stripe of its number
+	segments []segment           // immutable slice; fields atomic
+	workers  []*Worker           // immutable; the last one is the compactor's
+	epoch    atomic.Uint64       // counts grace periods, from 1
+
+	mu     sync.Mutex // guards the fields below
+	ready  []uint32   // segments with cleared memory, to be taken
+	empty  []uint32   // segments whose last object is gone
+	void   []uint32   // segments whose memory was given back
+	fresh  uint64     // segments from here on never had memory
+	begun  uint64     // maintenance passes begun
+	ended  uint64     // and ended
+	full   bool       // the last pass could not raise the reserve
+	change sync.Cond  // on mu: a pass ended
+
+	backed atomic.Int64 // segments that have memory
+	peak   atomic.Int64 // of used(), bytes
+
+	passMu   sync.Mutex    // held by a maintenance pass; Check excludes passes with it
+	written  int64         // Writes at the last pass; guarded by passMu
+	wake     chan struct{} // one pending wake-up of the maintainer
+	drowsy   atomic.Bool   // the maintainer sleeps without a timer
+	stop     chan struct{} // closed by Close
+	stopped  chan struct{} // closed by the maintainer
+	compacts atomic.Int64  // bytes given back by compaction
+	base     counters      // what was there at Open; immutable after
+}
+
+const lockStripes = 1024
+
+// A stripe has a cache line to itself.
+type stripe struct {
+	sync.Mutex
+	_ [56]byte
+}
+
+// Create lays an empty image into mem, which must be new, and opens it.
+func Create(mem *Memory, cfg Config) (*Store, error) {
+	if cfg.Disksize == 0 || cfg.Disksize > MaxDisksize || cfg.Disksize%PageSize != 0 {
+		return nil, fmt.Errorf("%w: size %d: want a multiple of %d bytes, up to 16 TiB", ErrConfig, cfg.Disksize, PageSize)
+	}
+	b := superblock{
+		Magic: magic, Version: layoutVersion, PageSize: PageSize, SegmentSize: SegmentSize,
+		SameWords: sameWords, Disksize: cfg.Disksize, Segments: segmentsFor(cfg),
+	}
+	g := newGeometry(b.Disksize, b.Segments)
+	if need := uint64(fixedBytes(g)) + 2*SegmentSize; cfg.MemLimit != 0 && cfg.MemLimit < need {
+		return nil, fmt.Errorf("%w: memory limit of %d bytes: a device of %d bytes takes %d before it stores anything",
+			ErrConfig, cfg.MemLimit, cfg.Disksize, need)
+	}
+	if err := mem.reserve(g.size); err != nil {
+		return nil, fmt.Errorf("map image: %w", err)
+	}
+	if err := mem.allocate(0, g.indexOffset); err != nil {
+		return nil, errors.Join(fmt.Errorf("allocate superblock: %w", err), mem.unmap())
+	}
+	copy(mem.mem, b.encode())
+	return open(mem, cfg, g)
+}
+
+// Open carries on from the image that another Store left in mem; cfg's
+// Disksize is the image's. What is derived from the index is rebuilt from it.
+func Open(mem *Memory, cfg Config) (*Store, error) {
+	var page [PageSize]byte
+	if err := mem.readAt(page[:], 0); err != nil {
+		return nil, fmt.Errorf("read superblock: %w", err)
+	}
+	b, err := decodeSuperblock(page[:])
+	if err != nil {
+		return nil, err
+	}
+	cfg.Disksize = b.Disksize
+	g := newGeometry(b.Disksize, b.Segments)
+	if err := mem.reserve(g.size); err != nil {
+		return nil, fmt.Errorf("map image: %w", err)
+	}
+	if err := mem.allocate(0, g.indexOffset); err != nil {
+		return nil, errors.Join(fmt.Errorf("populate superblock: %w", err), mem.unmap())
+	}
+	return open(mem, cfg, g)
+}
+
+// segmentsFor is how many segments the worst case takes: each page raw, an
+// eighth more for what waits for compaction, and what workers and reserve hold.
+func segmentsFor(cfg Config) uint64 {
+	worst := cfg.Disksize/PageSize/pagesPerSeg + 1
+	n := worst + worst/8 + uint64(reserveTarget(cfg)) + maxWorkers + 2
+	if cfg.MaxMemory != 0 {
+		n = min(n, cfg.MaxMemory/SegmentSize+1)
+	}
+	return min(n, maxSegments)
+}
+
+// reserveTarget is how many segments wait ready: enough for the maintainer to
+// keep up with a burst (16 MiB for 4 GiB), little enough not to be felt.
+func reserveTarget(cfg Config) int {
+	n := min(max(cfg.Disksize/256, 2<<20), 64<<20)
+	if cfg.MemLimit != 0 {
+		n = min(n, cfg.MemLimit/16)
+	}
+	return int(max(n/SegmentSize, 2))
+}
+
+// open builds what lies outside the image and starts the maintainer.
+func open(mem *Memory, cfg Config, g geometry) (s *Store, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, mem.unmap())
+		}
+	}()
+	s = &Store{
+		image: image{geometry: g, mem: mem.mem}, memory: mem, cfg: cfg, algorithm: cfg.Algorithm,
+		target: reserveTarget(cfg), segments: make([]segment, g.segments),
+		empty: make([]uint32, 0, g.segments), void: make([]uint32, 0, g.segments),
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	s.ready = make([]uint32, 0, s.target+1)
+	s.change.L = &s.mu
+	s.epoch.Store(1)
+	s.idx.init(s)
+	s.same.words = s.image.same()
+	if err := s.makeWorkers(); err != nil {
+		return nil, err
+	}
+	if cfg.Disksize <= populateUpTo {
+		if err := s.idx.populate(); err != nil {
+			return nil, fmt.Errorf("populate index: %w", err)
+		}
+	}
+	if err := s.rebuild(); err != nil {
+		return nil, err
+	}
+	s.pass() // fills the reserve
+	go s.maintain()
+	return s, nil
+}
+
+const maxWorkers = 64
+
+func (s *Store) makeWorkers() error {
+	n := min(max(2*runtime.GOMAXPROCS(0), 4), maxWorkers)
+	for range n + 1 {
+		w, err := newWorker(s)
+		if err != nil {
+			return err
+		}
+		s.workers = append(s.workers, w)
+	}
+	s.compactor().busy.Store(true) // never handed out
+	return nil
+}
+
+// compactor is the maintainer's own worker; guarded by passMu.
+func (s *Store) compactor() *Worker { return s.workers[len(s.workers)-1] }
+
+// Close ends maintenance and lets go of the image, which stays in its Memory.
+// No worker may be in use.
+func (s *Store) Close() error {
+	close(s.stop)
+	<-s.stopped
+	s.lockWorkers()
+	return s.memory.unmap()
+}
+
+// lockWorkers takes every worker, so that nothing is under way. Freed objects
+// that were waiting for readers are cleared on the way.
+func (s *Store) lockWorkers() {
+	for _, w := range s.workers[:len(s.workers)-1] {
+		for !w.busy.CompareAndSwap(false, true) {
+			runtime.Gosched()
+		}
+	}
+	for _, w := range s.workers {
+		w.flush(true)
+	}
+}
+
+func (s *Store) unlockWorkers() {
+	for _, w := range s.workers[:len(s.workers)-1] {
+		w.busy.Store(false)
+	}
+}
+
+// Disksize is the device's size in bytes.
+func (s *Store) Disksize() uint64 { return s.cfg.Disksize }
+
+// Pages is the device's size in pages.
+func (s *Store) Pages() uint64 { return s.pages }
+
+// lock is the lock of a page: it orders those who change it.
+func (s *Store) lock(page uint64) *sync.Mutex {
+	return &s.locks[page*0x9E3779B97F4A7C15>>54].Mutex
+}

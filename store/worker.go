@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"zramfs/codec"
+	"zramfs/codec/pagescan"
+	"zramfs/store/internal/invariant"
+)
+
+const freedByte = invariant.Freed
+
+// A Worker serves one request at a time: it has the buffers and codec state
+// that a page needs, so that nothing is allocated for it. Take one with
+// Store.Acquire, give it back with Release; between the two it belongs to one
+// goroutine.
+type Worker struct {
+	s    *Store        // immutable
+	busy atomic.Bool   // somebody has it
+	seat atomic.Uint64 // epoch in which its present read began, 0 for none
+	_    [40]byte      // what others look at has a cache line to itself
+
+	// What follows belongs to whoever has the worker.
+	compressor   codec.Compressor
+	decompressor *codec.Decompressor
+	packed       [PageSize]byte
+	page         [PageSize]byte
+	open         openSegment
+	retired      []entry // unpublished, waiting for readers to leave
+	freed        int     // bytes freed since the maintainer was last told
+
+	count counters // written by whoever has the worker, read by Stats
+}
+
+func newWorker(s *Store) (*Worker, error) {
+	c, err := s.algorithm.NewCompressor()
+	if err != nil {
+		return nil, fmt.Errorf("make compressor: %w", err)
+	}
+	d, err := codec.NewDecompressor()
+	if err != nil {
+		return nil, fmt.Errorf("make decompressor: %w", err)
+	}
+	return &Worker{s: s, compressor: c, decompressor: d, retired: make([]entry, 0, maxRetired)}, nil
+}
+
+// Acquire takes a worker for one request. All are busy only while writers wait
+// for memory; then it waits too. The first free one is taken, so that the
+// state in use stays small and warm.
+func (s *Store) Acquire() *Worker {
+	for {
+		for _, w := range s.workers[:len(s.workers)-1] {
+			if !w.busy.Load() && w.busy.CompareAndSwap(false, true) {
+				return w
+			}
+		}
+		time.Sleep(20 * time.Microsecond)
+	}
+}
+
+// Release gives the worker back.
+func (w *Worker) Release() {
+	w.flush(false)
+	w.busy.Store(false)
+}
+
+// Read copies len(dst) bytes of a page, from off on. A page that was never
+// written, or was discarded, reads as zeros. It fails with ErrRange, or with
+// ErrCorrupt when what is stored does not pass its checksum; dst is then
+// undefined.
+func (w *Worker) Read(page uint64, off int, dst []byte) error {
+	if err := w.inRange(page, off, len(dst)); err != nil {
+		return err
+	}
+	w.count.reads.Add(1)
+	w.enter()
+	err := w.load(page, w.s.idx.load(page), off, dst)
+	w.leave()
+	if err == nil {
+		return nil
+	}
+	return w.readAgain(page, off, dst)
+}
+
+// readAgain looks once more, under the page's lock, when nothing can be on the
+// move: a page is called corrupt only if it still is then.
+func (w *Worker) readAgain(page uint64, off int, dst []byte) error {
+	l := w.s.lock(page)
+	l.Lock()
+	err := w.load(page, w.s.idx.load(page), off, dst)
+	l.Unlock()
+	if err != nil {
+		w.count.failedReads.Add(1)
+		w.corrupt(page)
+	}
+	return err
+}
+
+func (w *Worker) corrupt(page uint64) {
+	w.count.checksumErrors.Add(1)
+	if f := w.s.cfg.OnCorrupt; f != nil {
+		f(page)
+	}
+}
+
+// Write stores len(src) bytes of a page, from off on; src is not kept. Part of
+// a page is read, changed and written under the page's lock. It fails with
+// ErrRange, ErrFull, or ErrCorrupt when the rest of the page cannot be read;
+// the page then keeps what it held.
+func (w *Worker) Write(page uint64, off int, src []byte) error {
+	if err := w.inRange(page, off, len(src)); err != nil {
+		return err
+	}
+	w.count.writes.Add(1)
+	err := error(nil)
+	if len(src) == PageSize {
+		err = w.replace(page, src)
+	} else if len(src) > 0 {
+		err = w.update(page, off, len(src), src)
+	}
+	if err != nil {
+		w.count.failedWrites.Add(1)
+	}
+	return err
+}
+
+// Zero makes n bytes of a page read as zeros, from off on; a whole page is
+// discarded. It fails as Write does.
+func (w *Worker) Zero(page uint64, off, n int) error {
+	if err := w.inRange(page, off, n); err != nil {
+		return err
+	}
+	switch {
+	case n == PageSize:
+		w.discard(page)
+		return nil
+	case n == 0 || w.s.idx.load(page) == 0:
+		return nil
+	}
+	err := w.update(page, off, n, nil)
+	if err != nil {
+		w.count.failedWrites.Add(1)
+	}
+	return err
+}
+
+// Discard frees count pages from first on; they read as zeros. Pages beyond
+// the device are ignored.
+func (w *Worker) Discard(first, count uint64) {
+	s := w.s
+	if first >= s.pages || count == 0 {
+		return
+	}
+	last := first + min(count, s.pages-first) - 1
+	s.idx.each(first/indexPerPage, last/indexPerPage, func(n uint64) {
+		end := min(n*indexPerPage+indexPerPage-1, last)
+		for page := max(n*indexPerPage, first); page <= end; page++ {
+			if s.idx.load(page) != 0 {
+				w.discard(page)
+			}
+		}
+	})
+}
+
+func (w *Worker) discard(page uint64) {
+	if !w.s.idx.has(page / indexPerPage) {
+		return
+	}
+	l := w.s.lock(page)
+	l.Lock()
+	old := w.s.idx.swap(page, 0)
+	l.Unlock()
+	if old != 0 {
+		w.count.discards.Add(1)
+		w.replaced(old, 0)
+	}
+}
+
+// replace writes a whole page. The lock covers the publication only.
+func (w *Worker) replace(page uint64, src []byte) error {
+	e, err := w.encode(page, src)
+	if err != nil {
+		return err
+	}
+	l := w.s.lock(page)
+	l.Lock()
+	old := w.s.idx.swap(page, e)
+	l.Unlock()
+	w.replaced(old, e)
+	return nil
+}
+
+// update changes n bytes of a page to src, or to zeros where src is nil.
+func (w *Worker) update(page uint64, off, n int, src []byte) error {
+	l := w.s.lock(page)
+	l.Lock()
+	defer l.Unlock()
+	if err := w.load(page, w.s.idx.load(page), 0, w.page[:]); err != nil {
+		w.corrupt(page)
+		return err
+	}
+	if part := w.page[off : off+n]; src == nil {
+		clear(part)
+	} else {
+		copy(part, src)
+	}
+	e, err := w.encode(page, w.page[:])
+	if err != nil {
+		return err
+	}
+	w.replaced(w.s.idx.swap(page, e), e)
+	return nil
+}
+
+// replaced settles what follows from publishing e in place of old.
+func (w *Worker) replaced(old, e entry) {
+	w.count.add(e, +1)
+	w.count.add(old, -1)
+	w.retire(old)
+}
+
+func (w *Worker) inRange(page uint64, off, n int) error {
+	if page >= w.s.pages || off < 0 || n < 0 || off+n > PageSize {
+		return ErrRange
+	}
+	return nil
+}
+
+// encode stores a whole page in fresh space and returns the entry to publish.
+func (w *Worker) encode(page uint64, src []byte) (entry, error) {
+	if err := w.s.idx.ensure(page); err != nil {
+		return 0, err
+	}
+	if word, ok := pagescan.SameFilled(src); ok {
+		if e, ok := w.s.same.ref(word); ok {
+			return e, nil
+		}
+	}
+	id, n, err := w.compressor.Compress(w.packed[:], src)
+	if err != nil {
+		return 0, err
+	}
+	packed := w.packed[:n]
+	if id == codec.Raw {
+		packed = src
+	}
+	e, err := w.place(page, id, packed)
+	if err != nil {
+		return 0, err
+	}
+	w.prove(page, e, src)
+	return e, nil
+}
