@@ -57,13 +57,11 @@ func (s *Store) pass() time.Duration {
 	s.mu.Unlock()
 
 	settled := s.flushIdle()
+	idle := s.paused(time.Now())
 	s.recycle()
-	again := s.refill()
-	if d := s.tidy(); d != 0 && (again == 0 || d < again) {
-		again = d
-	}
-	if !settled && (again == 0 || heldUpEvery < again) {
-		again = heldUpEvery
+	again := soonest(s.refill(), s.shrink(idle), s.tidy(idle))
+	if !settled {
+		again = soonest(again, heldUpEvery)
 	}
 
 	s.mu.Lock()
@@ -72,6 +70,24 @@ func (s *Store) pass() time.Duration {
 	s.change.Broadcast()
 	s.mu.Unlock()
 	return again
+}
+
+// soonest is the shortest of some times to look again, of which 0 is never.
+func soonest(times ...time.Duration) (least time.Duration) {
+	for _, d := range times {
+		if d != 0 && (least == 0 || d < least) {
+			least = d
+		}
+	}
+	return least
+}
+
+// paused reports whether nothing was written for a while.
+func (s *Store) paused(now time.Time) bool {
+	if writes := s.writes(); writes != s.written {
+		s.written, s.lastWrite = writes, now
+	}
+	return now.Sub(s.lastWrite) >= settleEvery
 }
 
 // flushIdle frees what idle workers could not free at their release, because a
@@ -87,26 +103,59 @@ func (s *Store) flushIdle() bool {
 	return done
 }
 
-// recycle makes empty segments ready while the reserve is short and gives the
-// memory of the others back.
+// recycle makes empty segments ready while the reserve is short.
 func (s *Store) recycle() {
-	for {
-		s.mu.Lock()
-		last := len(s.empty) - 1
-		if last < 0 {
-			s.mu.Unlock()
+	for s.reserve() < s.target {
+		n, ok := s.takeEmpty()
+		if !ok {
 			return
-		}
-		n := s.empty[last]
-		s.empty = s.empty[:last]
-		short := len(s.ready) < s.target
-		s.mu.Unlock()
-		if !short && s.release(n) == nil {
-			continue
 		}
 		clear(s.segmentBytes(uint64(n)))
 		s.makeReady(n)
 	}
+}
+
+// shrink gives the memory of empty segments back to the machine: what is beyond
+// a second reserve at once, the rest when writes pause, since a storm of
+// overwrites would take it again right away.
+func (s *Store) shrink(idle bool) time.Duration {
+	keep := s.target
+	if idle {
+		keep = 0
+	}
+	for s.emptySegments() > keep {
+		n, ok := s.takeEmpty()
+		if !ok {
+			return 0
+		}
+		if s.release(n) != nil { // still ours: use it
+			clear(s.segmentBytes(uint64(n)))
+			s.makeReady(n)
+			return settleEvery
+		}
+	}
+	if s.emptySegments() > 0 {
+		return settleEvery
+	}
+	return 0
+}
+
+func (s *Store) takeEmpty() (uint32, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := len(s.empty) - 1
+	if last < 0 {
+		return 0, false
+	}
+	n := s.empty[last]
+	s.empty = s.empty[:last]
+	return n, true
+}
+
+func (s *Store) emptySegments() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.empty)
 }
 
 // refill brings the reserve to its target: with fresh memory, or by compaction
@@ -141,10 +190,7 @@ func (s *Store) reserve() int {
 
 // tidy compacts a slice when garbage is worth it: at once where it is much, and
 // down to little once writes pause.
-func (s *Store) tidy() time.Duration {
-	writes := int64(s.writes())
-	idle := writes == s.written
-	s.written = writes
+func (s *Store) tidy(idle bool) time.Duration {
 	garbage, live := s.garbage()
 	switch {
 	case garbage > live/8:

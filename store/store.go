@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"zramfs/codec"
 )
@@ -75,8 +76,10 @@ type Store struct {
 	backed atomic.Int64 // segments that have memory
 	peak   atomic.Int64 // of used(), bytes
 
-	passMu   sync.Mutex    // held by a maintenance pass; Check excludes passes with it
-	written  int64         // Writes at the last pass; guarded by passMu
+	passMu    sync.Mutex // held by a maintenance pass; Check excludes passes with it
+	written   uint64     // pages written when a pass last saw writes; guarded by passMu
+	lastWrite time.Time  // when that was; guarded by passMu
+
 	wake     chan struct{} // one pending wake-up of the maintainer
 	drowsy   atomic.Bool   // the maintainer sleeps without a timer
 	stop     chan struct{} // closed by Close

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+
+GO      ?= go
+DIR     ?= /run/zram
+SIZE    ?= 1G
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+PAGES   := .cache/pages.zpg
+# Root does it itself, others by sudo; empty where there is neither.
+SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
+
+.PHONY: all build run stop test bench sample vet clean
+
+all: build
+
+# The documentation generators of the command line library are left out.
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -tags urfave_cli_no_docs -ldflags '-s -w -X main.version=$(VERSION)' -o bin/zramfs ./cmd/zramfs
+
+# Swap on a compressed device, or, without the right to swap, a look at the
+# device in a user namespace.
+run: build
+ifeq ($(SUDO),)
+	@tools/try.sh bin/zramfs $(SIZE)
+else
+	@$(SUDO) bin/zramfs up --size $(SIZE) $(DIR)
+	@$(SUDO) bin/zramfs list $(DIR)
+	@echo "Stop it with: make stop"
+endif
+
+stop:
+	@$(SUDO) bin/zramfs down $(DIR)
+
+# Real pages, from the memory of programs started for it; nothing is committed.
+sample: $(PAGES)
+$(PAGES):
+	@mkdir -p $(@D)
+	$(GO) run ./tools/pagesample -o $@
+
+vet:
+	$(GO) vet ./...
+	$(GO) vet -tags invariants ./...
+
+# Each package alone: tests that use loop devices or swap must not meet.
+test: build vet $(PAGES)
+	$(GO) test -tags invariants -count=1 -p 1 -timeout 20m ./...
+	$(GO) test -race -short -count=1 -p 1 -timeout 20m ./codec/... ./store/... ./fusefs/... ./cmd/... ./loopsetup/...
+
+bench: build $(PAGES)
+	$(GO) run ./tools/bench -binary bin/zramfs $(BENCHFLAGS)
+
+clean:
+	rm -rf bin .cache

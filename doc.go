@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/*
+Package zramfs holds no code: it is where to begin reading, and where the tests
+of the tree's own rules lie.
+
+A page on its way in, hop by hop:
+
+ 1. cmd/zramfs/daemon puts the process together: memory, store, FUSE, locks.
+ 2. fusefs: a WRITE request becomes page spans (span.go, data.go).
+ 3. store: Worker.Write (worker.go) compresses the page and places it
+    (object.go) in a segment (segment.go), then publishes its index entry
+    (index.go). layout.go knows the bytes.
+ 4. codec: the algorithm's Compressor chooses (selector.go) and compresses.
+
+A page on its way out takes the same rooms: fusefs, Worker.Read, codec's
+Decompressor. cmd/zramfs/command holds the subcommands, loopsetup makes swap of
+the file that fusefs serves, and docs/ says the rest in words.
+
+Imports go down only, from the program to the codecs; house_test.go holds the
+order as text.
+*/
+package zramfs

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zramfs
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// lattice is the order of the rooms: what stands to the right of < may import
+// what stands to its left, and everything that that may import. A change here
+// is a change of the architecture (see doc.go).
+const lattice = `
+	codec/internal/codectest < codec/lz4
+	codec/internal/codectest < codec/zstd
+	codec/lz4 < codec
+	codec/zstd < codec
+	codec/pagescan < codec
+	codec < store
+	store/internal/invariant < store
+	store < fusefs
+	fusefs < cmd/zramfs/daemon
+	loopsetup < cmd/zramfs/daemon
+	cmd/zramfs/daemon < cmd/zramfs/command
+	cmd/zramfs/command < cmd/zramfs
+
+	internal/require < internal/pages
+	internal/pages/pagefile < internal/pages
+	codec < tools/bench
+	internal/pages < tools/bench
+	loopsetup < tools/bench
+	codec < tools/pagesample
+	internal/pages < tools/pagesample
+`
+
+// seams says which of our packages may import a library, so that each can be
+// replaced in one place.
+var seams = map[string][]string{
+	"github.com/hanwen/go-fuse": {"fusefs"},
+	"github.com/urfave/cli":     {"cmd/zramfs/command"},
+	"github.com/pierrec/lz4":    {"codec/lz4", "internal/pages", "tools/pagesample"},
+	"github.com/klauspost":      {"codec/zstd", "internal/pages", "tools/pagesample"},
+	"github.com/moby/sys":       {"cmd/zramfs/command"},
+	"github.com/schollz":        {"cmd/zramfs/command"},
+}
+
+// unsafeFiles is where unsafe may stand, outside of tests.
+var unsafeFiles = []string{"store/layout.go", "loopsetup/swapon_linux.go"}
+
+const module = "zramfs"
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+	Module     struct{ Path string }
+}
+
+func listPackages(t *testing.T) []goPackage {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Module", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []goPackage
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p goPackage
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// mayImport closes the lattice: package to all that it may import.
+func mayImport(t *testing.T) map[string]map[string]bool {
+	t.Helper()
+	direct := map[string][]string{}
+	for line := range strings.Lines(lattice) {
+		below, above, ok := strings.Cut(strings.TrimSpace(line), " < ")
+		if ok {
+			direct[above] = append(direct[above], below)
+		}
+	}
+	all := map[string]map[string]bool{}
+	var visit func(from, p string)
+	visit = func(from, p string) {
+		for _, q := range direct[p] {
+			if q == from {
+				t.Fatalf("the lattice has a cycle through %s", q)
+			}
+			if all[from] == nil {
+				all[from] = map[string]bool{}
+			}
+			all[from][q] = true
+			visit(from, q)
+		}
+	}
+	for p := range direct {
+		visit(p, p)
+	}
+	return all
+}
+
+func TestImportsGoDownOnly(t *testing.T) {
+	allowed := mayImport(t)
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		for _, imp := range p.Imports {
+			if own, ok := strings.CutPrefix(imp, module+"/"); ok && !allowed[name][own] {
+				t.Errorf("%s imports %s: the lattice does not allow it", name, own)
+			}
+			for library, users := range seams {
+				if strings.HasPrefix(imp, library) && !slices.ContainsFunc(users, func(u string) bool { return name == u || strings.HasPrefix(name, u+"/") }) {
+					t.Errorf("%s imports %s: only %v may", name, imp, users)
+				}
+			}
+		}
+	}
+}
+
+// goFiles calls f for each Go file of the tree, parsed with its comments.
+func goFiles(t *testing.T, f func(path string, file *ast.File, text string)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "bin" || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		f(path, file, string(text))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFilesKeepTheHouseRules(t *testing.T) {
+	docs, packages := map[string]int{}, map[string]bool{}
+	goFiles(t, func(path string, file *ast.File, text string) {
+		test := strings.HasSuffix(path, "_test.go")
+		if !strings.HasPrefix(text, "// SPDX-License-Identifier: Apache-2.0\n") {
+			t.Errorf("%s does not begin with its licence line", path)
+		}
+		if lines := strings.Count(text, "\n"); lines > 500 {
+			t.Errorf("%s has %d lines, at most 500 are allowed", path, lines)
+		}
+		for _, imp := range file.Imports {
+			if imp.Path.Value == `"unsafe"` && !test && !slices.Contains(unsafeFiles, path) {
+				t.Errorf("%s imports unsafe: only %v may", path, unsafeFiles)
+			}
+			if imp.Path.Value == `"golang.org/x/sys/unix"` && !strings.HasSuffix(strings.TrimSuffix(path, "_test.go")+".go", "_linux.go") && !strings.HasSuffix(path, "_linux.go") {
+				t.Errorf("%s imports x/sys/unix: only files named _linux.go may", path)
+			}
+		}
+		if !test {
+			packages[filepath.Dir(path)] = true
+			if file.Doc != nil && strings.HasPrefix(file.Doc.Text(), docStart(file.Name.Name)) {
+				docs[filepath.Dir(path)]++
+			}
+		}
+	})
+	for dir := range maps.Keys(packages) {
+		if docs[dir] != 1 {
+			t.Errorf("package %s has %d package comments, want 1", dir, docs[dir])
+		}
+	}
+}
+
+func docStart(name string) string {
+	if name == "main" {
+		return "Command "
+	}
+	return "Package " + name + " "
+}
+
+// F097: every exported name is documented.
+func TestF097ExportedNamesAreDocumented(t *testing.T) {
+	goFiles(t, func(path string, file *ast.File, _ string) {
+		if strings.HasSuffix(path, "_test.go") || file.Name.Name == "main" {
+			return
+		}
+		for _, d := range file.Decls {
+			for name, doc := range exported(d) {
+				if doc == nil {
+					t.Errorf("%s: %s has no comment", path, name)
+				}
+			}
+		}
+	})
+}
+
+// exported yields the exported names that a declaration makes, with comments.
+func exported(d ast.Decl) map[string]*ast.CommentGroup {
+	names := map[string]*ast.CommentGroup{}
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Name.IsExported() && (d.Recv == nil || receiverExported(d)) {
+			names[d.Name.Name] = d.Doc
+		}
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				if s.Name.IsExported() {
+					names[s.Name.Name] = firstOf(s.Doc, d.Doc)
+				}
+			case *ast.ValueSpec:
+				for _, n := range s.Names {
+					if n.IsExported() {
+						names[n.Name] = firstOf(s.Doc, s.Comment, d.Doc)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+func receiverExported(d *ast.FuncDecl) bool {
+	typ := d.Recv.List[0].Type
+	if star, ok := typ.(*ast.StarExpr); ok {
+		typ = star.X
+	}
+	id, ok := typ.(*ast.Ident)
+	return ok && id.IsExported()
+}
+
+func firstOf(groups ...*ast.CommentGroup) *ast.CommentGroup {
+	for _, g := range groups {
+		if g != nil {
+			return g
+		}
+	}
+	return nil
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package loopsetup
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+)
+
+// errUnsupported answers for every operation that needs the Linux kernel.
+var errUnsupported = fmt.Errorf("loop devices and swap areas exist only on Linux, not on %s: %w", runtime.GOOS, errors.ErrUnsupported)
+
+func attach(string, Config) (*Device, error) { return nil, errUnsupported }
+func detach(int) error                       { return errUnsupported }
+func swapOn(string, int, Discard) error      { return errUnsupported }
+func swapOff(string) error                   { return errUnsupported }

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package loopsetup
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// The flags of swapon(2), from include/linux/swap.h of the kernel. DISCARD alone stands for both kinds of discard; one of the other
+// two beside it takes the other kind away.
+const (
+	flagPrefer       = 0x8000
+	flagDiscard      = 0x10000
+	flagDiscardOnce  = 0x20000
+	flagDiscardPages = 0x40000
+)
+
+// swapFlags translates into the flags that swapon(8) passes for the same wishes.
+func swapFlags(priority int, d Discard) (int, error) {
+	flags := 0
+	switch {
+	case priority == -1:
+	case priority >= 0 && priority <= MaxPriority:
+		flags = flagPrefer | priority
+	default:
+		return 0, fmt.Errorf("%w: priority %d is not from -1 to %d", ErrInvalid, priority, MaxPriority)
+	}
+	if d == "" {
+		d = DiscardNone
+	}
+	d, err := ParseDiscard(string(d))
+	if err != nil {
+		return 0, err
+	}
+	switch d {
+	case DiscardBoth:
+		flags |= flagDiscard
+	case DiscardOnce:
+		flags |= flagDiscard | flagDiscardOnce
+	case DiscardPages:
+		flags |= flagDiscard | flagDiscardPages
+	case DiscardNone:
+	}
+	return flags, nil
+}
+
+func swapOn(dev string, priority int, d Discard) error {
+	flags, err := swapFlags(priority, d)
+	if err != nil {
+		return err
+	}
+	err = sysSwapon(dev, flags)
+	if errors.Is(err, unix.EINVAL) {
+		// The path and the flags are right by now. What else the kernel refuses so is in its log.
+		return fmt.Errorf("%w (the kernel log says more): %w", ErrSwapHeader, err)
+	}
+	return err
+}
+
+// swapOff blocks the thread's signals meanwhile. Between two processes whose pages it brings back the kernel gives up with EINTR if a
+// signal is pending, even one that means nothing to a Go program, such as that of a resized terminal, and the area stays in use. A
+// signal that ends the process reaches another thread and still ends this call.
+func swapOff(dev string) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var all, old unix.Sigset_t
+	for i := range all.Val {
+		all.Val[i] = ^uint64(0)
+	}
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, &old); err != nil {
+		return fmt.Errorf("block signals: %w", err)
+	}
+	err := sysSwapoff(dev)
+	if e := unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil); e != nil {
+		return withUndo(err, fmt.Errorf("unblock signals: %w", e))
+	}
+	if errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("%w: %w", ErrNotSwap, err)
+	}
+	return err
+}

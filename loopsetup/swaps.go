@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package loopsetup
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// procSwaps is the kernel's table of active swap areas, described in proc(5) and written by swap_show in mm/swapfile.c.
+const procSwaps = "/proc/swaps"
+
+// swaps reads the table.
+func swaps() ([]Swap, error) {
+	b, err := os.ReadFile(procSwaps)
+	if err != nil {
+		return nil, err
+	}
+	return parseSwaps(b)
+}
+
+// parseSwaps understands the text of /proc/swaps: a heading, then one area a line.
+func parseSwaps(text []byte) ([]Swap, error) {
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	if !lines.Scan() {
+		return nil, lines.Err()
+	}
+	var areas []Swap
+	for lines.Scan() {
+		s, err := parseSwap(lines.Text())
+		if err != nil {
+			return nil, fmt.Errorf("line %q: %w", lines.Text(), err)
+		}
+		areas = append(areas, s)
+	}
+	return areas, lines.Err()
+}
+
+// parseSwap understands one line: path, type, size and use in KiB, priority. White space within the path is escaped, so the fields
+// can be split before they are read.
+func parseSwap(line string) (Swap, error) {
+	f := strings.Fields(line)
+	if len(f) != 5 {
+		return Swap{}, fmt.Errorf("%d fields instead of 5", len(f))
+	}
+	path, deleted := splitDeleted(unescape(f[0]))
+	s := Swap{Path: path, Deleted: deleted, Type: f[1]}
+	var err error
+	if s.Size, err = parseKiB(f[2]); err != nil {
+		return Swap{}, fmt.Errorf("size: %w", err)
+	}
+	if s.Used, err = parseKiB(f[3]); err != nil {
+		return Swap{}, fmt.Errorf("used: %w", err)
+	}
+	if s.Priority, err = strconv.Atoi(f[4]); err != nil {
+		return Swap{}, fmt.Errorf("priority: %w", err)
+	}
+	return s, nil
+}
+
+// parseKiB returns as bytes a number of KiB; 54 bits are all that fit.
+func parseKiB(s string) (uint64, error) {
+	v, err := strconv.ParseUint(s, 10, 54)
+	return v * 1024, err
+}
+
+// unescape turns the kernel's \ooo (three octal digits, mangle_path in fs/seq_file.c) into the bytes they stand for. Anything else
+// stays as it is.
+func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+4 <= len(s) {
+			if v, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b = append(b, byte(v))
+				i += 3
+				continue
+			}
+		}
+		b = append(b, s[i])
+	}
+	return string(b)
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package loopsetup
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+const swapsHeading = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
+
+func TestParseSwaps(t *testing.T) {
+	text := swapsHeading +
+		"/dev/loop0                              partition\t1048572\t\t0\t\t100\n" +
+		"/swap\\040file\\011a\\134b\\012              file\t\t65532\t\t12\t\t-2\n" +
+		"/dev/loop12\\040(deleted)                 partition\t4294967296\t1\t\t32767\n"
+	want := []Swap{
+		{Path: "/dev/loop0", Type: "partition", Size: 1048572 << 10, Priority: 100},
+		{Path: "/swap file\ta\\b\n", Type: "file", Size: 65532 << 10, Used: 12 << 10, Priority: -2},
+		{Path: "/dev/loop12", Deleted: true, Type: "partition", Size: 4 << 40, Used: 1 << 10, Priority: 32767},
+	}
+	got, err := parseSwaps([]byte(text))
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
+	}
+}
+
+func TestParseSwapsWithoutAreas(t *testing.T) {
+	for _, text := range []string{"", swapsHeading} {
+		if got, err := parseSwaps([]byte(text)); len(got) != 0 || err != nil {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+}
+
+func TestParseSwapsRefusesOtherText(t *testing.T) {
+	for _, line := range []string{
+		"", "/dev/loop0", "/dev/loop0 partition 1 2", "/dev/loop0 partition 1 2 3 4", "/dev/loop0 partition x 2 3",
+		"/dev/loop0 partition 1 -2 3", "/dev/loop0 partition 1 2 high", "/dev/loop0 partition 18014398509481984 2 3",
+	} {
+		_, err := parseSwaps([]byte(swapsHeading + line + "\n"))
+		if err == nil || !strings.Contains(err.Error(), "line ") {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+}
+
+func TestUnescape(t *testing.T) {
+	for in, want := range map[string]string{
+		`plain`:         "plain",
+		`a\040b`:        "a b",
+		`\134040`:       `\040`,
+		`end\04`:        `end\04`,
+		`\`:             `\`,
+		`\999`:          `\999`,
+		`\400\377`:      `\400` + "\xff",
+		`\040\040`:      "  ",
+		"\xc3\xa9\\040": "é ",
+	} {
+		if got := unescape(in); got != want {
+			t.Errorf("%q: %q, not %q", in, got, want)
+		}
+	}
+}
+
+// FuzzParseSwaps looks for text that makes the parser panic or accept an area without a path or type.
+func FuzzParseSwaps(f *testing.F) {
+	f.Add([]byte(swapsHeading + "/dev/loop0 partition 1048572 0 100\n"))
+	f.Add([]byte(swapsHeading + "/a\\040b\\04 file 1 1 -2\n"))
+	f.Add([]byte("\\"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		areas, err := parseSwaps(text)
+		if err != nil && areas != nil {
+			t.Fatal("areas beside an error")
+		}
+		for _, a := range areas {
+			if a.Type == "" || a.Size%1024 != 0 || a.Used%1024 != 0 {
+				t.Fatalf("%+v from %q", a, text)
+			}
+		}
+	})
+}
