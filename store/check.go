@@ -13,10 +13,8 @@ import (
 // that the package comment numbers. Requests wait until it is done: it is for
 // tests and for the operator, not for the page path.
 func (s *Store) Check(report func(error)) {
-	s.passMu.Lock()
-	defer s.passMu.Unlock()
-	s.lockWorkers()
-	defer s.unlockWorkers()
+	s.quiesce()
+	defer s.resume()
 	c := check{s: s, report: report, live: make([]int32, len(s.segments)), objects: make([]int, len(s.segments))}
 	c.superblock()
 	c.index()

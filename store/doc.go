@@ -38,8 +38,9 @@ Reads take no lock: see grace.go for what keeps an object in place under them.
 A read whose object fails its checksum looks again under the page's lock before
 it is called corrupt. Whoever changes an entry holds its page's lock, one of
 1024; a whole page is compressed and placed before the lock is taken. The lock
-order is: Store.passMu, a worker, a page's lock, index.mu, Store.mu, sameTable.mu. Who
-holds a page's lock may wait for memory, so the maintainer only tries for one.
+order is: a worker, Store.passMu, a page's lock, index.mu, Store.mu,
+sameTable.mu. Who has a worker or holds a page's lock may be waiting for the
+maintainer, so that one only tries for either.
 
 # Limits
 

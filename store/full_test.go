@@ -5,6 +5,7 @@ package store
 import (
 	"bytes"
 	"errors"
+	"sync"
 	"testing"
 )
 
@@ -85,4 +86,36 @@ func TestMemoryLimitBelowTheIndex(t *testing.T) {
 	if !errors.Is(err, ErrConfig) {
 		t.Fatalf("%v, want ErrConfig", err)
 	}
+}
+
+// Check stops everything and lets it go again, also where writers are waiting
+// for memory at that moment.
+func TestCheckWhileWritersWaitForMemory(t *testing.T) {
+	s := newStore(t, Config{Disksize: 64 << 20, MemLimit: 8 << 20})
+	fillUp(t, s)
+	stop := make(chan struct{})
+	var writers sync.WaitGroup
+	for g := range uint32(4) {
+		writers.Go(func() {
+			for i := uint32(0); ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				page := i*4 + g
+				w := s.Acquire()
+				err := w.Write(uint64(page)%s.Pages(), 0, content{page, i, random}.bytes())
+				w.Release()
+				if err != nil && !errors.Is(err, ErrFull) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 50 {
+		holds(t, s)
+	}
+	close(stop)
+	writers.Wait()
 }

@@ -220,24 +220,27 @@ func (s *Store) compactor() *Worker { return s.workers[len(s.workers)-1] }
 func (s *Store) Close() error {
 	close(s.stop)
 	<-s.stopped
-	s.lockWorkers()
+	s.quiesce()
 	return s.memory.unmap()
 }
 
-// lockWorkers takes every worker, so that nothing is under way. Freed objects
-// that were waiting for readers are cleared on the way.
-func (s *Store) lockWorkers() {
+// quiesce takes every worker and keeps the maintainer out, so that nothing is
+// under way, and frees what was waiting for readers. The workers come first: one
+// may be waiting for the maintainer.
+func (s *Store) quiesce() {
 	for _, w := range s.workers[:len(s.workers)-1] {
 		for !w.busy.CompareAndSwap(false, true) {
 			runtime.Gosched()
 		}
 	}
+	s.passMu.Lock()
 	for _, w := range s.workers {
 		w.flush(true)
 	}
 }
 
-func (s *Store) unlockWorkers() {
+func (s *Store) resume() {
+	s.passMu.Unlock()
 	for _, w := range s.workers[:len(s.workers)-1] {
 		w.busy.Store(false)
 	}
