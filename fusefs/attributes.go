@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fusefs
+
+import (
+	"fmt"
+	"strings"
+
+	"zramfs/codec"
+	"zramfs/store"
+)
+
+// An attribute is a file below block/zram0 or control that shows something.
+// Formats are those of the kernel's drivers/block/zram/zram_drv.c, to the byte:
+// scripts cut them by column.
+type attribute struct {
+	dir  uint64 // inode of the directory
+	name string
+	show func() ([]byte, error)
+}
+
+// attributesOf returns the attribute files of a device. In the kernel mem_limit
+// and mem_used_max can only be written; here they show bytes, as disksize does.
+func attributesOf(cfg Config) []attribute {
+	of := func(name string, format func(store.Stats) string) attribute {
+		return attribute{deviceNode, name, func() ([]byte, error) { return []byte(format(cfg.Store.Stats())), nil }}
+	}
+	status := cfg.Status
+	if status == nil {
+		status = func() ([]byte, error) { return nil, nil }
+	}
+	return []attribute{
+		of("disksize", func(store.Stats) string { return decimal(cfg.Store.Disksize()) }),
+		of("initstate", func(store.Stats) string { return "1\n" }),
+		of("comp_algorithm", func(store.Stats) string { return compAlgorithm(cfg.Algorithm) }),
+		of("mem_limit", func(s store.Stats) string { return decimal(s.MemLimit) }),
+		of("mem_used_max", func(s store.Stats) string { return decimal(s.MemUsedMax) }),
+		of("mm_stat", mmStat),
+		of("io_stat", ioStat),
+		{controlNode, "status", status},
+	}
+}
+
+func decimal(n uint64) string { return fmt.Sprintf("%d\n", n) }
+
+// mmStat is mm_stat_show.
+func mmStat(s store.Stats) string {
+	return fmt.Sprintf("%8d %8d %8d %8d %8d %8d %8d %8d %8d\n",
+		s.OrigDataSize, s.ComprDataSize, s.MemUsedTotal, s.MemLimit, s.MemUsedMax,
+		s.SamePages, s.PagesCompacted, s.HugePages, s.HugePagesSince)
+}
+
+// ioStat is io_stat_show. The kernel's third figure was invalid I/O, which it
+// no longer counts; a file has none, as any offset and length will do.
+func ioStat(s store.Stats) string {
+	return fmt.Sprintf("%8d %8d 0 %8d\n", s.FailedReads, s.FailedWrites, s.NotifyFree)
+}
+
+// compAlgorithm is zcomp_available_show, the blank before the newline included:
+// all names, with the chosen one in brackets. A setting with parameters, such as
+// zstd(level=3), stands in its family's place.
+func compAlgorithm(chosen codec.Algorithm) string {
+	setting := chosen.String()
+	family := setting
+	if i := strings.IndexAny(setting, "(:"); i >= 0 {
+		family = setting[:i]
+	}
+	var b strings.Builder
+	for _, name := range codec.Algorithms() {
+		if name == family {
+			name = "[" + setting + "]"
+		}
+		b.WriteString(name + " ")
+	}
+	b.WriteByte('\n')
+	return b.String()
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fusefs
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"zramfs/store"
+)
+
+func TestErrno(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want syscall.Errno
+	}{
+		{nil, 0},
+		{store.ErrFull, syscall.ENOSPC},
+		{fmt.Errorf("write page 7: %w", store.ErrFull), syscall.ENOSPC},
+		{fmt.Errorf("read page 7: %w", store.ErrCorrupt), syscall.EIO},
+		{store.ErrRange, syscall.EINVAL},
+		{errors.New("something else"), syscall.EIO},
+		{syscall.ENOSYS, syscall.EIO}, // ENOSYS would make the kernel never ask again
+	} {
+		if got, _ := errno(c.err); got != fuse.Status(c.want) {
+			t.Errorf("%v becomes %v, want %v", c.err, got, c.want)
+		}
+	}
+}
+
+// TestFailedLogs logs what nobody expected, but not every time.
+func TestFailedLogs(t *testing.T) {
+	var logs logBook
+	f := &fileSystem{logf: logs.add}
+	f.failed("write", fmt.Errorf("page 7: %w", store.ErrFull))
+	if got := logs.all(); len(got) != 0 {
+		t.Errorf("an expected error was logged: %q", got)
+	}
+	for range 1000 {
+		f.failed("write", errors.New("something else"))
+	}
+	got := logs.all()
+	if len(got) == 0 || len(got) > 5 || got[0] != "write dev/zram0: something else" {
+		t.Errorf("logged %d times: %q", len(got), got)
+	}
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fusefs
+
+import (
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// Modes of fallocate(2), from linux/falloc.h.
+const (
+	keepSize  = unix.FALLOC_FL_KEEP_SIZE
+	punchHole = unix.FALLOC_FL_PUNCH_HOLE | keepSize
+	zeroRange = unix.FALLOC_FL_ZERO_RANGE
+)
+
+// Fallocate frees pages: punching a hole and zeroing a range both make bytes
+// read as zeros, free whole pages, and rewrite the pages they cut through. Both
+// take what block devices take (blkdev_fallocate in the kernel's block/fops.c),
+// at any offset and length: a range that starts at the end or behind is EINVAL,
+// one that ends behind is cut off if KEEP_SIZE allows, else EINVAL.
+//
+// Reserving space (mode 0, or KEEP_SIZE alone) succeeds inside the device and
+// reserves nothing: how much memory a page will take is not known before it is
+// written, and a write may still fail with ENOSPC. Refusing would make
+// posix_fallocate(3) of glibc read and write every page instead. Beyond the end
+// it is EFBIG: the device does not grow.
+func (f *fileSystem) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
+	if in.NodeId != dataNode {
+		return fuse.ENODEV
+	}
+	n := clip(in.Offset, in.Length, f.size)
+	switch in.Mode {
+	case punchHole, zeroRange | keepSize:
+		if n == 0 {
+			return fuse.EINVAL
+		}
+	case zeroRange:
+		if n == 0 || n < in.Length {
+			return fuse.EINVAL
+		}
+	case 0, keepSize:
+		if n < in.Length {
+			return fuse.Status(unix.EFBIG)
+		}
+		return fuse.OK
+	default:
+		return fuse.Status(unix.EOPNOTSUPP)
+	}
+	return f.zero(in.Offset, n)
+}
+
+// zero makes a range inside the device read as zeros. Whole pages go first, so
+// that there is memory for the pages which have to be rewritten.
+func (f *fileSystem) zero(off, n uint64) fuse.Status {
+	w := f.store.Acquire()
+	defer w.Release()
+	h := holeOf(off, n)
+	if h.count > 0 {
+		w.Discard(h.first, h.count)
+	}
+	for _, p := range [...]part{h.head, h.tail} {
+		if p.n == 0 {
+			continue
+		}
+		if err := w.Zero(p.page, p.off, p.n); err != nil {
+			return f.failed("zero", err)
+		}
+	}
+	return fuse.OK
+}

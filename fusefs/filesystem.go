@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fusefs
+
+import (
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"zramfs/store"
+)
+
+var _ fuse.RawFileSystem = (*fileSystem)(nil)
+
+const (
+	// kept is how long the kernel may keep names and attributes: none changes
+	// while the device is there, and asking would delay a page fault.
+	kept = 24 * time.Hour
+	// attributeSize is what stat says of an attribute file, as in sysfs.
+	attributeSize = 4096
+	// sector is the unit of st_blocks, whatever the block size.
+	sector = 512
+)
+
+// A fileSystem answers the kernel's requests. go-fuse calls it from many
+// goroutines; what it does not serve, the embedded one answers with ENOSYS,
+// which makes the kernel stop asking.
+type fileSystem struct {
+	fuse.RawFileSystem
+
+	store     *store.Store         // immutable
+	size      uint64               // of the data file, bytes; immutable
+	tree      tree                 // immutable
+	owner     fuse.Owner           // of every node; immutable
+	mounted   time.Time            // every node's times; immutable
+	logf      func(string, ...any) // immutable
+	opens     atomic.Int64         // handles on the data file
+	complaint atomic.Int64         // second of the last log line on an unknown error
+	snapshots snapshots            // has its own lock
+	results   results              // has its own lock
+}
+
+func newFileSystem(cfg Config) *fileSystem {
+	return &fileSystem{
+		RawFileSystem: fuse.NewDefaultRawFileSystem(),
+		store:         cfg.Store,
+		size:          cfg.Store.Disksize(),
+		tree:          newTree(attributesOf(cfg)),
+		owner:         fuse.Owner{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())},
+		mounted:       time.Now(),
+		logf:          cfg.Logf,
+		results:       newResults(),
+	}
+}
+
+// String names the file system in go-fuse's messages.
+func (f *fileSystem) String() string { return typeName }
+
+// Lookup finds a name in a directory.
+func (f *fileSystem) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
+	n := f.tree.lookup(in.NodeId, name)
+	if n == nil {
+		return fuse.ENOENT
+	}
+	out.NodeId = n.id
+	out.SetEntryTimeout(kept)
+	out.SetAttrTimeout(kept)
+	f.fill(n, &out.Attr)
+	return fuse.OK
+}
+
+// GetAttr answers stat.
+func (f *fileSystem) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
+	n := f.tree.get(in.NodeId)
+	if n == nil {
+		return fuse.ENOENT
+	}
+	out.SetTimeout(kept)
+	f.fill(n, &out.Attr)
+	return fuse.OK
+}
+
+// SetAttr refuses every change but that of the times, which it accepts and
+// forgets. The data file keeps its size: another one is EINVAL, as when
+// truncating a block device. Opening it to be truncated (as cp, dd and a shell's
+// > do) changes nothing, again as with a block device.
+func (f *fileSystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
+	n := f.tree.get(in.NodeId)
+	if n == nil {
+		return fuse.ENOENT
+	}
+	if mode, ok := in.GetMode(); ok && mode != n.mode&^syscall.S_IFMT {
+		return fuse.EPERM
+	}
+	if uid, ok := in.GetUID(); ok && uid != f.owner.Uid {
+		return fuse.EPERM
+	}
+	if gid, ok := in.GetGID(); ok && gid != f.owner.Gid {
+		return fuse.EPERM
+	}
+	if size, ok := in.GetSize(); ok && size != f.sizeOf(n) && !truncatingOpen(in) {
+		return fuse.EINVAL
+	}
+	out.SetTimeout(kept)
+	f.fill(n, &out.Attr)
+	return fuse.OK
+}
+
+// truncatingOpen reports whether this may be open(2) with O_TRUNC. It is not
+// ftruncate(2), which comes with a handle, but truncate(2) to 0 looks the same,
+// so that succeeds and does nothing as well.
+func truncatingOpen(in *fuse.SetAttrIn) bool {
+	return in.Size == 0 && in.Valid&fuse.FATTR_FH == 0
+}
+
+// fill writes a node's attributes.
+func (f *fileSystem) fill(n *node, out *fuse.Attr) {
+	*out = fuse.Attr{
+		Ino:     n.id,
+		Size:    f.sizeOf(n),
+		Mode:    n.mode,
+		Nlink:   f.tree.links(n),
+		Owner:   f.owner,
+		Blksize: pageSize,
+	}
+	if n.id == dataNode {
+		out.Blocks = f.store.Stats().OrigDataSize / sector
+	}
+	out.SetTimes(&f.mounted, &f.mounted, &f.mounted)
+}
+
+func (f *fileSystem) sizeOf(n *node) uint64 {
+	switch {
+	case n.id == dataNode:
+		return f.size
+	case n.show != nil:
+		return attributeSize
+	}
+	return 0
+}
+
+// Open counts handles on the data file and takes the snapshot that a handle on
+// an attribute file reads. All I/O bypasses the page cache. Writing to an
+// attribute is refused as sysfs refuses it, to root as well.
+func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
+	n := f.tree.get(in.NodeId)
+	if n == nil {
+		return fuse.ENOENT
+	}
+	out.OpenFlags = fuse.FOPEN_DIRECT_IO
+	if n.id == dataNode {
+		out.OpenFlags |= fuse.FOPEN_PARALLEL_DIRECT_WRITES
+		f.opens.Add(1)
+		return fuse.OK
+	}
+	if in.Flags&syscall.O_ACCMODE != syscall.O_RDONLY {
+		return fuse.EACCES
+	}
+	content, err := n.show()
+	if err != nil {
+		f.logf("read %s: %v", n.name, err)
+		return fuse.EIO
+	}
+	out.Fh = f.snapshots.add(content)
+	return fuse.OK
+}
+
+// Release ends a handle.
+func (f *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
+	if in.NodeId == dataNode {
+		f.opens.Add(-1)
+		return
+	}
+	f.snapshots.remove(in.Fh)
+}
+
+// OpenDir lets any directory be listed.
+func (f *fileSystem) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, _ *fuse.OpenOut) fuse.Status {
+	if n := f.tree.get(in.NodeId); n == nil || !n.isDir() {
+		return fuse.ENOTDIR
+	}
+	return fuse.OK
+}
+
+// ReadDir lists a directory from an earlier entry's offset on.
+func (f *fileSystem) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
+	n := f.tree.get(in.NodeId)
+	if n == nil || !n.isDir() {
+		return fuse.ENOTDIR
+	}
+	entries := f.tree.list(n)
+	for i := in.Offset; i < uint64(len(entries)); i++ {
+		entries[i].Off = i + 1
+		if !out.AddDirEntry(entries[i]) {
+			break
+		}
+	}
+	return fuse.OK
+}
+
+// StatFs says how many pages there are and how many hold nothing. The loop
+// driver takes the block size for its discard granularity.
+func (f *fileSystem) StatFs(_ <-chan struct{}, _ *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
+	pages := f.store.Pages()
+	free := pages - min(pages, f.store.Stats().OrigDataSize/pageSize)
+	*out = fuse.StatfsOut{
+		Blocks: pages, Bfree: free, Bavail: free,
+		Bsize: pageSize, Frsize: pageSize,
+		Files:   uint64(len(f.tree) - 1),
+		NameLen: 255,
+	}
+	return fuse.OK
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fusefs
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"zramfs/codec"
+	"zramfs/store"
+)
+
+// newTestFileSystem is what Mount serves, to be called without a kernel.
+func newTestFileSystem(tb testing.TB, size uint64) *fileSystem {
+	tb.Helper()
+	algorithm, err := codec.Parse("lz4")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return newFileSystem(Config{Store: newStore(tb, size), Algorithm: algorithm, Logf: tb.Logf})
+}
+
+func newStore(tb testing.TB, size uint64) *store.Store {
+	tb.Helper()
+	lz4, err := codec.Parse("lz4")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	memory, err := store.NewMemory(store.MemoryMemfd)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s, err := store.Create(memory, store.Config{Disksize: size, Algorithm: lz4})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := errors.Join(checked(s), s.Close(), memory.Close()); err != nil {
+			tb.Error(err)
+		}
+	})
+	return s
+}
+
+func dataHeader() fuse.InHeader { return fuse.InHeader{NodeId: dataNode} }
+
+// readData reads through a request of its own.
+func readData(t *testing.T, f *fileSystem, off uint64, n int) []byte {
+	t.Helper()
+	buf := make([]byte, n)
+	r, status := f.Read(nil, &fuse.ReadIn{InHeader: dataHeader(), Offset: off, Size: uint32(n)}, buf)
+	if !status.Ok() {
+		t.Fatalf("read %d+%d: %v", off, n, status)
+	}
+	defer r.Done()
+	got, status := r.Bytes(buf)
+	if !status.Ok() || len(got) != r.Size() {
+		t.Fatalf("result of %d+%d: %d bytes of %d, %v", off, n, len(got), r.Size(), status)
+	}
+	return bytes.Clone(got)
+}
+
+// TestWritevInPieces writes one request that arrives in pieces, up to and across
+// the end.
+func TestWritevInPieces(t *testing.T) {
+	const size = 4 * pageSize
+	f := newTestFileSystem(t, size)
+	all := make([]byte, size)
+	for i := range all {
+		all[i] = byte(i * i >> 7)
+	}
+	for _, c := range []struct {
+		off   int
+		cuts  []int
+		taken int
+	}{
+		{0, []int{1, 4095, 4096, 100}, 8292},
+		{5000, []int{0, 3192, 1}, 3193},
+		{size - 10, []int{4, 4, 4, 4}, 10},
+		{size - 10, []int{10, 1}, 10},
+	} {
+		var pieces [][]byte
+		at := 0
+		for _, n := range c.cuts {
+			pieces = append(pieces, all[at:at+n])
+			at += n
+		}
+		got, status := f.Writev(nil, &fuse.WriteIn{InHeader: dataHeader(), Offset: uint64(c.off)}, pieces)
+		if int(got) != c.taken || !status.Ok() {
+			t.Errorf("write %v at %d: %d, %v; want %d", c.cuts, c.off, got, status, c.taken)
+		}
+		if got := readData(t, f, uint64(c.off), c.taken); !bytes.Equal(got, all[:c.taken]) {
+			t.Errorf("write %v at %d reads otherwise", c.cuts, c.off)
+		}
+	}
+}
+
+// TestFallocateModes asks for every mode, at the edges of the device.
+func TestFallocateModes(t *testing.T) {
+	const size = 4 * pageSize
+	const (
+		keep  = unix.FALLOC_FL_KEEP_SIZE
+		punch = unix.FALLOC_FL_PUNCH_HOLE
+		zero  = unix.FALLOC_FL_ZERO_RANGE
+	)
+	f := newTestFileSystem(t, size)
+	full := bytes.Repeat([]byte("full"), size/4)
+	for _, c := range []struct {
+		mode    uint32
+		off, n  uint64
+		want    syscall.Errno
+		cleared int // bytes from off on
+	}{
+		{punch | keep, 0, size, 0, size},
+		{punch | keep, 4095, 4098, 0, 4098},
+		{punch | keep, 10, 20, 0, 20},
+		{punch | keep, size - 10, 1 << 40, 0, 10},
+		{punch | keep, size - 10, 1<<64 - 1, 0, 10},
+		{punch | keep, size, 1, syscall.EINVAL, 0},
+		{zero | keep, 4096, 4096, 0, 4096},
+		{zero | keep, size - 1, 2, 0, 1},
+		{zero, 100, 8192, 0, 8192},
+		{zero, size - 1, 2, syscall.EINVAL, 0},
+		{zero, size, 1, syscall.EINVAL, 0},
+		{0, 0, size, 0, 0},
+		{0, 0, size + 1, syscall.EFBIG, 0},
+		{keep, 0, size, 0, 0},
+		{keep, size, 1, syscall.EFBIG, 0},
+		{punch, 0, 4096, syscall.EOPNOTSUPP, 0},
+		{unix.FALLOC_FL_COLLAPSE_RANGE, 0, 4096, syscall.EOPNOTSUPP, 0},
+		{unix.FALLOC_FL_INSERT_RANGE, 0, 4096, syscall.EOPNOTSUPP, 0},
+		{unix.FALLOC_FL_UNSHARE_RANGE, 0, 4096, syscall.EOPNOTSUPP, 0},
+	} {
+		if _, status := f.Write(nil, &fuse.WriteIn{InHeader: dataHeader()}, full); !status.Ok() {
+			t.Fatal(status)
+		}
+		in := &fuse.FallocateIn{InHeader: dataHeader(), Mode: c.mode, Offset: c.off, Length: c.n}
+		if got := f.Fallocate(nil, in); got != fuse.Status(c.want) {
+			t.Errorf("fallocate %#x %d+%d: %v, want %v", c.mode, c.off, c.n, got, c.want)
+		}
+		want := bytes.Clone(full)
+		clear(want[min(c.off, size):][:c.cleared])
+		if !bytes.Equal(readData(t, f, 0, size), want) {
+			t.Errorf("fallocate %#x %d+%d cleared something else", c.mode, c.off, c.n)
+		}
+	}
+}
+
+// TestPunchFreesPages frees whole pages and keeps the store's account of them.
+func TestPunchFreesPages(t *testing.T) {
+	const size = 64 * pageSize
+	f := newTestFileSystem(t, size)
+	if _, status := f.Write(nil, &fuse.WriteIn{InHeader: dataHeader()}, bytes.Repeat([]byte("some"), size/4)); !status.Ok() {
+		t.Fatal(status)
+	}
+	in := &fuse.FallocateIn{InHeader: dataHeader(), Mode: punchHole, Offset: 100, Length: 10 * pageSize}
+	if status := f.Fallocate(nil, in); !status.Ok() {
+		t.Fatal(status)
+	}
+	if got := f.store.Stats().OrigDataSize; got != size-9*pageSize {
+		t.Errorf("%d bytes are stored, want %d", got, size-9*pageSize)
+	}
+}
+
+// TestReadDirInPieces lists with room for one entry at a time.
+func TestReadDirInPieces(t *testing.T) {
+	f := newTestFileSystem(t, pageSize)
+	var got []string
+	for off := uint64(0); ; {
+		buf := make([]byte, 48)
+		list := fuse.NewDirEntryList(buf, off)
+		in := &fuse.ReadIn{InHeader: fuse.InHeader{NodeId: deviceNode}, Offset: off}
+		if status := f.ReadDir(nil, in, list); !status.Ok() {
+			t.Fatal(status)
+		}
+		entries, err := fuse.ParseDirEntries(list.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(entries) == 0 {
+			break
+		}
+		for _, e := range entries {
+			got = append(got, e.Name)
+			off = e.Off
+		}
+	}
+	want := []string{".", "..", "disksize", "initstate", "comp_algorithm", "mem_limit", "mem_used_max", "mm_stat", "io_stat"}
+	if !slices.Equal(got, want) {
+		t.Errorf("listed %q, want %q", got, want)
+	}
+}
+
+// TestUnknownNodes asks for inodes that are not there.
+func TestUnknownNodes(t *testing.T) {
+	f := newTestFileSystem(t, pageSize)
+	for _, id := range []uint64{0, uint64(len(f.tree)), 1 << 60} {
+		header := fuse.InHeader{NodeId: id}
+		for what, got := range map[string]fuse.Status{
+			"lookup":  f.Lookup(nil, &header, "dev", &fuse.EntryOut{}),
+			"getattr": f.GetAttr(nil, &fuse.GetAttrIn{InHeader: header}, &fuse.AttrOut{}),
+			"open":    f.Open(nil, &fuse.OpenIn{InHeader: header}, &fuse.OpenOut{}),
+		} {
+			if got != fuse.ENOENT {
+				t.Errorf("%s of inode %d: %v, want ENOENT", what, id, got)
+			}
+		}
+		if _, status := f.Read(nil, &fuse.ReadIn{InHeader: header}, nil); status != fuse.EBADF {
+			t.Errorf("read of inode %d: %v, want EBADF", id, status)
+		}
+	}
+}
+
+// TestSnapshotsGo opens attributes and closes them again: nothing is kept.
+func TestSnapshotsGo(t *testing.T) {
+	f := newTestFileSystem(t, pageSize)
+	header := fuse.InHeader{NodeId: f.tree.lookup(deviceNode, "mm_stat").id}
+	var handles []uint64
+	for range 10 {
+		var out fuse.OpenOut
+		if status := f.Open(nil, &fuse.OpenIn{InHeader: header}, &out); !status.Ok() {
+			t.Fatal(status)
+		}
+		handles = append(handles, out.Fh)
+	}
+	for _, handle := range handles {
+		f.Release(nil, &fuse.ReleaseIn{InHeader: header, Fh: handle})
+	}
+	if len(f.snapshots.held) != 0 || f.opens.Load() != 0 {
+		t.Errorf("%d snapshots kept, %d opens counted", len(f.snapshots.held), f.opens.Load())
+	}
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fusefs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"zramfs/codec"
+	"zramfs/internal/require"
+)
+
+// TestServedSettings compares what Mount says it got with the mount table and,
+// where it is mounted, the kernel's own account.
+func TestServedSettings(t *testing.T) {
+	d := newDevice(t, serveConfig{Disksize: smallDisk, AllowOther: true})
+	got := d.ask(commandState).Settings
+	if !got.AsyncDIO || got.MaxWrite != 1<<20 || got.MaxBackground < 128 {
+		t.Errorf("settings are %+v", got)
+	}
+	top, err := topMount(d.dir)
+	if err != nil || top == nil {
+		t.Fatal(top, err)
+	}
+	if top.FSType != "fuse.zramfs" || top.Source != "zram0" || top.Minor != got.Connection {
+		t.Errorf("the mount table says %+v, we %+v", top, got)
+	}
+	for _, option := range []string{"allow_other", "default_permissions", "max_read=1048576"} {
+		if !strings.Contains(","+top.VFSOptions+",", ","+option+",") {
+			t.Errorf("options are %q, want %s", top.VFSOptions, option)
+		}
+	}
+	for _, option := range []string{"nosuid", "nodev", "noexec"} {
+		if !strings.Contains(top.Options, option) {
+			t.Errorf("options are %q, want %s", top.Options, option)
+		}
+	}
+}
+
+// TestServedUnmountInUse asks for the mount to go while a file is open.
+func TestServedUnmountInUse(t *testing.T) {
+	d := newDevice(t, serveConfig{Disksize: smallDisk})
+	f := d.open(os.O_RDWR)
+	got := d.ask(commandUnmount).Error
+	if !strings.Contains(got, ErrInUse.Error()) || !strings.Contains(got, "1 open handles") {
+		t.Errorf("unmount in use: %q", got)
+	}
+	if _, err := f.WriteAt([]byte("still served"), 0); err != nil {
+		t.Error(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.ask(commandUnmount).Error; got != "" {
+		t.Errorf("unmount: %q", got)
+	}
+	if _, err := os.Stat(d.path("dev")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after unmount: %v", err)
+	}
+	if got := d.ask(commandUnmount).Error; got != "" {
+		t.Errorf("unmount twice: %q", got)
+	}
+}
+
+// TestServedUnmountedByAnother takes the mount away as umount(8) does.
+func TestServedUnmountedByAnother(t *testing.T) {
+	d := newDevice(t, serveConfig{Disksize: smallDisk})
+	if err := unix.Unmount(d.dir, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.ask(commandUnmount).Error; got != "" {
+		t.Errorf("unmount of what is gone: %q", got)
+	}
+}
+
+// TestServedDeviceIsNotInherited looks for a descriptor of /dev/fuse that a
+// program started by the serving process would keep open, and with it a dead
+// device's users waiting.
+func TestServedDeviceIsNotInherited(t *testing.T) {
+	d := newDevice(t, serveConfig{Disksize: smallDisk})
+	proc := fmt.Sprintf("/proc/%d", d.command.Process.Pid)
+	links, err := filepath.Glob(proc + "/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, link := range links {
+		target, err := os.Readlink(link)
+		if err != nil || target != "/dev/fuse" {
+			continue
+		}
+		found++
+		info, err := os.ReadFile(proc + "/fdinfo/" + filepath.Base(link))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pos, flags uint64
+		if _, err := fmt.Sscanf(string(info), "pos: %d\nflags: %o\n", &pos, &flags); err != nil {
+			t.Fatal(err)
+		}
+		if flags&unix.O_CLOEXEC == 0 {
+			t.Errorf("descriptor %s is inherited: flags %#o", filepath.Base(link), flags)
+		}
+	}
+	if found != 1 {
+		t.Errorf("%d descriptors of /dev/fuse, want 1", found)
+	}
+}
+
+// TestUnmountUnserved gives up a mount that nobody ever served.
+func TestUnmountUnserved(t *testing.T) {
+	require.FUSE(t)
+	dir := t.TempDir()
+	if got := output(t, peeker("mount "+dir)); got != "<nil>\n<nil>\n" {
+		t.Errorf("mounting and unmounting: %q", got)
+	}
+	if top, err := topMount(dir); top != nil || err != nil {
+		t.Errorf("left: %+v, %v", top, err)
+	}
+}
+
+// TestMountRefusals gives Mount directories that will not do.
+func TestMountRefusals(t *testing.T) {
+	require.FUSE(t)
+	s := newStore(t, smallDisk)
+	lz4, err := codec.Parse("lz4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mounted := newDevice(t, serveConfig{Disksize: smallDisk}).dir
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(mounted, link); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		config Config
+		want   error
+	}{
+		"no store":           {Config{Dir: t.TempDir(), Algorithm: lz4}, ErrConfig},
+		"no algorithm":       {Config{Dir: t.TempDir(), Store: s}, ErrConfig},
+		"no such directory":  {Config{Dir: t.TempDir() + "/none", Store: s, Algorithm: lz4}, fs.ErrNotExist},
+		"a file":             {Config{Dir: file, Store: s, Algorithm: lz4}, syscall.ENOTDIR},
+		"mounted":            {Config{Dir: mounted, Store: s, Algorithm: lz4}, ErrMounted},
+		"mounted, by a link": {Config{Dir: link, Store: s, Algorithm: lz4}, ErrMounted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, err := Mount(c.config)
+			if !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+			if server != nil {
+				t.Fatal("and a server")
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("more than a line: %q", err)
+			}
+		})
+	}
+}
+
+// TestMountOnDead finds a mount whose server was killed.
+func TestMountOnDead(t *testing.T) {
+	d := newDevice(t, serveConfig{Disksize: smallDisk})
+	d.kill()
+	<-d.exited
+	d.exit = nil
+	lz4, err := codec.Parse("lz4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Mount(Config{Dir: d.dir, Store: newStore(t, smallDisk), Algorithm: lz4})
+	if !errors.Is(err, ErrMounted) && !errors.Is(err, unix.ENOTCONN) {
+		t.Errorf("on a dead mount: %v", err)
+	}
+	if err := detach(d.dir); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fusefs
+
+import (
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// Inode numbers of what the tree always has; those of the attribute files follow.
+const (
+	rootNode uint64 = fuse.FUSE_ROOT_ID + iota
+	devNode
+	dataNode
+	blockNode
+	deviceNode
+	controlNode
+)
+
+// A node is a directory, the data file, or an attribute file. Nothing in it
+// changes.
+type node struct {
+	id, parent uint64
+	name       string
+	mode       uint32                 // type and permissions, as st_mode
+	show       func() ([]byte, error) // makes an attribute's contents; nil for the others
+}
+
+// A tree is every node by inode number; number 0 is no node. It never changes.
+type tree []node
+
+// newTree returns the directories, the data file and these attribute files.
+func newTree(attributes []attribute) tree {
+	const (
+		dir       = syscall.S_IFDIR | 0o755
+		data      = syscall.S_IFREG | 0o600 // swap holds everybody's secrets
+		attribute = syscall.S_IFREG | 0o444
+	)
+	t := tree{
+		{},
+		{id: rootNode, parent: rootNode, mode: dir},
+		{id: devNode, parent: rootNode, name: "dev", mode: dir},
+		{id: dataNode, parent: devNode, name: "zram0", mode: data},
+		{id: blockNode, parent: rootNode, name: "block", mode: dir},
+		{id: deviceNode, parent: blockNode, name: "zram0", mode: dir},
+		{id: controlNode, parent: rootNode, name: "control", mode: dir},
+	}
+	for _, a := range attributes {
+		t = append(t, node{id: uint64(len(t)), parent: a.dir, name: a.name, mode: attribute, show: a.show})
+	}
+	return t
+}
+
+// get returns the node with this inode number, or nil.
+func (t tree) get(id uint64) *node {
+	if id == 0 || id >= uint64(len(t)) {
+		return nil
+	}
+	return &t[id]
+}
+
+// lookup returns the node of this name in a directory, or nil.
+func (t tree) lookup(dir uint64, name string) *node {
+	for i := range t {
+		if n := &t[i]; n.parent == dir && n.name == name && n.id != dir {
+			return n
+		}
+	}
+	return nil
+}
+
+// list returns what a directory shows, "." and ".." included, in a fixed order.
+func (t tree) list(dir *node) []fuse.DirEntry {
+	entries := []fuse.DirEntry{
+		{Name: ".", Ino: dir.id, Mode: dir.mode},
+		{Name: "..", Ino: dir.parent, Mode: syscall.S_IFDIR},
+	}
+	for i := range t {
+		if n := &t[i]; n.parent == dir.id && n.id != dir.id {
+			entries = append(entries, fuse.DirEntry{Name: n.name, Ino: n.id, Mode: n.mode})
+		}
+	}
+	return entries
+}
+
+// links is a node's st_nlink: a directory has its name, "." and the ".." of
+// each directory in it.
+func (t tree) links(n *node) uint32 {
+	if !n.isDir() {
+		return 1
+	}
+	links := uint32(2)
+	for i := range t {
+		if child := &t[i]; child.parent == n.id && child.id != n.id && child.isDir() {
+			links++
+		}
+	}
+	return links
+}
+
+func (n *node) isDir() bool { return n.mode&syscall.S_IFMT == syscall.S_IFDIR }
