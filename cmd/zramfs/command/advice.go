@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// The checks in this file find nothing that would keep a device from working.
+
+func checkNoswap(m machine) (finding, error) {
+	err := m.noswap()
+	switch {
+	case err == nil:
+		return ok("the image can lie in a tmpfs that is never swapped")
+	case errors.Is(err, fs.ErrPermission):
+		return finding{}, fmt.Errorf("%w (it takes root)", err)
+	}
+	return warn(fmt.Sprintf("no tmpfs with noswap (%v): only locked memory keeps the image from being swapped to itself", err),
+		"use Linux 6.4 or later, outside of a user namespace")
+}
+
+func checkZswap(m machine) (finding, error) {
+	enabled, err := m.read("sys/module/zswap/parameters/enabled")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return ok("not in this kernel")
+	case err != nil:
+		return finding{}, err
+	case enabled == "Y":
+		return warn("zswap is on: it compresses pages before they come here and hides how well that goes",
+			"echo N > /sys/module/zswap/parameters/enabled")
+	}
+	return ok("off")
+}
+
+// checkLog asks whether a device in the background has somewhere to report a damaged page.
+func checkLog(m machine) (finding, error) {
+	if m.exists("run/systemd/journal/socket") {
+		return ok("messages go to the journal (journalctl -t zramfs)")
+	}
+	if err := m.open("dev/kmsg", os.O_WRONLY); err != nil {
+		return warn(fmt.Sprintf("neither a journal nor the kernel log can be written (%v): messages are lost", err),
+			"run as root, or use mount --foreground")
+	}
+	return ok("messages go to the kernel log (dmesg)")
+}
+
+// checkPageCluster looks at read-ahead. A request costs tens of microseconds here and a further page in it about two,
+// so that reading single pages, as is advised for zram, pays only for access at random.
+func checkPageCluster(m machine) (finding, error) {
+	n, err := m.readNumber("proc/sys/vm/page-cluster")
+	if err != nil {
+		return finding{}, err
+	}
+	if n < 3 {
+		return warn(fmt.Sprintf("vm.page-cluster is %d: %d pages a swap-in, slow for memory used in order", n, 1<<n),
+			"sysctl vm.page-cluster=3 (up to 5 pays)")
+	}
+	return ok("vm.page-cluster is %d: up to %d pages a swap-in", n, uint64(1)<<min(n, 63))
+}
+
+// minFreeCap bounds what checkFreeMemory asks for: the smaller of 64 MiB and 1/64 of RAM.
+const minFreeCap = 64 << 20
+
+// checkFreeMemory asks whether reclaim starts while the kernel still has memory for the requests that it takes: a low
+// vm.min_free_kbytes can be made up for by a vm.watermark_scale_factor above its default of 10.
+func checkFreeMemory(m machine) (finding, error) {
+	kib, err := m.readNumber("proc/sys/vm/min_free_kbytes")
+	if err != nil {
+		return finding{}, err
+	}
+	scale, err := m.readNumber("proc/sys/vm/watermark_scale_factor")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return finding{}, err
+	}
+	ram, err := memTotal(m.path("proc/meminfo"))
+	if err != nil {
+		return finding{}, err
+	}
+	want := min(ram/64, minFreeCap)
+	if kib<<10 < want && scale < 50 {
+		return warn(fmt.Sprintf("vm.min_free_kbytes keeps only %s free: reclaim starts late", humanSize(kib<<10)),
+			fmt.Sprintf("sysctl vm.min_free_kbytes=%d, or vm.watermark_scale_factor=50", want>>10))
+	}
+	return ok("reclaim starts early enough (vm.min_free_kbytes %d, vm.watermark_scale_factor %d)", kib, scale)
+}

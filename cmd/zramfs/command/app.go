@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Main runs the program with its arguments, args[0] being the name it was started by, and returns the exit code.
+// version is that of a release, empty for other builds. It is to be called once.
+func Main(version string, args []string) int {
+	release = version
+	return run(args, os.Stdout, os.Stderr)
+}
+
+// run is Main with its output redirected.
+func run(args []string, stdout, stderr io.Writer) int {
+	out := &checkedWriter{w: stdout}
+	app := newApp(out, stderr)
+	err := runApp(app, args)
+	if err == nil && out.err != nil {
+		err = fmt.Errorf("write standard output: %w", out.err)
+	}
+	code, message := describe(err)
+	if message != "" {
+		// Standard error is the last place to report to: there is nowhere left to say that it is closed.
+		_, _ = fmt.Fprintf(stderr, "zramfs: %s\n", message)
+	}
+	return code
+}
+
+func runApp(app *cli.App, args []string) error {
+	arranged, err := arrange(app, args)
+	if err != nil {
+		return err
+	}
+	return app.Run(arranged)
+}
+
+// newApp builds the command tree. Errors come back from App.Run: cli itself prints none of them and never exits.
+func newApp(stdout, stderr io.Writer) *cli.App {
+	app := &cli.App{
+		Name:            "zramfs",
+		HelpName:        "zramfs",
+		Usage:           "compressed swap from FUSE and loop, without a kernel module",
+		HideHelpCommand: true,
+		HideVersion:     true,
+		Writer:          stdout,
+		ErrWriter:       stderr,
+		ExitErrHandler:  func(*cli.Context, error) {},
+		OnUsageError:    onUsageError,
+		Flags: []cli.Flag{
+			cli.HelpFlag, // cli adds it by itself only where there is no command help
+			&cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version and exit"},
+		},
+		Action:   rootAction,
+		Commands: commands(),
+	}
+	tidyFlags(app.Flags)
+	return app
+}
+
+// commands returns the commands in the order in which the help shows them.
+func commands() []*cli.Command {
+	all := []*cli.Command{
+		upCommand(),
+		downCommand(),
+		mountCommand(),
+		umountCommand(),
+		listCommand(),
+		statusCommand(),
+		doctorCommand(),
+		versionCommand(),
+		helpCommand(),
+	}
+	for _, c := range all {
+		tidyFlags(c.Flags)
+		c.Description = fold(c.Description, helpWidth)
+		// Without this a DIR named "help" would be taken for a subcommand.
+		c.HideHelpCommand = true
+		c.OnUsageError = onUsageError
+	}
+	return all
+}
+
+// rootAction runs when there is no command: arrange has refused unknown ones already.
+func rootAction(c *cli.Context) error {
+	if c.Bool("version") {
+		return printVersion(c.App.Writer)
+	}
+	return cli.ShowAppHelp(c)
+}
+
+func unknownCommand(app *cli.App, name string) error {
+	var names []string
+	for _, c := range app.Commands {
+		if !c.Hidden {
+			names = append(names, c.Name)
+		}
+	}
+	return usageError("unknown command %q; the commands are %s", name, strings.Join(names, ", "))
+}
+
+// onUsageError takes what the flag package found wrong with a value; unknown flags were found by arrange. That package
+// writes flags with one dash.
+func onUsageError(c *cli.Context, err error, _ bool) error {
+	text := strings.Replace(err.Error(), " for -", " for --", 1)
+	text = strings.Replace(text, " for flag -", " for --", 1)
+	return usageError("%s: %s", c.Command.Name, text)
+}
+
+// checkedWriter remembers the first error of w, so that output lost to a full disk is a failure of the program.
+type checkedWriter struct {
+	w   io.Writer // immutable
+	err error     // used by one goroutine
+}
+
+func (c *checkedWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	if err != nil && c.err == nil {
+		c.err = err
+	}
+	return n, err
+}

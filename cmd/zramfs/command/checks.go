@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"zramfs/cmd/zramfs/daemon"
+)
+
+// checkMachine runs every check, in the order in which up would meet the trouble.
+func checkMachine(m machine) []finding {
+	checks := []struct {
+		name string
+		run  func(machine) (finding, error)
+	}{
+		{"kernel", checkKernel},
+		{"fuse", checkFuse},
+		{"loop", checkLoop},
+		{"user-namespace", checkUserNamespace},
+		{"cap-sys-admin", checkSysAdmin},
+		{"cap-ipc-lock", checkIPCLock},
+		{"cap-sys-resource", checkSysResource},
+		{"cap-sys-nice", checkSysNice},
+		{"memlock-limit", checkLockLimit},
+		{"noswap", checkNoswap},
+		{"zswap", checkZswap},
+		{"log", checkLog},
+		{"page-cluster", checkPageCluster},
+		{"free-memory", checkFreeMemory},
+	}
+	var findings []finding
+	for _, check := range checks {
+		f, err := check.run(m)
+		if err != nil {
+			f = finding{State: daemon.StateWarn, Detail: fmt.Sprintf("cannot tell: %v", err)}
+		}
+		f.Name = check.name
+		findings = append(findings, f)
+	}
+	for _, p := range m.protections() {
+		// The detail of a protection ends with what to do.
+		findings = append(findings, finding{Name: p.Name, State: p.State, Detail: p.Detail})
+	}
+	return findings
+}
+
+// ok, warn and fail are the outcomes of a check that could be made.
+func ok(format string, args ...any) (finding, error) {
+	return finding{State: daemon.StateOK, Detail: fmt.Sprintf(format, args...)}, nil
+}
+
+func warn(detail, mend string) (finding, error) {
+	return finding{State: daemon.StateWarn, Detail: detail, Mend: mend}, nil
+}
+
+func fail(detail, mend string) (finding, error) {
+	return finding{State: daemon.StateFail, Detail: detail, Mend: mend}, nil
+}
+
+// checkKernel names the oldest kernel that can work (4.4 brought MCL_ONFAULT and direct I/O of loop) and the one from
+// which nothing is missing (6.4: noswap; 6.2: parallel direct writes; 5.8: LOOP_CONFIGURE; 5.6: IO_FLUSHER).
+func checkKernel(m machine) (finding, error) {
+	release, major, minor, err := m.kernel()
+	switch {
+	case err != nil:
+		return finding{}, err
+	case major < 4 || major == 4 && minor < 4:
+		return fail("Linux "+release+" can neither lock memory on fault nor bypass its cache on loop", "use Linux 6.4 or later")
+	case major < 5 || major == 5 && minor < 6:
+		return warn("Linux "+release+" has no IO_FLUSHER, LOOP_CONFIGURE, parallel direct writes and noswap",
+			"use Linux 6.4 or later")
+	case major < 6 || major == 6 && minor < 4:
+		return warn("Linux "+release+" lacks noswap, and before 6.2 parallel direct writes", "use Linux 6.4 or later")
+	}
+	return ok("Linux %s has all that is used", release)
+}
+
+func checkFuse(m machine) (finding, error) {
+	return checkDevice(m, "dev/fuse", "fuse")
+}
+
+func checkLoop(m machine) (finding, error) {
+	return checkDevice(m, "dev/loop-control", "loop")
+}
+
+// checkDevice opens a device node that a kernel module provides.
+func checkDevice(m machine, path, module string) (finding, error) {
+	err := m.open(path, os.O_RDWR)
+	name := "/" + path
+	switch {
+	case err == nil:
+		return ok("%s can be opened", name)
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENODEV), errors.Is(err, syscall.ENXIO):
+		return fail(name+" is missing", "modprobe "+module+"; in a container pass the device in (--device "+name+")")
+	case errors.Is(err, syscall.EPERM):
+		return fail(name+" is denied by the device control group", "run the container privileged, or with --device "+name)
+	case errors.Is(err, fs.ErrPermission):
+		return fail(name+" may not be opened by this user", "run as root (sudo)")
+	}
+	return fail(fmt.Sprintf("%s cannot be opened: %v", name, err), "modprobe "+module)
+}
+
+func checkUserNamespace(m machine) (finding, error) {
+	first, err := m.inFirstUserNamespace()
+	if err != nil {
+		return finding{}, err
+	}
+	if !first {
+		return fail("this is not the first user namespace: mount works, but neither loop devices nor swap",
+			"run outside of it, as root")
+	}
+	return ok("loop and swap are not barred by a user namespace")
+}
+
+func checkSysAdmin(m machine) (finding, error) {
+	return checkCapability(m, capSysAdmin, "CAP_SYS_ADMIN", "mount, loop and swapon are allowed",
+		daemon.StateFail, "mount, loop and swapon are not allowed")
+}
+
+func checkSysResource(m machine) (finding, error) {
+	return checkCapability(m, capSysResource, "CAP_SYS_RESOURCE", "IO_FLUSHER and a lower OOM score are allowed",
+		daemon.StateWarn, "IO_FLUSHER cannot be set and the OOM score not be lowered")
+}
+
+func checkSysNice(m machine) (finding, error) {
+	return checkCapability(m, capSysNice, "CAP_SYS_NICE", "real-time scheduling is allowed",
+		daemon.StateWarn, "threads cannot be given real-time scheduling, with which they get at the kernel's memory reserves")
+}
+
+// checkIPCLock matters only where memory may not be locked without it.
+func checkIPCLock(m machine) (finding, error) {
+	limit, err := m.lockLimit()
+	if err != nil {
+		return finding{}, err
+	}
+	missing := daemon.StateFail
+	detail := "memory cannot be locked beyond RLIMIT_MEMLOCK"
+	if limit == "unlimited" {
+		missing, detail = daemon.StateOK, "not needed: RLIMIT_MEMLOCK is unlimited"
+	}
+	return checkCapability(m, capIPCLock, "CAP_IPC_LOCK", "memory can be locked without limit", missing, detail)
+}
+
+func checkCapability(m machine, bit int, name, granted string, missing daemon.State, without string) (finding, error) {
+	has, err := m.hasCapability(bit)
+	if err != nil {
+		return finding{}, err
+	}
+	if has {
+		return ok("%s", granted)
+	}
+	f := finding{State: missing, Detail: without}
+	if missing != daemon.StateOK {
+		f.Mend = "run as root (sudo); in a container add the capability " + name
+	}
+	return f, nil
+}
+
+func checkLockLimit(m machine) (finding, error) {
+	limit, err := m.lockLimit()
+	if err != nil {
+		return finding{}, err
+	}
+	has, err := m.hasCapability(capIPCLock)
+	switch {
+	case err != nil:
+		return finding{}, err
+	case limit == "unlimited":
+		return ok("RLIMIT_MEMLOCK is unlimited")
+	case has:
+		return ok("RLIMIT_MEMLOCK is %s bytes, and CAP_IPC_LOCK lifts it", limit)
+	}
+	return fail("RLIMIT_MEMLOCK is "+limit+" bytes, too little to lock a device's memory",
+		"run as root, or raise it (LimitMEMLOCK=infinity, ulimit -l unlimited)")
+}

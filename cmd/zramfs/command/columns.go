@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// defaultColumns are the columns of list without flags, in zramctl's order.
+const defaultColumns = "NAME,ALGORITHM,DISKSIZE,DATA,COMPR,TOTAL,STREAMS,MOUNTPOINT"
+
+// swapMountpoint is what zramctl prints in MOUNTPOINT for a swap area.
+const swapMountpoint = "[SWAP]"
+
+// listColumn is one column of list.
+type listColumn struct {
+	tableColumn
+	help string
+	// value returns the cell's content: text, a byteSize, a count, a ratio, or nil where it is not known.
+	value func(device) any
+}
+
+// The kinds of value beside text (string). They differ in how they are printed.
+type (
+	byteSize uint64  // 173.5M, or 181927936 with --bytes
+	count    uint64  // always digits alone
+	ratio    float64 // four decimals
+)
+
+// listColumns are zramctl's columns (util-linux 2.42) in its order, which is that of --output-all.
+var listColumns = []listColumn{
+	{tableColumn{name: "NAME", elastic: true}, "loop device, else the data file",
+		func(d device) any { return d.name() }},
+	{tableColumn{name: "DISKSIZE", right: true}, "limit on the uncompressed amount of data",
+		func(d device) any { return d.disksize() }},
+	{tableColumn{name: "DATA", right: true, preferred: 5}, "uncompressed size of stored data",
+		sizeOf(func(d device) uint64 { return d.Status.Memory.OrigDataSize })},
+	{tableColumn{name: "COMPR", right: true}, "compressed size of stored data",
+		sizeOf(func(d device) uint64 { return d.Status.Memory.ComprDataSize })},
+	{tableColumn{name: "ALGORITHM"}, "the selected compression algorithm",
+		func(d device) any { return d.algorithm() }},
+	{tableColumn{name: "STREAMS", right: true}, "number of requests worked on at the same time",
+		countOf(func(d device) uint64 { return uint64(max(d.Status.Streams, 0)) })},
+	{tableColumn{name: "ZERO-PAGES", right: true}, "pages of one repeated word, which take no memory",
+		countOf(func(d device) uint64 { return d.Status.Memory.SamePages })},
+	{tableColumn{name: "TOTAL", right: true}, "all memory in use, with index and fragmentation",
+		sizeOf(func(d device) uint64 { return d.Status.Memory.MemUsedTotal })},
+	{tableColumn{name: "MEM-LIMIT", right: true}, "limit on TOTAL, 0 for none",
+		sizeOf(func(d device) uint64 { return d.Status.MemLimit })},
+	{tableColumn{name: "MEM-USED", right: true}, "largest TOTAL so far",
+		sizeOf(func(d device) uint64 { return d.Status.Memory.MemUsedMax })},
+	{tableColumn{name: "MIGRATED", right: true}, "pages freed by compaction",
+		sizeOf(func(d device) uint64 { return d.Status.Memory.PagesCompacted })},
+	{tableColumn{name: "COMP-RATIO", right: true}, "DATA for each byte of TOTAL",
+		func(d device) any { return d.ratio() }},
+	{tableColumn{name: "MOUNTPOINT", elastic: true, truncate: true}, "where it is mounted, [SWAP] for swap",
+		func(d device) any { return d.use() }},
+}
+
+func findColumn(name string) (listColumn, bool) {
+	for _, column := range listColumns {
+		if strings.EqualFold(column.name, name) {
+			return column, true
+		}
+	}
+	return listColumn{}, false
+}
+
+func columnHelp() string {
+	var out strings.Builder
+	for _, column := range listColumns {
+		fmt.Fprintf(&out, "%-11s %s\n", column.name, column.help)
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// sizeOf is the value of a column that comes out of the status.
+func sizeOf(f func(device) uint64) func(device) any {
+	return func(d device) any {
+		if d.Status == nil {
+			return nil
+		}
+		return byteSize(f(d))
+	}
+}
+
+// countOf is sizeOf for what is not in bytes.
+func countOf(f func(device) uint64) func(device) any {
+	return func(d device) any {
+		if d.Status == nil {
+			return nil
+		}
+		return count(f(d))
+	}
+}
+
+// disksize falls back on the loop device, which the kernel describes even when the server does not answer.
+func (d device) disksize() any {
+	if d.Status != nil {
+		return byteSize(d.Status.Disksize)
+	}
+	if loop := d.loop(); loop != nil {
+		return byteSize(loop.Size)
+	}
+	return nil
+}
+
+func (d device) algorithm() any {
+	if d.Status == nil {
+		return nil
+	}
+	return d.Status.Algorithm
+}
+
+func (d device) ratio() any {
+	if d.Status == nil || d.Status.Memory.MemUsedTotal == 0 {
+		return nil
+	}
+	return ratio(float64(d.Status.Memory.OrigDataSize) / float64(d.Status.Memory.MemUsedTotal))
+}
+
+func (d device) use() any {
+	switch {
+	case d.Swap != nil:
+		return swapMountpoint
+	case d.Mountpoint != "":
+		return d.Mountpoint
+	}
+	return nil
+}
+
+// formatCell prints a column's value for a table; what is not known is empty.
+func formatCell(value any, bytes bool) string {
+	switch v := value.(type) {
+	case byteSize:
+		if bytes {
+			return strconv.FormatUint(uint64(v), 10)
+		}
+		return humanSize(uint64(v))
+	case count:
+		return strconv.FormatUint(uint64(v), 10)
+	case ratio:
+		return strconv.FormatFloat(float64(v), 'f', 4, 64)
+	case string:
+		return v
+	}
+	return ""
+}
+
+// listJSON prints the devices in the shape of losetup --json: one array under the key zramfs, the columns' names in
+// lower case, null for what is not known. Unlike there, sizes are always numbers of bytes.
+func listJSON(devices []device, columns []listColumn) (string, error) {
+	objects := make([]string, len(devices))
+	for i, d := range devices {
+		members := make([]string, len(columns))
+		for j, column := range columns {
+			value, err := jsonValue(column.value(d))
+			if err != nil {
+				return "", fmt.Errorf("print %s as JSON: %w", column.name, err)
+			}
+			members[j] = fmt.Sprintf("         %q: %s", strings.ToLower(column.name), value)
+		}
+		objects[i] = "{\n" + strings.Join(members, ",\n") + "\n      }"
+	}
+	list := strings.Join(objects, ",")
+	if list != "" {
+		list = "      " + list
+	}
+	return "{\n   \"zramfs\": [\n" + list + "\n   ]\n}\n", nil
+}
+
+func jsonValue(value any) (string, error) {
+	if r, ok := value.(ratio); ok {
+		value = json.RawMessage(formatCell(r, true))
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false) // a path is not markup
+	if err := encoder.Encode(value); err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(out.String(), "\n"), nil
+}

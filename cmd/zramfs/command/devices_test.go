@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+
+	"zramfs/internal/require"
+	"zramfs/loopsetup"
+)
+
+func TestZramfsMounts(t *testing.T) {
+	mounts := []*mountinfo.Info{
+		{Major: 0, Minor: 50, Root: "/", Mountpoint: "/run/zram", FSType: "fuse.zramfs"},
+		{Major: 0, Minor: 51, Root: "/", Mountpoint: "/mnt", FSType: "fuse.sshfs"},
+		{Major: 0, Minor: 50, Root: "/", Mountpoint: "/bind", FSType: "fuse.zramfs"},
+		{Major: 0, Minor: 50, Root: "/dev/zram0", Mountpoint: "/file", FSType: "fuse.zramfs"},
+		{Major: 0, Minor: 52, Root: "/", Mountpoint: "/second", FSType: "fuse.zramfs"},
+		{Major: 0, Minor: 53, Root: "/", Mountpoint: "/second", FSType: "fuse.zramfs"},
+		{Major: 0, Minor: 54, Root: "/", Mountpoint: "/like", FSType: "fuse.zramfs2"},
+	}
+	if got, want := zramfsMounts(mounts), []string{"/run/zram", "/second"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestDeviceUse(t *testing.T) {
+	swaps := []loopsetup.Swap{{Path: "/dev/sda2"}, {Path: "/dev/loop7", Used: 5}}
+	mounts := []*mountinfo.Info{{Source: "/dev/loop8", Mountpoint: "/data"}, {Source: "zram0", Mountpoint: "/run/zram"}}
+	loops := []loopsetup.Info{{Path: "/dev/loop8"}, {Path: "/dev/loop7"}}
+	tests := []struct {
+		name  string
+		loops []loopsetup.Info
+		want  string
+		use   any
+	}{
+		{"none", nil, "/run/zram/dev/zram0", nil},
+		{"unused", []loopsetup.Info{{Path: "/dev/loop9"}}, "/dev/loop9", nil},
+		{"file system", loops[:1], "/dev/loop8", "/data"},
+		{"swap", loops[1:], "/dev/loop7", "[SWAP]"},
+		{"swap before others", loops, "/dev/loop7", "[SWAP]"},
+	}
+	for _, test := range tests {
+		d := device{Dir: "/run/zram", Loops: test.loops}
+		for _, loop := range test.loops {
+			d.attachUse(loop.Path, mounts, swaps)
+		}
+		if d.name() != test.want || d.use() != test.use {
+			t.Errorf("%s: %s, %v; want %s, %v", test.name, d.name(), d.use(), test.want, test.use)
+		}
+	}
+}
+
+func TestPickDevices(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Dir(dir))
+	all := []device{{Dir: dir, Loops: []loopsetup.Info{{Path: "/dev/loop7"}}}, {Dir: "/other"}}
+	for _, name := range []string{dir, dir + "/", link, filepath.Base(dir), "/dev/loop7", dir + "/dev/zram0"} {
+		got, err := pickDevices(all, []string{name})
+		if err != nil || len(got) != 1 || got[0].Dir != dir {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	if got, err := pickDevices(all, nil); err != nil || len(got) != 2 {
+		t.Errorf("no names: %v, %v", got, err)
+	}
+	for _, name := range []string{"/run", "/dev/loop8", "/nonexistent"} {
+		if got, err := pickDevices(all, []string{"/other", name}); !errors.Is(err, errNotRunning) {
+			t.Errorf("%s: %v, %v; want %v", name, got, err, errNotRunning)
+		}
+	}
+}
+
+func TestBounded(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	begin := time.Now()
+	_, err := bounded(20*time.Millisecond, func() (int, error) { <-release; return 1, nil })
+	if !errors.Is(err, errNoAnswer) || time.Since(begin) > 5*time.Second {
+		t.Errorf("%v after %v", err, time.Since(begin))
+	}
+	if n, err := bounded(time.Minute, func() (int, error) { return 7, nil }); n != 7 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if _, err := bounded(time.Minute, func() (int, error) { return 0, os.ErrClosed }); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("%v, want %v", err, os.ErrClosed)
+	}
+}
+
+// serverScript mounts a fuse.zramfs that nobody serves at $1, makes its server hang or die by $2, and runs the program
+// behind descriptor 3 on it. The mount ends with the namespace.
+const serverScript = `
+set -eu
+dir=$1 how=$2
+shift 2
+exec 4<>/dev/fuse
+mount -i -t fuse.zramfs -o fd=4,rootmode=40000,user_id=0,group_id=0 zram0 "$dir"
+[ "$how" = hang ] || exec 4<&-
+exec timeout -s KILL 25 /proc/self/fd/3 "$@"`
+
+// TestBrokenServer runs commands against a server that hangs and one that has died. No command may hang with it, and
+// all must say what is wrong.
+func TestBrokenServer(t *testing.T) {
+	tests := []struct {
+		how, args   string
+		code        int
+		stdout, err string
+	}{
+		{"hang", "status", 1, "degraded\n  " + errNoAnswer.Error(), ""},
+		{"hang", "list", 1, "NAME ", errNoAnswer.Error()},
+		{"hang", "list -J", 1, `"disksize": null`, errNoAnswer.Error()},
+		{"hang", "status DIR/../other", 3, "not running", ""},
+		{"die", "status", 1, errDead.Error() + "; to mend: zramfs down --force ", ""},
+		{"die", "status DIR", 1, "degraded", ""},
+		{"die", "list", 1, "/dev/zram0", errDead.Error()},
+	}
+	for _, test := range tests {
+		t.Run(test.how+" "+test.args, func(t *testing.T) {
+			t.Parallel()
+			got, took := runAgainst(t, test.how, test.args)
+			if got.code != test.code || !strings.Contains(got.stdout, test.stdout) || !strings.Contains(got.stderr, test.err) ||
+				test.err == "" && got.stderr != "" {
+				t.Errorf("%d, %q, %q; want %d, %q, %q", got.code, got.stdout, got.stderr, test.code, test.stdout, test.err)
+			}
+			if took > 4*answerTime {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// TestBrokenServerJSON wants valid JSON about a dead server, too.
+func TestBrokenServerJSON(t *testing.T) {
+	got, _ := runAgainst(t, "die", "status -J DIR") // named, since others may be mounted
+	var status struct{ Zramfs []report }
+	if err := json.Unmarshal([]byte(got.stdout), &status); err != nil {
+		t.Fatalf("%v: %q", err, got.stdout)
+	}
+	if len(status.Zramfs) != 1 || status.Zramfs[0].Health != "degraded" || len(status.Zramfs[0].Problems) != 1 {
+		t.Errorf("%+v", status)
+	}
+}
+
+// ownMounts returns the attributes of a process whose mounts nobody else sees and which end with it.
+func ownMounts(t *testing.T) *syscall.SysProcAttr {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return require.UserNS(t)
+	}
+	require.FUSE(t)
+	return &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+}
+
+// runAgainst runs the program where a broken server's mount is; DIR in args is its mount point.
+func runAgainst(t *testing.T, how, args string) (outcome, time.Duration) {
+	t.Helper()
+	attr := ownMounts(t)
+	require.Command(t, "mount")
+	dir, err := os.MkdirTemp("/tmp", "zr-command-") // not TempDir, which only its owner may enter
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.Remove(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer self.Close()
+	words := append([]string{"-c", serverScript, "sh", dir, how}, strings.Fields(strings.ReplaceAll(args, "DIR", dir))...)
+	cmd := exec.CommandContext(t.Context(), "sh", words...)
+	cmd.SysProcAttr = attr
+	cmd.Dir = "/"
+	cmd.ExtraFiles = []*os.File{self}
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	begin := time.Now()
+	got := runCommand(t, cmd)
+	return got, time.Since(begin)
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"zramfs/cmd/zramfs/daemon"
+)
+
+// wellMachine is the files of a machine on which every check is well.
+func wellMachine() map[string]string {
+	return map[string]string{
+		"dev/fuse":                            "",
+		"dev/loop-control":                    "",
+		"dev/kmsg":                            "",
+		"proc/meminfo":                        "MemTotal:       8388608 kB\nMemFree:        1 kB\n",
+		"proc/self/limits":                    "Limit   Soft Limit   Hard Limit   Units\nMax locked memory         8388608              8388608              bytes     \n",
+		"proc/self/status":                    "Name:\tzramfs\nCapEff:\t000001ffffffffff\n",
+		"proc/self/uid_map":                   "         0          0 4294967295\n",
+		"proc/sys/kernel/osrelease":           "6.8.0-31-generic\n",
+		"proc/sys/vm/min_free_kbytes":         "67584\n",
+		"proc/sys/vm/page-cluster":            "3\n",
+		"proc/sys/vm/watermark_scale_factor":  "10\n",
+		"sys/module/zswap/parameters/enabled": "N\n",
+	}
+}
+
+// machineOf puts files below a directory and returns the machine that is there.
+func machineOf(t *testing.T, files map[string]string) machine {
+	t.Helper()
+	m := machine{
+		root:        t.TempDir(),
+		protections: func() []daemon.Protection { return nil },
+		noswap:      func() error { return nil },
+	}
+	for name, text := range files {
+		path := m.path(name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
+
+func TestDoctorWellMachine(t *testing.T) {
+	m := machineOf(t, wellMachine())
+	m.protections = func() []daemon.Protection {
+		return []daemon.Protection{{Name: daemon.ProtectCgroup, State: daemon.StateOK, Detail: "no memory limit"}}
+	}
+	var out strings.Builder
+	if err := printFindings(&out, checkMachine(m), false); err != nil {
+		t.Fatal(err)
+	}
+	compareGolden(t, "doctor/well.txt", out.String())
+	for line := range strings.Lines(out.String()) {
+		if !strings.HasPrefix(line, "ok    ") {
+			t.Errorf("not well: %s", line)
+		}
+	}
+}
+
+// TestDoctorFindings changes one file of the well machine and wants one check to notice, with a mend.
+func TestDoctorFindings(t *testing.T) {
+	const missing = "\x00missing"
+	const noCaps = "CapEff:\t0000000000000000\n"
+	without := func(bit int) string { return fmt.Sprintf("CapEff:\t%016x\n", (uint64(1)<<41-1)&^(1<<bit)) }
+	tests := []struct {
+		file, text string
+		name       string // of the check
+		state      daemon.State
+		detail     string
+	}{
+		{"proc/sys/kernel/osrelease", "4.3.0", "kernel", daemon.StateFail, "Linux 4.3.0"},
+		{"proc/sys/kernel/osrelease", "3.10.0-1160.el7", "kernel", daemon.StateFail, "3.10.0"},
+		{"proc/sys/kernel/osrelease", "4.19.0", "kernel", daemon.StateWarn, "no IO_FLUSHER"},
+		{"proc/sys/kernel/osrelease", "5.10.0", "kernel", daemon.StateWarn, "lacks noswap"},
+		{"proc/sys/kernel/osrelease", "6.4.0", "kernel", daemon.StateOK, ""},
+		{"proc/sys/kernel/osrelease", "banana", "kernel", daemon.StateWarn, "cannot tell"},
+		{"dev/fuse", missing, "fuse", daemon.StateFail, "/dev/fuse is missing"},
+		{"dev/loop-control", missing, "loop", daemon.StateFail, "/dev/loop-control is missing"},
+		{"proc/self/uid_map", "0 1000 1\n", "user-namespace", daemon.StateFail, "not the first user namespace"},
+		{"proc/self/uid_map", missing, "user-namespace", daemon.StateOK, ""},
+		{"proc/self/status", without(capSysAdmin), "cap-sys-admin", daemon.StateFail, "not allowed"},
+		{"proc/self/status", without(capSysResource), "cap-sys-resource", daemon.StateWarn, "IO_FLUSHER"},
+		{"proc/self/status", without(capSysNice), "cap-sys-nice", daemon.StateWarn, "real-time"},
+		{"proc/self/status", without(capIPCLock), "cap-ipc-lock", daemon.StateFail, "RLIMIT_MEMLOCK"},
+		{"proc/self/status", without(capIPCLock), "memlock-limit", daemon.StateFail, "8388608 bytes"},
+		{"proc/self/status", noCaps, "cap-sys-admin", daemon.StateFail, "not allowed"},
+		{"proc/self/status", "Name:\tx\n", "cap-sys-admin", daemon.StateWarn, "cannot tell"},
+		{"proc/self/limits", "Max locked memory  unlimited  unlimited  bytes\n", "memlock-limit", daemon.StateOK, "unlimited"},
+		{"sys/module/zswap/parameters/enabled", "Y\n", "zswap", daemon.StateWarn, "zswap is on"},
+		{"sys/module/zswap/parameters/enabled", missing, "zswap", daemon.StateOK, "not in this kernel"},
+		{"dev/kmsg", missing, "log", daemon.StateWarn, "messages are lost"},
+		{"run/systemd/journal/socket", "", "log", daemon.StateOK, "journal"},
+		{"proc/sys/vm/page-cluster", "0\n", "page-cluster", daemon.StateWarn, "1 pages a swap-in"},
+		{"proc/sys/vm/page-cluster", "-1\n", "page-cluster", daemon.StateWarn, "cannot tell"},
+		{"proc/sys/vm/min_free_kbytes", "4096\n", "free-memory", daemon.StateWarn, "4M free"},
+		{"proc/meminfo", "MemTotal: 262144 kB\n", "free-memory", daemon.StateOK, ""},
+		{"proc/meminfo", missing, "free-memory", daemon.StateWarn, "cannot tell"},
+	}
+	for _, test := range tests {
+		files := wellMachine()
+		files[test.file] = test.text
+		if test.text == missing {
+			delete(files, test.file)
+		}
+		f := findingNamed(t, checkMachine(machineOf(t, files)), test.name)
+		if f.State != test.state || !strings.Contains(f.Detail, test.detail) {
+			t.Errorf("%s %q: %s; want %s: %s", test.file, test.text, f, test.state, test.detail)
+		}
+		if wantMend := f.State != daemon.StateOK && !strings.HasPrefix(f.Detail, "cannot tell"); (f.Mend != "") != wantMend {
+			t.Errorf("%s %q: %s: mend %q", test.file, test.text, f, f.Mend)
+		}
+	}
+}
+
+func findingNamed(t *testing.T, findings []finding, name string) finding {
+	t.Helper()
+	for _, f := range findings {
+		if f.Name == name {
+			return f
+		}
+	}
+	t.Fatalf("no check is named %s", name)
+	return finding{}
+}
+
+func TestDoctorWatermarks(t *testing.T) {
+	files := wellMachine()
+	files["proc/sys/vm/min_free_kbytes"] = "4096\n"
+	files["proc/sys/vm/watermark_scale_factor"] = "100\n"
+	if f := findingNamed(t, checkMachine(machineOf(t, files)), "free-memory"); f.State != daemon.StateOK {
+		t.Errorf("%s; want ok, since the watermarks are far apart", f)
+	}
+}
+
+func TestDoctorNoswap(t *testing.T) {
+	for _, test := range []struct {
+		err    error
+		state  daemon.State
+		detail string
+	}{
+		{nil, daemon.StateOK, "never swapped"},
+		{errors.New("set noswap: invalid argument"), daemon.StateWarn, "invalid argument"},
+		{fmt.Errorf("fsopen tmpfs: %w", fs.ErrPermission), daemon.StateWarn, "cannot tell: fsopen tmpfs: permission denied (it takes root)"},
+	} {
+		m := machineOf(t, wellMachine())
+		m.noswap = func() error { return test.err }
+		if f := findingNamed(t, checkMachine(m), "noswap"); f.State != test.state || !strings.Contains(f.Detail, test.detail) {
+			t.Errorf("%v: %s; want %s: %s", test.err, f, test.state, test.detail)
+		}
+	}
+}
+
+// TestDoctorHere runs the checks on this machine: none may be at a loss, and the exit code must follow the lines.
+func TestDoctorHere(t *testing.T) {
+	got := runProgram(t, "doctor")
+	want := exitOK
+	for line := range strings.Lines(got.stdout) {
+		state, rest, _ := strings.Cut(line, " ")
+		switch daemon.State(state) {
+		case daemon.StateFail:
+			want = exitFailure
+		case daemon.StateOK, daemon.StateWarn:
+		default:
+			t.Errorf("not a line of doctor: %q", line)
+		}
+		if strings.Contains(rest, "cannot tell") && os.Geteuid() == 0 {
+			t.Errorf("root is told: %s", line)
+		}
+	}
+	if got.code != want || got.stderr != "" {
+		t.Errorf("exit code %d, stderr %q; want %d and nothing", got.code, got.stderr, want)
+	}
+	asJSON := runProgram(t, "doctor", "-J")
+	var checks struct{ Checks []finding }
+	if err := json.Unmarshal([]byte(asJSON.stdout), &checks); err != nil {
+		t.Fatal(err)
+	}
+	if asJSON.code != want || len(checks.Checks) != strings.Count(got.stdout, "\n") {
+		t.Errorf("JSON: exit code %d, %d checks; want %d, %d", asJSON.code, len(checks.Checks), want, strings.Count(got.stdout, "\n"))
+	}
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"zramfs/loopsetup"
+)
+
+func TestFit(t *testing.T) {
+	const mib, gib = 1 << 20, 1 << 30
+	tests := []struct {
+		fit  fit
+		need uint64
+		ok   bool
+	}{
+		{fit{0, 0, 0}, 0, true}, // nothing has to come back
+		{fit{16 * mib, 49 * mib, 0}, 49 * mib, false},
+		{fit{16 * mib, 49*mib + 1, 0}, 49 * mib, true},
+		{fit{16 * mib, 20 * mib, 30 * mib}, 49 * mib, true},
+		{fit{16 * gib, 16 * gib, 0}, 17*gib + 32*mib, false},
+		{fit{16 * gib, 18 * gib, 0}, 17*gib + 32*mib, true},
+		{fit{16 * gib, 0, 18 * gib}, 17*gib + 32*mib, true},
+	}
+	for _, test := range tests {
+		if got := test.fit.need(); got != test.need {
+			t.Errorf("%+v needs %d, want %d", test.fit, got, test.need)
+		}
+		if got := test.fit.ok(); got != test.ok {
+			t.Errorf("%+v: ok %v", test.fit, got)
+		}
+	}
+	want := "2.4G in swap (2.6G with a margin), 1.1G of memory available, 0B free in other swap"
+	if got := (fit{2458 * mib, 1126 * mib, 0}).String(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestFreeElsewhere wants only such swap counted as does not lie in memory itself.
+func TestFreeElsewhere(t *testing.T) {
+	all := []device{
+		{Loops: []loopsetup.Info{{Path: "/dev/loop3"}}},
+		{Loops: []loopsetup.Info{{Path: "/dev/loop4"}, {Path: "/dev/loop5"}}},
+	}
+	swaps := []loopsetup.Swap{
+		{Path: "/dev/loop3", Size: 1000, Used: 1}, {Path: "/dev/loop5", Size: 1000}, {Path: "/dev/zram0", Size: 1000},
+		{Path: "/dev/sda2", Size: 500, Used: 100}, {Path: "/swapfile", Size: 70, Used: 70}, {Path: "/dev/loop33", Size: 7, Used: 5},
+	}
+	if got := freeElsewhere(swaps, inMemory(all)); got != 402 {
+		t.Errorf("%d free, want 402", got)
+	}
+}
+
+func TestAvailableMemory(t *testing.T) {
+	root := t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "proc"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]uint64{
+		"MemTotal:       24684084 kB\nMemAvailable:       3 kB\n": 3072,
+		"MemTotal:       24684084 kB\n":                           math.MaxUint64,
+		"MemAvailable:   lots\n":                                  math.MaxUint64,
+	} {
+		if err := os.WriteFile(filepath.Join(root, "proc/meminfo"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := availableMemory(machine{root: root})
+		if (err != nil) != (want == math.MaxUint64) || err == nil && got != want {
+			t.Errorf("%q: %d, %v", text, got, err)
+		}
+	}
+	if n, err := availableMemory(thisMachine()); err != nil || n == 0 {
+		t.Errorf("this machine has %d available, %v", n, err)
+	}
+}

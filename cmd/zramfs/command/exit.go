@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The exit codes, as the package comment explains them.
+const (
+	exitOK         = 0
+	exitFailure    = 1
+	exitUsage      = 2
+	exitNotRunning = 3
+)
+
+// exitError is an error that knows its exit code. Without a cause it ends the program with that code and no message:
+// the command has said everything on standard output.
+type exitError struct {
+	code  int
+	cause error
+}
+
+// Error implements error.
+func (e *exitError) Error() string {
+	if e.cause == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.cause.Error()
+}
+
+// Unwrap returns the cause, which may be nil.
+func (e *exitError) Unwrap() error { return e.cause }
+
+// usageError is an error of whoever typed the command (exit code 2). The format is that of fmt.Errorf, %w included.
+func usageError(format string, args ...any) error {
+	return &exitError{code: exitUsage, cause: fmt.Errorf(format, args...)}
+}
+
+// exitWith ends the program with code and no message; nil for 0.
+func exitWith(code int) error {
+	if code == exitOK {
+		return nil
+	}
+	return &exitError{code: code}
+}
+
+// describe returns the exit code that err stands for and the line to print, empty when there is nothing to print.
+func describe(err error) (code int, message string) {
+	if err == nil {
+		return exitOK, ""
+	}
+	var exit *exitError
+	if !errors.As(err, &exit) {
+		return exitFailure, oneLine(err.Error())
+	}
+	if exit.cause == nil {
+		return exit.code, ""
+	}
+	return exit.code, oneLine(err.Error())
+}
+
+// oneLine keeps the promise of one line for joined errors, which have one line each.
+func oneLine(s string) string {
+	return strings.ReplaceAll(strings.TrimSpace(s), "\n", "; ")
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+func listCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "list",
+		Usage:     "list the devices, as zramctl does",
+		ArgsUsage: "[DIR...]",
+		Description: "Without DIR every device is listed. NAME is the loop device, else DIR/dev/zram0.\n\n" +
+			"Columns:\n" + columnHelp(),
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: "bytes", Aliases: []string{"b"}, Usage: "print sizes in bytes"},
+			&cli.BoolFlag{Name: "noheadings", Aliases: []string{"n"}, Usage: "print no headings"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"},
+				Usage: "print the columns in `LIST`; +LIST adds them to the usual ones"},
+			&cli.BoolFlag{Name: "output-all", Usage: "print all columns"},
+			&cli.BoolFlag{Name: "raw", Usage: "print one blank between columns, for programs to read"},
+			&cli.BoolFlag{Name: "json", Aliases: []string{"J"}, Usage: "print JSON, sizes in bytes"},
+		},
+		Action: listAction,
+	}
+}
+
+func listAction(c *cli.Context) error {
+	columns, err := listColumnsOf(c)
+	if err != nil {
+		return err
+	}
+	all, err := findDevices()
+	if err != nil {
+		return err
+	}
+	devices, err := pickDevices(all, c.Args().Slice())
+	if err != nil {
+		return err
+	}
+	if err := printList(c, devices, columns); err != nil {
+		return err
+	}
+	return statusErrors(devices)
+}
+
+// listColumnsOf returns the columns that the flags ask for.
+func listColumnsOf(c *cli.Context) ([]listColumn, error) {
+	if c.Bool("json") && c.Bool("raw") {
+		return nil, usageError("list: mutually exclusive arguments: --json --raw")
+	}
+	if c.IsSet("output") && c.Bool("output-all") {
+		return nil, usageError("list: mutually exclusive arguments: --output --output-all")
+	}
+	switch {
+	case c.Bool("output-all"):
+		return listColumns, nil
+	case c.IsSet("output"):
+		return parseColumns(c.String("output"))
+	}
+	return parseColumns(defaultColumns)
+}
+
+// parseColumns returns the columns that a list of names stands for, upper or lower case, in the order of the list; a
+// list that begins with + comes after the usual columns. As in zramctl an unknown column is a failure, not a usage
+// error.
+func parseColumns(list string) ([]listColumn, error) {
+	if added, ok := strings.CutPrefix(list, "+"); ok {
+		list = defaultColumns + "," + added
+	}
+	var columns []listColumn
+	for name := range strings.SplitSeq(list, ",") {
+		if name == "" {
+			return nil, fmt.Errorf("empty column name in %q", list)
+		}
+		column, ok := findColumn(name)
+		if !ok {
+			return nil, fmt.Errorf("unknown column: %s", name)
+		}
+		columns = append(columns, column)
+	}
+	return columns, nil
+}
+
+func printList(c *cli.Context, devices []device, columns []listColumn) error {
+	var text string
+	if c.Bool("json") {
+		var err error
+		if text, err = listJSON(devices, columns); err != nil {
+			return err
+		}
+	} else {
+		style := tableStyle{raw: c.Bool("raw"), noHeadings: c.Bool("noheadings"), utf8: localeIsUTF8(), width: terminalWidth()}
+		text = listTable(devices, columns, c.Bool("bytes")).render(style)
+	}
+	if _, err := io.WriteString(c.App.Writer, text); err != nil {
+		return fmt.Errorf("write standard output: %w", err)
+	}
+	return nil
+}
+
+func listTable(devices []device, columns []listColumn, bytes bool) table {
+	t := table{columns: make([]tableColumn, len(columns))}
+	for i, column := range columns {
+		t.columns[i] = column.tableColumn
+	}
+	for _, d := range devices {
+		row := make([]string, len(columns))
+		for i, column := range columns {
+			row[i] = formatCell(column.value(d), bytes)
+		}
+		t.rows = append(t.rows, row)
+	}
+	return t
+}
+
+// statusErrors joins the reasons for which a device's row is incomplete.
+func statusErrors(devices []device) error {
+	var all error
+	for _, d := range devices {
+		all = errors.Join(all, d.Err)
+	}
+	return all
+}

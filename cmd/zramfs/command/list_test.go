@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"zramfs/loopsetup"
+)
+
+func TestParseColumns(t *testing.T) {
+	tests := []struct{ list, want string }{
+		{"NAME", "NAME"},
+		{"name,Data", "NAME DATA"},
+		{"+comp-ratio", "NAME ALGORITHM DISKSIZE DATA COMPR TOTAL STREAMS MOUNTPOINT COMP-RATIO"},
+		{"+NAME,ZERO-PAGES", "NAME ALGORITHM DISKSIZE DATA COMPR TOTAL STREAMS MOUNTPOINT NAME ZERO-PAGES"},
+	}
+	for _, test := range tests {
+		columns, err := parseColumns(test.list)
+		var names []string
+		for _, c := range columns {
+			names = append(names, c.name)
+		}
+		if got := strings.Join(names, " "); err != nil || got != test.want {
+			t.Errorf("%q: %s, %v; want %s", test.list, got, err, test.want)
+		}
+	}
+	for list, want := range map[string]string{
+		"": "empty column name", ",": "empty column name", "NAME,": "empty column name", "+": "empty column name",
+		"FOO": "unknown column: FOO", "NAME,FOO": "unknown column: FOO", "NAME,+DATA": "unknown column: +DATA",
+		" NAME": "unknown column:  NAME", "MEM": "unknown column: MEM",
+	} {
+		_, err := parseColumns(list)
+		if code, text := describe(err); code != exitFailure || !strings.HasPrefix(text, want) {
+			t.Errorf("%q: %d %q, want %d %q", list, code, text, exitFailure, want)
+		}
+	}
+}
+
+// TestListJSON pins the shape of losetup --json and the kinds of its values.
+func TestListJSON(t *testing.T) {
+	hung := device{Dir: `/mnt/"<b>`, Err: errNoAnswer}
+	attached := device{Dir: "/run/c", Err: errNoAnswer, Loops: []loopsetup.Info{{Path: "/dev/loop9", Size: 1 << 30}}}
+	for name, devices := range map[string][]device{"none": nil, "one": {wellDevice()}, "several": {wellDevice(), hung, attached}} {
+		got, err := listJSON(devices, listColumns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !json.Valid([]byte(got)) {
+			t.Errorf("not JSON: %s", got)
+		}
+		compareGolden(t, filepath.Join("list", name+".json"), got)
+	}
+}
+
+// TestListUnknown wants empty cells for a device that did not answer, with what the kernel says of its loop device.
+func TestListUnknown(t *testing.T) {
+	d := device{Dir: "/run/zram", Err: errNoAnswer, Loops: []loopsetup.Info{{Path: "/dev/loop9", Size: 1 << 30}}}
+	columns, err := parseColumns(defaultColumns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "NAME       ALGORITHM DISKSIZE DATA COMPR TOTAL STREAMS MOUNTPOINT\n" +
+		"/dev/loop9                 1G                          \n"
+	if got := listTable([]device{d}, columns, false).render(tableStyle{}); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if err := statusErrors([]device{wellDevice(), d}); !errors.Is(err, errNoAnswer) {
+		t.Errorf("%v, want %v", err, errNoAnswer)
+	}
+	if err := statusErrors([]device{wellDevice()}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestListRatio has the column that the zramctl of older machines lacks.
+func TestListRatio(t *testing.T) {
+	columns, err := parseColumns("COMP-RATIO,NAME")
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := wellDevice()
+	empty.Status.Memory.MemUsedTotal = 0
+	const want = "COMP-RATIO NAME\n    2.9000 /dev/loop3\n           /dev/loop3\n"
+	if got := listTable([]device{wellDevice(), empty}, columns, true).render(tableStyle{}); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestTableLocale wants other bytes than ASCII only where the locale is UTF-8, and no byte that is not text anywhere.
+func TestTableLocale(t *testing.T) {
+	for _, test := range []struct {
+		cell, ascii, utf8 string
+	}{
+		{"ä", `\xc3\xa4`, "ä"}, {"\xff", `\xff`, `\xff`}, {"a\x1b[31m", `a\x1b[31m`, `a\x1b[31m`}, {`\x41`, `\x5cx41`, `\x5cx41`},
+		{`\y`, `\y`, `\y`}, {"\u202e", `\xe2\x80\xae`, `\xe2\x80\xae`}, {"\ufffd", `\xef\xbf\xbd`, "\ufffd"},
+	} {
+		if got := (tableStyle{}).encodeCell(test.cell); got != test.ascii {
+			t.Errorf("%q: %s, want %s", test.cell, got, test.ascii)
+		}
+		if got := (tableStyle{utf8: true}).encodeCell(test.cell); got != test.utf8 {
+			t.Errorf("%q in UTF-8: %s, want %s", test.cell, got, test.utf8)
+		}
+	}
+	for _, test := range []struct {
+		all, ctype, lang string
+		want             bool
+	}{
+		{"", "", "", false}, {"C", "C.UTF-8", "C.UTF-8", false}, {"", "de_DE.utf8", "C", true}, {"", "", "en_US.UTF-8", true},
+		{"", "POSIX", "en_US.UTF-8", false},
+	} {
+		t.Setenv("LC_ALL", test.all)
+		t.Setenv("LC_CTYPE", test.ctype)
+		t.Setenv("LANG", test.lang)
+		if got := localeIsUTF8(); got != test.want {
+			t.Errorf("%+v: %t", test, got)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// asProgram makes the test binary behave as zramfs itself, so that tests can start it as a process.
+const asProgram = "ZRAMFS_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(Main("", append([]string{"zramfs"}, os.Args[1:]...)))
+	}
+	os.Exit(m.Run())
+}
+
+// outcome is what a run of the program left behind.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// runProgram runs the program as a process of its own, for at most 30 seconds.
+func runProgram(t *testing.T, args ...string) outcome {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", args...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	return runCommand(t, cmd)
+}
+
+func runCommand(t *testing.T, cmd *exec.Cmd) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.WaitDelay = time.Second
+	timer := time.AfterFunc(30*time.Second, func() { _ = cmd.Cancel() })
+	defer timer.Stop()
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("run %s: %v", strings.Join(cmd.Args, " "), err)
+	}
+	return outcome{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"zramfs/cmd/zramfs/daemon"
+	"zramfs/codec"
+	"zramfs/store"
+)
+
+// Names of flags that more than one function uses.
+const (
+	flagSize       = "size"
+	flagAlgorithm  = "algorithm"
+	flagMemLimit   = "mem-limit"
+	flagMemory     = "memory" // hidden: for tests of machines that have no noswap
+	flagForeground = "foreground"
+	flagServe      = "serve"       // hidden: this is the process that mount has started
+	flagCreated    = "created-dir" // hidden: and DIR was made for it
+)
+
+// deviceFlags describe the device; mount and up have them.
+func deviceFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: flagSize, Aliases: []string{"s"}, Value: "auto",
+			Usage: "`SIZE` of the device: auto (half of RAM, at most 4G), as 4G, or as 50% of RAM"},
+		&cli.StringFlag{Name: flagAlgorithm, Aliases: []string{"a"}, Value: "adaptive",
+			Usage: "compression `ALGORITHM`: adaptive, lz4, zstd, zstd(level=3) or raw"},
+		&cli.StringFlag{Name: flagMemLimit, Aliases: []string{"m"}, Value: "0",
+			Usage: "most memory the device may take, as 2G, or as 50% of RAM; 0 is no `LIMIT`"},
+		&cli.StringFlag{Name: flagMemory, Value: string(store.MemoryAuto), Hidden: true},
+	}
+}
+
+func mountCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "mount",
+		Usage:     "serve a device at DIR",
+		ArgsUsage: "DIR",
+		Description: "DIR is made when its parent exists, and then removed again by umount. The device is the file DIR/dev/zram0, " +
+			"ready for losetup, mkswap and swapon, or any other use. Its path is printed when it can be opened; a process " +
+			"stays behind that serves it. That process's protections are printed on standard error.",
+		Flags: append(deviceFlags(),
+			&cli.BoolFlag{Name: flagForeground, Usage: "serve in this process, until DIR is unmounted or it is interrupted"},
+			&cli.BoolFlag{Name: flagServe, Hidden: true},
+			&cli.BoolFlag{Name: flagCreated, Hidden: true},
+		),
+		Action: mountAction,
+	}
+}
+
+func mountAction(c *cli.Context) error {
+	if c.Bool(flagServe) {
+		return serveSpawned(c)
+	}
+	if c.Bool(flagForeground) {
+		return serveForeground(c)
+	}
+	cfg, err := deviceConfig(c, "mount")
+	if err != nil {
+		return err
+	}
+	report, err := startDevice(cfg)
+	if err != nil {
+		return err
+	}
+	return announceDevice(c, report)
+}
+
+// announceDevice prints the protections on standard error and the path of the device on standard output.
+func announceDevice(c *cli.Context, report *daemon.Report) error {
+	if err := printProtections(c.App.ErrWriter, report.Protections); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(c.App.Writer, device{Dir: report.Dir}.data())
+	return err
+}
+
+// deviceConfig reads the flags and the argument DIR. All its errors are usage errors.
+func deviceConfig(c *cli.Context, name string) (daemon.Config, error) {
+	if c.NArg() != 1 || c.Args().First() == "" {
+		return daemon.Config{}, usageError("%s: name one DIR, as zramfs %s /run/zram", name, name)
+	}
+	return configFor(c, c.Args().First())
+}
+
+// configFor reads the flags of a device at dir.
+func configFor(c *cli.Context, dir string) (daemon.Config, error) {
+	ram, err := machineRAM()
+	if err != nil {
+		ram = 0 // a size that needs it is refused with a word about it
+	}
+	cfg := daemon.Config{Dir: dir, Version: programVersion(), Memory: store.MemoryKind(c.String(flagMemory))}
+	if cfg.Disksize, err = parseSize(c.String(flagSize), ram); err != nil {
+		return cfg, err
+	}
+	if cfg.MemLimit, err = parseLimit(c.String(flagMemLimit), ram); err != nil {
+		return cfg, err
+	}
+	if cfg.Algorithm, err = codec.Parse(c.String(flagAlgorithm)); err != nil {
+		return cfg, usageError("%w", err)
+	}
+	return cfg, nil
+}
+
+// servingArgs are the arguments that make this program serve cfg; serveSpawned reads them. They are plain enough for
+// ps to show what runs.
+func servingArgs(cfg daemon.Config) []string {
+	args := []string{
+		"mount", "--" + flagServe,
+		"--" + flagSize + "=" + strconv.FormatUint(cfg.Disksize, 10),
+		"--" + flagAlgorithm + "=" + cfg.Algorithm.String(),
+		"--" + flagMemLimit + "=" + strconv.FormatUint(cfg.MemLimit, 10),
+	}
+	if cfg.Memory != store.MemoryAuto {
+		args = append(args, "--"+flagMemory+"="+string(cfg.Memory))
+	}
+	if cfg.CreatedDir {
+		args = append(args, "--"+flagCreated)
+	}
+	return append(args, "--", cfg.Dir)
+}
+
+// serveSpawned is the process that startDevice starts.
+func serveSpawned(c *cli.Context) error {
+	flusher := daemon.BecomeIOFlusher()
+	cfg, err := deviceConfig(c, "mount")
+	if err != nil {
+		return err
+	}
+	cfg.CreatedDir = c.Bool(flagCreated)
+	cfg.IOFlusher = flusher
+	return daemon.Run(c.Context, cfg, os.NewFile(daemon.ReadyFD, "announcement"))
+}
+
+// serveForeground serves in this process.
+func serveForeground(c *cli.Context) error {
+	flusher := daemon.BecomeIOFlusher()
+	cfg, err := deviceConfig(c, "mount")
+	if err != nil {
+		return err
+	}
+	cfg.Foreground = true
+	cfg.IOFlusher = flusher
+	cfg.OnReady = func(report *daemon.Report) error { return announceDevice(c, report) }
+	if cfg.Dir, cfg.CreatedDir, err = prepareDir(cfg.Dir); err != nil {
+		return err
+	}
+	return giveUpDir(cfg, daemon.Run(c.Context, cfg, nil))
+}
+
+// printProtections prints one line for each protection.
+func printProtections(w io.Writer, all []daemon.Protection) error {
+	for _, p := range all {
+		if err := printStep(w, p.Name, string(p.State), p.Detail); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printStep prints a line of mount, up and down: what, how it went, details.
+func printStep(w io.Writer, name, state, detail string) error {
+	_, err := fmt.Fprintf(w, "%-12s  %-4s  %s\n", name, state, detail)
+	return err
+}

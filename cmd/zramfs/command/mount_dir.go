@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/moby/sys/mountinfo"
+
+	"zramfs/cmd/zramfs/daemon"
+)
+
+// errBusyDir means that nothing can be mounted on a directory, for a reason that the message gives.
+var errBusyDir = errors.New("cannot be mounted on")
+
+// prepareDir returns dir as the mount table will show it, and makes it where only its parent exists. Where nothing is to
+// be mounted it changes nothing. The mount table is asked first: a mount point may be served by a process that does not
+// answer.
+func prepareDir(dir string) (path string, created bool, err error) {
+	path, err = filepath.Abs(dir)
+	if err != nil {
+		return "", false, fmt.Errorf("mount point %s: %w", dir, err)
+	}
+	if err := checkUnmounted(path); err != nil {
+		return "", false, err
+	}
+	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return "", false, fmt.Errorf("mount point %s: its parent must exist: %w", dir, err)
+	}
+	path = filepath.Join(parent, filepath.Base(path))
+	if err := checkUnmounted(path); err != nil {
+		return "", false, err
+	}
+	err = os.Mkdir(path, 0o755)
+	if err == nil {
+		return path, true, nil
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return "", false, fmt.Errorf("make mount point: %w", err)
+	}
+	path, err = filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", false, fmt.Errorf("mount point %s: %w", dir, err)
+	}
+	return path, false, checkEmpty(path)
+}
+
+// checkUnmounted fails when the uppermost mount on path is one of ours. A mount of another kind is as good a directory
+// as any.
+func checkUnmounted(path string) error {
+	mounted, err := isMounted(path)
+	if err != nil {
+		return err
+	}
+	if mounted {
+		return fmt.Errorf("%s %w: a zramfs is mounted there already; zramfs umount %[1]s removes it", path, errBusyDir)
+	}
+	return nil
+}
+
+// isMounted says whether a zramfs is the uppermost mount on path, which must be free of symbolic links.
+func isMounted(path string) (bool, error) {
+	there, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) { return m.Mountpoint != path, false })
+	if err != nil {
+		return false, fmt.Errorf("read the mount table: %w", err)
+	}
+	return len(there) > 0 && there[len(there)-1].FSType == fsType, nil
+}
+
+// checkEmpty fails when path is no directory, or one with something in it that a mount would hide.
+func checkEmpty(path string) (err error) {
+	if err := checkUnmounted(path); err != nil { // path may have been a symbolic link
+		return err
+	}
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() {
+		return fmt.Errorf("%s %w: it is not a directory", path, errBusyDir)
+	}
+	if err != nil {
+		return fmt.Errorf("mount point: %w", err)
+	}
+	d, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("mount point: %w", err)
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	switch _, err := d.ReadDir(1); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%s %w: %w", path, errBusyDir, err)
+	}
+	return fmt.Errorf("%s %w: it is not empty; name an empty directory, or one that does not exist", path, errBusyDir)
+}
+
+// giveUpDir removes the mount point that prepareDir made when err says that there was no mount. What the serving process
+// had mounted it removes itself.
+func giveUpDir(cfg daemon.Config, err error) error {
+	if err == nil || !cfg.CreatedDir {
+		return err
+	}
+	if mounted, merr := isMounted(cfg.Dir); merr != nil || mounted {
+		return errors.Join(err, merr)
+	}
+	if rerr := os.Remove(cfg.Dir); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+		return errors.Join(err, rerr)
+	}
+	return err
+}

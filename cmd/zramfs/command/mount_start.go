@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"zramfs/cmd/zramfs/daemon"
+)
+
+// startDevice starts a process that serves cfg and returns what it reports once the data file can be opened. After an
+// error there is no process, no mount and no directory that was not there before.
+func startDevice(cfg daemon.Config) (_ *daemon.Report, err error) {
+	if cfg.Dir, cfg.CreatedDir, err = prepareDir(cfg.Dir); err != nil {
+		return nil, err
+	}
+	report, err := daemon.Spawn(servingArgs(cfg))
+	if err != nil {
+		return nil, giveUpDir(cfg, errors.Join(fromProcess(err), removeDead(cfg.Dir)))
+	}
+	data := device{Dir: cfg.Dir}.data()
+	if err := tryOpen(data); err != nil {
+		err = fmt.Errorf("open %s: %w", data, err)
+		return nil, errors.Join(err, stopDevice(report))
+	}
+	return report, nil
+}
+
+// fromProcess gives an error of the serving process the exit code that the process wanted.
+func fromProcess(err error) error {
+	var start *daemon.StartError
+	if errors.As(err, &start) {
+		return &exitError{code: start.Code, cause: err}
+	}
+	return err
+}
+
+// removeDead takes away the mount of a serving process that died between mounting and its announcement. A mount that
+// lives is somebody else's, who was faster.
+func removeDead(dir string) error {
+	mounted, err := isMounted(dir)
+	if err != nil || !mounted {
+		return err
+	}
+	_, err = bounded(answerTime, func() (os.FileInfo, error) { return os.Stat(dir) })
+	if !errors.Is(err, syscall.ENOTCONN) {
+		return nil
+	}
+	return detachMount(dir)
+}
+
+// stopDevice undoes startDevice.
+func stopDevice(report *daemon.Report) error {
+	return unmountAndWait(device{Dir: report.Dir, Status: &daemon.Status{PID: report.PID}})
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"zramfs/cmd/zramfs/daemon"
+	"zramfs/codec"
+	"zramfs/store"
+)
+
+// parseMount runs a command line of mount up to the point where something would be done.
+func parseMount(t *testing.T, args []string) (cfg daemon.Config, serve bool, err error) {
+	t.Helper()
+	app := newApp(io.Discard, io.Discard)
+	app.Command("mount").Action = func(c *cli.Context) error {
+		var err error
+		cfg, err = deviceConfig(c, "mount")
+		cfg.CreatedDir, serve = c.Bool(flagCreated), c.Bool(flagServe)
+		return err
+	}
+	err = runApp(app, append([]string{"zramfs"}, args...))
+	return cfg, serve, err
+}
+
+// TestServingArgs wants the process that mount starts to read what mount was told.
+func TestServingArgs(t *testing.T) {
+	for _, algorithm := range []string{"adaptive", "adaptive:entropy", "lz4", "zstd(level=3)", "raw"} {
+		for _, dir := range []string{"/run/zram", "/run/-s", "/run/a b=c"} {
+			parsed, err := codec.Parse(algorithm)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := daemon.Config{Dir: dir, Disksize: 5 << 30, Algorithm: parsed, MemLimit: 3 << 20, CreatedDir: true,
+				Memory: store.MemoryMemfd, Version: programVersion()}
+			got, serve, err := parseMount(t, servingArgs(want))
+			if err != nil || !serve {
+				t.Fatalf("%v: %v, serve %v", servingArgs(want), err, serve)
+			}
+			if got.Dir != want.Dir || got.Disksize != want.Disksize || got.Algorithm != want.Algorithm ||
+				got.MemLimit != want.MemLimit || got.Memory != want.Memory || !got.CreatedDir {
+				t.Errorf("%v read as %+v", servingArgs(want), got)
+			}
+		}
+	}
+}
+
+// TestF077 wants every impossible size refused with a line and the exit code of usage, and nothing made.
+func TestF077MountRefusesSizes(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "zram")
+	for _, args := range [][]string{
+		{"--size", "0"}, {"--size", "17T"}, {"--size", "-1"}, {"--size", "101K%"}, {"--size", "big"},
+		{"--mem-limit", "-1"}, {"--mem-limit", "x"},
+	} {
+		for _, command := range []string{"mount", "up"} {
+			wantRefusal(t, dir, exitUsage, append([]string{command, dir}, args...), args[1])
+		}
+	}
+	// Only the store can tell that this is too little.
+	wantRefusal(t, dir, exitUsage, []string{"mount", dir, "-s", "1G", "-m", "1M"}, "memory limit")
+}
+
+// TestMountRefuses does the same for everything else that can be told without mounting.
+func TestMountRefuses(t *testing.T) {
+	base := t.TempDir()
+	full := filepath.Join(base, "full")
+	if err := os.MkdirAll(filepath.Join(full, "inner"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(base, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(base, "zram")
+	wantRefusal(t, dir, exitUsage, []string{"mount", dir, "-a", "lzo"}, `unknown algorithm "lzo"`)
+	wantRefusal(t, dir, exitUsage, []string{"mount"}, "name one DIR")
+	wantRefusal(t, dir, exitUsage, []string{"mount", dir, dir}, "name one DIR")
+	wantRefusal(t, dir, exitUsage, []string{"up", dir, dir}, "one DIR at most")
+	wantRefusal(t, dir, exitUsage, []string{"up", dir, "-p", "40000"}, "priority 40000")
+	wantRefusal(t, dir, exitUsage, []string{"up", dir, "-p", "-1"}, "priority -1")
+	wantRefusal(t, dir, exitUsage, []string{"up", dir, "-d", "never"}, `"never"`)
+	wantRefusal(t, dir, exitUsage, []string{"umount"}, "name one DIR")
+	wantRefusal(t, dir, exitFailure, []string{"umount", dir}, "no zramfs is mounted there")
+	wantRefusal(t, dir, exitFailure, []string{"mount", full}, "it is not empty")
+	wantRefusal(t, dir, exitFailure, []string{"mount", file}, "it is not a directory")
+	wantRefusal(t, dir, exitFailure, []string{"mount", filepath.Join(dir, "deep")}, "its parent must exist")
+}
+
+// wantRefusal runs the program and wants an exit code, one line of error with a word in it, and no directory dir.
+func wantRefusal(t *testing.T, dir string, code int, args []string, word string) {
+	t.Helper()
+	got := runProgram(t, args...)
+	lines := strings.Split(strings.TrimSuffix(got.stderr, "\n"), "\n")
+	if got.code != code || len(lines) != 1 || !strings.Contains(lines[0], word) {
+		t.Errorf("%v: exit code %d, stderr %q; want %d and %q", args, got.code, got.stderr, code, word)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("%v left %s: %v", args, dir, err)
+	}
+}
+
+// TestDownNothing wants down to be idempotent from the start.
+func TestDownNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "zram")
+	got := runProgram(t, "down", dir)
+	if got.code != exitOK || got.stdout != dir+" is not running\n" || got.stderr != "" {
+		t.Errorf("%+v", got)
+	}
+}

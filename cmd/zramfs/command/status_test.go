@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"zramfs/cmd/zramfs/daemon"
+	"zramfs/loopsetup"
+)
+
+var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
+
+// wellDevice is a device that is well and used as swap.
+func wellDevice() device {
+	const mib = 1 << 20
+	return device{
+		Dir:   "/run/zram",
+		Loops: []loopsetup.Info{{Path: "/dev/loop3", DirectIO: true, Autoclear: true, BlockSize: 4096, Size: 4096 * mib}},
+		Swap:  &loopsetup.Swap{Path: "/dev/loop3", Size: 4096*mib - 4096, Used: 2400 * mib, Priority: 100},
+		Status: &daemon.Status{
+			Version: "1.0.0", PID: 42, UptimeSeconds: 11520.5, Dir: "/run/zram", Name: "zram0",
+			Disksize: 4096 * mib, Algorithm: "adaptive", Streams: 4, Opens: 1,
+			Memory: daemon.MemoryStatus{
+				OrigDataSize: 2900 * mib, ComprDataSize: 962 * mib, MemUsedTotal: 1000 * mib, MemUsedMax: 1100 * mib,
+				SamePages: 66816, HugePages: 14848, HugePagesSince: 20000, PagesStored: 742400,
+			},
+			Codecs: []daemon.CodecStatus{
+				{Name: "raw", Pages: 14848}, {Name: "lz4", Pages: 230144}, {Name: "zstd", Pages: 430592},
+				{Name: "none", Pages: 0}, {Name: "same", Pages: 66816},
+			},
+			IO:   daemon.IOStatus{Reads: 1000, Writes: 2000, Discards: 30},
+			Fuse: daemon.FuseStatus{MaxWrite: mib, MaxBackground: 1024, AsyncDIO: true},
+			Protections: []daemon.Protection{
+				{Name: daemon.ProtectIOFlusher, State: daemon.StateWarn, Detail: "needs the capability CAP_SYS_RESOURCE"},
+				{Name: daemon.ProtectMemory, State: daemon.StateOK, Detail: "all memory is locked", Essential: true},
+			},
+		},
+	}
+}
+
+// sickDevice is one with everything wrong that can be wrong at the same time.
+func sickDevice() device {
+	d := wellDevice()
+	d.Dir = "/mnt/b"
+	d.Loops[0].DirectIO = false
+	s := d.Status
+	s.MemLimit = s.Memory.MemUsedTotal + 10<<20
+	s.Fuse.AsyncDIO = false
+	s.IO.ChecksumErrors, s.IO.FailedReads, s.IO.FailedWrites = 1, 2, 3
+	s.Protections[1].State, s.Protections[1].Detail = daemon.StateFail, "mlockall: operation not permitted"
+	d.Swap.Used = 3000 << 20
+	return d
+}
+
+func TestStatusWords(t *testing.T) {
+	idle := wellDevice()
+	idle.Loops, idle.Swap = nil, nil
+	idle.Status.Memory, idle.Status.Codecs = daemon.MemoryStatus{}, nil
+	idle.Status.UptimeSeconds = 3
+	hung := device{Dir: "/run/zram", Err: fmt.Errorf("/run/zram: %w", errNoAnswer), Loops: wellDevice().Loops, Swap: wellDevice().Swap}
+	unreadable := device{Dir: "/run/zram", Err: errors.New("read the status of /run/zram: permission denied")}
+	tests := []struct {
+		name    string
+		devices []device
+	}{
+		{"well", []device{wellDevice()}},
+		{"sick", []device{sickDevice()}},
+		{"idle", []device{idle}},
+		{"hung", []device{hung}},
+		{"unreadable", []device{unreadable}},
+		{"several", []device{wellDevice(), idle}},
+		{"none", nil},
+	}
+	for _, test := range tests {
+		for _, form := range []string{"txt", "json"} {
+			got := printedStatus(t, test.devices, form == "json")
+			compareGolden(t, filepath.Join("status", test.name+"."+form), got)
+		}
+	}
+}
+
+// printedStatus is what status prints for these devices.
+func printedStatus(t *testing.T, devices []device, asJSON bool) string {
+	t.Helper()
+	reports := make([]report, len(devices))
+	for i, d := range devices {
+		reports[i] = newReport(d)
+	}
+	var out strings.Builder
+	app := newApp(&out, io.Discard)
+	app.Command("status").Action = func(c *cli.Context) error { return printReports(c, reports) }
+	args := []string{"zramfs", "status"}
+	if asJSON {
+		args = append(args, "-J")
+	}
+	if err := runApp(app, args); err != nil {
+		t.Fatal(err)
+	}
+	if asJSON && !json.Valid([]byte(out.String())) {
+		t.Errorf("not JSON: %s", out.String())
+	}
+	return out.String()
+}
+
+func compareGolden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (to write it: go test -run %s -update)", err, t.Name())
+	}
+	if got != string(want) {
+		t.Errorf("%s:\n%s\nwant\n%s", name, got, want)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*device)
+		want   string // part of the only problem; empty for none
+	}{
+		{"well", func(*device) {}, ""},
+		{"no loop", func(d *device) { d.Loops, d.Swap = nil, nil }, ""},
+		{"512-byte blocks", func(d *device) { d.Loops[0].BlockSize = 512 }, ""},
+		{"buffered loop", func(d *device) { d.Loops[0].DirectIO = false }, "losetup --direct-io=on /dev/loop3"},
+		{"damaged page", func(d *device) { d.Status.IO.ChecksumErrors = 1 }, "damaged pages since it was started: 1"},
+		{"failed read", func(d *device) { d.Status.IO.FailedReads = 2 }, "failed reads since it was started: 2"},
+		{"failed write", func(d *device) { d.Status.IO.FailedWrites = 3 }, "failed writes since it was started: 3"},
+		{"missing extra", func(d *device) { d.Status.Protections[0].State = daemon.StateFail }, ""},
+		{"missing essential", func(d *device) { d.Status.Protections[1].State = daemon.StateFail }, "not safe as swap: memory-lock"},
+		{"missing essential, no swap", func(d *device) { d.Status.Protections[1].State, d.Swap = daemon.StateFail, nil }, ""},
+		{"limit far", func(d *device) { d.Status.MemLimit = 2 * d.Status.Memory.MemUsedTotal }, ""},
+		{"limit near", func(d *device) { d.Status.MemLimit = d.Status.Memory.MemUsedTotal/9*10 - 4096 }, "90% of the memory limit"},
+		{"limit reached", func(d *device) { d.Status.MemLimit = d.Status.Memory.MemUsedTotal }, "100% of the memory limit"},
+		{"dead", func(d *device) { d.Status, d.Err = nil, errDead }, "zramfs down --force /run/zram"},
+		{"hung", func(d *device) { d.Status, d.Err = nil, errNoAnswer }, errNoAnswer.Error()},
+		{"unreadable", func(d *device) { d.Status, d.Err = nil, os.ErrPermission }, "permission denied"},
+	}
+	for _, test := range tests {
+		d := wellDevice()
+		test.change(&d)
+		r := newReport(d)
+		code, health := exitOK, "healthy"
+		if test.want != "" {
+			code, health = exitFailure, "degraded"
+		}
+		if r.Health != health || healthCode([]report{newReport(wellDevice()), r}) != code {
+			t.Errorf("%s: %s, want %s", test.name, r.Health, health)
+		}
+		if test.want == "" && len(r.Problems) != 0 || test.want != "" && len(r.Problems) != 1 {
+			t.Errorf("%s: problems %v, want %q", test.name, r.Problems, test.want)
+		}
+		if len(r.Problems) == 1 && !strings.Contains(r.Problems[0].String(), test.want) {
+			t.Errorf("%s: %s, want %s", test.name, r.Problems[0], test.want)
+		}
+	}
+	if code := healthCode(nil); code != exitNotRunning {
+		t.Errorf("no device: code %d, want %d", code, exitNotRunning)
+	}
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminalWidth returns the width of the terminal that standard output is, 0 when it is none. A terminal that does not
+// know its width has that of COLUMNS, else 80.
+func terminalWidth() int {
+	size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0
+	}
+	if size.Col > 0 {
+		return int(size.Col)
+	}
+	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
+		return columns
+	}
+	return 80
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// unmount removes the mount on dir unless it is in use.
+func unmount(dir string) error { return unix.Unmount(dir, unix.UMOUNT_NOFOLLOW) }
+
+// detachMount removes the mount on dir from sight even if it is in use.
+func detachMount(dir string) error {
+	if err := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
+		return fmt.Errorf("detach %s: %w", dir, err)
+	}
+	return nil
+}
+
+// openPidfd returns a descriptor of the process, or -1 and no error where the kernel has none to give.
+func openPidfd(pid int) (int, error) {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ENOSYS) {
+		return -1, nil
+	}
+	if err != nil {
+		return -1, err
+	}
+	return fd, nil
+}
+
+// errStillRunning means that a process did not end in the time it was given.
+var errStillRunning = errors.New("still running")
+
+// wait waits until the process has ended, at most limit.
+func (s server) wait(limit time.Duration) error {
+	if s.pid == 0 {
+		return nil
+	}
+	end := time.Now().Add(limit)
+	for {
+		left := time.Until(end)
+		if left <= 0 {
+			return fmt.Errorf("%w after %s", errStillRunning, limit)
+		}
+		if s.pidfd < 0 {
+			if errors.Is(unix.Kill(s.pid, 0), unix.ESRCH) {
+				return nil
+			}
+			time.Sleep(busyPause)
+			continue
+		}
+		poll := []unix.PollFd{{Fd: int32(s.pidfd), Events: unix.POLLIN}}
+		n, err := unix.Poll(poll, int(left.Milliseconds())+1)
+		switch {
+		case n > 0:
+			return nil
+		case err != nil && !errors.Is(err, unix.EINTR):
+			return fmt.Errorf("poll: %w", err)
+		}
+	}
+}
+
+func (s server) close() {
+	if s.pidfd >= 0 {
+		_ = unix.Close(s.pidfd) // a descriptor that was only watched
+	}
+}

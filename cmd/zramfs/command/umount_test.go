@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"zramfs/cmd/zramfs/daemon"
+	"zramfs/loopsetup"
+)
+
+// TestUsers wants everybody who may hold a device named, with what to do about it.
+func TestUsers(t *testing.T) {
+	loops := []loopsetup.Info{{Path: "/dev/loop7"}}
+	tests := []struct {
+		name string
+		d    device
+		want string
+	}{
+		{"swap", device{Loops: loops, Swap: &loopsetup.Swap{Path: "/dev/loop7"}}, "/dev/loop7 is swapped to: zramfs down /run/zram"},
+		{"file system", device{Loops: loops, Mountpoint: "/mnt"}, "/dev/loop7 has a file system on /mnt: umount it, then losetup -d /dev/loop7"},
+		{"loop", device{Loops: loops}, "/dev/loop7 is on it: losetup -d /dev/loop7"},
+		{"stopped server", device{Err: errNoAnswer}, "does not answer"},
+		{"somebody", device{}, "fuser -vm /run/zram"},
+	}
+	for _, test := range tests {
+		test.d.Dir = "/run/zram"
+		if got := test.d.users(); !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+// startSleeper starts a process that ends when the returned function is called.
+func startSleeper(t *testing.T) (pid int, end func()) {
+	t.Helper()
+	cmd := exec.Command("cat")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	return cmd.Process.Pid, func() {
+		if err := stdin.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestServerWait wants the end of a process noticed, and the wait bounded.
+func TestServerWait(t *testing.T) {
+	pid, end := startSleeper(t)
+	fd, err := openPidfd(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := server{pid: pid, pidfd: fd}
+	defer s.close()
+	if err := s.wait(20 * time.Millisecond); !errors.Is(err, errStillRunning) {
+		t.Errorf("waited for a process that runs: %v", err)
+	}
+	end()
+	if err := s.wait(10 * time.Second); err != nil {
+		t.Errorf("waited for a process that has ended: %v", err)
+	}
+}
+
+// TestServerWaitWithoutPidfd takes the way of kernels before Linux 5.3.
+func TestServerWaitWithoutPidfd(t *testing.T) {
+	pid, end := startSleeper(t)
+	defer end()
+	if err := (server{pid: pid, pidfd: -1}).wait(20 * time.Millisecond); !errors.Is(err, errStillRunning) {
+		t.Errorf("waited for a process that runs: %v", err)
+	}
+	gone := exec.Command("true")
+	if err := gone.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := (server{pid: gone.Process.Pid, pidfd: -1}).wait(10 * time.Second); err != nil {
+		t.Errorf("waited for a process that has ended: %v", err)
+	}
+}
+
+// TestWatchServer wants nobody else's process to be waited for: a PID from another namespace may be anybody's here.
+func TestWatchServer(t *testing.T) {
+	for _, status := range []*daemon.Status{nil, {PID: 1<<22 + 1}, {PID: os.Getpid()}} {
+		s, err := watchServer(device{Status: status})
+		if err != nil {
+			t.Errorf("%+v: %v", status, err)
+		}
+		if err := s.wait(0); err != nil {
+			t.Errorf("%+v: it is waited for: %v", status, err)
+		}
+		s.close()
+	}
+}

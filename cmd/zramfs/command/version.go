@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/urfave/cli/v2"
+)
+
+// release is the version that Main was given; set before any command runs, immutable after that.
+var release string
+
+// buildInfo says what the running program was built from.
+type buildInfo struct {
+	Version  string // release, or the module version, or "devel"
+	Revision string // commit, with "+modified" if the tree was not clean; "unknown" without version control
+	Go       string // as runtime.Version
+	Platform string // as linux/amd64
+}
+
+func versionCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "version",
+		Usage: "print the version, the revision it was built from and the Go version",
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usageError("version: takes no arguments")
+			}
+			return printVersion(c.App.Writer)
+		},
+	}
+}
+
+func printVersion(w io.Writer) error {
+	b := readBuildInfo()
+	_, err := fmt.Fprintf(w, "zramfs %s (revision %s, %s, %s)\n", b.Version, b.Revision, b.Go, b.Platform)
+	return err
+}
+
+// programVersion is the version alone, as status shows it.
+func programVersion() string { return readBuildInfo().Version }
+
+func readBuildInfo() buildInfo {
+	b := buildInfo{
+		Version:  "devel",
+		Revision: "unknown",
+		Go:       runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		b.take(info)
+	}
+	if release != "" {
+		b.Version = release
+	}
+	return b
+}
+
+// take fills in what the Go command left in the binary.
+func (b *buildInfo) take(info *debug.BuildInfo) {
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		b.Version = v
+	}
+	modified := false
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value[:min(12, len(s.Value))]
+		case "vcs.modified":
+			modified = s.Value == "true"
+		}
+	}
+	if modified && b.Revision != "unknown" {
+		b.Revision += "+modified"
+	}
+}

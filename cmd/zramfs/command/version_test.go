@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+func TestBuildInfo(t *testing.T) {
+	const commit = "0123456789abcdef0123456789abcdef01234567"
+	setting := func(key, value string) debug.BuildSetting { return debug.BuildSetting{Key: key, Value: value} }
+	tests := []struct {
+		module            string
+		settings          []debug.BuildSetting
+		version, revision string
+	}{
+		{"(devel)", nil, "devel", "unknown"},
+		{"", nil, "devel", "unknown"},
+		{"v1.2.3", []debug.BuildSetting{setting("vcs.revision", commit), setting("vcs.modified", "false")}, "v1.2.3", "0123456789ab"},
+		{"v1.2.3", []debug.BuildSetting{setting("vcs.revision", commit), setting("vcs.modified", "true")}, "v1.2.3", "0123456789ab+modified"},
+		{"v1.2.3", []debug.BuildSetting{setting("vcs.revision", "abc")}, "v1.2.3", "abc"},
+	}
+	for _, test := range tests {
+		b := buildInfo{Version: "devel", Revision: "unknown"}
+		b.take(&debug.BuildInfo{Main: debug.Module{Version: test.module}, Settings: test.settings})
+		if b.Version != test.version || b.Revision != test.revision {
+			t.Errorf("%+v: %s %s, want %s %s", test.settings, b.Version, b.Revision, test.version, test.revision)
+		}
+	}
+}
+
+func TestVersionLine(t *testing.T) {
+	for _, args := range [][]string{{"version"}, {"--version"}, {"-V"}} {
+		got := runProgram(t, args...)
+		b := readBuildInfo()
+		for _, part := range []string{"zramfs " + b.Version + " ", b.Revision, b.Go, b.Platform} {
+			if !strings.Contains(got.stdout, part) || strings.Count(got.stdout, "\n") != 1 {
+				t.Errorf("%q: %q, want one line with %q", args, got.stdout, part)
+			}
+		}
+	}
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"zramfs/cmd/zramfs/daemon"
+)
+
+// side is one line of status.
+type side struct{ name, text string }
+
+// sides says everything that status tells about a device that is there. What is not known has no text.
+func (r report) sides() []side {
+	s := []side{{"device", r.deviceWords()}, {"swap used", r.swapWords()}}
+	if r.Status == nil {
+		return s
+	}
+	s = append(s,
+		side{"data stored", r.dataWords()},
+		side{"memory used", memoryWords(r.Status)},
+		side{"pages", codecWords(r.Status)},
+		side{"errors", errorWords(r.Status.IO)},
+	)
+	for _, p := range r.Status.Protections {
+		s = append(s, side{p.Name, protectionWords(p)})
+	}
+	return s
+}
+
+func (r report) uptime() string {
+	if r.Status == nil {
+		return ""
+	}
+	return ", up " + humanTime(time.Duration(r.Status.UptimeSeconds*float64(time.Second)))
+}
+
+func (r report) deviceWords() string {
+	var words []string
+	if r.Status != nil {
+		words = append(words, humanSize(r.Status.Disksize), r.Status.Algorithm)
+		if !r.Status.Fuse.AsyncDIO {
+			words = append(words, "one request at a time (the kernel has no asynchronous direct I/O for it)")
+		}
+	}
+	if r.Loop == nil {
+		return strings.Join(append(words, "no loop device"), ", ")
+	}
+	direct := "direct I/O on"
+	if !r.Loop.DirectIO {
+		direct = "direct I/O off"
+	}
+	return strings.Join(append(words, r.Loop.Path, direct, fmt.Sprintf("%d-byte blocks", r.Loop.BlockSize)), ", ")
+}
+
+func (r report) swapWords() string {
+	if r.Swap == nil {
+		return "not used as swap"
+	}
+	return fmt.Sprintf("%s of %s, priority %d: what processes have there now, as in /proc/swaps",
+		humanSize(r.Swap.Used), humanSize(r.Swap.Size), r.Swap.Priority)
+}
+
+// dataWords explains why the two figures that users compare differ: the kernel tells of freed swap slots only by
+// discarding whole clusters of them, and it writes no slot that it holds as zeros or still in memory. The page of the
+// swap header is no difference worth a word.
+func (r report) dataWords() string {
+	stored := r.Status.Memory.OrigDataSize
+	text := humanSize(stored)
+	if r.Swap == nil {
+		return text
+	}
+	switch used := r.Swap.Used; {
+	case stored > used+pageSize:
+		text += fmt.Sprintf(": %s more than used, which the kernel has freed but not discarded yet, or keeps a copy of",
+			humanSize(stored-used))
+	case stored < used:
+		text += fmt.Sprintf(": %s less than used, since pages of zeros and pages still in memory are not written",
+			humanSize(used-stored))
+	}
+	return text
+}
+
+func memoryWords(s *daemon.Status) string {
+	m := s.Memory
+	text := humanSize(m.MemUsedTotal)
+	if m.MemUsedTotal > 0 && m.OrigDataSize > 0 {
+		text += fmt.Sprintf(" for %s, ratio %.2f", humanSize(m.OrigDataSize), float64(m.OrigDataSize)/float64(m.MemUsedTotal))
+	}
+	text += fmt.Sprintf(", at most %s so far", humanSize(m.MemUsedMax))
+	if s.MemLimit > 0 {
+		return text + fmt.Sprintf(", limit %s", humanSize(s.MemLimit))
+	}
+	return text + ", no limit"
+}
+
+// codecWords is the mix of formats, the largest share first; formats without pages are left out.
+func codecWords(s *daemon.Status) string {
+	var total uint64
+	for _, c := range s.Codecs {
+		total += c.Pages
+	}
+	if total == 0 {
+		return "none"
+	}
+	codecs := slices.SortedStableFunc(slices.Values(s.Codecs), func(a, b daemon.CodecStatus) int {
+		return cmp.Compare(b.Pages, a.Pages)
+	})
+	words := make([]string, 0, len(codecs))
+	for _, c := range codecs {
+		if c.Pages > 0 {
+			words = append(words, humanShare(c.Pages, total)+" "+c.Name)
+		}
+	}
+	return fmt.Sprintf("%d: %s", total, strings.Join(words, ", "))
+}
+
+func errorWords(io daemon.IOStatus) string {
+	var words []string
+	for _, e := range errorCounts(io) {
+		if e.n > 0 {
+			words = append(words, fmt.Sprintf("%s: %d", e.what, e.n))
+		}
+	}
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
+}
+
+func protectionWords(p daemon.Protection) string {
+	if p.State == daemon.StateOK {
+		return p.Detail
+	}
+	return fmt.Sprintf("%s: %s", p.State, p.Detail)
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCgroup reads trees of files as a machine would show them: testdata/cgroup/CASE is its root directory.
+func TestCgroup(t *testing.T) {
+	const ram = 8 << 30
+	tests := []struct {
+		name   string
+		state  State
+		detail string
+	}{
+		{"v1-unlimited", StateOK, "no memory limit"},
+		{"v1-limited-above", StateFail, "/sys/fs/cgroup/memory/user/memory.limit_in_bytes is 536870912"},
+		{"v1-limit-beyond-ram", StateOK, "no memory limit"},
+		{"v1-container", StateFail, "/sys/fs/cgroup/memory/memory.limit_in_bytes is 1073741824"},
+		{"v1-outside", StateFail, "/sys/fs/cgroup/memory/memory.limit_in_bytes is 1073741824"},
+		{"v2-unlimited", StateOK, "no memory limit"},
+		{"v2-high", StateWarn, "/sys/fs/cgroup/user.slice/memory.high is 268435456"},
+		{"hybrid", StateFail, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes is 536870912"},
+		{"garbled", StateWarn, "cannot tell"},
+		{"garbled-limit", StateWarn, "cannot tell"},
+		{"no-cgroups", StateOK, "no memory limit"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := checkCgroup(filepath.Join("testdata", "cgroup", test.name), ram)
+			if p.State != test.state || !strings.Contains(p.Detail, test.detail) {
+				t.Errorf("%s %q; want %s %q", p.State, p.Detail, test.state, test.detail)
+			}
+			if !p.Essential || p.Name != ProtectCgroup {
+				t.Errorf("protection %+v", p)
+			}
+		})
+	}
+	if p := checkCgroup("testdata/cgroup/v1-unlimited", 0); p.State != StateOK {
+		t.Errorf("with unknown memory: %+v", p)
+	}
+	if p := checkCgroup("testdata/cgroup/v1-limit-beyond-ram", 0); p.State != StateFail {
+		t.Errorf("with unknown memory: %+v", p)
+	}
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// heldSink is a sink that takes nothing until it is let go.
+type heldSink struct {
+	gate  chan struct{}
+	plain bool
+
+	mu    sync.Mutex
+	lines []string // guarded by mu
+}
+
+func (s *heldSink) write(level slog.Level, text []byte) error {
+	<-s.gate
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines = append(s.lines, level.String()+" "+string(text))
+	return nil
+}
+
+func (s *heldSink) stamped() bool { return !s.plain }
+func (s *heldSink) Close() error  { return nil }
+
+func (s *heldSink) text() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.lines)
+}
+
+func contains(lines []string, part string) bool {
+	return slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, part) })
+}
+
+// TestLogNeverBlocks fills the queue behind a sink that takes nothing. Were there any waiting, it would never end.
+func TestLogNeverBlocks(t *testing.T) {
+	sink := &heldSink{gate: make(chan struct{})}
+	logs := newLogs(sink)
+	log := logs.Logger()
+	const lines = 10 * logQueue
+	for i := range lines {
+		log.Info("line", "number", i)
+		logs.Corrupt(uint64(i))
+	}
+	// One line and one page may be in the hands of the goroutine.
+	if n := logs.Dropped(); n < lines-logQueue-1 || n >= lines {
+		t.Errorf("%d of %d lines dropped, the queue has %d", n, lines, logQueue)
+	}
+	if n := logs.corruptDropped.Load(); n < lines-corruptQueue-1 {
+		t.Errorf("%d page numbers dropped", n)
+	}
+	close(sink.gate)
+	if err := logs.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got := sink.text()
+	for _, want := range []string{"INFO line number=0", "log lines were dropped", "more reads failed their checksum"} {
+		if !contains(got, want) {
+			t.Errorf("no line with %q", want)
+		}
+	}
+}
+
+// TestLogCloseIsBounded wants the end of a process not to wait for a sink that has stopped.
+func TestLogCloseIsBounded(t *testing.T) {
+	sink := &heldSink{gate: make(chan struct{})}
+	logs := newLogs(sink)
+	defer close(sink.gate)
+	logs.Logger().Info("line")
+	if err := logs.Close(); err == nil {
+		t.Error("closing a stuck log succeeded")
+	}
+}
+
+// TestCorruptAllocatesNothing: the page path calls it.
+func TestCorruptAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	sink := &heldSink{gate: make(chan struct{})}
+	logs := newLogs(sink)
+	if n := testing.AllocsPerRun(1000, func() { logs.Corrupt(42) }); n != 0 {
+		t.Errorf("%v allocations a call", n)
+	}
+	close(sink.gate)
+	if err := logs.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCorruptLines wants the first pages by number and the rest as a sum.
+func TestCorruptLines(t *testing.T) {
+	sink := &heldSink{gate: make(chan struct{})}
+	logs := newLogs(sink)
+	const pages = corruptBurst + 5
+	for page := range uint64(pages) {
+		logs.Corrupt(page)
+	}
+	close(sink.gate)
+	if err := logs.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got := sink.text()
+	if len(got) != corruptBurst+1 || !strings.HasPrefix(got[0], "ERROR page 0 failed its checksum") ||
+		!strings.Contains(got[corruptBurst], "5 more reads failed") {
+		t.Errorf("lines:\n%s", strings.Join(got, "\n"))
+	}
+}
+
+func TestLimiter(t *testing.T) {
+	l := limiter{burst: 2, window: time.Minute}
+	at := time.Unix(1000, 0)
+	for i, want := range []bool{true, true, false, false} {
+		if l.allow(at) != want {
+			t.Errorf("event %d: allowed %v", i, !want)
+		}
+	}
+	if !l.allow(at.Add(time.Minute)) {
+		t.Error("not allowed in the next window")
+	}
+	if n := l.take(); n != 2 {
+		t.Errorf("%d held back, want 2", n)
+	}
+	if n := l.take(); n != 0 {
+		t.Errorf("%d held back after they were taken", n)
+	}
+}
+
+// TestLogShape wants time and level where the sink has none of its own, and only there.
+func TestLogShape(t *testing.T) {
+	for _, plain := range []bool{true, false} {
+		sink := &heldSink{gate: make(chan struct{}), plain: plain}
+		close(sink.gate)
+		logs := newLogs(sink)
+		logs.Logger().With("dir", "/run/zram").WithGroup("g").Warn("two words", "n", 1, "err", errors.New("x y"))
+		logs.Corrupt(9)
+		if err := logs.Close(); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{`WARN two words dir=/run/zram g.n=1 g.err="x y"`, "ERROR page 9 failed"}
+		if plain {
+			want = []string{`level=WARN msg="two words" dir=/run/zram g.n=1 g.err="x y"`, `level=ERROR msg="page 9 failed`}
+		}
+		for _, w := range want {
+			if !contains(sink.text(), w) {
+				t.Errorf("plain %v: no %q in %q", plain, w, sink.text())
+			}
+		}
+		if !plain && contains(sink.text(), "time=") {
+			t.Errorf("a stamped line has a time: %q", sink.text())
+		}
+	}
+}

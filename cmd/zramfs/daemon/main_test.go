@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// children are what the test binary does when it is started with one of these words as its argument, in a process of its
+// own: what changes the whole process, and what Spawn starts.
+var children = map[string]func() error{
+	"announce":    childAnnounce,
+	"fail":        childFail,
+	"die":         func() error { os.Exit(7); return nil },
+	"babble":      childBabble,
+	"hang":        childHang,
+	"descriptors": childDescriptors,
+	"lock":        childLock,
+	"collect":     childCollect,
+}
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		if child, ok := children[os.Args[1]]; ok {
+			if err := child(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Exit(0)
+		}
+	}
+	os.Exit(m.Run())
+}

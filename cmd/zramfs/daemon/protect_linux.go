@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// flusherGuard is set in the environment of the re-executed process, with the outcome of the prctl. Asking the kernel
+// is no substitute: PR_GET_IO_FLUSHER needs the privilege that PR_SET_IO_FLUSHER needs.
+const flusherGuard = "ZRAMFS_IO_FLUSHER"
+
+// BecomeIOFlusher sets PR_SET_IO_FLUSHER for every thread of the process: the flag is one of a thread, passed on to
+// what it creates and kept by execve, so that the way to set it for all is to set it on one and to execute again from
+// there. It must be the first thing that a serving process does, and does not return where it succeeds the first time:
+// the program starts from its beginning, with the same arguments and descriptors, and a second call returns.
+func BecomeIOFlusher() Protection {
+	p := Protection{Name: ProtectIOFlusher, State: StateOK, Detail: "no allocation of the process waits for writeback"}
+	if os.Getenv(flusherGuard) == "on" {
+		if on, err := unix.PrctlRetInt(unix.PR_GET_IO_FLUSHER, 0, 0, 0, 0); err != nil || on != 1 {
+			p.State, p.Detail = StateWarn, fmt.Sprintf("%s is set, but the kernel says otherwise (%d, %v)", flusherGuard, on, err)
+		}
+		return p
+	}
+	p.State = StateWarn
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_IO_FLUSHER, 1, 0, 0, 0); err != nil {
+		switch {
+		case errors.Is(err, unix.EPERM):
+			p.Detail = "needs the capability CAP_SYS_RESOURCE"
+		case errors.Is(err, unix.EINVAL):
+			p.Detail = "needs Linux 5.6"
+		default:
+			p.Detail = err.Error()
+		}
+		return p
+	}
+	err := syscall.Exec("/proc/self/exe", os.Args, append(os.Environ(), flusherGuard+"=on"))
+	p.Detail = fmt.Sprintf("execute the program again: %v", err)
+	return p
+}
+
+// forbidCore sets RLIMIT_CORE to 0. A core dump would write everybody's secrets, and would keep the device's
+// descriptors open while it is written.
+func forbidCore() Protection {
+	p := Protection{Name: ProtectCore, State: StateOK, Detail: "core dumps are off"}
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		p.State, p.Detail = StateWarn, fmt.Sprintf("set RLIMIT_CORE to 0: %v", err)
+	}
+	return p
+}
+
+const oomScorePath = "/proc/self/oom_score_adj"
+
+// avoidOOM asks the OOM killer to leave the process alone.
+func avoidOOM() Protection {
+	p := Protection{Name: ProtectOOM, State: StateOK, Detail: "oom_score_adj is -1000"}
+	now, err := os.ReadFile(oomScorePath)
+	if err == nil && strings.TrimSpace(string(now)) == "-1000" {
+		return p
+	}
+	err = os.WriteFile(oomScorePath, []byte("-1000"), 0)
+	if err == nil {
+		return p
+	}
+	p.State = StateWarn
+	p.Detail = fmt.Sprintf("oom_score_adj stays at %s: %v", strings.TrimSpace(string(now)), err)
+	if errors.Is(err, unix.EACCES) {
+		p.Detail = fmt.Sprintf("oom_score_adj stays at %s: lowering it needs the capability CAP_SYS_RESOURCE",
+			strings.TrimSpace(string(now)))
+	}
+	return p
+}
+
+// lockMemory locks what is mapped and what will be. MCL_ONFAULT is not only a matter of size: without it the kernel
+// would populate the sparse image, which is as large as the device. There is therefore no way round a kernel before
+// Linux 4.4, which lacks it.
+func lockMemory() Protection {
+	p := Protection{Name: ProtectMemory, State: StateFail, Essential: true}
+	limit, unlimited := lockLimit()
+	flags := unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT
+	if !unlimited {
+		// With a limit, MCL_FUTURE would make a later mmap fail, and the Go runtime end the process on that.
+		flags = unix.MCL_CURRENT | unix.MCL_ONFAULT
+	}
+	switch err := unix.Mlockall(flags); {
+	case errors.Is(err, unix.EINVAL):
+		p.Detail = "mlockall with MCL_ONFAULT needs Linux 4.4"
+		return p
+	case err != nil:
+		p.Detail = fmt.Sprintf("mlockall: %v; RLIMIT_MEMLOCK is %s and the capability CAP_IPC_LOCK is missing: "+
+			"run as root, or raise the limit (LimitMEMLOCK=infinity)", err, limit)
+		return p
+	case !unlimited:
+		p.Detail = fmt.Sprintf("only what was mapped at the start is locked: RLIMIT_MEMLOCK is %s and the capability "+
+			"CAP_IPC_LOCK is missing", limit)
+		return p
+	}
+	p.State = StateOK
+	p.Detail = fmt.Sprintf("all memory is locked (VmLck %s of address space)", procField(statusPath, "VmLck"))
+	return p
+}
+
+// lockLimit returns RLIMIT_MEMLOCK as text, and whether the process may lock without limit. The capability counts in
+// the first user namespace only, and a process in another one has it there without effect.
+func lockLimit() (text string, unlimited bool) {
+	var lim unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &lim); err != nil {
+		return fmt.Sprintf("unknown (%v)", err), false
+	}
+	if lim.Cur == unix.RLIM_INFINITY {
+		return "unlimited", true
+	}
+	return fmt.Sprintf("%d KiB", lim.Cur>>10), hasCapability(unix.CAP_IPC_LOCK) && inFirstUserNamespace()
+}
+
+func hasCapability(c int) bool {
+	var set uint64
+	if _, err := fmt.Sscanf(procField(statusPath, "CapEff"), "%x", &set); err != nil {
+		return false
+	}
+	return set>>c&1 == 1
+}
+
+// inFirstUserNamespace recognises it by its identity map of all IDs (user_namespaces(7)).
+func inFirstUserNamespace() bool {
+	text, err := os.ReadFile("/proc/self/uid_map")
+	return err == nil && strings.Join(strings.Fields(string(text)), " ") == "0 0 4294967295"
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+// Status is what DIR/control/status shows: one snapshot of a serving process, as JSON. Sizes are bytes and I/O is
+// counted in pages unless a field says otherwise. It is a plain value: nothing in it changes after it was made.
+type Status struct {
+	// Version is the version of the program that serves.
+	Version string `json:"version"`
+	// PID is the serving process, in its own PID namespace.
+	PID int `json:"pid"`
+	// UptimeSeconds is the time since the device became ready.
+	UptimeSeconds float64 `json:"uptime_seconds"`
+	// Dir is the mount point, absolute and without symbolic links.
+	Dir string `json:"dir"`
+	// Name is the device's name below dev and block: "zram0".
+	Name string `json:"name"`
+	// Disksize is the size of the data file.
+	Disksize uint64 `json:"disksize"`
+	// Algorithm is the canonical text of the codec selection, as codec.Parse reads it.
+	Algorithm string `json:"algorithm"`
+	// MemLimit bounds Memory.MemUsedTotal; 0 means that there is no limit.
+	MemLimit uint64 `json:"mem_limit"`
+	// Streams is the number of requests that can be worked on at the same time.
+	Streams int `json:"streams"`
+	// Opens is the number of open handles on the data file; a loop device holds one.
+	Opens int `json:"opens"`
+	// Memory says what is stored and what that costs.
+	Memory MemoryStatus `json:"memory"`
+	// Codecs splits what is stored by the format of the objects.
+	Codecs []CodecStatus `json:"codecs"`
+	// IO counts requests and errors since the device was made.
+	IO IOStatus `json:"io"`
+	// Fuse is what was agreed with the kernel when the device was mounted.
+	Fuse FuseStatus `json:"fuse"`
+	// Process is what the serving process itself uses.
+	Process ProcessStatus `json:"process"`
+	// Protections are the measures taken before the device became ready, in the order in which they were taken.
+	Protections []Protection `json:"protections"`
+}
+
+// MemoryStatus is the memory side of a [Status]. The names are those of zram's mm_stat where it has them.
+type MemoryStatus struct {
+	// OrigDataSize is the uncompressed size of everything stored.
+	OrigDataSize uint64 `json:"orig_data_size"`
+	// ComprDataSize is the size of all stored objects.
+	ComprDataSize uint64 `json:"compr_data_size"`
+	// MemUsedTotal is the memory that holds them, index and waste included.
+	MemUsedTotal uint64 `json:"mem_used_total"`
+	// MemUsedMax is the largest MemUsedTotal so far.
+	MemUsedMax uint64 `json:"mem_used_max"`
+	// SamePages is the number of pages stored as one repeated word, without an object.
+	SamePages uint64 `json:"same_pages"`
+	// HugePages is the number of incompressible pages stored now.
+	HugePages uint64 `json:"huge_pages"`
+	// HugePagesSince is the number of incompressible pages written so far.
+	HugePagesSince uint64 `json:"huge_pages_since"`
+	// PagesCompacted is the number of pages that compaction has freed.
+	PagesCompacted uint64 `json:"pages_compacted"`
+	// PagesStored is the number of pages that hold data, same-filled ones included.
+	PagesStored uint64 `json:"pages_stored"`
+	// IndexBytes is the part of MemUsedTotal that the page index takes.
+	IndexBytes uint64 `json:"index_bytes"`
+	// ReserveBytes is memory held ready for writes that must not wait for the kernel.
+	ReserveBytes uint64 `json:"reserve_bytes"`
+}
+
+// CodecStatus is the share of one object format in what is stored.
+type CodecStatus struct {
+	// Name is the format, "same" for same-filled pages.
+	Name string `json:"name"`
+	// Pages is the number of pages stored in this format.
+	Pages uint64 `json:"pages"`
+	// Bytes is the size of their objects.
+	Bytes uint64 `json:"bytes"`
+}
+
+// IOStatus counts pages and errors since the device was made.
+type IOStatus struct {
+	// Reads is the number of pages read.
+	Reads uint64 `json:"reads"`
+	// Writes is the number of pages written.
+	Writes uint64 `json:"writes"`
+	// Discards is the number of pages discarded.
+	Discards uint64 `json:"discards"`
+	// FailedReads is the number of page reads that ended in an error.
+	FailedReads uint64 `json:"failed_reads"`
+	// FailedWrites is the number of page writes that ended in an error, a full store included.
+	FailedWrites uint64 `json:"failed_writes"`
+	// NotifyFree is the number of pages that the owner of the device gave back.
+	NotifyFree uint64 `json:"notify_free"`
+	// ChecksumErrors is the number of reads that met a damaged object.
+	ChecksumErrors uint64 `json:"checksum_errors"`
+}
+
+// FuseStatus is what the FUSE connection was set up with.
+type FuseStatus struct {
+	// MaxWrite is the largest write request, in bytes.
+	MaxWrite int `json:"max_write"`
+	// MaxBackground is the number of asynchronous requests that the kernel may have under way.
+	MaxBackground int `json:"max_background"`
+	// AsyncDIO says that direct I/O is asynchronous; without it a loop device has one request under way at a time.
+	AsyncDIO bool `json:"async_dio"`
+}
+
+// ProcessStatus is what the serving process uses beside the store.
+type ProcessStatus struct {
+	// HeapBytes is the size of the Go heap, free parts included.
+	HeapBytes uint64 `json:"heap_bytes"`
+	// HeapReleasedBytes is the part of the heap that the runtime has given back to the kernel. Growth under load means
+	// that the page path takes page faults.
+	HeapReleasedBytes uint64 `json:"heap_released_bytes"`
+	// GCCycles is the number of garbage collections since the process started.
+	GCCycles uint64 `json:"gc_cycles"`
+	// LogLinesDropped is the number of log lines that found no room in the queue.
+	LogLinesDropped uint64 `json:"log_lines_dropped"`
+}
+
+// State is the outcome of a [Protection].
+type State string
+
+// The outcomes of a protection.
+const (
+	// StateOK means that the protection holds.
+	StateOK State = "ok"
+	// StateWarn means that it does not hold, and that the device is less safe without it.
+	StateWarn State = "warn"
+	// StateFail means that it does not hold, and that using the device as swap can hang the machine.
+	StateFail State = "fail"
+)
+
+// Protection is one measure that keeps the serving process from depending on the memory that it provides.
+type Protection struct {
+	// Name is short and stable: one of the Protect constants.
+	Name string `json:"name"`
+	// State is the outcome.
+	State State `json:"state"`
+	// Detail says in words what was reached, or why it was not and what to do.
+	Detail string `json:"detail"`
+	// Essential means that swap must not be turned on while State is StateFail.
+	Essential bool `json:"essential"`
+}
+
+// Names of the protections.
+const (
+	// ProtectIOFlusher is PR_SET_IO_FLUSHER: no allocation of the process waits for writeback.
+	ProtectIOFlusher = "io-flusher"
+	// ProtectCore is RLIMIT_CORE 0: no core dump keeps the device's descriptors open.
+	ProtectCore = "core-dump"
+	// ProtectOOM is an OOM score of -1000: the OOM killer leaves the process alone.
+	ProtectOOM = "oom-score"
+	// ProtectMemory is mlockall: the process cannot be swapped out.
+	ProtectMemory = "memory-lock"
+	// ProtectImage is an image that the kernel never swaps, whether or not the process holds it locked.
+	ProtectImage = "image"
+	// ProtectPopulate is code and heap made present before the first request.
+	ProtectPopulate = "populate"
+	// ProtectCollector is the garbage collector at rest.
+	ProtectCollector = "collector"
+	// ProtectCgroup is the absence of a memory limit on the process's control groups.
+	ProtectCgroup = "cgroup"
+	// ProtectTimeout is the absence of FUSE request timeouts.
+	ProtectTimeout = "fuse-timeout"
+)
+
+// Blocking returns the essential protections that failed: the reasons for which swap must not be turned on.
+func Blocking(all []Protection) []Protection {
+	var failed []Protection
+	for _, p := range all {
+		if p.Essential && p.State == StateFail {
+			failed = append(failed, p)
+		}
+	}
+	return failed
+}

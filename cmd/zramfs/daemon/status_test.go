@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"zramfs/codec"
+	"zramfs/store"
+)
+
+// TestStatusNames pins the names in the JSON: other programs read them.
+func TestStatusNames(t *testing.T) {
+	text, err := json.Marshal(Status{Codecs: []CodecStatus{{}}, Protections: []Protection{{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tree map[string]any
+	if err := json.Unmarshal(text, &tree); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"": "algorithm codecs dir disksize fuse io mem_limit memory name opens pid process protections streams " +
+			"uptime_seconds version",
+		"memory": "compr_data_size huge_pages huge_pages_since index_bytes mem_used_max mem_used_total orig_data_size " +
+			"pages_compacted pages_stored reserve_bytes same_pages",
+		"io":          "checksum_errors discards failed_reads failed_writes notify_free reads writes",
+		"fuse":        "async_dio max_background max_write",
+		"process":     "gc_cycles heap_bytes heap_released_bytes log_lines_dropped",
+		"codecs":      "bytes name pages",
+		"protections": "detail essential name state",
+	}
+	for part, names := range want {
+		object := any(tree)
+		if part != "" {
+			object = tree[part]
+		}
+		if list, ok := object.([]any); ok {
+			object = list[0]
+		}
+		if got := keys(object); got != names {
+			t.Errorf("%q has %q, want %q", part, got, names)
+		}
+	}
+}
+
+func keys(object any) string {
+	fields, _ := object.(map[string]any)
+	var names []string
+	for name := range fields {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return strings.Join(names, " ")
+}
+
+func TestBlocking(t *testing.T) {
+	all := []Protection{
+		{Name: "a", State: StateFail},
+		{Name: "b", State: StateFail, Essential: true},
+		{Name: "c", State: StateWarn, Essential: true},
+		{Name: "d", State: StateOK, Essential: true},
+	}
+	if got := Blocking(all); len(got) != 1 || got[0].Name != "b" {
+		t.Errorf("blocking %v, want b alone", got)
+	}
+}
+
+func TestCodecStatus(t *testing.T) {
+	var s store.Stats
+	s.Codecs[codec.Raw] = store.CodecStats{Pages: 2, Bytes: 8192}
+	s.Codecs[codec.LZ4] = store.CodecStats{Pages: 3, Bytes: 3000}
+	s.Codecs[29] = store.CodecStats{Pages: 5} // one of those for same-filled pages
+	s.SamePages = 5
+	want := []CodecStatus{{"raw", 2, 8192}, {"lz4", 3, 3000}, {"same", 5, 0}}
+	if got := codecStatus(s); !slices.Equal(got, want) {
+		t.Errorf("codecs %v, want %v", got, want)
+	}
+	if got := codecStatus(store.Stats{}); got == nil || len(got) != 0 {
+		t.Errorf("an empty device has %#v", got)
+	}
+}
+
+// TestMemoryStatus wants every counter to arrive: each field of Stats has a value of its own.
+func TestMemoryStatus(t *testing.T) {
+	var s store.Stats
+	v := reflect.ValueOf(&s).Elem()
+	for i := range v.NumField() {
+		if v.Field(i).Kind() == reflect.Uint64 {
+			v.Field(i).SetUint(uint64(i+1) * store.PageSize)
+		}
+	}
+	m := memoryStatus(s)
+	if m.PagesStored*store.PageSize != s.OrigDataSize || m.MemUsedTotal != s.MemUsedTotal || m.ReserveBytes != s.ReserveBytes {
+		t.Errorf("memory %+v of %+v", m, s)
+	}
+	for _, part := range []any{m, ioStatus(s)} {
+		p := reflect.ValueOf(part)
+		for i := range p.NumField() {
+			if name := p.Type().Field(i).Name; p.Field(i).Uint() == 0 {
+				t.Errorf("%s is not filled in", name)
+			}
+		}
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	const want = "dev/zram0 is open 2 times: swapoff and detach the loop device first, or zramfs down /run/zram"
+	if got := refusal("/run/zram", 2); got != want {
+		t.Errorf("refusal %q, want %q", got, want)
+	}
+	if got := refusal("/run/zram", 1); !strings.Contains(got, "is open once:") {
+		t.Errorf("refusal %q", got)
+	}
+}

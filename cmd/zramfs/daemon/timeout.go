@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// checkTimeouts looks for FUSE request timeouts (Linux 6.15, Documentation/admin-guide/sysctl/fs.rst) below root. After
+// such a time the kernel aborts the connection, which is the end of everything on the device; a machine that is short
+// of memory can be slow for longer.
+func checkTimeouts(root string) Protection {
+	p := Protection{Name: ProtectTimeout, State: StateOK, Detail: "no FUSE request timeout is set", Essential: true}
+	for _, name := range []string{"default_request_timeout", "max_request_timeout"} {
+		text, err := os.ReadFile(filepath.Join(root, "proc/sys/fs/fuse", name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			p.State, p.Detail = StateWarn, fmt.Sprintf("cannot tell whether a FUSE request timeout is set: %v", err)
+			return p
+		}
+		if value := strings.TrimSpace(string(text)); value != "0" {
+			p.State = StateFail
+			p.Detail = fmt.Sprintf("fs.fuse.%s is %s s: the kernel cuts the device off when a request takes longer; "+
+				"set it to 0 (sysctl fs.fuse.%s=0)", name, value, name)
+			return p
+		}
+	}
+	return p
+}
+
+// CheckMachine returns the protections that depend on the machine alone, as they would be found by a process started
+// here and now: the memory limits of the control groups and the FUSE request timeouts. It changes nothing.
+func CheckMachine() []Protection {
+	return []Protection{checkCgroup("/", machineMemory()), checkTimeouts("/")}
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package codec compresses and decompresses memory pages, one page of 4096 bytes at a time.
+//
+// An [Algorithm] is what a user asks for by name; it makes a [Compressor], which chooses for each page how to store it and
+// says so by an [ID]. The ID is stored beside the object, and one [Decompressor] reads every ID. So a device may change its
+// algorithm, and an algorithm may mix codecs, and all that was stored before stays readable.
+//
+//	adaptive          LZ4 where it gets the page under 3072 bytes, else zstd level 1, else raw
+//	adaptive:entropy  by Shannon entropy in bits a byte: below 0.5 LZ4, below 4 zstd level 3, below 6 zstd level 1, else raw
+//	lz4               LZ4
+//	zstd(level=N)     zstd at level 1 to 19; zstd alone is level 3, as in the kernel
+//	raw               as it is
+//
+// The package knows nothing of where objects lie. Pages that are one word repeated are compressed like any other; the store
+// finds them first, by package pagescan, and keeps no object for them.
+//
+// # When a page stays raw
+//
+// An object is kept only if it is at least 1/16 smaller than the page, at most 3840 bytes; else the page is stored raw.
+// Less than that is eaten by what an allocator rounds up, and would be paid for with a decompression at every read where a
+// copy would do.
+//
+// # Hazards
+//
+// Objects carry no checksum. A damaged object is often not noticed and then decompresses to a wrong page, without an error;
+// the store's checksum, which it verifies first, is what stands between that and the user. What is promised for any object
+// whatever is only this: no panic, no write outside the destination, no memory beyond what was made at the start.
+//
+// Compressors and decompressors belong to one worker each. All of their memory is made when they are made, so that the page
+// path neither allocates nor meets an error for want of memory. In Go heap a worker takes:
+//
+//	lz4                       136 KiB
+//	adaptive                  476 KiB
+//	adaptive:entropy         1840 KiB
+//	zstd(level=1) to 2        340 KiB
+//	zstd(level=3) to 5       1364 KiB
+//	zstd(level=6) to 9       4380 KiB
+//	zstd(level=10) to 19     34.2 MiB
+//	each Decompressor          50 KiB
+//
+// Package zstd says what the library below it may still allocate after a garbage collection.
+package codec

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package require
+
+import (
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"zramfs/internal/pages/pagefile"
+)
+
+// Variable is the environment variable that names, separated by commas, the
+// requirements which must be met: a test that would be skipped for one of them
+// fails instead.
+const Variable = "ZRAMFS_REQUIRE"
+
+// The names that Variable may hold.
+const (
+	nameFUSE     = "fuse"
+	nameUserNS   = "userns"
+	nameRoot     = "root"
+	nameLoop     = "loop"
+	nameSwap     = "swap"
+	nameZram     = "zram"
+	namePages    = "pages"
+	nameCommands = "commands"
+)
+
+// names lists every requirement, in the order in which messages show them.
+var names = []string{nameFUSE, nameUserNS, nameRoot, nameLoop, nameSwap, nameZram, namePages, nameCommands}
+
+// An unmet requirement: what the trial answered, and what a person can type so
+// that the next trial succeeds.
+type unmet struct {
+	cause error
+	mend  string
+}
+
+// FUSE skips the test unless /dev/fuse can be opened. For root it also makes a
+// FUSE mount, in a mount namespace of its own; for other users that is what
+// [UserNS] tries.
+func FUSE(tb testing.TB) {
+	tb.Helper()
+	check(tb, nameFUSE, tryFUSE())
+}
+
+// UserNS skips the test unless an unprivileged user can make a user namespace
+// and mount FUSE in it. It returns the attributes that the trial used, so that
+// the test can start its own program in just such a namespace: root inside, an
+// unprivileged user outside (user 65534 when the tests run as root), with mounts
+// that nobody else sees.
+//
+// That user cannot enter directories made by testing's TempDir, whose parent has
+// mode 0700; start programs through a directory which everybody may enter.
+func UserNS(tb testing.TB) *syscall.SysProcAttr {
+	tb.Helper()
+	check(tb, nameUserNS, tryUserNS())
+	return userNamespace()
+}
+
+// Root skips the test unless it runs as the superuser of the initial user
+// namespace.
+func Root(tb testing.TB) {
+	tb.Helper()
+	check(tb, nameRoot, tryRoot())
+}
+
+// Loop skips the test unless a loop device can be attached; it attaches one to
+// an empty page and detaches it.
+func Loop(tb testing.TB) {
+	tb.Helper()
+	check(tb, nameLoop, tryLoop())
+}
+
+// Swap skips the test unless the process is root, may call swapon, and no swap
+// is on. The last matters for what the test measures and for the machine: a page
+// of somebody else must never land on a device under test because it was pushed
+// out of another swap area.
+func Swap(tb testing.TB) {
+	tb.Helper()
+	check(tb, nameSwap, trySwap())
+}
+
+// Zram skips the test unless a device of the kernel's own zram can be added; it adds
+// one and removes it.
+func Zram(tb testing.TB) {
+	tb.Helper()
+	check(tb, nameZram, tryZram())
+}
+
+// Pages skips the test unless there is a file of sampled real pages where
+// [pagefile.Find] looks for it. Only its header is read.
+func Pages(tb testing.TB) {
+	tb.Helper()
+	check(tb, namePages, tryPages())
+}
+
+// Command skips the test unless the program can be found in PATH. The name for
+// it in [Variable] is "commands", whatever the program.
+func Command(tb testing.TB, program string) {
+	tb.Helper()
+	check(tb, nameCommands, tryCommand(program))
+}
+
+// check ends the test unless the requirement is met: as skipped, or as failed
+// where the environment demands it.
+func check(tb testing.TB, name string, missing *unmet) {
+	tb.Helper()
+	demanded, err := demands()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if missing == nil {
+		return
+	}
+	if slices.Contains(demanded, name) {
+		tb.Fatalf("%s demands %s: %v (to mend it: %s)", Variable, name, missing.cause, missing.mend)
+	}
+	tb.Skipf("needs %s: %v (to run this test: %s)", name, missing.cause, missing.mend)
+}
+
+func tryPages() *unmet {
+	mend := "go run ./tools/pagesample"
+	path, err := pagefile.Find()
+	if err != nil {
+		return &unmet{err, mend}
+	}
+	if _, err := pagefile.Inspect(path); err != nil {
+		return &unmet{err, mend}
+	}
+	return nil
+}
+
+func tryCommand(program string) *unmet {
+	if _, err := exec.LookPath(program); err != nil {
+		return &unmet{err, fmt.Sprintf("install %s (apt-get install %s)", program, packageOf(program))}
+	}
+	return nil
+}
+
+// packageOf returns the Debian package that holds a program which tests of this
+// repository use.
+func packageOf(program string) string {
+	switch {
+	case strings.HasPrefix(program, "mkfs.ext"), strings.HasPrefix(program, "fsck.ext"),
+		program == "e2fsck", program == "mke2fs":
+		return "e2fsprogs"
+	case slices.Contains([]string{"losetup", "mkswap", "swapon", "swapoff", "blkdiscard", "zramctl", "unshare"}, program):
+		return "util-linux"
+	case program == "mount", program == "umount":
+		return "mount"
+	}
+	return program
+}
