@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+)
+
+// A benchmark measures every workload on every device. It belongs to one
+// goroutine.
+type benchmark struct {
+	opts     options
+	pool     *pool
+	devices  []*device
+	progress io.Writer // one line a step, for the person who waits
+
+	size int64 // bytes used of every device
+	// figures holds, by workload and device, one figure a round.
+	figures [][][]figure
+	// filled and ended hold each device's memory after the fill and after the last
+	// round; nil where a device does not tell.
+	filled, ended []*memoryUse
+}
+
+// errNotReal means that a device did not hold real pages, which makes its figures
+// worthless.
+var errNotReal = errors.New("the device does not hold what was meant to be measured")
+
+// run fills the devices and measures. Devices take turns within a workload, so that
+// whatever slows the machine slows both.
+func (b *benchmark) run(ctx context.Context) error {
+	// A job's thread stays in the kernel with its processor taken, so there must
+	// be more processors than jobs.
+	runtime.GOMAXPROCS(runtime.NumCPU() + 4)
+	if err := b.fill(ctx); err != nil {
+		return err
+	}
+	works := workloads()
+	b.figures = make([][][]figure, len(works))
+	for i := range works {
+		b.figures[i] = make([][]figure, len(b.devices))
+	}
+	for round := range b.opts.rounds {
+		for i, work := range works {
+			for d, device := range b.devices {
+				fmt.Fprintf(b.progress, "round %d of %d: %s on %s\n", round+1, b.opts.rounds, work, device.name)
+				one, err := b.measure(ctx, device, work, uint64(round))
+				if err != nil {
+					return err
+				}
+				b.figures[i][d] = append(b.figures[i][d], one)
+			}
+		}
+	}
+	var err error
+	b.ended, err = b.memory()
+	return err
+}
+
+// fill writes real pages over all devices, as far as the smallest reaches.
+func (b *benchmark) fill(ctx context.Context) error {
+	b.size = b.opts.size
+	for _, device := range b.devices {
+		size, err := sizeOf(device.path)
+		if err != nil {
+			return err
+		}
+		b.size = min(b.size, size&^(mebibyte-1))
+	}
+	if b.size < minSize {
+		return fmt.Errorf("fill: the devices have %d bytes, want at least %d", b.size, minSize)
+	}
+	for _, device := range b.devices {
+		fmt.Fprintf(b.progress, "filling %s with %d MiB of real pages\n", device.name, b.size>>20)
+		if err := fill(ctx, device.path, b.size, b.pool); err != nil {
+			return err
+		}
+	}
+	var err error
+	b.filled, err = b.memory()
+	return err
+}
+
+func (b *benchmark) memory() ([]*memoryUse, error) {
+	all := make([]*memoryUse, len(b.devices))
+	for i, device := range b.devices {
+		var err error
+		if all[i], err = readMemory(device); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func (b *benchmark) measure(ctx context.Context, device *device, work workload, seed uint64) (figure, error) {
+	if work.write {
+		return writeLoad(ctx, device.path, b.size, work, b.pool, b.opts.runtime, seed)
+	}
+	return readLoad(ctx, device.path, b.size, work, b.opts.runtime)
+}
+
+// How far the ratio of stored data may be from what it should be. The kernel's LZ4
+// and ours differ by a few per cent on the same pages, and a run overwrites only
+// part of a device, with pages chosen at random.
+const (
+	fillTolerance = 0.10
+	runTolerance  = 0.05
+)
+
+// checkData reports a device whose data were not the real pages.
+func (b *benchmark) checkData() error {
+	var failed []error
+	for i, device := range b.devices {
+		if b.filled[i] == nil {
+			continue
+		}
+		after, end := b.filled[i].ratio(), b.ended[i].ratio()
+		if device.name == zramName && math.Abs(after/b.pool.lz4-1) > fillTolerance {
+			failed = append(failed, fmt.Errorf("check %s: %w: ratio %.2f, LZ4 makes %.2f of the pages", device.name, errNotReal, after, b.pool.lz4))
+		}
+		if math.Abs(end/after-1) > runTolerance {
+			failed = append(failed, fmt.Errorf("check %s: %w: ratio %.2f after the fill, %.2f at the end", device.name, errNotReal, after, end))
+		}
+	}
+	return errors.Join(failed...)
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParse(t *testing.T) {
+	opts, err := parse([]string{"-binary", "bin/zramfs", "-size", "512m", "-rounds", "5", "-runtime", "2s", "-anchor", "none", "-json"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := options{size: 512 << 20, rounds: 5, runtime: 2 * time.Second, binary: "bin/zramfs", anchor: "none", json: true}
+	if opts != want {
+		t.Errorf("%+v, want %+v", opts, want)
+	}
+	opts, err = parse([]string{"-device", "/dev/loop9"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opts.size != 1<<30 || opts.rounds != 3 || opts.runtime != 4*time.Second || opts.anchor != "zram" {
+		t.Errorf("defaults are %+v", opts)
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	for line, says := range map[string]string{
+		"":                             "-binary",
+		"-binary a -device b":          "either -binary",
+		"-binary a surplus":            "surplus",
+		"-binary a -anchor loop":       "zram or none",
+		"-binary a -rounds 0":          "at least 1",
+		"-binary a -runtime 1ms":       "at least 100ms",
+		"-binary a -size 1M":           "at least",
+		"-device b -rounds -1":         "at least 1",
+		"-device b -size 0":            "at least",
+		"-device b -runtime -4s":       "at least 100ms",
+		"-device b -anchor zram extra": "extra",
+	} {
+		if _, err := parse(strings.Fields(line)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: error %v, want one that says %q", line, err, says)
+		}
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]int64{
+		"1G": 1 << 30, "1g": 1 << 30, "64M": 64 << 20, "2048K": 2 << 20, "1048577": 1 << 20, "0": 0,
+	} {
+		if got, err := parseSize(text); err != nil || got != want {
+			t.Errorf("%s is %d, %v; want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "G", "1T", "-1M", "9999999G", "1.5G", "1 G"} {
+		if got, err := parseSize(text); err == nil {
+			t.Errorf("%q is accepted as %d", text, got)
+		}
+	}
+}
+
+func TestParseMemory(t *testing.T) {
+	use, err := parseMemory(" 8192000 2048000 2150400 0 2150400 12 0 3 4\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := memoryUse{Original: 8192000, Compressed: 2048000, Used: 2150400, Overhead: 1.05, Cost: 0.2625}
+	if use != want || use.ratio() != 4 {
+		t.Errorf("%+v with ratio %v, want %+v with ratio 4", use, use.ratio(), want)
+	}
+	if use, err := parseMemory("0 0 4096"); err != nil || use.Overhead != 0 || use.Cost != 0 {
+		t.Errorf("an empty device: %+v, %v", use, err)
+	}
+	for _, text := range []string{"", "1 2", "1 2 x"} {
+		if _, err := parseMemory(text); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}
+
+func TestChosenAlgorithm(t *testing.T) {
+	for text, want := range map[string]string{
+		"lzo-rle lzo [lz4] zstd\n": "lz4", "[adaptive] lz4": "adaptive", "zstd(level=3)\n": "zstd(level=3)",
+	} {
+		if got := chosen(text); got != want {
+			t.Errorf("%q chooses %q, want %q", text, got, want)
+		}
+	}
+}
+
+// What fio may print that is no result is an error and no figure.
+func TestParseFioRefuses(t *testing.T) {
+	for _, text := range []string{
+		"", "fio: bad option", "{", `{"jobs":[]}`,
+		`{"jobs":[{"read":{"iops":0,"lat_ns":{"percentile":{"50.000000":1,"99.000000":2}}}}]}`,
+		`{"jobs":[{"read":{"iops":10,"lat_ns":{}}}]}`,
+	} {
+		if got, err := parseFio(text); !errors.Is(err, errFioOutput) {
+			t.Errorf("%q gives %+v, %v", text, got, err)
+		}
+	}
+	if _, err := parseFio(`{"jobs":[{"error":5}]}`); err == nil || !strings.Contains(err.Error(), "input/output error") {
+		t.Errorf("an I/O error gives %v", err)
+	}
+}

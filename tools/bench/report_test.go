@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+)
+
+// finished returns a benchmark that has run: every workload took on the first
+// device, over three rounds, 2, 4 and 300 times what it took on the second.
+func finished(deviceCount int) *benchmark {
+	use := &memoryUse{Original: 4000, Compressed: 1000, Used: 1050, Overhead: 1.05, Cost: 0.2625}
+	b := &benchmark{
+		opts: options{rounds: 3, runtime: 4 * time.Second},
+		pool: &pool{memory: make([]byte, mebibyte), path: "pages.zpg", lz4: 2.8},
+		size: 64 << 20,
+	}
+	for _, device := range []*device{{name: "zramfs", what: "the subject"}, {name: "zram", what: "the anchor"}}[:deviceCount] {
+		b.devices = append(b.devices, device)
+		b.filled, b.ended = append(b.filled, use), append(b.ended, use)
+	}
+	for range workloads() {
+		row := make([][]figure, deviceCount)
+		for round, factor := range []float64{2, 4, 300} {
+			base := float64(round + 1)
+			row[0] = append(row[0], figure{Bytes: factor * base * 1e6, Requests: factor * base, P50: factor * base, P99: factor * base})
+			if deviceCount == 2 {
+				row[1] = append(row[1], figure{Bytes: base * 1e6, Requests: base, P50: base, P99: base})
+			}
+		}
+		b.figures = append(b.figures, row)
+	}
+	return b
+}
+
+// Ratios are the median of the rounds' ratios, not the ratio of the medians, and
+// sequential rows show MB/s where random rows show requests.
+func TestTextReport(t *testing.T) {
+	var out bytes.Buffer
+	if err := finished(2).report().writeText(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"64 MiB of real pages (256 different, LZ4 ratio 2.80); median of 3 rounds of 4s",
+		"zramfs: the subject", "zram: the anchor",
+		"sequential read 1 MiB, libaio 1 x 4  MB/s      8.00     2.00   4.00     8.00     2.00   4.00     8.00     2.00   4.00",
+		"random write 4 KiB, libaio 2 x 32    IOPS      8.00     2.00   4.00     8.00     2.00   4.00     8.00     2.00   4.00",
+		"memory of zram: used/compressed 1.050, used/stored 0.263 (ratio 4.00) after the fill",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the report lacks %q:\n%s", want, out.String())
+		}
+	}
+	if rows := strings.Count(out.String(), " KiB, ") + strings.Count(out.String(), " MiB, "); rows != len(workloads()) {
+		t.Errorf("%d rows, want %d:\n%s", rows, len(workloads()), out.String())
+	}
+}
+
+// A device alone has no ratios, and one without mm_stat no memory line.
+func TestTextReportOfOneDevice(t *testing.T) {
+	b := finished(1)
+	b.filled[0], b.ended[0] = nil, nil
+	var out bytes.Buffer
+	if err := b.report().writeText(&out); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "zram ") || strings.Contains(out.String(), "memory of") {
+		t.Errorf("the report shows what was not measured:\n%s", out.String())
+	}
+	if !strings.Contains(out.String(), "random read 4 KiB, psync, depth 1    IOPS      8.00     8.00     8.00\n") {
+		t.Errorf("the report lacks the device's figures:\n%s", out.String())
+	}
+}
+
+// The JSON holds every round, by workload and device.
+func TestJSONReport(t *testing.T) {
+	var out bytes.Buffer
+	if err := finished(2).report().writeJSON(&out); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Devices []struct {
+			Name   string
+			Memory struct {
+				Overhead float64 `json:"used_per_compressed_byte"`
+			} `json:"memory_after_fill"`
+		}
+		Workloads []struct {
+			Name   string
+			Rounds [][]map[string]float64
+			Median []map[string]float64
+			Ratio  map[string]float64
+		}
+	}
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Workloads) != len(workloads()) || len(got.Devices) != 2 || got.Devices[1].Memory.Overhead != 1.05 {
+		t.Fatalf("the JSON says:\n%s", out.String())
+	}
+	row := got.Workloads[1]
+	if row.Rounds[0][2]["requests_per_second"] != 900 || row.Median[1]["p99_us"] != 2 || row.Ratio["p50_us"] != 4 {
+		t.Errorf("%s: %+v", row.Name, row)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for _, test := range []struct {
+		values []float64
+		want   float64
+	}{{[]float64{3}, 3}, {[]float64{9, 1}, 5}, {[]float64{7, 1, 2}, 2}, {[]float64{4, 1, 3, 2}, 2.5}} {
+		if got := median(test.values); got != test.want {
+			t.Errorf("the median of %v is %v, want %v", test.values, got, test.want)
+		}
+	}
+}
+
+// Figures of a device that held something else than real pages are refused.
+func TestCheckData(t *testing.T) {
+	for what, test := range map[string]struct {
+		filled, ended memoryUse
+		refused       bool
+	}{
+		"real pages":            {memoryUse{Original: 2850, Compressed: 1000}, memoryUse{Original: 2800, Compressed: 1000}, false},
+		"other pages":           {memoryUse{Original: 8000, Compressed: 1000}, memoryUse{Original: 8000, Compressed: 1000}, true},
+		"pages that changed":    {memoryUse{Original: 2800, Compressed: 1000}, memoryUse{Original: 3100, Compressed: 1000}, true},
+		"a device kept empty":   {memoryUse{}, memoryUse{}, true},
+		"a device that emptied": {memoryUse{Original: 2800, Compressed: 1000}, memoryUse{}, true},
+	} {
+		b := finished(2)
+		b.filled[0], b.ended[0] = nil, nil
+		b.filled[1], b.ended[1] = &test.filled, &test.ended
+		if err := b.checkData(); (err != nil) != test.refused {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "fmt"
+
+// A workload is one kind of load; all fields are immutable.
+type workload struct {
+	write  bool
+	random bool
+	// block is the size of a request in bytes.
+	block int
+	// depth is how many requests a job keeps in flight: 0 means one at a time by
+	// pread(2) or pwrite(2), without io_submit(2).
+	depth int
+	jobs  int
+}
+
+// workloads returns what is measured, in the order of the report.
+func workloads() []workload {
+	shapes := []workload{
+		{block: mebibyte, depth: 4, jobs: 1},
+		{random: true, block: 4096, depth: 0, jobs: 1},
+		{random: true, block: 4096, depth: 32, jobs: 2},
+	}
+	var all []workload
+	for _, write := range []bool{false, true} {
+		for _, shape := range shapes {
+			shape.write = write
+			all = append(all, shape)
+		}
+	}
+	return all
+}
+
+// String describes a workload, as in "random write 4 KiB, libaio 2 x 32".
+func (w workload) String() string {
+	order, direction, engine := "sequential", "read", "psync, depth 1"
+	if w.random {
+		order = "random"
+	}
+	if w.write {
+		direction = "write"
+	}
+	if w.depth > 0 {
+		engine = fmt.Sprintf("libaio %d x %d", w.jobs, w.depth)
+	}
+	block := fmt.Sprintf("%d KiB", w.block>>10)
+	if w.block >= mebibyte {
+		block = fmt.Sprintf("%d MiB", w.block>>20)
+	}
+	return fmt.Sprintf("%s %s %s, %s", order, direction, block, engine)
+}
+
+// A figure is one measurement of one workload on one device.
+type figure struct {
+	// Bytes and Requests are completed a second.
+	Bytes    float64 `json:"bytes_per_second"`
+	Requests float64 `json:"requests_per_second"`
+	// P50 and P99 are percentiles of the total latency, in microseconds.
+	P50 float64 `json:"p50_us"`
+	P99 float64 `json:"p99_us"`
+}
