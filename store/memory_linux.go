@@ -50,7 +50,7 @@ func openNoswap() (*os.File, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("fsopen", err)
 	}
-	defer unix.Close(fs)
+	defer closeFD(fs)
 	if err := unix.FsconfigSetFlag(fs, "noswap"); err != nil {
 		return nil, os.NewSyscallError("fsconfig noswap", err)
 	}
@@ -65,13 +65,16 @@ func openNoswap() (*os.File, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("fsmount", err)
 	}
-	defer unix.Close(mnt) // the open file keeps the tmpfs alive
+	defer closeFD(mnt) // the open file keeps the tmpfs alive
 	fd, err := unix.Openat(mnt, "image", unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, os.NewSyscallError("openat", err)
 	}
 	return os.NewFile(uintptr(fd), "tmpfs:zramfs"), nil
 }
+
+// closeFD closes a descriptor that holds no data: nothing is lost if it fails.
+func closeFD(fd int) { _ = unix.Close(fd) }
 
 // reserve maps size bytes of address space. It takes no memory.
 func (m *Memory) reserve(size int64) error {

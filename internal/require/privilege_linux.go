@@ -39,7 +39,7 @@ func tryLoop() *unmet {
 	if err != nil {
 		return &unmet{fmt.Errorf("create memory file: %w", err), mend}
 	}
-	defer unix.Close(backing)
+	defer closeFD(backing)
 	if err := unix.Ftruncate(backing, 4096); err != nil {
 		return &unmet{fmt.Errorf("size memory file: %w", err), mend}
 	}
@@ -47,7 +47,7 @@ func tryLoop() *unmet {
 	if err != nil {
 		return &unmet{fmt.Errorf("open /dev/loop-control: %w", err), mend}
 	}
-	defer unix.Close(control)
+	defer closeFD(control)
 	for range attachTries {
 		err = attachOnce(control, backing)
 		if !errors.Is(err, unix.EBUSY) {
@@ -71,7 +71,7 @@ func attachOnce(control, backing int) error {
 	if err != nil {
 		return fmt.Errorf("open %s: %w", path, err)
 	}
-	defer unix.Close(device)
+	defer closeFD(device)
 	if err := unix.IoctlSetInt(device, unix.LOOP_SET_FD, backing); err != nil {
 		return fmt.Errorf("attach %s: %w", path, err)
 	}
@@ -124,3 +124,6 @@ func tryZram() *unmet {
 	}
 	return nil
 }
+
+// closeFD closes a descriptor that holds no data: nothing is lost if it fails.
+func closeFD(fd int) { _ = unix.Close(fd) }
