@@ -18,9 +18,9 @@ func downCommand() *cli.Command {
 		Name:      "down",
 		Usage:     "turn compressed swap off and end its device",
 		ArgsUsage: "[DIR]",
-		Description: "Brings back what is in swap, after a look at whether it fits into memory, detaches the loop device and unmounts " +
-			"DIR (default " + defaultDir + "). What is not running is no error. It can be interrupted while pages come back: " +
-			"swap then stays on.",
+		Description: "Brings back what is in swap, after a look at whether it fits into memory and the limits of control groups, " +
+			"detaches the loop device and unmounts DIR (default " + defaultDir + "). What is not running is no error. It can be " +
+			"interrupted while pages come back: swap then stays on.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: flagForce, Usage: "go on when it does not fit into memory, or the serving process does not answer"},
 		},
@@ -124,7 +124,7 @@ func turnOff(out io.Writer, area loopsetup.Swap) error {
 	go func() {
 		err := loopsetup.SwapOff(area.Path)
 		if err != nil {
-			err = fmt.Errorf("%w; swap is still on", err)
+			err = explainSwapOff(err)
 		}
 		done <- err
 	}()

@@ -59,6 +59,9 @@ func checkReturn(out io.Writer, d device, all []device, areas []loopsetup.Swap) 
 	case !f.ok():
 		return fmt.Errorf("%s does not fit into memory: %s; end some programs first, or use --force", d.Dir, f)
 	}
+	if err := checkGroups(out, thisMachine(), f.used); err != nil {
+		return fmt.Errorf("%s: %w", d.Dir, err)
+	}
 	return printStep(out, "fit", "ok", f.String())
 }
 
