@@ -114,7 +114,7 @@ func (s *Store) move(where uint64) error {
 	}
 	defer l.Unlock()
 	e := s.idx.load(page)
-	if !e.object() || e.where() != where {
+	if !e.object() || e.where() != where || !s.owns(page, e) {
 		return nil
 	}
 	w := s.compactor()

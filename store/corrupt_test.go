@@ -5,6 +5,7 @@ package store
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -92,6 +93,55 @@ func TestF010EveryTruncationIsDetected(t *testing.T) {
 		s.idx.entries[page].Store(uint64(e.at(s.geometry.segments * SegmentSize)))
 		mustBeCorrupt(t, s, &told, page, "points outside the image")
 		s.idx.entries[page].Store(uint64(e))
+	}
+}
+
+// Every bit of an index entry matters: flipped, the page is refused, and what is
+// written over it is good and damages no other. Only the bits that say nothing
+// yet, position and age of an object, change nothing.
+func TestF009EverySingleBitFlipOfAnEntryIsDetected(t *testing.T) {
+	for kind := range contentKinds {
+		var told atomic.Uint64
+		s := mustCreate(t, Config{Disksize: 4 << 20, OnCorrupt: func(p uint64) { told.Store(p) }})
+		for page := range uint32(s.Pages()) {
+			write(t, s, uint64(page), content{page, 1, contentKind(page) % contentKinds}.bytes())
+		}
+		const victim = 700 // of an object that has neighbours on both sides
+		c := content{victim, 2, kind}
+		for bit := range 64 {
+			write(t, s, victim, c.bytes())
+			e := s.idx.load(victim)
+			if e.object() && bit >= checkShift-2 {
+				continue
+			}
+			s.idx.entries[victim].Store(uint64(e ^ 1<<bit))
+			mustBeCorrupt(t, s, &told, victim, fmt.Sprintf("kind %d, bit %d of the entry flipped", kind, bit))
+		}
+		write(t, s, victim, c.bytes())
+		for page := range uint32(s.Pages()) {
+			want := content{page, 1, contentKind(page) % contentKinds}
+			if page == victim {
+				want = c
+			}
+			if !bytes.Equal(read(t, s, uint64(page)), want.bytes()) {
+				t.Fatalf("kind %d: page %d is wrong", kind, page)
+			}
+		}
+		s.die() // the space of the damaged objects is lost, so Check would complain
+	}
+}
+
+// A word of the same-filled table that changed is noticed.
+func TestF009EverySingleBitFlipOfAWordIsDetected(t *testing.T) {
+	var told atomic.Uint64
+	s := newStore(t, Config{Disksize: 1 << 20, OnCorrupt: func(p uint64) { told.Store(p) }})
+	write(t, s, 3, content{3, 1, tableWord}.bytes())
+	slot := s.idx.load(3).value()
+	for bit := range 128 {
+		word := &s.same.words[2*slot+uint64(bit/64)]
+		word.Store(word.Load() ^ 1<<(bit%64))
+		mustBeCorrupt(t, s, &told, 3, "bit of its word flipped")
+		word.Store(word.Load() ^ 1<<(bit%64))
 	}
 }
 

@@ -17,6 +17,7 @@ type index struct {
 	entries []atomic.Uint64 // immutable view; elements atomic
 	bitmap  []atomic.Uint64 // immutable view; a bit is set once, under mu
 	present atomic.Int64    // bits set
+	whole   bool            // the whole index exists; immutable once the store is open
 	mu      sync.Mutex      // serialises allocation
 }
 
@@ -25,7 +26,7 @@ func (x *index) init(s *Store) {
 }
 
 // has reports whether index page n exists.
-func (x *index) has(n uint64) bool { return x.bitmap[n/64].Load()>>(n%64)&1 != 0 }
+func (x *index) has(n uint64) bool { return x.whole || x.bitmap[n/64].Load()>>(n%64)&1 != 0 }
 
 // load is the entry of a page, 0 where its index page does not exist.
 func (x *index) load(page uint64) entry {
@@ -75,6 +76,7 @@ func (x *index) populate() error {
 		x.bitmap[n/64].Or(1 << (n % 64))
 	}
 	x.present.Store(int64(x.s.indexPages))
+	x.whole = true
 	return nil
 }
 

@@ -20,7 +20,7 @@ import (
 // both architectures that we build for are little-endian.
 //
 //	0          superblock                   one page
-//	4 KiB      same-filled words            sameWords x 8 bytes
+//	4 KiB      same-filled words            sameWords x (word, its complement)
 //	...        presence bitmap              one bit an index page
 //	...        index                        one 8-byte entry a page
 //	...        segments                     SegmentSize each, aligned to it
@@ -45,7 +45,7 @@ const (
 	headerSize    = 12           // bytes before an object's payload
 	maxFootprint  = (headerSize + PageSize + unit - 1) &^ (unit - 1)
 	sameOffset    = PageSize
-	bitmapOffset  = sameOffset + sameWords*8
+	bitmapOffset  = sameOffset + sameWords*16
 	pagesPerSeg   = SegmentSize / maxFootprint // raw pages that fit
 )
 
@@ -143,8 +143,9 @@ func decodeSuperblock(p []byte) (superblock, error) {
 //	 2  position in a cluster of four pages (0 today)
 //	 4  age, for recompression of what has gone cold (0 today)
 //
-// A same-filled entry uses the first 53 bits for its value. Zero is a page
-// that holds nothing.
+// A same-filled entry is all there is of its page: it uses the first 53 bits for
+// its value and the last 6 for a checksum. Zero is a page that holds nothing.
+// No single bit turns one kind of entry into another that passes for possible.
 type entry uint64
 
 const (
@@ -153,6 +154,7 @@ const (
 	valueBits   = whereBits + lengthBits
 	codecShift  = valueBits
 	codecBits   = 5
+	checkShift  = codecShift + codecBits
 	maxSegments = 1 << whereBits * unit / SegmentSize
 )
 
@@ -169,7 +171,18 @@ func objectEntry(where uint64, id codec.ID, length int) entry {
 }
 
 func sameEntry(kind codec.ID, value uint64) entry {
-	return entry(value | uint64(kind)<<codecShift)
+	return entry(value | uint64(kind)<<codecShift).checked()
+}
+
+// checked is a same-filled entry with its checksum: the exclusive or of the rest
+// in groups of 6 bits, which every single bit changes.
+func (e entry) checked() entry {
+	e &= 1<<checkShift - 1
+	sum := e
+	for rest := e >> 6; rest != 0; rest >>= 6 {
+		sum ^= rest
+	}
+	return e | sum<<checkShift
 }
 
 func (e entry) codec() codec.ID { return codec.ID(e >> codecShift & (1<<codecBits - 1)) }
@@ -195,13 +208,17 @@ func footprint(n int) int { return (headerSize + n + unit - 1) &^ (unit - 1) }
 // valid reports whether the entry can be one of an image with n segments.
 func (e entry) valid(n uint64) bool {
 	switch {
-	case e == 0, e.codec() == sameSmall:
+	case e == 0:
+		return true
+	case e.same() && e != e.checked(), e.codec() == codec.None:
+		return false
+	case e.codec() == sameSmall:
 		return true
 	case e.codec() == sameHalf:
 		return e.value() <= 1<<32-1
 	case e.codec() == sameWordSlot:
 		return e.value() < sameWords
-	case e.same(), e.codec() == codec.None:
+	case e.same():
 		return false
 	}
 	return e.segment() < n && e.where()%SegmentSize+uint64(footprint(e.length())) <= SegmentSize
@@ -235,7 +252,7 @@ func (m *image) words(off int64, n uint64) []atomic.Uint64 {
 
 func (m *image) index() []atomic.Uint64  { return m.words(m.indexOffset, m.pages) }
 func (m *image) bitmap() []atomic.Uint64 { return m.words(bitmapOffset, (m.indexPages+63)/64) }
-func (m *image) same() []atomic.Uint64   { return m.words(sameOffset, sameWords) }
+func (m *image) same() []atomic.Uint64   { return m.words(sameOffset, 2*sameWords) }
 
 // headerAt views the header of the object at where.
 func (m *image) headerAt(where uint64) *header {

@@ -31,8 +31,14 @@ func (w *Worker) load(page uint64, e entry, off int, dst []byte) error {
 	case e == 0:
 		clear(dst)
 		return nil
+	case !e.valid(w.s.geometry.segments):
+		return fmt.Errorf("%w: page %d: impossible entry %#x", ErrCorrupt, page, uint64(e))
 	case e.same():
-		fillWord(dst, off, w.s.same.word(e))
+		word, ok := w.s.same.word(e)
+		if !ok {
+			return fmt.Errorf("%w: page %d: damaged word", ErrCorrupt, page)
+		}
+		fillWord(dst, off, word)
 		return nil
 	}
 	packed, err := w.s.object(page, e)
@@ -56,17 +62,24 @@ func (w *Worker) unpack(dst []byte, page uint64, id codec.ID, packed []byte) err
 	return nil
 }
 
-// object finds the payload that e refers to, if it is page's and intact.
+// object finds the payload that a possible entry refers to, if it is page's and
+// intact.
 func (s *Store) object(page uint64, e entry) ([]byte, error) {
-	if !e.valid(s.geometry.segments) {
-		return nil, fmt.Errorf("%w: page %d: impossible entry %#x", ErrCorrupt, page, uint64(e))
-	}
 	where, n := e.where(), e.length()
-	h := s.headerAt(where)
-	if uint64(h.Page) != page || int(h.Length) != n || h.Codec != e.codec() || h.Checksum != s.checksum(where, n) {
+	if !s.owns(page, e) || s.headerAt(where).Checksum != s.checksum(where, n) {
 		return nil, fmt.Errorf("%w: page %d: checksum mismatch", ErrCorrupt, page)
 	}
 	return s.payload(where, n), nil
+}
+
+// owns reports whether a possible object entry of page refers to an object of
+// page: if the entry was damaged, it may refer to another's, or to no memory.
+func (s *Store) owns(page uint64, e entry) bool {
+	if state := s.segments[e.segment()].state.Load(); state != segOpen && state != segSealed && state != segMoving {
+		return false
+	}
+	h := s.headerAt(e.where())
+	return uint64(h.Page) == page && int(h.Length) == e.length() && h.Codec == e.codec()
 }
 
 // fillWord fills dst, which begins off bytes into a page, with a repeated word.

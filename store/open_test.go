@@ -74,8 +74,8 @@ func FuzzOpen(f *testing.F) {
 	f.Add(uint16(8), []byte{2, 0, 0, 0}, true)
 	f.Add(uint16(44), []byte{0xff}, true)
 	f.Add(uint16(bitmapOffset), []byte{0xff, 0xff}, false)
-	f.Add(uint16(6*PageSize), []byte{1, 2, 3, 4, 5, 6, 7, 8}, false)
-	f.Add(uint16(6*PageSize), objectBytes(objectEntry(64, 2, 300)), false)
+	f.Add(uint16(10*PageSize), []byte{1, 2, 3, 4, 5, 6, 7, 8}, false)
+	f.Add(uint16(10*PageSize), objectBytes(objectEntry(64, 2, 300)), false)
 	f.Fuzz(func(t *testing.T, off uint16, change []byte, resum bool) {
 		mem, cfg := newMemory(t), withAlgorithm(t, Config{Disksize: 4 << 20, MaxMemory: 16 << 20})
 		s, err := Create(mem, cfg)

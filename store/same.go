@@ -8,11 +8,12 @@ import (
 )
 
 // sameTable holds the words of same-filled pages that do not fit into an
-// entry, in sets of sameWays slots; a word can lie in the slots of one set. It
+// entry, each with its complement beside it, as a checksum, in sets of sameWays
+// slots; a word can lie in the slots of one set. It
 // is bounded: a page whose word finds no slot is compressed like any other. A
 // slot is reused only after a grace period, as an object's space is.
 type sameTable struct {
-	words []atomic.Uint64   // immutable view of the image
+	words []atomic.Uint64   // immutable view of the image: slot n at 2n, 2n+1
 	mu    sync.Mutex        // serialises ref and unref
 	refs  [sameWords]uint32 // entries that name the slot; guarded by mu
 }
@@ -25,14 +26,14 @@ func (t *sameTable) ref(word uint64) (entry, bool) {
 	if e, ok := sameWord(word); ok {
 		return e, true
 	}
-	set := word * 0x9E3779B97F4A7C15 >> 32 % (sameWords / sameWays) * sameWays
+	set := word * 0x9E3779B97F4A7C15 >> 56 * sameWays
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	spare := uint64(sameWords)
 	for slot := set; slot < set+sameWays; slot++ {
 		if t.refs[slot] == 0 {
 			spare = slot
-		} else if t.words[slot].Load() == word {
+		} else if t.words[2*slot].Load() == word {
 			spare = slot
 			break
 		}
@@ -40,7 +41,8 @@ func (t *sameTable) ref(word uint64) (entry, bool) {
 	if spare == sameWords {
 		return 0, false
 	}
-	t.words[spare].Store(word)
+	t.words[2*spare].Store(word)
+	t.words[2*spare+1].Store(^word)
 	t.refs[spare]++
 	return sameEntry(sameWordSlot, spare), true
 }
@@ -50,17 +52,19 @@ func (t *sameTable) unref(e entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.refs[e.value()]--; t.refs[e.value()] == 0 {
-		t.words[e.value()].Store(0)
+		t.words[2*e.value()].Store(0)
+		t.words[2*e.value()+1].Store(0)
 	}
 }
 
-// word is what a same-filled entry stands for.
-func (t *sameTable) word(e entry) uint64 {
+// word is what a possible same-filled entry stands for, if that is intact.
+func (t *sameTable) word(e entry) (word uint64, ok bool) {
 	switch e.codec() {
 	case sameHalf:
-		return e.value() | e.value()<<32
+		return e.value() | e.value()<<32, true
 	case sameWordSlot:
-		return t.words[e.value()].Load()
+		word = t.words[2*e.value()].Load()
+		return word, t.words[2*e.value()+1].Load() == ^word
 	}
-	return e.value()
+	return e.value(), true
 }

@@ -29,11 +29,17 @@ func newMemory(tb testing.TB) *Memory {
 // newStore opens a new store; the test's end checks its invariants.
 func newStore(tb testing.TB, cfg Config) *Store {
 	tb.Helper()
+	s := mustCreate(tb, cfg)
+	tb.Cleanup(func() { finish(tb, s) })
+	return s
+}
+
+func mustCreate(tb testing.TB, cfg Config) *Store {
+	tb.Helper()
 	s, err := Create(newMemory(tb), withAlgorithm(tb, cfg))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { finish(tb, s) })
 	return s
 }
 

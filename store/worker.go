@@ -176,7 +176,7 @@ func (w *Worker) discard(page uint64) {
 	l.Unlock()
 	if old != 0 {
 		w.count.discards.Add(1)
-		w.replaced(old, 0)
+		w.replaced(page, old, 0)
 	}
 }
 
@@ -190,7 +190,7 @@ func (w *Worker) replace(page uint64, src []byte) error {
 	l.Lock()
 	old := w.s.idx.swap(page, e)
 	l.Unlock()
-	w.replaced(old, e)
+	w.replaced(page, old, e)
 	return nil
 }
 
@@ -212,13 +212,18 @@ func (w *Worker) update(page uint64, off, n int, src []byte) error {
 	if err != nil {
 		return err
 	}
-	w.replaced(w.s.idx.swap(page, e), e)
+	w.replaced(page, w.s.idx.swap(page, e), e)
 	return nil
 }
 
-// replaced settles what follows from publishing e in place of old.
-func (w *Worker) replaced(old, e entry) {
+// replaced settles what follows from publishing e for page in place of old. What
+// a damaged entry seems to own is let go: to free it could hit another page.
+func (w *Worker) replaced(page uint64, old, e entry) {
 	w.count.add(e, +1)
+	if !old.valid(w.s.geometry.segments) || old.object() && !w.s.owns(page, old) {
+		w.corrupt(page)
+		return
+	}
 	w.count.add(old, -1)
 	w.retire(old)
 }
