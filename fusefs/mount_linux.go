@@ -103,6 +103,8 @@ func mountHint(err error) string {
 		return ": run as root (a container needs CAP_SYS_ADMIN), or in namespaces of your own (unshare --map-root-user --mount)"
 	case errors.Is(err, unix.ENODEV):
 		return `: the kernel has no FUSE: load it with "modprobe fuse"`
+	case errors.Is(err, unix.EINVAL):
+		return `: is /dev/fuse the FUSE device? Load the module with "modprobe fuse"; a container needs --device /dev/fuse`
 	}
 	return ""
 }

@@ -220,11 +220,15 @@ func (w *Worker) update(page uint64, off, n int, src []byte) error {
 // a damaged entry seems to own is let go: to free it could hit another page.
 func (w *Worker) replaced(page uint64, old, e entry) {
 	w.count.add(e, +1)
-	if !old.valid(w.s.geometry.segments) || old.object() && !w.s.owns(page, old) {
+	if !old.valid(w.s.geometry.segments) {
 		w.corrupt(page)
 		return
 	}
 	w.count.add(old, -1)
+	if old.object() && !w.s.owns(page, old) {
+		w.corrupt(page)
+		return
+	}
 	w.retire(old)
 }
 

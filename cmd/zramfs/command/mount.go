@@ -153,7 +153,7 @@ func serveForeground(c *cli.Context) error {
 	if cfg.Dir, cfg.CreatedDir, err = prepareDir(cfg.Dir); err != nil {
 		return err
 	}
-	return giveUpDir(cfg, daemon.Run(c.Context, cfg, nil))
+	return giveUpDir(cfg, fromProcess(daemon.Run(c.Context, cfg, nil)))
 }
 
 // printProtections prints one line for each protection.

@@ -69,7 +69,10 @@ type device struct {
 func Run(ctx context.Context, cfg Config, ready *os.File) error {
 	err := serve(ctx, cfg, func(r *Report) error { return tell(cfg, ready, r) })
 	if ready == nil {
-		return err
+		if err != nil {
+			return startError(err)
+		}
+		return nil
 	}
 	if err != nil {
 		// Where the device had been announced, or where the command that started us is gone, nobody listens.
@@ -258,5 +261,5 @@ func startError(err error) *StartError {
 	if errors.Is(err, store.ErrConfig) {
 		code = 2 // a value that cannot be used
 	}
-	return &StartError{Message: err.Error(), Code: code}
+	return &StartError{Message: err.Error(), Code: code, cause: err}
 }

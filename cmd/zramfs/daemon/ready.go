@@ -34,10 +34,15 @@ type StartError struct {
 	Message string `json:"message"`
 	// Code is the exit code that the command should end with.
 	Code int `json:"code"`
+
+	cause error // in the process where it happened; not passed on
 }
 
 // Error implements error.
 func (e *StartError) Error() string { return e.Message }
+
+// Unwrap returns the cause, where it happened in this process.
+func (e *StartError) Unwrap() error { return e.cause }
 
 // ErrNoAnnouncement is returned when the serving process ended without having said anything.
 var ErrNoAnnouncement = errors.New("the serving process ended before it was ready")

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+
+	"zramfs/internal/require"
+)
+
+// TestServerKilled kills the serving process under a loop device: whoever uses
+// the device gets an error at once instead of waiting for ever, the program says
+// what has happened, and takes away what is left.
+func TestServerKilled(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	require.Loop(t)
+	if !apart(t) {
+		return
+	}
+	dir := mount(t, "--size", "16M")
+	loop := attachments["losetup"](t, dir)
+	file := openData(t, dir, 0)
+	pid := status(t, dir).PID
+	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if !waitEnd(pid, answerTimeout) {
+		t.Fatalf("process %d lives on", pid)
+	}
+	if _, err := file.ReadAt(make([]byte, 10), 0); !errors.Is(err, unix.ENOTCONN) && !errors.Is(err, unix.ECONNABORTED) {
+		t.Errorf("read: %v", err)
+	}
+	device := openFile(t, loop, unix.O_DIRECT)
+	if _, err := unix.Pread(int(device.Fd()), aligned(t), 0); !errors.Is(err, unix.EIO) {
+		t.Errorf("read of %s: %v", loop, err)
+	}
+	refused(t, filepath.Dir(dir), command(t, "mount", "--size", "16M", dir), 1, `.*/zram cannot be mounted on: .*zramfs umount`)
+	if r := run(t, commandTimeout, "status", dir); r.Code != 1 || !strings.Contains(r.Stdout, "the serving process is gone") {
+		t.Errorf("status: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	if err := errors.Join(device.Close(), file.Close()); err != nil {
+		t.Error(err)
+	}
+	system(t, toolTimeout, "losetup", "-d", loop)
+	mustRun(t, commandTimeout, "umount", dir)
+	// The process that would have removed it is gone.
+	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// TestServerStopped stops the serving process: the program does not hang, and
+// goes on when the process does.
+func TestServerStopped(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := mount(t, "--size", "16M")
+	pid := status(t, dir).PID
+	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	r := run(t, commandTimeout, "status", dir)
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("status took %s", took)
+	}
+	if err := unix.Kill(pid, unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if r.Code != 1 || !strings.Contains(r.Stdout, "does not answer") {
+		t.Errorf("status of a stopped process: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	mustRun(t, commandTimeout, "status", dir)
+}
+
+// TestUnmountedByOthers takes the mount away as umount(8) does: the process ends
+// and removes the directory that was made for it, as mount checks at the end.
+func TestUnmountedByOthers(t *testing.T) {
+	require.Command(t, "umount")
+	require.Root(t)
+	require.FUSE(t)
+	f := serve(t, filepath.Join(tempDir(t), "zram"), "--size", "16M")
+	system(t, toolTimeout, "umount", f.dir)
+	if !f.waitEnd() {
+		t.Errorf("process %d lives on\n%s", f.pid, f.log)
+	}
+	if _, err := os.Lstat(f.dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory: %v", err)
+	}
+}
+
+// TestConnectionAborted aborts the connection, as an administrator does with a
+// file system that hangs: the process takes its dead mount away and ends.
+func TestConnectionAborted(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := mount(t, "--size", "16M")
+	pid := status(t, dir).PID
+	mounts, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(dir))
+	if err != nil || len(mounts) != 1 {
+		t.Fatal(mounts, err)
+	}
+	control := tempDir(t)
+	if err := unix.Mount("none", control, "fusectl", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	err = os.WriteFile(fmt.Sprintf("%s/%d/abort", control, mounts[0].Minor), []byte("1"), 0)
+	if err := errors.Join(err, unix.Unmount(control, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if !waitEnd(pid, answerTimeout) {
+		t.Errorf("process %d lives on", pid)
+	}
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Both commands say so, and succeed, where there is nothing to do.
+func TestSwapUpAndDownTwice(t *testing.T) {
+	dir := swapDir(t)
+	mustRun(t, commandTimeout, "up", "--size", "64M", "--priority", "5", "--discard", "both", dir)
+	before := oneSwap(t, dir)
+	pid := status(t, dir).PID
+	again := mustRun(t, commandTimeout, "up", "--size", "128M", dir)
+	if !strings.Contains(again.Stdout, "up already") || !strings.Contains(again.Stdout, before.Path) {
+		t.Errorf("the second up says %q", again.Stdout)
+	}
+	after := oneSwap(t, dir)
+	if after.Used = before.Used; after != before || before.Priority != 5 {
+		t.Errorf("swap was %+v and is %+v", before, after)
+	}
+	if now := status(t, dir); now.PID != pid || now.Disksize != 64<<20 {
+		t.Errorf("another device serves: %+v", now)
+	}
+
+	mustRun(t, downTimeout, "down", dir)
+	wantNothingLeft(t, dir)
+	if r := mustRun(t, downTimeout, "down", dir); !strings.Contains(r.Stdout, "not running") {
+		t.Errorf("the second down says %q", r.Stdout)
+	}
+}
+
+// What is in swap has to fit into memory before down turns it off. The memory of
+// the machine is not filled for that: /proc/meminfo is covered by one that tells
+// of less, as lxcfs covers it for containers. The arithmetic at the border is
+// tested beside it, in cmd/zramfs/command.
+func TestSwapDownRefusesWhatDoesNotFit(t *testing.T) {
+	meminfo := filepath.Join(tempDir(t), "meminfo")
+	if err := os.WriteFile(meminfo, []byte("MemTotal: 65536 kB\nMemFree: 1024 kB\nMemAvailable: 20480 kB\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	m := startMemory(t, memoryOrder{Pages: 32 << 20 / memoryPage, Source: sourceMix})
+	m.do(t, "fill")
+	dir := swapDir(t)
+	mustRun(t, commandTimeout, "up", "--size", "1G", dir)
+	m.do(t, "pageout")
+	before := oneSwap(t, dir)
+
+	r := runConfined(t, confinement{Cover: map[string]string{"/proc/meminfo": meminfo}}, "down", dir)
+	wantRefusal(t, r, "does not fit into memory", "in swap", "20M of memory available", "--force")
+	if after := oneSwap(t, dir); after.Path != before.Path {
+		t.Errorf("swap was %+v and is %+v", before, after)
+	}
+	mustRun(t, downTimeout, "down", dir)
+	wantNothingLeft(t, dir)
+	m.do(t, "walk")
+}
