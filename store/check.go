@@ -15,7 +15,7 @@ import (
 func (s *Store) Check(report func(error)) {
 	s.quiesce()
 	defer s.resume()
-	c := check{s: s, report: report, live: make([]int32, len(s.segments)), objects: make([]int, len(s.segments))}
+	c := check{s: s, report: report, live: make([]int64, len(s.segments)), objects: make([]int, len(s.segments))}
 	c.superblock()
 	c.index()
 	c.walk()
@@ -27,7 +27,7 @@ func (s *Store) Check(report func(error)) {
 type check struct {
 	s       *Store
 	report  func(error)
-	live    []int32 // bytes of objects by segment, as the index has it
+	live    []int64 // bytes of objects by segment, as the index has it
 	objects []int   // objects by segment, as the index has it
 	refs    [sameWords]uint32
 	count   counters
@@ -69,7 +69,7 @@ func (c *check) entry(page uint64, e entry) {
 	case e.codec() == sameWordSlot:
 		c.refs[e.value()]++
 	case e.object():
-		c.live[e.segment()] += int32(footprint(e.length()))
+		c.live[e.segment()] += int64(footprint(e.length()))
 		c.objects[e.segment()]++
 		c.object(page, e)
 	}
@@ -92,7 +92,7 @@ func (c *check) object(page uint64, e entry) {
 // overlap.
 func (c *check) walk() {
 	for n := range uint64(len(c.s.segments)) {
-		state, live := c.s.segments[n].state.Load(), c.s.segments[n].live.Load()
+		state, live := c.s.segments[n].state(), c.s.segments[n].live()
 		if live != c.live[n] {
 			c.fail(5, "segment %d counts %d live bytes, the index %d", n, live, c.live[n])
 		}
@@ -139,17 +139,17 @@ func (c *check) lists() {
 	in := make([]uint32, len(s.segments))
 	for _, l := range []struct {
 		list  []uint32
-		state uint32
+		state uint64
 	}{{s.ready, segReady}, {s.empty, segEmpty}, {s.void, segVoid}} {
 		for _, n := range l.list {
-			if in[n]++; s.segments[n].state.Load() != l.state {
-				c.fail(7, "segment %d is in the list of state %d, and in state %d", n, l.state, s.segments[n].state.Load())
+			if in[n]++; s.segments[n].state() != l.state {
+				c.fail(7, "segment %d is in the list of state %d, and in state %d", n, l.state, s.segments[n].state())
 			}
 		}
 	}
 	backed := int64(0)
 	for n := range s.segments {
-		state := s.segments[n].state.Load()
+		state := s.segments[n].state()
 		listed := state != segOpen && state != segSealed && uint64(n) < s.fresh
 		if listed != (in[n] == 1) || in[n] > 1 {
 			c.fail(7, "segment %d in state %d is listed %d times", n, state, in[n])
@@ -158,8 +158,8 @@ func (c *check) lists() {
 			backed++
 		}
 	}
-	if backed != s.backed.Load() {
-		c.fail(7, "%d segments have memory, %d counted", backed, s.backed.Load())
+	if backed*SegmentSize != s.backedBytes() {
+		c.fail(7, "%d segments have memory, %d bytes are counted", backed, s.backedBytes())
 	}
 	if taken, err := s.memory.taken(); err != nil || taken >= 0 && taken != s.used() {
 		c.fail(7, "the image takes %d bytes of memory, counted are %d (%v)", taken, s.used(), err)

@@ -35,11 +35,11 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		{3, "payload", flipByte(where + headerSize)},
 		{3, "page in the header", flipByte(where + 4)},
 		{3, "place of an object", flipWord(object, 1)},
-		{5, "live bytes", func() { s.segments[e.segment()].live.Store(e.segmentLive(s) ^ 8) }},
+		{5, "live bytes", func() { s.segments[e.segment()].word.Store(s.segments[e.segment()].word.Load() ^ 8<<stateBits) }},
 		{6, "freed space", flipByte(s.dataOffset + int64(deadObject(t, s)) + headerSize)},
 		{6, "ready segment", func() { s.segmentBytes(uint64(s.ready[0]))[77] ^= 1 }},
-		{7, "state", func() { s.segments[s.ready[0]].state.Store(s.segments[s.ready[0]].state.Load() ^ segReady ^ segEmpty) }},
-		{7, "memory", func() { s.backed.Store(s.backed.Load() ^ 1) }},
+		{7, "state", func() { s.segments[s.ready[0]].word.Store(s.segments[s.ready[0]].word.Load() ^ segReady ^ segEmpty) }},
+		{7, "memory", func() { s.charged.Store(s.charged.Load() ^ 1) }},
 		{8, "references", func() { s.same.refs[s.idx.load(table).value()] ^= 1 }},
 		{9, "counter", func() { s.base.pages[3].Store(s.base.pages[3].Load() ^ 1) }},
 	} {
@@ -52,8 +52,6 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		}
 	}
 }
-
-func (e entry) segmentLive(s *Store) int32 { return s.segments[e.segment()].live.Load() }
 
 func findEntry(t *testing.T, s *Store, ok func(entry) bool) uint64 {
 	t.Helper()
@@ -70,7 +68,7 @@ func findEntry(t *testing.T, s *Store, ok func(entry) bool) uint64 {
 func deadObject(t *testing.T, s *Store) uint64 {
 	t.Helper()
 	for n := range s.fresh {
-		if state := s.segments[n].state.Load(); state != segOpen && state != segSealed {
+		if state := s.segments[n].state(); state != segOpen && state != segSealed {
 			continue
 		}
 		for where := range s.objects(n) {

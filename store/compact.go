@@ -14,36 +14,31 @@ const (
 // compact tries to empty up to n sealed segments with at least worth bytes of
 // garbage, those with the most first, and returns how many it emptied. The
 // caller holds passMu.
-func (s *Store) compact(n int, worth int32) (emptied int) {
+func (s *Store) compact(n int, worth int64) (emptied int) {
 	var victims [compactSlice]uint32
 	for _, v := range s.victims(victims[:n], worth) {
 		seg := &s.segments[v]
-		garbage := SegmentSize - int64(seg.live.Load())
-		s.evacuate(uint64(v))
-		s.compactor().flush(true) // its memory may be needed for the next
-		if seg.live.Load() == 0 {
+		garbage := SegmentSize - seg.live()
+		moved := s.evacuate(uint64(v))
+		s.compactor().flush(true)
+		if moved && seg.live() == 0 {
 			emptied++
 			s.compacts.Add(garbage)
 		}
-		s.recycleForCompactor()
+		if s.reserve() == 0 {
+			s.recycle() // the compactor itself needs one for the next
+		}
 	}
 	return emptied
 }
 
-// recycleForCompactor keeps a segment ready for the compactor itself.
-func (s *Store) recycleForCompactor() {
-	if s.reserve() == 0 {
-		s.recycle()
-	}
-}
-
 // victims fills list with the sealed segments that have the most garbage, in
 // two scans over counters: one to see how it is spread, one to choose.
-func (s *Store) victims(list []uint32, worth int32) []uint32 {
+func (s *Store) victims(list []uint32, worth int64) []uint32 {
 	var spread [garbageClasses]int
 	most := func(n int) (class int, ok bool) {
-		live := s.segments[n].live.Load()
-		if s.segments[n].state.Load() != segSealed || SegmentSize-live < worth {
+		live := s.segments[n].live()
+		if s.segments[n].state() != segSealed || SegmentSize-live < worth {
 			return 0, false
 		}
 		return int(live / (SegmentSize / garbageClasses)), true
@@ -71,18 +66,21 @@ func (s *Store) victims(list []uint32, worth int32) []uint32 {
 }
 
 // evacuate moves what is live in segment n. What cannot be moved now, because
-// somebody is at the page or there is no room, stays.
-func (s *Store) evacuate(n uint64) {
+// somebody is at the page or there is no room, stays. It reports whether the
+// segment was there to be emptied.
+func (s *Store) evacuate(n uint64) bool {
 	seg := &s.segments[n]
-	if !seg.state.CompareAndSwap(segSealed, segMoving) {
-		return
+	if !seg.turn(segSealed, segMoving) {
+		return false
 	}
 	for where := range s.objects(n) {
 		if s.move(where) != nil {
 			break
 		}
 	}
-	s.sealSegment(n)
+	seg.turn(segMoving, segSealed)
+	s.emptied(n)
+	return true
 }
 
 // objects yields where each object of a segment begins, freed ones too. A

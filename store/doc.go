@@ -30,7 +30,8 @@ the living is squeezed out by compaction.
 
 The maintainer moves void, ready, empty and moving; the worker that fills a
 segment moves open; whoever frees the last object, or seals a segment without
-any, makes it empty, and a compare-and-swap decides who.
+any, makes it empty. State and live bytes are one word, so that a compare-and-swap
+decides who, and cannot be deceived by a segment that was in use again meanwhile.
 
 # Concurrency
 

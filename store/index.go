@@ -3,6 +3,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"sync"
@@ -21,8 +22,17 @@ type index struct {
 	mu      sync.Mutex      // serialises allocation
 }
 
-func (x *index) init(s *Store) {
+func (x *index) init(s *Store) error {
 	x.s, x.entries, x.bitmap = s, s.image.index(), s.image.bitmap()
+	var err error
+	if s.cfg.Disksize <= populateUpTo {
+		err = x.populate()
+	} else {
+		err = x.punchAbsent()
+	}
+	x.each(0, s.indexPages-1, func(uint64) { x.present.Add(1) })
+	s.charged.Store(s.indexBytes())
+	return err
 }
 
 // has reports whether index page n exists.
@@ -51,15 +61,17 @@ func (x *index) ensure(page uint64) error {
 	if x.has(n) {
 		return nil
 	}
-	if !x.s.mayGrow(PageSize) {
-		return ErrFull
+	if !x.s.charge(PageSize) {
+		if err := x.s.cedeSegment(PageSize); err != nil {
+			return err
+		}
 	}
 	if err := x.s.memory.allocate(x.s.indexOffset+int64(n*PageSize), PageSize); err != nil {
+		x.s.charged.Add(-PageSize)
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
 	x.bitmap[n/64].Or(1 << (n % 64))
 	x.present.Add(1)
-	x.s.notePeak()
 	return nil
 }
 
@@ -68,16 +80,31 @@ func (x *index) populate() error {
 	const piece = 64 << 20
 	size := int64(x.s.indexPages * PageSize)
 	for off := int64(0); off < size; off += piece {
-		if err := x.s.memory.allocate(x.s.indexOffset+off, min(piece, size-off)); err != nil {
-			return err
+		if err := x.s.memory.populate(x.s.indexOffset+off, min(piece, size-off)); err != nil {
+			return fmt.Errorf("%w: %w", ErrNoMemory, err)
 		}
 	}
 	for n := range x.s.indexPages {
 		x.bitmap[n/64].Or(1 << (n % 64))
 	}
-	x.present.Store(int64(x.s.indexPages))
 	x.whole = true
 	return nil
+}
+
+// punchAbsent gives back the index pages that do not exist: a process that died
+// may have taken one and not come to say so.
+func (x *index) punchAbsent() error {
+	next := uint64(0)
+	var bad error
+	punch := func(to uint64) {
+		if next < to {
+			bad = errors.Join(bad, x.s.memory.punch(x.s.indexOffset+int64(next*PageSize), int64((to-next)*PageSize)))
+		}
+		next = to + 1
+	}
+	x.each(0, x.s.indexPages-1, punch)
+	punch(x.s.indexPages)
+	return bad
 }
 
 // each calls f for every index page from first to last that exists.

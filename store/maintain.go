@@ -37,10 +37,12 @@ func (s *Store) maintain() {
 		case <-s.wake:
 		case <-timer.C:
 		}
+		s.drowsy.Store(true) // before the pass: what happens during it may be too late for it
 		again := s.pass()
-		s.drowsy.Store(again == 0)
 		if again == 0 {
 			again = time.Hour
+		} else {
+			s.drowsy.Store(false)
 		}
 		timer.Reset(again)
 	}
@@ -56,7 +58,7 @@ func (s *Store) pass() time.Duration {
 	turn := s.begun
 	s.mu.Unlock()
 
-	settled := s.flushIdle()
+	settled := s.settleIdle(false)
 	idle := s.paused(time.Now())
 	s.recycle()
 	again := soonest(s.refill(), s.shrink(idle), s.tidy(idle))
@@ -90,15 +92,27 @@ func (s *Store) paused(now time.Time) bool {
 	return now.Sub(s.lastWrite) >= settleEvery
 }
 
-// flushIdle frees what idle workers could not free at their release, because a
-// reader was in the way. It reports whether nothing is left.
-func (s *Store) flushIdle() bool {
-	done := s.compactor().flush(false)
+// settleIdle frees what idle workers could not free at their release, because a
+// reader was in the way, and seals their segments that hold nothing any more, or,
+// when there is no other memory, all of them: nobody else can use what is left in
+// those, and the compactor takes sealed ones only. It reports whether nothing is
+// left to free.
+func (s *Store) settleIdle(all bool) bool {
+	done := true
+	settle := func(w *Worker) {
+		done = w.flush(false) && done
+		if w.dead() || all {
+			w.seal()
+		}
+	}
 	for _, w := range s.workers[:len(s.workers)-1] {
 		if w.busy.CompareAndSwap(false, true) {
-			done = w.flush(false) && done
+			settle(w)
 			w.busy.Store(false)
 		}
+	}
+	if c := s.compactor(); c.flush(false) && c.dead() {
+		c.seal()
 	}
 	return done
 }
@@ -110,8 +124,7 @@ func (s *Store) recycle() {
 		if !ok {
 			return
 		}
-		clear(s.segmentBytes(uint64(n)))
-		s.makeReady(n)
+		s.reuse(n)
 	}
 }
 
@@ -128,9 +141,8 @@ func (s *Store) shrink(idle bool) time.Duration {
 		if !ok {
 			return 0
 		}
-		if s.release(n) != nil { // still ours: use it
-			clear(s.segmentBytes(uint64(n)))
-			s.makeReady(n)
+		if s.release(n, segEmpty, 0) != nil { // still ours: use it
+			s.reuse(n)
 			return settleEvery
 		}
 	}
@@ -165,6 +177,10 @@ func (s *Store) refill() time.Duration {
 	for rounds := 0; s.reserve() < s.target && rounds < squeezeRounds; {
 		if s.grow() == nil {
 			continue
+		}
+		if s.reserve() <= 1 {
+			s.settleIdle(true)
+			s.recycle()
 		}
 		if s.compact(compactSlice, worthMoving) == 0 {
 			return 0
@@ -213,5 +229,5 @@ func (s *Store) garbage() (garbage, live int64) {
 	spare := int64(len(s.ready)+len(s.empty)+len(s.workers)) * SegmentSize
 	s.mu.Unlock()
 	live = int64(s.footprint())
-	return s.backed.Load()*SegmentSize - spare - live, live
+	return s.backedBytes() - spare - live, live
 }

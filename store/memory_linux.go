@@ -108,13 +108,22 @@ func (m *Memory) readAt(p []byte, off int64) error {
 }
 
 // allocate takes memory for n bytes at off and maps it, so that touching it
-// later neither fails nor faults. The bytes are zeros unless they were
-// allocated before. off and n are multiples of PageSize.
+// later neither fails nor faults. The bytes are zeros. off and n are multiples of
+// PageSize. After an error there is no memory at off.
 func (m *Memory) allocate(off, n int64) error {
+	err := m.populate(off, n)
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOMEM) {
+		err = fmt.Errorf("%w: %w", ErrNoMemory, err)
+	}
+	return errors.Join(err, m.punch(off, n)) // some of it may have been taken
+}
+
+// populate is allocate for a range that may hold something, which stays.
+func (m *Memory) populate(off, n int64) error {
 	if err := m.fallocate(unix.FALLOC_FL_KEEP_SIZE, off, n); err != nil {
-		if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOMEM) {
-			return fmt.Errorf("%w: %w", ErrNoMemory, err)
-		}
 		return err
 	}
 	mem := m.mem[off : off+n]

@@ -29,6 +29,8 @@ func (m *Memory) readAt(p []byte, off int64) error {
 
 func (m *Memory) allocate(off, n int64) error { return nil }
 
+func (m *Memory) populate(off, n int64) error { return nil }
+
 func (m *Memory) punch(off, n int64) error {
 	clear(m.mem[off : off+n])
 	return nil

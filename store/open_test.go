@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"testing"
+	"time"
 )
 
 // A process that died leaves objects placed and not published, published and
@@ -64,6 +65,106 @@ func TestOpenRefusesImpossibleEntries(t *testing.T) {
 	s.die()
 	if _, err := Open(mem, cfg); !errors.Is(err, ErrEntry) {
 		t.Fatalf("%v, want ErrEntry", err)
+	}
+}
+
+// The index pages of a device beyond populateUpTo are found again, and one that
+// was taken when the process died, and not yet noted, is given back.
+func TestOpenHugeDevice(t *testing.T) {
+	mem, cfg := newMemory(t), withAlgorithm(t, Config{Disksize: populateUpTo + 1<<30, MaxMemory: 1 << 28})
+	s, err := Create(mem, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint64(20) {
+		write(t, s, i*100_000, content{uint32(i), 1, random}.bytes())
+	}
+	before := s.Stats().IndexBytes
+	if err := s.memory.allocate(s.indexOffset+7*PageSize, PageSize); err != nil {
+		t.Fatal(err)
+	}
+	s.die()
+	if s, err = Open(mem, cfg); err != nil {
+		t.Fatal(err)
+	}
+	defer finish(t, s)
+	if after := s.Stats().IndexBytes; after != before {
+		t.Errorf("the index takes %d bytes, took %d", after, before)
+	}
+}
+
+// Killed while it wrote an object's header, before its length.
+func TestOpenAfterDeathInAHeader(t *testing.T) {
+	mem, cfg := newMemory(t), withAlgorithm(t, Config{Disksize: 1 << 20})
+	s, err := Create(mem, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, s, 3, content{3, 1, random}.bytes())
+	w := s.Acquire()
+	where, err := w.room(200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.headerAt(where).Page = 77
+	s.die()
+	if s, err = Open(mem, cfg); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, s)
+}
+
+// One damaged bit in the length of an object costs its page, and no other.
+func TestOpenAfterDamageToALength(t *testing.T) {
+	for bit := range 13 {
+		mem, cfg := newMemory(t), withAlgorithm(t, Config{Disksize: 16 << 20})
+		s, err := Create(mem, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for page := range uint32(100) {
+			write(t, s, uint64(page), content{page, page, compressible}.bytes())
+		}
+		s.headerAt(s.idx.load(0).where()).Length ^= 1 << bit
+		s.die()
+		if s, err = Open(mem, cfg); err != nil {
+			t.Fatal(err)
+		}
+		for page := range uint32(100) {
+			if page != 0 && !bytes.Equal(read(t, s, uint64(page)), content{page, page, compressible}.bytes()) {
+				t.Fatalf("bit %d: page %d is wrong", bit, page)
+			}
+		}
+		s.die()
+	}
+}
+
+// Opened with a limit below what is stored, a device works again once enough of
+// it was freed.
+func TestOpenBelowWhatIsStored(t *testing.T) {
+	mem, cfg := newMemory(t), withAlgorithm(t, Config{Disksize: 64 << 20, MemLimit: limitOf(64<<20, 60)})
+	s, err := Create(mem, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := fillUp(t, s)
+	finish(t, s)
+	cfg.MemLimit = limitOf(64<<20, 50)
+	if s, err = Open(mem, cfg); err != nil {
+		t.Fatal(err)
+	}
+	defer finish(t, s)
+	w := s.Acquire()
+	for page := range stored {
+		if page%4 != 0 {
+			w.Discard(page, 1)
+		}
+	}
+	w.Release()
+	for deadline := time.Now().Add(10 * time.Second); tryWrite(s, 1, 3) != nil; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("three quarters are free and no page is taken")
+		}
 	}
 }
 

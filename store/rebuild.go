@@ -23,6 +23,13 @@ func (s *Store) rebuild() error {
 	if bad != nil {
 		return bad
 	}
+	for slot, refs := range s.same.refs {
+		if refs == 0 { // its last page was replaced by a process that died
+			s.same.words[2*slot].Store(0)
+			s.same.words[2*slot+1].Store(0)
+		}
+	}
+	s.base.hugeSince.Store(0) // counts writes, not what is there
 	return s.adoptSegments()
 }
 
@@ -36,8 +43,8 @@ func (s *Store) adopt(page uint64) error {
 		s.same.refs[e.value()]++
 	case e.object():
 		seg := &s.segments[e.segment()]
-		seg.live.Add(int32(footprint(e.length())))
-		seg.state.Store(segSealed)
+		seg.turn(segVoid, segSealed)
+		seg.add(footprint(e.length()))
 		s.fresh = max(s.fresh, e.segment()+1)
 	}
 	s.base.add(e, +1)
@@ -48,17 +55,17 @@ func (s *Store) adopt(page uint64) error {
 // what is dead in the others.
 func (s *Store) adoptSegments() error {
 	for n := range s.fresh {
-		if s.segments[n].state.Load() == segVoid {
+		if s.segments[n].state() == segVoid {
 			if err := s.memory.punch(s.dataOffset+int64(n)*SegmentSize, SegmentSize); err != nil {
 				return fmt.Errorf("free segment %d: %w", n, err)
 			}
 			s.void = append(s.void, uint32(n))
 			continue
 		}
-		if err := s.memory.allocate(s.dataOffset+int64(n)*SegmentSize, SegmentSize); err != nil {
+		if err := s.memory.populate(s.dataOffset+int64(n)*SegmentSize, SegmentSize); err != nil {
 			return fmt.Errorf("populate segment %d: %w", n, err)
 		}
-		s.backed.Add(1)
+		s.charged.Add(SegmentSize)
 		s.clearDead(n)
 	}
 	rest := s.dataOffset + int64(s.fresh)*SegmentSize
@@ -67,12 +74,26 @@ func (s *Store) adoptSegments() error {
 			return fmt.Errorf("free unused segments: %w", err)
 		}
 	}
-	s.notePeak()
+	s.notePeak(s.used())
 	return nil
 }
 
-// clearDead clears the objects of a segment that no entry names.
+// clearDead clears the objects of a segment that no entry names, and what was
+// begun behind the last. A damaged header derails the walk, which would then
+// clear what is alive: so it has to meet all that the index has there first.
 func (s *Store) clearDead(n uint64) {
+	end, live := n*SegmentSize, int64(0)
+	for where := range s.objects(n) {
+		h := s.headerAt(where)
+		end = where + uint64(footprint(int(h.Length)))
+		if s.named(where, h) && s.idx.load(uint64(h.Page)).length() == int(h.Length) {
+			live += int64(footprint(int(h.Length)))
+		}
+	}
+	if live != s.segments[n].live() {
+		return
+	}
+	clear(s.segmentBytes(n)[end-n*SegmentSize:])
 	for where := range s.objects(n) {
 		h := s.headerAt(where)
 		if s.named(where, h) {

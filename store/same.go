@@ -3,6 +3,7 @@
 package store
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 )
@@ -38,7 +39,7 @@ func (t *sameTable) ref(word uint64) (entry, bool) {
 			break
 		}
 	}
-	if spare == sameWords {
+	if spare == sameWords || t.refs[spare] == math.MaxUint32 {
 		return 0, false
 	}
 	t.words[2*spare].Store(word)

@@ -3,23 +3,47 @@
 package store
 
 import (
-	"errors"
+	"fmt"
 	"sync/atomic"
 )
 
 // A segment is in one of these states; the package comment draws who moves it.
 const (
-	segVoid   uint32 = iota // no memory
+	segVoid   uint64 = iota // no memory
 	segReady                // memory, all zero, in Store.ready
 	segOpen                 // a worker appends to it
 	segSealed               // full
 	segMoving               // the compactor moves its objects away
 	segEmpty                // its last object is gone, in Store.empty
+
+	stateBits = 8
 )
 
+// A segment is its state and the footprints of the objects in it that are not
+// freed, in one word: whoever finds it sealed and without objects has seen both
+// at once. Only while it is open can the bytes grow.
 type segment struct {
-	state atomic.Uint32
-	live  atomic.Int32 // footprints of the objects in it that are not freed, bytes
+	word atomic.Uint64
+}
+
+func (g *segment) state() uint64 { return g.word.Load() & (1<<stateBits - 1) }
+
+// live is in bytes.
+func (g *segment) live() int64 { return int64(g.word.Load() >> stateBits) }
+
+func (g *segment) add(n int) (word uint64) { return g.word.Add(uint64(n) << stateBits) }
+
+// turn changes the state, if it is from.
+func (g *segment) turn(from, to uint64) bool {
+	for {
+		word := g.word.Load()
+		if word&(1<<stateBits-1) != from {
+			return false
+		}
+		if g.word.CompareAndSwap(word, word-from+to) {
+			return true
+		}
+	}
 }
 
 // openSegment is where a worker appends. Its zero value has no room.
@@ -37,17 +61,19 @@ func (w *Worker) room(n int) (uint64, error) {
 	}
 	where := w.open.next
 	w.open.next += uint64(n)
-	w.s.segments[where/SegmentSize].live.Add(int32(n))
+	w.s.segments[where/SegmentSize].add(n)
 	return where, nil
 }
 
-// nextSegment seals the open segment and opens another.
+// nextSegment seals the open segment and opens another. What the worker itself
+// could free may be what makes one.
 func (w *Worker) nextSegment() error {
+	w.flush(true)
+	w.seal()
 	n, err := w.s.takeSegment(w == w.s.compactor())
 	if err != nil {
 		return err
 	}
-	w.seal()
 	w.open.next = uint64(n) * SegmentSize
 	w.open.end = w.open.next + SegmentSize
 	return nil
@@ -60,14 +86,15 @@ func (w *Worker) seal() {
 	}
 	n := w.open.end/SegmentSize - 1
 	w.open = openSegment{}
-	w.s.sealSegment(n)
+	w.s.segments[n].turn(segOpen, segSealed)
+	w.s.emptied(n)
 }
 
-func (s *Store) sealSegment(n uint64) {
-	s.segments[n].state.Store(segSealed)
-	if s.segments[n].live.Load() == 0 {
-		s.emptied(n)
-	}
+// dead reports whether the worker has written to its open segment and nothing
+// of it is left.
+func (w *Worker) dead() bool {
+	return w.open.end != 0 && w.open.next+SegmentSize != w.open.end &&
+		w.s.segments[w.open.end/SegmentSize-1].live() == 0
 }
 
 // freeObject clears the object of an entry that nobody can reach any more and
@@ -77,15 +104,15 @@ func (s *Store) freeObject(e entry) {
 	fill(s.payload(where, e.length()), freedByte)
 	s.headerAt(where).Checksum = 0
 	n := e.segment()
-	if s.segments[n].live.Add(-int32(footprint(e.length()))) == 0 {
+	if s.segments[n].add(-footprint(e.length())) == segSealed {
 		s.emptied(n)
 	}
 }
 
-// emptied queues a sealed segment without objects. Both who seals and who frees
-// the last object may find that it is one; the exchange lets one of them win.
+// emptied queues a segment that is sealed and without objects. Both who seals
+// and who frees the last object may find that it is; one of them wins.
 func (s *Store) emptied(n uint64) {
-	if !s.segments[n].state.CompareAndSwap(segSealed, segEmpty) {
+	if !s.segments[n].word.CompareAndSwap(segSealed, segEmpty) {
 		return
 	}
 	s.mu.Lock()
@@ -104,12 +131,13 @@ func (s *Store) takeSegment(compactor bool) (uint32, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for turn := s.begun + 1; len(s.ready) <= keep; {
+	for turn, tries := s.begun+1, 0; len(s.ready) <= keep; {
 		if compactor { // it is the maintainer: nobody else makes segments
 			return 0, ErrFull
 		}
 		if s.ended >= turn {
-			if s.full {
+			// A pass may have been unlucky with a page that somebody was at.
+			if tries++; s.full && tries == 2 {
 				return 0, ErrFull
 			}
 			turn = s.begun + 1
@@ -120,8 +148,8 @@ func (s *Store) takeSegment(compactor bool) (uint32, error) {
 	last := len(s.ready) - 1
 	n := s.ready[last]
 	s.ready = s.ready[:last]
-	s.segments[n].state.Store(segOpen)
-	if last < s.target/2 {
+	s.segments[n].turn(segReady, segOpen)
+	if last <= s.target/2 {
 		s.poke()
 	}
 	return n, nil
@@ -129,24 +157,28 @@ func (s *Store) takeSegment(compactor bool) (uint32, error) {
 
 // grow takes memory for one more segment and makes it ready.
 func (s *Store) grow() error {
-	if !s.mayGrow(SegmentSize) {
+	if !s.charge(SegmentSize) {
 		return ErrFull
 	}
+	return s.growCharged()
+}
+
+// growCharged does it with memory that is charged already.
+func (s *Store) growCharged() error {
 	n, ok := s.takeVoid()
 	if !ok {
+		s.charged.Add(-SegmentSize)
 		return ErrFull
 	}
-	if err := s.memory.allocate(s.dataOffset+int64(n)*SegmentSize, SegmentSize); err != nil {
-		// Part of it may have been taken.
-		err = errors.Join(err, s.memory.punch(s.dataOffset+int64(n)*SegmentSize, SegmentSize))
+	at := s.dataOffset + int64(n)*SegmentSize
+	if err := s.memory.allocate(at, SegmentSize); err != nil {
+		s.charged.Add(-SegmentSize)
 		s.mu.Lock()
 		s.void = append(s.void, n)
 		s.mu.Unlock()
 		return err
 	}
-	s.backed.Add(1)
-	s.notePeak()
-	s.makeReady(n)
+	s.makeReady(n, segVoid)
 	return nil
 }
 
@@ -165,21 +197,29 @@ func (s *Store) takeVoid() (uint32, bool) {
 	return uint32(s.fresh - 1), true
 }
 
-func (s *Store) makeReady(n uint32) {
-	s.segments[n].state.Store(segReady)
+// makeReady hands out a segment whose memory is clear.
+func (s *Store) makeReady(n uint32, from uint64) {
+	s.segments[n].turn(from, segReady)
 	s.mu.Lock()
 	s.ready = append(s.ready, n)
 	s.change.Broadcast()
 	s.mu.Unlock()
 }
 
-// release gives the memory of an empty segment back to the machine.
-func (s *Store) release(n uint32) error {
+// reuse clears an empty segment and makes it ready.
+func (s *Store) reuse(n uint32) {
+	clear(s.segmentBytes(uint64(n)))
+	s.makeReady(n, segEmpty)
+}
+
+// release gives the memory of a segment without objects back to the machine.
+// Of its charge, keep bytes stay with the caller.
+func (s *Store) release(n uint32, from uint64, keep int64) error {
 	if err := s.memory.punch(s.dataOffset+int64(n)*SegmentSize, SegmentSize); err != nil {
 		return err
 	}
-	s.segments[n].state.Store(segVoid)
-	s.backed.Add(-1)
+	s.segments[n].turn(from, segVoid)
+	s.charged.Add(keep - SegmentSize)
 	s.mu.Lock()
 	s.void = append(s.void, n)
 	s.mu.Unlock()
@@ -194,4 +234,18 @@ func fill(p []byte, b byte) {
 	for i := range p {
 		p[i] = b
 	}
+}
+
+// cedeSegment gives a ready segment back to the machine for something else that
+// takes keep bytes, when the memory limit allows no more.
+func (s *Store) cedeSegment(keep int64) error {
+	n, err := s.takeSegment(false)
+	if err != nil {
+		return err
+	}
+	if err := s.release(n, segOpen, keep); err != nil {
+		s.makeReady(n, segOpen)
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return nil
 }

@@ -122,25 +122,37 @@ func (s *Store) Stats() Stats {
 }
 
 // used is the memory taken from the machine, in bytes.
-func (s *Store) used() int64 { return s.indexBytes() + s.backed.Load()*SegmentSize }
+func (s *Store) used() int64 { return s.charged.Load() }
+
+// backedBytes is what of it the segments have.
+func (s *Store) backedBytes() int64 { return s.used() - s.indexBytes() }
 
 func (s *Store) indexBytes() int64 { return s.indexOffset + s.idx.present.Load()*PageSize }
 
-// fixedBytes is what an empty device of geometry g takes, its reserve aside.
+// fixedBytes is what a device of geometry g takes for anything to be stored,
+// segments aside.
 func fixedBytes(g geometry) int64 {
 	if g.pages*PageSize > populateUpTo {
-		return g.indexOffset
+		return g.indexOffset + PageSize
 	}
 	return g.indexOffset + int64(g.indexPages)*PageSize
 }
 
-// mayGrow reports whether n more bytes stay within the memory limit.
-func (s *Store) mayGrow(n int64) bool {
-	return s.cfg.MemLimit == 0 || s.used()+n <= int64(s.cfg.MemLimit)
+// charge counts n more bytes as taken, if they stay within the memory limit.
+func (s *Store) charge(n int64) bool {
+	for {
+		old := s.charged.Load()
+		if s.cfg.MemLimit != 0 && old+n > int64(s.cfg.MemLimit) {
+			return false
+		}
+		if s.charged.CompareAndSwap(old, old+n) {
+			s.notePeak(old + n)
+			return true
+		}
+	}
 }
 
-func (s *Store) notePeak() {
-	now := s.used()
+func (s *Store) notePeak(now int64) {
 	for old := s.peak.Load(); now > old && !s.peak.CompareAndSwap(old, now); {
 		old = s.peak.Load()
 	}

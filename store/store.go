@@ -43,6 +43,10 @@ type Config struct {
 	OnCorrupt func(page uint64)
 }
 
+// minSegments is the least that can be worked with: one that a worker fills, one
+// that the compactor fills, and one in its reserve.
+const minSegments = 3
+
 // populateUpTo is the device size, in bytes, up to which the whole index is
 // taken from the machine at the start, so that no write waits for it.
 const populateUpTo = 64 << 30
@@ -73,8 +77,8 @@ type Store struct {
 	full   bool       // the last pass could not raise the reserve
 	change sync.Cond  // on mu: a pass ended
 
-	backed atomic.Int64 // segments that have memory
-	peak   atomic.Int64 // of used(), bytes
+	charged atomic.Int64 // memory taken, or about to be, from the machine; bytes
+	peak    atomic.Int64 // of charged
 
 	passMu    sync.Mutex // held by a maintenance pass; Check excludes passes with it
 	written   uint64     // pages written when a pass last saw writes; guarded by passMu
@@ -106,7 +110,7 @@ func Create(mem *Memory, cfg Config) (*Store, error) {
 		SameWords: sameWords, Disksize: cfg.Disksize, Segments: segmentsFor(cfg),
 	}
 	g := newGeometry(b.Disksize, b.Segments)
-	if need := uint64(fixedBytes(g)) + 2*SegmentSize; cfg.MemLimit != 0 && cfg.MemLimit < need {
+	if need := uint64(fixedBytes(g)) + minSegments*SegmentSize; cfg.MemLimit != 0 && cfg.MemLimit < need {
 		return nil, fmt.Errorf("%w: memory limit of %d bytes: a device of %d bytes takes %d before it stores anything",
 			ErrConfig, cfg.MemLimit, cfg.Disksize, need)
 	}
@@ -136,7 +140,7 @@ func Open(mem *Memory, cfg Config) (*Store, error) {
 	if err := mem.reserve(g.size); err != nil {
 		return nil, fmt.Errorf("map image: %w", err)
 	}
-	if err := mem.allocate(0, g.indexOffset); err != nil {
+	if err := mem.populate(0, g.indexOffset); err != nil {
 		return nil, errors.Join(fmt.Errorf("populate superblock: %w", err), mem.unmap())
 	}
 	return open(mem, cfg, g)
@@ -179,20 +183,25 @@ func open(mem *Memory, cfg Config, g geometry) (s *Store, err error) {
 	s.ready = make([]uint32, 0, s.target+1)
 	s.change.L = &s.mu
 	s.epoch.Store(1)
-	s.idx.init(s)
 	s.same.words = s.image.same()
 	if err := s.makeWorkers(); err != nil {
 		return nil, err
 	}
-	if cfg.Disksize <= populateUpTo {
-		if err := s.idx.populate(); err != nil {
-			return nil, fmt.Errorf("populate index: %w", err)
-		}
+	if err := s.idx.init(s); err != nil {
+		return nil, fmt.Errorf("take memory for the index: %w", err)
 	}
 	if err := s.rebuild(); err != nil {
 		return nil, err
 	}
 	s.pass() // fills the reserve
+	if s.reserve() == 0 {
+		// What is stored takes more than the limit, or all there is: the compactor
+		// must have one segment to change that. Without it reads are served all the same.
+		s.charged.Add(SegmentSize)
+		if err := s.growCharged(); err != nil && !errors.Is(err, ErrNoMemory) {
+			return nil, err
+		}
+	}
 	go s.maintain()
 	return s, nil
 }

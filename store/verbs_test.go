@@ -88,7 +88,7 @@ func TestF083FreedPagesAreCleared(t *testing.T) {
 		s.passMu.Lock() // nothing comes or goes
 		defer s.passMu.Unlock()
 		for n := range s.segments {
-			if s.segments[n].state.Load() != segVoid && bytes.Contains(s.segmentBytes(uint64(n)), secret[:64]) {
+			if s.segments[n].state() != segVoid && bytes.Contains(s.segmentBytes(uint64(n)), secret[:64]) {
 				return true
 			}
 		}

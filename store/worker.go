@@ -62,10 +62,14 @@ func (s *Store) Acquire() *Worker {
 	}
 }
 
-// Release gives the worker back.
+// Release gives the worker back. What a reader keeps it from freeing, the
+// maintainer frees.
 func (w *Worker) Release() {
-	w.flush(false)
+	done := w.flush(false)
 	w.busy.Store(false)
+	if !done && w.s.drowsy.Load() {
+		w.s.poke()
+	}
 }
 
 // Read copies len(dst) bytes of a page, from off on. A page that was never
