@@ -46,8 +46,8 @@ maintainer, so that one only tries for either.
 # Limits
 
 A write that finds no memory, because of Config.MemLimit or because the machine
-has none, waits for at most one pass of the maintainer that began after it, and
-then fails with ErrFull. Space is always taken by fallocate beforehand and
+has none, waits for two passes of the maintainer that began after it, a second at
+the most, and then fails with ErrFull. Space is always taken by fallocate beforehand and
 mapped, so the page path meets no page fault and running out is an error, never
 a signal.
 

@@ -69,7 +69,6 @@ func (s *Store) pass() time.Duration {
 	s.mu.Lock()
 	s.ended = turn
 	s.full = len(s.ready) <= 1
-	s.change.Broadcast()
 	s.mu.Unlock()
 	return again
 }

@@ -5,6 +5,7 @@ package store
 import (
 	"fmt"
 	"sync/atomic"
+	"time"
 )
 
 // A segment is in one of these states; the package comment draws who moves it.
@@ -123,36 +124,76 @@ func (s *Store) emptied(n uint64) {
 
 // takeSegment takes a ready segment, waiting for the maintainer while it can
 // make one. The last ready one is kept for the compactor, which needs it to
-// free others.
+// free others. It fails with ErrFull.
 func (s *Store) takeSegment(compactor bool) (uint32, error) {
-	keep := 1
-	if compactor {
-		keep = 0
+	if compactor { // it is the maintainer: nobody else makes segments
+		if n, ok := s.tryTake(0); ok {
+			return n, nil
+		}
+		return 0, ErrFull
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for turn, tries := s.begun+1, 0; len(s.ready) <= keep; {
-		if compactor { // it is the maintainer: nobody else makes segments
+	for w := s.waitForMemory(); ; w.pause() {
+		if n, ok := s.tryTake(1); ok {
+			return n, nil
+		}
+		if w.over() {
 			return 0, ErrFull
 		}
-		if s.ended >= turn {
-			// A pass may have been unlucky with a page that somebody was at.
-			if tries++; s.full && tries == 2 {
-				return 0, ErrFull
-			}
-			turn = s.begun + 1
-		}
-		s.poke()
-		s.change.Wait()
 	}
+}
+
+// tryTake takes a ready segment unless only keep are left.
+func (s *Store) tryTake(keep int) (n uint32, ok bool) {
+	s.mu.Lock()
 	last := len(s.ready) - 1
-	n := s.ready[last]
-	s.ready = s.ready[:last]
-	s.segments[n].turn(segReady, segOpen)
-	if last <= s.target/2 {
+	if ok = last >= keep; ok {
+		n = s.ready[last]
+		s.ready = s.ready[:last]
+		s.segments[n].turn(segReady, segOpen)
+	}
+	s.mu.Unlock()
+	if ok && last <= s.target/2 {
 		s.poke()
 	}
-	return n, nil
+	return n, ok
+}
+
+const (
+	maxWait   = time.Second            // that a write waits for memory
+	waitPause = 100 * time.Microsecond // between two looks
+)
+
+// A memoryWait is a write's wait for the maintainer: until two passes that began
+// after it could not help (one may be unlucky with a page that somebody is at),
+// and in any case until maxWait is over, should the maintainer be stuck.
+type memoryWait struct {
+	s      *Store
+	turn   uint64 // the pass to wait for
+	failed int
+	since  time.Time
+}
+
+func (s *Store) waitForMemory() memoryWait {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return memoryWait{s: s, turn: s.begun + 1, since: time.Now()}
+}
+
+func (w *memoryWait) pause() {
+	w.s.poke()
+	time.Sleep(waitPause)
+}
+
+func (w *memoryWait) over() bool {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	if w.s.ended >= w.turn {
+		w.turn = w.s.begun + 1
+		if w.s.full {
+			w.failed++
+		}
+	}
+	return w.failed == 2 || time.Since(w.since) > maxWait
 }
 
 // grow takes memory for one more segment and makes it ready.
@@ -202,7 +243,6 @@ func (s *Store) makeReady(n uint32, from uint64) {
 	s.segments[n].turn(from, segReady)
 	s.mu.Lock()
 	s.ready = append(s.ready, n)
-	s.change.Broadcast()
 	s.mu.Unlock()
 }
 

@@ -67,15 +67,14 @@ type Store struct {
 	workers  []*Worker           // immutable; the last one is the compactor's
 	epoch    atomic.Uint64       // counts grace periods, from 1
 
-	mu     sync.Mutex // guards the fields below
-	ready  []uint32   // segments with cleared memory, to be taken
-	empty  []uint32   // segments whose last object is gone
-	void   []uint32   // segments whose memory was given back
-	fresh  uint64     // segments from here on never had memory
-	begun  uint64     // maintenance passes begun
-	ended  uint64     // and ended
-	full   bool       // the last pass could not raise the reserve
-	change sync.Cond  // on mu: a pass ended
+	mu    sync.Mutex // guards the fields below
+	ready []uint32   // segments with cleared memory, to be taken
+	empty []uint32   // segments whose last object is gone
+	void  []uint32   // segments whose memory was given back
+	fresh uint64     // segments from here on never had memory
+	begun uint64     // maintenance passes begun
+	ended uint64     // and ended
+	full  bool       // the last pass could not raise the reserve
 
 	charged atomic.Int64 // memory taken, or about to be, from the machine; bytes
 	peak    atomic.Int64 // of charged
@@ -181,7 +180,6 @@ func open(mem *Memory, cfg Config, g geometry) (s *Store, err error) {
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	s.ready = make([]uint32, 0, s.target+1)
-	s.change.L = &s.mu
 	s.epoch.Store(1)
 	s.same.words = s.image.same()
 	if err := s.makeWorkers(); err != nil {
