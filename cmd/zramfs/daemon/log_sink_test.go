@@ -13,19 +13,30 @@ import (
 	"testing"
 )
 
-// TestJournalProtocol sends to a socket like the journal's and reads the datagram.
-func TestJournalProtocol(t *testing.T) {
+// newJournal opens a journal on a socket like the journal's, and returns its other end too.
+func newJournal(t *testing.T) (*journalSink, *net.UnixConn) {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "socket")
 	server, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.Close()
+	t.Cleanup(func() { _ = server.Close() }) // it was only read from
 	journal, err := openJournal(path, "/run/zram")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer journal.Close()
+	t.Cleanup(func() {
+		if err := journal.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return journal, server
+}
+
+// TestJournalProtocol sends to a socket like the journal's and reads the datagram.
+func TestJournalProtocol(t *testing.T) {
+	journal, server := newJournal(t)
 	if err := journal.write(slog.LevelWarn, []byte("one\nPRIORITY=0")); err != nil {
 		t.Fatal(err)
 	}
@@ -43,17 +54,7 @@ func TestJournalProtocol(t *testing.T) {
 
 // TestJournalDoesNotBlock fills the socket of a journal that reads nothing.
 func TestJournalDoesNotBlock(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "socket")
-	server, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	journal, err := openJournal(path, "/run/zram")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer journal.Close()
+	journal, _ := newJournal(t)
 	for range 1 << 20 {
 		if err := journal.write(slog.LevelInfo, []byte("line")); err != nil {
 			if !errors.Is(err, syscall.EAGAIN) {
