@@ -14,6 +14,7 @@ func TestScansAllocateNothing(t *testing.T) {
 	allocs := testing.AllocsPerRun(1000, func() {
 		SameFilled(base[i%len(base)])
 		Entropy(base[i%len(base)])
+		Scan(base[i%len(base)])
 		i++
 	})
 	if allocs != 0 {

@@ -6,17 +6,63 @@ import (
 	"testing"
 
 	"zramfs/codec/internal/codectest"
+	"zramfs/codec/internal/impl"
+	"zramfs/internal/pages"
 )
 
 // The whole page has to be read only where it is same-filled.
 func BenchmarkSameFilled(b *testing.B) {
 	page := repeated(0x0102030405060708, 4096)
-	b.SetBytes(int64(len(page)))
-	for b.Loop() {
-		if _, ok := SameFilled(page); !ok {
-			b.Fatal("not same-filled")
+	for _, e := range repeatsTable {
+		if !impl.Has(e.Set) {
+			continue
 		}
+		b.Run("whole/"+string(e.Set), func(b *testing.B) {
+			b.SetBytes(int64(len(page)))
+			for b.Loop() {
+				if !e.F(page, 0x0102030405060708) {
+					b.Fatal("not same-filled")
+				}
+			}
+		})
 	}
+	b.Run("mix", func(b *testing.B) {
+		base := codectest.Generated()
+		for i := 0; b.Loop(); i++ {
+			SameFilled(base[i%256])
+		}
+	})
+	b.Run("real", func(b *testing.B) {
+		base := pages.Real(b)
+		for i := 0; b.Loop(); i++ {
+			SameFilled(base[i*17%256])
+		}
+	})
+}
+
+func BenchmarkScan(b *testing.B) {
+	base := codectest.Generated()
+	for _, e := range countTable {
+		if !impl.Has(e.Set) {
+			continue
+		}
+		b.Run(string(e.Set), func(b *testing.B) {
+			b.SetBytes(PageSize)
+			for i := 0; b.Loop(); i++ {
+				e.F(base[i%8])
+			}
+		})
+	}
+	b.Run("gain", func(b *testing.B) {
+		b.SetBytes(PageSize)
+		sum := 0
+		for i := 0; b.Loop(); i++ {
+			sum += LZ4ToZstd.Gain(Scan(base[i%8]))
+		}
+		if sum == 1 {
+			b.Log(sum)
+		}
+	})
 }
 
 func BenchmarkEntropy(b *testing.B) {

@@ -22,3 +22,26 @@ func TestF014ScanBetweenGuardPages(t *testing.T) {
 		}
 	}
 }
+
+func TestF014RepeatsBetweenGuardPages(t *testing.T) {
+	eachRepeats(t, func(t *testing.T, repeats repeatsFunc) {
+		for _, n := range []int{8, 24, 32, 40, 64, 72, 96, 248, 256, 264, 512, 520, 1000, 4088, 4096} {
+			atEnd, atStart := codectest.Guarded(t, n)
+			for _, page := range [][]byte{atEnd, atStart} {
+				if !repeats(page, 0) {
+					t.Errorf("%d zero bytes: got false", n)
+				}
+			}
+		}
+	})
+}
+
+func TestF014CountBetweenGuardPages(t *testing.T) {
+	eachCount(t, func(t *testing.T, count countFunc) {
+		page, _ := codectest.Guarded(t, PageSize)
+		want := Features{Zero: Sampled, Same24: Sampled, Same16: Sampled}
+		if got := split(count(page)); got != want {
+			t.Errorf("zeros: got %+v, want %+v", got, want)
+		}
+	})
+}

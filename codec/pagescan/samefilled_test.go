@@ -97,7 +97,8 @@ func TestSameFilledAgreesWithDefinition(t *testing.T) {
 	})
 }
 
-func TestSameFilledUnaligned(t *testing.T) {
+// F024: a page may lie at any address.
+func TestF024SameFilledUnaligned(t *testing.T) {
 	memory := make([]byte, 4096+16)
 	rng := rand.New(rand.NewPCG(1, 1))
 	for shift := range 16 {

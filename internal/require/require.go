@@ -28,10 +28,13 @@ const (
 	nameZram     = "zram"
 	namePages    = "pages"
 	nameCommands = "commands"
+	nameAVX512   = "avx512"
+	nameAVX2     = "avx2"
+	nameNEON     = "neon"
 )
 
 // names lists every requirement, in the order in which messages show them.
-var names = []string{nameFUSE, nameUserNS, nameRoot, nameLoop, nameSwap, nameZram, namePages, nameCommands}
+var names = []string{nameFUSE, nameUserNS, nameRoot, nameLoop, nameSwap, nameZram, namePages, nameCommands, nameAVX512, nameAVX2, nameNEON}
 
 // An unmet requirement: what the trial answered, and what a person can type so
 // that the next trial succeeds.
@@ -104,6 +107,21 @@ func Pages(tb testing.TB) {
 func Command(tb testing.TB, program string) {
 	tb.Helper()
 	check(tb, nameCommands, tryCommand(program))
+}
+
+// Instructions skips the test unless usable, which says whether the program under test takes the instruction set of that name here: the
+// package that chooses is asked, because a processor that has a set proves nothing if its code is never reached. The name in [Variable] is that
+// of the set: avx512, avx2 or neon.
+func Instructions(tb testing.TB, set string, usable bool) {
+	tb.Helper()
+	if usable {
+		check(tb, set, nil)
+		return
+	}
+	check(tb, set, &unmet{
+		fmt.Errorf("the instruction set %s is not used", set),
+		"a machine that has it, without the build tag purego, and ZRAMFS_DISABLE that does not name it",
+	})
 }
 
 // check ends the test unless the requirement is met: as skipped, or as failed

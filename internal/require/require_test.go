@@ -30,6 +30,8 @@ var requirements = map[string]func(testing.TB){
 	"pages":    require.Pages,
 	"commands": func(tb testing.TB) { require.Command(tb, absentProgram) },
 	"sh":       func(tb testing.TB) { require.Command(tb, "sh") },
+	"avx512":   func(tb testing.TB) { require.Instructions(tb, "avx512", false) },
+	"neon":     func(tb testing.TB) { require.Instructions(tb, "neon", true) },
 }
 
 // TestChild is what the other tests start the test binary for; by itself it does
@@ -117,6 +119,7 @@ func TestUnmetRequirement(t *testing.T) {
 		"zram":     "modprobe zram",
 		"pages":    "go run ./tools/pagesample",
 		"commands": "apt-get install " + absentProgram,
+		"avx512":   "ZRAMFS_DISABLE",
 	} {
 		t.Run(name, func(t *testing.T) {
 			outcome, output := askChild(t, name, "", unprivileged())
@@ -150,8 +153,10 @@ func TestUnmetFUSE(t *testing.T) {
 }
 
 func TestMetRequirementPasses(t *testing.T) {
-	outcome, output := askChild(t, "sh", "commands", unprivileged())
-	wantOutcome(t, outcome, passed, output, "the requirement is met")
+	for name, demanded := range map[string]string{"sh": "commands", "neon": "neon"} {
+		outcome, output := askChild(t, name, demanded, unprivileged())
+		wantOutcome(t, outcome, passed, output, "the requirement is met")
+	}
 }
 
 // A misspelt demand must not look like a met one.
