@@ -3,11 +3,15 @@
 package codec
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"zramfs/codec/internal/codectest"
+	"zramfs/codec/internal/impl"
 )
 
 // every returns the text of each algorithm that differs in what it does.
@@ -37,25 +41,100 @@ func TestParseAcceptsItsOwnText(t *testing.T) {
 	}
 }
 
+// Everything that may be written, with the text that it is written back as.
 func TestTextIsCanonical(t *testing.T) {
-	for name, want := range map[string]string{"zstd(level=3)": "zstd", "zstd": "zstd", "zstd(level=4)": "zstd(level=4)", "adaptive:entropy": "adaptive:entropy"} {
+	for name, want := range map[string]string{
+		"adaptive:entropy":               "adaptive:entropy",
+		"lz4:simd=generic":               "lz4:simd=generic",
+		"lz4(simd=generic)":              "lz4:simd=generic",
+		"zstd":                           "zstd",
+		"zstd(level=3)":                  "zstd",
+		"zstd:level=3":                   "zstd",
+		"zstd(level=4)":                  "zstd(level=4)",
+		"zstd:level=4":                   "zstd(level=4)",
+		"zstd(level=3,dict=/a/b)":        "zstd(dict=/a/b)",
+		"zstd(dict=d,level=1)":           "zstd(level=1,dict=d)",
+		"zstd:level=1:dict=/a(b)=c":      "zstd(level=1,dict=/a(b)=c)",
+		"zstd:level=1:dict=/a,b":         "zstd:level=1:dict=/a,b",
+		"zstd(dict=/dev/disk/by-id/a:b)": "zstd(dict=/dev/disk/by-id/a:b)",
+	} {
 		a, err := Parse(name)
 		if err != nil || a.String() != want {
 			t.Errorf("%s is written %s, %v, not %s", name, a, err, want)
+			continue
+		}
+		if b, err := Parse(want); a != b || err != nil {
+			t.Errorf("%s and %s are two algorithms, or %v", name, want, err)
 		}
 	}
 }
 
+// Each refusal is one line that repeats what was written and says what may stand there.
 func TestUnknownAlgorithmSaysWhatToUse(t *testing.T) {
-	for _, name := range []string{"", "lzo", "LZ4", " lz4", "lz4 ", "none", "zstd:3", "zstd(level=0)", "zstd(level=20)", "zstd(level=)",
-		"zstd(level=3", "zstd(level=03)", "zstd(level=+3)", "zstd(level=-1)", "zstd(level=300)", "lz4(level=3)", "adaptive:", "adaptive:speed"} {
+	names, levels := "use adaptive, adaptive:entropy, lz4 (simd=), ", "levels are 1 to 19"
+	for name, word := range map[string]string{
+		"": names, "lzo": names, "LZ4": names, " lz4": names, "lz4 ": names, "none": names, "zstd:3": names, "adaptive:": names,
+		"adaptive:speed": names, "lz4:best": names, "simd=avx2": names, "zstd:fast(level=3)": names,
+		"zstd(level=0)": levels, "zstd(level=20)": levels, "zstd(level=)": levels, "zstd(level=03)": levels, "zstd(level=+3)": levels,
+		"zstd(level=-1)": levels, "zstd(level=300)": levels, "zstd(level= 3)": levels, "zstd:level=20": levels,
+		"zstd(level=3":              "parenthesis",
+		"zstd(level=3)x":            "parenthesis",
+		"lz4(level=3)":              "lz4 takes the parameters simd=",
+		"zstd()":                    "zstd takes the parameters level=, dict=",
+		"zstd(level)":               "zstd takes the parameters level=, dict=",
+		"zstd(level=3,)":            "zstd takes the parameters level=, dict=",
+		"zstd(window=3)":            "zstd takes the parameters level=, dict=",
+		"adaptive:simd=generic":     "adaptive takes no parameters",
+		"raw(level=1)":              "raw takes no parameters",
+		"zstd(level=3,level=4)":     "level is given twice",
+		"lz4:simd=mmx":              "this machine has",
+		"lz4:simd=":                 "this machine has",
+		"zstd(dict=)":               "dict= needs a file",
+		"zstd(dict=/a b)":           "spaces",
+		"zstd(dict=/a]b)":           "brackets",
+		"zstd(dict=/a\nb)":          "control characters",
+		"lz4:batch=1024":            "backend=",
+		"lz4:backend=gpu:batch=0":   "a batch is of 1 to",
+		"lz4:backend=gpu:batch=1e3": "a batch is of 1 to",
+	} {
 		a, err := Parse(name)
-		if !errors.Is(err, ErrUnknownAlgorithm) {
+		if !errors.Is(err, ErrUnknownAlgorithm) || a != (Algorithm{}) {
 			t.Errorf("%q: got %v, %v", name, a, err)
 			continue
 		}
-		if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, fmt.Sprintf("%q", name)) || !strings.Contains(text, "use adaptive") {
-			t.Errorf("%q: the error does not help: %s", name, text)
+		if text := err.Error(); strings.Contains(text, "\n") || !strings.Contains(text, fmt.Sprintf("%q", name)) || !strings.Contains(text, word) {
+			t.Errorf("%q: the error does not say %q: %s", name, word, text)
+		}
+	}
+}
+
+// An engine is a known word that nothing stands behind in this program.
+func TestEngineIsRefused(t *testing.T) {
+	for _, name := range []string{"lz4:backend=gpu:batch=1024", "lz4:batch=1024:backend=gpu", "lz4:backend=gpu", "lz4(backend=gpu,batch=1)"} {
+		if _, err := Parse(name); !errors.Is(err, ErrNoEngine) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), `backend="gpu"`) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if _, err := Parse("zstd:backend=gpu"); err == nil || errors.Is(err, ErrNoEngine) {
+		t.Errorf("zstd has no such parameter: got %v", err)
+	}
+}
+
+// Every set that the machine has can be asked for, and the objects are those of any other.
+func TestEverySetMakesTheSameObjects(t *testing.T) {
+	for _, name := range []string{"lz4"} {
+		want := newWorker(t, name+":simd=generic")
+		for _, set := range impl.Usable() {
+			w := newWorker(t, name+":simd="+string(set))
+			for i, page := range codectest.Generated()[:200] {
+				_, object, err := w.roundTrip(page)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, same, err := want.compress(page); err != nil || !bytes.Equal(object, same) {
+					t.Fatalf("%s, page %d: another object by %s, or %v", name, i, set, err)
+				}
+			}
 		}
 	}
 }
@@ -72,15 +151,19 @@ func TestZeroAlgorithmIsNone(t *testing.T) {
 
 // The numbers are in images. This test may grow, but no line of it may ever change.
 func TestIDsAreFrozen(t *testing.T) {
-	for id, want := range map[ID]string{0: "none", 1: "raw", 2: "lz4", 3: "zstd"} {
+	for id, want := range map[ID]string{
+		0: "none", 1: "raw", 2: "lz4", 3: "zstd", 4: "page", 5: "page:dense", 6: "zstd with dictionary", 7: "page:dense cluster", 8: "zstd cluster",
+	} {
 		if got := id.String(); got != want {
 			t.Errorf("ID %d is %s, not %s", id, got, want)
 		}
 	}
-	if None != 0 || Raw != 1 || LZ4 != 2 || Zstd != 3 {
+	if None != 0 || Raw != 1 || LZ4 != 2 || Zstd != 3 || Page != 4 || PageDense != 5 || ZstdDict != 6 || PageDenseCluster != 7 || ZstdCluster != 8 {
 		t.Error("an ID has changed its number")
 	}
-	if got := ID(27).String(); got != "id 27" {
-		t.Errorf("an unknown ID is called %s", got)
+	for _, id := range []ID{9, 27, 255} {
+		if got := id.String(); got != fmt.Sprint("id ", int(id)) {
+			t.Errorf("an unknown ID is called %s", got)
+		}
 	}
 }

@@ -17,7 +17,7 @@ const maxObject = PageSize - PageSize/16
 // format: they never change and are never used again for something else.
 type ID uint8
 
-// The codecs. IDs 4 to 27 are free for later formats, 28 to 31 belong to the store's same-filled entries.
+// The codecs. IDs 9 to 27 are free for later formats, 28 to 31 belong to the store's same-filled entries.
 const (
 	// None is the ID of a page that has no object. Nothing compresses to it, and it cannot be decompressed.
 	None ID = 0
@@ -27,22 +27,30 @@ const (
 	LZ4 ID = 2
 	// Zstd is one Zstandard block without a frame header, see package zstd.
 	Zstd ID = 3
+	// Page is our own format for pages, see package page.
+	Page ID = 4
+	// PageDense is the same at its dense level.
+	PageDense ID = 5
+	// ZstdDict is like Zstd, made with the device's dictionary.
+	ZstdDict ID = 6
+	// PageDenseCluster is ClusterPages pages together at the dense level of package page.
+	PageDenseCluster ID = 7
+	// ZstdCluster is ClusterPages pages together, see package zstd.
+	ZstdCluster ID = 8
 )
+
+// idNames holds each codec's name for people.
+var idNames = [...]string{
+	None: "none", Raw: "raw", LZ4: "lz4", Zstd: "zstd", Page: "page", PageDense: "page:dense", ZstdDict: "zstd with dictionary",
+	PageDenseCluster: "page:dense cluster", ZstdCluster: "zstd cluster",
+}
 
 // String returns the codec's name for people, as in "lz4", or "id 9" for one that this version does not know.
 func (id ID) String() string {
-	switch id {
-	case None:
-		return "none"
-	case Raw:
-		return "raw"
-	case LZ4:
-		return "lz4"
-	case Zstd:
-		return "zstd"
-	default:
-		return "id " + strconv.Itoa(int(id))
+	if int(id) < len(idNames) {
+		return idNames[id]
 	}
+	return "id " + strconv.Itoa(int(id))
 }
 
 var (

@@ -23,11 +23,17 @@ func newWorker(tb testing.TB, name string) *worker {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return workerOf(tb, a)
+}
+
+// workerOf returns a worker of an algorithm.
+func workerOf(tb testing.TB, a Algorithm) *worker {
+	tb.Helper()
 	c, err := a.NewCompressor()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	d, err := NewDecompressor()
+	d, err := a.NewDecompressor()
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -14,9 +14,20 @@ type Decompressor struct {
 	zstd *zstd.Decoder // one worker's
 }
 
-// NewDecompressor makes a decompressor for one worker, with all the memory that it will need.
+// NewDecompressor makes a decompressor for one worker, with all the memory that it will need. It has no dictionary; see
+// [Algorithm.NewDecompressor].
 func NewDecompressor() (*Decompressor, error) {
-	dec, err := zstd.NewDecoder()
+	return Algorithm{kind: kindRaw}.NewDecompressor()
+}
+
+// NewDecompressor makes a decompressor for one worker, with all the memory that it will need. It reads the objects of every
+// algorithm, but those made with a dictionary only if it is a's; and it uses no more than the instruction set that a names.
+// For an Algorithm whose dictionary was not given by [Algorithm.WithDictionary] the error wraps [ErrDictionary].
+func (a Algorithm) NewDecompressor() (*Decompressor, error) {
+	if err := a.checkDictionary(); err != nil {
+		return nil, fmt.Errorf("make decompressor: %w", err)
+	}
+	dec, err := zstd.NewDictionaryDecoder(a.dict)
 	if err != nil {
 		return nil, fmt.Errorf("make decompressor: %w", err)
 	}
@@ -27,6 +38,9 @@ func NewDecompressor() (*Decompressor, error) {
 // The two buffers must not overlap. When src cannot be such an object, or id is no codec's, it returns an error that wraps
 // [ErrCorrupt], and what dst holds then means nothing. Whatever src holds, it does not panic and does not write outside
 // dst; but damage may pass unnoticed, see the package comment.
+//
+// For an object made with a dictionary where there is none the error wraps [ErrDictionary] as well; where there is another one the
+// object counts as corrupt.
 func (d *Decompressor) Decompress(dst []byte, id ID, src []byte) error {
 	if len(dst) != PageSize {
 		return fmt.Errorf("decompress to %d bytes: %w", len(dst), ErrPageSize)
@@ -42,6 +56,8 @@ func (d *Decompressor) Decompress(dst []byte, id ID, src []byte) error {
 		return corrupt(lz4.Decompress(dst, src))
 	case Zstd:
 		return corrupt(d.zstd.Decompress(dst, src))
+	case ZstdDict:
+		return corrupt(d.zstd.DecompressDictionary(dst, src))
 	default:
 		return fmt.Errorf("decompress object of codec %s: %w", id, ErrCorrupt)
 	}

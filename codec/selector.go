@@ -24,27 +24,27 @@ const (
 	levelFast  = 1
 )
 
+// makers holds what makes the compressor of each kind.
+var makers = [kinds]func(Algorithm) (Compressor, error){
+	kindAdaptive: newAdaptive,
+	kindEntropy:  newEntropy,
+	kindLZ4:      newLZ4,
+	kindZstd:     newZstd,
+	kindRaw:      func(Algorithm) (Compressor, error) { return rawCompressor{}, nil },
+}
+
 // NewCompressor makes a compressor for one worker. The package comment says how much memory each algorithm takes. For an
-// Algorithm that [Parse] did not return the error wraps [ErrUnknownAlgorithm].
+// Algorithm that [Parse] did not return the error wraps [ErrUnknownAlgorithm], and for one whose dictionary was not given by
+// [Algorithm.WithDictionary] it wraps [ErrDictionary].
 func (a Algorithm) NewCompressor() (Compressor, error) {
-	switch a.kind {
-	case kindRaw:
-		return rawCompressor{}, nil
-	case kindLZ4:
-		return &lz4Compressor{enc: new(lz4.Encoder)}, nil
-	case kindZstd:
-		enc, err := zstd.NewEncoder(int(a.level))
-		if err != nil {
-			return nil, fmt.Errorf("make compressor %s: %w", a, err)
-		}
-		return &zstdCompressor{enc: enc}, nil
-	case kindAdaptive:
-		return newAdaptive()
-	case kindEntropy:
-		return newEntropy()
-	default:
+	if makers[a.kind] == nil {
 		return nil, fmt.Errorf("make compressor: %w", ErrUnknownAlgorithm)
 	}
+	c, err := makers[a.kind](a)
+	if err != nil {
+		return nil, fmt.Errorf("make compressor %s: %w", a, err)
+	}
+	return c, nil
 }
 
 // checkBuffers refuses what no Compressor takes.
@@ -68,28 +68,43 @@ func (rawCompressor) Compress(dst, page []byte) (ID, int, error) {
 	return Raw, PageSize, nil
 }
 
-// lz4Compressor is the algorithm lz4.
-type lz4Compressor struct {
-	enc *lz4.Encoder // one worker's
+// An encoder is what the codecs' packages have in common.
+type encoder interface {
+	// Compress writes the object of src to dst and returns its length, or 0 if it is longer than dst.
+	Compress(dst, src []byte) (int, error)
 }
 
-func (c *lz4Compressor) Compress(dst, page []byte) (ID, int, error) {
+// fixed is an algorithm that takes one codec for every page.
+type fixed struct {
+	id  ID      // immutable
+	enc encoder // one worker's
+}
+
+func (c *fixed) Compress(dst, page []byte) (ID, int, error) {
 	if err := checkBuffers(dst, page); err != nil {
 		return None, 0, err
 	}
-	return tryLZ4(c.enc, dst[:maxObject], page)
+	return try(c.enc, c.id, dst[:maxObject], page)
 }
 
-// zstdCompressor is the algorithm zstd at one level.
-type zstdCompressor struct {
-	enc *zstd.Encoder // one worker's
-}
+func newLZ4(Algorithm) (Compressor, error) { return &fixed{id: LZ4, enc: new(lz4.Encoder)}, nil }
 
-func (c *zstdCompressor) Compress(dst, page []byte) (ID, int, error) {
-	if err := checkBuffers(dst, page); err != nil {
-		return None, 0, err
+func newZstd(a Algorithm) (Compressor, error) {
+	if err := a.checkDictionary(); err != nil {
+		return nil, err
 	}
-	return tryZstd(c.enc, dst[:maxObject], page)
+	if a.dict == nil {
+		enc, err := zstd.NewEncoder(int(a.level))
+		if err != nil {
+			return nil, err
+		}
+		return &fixed{id: Zstd, enc: enc}, nil
+	}
+	enc, err := zstd.NewDictionaryEncoder(int(a.level), a.dict)
+	if err != nil {
+		return nil, err
+	}
+	return &fixed{id: ZstdDict, enc: enc}, nil
 }
 
 // adaptive tries the fast codec and takes the dense one where that is worth its time: where LZ4 gains little, zstd gains
@@ -99,10 +114,10 @@ type adaptive struct {
 	dense *zstd.Encoder // one worker's
 }
 
-func newAdaptive() (Compressor, error) {
+func newAdaptive(Algorithm) (Compressor, error) {
 	dense, err := zstd.NewEncoder(levelFast)
 	if err != nil {
-		return nil, fmt.Errorf("make compressor adaptive: %w", err)
+		return nil, err
 	}
 	return &adaptive{fast: new(lz4.Encoder), dense: dense}, nil
 }
@@ -111,11 +126,11 @@ func (c *adaptive) Compress(dst, page []byte) (ID, int, error) {
 	if err := checkBuffers(dst, page); err != nil {
 		return None, 0, err
 	}
-	id, n, err := tryLZ4(c.fast, dst[:lz4Cap], page)
+	id, n, err := try(c.fast, LZ4, dst[:lz4Cap], page)
 	if id != Raw || err != nil {
 		return id, n, err
 	}
-	return tryZstd(c.dense, dst[:maxObject], page)
+	return try(c.dense, Zstd, dst[:maxObject], page)
 }
 
 // entropy is the rule of the specification, kept so that others can be compared with it: on real pages zstd level 1 alone
@@ -126,14 +141,14 @@ type entropy struct {
 	fast  *zstd.Encoder // one worker's
 }
 
-func newEntropy() (Compressor, error) {
+func newEntropy(Algorithm) (Compressor, error) {
 	dense, err := zstd.NewEncoder(levelDense)
 	if err != nil {
-		return nil, fmt.Errorf("make compressor adaptive:entropy: %w", err)
+		return nil, err
 	}
 	fast, err := zstd.NewEncoder(levelFast)
 	if err != nil {
-		return nil, fmt.Errorf("make compressor adaptive:entropy: %w", err)
+		return nil, err
 	}
 	return &entropy{lz4: new(lz4.Encoder), dense: dense, fast: fast}, nil
 }
@@ -144,30 +159,19 @@ func (c *entropy) Compress(dst, page []byte) (ID, int, error) {
 	}
 	switch h := pagescan.Entropy(page); {
 	case h < entropyLZ4:
-		return tryLZ4(c.lz4, dst[:maxObject], page)
+		return try(c.lz4, LZ4, dst[:maxObject], page)
 	case h < entropyDense:
-		return tryZstd(c.dense, dst[:maxObject], page)
+		return try(c.dense, Zstd, dst[:maxObject], page)
 	case h < entropyFast:
-		return tryZstd(c.fast, dst[:maxObject], page)
+		return try(c.fast, Zstd, dst[:maxObject], page)
 	default:
 		return Raw, PageSize, nil
 	}
 }
 
-// tryLZ4 returns the LZ4 object of page, or Raw where it does not fit in dst.
-func tryLZ4(enc *lz4.Encoder, dst, page []byte) (ID, int, error) {
+// try returns the object that enc makes of page, or Raw where it does not fit in dst.
+func try(enc encoder, id ID, dst, page []byte) (ID, int, error) {
 	n, err := enc.Compress(dst, page)
-	return kept(LZ4, n, err)
-}
-
-// tryZstd returns the zstd object of page, or Raw where it does not fit in dst.
-func tryZstd(enc *zstd.Encoder, dst, page []byte) (ID, int, error) {
-	n, err := enc.Compress(dst, page)
-	return kept(Zstd, n, err)
-}
-
-// kept turns the answer of an encoder, which gives a length of 0 for what does not fit, into that of a Compressor.
-func kept(id ID, n int, err error) (ID, int, error) {
 	if err != nil {
 		return None, 0, fmt.Errorf("compress page by %s: %w", id, err)
 	}

@@ -41,7 +41,7 @@ func newWorker(s *Store) (*Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make compressor: %w", err)
 	}
-	d, err := codec.NewDecompressor()
+	d, err := s.algorithm.NewDecompressor()
 	if err != nil {
 		return nil, fmt.Errorf("make decompressor: %w", err)
 	}

@@ -21,7 +21,8 @@ func demanding() [][]byte {
 	rng := rand.New(rand.NewPCG(7, 7))
 	var all [][]byte
 	for range 50 {
-		all = append(all, randomPage(rng), literalPage(rng), unevenPage(rng), singleMatchPage(rng), recordPage(rng), shortMatches(rng))
+		all = append(all, randomPage(rng, MaxSize), literalPage(rng, MaxSize), unevenPage(rng, MaxSize), singleMatchPage(rng, MaxSize),
+			recordPage(rng, MaxSize), shortMatches(rng))
 		for size := 4; size < 9; size++ {
 			all = append(all, wordPage(rng, MaxSize, size))
 		}
@@ -31,7 +32,7 @@ func demanding() [][]byte {
 
 // shortMatches has as many sequences as can be, by repeating 4 to 8 bytes of shortly before over and over.
 func shortMatches(rng *rand.Rand) []byte {
-	page := randomPage(rng)
+	page := randomPage(rng, MaxSize)
 	for at := 64; at+9 < len(page); {
 		n := 4 + rng.IntN(5)
 		from := at - 8 - rng.IntN(56)
@@ -128,5 +129,65 @@ func TestAllocationsAfterCollection(t *testing.T) {
 	t.Logf("%d allocations of %d bytes together in %d pages", count, bytes, len(base))
 	if count > 20 || bytes > 32<<10 {
 		t.Errorf("%d allocations of %d bytes together", count, bytes)
+	}
+}
+
+// Nor does a dictionary make it.
+func TestDictionaryAllocatesNothing(t *testing.T) {
+	steady(t)
+	base := demanding()
+	for _, level := range []int{1, 3, 6} {
+		t.Run(fmt.Sprint("level", level), func(t *testing.T) {
+			enc, dec := newDictPair(t, level, trained(t, codectest.Generated()[:500]))
+			object, page := make([]byte, MaxObject), make([]byte, MaxSize)
+			i := 0
+			allocs := testing.AllocsPerRun(len(base), func() {
+				n, err := enc.Compress(object, base[i%len(base)])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := dec.DecompressDictionary(page, object[:n]); err != nil {
+					t.Fatal(err)
+				}
+				i++
+			})
+			if allocs != 0 {
+				t.Errorf("%v allocations a page", allocs)
+			}
+		})
+	}
+}
+
+// Nor do clusters.
+func TestClustersAllocateNothing(t *testing.T) {
+	for _, level := range []int{1, 3, 6} {
+		t.Run(fmt.Sprint("level", level), func(t *testing.T) {
+			steady(t)
+			base := demanding()
+			object, page := make([]byte, MaxClusterObject), make([]byte, MaxSize)
+			for range 3 {
+				enc, err := NewClusterEncoder(level)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, dec := newPair(t, 1)
+				allocs := countAllocs(func() {
+					for at := 0; at+ClusterPages <= len(base) && err == nil; at += ClusterPages {
+						var n int
+						if n, err = enc.CompressCluster(object, [ClusterPages][]byte(base[at:at+ClusterPages])); err == nil {
+							err = dec.DecompressCluster(page, at%ClusterPages, object[:n])
+						}
+					}
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if allocs == 0 {
+					return
+				}
+				t.Logf("%v allocations in %d pages", allocs, len(base))
+			}
+			t.Error("clusters allocate")
+		})
 	}
 }

@@ -17,37 +17,63 @@ const scratchSize = 2 * MaxSize
 const windowSize = 2 * MaxSize
 
 // An Encoder compresses buffers one after another. It keeps tables between calls only to save making them again: each
-// object depends on its own buffer alone. It is not safe for concurrent use. It holds no goroutine and needs no closing.
+// object depends on its own buffer, and dictionary, alone. It is not safe for concurrent use. It holds no goroutine and needs
+// no closing.
 type Encoder struct {
 	enc     *zstd.Encoder
-	scratch []byte // length 0, capacity scratchSize
+	dict    *Dictionary // or nil; immutable
+	scratch []byte      // length 0, capacity scratchSize
 }
 
 // NewEncoder returns an encoder for level, [MinLevel] to [MaxLevel], or an error that wraps [ErrLevel]. The package comment
 // says how much memory it takes, all of which is made here.
-func NewEncoder(level int) (*Encoder, error) {
+func NewEncoder(level int) (*Encoder, error) { return NewDictionaryEncoder(level, nil) }
+
+// NewDictionaryEncoder is [NewEncoder] with a dictionary, or without one if dict is nil. Objects made with a dictionary can be read
+// only by [Decoder.DecompressDictionary], with the same one.
+func NewDictionaryEncoder(level int, dict *Dictionary) (*Encoder, error) {
+	e := &Encoder{dict: dict, scratch: make([]byte, 0, scratchSize)}
+	window := windowSize
+	if dict != nil {
+		// The library finds nothing that is further back than its window, so that has to hold the dictionary too.
+		for window < dict.Size()+MaxSize {
+			window *= 2
+		}
+	}
+	var err error
+	if e.enc, err = newLibraryEncoder(level, window, dict); err != nil {
+		return nil, err
+	}
+	if err := e.warm(); err != nil {
+		return nil, fmt.Errorf("make zstd encoder: %w", err)
+	}
+	return e, nil
+}
+
+// newLibraryEncoder returns an encoder for inputs that fit in a window.
+func newLibraryEncoder(level, window int, dict *Dictionary) (*zstd.Encoder, error) {
 	if level < MinLevel || level > MaxLevel {
 		return nil, fmt.Errorf("make zstd encoder of level %d: %w", level, ErrLevel)
 	}
-	enc, err := zstd.NewWriter(nil,
+	options := []zstd.EOption{
 		zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)),
 		zstd.WithEncoderConcurrency(1),
-		// A page is one block, and so is the longer input that warm needs.
-		zstd.WithWindowSize(windowSize),
+		// What is compressed is one block, and so is the longer input that warm needs.
+		zstd.WithWindowSize(window),
 		zstd.WithSingleSegment(true),
 		zstd.WithEncoderCRC(false),
 		zstd.WithAllLitEntropyCompression(true),
 		// Without it the buffers are made for blocks of 128 KiB; it is not slower on pages.
 		zstd.WithLowerEncoderMem(true),
-	)
+	}
+	if dict != nil {
+		options = append(options, zstd.WithEncoderDict(dict.data))
+	}
+	enc, err := zstd.NewWriter(nil, options...)
 	if err != nil {
 		return nil, fmt.Errorf("make zstd encoder: %w", err)
 	}
-	e := &Encoder{enc: enc, scratch: make([]byte, 0, scratchSize)}
-	if err := e.warm(); err != nil {
-		return nil, fmt.Errorf("make zstd encoder: %w", err)
-	}
-	return e, nil
+	return enc, nil
 }
 
 // Compress writes the object of src (1 to [MaxSize] bytes, else [ErrSize]) to dst and returns its length in bytes, or 0
@@ -59,9 +85,13 @@ func (e *Encoder) Compress(dst, src []byte) (n int, err error) {
 	}
 	defer contain(&err)
 	frame := e.enc.EncodeAll(src, e.scratch)
-	object := frame[frameHeaderSize(len(src)):]
+	object := frame[e.dict.headerSize(len(src)):]
 	if len(object) > len(dst) {
 		return 0, nil
 	}
-	return copy(dst, object), nil
+	n = copy(dst, object)
+	if e.dict != nil {
+		e.dict.seal(dst)
+	}
+	return n, nil
 }

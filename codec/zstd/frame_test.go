@@ -18,7 +18,7 @@ func TestFrameHeaderIsTheLibrarys(t *testing.T) {
 	var header [maxFrameHeader]byte
 	for n := 1; n <= MaxSize; n++ {
 		frame := enc.enc.EncodeAll(codectest.Generated()[n-1][:n], nil)
-		size := putFrameHeader(&header, n)
+		size := putFrameHeader(&header, n, nil)
 		if !bytes.HasPrefix(frame, header[:size]) {
 			t.Fatalf("%d bytes: the library wrote % x, we % x", n, frame[:size], header[:size])
 		}
@@ -40,7 +40,7 @@ func TestObjectIsAFramesBlock(t *testing.T) {
 			t.Fatal(err)
 		}
 		var header [maxFrameHeader]byte
-		frame := append(header[:putFrameHeader(&header, len(page))], object[:n]...)
+		frame := append(header[:putFrameHeader(&header, len(page), nil)], object[:n]...)
 		got, err := plain.DecodeAll(frame, nil)
 		if err != nil || !bytes.Equal(got, page) {
 			t.Fatalf("page %d came back different, or %v", i, err)

@@ -21,7 +21,7 @@ func FuzzContent(f *testing.F) {
 		}
 		f.Add(good[blockHeaderSize:n])
 	}
-	n, err := enc.Compress(good, recordPage(source()))
+	n, err := enc.Compress(good, recordPage(source(), MaxSize))
 	if err != nil || n == 0 {
 		f.Fatalf("compress gave %d bytes: %v", n, err)
 	}

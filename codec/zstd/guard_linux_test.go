@@ -43,12 +43,13 @@ func TestF014LibraryBetweenGuardPages(t *testing.T) {
 	out, _ := codectest.Guarded(t, MaxSize+slack)
 	refused := 0
 	for i, object := range objects(t, 30) {
-		whole := frame[len(frame)-maxFrameHeader-len(object):]
-		putFrameHeader((*[maxFrameHeader]byte)(whole), MaxSize)
+		whole := frame[len(frame)-maxPlainHeader-len(object):]
+		var header [maxFrameHeader]byte
+		copy(whole, header[:putFrameHeader(&header, MaxSize, nil)])
 		for at := -1; at < len(object); at++ {
-			copy(whole[maxFrameHeader:], object)
+			copy(whole[maxPlainHeader:], object)
 			if at >= 0 {
-				whole[maxFrameHeader+at] ^= 0xFF
+				whole[maxPlainHeader+at] ^= 0xFF
 			}
 			_, err := dec.dec.DecodeAll(whole, out[:0])
 			if at < 0 && err != nil {

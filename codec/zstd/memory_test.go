@@ -53,7 +53,7 @@ func TestMemoryIsAsStated(t *testing.T) {
 		})
 	}
 	t.Run("decoder", func(t *testing.T) {
-		const stated = 50
+		const stated = 107
 		got := held(t, 8, func() (any, error) { return NewDecoder() }) >> 10
 		if got > stated*11/10 || got < stated*9/10 {
 			t.Errorf("%d KiB, stated are %d", got, stated)

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package codec
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+
+	"zramfs/codec/internal/codectest"
+	"zramfs/internal/pages"
+)
+
+// newClusters returns a cluster compressor of the algorithm that name names.
+func newClusters(tb testing.TB, name string) ClusterCompressor {
+	tb.Helper()
+	a, err := Parse(name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c, err := a.NewClusterCompressor()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+// clusterOf returns four pages of base from a number on.
+func clusterOf(base [][]byte, at int) (four [ClusterPages][]byte) {
+	for i := range four {
+		four[i] = base[(at+i)%len(base)]
+	}
+	return four
+}
+
+// Each page of a cluster comes back alone, in any order, from objects read in turn: nothing of one stays for the next.
+func TestF016ClustersReadPageByPage(t *testing.T) {
+	codectest.EachSource(t, func(t *testing.T, base [][]byte) {
+		for _, name := range []string{"zstd(level=1)", "zstd"} {
+			c, d := newClusters(t, name), newWorker(t, "raw").d
+			var before []byte
+			back, object := make([]byte, PageSize), make([]byte, ClusterPages*PageSize)
+			kept := 0
+			for at := 0; at+2*ClusterPages <= len(base); at += ClusterPages * codectest.Stride() {
+				four := clusterOf(base, at)
+				id, n, err := c.CompressCluster(object, four)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if id == None {
+					continue
+				}
+				kept++
+				for turn := range ClusterPages {
+					index := (turn*3 + at) % ClusterPages
+					if err := d.DecompressCluster(back, id, index, object[:n]); err != nil || !bytes.Equal(back, four[index]) {
+						t.Fatalf("%s: page %d of the cluster at %d came back different, or %v", name, index, at, err)
+					}
+					if before != nil {
+						if err := d.DecompressCluster(back, id, turn, before); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				before = slices.Clone(object[:n])
+			}
+			if kept == 0 {
+				t.Error("the pages prove nothing")
+			}
+		}
+	})
+}
+
+// The object depends on the four pages alone.
+func TestF016NoStateBetweenClusters(t *testing.T) {
+	used := newClusters(t, "zstd")
+	object, want := make([]byte, ClusterPages*PageSize), make([]byte, ClusterPages*PageSize)
+	for at := 0; at < 2000; at += ClusterPages {
+		four := clusterOf(codectest.Generated(), at)
+		_, n, err := used.CompressCluster(object, four)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at%400 != 0 {
+			continue
+		}
+		if _, m, err := newClusters(t, "zstd").CompressCluster(want, four); err != nil || !bytes.Equal(object[:n], want[:m]) {
+			t.Fatalf("cluster at %d: %d bytes from a used compressor, %d from a fresh one, or other bytes, or %v", at, n, m, err)
+		}
+	}
+}
+
+// Four pages that share what they hold take less than each alone.
+func TestClusterIsSmallerThanItsPages(t *testing.T) {
+	c, w := newClusters(t, "zstd"), newWorker(t, "zstd")
+	object := make([]byte, ClusterPages*PageSize)
+	text := pages.Generate(pages.Text, ClusterPages, 16)
+	alone := 0
+	for _, page := range text {
+		_, one, err := w.compress(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		alone += len(one)
+	}
+	if id, n, err := c.CompressCluster(object, clusterOf(text, 0)); id != ZstdCluster || n >= alone || err != nil {
+		t.Errorf("%s of %d bytes, %v; the pages alone take %d", id, n, err, alone)
+	}
+}
+
+// What gains nothing, and what does not fit, is no cluster.
+func TestClusterOrNot(t *testing.T) {
+	c := newClusters(t, "zstd")
+	random := clusterOf(pages.Generate(pages.Random, ClusterPages, 17), 0)
+	if id, _, err := c.CompressCluster(make([]byte, 2*ClusterPages*PageSize), random); id != None || err != nil {
+		t.Errorf("random pages: %s, %v", id, err)
+	}
+	text := clusterOf(pages.Generate(pages.Text, ClusterPages, 17), 0)
+	memory := bytes.Repeat([]byte{0xA5}, ClusterPages*PageSize)
+	if id, _, err := c.CompressCluster(memory[:100], text); id != None || err != nil {
+		t.Errorf("100 bytes for it: %s, %v", id, err)
+	}
+	if bytes.Count(memory, []byte{0xA5}) < len(memory)-100 {
+		t.Error("bytes behind dst were written")
+	}
+}
+
+func TestClusterRefuses(t *testing.T) {
+	c, d := newClusters(t, "zstd"), newWorker(t, "raw").d
+	object, back := make([]byte, ClusterPages*PageSize), make([]byte, PageSize)
+	four := clusterOf(codectest.Generated(), 0)
+	id, n, err := c.CompressCluster(object, four)
+	if err != nil || id != ZstdCluster {
+		t.Fatalf("%s, %v", id, err)
+	}
+	object = object[:n]
+	for _, index := range []int{-1, ClusterPages} {
+		if err := d.DecompressCluster(back, id, index, object); !errors.Is(err, ErrIndex) {
+			t.Errorf("index %d: got %v", index, err)
+		}
+	}
+	if err := d.DecompressCluster(back[:100], id, 0, object); !errors.Is(err, ErrPageSize) {
+		t.Errorf("short dst: got %v", err)
+	}
+	for other := range 256 {
+		if ID(other) != ZstdCluster {
+			if err := d.DecompressCluster(back, ID(other), 0, object); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("as %s: got %v", ID(other), err)
+			}
+		}
+	}
+	if err := d.Decompress(back, id, object); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("as a page: got %v", err)
+	}
+	for cut := range object {
+		if err := d.DecompressCluster(back, id, 0, object[:cut]); !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("cut to %d of %d bytes: got %v", cut, n, err)
+		}
+	}
+	four[2] = four[2][:PageSize-1]
+	if _, _, err := c.CompressCluster(make([]byte, PageSize), four); !errors.Is(err, ErrPageSize) {
+		t.Errorf("short page: got %v", err)
+	}
+	lz4, err := Parse("lz4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lz4.NewClusterCompressor(); !errors.Is(err, ErrNoCluster) {
+		t.Errorf("lz4: got %v", err)
+	}
+}
