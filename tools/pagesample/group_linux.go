@@ -12,29 +12,24 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"zramfs/procpages"
 )
 
 // A group is a process group that this program started, named by its number.
 type group int
 
-// errGone means that a process ended while it was looked at.
-var errGone = errors.New("the process has ended")
-
 // processes returns the processes of the group that have not ended, and whether
 // all of them are stopped.
 func (g group) processes() (pids []int, stopped bool, err error) {
-	entries, err := os.ReadDir("/proc")
+	all, err := procpages.Processes()
 	if err != nil {
-		return nil, false, fmt.Errorf("list processes: %w", err)
+		return nil, false, err
 	}
 	stopped = true
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
+	for _, pid := range all {
 		state, pgrp, err := stat(pid)
-		if errors.Is(err, errGone) {
+		if errors.Is(err, procpages.ErrGone) {
 			continue
 		}
 		if err != nil {
@@ -51,7 +46,10 @@ func (g group) processes() (pids []int, stopped bool, err error) {
 
 // stat returns a process's state letter and process group (proc_pid_stat(5)).
 func stat(pid int) (state byte, pgrp int, err error) {
-	data, err := readProc(pid, "stat")
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return 0, 0, procpages.ErrGone
+	}
 	if err != nil {
 		return 0, 0, err
 	}
@@ -68,16 +66,6 @@ func stat(pid int) (state byte, pgrp int, err error) {
 	return fields[0][0], pgrp, nil
 }
 
-// readProc reads a file of a process; the error wraps errGone when the process has
-// ended.
-func readProc(pid int, name string) ([]byte, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-		return nil, errGone
-	}
-	return data, err
-}
-
 // anonymous returns how many bytes of anonymous memory the group holds.
 func (g group) anonymous() (int64, error) {
 	pids, _, err := g.processes()
@@ -86,31 +74,16 @@ func (g group) anonymous() (int64, error) {
 	}
 	var sum int64
 	for _, pid := range pids {
-		status, err := readProc(pid, "status")
-		if errors.Is(err, errGone) {
+		count, err := procpages.CountOf(pid)
+		if errors.Is(err, procpages.ErrGone) {
 			continue
 		}
 		if err != nil {
 			return 0, err
 		}
-		for line := range bytes.Lines(status) {
-			if rest, ok := bytes.CutPrefix(line, []byte("RssAnon:")); ok {
-				sum += kilobytes(rest)
-			}
-		}
+		sum += count.Resident
 	}
 	return sum, nil
-}
-
-// kilobytes reads a number in the form "  123 kB" and returns bytes; 0 when it is
-// no number.
-func kilobytes(text []byte) int64 {
-	number, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte(" "))
-	value, err := strconv.ParseInt(string(number), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return value << 10
 }
 
 // stop stops all processes of the group and waits until they are.
@@ -124,7 +97,7 @@ func (g group) stop() error {
 			return err
 		}
 		if len(pids) == 0 {
-			return fmt.Errorf("stop process group %d: %w", int(g), errGone)
+			return fmt.Errorf("stop process group %d: %w", int(g), procpages.ErrGone)
 		}
 		if stopped {
 			return nil

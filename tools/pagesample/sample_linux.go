@@ -53,7 +53,7 @@ func sample(ctx context.Context, work workload, maxPages int) (memory []byte, er
 	if err := running.group.stop(); err != nil {
 		return nil, err
 	}
-	return running.group.copyPages(maxPages)
+	return running.group.copyPages(ctx, maxPages)
 }
 
 // complaints is the file in a run's directory that takes a program's stderr.

@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"os"
 	"os/exec"
@@ -14,8 +13,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"zramfs/internal/pages/pagefile"
 	"zramfs/internal/require"
@@ -88,67 +85,6 @@ func TestNothingOfOursLeaks(t *testing.T) {
 	if !bytes.Contains(memory, []byte("HOME="+os.TempDir()+"/pagesample-")) {
 		t.Error("the clean environment is not in the sampled pages, so the search proves nothing")
 	}
-}
-
-// Of memory that was partly written, partly only read and partly never touched,
-// the written pages alone are resident anonymous ones.
-func TestResidentLeavesOutZeroPages(t *testing.T) {
-	const pageCount, written = 16, 4
-	memory, err := unix.Mmap(-1, 0, pageCount*pagefile.PageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Munmap(memory)
-	if err := unix.Madvise(memory, unix.MADV_NOHUGEPAGE); err != nil {
-		t.Fatal(err)
-	}
-	const mark = 0x5aa5_1234_8765_f00f
-	for page := range written {
-		binary.LittleEndian.PutUint64(memory[page*pagefile.PageSize:], mark+uint64(page))
-	}
-	sum := byte(0)
-	for page := written; page < pageCount/2; page++ {
-		sum += memory[page*pagefile.PageSize]
-	}
-	if sum != 0 {
-		t.Fatal("new memory is not zero")
-	}
-	first := addressOf(t, mark)
-	places, err := resident(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := 0
-	for _, place := range places {
-		if place.address >= first && place.address < first+pageCount*pagefile.PageSize {
-			found++
-		}
-	}
-	if found != written {
-		t.Errorf("%d pages found, want the %d that were written", found, written)
-	}
-}
-
-// addressOf finds the page of this process that begins with mark.
-func addressOf(t *testing.T, mark uint64) int64 {
-	t.Helper()
-	places, err := resident(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	mem, err := os.Open("/proc/self/mem")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer mem.Close()
-	var word [8]byte
-	for _, place := range places {
-		if _, err := mem.ReadAt(word[:], place.address); err == nil && binary.LittleEndian.Uint64(word[:]) == mark {
-			return place.address
-		}
-	}
-	t.Fatal("no resident page begins with the mark")
-	return 0
 }
 
 // A program that ends early is an error that says so, with what it said last.
