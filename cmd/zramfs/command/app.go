@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"zramfs/codec"
 )
 
 // Main runs the program with its arguments, args[0] being the name it was started by, and returns the exit code.
@@ -35,6 +37,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 func runApp(app *cli.App, args []string) error {
+	if err := codec.CheckEnvironment(); err != nil {
+		return usageError("%w", err)
+	}
 	arranged, err := arrange(app, args)
 	if err != nil {
 		return err
@@ -74,6 +79,9 @@ func commands() []*cli.Command {
 		umountCommand(),
 		listCommand(),
 		statusCommand(),
+		estimateCommand(),
+		benchCommand(),
+		dictCommand(),
 		doctorCommand(),
 		versionCommand(),
 		helpCommand(),

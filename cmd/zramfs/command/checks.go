@@ -32,6 +32,8 @@ func checkMachine(m machine) []finding {
 		{"log", checkLog},
 		{"page-cluster", checkPageCluster},
 		{"free-memory", checkFreeMemory},
+		{"instruction-sets", checkInstructions},
+		{"codecs", checkCodecs},
 	}
 	var findings []finding
 	for _, check := range checks {

@@ -40,6 +40,12 @@ func machineOf(t *testing.T, files map[string]string) machine {
 		root:        t.TempDir(),
 		protections: func() []daemon.Protection { return nil },
 		noswap:      func() error { return nil },
+		instructions: func() daemon.InstructionStatus {
+			return daemon.InstructionStatus{
+				Detected: []string{"avx512", "avx2", "generic"}, Usable: []string{"avx512", "avx2", "generic"},
+				Codecs: []daemon.ImplementationStatus{{Name: "lz4", Set: "avx512"}, {Name: "lz4:fast", Set: "avx2"}},
+			}
+		},
 	}
 	for name, text := range files {
 		path := m.path(name)

@@ -16,6 +16,9 @@ import (
 const asProgram = "ZRAMFS_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(holdPages) != "" {
+		hold()
+	}
 	if os.Getenv(asProgram) != "" {
 		os.Exit(Main("", append([]string{"zramfs"}, os.Args[1:]...)))
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"zramfs/cmd/zramfs/daemon"
-	"zramfs/codec"
 	"zramfs/store"
 )
 
@@ -104,8 +103,8 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	if cfg.MemLimit, err = parseLimit(c.String(flagMemLimit), ram); err != nil {
 		return cfg, err
 	}
-	if cfg.Algorithm, err = codec.Parse(c.String(flagAlgorithm)); err != nil {
-		return cfg, usageError("%w", err)
+	if cfg.Algorithm, err = parseAlgorithm(c.String(flagAlgorithm)); err != nil {
+		return cfg, err
 	}
 	return cfg, nil
 }

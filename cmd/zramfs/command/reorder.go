@@ -3,6 +3,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -62,7 +63,8 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	}
 	out = append(out, rest[0])
 	out = append(out, flags...)
-	if len(operands) > 0 {
+	// With help asked for, cli would take an operand for the topic: mount --help /run/zram, bench codec --help.
+	if len(operands) > 0 && !slices.Contains(flags, "--"+cli.HelpFlag.Names()[0]) {
 		out = append(out, "--")
 		out = append(out, operands...)
 	}

@@ -83,6 +83,23 @@ func TestReorder(t *testing.T) {
 	}
 }
 
+// Help is about the command, whatever else stands on the line.
+func TestReorderHelp(t *testing.T) {
+	for _, line := range []string{"mount --help", "mount a --help", "mount -h a b", "mount -fh a"} {
+		got := ""
+		app := trialApp(&got)
+		var text strings.Builder
+		app.Writer = &text
+		args, err := arrange(app, append([]string{"zramfs"}, strings.Fields(line)...))
+		if err == nil {
+			err = app.Run(args)
+		}
+		if err != nil || got != "" || !strings.Contains(text.String(), "mount") {
+			t.Errorf("%s: ran %q, printed %q, %v", line, got, text.String(), err)
+		}
+	}
+}
+
 func TestReorderRefuses(t *testing.T) {
 	tests := []struct{ line, want string }{
 		{"mount a --sise 4G", "mount: unknown flag --sise; see zramfs mount --help"},

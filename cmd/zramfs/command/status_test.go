@@ -39,6 +39,10 @@ func wellDevice() device {
 				{Name: "raw", Pages: 14848}, {Name: "lz4", Pages: 230144}, {Name: "zstd", Pages: 430592},
 				{Name: "none", Pages: 0}, {Name: "same", Pages: 66816},
 			},
+			Instructions: daemon.InstructionStatus{
+				Detected: []string{"avx512", "avx2", "generic"}, Usable: []string{"avx2", "generic"},
+				Codecs: []daemon.ImplementationStatus{{Name: "lz4", Set: "avx2"}},
+			},
 			IO:   daemon.IOStatus{Reads: 1000, Writes: 2000, Discards: 30},
 			Fuse: daemon.FuseStatus{MaxWrite: mib, MaxBackground: 1024, AsyncDIO: true},
 			Protections: []daemon.Protection{

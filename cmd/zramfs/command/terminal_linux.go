@@ -3,6 +3,7 @@
 package command
 
 import (
+	"io"
 	"os"
 	"strconv"
 
@@ -23,4 +24,14 @@ func terminalWidth() int {
 		return columns
 	}
 	return 80
+}
+
+// isTerminal reports whether w is a terminal.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	return err == nil
 }

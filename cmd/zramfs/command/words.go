@@ -25,6 +25,7 @@ func (r report) sides() []side {
 		side{"data stored", r.dataWords()},
 		side{"memory used", memoryWords(r.Status)},
 		side{"pages", codecWords(r.Status)},
+		side{"code", instructionWords(r.Status.Instructions)},
 		side{"errors", errorWords(r.Status.IO)},
 	)
 	for _, p := range r.Status.Protections {

@@ -40,6 +40,7 @@ func (d *device) status() Status {
 		Opens:         d.server.OpenCount(),
 		Memory:        memoryStatus(stats),
 		Codecs:        codecStatus(stats),
+		Instructions:  Instructions(),
 		IO:            ioStatus(stats),
 		Fuse: FuseStatus{
 			MaxWrite:      d.settings.MaxWrite,
@@ -65,6 +66,18 @@ func memoryStatus(s store.Stats) MemoryStatus {
 		IndexBytes:     s.IndexBytes,
 		ReserveBytes:   s.ReserveBytes,
 	}
+}
+
+// Instructions returns what the codecs of this process run on. It asks nobody: all of it is found out when the program starts.
+func Instructions() InstructionStatus {
+	sets := codec.InstructionSets()
+	s := InstructionStatus{Detected: sets.Detected, Usable: sets.Usable, Codecs: []ImplementationStatus{}}
+	for _, a := range codec.Comparable() {
+		if v := a.Variants()[0]; v.Set != "" {
+			s.Codecs = append(s.Codecs, ImplementationStatus{Name: v.Name, Set: v.Set})
+		}
+	}
+	return s
 }
 
 func ioStatus(s store.Stats) IOStatus {

@@ -29,6 +29,8 @@ type Status struct {
 	Memory MemoryStatus `json:"memory"`
 	// Codecs splits what is stored by the format of the objects.
 	Codecs []CodecStatus `json:"codecs"`
+	// Instructions says what the codecs of the serving process run on.
+	Instructions InstructionStatus `json:"instructions"`
 	// IO counts requests and errors since the device was made.
 	IO IOStatus `json:"io"`
 	// Fuse is what was agreed with the kernel when the device was mounted.
@@ -73,6 +75,24 @@ type CodecStatus struct {
 	Pages uint64 `json:"pages"`
 	// Bytes is the size of their objects.
 	Bytes uint64 `json:"bytes"`
+}
+
+// InstructionStatus is the instruction sets of the serving process, each list best first and plain Go ("generic") last.
+type InstructionStatus struct {
+	// Detected is what the machine and the program have.
+	Detected []string `json:"detected"`
+	// Usable is what ZRAMFS_DISABLE left of them when the process was started.
+	Usable []string `json:"usable"`
+	// Codecs names the implementation that is taken of each algorithm that has several.
+	Codecs []ImplementationStatus `json:"codecs"`
+}
+
+// ImplementationStatus is the implementation that an algorithm takes.
+type ImplementationStatus struct {
+	// Name is the algorithm's.
+	Name string `json:"name"`
+	// Set is the instruction set of the implementation.
+	Set string `json:"set"`
 }
 
 // IOStatus counts pages and errors since the device was made.

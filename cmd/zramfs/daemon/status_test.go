@@ -16,7 +16,8 @@ import (
 
 // TestStatusNames pins the names in the JSON: other programs read them.
 func TestStatusNames(t *testing.T) {
-	text, err := json.Marshal(Status{Codecs: []CodecStatus{{}}, Protections: []Protection{{}}})
+	text, err := json.Marshal(Status{Codecs: []CodecStatus{{}}, Protections: []Protection{{}},
+		Instructions: InstructionStatus{Codecs: []ImplementationStatus{{}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,15 +26,16 @@ func TestStatusNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"": "algorithm codecs dir disksize fuse io mem_limit memory name opens pid process protections streams " +
+		"": "algorithm codecs dir disksize fuse instructions io mem_limit memory name opens pid process protections streams " +
 			"uptime_seconds version",
 		"memory": "compr_data_size huge_pages huge_pages_since index_bytes mem_used_max mem_used_total orig_data_size " +
 			"pages_compacted pages_stored reserve_bytes same_pages",
-		"io":          "checksum_errors discards failed_reads failed_writes notify_free reads writes",
-		"fuse":        "async_dio max_background max_write",
-		"process":     "gc_cycles heap_bytes heap_released_bytes log_lines_dropped",
-		"codecs":      "bytes name pages",
-		"protections": "detail essential name state",
+		"io":           "checksum_errors discards failed_reads failed_writes notify_free reads writes",
+		"fuse":         "async_dio max_background max_write",
+		"process":      "gc_cycles heap_bytes heap_released_bytes log_lines_dropped",
+		"codecs":       "bytes name pages",
+		"instructions": "codecs detected usable",
+		"protections":  "detail essential name state",
 	}
 	for part, names := range want {
 		object := any(tree)
@@ -116,5 +118,23 @@ func TestRefusal(t *testing.T) {
 	}
 	if got := refusal("/run/zram", 1); !strings.Contains(got, "is open once:") {
 		t.Errorf("refusal %q", got)
+	}
+}
+
+// The status names the instruction sets of this process, plain Go last, and an implementation that may be used for each codec.
+func TestInstructions(t *testing.T) {
+	got := Instructions()
+	for _, sets := range [][]string{got.Detected, got.Usable} {
+		if len(sets) == 0 || sets[len(sets)-1] != "generic" {
+			t.Errorf("%q does not end with generic", sets)
+		}
+	}
+	if len(got.Codecs) == 0 {
+		t.Error("no codec has an implementation")
+	}
+	for _, c := range got.Codecs {
+		if c.Name == "" || !slices.Contains(got.Usable, c.Set) {
+			t.Errorf("%+v uses none of %q", c, got.Usable)
+		}
 	}
 }

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"strings"
+
+	"zramfs/codec"
+)
+
+// parseAlgorithms reads a list of algorithms with commas between them, each as parseAlgorithm does.
+func parseAlgorithms(list string) ([]codec.Algorithm, error) {
+	var all []codec.Algorithm
+	for _, name := range splitList(list) {
+		a, err := parseAlgorithm(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+// splitList cuts at the commas that stand outside of parentheses: those inside belong to an algorithm, as in
+// zstd(level=3,dict=FILE).
+func splitList(list string) []string {
+	var names []string
+	depth, begin := 0, 0
+	for i, c := range list {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ',':
+			if depth <= 0 {
+				names = append(names, list[begin:i])
+				begin = i + 1
+			}
+		}
+	}
+	return append(names, list[begin:])
+}
+
+// isDefault reports whether a is what a device uses unless told otherwise.
+func isDefault(a codec.Algorithm) bool { return isDefaultName(a.String()) }
+
+// isDefaultName reports whether name is that algorithm's.
+func isDefaultName(name string) bool { return name == codec.Algorithms()[0] }
+
+// shellWord writes a word so that a shell takes it for one.
+func shellWord(word string) string {
+	if strings.ContainsFunc(word, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_=:,./%+", r))
+	}) {
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return word
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"zramfs/codec"
+)
+
+const (
+	flagOutput = "output"
+	flagPages  = "pages"
+	flagLevel  = "level"
+
+	// trainDefault is the size of a dictionary unless told otherwise. On real pages 4 KiB gain nearly as much and 64 KiB no more,
+	// and every worker of a device holds a few copies.
+	trainDefault = "16K"
+)
+
+func dictCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "dict",
+		Usage:     "train a dictionary for zstd",
+		ArgsUsage: "train [DIR]",
+		Description: "Looks at pages that a device at DIR holds, or at those of a file of plain 4096-byte pages, and writes what they " +
+			"have in common to a dictionary in the format of zstd --train. A quarter of the pages is kept aside, to say what the " +
+			"dictionary gains on others than it was made of; where that is nothing, no file is written.\n\n" +
+			"A device takes the dictionary by --algorithm 'zstd(level=1,dict=FILE)' and reads it once, when it is mounted.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: flagOutput, Aliases: []string{"o"}, Usage: "`FILE` to write; it must not exist"},
+			&cli.StringFlag{Name: flagPages, Aliases: []string{"p"}, Usage: "take the pages from `FILE` and not from a device"},
+			&cli.IntFlag{Name: flagLevel, Aliases: []string{"l"}, Value: 1, Usage: "`LEVEL` of zstd to train for, from 1 to 19"},
+			&cli.StringFlag{Name: flagSize, Aliases: []string{"s"}, Value: trainDefault, Usage: "most bytes that the dictionary may have, as `SIZE`, from 4K to 112K"},
+		},
+		Action: dictAction,
+	}
+}
+
+func dictAction(c *cli.Context) error {
+	if c.Args().First() != "train" {
+		return usageError("dict: say what to do: zramfs dict train -o FILE DIR")
+	}
+	t, err := readTraining(c)
+	if err != nil {
+		return err
+	}
+	return t.run(c.App.Writer, c.App.ErrWriter)
+}
+
+// readTraining reads the flags and arguments of dict train. All its errors but that of a DIR without a device are usage errors.
+func readTraining(c *cli.Context) (training, error) {
+	t := training{out: c.String(flagOutput), level: c.Int(flagLevel)}
+	size, err := parseLimit(c.String(flagSize), 0)
+	if err != nil {
+		return t, err
+	}
+	t.size = int(min(size, 1<<30))
+	if t.algorithm, err = codec.Parse(fmt.Sprintf("zstd(level=%d)", t.level)); err != nil {
+		return t, usageError("dict: --%s %d: it is from 1 to 19", flagLevel, t.level)
+	}
+	pages, dirs := c.String(flagPages), c.Args().Tail()
+	switch {
+	case t.size < codec.MinDictionary || t.size > codec.MaxDictionary:
+		return t, usageError("dict: --%s %s: it is from %s to %s", flagSize, c.String(flagSize), humanSize(codec.MinDictionary), humanSize(codec.MaxDictionary))
+	case t.out == "":
+		return t, usageError("dict: name the FILE to write by --%s", flagOutput)
+	case pages != "" && len(dirs) > 0 || len(dirs) > 1:
+		return t, usageError("dict: one DIR or --%s FILE, not more", flagPages)
+	case pages != "":
+		t.from = pages
+		return t, nil
+	case len(dirs) == 0:
+		return t, usageError("dict: name one DIR, as zramfs dict train -o FILE /run/zram, or --%s FILE", flagPages)
+	}
+	t.from, err = deviceData(dirs[0])
+	return t, err
+}
+
+// deviceData returns the path of the data file of the device that name stands for.
+func deviceData(name string) (string, error) {
+	all, err := findDevices()
+	if err != nil {
+		return "", err
+	}
+	d, err := pickDevice(all, name)
+	if err != nil {
+		return "", err
+	}
+	return d.data(), nil
+}
+
+// parseAlgorithm reads the name of an algorithm and the dictionary that it names, whose path is then absolute: the process that
+// serves a device works elsewhere. Its errors are usage errors.
+func parseAlgorithm(name string) (codec.Algorithm, error) {
+	a, err := codec.Parse(name)
+	if err != nil {
+		return a, usageError("%w", err)
+	}
+	file := a.DictionaryFile()
+	if file == "" {
+		return a, nil
+	}
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return a, usageError("dictionary %s: %w", file, err)
+	}
+	data, err := readDictionary(path)
+	if err != nil {
+		return a, usageError("dictionary %s: %w", file, err)
+	}
+	if a, err = a.WithDictionary(path, data); err != nil {
+		return a, usageError("%w", err)
+	}
+	return a, nil
+}
+
+// errNoFile means that a path names something that cannot be read as a file from end to end.
+var errNoFile = errors.New("it is not a plain file")
+
+// readDictionary reads a file, and no more of it than shows that it is too large.
+func readDictionary(path string) (data []byte, err error) {
+	info, err := os.Stat(path) // before opening: a pipe would be waited for
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode()&fs.ModeType != 0 {
+		return nil, errNoFile
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return io.ReadAll(io.LimitReader(f, codec.MaxDictionary+1))
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"zramfs/codec"
+)
+
+// The flags that estimate and bench share, and their bounds.
+const (
+	flagPID    = "pid"
+	flagAll    = "all"
+	flagFile   = "file"
+	flagSample = "sample"
+	flagJSON   = "json"
+
+	defaultSample = "64M"
+	minSample     = 64 << 10
+	maxSample     = 4 << 30
+)
+
+func estimateCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "estimate",
+		Usage: "say what compressed swap would save, before it is turned on",
+		Description: "Takes a sample of the memory that could be swapped, compresses it by each algorithm, and advises a size and a " +
+			"limit for zramfs up.\n\n" +
+			"Sampled is resident anonymous memory that belongs to one process: no files, no shared memory or tmpfs, nothing locked, " +
+			"and nothing that lies in swap, so that nothing is swapped in. Every n-th page is taken, over all the processes. It " +
+			"takes the right to trace them: root, for other users' processes.\n\n" +
+			"RATIO is what COMP-RATIO of list would show: pages for each byte of memory that holds them, index included, pages of one " +
+			"repeated word counted as well. The interval is where the ratio of all the memory lies, at 95 % confidence.",
+		Flags: []cli.Flag{
+			&cli.IntSliceFlag{Name: flagPID, Aliases: []string{"p"}, Usage: "processes to sample: `PID`, several with commas or by repeating it"},
+			&cli.BoolFlag{Name: flagAll, Usage: "sample all processes"},
+			&cli.StringFlag{Name: flagFile, Aliases: []string{"f"},
+				Usage: "sample a `FILE`, as if each 4096 bytes were a page of memory; the last is filled up with zeros"},
+			&cli.StringFlag{Name: flagAlgorithm, Aliases: []string{"a"},
+				Usage: "algorithms to compare: a `LIST` with commas, the advice for the first (default: all)"},
+			&cli.StringFlag{Name: flagSample, Value: defaultSample, Usage: "`SIZE` of the sample, from 64K to 4G"},
+			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON, sizes in bytes"},
+		},
+		Action: estimateAction,
+	}
+}
+
+func estimateAction(c *cli.Context) error {
+	if c.Args().Present() {
+		return usageError("estimate: takes no argument %q; several processes are --pid 1,2", c.Args().First())
+	}
+	from, err := readPageSource(c, "estimate", flagPID, flagAll, flagFile)
+	if err != nil {
+		return err
+	}
+	algorithms, err := estimated(c.String(flagAlgorithm))
+	if err != nil {
+		return err
+	}
+	ram, err := machineRAM()
+	if err != nil {
+		return err
+	}
+	if from.limit, err = sampleLimit(c.String(flagSample), ram); err != nil {
+		return err
+	}
+	sample, err := from.take(c.Context, c.App.ErrWriter)
+	if err != nil {
+		return fmt.Errorf("estimate: %w", err)
+	}
+	e, err := newEstimate(sample, algorithms, ram, newSteps(c.App.ErrWriter, "compressing", int64(sample.count()*len(algorithms))))
+	if err != nil {
+		return fmt.Errorf("estimate: %w", err)
+	}
+	return e.print(c.App.Writer, c.Bool(flagJSON))
+}
+
+// estimated returns the algorithms that a list names, else those that it makes sense to ask about: storing pages as they are
+// saves nothing.
+func estimated(list string) ([]codec.Algorithm, error) {
+	if list != "" {
+		return parseAlgorithms(list)
+	}
+	var all []codec.Algorithm
+	for _, a := range codec.Comparable() {
+		if a.String() != rawName {
+			all = append(all, a)
+		}
+	}
+	return all, nil
+}
+
+// rawName is the algorithm that stores pages as they are.
+const rawName = "raw"
+
+// sampleLimit reads the size of a sample and returns it in pages.
+func sampleLimit(text string, ram uint64) (int, error) {
+	n, err := parseQuantity(text, ram)
+	if err != nil {
+		return 0, usageError("sample %q: %w", text, err)
+	}
+	if n < minSample || n > maxSample {
+		return 0, usageError("sample %q: it is from %s to %s", text, humanSize(minSample), humanSize(maxSample))
+	}
+	return int(n / pageSize), nil
+}
+
+// print writes the estimate as text or as JSON.
+func (e *estimate) print(w io.Writer, asJSON bool) error {
+	var err error
+	if asJSON {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "   ")
+		encoder.SetEscapeHTML(false)
+		err = encoder.Encode(e)
+	} else {
+		_, err = io.WriteString(w, e.text())
+	}
+	if err != nil {
+		return fmt.Errorf("write standard output: %w", err)
+	}
+	return nil
+}

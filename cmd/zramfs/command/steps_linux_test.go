@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// openTerminal returns the two ends of a new pseudo-terminal, which close with the test.
+func openTerminal(t *testing.T) (user, program *os.File) {
+	t.Helper()
+	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = user.Close() })
+	if err := unix.IoctlSetPointerInt(int(user.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(int(user.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = program.Close() })
+	return user, program
+}
+
+// Progress goes to a terminal that standard error is, and to nothing else.
+func TestProgressOnATerminal(t *testing.T) {
+	user, program := openTerminal(t)
+	if _, ok := newSteps(program, "working", 100).(steps); !ok {
+		t.Error("a terminal shows no progress")
+	}
+	if _, ok := newSteps(program, "working", 0).(nothing); !ok {
+		t.Error("progress of nothing is shown")
+	}
+	if _, ok := newSteps(&bytes.Buffer{}, "working", 100).(nothing); !ok {
+		t.Error("progress is shown where there is no terminal")
+	}
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "bench", "codec", "--seconds", "0.3", "--algorithm", "lz4")
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, program
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	seen := make([]byte, 64<<10)
+	timer := time.AfterFunc(10*time.Second, func() { _ = program.Close(); _ = user.Close() })
+	defer timer.Stop()
+	n, err := user.Read(seen)
+	if err != nil || !bytes.Contains(seen[:n], []byte("measuring")) {
+		t.Errorf("the terminal shows %q (%v)", seen[:n], err)
+	}
+	if bytes.Contains(out.Bytes(), []byte("measuring")) || !bytes.Contains(out.Bytes(), []byte("ALGORITHM")) {
+		t.Errorf("standard output has %q", out.Bytes())
+	}
+}
