@@ -8,7 +8,7 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build run stop test bench sample vet clean
+.PHONY: all build run stop test bench bench-codec oracle generate sample vet clean
 
 all: build
 
@@ -47,6 +47,19 @@ test: build vet $(PAGES)
 
 bench: build $(PAGES)
 	$(GO) run ./tools/bench -binary bin/zramfs $(BENCHFLAGS)
+
+# Our codecs beside liblz4 and others; a module of its own, with cgo. ROUNDS=400
+# measures longer than the 45 seconds of the default, BENCHFLAGS is passed on.
+bench-codec: $(PAGES)
+	cd tools/codecbench && ZRAMFS_PAGES=$(abspath $(PAGES)) $(GO) run . $(if $(ROUNDS),-rounds $(ROUNDS)) $(BENCHFLAGS)
+
+# What we and liblz4 read of each other's, and of hostile input.
+oracle: $(PAGES)
+	cd tools/codecbench && $(GO) vet . && ZRAMFS_PAGES=$(abspath $(PAGES)) $(GO) test -count=1 .
+
+# The assembly for amd64 is written by programs, one for each package.
+generate:
+	cd codec/_asm && $(GO) vet ./... && for p in */; do p=$${p%/}; $(GO) run ./$$p -out ../$$p/$${p}_amd64.s -pkg $$p || exit 1; done
 
 clean:
 	rm -rf bin .cache
