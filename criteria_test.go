@@ -27,16 +27,18 @@ func TestF080VetAndCheckptrAreClean(t *testing.T) {
 }
 
 // panicking is where panic may stand: for a broken invariant of ours, never for
-// what comes from outside.
+// what comes from outside. The generators in codec/_asm, which take nothing from
+// outside, may use it as they like.
 var panicking = map[string]string{
-	"store/layout.go":            "a struct of integers always encodes",
-	"store/object.go":            "build tag invariants: what was placed does not read back",
-	"internal/pages/generate.go": "a test names a kind that does not exist",
+	"store/layout.go":             "a struct of integers always encodes",
+	"store/object.go":             "build tag invariants: what was placed does not read back",
+	"internal/pages/generate.go":  "a test names a kind that does not exist",
+	"codec/internal/impl/impl.go": "a table that lacks its generic implementation",
 }
 
 func TestF081NoPanicOnInput(t *testing.T) {
 	calls(t, func(path string, c *ast.CallExpr, _ ast.Node) {
-		if name, ok := c.Fun.(*ast.Ident); ok && name.Name == "panic" && panicking[path] == "" {
+		if name, ok := c.Fun.(*ast.Ident); ok && name.Name == "panic" && panicking[path] == "" && !strings.HasPrefix(path, "codec/_asm/") {
 			t.Errorf("%s: a panic that is not among the accepted ones", path)
 		}
 	})

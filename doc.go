@@ -15,7 +15,10 @@ A page on its way in, hop by hop:
 
 A page on its way out takes the same rooms: fusefs, Worker.Read, codec's
 Decompressor. cmd/zramfs/command holds the subcommands, loopsetup makes swap of
-the file that fusefs serves, and docs/ says the rest in words.
+the file that fusefs serves, procpages reads the memory of processes for
+estimates, and docs/ says the rest in words. What is written in assembly has a
+generic twin; codec/internal/impl knows which of them this machine takes, and
+codec/_asm holds the programs that write the assembly for amd64.
 
 Imports go down only, from the program to the codecs; house_test.go holds the
 order as text.

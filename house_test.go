@@ -24,9 +24,15 @@ import (
 // what stands to its left, and everything that that may import. A change here
 // is a change of the architecture (see doc.go).
 const lattice = `
+	codec/internal/impl < codec/internal/codectest
 	codec/internal/codectest < codec/lz4
+	codec/internal/codectest < codec/page
 	codec/internal/codectest < codec/zstd
+	codec/internal/impl < codec/lz4
+	codec/internal/impl < codec/page
+	codec/internal/impl < codec/pagescan
 	codec/lz4 < codec
+	codec/page < codec
 	codec/zstd < codec
 	codec/pagescan < codec
 	codec < store
@@ -35,6 +41,7 @@ const lattice = `
 	fusefs < cmd/zramfs/daemon
 	loopsetup < cmd/zramfs/daemon
 	cmd/zramfs/daemon < cmd/zramfs/command
+	procpages < cmd/zramfs/command
 	cmd/zramfs/command < cmd/zramfs
 
 	internal/pages/pagefile < internal/require
@@ -45,17 +52,19 @@ const lattice = `
 	loopsetup < tools/bench
 	codec < tools/pagesample
 	internal/pages < tools/pagesample
+	procpages < tools/pagesample
 `
 
 // seams says which of our packages may import a library, so that each can be
 // replaced in one place.
 var seams = map[string][]string{
-	"github.com/hanwen/go-fuse": {"fusefs"},
-	"github.com/urfave/cli":     {"cmd/zramfs/command"},
-	"github.com/pierrec/lz4":    {"codec/lz4", "internal/pages", "tools/pagesample"},
-	"github.com/klauspost":      {"codec/zstd", "internal/pages", "tools/pagesample"},
-	"github.com/moby/sys":       {"cmd/zramfs", "fusefs"},
-	"github.com/schollz":        {"cmd/zramfs/command"},
+	"github.com/hanwen/go-fuse":     {"fusefs"},
+	"github.com/urfave/cli":         {"cmd/zramfs/command"},
+	"github.com/pierrec/lz4":        {"codec/lz4", "internal/pages", "tools/pagesample"},
+	"github.com/klauspost/compress": {"codec/zstd", "internal/pages", "tools/pagesample"},
+	"github.com/klauspost/cpuid":    {"codec/internal/impl"},
+	"github.com/moby/sys":           {"cmd/zramfs", "fusefs"},
+	"github.com/schollz":            {"cmd/zramfs/command"},
 }
 
 // unsafeFiles is where unsafe may stand, outside of tests.
