@@ -3,10 +3,12 @@
 package integration
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +71,7 @@ func TestServerStopped(t *testing.T) {
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	waitStopped(t, pid)
 	began := time.Now()
 	r := run(t, commandTimeout, "status", dir)
 	if took := time.Since(began); took > 15*time.Second {
@@ -81,6 +84,26 @@ func TestServerStopped(t *testing.T) {
 		t.Errorf("status of a stopped process: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	mustRun(t, commandTimeout, "status", dir)
+}
+
+// waitStopped waits until every thread of a process that was sent SIGSTOP has stopped: kill(2) returns before, and a thread
+// that still runs on another processor answers.
+func waitStopped(t *testing.T, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		if err != nil || len(threads) == 0 {
+			t.Fatalf("process %d has no threads: %v", pid, err)
+		}
+		if !slices.ContainsFunc(threads, func(path string) bool {
+			text, err := os.ReadFile(path)
+			// The state follows the name, which is in parentheses and may hold anything.
+			return err == nil && !strings.HasPrefix(string(text[bytes.LastIndexByte(text, ')')+1:]), " T")
+		}) {
+			return
+		}
+	}
+	t.Fatalf("process %d does not stop", pid)
 }
 
 // TestUnmountedByOthers takes the mount away as umount(8) does: the process ends
