@@ -17,6 +17,7 @@ const (
 	kindAdaptive
 	kindEntropy
 	kindLZ4
+	kindLZ4Fast
 	kindZstd
 	kindRaw
 	kinds // how many there are
@@ -24,7 +25,7 @@ const (
 
 // A form is what may be written for a kind.
 type form struct {
-	name string   // with its variant, as in "adaptive:entropy"
+	name string   // with its variant, as in "lz4:fast"
 	keys []string // the parameters it takes, in the order in which String writes them
 	// paren says that String writes parameters as in zstd(level=1), and not as in lz4:simd=avx2: what changes the objects
 	// stands in parentheses, what only says who makes them follows a colon. Parse takes either.
@@ -38,6 +39,7 @@ var forms = [kinds]form{
 	kindAdaptive: {name: "adaptive"},
 	kindEntropy:  {name: "adaptive:entropy"},
 	kindLZ4:      {name: "lz4", keys: []string{keySIMD, keyBackend, keyBatch}},
+	kindLZ4Fast:  {name: "lz4:fast", keys: []string{keySIMD, keyBackend, keyBatch}},
 	kindZstd:     {name: "zstd", keys: []string{keyLevel, keyDict}, paren: true},
 	kindRaw:      {name: "raw"},
 }

@@ -16,12 +16,12 @@ import (
 
 // every returns the text of each algorithm that differs in what it does.
 func every() []string {
-	return []string{"adaptive", "adaptive:entropy", "lz4", "zstd(level=1)", "zstd", "zstd(level=6)", "zstd(level=19)", "raw"}
+	return []string{"adaptive", "adaptive:entropy", "lz4", "lz4:fast", "zstd(level=1)", "zstd", "zstd(level=6)", "zstd(level=19)", "raw"}
 }
 
 // fast returns every algorithm that gets through many pages in a short time.
 func fast() []string {
-	return []string{"adaptive", "adaptive:entropy", "lz4", "zstd(level=1)", "zstd", "raw"}
+	return []string{"adaptive", "adaptive:entropy", "lz4", "lz4:fast", "zstd(level=1)", "zstd", "raw"}
 }
 
 func TestParseAcceptsItsOwnText(t *testing.T) {
@@ -47,6 +47,9 @@ func TestTextIsCanonical(t *testing.T) {
 		"adaptive:entropy":               "adaptive:entropy",
 		"lz4:simd=generic":               "lz4:simd=generic",
 		"lz4(simd=generic)":              "lz4:simd=generic",
+		"lz4:fast":                       "lz4:fast",
+		"lz4:fast:simd=generic":          "lz4:fast:simd=generic",
+		"lz4:fast(simd=generic)":         "lz4:fast:simd=generic",
 		"zstd":                           "zstd",
 		"zstd(level=3)":                  "zstd",
 		"zstd:level=3":                   "zstd",
@@ -110,7 +113,7 @@ func TestUnknownAlgorithmSaysWhatToUse(t *testing.T) {
 
 // An engine is a known word that nothing stands behind in this program.
 func TestEngineIsRefused(t *testing.T) {
-	for _, name := range []string{"lz4:backend=gpu:batch=1024", "lz4:batch=1024:backend=gpu", "lz4:backend=gpu", "lz4(backend=gpu,batch=1)"} {
+	for _, name := range []string{"lz4:backend=gpu:batch=1024", "lz4:batch=1024:backend=gpu", "lz4:backend=gpu", "lz4:fast(backend=gpu,batch=1)"} {
 		if _, err := Parse(name); !errors.Is(err, ErrNoEngine) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), `backend="gpu"`) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -122,7 +125,7 @@ func TestEngineIsRefused(t *testing.T) {
 
 // Every set that the machine has can be asked for, and the objects are those of any other.
 func TestEverySetMakesTheSameObjects(t *testing.T) {
-	for _, name := range []string{"lz4"} {
+	for _, name := range []string{"lz4", "lz4:fast"} {
 		want := newWorker(t, name+":simd=generic")
 		for _, set := range impl.Usable() {
 			w := newWorker(t, name+":simd="+string(set))

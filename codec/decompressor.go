@@ -11,6 +11,7 @@ import (
 
 // A Decompressor reads the objects of every algorithm. It belongs to one worker: it is not safe for concurrent use.
 type Decompressor struct {
+	lz4  *lz4.Decoder  // one worker's
 	zstd *zstd.Decoder // one worker's
 }
 
@@ -27,11 +28,15 @@ func (a Algorithm) NewDecompressor() (*Decompressor, error) {
 	if err := a.checkDictionary(); err != nil {
 		return nil, fmt.Errorf("make decompressor: %w", err)
 	}
-	dec, err := zstd.NewDictionaryDecoder(a.dict)
+	blocks, err := lz4.NewDecoder(a.simd)
 	if err != nil {
 		return nil, fmt.Errorf("make decompressor: %w", err)
 	}
-	return &Decompressor{zstd: dec}, nil
+	dense, err := zstd.NewDictionaryDecoder(a.dict)
+	if err != nil {
+		return nil, fmt.Errorf("make decompressor: %w", err)
+	}
+	return &Decompressor{lz4: blocks, zstd: dense}, nil
 }
 
 // Decompress fills dst, of exactly PageSize bytes (else [ErrPageSize]), with the page that src is the object of by codec id.
@@ -53,7 +58,7 @@ func (d *Decompressor) Decompress(dst []byte, id ID, src []byte) error {
 		copy(dst, src)
 		return nil
 	case LZ4:
-		return corrupt(lz4.Decompress(dst, src))
+		return corrupt(d.lz4.Decompress(dst, src))
 	case Zstd:
 		return corrupt(d.zstd.Decompress(dst, src))
 	case ZstdDict:

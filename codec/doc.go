@@ -9,8 +9,20 @@
 //	adaptive          LZ4 where it gets the page under 3072 bytes, else zstd level 1, else raw
 //	adaptive:entropy  by Shannon entropy in bits a byte: below 0.5 LZ4, below 4 zstd level 3, below 6 zstd level 1, else raw
 //	lz4               LZ4
+//	lz4:fast          LZ4 in three quarters of the time: 16 % more bytes
 //	zstd(level=N)     zstd at level 1 to 19; zstd alone is level 3, as in the kernel
 //	raw               as it is
+//
+// [Parse] describes their parameters. [Algorithm.NewClusterCompressor] compresses neighbouring pages together, for what has gone
+// cold.
+//
+// # Dictionaries
+//
+// A device may have one dictionary, what its pages have in common, for "zstd(dict=FILE)". Its objects have an ID of their own, so
+// that those made without it stay readable, and none can be read with another dictionary. On real pages of the programs that it was
+// trained on it saves 1 to 14 % of the bytes; but the library behind zstd takes 1.3 times as long to compress with one at level
+// 1, twice as long from level 3 on, and 1.4 times as long to decompress. At levels of 10 and more it copies a table of 32 MiB
+// for each page, which takes 1.4 ms.
 //
 // The package knows nothing of where objects lie. Pages that are one word repeated are compressed like any other; the store
 // finds them first, by package pagescan, and keeps no object for them.
@@ -30,14 +42,16 @@
 // Compressors and decompressors belong to one worker each. All of their memory is made when they are made, so that the page
 // path neither allocates nor meets an error for want of memory. In Go heap a worker takes:
 //
-//	lz4                       136 KiB
-//	adaptive                  476 KiB
-//	adaptive:entropy         1840 KiB
+//	lz4, lz4:fast               8 KiB
+//	adaptive                  348 KiB
+//	adaptive:entropy         1712 KiB
 //	zstd(level=1) to 2        340 KiB
 //	zstd(level=3) to 5       1364 KiB
 //	zstd(level=6) to 9       4380 KiB
 //	zstd(level=10) to 19     34.2 MiB
 //	each Decompressor         107 KiB
+//
+// A dictionary doubles what zstd takes, and more at level 1: see package zstd.
 //
 // Package zstd says what the library below it may still allocate after a garbage collection.
 package codec

@@ -26,7 +26,7 @@ const maxBatch = 1 << 20
 
 // Parse returns the algorithm that s names. The grammar is
 //
-//	name[:variant][:key=value]...        lz4   lz4:simd=generic   adaptive:entropy
+//	name[:variant][:key=value]...        lz4   lz4:fast   lz4:simd=avx2   adaptive:entropy
 //	name[:variant](key=value,...)        zstd(level=1)   zstd(level=3,dict=/etc/zramfs.dict)
 //
 // in lower case and without spaces, as in the kernel's comp_algorithm. The package comment lists the names; their parameters

@@ -29,6 +29,7 @@ var makers = [kinds]func(Algorithm) (Compressor, error){
 	kindAdaptive: newAdaptive,
 	kindEntropy:  newEntropy,
 	kindLZ4:      newLZ4,
+	kindLZ4Fast:  newLZ4,
 	kindZstd:     newZstd,
 	kindRaw:      func(Algorithm) (Compressor, error) { return rawCompressor{}, nil },
 }
@@ -87,7 +88,13 @@ func (c *fixed) Compress(dst, page []byte) (ID, int, error) {
 	return try(c.enc, c.id, dst[:maxObject], page)
 }
 
-func newLZ4(Algorithm) (Compressor, error) { return &fixed{id: LZ4, enc: new(lz4.Encoder)}, nil }
+func newLZ4(a Algorithm) (Compressor, error) {
+	enc, err := lz4.NewEncoder(lz4.Options{Fast: a.kind == kindLZ4Fast, SIMD: a.simd})
+	if err != nil {
+		return nil, err
+	}
+	return &fixed{id: LZ4, enc: enc}, nil
+}
 
 func newZstd(a Algorithm) (Compressor, error) {
 	if err := a.checkDictionary(); err != nil {

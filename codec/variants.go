@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"zramfs/codec/internal/impl"
+	"zramfs/codec/lz4"
 )
 
 // Instructions says which instruction sets the codecs may use on this machine, each list best first and with "generic", plain
@@ -79,7 +80,8 @@ func Comparable() []Algorithm {
 // written holds, for the kinds whose packages say so, the sets that there is code for, best first. Of the others every set that this
 // machine may use counts as an implementation, though two may come to the same code.
 var written = [kinds]func() []impl.Set{
-	kindLZ4: func() []impl.Set { return []impl.Set{impl.Generic} },
+	kindLZ4:     lz4.Sets,
+	kindLZ4Fast: lz4.Sets,
 }
 
 // implementations returns the sets that a kind has implementations for and that may be used here, best first.

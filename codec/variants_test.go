@@ -125,7 +125,7 @@ func TestComparable(t *testing.T) {
 		}
 		names = append(names, a.String())
 	}
-	for _, name := range append(Algorithms(), "zstd(level=1)") {
+	for _, name := range append(Algorithms(), "zstd(level=1)", "lz4:fast") {
 		if !slices.Contains(names, name) {
 			t.Errorf("%s is not among %q", name, names)
 		}

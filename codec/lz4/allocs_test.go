@@ -3,33 +3,60 @@
 package lz4
 
 import (
+	"reflect"
+	"runtime"
 	"testing"
 
 	"zramfs/codec/internal/codectest"
 )
 
 func TestPagesAllocateNothing(t *testing.T) {
-	base := codectest.Generated()
-	var enc Encoder
-	object, page := make([]byte, MaxObject), make([]byte, MaxSize)
-	i := 0
-	allocs := testing.AllocsPerRun(len(base), func() {
-		limit := MaxObject
-		if i%2 == 0 {
-			limit = 1000
+	eachEncoding(t, func(t *testing.T, encode encodeFunc, decode decodeFunc) {
+		base := codectest.Generated()
+		enc, dec := Encoder{encode: encode}, Decoder{decode: decode}
+		object, page := make([]byte, MaxObject), make([]byte, MaxSize)
+		i := 0
+		allocs := testing.AllocsPerRun(len(base), func() {
+			limit := MaxObject
+			if i%2 == 0 {
+				limit = 1000
+			}
+			n, err := enc.Compress(object[:limit], base[i%len(base)])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n > 0 {
+				if err := dec.Decompress(page, object[:n]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			i++
+		})
+		if allocs != 0 {
+			t.Errorf("%v allocations a page", allocs)
 		}
-		n, err := enc.Compress(object[:limit], base[i%len(base)])
+	})
+}
+
+// F030: no two encoders have a line of the processor's cache in common, so that workers do not take it from each other with each entry in
+// their tables. The allocator sees to that for what is so large.
+func TestF030EncodersShareNoCacheLine(t *testing.T) {
+	const line = 64
+	owner := map[uintptr]int{}
+	var all []*Encoder
+	for i := range 200 {
+		enc, err := NewEncoder(Options{Fast: i%2 == 0})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n > 0 {
-			if err := Decompress(page, object[:n]); err != nil {
-				t.Fatal(err)
+		all = append(all, enc) // none of them may be given back meanwhile
+		v := reflect.ValueOf(enc)
+		for at := v.Pointer() / line; at <= (v.Pointer()+v.Type().Elem().Size()-1)/line; at++ {
+			if other, ok := owner[at]; ok {
+				t.Fatalf("encoders %d and %d share a line", other, i)
 			}
+			owner[at] = i
 		}
-		i++
-	})
-	if allocs != 0 {
-		t.Errorf("%v allocations a page", allocs)
 	}
+	runtime.KeepAlive(all)
 }
