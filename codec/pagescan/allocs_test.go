@@ -10,11 +10,12 @@ import (
 
 func TestScansAllocateNothing(t *testing.T) {
 	base := codectest.Generated()
+	c := NewChooser(1400, 900)
 	i := 0
 	allocs := testing.AllocsPerRun(1000, func() {
 		SameFilled(base[i%len(base)])
 		Entropy(base[i%len(base)])
-		Scan(base[i%len(base)])
+		c.Learn(c.Choose(Scan(base[i%len(base)]), i%Levels), i%PageSize)
 		i++
 	})
 	if allocs != 0 {

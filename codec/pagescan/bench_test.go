@@ -53,16 +53,17 @@ func BenchmarkScan(b *testing.B) {
 			}
 		})
 	}
-	b.Run("gain", func(b *testing.B) {
-		b.SetBytes(PageSize)
-		sum := 0
-		for i := 0; b.Loop(); i++ {
-			sum += LZ4ToZstd.Gain(Scan(base[i%8]))
-		}
-		if sum == 1 {
-			b.Log(sum)
-		}
-	})
+}
+
+// What a page costs the selector altogether.
+func BenchmarkChoose(b *testing.B) {
+	base := codectest.Generated()
+	c := NewChooser(1400, 900)
+	b.SetBytes(PageSize)
+	for i := 0; b.Loop(); i++ {
+		toDense := c.Choose(Scan(base[i%256]), 4)
+		c.Learn(toDense, 1000+i%256)
+	}
 }
 
 func BenchmarkEntropy(b *testing.B) {
