@@ -37,7 +37,7 @@ func withDictionary(tb testing.TB, name string, dict []byte) *worker {
 // F015: a device's dictionary makes its objects smaller, and they come back.
 func TestF015PresetDictionary(t *testing.T) {
 	base := codectest.Generated()
-	dict := trained(t, base[:1000])
+	dict := trained(t, base[:400])
 	for _, name := range []string{"zstd(level=1,dict=d)", "zstd(dict=d)", "zstd(level=6,dict=d)"} {
 		plain, _, _ := strings.Cut(strings.Replace(name, "dict=d", "", 1), ",")
 		plain = strings.TrimSuffix(strings.TrimSuffix(plain, ")"), "(")
@@ -46,7 +46,7 @@ func TestF015PresetDictionary(t *testing.T) {
 		}
 		with, without := withDictionary(t, name, dict), newWorker(t, plain)
 		kept, sum, other := 0, 0, 0
-		for i, page := range base[1000:2000] {
+		for i, page := range base[1000:1500] {
 			id, object, err := with.roundTrip(page)
 			if err != nil {
 				t.Fatalf("%s, page %d: %v", name, i, err)
@@ -73,7 +73,7 @@ func TestF015PresetDictionary(t *testing.T) {
 
 // A device with a dictionary reads what was stored without one.
 func TestF015DictionaryReadsOtherObjects(t *testing.T) {
-	reader := withDictionary(t, "zstd(dict=d)", trained(t, codectest.Generated()[:500]))
+	reader := withDictionary(t, "zstd(dict=d)", trained(t, codectest.Generated()[:300]))
 	for _, name := range fast() {
 		w := newWorker(t, name)
 		for i, page := range codectest.Generated()[:100] {
@@ -91,11 +91,11 @@ func TestF015DictionaryReadsOtherObjects(t *testing.T) {
 // Without the dictionary, or with another, an object is refused: the wrong bytes would pass any checksum of the object.
 func TestF015AnotherDictionaryIsRefused(t *testing.T) {
 	base := codectest.Generated()
-	first, second := trained(t, base[:500]), trained(t, base[500:1000])
+	first, second := trained(t, base[:300]), trained(t, base[300:600])
 	copy(second[4:8], first[4:8]) // the number that a dictionary carries is no help
 	w, other, none := withDictionary(t, "zstd(dict=d)", first), withDictionary(t, "zstd(dict=d)", second), newWorker(t, "zstd")
 	refused := 0
-	for i, page := range base[:500] {
+	for i, page := range base[:200] {
 		id, object, err := w.compress(page)
 		if err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func TestF015AnotherDictionaryIsRefused(t *testing.T) {
 
 // Every bit of an object but its content's is checked, and its length.
 func TestF010TruncationWithDictionary(t *testing.T) {
-	w := withDictionary(t, "zstd(dict=d)", trained(t, codectest.Generated()[:500]))
+	w := withDictionary(t, "zstd(dict=d)", trained(t, codectest.Generated()[:300]))
 	for i, page := range codectest.Generated()[:12] {
 		id, object, err := w.compress(page)
 		if err != nil {
@@ -133,7 +133,7 @@ func TestF010TruncationWithDictionary(t *testing.T) {
 }
 
 func TestDictionaryThatIsNone(t *testing.T) {
-	good := trained(t, codectest.Generated()[:500])
+	good := trained(t, codectest.Generated()[:300])
 	a, err := Parse("zstd(level=1,dict=/d)")
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +174,7 @@ func TestDictionaryThatWasNotRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := plain.WithDictionary("/d", trained(t, codectest.Generated()[:500])); !errors.Is(err, ErrDictionary) {
+	if _, err := plain.WithDictionary("/d", trained(t, codectest.Generated()[:300])); !errors.Is(err, ErrDictionary) {
 		t.Errorf("zstd without dict= took one: %v", err)
 	}
 }

@@ -68,6 +68,7 @@ func TestClusterCapIsExact(t *testing.T) {
 
 // Whatever an object holds, a page comes out or an error does, with dst left alone.
 func TestClusterBitFlipsDoNoHarm(t *testing.T) {
+	t.Parallel()
 	enc, err := NewClusterEncoder(1)
 	if err != nil {
 		t.Fatal(err)

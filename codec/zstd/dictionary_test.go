@@ -43,7 +43,8 @@ func newDictPair(tb testing.TB, level int, dict *Dictionary) (*Encoder, *Decoder
 
 func TestF015DictionaryLossless(t *testing.T) {
 	codectest.EachSource(t, func(t *testing.T, base [][]byte) {
-		dict := trained(t, base[:1000])
+		t.Parallel()
+		dict := trained(t, base[:300])
 		for level, share := range map[int]int{1: 20, 3: 100, 6: 500, 19: 20_000} {
 			enc, dec := newDictPair(t, level, dict)
 			page, back, object := make([]byte, MaxSize), make([]byte, MaxSize), make([]byte, MaxObject)
@@ -62,7 +63,7 @@ func TestF015DictionaryLossless(t *testing.T) {
 }
 
 func TestF015DictionaryShortBuffers(t *testing.T) {
-	enc, dec := newDictPair(t, 1, trained(t, codectest.Generated()[:500]))
+	enc, dec := newDictPair(t, 1, trained(t, codectest.Generated()[:300]))
 	object, back := make([]byte, MaxObject), make([]byte, MaxSize)
 	for n := 1; n <= MaxSize; n += codectest.Stride() {
 		src := codectest.Generated()[n-1][:n]
@@ -79,8 +80,9 @@ func TestF015DictionaryShortBuffers(t *testing.T) {
 // With its header back, an object is a frame that any decoder with the dictionary reads. The number of a dictionary takes 1 to 4
 // bytes of it.
 func TestF015ObjectIsAFramesBlock(t *testing.T) {
+	original := trained(t, codectest.Generated()[:300]).data
 	for _, id := range []uint32{1, 255, 256, 65535, 65536, 1<<32 - 1} {
-		data := bytes.Clone(trained(t, codectest.Generated()[:500]).data)
+		data := bytes.Clone(original)
 		data[4], data[5], data[6], data[7] = byte(id), byte(id>>8), byte(id>>16), byte(id>>24)
 		dict, err := NewDictionary(data)
 		if err != nil || dict.ID() != id {
@@ -110,7 +112,7 @@ func TestF015ObjectIsAFramesBlock(t *testing.T) {
 
 // A changed bit does no harm, and the decoder reads the next object as if nothing had been.
 func TestDictionaryBitFlipsDoNoHarm(t *testing.T) {
-	enc, dec := newDictPair(t, 1, trained(t, codectest.Generated()[:500]))
+	enc, dec := newDictPair(t, 1, trained(t, codectest.Generated()[:300]))
 	object, back := make([]byte, MaxObject), make([]byte, MaxSize)
 	refused := 0
 	for i, page := range codectest.Generated()[:20] {
@@ -139,7 +141,7 @@ func TestDictionaryBitFlipsDoNoHarm(t *testing.T) {
 
 // Bytes that are almost a dictionary are refused or are one; nothing panics on the way to the first page.
 func TestDamagedDictionaries(t *testing.T) {
-	good := trained(t, codectest.Generated()[:500]).data
+	good := trained(t, codectest.Generated()[:300]).data
 	page, object := codectest.Generated()[0], make([]byte, MaxObject)
 	taken := 0
 	for at := range 300 {
@@ -171,12 +173,12 @@ func TestDamagedDictionaries(t *testing.T) {
 }
 
 func TestTrainIsRepeatable(t *testing.T) {
-	base := codectest.Generated()[:300]
+	base := codectest.Generated()[:150]
 	first, err := Train(base, 1, 8<<10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 5 {
+	for range 3 {
 		if again, err := Train(base, 1, 8<<10); err != nil || !bytes.Equal(first, again) {
 			t.Fatalf("another dictionary the second time, or %v", err)
 		}
@@ -186,7 +188,7 @@ func TestTrainIsRepeatable(t *testing.T) {
 func TestTrainKeepsToItsSize(t *testing.T) {
 	for _, size := range []int{MinDictionary, 10_000, 64 << 10, MaxDictionary} {
 		for level, sort := range map[int]pages.Kind{1: pages.Text, 3: pages.Pointers, 6: pages.SparseInts} {
-			data, err := Train(pages.Generate(sort, 400, 1), level, size)
+			data, err := Train(pages.Generate(sort, 100, 1), level, size)
 			if err != nil || len(data) > size {
 				t.Errorf("%d bytes: got %d, %v", size, len(data), err)
 			}

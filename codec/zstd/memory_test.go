@@ -7,9 +7,10 @@
 package zstd
 
 import (
-	"fmt"
 	"runtime"
 	"testing"
+
+	"zramfs/codec/internal/codectest"
 )
 
 // heap returns the bytes of live objects.
@@ -43,21 +44,32 @@ func TestMemoryIsAsStated(t *testing.T) {
 	if _, err := NewDecoder(); err != nil { // makes what is made once a process
 		t.Fatal(err)
 	}
-	for level, stated := range map[int]int{1: 340, 3: 1364, 6: 4380, 19: 35_035} {
-		t.Run(fmt.Sprint("encoder", level), func(t *testing.T) {
-			got := held(t, 3, func() (any, error) { return NewEncoder(level) }) >> 10
-			if got > stated*11/10 || got < stated*9/10 {
-				t.Errorf("%d KiB, stated are %d", got, stated)
+	dict := trained(t, codectest.Generated()[:500])
+	for what, c := range map[string]struct {
+		stated int
+		create func() (any, error)
+	}{
+		"encoder 1":             {340, func() (any, error) { return NewEncoder(1) }},
+		"encoder 3":             {1364, func() (any, error) { return NewEncoder(3) }},
+		"encoder 6":             {4380, func() (any, error) { return NewEncoder(6) }},
+		"encoder 19":            {35_035, func() (any, error) { return NewEncoder(19) }},
+		"dictionary encoder 1":  {813, func() (any, error) { return NewDictionaryEncoder(1, dict) }},
+		"dictionary encoder 3":  {2861, func() (any, error) { return NewDictionaryEncoder(3, dict) }},
+		"dictionary encoder 6":  {8621, func() (any, error) { return NewDictionaryEncoder(6, dict) }},
+		"dictionary encoder 19": {69_933, func() (any, error) { return NewDictionaryEncoder(19, dict) }},
+		"cluster encoder 1":     {467, func() (any, error) { return NewClusterEncoder(1) }},
+		"cluster encoder 3":     {1467, func() (any, error) { return NewClusterEncoder(3) }},
+		"cluster encoder 6":     {4507, func() (any, error) { return NewClusterEncoder(6) }},
+		"cluster encoder 19":    {35_163, func() (any, error) { return NewClusterEncoder(19) }},
+		"decoder":               {107, func() (any, error) { return NewDecoder() }},
+		"dictionary decoder":    {166, func() (any, error) { return NewDictionaryDecoder(dict) }},
+	} {
+		t.Run(what, func(t *testing.T) {
+			got := held(t, 4, c.create) >> 10
+			if got > c.stated*11/10 || got < c.stated*9/10 {
+				t.Errorf("%d KiB, stated are %d", got, c.stated)
 			}
 			t.Logf("%d KiB", got)
 		})
 	}
-	t.Run("decoder", func(t *testing.T) {
-		const stated = 107
-		got := held(t, 8, func() (any, error) { return NewDecoder() }) >> 10
-		if got > stated*11/10 || got < stated*9/10 {
-			t.Errorf("%d KiB, stated are %d", got, stated)
-		}
-		t.Logf("%d KiB", got)
-	})
 }

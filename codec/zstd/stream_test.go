@@ -14,6 +14,7 @@ import (
 func TestF016NoStateBetweenPages(t *testing.T) {
 	for level, share := range map[int]int{1: 100, 3: 400, 6: 4000, 19: 40_000} {
 		t.Run(fmt.Sprint("level", level), func(t *testing.T) {
+			t.Parallel()
 			used, _ := newPair(t, level)
 			page := make([]byte, MaxSize)
 			object, want := make([]byte, MaxObject), make([]byte, MaxObject)
