@@ -41,13 +41,13 @@ func middle(all []speed) speed {
 	return speed{median(pack), median(unpack)}
 }
 
-// median returns the middle of values, 0 where there are none. It sorts them.
+// median returns the middle of values, of an even number the mean of the middle two, 0 where there are none. It sorts them.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
 	slices.Sort(values)
-	return values[len(values)/2]
+	return (values[len(values)/2] + values[(len(values)-1)/2]) / 2
 }
 
 // A limit says how long to go on: for a number of rounds, or where that is 0 until the time is up.

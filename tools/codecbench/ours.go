@@ -13,7 +13,7 @@ import (
 
 // expected lists algorithms that there should be; one that this version does not know is told of, so that nobody misses it in a table
 // that looks whole. What there is besides comes from package codec.
-var expected = []string{"lz4", "zstd", "adaptive", "adaptive:entropy"}
+var expected = []string{"lz4", "lz4:fast", "page", "page:dense", "zstd", "adaptive", "adaptive:entropy"}
 
 // ours returns a contestant for every implementation of every algorithm of ours that compresses, and writes to notes what it left out and why.
 func ours(notes io.Writer) ([]*contestant, error) {
