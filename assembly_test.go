@@ -161,6 +161,28 @@ func TestDirtyReturnsAreFound(t *testing.T) {
 	}
 }
 
+// beyondAVX2 matches the registers that machines with AVX2 and no AVX-512 do not have.
+var beyondAVX2 = regexp.MustCompile(`\b(Z[0-9]+|K[0-7]|[XY](1[6-9]|2[0-9]|3[01]))\b`)
+
+// A function that is named for AVX2 runs where there is no more: there an instruction of AVX-512 would end the process.
+func TestF024AVX2FunctionsKeepToTheirRegisters(t *testing.T) {
+	seen := 0
+	asmFuncs(t, func(fn asmFunc) {
+		if !strings.HasSuffix(fn.name, "AVX2") {
+			return
+		}
+		seen++
+		for _, line := range fn.lines {
+			if beyondAVX2.MatchString(line) {
+				t.Errorf("%s: %s in %s", fn.path, line, fn.name)
+			}
+		}
+	})
+	if seen == 0 {
+		t.Error("no function is named for AVX2")
+	}
+}
+
 // floating matches the instructions that compute with floating-point numbers or depend on how that is set up. Those that only move or
 // combine bits, whatever they are named, cannot trap and are not among them.
 var floating = map[string]*regexp.Regexp{

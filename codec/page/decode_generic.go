@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import "encoding/binary"
+
+// decodeFunc fills dst, of Size bytes, from an object's streams and reports whether they stand for a page.
+type decodeFunc func(dst []byte, s streams) bool
+
+// A decoding is a page on its way out.
+type decoding struct {
+	streams        // what is left of each
+	dst     []byte // the page, of Size bytes
+	at      int    // how much of it is there
+	reps    uint64 // the remembered distances, as in firstReps
+}
+
+func decodeGeneric(dst []byte, s streams) bool {
+	d := decoding{streams: s, dst: dst[:Size], reps: firstReps}
+	return d.rest()
+}
+
+// rest decodes all that is left and reports whether that made the page and left nothing.
+func (d *decoding) rest() bool {
+	for d.plain(); len(d.tokens) > 0; d.plain() {
+		if !d.next() {
+			return false
+		}
+	}
+	return d.at == Size && len(d.literals) == 0 && len(d.distances) == 0
+}
+
+// next does one token.
+func (d *decoding) next() bool {
+	number := d.tokens[0]
+	d.tokens = d.tokens[1:]
+	t := tokens[number]
+	if number >= literalRun {
+		return d.run(t)
+	}
+	distance, more, ok := d.distance(t.kind)
+	return ok && d.copyLiterals(int(t.literals)) && d.copyMatch(distance, int(t.length)+more)
+}
+
+// distance returns the distance of the next match and what it adds to the length, and remembers it.
+func (d *decoding) distance(kind uint8) (distance, more int, ok bool) {
+	switch kind {
+	case near:
+		if len(d.distances) < 1 {
+			return 0, 0, false
+		}
+		distance = nearDistance(d.distances[0])
+		d.distances = d.distances[1:]
+	case far:
+		last := len(d.distances) - 2
+		if last < 0 {
+			return 0, 0, false
+		}
+		word := int(d.distances[last]) | int(d.distances[last+1])<<8
+		d.distances = d.distances[:last]
+		distance, more = word&0xfff, word>>12
+	default:
+		distance = int(d.reps >> (16 * kind) & 0xffff)
+	}
+	d.reps = remember(d.reps, kind, distance)
+	return distance, more, true
+}
+
+// remember returns the remembered distances after a match of some kind at distance: that becomes the first, and those that were before it
+// move back by one place, into that which it left or out of the last.
+func remember(reps uint64, kind uint8, distance int) uint64 {
+	place := min(kind, rep3)
+	before := reps & (1<<(16*place) - 1)
+	behind := reps &^ (1<<(16*place+16) - 1)
+	return uint64(distance) | before<<16 | behind
+}
+
+// run does what a run's token repeats.
+func (d *decoding) run(t token) bool {
+	if len(d.distances) == 0 {
+		return false
+	}
+	times := int(d.distances[0]) + 1
+	d.distances = d.distances[1:]
+	return d.copyLiterals(times*int(t.literals)) && d.copyMatch(int(d.reps&0xffff), times*int(t.length))
+}
+
+// copyLiterals copies n literals to the page.
+func (d *decoding) copyLiterals(n int) bool {
+	if n > len(d.literals) || n > Size-d.at {
+		return false
+	}
+	// One copy of a fixed length is quicker than one of the right length.
+	if n <= maxLiterals && len(d.literals) >= maxLiterals && d.at <= Size-maxLiterals {
+		copy(d.dst[d.at:d.at+maxLiterals], d.literals[:maxLiterals])
+	} else {
+		copy(d.dst[d.at:], d.literals[:n])
+	}
+	d.at += n
+	d.literals = d.literals[n:]
+	return true
+}
+
+// copyMatch repeats n bytes of the page at a distance, which may be less than n. Without any byte the distance does not matter.
+func (d *decoding) copyMatch(distance, n int) bool {
+	if n == 0 {
+		return true
+	}
+	// A distance of zero is refused here as well.
+	if n > Size-d.at || uint(distance-1) >= uint(d.at) {
+		return false
+	}
+	from, to, end := d.at-distance, d.at, d.at+n
+	d.at = end
+	if distance >= 8 && end <= Size-8 {
+		for ; to < end; from, to = from+8, to+8 {
+			binary.LittleEndian.PutUint64(d.dst[to:], binary.LittleEndian.Uint64(d.dst[from:]))
+		}
+		return true
+	}
+	for ; to < end; from, to = from+1, to+1 {
+		d.dst[to] = d.dst[from]
+	}
+	return true
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !purego
+
+package page
+
+import "zramfs/codec/internal/impl"
+
+var denseTable = impl.Table[denseRoutines]{
+	{Set: impl.AVX512, F: denseRoutines{parse: parseDenseAVX2, write: writeAVX2, read: readAVX2, decode: decodeOf(impl.AVX512)}},
+	{Set: impl.AVX2, F: denseRoutines{parse: parseDenseAVX2, write: writeAVX2, read: readAVX2, decode: decodeOf(impl.AVX2)}},
+	{Set: impl.Generic, F: denseRoutines{parse: parseDenseGeneric, write: writeGeneric, read: readGeneric, decode: decodeGeneric}},
+}
+
+// decodeOf returns the plain level's decoder that needs no more than set.
+func decodeOf(set impl.Set) decodeFunc {
+	for _, e := range routinesTable {
+		if e.Set == set {
+			return e.F.decode
+		}
+	}
+	return decodeGeneric
+}
+
+// parseDenseAVX2 writes nearly all matches itself and leaves to the caller those that take more tokens than a plan has.
+func parseDenseAVX2(s *search) bool { return parseDenseTokensAVX2(s, plans) }
+
+// parseDenseTokensAVX2 works like parseDenseGeneric.
+//
+//go:noescape
+func parseDenseTokensAVX2(s *search, plans *planTable) bool
+
+// writeAVX2 needs at least one symbol.
+func writeAVX2(w *[lanes]laneWriter, codes *[256]uint16, segment []byte) {
+	if len(segment) > 0 {
+		writeSegmentAVX2(w, codes, segment)
+	}
+}
+
+// writeSegmentAVX2 works like writeGeneric, where there is any symbol. It may read a block behind the segment.
+//
+//go:noescape
+func writeSegmentAVX2(w *[lanes]laneWriter, codes *[256]uint16, segment []byte)
+
+// readAVX2 always decodes whole blocks.
+func readAVX2(s *scratch, p *positions, decode *[1 << maxCode]uint16, names *[maxSymbols]byte, dst []byte) {
+	switch {
+	case len(dst) == 0:
+	case names == nil:
+		readSegmentAVX2(s, p, decode, dst)
+	default:
+		readTokensAVX2(s, p, decode, names, dst)
+	}
+}
+
+// readSegmentAVX2 works like readGeneric without names, where there is any symbol.
+//
+//go:noescape
+func readSegmentAVX2(s *scratch, p *positions, decode *[1 << maxCode]uint16, dst []byte)
+
+// readTokensAVX2 works like readGeneric with names, where there is any symbol.
+//
+//go:noescape
+func readTokensAVX2(s *scratch, p *positions, decode *[1 << maxCode]uint16, names *[maxSymbols]byte, dst []byte)

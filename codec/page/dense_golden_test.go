@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"strings"
+	"testing"
+)
+
+const denseGoldenPath = "testdata/golden-dense.txt"
+
+// Objects that were stored stay readable for ever, as the pages that they were. An object in the file never changes. What the encoder makes
+// of the pages today may be another object.
+func TestGoldenDenseObjectsStayReadable(t *testing.T) {
+	all := goldensIn(t, denseGoldenPath)
+	page, back := make([]byte, Size), make([]byte, Size)
+	eachDensePair(t, func(t *testing.T, p densePair) {
+		for _, g := range all {
+			if err := p.dec.Decompress(page, g.object); err != nil {
+				t.Fatalf("%s: %v", g.name, err)
+			}
+			if sum := sha256.Sum256(page); hex.EncodeToString(sum[:]) != g.sum {
+				t.Fatalf("%s: came back different", g.name)
+			}
+			if rule, ok := goldenPages[g.name]; ok {
+				clear(back)
+				if rule(back); !bytes.Equal(back, page) {
+					t.Errorf("%s: its rule makes another page", g.name)
+				}
+			}
+			object := p.object(t, page)
+			if object == nil {
+				continue
+			}
+			if err := p.dec.Decompress(back, object); err != nil || !bytes.Equal(back, page) {
+				t.Errorf("%s: its page does not come back today: %v", g.name, err)
+			}
+		}
+	})
+}
+
+// They have every code, and regions that are too large, so that none can come to mean something else.
+func TestGoldenDenseObjectsHaveEveryCode(t *testing.T) {
+	seen, borders := [segments]map[int]bool{}, map[byte]bool{}
+	for i := range seen {
+		seen[i] = map[int]bool{}
+	}
+	for _, g := range goldensIn(t, denseGoldenPath) {
+		choice := int(g.object[3])
+		for i, bits := range choiceBits {
+			seen[i][choice&(1<<bits-1)] = true
+			choice >>= bits
+		}
+		borders[g.object[4]] = true
+	}
+	for i, bits := range choiceBits {
+		if len(seen[i]) != 1<<bits {
+			t.Errorf("%s: %v", segmentNames[i], seen[i])
+		}
+	}
+	if !borders[0x80] || !borders[0x7f] {
+		t.Error("no region is too large")
+	}
+}
+
+// The document's example is an object, and its page is as described.
+func TestExampleOfTheDenseDocument(t *testing.T) {
+	text, err := os.ReadFile(denseDocumentPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, found := strings.Cut(string(text), "\n## Example\n")
+	if !found {
+		t.Fatal("there is no example")
+	}
+	var digits strings.Builder
+	for line := range strings.Lines(example) {
+		if strings.HasPrefix(line, "    ") {
+			digits.WriteString(strings.Join(strings.Fields(line), ""))
+		}
+	}
+	object, err := hex.DecodeString(digits.String())
+	if err != nil || len(object) != 62 {
+		t.Fatalf("%d bytes, %v", len(object), err)
+	}
+	page, back := make([]byte, Size), make([]byte, Size)
+	examplePage(page)
+	if !judgeDense(t, object) {
+		t.Fatal("the example is refused")
+	}
+	if err := new(DenseDecoder).Decompress(back, object); err != nil || !bytes.Equal(back, page) {
+		t.Errorf("the example is another page: %v", err)
+	}
+}
