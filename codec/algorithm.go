@@ -16,6 +16,8 @@ const (
 	kindNone kind = iota
 	kindAdaptive
 	kindEntropy
+	kindPage
+	kindPageDense
 	kindLZ4
 	kindLZ4Fast
 	kindZstd
@@ -35,13 +37,15 @@ type form struct {
 // forms holds the text of each kind. Parse, String and Algorithms read it, so a name stands only here; makers, in selector.go,
 // has what a kind is made of. A new algorithm is a row in each.
 var forms = [kinds]form{
-	kindNone:     {name: "none"},
-	kindAdaptive: {name: "adaptive"},
-	kindEntropy:  {name: "adaptive:entropy"},
-	kindLZ4:      {name: "lz4", keys: []string{keySIMD, keyBackend, keyBatch}},
-	kindLZ4Fast:  {name: "lz4:fast", keys: []string{keySIMD, keyBackend, keyBatch}},
-	kindZstd:     {name: "zstd", keys: []string{keyLevel, keyDict}, paren: true},
-	kindRaw:      {name: "raw"},
+	kindNone:      {name: "none"},
+	kindAdaptive:  {name: "adaptive"},
+	kindEntropy:   {name: "adaptive:entropy"},
+	kindPage:      {name: "page", keys: []string{keySIMD}},
+	kindPageDense: {name: "page:dense", keys: []string{keySIMD}},
+	kindLZ4:       {name: "lz4", keys: []string{keySIMD, keyBackend, keyBatch}},
+	kindLZ4Fast:   {name: "lz4:fast", keys: []string{keySIMD, keyBackend, keyBatch}},
+	kindZstd:      {name: "zstd", keys: []string{keyLevel, keyDict}, paren: true},
+	kindRaw:       {name: "raw"},
 }
 
 // The parameters.
@@ -96,5 +100,5 @@ func (a Algorithm) param(key string) string {
 // Algorithms returns the names to offer where one is to be chosen, as in the comp_algorithm attribute, the default first.
 // The caller may keep and change the slice. Variants of a name, such as levels, are not listed.
 func Algorithms() []string {
-	return []string{forms[kindAdaptive].name, forms[kindLZ4].name, forms[kindZstd].name, forms[kindRaw].name}
+	return []string{forms[kindAdaptive].name, forms[kindPage].name, forms[kindLZ4].name, forms[kindZstd].name, forms[kindRaw].name}
 }

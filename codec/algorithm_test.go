@@ -16,12 +16,12 @@ import (
 
 // every returns the text of each algorithm that differs in what it does.
 func every() []string {
-	return []string{"adaptive", "adaptive:entropy", "lz4", "lz4:fast", "zstd(level=1)", "zstd", "zstd(level=6)", "zstd(level=19)", "raw"}
+	return []string{"adaptive", "adaptive:entropy", "page", "page:dense", "lz4", "lz4:fast", "zstd(level=1)", "zstd", "zstd(level=6)", "zstd(level=19)", "raw"}
 }
 
 // fast returns every algorithm that gets through many pages in a short time.
 func fast() []string {
-	return []string{"adaptive", "adaptive:entropy", "lz4", "lz4:fast", "zstd(level=1)", "zstd", "raw"}
+	return []string{"adaptive", "adaptive:entropy", "page", "page:dense", "lz4", "lz4:fast", "zstd(level=1)", "zstd", "raw"}
 }
 
 func TestParseAcceptsItsOwnText(t *testing.T) {
@@ -45,6 +45,9 @@ func TestParseAcceptsItsOwnText(t *testing.T) {
 func TestTextIsCanonical(t *testing.T) {
 	for name, want := range map[string]string{
 		"adaptive:entropy":               "adaptive:entropy",
+		"page(simd=generic)":             "page:simd=generic",
+		"page:dense":                     "page:dense",
+		"page:dense(simd=generic)":       "page:dense:simd=generic",
 		"lz4:simd=generic":               "lz4:simd=generic",
 		"lz4(simd=generic)":              "lz4:simd=generic",
 		"lz4:fast":                       "lz4:fast",
@@ -74,10 +77,10 @@ func TestTextIsCanonical(t *testing.T) {
 
 // Each refusal is one line that repeats what was written and says what may stand there.
 func TestUnknownAlgorithmSaysWhatToUse(t *testing.T) {
-	names, levels := "use adaptive, adaptive:entropy, lz4 (simd=), ", "levels are 1 to 19"
+	names, levels := "use adaptive, adaptive:entropy, page (simd=), page:dense (simd=), lz4 (simd=), ", "levels are 1 to 19"
 	for name, word := range map[string]string{
 		"": names, "lzo": names, "LZ4": names, " lz4": names, "lz4 ": names, "none": names, "zstd:3": names, "adaptive:": names,
-		"adaptive:speed": names, "lz4:best": names, "simd=avx2": names, "zstd:fast(level=3)": names,
+		"adaptive:speed": names, "lz4:best": names, "page:fast": names, "dense": names, "simd=avx2": names, "zstd:fast(level=3)": names,
 		"zstd(level=0)": levels, "zstd(level=20)": levels, "zstd(level=)": levels, "zstd(level=03)": levels, "zstd(level=+3)": levels,
 		"zstd(level=-1)": levels, "zstd(level=300)": levels, "zstd(level= 3)": levels, "zstd:level=20": levels,
 		"zstd(level=3":              "parenthesis",
@@ -125,7 +128,7 @@ func TestEngineIsRefused(t *testing.T) {
 
 // Every set that the machine has can be asked for, and the objects are those of any other.
 func TestEverySetMakesTheSameObjects(t *testing.T) {
-	for _, name := range []string{"lz4", "lz4:fast"} {
+	for _, name := range []string{"page", "page:dense", "lz4", "lz4:fast"} {
 		want := newWorker(t, name+":simd=generic")
 		for _, set := range impl.Usable() {
 			w := newWorker(t, name+":simd="+string(set))

@@ -34,3 +34,23 @@ func TestPagesAllocateNothing(t *testing.T) {
 		}
 	})
 }
+
+// Neither does a page between the ends of adaptive's levels, nor a change of level.
+func TestAdaptiveAllocatesNothing(t *testing.T) {
+	base := codectest.Generated()
+	w := newWorker(t, "adaptive")
+	a, ok := w.c.(Adjustable)
+	if !ok {
+		t.Fatal("adaptive is not adjustable")
+	}
+	i := 0
+	if allocs := testing.AllocsPerRun(len(base), func() {
+		a.SetEffort(i % (MaxEffort + 1))
+		if _, _, err := w.roundTrip(base[i%len(base)]); err != nil {
+			t.Error(err)
+		}
+		i++
+	}); allocs != 0 {
+		t.Errorf("%v allocations a page", allocs)
+	}
+}

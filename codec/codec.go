@@ -65,7 +65,7 @@ var (
 )
 
 // A Compressor turns pages into objects by one algorithm. It belongs to one worker: it is not safe for concurrent use. It
-// allocates nothing after it is made, and each object depends on its page alone, not on the pages before.
+// allocates nothing after it is made, and each object depends on its page and its codec alone, not on the pages before.
 type Compressor interface {
 	// Compress writes the object of page to dst and returns its codec and its length in bytes, 1 to PageSize.
 	//

@@ -14,7 +14,7 @@ import (
 func TestF012ThousandGoroutines(t *testing.T) {
 	const goroutines, workers, each = 1000, 4, 20
 	base := codectest.Generated()
-	for _, name := range []string{"adaptive", "zstd(level=1)"} {
+	for _, name := range []string{"adaptive", "lz4", "zstd(level=1)"} {
 		t.Run(name, func(t *testing.T) {
 			idle := make(chan *worker, workers)
 			for range workers {

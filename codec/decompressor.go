@@ -6,13 +6,16 @@ import (
 	"fmt"
 
 	"zramfs/codec/lz4"
+	"zramfs/codec/page"
 	"zramfs/codec/zstd"
 )
 
 // A Decompressor reads the objects of every algorithm. It belongs to one worker: it is not safe for concurrent use.
 type Decompressor struct {
-	lz4  *lz4.Decoder  // one worker's
-	zstd *zstd.Decoder // one worker's
+	page  *page.Decoder      // one worker's
+	dense *page.DenseDecoder // one worker's
+	lz4   *lz4.Decoder       // one worker's
+	zstd  *zstd.Decoder      // one worker's
 }
 
 // NewDecompressor makes a decompressor for one worker, with all the memory that it will need. It has no dictionary; see
@@ -28,15 +31,21 @@ func (a Algorithm) NewDecompressor() (*Decompressor, error) {
 	if err := a.checkDictionary(); err != nil {
 		return nil, fmt.Errorf("make decompressor: %w", err)
 	}
-	blocks, err := lz4.NewDecoder(a.simd)
-	if err != nil {
+	var d Decompressor
+	var err error
+	if d.page, err = page.NewDecoder(a.simd); err != nil {
 		return nil, fmt.Errorf("make decompressor: %w", err)
 	}
-	dense, err := zstd.NewDictionaryDecoder(a.dict)
-	if err != nil {
+	if d.dense, err = page.NewDenseDecoder(a.simd); err != nil {
 		return nil, fmt.Errorf("make decompressor: %w", err)
 	}
-	return &Decompressor{lz4: blocks, zstd: dense}, nil
+	if d.lz4, err = lz4.NewDecoder(a.simd); err != nil {
+		return nil, fmt.Errorf("make decompressor: %w", err)
+	}
+	if d.zstd, err = zstd.NewDictionaryDecoder(a.dict); err != nil {
+		return nil, fmt.Errorf("make decompressor: %w", err)
+	}
+	return &d, nil
 }
 
 // Decompress fills dst, of exactly PageSize bytes (else [ErrPageSize]), with the page that src is the object of by codec id.
@@ -57,6 +66,10 @@ func (d *Decompressor) Decompress(dst []byte, id ID, src []byte) error {
 		}
 		copy(dst, src)
 		return nil
+	case Page:
+		return corrupt(d.page.Decompress(dst, src))
+	case PageDense:
+		return corrupt(d.dense.Decompress(dst, src))
 	case LZ4:
 		return corrupt(d.lz4.Decompress(dst, src))
 	case Zstd:

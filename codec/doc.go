@@ -6,11 +6,13 @@
 // says so by an [ID]. The ID is stored beside the object, and one [Decompressor] reads every ID. So a device may change its
 // algorithm, and an algorithm may mix codecs, and all that was stored before stays readable.
 //
-//	adaptive          LZ4 where it gets the page under 3072 bytes, else zstd level 1, else raw
+//	adaptive          page:dense, page, or raw where neither fits; how many pages get the denser one is told by [Adjustable]
 //	adaptive:entropy  by Shannon entropy in bits a byte: below 0.5 LZ4, below 4 zstd level 3, below 6 zstd level 1, else raw
+//	page              our own format for pages of memory: 32 % fewer bytes than LZ4, in 1.4 times lz4's time
+//	page:dense        the same with Huffman codes: 43 % fewer bytes than LZ4, in twice lz4's time
 //	lz4               LZ4
 //	lz4:fast          LZ4 in three quarters of the time: 16 % more bytes
-//	zstd(level=N)     zstd at level 1 to 19; zstd alone is level 3, as in the kernel
+//	zstd(level=N)     zstd at level 1 to 19; zstd alone is level 3, as in the kernel. Level 1 leaves 32 % fewer bytes than LZ4, in 5 times lz4's time
 //	raw               as it is
 //
 // [Parse] describes their parameters. [Algorithm.NewClusterCompressor] compresses neighbouring pages together, for what has gone
@@ -26,6 +28,12 @@
 //
 // The package knows nothing of where objects lie. Pages that are one word repeated are compressed like any other; the store
 // finds them first, by package pagescan, and keeps no object for them.
+//
+// # What adaptive gains
+//
+// On real pages the dense level stores 17 % fewer bytes than page and takes 1.4 times as long in both directions. Which pages it saves
+// most on is learnt while pages are compressed: where up to half of the pages get the dense level, adaptive stores 0.4 to 3 % fewer bytes
+// than if as much time went to pages drawn at random. Where three quarters of them get it, it stores as much as that.
 //
 // # When a page stays raw
 //
@@ -43,13 +51,15 @@
 // path neither allocates nor meets an error for want of memory. In Go heap a worker takes:
 //
 //	lz4, lz4:fast               8 KiB
-//	adaptive                  348 KiB
+//	page                       32 KiB
+//	page:dense                 56 KiB
+//	adaptive                   97 KiB
 //	adaptive:entropy         1712 KiB
 //	zstd(level=1) to 2        340 KiB
 //	zstd(level=3) to 5       1364 KiB
 //	zstd(level=6) to 9       4380 KiB
 //	zstd(level=10) to 19     34.2 MiB
-//	each Decompressor         107 KiB
+//	each Decompressor         139 KiB
 //
 // A dictionary doubles what zstd takes, and more at level 1: see package zstd.
 //

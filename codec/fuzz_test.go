@@ -11,7 +11,7 @@ import (
 
 // FuzzDecompress feeds anything to every codec. What is read must be ErrCorrupt or fill the page, twice the same.
 func FuzzDecompress(f *testing.F) {
-	for _, name := range []string{"lz4", "zstd(level=1)", "zstd", "raw"} {
+	for _, name := range []string{"page", "page:dense", "lz4", "zstd(level=1)", "zstd", "raw"} {
 		w := newWorker(f, name)
 		for _, page := range codectest.Generated()[:8] {
 			id, object, err := w.compress(page)

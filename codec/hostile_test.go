@@ -21,7 +21,7 @@ type stored struct {
 func samples(t *testing.T, count int) []stored {
 	t.Helper()
 	var all []stored
-	for _, name := range []string{"lz4", "zstd(level=1)", "zstd", "raw"} {
+	for _, name := range []string{"page", "page:dense", "lz4", "zstd(level=1)", "zstd", "raw"} {
 		w := newWorker(t, name)
 		for _, page := range codectest.Generated()[:count] {
 			id, object, err := w.compress(page)
@@ -69,7 +69,7 @@ func TestF010TruncationIsDetected(t *testing.T) {
 func TestWrongIDDoesNoHarm(t *testing.T) {
 	w := newWorker(t, "raw")
 	for i, s := range samples(t, 100) {
-		for _, id := range []ID{Raw, LZ4, Zstd} {
+		for _, id := range []ID{Raw, LZ4, Zstd, Page, PageDense} {
 			if err := w.d.Decompress(w.back[:], id, s.object); err != nil && !errors.Is(err, ErrCorrupt) {
 				t.Fatalf("object %d of %s as %s: got %v", i, s.id, id, err)
 			}

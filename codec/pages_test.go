@@ -97,7 +97,7 @@ func TestF011KeptOnlyIfSmaller(t *testing.T) {
 					t.Fatalf("page %d: %s in %d bytes", i, id, len(object))
 				}
 			}
-			if compressed := counts[LZ4] + counts[Zstd]; (compressed == 0) != (name == "raw") {
+			if compressed := counts[LZ4] + counts[Zstd] + counts[Page] + counts[PageDense]; (compressed == 0) != (name == "raw") {
 				t.Errorf("the pages prove nothing: %v", counts)
 			}
 		})

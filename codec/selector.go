@@ -6,13 +6,10 @@ import (
 	"fmt"
 
 	"zramfs/codec/lz4"
+	"zramfs/codec/page"
 	"zramfs/codec/pagescan"
 	"zramfs/codec/zstd"
 )
-
-// lz4Cap is the length in bytes up to which the adaptive algorithm is content with LZ4. Few real pages are longer, 0.4 to
-// 9 % by sample, and among them are all that cannot be compressed.
-const lz4Cap = PageSize * 3 / 4
 
 // The bounds of adaptive:entropy, in bits a byte, and the levels of zstd between them.
 const (
@@ -26,12 +23,14 @@ const (
 
 // makers holds what makes the compressor of each kind.
 var makers = [kinds]func(Algorithm) (Compressor, error){
-	kindAdaptive: newAdaptive,
-	kindEntropy:  newEntropy,
-	kindLZ4:      newLZ4,
-	kindLZ4Fast:  newLZ4,
-	kindZstd:     newZstd,
-	kindRaw:      func(Algorithm) (Compressor, error) { return rawCompressor{}, nil },
+	kindAdaptive:  newAdaptive,
+	kindEntropy:   newEntropy,
+	kindPage:      newPage,
+	kindPageDense: newPageDense,
+	kindLZ4:       newLZ4,
+	kindLZ4Fast:   newLZ4,
+	kindZstd:      newZstd,
+	kindRaw:       func(Algorithm) (Compressor, error) { return rawCompressor{}, nil },
 }
 
 // NewCompressor makes a compressor for one worker. The package comment says how much memory each algorithm takes. For an
@@ -88,6 +87,22 @@ func (c *fixed) Compress(dst, page []byte) (ID, int, error) {
 	return try(c.enc, c.id, dst[:maxObject], page)
 }
 
+func newPage(a Algorithm) (Compressor, error) {
+	enc, err := page.NewEncoder(a.simd)
+	if err != nil {
+		return nil, err
+	}
+	return &fixed{id: Page, enc: enc}, nil
+}
+
+func newPageDense(a Algorithm) (Compressor, error) {
+	enc, err := page.NewDenseEncoder(a.simd)
+	if err != nil {
+		return nil, err
+	}
+	return &fixed{id: PageDense, enc: enc}, nil
+}
+
 func newLZ4(a Algorithm) (Compressor, error) {
 	enc, err := lz4.NewEncoder(lz4.Options{Fast: a.kind == kindLZ4Fast, SIMD: a.simd})
 	if err != nil {
@@ -112,32 +127,6 @@ func newZstd(a Algorithm) (Compressor, error) {
 		return nil, err
 	}
 	return &fixed{id: ZstdDict, enc: enc}, nil
-}
-
-// adaptive tries the fast codec and takes the dense one where that is worth its time: where LZ4 gains little, zstd gains
-// most. LZ4's own result is a better and cheaper guide to that than any scan of the page before.
-type adaptive struct {
-	fast  *lz4.Encoder  // one worker's
-	dense *zstd.Encoder // one worker's
-}
-
-func newAdaptive(Algorithm) (Compressor, error) {
-	dense, err := zstd.NewEncoder(levelFast)
-	if err != nil {
-		return nil, err
-	}
-	return &adaptive{fast: new(lz4.Encoder), dense: dense}, nil
-}
-
-func (c *adaptive) Compress(dst, page []byte) (ID, int, error) {
-	if err := checkBuffers(dst, page); err != nil {
-		return None, 0, err
-	}
-	id, n, err := try(c.fast, LZ4, dst[:lz4Cap], page)
-	if id != Raw || err != nil {
-		return id, n, err
-	}
-	return try(c.dense, Zstd, dst[:maxObject], page)
 }
 
 // entropy is the rule of the specification, kept so that others can be compared with it: on real pages zstd level 1 alone

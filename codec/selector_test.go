@@ -6,52 +6,9 @@ import (
 	"testing"
 
 	"zramfs/codec/internal/codectest"
-	"zramfs/codec/lz4"
 	"zramfs/codec/pagescan"
 	"zramfs/internal/pages"
 )
-
-// fullLZ4 returns the length of a page's LZ4 object, however long.
-func fullLZ4(t *testing.T, enc *lz4.Encoder, page []byte) int {
-	t.Helper()
-	object := make([]byte, lz4.MaxObject)
-	n, err := enc.Compress(object, page)
-	if err != nil || n == 0 {
-		t.Fatalf("compress gave %d bytes: %v", n, err)
-	}
-	return n
-}
-
-// adaptive stores a page as LZ4 exactly where that takes at most 3072 bytes, and loses nothing to lz4 elsewhere.
-func TestAdaptiveTakesLZ4WhereItFits(t *testing.T) {
-	counts := map[ID]int{} // over all sources: a sample of real pages may hold none for zstd
-	codectest.EachSource(t, func(t *testing.T, base [][]byte) {
-		w, only := newWorker(t, "adaptive"), newWorker(t, "lz4")
-		var enc lz4.Encoder
-		for i := 0; i < len(base); i += 1 + len(base)*codectest.Stride()/4000 {
-			id, object, err := w.roundTrip(base[i])
-			if err != nil {
-				t.Fatal(err)
-			}
-			counts[id]++
-			full := fullLZ4(t, &enc, base[i])
-			if (id == LZ4) != (full <= 3072) {
-				t.Fatalf("page %d: LZ4 takes %d bytes, and it was stored as %s", i, full, id)
-			}
-			_, other, err := only.compress(base[i])
-			if err != nil {
-				t.Fatal(err)
-			}
-			// Where zstd stands in for LZ4 it may lose a few bytes of a page that hardly compresses.
-			if len(object) > len(other)+PageSize/16 {
-				t.Errorf("page %d: %d bytes, and %d by lz4", i, len(object), len(other))
-			}
-		}
-	})
-	if counts[LZ4] == 0 || counts[Zstd] == 0 {
-		t.Errorf("the pages prove nothing: %v", counts)
-	}
-}
 
 // valuesPage returns a page in which as many values are equally frequent, in an order without repetition.
 func valuesPage(t *testing.T, values int) []byte {

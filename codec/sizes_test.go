@@ -14,7 +14,7 @@ func TestF013WrongPageSize(t *testing.T) {
 			if _, _, err := w.c.Compress(dst, make([]byte, n)); !errors.Is(err, ErrPageSize) {
 				t.Errorf("compress %d bytes: got %v", n, err)
 			}
-			for _, id := range []ID{Raw, LZ4, Zstd} {
+			for _, id := range []ID{Raw, LZ4, Zstd, Page, PageDense} {
 				if err := w.d.Decompress(make([]byte, n), id, dst[:PageSize]); !errors.Is(err, ErrPageSize) {
 					t.Errorf("decompress %s to %d bytes: got %v", id, n, err)
 				}
@@ -46,7 +46,7 @@ func TestUnknownIDs(t *testing.T) {
 	}
 	for id := range 256 {
 		switch ID(id) {
-		case Raw, LZ4, Zstd, ZstdDict:
+		case Raw, LZ4, Zstd, Page, PageDense, ZstdDict:
 			continue
 		}
 		if err := w.d.Decompress(w.back[:], ID(id), object); !errors.Is(err, ErrCorrupt) {

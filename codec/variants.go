@@ -7,6 +7,7 @@ import (
 
 	"zramfs/codec/internal/impl"
 	"zramfs/codec/lz4"
+	"zramfs/codec/page"
 )
 
 // Instructions says which instruction sets the codecs may use on this machine, each list best first and with "generic", plain
@@ -80,8 +81,10 @@ func Comparable() []Algorithm {
 // written holds, for the kinds whose packages say so, the sets that there is code for, best first. Of the others every set that this
 // machine may use counts as an implementation, though two may come to the same code.
 var written = [kinds]func() []impl.Set{
-	kindLZ4:     lz4.Sets,
-	kindLZ4Fast: lz4.Sets,
+	kindPage:      page.Sets,
+	kindPageDense: page.Sets, // both levels have code for the same
+	kindLZ4:       lz4.Sets,
+	kindLZ4Fast:   lz4.Sets,
 }
 
 // implementations returns the sets that a kind has implementations for and that may be used here, best first.

@@ -36,12 +36,15 @@ func TestStatFormats(t *testing.T) {
 
 func TestCompAlgorithm(t *testing.T) {
 	for setting, want := range map[string]string{
-		"adaptive":         "[adaptive] lz4 zstd raw \n",
-		"adaptive:entropy": "[adaptive:entropy] lz4 zstd raw \n",
-		"lz4":              "adaptive [lz4] zstd raw \n",
-		"zstd":             "adaptive lz4 [zstd] raw \n",
-		"zstd(level=7)":    "adaptive lz4 [zstd(level=7)] raw \n",
-		"raw":              "adaptive lz4 zstd [raw] \n",
+		"adaptive":                "[adaptive] page lz4 zstd raw \n",
+		"adaptive:entropy":        "[adaptive:entropy] page lz4 zstd raw \n",
+		"page":                    "adaptive [page] lz4 zstd raw \n",
+		"page:dense":              "adaptive [page:dense] lz4 zstd raw \n",
+		"page:dense:simd=generic": "adaptive [page:dense:simd=generic] lz4 zstd raw \n",
+		"lz4":                     "adaptive page [lz4] zstd raw \n",
+		"zstd":                    "adaptive page lz4 [zstd] raw \n",
+		"zstd(level=7)":           "adaptive page lz4 [zstd(level=7)] raw \n",
+		"raw":                     "adaptive page lz4 zstd [raw] \n",
 	} {
 		algorithm, err := codec.Parse(setting)
 		if err != nil {

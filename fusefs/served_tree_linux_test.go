@@ -215,7 +215,7 @@ func TestServedAttributesUnderLoad(t *testing.T) {
 		"disksize":       "16777216\n",
 		"initstate":      "1\n",
 		"mem_limit":      "0\n",
-		"comp_algorithm": "adaptive lz4 [zstd(level=1)] raw \n",
+		"comp_algorithm": "adaptive page lz4 [zstd(level=1)] raw \n",
 	} {
 		if got := d.attribute(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)

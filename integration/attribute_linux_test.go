@@ -122,7 +122,7 @@ func visit(name string) error {
 	}
 	format := formats[filepath.Base(name)]
 	if filepath.Base(name) == "comp_algorithm" {
-		format = regexp.MustCompile(`^\[adaptive\] lz4 zstd raw \n$`)
+		format = regexp.MustCompile(`^\[adaptive\] page lz4 zstd raw \n$`)
 	}
 	if len(text) == 0 || format != nil && !format.Match(text) {
 		return fmt.Errorf("%s is %q", name, text)

@@ -24,7 +24,7 @@ func TestUserNSRandomIO(t *testing.T) {
 	if !inUserNS(t) {
 		return
 	}
-	for _, algorithm := range []string{"adaptive", "lz4", "zstd(level=3)", "raw"} {
+	for _, algorithm := range []string{"adaptive", "page", "lz4", "zstd(level=3)", "raw"} {
 		t.Run(algorithm, func(t *testing.T) {
 			s := openShadow(t, mount(t, "--size", "8M", "-a", algorithm))
 			if err := s.churn(rand.New(rand.NewPCG(1, 2)), 0, len(s.want), 5000); err != nil {

@@ -4,7 +4,7 @@ package pagescan
 
 // Shares holds, in 1/256, how large a share of pages each level of a [Chooser] sends to the denser codec. Level 0 sends none and
 // the last one all.
-var Shares = [Levels]int32{0, 8, 16, 32, 64, 128, 192, 256}
+var Shares = [Levels]int32{0, 8, 16, 32, 64, 96, 128, 256}
 
 // Levels is how many levels there are.
 const Levels = 8

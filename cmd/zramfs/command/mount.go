@@ -31,7 +31,7 @@ func deviceFlags() []cli.Flag {
 		&cli.StringFlag{Name: flagSize, Aliases: []string{"s"}, Value: "auto",
 			Usage: "`SIZE` of the device: auto (half of RAM, at most 4G), as 4G, or as 50% of RAM"},
 		&cli.StringFlag{Name: flagAlgorithm, Aliases: []string{"a"}, Value: "adaptive",
-			Usage: "compression `ALGORITHM`: adaptive, lz4, zstd, zstd(level=3) or raw"},
+			Usage: "compression `ALGORITHM`: adaptive, page, page:dense, lz4, zstd(level=3), raw"},
 		&cli.StringFlag{Name: flagMemLimit, Aliases: []string{"m"}, Value: "0",
 			Usage: "most memory the device may take, as 2G, or as 50% of RAM; 0 is no `LIMIT`"},
 		&cli.StringFlag{Name: flagMemory, Value: string(store.MemoryAuto), Hidden: true},

@@ -32,7 +32,7 @@ func parseMount(t *testing.T, args []string) (cfg daemon.Config, serve bool, err
 
 // TestServingArgs wants the process that mount starts to read what mount was told.
 func TestServingArgs(t *testing.T) {
-	for _, algorithm := range []string{"adaptive", "adaptive:entropy", "lz4", "zstd(level=3)", "raw"} {
+	for _, algorithm := range []string{"adaptive", "adaptive:entropy", "page", "page:dense", "lz4", "zstd(level=3)", "raw"} {
 		for _, dir := range []string{"/run/zram", "/run/-s", "/run/a b=c"} {
 			parsed, err := codec.Parse(algorithm)
 			if err != nil {
