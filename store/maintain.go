@@ -68,7 +68,7 @@ func (s *Store) pass() time.Duration {
 
 	s.mu.Lock()
 	s.ended = turn
-	s.full = len(s.ready) <= 1
+	s.full.Store(len(s.ready) <= 1)
 	s.mu.Unlock()
 	return again
 }

@@ -189,7 +189,7 @@ func (w *memoryWait) over() bool {
 	defer w.s.mu.Unlock()
 	if w.s.ended >= w.turn {
 		w.turn = w.s.begun + 1
-		if w.s.full {
+		if w.s.full.Load() {
 			w.failed++
 		}
 	}

@@ -66,6 +66,7 @@ type Store struct {
 	segments []segment           // immutable slice; fields atomic
 	workers  []*Worker           // immutable; the last one is the compactor's
 	epoch    atomic.Uint64       // counts grace periods, from 1
+	depth    atomic.Int32        // the most requests that lately were under way before another
 
 	mu    sync.Mutex // guards the fields below
 	ready []uint32   // segments with cleared memory, to be taken
@@ -74,7 +75,8 @@ type Store struct {
 	fresh uint64     // segments from here on never had memory
 	begun uint64     // maintenance passes begun
 	ended uint64     // and ended
-	full  bool       // the last pass could not raise the reserve
+
+	full atomic.Bool // the last pass could not raise the reserve
 
 	charged atomic.Int64 // memory taken, or about to be, from the machine; bytes
 	peak    atomic.Int64 // of charged
@@ -207,12 +209,14 @@ func open(mem *Memory, cfg Config, g geometry) (s *Store, err error) {
 const maxWorkers = 64
 
 func (s *Store) makeWorkers() error {
-	n := min(max(2*runtime.GOMAXPROCS(0), 4), maxWorkers)
-	for range n + 1 {
+	processors := runtime.GOMAXPROCS(0)
+	n := min(max(2*processors, 4), maxWorkers)
+	for depth := range n + 1 {
 		w, err := newWorker(s)
 		if err != nil {
 			return err
 		}
+		w.depth, w.effort = int32(depth), effortAmong(depth, processors, n)
 		s.workers = append(s.workers, w)
 	}
 	s.compactor().busy.Store(true) // never handed out

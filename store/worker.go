@@ -26,6 +26,10 @@ type Worker struct {
 
 	// What follows belongs to whoever has the worker.
 	compressor   codec.Compressor
+	adjustable   codec.Adjustable // the compressor, if it is one; else nil
+	effort       int              // the level where Store.depth is this worker's; immutable
+	depth        int32            // its place among the workers; immutable
+	lower        int              // requests since Store.depth was last taken down
 	decompressor *codec.Decompressor
 	packed       [PageSize]byte
 	page         [PageSize]byte
@@ -45,7 +49,9 @@ func newWorker(s *Store) (*Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make decompressor: %w", err)
 	}
-	return &Worker{s: s, compressor: c, decompressor: d, retired: make([]entry, 0, maxRetired)}, nil
+	w := &Worker{s: s, compressor: c, decompressor: d, retired: make([]entry, 0, maxRetired)}
+	w.adjustable, _ = c.(codec.Adjustable)
+	return w, nil
 }
 
 // Acquire takes a worker for one request. All are busy only while writers wait
@@ -55,6 +61,7 @@ func (s *Store) Acquire() *Worker {
 	for {
 		for _, w := range s.workers[:len(s.workers)-1] {
 			if !w.busy.Load() && w.busy.CompareAndSwap(false, true) {
+				w.noteDepth()
 				return w
 			}
 		}
@@ -253,6 +260,7 @@ func (w *Worker) encode(page uint64, src []byte) (entry, error) {
 			return e, nil
 		}
 	}
+	w.setEffort()
 	id, n, err := w.compressor.Compress(w.packed[:], src)
 	if err != nil {
 		return 0, err
