@@ -71,7 +71,12 @@ func criteria(real sample, all []*contestant, previous *report, budget time.Dura
 		return nil, err
 	}
 	found = append(found, regressions(t, previous)...)
-	more, err := caches(real, selected(subjects))
+	more, err := mixtures(real)
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, more...)
+	more, err = caches(real, selected(subjects))
 	if err != nil {
 		return nil, err
 	}

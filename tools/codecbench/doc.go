@@ -39,5 +39,9 @@
 //
 // With -criteria it judges what the specification claims of speed, each claim beside liblz4 in the same run: F051 to F053 and F055 on
 // real pages and on the mixture that the specification names, F060 against the report of the last release (last.json, which -json
-// wrote), F061, F062 and F063 on real pages.
+// wrote), F057, F061, F062 and F063 on real pages.
+//
+// F057 takes adaptive's levels between the ends. The random mix of page and page:dense beside each is the one that takes as long as adaptive did, its
+// scan included; the oracle knows the bytes and the time of every page, and takes as long too. Its times are measured, and what is noise in them it takes
+// for knowledge, so that it is a little better than it could be. ZRAMFS_PAGES names a file of other programs to judge with.
 package main
