@@ -48,9 +48,8 @@ func decodeAVX2(dst []byte, s streams) bool {
 // 16 bytes.
 const writeMargin = 16 + 16 + 64
 
-// decodeTokensAVX2 does tokens up to the first run, or to where fewer than writeMargin bytes of the page or fewer than maxLiterals of the distances and tokens
-// are left, and returns how much of each stream it used, how much of the page is there and the remembered distances. What is wrong makes
-// that -1.
+// decodeTokensAVX2 does tokens up to the first run, or to where fewer than writeMargin bytes of the page are left, and returns how much of each stream it
+// used, how much of the page is there and the remembered distances. What is wrong makes newAt -1. It may read as decodeTokensAVX512 does.
 //
 //go:noescape
 func decodeTokensAVX2(dst, literals, distances, tokens []byte, at int, reps uint64, tables *vectorTables) (used, usedLiterals, nears, fars, newAt int, newReps uint64)

@@ -24,7 +24,7 @@ func planAt(kind, literals, length int) int {
 	return (kind*planLiterals+literals)*planLength + length - minLength
 }
 
-// planned is whether three tokens or fewer do.
+// count is how many tokens it has, or 0 where three are not enough.
 func (p plan) count() int { return int(p >> 24 & 3) }
 
 // extra is what the far distance adds to the length.
@@ -68,7 +68,7 @@ func newPlanner() *planner {
 	return p
 }
 
-// planner0 serves makePlans and, for what no plan is made for, the encoder. It is immutable once made.
+// rules serves makePlans and, for what no plan is made for, the encoder. It is immutable once made.
 var rules = newPlanner()
 
 func makePlans() *planTable {

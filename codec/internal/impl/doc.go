@@ -7,6 +7,6 @@
 // its first entry that this machine can run.
 //
 // What a machine has is read once, at start. The environment variable ZRAMFS_DISABLE takes instruction sets away from it, as
-// in ZRAMFS_DISABLE=avx512,avx2: for a machine on which one of them misbehaves, and for tests. With the build tag purego, and
+// in ZRAMFS_DISABLE=avx512: for a machine on which one of them misbehaves, and for tests. Without avx2 there is no avx512 either. With the build tag purego, and
 // on architectures that nothing was written for, only [Generic] is left.
 package impl

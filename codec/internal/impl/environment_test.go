@@ -47,7 +47,7 @@ func TestF026SwitchedOffByTheEnvironment(t *testing.T) {
 	for disable, off := range map[string][]Set{
 		"":                 {},
 		"avx512":           {AVX512},
-		"avx2":             {AVX2},
+		"avx2":             {AVX512, AVX2},
 		"avx512,avx2":      {AVX512, AVX2},
 		"avx512,avx2,neon": {AVX512, AVX2, NEON},
 	} {

@@ -50,6 +50,8 @@ func selected(sets []Set, disable string) (left []Set, strange []string) {
 			off[set] = true
 		}
 	}
+	// What is written for AVX-512 takes from AVX2 what gains nothing by more.
+	off[AVX512] = off[AVX512] || off[AVX2]
 	for _, set := range sets {
 		if !off[set] {
 			left = append(left, set)

@@ -18,6 +18,7 @@ func TestSelected(t *testing.T) {
 		{"", []Set{AVX512, AVX2, Generic}, nil},
 		{"avx512", []Set{AVX2, Generic}, nil},
 		{"avx512,avx2", []Set{Generic}, nil},
+		{"avx2", []Set{Generic}, nil}, // which avx512 is made of
 		{" avx2 , avx512,", []Set{Generic}, nil},
 		{"neon", []Set{AVX512, AVX2, Generic}, nil}, // of another architecture, and no mistake
 		{"sse", []Set{AVX512, AVX2, Generic}, []string{"sse"}},
