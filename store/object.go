@@ -3,6 +3,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -105,11 +106,10 @@ func (w *Worker) prove(page uint64, e entry, src []byte) {
 	if !invariant.Enabled {
 		return
 	}
-	var got [PageSize]byte
-	if err := w.load(page, e, 0, got[:]); err != nil {
+	if err := w.load(page, e, 0, w.proof); err != nil {
 		panic(fmt.Sprintf("page %d does not read back: %v", page, err))
 	}
-	if got != [PageSize]byte(src) {
+	if !bytes.Equal(w.proof, src) {
 		panic(fmt.Sprintf("page %d reads back as something else", page))
 	}
 }

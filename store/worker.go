@@ -33,6 +33,7 @@ type Worker struct {
 	decompressor *codec.Decompressor
 	packed       [PageSize]byte
 	page         [PageSize]byte
+	proof        []byte // where prove brings a page back to, where there are self-checks; else nil
 	open         openSegment
 	retired      []entry // unpublished, waiting for readers to leave
 	freed        int     // bytes freed since the maintainer was last told
@@ -51,6 +52,9 @@ func newWorker(s *Store) (*Worker, error) {
 	}
 	w := &Worker{s: s, compressor: c, decompressor: d, retired: make([]entry, 0, maxRetired)}
 	w.adjustable, _ = c.(codec.Adjustable)
+	if invariant.Enabled {
+		w.proof = make([]byte, PageSize)
+	}
 	return w, nil
 }
 
