@@ -33,7 +33,7 @@
 //
 // On real pages the dense level stores 17 % fewer bytes than page and takes 1.4 times as long in both directions. Which pages it saves
 // most on is learnt while pages are compressed: where up to half of the pages get the dense level, adaptive stores 0.4 to 3 % fewer bytes
-// than if as much time went to pages drawn at random. Where three quarters of them get it, it stores as much as that.
+// than if as much time went to pages drawn at random.
 //
 // # When a page stays raw
 //
