@@ -26,6 +26,14 @@ func newClusters(tb testing.TB, name string) ClusterCompressor {
 	return c
 }
 
+// eachClusters runs f as a subtest for an algorithm of each codec that has clusters, with that codec's ID.
+func eachClusters(t *testing.T, f func(t *testing.T, name string, id ID)) {
+	t.Helper()
+	for name, id := range map[string]ID{"zstd": ZstdCluster, "page:dense": PageDenseCluster} {
+		t.Run(name, func(t *testing.T) { f(t, name, id) })
+	}
+}
+
 // clusterOf returns four pages of base from a number on.
 func clusterOf(base [][]byte, at int) (four [ClusterPages][]byte) {
 	for i := range four {
@@ -37,7 +45,7 @@ func clusterOf(base [][]byte, at int) (four [ClusterPages][]byte) {
 // Each page of a cluster comes back alone, in any order, from objects read in turn: nothing of one stays for the next.
 func TestF016ClustersReadPageByPage(t *testing.T) {
 	codectest.EachSource(t, func(t *testing.T, base [][]byte) {
-		for _, name := range []string{"zstd(level=1)", "zstd"} {
+		for _, name := range []string{"zstd(level=1)", "zstd", "page:dense", "page:dense:simd=generic"} {
 			c, d := newClusters(t, name), newWorker(t, "raw").d
 			var before []byte
 			back, object := make([]byte, PageSize), make([]byte, ClusterPages*PageSize)
@@ -74,7 +82,11 @@ func TestF016ClustersReadPageByPage(t *testing.T) {
 
 // The object depends on the four pages alone.
 func TestF016NoStateBetweenClusters(t *testing.T) {
-	used := newClusters(t, "zstd")
+	eachClusters(t, noStateBetweenClusters)
+}
+
+func noStateBetweenClusters(t *testing.T, name string, _ ID) {
+	used := newClusters(t, name)
 	object, want := make([]byte, ClusterPages*PageSize), make([]byte, ClusterPages*PageSize)
 	for at := 0; at < 2000; at += ClusterPages {
 		four := clusterOf(codectest.Generated(), at)
@@ -85,7 +97,7 @@ func TestF016NoStateBetweenClusters(t *testing.T) {
 		if at%400 != 0 {
 			continue
 		}
-		if _, m, err := newClusters(t, "zstd").CompressCluster(want, four); err != nil || !bytes.Equal(object[:n], want[:m]) {
+		if _, m, err := newClusters(t, name).CompressCluster(want, four); err != nil || !bytes.Equal(object[:n], want[:m]) {
 			t.Fatalf("cluster at %d: %d bytes from a used compressor, %d from a fresh one, or other bytes, or %v", at, n, m, err)
 		}
 	}
@@ -93,7 +105,11 @@ func TestF016NoStateBetweenClusters(t *testing.T) {
 
 // Four pages that share what they hold take less than each alone.
 func TestClusterIsSmallerThanItsPages(t *testing.T) {
-	c, w := newClusters(t, "zstd"), newWorker(t, "zstd")
+	eachClusters(t, clusterIsSmaller)
+}
+
+func clusterIsSmaller(t *testing.T, name string, want ID) {
+	c, w := newClusters(t, name), newWorker(t, name)
 	object := make([]byte, ClusterPages*PageSize)
 	text := pages.Generate(pages.Text, ClusterPages, 16)
 	alone := 0
@@ -104,14 +120,18 @@ func TestClusterIsSmallerThanItsPages(t *testing.T) {
 		}
 		alone += len(one)
 	}
-	if id, n, err := c.CompressCluster(object, clusterOf(text, 0)); id != ZstdCluster || n >= alone || err != nil {
+	if id, n, err := c.CompressCluster(object, clusterOf(text, 0)); id != want || n >= alone || err != nil {
 		t.Errorf("%s of %d bytes, %v; the pages alone take %d", id, n, err, alone)
 	}
 }
 
 // What gains nothing, and what does not fit, is no cluster.
 func TestClusterOrNot(t *testing.T) {
-	c := newClusters(t, "zstd")
+	eachClusters(t, clusterOrNot)
+}
+
+func clusterOrNot(t *testing.T, name string, _ ID) {
+	c := newClusters(t, name)
 	random := clusterOf(pages.Generate(pages.Random, ClusterPages, 17), 0)
 	if id, _, err := c.CompressCluster(make([]byte, 2*ClusterPages*PageSize), random); id != None || err != nil {
 		t.Errorf("random pages: %s, %v", id, err)
@@ -127,11 +147,15 @@ func TestClusterOrNot(t *testing.T) {
 }
 
 func TestClusterRefuses(t *testing.T) {
-	c, d := newClusters(t, "zstd"), newWorker(t, "raw").d
+	eachClusters(t, clusterRefuses)
+}
+
+func clusterRefuses(t *testing.T, name string, want ID) {
+	c, d := newClusters(t, name), newWorker(t, "raw").d
 	object, back := make([]byte, ClusterPages*PageSize), make([]byte, PageSize)
-	four := clusterOf(codectest.Generated(), 0)
+	four := clusterOf(pages.Generate(pages.Text, ClusterPages, 18), 0)
 	id, n, err := c.CompressCluster(object, four)
-	if err != nil || id != ZstdCluster {
+	if err != nil || id != want {
 		t.Fatalf("%s, %v", id, err)
 	}
 	object = object[:n]
@@ -144,7 +168,7 @@ func TestClusterRefuses(t *testing.T) {
 		t.Errorf("short dst: got %v", err)
 	}
 	for other := range 256 {
-		if ID(other) != ZstdCluster {
+		if ID(other) != want {
 			if err := d.DecompressCluster(back, ID(other), 0, object); !errors.Is(err, ErrCorrupt) {
 				t.Errorf("as %s: got %v", ID(other), err)
 			}
@@ -162,6 +186,9 @@ func TestClusterRefuses(t *testing.T) {
 	if _, _, err := c.CompressCluster(make([]byte, PageSize), four); !errors.Is(err, ErrPageSize) {
 		t.Errorf("short page: got %v", err)
 	}
+}
+
+func TestAlgorithmsWithoutClusters(t *testing.T) {
 	lz4, err := Parse("lz4")
 	if err != nil {
 		t.Fatal(err)

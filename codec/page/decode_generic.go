@@ -4,19 +4,19 @@ package page
 
 import "encoding/binary"
 
-// decodeFunc fills dst, of Size bytes, from an object's streams and reports whether they stand for a page.
+// decodeFunc fills dst, of Size bytes or as many as some pages of a cluster have, from an object's streams and reports whether they stand for that.
 type decodeFunc func(dst []byte, s streams) bool
 
 // A decoding is a page on its way out.
 type decoding struct {
 	streams        // what is left of each
-	dst     []byte // the page, of Size bytes
+	dst     []byte // the page
 	at      int    // how much of it is there
 	reps    uint64 // the remembered distances, as in firstReps
 }
 
 func decodeGeneric(dst []byte, s streams) bool {
-	d := decoding{streams: s, dst: dst[:Size], reps: firstReps}
+	d := decoding{streams: s, dst: dst, reps: firstReps}
 	return d.rest()
 }
 
@@ -27,7 +27,7 @@ func (d *decoding) rest() bool {
 			return false
 		}
 	}
-	return d.at == Size && len(d.literals) == 0 && len(d.distances) == 0
+	return d.at == len(d.dst) && len(d.literals) == 0 && len(d.distances) == 0
 }
 
 // next does one token.
@@ -87,11 +87,11 @@ func (d *decoding) run(t token) bool {
 
 // copyLiterals copies n literals to the page.
 func (d *decoding) copyLiterals(n int) bool {
-	if n > len(d.literals) || n > Size-d.at {
+	if n > len(d.literals) || n > len(d.dst)-d.at {
 		return false
 	}
 	// One copy of a fixed length is quicker than one of the right length.
-	if n <= maxLiterals && len(d.literals) >= maxLiterals && d.at <= Size-maxLiterals {
+	if n <= maxLiterals && len(d.literals) >= maxLiterals && d.at <= len(d.dst)-maxLiterals {
 		copy(d.dst[d.at:d.at+maxLiterals], d.literals[:maxLiterals])
 	} else {
 		copy(d.dst[d.at:], d.literals[:n])
@@ -107,12 +107,12 @@ func (d *decoding) copyMatch(distance, n int) bool {
 		return true
 	}
 	// A distance of zero is refused here as well.
-	if n > Size-d.at || uint(distance-1) >= uint(d.at) {
+	if n > len(d.dst)-d.at || uint(distance-1) >= uint(d.at) {
 		return false
 	}
 	from, to, end := d.at-distance, d.at, d.at+n
 	d.at = end
-	if distance >= 8 && end <= Size-8 {
+	if distance >= 8 && end <= len(d.dst)-8 {
 		for ; to < end; from, to = from+8, to+8 {
 			binary.LittleEndian.PutUint64(d.dst[to:], binary.LittleEndian.Uint64(d.dst[from:]))
 		}

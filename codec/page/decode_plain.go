@@ -31,9 +31,10 @@ func (d *decoding) plain() {
 	// Behind the literals lie the distances and tokens: they are as good to copy where fewer literals are left than one step has.
 	room := len(d.literals) + len(d.distances) + len(d.tokens)
 	literals := d.literals[:len(d.literals):min(cap(d.literals), room)]
-	dst, distances, reps, at, used := (*[Size]byte)(d.dst), d.distances, d.reps, d.at, 0
+	dst, distances, reps, at, used := d.dst, d.distances, d.reps, d.at, 0
+	last := len(dst) - plainRoom
 	for _, number := range d.tokens {
-		if at > Size-plainRoom || cap(literals) < maxLiterals || number >= literalRun {
+		if at > last || cap(literals) < maxLiterals || number >= literalRun {
 			break
 		}
 		t := tokens[number]
@@ -84,7 +85,7 @@ var patterns = func() (t [8]struct {
 }()
 
 // repeat writes n bytes of a match, and up to 16 more.
-func repeat(dst *[Size]byte, at, distance, n int) {
+func repeat(dst []byte, at, distance, n int) {
 	from, end := at-distance, at+n
 	switch {
 	case distance >= 16:

@@ -137,8 +137,20 @@ func (r *denseReference) segment(i, n int) ([]byte, error) {
 
 // denseReferenceDecode returns the page of an object.
 func denseReferenceDecode(object []byte) ([]byte, error) {
+	streams, err := denseReferenceStreams(object)
+	if err != nil {
+		return nil, err
+	}
+	return streams.text(4096)
+}
+
+// A denseStreams holds the symbols of an object's segments.
+type denseStreams [5][]byte
+
+// denseReferenceStreams returns the streams of an object.
+func denseReferenceStreams(object []byte) (streams denseStreams, err error) {
 	if len(object) < 5 || len(object) > 4095 {
-		return nil, errBroken
+		return streams, errBroken
 	}
 	var r denseReference
 	counts := int(object[0]) + 256*int(object[1]) + 65536*int(object[2])
@@ -148,52 +160,54 @@ func denseReferenceDecode(object []byte) ([]byte, error) {
 		choice /= kinds
 		n := r.codes[i].favourites
 		if n > len(body) {
-			return nil, errBroken
+			return streams, errBroken
 		}
 		r.favourites[i], body = body[:n], body[n:]
 	}
 	middle := len(body)/2 + border
 	if middle < 0 || middle > len(body) {
-		return nil, errBroken
+		return streams, errBroken
 	}
 	for i := range r.lanes {
 		r.lanes[i] = bitLane{region: [][]byte{body[:middle], body[middle:]}[i/2], backward: i%2 == 1}
 	}
-	page, err := r.page(counts%4096, counts/4096)
-	if err != nil {
-		return nil, err
+	if streams, err = r.streams(counts%4096, counts/4096); err != nil {
+		return streams, err
 	}
 	left0, left1 := middle-r.lanes[0].bytes()-r.lanes[1].bytes(), len(body)-middle-r.lanes[2].bytes()-r.lanes[3].bytes()
 	if left0 < 0 || left1 < 0 || left0 > 0 && border != -128 || left1 > 0 && border != 127 {
-		return nil, errBroken
+		return streams, errBroken
 	}
-	return page, nil
+	return streams, nil
 }
 
-// page decodes the segments and has their tokens read as those of a plain object.
-func (r *denseReference) page(literals, tokens int) ([]byte, error) {
-	var streams [5][]byte
-	var err error
+// streams decodes the segments.
+func (r *denseReference) streams(literals, tokens int) (streams denseStreams, err error) {
 	counts := [5]int{tokens, literals}
 	for i := range streams {
 		if streams[i], err = r.segment(i, counts[i]); err != nil {
-			return nil, err
+			return streams, err
 		}
 		if i == 0 {
 			counts[2], counts[3] = countedDistances(streams[0])
 			counts[4] = counts[3]
 		}
 	}
-	plain := reference{literals: streams[1], distances: streams[2], remembered: []int{1, 8, 4, 16}}
-	for i := len(streams[3]) - 1; i >= 0; i-- {
-		plain.distances = append(plain.distances, streams[3][i], streams[4][i])
+	return streams, nil
+}
+
+// text has the tokens read as those of a plain object that stands for so many bytes.
+func (s denseStreams) text(size int) ([]byte, error) {
+	plain := reference{size: size, literals: s[1], distances: s[2], remembered: []int{1, 8, 4, 16}}
+	for i := len(s[3]) - 1; i >= 0; i-- {
+		plain.distances = append(plain.distances, s[3][i], s[4][i])
 	}
-	for _, number := range streams[0] {
+	for _, number := range s[0] {
 		if err := plain.token(int(number)); err != nil {
 			return nil, err
 		}
 	}
-	if len(plain.page) != 4096 || len(plain.literals) > 0 || len(plain.distances) > 0 {
+	if len(plain.page) != size || len(plain.literals) > 0 || len(plain.distances) > 0 {
 		return nil, errBroken
 	}
 	return plain.page, nil

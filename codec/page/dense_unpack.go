@@ -65,6 +65,7 @@ type denseUnpacker struct {
 	scratch   scratch
 	positions positions
 	names     [maxSymbols]byte // of the tokens: the favourites behind the bytes
+	nears     int              // how many near bytes the last object had
 	tokens    [Size + block]byte
 	literals  [Size + block]byte
 	distances [Size + block]byte
@@ -105,7 +106,7 @@ func (u *denseUnpacker) unpack(object []byte, read readFunc) (s streams, ok bool
 	if nears+2*fars > Size {
 		return s, false
 	}
-	s.distances = u.distances[:nears+2*fars]
+	u.nears, s.distances = nears, u.distances[:nears+2*fars]
 	read(&u.scratch, &u.positions, &chosen[nearSegment].decode, nil, s.distances[:nears])
 	read(&u.scratch, &u.positions, &chosen[farLowSegment].decode, nil, u.farLow[:fars])
 	read(&u.scratch, &u.positions, &chosen[farHighSegment].decode, nil, u.farHigh[:fars])

@@ -17,5 +17,8 @@
 // The dense level, [DenseEncoder] and [DenseDecoder], writes the same streams in Huffman codes that are part of the format: objects are
 // a sixth shorter, at two thirds of the speed. docs/page-dense-format.md has it byte by byte.
 //
+// [ClusterEncoder] and [ClusterDecoder] write four neighbouring pages together, any of which can be read alone: what one page has in common with
+// those before it is in the object once.
+//
 // Encoders belong to one worker each, and so do the dense level's decoders; the others keep no state. None allocates after it was made.
 package page

@@ -26,8 +26,8 @@ func decodeAVX512(dst []byte, s streams) bool {
 
 // decodeAVX2 does the runs itself, and the end of the page, where vectors would be too long.
 func decodeAVX2(dst []byte, s streams) bool {
-	d := decoding{streams: s, dst: dst[:Size], reps: firstReps}
-	for len(d.distances)+len(d.tokens) >= maxLiterals && d.at <= Size-writeMargin {
+	d := decoding{streams: s, dst: dst, reps: firstReps}
+	for len(d.distances)+len(d.tokens) >= maxLiterals && d.at <= len(dst)-writeMargin {
 		tokens, literals, nears, fars, at, reps := decodeTokensAVX2(d.dst, d.literals, d.distances, d.tokens, d.at, d.reps, vectors)
 		if at < 0 {
 			return false

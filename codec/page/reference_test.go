@@ -86,6 +86,7 @@ var errBroken = errors.New("broken")
 
 // A reference is an object on its way to a page.
 type reference struct {
+	size                      int
 	page, literals, distances []byte
 	remembered                []int
 }
@@ -100,7 +101,7 @@ func referenceDecode(object []byte) ([]byte, error) {
 	if 3+l+t > len(object) {
 		return nil, errBroken
 	}
-	r := reference{literals: object[3 : 3+l], distances: object[3+l : len(object)-t], remembered: []int{1, 8, 4, 16}}
+	r := reference{size: 4096, literals: object[3 : 3+l], distances: object[3+l : len(object)-t], remembered: []int{1, 8, 4, 16}}
 	for _, number := range object[len(object)-t:] {
 		if err := r.token(int(number)); err != nil {
 			return nil, err
@@ -177,7 +178,7 @@ func (r *reference) append(literals, length, distance int) error {
 	}
 	r.page = append(r.page, r.literals[:literals]...)
 	r.literals = r.literals[literals:]
-	if len(r.page)+length > 4096 || length > 0 && (distance == 0 || distance > len(r.page)) {
+	if len(r.page)+length > r.size || length > 0 && (distance == 0 || distance > len(r.page)) {
 		return errBroken
 	}
 	for range length {
