@@ -96,9 +96,30 @@ func (c *clusters) CompressCluster(dst []byte, pages [ClusterPages][]byte) (ID, 
 	return c.id, n, nil
 }
 
+// A ClusterDecompressor reads the objects of every ClusterCompressor. It has memory that single pages need none of, so that only who reads
+// clusters pays for it. It belongs to one worker: it is not safe for concurrent use.
+type ClusterDecompressor struct {
+	dense *page.ClusterDecoder // one worker's
+	zstd  *zstd.Decoder        // one worker's
+}
+
+// NewClusterDecompressor makes a decompressor of clusters for one worker, with all the memory that it will need. It uses no more than the
+// instruction set that a names.
+func (a Algorithm) NewClusterDecompressor() (*ClusterDecompressor, error) {
+	dense, err := page.NewClusterDecoder(a.simd)
+	if err != nil {
+		return nil, fmt.Errorf("make cluster decompressor: %w", err)
+	}
+	blocks, err := zstd.NewDecoder()
+	if err != nil {
+		return nil, fmt.Errorf("make cluster decompressor: %w", err)
+	}
+	return &ClusterDecompressor{dense: dense, zstd: blocks}, nil
+}
+
 // DecompressCluster fills dst, of exactly PageSize bytes (else [ErrPageSize]), with page number index (else [ErrIndex]) of the
 // cluster that src is the object of by codec id. What else is promised is as for [Decompressor.Decompress].
-func (d *Decompressor) DecompressCluster(dst []byte, id ID, index int, src []byte) error {
+func (d *ClusterDecompressor) DecompressCluster(dst []byte, id ID, index int, src []byte) error {
 	if len(dst) != PageSize {
 		return fmt.Errorf("decompress to %d bytes: %w", len(dst), ErrPageSize)
 	}

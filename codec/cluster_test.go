@@ -26,6 +26,20 @@ func newClusters(tb testing.TB, name string) ClusterCompressor {
 	return c
 }
 
+// newClusterReader returns a cluster decompressor of the algorithm that name names.
+func newClusterReader(tb testing.TB, name string) *ClusterDecompressor {
+	tb.Helper()
+	a, err := Parse(name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d, err := a.NewClusterDecompressor()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return d
+}
+
 // eachClusters runs f as a subtest for an algorithm of each codec that has clusters, with that codec's ID.
 func eachClusters(t *testing.T, f func(t *testing.T, name string, id ID)) {
 	t.Helper()
@@ -46,7 +60,7 @@ func clusterOf(base [][]byte, at int) (four [ClusterPages][]byte) {
 func TestF016ClustersReadPageByPage(t *testing.T) {
 	codectest.EachSource(t, func(t *testing.T, base [][]byte) {
 		for _, name := range []string{"zstd(level=1)", "zstd", "page:dense", "page:dense:simd=generic"} {
-			c, d := newClusters(t, name), newWorker(t, "raw").d
+			c, d := newClusters(t, name), newClusterReader(t, name)
 			var before []byte
 			back, object := make([]byte, PageSize), make([]byte, ClusterPages*PageSize)
 			kept := 0
@@ -151,7 +165,7 @@ func TestClusterRefuses(t *testing.T) {
 }
 
 func clusterRefuses(t *testing.T, name string, want ID) {
-	c, d := newClusters(t, name), newWorker(t, "raw").d
+	c, d := newClusters(t, name), newClusterReader(t, name)
 	object, back := make([]byte, ClusterPages*PageSize), make([]byte, PageSize)
 	four := clusterOf(pages.Generate(pages.Text, ClusterPages, 18), 0)
 	id, n, err := c.CompressCluster(object, four)
@@ -174,7 +188,7 @@ func clusterRefuses(t *testing.T, name string, want ID) {
 			}
 		}
 	}
-	if err := d.Decompress(back, id, object); !errors.Is(err, ErrCorrupt) {
+	if err := newWorker(t, "raw").d.Decompress(back, id, object); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("as a page: got %v", err)
 	}
 	for cut := range object {

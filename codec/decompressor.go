@@ -10,12 +10,12 @@ import (
 	"zramfs/codec/zstd"
 )
 
-// A Decompressor reads the objects of every algorithm. It belongs to one worker: it is not safe for concurrent use.
+// A Decompressor reads the objects of every algorithm that stand for one page. It belongs to one worker: it is not safe for concurrent use.
 type Decompressor struct {
-	page  *page.Decoder        // one worker's
-	dense *page.ClusterDecoder // one worker's
-	lz4   *lz4.Decoder         // one worker's
-	zstd  *zstd.Decoder        // one worker's
+	page  *page.Decoder      // one worker's
+	dense *page.DenseDecoder // one worker's
+	lz4   *lz4.Decoder       // one worker's
+	zstd  *zstd.Decoder      // one worker's
 }
 
 // NewDecompressor makes a decompressor for one worker, with all the memory that it will need. It has no dictionary; see
@@ -36,7 +36,7 @@ func (a Algorithm) NewDecompressor() (*Decompressor, error) {
 	if d.page, err = page.NewDecoder(a.simd); err != nil {
 		return nil, fmt.Errorf("make decompressor: %w", err)
 	}
-	if d.dense, err = page.NewClusterDecoder(a.simd); err != nil {
+	if d.dense, err = page.NewDenseDecoder(a.simd); err != nil {
 		return nil, fmt.Errorf("make decompressor: %w", err)
 	}
 	if d.lz4, err = lz4.NewDecoder(a.simd); err != nil {

@@ -22,7 +22,7 @@ func clustered(algorithm codec.Algorithm, single *contestant) (*contestant, erro
 	if err != nil {
 		return nil, err
 	}
-	decompressor, err := algorithm.NewDecompressor()
+	decompressor, err := algorithm.NewClusterDecompressor()
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func clustered(algorithm codec.Algorithm, single *contestant) (*contestant, erro
 // groups compresses each full group of pages of a batch. The object lies from the first page's slot on; the lengths of the others are 0.
 type groups struct {
 	compressor   codec.ClusterCompressor
-	decompressor *codec.Decompressor
+	decompressor *codec.ClusterDecompressor
 	single       *contestant
 }
 
