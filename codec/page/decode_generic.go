@@ -49,7 +49,7 @@ func (d *decoding) distance(kind uint8) (distance, more int, ok bool) {
 		if len(d.distances) < 1 {
 			return 0, 0, false
 		}
-		distance = nearDistance(d.distances[0])
+		distance = int(nearDistances[d.distances[0]])
 		d.distances = d.distances[1:]
 	case far:
 		last := len(d.distances) - 2
@@ -69,10 +69,8 @@ func (d *decoding) distance(kind uint8) (distance, more int, ok bool) {
 // remember returns the remembered distances after a match of some kind at distance: that becomes the first, and those that were before it
 // move back by one place, into that which it left or out of the last.
 func remember(reps uint64, kind uint8, distance int) uint64 {
-	place := min(kind, rep3)
-	before := reps & (1<<(16*place) - 1)
-	behind := reps &^ (1<<(16*place+16) - 1)
-	return uint64(distance) | before<<16 | behind
+	masks := &rememberMasks[kind&7]
+	return uint64(distance) | reps&masks.before<<16 | reps&masks.behind
 }
 
 // run does what a run's token repeats.

@@ -58,8 +58,7 @@ func (d *decoding) plain() {
 		}
 		*(*[maxLiterals]byte)(dst[at : at+maxLiterals]) = *(*[maxLiterals]byte)(literals[:maxLiterals])
 		literals, distances = literals[t.literals:], left
-		masks := &rememberMasks[t.kind&7]
-		reps = uint64(distance) | reps&masks.before<<16 | reps&masks.behind
+		reps = remember(reps, t.kind, distance)
 		repeat(dst, start, distance, length)
 		at = start + length
 		used++

@@ -20,7 +20,7 @@ const lastDense = Size - 3
 // later at a remembered distance, if that is worth more.
 func parseDenseGeneric(s *search) bool {
 	if s.at >= 2 && s.at < lastDense {
-		s.exchange(s.at - 2)
+		s.lookUp(s.at - 2)
 	}
 	for s.at < lastDense {
 		last := min(s.at+reach, lastDense)
@@ -65,20 +65,12 @@ func (s *search) parseDenseWindow(last int) bool {
 
 // lookUpDense enters a position into the table. If the one that was there begins with the same word it puts the better match into s.found.
 func (s *search) lookUpDense(at int) bool {
-	from := s.exchange(at)
+	from := s.lookUp(at)
 	if s.word(from) != s.word(at) {
 		return false
 	}
 	s.found = s.orLater(s.entered(at, from), at)
 	return true
-}
-
-// exchange enters a position into the table and returns the one that was there.
-func (s *search) exchange(at int) int {
-	slot := &s.table[s.eight(at)*hashFactor>>hashShift]
-	from := int(*slot)
-	*slot = uint16(at)
-	return from
 }
 
 // orLater returns a match that the table gave at a position, or the longest one at a remembered distance at the next position if that is worth
@@ -87,12 +79,8 @@ func (s *search) orLater(m match, at int) match {
 	if m.at+m.length-at >= window {
 		return m
 	}
-	later, seen := match{at: at + 1}, s.at+window-(at+1)
-	for kind := range near {
-		if n := s.equal(later.at, s.rep(kind), seen); n > later.length {
-			later.length, later.distance, later.kind = n, s.rep(kind), kind
-		}
-	}
+	seen := s.at + window - (at + 1)
+	later := s.ranked(at+1, s.longerRemembered(at+1, seen))
 	if later.length < minLength || s.worth(later) <= s.worth(m) {
 		return m
 	}

@@ -103,10 +103,9 @@ type vectorTables struct {
 var vectors = makeVectorTables()
 
 func makeVectorTables() *vectorTables {
-	v := new(vectorTables)
+	v := &vectorTables{near: nearDistances}
 	for i, t := range tokens {
 		v.tokens[i] = tokenEntry{t.literals, t.length, uint16(t.kind) * 64}
-		v.near[i] = uint16(nearDistance(byte(i)))
 	}
 	for kind := range v.kinds {
 		v.kinds[kind] = makeKindRow(kind)
@@ -131,16 +130,15 @@ func makeVectorTables() *vectorTables {
 }
 
 func makeKindRow(kind int) kindRow {
-	place := 16 * min(kind, rep3)
-	r := kindRow{low: 1<<place - 1, high: ^uint64(1<<(place+16) - 1)}
-	r.others = r.low | r.high
+	masks := rememberMasks[kind]
+	r := kindRow{others: masks.before | masks.behind, low: masks.before, high: masks.behind}
 	switch kind {
 	case near:
 		r.near, r.nears = 0xffff, 1
 	case far:
 		r.far, r.extra, r.fars = 0xfff, farExtra, 2
 	default:
-		r.rep = uint64(place) | 16<<8
+		r.rep = uint64(16*kind) | 16<<8
 	}
 	return r
 }

@@ -153,12 +153,17 @@ func (s *search) longestRemembered(at int) match {
 	if best >= firstSeen*near {
 		best = s.longerRemembered(at, seen)
 	}
-	m := match{at: at, length: best / near, kind: near - 1 - best%near}
-	m.distance = s.rep(m.kind)
+	m := s.ranked(at, best)
 	if m.length == s.at+window-at {
 		m.length = s.equal(at, m.distance, Size)
 	}
 	return m
+}
+
+// ranked returns the match at a position that a number of longerRemembered stands for.
+func (s *search) ranked(at, best int) match {
+	kind := near - 1 - best%near
+	return match{at: at, length: best / near, distance: s.rep(kind), kind: kind}
 }
 
 // firstSeen is how many bytes firstBytes looks at.
