@@ -5,6 +5,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"os"
 )
 
 // MemoryKind says what holds an image.
@@ -26,6 +27,9 @@ const (
 	MemoryHeap MemoryKind = "heap"
 )
 
+// ErrNotMemory is returned for a file that cannot hold an image.
+var ErrNotMemory = errors.New("not a memory file")
+
 // ErrNoMemory is returned when the machine has no memory for the image.
 var ErrNoMemory = errors.New("no memory for the image")
 
@@ -39,6 +43,9 @@ type Memory struct {
 	kind MemoryKind // immutable
 	file memoryFile // immutable
 	mem  []byte     // the mapping; set by reserve, nil after Close
+	held holding    // what this process, a keeper's, locks for the worker's
+
+	holder *holder // who holds what this process, a worker's, takes; set before reserve, else nil
 }
 
 // NewMemory makes an empty memory file. Close releases it.
@@ -50,12 +57,24 @@ func NewMemory(kind MemoryKind) (*Memory, error) {
 	return &Memory{kind: kind, file: f}, nil
 }
 
+// AdoptMemory makes a Memory of the file that another Memory's File was, in this
+// process or in one that passed it on, and takes charge of f. kind is that Memory's
+// Kind. It fails with ErrNotMemory when f is nothing that such a Memory has, and
+// closes f then too. The race detector's build cannot adopt anything.
+func AdoptMemory(f *os.File, kind MemoryKind) (*Memory, error) {
+	file, err := adoptMemoryFile(f, kind)
+	if err != nil {
+		return nil, fmt.Errorf("adopt memory file: %w", errors.Join(err, f.Close()))
+	}
+	return &Memory{kind: kind, file: file}, nil
+}
+
 // Kind says what holds the image.
 func (m *Memory) Kind() MemoryKind { return m.kind }
 
 // Close unmaps the memory and frees it. No Store may be open on it.
 func (m *Memory) Close() error {
-	err := m.unmap()
+	err := errors.Join(m.unmap(), m.letGo())
 	if cerr := m.file.Close(); err == nil {
 		err = cerr
 	}

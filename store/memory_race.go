@@ -4,6 +4,11 @@
 
 package store
 
+import (
+	"fmt"
+	"os"
+)
+
 // The race detector sees only Go's own memory, so under it the image lies
 // there. Everything else is the same.
 
@@ -14,6 +19,20 @@ func (memoryFile) Close() error { return nil }
 func openMemoryFile(MemoryKind) (memoryFile, MemoryKind, error) {
 	return memoryFile{}, MemoryHeap, nil
 }
+
+// File is nil: nothing of a process's own memory can be passed on.
+func (m *Memory) File() *os.File { return nil }
+
+func adoptMemoryFile(*os.File, MemoryKind) (memoryFile, error) {
+	return memoryFile{}, fmt.Errorf("%w: the race detector's build has its images on the heap", ErrNotMemory)
+}
+
+type holding struct{}
+
+// Hold has nothing to lock.
+func (m *Memory) Hold(off, n int64) error { return nil }
+
+func (m *Memory) letGo() error { return nil }
 
 func (m *Memory) reserve(size int64) error {
 	if int64(len(m.mem)) < size {
@@ -30,6 +49,8 @@ func (m *Memory) readAt(p []byte, off int64) error {
 func (m *Memory) allocate(off, n int64) error { return nil }
 
 func (m *Memory) populate(off, n int64) error { return nil }
+
+func (m *Memory) adopt(off, n int64) error { return nil }
 
 func (m *Memory) punch(off, n int64) error {
 	clear(m.mem[off : off+n])
