@@ -3,6 +3,7 @@
 package store
 
 import (
+	"fmt"
 	"testing"
 
 	"zramfs/codec"
@@ -66,5 +67,35 @@ func BenchmarkOpen(b *testing.B) {
 		if err := s.Close(); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkOpenFull opens a device full of real pages, of so many MiB, as a worker
+// does that carries on after another.
+func BenchmarkOpenFull(b *testing.B) {
+	for _, size := range []uint64{1 << 30, 4 << 30} {
+		b.Run(fmt.Sprint(size>>20), func(b *testing.B) {
+			mem, cfg := newMemory(b), withAlgorithm(b, Config{Disksize: size})
+			s, err := Create(mem, cfg)
+			if err != nil {
+				b.Fatal(err)
+			}
+			data := pages.Real(b)
+			for page := range s.Pages() {
+				write(b, s, page, data[int(page)%len(data)])
+			}
+			for b.Loop() {
+				b.StopTimer()
+				s.die()
+				b.StartTimer()
+				if s, err = Open(mem, cfg); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.StopTimer()
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+		})
 	}
 }

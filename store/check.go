@@ -15,6 +15,9 @@ import (
 func (s *Store) Check(report func(error)) {
 	s.quiesce()
 	defer s.resume()
+	for n := range uint64(len(s.segments)) {
+		s.sweep(n)
+	}
 	c := check{s: s, report: report, live: make([]int64, len(s.segments)), objects: make([]int, len(s.segments))}
 	c.superblock()
 	c.index()

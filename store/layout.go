@@ -61,8 +61,6 @@ var (
 	ErrChecksum = errors.New("superblock checksum mismatch")
 	// ErrGeometry: the superblock's numbers contradict each other or the file.
 	ErrGeometry = errors.New("impossible image geometry")
-	// ErrEntry: an index entry points where no object can be.
-	ErrEntry = errors.New("impossible index entry")
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

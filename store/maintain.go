@@ -61,14 +61,14 @@ func (s *Store) pass() time.Duration {
 	settled := s.settleIdle(false)
 	idle := s.paused(time.Now())
 	s.recycle()
-	again := soonest(s.refill(), s.shrink(idle), s.tidy(idle))
+	again := soonest(s.sweepSome(), s.refill(), s.shrink(idle), s.tidy(idle))
 	if !settled {
 		again = soonest(again, heldUpEvery)
 	}
 
 	s.mu.Lock()
 	s.ended = turn
-	s.full.Store(len(s.ready) <= 1)
+	s.full.Store(len(s.ready) <= 1 && s.unswept.Load() == 0)
 	s.mu.Unlock()
 	return again
 }

@@ -55,16 +55,85 @@ func (s *Store) die() {
 	}
 }
 
-func TestOpenRefusesImpossibleEntries(t *testing.T) {
-	mem, cfg := newMemory(t), withAlgorithm(t, Config{Disksize: 1 << 20})
+// An entry that cannot be costs its page and no other: it is told at once, the
+// page answers ErrCorrupt, and a write or a discard heals it.
+func TestOpenWithImpossibleEntries(t *testing.T) {
+	mem, cfg := newMemory(t), withAlgorithm(t, Config{Disksize: 16 << 20})
 	s, err := Create(mem, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.idx.entries[3].Store(uint64(sameEntry(31, 5)))
+	for page := range uint32(100) {
+		write(t, s, uint64(page), content{page, 1, tableWord}.bytes())
+	}
+	bad := map[uint64]entry{3: sameEntry(31, 5), 50: objectEntry(0, 0, 77), 70: objectEntry(s.geometry.segments*SegmentSize, 2, 300)}
+	for page, e := range bad {
+		s.idx.entries[page].Store(uint64(e))
+	}
 	s.die()
-	if _, err := Open(mem, cfg); !errors.Is(err, ErrEntry) {
-		t.Fatalf("%v, want ErrEntry", err)
+	told := map[uint64]int{}
+	cfg.OnCorrupt = func(page uint64) { told[page]++ }
+	if s, err = Open(mem, cfg); err != nil {
+		t.Fatal(err)
+	}
+	defer finish(t, s)
+	if st := s.Stats(); len(told) != len(bad) || st.ChecksumErrors != uint64(len(bad)) {
+		t.Errorf("told of %v, counted %d", told, st.ChecksumErrors)
+	}
+	w := s.Acquire()
+	defer w.Release()
+	p := make([]byte, PageSize)
+	for page := range uint32(100) {
+		err := w.Read(uint64(page), 0, p)
+		if bad[uint64(page)] != 0 {
+			if told[uint64(page)] != 2 || !errors.Is(err, ErrCorrupt) {
+				t.Errorf("page %d: told %d times, read: %v", page, told[uint64(page)], err)
+			}
+		} else if err != nil || !bytes.Equal(p, content{page, 1, tableWord}.bytes()) {
+			t.Errorf("page %d is wrong: %v", page, err)
+		}
+	}
+	w.Discard(3, 1)
+	for _, page := range []uint64{50, 70} {
+		if err := w.Write(page, 0, content{uint32(page), 2, random}.bytes()); err != nil {
+			t.Error(err)
+		}
+	}
+	for page := range bad {
+		if err := w.Read(page, 0, p); err != nil {
+			t.Errorf("page %d, healed: %v", page, err)
+		}
+	}
+}
+
+// Reads, writes, discards and compaction go on in segments that are not swept
+// yet, and what was dead at Open is clear in the end.
+func TestServesWhileItSweeps(t *testing.T) {
+	mem, cfg := newMemory(t), withAlgorithm(t, Config{Disksize: 64 << 20})
+	s, err := Create(mem, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newModel(t, s)
+	m.run(4, 0, opsFor(t))
+	for page := range uint64(300) { // died before it could free these
+		s.idx.swap(page*17, 0)
+		m.pages[page*17] = make([]byte, PageSize)
+	}
+	s.die()
+	if s, err = Open(mem, cfg); err != nil {
+		t.Fatal(err)
+	}
+	defer finish(t, s)
+	if s.unswept.Load() == 0 {
+		t.Error("there is nothing to sweep")
+	}
+	m.s = s
+	m.run(4, 2, opsFor(t)/4)
+	for deadline := time.Now().Add(10 * time.Second); s.unswept.Load() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d segments were not swept", s.unswept.Load())
+		}
 	}
 }
 

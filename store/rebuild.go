@@ -2,113 +2,148 @@
 
 package store
 
-import "fmt"
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
 
 // rebuild derives from the index what lies outside the image: what each
 // segment holds, the references of the same-filled table, and the counters. Of
 // a new image it finds nothing. Objects that no entry names, which a process
-// that died had placed and not published, or replaced and not freed, are freed.
+// that died had placed and not published, or replaced and not freed, are left to
+// sweep. An impossible entry is counted and told, and costs nothing but its page.
 func (s *Store) rebuild() error {
-	var bad error
-	for n := range s.indexPages {
-		if !s.idx.has(n) {
-			continue
-		}
+	t := tally{s: s}
+	s.idx.each(0, s.indexPages-1, func(n uint64) {
 		for page := n * indexPerPage; page < min((n+1)*indexPerPage, s.pages); page++ {
-			if err := s.adopt(page); err != nil && bad == nil {
-				bad = err
+			if e := s.idx.load(page); e != 0 {
+				t.adopt(page, e)
 			}
 		}
-	}
-	if bad != nil {
-		return bad
-	}
+	})
+	t.settle()
 	for slot, refs := range s.same.refs {
 		if refs == 0 { // its last page was replaced by a process that died
 			s.same.words[2*slot].Store(0)
 			s.same.words[2*slot+1].Store(0)
 		}
 	}
-	s.base.hugeSince.Store(0) // counts writes, not what is there
 	return s.adoptSegments()
 }
 
-// adopt counts what an entry refers to.
-func (s *Store) adopt(page uint64) error {
-	e := s.idx.load(page)
-	switch {
-	case !e.valid(s.geometry.segments):
-		return fmt.Errorf("%w: page %d: %#x", ErrEntry, page, uint64(e))
-	case e.codec() == sameWordSlot:
-		s.same.refs[e.value()]++
-	case e.object():
-		seg := &s.segments[e.segment()]
-		seg.turn(segVoid, segSealed)
-		seg.add(footprint(e.length()))
-		s.fresh = max(s.fresh, e.segment()+1)
-	}
-	s.base.add(e, +1)
-	return nil
+// A tally adds up what the index names. Nobody else is there yet, so it does
+// without the atomics of counters, which would take most of the time.
+type tally struct {
+	s     *Store
+	pages [codecs]int64
+	bytes [codecs]int64
+	feet  int64 // footprints
 }
 
-// adoptSegments gives back the memory of segments that hold nothing and clears
-// what is dead in the others.
+// adopt counts what an entry refers to.
+func (t *tally) adopt(page uint64, e entry) {
+	s := t.s
+	if !e.valid(s.geometry.segments) {
+		s.base.checksumErrors.Add(1)
+		if f := s.cfg.OnCorrupt; f != nil {
+			f(page)
+		}
+		return
+	}
+	id := e.codec()
+	t.pages[id]++
+	switch {
+	case id == sameWordSlot:
+		s.same.refs[e.value()]++
+	case e.object():
+		n := footprint(e.length())
+		t.bytes[id] += int64(e.length())
+		t.feet += int64(n)
+		g := &s.segments[e.segment()].word
+		g.Store((g.Load()>>stateBits+uint64(n))<<stateBits | segUnswept)
+		s.fresh = max(s.fresh, e.segment()+1)
+	}
+}
+
+func (t *tally) settle() {
+	c := &t.s.base
+	for id := range codecs {
+		c.pages[id].Store(t.pages[id])
+		c.bytes[id].Store(t.bytes[id])
+	}
+	c.footprint.Store(t.feet)
+}
+
+// adoptSegments maps the segments that hold something and gives back the memory
+// of the others, a run of segments at a time.
 func (s *Store) adoptSegments() error {
-	for n := range s.fresh {
-		if s.segments[n].state() == segVoid {
-			if err := s.memory.punch(s.dataOffset+int64(n)*SegmentSize, SegmentSize); err != nil {
-				return fmt.Errorf("free segment %d: %w", n, err)
-			}
-			s.void = append(s.void, uint32(n))
+	var used []run
+	for n := uint64(0); n < s.fresh; {
+		r := s.runAt(n)
+		n = r.end
+		if s.segments[r.first].state() == segUnswept {
+			used = append(used, r)
+			s.charged.Add(r.bytes())
+			s.unswept.Add(int64(r.end - r.first))
 			continue
 		}
-		if err := s.memory.populate(s.dataOffset+int64(n)*SegmentSize, SegmentSize); err != nil {
-			return fmt.Errorf("populate segment %d: %w", n, err)
+		if err := s.memory.punch(s.segmentOffset(r.first), r.bytes()); err != nil {
+			return fmt.Errorf("free %d segments from %d: %w", r.end-r.first, r.first, err)
 		}
-		s.charged.Add(SegmentSize)
-		s.clearDead(n)
+		for v := r.first; v < r.end; v++ {
+			s.void = append(s.void, uint32(v))
+		}
 	}
-	rest := s.dataOffset + int64(s.fresh)*SegmentSize
-	if rest < s.size {
+	if rest := s.segmentOffset(s.fresh); rest < s.size {
 		if err := s.memory.punch(rest, s.size-rest); err != nil {
 			return fmt.Errorf("free unused segments: %w", err)
 		}
 	}
+	s.sweepNext = s.fresh
 	s.notePeak(s.used())
-	return nil
+	return s.mapRuns(used)
 }
 
-// clearDead clears the objects of a segment that no entry names, and what was
-// begun behind the last. A damaged header derails the walk, which would then
-// clear what is alive: so it has to meet all that the index has there first.
-func (s *Store) clearDead(n uint64) {
-	end, live := n*SegmentSize, int64(0)
-	for where := range s.objects(n) {
-		h := s.headerAt(where)
-		end = where + uint64(footprint(int(h.Length)))
-		if s.named(where, h) && s.idx.load(uint64(h.Page)).length() == int(h.Length) {
-			live += int64(footprint(int(h.Length)))
-		}
+// A run is of segments in the same state, from first to before end.
+type run struct{ first, end uint64 }
+
+func (r run) bytes() int64 { return int64(r.end-r.first) * SegmentSize }
+
+// mapAtOnce bounds a run, so that several processors can share the work: 64 MiB.
+const mapAtOnce = 256
+
+func (s *Store) runAt(first uint64) run {
+	end := first + 1
+	for end < min(s.fresh, first+mapAtOnce) && s.segments[end].state() == s.segments[first].state() {
+		end++
 	}
-	if live != s.segments[n].live() {
-		return
-	}
-	clear(s.segmentBytes(n)[end-n*SegmentSize:])
-	for where := range s.objects(n) {
-		h := s.headerAt(where)
-		if s.named(where, h) {
-			continue
-		}
-		h.Checksum = 0
-		fill(s.payload(where, int(h.Length)), freedByte)
-	}
+	return run{first, end}
 }
 
-// named reports whether the entry of an object's page points at the object.
-func (s *Store) named(where uint64, h *header) bool {
-	if uint64(h.Page) >= s.pages {
-		return false
+// mapRuns maps what is there already, so that the page path need not fault it in.
+// Mapping takes most of the time of Open, and several processors share it well.
+func (s *Store) mapRuns(runs []run) error {
+	var (
+		next    atomic.Int64
+		mapping sync.WaitGroup
+		once    sync.Once
+		bad     error
+	)
+	for range min(runtime.GOMAXPROCS(0), len(runs)) {
+		mapping.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(runs); i = next.Add(1) - 1 {
+				r := runs[i]
+				if err := s.memory.adopt(s.segmentOffset(r.first), r.bytes()); err != nil {
+					once.Do(func() { bad = fmt.Errorf("map %d segments from %d: %w", r.end-r.first, r.first, err) })
+				}
+			}
+		})
 	}
-	e := s.idx.load(uint64(h.Page))
-	return e.object() && e.where() == where
+	mapping.Wait()
+	return bad
 }
+
+// segmentOffset is where segment n begins in the image.
+func (s *Store) segmentOffset(n uint64) int64 { return s.dataOffset + int64(n)*SegmentSize }

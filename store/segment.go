@@ -10,12 +10,14 @@ import (
 
 // A segment is in one of these states; the package comment draws who moves it.
 const (
-	segVoid   uint64 = iota // no memory
-	segReady                // memory, all zero, in Store.ready
-	segOpen                 // a worker appends to it
-	segSealed               // full
-	segMoving               // the compactor moves its objects away
-	segEmpty                // its last object is gone, in Store.empty
+	segVoid     uint64 = iota // no memory
+	segReady                  // memory, all zero, in Store.ready
+	segOpen                   // a worker appends to it
+	segSealed                 // full
+	segMoving                 // the compactor moves its objects away
+	segEmpty                  // its last object is gone, in Store.empty
+	segUnswept                // full, found by Open
+	segSweeping               // what was dead at Open is being cleared
 
 	stateBits = 8
 )
@@ -211,7 +213,7 @@ func (s *Store) growCharged() error {
 		s.charged.Add(-SegmentSize)
 		return ErrFull
 	}
-	at := s.dataOffset + int64(n)*SegmentSize
+	at := s.segmentOffset(uint64(n))
 	if err := s.memory.allocate(at, SegmentSize); err != nil {
 		s.charged.Add(-SegmentSize)
 		s.mu.Lock()
@@ -255,7 +257,7 @@ func (s *Store) reuse(n uint32) {
 // release gives the memory of a segment without objects back to the machine.
 // Of its charge, keep bytes stay with the caller.
 func (s *Store) release(n uint32, from uint64, keep int64) error {
-	if err := s.memory.punch(s.dataOffset+int64(n)*SegmentSize, SegmentSize); err != nil {
+	if err := s.memory.punch(s.segmentOffset(uint64(n)), SegmentSize); err != nil {
 		return err
 	}
 	s.segments[n].turn(from, segVoid)

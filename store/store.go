@@ -78,6 +78,9 @@ type Store struct {
 
 	full atomic.Bool // the last pass could not raise the reserve
 
+	unswept   atomic.Int64 // segments that sweep has to go through yet
+	sweepNext uint64       // those from here on are done; guarded by passMu
+
 	charged atomic.Int64 // memory taken, or about to be, from the machine; bytes
 	peak    atomic.Int64 // of charged
 
@@ -202,6 +205,7 @@ func open(mem *Memory, cfg Config, g geometry) (s *Store, err error) {
 			return nil, err
 		}
 	}
+	s.poke() // there may be segments to sweep
 	go s.maintain()
 	return s, nil
 }

@@ -185,6 +185,7 @@ func (w *Worker) discard(page uint64) {
 	if !w.s.idx.has(page / indexPerPage) {
 		return
 	}
+	w.s.sweepUnder(page)
 	l := w.s.lock(page)
 	l.Lock()
 	old := w.s.idx.swap(page, 0)
@@ -201,6 +202,7 @@ func (w *Worker) replace(page uint64, src []byte) error {
 	if err != nil {
 		return err
 	}
+	w.s.sweepUnder(page)
 	l := w.s.lock(page)
 	l.Lock()
 	old := w.s.idx.swap(page, e)
@@ -227,6 +229,7 @@ func (w *Worker) update(page uint64, off, n int, src []byte) error {
 	if err != nil {
 		return err
 	}
+	w.s.sweepUnder(page)
 	w.replaced(page, w.s.idx.swap(page, e), e)
 	return nil
 }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"runtime"
+	"time"
+)
+
+// A process that died leaves objects that no entry names. To find them each
+// segment must be walked, a cache miss an object: too long to wait for it before
+// pages are served. So Open leaves the segments it finds unswept, reads go on in
+// them, and the maintainer sweeps them after. What makes that simple is that no
+// entry that points into an unswept segment is ever replaced: who wants to,
+// sweeps the segment first. So all that no entry names there was dead at Open,
+// nobody can be reading it, and nobody else clears it.
+
+const sweepSlice = 16 // segments a pass sweeps, about a millisecond
+
+// sweepSome sweeps a slice of what Open left. The caller holds passMu.
+func (s *Store) sweepSome() time.Duration {
+	for swept := 0; s.unswept.Load() > 0 && s.sweepNext > 0; swept++ {
+		if swept == sweepSlice {
+			return compactEvery
+		}
+		s.sweepNext--
+		s.sweep(s.sweepNext)
+	}
+	return 0
+}
+
+// sweepUnder sweeps the segment that the entry of a page points into, so that the
+// entry may be replaced. Entries that come after it point into segments that were
+// filled since Open.
+func (s *Store) sweepUnder(page uint64) {
+	if s.unswept.Load() == 0 {
+		return
+	}
+	if e := s.idx.load(page); e.object() && e.valid(s.geometry.segments) {
+		s.sweep(e.segment())
+	}
+}
+
+// sweep clears what is dead in segment n, if it is unswept, or waits until who is
+// at it has done so.
+func (s *Store) sweep(n uint64) {
+	g := &s.segments[n]
+	for !g.turn(segUnswept, segSweeping) {
+		if g.state() != segSweeping {
+			return
+		}
+		runtime.Gosched()
+	}
+	s.clearDead(n)
+	g.turn(segSweeping, segSealed)
+	s.unswept.Add(-1)
+}
+
+// clearDead clears the objects of a segment that no entry names, and what was
+// begun behind the last. A damaged header derails the walk, which would then
+// clear what is alive: so it has to meet all that the index has there first.
+func (s *Store) clearDead(n uint64) {
+	end, live := n*SegmentSize, int64(0)
+	for where := range s.objects(n) {
+		h := s.headerAt(where)
+		end = where + uint64(footprint(int(h.Length)))
+		if s.named(where, h) && s.idx.load(uint64(h.Page)).length() == int(h.Length) {
+			live += int64(footprint(int(h.Length)))
+		}
+	}
+	if live != s.segments[n].live() {
+		return
+	}
+	clear(s.segmentBytes(n)[end-n*SegmentSize:])
+	for where := range s.objects(n) {
+		h := s.headerAt(where)
+		if s.named(where, h) {
+			continue
+		}
+		h.Checksum = 0
+		fill(s.payload(where, int(h.Length)), freedByte)
+	}
+}
+
+// named reports whether the entry of an object's page points at the object.
+func (s *Store) named(where uint64, h *header) bool {
+	if uint64(h.Page) >= s.pages {
+		return false
+	}
+	e := s.idx.load(uint64(h.Page))
+	return e.object() && e.where() == where
+}
