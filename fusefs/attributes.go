@@ -17,17 +17,24 @@ type attribute struct {
 	dir  uint64 // inode of the directory
 	name string
 	show func() ([]byte, error)
+	set  func([]byte) error // nil where nothing may be written
 }
 
 // attributesOf returns the attribute files of a device. In the kernel mem_limit
 // and mem_used_max can only be written; here they show bytes, as disksize does.
-func attributesOf(cfg Config) []attribute {
+func attributesOf(cfg Config, loops attribute) []attribute {
 	of := func(name string, format func(store.Stats) string) attribute {
-		return attribute{deviceNode, name, func() ([]byte, error) { return []byte(format(cfg.Store.Stats())), nil }}
+		return attribute{deviceNode, name, func() ([]byte, error) { return []byte(format(cfg.Store.Stats())), nil }, nil}
 	}
-	status := cfg.Status
-	if status == nil {
-		status = func() ([]byte, error) { return nil, nil }
+	status := func() ([]byte, error) {
+		if cfg.Status == nil {
+			return nil, nil
+		}
+		noted, err := loops.show()
+		if err != nil {
+			return nil, err
+		}
+		return cfg.Status(strings.Fields(string(noted)))
 	}
 	return []attribute{
 		of("disksize", func(store.Stats) string { return decimal(cfg.Store.Disksize()) }),
@@ -37,7 +44,8 @@ func attributesOf(cfg Config) []attribute {
 		of("mem_used_max", func(s store.Stats) string { return decimal(s.MemUsedMax) }),
 		of("mm_stat", mmStat),
 		of("io_stat", ioStat),
-		{controlNode, "status", status},
+		{controlNode, "status", status, nil},
+		loops,
 	}
 }
 

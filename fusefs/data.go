@@ -2,64 +2,59 @@
 
 package fusefs
 
-import (
-	"syscall"
+import "syscall"
 
-	"github.com/hanwen/go-fuse/v2/fuse"
-)
-
-// Read reads the data file or an attribute file's snapshot. It ends early at the
-// end of the device only: the kernel takes a short read for the end of a file,
-// and keeps that in mind. So one corrupt page fails all of the request.
-func (f *fileSystem) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
-	if in.NodeId != dataNode {
-		return f.readAttribute(in, buf)
+// hot carries out a READ, WRITE or FALLOCATE on the data file, whichever
+// transport it came by: the page path. argument is what follows the header, in the
+// data of a write. The answer's n bytes go into out, which may be where in was.
+func (f *fileSystem) hot(op uint32, argument, in, out []byte) (n int, errno syscall.Errno) {
+	switch op {
+	case opRead:
+		off, size := transfer(argument)
+		return f.read(off, out[:min(int(size), len(out))])
+	case opWrite:
+		off, size := transfer(argument)
+		n, errno := f.write(off, in[:min(int(size), len(in))])
+		if errno != 0 {
+			return 0, errno
+		}
+		putWriteOut(out, n)
+		return writeOutSize, 0
 	}
-	buf = buf[:clip(in.Offset, uint64(len(buf)), f.size)]
+	off, length, mode := rangeOf(argument)
+	return 0, f.fallocate(mode, off, length)
+}
+
+// read reads the data file. It ends early at the end of the device only: the
+// kernel takes a short read for the end of a file, and keeps that in mind. So one
+// corrupt page fails all of the request.
+func (f *fileSystem) read(off uint64, buf []byte) (int, syscall.Errno) {
+	buf = buf[:clip(off, uint64(len(buf)), f.size)]
 	w := f.store.Acquire()
 	defer w.Release()
-	for s := spansOf(in.Offset, len(buf)); s.next(); {
+	for s := spansOf(off, len(buf)); s.next(); {
 		if err := w.Read(s.page, s.off, buf[s.lo:s.hi]); err != nil {
-			return nil, f.failed("read", err)
+			return 0, f.failed("read", err)
 		}
 	}
-	return f.results.take(buf), fuse.OK
+	return len(buf), 0
 }
 
-// Write is Writev of one piece.
-func (f *fileSystem) Write(cancel <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
-	one := [1][]byte{data}
-	return f.Writev(cancel, in, one[:])
-}
-
-// Writev writes the data file. Like a block device it takes what lies before the
+// write writes the data file. Like a block device it takes what lies before the
 // end, and answers ENOSPC to what starts there or behind. It never answers an
 // error with the count of what was written before it: the loop driver takes a
 // short write for a whole one, and the rest would be lost.
-func (f *fileSystem) Writev(_ <-chan struct{}, in *fuse.WriteIn, data [][]byte) (uint32, fuse.Status) {
-	if in.NodeId != dataNode {
-		return 0, fuse.EACCES
+func (f *fileSystem) write(off uint64, data []byte) (int, syscall.Errno) {
+	if off >= f.size {
+		return 0, syscall.ENOSPC
 	}
-	if in.Offset >= f.size {
-		return 0, fuse.Status(syscall.ENOSPC)
-	}
+	data = data[:clip(off, uint64(len(data)), f.size)]
 	w := f.store.Acquire()
 	defer w.Release()
-	at := in.Offset
-	for _, piece := range data {
-		piece = piece[:clip(at, uint64(len(piece)), f.size)]
-		for s := spansOf(at, len(piece)); s.next(); {
-			if err := w.Write(s.page, s.off, piece[s.lo:s.hi]); err != nil {
-				return 0, f.failed("write", err)
-			}
+	for s := spansOf(off, len(data)); s.next(); {
+		if err := w.Write(s.page, s.off, data[s.lo:s.hi]); err != nil {
+			return 0, f.failed("write", err)
 		}
-		at += uint64(len(piece))
 	}
-	return uint32(at - in.Offset), fuse.OK
-}
-
-// Fsync has nothing to do: what was written is in the image. The file system
-// must have it, or the loop driver offers no flush.
-func (f *fileSystem) Fsync(<-chan struct{}, *fuse.FsyncIn) fuse.Status {
-	return fuse.OK
+	return len(data), 0
 }

@@ -135,9 +135,14 @@ func (d *device) finish() {
 	}
 	if top, err := topMount(d.dir); err != nil || top != nil {
 		d.tb.Errorf("left at %s: %+v, %v", d.dir, top, err)
-		if err := detach(d.dir); err != nil {
-			d.tb.Error(err)
-		}
+		d.detach()
+	}
+}
+
+// detach takes away what a killed process left.
+func (d *device) detach() {
+	if err := unix.Unmount(d.dir, unix.MNT_DETACH); err != nil {
+		d.tb.Error(err)
 	}
 }
 

@@ -3,7 +3,8 @@
 package fusefs
 
 import (
-	"github.com/hanwen/go-fuse/v2/fuse"
+	"syscall"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -14,7 +15,7 @@ const (
 	zeroRange = unix.FALLOC_FL_ZERO_RANGE
 )
 
-// Fallocate frees pages: punching a hole and zeroing a range both make bytes
+// fallocate frees pages: punching a hole and zeroing a range both make bytes
 // read as zeros, free whole pages, and rewrite the pages they cut through. Both
 // take what block devices take (blkdev_fallocate in the kernel's block/fops.c),
 // at any offset and length: a range that starts at the end or behind is EINVAL,
@@ -25,34 +26,31 @@ const (
 // written, and a write may still fail with ENOSPC. Refusing would make
 // posix_fallocate(3) of glibc read and write every page instead. Beyond the end
 // it is EFBIG: the device does not grow.
-func (f *fileSystem) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
-	if in.NodeId != dataNode {
-		return fuse.ENODEV
-	}
-	n := clip(in.Offset, in.Length, f.size)
-	switch in.Mode {
+func (f *fileSystem) fallocate(mode uint32, off, length uint64) syscall.Errno {
+	n := clip(off, length, f.size)
+	switch mode {
 	case punchHole, zeroRange | keepSize:
 		if n == 0 {
-			return fuse.EINVAL
+			return unix.EINVAL
 		}
 	case zeroRange:
-		if n == 0 || n < in.Length {
-			return fuse.EINVAL
+		if n == 0 || n < length {
+			return unix.EINVAL
 		}
 	case 0, keepSize:
-		if n < in.Length {
-			return fuse.Status(unix.EFBIG)
+		if n < length {
+			return unix.EFBIG
 		}
-		return fuse.OK
+		return 0
 	default:
-		return fuse.Status(unix.EOPNOTSUPP)
+		return unix.EOPNOTSUPP
 	}
-	return f.zero(in.Offset, n)
+	return f.zero(off, n)
 }
 
 // zero makes a range inside the device read as zeros. Whole pages go first, so
 // that there is memory for the pages which have to be rewritten.
-func (f *fileSystem) zero(off, n uint64) fuse.Status {
+func (f *fileSystem) zero(off, n uint64) syscall.Errno {
 	w := f.store.Acquire()
 	defer w.Release()
 	h := holeOf(off, n)
@@ -67,5 +65,5 @@ func (f *fileSystem) zero(off, n uint64) fuse.Status {
 			return f.failed("zero", err)
 		}
 	}
-	return fuse.OK
+	return 0
 }

@@ -37,22 +37,20 @@ type fileSystem struct {
 	owner     fuse.Owner           // of every node; immutable
 	mounted   time.Time            // every node's times; immutable
 	logf      func(string, ...any) // immutable
-	opens     atomic.Int64         // handles on the data file
 	complaint atomic.Int64         // second of the last log line on an unknown error
 	snapshots snapshots            // has its own lock
-	results   results              // has its own lock
 }
 
-func newFileSystem(cfg Config) *fileSystem {
+// newFileSystem serves one of a device's trees.
+func newFileSystem(cfg Config, t tree) *fileSystem {
 	return &fileSystem{
 		RawFileSystem: fuse.NewDefaultRawFileSystem(),
 		store:         cfg.Store,
 		size:          cfg.Store.Disksize(),
-		tree:          newTree(attributesOf(cfg)),
+		tree:          t,
 		owner:         fuse.Owner{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())},
 		mounted:       time.Now(),
 		logf:          cfg.Logf,
-		results:       newResults(),
 	}
 }
 
@@ -126,7 +124,7 @@ func (f *fileSystem) fill(n *node, out *fuse.Attr) {
 		Owner:   f.owner,
 		Blksize: pageSize,
 	}
-	if n.id == dataNode {
+	if n.isData() {
 		out.Blocks = f.store.Stats().OrigDataSize / sector
 	}
 	out.SetTimes(&f.mounted, &f.mounted, &f.mounted)
@@ -134,7 +132,7 @@ func (f *fileSystem) fill(n *node, out *fuse.Attr) {
 
 func (f *fileSystem) sizeOf(n *node) uint64 {
 	switch {
-	case n.id == dataNode:
+	case n.isData():
 		return f.size
 	case n.show != nil:
 		return attributeSize
@@ -142,40 +140,34 @@ func (f *fileSystem) sizeOf(n *node) uint64 {
 	return 0
 }
 
-// Open counts handles on the data file and takes the snapshot that a handle on
-// an attribute file reads. All I/O bypasses the page cache. Writing to an
-// attribute is refused as sysfs refuses it, to root as well.
+// Open takes the snapshot that a handle on an attribute file reads; whoever
+// carries the request out counts handles on the data file. All I/O bypasses the
+// page cache. Writing to an attribute that takes nothing is refused as sysfs
+// refuses it, to root as well.
 func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
 	n := f.tree.get(in.NodeId)
 	if n == nil {
 		return fuse.ENOENT
 	}
 	out.OpenFlags = fuse.FOPEN_DIRECT_IO
-	if n.id == dataNode {
+	if n.isData() {
 		out.OpenFlags |= fuse.FOPEN_PARALLEL_DIRECT_WRITES
-		f.opens.Add(1)
 		return fuse.OK
 	}
-	if in.Flags&syscall.O_ACCMODE != syscall.O_RDONLY {
+	if n.isDir() {
+		return fuse.Status(syscall.EISDIR)
+	}
+	if in.Flags&syscall.O_ACCMODE != syscall.O_RDONLY && n.set == nil {
 		return fuse.EACCES
 	}
-	content, err := n.show()
-	if err != nil {
-		f.logf("read %s: %v", n.name, err)
-		return fuse.EIO
-	}
-	out.Fh = f.snapshots.add(content)
-	return fuse.OK
+	// The request's number is that of no other handle, not even of one that a
+	// predecessor gave out.
+	out.Fh = in.Unique
+	return f.snapshot(n, in.Unique)
 }
 
 // Release ends a handle.
-func (f *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
-	if in.NodeId == dataNode {
-		f.opens.Add(-1)
-		return
-	}
-	f.snapshots.remove(in.Fh)
-}
+func (f *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) { f.snapshots.remove(in.Fh) }
 
 // OpenDir lets any directory be listed.
 func (f *fileSystem) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, _ *fuse.OpenOut) fuse.Status {

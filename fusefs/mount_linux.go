@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 )
@@ -60,29 +59,79 @@ func topMount(path string) (*mountinfo.Info, error) {
 	return mounts[len(mounts)-1], nil
 }
 
-// mountFUSE opens /dev/fuse and mounts it on dir, and returns the descriptor
-// that requests come from. go-fuse can do this too, but leaves the descriptor
-// open to programs we start, which would keep a dead device's users waiting.
-func mountFUSE(dir string, allowOther bool) (device int, err error) {
-	device, err = unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+// openDevice opens a connection: the descriptor that requests come from. No
+// program that is started inherits it unasked, which would keep a dead device's
+// users waiting.
+func openDevice() (*os.File, error) {
+	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return -1, fmt.Errorf("open /dev/fuse: %w%s", err, deviceHint(err))
+		return nil, fmt.Errorf("open /dev/fuse: %w%s", err, deviceHint(err))
 	}
+	return os.NewFile(uintptr(fd), "/dev/fuse"), nil
+}
+
+// makeMount makes a mount of a connection that is attached nowhere yet
+// (Linux 5.2). The kernel begins to negotiate at once. number is the connection's
+// number.
+func makeMount(device *os.File, typ string, transfer int, allowOther bool) (mount *os.File, number int, err error) {
+	context, err := unix.Fsopen("fuse", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return nil, 0, fmt.Errorf("open the file system fuse: %w%s", err, mountHint(err))
+	}
+	defer func() { err = errors.Join(err, unix.Close(context)) }()
 	// Options: fuse_fs_parameters in the kernel's fs/fuse/inode.c. user_id and
 	// group_id say who may look in without allow_other.
-	options := []string{
-		fmt.Sprintf("fd=%d,rootmode=%o,user_id=%d,group_id=%d", device, unix.S_IFDIR, os.Geteuid(), os.Getegid()),
-		fmt.Sprintf("max_read=%d", maxWrite()),
-		"default_permissions",
+	options := [][2]string{
+		{"source", sourceName}, {"subtype", strings.TrimPrefix(typ, "fuse.")},
+		{"fd", strconv.Itoa(int(device.Fd()))}, {"rootmode", strconv.FormatInt(unix.S_IFDIR, 8)},
+		{"user_id", strconv.Itoa(os.Geteuid())}, {"group_id", strconv.Itoa(os.Getegid())},
+		{"max_read", strconv.Itoa(transfer)},
 	}
+	for _, o := range options {
+		if err := unix.FsconfigSetString(context, o[0], o[1]); err != nil {
+			return nil, 0, fmt.Errorf("mount option %s=%s: %w%s", o[0], o[1], err, mountHint(err))
+		}
+	}
+	flags := []string{"default_permissions"}
 	if allowOther {
-		options = append(options, "allow_other")
+		flags = append(flags, "allow_other")
 	}
-	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
-	if err := unix.Mount(sourceName, dir, typeName, flags, strings.Join(options, ",")); err != nil {
-		return -1, errors.Join(fmt.Errorf("mount %s: %w%s", dir, err, mountHint(err)), unix.Close(device))
+	for _, name := range flags {
+		if err := unix.FsconfigSetFlag(context, name); err != nil {
+			return nil, 0, fmt.Errorf("mount option %s: %w", name, err)
+		}
 	}
-	return device, nil
+	if err := unix.FsconfigCreate(context); err != nil {
+		return nil, 0, fmt.Errorf("make the file system: %w%s", err, mountHint(err))
+	}
+	const attributes = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOEXEC
+	fd, err := unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, attributes)
+	if err != nil {
+		return nil, 0, fmt.Errorf("make the mount: %w%s", err, mountHint(err))
+	}
+	mount = os.NewFile(uintptr(fd), typ)
+	number, err = connectionNumber(fd)
+	return mount, number, err
+}
+
+// connectionNumber is the minor number of the file system's device. The kernel
+// knows it without a request.
+func connectionNumber(mount int) (int, error) {
+	var st unix.Statx_t
+	err := unix.Statx(mount, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC|unix.AT_SYMLINK_NOFOLLOW, 0, &st)
+	if err != nil {
+		return 0, fmt.Errorf("look at the mount: %w", err)
+	}
+	return int(st.Dev_minor), nil
+}
+
+// attach makes a mount visible.
+func attach(mount *os.File, dir string) error {
+	err := unix.MoveMount(int(mount.Fd()), "", unix.AT_FDCWD, dir, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	if err != nil {
+		return fmt.Errorf("mount %s: %w%s", dir, err, mountHint(err))
+	}
+	return nil
 }
 
 // deviceHint says what to do when /dev/fuse cannot be opened.
@@ -109,55 +158,26 @@ func mountHint(err error) string {
 	return ""
 }
 
-// unmount removes the mount, if it is there and nothing covers it.
-func (s *Server) unmount() error {
-	top, err := topMount(s.dir)
+// unmount removes a mount, if it is there and nothing covers it, in the way that
+// flags say. opens makes the message of a refusal.
+func unmount(dir, typ string, number, flags int, opens func() int) error {
+	top, err := topMount(dir)
 	switch {
 	case err != nil:
 		return err
-	case top == nil || top.FSType != typeName || top.Minor != s.settings.Connection:
+	case top == nil || top.FSType != typ || top.Minor != number:
 		return nil
 	}
-	err = unix.Unmount(s.dir, unix.UMOUNT_NOFOLLOW)
-	if errors.Is(err, unix.EBUSY) {
-		return fmt.Errorf("unmount %s: %w (%w), %d open handles on dev/zram0", s.dir, ErrInUse, err, s.OpenCount())
-	}
-	if err != nil {
-		return fmt.Errorf("unmount %s: %w", s.dir, err)
-	}
-	return nil
-}
-
-// detach takes away a mount that nothing serves.
-func detach(dir string) error {
-	if err := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
-		return fmt.Errorf("detach %s: %w", dir, err)
+	err = unix.Unmount(dir, flags|unix.UMOUNT_NOFOLLOW)
+	switch {
+	case errors.Is(err, unix.EBUSY):
+		return fmt.Errorf("unmount %s: %w (%w), %d open handles on dev/zram0", dir, ErrInUse, err, opens())
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT): // somebody was faster
+		return nil
+	case err != nil:
+		return fmt.Errorf("unmount %s: %w", dir, err)
 	}
 	return nil
-}
-
-// negotiated collects what the kernel made of our wishes.
-func (s *Server) negotiated() (Settings, error) {
-	top, err := topMount(s.dir)
-	if err != nil {
-		return Settings{}, err
-	}
-	if top == nil || top.FSType != typeName {
-		return Settings{}, fmt.Errorf("mount %s: another mount took its place", s.dir)
-	}
-	settings := Settings{
-		Connection:    top.Minor,
-		AsyncDIO:      s.fuse.KernelSettings().Flags64()&extraCapabilities&fuse.CAP_ASYNC_DIO != 0,
-		MaxWrite:      maxWrite(),
-		MaxBackground: background,
-	}
-	// fs.fuse.max_user_bgreq bounds it for mounts in user namespaces. The file
-	// can be read where fusectl is mounted.
-	path := fmt.Sprintf("/sys/fs/fuse/connections/%d/max_background", settings.Connection)
-	if n, err := readNumber(path); err == nil {
-		settings.MaxBackground = n
-	}
-	return settings, nil
 }
 
 // maxWrite is wantWrite or what the kernel allows (Linux 6.13; fixed before).

@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	// typeName and sourceName are what the mount table shows.
-	typeName   = "fuse.zramfs"
-	sourceName = "zram0"
+	// typeName, dataTypeName and sourceName are what the mount table shows.
+	typeName     = "fuse.zramfs"
+	dataTypeName = "fuse.zramfs-data"
+	sourceName   = "zram0"
 
 	// wantWrite is the largest request asked for, in bytes; the kernel's default
 	// limit (fs.fuse.max_pages_limit) is the same.
@@ -24,14 +25,31 @@ const (
 	// is room for several.
 	background = 1024
 
+	// capResend is FUSE_HAS_RESEND: we may tell the kernel to send again what a
+	// predecessor did not answer.
+	capResend = 1 << 39
 	// extraCapabilities are asked for beside those that go-fuse always asks for.
 	// Without ASYNC_DIO a loop device has one request under way.
-	extraCapabilities = fuse.CAP_ASYNC_DIO
+	extraCapabilities = fuse.CAP_ASYNC_DIO | capResend
+
+	// attributeThreads: one more than can be waiting for the device to be ready.
+	attributeThreads = 2
 )
 
-// mountOptions says what is asked of the kernel and of go-fuse.
-func mountOptions(cfg Config) *fuse.MountOptions {
-	maxWrite := maxWrite()
+// dataThreads is how many threads work on the data file's requests. On two
+// processors more than two make nothing faster, but while some wait for memory
+// others must be there for reads: the store lets two fewer wait than it has
+// workers, and it has no fewer than this.
+func dataThreads() int { return min(max(2*runtime.NumCPU(), 4), 16) }
+
+// Processors is what GOMAXPROCS must be at least in a process that serves: a
+// thread keeps one while it waits for a request, and the rest of the process needs
+// some too.
+func Processors() int { return dataThreads() + attributeThreads + 2 }
+
+// protocolOptions says what is asked of the kernel, and of go-fuse, which
+// negotiates and carries out what is rare.
+func protocolOptions(cfg Config, transfer int) *fuse.MountOptions {
 	return &fuse.MountOptions{
 		Name:   typeName,
 		FsName: sourceName,
@@ -41,10 +59,9 @@ func mountOptions(cfg Config) *fuse.MountOptions {
 			return fuse.EIO
 		},
 
-		MaxWrite:                maxWrite,
-		MaxBackground:           background,
-		CongestionThreshold:     background,
-		MaxInflightRequestBytes: requestsAtOnce() * (maxWrite + 64<<10),
+		MaxWrite:            transfer,
+		MaxBackground:       background,
+		CongestionThreshold: background,
 
 		ExtraCapabilities: extraCapabilities,
 		// AUTO_INVAL_DATA asks for attributes before reads. PASSTHROUGH counts
@@ -53,17 +70,7 @@ func mountOptions(cfg Config) *fuse.MountOptions {
 		DisableReadDirPlus:   true,
 		// Extended attributes: else each write asks for security.capability.
 		DisableXAttrs: true,
-		// Splicing takes pages from the machine in the middle of a request.
-		DisableSplice: true,
 	}
-}
-
-// requestsAtOnce bounds the requests that go-fuse holds. Each write takes a
-// buffer of the largest size, however small it is, and handlers that wait for
-// memory pile up: unbounded, that is a GiB at the worst time. The store never
-// works on more than twice the processors' number.
-func requestsAtOnce() int {
-	return min(max(4*runtime.GOMAXPROCS(0), 16), 64)
 }
 
 // A lineWriter passes what go-fuse logs on.

@@ -4,7 +4,6 @@ package fusefs
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,9 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"zramfs/codec"
-	"zramfs/store"
 )
 
 // peeker is a process that does peek.
@@ -69,26 +65,12 @@ func peek() error {
 	return nil
 }
 
-// mountAndUnmount reports what Mount and Unmount say to this process.
-func mountAndUnmount(dir string) (err error) {
-	lz4, err := codec.Parse("lz4")
-	if err != nil {
-		return err
-	}
-	memory, err := store.NewMemory(store.MemoryMemfd)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, memory.Close()) }()
-	s, err := store.Create(memory, store.Config{Disksize: smallDisk, Algorithm: lz4})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	server, err := Mount(Config{Dir: dir, Store: s, Algorithm: lz4})
+// mountAndUnmount reports what making and closing a session says to this process.
+func mountAndUnmount(dir string) error {
+	session, err := NewSession(dir, false)
 	fmt.Println(err)
 	if err == nil {
-		fmt.Println(server.Unmount())
+		fmt.Println(session.Close())
 	}
 	return nil
 }

@@ -51,6 +51,7 @@ func serve(text string) (err error) {
 		return err
 	}
 	debug.SetGCPercent(-1) // as the daemon has it
+	runtime.GOMAXPROCS(Processors())
 	algorithm, err := codec.Parse(config.Algorithm)
 	if err != nil {
 		return err
@@ -67,9 +68,9 @@ func serve(text string) (err error) {
 	defer func() { err = errors.Join(err, checked(s), s.Close()) }()
 	var logs logBook
 	var panics atomic.Bool
-	server, err := Mount(Config{
-		Dir: config.Dir, Store: s, Algorithm: algorithm, AllowOther: config.AllowOther, Logf: logs.add,
-		Status: func() ([]byte, error) {
+	d, err := makeServed(config, Config{
+		Store: s, Algorithm: algorithm, Logf: logs.add,
+		Status: func([]string) ([]byte, error) {
 			if panics.Load() {
 				panic("as the test asked")
 			}
@@ -79,10 +80,30 @@ func serve(text string) (err error) {
 	if err != nil {
 		return err
 	}
-	attended := make(chan error)
-	go func() { attended <- attend(server, &logs, &panics) }()
-	server.Serve()
-	return <-attended
+	failed := attend(d, &logs, &panics)
+	return errors.Join(failed, d.server.Close(), d.session.Close())
+}
+
+// served is a device whose keeper and server are one process, which is good
+// enough for tests that kill nothing.
+type served struct {
+	session *Session
+	server  *Server
+}
+
+func makeServed(config serveConfig, cfg Config) (served, error) {
+	session, err := NewSession(config.Dir, config.AllowOther)
+	if err != nil {
+		return served{}, err
+	}
+	server, err := NewServer(session.Files(), cfg)
+	if err != nil {
+		return served{}, errors.Join(err, session.Close())
+	}
+	if err := server.Start(); err != nil {
+		return served{}, errors.Join(err, session.Close())
+	}
+	return served{session, server}, session.Attach()
 }
 
 // checked walks the store once nobody uses it any more.
@@ -93,13 +114,13 @@ func checked(s *store.Store) error {
 }
 
 // attend carries commands out until there are no more, and unmounts then.
-func attend(server *Server, logs *logBook, panics *atomic.Bool) error {
+func attend(d served, logs *logBook, panics *atomic.Bool) error {
 	answer := json.NewEncoder(os.Stdout)
 	reply := func(err error) error {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		state := serveState{
-			Opens: server.OpenCount(), Settings: server.Settings(),
+			Opens: d.session.OpenCount(), Settings: d.server.Settings(),
 			Mallocs: m.Mallocs, Bytes: m.TotalAlloc, Logs: logs.all(),
 		}
 		if err != nil {
@@ -114,12 +135,12 @@ func attend(server *Server, logs *logBook, panics *atomic.Bool) error {
 		case commandPanic:
 			panics.Store(true)
 		case commandUnmount:
-			err = server.Unmount()
+			err = d.session.Unmount()
 		}
 		failed = errors.Join(failed, reply(err))
 	}
-	if err := server.Unmount(); err != nil {
-		failed = errors.Join(failed, err, detach(server.Dir()))
+	if err := d.session.Unmount(); err != nil {
+		failed = errors.Join(failed, err, d.session.detach())
 	}
 	return failed
 }

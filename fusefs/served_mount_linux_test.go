@@ -26,21 +26,26 @@ func TestServedSettings(t *testing.T) {
 	if !got.AsyncDIO || got.MaxWrite != 1<<20 || got.MaxBackground < 128 {
 		t.Errorf("settings are %+v", got)
 	}
-	top, err := topMount(d.dir)
-	if err != nil || top == nil {
-		t.Fatal(top, err)
-	}
-	if top.FSType != "fuse.zramfs" || top.Source != "zram0" || top.Minor != got.Connection {
-		t.Errorf("the mount table says %+v, we %+v", top, got)
-	}
-	for _, option := range []string{"allow_other", "default_permissions", "max_read=1048576"} {
-		if !strings.Contains(","+top.VFSOptions+",", ","+option+",") {
-			t.Errorf("options are %q, want %s", top.VFSOptions, option)
+	for dir, want := range map[string]struct{ typ, options string }{
+		d.dir:         {"fuse.zramfs", "allow_other,default_permissions,max_read=65536"},
+		d.path("dev"): {"fuse.zramfs-data", "allow_other,default_permissions,max_read=1048576"},
+	} {
+		top, err := topMount(dir)
+		if err != nil || top == nil {
+			t.Fatal(top, err)
 		}
-	}
-	for _, option := range []string{"nosuid", "nodev", "noexec"} {
-		if !strings.Contains(top.Options, option) {
-			t.Errorf("options are %q, want %s", top.Options, option)
+		if top.FSType != want.typ || top.Source != "zram0" || top.FSType == "fuse.zramfs-data" && top.Minor != got.Connection {
+			t.Errorf("the mount table says %+v, we %+v", top, got)
+		}
+		for option := range strings.SplitSeq(want.options, ",") {
+			if !strings.Contains(","+top.VFSOptions+",", ","+option+",") {
+				t.Errorf("options are %q, want %s", top.VFSOptions, option)
+			}
+		}
+		for _, option := range []string{"nosuid", "nodev", "noexec"} {
+			if !strings.Contains(top.Options, option) {
+				t.Errorf("options are %q, want %s", top.Options, option)
+			}
 		}
 	}
 }
@@ -62,7 +67,7 @@ func TestServedUnmountInUse(t *testing.T) {
 	if got := d.ask(commandUnmount).Error; got != "" {
 		t.Errorf("unmount: %q", got)
 	}
-	if _, err := os.Stat(d.path("dev")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(d.path("block")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("after unmount: %v", err)
 	}
 	if got := d.ask(commandUnmount).Error; got != "" {
@@ -73,8 +78,10 @@ func TestServedUnmountInUse(t *testing.T) {
 // TestServedUnmountedByAnother takes the mount away as umount(8) does.
 func TestServedUnmountedByAnother(t *testing.T) {
 	d := newDevice(t, serveConfig{Disksize: smallDisk})
-	if err := unix.Unmount(d.dir, 0); err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{d.path("dev"), d.dir} {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if got := d.ask(commandUnmount).Error; got != "" {
 		t.Errorf("unmount of what is gone: %q", got)
@@ -110,8 +117,8 @@ func TestServedDeviceIsNotInherited(t *testing.T) {
 			t.Errorf("descriptor %s is inherited: flags %#o", filepath.Base(link), flags)
 		}
 	}
-	if found != 1 {
-		t.Errorf("%d descriptors of /dev/fuse, want 1", found)
+	if found != 2 {
+		t.Errorf("%d descriptors of /dev/fuse, want 2", found)
 	}
 }
 
@@ -130,11 +137,6 @@ func TestUnmountUnserved(t *testing.T) {
 // TestMountRefusals gives Mount directories that will not do.
 func TestMountRefusals(t *testing.T) {
 	require.FUSE(t)
-	s := newStore(t, smallDisk)
-	lz4, err := codec.Parse("lz4")
-	if err != nil {
-		t.Fatal(err)
-	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -145,28 +147,42 @@ func TestMountRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		config Config
-		want   error
+		dir  string
+		want error
 	}{
-		"no store":           {Config{Dir: t.TempDir(), Algorithm: lz4}, ErrConfig},
-		"no algorithm":       {Config{Dir: t.TempDir(), Store: s}, ErrConfig},
-		"no such directory":  {Config{Dir: t.TempDir() + "/none", Store: s, Algorithm: lz4}, fs.ErrNotExist},
-		"a file":             {Config{Dir: file, Store: s, Algorithm: lz4}, syscall.ENOTDIR},
-		"mounted":            {Config{Dir: mounted, Store: s, Algorithm: lz4}, ErrMounted},
-		"mounted, by a link": {Config{Dir: link, Store: s, Algorithm: lz4}, ErrMounted},
+		"no such directory":  {t.TempDir() + "/none", fs.ErrNotExist},
+		"a file":             {file, syscall.ENOTDIR},
+		"mounted":            {mounted, ErrMounted},
+		"mounted, by a link": {link, ErrMounted},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server, err := Mount(c.config)
+			session, err := NewSession(c.dir, false)
 			if !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
-			if server != nil {
-				t.Fatal("and a server")
+			if session != nil {
+				t.Fatal("and a session")
 			}
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("more than a line: %q", err)
 			}
 		})
+	}
+}
+
+// TestServerRefusals gives NewServer a configuration that will not do.
+func TestServerRefusals(t *testing.T) {
+	lz4, err := codec.Parse("lz4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]Config{
+		"no store":     {Algorithm: lz4},
+		"no algorithm": {Store: newStore(t, smallDisk)},
+	} {
+		if s, err := NewServer(Files{}, c); s != nil || !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: %v, %v", name, s, err)
+		}
 	}
 }
 
@@ -176,15 +192,9 @@ func TestMountOnDead(t *testing.T) {
 	d.kill()
 	<-d.exited
 	d.exit = nil
-	lz4, err := codec.Parse("lz4")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = Mount(Config{Dir: d.dir, Store: newStore(t, smallDisk), Algorithm: lz4})
+	_, err := NewSession(d.dir, false)
 	if !errors.Is(err, ErrMounted) && !errors.Is(err, unix.ENOTCONN) {
 		t.Errorf("on a dead mount: %v", err)
 	}
-	if err := detach(d.dir); err != nil {
-		t.Fatal(err)
-	}
+	d.detach()
 }

@@ -23,7 +23,7 @@ func TestServedTree(t *testing.T) {
 		"dev":         {"zram0"},
 		"block":       {"zram0"},
 		"block/zram0": {"comp_algorithm", "disksize", "initstate", "io_stat", "mem_limit", "mem_used_max", "mm_stat"},
-		"control":     {"status"},
+		"control":     {"loops", "status"},
 	} {
 		entries, err := os.ReadDir(d.path(dir))
 		if err != nil {
@@ -43,6 +43,7 @@ func TestServedTree(t *testing.T) {
 		"block":               "drwxr-xr-x 3",
 		"block/zram0/mm_stat": "-r--r--r-- 1 4096",
 		"control/status":      "-r--r--r-- 1 4096",
+		"control/loops":       "-rw------- 1 4096",
 	} {
 		var st unix.Stat_t
 		if err := unix.Stat(d.path(path), &st); err != nil {
@@ -89,9 +90,9 @@ func TestServedRefusals(t *testing.T) {
 		"make a nameless file":   {open(d.dir, unix.O_TMPFILE|unix.O_RDWR), unix.EPERM},
 		"make a directory":       {unix.Mkdir(d.path("dev", "new"), 0o755), unix.EPERM},
 		"make a fifo":            {unix.Mknod(d.path("new"), unix.S_IFIFO, 0), unix.EPERM},
-		"link":                   {unix.Link(data, d.path("new")), unix.EPERM},
+		"link":                   {unix.Link(data, d.path("dev", "new")), unix.EPERM},
 		"link symbolically":      {unix.Symlink("dev", d.path("new")), unix.EPERM},
-		"rename":                 {unix.Rename(data, d.path("new")), unix.EPERM},
+		"rename":                 {unix.Rename(data, d.path("dev", "new")), unix.EPERM},
 		"remove a file":          {unix.Unlink(data), unix.EPERM},
 		"remove a directory":     {unix.Rmdir(d.path("control")), unix.EPERM},
 		"change the mode":        {unix.Chmod(data, 0o666), unix.EPERM},

@@ -12,19 +12,16 @@ import (
 // one in pieces sees one version. The page path has no part in them.
 type snapshots struct {
 	mu   sync.Mutex
-	last uint64            // handle given out last; guarded by mu
 	held map[uint64][]byte // contents do not change; guarded by mu
 }
 
-func (s *snapshots) add(content []byte) (handle uint64) {
+func (s *snapshots) add(handle uint64, content []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held == nil {
 		s.held = make(map[uint64][]byte)
 	}
-	s.last++
-	s.held[s.last] = content
-	return s.last
+	s.held[handle] = content
 }
 
 func (s *snapshots) get(handle uint64) (content []byte, ok bool) {
@@ -40,15 +37,56 @@ func (s *snapshots) remove(handle uint64) {
 	delete(s.held, handle)
 }
 
-// readAttribute reads from a handle's snapshot.
-func (f *fileSystem) readAttribute(in *fuse.ReadIn, buf []byte) (fuse.ReadResult, fuse.Status) {
-	content, ok := f.snapshots.get(in.Fh)
-	if !ok {
+// snapshot makes the contents that a handle on n reads.
+func (f *fileSystem) snapshot(n *node, handle uint64) fuse.Status {
+	content, err := n.show()
+	if err != nil {
+		f.logf("read %s: %v", n.name, err)
+		return fuse.EIO
+	}
+	f.snapshots.add(handle, content)
+	return fuse.OK
+}
+
+// Read reads from a handle's snapshot. A handle that a predecessor gave out has
+// none yet. The data file's reads do not come this way.
+func (f *fileSystem) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.ReadResult, fuse.Status) {
+	n := f.tree.get(in.NodeId)
+	if n == nil || n.show == nil {
 		return nil, fuse.EBADF
 	}
-	n := clip(in.Offset, uint64(len(buf)), uint64(len(content)))
-	if n == 0 {
-		return f.results.take(nil), fuse.OK
+	content, ok := f.snapshots.get(in.Fh)
+	if !ok {
+		if status := f.snapshot(n, in.Fh); !status.Ok() {
+			return nil, status
+		}
+		content, _ = f.snapshots.get(in.Fh)
 	}
-	return f.results.take(content[in.Offset : in.Offset+n]), fuse.OK
+	size := clip(in.Offset, uint64(in.Size), uint64(len(content)))
+	if size == 0 {
+		return fuse.ReadResultData(nil), fuse.OK
+	}
+	return fuse.ReadResultData(content[in.Offset : in.Offset+size]), fuse.OK
+}
+
+// Write sets an attribute. As in sysfs all of it comes in one write.
+func (f *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
+	n := f.tree.get(in.NodeId)
+	switch {
+	case n == nil || n.set == nil:
+		return 0, fuse.EACCES
+	case in.Offset != 0:
+		return 0, fuse.EINVAL
+	}
+	if err := n.set(data); err != nil {
+		f.logf("write %s: %v", n.name, err)
+		return 0, fuse.EINVAL
+	}
+	return uint32(len(data)), fuse.OK
+}
+
+// Fsync has nothing to do: what was written is in the image. The file system
+// must have it, or the loop driver offers no flush.
+func (f *fileSystem) Fsync(<-chan struct{}, *fuse.FsyncIn) fuse.Status {
+	return fuse.OK
 }

@@ -8,15 +8,17 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// Inode numbers of what the tree always has; those of the attribute files follow.
+// Inode numbers of the attribute tree's directories; those of the files follow.
 const (
 	rootNode uint64 = fuse.FUSE_ROOT_ID + iota
-	devNode
-	dataNode
+	devNode         // where the data tree is mounted
 	blockNode
 	deviceNode
 	controlNode
 )
+
+// dataNode is the data file's inode number, in a tree of its own.
+const dataNode = rootNode + 1
 
 // A node is a directory, the data file, or an attribute file. Nothing in it
 // changes.
@@ -25,31 +27,41 @@ type node struct {
 	name       string
 	mode       uint32                 // type and permissions, as st_mode
 	show       func() ([]byte, error) // makes an attribute's contents; nil for the others
+	set        func([]byte) error     // takes what is written; nil where nothing may be
 }
 
 // A tree is every node by inode number; number 0 is no node. It never changes.
 type tree []node
 
-// newTree returns the directories, the data file and these attribute files.
-func newTree(attributes []attribute) tree {
-	const (
-		dir       = syscall.S_IFDIR | 0o755
-		data      = syscall.S_IFREG | 0o600 // swap holds everybody's secrets
-		attribute = syscall.S_IFREG | 0o444
-	)
+const directoryMode = syscall.S_IFDIR | 0o755
+
+// attributeTree returns the directories and these attribute files.
+func attributeTree(attributes []attribute) tree {
 	t := tree{
 		{},
-		{id: rootNode, parent: rootNode, mode: dir},
-		{id: devNode, parent: rootNode, name: "dev", mode: dir},
-		{id: dataNode, parent: devNode, name: "zram0", mode: data},
-		{id: blockNode, parent: rootNode, name: "block", mode: dir},
-		{id: deviceNode, parent: blockNode, name: "zram0", mode: dir},
-		{id: controlNode, parent: rootNode, name: "control", mode: dir},
+		{id: rootNode, parent: rootNode, mode: directoryMode},
+		{id: devNode, parent: rootNode, name: "dev", mode: directoryMode},
+		{id: blockNode, parent: rootNode, name: "block", mode: directoryMode},
+		{id: deviceNode, parent: blockNode, name: "zram0", mode: directoryMode},
+		{id: controlNode, parent: rootNode, name: "control", mode: directoryMode},
 	}
 	for _, a := range attributes {
-		t = append(t, node{id: uint64(len(t)), parent: a.dir, name: a.name, mode: attribute, show: a.show})
+		mode := uint32(syscall.S_IFREG | 0o444)
+		if a.set != nil {
+			mode = syscall.S_IFREG | 0o600
+		}
+		t = append(t, node{id: uint64(len(t)), parent: a.dir, name: a.name, mode: mode, show: a.show, set: a.set})
 	}
 	return t
+}
+
+// dataTree returns a directory with the data file.
+func dataTree() tree {
+	return tree{
+		{},
+		{id: rootNode, parent: rootNode, mode: directoryMode},
+		{id: dataNode, parent: rootNode, name: "zram0", mode: syscall.S_IFREG | 0o600}, // swap holds everybody's secrets
+	}
 }
 
 // get returns the node with this inode number, or nil.
@@ -98,5 +110,8 @@ func (t tree) links(n *node) uint32 {
 	}
 	return links
 }
+
+// isData reports whether it is the data file: the only file without contents to show.
+func (n *node) isData() bool { return !n.isDir() && n.show == nil }
 
 func (n *node) isDir() bool { return n.mode&syscall.S_IFMT == syscall.S_IFDIR }

@@ -66,7 +66,8 @@ func TestMountsAtOnce(t *testing.T) {
 				t.Errorf("%v: %s", err, says[i].String())
 			}
 		}
-		if serving := processesOf(programBelow(root)); won != 1 || len(serving) != 1 {
+		// A keeper and its worker.
+		if serving := processesOf(programBelow(root)); won != 1 || len(serving) != 2 {
 			t.Errorf("%d mounts succeeded, processes %v serve", won, serving)
 		}
 		takeDown(t, dir)

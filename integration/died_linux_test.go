@@ -19,9 +19,9 @@ import (
 	"zramfs/internal/require"
 )
 
-// TestServerKilled kills the serving process under a loop device: whoever uses
-// the device gets an error at once instead of waiting for ever, the program says
-// what has happened, and takes away what is left.
+// TestServerKilled kills the keeper and then the worker under a loop device:
+// whoever uses the device gets an error at once instead of waiting for ever, the
+// program says what has happened, and takes away what is left.
 func TestServerKilled(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -32,12 +32,14 @@ func TestServerKilled(t *testing.T) {
 	dir := mount(t, "--size", "16M")
 	loop := attachments["losetup"](t, dir)
 	file := openData(t, dir, 0)
-	pid := status(t, dir).PID
-	if err := unix.Kill(pid, unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	if !waitEnd(pid, answerTimeout) {
-		t.Fatalf("process %d lives on", pid)
+	served := status(t, dir)
+	for _, pid := range []int{served.KeeperPID, served.WorkerPID} {
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if !waitEnd(pid, answerTimeout) {
+			t.Fatalf("process %d lives on", pid)
+		}
 	}
 	if _, err := file.ReadAt(make([]byte, 10), 0); !errors.Is(err, unix.ENOTCONN) && !errors.Is(err, unix.ECONNABORTED) {
 		t.Errorf("read: %v", err)
@@ -67,7 +69,7 @@ func TestServerStopped(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	dir := mount(t, "--size", "16M")
-	pid := status(t, dir).PID
+	pid := status(t, dir).WorkerPID
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -106,14 +108,15 @@ func waitStopped(t *testing.T, pid int) {
 	t.Fatalf("process %d does not stop", pid)
 }
 
-// TestUnmountedByOthers takes the mount away as umount(8) does: the process ends
-// and removes the directory that was made for it, as mount checks at the end.
+// TestUnmountedByOthers takes the data file's mount away as umount(8) does: the
+// process takes the rest away, ends, and removes the directory that was made for
+// it, as mount checks at the end.
 func TestUnmountedByOthers(t *testing.T) {
 	require.Command(t, "umount")
 	require.Root(t)
 	require.FUSE(t)
 	f := serve(t, filepath.Join(tempDir(t), "zram"), "--size", "16M")
-	system(t, toolTimeout, "umount", f.dir)
+	system(t, toolTimeout, "umount", filepath.Dir(data(f.dir)))
 	if !f.waitEnd() {
 		t.Errorf("process %d lives on\n%s", f.pid, f.log)
 	}
@@ -122,14 +125,32 @@ func TestUnmountedByOthers(t *testing.T) {
 	}
 }
 
-// TestConnectionAborted aborts the connection, as an administrator does with a
-// file system that hangs: the process takes its dead mount away and ends.
+// TestConnectionAborted aborts one of the connections, as an administrator does
+// with a file system that hangs: the processes take their dead mounts away and end.
 func TestConnectionAborted(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
-	dir := mount(t, "--size", "16M")
-	pid := status(t, dir).PID
-	mounts, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(dir))
+	for name, point := range map[string]func(dir string) string{
+		"attributes": func(dir string) string { return dir },
+		"data":       func(dir string) string { return filepath.Dir(data(dir)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := mount(t, "--size", "16M")
+			served := status(t, dir)
+			abortMount(t, point(dir))
+			for _, pid := range []int{served.KeeperPID, served.WorkerPID} {
+				if !waitEnd(pid, answerTimeout) {
+					t.Errorf("process %d lives on", pid)
+				}
+			}
+		})
+	}
+}
+
+// abortMount aborts the connection of what is mounted at a place.
+func abortMount(t *testing.T, point string) {
+	t.Helper()
+	mounts, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(point))
 	if err != nil || len(mounts) != 1 {
 		t.Fatal(mounts, err)
 	}
@@ -140,8 +161,5 @@ func TestConnectionAborted(t *testing.T) {
 	err = os.WriteFile(fmt.Sprintf("%s/%d/abort", control, mounts[0].Minor), []byte("1"), 0)
 	if err := errors.Join(err, unix.Unmount(control, 0)); err != nil {
 		t.Fatal(err)
-	}
-	if !waitEnd(pid, answerTimeout) {
-		t.Errorf("process %d lives on", pid)
 	}
 }

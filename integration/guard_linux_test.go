@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -180,10 +181,10 @@ func swapOn(dir string) ([]loopsetup.Swap, error) {
 	return slices.DeleteFunc(areas, func(a loopsetup.Swap) bool { return !slices.Contains(loops, a.Path) }), err
 }
 
-// connection returns the number of the FUSE connection that serves the device,
+// connection returns the number of the FUSE connection that serves the data file,
 // which is the minor number of the file system; empty when nothing is mounted.
 func (g *guard) connection() (string, error) {
-	mounts, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(g.dir))
+	mounts, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(filepath.Dir(data(g.dir))))
 	if err != nil || len(mounts) == 0 || !strings.HasPrefix(mounts[0].FSType, "fuse") {
 		return "", err
 	}

@@ -161,6 +161,7 @@ func undo(dir string) error {
 	killServers(dir)
 	for end := time.Now().Add(leakPatience); len(processesOf(programBelow(dir))) > 0 && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
+		killServers(dir) // a keeper that went after its worker has started another
 	}
 	zrams, err := zramsBelow(dir)
 	all = append(all, err)

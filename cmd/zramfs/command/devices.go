@@ -22,6 +22,7 @@ import (
 
 const (
 	fsType     = "fuse.zramfs"    // in the mount table
+	dataDir    = "dev"            // below DIR, the mount of the data file
 	dataFile   = "dev/zram0"      // below DIR
 	statusFile = "control/status" // below DIR
 

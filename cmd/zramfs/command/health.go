@@ -50,6 +50,12 @@ func diagnose(d device) []problem {
 			problems = append(problems, problem{What: "not safe as swap: " + p.Name + ": " + p.Detail, Mend: "zramfs down " + d.Dir})
 		}
 	}
+	if s := d.Status; !s.SurvivesCrash && s.Transport == "dev" {
+		problems = append(problems, problem{
+			What: fmt.Sprintf("the keeper (PID %d) has died: should the worker die too, everything stored is lost", s.KeeperPID),
+			Mend: "zramfs down " + d.Dir + ", and set it up again",
+		})
+	}
 	problems = append(problems, diagnoseErrors(d.Status.IO)...)
 	return append(problems, diagnoseLimit(d.Status)...)
 }

@@ -22,6 +22,7 @@ const (
 	flagMemory     = "memory" // hidden: for tests of machines that have no noswap
 	flagForeground = "foreground"
 	flagServe      = "serve"       // hidden: this is the process that mount has started
+	flagWork       = "work"        // hidden: this is the process that that one has started
 	flagCreated    = "created-dir" // hidden: and DIR was made for it
 )
 
@@ -49,6 +50,7 @@ func mountCommand() *cli.Command {
 		Flags: append(deviceFlags(),
 			&cli.BoolFlag{Name: flagForeground, Usage: "serve in this process, until DIR is unmounted or it is interrupted"},
 			&cli.BoolFlag{Name: flagServe, Hidden: true},
+			&cli.BoolFlag{Name: flagWork, Hidden: true},
 			&cli.BoolFlag{Name: flagCreated, Hidden: true},
 		),
 		Action: mountAction,
@@ -56,10 +58,12 @@ func mountCommand() *cli.Command {
 }
 
 func mountAction(c *cli.Context) error {
-	if c.Bool(flagServe) {
+	switch {
+	case c.Bool(flagWork):
+		return serveAsWorker(c)
+	case c.Bool(flagServe):
 		return serveSpawned(c)
-	}
-	if c.Bool(flagForeground) {
+	case c.Bool(flagForeground):
 		return serveForeground(c)
 	}
 	cfg, err := deviceConfig(c, "mount")
@@ -96,7 +100,9 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	if err != nil {
 		ram = 0 // a size that needs it is refused with a word about it
 	}
-	cfg := daemon.Config{Dir: dir, Version: programVersion(), Memory: store.MemoryKind(c.String(flagMemory))}
+	cfg := daemon.Config{
+		Dir: dir, Version: programVersion(), Memory: store.MemoryKind(c.String(flagMemory)), WorkArgs: workArgs,
+	}
 	if cfg.Disksize, err = parseSize(c.String(flagSize), ram); err != nil {
 		return cfg, err
 	}
@@ -109,11 +115,22 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	return cfg, nil
 }
 
-// servingArgs are the arguments that make this program serve cfg; serveSpawned reads them. They are plain enough for
-// ps to show what runs.
-func servingArgs(cfg daemon.Config) []string {
+// servingArgs are the arguments that make this program keep the device cfg; serveSpawned reads them. They are plain
+// enough for ps to show what runs.
+func servingArgs(cfg daemon.Config) []string { return deviceArgs(flagServe, cfg) }
+
+// workArgs are those that make it work for a keeper; serveAsWorker reads them.
+func workArgs(cfg daemon.Config) []string {
+	args := deviceArgs(flagWork, cfg)
+	if cfg.Foreground {
+		args = append([]string{args[0], "--" + flagForeground}, args[1:]...)
+	}
+	return args
+}
+
+func deviceArgs(role string, cfg daemon.Config) []string {
 	args := []string{
-		"mount", "--" + flagServe,
+		"mount", "--" + role,
 		"--" + flagSize + "=" + strconv.FormatUint(cfg.Disksize, 10),
 		"--" + flagAlgorithm + "=" + cfg.Algorithm.String(),
 		"--" + flagMemLimit + "=" + strconv.FormatUint(cfg.MemLimit, 10),
@@ -137,6 +154,21 @@ func serveSpawned(c *cli.Context) error {
 	cfg.CreatedDir = c.Bool(flagCreated)
 	cfg.IOFlusher = flusher
 	return daemon.Run(c.Context, cfg, os.NewFile(daemon.ReadyFD, "announcement"))
+}
+
+// serveAsWorker is the process that a keeper starts. What its keeper could set for its threads it has inherited.
+func serveAsWorker(c *cli.Context) error {
+	flusher := daemon.BecomeIOFlusher()
+	cfg, err := deviceConfig(c, "mount")
+	if err != nil {
+		return err
+	}
+	cfg.Foreground = c.Bool(flagForeground)
+	cfg.IOFlusher = flusher
+	if daemon.Work(cfg) != nil { // the keeper says what it was
+		return exitWith(exitFailure)
+	}
+	return nil
 }
 
 // serveForeground serves in this process.

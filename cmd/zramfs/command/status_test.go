@@ -29,7 +29,7 @@ func wellDevice() device {
 		Loops: []loopsetup.Info{{Path: "/dev/loop3", DirectIO: true, Autoclear: true, BlockSize: 4096, Size: 4096 * mib}},
 		Swap:  &loopsetup.Swap{Path: "/dev/loop3", Size: 4096*mib - 4096, Used: 2400 * mib, Priority: 100},
 		Status: &daemon.Status{
-			Version: "1.0.0", PID: 42, UptimeSeconds: 11520.5, Dir: "/run/zram", Name: "zram0",
+			Version: "1.0.0", PID: 42, KeeperPID: 42, WorkerPID: 43, Transport: "dev", SurvivesCrash: true, UptimeSeconds: 11520.5, Dir: "/run/zram", Name: "zram0",
 			Disksize: 4096 * mib, Algorithm: "adaptive", Streams: 4, Opens: 1,
 			Memory: daemon.MemoryStatus{
 				OrigDataSize: 2900 * mib, ComprDataSize: 962 * mib, MemUsedTotal: 1000 * mib, MemUsedMax: 1100 * mib,
@@ -44,7 +44,7 @@ func wellDevice() device {
 				Codecs: []daemon.ImplementationStatus{{Name: "lz4", Set: "avx2"}},
 			},
 			IO:   daemon.IOStatus{Reads: 1000, Writes: 2000, Discards: 30},
-			Fuse: daemon.FuseStatus{MaxWrite: mib, MaxBackground: 1024, AsyncDIO: true},
+			Fuse: daemon.FuseStatus{Connection: 51, MaxWrite: mib, MaxBackground: 1024, AsyncDIO: true},
 			Protections: []daemon.Protection{
 				{Name: daemon.ProtectIOFlusher, State: daemon.StateWarn, Detail: "needs the capability CAP_SYS_RESOURCE"},
 				{Name: daemon.ProtectMemory, State: daemon.StateOK, Detail: "all memory is locked", Essential: true},
@@ -61,6 +61,7 @@ func sickDevice() device {
 	s := d.Status
 	s.MemLimit = s.Memory.MemUsedTotal + 10<<20
 	s.Fuse.AsyncDIO = false
+	s.Restarts, s.SurvivesCrash = 2, false
 	s.IO.ChecksumErrors, s.IO.FailedReads, s.IO.FailedWrites = 1, 2, 3
 	s.Protections[1].State, s.Protections[1].Detail = daemon.StateFail, "mlockall: operation not permitted"
 	d.Swap.Used = 3000 << 20

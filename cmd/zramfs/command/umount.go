@@ -60,7 +60,7 @@ func unmountAndWait(d device) error {
 	}
 	defer process.close()
 	for try := 1; ; try++ {
-		err = unmount(d.Dir)
+		err = unmountDevice(d)
 		if !errors.Is(err, syscall.EBUSY) || len(d.Loops) > 0 || try == busyTries {
 			break
 		}

@@ -5,13 +5,24 @@ package command
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// unmount removes the mount on dir unless it is in use.
-func unmount(dir string) error { return unix.Unmount(dir, unix.UMOUNT_NOFOLLOW) }
+// unmountDevice removes the mounts of d unless its data file is in use. Where a keeper lives it takes the attributes away
+// itself, as soon as the data file is gone.
+func unmountDevice(d device) error {
+	err := unix.Unmount(filepath.Join(d.Dir, dataDir), unix.UMOUNT_NOFOLLOW)
+	if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTCONN) {
+		return err
+	}
+	if d.Status != nil {
+		return nil
+	}
+	return unix.Unmount(d.Dir, unix.UMOUNT_NOFOLLOW)
+}
 
 // detachMount removes the mount on dir from sight even if it is in use.
 func detachMount(dir string) error {

@@ -22,6 +22,7 @@ func (r report) sides() []side {
 		return s
 	}
 	s = append(s,
+		side{"served by", serverWords(r.Status)},
 		side{"data stored", r.dataWords()},
 		side{"memory used", memoryWords(r.Status)},
 		side{"pages", codecWords(r.Status)},
@@ -65,6 +66,23 @@ func (r report) swapWords() string {
 	}
 	return fmt.Sprintf("%s of %s, priority %d: what processes have there now, as in /proc/swaps",
 		humanSize(r.Swap.Used), humanSize(r.Swap.Size), r.Swap.Priority)
+}
+
+// serverWords says who serves, and what follows should that process die.
+func serverWords(s *daemon.Status) string {
+	text := fmt.Sprintf("worker %d for keeper %d, transport %s", s.WorkerPID, s.KeeperPID, s.Transport)
+	if s.SurvivesCrash {
+		text += ", survives a crash"
+	} else {
+		text += ", does not survive a crash"
+	}
+	switch s.Restarts {
+	case 0:
+		return text
+	case 1:
+		return text + ", which it did once"
+	}
+	return text + fmt.Sprintf(", which it did %d times", s.Restarts)
 }
 
 // dataWords explains why the two figures that users compare differ: the kernel tells of freed swap slots only by

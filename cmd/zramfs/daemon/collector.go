@@ -15,12 +15,12 @@ import (
 const (
 	// garbageMin and garbageMax bound the garbage that gathers between two collections, in bytes; garbageShare is the
 	// share of the machine's memory that it is between them.
-	garbageMin   = 8 << 20
-	garbageMax   = 16 << 20
+	garbageMin   = 2 << 20
+	garbageMax   = 4 << 20
 	garbageShare = 256
 	// spareHeap is room for the buffers of requests and for holes, in bytes. go-fuse holds 16 read buffers of 1 MiB under
 	// load on a small machine.
-	spareHeap = 24 << 20
+	spareHeap = 4 << 20
 	// spareBlock is the size of the blocks that the heap is first filled with: one span of the runtime each, so that as
 	// many descriptors of spans exist as there can ever be.
 	spareBlock = 8 << 10

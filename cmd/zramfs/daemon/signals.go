@@ -26,31 +26,35 @@ func catchSignals() signalQueue {
 
 func (q signalQueue) stop() { signal.Stop(q) }
 
-// waitForEnd returns when the device has been unmounted, be it by us or by others.
-func (d *device) waitForEnd(ctx context.Context, signals signalQueue) {
-	ended := ctx.Done()
+// waitForEnd returns when the device has gone, be it by us or by others.
+func (k *keeper) waitForEnd(ctx context.Context, signals signalQueue) error {
+	over := ctx.Done()
 	for {
 		select {
-		case <-d.served:
-			return
+		case err := <-k.ended:
+			k.log.Info("unmounted", "dir", k.cfg.Dir)
+			return err
 		case s := <-signals:
-			d.tryUnmount(s.String())
-		case <-ended:
-			ended = nil
-			d.tryUnmount(context.Cause(ctx).Error())
+			k.tryUnmount(s.String())
+		case <-over:
+			over = nil
+			k.tryUnmount(context.Cause(ctx).Error())
 		}
 	}
 }
 
-// tryUnmount unmounts unless somebody uses the device. The kernel decides: the count only makes the message.
-func (d *device) tryUnmount(why string) {
-	if n := d.server.OpenCount(); n > 0 {
-		d.log.Warn(refusal(d.cfg.Dir, n), "reason", why)
-		return
-	}
-	if err := d.server.Unmount(); err != nil {
-		d.log.Warn("still mounted: "+err.Error(), "reason", why)
-	}
+// tryUnmount unmounts unless somebody uses the device. The kernel decides: the count only makes the message. It goes on
+// beside what else there is to do, because it may have to wait for a worker.
+func (k *keeper) tryUnmount(why string) {
+	go func() {
+		if n := k.session.OpenCount(); n > 0 {
+			k.log.Warn(refusal(k.cfg.Dir, n), "reason", why)
+			return
+		}
+		if err := k.session.Unmount(); err != nil {
+			k.log.Warn("still mounted: "+err.Error(), "reason", why)
+		}
+	}()
 }
 
 // refusal is what is logged for a request to end while the data file is open.

@@ -13,42 +13,49 @@ import (
 )
 
 // statusJSON makes the contents of DIR/control/status. It runs inside a request, so it reads counters and facts that
-// were collected before, and nothing else. It waits for the device to be announced, which never depends on a request.
-func (d *device) statusJSON() ([]byte, error) {
-	<-d.ready
-	text, err := json.MarshalIndent(d.status(), "", "  ")
+// were collected before, and nothing else. It waits for the worker to be ready, which never depends on a request.
+func (w *worker) statusJSON(loops []string) ([]byte, error) {
+	<-w.ready
+	text, err := json.MarshalIndent(w.status(loops), "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode status: %w", err)
 	}
 	return append(text, '\n'), nil
 }
 
-func (d *device) status() Status {
-	stats := d.store.Stats()
+func (w *worker) status(loops []string) Status {
+	stats, settings := w.store.Stats(), w.server.Settings()
 	process := processStatus()
-	process.LogLinesDropped = d.logs.Dropped()
+	process.LogLinesDropped = w.logs.Dropped()
 	return Status{
-		Version:       d.cfg.Version,
-		PID:           os.Getpid(),
-		UptimeSeconds: time.Since(d.started).Seconds(),
-		Dir:           d.cfg.Dir,
+		Version:       w.cfg.Version,
+		PID:           w.facts.PID,
+		KeeperPID:     w.facts.PID,
+		WorkerPID:     os.Getpid(),
+		Restarts:      w.facts.Restarts,
+		Transport:     "dev",
+		SurvivesCrash: w.kept.Load(),
+		UptimeSeconds: time.Since(time.Unix(0, w.facts.Ready)).Seconds(),
+		Dir:           w.cfg.Dir,
 		Name:          deviceName,
-		Disksize:      d.cfg.Disksize,
-		Algorithm:     d.cfg.Algorithm.String(),
-		MemLimit:      d.cfg.MemLimit,
-		Streams:       d.streams,
-		Opens:         d.server.OpenCount(),
+		Disksize:      w.cfg.Disksize,
+		Algorithm:     w.cfg.Algorithm.String(),
+		MemLimit:      w.cfg.MemLimit,
+		Streams:       settings.Threads,
+		Opens:         w.server.OpenCount(),
+		Loops:         append([]string{}, loops...),
 		Memory:        memoryStatus(stats),
 		Codecs:        codecStatus(stats),
 		Instructions:  Instructions(),
 		IO:            ioStatus(stats),
 		Fuse: FuseStatus{
-			MaxWrite:      d.settings.MaxWrite,
-			MaxBackground: d.settings.MaxBackground,
-			AsyncDIO:      d.settings.AsyncDIO,
+			Connection:    settings.Connection,
+			MaxWrite:      settings.MaxWrite,
+			MaxBackground: settings.MaxBackground,
+			AsyncDIO:      settings.AsyncDIO,
 		},
 		Process:     process,
-		Protections: d.protections,
+		Protections: w.protections,
 	}
 }
 

@@ -7,8 +7,18 @@ package daemon
 type Status struct {
 	// Version is the version of the program that serves.
 	Version string `json:"version"`
-	// PID is the serving process, in its own PID namespace.
+	// PID is the process that ends last, in its own PID namespace: the keeper.
 	PID int `json:"pid"`
+	// KeeperPID is the process that holds the device, and starts another worker when one dies.
+	KeeperPID int `json:"keeper_pid"`
+	// WorkerPID is the process that serves.
+	WorkerPID int `json:"worker_pid"`
+	// Restarts is how many workers have died.
+	Restarts int `json:"restarts"`
+	// Transport is how requests reach the worker: "dev" (read from /dev/fuse).
+	Transport string `json:"transport"`
+	// SurvivesCrash says whether everything goes on should the worker die.
+	SurvivesCrash bool `json:"survives_crash"`
 	// UptimeSeconds is the time since the device became ready.
 	UptimeSeconds float64 `json:"uptime_seconds"`
 	// Dir is the mount point, absolute and without symbolic links.
@@ -25,6 +35,8 @@ type Status struct {
 	Streams int `json:"streams"`
 	// Opens is the number of open handles on the data file; a loop device holds one.
 	Opens int `json:"opens"`
+	// Loops are the loop devices on a data file that is hidden, as whoever hid it has noted them.
+	Loops []string `json:"loops"`
 	// Memory says what is stored and what that costs.
 	Memory MemoryStatus `json:"memory"`
 	// Codecs splits what is stored by the format of the objects.
@@ -115,6 +127,8 @@ type IOStatus struct {
 
 // FuseStatus is what the FUSE connection was set up with.
 type FuseStatus struct {
+	// Connection is the number of the data file's connection, below /sys/fs/fuse/connections.
+	Connection int `json:"connection"`
 	// MaxWrite is the largest write request, in bytes.
 	MaxWrite int `json:"max_write"`
 	// MaxBackground is the number of asynchronous requests that the kernel may have under way.

@@ -26,12 +26,12 @@ func TestStatusNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"": "algorithm codecs dir disksize fuse instructions io mem_limit memory name opens pid process protections streams " +
-			"uptime_seconds version",
+		"": "algorithm codecs dir disksize fuse instructions io keeper_pid loops mem_limit memory name opens pid process " +
+			"protections restarts streams survives_crash transport uptime_seconds version worker_pid",
 		"memory": "compr_data_size huge_pages huge_pages_since index_bytes mem_used_max mem_used_total orig_data_size " +
 			"pages_compacted pages_stored reserve_bytes same_pages",
 		"io":           "checksum_errors discards failed_reads failed_writes notify_free reads writes",
-		"fuse":         "async_dio max_background max_write",
+		"fuse":         "async_dio connection max_background max_write",
 		"process":      "gc_cycles heap_bytes heap_released_bytes log_lines_dropped",
 		"codecs":       "bytes name pages",
 		"instructions": "codecs detected usable",

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"time"
+
+	"zramfs/fusefs"
+	"zramfs/store"
+)
+
+// A keeper holds what must not go while anybody swaps to the device: the connections with the kernel, the image and the
+// memory of requests. It does none of the work, so that it has next to no reason to die.
+type keeper struct {
+	cfg         Config
+	logs        *Logs
+	log         *slog.Logger
+	memory      *store.Memory
+	session     *fusefs.Session
+	protections []Protection // of this process
+	process     *process     // the worker that serves; used by the goroutine that supervises
+	deaths      deathRecord
+	restarts    int
+	ready       time.Time // since when the device can be opened
+	ended       chan error
+	undo        []func() error // last first
+}
+
+// serve puts the device together, keeps it, and takes it apart.
+func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err error) {
+	signals := catchSignals()
+	defer signals.stop()
+	k := &keeper{cfg: cfg, ended: make(chan error, 1)}
+	takeName()
+	k.protections = append(k.protections, cfg.IOFlusher, forbidCore(), avoidOOM())
+	k.logs = OpenLogs(cfg.Foreground, cfg.Dir)
+	k.log = k.logs.Logger()
+	announced := false
+	defer func() {
+		err = errors.Join(err, k.takeApart())
+		if err != nil && announced {
+			k.log.Error("ended: " + err.Error())
+		}
+		err = errors.Join(err, k.logs.Close())
+	}()
+	report, err := k.makeDevice()
+	if err != nil {
+		return err
+	}
+	if err := announce(report); err != nil {
+		return errors.Join(fmt.Errorf("announce the device: %w", err), k.endDevice())
+	}
+	announced = true
+	k.sayReady(report)
+	return k.waitForEnd(ctx, signals)
+}
+
+// makeDevice makes what outlives a worker, starts the first one, and makes the device visible.
+func (k *keeper) makeDevice() (*Report, error) {
+	if err := k.makeMemory(); err != nil {
+		return nil, err
+	}
+	release, err := claim(k.cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if k.session, err = fusefs.NewSession(k.cfg.Dir, true); err != nil {
+		return nil, err
+	}
+	k.undo = append(k.undo, k.session.Close)
+	lock := lockMemory() // of this process; the worker reports the same of itself
+	if lock.State != StateOK {
+		k.protections = append(k.protections, lock)
+	}
+	report, err := k.startFirst()
+	if err != nil {
+		return nil, err
+	}
+	if err := k.session.Attach(); err != nil {
+		return nil, errors.Join(err, k.process.kill())
+	}
+	k.ready = time.Now()
+	go k.supervise()
+	if k.cfg.CreatedDir {
+		// Spawn's caller removes what it made when there was no mount; from here on it is ours to remove.
+		k.undo = append([]func() error{k.removeDir}, k.undo...)
+	}
+	return &Report{PID: os.Getpid(), Dir: k.cfg.Dir, Disksize: k.cfg.Disksize, Protections: report.Protections}, nil
+}
+
+// makeMemory makes the file that holds the image and, where the kernel could swap it, holds it locked.
+func (k *keeper) makeMemory() (err error) {
+	if k.memory, err = store.NewMemory(k.cfg.Memory); err != nil {
+		return err
+	}
+	k.undo = append(k.undo, k.memory.Close)
+	k.cfg.Memory = k.memory.Kind()
+	return nil
+}
+
+// endDevice takes away a device that nobody uses and waits for its worker.
+func (k *keeper) endDevice() error {
+	if err := k.session.Unmount(); err != nil {
+		return err
+	}
+	return <-k.ended
+}
+
+// takeApart undoes what was put together, in reverse.
+func (k *keeper) takeApart() error {
+	var all []error
+	for i := len(k.undo) - 1; i >= 0; i-- {
+		all = append(all, k.undo[i]())
+	}
+	return errors.Join(all...)
+}
+
+// removeDir removes the directory that was made for the mount. Somebody else may have been faster.
+func (k *keeper) removeDir() error {
+	if err := os.Remove(k.cfg.Dir); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (k *keeper) sayReady(r *Report) {
+	k.log.Info("ready", "dir", k.cfg.Dir, "disksize", k.cfg.Disksize, "algorithm", k.cfg.Algorithm.String(),
+		"mem_limit", k.cfg.MemLimit, "memory", string(k.memory.Kind()))
+	for _, p := range r.Protections {
+		if p.State != StateOK && !k.cfg.Foreground { // there, the user has just been shown them
+			k.log.Warn("not protected", "name", p.Name, "state", string(p.State), "detail", p.Detail)
+		}
+	}
+}

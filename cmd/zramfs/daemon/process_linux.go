@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A process is a worker as its keeper sees it. It is used by one goroutine at a time.
+type process struct {
+	cmd     *exec.Cmd
+	orders  *os.File
+	news    chan news // closed when the process is gone or says nothing more
+	leaving bool      // it is about to end by itself, rightly
+}
+
+func pid() int { return os.Getpid() }
+
+// startProcess starts a worker with these descriptors, in the order of the constants.
+func startProcess(cfg Config, files ...*os.File) (*process, error) {
+	ordersR, ordersW, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("make pipe: %w", err)
+	}
+	newsR, newsW, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make pipe: %w", err), ordersR.Close(), ordersW.Close())
+	}
+	p := &process{orders: ordersW, news: make(chan news, 16)}
+	p.cmd = &exec.Cmd{
+		Path:        "/proc/self/exe",
+		Args:        append([]string{"zramfs"}, cfg.WorkArgs(cfg)...),
+		Env:         os.Environ(),
+		Dir:         "/",
+		ExtraFiles:  append([]*os.File{ordersR, newsW}, files...),
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, // a terminal's signals are the keeper's to hear
+	}
+	if cfg.Foreground {
+		p.cmd.Stderr = os.Stderr
+	}
+	err = startFirmly(p.cmd)
+	_ = ordersR.Close() // the worker has its own ends; ours would keep a reader waiting
+	_ = newsW.Close()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start a worker: %w", err), ordersW.Close(), newsR.Close())
+	}
+	go func() {
+		receive(newsR, p.news)
+		_ = newsR.Close() // only read from
+	}()
+	return p, nil
+}
+
+// startFirmly starts a program in the real-time class, where that is allowed: what it takes to come to life then comes
+// from the kernel's reserve when memory is short, instead of waiting for reclaim, which may be waiting for it. The
+// worker leaves the class once it serves.
+func startFirmly(cmd *exec.Cmd) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if setScheduling(0, unix.SCHED_RR) == nil {
+		defer func() { _ = setScheduling(0, unix.SCHED_NORMAL) }() // less privilege is always granted
+	}
+	return cmd.Start()
+}
+
+// setScheduling puts a thread (0 is this one) into a class of scheduling; real-time ones at the lowest priority.
+func setScheduling(tid int, class uint32) error {
+	attr := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: class}
+	if class == unix.SCHED_RR {
+		attr.Priority = 1
+	}
+	return unix.SchedSetAttr(tid, attr, 0)
+}
+
+// workerPatience bounds what a worker does before it serves. What takes time is the population of the index: 128 MiB for
+// the largest one that is populated.
+const workerPatience = 25 * time.Second
+
+// await waits for news of a kind. What the worker says of its failure is the error.
+func (p *process) await(wanted func(news) bool) (news, error) {
+	limit := time.After(workerPatience)
+	for {
+		select {
+		case n, ok := <-p.news:
+			switch {
+			case !ok:
+				return n, fmt.Errorf("%w: %s", ErrNoAnnouncement, describeExit(p.cmd.Wait()))
+			case n.Failed != nil:
+				return n, n.Failed
+			case wanted(n):
+				return n, nil
+			}
+		case <-limit:
+			return news{}, fmt.Errorf("the worker was not ready after %s", workerPatience)
+		}
+	}
+}
+
+// tell gives an order.
+func (p *process) tell(o order) error {
+	if err := json.NewEncoder(p.orders).Encode(o); err != nil {
+		return fmt.Errorf("order the worker: %w", err)
+	}
+	return nil
+}
+
+// wait waits for the end of the process and lets go of it.
+func (p *process) wait() error {
+	return errors.Join(p.cmd.Wait(), p.orders.Close())
+}
+
+// kill makes sure that the process is gone.
+func (p *process) kill() error {
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("end a worker: %w", err)
+	}
+	_ = p.wait() // that it was killed is known
+	return nil
+}
+
+func (p *process) pid() int { return p.cmd.Process.Pid }

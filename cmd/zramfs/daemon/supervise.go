@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// startFirst starts the first worker and waits until it serves. Should it fail, there will be no device.
+func (k *keeper) startFirst() (*workerReport, error) {
+	p, err := k.startWorker()
+	if err != nil {
+		return nil, err
+	}
+	k.process = p
+	report, err := k.serveWith(p)
+	if err != nil {
+		return nil, errors.Join(err, p.kill())
+	}
+	return report, nil
+}
+
+// startWorker starts a worker that prepares itself.
+func (k *keeper) startWorker() (*process, error) {
+	files := k.session.Files()
+	p, err := startProcess(k.cfg, files.Attributes, files.Data, files.Requests, k.memory.File())
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.await(func(n news) bool { return n.Prepared }); err != nil {
+		return nil, errors.Join(err, p.kill())
+	}
+	return p, nil
+}
+
+// serveWith lets a prepared worker serve and waits until it does.
+func (k *keeper) serveWith(p *process) (*workerReport, error) {
+	facts := &keeperFacts{PID: pid(), Restarts: k.restarts, Protections: k.protections[3:]}
+	if !k.ready.IsZero() {
+		facts.Ready = k.ready.UnixNano()
+	}
+	if err := p.tell(order{Serve: facts}); err != nil {
+		return nil, err
+	}
+	n, err := p.await(func(n news) bool { return n.Ready != nil })
+	if err != nil {
+		return nil, err
+	}
+	return n.Ready, nil
+}
+
+// supervise listens to the worker, and replaces it when it dies. It ends with the device. It never waits for a request:
+// what does is done beside it, since only it can bring a server back.
+func (k *keeper) supervise() {
+	for {
+		n, ok := <-k.process.news
+		switch {
+		case !ok:
+			if done, err := k.workerGone(); done {
+				k.ended <- err
+				return
+			}
+		case n.Noted:
+			go func() {
+				if err := k.session.Pin(); err != nil {
+					k.log.Warn(err.Error())
+				}
+			}()
+		case n.DataEnded:
+			k.process.leaving = true
+			go k.takeAway()
+		case n.AttributesEnded:
+			go k.tryUnmount("the attributes were unmounted, or their connection was aborted")
+		case n.Failed != nil:
+			k.log.Error("worker: " + n.Failed.Message)
+		}
+	}
+}
+
+// takeAway takes the attributes away; the worker ends when nobody looks at them any more.
+func (k *keeper) takeAway() {
+	if err := k.session.TakeAway(); err != nil {
+		k.log.Warn("take the attributes away: " + err.Error())
+	}
+}
+
+// workerGone decides what follows from the end of the worker.
+func (k *keeper) workerGone() (done bool, err error) {
+	died := time.Now()
+	how := k.process.wait()
+	if k.process.leaving {
+		return true, k.session.TakeAway()
+	}
+	k.log.Error("the worker died: "+describeExit(how), "pid", k.process.pid())
+	for {
+		k.restarts++
+		if k.deaths.note(time.Now()) {
+			k.log.Error(fmt.Sprintf("%d workers died within %v: no other is started. What is stored is kept, and whoever uses the device "+
+				"waits. To go on: zramfs upgrade %s. To give up: abort the FUSE connection, see docs/safety.md", maxDeaths, deathWindow, k.cfg.Dir))
+			<-k.deaths.again
+		}
+		if err := k.replaceWorker(); err != nil {
+			k.log.Error("the next worker: " + err.Error())
+			continue
+		}
+		k.log.Warn("another worker serves", "pid", k.process.pid(), "without_service", time.Since(died).Round(time.Millisecond).String())
+		return false, nil
+	}
+}
+
+// replaceWorker starts a worker in place of a dead one.
+func (k *keeper) replaceWorker() error {
+	p, err := k.startWorker()
+	if err != nil {
+		return err
+	}
+	if _, err := k.serveWith(p); err != nil {
+		return errors.Join(err, p.kill())
+	}
+	k.process = p
+	return nil
+}
+
+const (
+	maxDeaths   = 5
+	deathWindow = time.Minute
+)
+
+// A deathRecord tells a worker that dies now and then from one that cannot live.
+type deathRecord struct {
+	times []time.Time
+	again chan struct{} // somebody wants it tried again
+}
+
+// note records a death and reports whether it was one too many.
+func (d *deathRecord) note(now time.Time) bool {
+	d.times = append(d.times, now)
+	for len(d.times) > 0 && now.Sub(d.times[0]) > deathWindow {
+		d.times = d.times[1:]
+	}
+	if len(d.times) < maxDeaths {
+		return false
+	}
+	d.times = nil
+	return true
+}
+
+func describeExit(err error) string {
+	if err == nil {
+		return "it ended by itself"
+	}
+	return err.Error()
+}

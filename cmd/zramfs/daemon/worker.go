@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"zramfs/fusefs"
+	"zramfs/store"
+)
+
+// A worker is the process that does all the work on requests. It may die at any moment: what matters lies in memory that
+// the keeper holds too.
+type worker struct {
+	cfg         Config         // immutable
+	news        *newsWriter    // has its own lock
+	orders      chan order     // closed when the keeper is gone
+	logs        *Logs          // immutable
+	log         *slog.Logger   // immutable
+	files       fusefs.Files   // immutable
+	facts       keeperFacts    // immutable once serving has begun
+	kept        atomic.Bool    // the keeper lives
+	memory      *store.Memory  // immutable once serving has begun
+	store       *store.Store   // immutable once serving has begun
+	server      *fusefs.Server // immutable once serving has begun
+	protections []Protection   // complete when ready is closed
+	ready       chan struct{}
+	undo        []func() error // what takeApart calls, last first; used by Work's goroutine
+}
+
+// Work is the process that a keeper starts: it serves until the device has gone or the keeper orders it to stop.
+func Work(cfg Config) (err error) {
+	signals := catchSignals() // the keeper decides what they mean
+	defer signals.stop()
+	takeName()
+	runtime.GOMAXPROCS(fusefs.Processors())
+	w := &worker{
+		cfg: cfg, news: newNewsWriter(os.NewFile(newsFD, "news")), orders: make(chan order, 4),
+		logs: OpenLogs(cfg.Foreground, cfg.Dir), ready: make(chan struct{}),
+		files: fusefs.Files{
+			Attributes: os.NewFile(attributesFD, "attributes"),
+			Data:       os.NewFile(dataFD, "data"),
+			Requests:   os.NewFile(requestsFD, "requests"),
+		},
+	}
+	w.log = w.logs.Logger()
+	w.kept.Store(true)
+	defer func() {
+		err = errors.Join(err, w.takeApart())
+		if err != nil {
+			w.news.send(news{Failed: startError(err)}) // the keeper says it to whoever should know
+		}
+		err = errors.Join(err, w.logs.Close())
+	}()
+	go receive(os.NewFile(orderFD, "orders"), w.orders)
+	if err := w.prepare(); err != nil {
+		return err
+	}
+	if err := w.awaitOrder(); err != nil {
+		return err
+	}
+	if err := w.serve(); err != nil {
+		return err
+	}
+	return w.untilEnd()
+}
+
+// prepare does what can be done while a predecessor may still be serving.
+func (w *worker) prepare() (err error) {
+	w.protections = append(w.protections, w.cfg.IOFlusher, forbidCore(), avoidOOM(), lockMemory())
+	w.memory, err = store.AdoptMemory(os.NewFile(imageFD, "image"), w.cfg.Memory)
+	if err != nil {
+		return err
+	}
+	w.undo = append(w.undo, w.memory.Close)
+	if err := w.files.Check(); err != nil {
+		return err
+	}
+	w.protections = append(w.protections, imageProtection(w.memory.Kind()), populate())
+	w.news.send(news{Prepared: true})
+	return nil
+}
+
+func (w *worker) awaitOrder() error {
+	o, err := receiveOne(w.orders)
+	if err != nil {
+		return err
+	}
+	if o.Serve == nil {
+		return errors.New("stopped before it served")
+	}
+	w.facts = *o.Serve
+	return nil
+}
+
+// serve makes the store and serves it.
+func (w *worker) serve() (err error) {
+	cfg := store.Config{
+		Disksize:  w.cfg.Disksize,
+		Algorithm: w.cfg.Algorithm,
+		MemLimit:  w.cfg.MemLimit,
+		MaxMemory: machineMemory(),
+		OnCorrupt: w.logs.Corrupt,
+	}
+	if w.facts.Ready == 0 {
+		w.store, err = store.Create(w.memory, cfg)
+	} else {
+		w.store, err = store.Open(w.memory, cfg)
+	}
+	if err != nil {
+		return err
+	}
+	w.undo = append(w.undo, w.store.Close)
+	w.server, err = fusefs.NewServer(w.files, fusefs.Config{
+		Store:     w.store,
+		Algorithm: w.cfg.Algorithm,
+		Status:    w.statusJSON,
+		Noted:     func() { w.news.send(news{Noted: true}) },
+		Logf:      w.logf,
+	})
+	if err != nil {
+		return err
+	}
+	if err := w.server.Start(); err != nil {
+		return err
+	}
+	w.undo = append(w.undo, w.server.Close)
+	w.protections = append(w.protections, restCollector())
+	w.protections = append(w.protections, CheckMachine()...)
+	w.protections = append(w.protections, w.facts.Protections...)
+	if w.facts.Ready == 0 {
+		w.facts.Ready = time.Now().UnixNano()
+	}
+	close(w.ready)
+	w.news.send(news{Ready: &workerReport{Settings: w.server.Settings(), Protections: w.protections}})
+	return nil
+}
+
+// attributesEnd is how long whoever looks at an attribute may take once the data file is gone.
+const attributesEnd = 10 * time.Second
+
+// untilEnd serves until there is nothing left to serve, or a successor takes over.
+func (w *worker) untilEnd() error {
+	orders, shown := w.orders, w.server.AttributesEnded()
+	for {
+		select {
+		case <-shown:
+			shown = nil
+			w.news.send(news{AttributesEnded: true})
+		case o, ok := <-orders:
+			if !ok {
+				w.kept.Store(false)
+				w.log.Warn("the keeper has died: should this process die too, what is stored is lost")
+				orders = nil
+			} else if o.Stop {
+				w.server.Stop()
+				return nil
+			}
+		case <-w.server.DataEnded():
+			w.news.send(news{DataEnded: true})
+			if !w.kept.Load() {
+				if err := w.server.TakeAway(w.cfg.Dir); err != nil {
+					w.log.Warn("take the attributes away: " + err.Error())
+				}
+			}
+			select {
+			case <-w.server.Ended():
+			case <-time.After(attributesEnd):
+				os.Exit(0) // somebody still reads an attribute, and its mount is gone
+			}
+			return nil
+		}
+	}
+}
+
+// takeApart undoes what was put together, in reverse.
+func (w *worker) takeApart() error {
+	var all []error
+	for i := len(w.undo) - 1; i >= 0; i-- {
+		all = append(all, w.undo[i]())
+	}
+	return errors.Join(all...)
+}
+
+// logf takes the lines of fusefs and go-fuse.
+func (w *worker) logf(format string, args ...any) { w.log.Warn(fmt.Sprintf(format, args...)) }
+
+// imageProtection says what keeps the image itself out of swap.
+func imageProtection(kind store.MemoryKind) Protection {
+	p := Protection{Name: ProtectImage, State: StateOK, Detail: "what is stored lies on a tmpfs that is never swapped"}
+	if kind != store.MemoryNoswap {
+		p.State = StateWarn
+		p.Detail = fmt.Sprintf("what is stored lies in a %s, which the memory lock alone keeps out of swap: noswap needs Linux 6.4 "+
+			"and CAP_SYS_ADMIN", kind)
+	}
+	return p
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fusefs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"zramfs/codec"
+)
+
+// A Server answers the requests of one device. Its methods are safe for
+// concurrent use.
+type Server struct {
+	requests    requests      // immutable view
+	attributes  *connection   // immutable
+	data        *connection   // immutable
+	settings    Settings      // immutable once Start has returned
+	stopping    atomic.Bool   // threads end after the request they are at
+	started     bool          // immutable once Start has returned
+	dataEnded   chan struct{} // closed when the kernel ended the data connection, or Stop did
+	shownEnded  chan struct{} // the same for the attribute connection
+	ended       chan struct{} // closed when no thread is left
+	unmapped    sync.Once
+	unmapResult error // of unmapped
+}
+
+// A connection is one of a device's two, with what answers its requests.
+type connection struct {
+	kind   connectionKind       // immutable
+	device int                  // descriptor; immutable
+	fs     *fileSystem          // immutable
+	rare   *fuse.ProtocolServer // everything but the page path
+	// agreed is closed when the kernel and we have negotiated; flags, then
+	// immutable, say what.
+	agreed    chan struct{}
+	agreeOnce sync.Once
+	flags     uint64
+	requests  requests     // immutable view
+	stopping  *atomic.Bool // of the server
+	threads   []*thread    // immutable
+	running   sync.WaitGroup
+}
+
+// NewServer makes a server of a session's files; it serves from Start on. The
+// files may be copies, inherited by another process, and stay the caller's.
+func NewServer(files Files, cfg Config) (_ *Server, err error) {
+	if cfg.Store == nil || cfg.Algorithm == (codec.Algorithm{}) {
+		return nil, fmt.Errorf("%w: a store and its algorithm are needed", ErrConfig)
+	}
+	if cfg.Logf == nil {
+		cfg.Logf = func(string, ...any) {}
+	}
+	mem, err := mapRequests(files.Requests)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{requests: requests{mem}, dataEnded: make(chan struct{}), shownEnded: make(chan struct{}), ended: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.unmap())
+		}
+	}()
+	shape, err := s.requests.shape()
+	if err != nil {
+		return nil, err
+	}
+	trees := attributeTree(attributesOf(cfg, s.loopsAttribute(cfg)))
+	if s.attributes, err = s.connect(attributeConnection, files.Attributes, cfg, trees, attributeTransfer); err != nil {
+		return nil, err
+	}
+	s.data, err = s.connect(dataConnection, files.Data, cfg, dataTree(), shape.transfer)
+	s.settings = Settings{
+		Connection:    int(s.requests.word(wordConnection + int(dataConnection)).Load()),
+		MaxWrite:      shape.transfer,
+		MaxBackground: background,
+		Threads:       shape.data,
+	}
+	return s, err
+}
+
+func (s *Server) connect(kind connectionKind, device *os.File, cfg Config, t tree, transfer int) (*connection, error) {
+	slots, err := s.requests.slots(kind)
+	if err != nil {
+		return nil, err
+	}
+	fs := newFileSystem(cfg, t)
+	c := &connection{
+		kind: kind, device: int(device.Fd()), fs: fs, rare: fuse.NewProtocolServer(fs, protocolOptions(cfg, transfer)),
+		agreed: make(chan struct{}), requests: s.requests, stopping: &s.stopping,
+	}
+	for _, slot := range slots {
+		c.threads = append(c.threads, &thread{c: c, slot: slot})
+	}
+	return c, nil
+}
+
+// loopsAttribute is the file control/loops: the loop devices of a data file that
+// is hidden, one a line, as who hid it has written them. It outlives the process.
+func (s *Server) loopsAttribute(cfg Config) attribute {
+	return attribute{
+		dir: controlNode, name: "loops",
+		show: func() ([]byte, error) { return s.requests.loops(), nil },
+		set: func(text []byte) error {
+			if !s.requests.setLoops(text) {
+				return fmt.Errorf("%d bytes are too many, at most %d are taken", len(text), maxLoops)
+			}
+			if cfg.Noted != nil {
+				cfg.Noted()
+			}
+			return nil
+		},
+	}
+}
+
+// Loops are the lines of control/loops.
+func (s *Server) Loops() []string { return strings.Fields(string(s.requests.loops())) }
+
+// OpenCount is as Session.OpenCount.
+func (s *Server) OpenCount() int { return s.requests.handles() }
+
+// Settings are what was agreed on with the kernel. They are complete when Start
+// has returned.
+func (s *Server) Settings() Settings { return s.settings }
+
+// agreement bounds the wait for the kernel's first request, which it sends when a
+// mount is made.
+const agreement = 20 * time.Second
+
+// Start finishes what a predecessor began and starts serving. It returns when the
+// kernel and we have agreed on the connections.
+func (s *Server) Start() error {
+	if err := interruptible(); err != nil {
+		return errors.Join(fmt.Errorf("prepare to be interrupted: %w", err), s.unmap())
+	}
+	for _, c := range []*connection{s.attributes, s.data} {
+		if err := c.carryOn(); err != nil {
+			return errors.Join(err, s.unmap())
+		}
+	}
+	s.started = true
+	for _, c := range []*connection{s.attributes, s.data} {
+		c.start()
+	}
+	go s.awaitEnd()
+	for _, c := range []*connection{s.attributes, s.data} {
+		if err := c.awaitAgreement(s.dataEnded); err != nil {
+			return err
+		}
+	}
+	s.settings.AsyncDIO = s.data.flags&fuse.CAP_ASYNC_DIO != 0
+	s.settings.Resend = s.data.flags&capResend != 0
+	// fs.fuse.max_user_bgreq bounds it for mounts in user namespaces. The file
+	// can be read where fusectl is mounted.
+	path := fmt.Sprintf("/sys/fs/fuse/connections/%d/max_background", s.settings.Connection)
+	if n, err := readNumber(path); err == nil {
+		s.settings.MaxBackground = n
+	}
+	return nil
+}
+
+func (c *connection) awaitAgreement(ended <-chan struct{}) error {
+	select {
+	case <-c.agreed:
+		return nil
+	case <-ended:
+		return fmt.Errorf("negotiate the %v connection: %w", c.kind, ErrEnded)
+	case <-time.After(agreement):
+		return fmt.Errorf("negotiate the %v connection: the kernel said nothing for %v", c.kind, agreement)
+	}
+}
+
+func (s *Server) awaitEnd() {
+	go func() {
+		s.attributes.running.Wait()
+		close(s.shownEnded)
+	}()
+	s.data.running.Wait()
+	close(s.dataEnded)
+	<-s.shownEnded
+	close(s.ended)
+}
+
+// AttributesEnded is closed when the attributes cannot be reached any more. The
+// data file may still be served.
+func (s *Server) AttributesEnded() <-chan struct{} { return s.shownEnded }
+
+// DataEnded is closed when the data file cannot be reached any more: its mount is
+// gone and nobody has it open, or its connection was aborted, or Stop has taken
+// effect. The attributes may still be served.
+func (s *Server) DataEnded() <-chan struct{} { return s.dataEnded }
+
+// Ended is closed when nothing is served any more.
+func (s *Server) Ended() <-chan struct{} { return s.ended }
+
+// Close lets go of the memory of requests, after serving has ended or where it
+// never began.
+func (s *Server) Close() error {
+	if s.started {
+		<-s.ended
+	}
+	return s.unmap()
+}
+
+func (s *Server) unmap() error {
+	s.unmapped.Do(func() { s.unmapResult = unix.Munmap(s.requests.mem) })
+	return s.unmapResult
+}

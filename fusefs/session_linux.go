@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fusefs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Session is what outlives the process that serves a device: the mounts, the
+// connections with the kernel, and the memory of requests. Whoever has it may
+// start one server after the other on its Files. Its methods are safe for
+// concurrent use; those that take mounts away wait for one another.
+type Session struct {
+	mu         sync.Mutex
+	dir        string   // absolute, without symbolic links; immutable
+	files      Files    // immutable
+	requests   requests // immutable view
+	attributes mount
+	data       mount
+	pin        *os.File // keeps the attributes' mount from others, see Pin; guarded by mu
+}
+
+// A mount is one of a session's two.
+type mount struct {
+	dir    string   // immutable
+	typ    string   // immutable
+	number int      // of the connection; immutable
+	file   *os.File // the mount before it is attached, else nil; guarded by Session.mu
+}
+
+// NewSession makes a device that can be mounted on dir, an existing directory. A
+// server must have begun before Attach makes it visible. allowOther lets users
+// other than the one who mounts in, as far as modes allow; in a user namespace it
+// lets in those who are in that namespace.
+func NewSession(dir string, allowOther bool) (_ *Session, err error) {
+	dir, err = mountPoint(dir)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSession(dir, allowOther)
+	if err != nil {
+		return nil, fmt.Errorf("mount %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+func newSession(dir string, allowOther bool) (_ *Session, err error) {
+	s := &Session{
+		dir:        dir,
+		attributes: mount{dir: dir, typ: typeName},
+		data:       mount{dir: filepath.Join(dir, "dev"), typ: dataTypeName},
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	shape := requestsShape{attributes: attributeThreads, data: dataThreads(), transfer: maxWrite()}
+	if err := s.makeRequests(shape); err != nil {
+		return nil, err
+	}
+	if s.files.Attributes, err = s.attributes.make(attributeTransfer, allowOther); err != nil {
+		return nil, err
+	}
+	if s.files.Data, err = s.data.make(shape.transfer, allowOther); err != nil {
+		return nil, err
+	}
+	s.requests.word(wordConnection + int(attributeConnection)).Store(uint64(s.attributes.number))
+	s.requests.word(wordConnection + int(dataConnection)).Store(uint64(s.data.number))
+	return s, nil
+}
+
+// make opens a connection and makes the mount of it.
+func (m *mount) make(transfer int, allowOther bool) (device *os.File, err error) {
+	if device, err = openDevice(); err != nil {
+		return nil, err
+	}
+	m.file, m.number, err = makeMount(device, m.typ, transfer, allowOther)
+	return device, err
+}
+
+// makeRequests makes the memory of requests. All of it is present from the start:
+// it lies in a memfd, which is locked where our whole memory is.
+func (s *Session) makeRequests(shape requestsShape) error {
+	fd, err := unix.MemfdCreate("zramfs-requests", unix.MFD_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("make the memory of requests: %w", err)
+	}
+	s.files.Requests = os.NewFile(uintptr(fd), "memfd:zramfs-requests")
+	if err := unix.Ftruncate(fd, int64(shape.size())); err != nil {
+		return fmt.Errorf("size the memory of requests: %w", err)
+	}
+	mem, err := mapRequests(s.files.Requests)
+	if err != nil {
+		return err
+	}
+	s.requests = requests{mem}
+	s.requests.format(shape)
+	return nil
+}
+
+// mapRequests maps the memory of requests, with every page present.
+func mapRequests(f *os.File) ([]byte, error) {
+	var st unix.Stat_t
+	fd := int(f.Fd())
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, fmt.Errorf("look at the memory of requests: %w", err)
+	}
+	mem, err := unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	if err != nil {
+		return nil, fmt.Errorf("map the memory of requests: %w", err)
+	}
+	if err := unix.Madvise(mem, unix.MADV_DONTDUMP); err != nil {
+		return nil, errors.Join(fmt.Errorf("keep requests out of core dumps: %w", err), unix.Munmap(mem))
+	}
+	return mem, nil
+}
+
+// Dir is the mount point, absolute and without symbolic links.
+func (s *Session) Dir() string { return s.dir }
+
+// Files are what a server needs. They stay open until Close.
+func (s *Session) Files() Files { return s.files }
+
+// OpenCount is how many handles on the data file are open now. The kernel reports
+// a closed one a moment after close(2) has returned.
+func (s *Session) OpenCount() int { return s.requests.handles() }
+
+// Attach makes the device visible: the attributes at the mount point, the data
+// file in dev below it. That looks into the attributes, so a server must serve
+// them, and should do so in another process.
+func (s *Session) Attach() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range []*mount{&s.attributes, &s.data} {
+		if err := attach(m.file, m.dir); err != nil {
+			return errors.Join(err, s.detach())
+		}
+	}
+	for _, m := range []*mount{&s.attributes, &s.data} {
+		if err := m.let(); err != nil { // an open mount is one in use
+			return errors.Join(err, s.detach())
+		}
+	}
+	return nil
+}
+
+// let closes the mount's descriptor, and with it a mount that is not attached.
+func (m *mount) let() error {
+	if m.file == nil {
+		return nil
+	}
+	err := m.file.Close()
+	m.file = nil
+	return err
+}
+
+// Pin keeps the attributes mounted against others' umount(8) until Unmount: the
+// data file is about to be hidden (MNT_DETACH of DIR/dev) while it is in use.
+func (s *Session) Pin() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pin != nil {
+		return nil
+	}
+	fd, err := unix.Open(s.dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("hold the mount: %w", err)
+	}
+	s.pin = os.NewFile(uintptr(fd), s.dir)
+	return nil
+}
+
+const (
+	// unmountTries and unmountPause: the kernel tells us of a closed file, and
+	// drops its own hold on it, after close(2) has returned.
+	unmountTries = 10
+	unmountPause = 30 * time.Millisecond
+)
+
+// Unmount removes both mounts, of which the data file's may be hidden or gone
+// already. It fails with ErrInUse and leaves the device as it is while somebody
+// uses the data file. Whoever still looks at an attribute may finish.
+func (s *Session) Unmount() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := errors.Join(s.attributes.let(), s.data.let()); err != nil {
+		return err
+	}
+	for try := 1; ; try++ {
+		err := unmount(s.data.dir, s.data.typ, s.data.number, 0, s.OpenCount)
+		if n := s.OpenCount(); err == nil && n > 0 {
+			err = fmt.Errorf("unmount %s: %w, %d open handles on dev/zram0", s.dir, ErrInUse, n)
+		}
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, ErrInUse) || try == unmountTries {
+			return err
+		}
+		time.Sleep(unmountPause)
+	}
+	return s.takeAway()
+}
+
+// TakeAway removes what is visible of a device whose data file cannot be reached
+// any more. Who closed it last may not be counted yet.
+func (s *Session) TakeAway() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.takeAway()
+}
+
+func (s *Session) takeAway() error {
+	err := unmount(s.data.dir, s.data.typ, s.data.number, unix.MNT_DETACH, s.OpenCount) // dead, if it is there
+	return errors.Join(err, s.detach())
+}
+
+// detach takes the attributes away, with what is mounted below them.
+func (s *Session) detach() error {
+	pin := s.pin
+	s.pin = nil
+	err := errors.Join(s.attributes.let(), s.data.let())
+	if pin != nil {
+		err = errors.Join(err, pin.Close())
+	}
+	return errors.Join(err, unmount(s.dir, s.attributes.typ, s.attributes.number, unix.MNT_DETACH, s.OpenCount))
+}
+
+// Close lets go of everything: a mount that is left ends with an error for
+// whoever uses it, unless a server has the files too.
+func (s *Session) Close() error {
+	err := errors.Join(s.attributes.let(), s.data.let())
+	for _, f := range []*os.File{s.files.Attributes, s.files.Data, s.files.Requests, s.pin} {
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}
+	if s.requests.mem != nil {
+		err = errors.Join(err, unix.Munmap(s.requests.mem))
+	}
+	s.files, s.requests, s.pin = Files{}, requests{}, nil
+	return err
+}
+
+// TakeAway removes the attributes' mount where the session's process has died: what
+// Unmount would do once the data file is gone. The server may call it.
+func (s *Server) TakeAway(dir string) error {
+	number := int(s.requests.word(wordConnection + int(attributeConnection)).Load())
+	return unmount(dir, typeName, number, unix.MNT_DETACH, s.OpenCount)
+}
+
+// Check reports whether a server of this program can carry on with the files, and
+// changes nothing.
+func (f Files) Check() error {
+	mem, err := mapRequests(f.Requests)
+	if err != nil {
+		return err
+	}
+	_, err = requests{mem}.shape()
+	return errors.Join(err, unix.Munmap(mem))
+}

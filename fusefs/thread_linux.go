@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fusefs
+
+import (
+	"encoding/binary"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// A thread takes one request after the other from a connection, each in its own
+// slot, and sees it through. Nothing it does on the page path allocates.
+type thread struct {
+	c    *connection  // immutable
+	slot *slot        // immutable
+	tid  atomic.Int32 // of the operating system, once it runs
+	in   [1][]byte    // what go-fuse is handed
+	out  [1][]byte
+}
+
+// carryOn finishes the requests that a predecessor left in the slots. Where it
+// left any, or had agreed with the kernel, go-fuse hears first what it would know.
+func (c *connection) carryOn() error {
+	if init := c.requests.init(c.kind); init != nil {
+		scratch := make([]byte, 4096)
+		n, status := c.rare.HandleRequest([][]byte{init}, [][]byte{scratch})
+		if !status.Ok() {
+			return fmt.Errorf("repeat the negotiation of the %v connection: %w", c.kind, syscall.Errno(status))
+		}
+		c.agree(scratch[:n])
+	}
+	for _, t := range c.threads {
+		if t.slot.unique.Load() != 0 {
+			t.finish()
+		}
+		t.slot.free()
+	}
+	if c.flags&capResend != 0 {
+		return c.askAgain()
+	}
+	return nil
+}
+
+// maxAttempts is how often a request is carried out again that was under way when
+// a process died: one that is itself the reason must not be so for ever.
+const maxAttempts = 2
+
+// finish does what is left to do for the request in the slot.
+func (t *thread) finish() {
+	m := message(t.slot.room())
+	if result, ok := t.slot.applied(); ok {
+		t.answerResult(m.unique(), result)
+		return
+	}
+	if t.slot.words[wordAttempts].Add(1) > maxAttempts {
+		t.slot.words[wordAttempts].Store(0)
+		t.answerResult(m.unique(), -int64(unix.EIO))
+		return
+	}
+	t.carryOut(m[:min(int(binary.LittleEndian.Uint32(m)), len(m))])
+	t.slot.words[wordAttempts].Store(0)
+}
+
+// askAgain makes the kernel send again what it has sent and we do not have.
+func (c *connection) askAgain() error {
+	var m [outHeaderSize]byte
+	binary.LittleEndian.PutUint32(m[:], outHeaderSize)
+	binary.LittleEndian.PutUint32(m[4:], codeResend)
+	if _, err := unix.Write(c.device, m[:]); err != nil {
+		return fmt.Errorf("ask for unanswered requests of the %v connection: %w", c.kind, err)
+	}
+	return nil
+}
+
+// start serves with all threads.
+func (c *connection) start() {
+	for _, t := range c.threads {
+		c.running.Go(t.serve)
+	}
+}
+
+// serve takes requests until the connection ends or the server stops.
+func (t *thread) serve() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	t.tid.Store(int32(unix.Gettid()))
+	for idle := true; !t.c.stopping.Load(); {
+		t.slot.free()
+		n, errno := receive(t.c.device, t.slot.room(), idle)
+		idle = errno != 0 || t.c.kind != dataConnection
+		switch {
+		case errno == 0 && n >= inHeaderSize:
+			t.carryOut(message(t.slot.room()[:n]))
+		case errno == unix.ENODEV, errno == unix.ECONNABORTED, errno == unix.EPERM, errno == unix.EBADF:
+			return
+		}
+		// Else a signal (EINTR), or the request went while it was handed out (ENOENT).
+	}
+	t.slot.free()
+}
+
+// carryOut does what a message asks for and answers it.
+func (t *thread) carryOut(m message) {
+	if t.c.kind == dataConnection && m.node() == dataNode && len(m) > inHeaderSize+fallocateSize-1 {
+		switch op := m.opcode(); op {
+		case opRead, opWrite, opFallocate:
+			t.carryOutHot(op, m)
+			return
+		}
+	}
+	t.carryOutRare(m)
+}
+
+// carryOutHot is the page path. What a read does can be done again; what the
+// others do is noted before it is answered.
+func (t *thread) carryOutHot(op uint32, m message) {
+	argument := m[inHeaderSize:]
+	var data []byte
+	if op == opWrite {
+		data = m[min(inHeaderSize+argumentSize, len(m)):]
+	}
+	unique, answer := m.unique(), t.slot.answer()
+	n, errno := t.c.fs.hot(op, argument, data, answer[outHeaderSize:])
+	if op != opRead {
+		t.slot.apply(unique, resultOf(answer[outHeaderSize:], n, errno))
+	}
+	putOutHeader(answer, unique, errno, n)
+	t.send(answer[:outHeaderSize+n])
+}
+
+// resultOf is what a successor needs to answer the same: the count of a write, 0,
+// or the error number.
+func resultOf(answer []byte, n int, errno syscall.Errno) int64 {
+	switch {
+	case errno != 0:
+		return -int64(errno)
+	case n == writeOutSize:
+		return int64(binary.LittleEndian.Uint32(answer))
+	}
+	return 0
+}
+
+// answerResult answers an applied request.
+func (t *thread) answerResult(unique uint64, result int64) {
+	m, answer := message(t.slot.room()), t.slot.answer()
+	n := 0
+	if result >= 0 && m.opcode() == opWrite {
+		putWriteOut(answer[outHeaderSize:], int(result))
+		n = writeOutSize
+	}
+	putOutHeader(answer, unique, syscall.Errno(max(-result, 0)), n)
+	t.send(answer[:outHeaderSize+n])
+}
+
+// carryOutRare leaves a request to go-fuse.
+func (t *thread) carryOutRare(m message) {
+	op, unique := m.opcode(), m.unique()
+	answer := t.slot.answer()
+	if op == opInterrupt { // nothing here takes long: the kernel need not ask again
+		putOutHeader(answer, unique, unix.ENOSYS, 0)
+		t.send(answer[:outHeaderSize])
+		return
+	}
+	if op == opInit {
+		t.c.requests.keepInit(t.c.kind, m)
+	}
+	t.in[0], t.out[0] = m, answer
+	n, status := t.c.rare.HandleRequest(t.in[:], t.out[:])
+	if !status.Ok() {
+		putOutHeader(answer, unique, syscall.Errno(status), 0)
+		n = outHeaderSize
+	}
+	t.count(op, m, answer, n)
+	if n > 0 { // what is only told has no answer
+		t.send(answer[:n])
+	}
+	if op == opInit {
+		t.c.agree(answer[:n])
+	}
+}
+
+// count keeps the account of open data files.
+func (t *thread) count(op uint32, m message, answer []byte, n int) {
+	if t.c.kind != dataConnection || m.node() != dataNode || n < outHeaderSize || binary.LittleEndian.Uint32(answer[4:]) != 0 {
+		return
+	}
+	switch op {
+	case opOpen:
+		t.slot.countHandle(m.unique(), 1)
+	case opRelease:
+		t.slot.countHandle(m.unique(), -1)
+	}
+}
+
+// agree learns from an answered INIT what both sides have agreed on: flags and
+// flags2 of fuse_init_out.
+func (c *connection) agree(answer []byte) {
+	const flags, flags2 = outHeaderSize + 12, outHeaderSize + 32
+	if len(answer) < flags2+4 || binary.LittleEndian.Uint32(answer[4:]) != 0 {
+		return
+	}
+	c.agreeOnce.Do(func() {
+		c.flags = uint64(binary.LittleEndian.Uint32(answer[flags:]))
+		if c.flags&fuse.CAP_INIT_EXT != 0 {
+			c.flags |= uint64(binary.LittleEndian.Uint32(answer[flags2:])) << 32
+		}
+		close(c.agreed)
+	})
+}

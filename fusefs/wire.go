@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fusefs
+
+import (
+	"encoding/binary"
+	"syscall"
+)
+
+// What is here of the kernel's include/uapi/linux/fuse.h is what a request on
+// the page path is made of. The byte order is the machine's, and both
+// architectures that we build for are little-endian.
+
+const (
+	inHeaderSize  = 40 // struct fuse_in_header
+	outHeaderSize = 16 // struct fuse_out_header
+	// argumentSize is that of fuse_read_in and of fuse_write_in.
+	argumentSize = 40
+	// fallocateSize is that of fuse_fallocate_in.
+	fallocateSize = 32
+	// writeOutSize is that of fuse_write_out.
+	writeOutSize = 8
+
+	uniqueOffset = 8 // of fuse_in_header.unique and of fuse_out_header.unique
+)
+
+// enum fuse_opcode, as far as it is looked at here.
+const (
+	opOpen      = 14
+	opRead      = 15
+	opWrite     = 16
+	opRelease   = 18
+	opInit      = 26
+	opInterrupt = 36
+	opFallocate = 43
+)
+
+// codeResend is FUSE_NOTIFY_RESEND of enum fuse_notify_code: the kernel is to
+// send again what it has sent and got no answer to (Linux 6.9).
+const codeResend = 7
+
+// message is a request as the kernel sends it.
+type message []byte
+
+func (m message) opcode() uint32 { return binary.LittleEndian.Uint32(m[4:]) }
+func (m message) unique() uint64 { return binary.LittleEndian.Uint64(m[uniqueOffset:]) }
+func (m message) node() uint64   { return binary.LittleEndian.Uint64(m[16:]) }
+
+// transfer returns the offset and the size of fuse_read_in and fuse_write_in,
+// which begin alike.
+func transfer(argument []byte) (offset uint64, size uint32) {
+	return binary.LittleEndian.Uint64(argument[8:]), binary.LittleEndian.Uint32(argument[16:])
+}
+
+// rangeOf returns what fuse_fallocate_in says.
+func rangeOf(argument []byte) (offset, length uint64, mode uint32) {
+	return binary.LittleEndian.Uint64(argument[8:]), binary.LittleEndian.Uint64(argument[16:]), binary.LittleEndian.Uint32(argument[24:])
+}
+
+// putOutHeader writes fuse_out_header for an answer of n bytes behind it.
+func putOutHeader(p []byte, unique uint64, errno syscall.Errno, n int) {
+	binary.LittleEndian.PutUint32(p, uint32(outHeaderSize+n))
+	binary.LittleEndian.PutUint32(p[4:], uint32(-int32(errno)))
+	binary.LittleEndian.PutUint64(p[uniqueOffset:], unique)
+}
+
+// putWriteOut writes fuse_write_out.
+func putWriteOut(p []byte, n int) {
+	binary.LittleEndian.PutUint32(p, uint32(n))
+	binary.LittleEndian.PutUint32(p[4:], 0)
+}
