@@ -180,6 +180,42 @@ func locked(t *testing.T) (total int64) {
 	return total
 }
 
+// What Open maps by reading is written to without a fault as well.
+func TestAdoptedMemoryIsWritable(t *testing.T) {
+	const size = 4 << 20
+	mem, err := NewMemory(MemoryMemfd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []func() error{
+		func() error { return mem.reserve(size) }, func() error { return mem.allocate(0, size) }, mem.unmap,
+		func() error { return mem.reserve(size) }, func() error { return mem.adopt(0, size) },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := minorFaults(t)
+	for i := 0; i < size; i += PageSize {
+		mem.mem[i]++
+	}
+	if n := minorFaults(t) - before; n > size/PageSize/100 { // the runtime may have some of its own
+		t.Errorf("%d faults on %d pages", n, size/PageSize)
+	}
+	if err := mem.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func minorFaults(t *testing.T) int64 {
+	t.Helper()
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return u.Minflt
+}
+
 // When the keeper is gone a worker goes on without it.
 func TestKeeperDies(t *testing.T) {
 	mem, err := NewMemory(MemoryMemfd)

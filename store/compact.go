@@ -2,6 +2,8 @@
 
 package store
 
+import "zramfs/store/internal/invariant"
+
 // Compaction moves the objects of segments that are mostly garbage to a fresh
 // one, page by page under the page's lock, while reads and writes go on.
 
@@ -122,7 +124,9 @@ func (s *Store) move(where uint64) error {
 	}
 	*s.headerAt(to) = *s.headerAt(where)
 	copy(s.payload(to, e.length()), s.payload(where, e.length()))
+	invariant.Point("object copied")
 	s.idx.swap(page, e.at(to))
+	invariant.Point("object moved")
 	w.retire(e)
 	return nil
 }

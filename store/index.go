@@ -8,6 +8,8 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
+
+	"zramfs/store/internal/invariant"
 )
 
 // index is the truth about every page. Its pages are taken from the machine
@@ -70,7 +72,9 @@ func (x *index) ensure(page uint64) error {
 		x.s.charged.Add(-PageSize)
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	}
+	invariant.Point("index page taken")
 	x.bitmap[n/64].Or(1 << (n % 64))
+	invariant.Point("index page noted")
 	x.present.Add(1)
 	return nil
 }

@@ -20,7 +20,9 @@ func (w *Worker) place(page uint64, id codec.ID, packed []byte) (entry, error) {
 	}
 	h := w.s.headerAt(where)
 	h.Page, h.Length, h.Codec = uint32(page), uint16(len(packed)), id
+	invariant.Point("object begun")
 	copy(w.s.payload(where, len(packed)), packed)
+	invariant.Point("object without checksum")
 	h.Checksum = w.s.checksum(where, len(packed))
 	return objectEntry(where, id, len(packed)), nil
 }

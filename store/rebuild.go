@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"zramfs/store/internal/invariant"
 )
 
 // rebuild derives from the index what lies outside the image: what each
@@ -101,6 +103,7 @@ func (s *Store) adoptSegments() error {
 			return fmt.Errorf("free unused segments: %w", err)
 		}
 	}
+	invariant.Point("unused segments given back")
 	s.sweepNext = s.fresh
 	s.notePeak(s.used())
 	return s.mapRuns(used)

@@ -6,6 +6,8 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+
+	"zramfs/store/internal/invariant"
 )
 
 // sameTable holds the words of same-filled pages that do not fit into an
@@ -43,8 +45,10 @@ func (t *sameTable) ref(word uint64) (entry, bool) {
 		return 0, false
 	}
 	t.words[2*spare].Store(word)
+	invariant.Point("word without complement")
 	t.words[2*spare+1].Store(^word)
 	t.refs[spare]++
+	invariant.Point("word referenced")
 	return sameEntry(sameWordSlot, spare), true
 }
 
@@ -53,7 +57,9 @@ func (t *sameTable) unref(e entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.refs[e.value()]--; t.refs[e.value()] == 0 {
+		invariant.Point("word to be cleared")
 		t.words[2*e.value()].Store(0)
+		invariant.Point("word half cleared")
 		t.words[2*e.value()+1].Store(0)
 	}
 }

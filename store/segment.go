@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"zramfs/store/internal/invariant"
 )
 
 // A segment is in one of these states; the package comment draws who moves it.
@@ -64,6 +66,7 @@ func (w *Worker) room(n int) (uint64, error) {
 	}
 	where := w.open.next
 	w.open.next += uint64(n)
+	invariant.Point("room found")
 	w.s.segments[where/SegmentSize].add(n)
 	return where, nil
 }
@@ -104,8 +107,11 @@ func (w *Worker) dead() bool {
 // gives its space up.
 func (s *Store) freeObject(e entry) {
 	where := e.where()
+	invariant.Point("object to be cleared")
 	fill(s.payload(where, e.length()), freedByte)
+	invariant.Point("object cleared but for its header")
 	s.headerAt(where).Checksum = 0
+	invariant.Point("object cleared")
 	n := e.segment()
 	if s.segments[n].add(-footprint(e.length())) == segSealed {
 		s.emptied(n)
@@ -221,6 +227,7 @@ func (s *Store) growCharged() error {
 		s.mu.Unlock()
 		return err
 	}
+	invariant.Point("segment taken")
 	s.makeReady(n, segVoid)
 	return nil
 }
@@ -251,6 +258,7 @@ func (s *Store) makeReady(n uint32, from uint64) {
 // reuse clears an empty segment and makes it ready.
 func (s *Store) reuse(n uint32) {
 	clear(s.segmentBytes(uint64(n)))
+	invariant.Point("segment cleared")
 	s.makeReady(n, segEmpty)
 }
 
@@ -260,6 +268,7 @@ func (s *Store) release(n uint32, from uint64, keep int64) error {
 	if err := s.memory.punch(s.segmentOffset(uint64(n)), SegmentSize); err != nil {
 		return err
 	}
+	invariant.Point("segment given back")
 	s.segments[n].turn(from, segVoid)
 	s.charged.Add(keep - SegmentSize)
 	s.mu.Lock()

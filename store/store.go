@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"zramfs/codec"
+	"zramfs/store/internal/invariant"
 )
 
 // Errors of the verbs; match them with errors.Is.
@@ -125,6 +126,7 @@ func Create(mem *Memory, cfg Config) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("allocate superblock: %w", err), mem.unmap())
 	}
 	copy(mem.mem, b.encode())
+	invariant.Point("superblock written")
 	return open(mem, cfg, g)
 }
 
@@ -193,6 +195,7 @@ func open(mem *Memory, cfg Config, g geometry) (s *Store, err error) {
 	if err := s.idx.init(s); err != nil {
 		return nil, fmt.Errorf("take memory for the index: %w", err)
 	}
+	invariant.Point("index adopted")
 	if err := s.rebuild(); err != nil {
 		return nil, err
 	}

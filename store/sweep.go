@@ -5,6 +5,8 @@ package store
 import (
 	"runtime"
 	"time"
+
+	"zramfs/store/internal/invariant"
 )
 
 // A process that died leaves objects that no entry names. To find them each
@@ -72,11 +74,13 @@ func (s *Store) clearDead(n uint64) {
 		return
 	}
 	clear(s.segmentBytes(n)[end-n*SegmentSize:])
+	invariant.Point("segment's end swept")
 	for where := range s.objects(n) {
 		h := s.headerAt(where)
 		if s.named(where, h) {
 			continue
 		}
+		invariant.Point("dead object to be swept")
 		h.Checksum = 0
 		fill(s.payload(where, int(h.Length)), freedByte)
 	}

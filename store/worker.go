@@ -190,6 +190,7 @@ func (w *Worker) discard(page uint64) {
 	l.Lock()
 	old := w.s.idx.swap(page, 0)
 	l.Unlock()
+	invariant.Point("entry withdrawn")
 	if old != 0 {
 		w.count.discards.Add(1)
 		w.replaced(page, old, 0)
@@ -203,10 +204,12 @@ func (w *Worker) replace(page uint64, src []byte) error {
 		return err
 	}
 	w.s.sweepUnder(page)
+	invariant.Point("entry to be published")
 	l := w.s.lock(page)
 	l.Lock()
 	old := w.s.idx.swap(page, e)
 	l.Unlock()
+	invariant.Point("entry published")
 	w.replaced(page, old, e)
 	return nil
 }
@@ -230,7 +233,10 @@ func (w *Worker) update(page uint64, off, n int, src []byte) error {
 		return err
 	}
 	w.s.sweepUnder(page)
-	w.replaced(page, w.s.idx.swap(page, e), e)
+	invariant.Point("changed entry to be published")
+	old := w.s.idx.swap(page, e)
+	invariant.Point("changed entry published")
+	w.replaced(page, old, e)
 	return nil
 }
 

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !race
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"zramfs/codec"
+)
+
+func init() {
+	children["work until killed"] = workUntilKilled
+}
+
+const (
+	killPages     = 4096
+	killDisksize  = killPages * PageSize
+	killGroups    = 3 // goroutines that write, each to pages of its own
+	killWords     = 2*killPages + 1
+	killRoundsAll = 200
+)
+
+// killJournal maps a journal that outlives whoever keeps it, and a count of the
+// operations done.
+func killJournal(f *os.File) (j journal, done *atomic.Uint64, err error) {
+	if err := f.Truncate(killWords * 8); err != nil {
+		return j, nil, err
+	}
+	mem, err := unix.Mmap(int(f.Fd()), 0, killWords*8, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return j, nil, err
+	}
+	words := unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&mem[0])), killWords)
+	return journal{held: words[:killPages], wants: words[killPages : 2*killPages], apart: 1}, &words[2*killPages], nil
+}
+
+// killConfig changes from life to life: every third has a limit that binds.
+func killConfig(life uint64) (Config, error) {
+	a, err := codec.Parse("adaptive")
+	cfg := Config{Disksize: killDisksize, Algorithm: a}
+	if life%3 == 2 {
+		cfg.MemLimit = limitOf(killDisksize, 28)
+	}
+	return cfg, err
+}
+
+// workUntilKilled is a worker: it carries on from what the one before it left,
+// looks at every page, and writes, changes and discards for ever.
+func workUntilKilled() error {
+	life, err := strconv.ParseUint(os.Getenv("LIFE"), 10, 32)
+	if err != nil {
+		return err
+	}
+	mem, err := AdoptMemory(os.NewFile(3, "image"), MemoryKind(os.Getenv("KIND")))
+	if err != nil {
+		return err
+	}
+	j, done, err := killJournal(os.NewFile(4, "journal"))
+	if err != nil {
+		return err
+	}
+	cfg, err := killConfig(life)
+	if err != nil {
+		return err
+	}
+	s, err := Open(mem, cfg)
+	if err != nil {
+		return err
+	}
+	if err := j.settle(s); err != nil {
+		return err
+	}
+	var working sync.WaitGroup
+	for group := range uint64(killGroups) {
+		working.Go(func() {
+			rng := rand.New(rand.NewPCG(life, group))
+			for {
+				page := rng.Uint64N(killPages/killGroups)*killGroups + group
+				if err := j.operate(s, rng, page, uint32(done.Add(1))); err != nil {
+					fmt.Fprintln(os.Stderr, err)
+					os.Exit(1)
+				}
+			}
+		})
+	}
+	working.Wait()
+	return nil
+}
+
+// A worker killed by SIGKILL at any instant, opening, sweeping, compacting
+// or at the memory limit, leaves an image that the next carries on from. Every
+// page holds what was written last, or what was being written.
+func TestKilledAtAnyInstant(t *testing.T) {
+	rounds := uint64(killRoundsAll)
+	if testing.Short() {
+		rounds = 10
+	}
+	mem, err := NewMemory(MemoryAuto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	book, err := openMemfd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, done, err := killJournal(book)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Create(mem, withAlgorithm(t, Config{Disksize: killDisksize}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KIND", string(mem.Kind()))
+	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
+	for life := range rounds {
+		t.Setenv("LIFE", strconv.FormatUint(life, 10))
+		cmd := startChild(t, "work until killed", mem.File(), book)
+		time.Sleep(time.Duration(rng.Int64N(int64(80 * time.Millisecond))))
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		killed(t, cmd)
+		if life%4 == 3 || life == rounds-1 {
+			lookAtTheImage(t, mem, j)
+		}
+	}
+	t.Logf("%d kills, %d operations", rounds, done.Load())
+	if done.Load() < rounds*20 {
+		t.Error("hardly anything was done: the kills prove nothing")
+	}
+	if err := errors.Join(mem.Close(), book.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// lookAtTheImage opens it, compares every page, and checks every invariant.
+func lookAtTheImage(t *testing.T, mem *Memory, j journal) {
+	t.Helper()
+	s, err := Open(mem, withAlgorithm(t, Config{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.settle(s); err != nil {
+		t.Error(err)
+	}
+	finish(t, s)
+	if t.Failed() {
+		t.FailNow()
+	}
+}
