@@ -40,14 +40,15 @@ A read whose object fails its checksum looks again under the page's lock before
 it is called corrupt. Whoever changes an entry holds its page's lock, one of
 1024; a whole page is compressed and placed before the lock is taken. The lock
 order is: a worker, Store.passMu, a page's lock, index.mu, Store.mu,
-sameTable.mu. Who has a worker or holds a page's lock may be waiting for the
-maintainer, so that one only tries for either.
+sameTable.mu. Who has a worker may be waiting for the maintainer, and who holds a
+page's lock for the readers of another, so that one only tries for either.
 
 # Limits
 
 A write that finds no memory, because of Config.MemLimit or because the machine
 has none, waits for two passes of the maintainer that began after it, a second at
-the most, and then fails with ErrFull. Space is always taken by fallocate beforehand and
+the most, and then fails with ErrFull. Two workers are never waited with, so that
+reads go on: of a full store, a write beyond that is refused at once. Space is always taken by fallocate beforehand and
 mapped, so the page path meets no page fault and running out is an error, never
 a signal.
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 )
 
 // fillUp writes incompressible pages until the store takes no more.
@@ -118,4 +119,49 @@ func TestCheckWhileWritersWaitForMemory(t *testing.T) {
 	}
 	close(stop)
 	writers.Wait()
+}
+
+// However many writers find a full store, some workers are left for reads: so
+// many may wait for memory, and the rest fail at once. The maintainer is stopped,
+// so that those who wait go on waiting.
+func TestReadsNeedNotWaitForMemory(t *testing.T) {
+	for _, most := range []int{0, 1} {
+		const writers = 32
+		s := newStore(t, Config{Disksize: 64 << 20, MemLimit: 8 << 20, MaxWaiting: most})
+		fillUp(t, s)
+		s.patience = time.Hour
+		s.passMu.Lock()
+		failed := make(chan error, writers)
+		for page := range uint64(writers) {
+			go func() { failed <- tryWrite(s, page, 2) }()
+		}
+		for range writers - s.mayWait {
+			if err := <-failed; !errors.Is(err, ErrFull) {
+				t.Errorf("%v, want ErrFull", err)
+			}
+		}
+		// That many hold a worker each; all others are free as soon as they are released.
+		var free []*Worker
+		for deadline := time.Now().Add(10 * time.Second); len(free) < len(s.workers)-1-int(s.mayWait) && time.Now().Before(deadline); {
+			if w := s.tryAcquire(); w != nil {
+				free = append(free, w)
+			}
+		}
+		if len(free) < 2 || most == 1 && len(free) != len(s.workers)-2 || s.waiting.Load() != s.mayWait {
+			t.Errorf("%d workers are free for reads, %d writers wait", len(free), s.waiting.Load())
+		}
+		for _, w := range free {
+			p := make([]byte, PageSize)
+			if err := w.Read(0, 0, p); err != nil || !bytes.Equal(p, content{0, 1, random}.bytes()) {
+				t.Errorf("page 0 is wrong: %v", err)
+			}
+			w.Release()
+		}
+		s.passMu.Unlock()
+		for range s.mayWait {
+			if err := <-failed; err != nil && !errors.Is(err, ErrFull) {
+				t.Error(err)
+			}
+		}
+	}
 }

@@ -61,14 +61,15 @@ func (s *Store) pass() time.Duration {
 	settled := s.settleIdle(false)
 	idle := s.paused(time.Now())
 	s.recycle()
-	again := soonest(s.sweepSome(), s.refill(), s.shrink(idle), s.tidy(idle))
+	soon, denied := s.refill()
+	again := soonest(s.sweepSome(), soon, s.shrink(idle), s.tidy(idle))
 	if !settled {
 		again = soonest(again, heldUpEvery)
 	}
 
 	s.mu.Lock()
 	s.ended = turn
-	s.full.Store(len(s.ready) <= 1 && s.unswept.Load() == 0)
+	s.full.Store(denied && len(s.ready) <= 1 && s.unswept.Load() == 0)
 	s.mu.Unlock()
 	return again
 }
@@ -171,26 +172,28 @@ func (s *Store) emptySegments() int {
 
 // refill brings the reserve to its target: with fresh memory, or by compaction
 // where the limit or the machine allows none. The rounds of compaction are
-// bounded, because writers may be waiting for the answer.
-func (s *Store) refill() time.Duration {
+// bounded, because writers may be waiting for the answer. It reports whether fresh
+// memory was denied.
+func (s *Store) refill() (again time.Duration, denied bool) {
 	for rounds := 0; s.reserve() < s.target && rounds < squeezeRounds; {
 		if s.grow() == nil {
 			continue
 		}
+		denied = true
 		if s.reserve() <= 1 {
 			s.settleIdle(true)
 			s.recycle()
 		}
 		if s.compact(compactSlice, worthMoving) == 0 {
-			return 0
+			return 0, denied
 		}
 		s.recycle()
 		if s.reserve() > 1 {
-			return compactEvery // enough for those who wait
+			return compactEvery, denied // enough for those who wait
 		}
 		rounds++
 	}
-	return 0
+	return 0, denied
 }
 
 // squeezeRounds bounds what a pass compacts for want of memory: a quarter of a

@@ -132,7 +132,7 @@ func (s *Store) emptied(n uint64) {
 
 // takeSegment takes a ready segment, waiting for the maintainer while it can
 // make one. The last ready one is kept for the compactor, which needs it to
-// free others. It fails with ErrFull.
+// free others. It fails with ErrFull. The caller holds no page's lock.
 func (s *Store) takeSegment(compactor bool) (uint32, error) {
 	if compactor { // it is the maintainer: nobody else makes segments
 		if n, ok := s.tryTake(0); ok {
@@ -140,14 +140,17 @@ func (s *Store) takeSegment(compactor bool) (uint32, error) {
 		}
 		return 0, ErrFull
 	}
-	for w := s.waitForMemory(); ; w.pause() {
+	if n, ok := s.tryTake(1); ok {
+		return n, nil
+	}
+	crowded := s.waiting.Add(1) > s.mayWait
+	defer s.waiting.Add(-1)
+	for w := s.waitForMemory(crowded); !w.over(); w.pause() {
 		if n, ok := s.tryTake(1); ok {
 			return n, nil
 		}
-		if w.over() {
-			return 0, ErrFull
-		}
 	}
+	return 0, ErrFull
 }
 
 // tryTake takes a ready segment unless only keep are left.
@@ -168,23 +171,34 @@ func (s *Store) tryTake(keep int) (n uint32, ok bool) {
 
 const (
 	maxWait   = time.Second            // that a write waits for memory
+	crowdWait = 100 * time.Millisecond // the same where as many wait already as may
 	waitPause = 100 * time.Microsecond // between two looks
 )
 
 // A memoryWait is a write's wait for the maintainer: until two passes that began
 // after it could not help (one may be unlucky with a page that somebody is at),
 // and in any case until maxWait is over, should the maintainer be stuck.
+//
+// Who waits holds a worker, and reads need one too. So where as many wait already
+// as may, a further request fails at once if the store is full, and if only the
+// maintainer is behind, as soon as that must be stuck.
 type memoryWait struct {
-	s      *Store
-	turn   uint64 // the pass to wait for
-	failed int
-	since  time.Time
+	s       *Store
+	turn    uint64 // the pass to wait for
+	failed  int
+	until   time.Time
+	crowded bool
 }
 
-func (s *Store) waitForMemory() memoryWait {
+func (s *Store) waitForMemory(crowded bool) memoryWait {
+	w := memoryWait{s: s, until: time.Now().Add(s.patience), crowded: crowded}
+	if crowded {
+		w.until = time.Now().Add(crowdWait)
+	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return memoryWait{s: s, turn: s.begun + 1, since: time.Now()}
+	w.turn = s.begun + 1
+	s.mu.Unlock()
+	return w
 }
 
 func (w *memoryWait) pause() {
@@ -201,7 +215,7 @@ func (w *memoryWait) over() bool {
 			w.failed++
 		}
 	}
-	return w.failed == 2 || time.Since(w.since) > maxWait
+	return w.failed == 2 || w.crowded && w.s.full.Load() || time.Now().After(w.until)
 }
 
 // grow takes memory for one more segment and makes it ready.

@@ -39,8 +39,13 @@ type Config struct {
 	// MaxMemory is how much memory the machine could ever give, in bytes. It
 	// bounds the table of segments. 0 stands for the most that Disksize can need.
 	MaxMemory uint64
+	// MaxWaiting is how many requests may wait for the memory of a full store at a
+	// time; those beyond it fail at once. 0 stands for the most that there can be, two fewer than the
+	// store has workers. Who serves requests with fewer threads than that wants
+	// less, so that reads find a thread.
+	MaxWaiting int
 	// OnCorrupt, if set, is told the number of each page whose read failed its
-	// checksum. It is called on the page path: it must neither block nor allocate.
+	// checksum, and by Open that of each whose entry is impossible. It is called on the page path: it must neither block nor allocate.
 	OnCorrupt func(page uint64)
 }
 
@@ -77,7 +82,10 @@ type Store struct {
 	begun uint64     // maintenance passes begun
 	ended uint64     // and ended
 
-	full atomic.Bool // the last pass could not raise the reserve
+	full     atomic.Bool   // the last pass could not raise the reserve
+	waiting  atomic.Int32  // requests that wait for memory
+	mayWait  int32         // how many of them may; immutable
+	patience time.Duration // how long each does at the most; immutable
 
 	unswept   atomic.Int64 // segments that sweep has to go through yet
 	sweepNext uint64       // those from here on are done; guarded by passMu
@@ -187,6 +195,7 @@ func open(mem *Memory, cfg Config, g geometry) (s *Store, err error) {
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	s.ready = make([]uint32, 0, s.target+1)
+	s.patience = maxWait
 	s.epoch.Store(1)
 	s.same.words = s.image.same()
 	if err := s.makeWorkers(); err != nil {
@@ -213,7 +222,10 @@ func open(mem *Memory, cfg Config, g geometry) (s *Store, err error) {
 	return s, nil
 }
 
-const maxWorkers = 64
+const (
+	maxWorkers  = 64
+	leftToReads = 2 // workers that nobody waits for memory with
+)
 
 func (s *Store) makeWorkers() error {
 	processors := runtime.GOMAXPROCS(0)
@@ -227,6 +239,10 @@ func (s *Store) makeWorkers() error {
 		s.workers = append(s.workers, w)
 	}
 	s.compactor().busy.Store(true) // never handed out
+	s.mayWait = int32(n - leftToReads)
+	if s.cfg.MaxWaiting != 0 {
+		s.mayWait = int32(min(s.cfg.MaxWaiting, n-leftToReads))
+	}
 	return nil
 }
 

@@ -58,19 +58,28 @@ func newWorker(s *Store) (*Worker, error) {
 	return w, nil
 }
 
-// Acquire takes a worker for one request. All are busy only while writers wait
-// for memory; then it waits too. The first free one is taken, so that the
-// state in use stays small and warm.
+// Acquire takes a worker for one request. It waits while more requests are at
+// work than the store has workers, but not for memory: two are always left by
+// those that do.
 func (s *Store) Acquire() *Worker {
 	for {
-		for _, w := range s.workers[:len(s.workers)-1] {
-			if !w.busy.Load() && w.busy.CompareAndSwap(false, true) {
-				w.noteDepth()
-				return w
-			}
+		if w := s.tryAcquire(); w != nil {
+			w.noteDepth()
+			return w
 		}
 		time.Sleep(20 * time.Microsecond)
 	}
+}
+
+// tryAcquire takes the first free worker, so that the state in use stays small
+// and warm; nil if there is none.
+func (s *Store) tryAcquire() *Worker {
+	for _, w := range s.workers[:len(s.workers)-1] {
+		if !w.busy.Load() && w.busy.CompareAndSwap(false, true) {
+			return w
+		}
+	}
+	return nil
 }
 
 // Release gives the worker back. What a reader keeps it from freeing, the
@@ -214,8 +223,12 @@ func (w *Worker) replace(page uint64, src []byte) error {
 	return nil
 }
 
-// update changes n bytes of a page to src, or to zeros where src is nil.
+// update changes n bytes of a page to src, or to zeros where src is nil. It waits
+// for memory, if it must, before it takes the lock, so that nobody waits for it.
 func (w *Worker) update(page uint64, off, n int, src []byte) error {
+	if err := w.prepare(page); err != nil {
+		return err
+	}
 	l := w.s.lock(page)
 	l.Lock()
 	defer l.Unlock()
@@ -238,6 +251,14 @@ func (w *Worker) update(page uint64, off, n int, src []byte) error {
 	invariant.Point("changed entry published")
 	w.replaced(page, old, e)
 	return nil
+}
+
+// prepare makes sure that whatever is written to a page has a place.
+func (w *Worker) prepare(page uint64) error {
+	if err := w.s.idx.ensure(page); err != nil || w.open.next+maxFootprint <= w.open.end {
+		return err
+	}
+	return w.nextSegment()
 }
 
 // replaced settles what follows from publishing e for page in place of old. What
