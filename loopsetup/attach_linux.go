@@ -88,13 +88,18 @@ func attachFree(control, file int, backing string, cfg Config) (*Device, error) 
 	if err := stopWriteThrottling(n); err != nil {
 		d.warnings = append(d.warnings, fmt.Errorf("turn off write-back throttling of %s: %w", devPath(n), err))
 	}
+	if cfg.DiscardMax != 0 {
+		if err := limitDiscard(n, cfg.DiscardMax); err != nil {
+			d.warnings = append(d.warnings, fmt.Errorf("limit discard requests of %s to %d bytes: %w", devPath(n), cfg.DiscardMax, err))
+		}
+	}
 	return d, nil
 }
 
 // configure puts the open device fd on the open file, in one call where the kernel has it (since 5.8). Older kernels know no such
 // ioctl and answer EINVAL or, behind some filters, ENOTTY.
 func configure(fd, file int, backing string, cfg Config) error {
-	info := unix.LoopInfo64{Flags: unix.LO_FLAGS_AUTOCLEAR}
+	info := unix.LoopInfo64{Flags: unix.LO_FLAGS_AUTOCLEAR, Offset: cfg.Offset, Sizelimit: cfg.SizeLimit}
 	copy(info.File_name[:len(info.File_name)-1], backing) // for people who read it; the kernel has the file itself
 	if cfg.Legacy {
 		return configureLegacy(fd, file, info, cfg)
@@ -125,7 +130,7 @@ func configureLegacy(fd, file int, info unix.LoopInfo64, cfg Config) error {
 // configureAttached sets what LOOP_SET_FD leaves at its default.
 func configureAttached(fd int, info unix.LoopInfo64, cfg Config) error {
 	if err := unix.IoctlLoopSetStatus64(fd, &info); err != nil {
-		return fmt.Errorf("set autoclear: %w", err)
+		return fmt.Errorf("set autoclear, offset and size limit: %w", err)
 	}
 	if err := unix.IoctlSetInt(fd, unix.LOOP_SET_BLOCK_SIZE, int(cfg.BlockSize)); err != nil {
 		return fmt.Errorf("set block size %d: %w", cfg.BlockSize, err)
@@ -152,7 +157,35 @@ func verify(n int, cfg Config) error {
 	if info.BlockSize != uint64(cfg.BlockSize) {
 		return fmt.Errorf("block size is %d instead of %d", info.BlockSize, cfg.BlockSize)
 	}
+	if info.Offset != cfg.Offset || info.SizeLimit != cfg.SizeLimit {
+		return fmt.Errorf("offset and size limit are %d and %d instead of %d and %d", info.Offset, info.SizeLimit, cfg.Offset, cfg.SizeLimit)
+	}
+	// The kernel makes the device as small as the file asks for, without a word.
+	if cfg.SizeLimit != 0 && info.Size != cfg.SizeLimit || cfg.Offset != 0 && info.Size == 0 {
+		return fmt.Errorf("%w: the file has only %d bytes behind offset %d", ErrInvalid, info.Size, cfg.Offset)
+	}
 	return nil
+}
+
+// identify asks for the file of loop device n. The device is opened for reading alone: to close one that was opened for writing makes
+// udev look at it again.
+func identify(n int) (FileID, error) {
+	if _, _, err := backingFile(n); err != nil {
+		return FileID{}, err // before a node is made for nothing
+	}
+	fd, err := openNode(devPath(n), sysPath(n, "dev"), unix.S_IFBLK, unix.O_RDONLY)
+	if err != nil {
+		return FileID{}, err
+	}
+	defer closeQuietly(fd)
+	info, err := unix.IoctlLoopGetStatus64(fd)
+	if errors.Is(err, unix.ENXIO) {
+		return FileID{}, fmt.Errorf("%w: %w", ErrNotAttached, err)
+	}
+	if err != nil {
+		return FileID{}, fmt.Errorf("get status: %w", err)
+	}
+	return FileID{Device: info.Device, Inode: info.Inode}, nil
 }
 
 // detach opens loop device n only to let it go.

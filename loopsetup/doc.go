@@ -22,8 +22,11 @@
 // A process that serves a FUSE file system must not attach a file of that file system: the kernel sends requests to the server
 // while the caller waits in the call.
 //
-// Two loop devices on one file are two views of the same bytes. Used as two swap areas they destroy each other's pages; the kernel
-// does not notice. Ask Find before Attach.
+// Two loop devices on the same bytes of one file are two views of them. Used as two swap areas they destroy each other's pages; the
+// kernel does not notice. Ask Find before Attach. Slices (Config.Offset and SizeLimit) that do not overlap are separate areas.
+//
+// The kernel knows a file on a detached mount by its path below the root of that mount, which is that of another file, or of none.
+// FindAmong looks among noted devices only; Info.Sequence and Identify say whether one is still what was noted.
 //
 // A swap area whose server has died takes with it every process that has a page there. SwapOff comes before the server stops.
 //

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 )
@@ -17,6 +18,7 @@ const (
 	OpDetach   = "detach"
 	OpFind     = "find loop devices of"
 	OpInspect  = "inspect"
+	OpIdentify = "identify the file of"
 	OpFormat   = "write swap header of"
 	OpReadSwap = "read swap header of"
 	OpSwapOn   = "swapon"
@@ -82,6 +84,14 @@ type Config struct {
 	// Legacy sets the device up by the calls of kernels before 5.8, which Attach otherwise uses only where LOOP_CONFIGURE is
 	// missing. A process that is killed between these calls can leave the device attached.
 	Legacy bool
+	// Offset is where in the file the device begins, in bytes: a multiple of the block size.
+	Offset uint64
+	// SizeLimit is the size of the device in bytes: a multiple of the block size, and no more than the file has behind Offset. 0 means
+	// all of that.
+	SizeLimit uint64
+	// DiscardMax bounds one discard request in bytes: a multiple of the block size. The kernel splits larger ones. 0 leaves the bound
+	// that the device has. The kernel remembers it with the device, also for the file that is attached to it next.
+	DiscardMax uint64
 }
 
 // withDefaults returns the configuration that a possibly nil cfg stands for, or an error that says what is accepted.
@@ -95,6 +105,14 @@ func (cfg *Config) withDefaults() (Config, error) {
 	}
 	if b := c.BlockSize; b < 512 || int64(b) > int64(os.Getpagesize()) || b&(b-1) != 0 {
 		return c, fmt.Errorf("%w: block size %d is not a power of two from 512 to %d", ErrInvalid, b, os.Getpagesize())
+	}
+	for _, v := range []struct {
+		name  string
+		bytes uint64
+	}{{"offset", c.Offset}, {"size limit", c.SizeLimit}, {"discard limit", c.DiscardMax}} {
+		if v.bytes%uint64(c.BlockSize) != 0 || v.bytes > math.MaxInt64 {
+			return c, fmt.Errorf("%w: %s %d is not a multiple of the block size %d below 2^63", ErrInvalid, v.name, v.bytes, c.BlockSize)
+		}
 	}
 	return c, nil
 }
@@ -130,8 +148,8 @@ func (d *Device) Path() string { return d.file.Name() }
 func (d *Device) File() *os.File { return d.file }
 
 // Warnings returns what Attach wanted to set beside the essential and was refused, one error each: the device works without it.
-// The only such setting today is the kernel's write-back throttling, which is turned off because it delays swap-out while reads are
-// waiting.
+// Such settings are the kernel's write-back throttling, which is turned off because it delays swap-out while reads are waiting, and
+// Config.DiscardMax.
 func (d *Device) Warnings() []error { return d.warnings }
 
 // Close lets go of the device. Unless it is in use elsewhere, as an active swap area or a mounted file system, the kernel then
@@ -163,10 +181,36 @@ func Find(backing string) ([]string, error) {
 	return devs, newError(OpFind, backing, err)
 }
 
+// FindAmong returns those of the loop devices devs that are on a file of the path backing now, in the order of devs; none is no error.
+// It is for files that Find cannot tell apart: of a file on a detached mount the kernel gives the path below the root of that mount,
+// so that the first files of two such mounts have the same path. Somebody has to have noted the devices; Info.Sequence or Identify
+// says whether a noted device is still the same. A name that is not that of a loop device is passed over, as is one that is not
+// attached.
+func FindAmong(devs []string, backing string) ([]string, error) {
+	found, err := findAmong(devs, backing)
+	return found, newError(OpFind, backing, err)
+}
+
+// FileID says which file it is, as st_dev and st_ino of stat(2) do.
+type FileID struct{ Device, Inode uint64 }
+
+// Identify returns the file that the loop device dev is on, however it is mounted (LOOP_GET_STATUS64 of loop(4)). It opens the device,
+// which takes the rights of its node, root's as a rule; of a device with autoclear that nobody else has open, that is the last use.
+// The kernel may ask the server of the file for its attributes: when that may hang, call it in a goroutine of its own. The errors are
+// those of Inspect.
+func Identify(dev string) (FileID, error) {
+	n, err := loopNumber(dev)
+	if err != nil {
+		return FileID{}, newError(OpIdentify, dev, err)
+	}
+	id, err := identify(n)
+	return id, newError(OpIdentify, dev, err)
+}
+
 // Info is what the kernel says of an attached loop device.
 type Info struct {
 	Path      string // the device, such as /dev/loop0
-	Backing   string // the real path of its file
+	Backing   string // the real path of its file, or the path below the root of a mount that has been detached
 	Deleted   bool   // the file has been deleted since it was attached
 	DirectIO  bool   // requests pass the page cache by
 	Autoclear bool   // the kernel detaches the device when its last user closes it
@@ -175,6 +219,9 @@ type Info struct {
 	Size      uint64 // size of the device in bytes
 	Offset    uint64 // where in the file the device begins, in bytes
 	SizeLimit uint64 // at most so many bytes of the file; 0 is no limit
+	// Sequence is another number for each file that is attached to any device since the machine was started (diskseq, Linux 5.15):
+	// a device with the number that was noted is on the file that was noted. 0 on older kernels.
+	Sequence uint64
 }
 
 // Inspect describes the loop device dev from /sys alone: it needs no privilege and no device node. For a device that does not exist

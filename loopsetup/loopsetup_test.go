@@ -47,6 +47,23 @@ func TestConfigDefaultsAndLimits(t *testing.T) {
 	}
 }
 
+func TestConfigSlices(t *testing.T) {
+	for _, cfg := range []Config{
+		{Offset: 4096, SizeLimit: 1 << 40, DiscardMax: 4 << 20}, {BlockSize: 512, Offset: 512, SizeLimit: 1536, DiscardMax: 512},
+	} {
+		if got, err := cfg.withDefaults(); err != nil || got.Offset != cfg.Offset || got.SizeLimit != cfg.SizeLimit {
+			t.Errorf("%+v: %+v, %v", cfg, got, err)
+		}
+	}
+	for _, cfg := range []Config{
+		{Offset: 512}, {SizeLimit: 4097}, {DiscardMax: 100}, {Offset: 1 << 63}, {SizeLimit: 1 << 63}, {BlockSize: 1024, Offset: 512},
+	} {
+		if _, err := Attach("unused", &cfg); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "multiple of the block size") {
+			t.Errorf("%+v: %v", cfg, err)
+		}
+	}
+}
+
 func TestLoopNumber(t *testing.T) {
 	for name, want := range map[string]int{"/dev/loop0": 0, "loop7": 7, "/dev/loop1048575": 1048575} {
 		if n, err := loopNumber(name); n != want || err != nil {

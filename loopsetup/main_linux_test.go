@@ -40,6 +40,8 @@ func TestMain(m *testing.M) {
 		err = attachAndWait(arg)
 	case "bare":
 		err = attachInBareContainer(arg)
+	case "nosys":
+		err = attachWithReadOnlySys(arg)
 	case "swapped":
 		err = holdSwappedPages()
 	case "nobody":
@@ -176,6 +178,24 @@ func attachInBareContainer(backing string) (err error) {
 		err = fmt.Errorf("%s has mode %v", dev.Path(), info.Mode())
 	}
 	return errors.Join(err, dev.Close())
+}
+
+// attachWithReadOnlySys attaches a device where nothing in /sys can be changed, and prints the warnings.
+func attachWithReadOnlySys(backing string) error {
+	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	if err := unix.Mount("", "/sys", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		return fmt.Errorf("make /sys read-only: %w", err)
+	}
+	dev, err := loopsetup.Attach(backing, &loopsetup.Config{DiscardMax: 1 << 20})
+	if err != nil {
+		return err
+	}
+	for _, w := range dev.Warnings() {
+		fmt.Println(w)
+	}
+	return dev.Close()
 }
 
 // inMountNamespace makes cmd run where its mounts stay its own.

@@ -20,7 +20,7 @@ const (
 
 // openControl opens the control device. Where the driver is a module, opening loads it.
 func openControl() (int, error) {
-	fd, err := openNode(controlPath, controlDev, unix.S_IFCHR)
+	fd, err := openNode(controlPath, controlDev, unix.S_IFCHR, unix.O_RDWR)
 	if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENXIO) || errors.Is(err, fs.ErrNotExist) {
 		return -1, fmt.Errorf("%w: %w", ErrNoDriver, err)
 	}
@@ -29,18 +29,18 @@ func openControl() (int, error) {
 
 // openLoop opens loop device n.
 func openLoop(n int) (int, error) {
-	return openNode(devPath(n), sysPath(n, "dev"), unix.S_IFBLK)
+	return openNode(devPath(n), sysPath(n, "dev"), unix.S_IFBLK, unix.O_RDWR)
 }
 
-// openNode opens the device node path and makes it first where it is missing; sysDev is the file in which the kernel gives its
-// number. A node that is something else is refused: in a container, /dev may come from anywhere.
-func openNode(path, sysDev string, kind uint32) (int, error) {
-	fd, err := openRetry(path, unix.O_RDWR)
+// openNode opens the device node path with flags and makes it first where it is missing; sysDev is the file in which the kernel gives
+// its number. A node that is something else is refused: in a container, /dev may come from anywhere.
+func openNode(path, sysDev string, kind uint32, flags int) (int, error) {
+	fd, err := openRetry(path, flags)
 	if errors.Is(err, unix.ENOENT) {
 		if err := makeNode(path, sysDev, kind); err != nil {
 			return -1, err
 		}
-		fd, err = openRetry(path, unix.O_RDWR)
+		fd, err = openRetry(path, flags)
 	}
 	if err != nil {
 		return -1, fmt.Errorf("open %s: %w", path, err)

@@ -70,7 +70,7 @@ func TestWrongNodeIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{file, "/dev/null", "/dev/loop0"} {
-		fd, err := openNode(path, sysPath(n, "dev"), unix.S_IFBLK)
+		fd, err := openNode(path, sysPath(n, "dev"), unix.S_IFBLK, unix.O_RDWR)
 		if !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s passes for %s: %v", path, devPath(n), err)
 		}

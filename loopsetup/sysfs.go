@@ -80,6 +80,28 @@ func find(path string) ([]string, error) {
 	return devs, nil
 }
 
+// findAmong is find for some devices only.
+func findAmong(devs []string, path string) ([]string, error) {
+	var found []string
+	for _, dev := range devs {
+		n, err := loopNumber(dev)
+		if err != nil {
+			continue
+		}
+		file, _, err := backingFile(n)
+		if errors.Is(err, ErrNotAttached) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if file == path {
+			found = append(found, devPath(n))
+		}
+	}
+	return found, nil
+}
+
 // backingFile returns the path of the file that loop device n is on, and whether that file has been deleted.
 func backingFile(n int) (path string, deleted bool, err error) {
 	b, err := os.ReadFile(sysPath(n, "loop/backing_file"))
@@ -121,6 +143,7 @@ func inspect(n int) (Info, error) {
 		Size:      r.uint("size") * sectorSize,
 		Offset:    r.uint("loop/offset"),
 		SizeLimit: r.uint("loop/sizelimit"),
+		Sequence:  r.optional("diskseq"),
 	}
 	if r.err != nil {
 		return Info{}, r.err
@@ -147,6 +170,18 @@ func (r *attributes) uint(attr string) uint64 {
 	return v
 }
 
+// optional is uint for an attribute that older kernels lack: it is 0 there.
+func (r *attributes) optional(attr string) uint64 {
+	if r.err != nil {
+		return 0
+	}
+	v, err := readUint(sysPath(r.number, attr))
+	if !errors.Is(err, fs.ErrNotExist) {
+		r.err = err
+	}
+	return v
+}
+
 // readUint returns the decimal number in a file of one line.
 func readUint(path string) (uint64, error) {
 	b, err := os.ReadFile(path)
@@ -169,4 +204,9 @@ func stopWriteThrottling(n int) error {
 		return nil // absent or unreadable: this kernel does not throttle the device
 	}
 	return os.WriteFile(path, []byte("0"), 0)
+}
+
+// limitDiscard bounds the discard requests of loop device n to so many bytes.
+func limitDiscard(n int, bytes uint64) error {
+	return os.WriteFile(sysPath(n, "queue/discard_max_bytes"), strconv.AppendUint(nil, bytes, 10), 0)
 }
