@@ -33,7 +33,7 @@ type (
 
 // listColumns are zramctl's columns (util-linux 2.42) in its order, which is that of --output-all.
 var listColumns = []listColumn{
-	{tableColumn{name: "NAME", elastic: true}, "loop device, else the data file",
+	{tableColumn{name: "NAME", elastic: true}, "loop device, the first of several, else the data file",
 		func(d device) any { return d.name() }},
 	{tableColumn{name: "DISKSIZE", right: true}, "limit on the uncompressed amount of data",
 		func(d device) any { return d.disksize() }},
@@ -98,15 +98,19 @@ func countOf(f func(device) uint64) func(device) any {
 	}
 }
 
-// disksize falls back on the loop device, which the kernel describes even when the server does not answer.
+// disksize falls back on the loop devices, which the kernel describes even when the server does not answer.
 func (d device) disksize() any {
 	if d.Status != nil {
 		return byteSize(d.Status.Disksize)
 	}
-	if loop := d.loop(); loop != nil {
-		return byteSize(loop.Size)
+	if len(d.Loops) == 0 {
+		return nil
 	}
-	return nil
+	var size byteSize
+	for _, loop := range d.Loops {
+		size += byteSize(loop.Size)
+	}
+	return size
 }
 
 func (d device) algorithm() any {
@@ -125,7 +129,7 @@ func (d device) ratio() any {
 
 func (d device) use() any {
 	switch {
-	case d.Swap != nil:
+	case len(d.Swaps) > 0:
 		return swapMountpoint
 	case d.Mountpoint != "":
 		return d.Mountpoint

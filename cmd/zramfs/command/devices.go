@@ -43,18 +43,20 @@ type device struct {
 	Dir        string           // mount point, from the mount table
 	Status     *daemon.Status   // nil when it could not be read
 	Err        error            // why Status is nil; wraps errNoAnswer, errDead or an error of the file system
-	Loops      []loopsetup.Info // loop devices on DIR/dev/zram0
-	Swap       *loopsetup.Swap  // the swap area on one of Loops; nil when there is none
+	Loops      []loopsetup.Info // loop devices on the data file, in the order of their places in it
+	Swaps      []loopsetup.Swap // the swap areas on Loops, in that order
 	Mountpoint string           // where a file system on one of Loops is mounted; empty when there is none
+
+	noted []notedLoop // loop devices that may be on the data file although its path does not tell
 }
 
 // data is the path of the device's data file. It must not be opened without a limit on the time.
 func (d device) data() string { return filepath.Join(d.Dir, dataFile) }
 
-// loop returns the loop device that counts: the one that is swapped to, else the first; nil when there is none.
+// loop returns the loop device that counts: the first one that is swapped to, else the first; nil when there is none.
 func (d device) loop() *loopsetup.Info {
 	for i := range d.Loops {
-		if d.Swap != nil && d.Loops[i].Path == d.Swap.Path {
+		if d.swapOn(d.Loops[i].Path) != nil {
 			return &d.Loops[i]
 		}
 	}
@@ -64,7 +66,31 @@ func (d device) loop() *loopsetup.Info {
 	return nil
 }
 
-// name is what list calls the device: its loop device, or the data file as long as there is none.
+// swapOn returns the swap area on the loop device at path; nil when it is not swapped to.
+func (d device) swapOn(path string) *loopsetup.Swap {
+	for i := range d.Swaps {
+		if d.Swaps[i].Path == path {
+			return &d.Swaps[i]
+		}
+	}
+	return nil
+}
+
+// swap returns all swap areas of the device as if they were one, by the name and the priority of the first; nil when there is none.
+func (d device) swap() *loopsetup.Swap {
+	if len(d.Swaps) == 0 {
+		return nil
+	}
+	all := d.Swaps[0]
+	for _, s := range d.Swaps[1:] {
+		all.Size += s.Size
+		all.Used += s.Used
+	}
+	return &all
+}
+
+// name is what list calls the device: its loop device, the first of several, or the data file as long as there is none. One name stands
+// for the device, as /dev/zram0 does in zramctl, and it is one that /proc/swaps and every command know.
 func (d device) name() string {
 	if loop := d.loop(); loop != nil {
 		return loop.Path
@@ -114,18 +140,17 @@ func zramfsMounts(mounts []*mountinfo.Info) []string {
 // examine collects what there is to know about the device on dir.
 func examine(dir string, mounts []*mountinfo.Info, swaps []loopsetup.Swap) device {
 	d := device{Dir: dir}
-	d.Status, d.Err = readStatus(dir, answerTime)
-	loops, err := loopsetup.Find(d.data())
+	var text []byte
+	d.Status, text, d.Err = readStatus(dir, answerTime)
+	d.noted = notedLoops(thisMachine(), dir, text)
+	loops, err := d.attached()
 	if err != nil {
 		d.Err = errors.Join(d.Err, err)
 	}
-	for _, path := range loops {
-		info, err := loopsetup.Inspect(path)
-		if err != nil {
-			continue // detached since it was found
-		}
-		d.Loops = append(d.Loops, info)
-		d.attachUse(path, mounts, swaps)
+	d.noteLoops(loops)
+	d.Loops = loops
+	for _, loop := range loops {
+		d.attachUse(loop.Path, mounts, swaps)
 	}
 	return d
 }
@@ -133,8 +158,8 @@ func examine(dir string, mounts []*mountinfo.Info, swaps []loopsetup.Swap) devic
 // attachUse notes what the loop device at path is used for.
 func (d *device) attachUse(path string, mounts []*mountinfo.Info, swaps []loopsetup.Swap) {
 	for i := range swaps {
-		if swaps[i].Path == path && d.Swap == nil {
-			d.Swap = &swaps[i]
+		if swaps[i].Path == path {
+			d.Swaps = append(d.Swaps, swaps[i])
 		}
 	}
 	for _, m := range mounts {
@@ -144,24 +169,24 @@ func (d *device) attachUse(path string, mounts []*mountinfo.Info, swaps []loopse
 	}
 }
 
-// readStatus reads DIR/control/status, waiting at most limit.
-func readStatus(dir string, limit time.Duration) (*daemon.Status, error) {
+// readStatus reads DIR/control/status, waiting at most limit, and returns its text besides.
+func readStatus(dir string, limit time.Duration) (*daemon.Status, []byte, error) {
 	text, err := bounded(limit, func() ([]byte, error) {
 		return os.ReadFile(filepath.Join(dir, statusFile))
 	})
 	switch {
 	case errors.Is(err, syscall.ENOTCONN), errors.Is(err, syscall.ECONNABORTED):
-		return nil, fmt.Errorf("%s: %w", dir, errDead)
+		return nil, nil, fmt.Errorf("%s: %w", dir, errDead)
 	case errors.Is(err, errNoAnswer):
-		return nil, fmt.Errorf("%s: %w (waited %s)", dir, err, limit)
+		return nil, nil, fmt.Errorf("%s: %w (waited %s)", dir, err, limit)
 	case err != nil:
-		return nil, fmt.Errorf("read the status of %s: %w", dir, err)
+		return nil, nil, fmt.Errorf("read the status of %s: %w", dir, err)
 	}
 	status := new(daemon.Status)
 	if err := json.Unmarshal(text, status); err != nil {
-		return nil, fmt.Errorf("read the status of %s: %w", dir, err)
+		return nil, nil, fmt.Errorf("read the status of %s: %w", dir, err)
 	}
-	return status, nil
+	return status, text, nil
 }
 
 // bounded runs f and returns what it returns, or errNoAnswer after limit. f then goes on in its goroutine; a process

@@ -6,7 +6,9 @@
 // in loopsetup; nothing here knows a byte of the image.
 //
 // A command finds running devices in the mount table (type fuse.zramfs) and asks each through DIR/control/status. There
-// is no PID file and no state file, so nothing can be stale.
+// is no PID file. What up leaves for down lies in /run/zramfs, a record for each DIR (see record.go): the loop devices, which cannot be
+// found by the path of a data file that is out of sight. Each entry is checked before it is used, so that a stale
+// one does no harm.
 //
 // # Exit codes
 //

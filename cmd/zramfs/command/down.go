@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -19,7 +22,7 @@ func downCommand() *cli.Command {
 		Usage:     "turn compressed swap off and end its device",
 		ArgsUsage: "[DIR]",
 		Description: "Brings back what is in swap, after a look at whether it fits into memory and the limits of control groups, " +
-			"detaches the loop device and unmounts DIR (default " + defaultDir + "). What is not running is no error. It can be " +
+			"detaches the loop devices and unmounts DIR (default " + defaultDir + "). What is not running is no error. It can be " +
 			"interrupted while pages come back: swap then stays on.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: flagForce, Usage: "go on when it does not fit into memory, or the serving process does not answer"},
@@ -39,8 +42,7 @@ func downAction(c *cli.Context) error {
 	}
 	d, err := pickDevice(all, dir)
 	if errors.Is(err, errNotRunning) {
-		_, err = fmt.Fprintf(c.App.Writer, "%s is not running\n", dir)
-		return err
+		return forgetGone(c.App.Writer, dir)
 	}
 	if err != nil {
 		return err
@@ -49,6 +51,18 @@ func downAction(c *cli.Context) error {
 		return fmt.Errorf("%s has a file system on %s: umount it first", d.name(), d.Mountpoint)
 	}
 	return takeDown(c.App.Writer, d, all, c.Bool(flagForce))
+}
+
+// forgetGone says that no device is on dir, and removes the record of one that died there.
+func forgetGone(out io.Writer, dir string) error {
+	if _, err := fmt.Fprintf(out, "%s is not running\n", dir); err != nil {
+		return err
+	}
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	return forget(thisMachine(), path)
 }
 
 // takeDown undoes up, in reverse. Each step is left out where there is nothing to do.
@@ -62,20 +76,21 @@ func takeDown(out io.Writer, d device, all []device, force bool) error {
 			return err
 		}
 	}
-	for _, area := range areas {
-		if err := turnOff(out, area); err != nil {
-			return err
-		}
+	if err := turnOff(out, areas); err != nil {
+		return err
 	}
 	if err := detachAll(d); err != nil {
 		return err
 	}
 	if len(d.Loops) > 0 {
-		if err := printStep(out, "loop", "ok", d.name()+" detached"); err != nil {
+		if err := printStep(out, "loop", "ok", strings.Join(loopPaths(d.Loops), " ")+" detached"); err != nil {
 			return err
 		}
 	}
 	d.Loops = nil
+	if err := forget(thisMachine(), d.Dir); err != nil {
+		return err
+	}
 	if err := unmountAndWait(d); err != nil {
 		return err
 	}
@@ -85,21 +100,21 @@ func takeDown(out io.Writer, d device, all []device, force bool) error {
 // detachAll detaches what loop devices are on d now. One that was swapped to has detached itself, and its number may be
 // somebody else's already, so they are looked up again.
 func detachAll(d device) error {
-	loops, err := loopsetup.Find(d.data())
+	loops, err := d.attached()
 	if err != nil {
 		return err
 	}
-	for _, path := range loops {
-		if err := loopsetup.Detach(path); err != nil && !errors.Is(err, loopsetup.ErrNotAttached) {
+	for _, loop := range loops {
+		if err := loopsetup.Detach(loop.Path); err != nil && !errors.Is(err, loopsetup.ErrNotAttached) {
 			return err
 		}
 	}
-	return waitDetached(d.Dir)
+	return d.waitDetached()
 }
 
-// swapAreas returns the active swap areas on the loop devices of d.
+// swapAreas returns the active swap areas on the loop devices of d, as they are now.
 func swapAreas(d device) ([]loopsetup.Swap, error) {
-	if d.Swap == nil {
+	if len(d.Swaps) == 0 {
 		return nil, nil
 	}
 	swaps, err := loopsetup.Swaps()
@@ -107,8 +122,8 @@ func swapAreas(d device) ([]loopsetup.Swap, error) {
 		return nil, err
 	}
 	var areas []loopsetup.Swap
-	for _, s := range swaps {
-		for _, loop := range d.Loops {
+	for _, loop := range d.Loops {
+		for _, s := range swaps {
 			if loop.Path == s.Path {
 				areas = append(areas, s)
 			}
@@ -117,22 +132,35 @@ func swapAreas(d device) ([]loopsetup.Swap, error) {
 	return areas, nil
 }
 
-// turnOff brings back the pages of one area, showing how far it is.
-func turnOff(out io.Writer, area loopsetup.Swap) error {
-	done := make(chan error, 1)
+// turnOff brings back the pages of all areas, showing how far it is. It turns them off at the same time: one after the other, the
+// kernel could send to the second what has come back from the first.
+func turnOff(out io.Writer, areas []loopsetup.Swap) error {
+	var off sync.WaitGroup
+	took, errs := make([]time.Duration, len(areas)), make([]error, len(areas))
 	began := time.Now()
+	for i, area := range areas {
+		off.Go(func() {
+			if err := loopsetup.SwapOff(area.Path); err != nil {
+				errs[i] = explainSwapOff(err)
+			}
+			took[i] = time.Since(began)
+		})
+	}
+	done := make(chan error, 1)
 	go func() {
-		err := loopsetup.SwapOff(area.Path)
-		if err != nil {
-			err = explainSwapOff(err)
-		}
-		done <- err
+		off.Wait()
+		done <- errors.Join(errs...)
 	}()
-	if err := showReturn(out, area, done); err != nil {
+	if err := showReturn(out, areas, done); err != nil {
 		return err
 	}
-	detail := fmt.Sprintf("%s off, %s brought back in %s", area.Path, humanSize(area.Used), humanDuration(time.Since(began)))
-	return printStep(out, "swap", "ok", detail)
+	for i, area := range areas {
+		detail := fmt.Sprintf("%s off, %s brought back in %s", area.Path, humanSize(area.Used), humanDuration(took[i]))
+		if err := printStep(out, "swap", "ok", detail); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func humanDuration(d time.Duration) string {
@@ -140,24 +168,4 @@ func humanDuration(d time.Duration) string {
 		return fmt.Sprintf("%.1fs", d.Seconds())
 	}
 	return humanTime(d)
-}
-
-// errStillAttached means that a loop device did not go although it was told to.
-var errStillAttached = errors.New("a loop device is still attached")
-
-// detachTime bounds the wait for loop devices that are being let go: something like udev may be looking at one.
-const detachTime = 10 * time.Second
-
-// waitDetached waits until no loop device is on the data file of dir.
-func waitDetached(dir string) error {
-	data := device{Dir: dir}.data()
-	for end := time.Now().Add(detachTime); ; time.Sleep(busyPause) {
-		loops, err := loopsetup.Find(data)
-		if err != nil || len(loops) == 0 {
-			return err
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("%w: %v is on %s, and somebody has it open", errStillAttached, loops, data)
-		}
-	}
 }

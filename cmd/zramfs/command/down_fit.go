@@ -68,10 +68,7 @@ func checkReturn(out io.Writer, d device, all []device, areas []loopsetup.Swap) 
 // measureFit collects the numbers. Free space in zram and in other devices of ours does not count: it lies in the very
 // memory that is asked about.
 func measureFit(all []device, areas []loopsetup.Swap) (fit, error) {
-	var f fit
-	for _, a := range areas {
-		f.used += a.Used
-	}
+	f := fit{used: usedIn(areas)}
 	if f.used == 0 {
 		return f, nil
 	}

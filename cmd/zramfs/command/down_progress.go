@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -24,10 +25,11 @@ type progress interface {
 	end() error
 }
 
-// showReturn shows the progress of a swapoff until it sends its outcome on done, and returns that. Output that nobody
-// takes is an error of its own, but no reason to leave a swapoff alone.
-func showReturn(out io.Writer, area loopsetup.Swap, done <-chan error) error {
-	p := newProgress(out, area.Used)
+// showReturn shows the progress of a swapoff of these areas together until it sends its outcome on done, and returns that. Output that
+// nobody takes is an error of its own, but no reason to leave a swapoff alone.
+func showReturn(out io.Writer, areas []loopsetup.Swap, done <-chan error) error {
+	total := usedIn(areas)
+	p := newProgress(out, total)
 	tick := time.NewTicker(progressPause)
 	defer tick.Stop()
 	var unseen error
@@ -40,8 +42,8 @@ func showReturn(out io.Writer, area loopsetup.Swap, done <-chan error) error {
 			return errors.Join(unseen, p.end())
 		case <-tick.C:
 			// A table that cannot be read for once is no reason to stop watching.
-			if used, err := usedNow(area.Path); err == nil && used < area.Used && unseen == nil {
-				unseen = p.show(area.Used - used)
+			if used, err := usedNow(areas); err == nil && used < total && unseen == nil {
+				unseen = p.show(total - used)
 			}
 		}
 	}
@@ -57,18 +59,28 @@ func newProgress(out io.Writer, total uint64) progress {
 	return &lines{out: out, total: total}
 }
 
-// usedNow returns what is in the swap area at path; nothing when it is off.
-func usedNow(path string) (uint64, error) {
+// usedNow returns what is in the swap areas; one that is off has nothing.
+func usedNow(areas []loopsetup.Swap) (uint64, error) {
 	swaps, err := loopsetup.Swaps()
 	if err != nil {
 		return 0, err
 	}
+	var used uint64
 	for _, s := range swaps {
-		if s.Path == path {
-			return s.Used, nil
+		if slices.ContainsFunc(areas, func(a loopsetup.Swap) bool { return a.Path == s.Path }) {
+			used += s.Used
 		}
 	}
-	return 0, nil
+	return used, nil
+}
+
+// usedIn returns what was in the areas when they were looked at.
+func usedIn(areas []loopsetup.Swap) uint64 {
+	var used uint64
+	for _, a := range areas {
+		used += a.Used
+	}
+	return used
 }
 
 // nothing is the progress of a swap area that is empty.

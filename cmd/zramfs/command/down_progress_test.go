@@ -30,12 +30,12 @@ func TestProgressLines(t *testing.T) {
 
 // TestShowReturn wants the outcome of the swapoff, for an area that is not there and so has come back altogether.
 func TestShowReturn(t *testing.T) {
-	area := loopsetup.Swap{Path: "/dev/nonexistent", Used: 1 << 20}
+	areas := []loopsetup.Swap{{Path: "/dev/nonexistent", Used: 1 << 20}}
 	cause := errors.New("cause")
 	for _, want := range []error{nil, cause} {
 		done := make(chan error, 1)
 		done <- want
-		if err := showReturn(&strings.Builder{}, area, done); !errors.Is(err, want) {
+		if err := showReturn(&strings.Builder{}, areas, done); !errors.Is(err, want) {
 			t.Errorf("%v, want %v", err, want)
 		}
 	}

@@ -45,7 +45,7 @@ func diagnose(d device) []problem {
 	if d.Status == nil {
 		return problems
 	}
-	if d.Swap != nil {
+	if len(d.Swaps) > 0 {
 		for _, p := range daemon.Blocking(d.Status.Protections) {
 			problems = append(problems, problem{What: "not safe as swap: " + p.Name + ": " + p.Detail, Mend: "zramfs down " + d.Dir})
 		}

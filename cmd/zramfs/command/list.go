@@ -16,7 +16,8 @@ func listCommand() *cli.Command {
 		Name:      "list",
 		Usage:     "list the devices, as zramctl does",
 		ArgsUsage: "[DIR...]",
-		Description: "Without DIR every device is listed. NAME is the loop device, else DIR/dev/zram0.\n\n" +
+		Description: "Without DIR every device is listed. NAME is the loop device, the first one of several " +
+			"(status shows all), else DIR/dev/zram0.\n\n" +
 			"Columns:\n" + columnHelp(),
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "bytes", Aliases: []string{"b"}, Usage: "print sizes in bytes"},

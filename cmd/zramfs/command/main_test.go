@@ -5,6 +5,7 @@ package command
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -19,11 +20,21 @@ func TestMain(m *testing.M) {
 	if os.Getenv(holdPages) != "" {
 		hold()
 	}
+	if dir := os.Getenv(hideDir); dir != "" {
+		if err := hideData(dir, []string{"/dev/loop3", "/dev/loop4"}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if os.Getenv(asProgram) != "" {
 		os.Exit(Main("", append([]string{"zramfs"}, os.Args[1:]...)))
 	}
 	os.Exit(m.Run())
 }
+
+// hideDir makes the test binary call hideData on the directory that it names, since a mount namespace is a matter of a whole process.
+const hideDir = "ZRAMFS_TEST_HIDE"
 
 // outcome is what a run of the program left behind.
 type outcome struct {

@@ -65,12 +65,15 @@ func checkUnmounted(path string) error {
 }
 
 // isMounted says whether a zramfs is the uppermost mount on path, which must be free of symbolic links.
-func isMounted(path string) (bool, error) {
+func isMounted(path string) (bool, error) { return isMountOf(fsType, path) }
+
+// isMountOf says whether the uppermost mount on path, which must be free of symbolic links, is of that type.
+func isMountOf(kind, path string) (bool, error) {
 	there, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) { return m.Mountpoint != path, false })
 	if err != nil {
 		return false, fmt.Errorf("read the mount table: %w", err)
 	}
-	return len(there) > 0 && there[len(there)-1].FSType == fsType, nil
+	return len(there) > 0 && there[len(there)-1].FSType == kind, nil
 }
 
 // checkEmpty fails when path is no directory, or one with something in it that a mount would hide.

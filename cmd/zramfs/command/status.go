@@ -35,21 +35,25 @@ type report struct {
 	Dir      string         `json:"dir"`
 	Health   string         `json:"health"` // healthy or degraded
 	Problems []problem      `json:"problems"`
-	Loop     *loopReport    `json:"loop"` // null as long as no loop device is attached
-	Swap     *swapReport    `json:"swap"` // null when it is not used as swap
+	Loop     *loopReport    `json:"loop"`  // the loop device that counts; null as long as none is attached
+	Loops    []loopReport   `json:"loops"` // all of them, in the order of their places in the data file
+	Swap     *swapReport    `json:"swap"`  // all swap areas together; null when it is not used as swap
 	Status   *daemon.Status `json:"status"`
 }
 
-// loopReport is the loop device that counts.
+// loopReport is one loop device.
 type loopReport struct {
 	Path      string `json:"path"`
 	DirectIO  bool   `json:"direct_io"`
 	Autoclear bool   `json:"autoclear"`
 	BlockSize uint64 `json:"block_size"`
+	Offset    uint64 `json:"offset"`
 	Size      uint64 `json:"size"`
+	// Swap is the swap area on it; null when there is none.
+	Swap *swapReport `json:"swap"`
 }
 
-// swapReport is the swap area on it, as the kernel counts it.
+// swapReport is a swap area, or several, as the kernel counts it.
 type swapReport struct {
 	Size     uint64 `json:"size"`
 	Used     uint64 `json:"used"`
@@ -94,17 +98,23 @@ func newReport(d device) report {
 	if len(r.Problems) > 0 {
 		r.Health = "degraded"
 	}
-	if loop := d.loop(); loop != nil {
-		r.Loop = newLoopReport(*loop)
+	r.Loops = make([]loopReport, len(d.Loops)) // not nil: it is printed as a JSON array
+	for i, l := range d.Loops {
+		r.Loops[i] = loopReport{Path: l.Path, DirectIO: l.DirectIO, Autoclear: l.Autoclear, BlockSize: l.BlockSize,
+			Offset: l.Offset, Size: l.Size, Swap: newSwapReport(d.swapOn(l.Path))}
+		if l.Path == d.name() {
+			r.Loop = &r.Loops[i]
+		}
 	}
-	if s := d.Swap; s != nil {
-		r.Swap = &swapReport{Size: s.Size, Used: s.Used, Priority: s.Priority}
-	}
+	r.Swap = newSwapReport(d.swap())
 	return r
 }
 
-func newLoopReport(l loopsetup.Info) *loopReport {
-	return &loopReport{Path: l.Path, DirectIO: l.DirectIO, Autoclear: l.Autoclear, BlockSize: l.BlockSize, Size: l.Size}
+func newSwapReport(s *loopsetup.Swap) *swapReport {
+	if s == nil {
+		return nil
+	}
+	return &swapReport{Size: s.Size, Used: s.Used, Priority: s.Priority}
 }
 
 func printReports(c *cli.Context, reports []report) error {

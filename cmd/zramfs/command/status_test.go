@@ -27,7 +27,7 @@ func wellDevice() device {
 	return device{
 		Dir:   "/run/zram",
 		Loops: []loopsetup.Info{{Path: "/dev/loop3", DirectIO: true, Autoclear: true, BlockSize: 4096, Size: 4096 * mib}},
-		Swap:  &loopsetup.Swap{Path: "/dev/loop3", Size: 4096*mib - 4096, Used: 2400 * mib, Priority: 100},
+		Swaps: []loopsetup.Swap{{Path: "/dev/loop3", Size: 4096*mib - 4096, Used: 2400 * mib, Priority: 100}},
 		Status: &daemon.Status{
 			Version: "1.0.0", PID: 42, KeeperPID: 42, WorkerPID: 43, Transport: "dev", SurvivesCrash: true, UptimeSeconds: 11520.5, Dir: "/run/zram", Name: "zram0",
 			Disksize: 4096 * mib, Algorithm: "adaptive", Streams: 4, Opens: 1,
@@ -64,16 +64,16 @@ func sickDevice() device {
 	s.Restarts, s.SurvivesCrash = 2, false
 	s.IO.ChecksumErrors, s.IO.FailedReads, s.IO.FailedWrites = 1, 2, 3
 	s.Protections[1].State, s.Protections[1].Detail = daemon.StateFail, "mlockall: operation not permitted"
-	d.Swap.Used = 3000 << 20
+	d.Swaps[0].Used = 3000 << 20
 	return d
 }
 
 func TestStatusWords(t *testing.T) {
 	idle := wellDevice()
-	idle.Loops, idle.Swap = nil, nil
+	idle.Loops, idle.Swaps = nil, nil
 	idle.Status.Memory, idle.Status.Codecs = daemon.MemoryStatus{}, nil
 	idle.Status.UptimeSeconds = 3
-	hung := device{Dir: "/run/zram", Err: fmt.Errorf("/run/zram: %w", errNoAnswer), Loops: wellDevice().Loops, Swap: wellDevice().Swap}
+	hung := device{Dir: "/run/zram", Err: fmt.Errorf("/run/zram: %w", errNoAnswer), Loops: wellDevice().Loops, Swaps: wellDevice().Swaps}
 	unreadable := device{Dir: "/run/zram", Err: errors.New("read the status of /run/zram: permission denied")}
 	tests := []struct {
 		name    string
@@ -85,6 +85,7 @@ func TestStatusWords(t *testing.T) {
 		{"hung", []device{hung}},
 		{"unreadable", []device{unreadable}},
 		{"several", []device{wellDevice(), idle}},
+		{"devices", []device{severalLoops()}},
 		{"none", nil},
 	}
 	for _, test := range tests {
@@ -145,7 +146,7 @@ func TestHealth(t *testing.T) {
 		want   string // part of the only problem; empty for none
 	}{
 		{"well", func(*device) {}, ""},
-		{"no loop", func(d *device) { d.Loops, d.Swap = nil, nil }, ""},
+		{"no loop", func(d *device) { d.Loops, d.Swaps = nil, nil }, ""},
 		{"512-byte blocks", func(d *device) { d.Loops[0].BlockSize = 512 }, ""},
 		{"buffered loop", func(d *device) { d.Loops[0].DirectIO = false }, "losetup --direct-io=on /dev/loop3"},
 		{"damaged page", func(d *device) { d.Status.IO.ChecksumErrors = 1 }, "damaged pages since it was started: 1"},
@@ -153,7 +154,7 @@ func TestHealth(t *testing.T) {
 		{"failed write", func(d *device) { d.Status.IO.FailedWrites = 3 }, "failed writes since it was started: 3"},
 		{"missing extra", func(d *device) { d.Status.Protections[0].State = daemon.StateFail }, ""},
 		{"missing essential", func(d *device) { d.Status.Protections[1].State = daemon.StateFail }, "not safe as swap: memory-lock"},
-		{"missing essential, no swap", func(d *device) { d.Status.Protections[1].State, d.Swap = daemon.StateFail, nil }, ""},
+		{"missing essential, no swap", func(d *device) { d.Status.Protections[1].State, d.Swaps = daemon.StateFail, nil }, ""},
 		{"limit far", func(d *device) { d.Status.MemLimit = 2 * d.Status.Memory.MemUsedTotal }, ""},
 		{"limit near", func(d *device) { d.Status.MemLimit = d.Status.Memory.MemUsedTotal/9*10 - 4096 }, "90% of the memory limit"},
 		{"limit reached", func(d *device) { d.Status.MemLimit = d.Status.Memory.MemUsedTotal }, "100% of the memory limit"},

@@ -48,7 +48,10 @@ func umountAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return unmountAndWait(d)
+	if err := unmountAndWait(d); err != nil {
+		return err
+	}
+	return forget(thisMachine(), d.Dir)
 }
 
 // unmountAndWait unmounts d and waits until the process that served it has ended. It tries for a second while the device
@@ -85,7 +88,7 @@ func (d device) users() string {
 	var words []string
 	for _, loop := range d.Loops {
 		switch {
-		case d.Swap != nil && d.Swap.Path == loop.Path:
+		case d.swapOn(loop.Path) != nil:
 			words = append(words, fmt.Sprintf("%s is swapped to: zramfs down %s", loop.Path, d.Dir))
 		case d.Mountpoint != "":
 			words = append(words, fmt.Sprintf("%s has a file system on %s: umount it, then losetup -d %[1]s", loop.Path, d.Mountpoint))

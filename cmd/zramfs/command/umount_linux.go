@@ -12,9 +12,12 @@ import (
 )
 
 // unmountDevice removes the mounts of d unless its data file is in use. Where a keeper lives it takes the attributes away
-// itself, as soon as the data file is gone.
+// itself, as soon as the data file is gone. A data file that is hidden goes with its last loop device.
 func unmountDevice(d device) error {
 	err := unix.Unmount(filepath.Join(d.Dir, dataDir), unix.UMOUNT_NOFOLLOW)
+	if errors.Is(err, unix.EINVAL) && len(d.Loops) > 0 {
+		return unix.EBUSY
+	}
 	if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTCONN) {
 		return err
 	}

@@ -22,7 +22,7 @@ func TestUsers(t *testing.T) {
 		d    device
 		want string
 	}{
-		{"swap", device{Loops: loops, Swap: &loopsetup.Swap{Path: "/dev/loop7"}}, "/dev/loop7 is swapped to: zramfs down /run/zram"},
+		{"swap", device{Loops: loops, Swaps: []loopsetup.Swap{{Path: "/dev/loop7"}}}, "/dev/loop7 is swapped to: zramfs down /run/zram"},
 		{"file system", device{Loops: loops, Mountpoint: "/mnt"}, "/dev/loop7 has a file system on /mnt: umount it, then losetup -d /dev/loop7"},
 		{"loop", device{Loops: loops}, "/dev/loop7 is on it: losetup -d /dev/loop7"},
 		{"stopped server", device{Err: errNoAnswer}, "does not answer"},

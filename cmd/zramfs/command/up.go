@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
@@ -21,6 +22,7 @@ const (
 	flagPriority = "priority"
 	flagDiscard  = "discard"
 	flagForce    = "force"
+	flagDevices  = "devices"
 	swapLabel    = "zramfs"
 )
 
@@ -32,6 +34,8 @@ func upCommand() *cli.Command {
 		Description: "Serves a device at DIR (default " + defaultDir + ") as mount does, puts a loop device on it, writes a swap " +
 			"header and turns it on. One line is printed for each step; a step that fails undoes those before it. What is up " +
 			"already is left alone.\n\n" +
+			"With --devices N the data file is cut into N slices, each with a loop device and a swap area of the same priority, " +
+			"which the kernel uses in turn: every loop device has one worker in the kernel. To list it is one device all the same.\n\n" +
 			"Freed pages are discarded by default (pages), as zram-generator has it: without that, what processes have " +
 			"freed would stay in the device until it is written over. To discard everything once at the start, as both and once do " +
 			"besides, changes nothing on a device that was just made.",
@@ -40,6 +44,7 @@ func upCommand() *cli.Command {
 				Usage: "swap `PRIORITY`, from 0 to 32767: higher ones are used first"},
 			&cli.StringFlag{Name: flagDiscard, Aliases: []string{"d"}, Value: string(loopsetup.DiscardPages),
 				Usage: "`WHEN` to tell the device what is free: both, once, pages or none"},
+			&cli.IntFlag{Name: flagDevices, Value: 1, Usage: "number `N` of loop devices and swap areas, from 1 to 32"},
 			&cli.BoolFlag{Name: flagForce, Usage: "turn swap on even where that is not safe"},
 		),
 		Action: upAction,
@@ -50,6 +55,7 @@ func upCommand() *cli.Command {
 type swapConfig struct {
 	priority int
 	discard  loopsetup.Discard
+	devices  int // loop devices, and so swap areas
 	force    bool
 }
 
@@ -62,18 +68,22 @@ func upAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	swap, err := readSwapConfig(c)
+	swap, err := readSwapConfig(c, cfg.Disksize)
 	if err != nil {
 		return err
 	}
-	done, err := upAlready(c.App.Writer, dir)
+	all, err := findDevices()
+	if err != nil {
+		return err
+	}
+	done, err := upAlready(c.App.Writer, dir, all)
 	if done || err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program as if nothing was caught
-	u := &upRun{ctx: ctx, out: c.App.Writer, cfg: cfg, swap: swap}
+	u := &upRun{ctx: ctx, out: c.App.Writer, machine: thisMachine(), cfg: cfg, swap: swap}
 	return u.run()
 }
 
@@ -88,10 +98,18 @@ func oneDir(c *cli.Context, name string) (string, error) {
 	return defaultDir, nil
 }
 
-func readSwapConfig(c *cli.Context) (swapConfig, error) {
-	s := swapConfig{priority: c.Int(flagPriority), force: c.Bool(flagForce)}
+// readSwapConfig reads the flags for a device of size bytes.
+func readSwapConfig(c *cli.Context, size uint64) (swapConfig, error) {
+	s := swapConfig{priority: c.Int(flagPriority), devices: c.Int(flagDevices), force: c.Bool(flagForce)}
 	if s.priority < 0 || s.priority > loopsetup.MaxPriority {
 		return s, usageError("priority %d: it is from 0 to %d", s.priority, loopsetup.MaxPriority)
+	}
+	if s.devices < 1 || s.devices > maxDevices {
+		return s, usageError("devices %d: it is from 1 to %d", s.devices, maxDevices)
+	}
+	if s.devices > 1 && size/uint64(s.devices) < minSlice {
+		return s, usageError("devices %d: %s for each of them is too little, %s is the least", s.devices,
+			humanSize(size/uint64(s.devices)), humanSize(minSlice))
 	}
 	var err error
 	if s.discard, err = loopsetup.ParseDiscard(c.String(flagDiscard)); err != nil {
@@ -101,11 +119,7 @@ func readSwapConfig(c *cli.Context) (swapConfig, error) {
 }
 
 // upAlready says so when dir is swapped to already. A device that is mounted there for something else may hold data.
-func upAlready(out io.Writer, dir string) (bool, error) {
-	all, err := findDevices()
-	if err != nil {
-		return false, err
-	}
+func upAlready(out io.Writer, dir string, all []device) (bool, error) {
 	d, err := pickDevice(all, dir)
 	if errors.Is(err, errNotRunning) {
 		return false, nil
@@ -113,29 +127,33 @@ func upAlready(out io.Writer, dir string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if d.Swap == nil {
+	swap := d.swap()
+	if swap == nil {
 		return false, fmt.Errorf("%s is mounted, but not used as swap: zramfs down %[1]s removes it, if nobody uses it", d.Dir)
 	}
 	_, err = fmt.Fprintf(out, "%s is up already: %s of swap at %s, priority %d\n",
-		d.Dir, humanSize(d.Swap.Size), d.Swap.Path, d.Swap.Priority)
+		d.Dir, humanSize(swap.Size), strings.Join(loopPaths(d.Loops), " "), swap.Priority)
 	return true, err
 }
 
 // upRun is one run of up. It is used by one goroutine.
 type upRun struct {
-	ctx  context.Context // ended by a signal
-	out  io.Writer
-	cfg  daemon.Config
-	swap swapConfig
+	ctx     context.Context // ended by a signal
+	out     io.Writer
+	machine machine
+	cfg     daemon.Config
+	swap    swapConfig
 
 	report *daemon.Report
-	loop   *loopsetup.Device
+	device device              // Dir and the loop devices attached so far
+	loops  []*loopsetup.Device // those that are held open
+	record record
 	undo   []func() error // of the steps that were done, last first
 }
 
 // run does the steps, and undoes them when one fails or a signal came.
 func (u *upRun) run() error {
-	for _, step := range []func() error{u.mount, u.checkSafety, u.attach, u.format, u.turnOn, u.letGo} {
+	for _, step := range []func() error{u.mount, u.checkSafety, u.attach, u.format, u.note, u.hide, u.turnOn, u.letGo} {
 		err := u.ctx.Err()
 		if err != nil {
 			err = fmt.Errorf("interrupted: %w", err)
@@ -147,7 +165,7 @@ func (u *upRun) run() error {
 		}
 	}
 	_, err := fmt.Fprintf(u.out, "%s of swap at %s. See how it does: zramfs status %s  End it: zramfs down %[3]s\n",
-		humanSize(u.cfg.Disksize), u.loop.Path(), u.report.Dir)
+		humanSize(u.cfg.Disksize), strings.Join(loopPaths(u.device.Loops), " "), u.report.Dir)
 	return err
 }
 
@@ -185,46 +203,3 @@ func (u *upRun) checkSafety() error {
 	}
 	return fmt.Errorf("swap there could hang the machine: %w (--force turns it on all the same)", errors.Join(all...))
 }
-
-func (u *upRun) attach() error {
-	loop, err := loopsetup.Attach(device{Dir: u.report.Dir}.data(), nil)
-	if err != nil {
-		return err
-	}
-	u.loop = loop
-	u.undo = append(u.undo, func() error { return errors.Join(loop.Close(), waitDetached(u.report.Dir)) })
-	info, err := loopsetup.Inspect(loop.Path())
-	if err != nil {
-		return err
-	}
-	detail := fmt.Sprintf("%s, direct I/O, %d-byte blocks", loop.Path(), info.BlockSize)
-	if err := printStep(u.out, "loop", "ok", detail); err != nil {
-		return err
-	}
-	for _, w := range loop.Warnings() {
-		if err := printStep(u.out, "loop", "warn", w.Error()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (u *upRun) format() error {
-	uuid, err := loopsetup.FormatSwap(u.loop.File(), u.cfg.Disksize, swapLabel)
-	if err != nil {
-		return err
-	}
-	return printStep(u.out, "mkswap", "ok", "UUID "+uuid)
-}
-
-func (u *upRun) turnOn() error {
-	dev := u.loop.Path()
-	if err := loopsetup.SwapOn(dev, u.swap.priority, u.swap.discard); err != nil {
-		return err
-	}
-	u.undo = append(u.undo, func() error { return loopsetup.SwapOff(dev) })
-	return printStep(u.out, "swap", "ok", fmt.Sprintf("priority %d, discard %s", u.swap.priority, u.swap.discard))
-}
-
-// letGo closes the loop device: the swap area holds it from now on, and with the end of that the kernel detaches it.
-func (u *upRun) letGo() error { return u.loop.Close() }

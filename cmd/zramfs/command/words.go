@@ -54,18 +54,37 @@ func (r report) deviceWords() string {
 		return strings.Join(append(words, "no loop device"), ", ")
 	}
 	direct := "direct I/O on"
-	if !r.Loop.DirectIO {
-		direct = "direct I/O off"
+	paths := make([]string, len(r.Loops))
+	for i, loop := range r.Loops {
+		paths[i] = loop.Path
+		if !loop.DirectIO {
+			direct = "direct I/O off"
+		}
 	}
-	return strings.Join(append(words, r.Loop.Path, direct, fmt.Sprintf("%d-byte blocks", r.Loop.BlockSize)), ", ")
+	return strings.Join(append(words, strings.Join(paths, " "), direct, fmt.Sprintf("%d-byte blocks", r.Loop.BlockSize)), ", ")
 }
 
 func (r report) swapWords() string {
 	if r.Swap == nil {
 		return "not used as swap"
 	}
-	return fmt.Sprintf("%s of %s, priority %d: what processes have there now, as in /proc/swaps",
-		humanSize(r.Swap.Used), humanSize(r.Swap.Size), r.Swap.Priority)
+	areas := ""
+	if n := r.areas(); n > 1 {
+		areas = fmt.Sprintf(" in %d areas", n)
+	}
+	return fmt.Sprintf("%s of %s%s, priority %d: what processes have there now, as in /proc/swaps",
+		humanSize(r.Swap.Used), humanSize(r.Swap.Size), areas, r.Swap.Priority)
+}
+
+// areas is the number of swap areas.
+func (r report) areas() int {
+	n := 0
+	for _, loop := range r.Loops {
+		if loop.Swap != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // serverWords says who serves, and what follows should that process die.
@@ -86,8 +105,8 @@ func serverWords(s *daemon.Status) string {
 }
 
 // dataWords explains why the two figures that users compare differ: the kernel tells of freed swap slots only by
-// discarding whole clusters of them, and it writes no slot that it holds as zeros or still in memory. The page of the
-// swap header is no difference worth a word.
+// discarding whole clusters of them, and it writes no slot that it holds as zeros or still in memory. The pages of the
+// swap headers are no difference worth a word.
 func (r report) dataWords() string {
 	stored := r.Status.Memory.OrigDataSize
 	text := humanSize(stored)
@@ -95,7 +114,7 @@ func (r report) dataWords() string {
 		return text
 	}
 	switch used := r.Swap.Used; {
-	case stored > used+pageSize:
+	case stored > used+uint64(r.areas())*pageSize:
 		text += fmt.Sprintf(": %s more than used, which the kernel has freed but not discarded yet, or keeps a copy of",
 			humanSize(stored-used))
 	case stored < used:

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"encoding/json"
+	"regexp"
+	"testing"
+)
+
+// Several loop devices on slices of one data file are used at the same time,
+// shown as one device, and ended together.
+func TestSwapSeveralDevices(t *testing.T) {
+	group := memoryGroup(t, "devices", pressureLimit)
+	m := startMemory(t, memoryOrder{Pages: pressureSize / memoryPage, Source: sourceMix, Group: group})
+	dir := swapDir(t)
+	up := mustRun(t, commandTimeout, "up", "--size", "1000004K", "--devices", "3", dir)
+	wantSteps(t, up.Stdout, "loop ok /dev/loop", "loop ok /dev/loop", "loop ok /dev/loop", "mkswap ok", "mkswap ok", "mkswap ok",
+		"swap ok /dev/loop", "swap ok /dev/loop", "swap ok /dev/loop")
+	m.do(t, "fill")
+	on, err := swapOn(dir)
+	if err != nil || len(on) != 3 {
+		t.Fatalf("swap areas: %+v, %v", on, err)
+	}
+	var size uint64
+	for _, area := range on {
+		size += area.Size + memoryPage
+		if area.Priority != 100 || area.Used < (pressureSize-pressureLimit)/6 {
+			t.Errorf("not used like the others: %+v", area)
+		}
+	}
+	if size != 1000004<<10 {
+		t.Errorf("the areas have %d bytes", size)
+	}
+	m.do(t, "walk")
+	m.do(t, "random")
+	list := mustRun(t, commandTimeout, "list", "--noheadings", "--raw", "-b", "--output", "NAME,DISKSIZE,MOUNTPOINT", dir).Stdout
+	if !regexp.MustCompile(`^/dev/loop\d+ 1024004096 \[SWAP\]\n$`).MatchString(list) {
+		t.Errorf("list prints %q", list)
+	}
+	var all struct {
+		Zramfs []struct {
+			Loops []struct {
+				Path   string
+				Offset uint64
+				Swap   struct{ Used uint64 }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(mustRun(t, commandTimeout, "status", "-J", dir).Stdout), &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all.Zramfs) != 1 || len(all.Zramfs[0].Loops) != 3 || all.Zramfs[0].Loops[2].Offset != 2*(1000004/3/4*4<<10) ||
+		all.Zramfs[0].Loops[1].Swap.Used == 0 {
+		t.Errorf("status -J shows %+v", all)
+	}
+	liftLimit(t, group)
+	down := mustRun(t, downTimeout, "down", dir)
+	wantSteps(t, down.Stdout, "fit ok ", "swap ok /dev/loop", "swap ok /dev/loop", "swap ok /dev/loop", "loop ok /dev/loop", "mount ok "+dir)
+	wantNothingLeft(t, dir)
+	m.do(t, "walk")
+	m.end(t)
+}
+
+// The kernel has fewer numbers for swap areas than up may be asked for: those that
+// were turned on by then are turned off again.
+func TestSwapUpUndoesSeveralDevices(t *testing.T) {
+	dir := swapDir(t)
+	r := run(t, commandTimeout, "up", "--size", "64M", "--devices", "32", dir)
+	wantRefusal(t, r, "swapon /dev/loop", "operation not permitted")
+	wantSteps(t, r.Stdout, "mount ok", "swap ok /dev/loop")
+	wantNothingLeft(t, dir)
+}
