@@ -4,7 +4,12 @@ package integration
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -66,8 +71,46 @@ func TestSwapSeveralDevices(t *testing.T) {
 // were turned on by then are turned off again.
 func TestSwapUpUndoesSeveralDevices(t *testing.T) {
 	dir := swapDir(t)
-	r := run(t, commandTimeout, "up", "--size", "64M", "--devices", "32", dir)
+	before := sysctls(t)
+	r := run(t, commandTimeout, "up", "--size", "64M", "--devices", "32", "--sysctl", "recommended", dir)
 	wantRefusal(t, r, "swapon /dev/loop", "operation not permitted")
-	wantSteps(t, r.Stdout, "mount ok", "swap ok /dev/loop")
+	wantSteps(t, r.Stdout, "mount ok", "sysctl ok vm.", "swap ok /dev/loop", "sysctl ok restored vm.")
 	wantNothingLeft(t, dir)
+	if after := sysctls(t); after != before {
+		t.Errorf("kernel parameters were %q and are %q", before, after)
+	}
+}
+
+// Kernel parameters are what up sets while it is up, and what they were after it.
+func TestSwapSysctls(t *testing.T) {
+	dir := swapDir(t)
+	before := sysctls(t)
+	up := mustRun(t, commandTimeout, "up", "--size", "64M", "--sysctl", "recommended", dir)
+	wantSteps(t, up.Stdout, "sysctl ok vm.", "swap ok")
+	if during := sysctls(t); during == before || !strings.HasPrefix(during, "5 ") {
+		t.Errorf("kernel parameters are %q", during)
+	}
+	down := mustRun(t, downTimeout, "down", dir)
+	wantSteps(t, down.Stdout, "swap ok", "sysctl ok restored vm.", "mount ok")
+	wantNothingLeft(t, dir)
+	if after := sysctls(t); after != before {
+		t.Errorf("kernel parameters were %q and are %q", before, after)
+	}
+	if left, err := filepath.Glob("/run/zramfs/*zramfs-test-*"); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// sysctls returns the kernel parameters that up may set, in one line.
+func sysctls(t *testing.T) string {
+	t.Helper()
+	var values []string
+	for _, name := range []string{"page-cluster", "swappiness", "watermark_scale_factor", "watermark_boost_factor"} {
+		text, err := os.ReadFile("/proc/sys/vm/" + name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		values = append(values, strings.TrimSpace(string(text)))
+	}
+	return strings.Join(values, " ")
 }

@@ -7,7 +7,7 @@
 //
 // A command finds running devices in the mount table (type fuse.zramfs) and asks each through DIR/control/status. There
 // is no PID file. What up leaves for down lies in /run/zramfs, a record for each DIR (see record.go): the loop devices, which cannot be
-// found by the path of a data file that is out of sight. Each entry is checked before it is used, so that a stale
+// found by the path of a data file that is out of sight, and kernel parameters. Each entry is checked before it is used, so that a stale
 // one does no harm.
 //
 // # Exit codes

@@ -22,7 +22,8 @@ func downCommand() *cli.Command {
 		Usage:     "turn compressed swap off and end its device",
 		ArgsUsage: "[DIR]",
 		Description: "Brings back what is in swap, after a look at whether it fits into memory and the limits of control groups, " +
-			"detaches the loop devices and unmounts DIR (default " + defaultDir + "). What is not running is no error. It can be " +
+			"detaches the loop devices, gives the kernel parameters that up changed their old values, unless somebody has changed " +
+			"them since, and unmounts DIR (default " + defaultDir + "). What is not running is no error. It can be " +
 			"interrupted while pages come back: swap then stays on.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: flagForce, Usage: "go on when it does not fit into memory, or the serving process does not answer"},
@@ -42,7 +43,7 @@ func downAction(c *cli.Context) error {
 	}
 	d, err := pickDevice(all, dir)
 	if errors.Is(err, errNotRunning) {
-		return forgetGone(c.App.Writer, dir)
+		return forgetGone(c.App.Writer, dir, all)
 	}
 	if err != nil {
 		return err
@@ -53,8 +54,8 @@ func downAction(c *cli.Context) error {
 	return takeDown(c.App.Writer, d, all, c.Bool(flagForce))
 }
 
-// forgetGone says that no device is on dir, and removes the record of one that died there.
-func forgetGone(out io.Writer, dir string) error {
+// forgetGone says that no device is on dir, and restores what one that died there has left changed.
+func forgetGone(out io.Writer, dir string, all []device) error {
 	if _, err := fmt.Fprintf(out, "%s is not running\n", dir); err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func forgetGone(out io.Writer, dir string) error {
 	if err != nil {
 		return err
 	}
-	return forget(thisMachine(), path)
+	return forget(out, thisMachine(), path, all)
 }
 
 // takeDown undoes up, in reverse. Each step is left out where there is nothing to do.
@@ -88,7 +89,7 @@ func takeDown(out io.Writer, d device, all []device, force bool) error {
 		}
 	}
 	d.Loops = nil
-	if err := forget(thisMachine(), d.Dir); err != nil {
+	if err := forget(out, thisMachine(), d.Dir, all); err != nil {
 		return err
 	}
 	if err := unmountAndWait(d); err != nil {

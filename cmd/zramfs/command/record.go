@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -16,12 +17,13 @@ import (
 // server of DIR is dead.
 const recordDir = "run/zramfs"
 
-// record is what up leaves for down. Nothing in it is taken on trust: a loop device counts only with its sequence number.
-// So a record that outlives its device, as in a container that is started again, does
+// record is what up leaves for down. Nothing in it is taken on trust: a loop device counts only with its sequence number, and a kernel
+// parameter is restored only if it is what up set. So a record that outlives its device, as in a container that is started again, does
 // no harm.
 type record struct {
-	Dir   string      `json:"dir"`
-	Loops []notedLoop `json:"loops"`
+	Dir     string        `json:"dir"`
+	Loops   []notedLoop   `json:"loops"`
+	Sysctls []tunedSysctl `json:"sysctls"`
 }
 
 // recordPath is where the record of the device on dir lies, which is absolute.
@@ -79,14 +81,34 @@ func removeRecord(m machine, dir string) error {
 	return err
 }
 
-// forget removes the record of the device on dir.
-func forget(m machine, dir string) error {
-	_, err := readRecord(m, dir)
+// forget restores the kernel parameters that up changed for the device on dir and removes its record. All are the devices that run; a
+// record without sysctls, or none, is no reason to say anything.
+func forget(out io.Writer, m machine, dir string, all []device) error {
+	rec, err := readRecord(m, dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
 	if err != nil {
 		return errors.Join(err, removeRecord(m, dir))
 	}
+	if len(rec.Sysctls) > 0 {
+		if err := restoreSysctls(out, m, rec, otherRecords(m, dir, all)); err != nil {
+			return err
+		}
+	}
 	return removeRecord(m, dir)
+}
+
+// otherRecords returns the records of the devices in all that are not on dir and have changed parameters.
+func otherRecords(m machine, dir string, all []device) []record {
+	var records []record
+	for _, d := range all {
+		if d.Dir == dir {
+			continue
+		}
+		if rec, err := readRecord(m, d.Dir); err == nil && len(rec.Sysctls) > 0 {
+			records = append(records, rec)
+		}
+	}
+	return records
 }

@@ -4,6 +4,7 @@ package command
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -12,7 +13,7 @@ import (
 
 func TestRecord(t *testing.T) {
 	m := machine{root: t.TempDir()}
-	if err := forget(m, "/run/zram"); err != nil {
+	if err := forget(io.Discard, m, "/run/zram", nil); err != nil {
 		t.Errorf("no record: %v", err)
 	}
 	want := record{Dir: "/run/a b/%2F", Loops: []notedLoop{{"/dev/loop7", 9}, {"/dev/loop8", 10}}}
@@ -29,8 +30,9 @@ func TestRecord(t *testing.T) {
 	if files, err := os.ReadDir(m.path(recordDir)); err != nil || len(files) != 1 {
 		t.Errorf("%v, %v", files, err)
 	}
-	if err := forget(m, want.Dir); err != nil {
-		t.Error(err)
+	var said strings.Builder
+	if err := forget(&said, m, want.Dir, nil); err != nil || said.String() != "" {
+		t.Errorf("down says %q, %v", said.String(), err)
 	}
 	if _, err := os.Stat(m.path(recordDir)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory of records is left: %v", err)
@@ -45,10 +47,10 @@ func TestRecordGarbled(t *testing.T) {
 	if err := os.WriteFile(recordPath(m, "/a"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := forget(m, "/a"); err == nil || !strings.Contains(err.Error(), recordPath(m, "/a")) {
+	if err := forget(io.Discard, m, "/a", nil); err == nil || !strings.Contains(err.Error(), recordPath(m, "/a")) {
 		t.Errorf("%v", err)
 	}
-	if err := forget(m, "/a"); err != nil { // it is not in the way for ever
+	if err := forget(io.Discard, m, "/a", nil); err != nil { // it is not in the way for ever
 		t.Error(err)
 	}
 }

@@ -51,7 +51,7 @@ func umountAction(c *cli.Context) error {
 	if err := unmountAndWait(d); err != nil {
 		return err
 	}
-	return forget(thisMachine(), d.Dir)
+	return forget(c.App.Writer, thisMachine(), d.Dir, all)
 }
 
 // unmountAndWait unmounts d and waits until the process that served it has ended. It tries for a second while the device

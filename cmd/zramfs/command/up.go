@@ -23,6 +23,7 @@ const (
 	flagDiscard  = "discard"
 	flagForce    = "force"
 	flagDevices  = "devices"
+	flagSysctl   = "sysctl"
 	swapLabel    = "zramfs"
 )
 
@@ -36,6 +37,8 @@ func upCommand() *cli.Command {
 			"already is left alone.\n\n" +
 			"With --devices N the data file is cut into N slices, each with a loop device and a swap area of the same priority, " +
 			"which the kernel uses in turn: every loop device has one worker in the kernel. To list it is one device all the same.\n\n" +
+			"With --sysctl recommended it sets " + sysctlHelp() + ", the last three as they are usual for swap in memory and the first " +
+			"by measurement; down restores what was there. Values that cannot be changed here, as in most containers, cost a line.\n\n" +
 			"Freed pages are discarded by default (pages), as zram-generator has it: without that, what processes have " +
 			"freed would stay in the device until it is written over. To discard everything once at the start, as both and once do " +
 			"besides, changes nothing on a device that was just made.",
@@ -45,6 +48,8 @@ func upCommand() *cli.Command {
 			&cli.StringFlag{Name: flagDiscard, Aliases: []string{"d"}, Value: string(loopsetup.DiscardPages),
 				Usage: "`WHEN` to tell the device what is free: both, once, pages or none"},
 			&cli.IntFlag{Name: flagDevices, Value: 1, Usage: "number `N` of loop devices and swap areas, from 1 to 32"},
+			&cli.StringFlag{Name: flagSysctl, Value: sysctlKeep,
+				Usage: "`WHICH` kernel parameters to use while it is up: keep (as they are) or recommended"},
 			&cli.BoolFlag{Name: flagForce, Usage: "turn swap on even where that is not safe"},
 		),
 		Action: upAction,
@@ -55,7 +60,8 @@ func upCommand() *cli.Command {
 type swapConfig struct {
 	priority int
 	discard  loopsetup.Discard
-	devices  int // loop devices, and so swap areas
+	devices  int    // loop devices, and so swap areas
+	sysctl   string // one of the sysctl constants
 	force    bool
 }
 
@@ -83,7 +89,7 @@ func upAction(c *cli.Context) error {
 	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program as if nothing was caught
-	u := &upRun{ctx: ctx, out: c.App.Writer, machine: thisMachine(), cfg: cfg, swap: swap}
+	u := &upRun{ctx: ctx, out: c.App.Writer, machine: thisMachine(), cfg: cfg, swap: swap, others: all}
 	return u.run()
 }
 
@@ -100,7 +106,7 @@ func oneDir(c *cli.Context, name string) (string, error) {
 
 // readSwapConfig reads the flags for a device of size bytes.
 func readSwapConfig(c *cli.Context, size uint64) (swapConfig, error) {
-	s := swapConfig{priority: c.Int(flagPriority), devices: c.Int(flagDevices), force: c.Bool(flagForce)}
+	s := swapConfig{priority: c.Int(flagPriority), devices: c.Int(flagDevices), sysctl: c.String(flagSysctl), force: c.Bool(flagForce)}
 	if s.priority < 0 || s.priority > loopsetup.MaxPriority {
 		return s, usageError("priority %d: it is from 0 to %d", s.priority, loopsetup.MaxPriority)
 	}
@@ -110,6 +116,9 @@ func readSwapConfig(c *cli.Context, size uint64) (swapConfig, error) {
 	if s.devices > 1 && size/uint64(s.devices) < minSlice {
 		return s, usageError("devices %d: %s for each of them is too little, %s is the least", s.devices,
 			humanSize(size/uint64(s.devices)), humanSize(minSlice))
+	}
+	if s.sysctl != sysctlKeep && s.sysctl != sysctlRecommended {
+		return s, usageError("sysctl %q is neither %s nor %s", s.sysctl, sysctlKeep, sysctlRecommended)
 	}
 	var err error
 	if s.discard, err = loopsetup.ParseDiscard(c.String(flagDiscard)); err != nil {
@@ -143,6 +152,7 @@ type upRun struct {
 	machine machine
 	cfg     daemon.Config
 	swap    swapConfig
+	others  []device // that were there before
 
 	report *daemon.Report
 	device device              // Dir and the loop devices attached so far
@@ -153,7 +163,7 @@ type upRun struct {
 
 // run does the steps, and undoes them when one fails or a signal came.
 func (u *upRun) run() error {
-	for _, step := range []func() error{u.mount, u.checkSafety, u.attach, u.format, u.note, u.hide, u.turnOn, u.letGo} {
+	for _, step := range []func() error{u.mount, u.checkSafety, u.attach, u.format, u.note, u.hide, u.tune, u.turnOn, u.letGo} {
 		err := u.ctx.Err()
 		if err != nil {
 			err = fmt.Errorf("interrupted: %w", err)

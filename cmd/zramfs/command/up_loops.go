@@ -93,10 +93,13 @@ func (u *upRun) format() error {
 	return nil
 }
 
-// note writes the record for down.
+// note writes the record for down. What an earlier device on the same DIR has left in it about kernel parameters stays there.
 func (u *upRun) note() error {
 	u.record = record{Dir: u.report.Dir, Loops: u.device.noted}
-	u.undo = append(u.undo, func() error { return forget(u.machine, u.record.Dir) })
+	if before, err := readRecord(u.machine, u.record.Dir); err == nil {
+		u.record.Sysctls = before.Sysctls
+	}
+	u.undo = append(u.undo, func() error { return forget(u.out, u.machine, u.record.Dir, u.others) })
 	if err := u.record.write(u.machine); err != nil {
 		return printStep(u.out, "record", "warn",
 			fmt.Sprintf("down may not find the loop devices when the serving process is dead: %v", err))
@@ -106,6 +109,14 @@ func (u *upRun) note() error {
 
 // hide takes the data file out of sight.
 func (u *upRun) hide() error { return hideData(u.report.Dir, loopPaths(u.device.Loops)) }
+
+// tune sets kernel parameters, where that was asked for.
+func (u *upRun) tune() error {
+	if u.swap.sysctl != sysctlRecommended {
+		return nil
+	}
+	return tuneSysctls(u.out, u.machine, &u.record)
+}
 
 // turnOn turns on all areas at the same priority: the kernel then takes them in turn.
 func (u *upRun) turnOn() error {

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The values of --sysctl.
+const (
+	sysctlKeep        = "keep"
+	sysctlRecommended = "recommended"
+)
+
+// sysctlSetting is a kernel parameter and what becomes of it.
+type sysctlSetting struct {
+	name  string // as sysctl(8) has it
+	value uint64
+	least bool // a larger value that is there is left alone
+}
+
+// recommendedSysctls is what up --sysctl recommended sets (Documentation/admin-guide/sysctl/vm.rst of the kernel).
+var recommendedSysctls = []sysctlSetting{
+	// 32 pages a swap-in. A request costs tens of microseconds and another page in it about two, so that one page at a time, as is
+	// advised for zram, loses; docs/performance.md has the figures.
+	{"vm.page-cluster", 5, false},
+	// To bring a page back from here takes about half as long as to read it from a disk, for which the kernel's documentation gives 133.
+	{"vm.swappiness", 133, true},
+	// Reclaim begins, and stops, with 1.25 % of memory more between the watermarks: the requests that it takes find memory then.
+	{"vm.watermark_scale_factor", 125, true},
+	// After an allocation that mixed kinds of memory the kernel would reclaim beyond that for a while, in bursts.
+	{"vm.watermark_boost_factor", 0, false},
+}
+
+// sysctlHelp names what is set.
+func sysctlHelp() string {
+	words := make([]string, len(recommendedSysctls))
+	for i, s := range recommendedSysctls {
+		words[i] = fmt.Sprintf("%s=%d", s.name, s.value)
+	}
+	return strings.Join(words, ", ")
+}
+
+// tunedSysctl is a kernel parameter that up has changed, in the kernel's own text.
+type tunedSysctl struct {
+	Name string `json:"name"`
+	Old  string `json:"old"`
+	Set  string `json:"set"`
+}
+
+// sysctlPath is the file of a kernel parameter.
+func sysctlPath(name string) string { return "proc/sys/" + strings.ReplaceAll(name, ".", "/") }
+
+// writeSysctl changes a kernel parameter. It makes no file.
+func (m machine) writeSysctl(name, value string) error {
+	f, err := os.OpenFile(m.path(sysctlPath(name)), os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value + "\n")
+	return errors.Join(err, f.Close())
+}
+
+// plan says what to change on m. What an earlier device on the same DIR has changed and not restored, because it was killed, counts
+// by what was there before.
+func (s sysctlSetting) plan(m machine, before []tunedSysctl) (tunedSysctl, bool, error) {
+	now, err := m.read(sysctlPath(s.name))
+	if err != nil {
+		return tunedSysctl{}, false, err
+	}
+	t := tunedSysctl{Name: s.name, Old: now, Set: strconv.FormatUint(s.value, 10)}
+	for _, b := range before {
+		if b.Name == s.name && b.Set == now {
+			t.Old = b.Old
+		}
+	}
+	if n, err := strconv.ParseUint(now, 10, 64); s.least && err == nil && n > s.value {
+		return t, false, nil
+	}
+	return t, true, nil
+}
+
+// tuneSysctls sets the recommended values and says so on out. The record is written first, so that what is changed can always be
+// restored. What cannot be changed, as in a container whose /proc/sys is read-only, costs a line and nothing else.
+func tuneSysctls(out io.Writer, m machine, rec *record) error {
+	before := rec.Sysctls
+	rec.Sysctls = nil
+	var refused []string
+	for _, s := range recommendedSysctls {
+		switch t, change, err := s.plan(m, before); {
+		case err != nil:
+			refused = append(refused, fmt.Sprintf("%s: %v", s.name, err))
+		case change:
+			rec.Sysctls = append(rec.Sysctls, t)
+		}
+	}
+	if err := rec.write(m); err != nil {
+		rec.Sysctls = before
+		return printStep(out, "sysctl", "warn", fmt.Sprintf("left as they are, since the old values cannot be kept: %v", err))
+	}
+	var set []string
+	rec.Sysctls = slices.DeleteFunc(rec.Sysctls, func(t tunedSysctl) bool {
+		now, err := m.read(sysctlPath(t.Name))
+		if err == nil && now != t.Set {
+			err = m.writeSysctl(t.Name, t.Set)
+		}
+		if err != nil {
+			refused = append(refused, fmt.Sprintf("%s=%s: %v", t.Name, t.Set, err))
+			return true
+		}
+		set = append(set, fmt.Sprintf("%s=%s (was %s)", t.Name, t.Set, now))
+		return false
+	})
+	if err := rec.write(m); err != nil {
+		refused = append(refused, fmt.Sprintf("keep what was set: %v", err))
+	}
+	if len(set) > 0 {
+		if err := printStep(out, "sysctl", "ok", strings.Join(set, ", ")); err != nil {
+			return err
+		}
+	}
+	for _, r := range refused {
+		if err := printStep(out, "sysctl", "warn", r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restoreSysctls gives every parameter in rec that is still as up set it its old value, or leaves it to a device that runs on and wants
+// the same. It says what it did on out.
+func restoreSysctls(out io.Writer, m machine, rec record, running []record) error {
+	var restored []string
+	for _, t := range rec.Sysctls {
+		now, err := m.read(sysctlPath(t.Name))
+		switch {
+		case err != nil:
+		case now != t.Set:
+			err = printStep(out, "sysctl", "warn", fmt.Sprintf("%s is %s by now, not the %s that up set: left alone", t.Name, now, t.Set))
+		case bequeath(t, running):
+		case t.Old != t.Set:
+			if err = m.writeSysctl(t.Name, t.Old); err == nil {
+				restored = append(restored, t.Name+"="+t.Old)
+			}
+		}
+		if err == nil {
+			continue
+		}
+		if err := printStep(out, "sysctl", "warn", fmt.Sprintf("restore %s=%s: %v", t.Name, t.Old, err)); err != nil {
+			return err
+		}
+	}
+	for _, heir := range running {
+		if err := heir.write(m); err != nil {
+			return fmt.Errorf("keep the old kernel parameters for %s: %w", heir.Dir, err)
+		}
+	}
+	if len(restored) == 0 {
+		return nil
+	}
+	return printStep(out, "sysctl", "ok", "restored "+strings.Join(restored, ", "))
+}
+
+// bequeath tells the records of running devices that want the same value what was there before, and says whether there are any. A
+// device that found the value in place has it for its old one.
+func bequeath(t tunedSysctl, running []record) bool {
+	heirs := false
+	for _, rec := range running {
+		for i := range rec.Sysctls {
+			if s := &rec.Sysctls[i]; s.Name == t.Name && s.Set == t.Set {
+				heirs = true
+				if s.Old == s.Set {
+					s.Old = t.Old
+				}
+			}
+		}
+	}
+	return heirs
+}

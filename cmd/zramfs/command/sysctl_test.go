@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tuned makes up's change on a machine that begins with these values, in the order of recommendedSysctls; an empty one is missing. It
+// returns what was said.
+func tuned(t *testing.T, m machine, dir string, values ...string) string {
+	t.Helper()
+	for i, v := range values {
+		path := m.path(sysctlPath(recommendedSysctls[i].name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.RemoveAll(path)); err != nil {
+			t.Fatal(err)
+		}
+		if v == "" {
+			continue
+		}
+		if err := os.WriteFile(path, []byte(v+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rec := record{Dir: dir}
+	if before, err := readRecord(m, dir); err == nil {
+		rec.Sysctls = before.Sysctls
+	}
+	var out strings.Builder
+	if err := tuneSysctls(&out, m, &rec); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// wantSysctls compares the values of the machine.
+func wantSysctls(t *testing.T, m machine, want ...string) {
+	t.Helper()
+	for i, w := range want {
+		if got, err := m.read(sysctlPath(recommendedSysctls[i].name)); err != nil || got != w {
+			t.Errorf("%s is %s, %v; want %s", recommendedSysctls[i].name, got, err, w)
+		}
+	}
+}
+
+// forgotten is what down says when it restores.
+func forgotten(t *testing.T, m machine, dir string, all ...device) string {
+	t.Helper()
+	var out strings.Builder
+	if err := forget(&out, m, dir, all); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readRecord(m, dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the record is left: %v", err)
+	}
+	return out.String()
+}
+
+func TestSysctlsAreSetAndRestored(t *testing.T) {
+	m := machine{root: t.TempDir()}
+	said := tuned(t, m, "/run/zram", "3", "60", "10", "15000")
+	wantSysctls(t, m, "5", "133", "125", "0")
+	if !strings.Contains(said, "sysctl        ok    vm.page-cluster=5 (was 3), vm.swappiness=133 (was 60)") || strings.Count(said, "\n") != 1 {
+		t.Errorf("up says %q", said)
+	}
+	said = forgotten(t, m, "/run/zram")
+	wantSysctls(t, m, "3", "60", "10", "15000")
+	if !strings.Contains(said, "sysctl        ok    restored vm.page-cluster=3, vm.swappiness=60") || strings.Count(said, "\n") != 1 {
+		t.Errorf("down says %q", said)
+	}
+	if _, err := os.Stat(m.path(recordDir)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the directory of records is left: %v", err)
+	}
+}
+
+// TestSysctlsOfOthers wants what somebody has set since left alone, and what somebody has set higher before.
+func TestSysctlsOfOthers(t *testing.T) {
+	m := machine{root: t.TempDir()}
+	tuned(t, m, "/run/zram", "3", "180", "10", "15000")
+	wantSysctls(t, m, "5", "180", "125", "0")
+	if err := m.writeSysctl("vm.page-cluster", "4"); err != nil {
+		t.Fatal(err)
+	}
+	said := forgotten(t, m, "/run/zram")
+	wantSysctls(t, m, "4", "180", "10", "15000")
+	if !strings.Contains(said, "warn  vm.page-cluster is 4 by now, not the 5 that up set") || strings.Contains(said, "swappiness") {
+		t.Errorf("down says %q", said)
+	}
+}
+
+// TestSysctlsRefused has one parameter that this kernel lacks and one that cannot be written: up goes on.
+func TestSysctlsRefused(t *testing.T) {
+	m := machine{root: t.TempDir()}
+	path := m.path(sysctlPath("vm.swappiness"))
+	if err := os.MkdirAll(path, 0o755); err != nil { // a directory can be neither read nor written, by root either
+		t.Fatal(err)
+	}
+	for name, v := range map[string]string{"page-cluster": "3", "watermark_scale_factor": "10"} {
+		if err := os.WriteFile(m.path(sysctlPath("vm."+name)), []byte(v), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := tuned(t, m, "/run/zram")
+	for _, want := range []string{"ok    vm.page-cluster=5 (was 3), vm.watermark_scale_factor=125 (was 10)\n",
+		"warn  vm.swappiness: ", "warn  vm.watermark_boost_factor: "} {
+		if !strings.Contains(said, want) {
+			t.Errorf("up says %q, not %q", said, want)
+		}
+	}
+	if said := forgotten(t, m, "/run/zram"); strings.Contains(said, "warn") {
+		t.Errorf("down says %q", said)
+	}
+}
+
+// TestSysctlsNeedTheRecord wants nothing changed that could not be restored.
+func TestSysctlsNeedTheRecord(t *testing.T) {
+	m := machine{root: t.TempDir()}
+	if err := os.WriteFile(m.path("run"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	said := tuned(t, m, "/run/zram", "3", "60", "10", "15000")
+	wantSysctls(t, m, "3", "60", "10", "15000")
+	if !strings.Contains(said, "warn  left as they are, since the old values cannot be kept") {
+		t.Errorf("up says %q", said)
+	}
+}
+
+// TestSysctlsAfterDeath turns swap on twice without a down between, as after a death: what was there at first is restored.
+func TestSysctlsAfterDeath(t *testing.T) {
+	m := machine{root: t.TempDir()}
+	tuned(t, m, "/run/zram", "3", "60", "10", "15000")
+	tuned(t, m, "/run/zram")
+	forgotten(t, m, "/run/zram")
+	wantSysctls(t, m, "3", "60", "10", "15000")
+	// After a restart of the machine the record counts for nothing.
+	tuned(t, m, "/run/zram", "3", "60", "10", "15000")
+	tuned(t, m, "/run/zram", "2", "50", "11", "1")
+	forgotten(t, m, "/run/zram")
+	wantSysctls(t, m, "2", "50", "11", "1")
+}
+
+// TestSysctlsOfSeveralDevices takes three down in every order: the last one restores.
+func TestSysctlsOfSeveralDevices(t *testing.T) {
+	for _, order := range []string{"abc", "acb", "bac", "bca", "cab", "cba"} {
+		m := machine{root: t.TempDir()}
+		tuned(t, m, "/a", "3", "60", "10", "15000")
+		tuned(t, m, "/b")
+		tuned(t, m, "/c")
+		for i, name := range order {
+			wantSysctls(t, m, "5", "133", "125", "0")
+			all := []device{{Dir: "/keeps"}}
+			for _, left := range order[i:] {
+				all = append(all, device{Dir: "/" + string(left)})
+			}
+			forgotten(t, m, "/"+string(name), all...)
+		}
+		wantSysctls(t, m, "3", "60", "10", "15000")
+	}
+}
+
+// TestSysctlsOfTheDead wants a record that no running device has to hold nothing back.
+func TestSysctlsOfTheDead(t *testing.T) {
+	m := machine{root: t.TempDir()}
+	tuned(t, m, "/a", "3", "60", "10", "15000")
+	tuned(t, m, "/dead")
+	forgotten(t, m, "/a", device{Dir: "/a"})
+	wantSysctls(t, m, "3", "60", "10", "15000")
+}
