@@ -58,7 +58,7 @@ func checkPageCluster(m machine) (finding, error) {
 	}
 	if n < 3 {
 		return warn(fmt.Sprintf("vm.page-cluster is %d: %d pages a swap-in, slow for memory used in order", n, 1<<n),
-			"sysctl vm.page-cluster=3 (up to 5 pays)")
+			"zramfs up --sysctl recommended, or sysctl vm.page-cluster=5")
 	}
 	return ok("vm.page-cluster is %d: up to %d pages a swap-in", n, uint64(1)<<min(n, 63))
 }

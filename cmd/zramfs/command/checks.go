@@ -32,6 +32,8 @@ func checkMachine(m machine) []finding {
 		{"log", checkLog},
 		{"page-cluster", checkPageCluster},
 		{"free-memory", checkFreeMemory},
+		{"io-uring", checkUring},
+		{"cgroup-v2", checkGroup2},
 		{"instruction-sets", checkInstructions},
 		{"codecs", checkCodecs},
 	}

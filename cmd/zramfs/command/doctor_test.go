@@ -18,18 +18,25 @@ import (
 // wellMachine is the files of a machine on which every check is well.
 func wellMachine() map[string]string {
 	return map[string]string{
-		"dev/fuse":                            "",
-		"dev/loop-control":                    "",
-		"dev/kmsg":                            "",
-		"proc/meminfo":                        "MemTotal:       8388608 kB\nMemFree:        1 kB\n",
-		"proc/self/limits":                    "Limit   Soft Limit   Hard Limit   Units\nMax locked memory         8388608              8388608              bytes     \n",
-		"proc/self/status":                    "Name:\tzramfs\nCapEff:\t000001ffffffffff\n",
-		"proc/self/uid_map":                   "         0          0 4294967295\n",
-		"proc/sys/kernel/osrelease":           "6.8.0-31-generic\n",
-		"proc/sys/vm/min_free_kbytes":         "67584\n",
-		"proc/sys/vm/page-cluster":            "3\n",
-		"proc/sys/vm/watermark_scale_factor":  "10\n",
-		"sys/module/zswap/parameters/enabled": "N\n",
+		"dev/fuse":                                 "",
+		"dev/loop-control":                         "",
+		"dev/kmsg":                                 "",
+		"proc/meminfo":                             "MemTotal:       8388608 kB\nMemFree:        1 kB\n",
+		"proc/self/limits":                         "Limit   Soft Limit   Hard Limit   Units\nMax locked memory         8388608              8388608              bytes     \n",
+		"proc/self/status":                         "Name:\tzramfs\nCapEff:\t000001ffffffffff\n",
+		"proc/self/uid_map":                        "         0          0 4294967295\n",
+		"proc/sys/kernel/osrelease":                "6.14.0-31-generic\n",
+		"proc/sys/kernel/io_uring_disabled":        "0\n",
+		"sys/module/fuse/parameters/enable_uring":  "Y\n",
+		"proc/self/cgroup":                         "0::/user.slice\n",
+		"proc/self/mountinfo":                      "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+		"sys/fs/cgroup/cgroup.controllers":         "cpu memory\n",
+		"sys/fs/cgroup/user.slice/memory.swap.max": "max\n",
+		"sys/fs/cgroup/user.slice/memory.min":      "0\n",
+		"proc/sys/vm/min_free_kbytes":              "67584\n",
+		"proc/sys/vm/page-cluster":                 "3\n",
+		"proc/sys/vm/watermark_scale_factor":       "10\n",
+		"sys/module/zswap/parameters/enabled":      "N\n",
 	}
 }
 
@@ -111,6 +118,18 @@ func TestDoctorFindings(t *testing.T) {
 		{"run/systemd/journal/socket", "", "log", daemon.StateOK, "journal"},
 		{"proc/sys/vm/page-cluster", "0\n", "page-cluster", daemon.StateWarn, "1 pages a swap-in"},
 		{"proc/sys/vm/page-cluster", "-1\n", "page-cluster", daemon.StateWarn, "cannot tell"},
+		{"proc/sys/kernel/osrelease", "6.13.7", "io-uring", daemon.StateWarn, "6.13.7 has no FUSE over io_uring"},
+		{uringParameter, "N\n", "io-uring", daemon.StateWarn, "switched off"},
+		{uringParameter, missing, "io-uring", daemon.StateWarn, "not loaded"},
+		{"sys/module/fuse/parameters/enable_uring", "Y\n", "io-uring", daemon.StateOK, "--transport uring"},
+		{uringDisabled, missing, "io-uring", daemon.StateOK, ""},
+		{uringDisabled, "1\n", "io-uring", daemon.StateOK, ""},
+		{uringDisabled, "2\n", "io-uring", daemon.StateWarn, "io_uring_disabled is 2"},
+		{"sys/fs/cgroup/user.slice/memory.swap.max", missing, "cgroup-v2", daemon.StateOK, "to set"},
+		{"sys/fs/cgroup/user.slice/memory.swap.max", "0\n", "cgroup-v2", daemon.StateOK, "has memory.swap.max 0, memory.min 0"},
+		{"proc/self/mountinfo", "41 31 0:38 / /m rw - cgroup cgroup rw,memory\n", "cgroup-v2", daemon.StateOK, "no memory controller"},
+		{"proc/self/mountinfo", missing, "cgroup-v2", daemon.StateOK, "no memory controller"},
+		{"proc/self/cgroup", "4:memory:/\n", "cgroup-v2", daemon.StateWarn, "cannot tell"},
 		{"proc/sys/vm/min_free_kbytes", "4096\n", "free-memory", daemon.StateWarn, "4M free"},
 		{"proc/meminfo", "MemTotal: 262144 kB\n", "free-memory", daemon.StateOK, ""},
 		{"proc/meminfo", missing, "free-memory", daemon.StateWarn, "cannot tell"},
@@ -140,6 +159,31 @@ func findingNamed(t *testing.T, findings []finding, name string) finding {
 	}
 	t.Fatalf("no check is named %s", name)
 	return finding{}
+}
+
+// TestDoctorUring has what takes more than one file to tell.
+func TestDoctorUring(t *testing.T) {
+	files := wellMachine()
+	files[uringDisabled] = "1\n"
+	files["proc/self/status"] = "CapEff:\t0000000000000000\n"
+	if f := findingNamed(t, checkMachine(machineOf(t, files)), "io-uring"); f.State != daemon.StateWarn || f.Mend == "" {
+		t.Errorf("without privilege: %s", f)
+	}
+	files = wellMachine()
+	delete(files, uringParameter)
+	files["sys/module/fuse/parameters/max_user_bgreq"] = "1\n"
+	if f := findingNamed(t, checkMachine(machineOf(t, files)), "io-uring"); f.State != daemon.StateWarn || !strings.Contains(f.Detail, "built without") {
+		t.Errorf("without CONFIG_FUSE_IO_URING: %s", f)
+	}
+}
+
+func TestDoctorGroupOfItsOwn(t *testing.T) {
+	files := wellMachine()
+	files["sys/fs/cgroup/user.slice/memory.swap.max"] = "0\n"
+	files["sys/fs/cgroup/user.slice/memory.min"] = "1073741824\n"
+	if f := findingNamed(t, checkMachine(machineOf(t, files)), "cgroup-v2"); !strings.Contains(f.Detail, "kept out of swap") {
+		t.Errorf("%s", f)
+	}
 }
 
 func TestDoctorWatermarks(t *testing.T) {

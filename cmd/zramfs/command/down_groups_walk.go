@@ -24,6 +24,9 @@ type hierarchy struct {
 	read      func(m machine, dir, top string) (group, error) // fs.ErrNotExist for a directory that is no such group
 }
 
+// limitFile2 is hierarchy.limitFile of cgroup v2.
+const limitFile2 = "memory.max"
+
 // memoryHierarchy finds the hierarchy that has the memory controller, which is one of all (cgroups(7)).
 func memoryHierarchy(m machine) (h hierarchy, err error) {
 	f, err := os.Open(m.path("proc/self/mountinfo"))
@@ -44,7 +47,7 @@ func memoryHierarchy(m machine) (h hierarchy, err error) {
 		case mount.FSType == "cgroup2" && h.top == "":
 			controllers, err := m.read(filepath.Join(mount.Mountpoint, "cgroup.controllers"))
 			if err == nil && slices.Contains(strings.Fields(controllers), "memory") {
-				h = hierarchy{mount.Mountpoint, "memory.max", readGroup2}
+				h = hierarchy{mount.Mountpoint, limitFile2, readGroup2}
 			}
 		}
 	}
@@ -132,7 +135,7 @@ func readGroup1(m machine, dir, top string) (group, error) {
 //
 // A page that was read back keeps its place in swap, and is charged to both, until the kernel wants the place.
 func readGroup2(m machine, dir, top string) (group, error) {
-	path := filepath.Join(dir, "memory.max")
+	path := filepath.Join(dir, limitFile2)
 	limit, err := m.read(path)
 	if limit == "max" || dir == top && errors.Is(err, fs.ErrNotExist) {
 		return group{dir: dir, limit: noGroupLimit}, nil
