@@ -173,7 +173,7 @@ func (g *guard) turnOffAll(end time.Time) error {
 
 // swapOn returns the swap areas on the device at dir.
 func swapOn(dir string) ([]loopsetup.Swap, error) {
-	loops, err := loopsetup.Find(data(dir))
+	loops, err := loopsOn(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -181,14 +181,40 @@ func swapOn(dir string) ([]loopsetup.Swap, error) {
 	return slices.DeleteFunc(areas, func(a loopsetup.Swap) bool { return !slices.Contains(loops, a.Path) }), err
 }
 
+// identifyTime bounds a question that goes to the kernel, and could go on to a
+// server that hangs.
+const identifyTime = time.Second
+
 // connection returns the number of the FUSE connection that serves the data file,
-// which is the minor number of the file system; empty when nothing is mounted.
+// which is the minor number of the file system; empty when there is none. A data
+// file that is hidden has a loop device on it.
 func (g *guard) connection() (string, error) {
 	mounts, err := mountinfo.GetMounts(mountinfo.SingleEntryFilter(filepath.Dir(data(g.dir))))
-	if err != nil || len(mounts) == 0 || !strings.HasPrefix(mounts[0].FSType, "fuse") {
+	if err != nil {
 		return "", err
 	}
-	return strconv.Itoa(mounts[0].Minor), nil
+	if len(mounts) > 0 && strings.HasPrefix(mounts[0].FSType, "fuse") {
+		return strconv.Itoa(mounts[0].Minor), nil
+	}
+	loops, err := loopsOn(g.dir)
+	if err != nil || len(loops) == 0 {
+		return "", err
+	}
+	type answer struct {
+		id  loopsetup.FileID
+		err error
+	}
+	said := make(chan answer, 1)
+	go func() {
+		id, err := loopsetup.Identify(loops[0])
+		said <- answer{id, err}
+	}()
+	select {
+	case a := <-said:
+		return strconv.Itoa(int(unix.Minor(a.id.Device))), a.err
+	case <-time.After(identifyTime):
+		return "", fmt.Errorf("%s does not say what it is on", loops[0])
+	}
 }
 
 // abort ends a connection: every request fails, now and later, and the server

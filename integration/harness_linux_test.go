@@ -218,7 +218,7 @@ func takeDown(t testing.TB, dir string) {
 // off before; here it is turned off as a last resort.
 func detachLoops(t testing.TB, dir string) {
 	t.Helper()
-	devices, err := loopsetup.Find(data(dir))
+	devices, err := loopsOn(dir)
 	if err != nil {
 		t.Error(err)
 	}
@@ -234,7 +234,7 @@ func detachLoops(t testing.TB, dir string) {
 		}
 	}
 	for end := time.Now().Add(answerTimeout); ; time.Sleep(20 * time.Millisecond) {
-		devices, err := loopsetup.Find(data(dir))
+		devices, err := loopsOn(dir)
 		if err == nil && len(devices) == 0 {
 			return
 		}
