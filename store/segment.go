@@ -145,12 +145,14 @@ func (s *Store) takeSegment(compactor bool) (uint32, error) {
 	}
 	crowded := s.waiting.Add(1) > s.mayWait
 	defer s.waiting.Add(-1)
-	for w := s.waitForMemory(crowded); !w.over(); w.pause() {
+	for w := s.waitForMemory(crowded); ; w.pause() {
 		if n, ok := s.tryTake(1); ok {
 			return n, nil
 		}
+		if w.over() { // only after a look: who was not scheduled has not waited
+			return 0, ErrFull
+		}
 	}
-	return 0, ErrFull
 }
 
 // tryTake takes a ready segment unless only keep are left.
