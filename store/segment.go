@@ -173,7 +173,6 @@ func (s *Store) tryTake(keep int) (n uint32, ok bool) {
 
 const (
 	maxWait   = time.Second            // that a write waits for memory
-	crowdWait = 100 * time.Millisecond // the same where as many wait already as may
 	waitPause = 100 * time.Microsecond // between two looks
 )
 
@@ -182,8 +181,8 @@ const (
 // and in any case until maxWait is over, should the maintainer be stuck.
 //
 // Who waits holds a worker, and reads need one too. So where as many wait already
-// as may, a further request fails at once if the store is full, and if only the
-// maintainer is behind, as soon as that must be stuck.
+// as may, a further request fails at once if the store is full; where only the
+// maintainer is behind it waits, since that will soon be done.
 type memoryWait struct {
 	s       *Store
 	turn    uint64 // the pass to wait for
@@ -193,14 +192,9 @@ type memoryWait struct {
 }
 
 func (s *Store) waitForMemory(crowded bool) memoryWait {
-	w := memoryWait{s: s, until: time.Now().Add(s.patience), crowded: crowded}
-	if crowded {
-		w.until = time.Now().Add(crowdWait)
-	}
 	s.mu.Lock()
-	w.turn = s.begun + 1
-	s.mu.Unlock()
-	return w
+	defer s.mu.Unlock()
+	return memoryWait{s: s, turn: s.begun + 1, until: time.Now().Add(s.patience), crowded: crowded}
 }
 
 func (w *memoryWait) pause() {
