@@ -17,6 +17,7 @@ import (
 // slot is reused only after a grace period, as an object's space is.
 type sameTable struct {
 	words []atomic.Uint64   // immutable view of the image: slot n at 2n, 2n+1
+	_     apart             // readers need the former, writers the rest
 	mu    sync.Mutex        // serialises ref and unref
 	refs  [sameWords]uint32 // entries that name the slot; guarded by mu
 }

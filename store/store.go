@@ -65,14 +65,31 @@ type Store struct {
 	cfg       Config          // immutable
 	algorithm codec.Algorithm // immutable
 	target    int             // segments to hold ready; immutable
+	mayWait   int32           // how many requests may wait for memory; immutable
+	patience  time.Duration   // how long each does at the most; immutable
+	segments  []segment       // immutable slice; fields atomic
+	workers   []*Worker       // immutable; the last one is the compactor's
+	idx       index
+	wake      chan struct{} // one pending wake-up of the maintainer
+	stop      chan struct{} // closed by Close
+	stopped   chan struct{} // closed by the maintainer
+	_         apart
 
-	idx      index
-	same     sameTable
-	locks    [lockStripes]stripe // a page's lock is the stripe of its number
-	segments []segment           // immutable slice; fields atomic
-	workers  []*Worker           // immutable; the last one is the compactor's
-	epoch    atomic.Uint64       // counts grace periods, from 1
-	depth    atomic.Int32        // the most requests that lately were under way before another
+	// Every request reads these, and few change them.
+	depth   atomic.Int32 // the most requests that lately were under way before another
+	full    atomic.Bool  // the last pass was denied memory and could not raise the reserve
+	drowsy  atomic.Bool  // the maintainer sleeps without a timer
+	unswept atomic.Int64 // segments that sweep has to go through yet
+	_       apart
+
+	epoch atomic.Uint64 // counts grace periods, from 1; every write raises it
+	_     apart
+
+	charged  atomic.Int64 // memory taken, or about to be, from the machine; bytes
+	peak     atomic.Int64 // of charged
+	waiting  atomic.Int32 // requests that wait for memory
+	compacts atomic.Int64 // bytes given back by compaction
+	_        apart
 
 	mu    sync.Mutex // guards the fields below
 	ready []uint32   // segments with cleared memory, to be taken
@@ -81,36 +98,33 @@ type Store struct {
 	fresh uint64     // segments from here on never had memory
 	begun uint64     // maintenance passes begun
 	ended uint64     // and ended
-
-	full     atomic.Bool   // the last pass could not raise the reserve
-	waiting  atomic.Int32  // requests that wait for memory
-	mayWait  int32         // how many of them may; immutable
-	patience time.Duration // how long each does at the most; immutable
-
-	unswept   atomic.Int64 // segments that sweep has to go through yet
-	sweepNext uint64       // those from here on are done; guarded by passMu
-
-	charged atomic.Int64 // memory taken, or about to be, from the machine; bytes
-	peak    atomic.Int64 // of charged
+	_     apart
 
 	passMu    sync.Mutex // held by a maintenance pass; Check excludes passes with it
 	written   uint64     // pages written when a pass last saw writes; guarded by passMu
 	lastWrite time.Time  // when that was; guarded by passMu
+	sweepNext uint64     // segments from here on need no sweep; guarded by passMu
+	base      counters   // what was there at Open; immutable after
+	_         apart
 
-	wake     chan struct{} // one pending wake-up of the maintainer
-	drowsy   atomic.Bool   // the maintainer sleeps without a timer
-	stop     chan struct{} // closed by Close
-	stopped  chan struct{} // closed by the maintainer
-	compacts atomic.Int64  // bytes given back by compaction
-	base     counters      // what was there at Open; immutable after
+	same  sameTable
+	_     apart
+	locks [lockStripes]stripe // a page's lock is the stripe of its number
 }
+
+// apart keeps what stands before it and after it on different cache lines: what
+// one processor writes all the time is then not taken from others that only read
+// what lies beside it.
+type apart [cacheLine]byte
+
+const cacheLine = 64 // bytes, on amd64 and most of arm64
 
 const lockStripes = 1024
 
 // A stripe has a cache line to itself.
 type stripe struct {
 	sync.Mutex
-	_ [56]byte
+	_ [cacheLine - 8]byte
 }
 
 // Create lays an empty image into mem, which must be new, and opens it.

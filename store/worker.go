@@ -19,10 +19,11 @@ const freedByte = invariant.Freed
 // Store.Acquire, give it back with Release; between the two it belongs to one
 // goroutine.
 type Worker struct {
-	s    *Store        // immutable
-	busy atomic.Bool   // somebody has it
-	seat atomic.Uint64 // epoch in which its present read began, 0 for none
-	_    [40]byte      // what others look at has a cache line to itself
+	s    *Store      // immutable
+	busy atomic.Bool // somebody has it; whoever wants a worker looks at it
+	_    apart
+	seat atomic.Uint64 // epoch in which its present read began, 0 for none; whoever frees looks at it
+	_    apart
 
 	// What follows belongs to whoever has the worker.
 	compressor   codec.Compressor
@@ -39,6 +40,7 @@ type Worker struct {
 	freed        int     // bytes freed since the maintainer was last told
 
 	count counters // written by whoever has the worker, read by Stats
+	_     apart
 }
 
 func newWorker(s *Store) (*Worker, error) {
