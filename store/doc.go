@@ -39,8 +39,7 @@ Reads take no lock: see grace.go for what keeps an object in place under them.
 A read whose object fails its checksum looks again under the page's lock before
 it is called corrupt. Whoever changes an entry holds its page's lock, one of
 1024; a whole page is compressed and placed before the lock is taken. The lock
-order is: a worker, Store.passMu, a page's lock, index.mu, Store.mu,
-sameTable.mu. Who has a worker may be waiting for the maintainer, and who holds a
+order is: a worker, Store.passMu, a page's lock, Store.mu, sameTable.mu. Who has a worker may be waiting for the maintainer, and who holds a
 page's lock for the readers of another, so that one only tries for either.
 
 # Limits

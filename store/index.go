@@ -6,23 +6,29 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"sync"
 	"sync/atomic"
 
 	"zramfs/store/internal/invariant"
 )
 
-// index is the truth about every page. Its pages are taken from the machine
-// when first needed; a bitmap says which exist, and one that does not is never
-// touched, since even reading a hole of the image would fill it.
+// index is the truth about every page. The pages of a large device's index are
+// taken from the machine when they are first needed; a bitmap says which exist,
+// and one that does not is never touched, since even reading a hole of the image
+// would fill it. Only the maintainer takes them, a piece at a time and some pieces
+// ahead of where each worker writes: who fills a device in order, as the kernel
+// fills swap, finds them there and never waits.
 type index struct {
 	s       *Store          // immutable
 	entries []atomic.Uint64 // immutable view; elements atomic
-	bitmap  []atomic.Uint64 // immutable view; a bit is set once, under mu
+	bitmap  []atomic.Uint64 // immutable view; a bit is set once, by whoever has passMu
 	present atomic.Int64    // bits set
 	whole   bool            // the whole index exists; immutable once the store is open
-	mu      sync.Mutex      // serialises allocation
 }
+
+const (
+	piecePages  = 64 // index pages taken at a time: a word of the bitmap, 128 MiB of device
+	aheadPieces = 4  // that exist ahead of each worker: 1 MiB for 512 MiB of device
+)
 
 func (x *index) init(s *Store) error {
 	x.s, x.entries, x.bitmap = s, s.image.index(), s.image.bitmap()
@@ -30,7 +36,8 @@ func (x *index) init(s *Store) error {
 	if s.cfg.Disksize <= populateUpTo {
 		err = x.populate()
 	} else {
-		err = x.punchAbsent()
+		err = x.adoptPresent()
+		s.workers[0].near.Store(1) // begins at the beginning
 	}
 	x.each(0, s.indexPages-1, func(uint64) { x.present.Add(1) })
 	s.charged.Store(s.indexBytes())
@@ -52,31 +59,96 @@ func (x *index) load(page uint64) entry {
 // caller holds the page's lock.
 func (x *index) swap(page uint64, e entry) entry { return entry(x.entries[page].Swap(uint64(e))) }
 
-// ensure makes the index page of a page exist.
-func (x *index) ensure(page uint64) error {
-	n := page / indexPerPage
-	if x.has(n) {
+// ensureIndex makes the index page of a page exist: it waits for the maintainer,
+// if it must. It fails with ErrFull. The caller holds no page's lock.
+func (w *Worker) ensureIndex(page uint64) error {
+	s, n := w.s, page/indexPerPage
+	if s.idx.whole {
 		return nil
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.has(n) {
-		return nil
-	}
-	if !x.s.charge(PageSize) {
-		if err := x.s.cedeSegment(PageSize); err != nil {
-			return err
+	if w.near.Load() != n+1 {
+		w.near.Store(n + 1)
+		if !s.idx.has(min(n+aheadPieces*piecePages, s.indexPages-1)) {
+			s.poke()
 		}
 	}
-	if err := x.s.memory.allocate(x.s.indexOffset+int64(n*PageSize), PageSize); err != nil {
-		x.s.charged.Add(-PageSize)
-		return fmt.Errorf("%w: %w", ErrFull, err)
+	if s.idx.has(n) {
+		return nil
+	}
+	crowded := s.waiting.Add(1) > s.mayWait
+	defer s.waiting.Add(-1)
+	for m := s.waitForMemory(crowded); !s.idx.has(n); m.pause() {
+		if m.over() {
+			return ErrFull
+		}
+	}
+	return nil
+}
+
+// grow takes the index pages that workers wait for, and those ahead of them while
+// there is enough memory. The caller holds passMu.
+func (x *index) grow() {
+	if x.whole {
+		return
+	}
+	for _, w := range x.s.workers {
+		near := w.near.Load()
+		if near == 0 {
+			continue
+		}
+		n := near - 1
+		first := n &^ (piecePages - 1)
+		if !x.has(n) && !(x.roomy() && x.take(first, first+piecePages, false)) {
+			x.take(n, n+1, true)
+		}
+		for ahead := first + piecePages; ahead <= first+aheadPieces*piecePages && ahead < x.s.indexPages; ahead += piecePages {
+			if !x.roomy() || !x.take(ahead, ahead+piecePages, false) {
+				break
+			}
+		}
+	}
+}
+
+// roomy reports whether there is memory for index pages that nobody waits for,
+// after what the segments need to work with.
+func (x *index) roomy() bool {
+	return !scarce(x.s.used()+int64(minSegments+x.s.target)*SegmentSize, x.s.most())
+}
+
+// take makes the index pages from first to before end exist and reports whether
+// they do. With cede a ready segment may be given up for them.
+func (x *index) take(first, end uint64, cede bool) bool {
+	end = min(end, x.s.indexPages)
+	absent := int64(0)
+	for n := first; n < end; n++ {
+		if !x.has(n) {
+			absent += PageSize
+		}
+	}
+	if absent == 0 {
+		return true
+	}
+	if !x.s.charge(absent) && !(cede && x.s.cedeSegment(absent)) {
+		return false
+	}
+	if x.s.memory.populate(x.s.indexOffset+int64(first*PageSize), int64((end-first)*PageSize)) != nil {
+		x.s.charged.Add(-absent)
+		for n := first; n < end; n++ {
+			if !x.has(n) { // what cannot be given back either is there when it is next asked for
+				_ = x.s.memory.punch(x.s.indexOffset+int64(n*PageSize), PageSize)
+			}
+		}
+		return false
 	}
 	invariant.Point("index page taken")
-	x.bitmap[n/64].Or(1 << (n % 64))
-	invariant.Point("index page noted")
-	x.present.Add(1)
-	return nil
+	for n := first; n < end; n++ {
+		if !x.has(n) {
+			x.bitmap[n/64].Or(1 << (n % 64))
+			x.present.Add(1)
+		}
+		invariant.Point("index page noted")
+	}
+	return true
 }
 
 // populate makes the whole index exist, in pieces that a signal may interrupt.
@@ -95,19 +167,27 @@ func (x *index) populate() error {
 	return nil
 }
 
-// punchAbsent gives back the index pages that do not exist: a process that died
-// may have taken one and not come to say so.
-func (x *index) punchAbsent() error {
-	next := uint64(0)
+// adoptPresent maps the index pages that exist and gives back those that do not: a
+// process that died may have taken one and not come to say so.
+func (x *index) adoptPresent() error {
+	next := uint64(0) // what lies before it is dealt with
 	var bad error
-	punch := func(to uint64) {
+	deal := func(to uint64, f func(off, n int64) error) {
 		if next < to {
-			bad = errors.Join(bad, x.s.memory.punch(x.s.indexOffset+int64(next*PageSize), int64((to-next)*PageSize)))
+			bad = errors.Join(bad, f(x.s.indexOffset+int64(next*PageSize), int64((to-next)*PageSize)))
+			next = to
 		}
-		next = to + 1
 	}
-	x.each(0, x.s.indexPages-1, punch)
-	punch(x.s.indexPages)
+	end := uint64(0) // of the run of pages that exist
+	x.each(0, x.s.indexPages-1, func(n uint64) {
+		if n != end {
+			deal(end, x.s.memory.adopt)
+			deal(n, x.s.memory.punch)
+		}
+		end = n + 1
+	})
+	deal(end, x.s.memory.adopt)
+	deal(x.s.indexPages, x.s.memory.punch)
 	return bad
 }
 

@@ -61,6 +61,7 @@ func (s *Store) pass() time.Duration {
 	settled := s.settleIdle(false)
 	idle := s.paused(time.Now())
 	s.recycle()
+	s.idx.grow()
 	soon, denied := s.refill()
 	again := soonest(s.sweepSome(), soon, s.shrink(idle), s.tidy(idle))
 	if !settled {

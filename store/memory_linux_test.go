@@ -158,7 +158,7 @@ func TestHugeEmptyDevice(t *testing.T) {
 	if err := w.Write(s.Pages()-1, 0, content{9, 9, random}.bytes()); err != nil {
 		t.Fatal(err)
 	}
-	if n := s.idx.present.Load(); n != 1 {
+	if n := s.idx.present.Load(); n > (aheadPieces+2)*piecePages { // at the beginning, and where it was written
 		t.Errorf("one page written, %d index pages exist", n)
 	}
 	w.Discard(0, s.Pages())

@@ -148,11 +148,16 @@ func TestOpenHugeDevice(t *testing.T) {
 	for i := range uint64(20) {
 		write(t, s, i*100_000, content{uint32(i), 1, random}.bytes())
 	}
-	before := s.Stats().IndexBytes
-	if err := s.memory.allocate(s.indexOffset+7*PageSize, PageSize); err != nil {
+	s.passMu.Lock()
+	if s.idx.has(s.indexPages - 7) {
+		t.Fatal("the test takes what is there")
+	}
+	if err := s.memory.allocate(s.indexOffset+int64(s.indexPages-7)*PageSize, PageSize); err != nil {
 		t.Fatal(err)
 	}
+	s.passMu.Unlock()
 	s.die()
+	before := uint64(s.indexBytes())
 	if s, err = Open(mem, cfg); err != nil {
 		t.Fatal(err)
 	}

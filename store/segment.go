@@ -3,7 +3,6 @@
 package store
 
 import (
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -298,15 +297,15 @@ func fill(p []byte, b byte) {
 }
 
 // cedeSegment gives a ready segment back to the machine for something else that
-// takes keep bytes, when the memory limit allows no more.
-func (s *Store) cedeSegment(keep int64) error {
-	n, err := s.takeSegment(false)
-	if err != nil {
-		return err
+// takes keep bytes, when the memory limit allows no more. The caller holds passMu.
+func (s *Store) cedeSegment(keep int64) bool {
+	n, ok := s.tryTake(1)
+	if !ok {
+		return false
 	}
-	if err := s.release(n, segOpen, keep); err != nil {
+	if s.release(n, segOpen, keep) != nil {
 		s.makeReady(n, segOpen)
-		return fmt.Errorf("%w: %w", ErrFull, err)
+		return false
 	}
-	return nil
+	return true
 }

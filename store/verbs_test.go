@@ -174,6 +174,33 @@ func TestPartialWritesOfOnePage(t *testing.T) {
 	}
 }
 
+// The index of a huge device that is filled in order grows ahead of who fills it:
+// no write waits for it.
+func TestIndexGrowsAhead(t *testing.T) {
+	s := newStore(t, Config{Disksize: populateUpTo + 1<<30, MaxMemory: 1 << 28})
+	for n := range uint64(20 * piecePages) { // index pages
+		if n%piecePages == 0 { // the writer pauses once a piece, as one that fills all of its pages would
+			waitUntil(t, func() bool { return s.idx.has(n + piecePages) })
+		}
+		if !s.idx.has(n) {
+			t.Fatalf("index page %d is not there when it is needed", n)
+		}
+		write(t, s, n*indexPerPage, make([]byte, PageSize))
+	}
+	if n := s.idx.present.Load(); n > (20+aheadPieces+1)*piecePages {
+		t.Errorf("%d index pages exist", n)
+	}
+}
+
+func waitUntil(t *testing.T, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come to rest")
+		}
+	}
+}
+
 // Nothing on the page path allocates.
 func TestPagePathAllocatesNothing(t *testing.T) {
 	if raceEnabled {

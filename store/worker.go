@@ -23,6 +23,7 @@ type Worker struct {
 	busy atomic.Bool // somebody has it; whoever wants a worker looks at it
 	_    apart
 	seat atomic.Uint64 // epoch in which its present read began, 0 for none; whoever frees looks at it
+	near atomic.Uint64 // one more than the index page that it last wanted to write to, 0 for none
 	_    apart
 
 	// What follows belongs to whoever has the worker.
@@ -257,7 +258,7 @@ func (w *Worker) update(page uint64, off, n int, src []byte) error {
 
 // prepare makes sure that whatever is written to a page has a place.
 func (w *Worker) prepare(page uint64) error {
-	if err := w.s.idx.ensure(page); err != nil || w.open.next+maxFootprint <= w.open.end {
+	if err := w.ensureIndex(page); err != nil || w.open.next+maxFootprint <= w.open.end {
 		return err
 	}
 	return w.nextSegment()
@@ -288,7 +289,7 @@ func (w *Worker) inRange(page uint64, off, n int) error {
 
 // encode stores a whole page in fresh space and returns the entry to publish.
 func (w *Worker) encode(page uint64, src []byte) (entry, error) {
-	if err := w.s.idx.ensure(page); err != nil {
+	if err := w.ensureIndex(page); err != nil {
 		return 0, err
 	}
 	if word, ok := pagescan.SameFilled(src); ok {
