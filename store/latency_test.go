@@ -109,3 +109,38 @@ func BenchmarkF063(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkDiscard tells what Discard takes a page, all of them stored: it bounds
+// how much one request may discard.
+func BenchmarkDiscard(b *testing.B) {
+	for _, c := range []struct {
+		name, algorithm string
+		pages           uint64
+	}{{"adaptive", "adaptive", 4096}, {"adaptive", "adaptive", 2048}, {"raw", "raw", 4096}, {"raw", "raw", 2048}} {
+		b.Run(fmt.Sprintf("%s/%d", c.name, c.pages), func(b *testing.B) {
+			s, data := benchmarkStore(b, c.algorithm)
+			b.SetBytes(0)
+			var total, worst time.Duration
+			n := uint64(0)
+			for b.Loop() {
+				first := n * c.pages % s.Pages()
+				n++
+				w := s.Acquire()
+				start := time.Now()
+				w.Discard(first, c.pages)
+				w.Release()
+				took := time.Since(start)
+				total += took
+				worst = max(worst, took)
+				b.StopTimer()
+				for i := range c.pages { // so that neighbours on the device are none in memory
+					page := first + i*1021%c.pages
+					putPage(b, s, page, data[int(page)%len(data)])
+				}
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(total.Nanoseconds())/float64(n*c.pages), "ns/page")
+			b.ReportMetric(float64(worst.Microseconds()), "worst-us")
+		})
+	}
+}

@@ -167,6 +167,27 @@ func TestOpenHugeDevice(t *testing.T) {
 	}
 }
 
+// Killed while it created the image, at worst in the middle of the superblock.
+func TestCreateAfterDeathInCreate(t *testing.T) {
+	for _, size := range []uint64{16 << 20, populateUpTo + 1<<30} {
+		mem, cfg := newMemory(t), withAlgorithm(t, Config{Disksize: size, MaxMemory: 1 << 28})
+		s, err := Create(mem, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(s.mem[30:PageSize])
+		s.die()
+		if _, err := Open(mem, cfg); !errors.Is(err, ErrChecksum) {
+			t.Fatalf("%v, want ErrChecksum", err)
+		}
+		if s, err = Create(mem, cfg); err != nil {
+			t.Fatal(err)
+		}
+		write(t, s, s.Pages()-1, content{1, 1, random}.bytes())
+		finish(t, s)
+	}
+}
+
 // Killed while it wrote an object's header, before its length.
 func TestOpenAfterDeathInAHeader(t *testing.T) {
 	mem, cfg := newMemory(t), withAlgorithm(t, Config{Disksize: 1 << 20})

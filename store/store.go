@@ -127,7 +127,9 @@ type stripe struct {
 	_ [cacheLine - 8]byte
 }
 
-// Create lays an empty image into mem, which must be new, and opens it.
+// Create lays an empty image into mem, which must be new, and opens it. Where a
+// process died before Create returned, Open may refuse what it left, with ErrMagic
+// or ErrChecksum; Create then begins again.
 func Create(mem *Memory, cfg Config) (*Store, error) {
 	if cfg.Disksize == 0 || cfg.Disksize > MaxDisksize || cfg.Disksize%PageSize != 0 {
 		return nil, fmt.Errorf("%w: size %d: want a multiple of %d bytes, up to 16 TiB", ErrConfig, cfg.Disksize, PageSize)
