@@ -15,10 +15,10 @@ import (
 func (s *Store) Check(report func(error)) {
 	s.quiesce()
 	defer s.resume()
-	for n := range uint64(len(s.segments)) {
+	for n := range s.geometry.segments {
 		s.sweep(n)
 	}
-	c := check{s: s, report: report, live: make([]int64, len(s.segments)), objects: make([]int, len(s.segments))}
+	c := check{s: s, report: report, live: make([]int64, s.geometry.segments), objects: make([]int, s.geometry.segments)}
 	c.superblock()
 	c.index()
 	c.walk()
@@ -94,8 +94,8 @@ func (c *check) object(page uint64, e entry) {
 // header says, and the walk meets as many live ones as the index has, no two
 // overlap.
 func (c *check) walk() {
-	for n := range uint64(len(c.s.segments)) {
-		state, live := c.s.segments[n].state(), c.s.segments[n].live()
+	for n := range c.s.geometry.segments {
+		state, live := c.s.segment(n).state(), c.s.segment(n).live()
 		if live != c.live[n] {
 			c.fail(5, "segment %d counts %d live bytes, the index %d", n, live, c.live[n])
 		}
@@ -139,20 +139,20 @@ func (c *check) lists() {
 	s := c.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	in := make([]uint32, len(s.segments))
+	in := make([]uint32, s.geometry.segments)
 	for _, l := range []struct {
 		list  []uint32
 		state uint64
 	}{{s.ready, segReady}, {s.empty, segEmpty}, {s.void, segVoid}} {
 		for _, n := range l.list {
-			if in[n]++; s.segments[n].state() != l.state {
-				c.fail(7, "segment %d is in the list of state %d, and in state %d", n, l.state, s.segments[n].state())
+			if in[n]++; s.segment(uint64(n)).state() != l.state {
+				c.fail(7, "segment %d is in the list of state %d, and in state %d", n, l.state, s.segment(uint64(n)).state())
 			}
 		}
 	}
 	backed := int64(0)
-	for n := range s.segments {
-		state := s.segments[n].state()
+	for n := range s.geometry.segments {
+		state := s.segment(n).state()
 		listed := state != segOpen && state != segSealed && uint64(n) < s.fresh
 		if listed != (in[n] == 1) || in[n] > 1 {
 			c.fail(7, "segment %d in state %d is listed %d times", n, state, in[n])

@@ -35,10 +35,12 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		{3, "payload", flipByte(where + headerSize)},
 		{3, "page in the header", flipByte(where + 4)},
 		{3, "place of an object", flipWord(object, 1)},
-		{5, "live bytes", func() { s.segments[e.segment()].word.Store(s.segments[e.segment()].word.Load() ^ 8<<stateBits) }},
+		{5, "live bytes", func() { s.segment(e.segment()).word.Store(s.segment(e.segment()).word.Load() ^ 8<<stateBits) }},
 		{6, "freed space", flipByte(s.dataOffset + int64(deadObject(t, s)) + headerSize)},
 		{6, "ready segment", func() { s.segmentBytes(uint64(s.ready[0]))[77] ^= 1 }},
-		{7, "state", func() { s.segments[s.ready[0]].word.Store(s.segments[s.ready[0]].word.Load() ^ segReady ^ segEmpty) }},
+		{7, "state", func() {
+			s.segment(uint64(s.ready[0])).word.Store(s.segment(uint64(s.ready[0])).word.Load() ^ segReady ^ segEmpty)
+		}},
 		{7, "memory", func() { s.charged.Store(s.charged.Load() ^ 1) }},
 		{8, "references", func() { s.same.refs[s.idx.load(table).value()] ^= 1 }},
 		{9, "counter", func() { s.base.pages[3].Store(s.base.pages[3].Load() ^ 1) }},
@@ -68,7 +70,7 @@ func findEntry(t *testing.T, s *Store, ok func(entry) bool) uint64 {
 func deadObject(t *testing.T, s *Store) uint64 {
 	t.Helper()
 	for n := range s.fresh {
-		if state := s.segments[n].state(); state != segOpen && state != segSealed {
+		if state := s.segment(n).state(); state != segOpen && state != segSealed {
 			continue
 		}
 		for where := range s.objects(n) {

@@ -19,7 +19,7 @@ const (
 func (s *Store) compact(n int, worth int64) (emptied int) {
 	var victims [compactSlice]uint32
 	for _, v := range s.victims(victims[:n], worth) {
-		seg := &s.segments[v]
+		seg := s.segment(uint64(v))
 		garbage := SegmentSize - seg.live()
 		moved := s.evacuate(uint64(v))
 		s.compactor().flush(true)
@@ -39,8 +39,8 @@ func (s *Store) compact(n int, worth int64) (emptied int) {
 func (s *Store) victims(list []uint32, worth int64) []uint32 {
 	var spread [garbageClasses]int
 	most := func(n int) (class int, ok bool) {
-		live := s.segments[n].live()
-		if s.segments[n].state() != segSealed || SegmentSize-live < worth {
+		live := s.segment(uint64(n)).live()
+		if s.segment(uint64(n)).state() != segSealed || SegmentSize-live < worth {
 			return 0, false
 		}
 		return int(live / (SegmentSize / garbageClasses)), true
@@ -71,7 +71,7 @@ func (s *Store) victims(list []uint32, worth int64) []uint32 {
 // somebody is at the page or there is no room, stays. It reports whether the
 // segment was there to be emptied.
 func (s *Store) evacuate(n uint64) bool {
-	seg := &s.segments[n]
+	seg := s.segment(n)
 	if !seg.turn(segSealed, segMoving) {
 		return false
 	}

@@ -78,7 +78,7 @@ func (s *Store) object(page uint64, e entry) ([]byte, error) {
 // owns reports whether a possible object entry of page refers to an object of
 // page: if the entry was damaged, it may refer to another's, or to no memory.
 func (s *Store) owns(page uint64, e entry) bool {
-	switch s.segments[e.segment()].state() {
+	switch s.segment(e.segment()).state() {
 	case segVoid, segReady, segEmpty:
 		return false
 	}

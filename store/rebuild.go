@@ -63,7 +63,7 @@ func (t *tally) adopt(page uint64, e entry) {
 		n := footprint(e.length())
 		t.bytes[id] += int64(e.length())
 		t.feet += int64(n)
-		g := &s.segments[e.segment()].word
+		g := &s.segment(e.segment()).word
 		g.Store((g.Load()>>stateBits+uint64(n))<<stateBits | segUnswept)
 		s.fresh = max(s.fresh, e.segment()+1)
 	}
@@ -85,7 +85,7 @@ func (s *Store) adoptSegments() error {
 	for n := uint64(0); n < s.fresh; {
 		r := s.runAt(n)
 		n = r.end
-		if s.segments[r.first].state() == segUnswept {
+		if s.segment(r.first).state() == segUnswept {
 			used = append(used, r)
 			s.charged.Add(r.bytes())
 			s.unswept.Add(int64(r.end - r.first))
@@ -119,7 +119,7 @@ const mapAtOnce = 256
 
 func (s *Store) runAt(first uint64) run {
 	end := first + 1
-	for end < min(s.fresh, first+mapAtOnce) && s.segments[end].state() == s.segments[first].state() {
+	for end < min(s.fresh, first+mapAtOnce) && s.segment(end).state() == s.segment(first).state() {
 		end++
 	}
 	return run{first, end}

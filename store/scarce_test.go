@@ -84,7 +84,7 @@ func TestFreedAfterTheReaderLeft(t *testing.T) {
 	clear := func() bool {
 		s.passMu.Lock()
 		defer s.passMu.Unlock()
-		return s.segments[e.segment()].state() == segVoid || allBytes(s.payload(e.where(), e.length()), freedByte) ||
+		return s.segment(e.segment()).state() == segVoid || allBytes(s.payload(e.where(), e.length()), freedByte) ||
 			allBytes(s.payload(e.where(), e.length()), 0)
 	}
 	for deadline := time.Now().Add(5 * time.Second); !clear(); time.Sleep(20 * time.Millisecond) {

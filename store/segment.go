@@ -37,6 +37,13 @@ func (g *segment) live() int64 { return int64(g.word.Load() >> stateBits) }
 
 func (g *segment) add(n int) (word uint64) { return g.word.Add(uint64(n) << stateBits) }
 
+// segment is the nth. Neighbours are filled by different workers at the same time,
+// so they lie on different cache lines: eight of them exchange places with what is
+// eight apart.
+func (s *Store) segment(n uint64) *segment {
+	return &s.segments[n&^63|n&7<<3|n>>3&7]
+}
+
 // turn changes the state, if it is from.
 func (g *segment) turn(from, to uint64) bool {
 	for {
@@ -66,7 +73,7 @@ func (w *Worker) room(n int) (uint64, error) {
 	where := w.open.next
 	w.open.next += uint64(n)
 	invariant.Point("room found")
-	w.s.segments[where/SegmentSize].add(n)
+	w.s.segment(where / SegmentSize).add(n)
 	return where, nil
 }
 
@@ -91,7 +98,7 @@ func (w *Worker) seal() {
 	}
 	n := w.open.end/SegmentSize - 1
 	w.open = openSegment{}
-	w.s.segments[n].turn(segOpen, segSealed)
+	w.s.segment(n).turn(segOpen, segSealed)
 	w.s.emptied(n)
 }
 
@@ -99,7 +106,7 @@ func (w *Worker) seal() {
 // of it is left.
 func (w *Worker) dead() bool {
 	return w.open.end != 0 && w.open.next+SegmentSize != w.open.end &&
-		w.s.segments[w.open.end/SegmentSize-1].live() == 0
+		w.s.segment(w.open.end/SegmentSize-1).live() == 0
 }
 
 // freeObject clears the object of an entry that nobody can reach any more and
@@ -112,7 +119,7 @@ func (s *Store) freeObject(e entry) {
 	s.headerAt(where).Checksum = 0
 	invariant.Point("object cleared")
 	n := e.segment()
-	if s.segments[n].add(-footprint(e.length())) == segSealed {
+	if s.segment(n).add(-footprint(e.length())) == segSealed {
 		s.emptied(n)
 	}
 }
@@ -120,7 +127,7 @@ func (s *Store) freeObject(e entry) {
 // emptied queues a segment that is sealed and without objects. Both who seals
 // and who frees the last object may find that it is; one of them wins.
 func (s *Store) emptied(n uint64) {
-	if !s.segments[n].word.CompareAndSwap(segSealed, segEmpty) {
+	if !s.segment(n).word.CompareAndSwap(segSealed, segEmpty) {
 		return
 	}
 	s.mu.Lock()
@@ -161,7 +168,7 @@ func (s *Store) tryTake(keep int) (n uint32, ok bool) {
 	if ok = last >= keep; ok {
 		n = s.ready[last]
 		s.ready = s.ready[:last]
-		s.segments[n].turn(segReady, segOpen)
+		s.segment(uint64(n)).turn(segReady, segOpen)
 	}
 	s.mu.Unlock()
 	if ok && last <= s.target/2 {
@@ -249,7 +256,7 @@ func (s *Store) takeVoid() (uint32, bool) {
 		s.void = s.void[:last]
 		return n, true
 	}
-	if s.fresh == uint64(len(s.segments)) {
+	if s.fresh == s.geometry.segments {
 		return 0, false
 	}
 	s.fresh++
@@ -258,7 +265,7 @@ func (s *Store) takeVoid() (uint32, bool) {
 
 // makeReady hands out a segment whose memory is clear.
 func (s *Store) makeReady(n uint32, from uint64) {
-	s.segments[n].turn(from, segReady)
+	s.segment(uint64(n)).turn(from, segReady)
 	s.mu.Lock()
 	s.ready = append(s.ready, n)
 	s.mu.Unlock()
@@ -278,7 +285,7 @@ func (s *Store) release(n uint32, from uint64, keep int64) error {
 		return err
 	}
 	invariant.Point("segment given back")
-	s.segments[n].turn(from, segVoid)
+	s.segment(uint64(n)).turn(from, segVoid)
 	s.charged.Add(keep - SegmentSize)
 	s.mu.Lock()
 	s.void = append(s.void, n)

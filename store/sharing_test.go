@@ -25,6 +25,15 @@ func TestF030NoFalseSharing(t *testing.T) {
 			{"s", "busy"}, {"seat"}, {"compressor", "packed", "open", "retired", "freed", "count"},
 		})
 	}
+	for n := range s.geometry.segments - 7 { // which several workers fill at the same time
+		on := map[uintptr]bool{}
+		for i := range uint64(8) {
+			on[uintptr(unsafe.Pointer(s.segment(n+i)))/cacheLine] = true
+		}
+		if len(on) != 8 {
+			t.Errorf("eight segments from %d share %d cache lines", n, len(on))
+		}
+	}
 	if n := unsafe.Sizeof(stripe{}); n != cacheLine {
 		t.Errorf("a stripe has %d bytes", n)
 	}

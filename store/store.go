@@ -67,7 +67,7 @@ type Store struct {
 	target    int             // segments to hold ready; immutable
 	mayWait   int32           // how many requests may wait for memory; immutable
 	patience  time.Duration   // how long each does at the most; immutable
-	segments  []segment       // immutable slice; fields atomic
+	segments  []segment       // immutable slice, for Store.segment; fields atomic
 	workers   []*Worker       // immutable; the last one is the compactor's
 	idx       index
 	wake      chan struct{} // one pending wake-up of the maintainer
@@ -206,7 +206,7 @@ func open(mem *Memory, cfg Config, g geometry) (s *Store, err error) {
 	}()
 	s = &Store{
 		image: image{geometry: g, mem: mem.mem}, memory: mem, cfg: cfg, algorithm: cfg.Algorithm,
-		target: reserveTarget(cfg), segments: make([]segment, g.segments),
+		target: reserveTarget(cfg), segments: make([]segment, roundUp(g.segments, 64)),
 		empty: make([]uint32, 0, g.segments), void: make([]uint32, 0, g.segments),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}

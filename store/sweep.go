@@ -46,7 +46,7 @@ func (s *Store) sweepUnder(page uint64) {
 // sweep clears what is dead in segment n, if it is unswept, or waits until who is
 // at it has done so.
 func (s *Store) sweep(n uint64) {
-	g := &s.segments[n]
+	g := s.segment(n)
 	for !g.turn(segUnswept, segSweeping) {
 		if g.state() != segSweeping {
 			return
@@ -70,7 +70,7 @@ func (s *Store) clearDead(n uint64) {
 			live += int64(footprint(int(h.Length)))
 		}
 	}
-	if live != s.segments[n].live() {
+	if live != s.segment(n).live() {
 		return
 	}
 	clear(s.segmentBytes(n)[end-n*SegmentSize:])

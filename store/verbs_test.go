@@ -87,8 +87,8 @@ func TestF083FreedPagesAreCleared(t *testing.T) {
 	find := func() bool {
 		s.passMu.Lock() // nothing comes or goes
 		defer s.passMu.Unlock()
-		for n := range s.segments {
-			if s.segments[n].state() != segVoid && bytes.Contains(s.segmentBytes(uint64(n)), secret[:64]) {
+		for n := range s.geometry.segments {
+			if s.segment(n).state() != segVoid && bytes.Contains(s.segmentBytes(uint64(n)), secret[:64]) {
 				return true
 			}
 		}
