@@ -23,42 +23,45 @@ func TestF019NothingLeaks(t *testing.T) {
 		ops = 50_000
 	}
 	s := newStore(t, Config{Disksize: 16 << 20})
-	contents := make([][]byte, 200)
-	for i := range contents {
-		contents[i] = content{uint32(i), uint32(i), contentKind(i) % contentKinds}.bytes()
-	}
-	rng := rand.New(rand.NewPCG(19, 19))
-	churn := func(n int) {
-		p := make([]byte, PageSize)
-		for range n {
-			w, page := s.Acquire(), rng.Uint64N(s.Pages())
-			var err error
-			switch what := rng.IntN(8); what {
-			case 0:
-				w.Discard(page, 1+rng.Uint64N(4))
-			case 1:
-				err = w.Zero(page, 100, 50)
-			case 2, 3:
-				err = w.Read(page, 0, p)
-			case 4:
-				err = w.Write(page, 512, p[:1024])
-			default:
-				err = w.Write(page, 0, contents[rng.IntN(len(contents))])
-			}
-			w.Release()
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	churn(10_000)
+	churn(t, s, 10_000)
 	before := leftBehind(t, s)
-	churn(ops)
+	churn(t, s, ops)
 	after := leftBehind(t, s)
 	t.Logf("after 10,000 operations %+v, after %d more %+v", before, ops, after)
 	if after.goroutines > before.goroutines || after.descriptors > before.descriptors ||
 		after.heap > before.heap+1<<20 || after.image > before.image+8<<20 || after.resident > before.resident+16<<20 {
 		t.Error("something leaks")
+	}
+}
+
+// churn does so many operations of every sort.
+func churn(t *testing.T, s *Store, n int) {
+	t.Helper()
+	contents := make([][]byte, 200)
+	for i := range contents {
+		contents[i] = content{uint32(i), uint32(i), contentKind(i) % contentKinds}.bytes()
+	}
+	rng := rand.New(rand.NewPCG(19, 19))
+	p := make([]byte, PageSize)
+	for range n {
+		w, page := s.Acquire(), rng.Uint64N(s.Pages())
+		var err error
+		switch what := rng.IntN(8); what {
+		case 0:
+			w.Discard(page, 1+rng.Uint64N(4))
+		case 1:
+			err = w.Zero(page, 100, 50)
+		case 2, 3:
+			err = w.Read(page, 0, p)
+		case 4:
+			err = w.Write(page, 512, p[:1024])
+		default:
+			err = w.Write(page, 0, contents[rng.IntN(len(contents))])
+		}
+		w.Release()
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

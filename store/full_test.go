@@ -121,6 +121,16 @@ func TestCheckWhileWritersWaitForMemory(t *testing.T) {
 	writers.Wait()
 }
 
+// takeFree takes n workers as soon as they are released, or those that are.
+func (s *Store) takeFree(n int) (free []*Worker) {
+	for deadline := time.Now().Add(10 * time.Second); len(free) < n && time.Now().Before(deadline); {
+		if w := s.tryAcquire(); w != nil {
+			free = append(free, w)
+		}
+	}
+	return free
+}
+
 // However many writers find a full store, some workers are left for reads: so
 // many may wait for memory, and the rest fail at once. The maintainer is stopped,
 // so that those who wait go on waiting.
@@ -140,13 +150,7 @@ func TestReadsNeedNotWaitForMemory(t *testing.T) {
 				t.Errorf("%v, want ErrFull", err)
 			}
 		}
-		// That many hold a worker each; all others are free as soon as they are released.
-		var free []*Worker
-		for deadline := time.Now().Add(10 * time.Second); len(free) < len(s.workers)-1-int(s.mayWait) && time.Now().Before(deadline); {
-			if w := s.tryAcquire(); w != nil {
-				free = append(free, w)
-			}
-		}
+		free := s.takeFree(len(s.workers) - 1 - int(s.mayWait)) // a worker each waits
 		if len(free) < 2 || most == 1 && len(free) != len(s.workers)-2 || s.waiting.Load() != s.mayWait {
 			t.Errorf("%d workers are free for reads, %d writers wait", len(free), s.waiting.Load())
 		}

@@ -5,7 +5,6 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -108,23 +107,18 @@ func TestKilledAtAnyInstant(t *testing.T) {
 	if testing.Short() {
 		rounds = 10
 	}
-	mem, err := NewMemory(MemoryAuto)
+	mem := newMemory(t)
+	s, err := Create(mem, withAlgorithm(t, Config{Disksize: killDisksize}))
 	if err != nil {
 		t.Fatal(err)
 	}
+	finish(t, s)
 	book, err := openMemfd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	j, done, err := killJournal(book)
 	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := Create(mem, withAlgorithm(t, Config{Disksize: killDisksize}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("KIND", string(mem.Kind()))
@@ -145,7 +139,7 @@ func TestKilledAtAnyInstant(t *testing.T) {
 	if done.Load() < rounds*20 {
 		t.Error("hardly anything was done: the kills prove nothing")
 	}
-	if err := errors.Join(mem.Close(), book.Close()); err != nil {
+	if err := book.Close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -51,6 +51,7 @@ func (s *Store) sweep(n uint64) {
 		if g.state() != segSweeping {
 			return
 		}
+		invariant.Point("another sweeps")
 		runtime.Gosched()
 	}
 	s.clearDead(n)
