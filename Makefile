@@ -8,7 +8,7 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build run stop test bench bench-codec oracle generate sample vet clean
+.PHONY: all build run stop test bench bench-block bench-swap bench-codec oracle generate sample vet clean
 
 all: build
 
@@ -45,8 +45,16 @@ test: build vet $(PAGES)
 	$(GO) test -tags invariants -count=1 -p 1 -timeout 20m ./...
 	$(GO) test -race -short -count=1 -p 1 -timeout 20m ./codec/... ./store/... ./fusefs/... ./cmd/... ./loopsetup/...
 
-bench: build $(PAGES)
-	$(GO) run ./tools/bench -binary bin/zramfs $(BENCHFLAGS)
+# Beside kernel zram in the same run, as block devices and as swap; both need root.
+# BENCHFLAGS is passed on: -rounds 1 -size 256M -runtime 1s is short for the former,
+# -rounds 1 -limit 64M for the latter.
+bench: bench-block
+
+bench-block: build $(PAGES)
+	$(GO) run ./tools/bench block -binary bin/zramfs $(BENCHFLAGS)
+
+bench-swap: build $(PAGES)
+	$(GO) run ./tools/bench swap -binary bin/zramfs $(BENCHFLAGS)
 
 # Our codecs beside liblz4 and others; a module of its own, with cgo. ROUNDS=400
 # measures longer than the 45 seconds of the default, BENCHFLAGS is passed on.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"slices"
 )
 
 // A benchmark measures every workload on every device. It belongs to one
@@ -32,7 +33,8 @@ type benchmark struct {
 var errNotReal = errors.New("the device does not hold what was meant to be measured")
 
 // run fills the devices and measures. Devices take turns within a workload, so that
-// whatever slows the machine slows both.
+// whatever slows the machine slows all, and in the opposite order every other round,
+// so that none always follows the same one.
 func (b *benchmark) run(ctx context.Context) error {
 	// A job's thread stays in the kernel with its processor taken, so there must
 	// be more processors than jobs.
@@ -47,7 +49,8 @@ func (b *benchmark) run(ctx context.Context) error {
 	}
 	for round := range b.opts.rounds {
 		for i, work := range works {
-			for d, device := range b.devices {
+			for _, d := range turns(len(b.devices), round) {
+				device := b.devices[d]
 				fmt.Fprintf(b.progress, "round %d of %d: %s on %s\n", round+1, b.opts.rounds, work, device.name)
 				one, err := b.measure(ctx, device, work, uint64(round))
 				if err != nil {
@@ -60,6 +63,18 @@ func (b *benchmark) run(ctx context.Context) error {
 	var err error
 	b.ended, err = b.memory()
 	return err
+}
+
+// turns returns the order in which so many take their turn in a round.
+func turns(count, round int) []int {
+	order := make([]int, count)
+	for i := range order {
+		order[i] = i
+	}
+	if round%2 == 1 {
+		slices.Reverse(order)
+	}
+	return order
 }
 
 // fill writes real pages over all devices, as far as the smallest reaches.
@@ -97,11 +112,30 @@ func (b *benchmark) memory() ([]*memoryUse, error) {
 	return all, nil
 }
 
+// measure runs one workload on one device. The load's processor time is ours and
+// that of the fio that we start, which ends before it is counted.
 func (b *benchmark) measure(ctx context.Context, device *device, work workload, seed uint64) (figure, error) {
-	if work.write {
-		return writeLoad(ctx, device.path, b.size, work, b.pool, b.opts.runtime, seed)
+	server := party{server: device.server}
+	before, err := server.count()
+	if err != nil {
+		return figure{}, err
 	}
-	return readLoad(ctx, device.path, b.size, work, b.opts.runtime)
+	own := ownTime()
+	var one figure
+	if work.write {
+		one, err = writeLoad(ctx, device.path, b.size, work, b.pool, b.opts.runtime, seed)
+	} else {
+		one, err = readLoad(ctx, device.path, b.size, work, b.opts.runtime)
+	}
+	if err != nil {
+		return figure{}, err
+	}
+	own = ownTime() - own
+	after, err := server.count()
+	one.Spent = after.since(before)
+	one.Spent.Load = own.Seconds()
+	one.CPU = one.Spent.own() / (one.Bytes * b.opts.runtime.Seconds() / gibibyte)
+	return one, err
 }
 
 // How far the ratio of stored data may be from what it should be. The kernel's LZ4

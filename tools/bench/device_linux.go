@@ -32,6 +32,10 @@ type device struct {
 	path string
 	// mmStat is the path of its mm_stat, or empty where there is none.
 	mmStat string
+	// uring means that it is served over io_uring.
+	uring bool
+	// server is the path of the program that serves it, empty where the kernel does.
+	server string
 }
 
 // openPlain checks that a block device may be overwritten.
@@ -52,23 +56,20 @@ func openPlain(path string) (*device, error) {
 	return &device{name: filepath.Base(path), what: path, path: path}, nil
 }
 
-// mountZramfs starts zramfs and attaches a loop device to its data file.
-func mountZramfs(opts options, made *cleanup) (*device, error) {
-	binary, err := filepath.Abs(opts.binary)
-	if err != nil {
-		return nil, fmt.Errorf("find zramfs: %w", err)
-	}
-	version, err := command(binary, "version")
+// mountZramfs starts zramfs as a contestant says and attaches a loop device to its
+// data file.
+func mountZramfs(opts options, one contestant, made *cleanup) (*device, error) {
+	dir, err := one.place(made)
 	if err != nil {
 		return nil, err
 	}
-	parent, err := os.MkdirTemp("", "zramfs-bench-")
-	if err != nil {
-		return nil, fmt.Errorf("make mount point: %w", err)
+	if err := one.start(opts, dir, "mount"); err != nil {
+		return nil, err
 	}
-	made.add(func() error { return os.Remove(parent) })
-	dir := filepath.Join(parent, "zram")
-	algorithm, err := mount(opts, binary, dir, made)
+	made.add(func() error {
+		return retry(func() error { _, err := command(one.binary, "umount", dir); return err })
+	})
+	what, err := one.describe(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -77,32 +78,47 @@ func mountZramfs(opts options, made *cleanup) (*device, error) {
 		return nil, err
 	}
 	made.add(func() error { return detach(loop) })
-	first, _, _ := strings.Cut(version, "\n")
 	return &device{
-		name:   "zramfs",
-		what:   fmt.Sprintf("%s, %s, on %s", first, algorithm, loop),
-		path:   loop,
-		mmStat: filepath.Join(dir, "block/zram0/mm_stat"),
+		name: one.name, what: what + ", on " + loop, path: loop,
+		mmStat: filepath.Join(dir, mmStat), uring: one.uring(), server: one.program(),
 	}, nil
 }
 
-// mount starts zramfs on dir and returns the name of its algorithm.
-func mount(opts options, binary, dir string, made *cleanup) (algorithm string, err error) {
-	args := []string{"mount", "--size", strconv.FormatInt(opts.size, 10)}
+// mmStat is where a device's memory figures lie below its directory.
+const mmStat = "block/zram0/mm_stat"
+
+// place returns a directory that zramfs can make for its mount.
+func (c contestant) place(made *cleanup) (dir string, err error) {
+	parent, err := os.MkdirTemp("", "zramfs-bench-")
+	if err != nil {
+		return "", fmt.Errorf("make mount point: %w", err)
+	}
+	made.add(func() error { return os.Remove(parent) })
+	return filepath.Join(parent, "zram"), nil
+}
+
+// start runs a subcommand that makes a device at dir.
+func (c contestant) start(opts options, dir string, subcommand ...string) error {
+	args := append(subcommand, "--size", strconv.FormatInt(opts.size, 10))
 	if opts.algorithm != "" {
 		args = append(args, "--algorithm", opts.algorithm)
 	}
-	if _, err := command(binary, append(args, dir)...); err != nil {
+	_, err := command(c.binary, append(append(args, c.flags...), dir)...)
+	return err
+}
+
+// describe says what runs at dir.
+func (c contestant) describe(dir string) (string, error) {
+	version, err := command(c.binary, "version")
+	if err != nil {
 		return "", err
 	}
-	made.add(func() error {
-		return retry(func() error { _, err := command(binary, "umount", dir); return err })
-	})
 	text, err := os.ReadFile(filepath.Join(dir, "block/zram0/comp_algorithm"))
 	if err != nil {
 		return "", fmt.Errorf("read algorithm of zramfs: %w", err)
 	}
-	return chosen(string(text)), nil
+	first, _, _ := strings.Cut(version, "\n")
+	return first + ", " + chosen(string(text)) + c.says(), nil
 }
 
 // chosen returns the bracketed name in what comp_algorithm holds, as in

@@ -4,46 +4,107 @@ package main
 
 import (
 	"errors"
+	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 )
 
 func TestParse(t *testing.T) {
-	opts, err := parse([]string{"-binary", "bin/zramfs", "-size", "512m", "-rounds", "5", "-runtime", "2s", "-anchor", "none", "-json"})
+	opts, err := parse(strings.Fields("-binary /bin/zramfs -size 512m -rounds 5 -runtime 2s -anchor none -json"), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := options{size: 512 << 20, rounds: 5, runtime: 2 * time.Second, binary: "bin/zramfs", anchor: "none", json: true}
-	if opts != want {
+	want := options{
+		mode: modeBlock, size: 512 << 20, rounds: 5, runtime: 2 * time.Second, anchor: "none", json: true,
+		contestants: []contestant{{name: "zramfs", binary: "/bin/zramfs", flags: []string{}}},
+	}
+	if !reflect.DeepEqual(opts, want) {
 		t.Errorf("%+v, want %+v", opts, want)
 	}
-	opts, err = parse([]string{"-device", "/dev/loop9"})
+	opts, err = parse([]string{"block", "-device", "/dev/loop9"}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if opts.size != 1<<30 || opts.rounds != 3 || opts.runtime != 4*time.Second || opts.anchor != "zram" {
+	if opts.size != 1<<30 || opts.rounds != 3 || opts.runtime != 4*time.Second || opts.anchor != "zram" || len(opts.contestants) != 0 {
 		t.Errorf("defaults are %+v", opts)
+	}
+}
+
+func TestParseSwap(t *testing.T) {
+	opts, err := parse(strings.Fields("swap -binary /bin/zramfs"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opts.mode != modeSwap || opts.limit != 512<<20 || opts.size != 4*512<<20 || opts.cluster != 5 || opts.anchorCluster != 5 {
+		t.Errorf("defaults are %+v", opts)
+	}
+	opts, err = parse(strings.Fields("swap -binary /bin/zramfs -limit 64M -times 2 -size 128M -page-cluster 3 -anchor-page-cluster 0 -window 9s -touches 7"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opts.limit != 64<<20 || opts.times != 2 || opts.size != 128<<20 || opts.cluster != 3 || opts.anchorCluster != 0 || opts.window != 9*time.Second || opts.touches != 7 {
+		t.Errorf("options are %+v", opts)
 	}
 }
 
 func TestBadOptions(t *testing.T) {
 	for line, says := range map[string]string{
-		"":                             "-binary",
-		"-binary a -device b":          "either -binary",
-		"-binary a surplus":            "surplus",
-		"-binary a -anchor loop":       "zram or none",
-		"-binary a -rounds 0":          "at least 1",
-		"-binary a -runtime 1ms":       "at least 100ms",
-		"-binary a -size 1M":           "at least",
-		"-device b -rounds -1":         "at least 1",
-		"-device b -size 0":            "at least",
-		"-device b -runtime -4s":       "at least 100ms",
-		"-device b -anchor zram extra": "extra",
+		"":                               "-binary",
+		"-binary a -device b":            "either -binary",
+		"-binary a surplus":              "surplus",
+		"-binary a -anchor loop":         "zram or none",
+		"-binary a -rounds 0":            "at least 1",
+		"-binary a -runtime 1ms":         "at least 100ms",
+		"-binary a -size 1M":             "at least",
+		"-device b -rounds -1":           "at least 1",
+		"-device b -size 0":              "at least",
+		"-device b -runtime -4s":         "at least 100ms",
+		"-device b -anchor zram extra":   "extra",
+		"-binary a -limit 64M":           "-limit",
+		"swap":                           "-binary",
+		"swap -binary a -runtime 4s":     "-runtime",
+		"swap -device b":                 "-device",
+		"swap -binary a -limit 1M":       "-limit",
+		"swap -binary a -times 1":        "2 to 16",
+		"swap -binary a -size 512M":      "less than",
+		"swap -binary a -touches 0":      "-touches",
+		"swap -binary a -window 61s":     "at most 1m0s",
+		"swap -binary a -page-cluster 9": "0 to 8",
+		"-contestant a=-x":               "no program",
 	} {
-		if _, err := parse(strings.Fields(line)); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := parse(strings.Fields(line), io.Discard); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: error %v, want one that says %q", line, err, says)
 		}
+	}
+}
+
+func TestContestants(t *testing.T) {
+	got, err := contestants("/bin/now", []string{"--log", "x"}, []string{"dev=", "uring=--transport uring", "old=/bin/old --transport=uring -v"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []contestant{
+		{"dev", "/bin/now", []string{"--log", "x"}},
+		{"uring", "/bin/now", []string{"--log", "x", "--transport", "uring"}},
+		{"old", "/bin/old", []string{"--log", "x", "--transport=uring", "-v"}},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for i, uring := range []bool{false, true, true} {
+		if got[i].uring() != uring {
+			t.Errorf("%s: uring is %t", got[i].name, !uring)
+		}
+	}
+	for _, text := range []string{"", "a", "=x", "zram=", "two words=", "-a=b"} {
+		if got, err := contestants("/bin/now", nil, []string{text}); err == nil {
+			t.Errorf("%q is accepted as %q", text, got)
+		}
+	}
+	if got, err := contestants("/bin/now", nil, []string{"a=", "a=-x"}); err == nil {
+		t.Errorf("a name used twice is accepted: %q", got)
 	}
 }
 

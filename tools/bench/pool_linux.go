@@ -13,7 +13,10 @@ import (
 	"zramfs/internal/pages/pagefile"
 )
 
-const mebibyte = 1 << 20
+const (
+	mebibyte = 1 << 20
+	gibibyte = 1 << 30
+)
 
 // A pool is memory full of real pages, outside the Go heap and aligned, that
 // writes are made from without copying. It is immutable once it is loaded, and

@@ -10,33 +10,36 @@ import (
 
 // Widths of the columns of the text report, in characters.
 const (
-	nameWidth  = 37
-	unitWidth  = 5
-	cellWidth  = 9
-	ratioWidth = 7
+	nameWidth   = 37
+	deviceWidth = 10
+	unitWidth   = 4
+	cellWidth   = 10
+	ratioWidth  = 8
 )
 
 // A quantity is one of the things that a line of the report shows.
 type quantity struct {
+	head  string
 	get   func(figure) float64
 	scale float64 // what a value is multiplied with to be shown; ratios are not
 }
 
 // quantities returns what a line shows, in order, and the unit of the first.
 func (r *reportRow) quantities() (shown []quantity, unit string) {
-	throughput, unit := quantity{func(f figure) float64 { return f.Bytes }, 1e-6}, "MB/s"
+	throughput, unit := quantity{"throughput", func(f figure) float64 { return f.Bytes }, 1e-6}, "MB/s"
 	if r.random {
-		throughput, unit = quantity{func(f figure) float64 { return f.Requests }, 1}, "IOPS"
+		throughput, unit = quantity{"throughput", func(f figure) float64 { return f.Requests }, 1}, "IOPS"
 	}
 	return []quantity{
 		throughput,
-		{func(f figure) float64 { return f.P50 }, 1},
-		{func(f figure) float64 { return f.P99 }, 1},
+		{"p50 us", func(f figure) float64 { return f.P50 }, 1},
+		{"p99 us", func(f figure) float64 { return f.P99 }, 1},
+		{"CPU s/GiB", func(f figure) float64 { return f.CPU }, 1},
 	}, unit
 }
 
-// writeText prints one line a workload: for throughput and both latencies, each
-// device's median and their ratio.
+// writeText prints a line for each workload and device: medians, and behind each
+// its ratio to kernel zram. The targets follow.
 func (r *report) writeText(out io.Writer) error {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "Linux %s, %d CPUs; %d MiB of real pages (%d different, LZ4 ratio %.2f); median of %d rounds of %gs\n",
@@ -46,47 +49,67 @@ func (r *report) writeText(out io.Writer) error {
 	}
 	r.renderHeads(&text)
 	for _, row := range r.Workload {
-		row.render(&text)
+		row.render(&text, r.Devices)
 	}
 	r.renderMemory(&text)
+	renderTargets(&text, r.Targets)
 	_, err := out.Write(text.Bytes())
 	return err
 }
 
 func (r *report) renderHeads(text *bytes.Buffer) {
-	group := cellWidth * len(r.Devices)
-	if len(r.Devices) == 2 {
-		group += ratioWidth
-	}
-	fmt.Fprintf(text, "\n%*s", nameWidth+unitWidth, "")
-	for _, name := range []string{"throughput", "p50 us", "p99 us"} {
-		fmt.Fprintf(text, "%*s", group, name)
-	}
-	fmt.Fprintf(text, "\n%*s", nameWidth+unitWidth, "")
-	for range 3 {
-		for _, device := range r.Devices {
-			fmt.Fprintf(text, "%*s", cellWidth, device.Name)
-		}
-		if len(r.Devices) == 2 {
-			fmt.Fprintf(text, "%*s", ratioWidth, "ratio")
+	fmt.Fprintf(text, "\n%*s", nameWidth+deviceWidth+unitWidth, "")
+	shown, _ := (&reportRow{}).quantities()
+	for _, quantity := range shown {
+		fmt.Fprintf(text, "%*s", cellWidth, quantity.head)
+		if len(r.Targets) > 0 {
+			fmt.Fprintf(text, "%*s", ratioWidth, "to zram")
 		}
 	}
 	text.WriteByte('\n')
 }
 
-func (r *reportRow) render(text *bytes.Buffer) {
+func (r *reportRow) render(text *bytes.Buffer, devices []reportDevice) {
 	shown, unit := r.quantities()
-	fmt.Fprintf(text, "%-*s%-*s", nameWidth, r.Name, unitWidth, unit)
-	for _, quantity := range shown {
-		for _, median := range r.Median {
-			fmt.Fprintf(text, "%*s", cellWidth, digits(quantity.get(median)*quantity.scale))
+	name := r.Name
+	for d, device := range devices {
+		fmt.Fprintf(text, "%-*s%-*s%-*s", nameWidth, name, deviceWidth, device.Name, unitWidth, unit)
+		name = ""
+		for i, quantity := range shown {
+			fmt.Fprintf(text, "%*s", cellWidth, digits(quantity.get(r.Median[d])*quantity.scale))
+			switch {
+			case d < len(r.Ratio):
+				fmt.Fprintf(text, "%*s", ratioWidth, times(quantity.get(r.Ratio[d])))
+			case len(r.Ratio) > 0 && i+1 < len(shown):
+				fmt.Fprintf(text, "%*s", ratioWidth, "")
+			}
 		}
-		if r.Ratio != nil {
-			fmt.Fprintf(text, "%*.2f", ratioWidth, quantity.get(*r.Ratio))
-		}
+		text.WriteByte('\n')
 	}
-	text.WriteByte('\n')
 }
+
+// renderTargets prints how each contestant stands to what it is to reach; nothing
+// where there was nothing to compare with.
+func renderTargets(text *bytes.Buffer, all []standing) {
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintf(text, "\n%-*s%-*s%-12s%*s%*s%*s\n", nameWidth, "beside kernel zram, lz4", deviceWidth, "",
+		"ratio of", cellWidth, "ratio", cellWidth, "to reach", cellWidth, "stretch")
+	measure := ""
+	for _, one := range all {
+		name := one.Measure
+		if name == measure {
+			name = ""
+		}
+		measure = one.Measure
+		fmt.Fprintf(text, "%-*s%-*s%-12s%*s%*s%*s  %s\n", nameWidth, name, deviceWidth, one.Device, one.Quantity,
+			cellWidth, times(one.Ratio), cellWidth, one.target.bound(one.Reach), cellWidth, one.target.bound(one.Stretch), one.Verdict)
+	}
+}
+
+// times prints a ratio.
+func times(ratio float64) string { return digits(ratio) + "x" }
 
 // digits prints three digits, or all of those before the point.
 func digits(value float64) string {

@@ -21,6 +21,8 @@ type report struct {
 	Pages    reportPages    `json:"pages"`
 	Devices  []reportDevice `json:"devices"`
 	Workload []reportRow    `json:"workloads"`
+	// Targets is empty unless kernel zram was measured too.
+	Targets []standing `json:"targets,omitempty"`
 }
 
 type reportPages struct {
@@ -41,9 +43,9 @@ type reportRow struct {
 	Name   string     `json:"name"`
 	Rounds [][]figure `json:"rounds"`
 	Median []figure   `json:"median"`
-	// Ratio is the first device over the second, the median of the rounds' ratios;
-	// nil when there is one device.
-	Ratio *figure `json:"ratio"`
+	// Ratio holds, for every device but kernel zram, the median of the rounds'
+	// ratios to kernel zram; it is empty where that was not measured.
+	Ratio []figure `json:"ratio_to_zram"`
 
 	random bool
 }
@@ -62,13 +64,24 @@ func (b *benchmark) report() *report {
 		for _, rounds := range b.figures[i] {
 			row.Median = append(row.Median, medianFigure(rounds))
 		}
-		if len(b.devices) == 2 {
-			ratio := ratioFigure(b.figures[i][0], b.figures[i][1])
-			row.Ratio = &ratio
+		for d := range b.compared() {
+			ratio := ratioFigure(b.figures[i][d], b.figures[i][len(b.devices)-1])
+			row.Ratio = append(row.Ratio, ratio)
+			goal := work.target()
+			out.Targets = append(out.Targets, goal.stand(row.Name, b.devices[d].name, goal.of(ratio), b.devices[d].uring))
 		}
 		out.Workload = append(out.Workload, row)
 	}
 	return out
+}
+
+// compared returns how many devices, from the first on, are compared with kernel
+// zram, which is the last.
+func (b *benchmark) compared() int {
+	if last := len(b.devices) - 1; b.devices[last].name == zramName {
+		return last
+	}
+	return 0
 }
 
 func kernelRelease() string {
@@ -79,32 +92,45 @@ func kernelRelease() string {
 	return strings.TrimSpace(string(text))
 }
 
-func (r *report) writeJSON(out io.Writer) error {
+// writeJSON prints a report.
+func writeJSON(out io.Writer, report any) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(r)
+	return encoder.Encode(report)
 }
 
 // medianFigure returns the median of each quantity.
 func medianFigure(rounds []figure) figure {
-	return combine(func(get func(figure) float64) float64 {
-		var values []float64
-		for _, one := range rounds {
-			values = append(values, get(one))
-		}
-		return median(values)
-	})
+	return combine(func(get func(figure) float64) float64 { return medianOf(rounds, get) })
 }
 
 // ratioFigure returns, for each quantity, the median of the ratios of the rounds.
 func ratioFigure(first, second []figure) figure {
-	return combine(func(get func(figure) float64) float64 {
-		var values []float64
-		for i := range first {
-			values = append(values, get(first[i])/get(second[i]))
+	return combine(func(get func(figure) float64) float64 { return ratioOf(first, second, get) })
+}
+
+// medianOf returns the median of one quantity over the rounds.
+func medianOf[F any](rounds []F, get func(F) float64) float64 {
+	var values []float64
+	for _, one := range rounds {
+		values = append(values, get(one))
+	}
+	return median(values)
+}
+
+// ratioOf returns the median of the ratios of the rounds, so that a slow minute of
+// the machine cancels out. It is 0 where a round has nothing to divide by: processor
+// time is counted in hundredths of a second.
+func ratioOf[F any](first, second []F, get func(F) float64) float64 {
+	var values []float64
+	for i := range first {
+		divisor := get(second[i])
+		if divisor == 0 {
+			return 0
 		}
-		return median(values)
-	})
+		values = append(values, get(first[i])/divisor)
+	}
+	return median(values)
 }
 
 // combine makes a figure of what of returns for each quantity.
@@ -114,6 +140,7 @@ func combine(of func(get func(figure) float64) float64) figure {
 		Requests: of(func(f figure) float64 { return f.Requests }),
 		P50:      of(func(f figure) float64 { return f.P50 }),
 		P99:      of(func(f figure) float64 { return f.P99 }),
+		CPU:      of(func(f figure) float64 { return f.CPU }),
 	}
 }
 

@@ -5,6 +5,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,9 +29,9 @@ func finished(deviceCount int) *benchmark {
 		row := make([][]figure, deviceCount)
 		for round, factor := range []float64{2, 4, 300} {
 			base := float64(round + 1)
-			row[0] = append(row[0], figure{Bytes: factor * base * 1e6, Requests: factor * base, P50: factor * base, P99: factor * base})
+			row[0] = append(row[0], figure{Bytes: factor * base * 1e6, Requests: factor * base, P50: factor * base, P99: factor * base, CPU: factor * base})
 			if deviceCount == 2 {
-				row[1] = append(row[1], figure{Bytes: base * 1e6, Requests: base, P50: base, P99: base})
+				row[1] = append(row[1], figure{Bytes: base * 1e6, Requests: base, P50: base, P99: base, CPU: base})
 			}
 		}
 		b.figures = append(b.figures, row)
@@ -47,16 +49,20 @@ func TestTextReport(t *testing.T) {
 	for _, want := range []string{
 		"64 MiB of real pages (256 different, LZ4 ratio 2.80); median of 3 rounds of 4s",
 		"zramfs: the subject", "zram: the anchor",
-		"sequential read 1 MiB, libaio 1 x 4  MB/s      8.00     2.00   4.00     8.00     2.00   4.00     8.00     2.00   4.00",
-		"random write 4 KiB, libaio 2 x 32    IOPS      8.00     2.00   4.00     8.00     2.00   4.00     8.00     2.00   4.00",
+		"                                                  throughput to zram    p50 us to zram    p99 us to zram CPU s/GiB to zram\n",
+		"sequential read 1 MiB, libaio 1 x 4  zramfs    MB/s      8.00   4.00x      8.00   4.00x      8.00   4.00x      8.00   4.00x\n",
+		"                                     zram      MB/s      2.00              2.00              2.00              2.00\n",
+		"random write 4 KiB, libaio 2 x 32    zramfs    IOPS      8.00   4.00x      8.00   4.00x      8.00   4.00x      8.00   4.00x\n",
+		"sequential read 1 MiB, libaio 1 x 4  zramfs    throughput       4.00x    >= 1.5    >= 2.5  stretch\n",
+		"random read 4 KiB, psync, depth 1    zramfs    p50 time         4.00x     <= 10      <= 4  stretch\n",
 		"memory of zram: used/compressed 1.050, used/stored 0.263 (ratio 4.00) after the fill",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, out.String())
 		}
 	}
-	if rows := strings.Count(out.String(), " KiB, ") + strings.Count(out.String(), " MiB, "); rows != len(workloads()) {
-		t.Errorf("%d rows, want %d:\n%s", rows, len(workloads()), out.String())
+	if rows := strings.Count(out.String(), " KiB, ") + strings.Count(out.String(), " MiB, "); rows != 2*len(workloads()) {
+		t.Errorf("%d rows, want %d for figures and as many for targets:\n%s", rows, len(workloads()), out.String())
 	}
 }
 
@@ -68,10 +74,10 @@ func TestTextReportOfOneDevice(t *testing.T) {
 	if err := b.report().writeText(&out); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(out.String(), "zram ") || strings.Contains(out.String(), "memory of") {
+	if strings.Contains(out.String(), "to zram") || strings.Contains(out.String(), "kernel zram") || strings.Contains(out.String(), "memory of") {
 		t.Errorf("the report shows what was not measured:\n%s", out.String())
 	}
-	if !strings.Contains(out.String(), "random read 4 KiB, psync, depth 1    IOPS      8.00     8.00     8.00\n") {
+	if !strings.Contains(out.String(), "random read 4 KiB, psync, depth 1    zramfs    IOPS      8.00      8.00      8.00      8.00\n") {
 		t.Errorf("the report lacks the device's figures:\n%s", out.String())
 	}
 }
@@ -79,7 +85,7 @@ func TestTextReportOfOneDevice(t *testing.T) {
 // The JSON holds every round, by workload and device.
 func TestJSONReport(t *testing.T) {
 	var out bytes.Buffer
-	if err := finished(2).report().writeJSON(&out); err != nil {
+	if err := writeJSON(&out, finished(2).report()); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {
@@ -93,7 +99,12 @@ func TestJSONReport(t *testing.T) {
 			Name   string
 			Rounds [][]map[string]float64
 			Median []map[string]float64
-			Ratio  map[string]float64
+			Ratio  []map[string]float64 `json:"ratio_to_zram"`
+		}
+		Targets []struct {
+			Measure string
+			Ratio   float64 `json:"ratio_to_zram"`
+			Verdict string
 		}
 	}
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
@@ -103,8 +114,65 @@ func TestJSONReport(t *testing.T) {
 		t.Fatalf("the JSON says:\n%s", out.String())
 	}
 	row := got.Workloads[1]
-	if row.Rounds[0][2]["requests_per_second"] != 900 || row.Median[1]["p99_us"] != 2 || row.Ratio["p50_us"] != 4 {
+	if row.Rounds[0][2]["requests_per_second"] != 900 || row.Median[1]["p99_us"] != 2 || row.Ratio[0]["p50_us"] != 4 {
 		t.Errorf("%s: %+v", row.Name, row)
+	}
+}
+
+// A second contestant is compared with kernel zram too, which compares with nothing.
+func TestReportOfThreeDevices(t *testing.T) {
+	b := finished(2)
+	b.devices = slices.Insert(b.devices, 1, &device{name: "uring", what: "another", uring: true})
+	b.filled, b.ended = append(b.filled, nil), append(b.ended, nil)
+	for i := range b.figures {
+		b.figures[i] = slices.Insert(b.figures[i], 1, b.figures[i][1])
+	}
+	var out bytes.Buffer
+	if err := b.report().writeText(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"                                     uring     IOPS      2.00   1.00x",
+		"                                     uring     p50 time         1.00x      <= 7    <= 4.5  stretch\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the report lacks %q:\n%s", want, out.String())
+		}
+	}
+}
+
+func TestTargetVerdict(t *testing.T) {
+	more := target{dev: 1, uring: 1.2, stretch: 1.5}
+	less := target{less: true, uring: 4.5, stretch: 3.5}
+	for _, test := range []struct {
+		target target
+		ratio  float64
+		uring  bool
+		want   string
+	}{
+		{more, 0.99, false, verdictMissed}, {more, 1, false, verdictReached}, {more, 1.1, true, verdictMissed},
+		{more, 1.5, false, verdictStretch}, {more, 0, false, verdictNone}, {more, math.NaN(), false, verdictMissed},
+		{less, 4.6, true, verdictMissed}, {less, 4.5, true, verdictReached}, {less, 3.5, true, verdictStretch},
+		{less, 9, false, verdictNone}, {less, 3, false, verdictStretch}, {less, 0, true, verdictNone},
+	} {
+		if got := test.target.verdict(test.ratio, test.uring); got != test.want {
+			t.Errorf("%+v at %v, uring %t: %s, want %s", test.target, test.ratio, test.uring, got, test.want)
+		}
+	}
+}
+
+// Who follows whom changes from round to round.
+func TestTurns(t *testing.T) {
+	if even, odd := turns(3, 2), turns(3, 3); !slices.Equal(even, []int{0, 1, 2}) || !slices.Equal(odd, []int{2, 1, 0}) {
+		t.Errorf("turns %v and %v", even, odd)
+	}
+}
+
+// What has nothing to divide by has no ratio, and no infinite one.
+func TestRatioOfNothing(t *testing.T) {
+	same := func(f float64) float64 { return f }
+	if got := ratioOf([]float64{1, 2}, []float64{1, 0}, same); got != 0 {
+		t.Errorf("the ratio is %v", got)
 	}
 }
 

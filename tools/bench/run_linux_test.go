@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -53,7 +54,7 @@ func TestRunMeasuresBoth(t *testing.T) {
 	testPool(t)
 	zramfs := build(t, "zramfs/cmd/zramfs")
 	t.Setenv("TMPDIR", t.TempDir())
-	opts, err := parse([]string{"-binary", zramfs, "-size", "64M", "-rounds", "1", "-runtime", "150ms", "-json"})
+	opts, err := parse([]string{"-binary", zramfs, "-size", "64M", "-rounds", "1", "-runtime", "150ms", "-json"}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,13 +78,23 @@ func TestRunMeasuresBoth(t *testing.T) {
 		}
 	}
 	for _, row := range got.Workload {
-		for d, median := range row.Median {
-			if median.Requests <= 0 || median.P50 <= 0 || median.P99 < median.P50 {
-				t.Errorf("%s on device %d: %+v", row.Name, d, median)
-			}
-		}
+		wantMeasured(t, row)
 	}
 	wantNothingLeft(t, out.String())
+}
+
+// wantMeasured checks a workload on both devices, zramfs first: kernel zram has no
+// server that takes time.
+func wantMeasured(t *testing.T, row reportRow) {
+	t.Helper()
+	for d, median := range row.Median {
+		if median.Requests <= 0 || median.P50 <= 0 || median.P99 < median.P50 {
+			t.Errorf("%s on device %d: %+v", row.Name, d, median)
+		}
+		if spent := row.Rounds[d][0].Spent; median.CPU <= 0 || spent.Load <= 0 || (spent.Server > 0) != (d == 0) {
+			t.Errorf("%s on device %d spent %+v", row.Name, d, spent)
+		}
+	}
 }
 
 // wantNothingLeft checks that the devices which a run's output names are gone, and
@@ -188,7 +199,10 @@ func TestFailedSetUpLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin)
-	opts := options{size: 64 << 20, rounds: 1, runtime: time.Second, binary: zramfs, anchor: "zram"}
+	opts, err := parse([]string{"-binary", zramfs, "-size", "64M", "-rounds", "1"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := run(t.Context(), opts, &bytes.Buffer{}, &bytes.Buffer{}); !errors.Is(err, exec.ErrNotFound) {
 		t.Errorf("without losetup: %v", err)
 	}

@@ -33,6 +33,37 @@ func workloads() []workload {
 	return all
 }
 
+// target returns what a workload is to reach beside kernel zram (issue 4).
+func (w workload) target() target {
+	switch {
+	case !w.random && !w.write:
+		return target{quantity: throughputRatio, dev: 1.5, uring: 1.5, stretch: 2.5}
+	case !w.random:
+		return target{quantity: throughputRatio, dev: 1.0, uring: 1.0, stretch: 1.3}
+	case w.depth == 0 && !w.write:
+		return target{quantity: timeRatio, less: true, dev: 10, uring: 6, stretch: 4}
+	case w.depth == 0:
+		return target{quantity: timeRatio, less: true, dev: 11, uring: 7, stretch: 4.5}
+	case !w.write:
+		return target{quantity: throughputRatio, dev: 0.4, uring: 0.4, stretch: 0.6}
+	}
+	return target{quantity: throughputRatio, dev: 0.35, uring: 0.35, stretch: 0.5}
+}
+
+// What a target's ratio is of.
+const (
+	throughputRatio = "throughput"
+	timeRatio       = "p50 time"
+)
+
+// of returns the one of a workload's ratios that its target is about.
+func (t target) of(ratio figure) float64 {
+	if t.quantity == timeRatio {
+		return ratio.P50
+	}
+	return ratio.Requests
+}
+
 // String describes a workload, as in "random write 4 KiB, libaio 2 x 32".
 func (w workload) String() string {
 	order, direction, engine := "sequential", "read", "psync, depth 1"
@@ -60,4 +91,10 @@ type figure struct {
 	// P50 and P99 are percentiles of the total latency, in microseconds.
 	P50 float64 `json:"p50_us"`
 	P99 float64 `json:"p99_us"`
+	// CPU is the processor time of load, zramfs and kernel, in seconds, for each
+	// GiB.
+	CPU float64 `json:"cpu_seconds_per_gib"`
+	// Spent is the processor time of the whole measurement; medians and ratios have
+	// none.
+	Spent cpuTime `json:"cpu,omitzero"`
 }

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The kinds of run, which the first argument names.
+const (
+	modeBlock = "block"
+	modeSwap  = "swap"
+)
+
+// options is a command line. It is immutable once parsed.
+type options struct {
+	// mode is modeBlock or modeSwap.
+	mode string
+	// size is that of each device in bytes; in modeSwap 0 stands for what the
+	// limit asks for.
+	size   int64
+	rounds int
+	// contestants are what is measured beside the anchor, one at least unless
+	// device is set.
+	contestants []contestant
+	algorithm   string
+	anchor      string
+	json        bool
+
+	// Of modeBlock.
+	runtime time.Duration
+	device  string
+
+	// Of modeSwap.
+	limit   int64 // bytes that the load may keep in memory
+	times   int   // how often the limit is filled
+	touches int   // at random
+	window  time.Duration
+	// cluster and anchorCluster are vm.page-cluster while a contestant, and while
+	// the anchor, is measured.
+	cluster, anchorCluster int
+}
+
+// minSize lets 1 MiB transfers, four at a time, keep apart; a smaller limit than
+// minLimit is used up by the load's own needs.
+const (
+	minSize  = 16 << 20
+	minLimit = 32 << 20
+	// maxWindow is how long swap may be on: some machines send what has been idle
+	// for a minute to any swap that is on.
+	maxWindow = 60 * time.Second
+	// maxCluster is the largest vm.page-cluster that means anything: a megabyte.
+	maxCluster = 8
+)
+
+// A commandLine is what the flags leave behind before it has been checked.
+type commandLine struct {
+	options
+	binary     string
+	mountFlags string
+	named      []string // the arguments of -contestant
+}
+
+// parse reads a command line without the program's name. Its errors are the
+// user's; help comes back as flag.ErrHelp, printed to help.
+func parse(args []string, help io.Writer) (options, error) {
+	line := commandLine{options: options{mode: modeBlock}}
+	if len(args) > 0 && (args[0] == modeBlock || args[0] == modeSwap) {
+		line.mode, args = args[0], args[1:]
+	}
+	flags := flag.NewFlagSet("bench "+line.mode, flag.ContinueOnError)
+	flags.SetOutput(help)
+	line.define(flags)
+	if line.mode == modeBlock {
+		line.defineBlock(flags)
+	} else {
+		line.defineSwap(flags)
+	}
+	if err := flags.Parse(args); err != nil {
+		return options{}, err
+	}
+	if flags.NArg() > 0 {
+		return options{}, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if err := errors.Join(line.resolve(), line.check()); err != nil {
+		return options{}, err
+	}
+	return line.options, nil
+}
+
+func (l *commandLine) define(flags *flag.FlagSet) {
+	flags.IntVar(&l.rounds, "rounds", 3, "measure everything `N` times")
+	flags.StringVar(&l.binary, "binary", "", "measure the zramfs program at `PATH`")
+	flags.StringVar(&l.algorithm, "algorithm", "", "tell zramfs to use `NAME` (default: what it uses by itself)")
+	flags.StringVar(&l.mountFlags, "mount-flags", "", "give zramfs these `FLAGS`, separated by blanks")
+	flags.Func("contestant", "measure `NAME=[PROGRAM] [FLAGS]` in the same run: that program, or -binary, with these flags; "+
+		"can be given several times", func(text string) error {
+		l.named = append(l.named, text)
+		return nil
+	})
+	flags.StringVar(&l.anchor, "anchor", zramName, "measure beside `zram`, the kernel's, or none")
+	flags.BoolVar(&l.json, "json", false, "print JSON with every round's figures")
+}
+
+func (l *commandLine) defineBlock(flags *flag.FlagSet) {
+	l.size = 1 << 30
+	sizeFlag(flags, &l.size, "size", "give each device `BYTES`, with K, M or G for 1024s (default 1G)")
+	flags.DurationVar(&l.runtime, "runtime", 4*time.Second, "measure each workload for `TIME` in each round")
+	flags.StringVar(&l.device, "device", "", "measure the block device at `PATH` instead, overwriting it")
+}
+
+func (l *commandLine) defineSwap(flags *flag.FlagSet) {
+	l.limit = 512 << 20
+	sizeFlag(flags, &l.size, "size", "give each device `BYTES`, with K, M or G for 1024s (default: what is filled, and the limit besides)")
+	sizeFlag(flags, &l.limit, "limit", "let the load keep `BYTES` in memory, with K, M or G for 1024s (default 512M)")
+	flags.IntVar(&l.times, "times", 3, "fill `N` times the limit")
+	flags.IntVar(&l.touches, "touches", 50_000, "touch `N` pages at random")
+	flags.DurationVar(&l.window, "window", 55*time.Second, "turn swap off after `TIME` whatever happens, 60s at most")
+	flags.IntVar(&l.cluster, "page-cluster", 5, "set vm.page-cluster to `N` for the run: 2^N pages are read ahead")
+	flags.IntVar(&l.anchorCluster, "anchor-page-cluster", -1, "set it to `N` while the anchor is measured (default: as for the others)")
+}
+
+func sizeFlag(flags *flag.FlagSet, size *int64, name, usage string) {
+	flags.Func(name, usage, func(text string) (err error) {
+		*size, err = parseSize(text)
+		return err
+	})
+}
+
+// resolve works out what follows from other flags.
+func (l *commandLine) resolve() error {
+	if l.anchorCluster < 0 {
+		l.anchorCluster = l.cluster
+	}
+	if l.mode == modeSwap && l.size == 0 {
+		l.size = l.limit * int64(l.times+1)
+	}
+	var err error
+	l.contestants, err = contestants(l.binary, strings.Fields(l.mountFlags), l.named)
+	return err
+}
+
+func (l *commandLine) check() error {
+	switch {
+	case (len(l.contestants) == 0) == (l.device == ""):
+		return errors.New("give either -binary, the zramfs program to measure, or -device")
+	case l.anchor != zramName && l.anchor != "none":
+		return fmt.Errorf("-anchor %s: want zram or none", l.anchor)
+	case l.rounds < 1:
+		return fmt.Errorf("-rounds %d: want at least 1", l.rounds)
+	case l.mode == modeSwap:
+		return l.checkSwap()
+	case l.size < minSize:
+		return fmt.Errorf("-size %d: want at least %d", l.size, minSize)
+	case l.runtime < 100*time.Millisecond:
+		return fmt.Errorf("-runtime %v: want at least 100ms", l.runtime)
+	}
+	return nil
+}
+
+func (l *commandLine) checkSwap() error {
+	switch {
+	case l.limit < minLimit:
+		return fmt.Errorf("-limit %d: want at least %d", l.limit, minLimit)
+	case l.times < 2 || l.times > 16:
+		return fmt.Errorf("-times %d: want 2 to 16", l.times)
+	case l.size < l.limit*int64(l.times):
+		return fmt.Errorf("-size %d: less than the %d bytes that are filled", l.size, l.limit*int64(l.times))
+	case l.touches < 1:
+		return fmt.Errorf("-touches %d: want at least 1", l.touches)
+	case l.window <= 0 || l.window > maxWindow:
+		return fmt.Errorf("-window %v: want more than 0 and at most %v", l.window, maxWindow)
+	case l.cluster < 0 || l.cluster > maxCluster || l.anchorCluster > maxCluster:
+		return fmt.Errorf("-page-cluster: want 0 to %d", maxCluster)
+	}
+	return nil
+}
+
+// parseSize reads a number of bytes with an optional suffix K, M or G, and rounds
+// it down to whole mebibytes, the unit of sequential transfers.
+func parseSize(text string) (int64, error) {
+	number, shift := text, 0
+	for suffix, by := range map[string]int{"K": 10, "M": 20, "G": 30} {
+		if rest, ok := strings.CutSuffix(strings.ToUpper(text), suffix); ok {
+			number, shift = rest, by
+		}
+	}
+	value, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || value < 0 || value > (1<<50)>>shift {
+		return 0, fmt.Errorf("not a size: %q (want a number with K, M or G)", text)
+	}
+	return value << shift &^ (mebibyte - 1), nil
+}

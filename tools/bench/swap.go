@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"zramfs/codec"
+)
+
+// A swapBenchmark measures swap on every subject. It belongs to one goroutine.
+type swapBenchmark struct {
+	opts     options
+	subjects []subject
+	shared   *os.File // the pool, for the loads
+	progress io.Writer
+
+	what map[string]string // what each subject is, once it has run
+	// figures holds, by subject, one figure a round.
+	figures [][]swapFigure
+}
+
+// pages returns how many pages a load fills.
+func (b *swapBenchmark) pages() int {
+	return int(b.opts.limit * int64(b.opts.times) / codec.PageSize)
+}
+
+// runSwap measures swap and reports it.
+func runSwap(ctx context.Context, opts options, pool *pool, out, progress io.Writer) (err error) {
+	// The kernel ends a load when the thread that started it ends.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := errors.Join(refuseOtherSwap(), checkMemory(opts)); err != nil {
+		return err
+	}
+	summary := reportPages{File: pool.path, Count: pool.pages(), LZ4: pool.lz4}
+	shared, err := pool.share()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, shared.Close()) }()
+	debug.FreeOSMemory()
+	bench := &swapBenchmark{opts: opts, subjects: subjects(opts), shared: shared, progress: progress, what: map[string]string{}}
+	if err := bench.run(ctx); err != nil {
+		return err
+	}
+	report := bench.report(summary)
+	if opts.json {
+		return writeJSON(out, report)
+	}
+	return report.writeText(out)
+}
+
+// run measures every subject in every round, in the opposite order every other
+// round, so that none always follows the same one.
+func (b *swapBenchmark) run(ctx context.Context) error {
+	b.figures = make([][]swapFigure, len(b.subjects))
+	for round := range b.opts.rounds {
+		for _, i := range turns(len(b.subjects), round) {
+			one := b.subjects[i]
+			fmt.Fprintf(b.progress, "round %d of %d: swap on %s, vm.page-cluster %d\n", round+1, b.opts.rounds, one.name, one.cluster)
+			figure, err := b.window(ctx, one, round)
+			if err := errors.Join(err, ctx.Err()); err != nil {
+				return err
+			}
+			b.figures[i] = append(b.figures[i], figure)
+		}
+	}
+	return nil
+}
+
+// spareMemory is what the machine must have besides what a run can take.
+const spareMemory = 256 << 20
+
+var errLittleMemory = errors.New("too little memory is available")
+
+// checkMemory refuses a run that could bring the machine itself into need: not even
+// if nothing can be compressed may it run out of memory.
+func checkMemory(opts options) error {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return fmt.Errorf("read available memory: %w", err)
+	}
+	available, err := parseAvailable(string(text))
+	if err != nil {
+		return err
+	}
+	if need := opts.limit*int64(opts.times+1) + spareMemory; available < need {
+		return fmt.Errorf("%w: %d MiB of %d MiB; give a smaller -limit", errLittleMemory, available>>20, need>>20)
+	}
+	return nil
+}
+
+// parseAvailable reads MemAvailable, in bytes, from what /proc/meminfo holds.
+func parseAvailable(text string) (int64, error) {
+	for line := range strings.Lines(text) {
+		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
+			kibibytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("parse /proc/meminfo: %w: %w", errKernelText, err)
+			}
+			return kibibytes << 10, nil
+		}
+	}
+	return 0, fmt.Errorf("parse /proc/meminfo: %w: no MemAvailable", errKernelText)
+}

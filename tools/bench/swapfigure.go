@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"zramfs/codec"
+)
+
+// A tally is what the machine has done since it started.
+type tally struct {
+	census census
+	// out and in are pages swapped, whoever's.
+	out, in uint64
+}
+
+// readTally reads what the machine has done.
+func readTally(all party) (tally, error) {
+	text, err := os.ReadFile("/proc/vmstat")
+	if err != nil {
+		return tally{}, fmt.Errorf("read swapped pages: %w", err)
+	}
+	var t tally
+	if t.out, t.in, err = parseSwapped(string(text)); err != nil {
+		return tally{}, err
+	}
+	t.census, err = all.count()
+	return t, err
+}
+
+// parseSwapped reads the pages written to and read from swap from what /proc/vmstat
+// holds.
+func parseSwapped(text string) (out, in uint64, err error) {
+	found := 0
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		var into *uint64
+		switch name {
+		case "pswpout":
+			into = &out
+		case "pswpin":
+			into = &in
+		default:
+			continue
+		}
+		if *into, err = strconv.ParseUint(value, 10, 64); err != nil {
+			return 0, 0, fmt.Errorf("parse /proc/vmstat: %w: %w", errKernelText, err)
+		}
+		found++
+	}
+	if found != 2 {
+		return 0, 0, fmt.Errorf("parse /proc/vmstat: %w: no pswpout or pswpin (a kernel without swap?)", errKernelText)
+	}
+	return out, in, nil
+}
+
+// A phase is what the load did at one order, and what was swapped and spent
+// meanwhile.
+type phase struct {
+	result  loadResult
+	cpu     cpuTime
+	out, in uint64 // pages
+}
+
+// A swapFigure is one window on one device.
+type swapFigure struct {
+	// Fill and Walk are megabytes a second, of all pages.
+	Fill float64 `json:"fill_mb_per_second"`
+	Walk float64 `json:"walk_mb_per_second"`
+	// Touch is the mean time in microseconds of a touch at random that had to wait
+	// for the device; TouchP50 and TouchP99 are its percentiles, Faults how many
+	// there were.
+	Touch    float64 `json:"touch_us"`
+	TouchP50 float64 `json:"touch_p50_us"`
+	TouchP99 float64 `json:"touch_p99_us"`
+	Faults   int     `json:"touch_faults"`
+	// Out and In are the GiB swapped during fill and walk.
+	Out float64 `json:"swapped_out_gib"`
+	In  float64 `json:"swapped_in_gib"`
+	// CPU is the processor time of fill and walk, of load, zramfs and kernel, in
+	// seconds, for each GiB swapped out or in; Spent is all of it.
+	CPU   float64 `json:"cpu_seconds_per_gib"`
+	Spent cpuTime `json:"cpu"`
+	// FillCPU and WalkCPU are the parts of it; TouchCPU is in microseconds for each
+	// touch that waited.
+	FillCPU  cpuTime `json:"fill_cpu"`
+	WalkCPU  cpuTime `json:"walk_cpu"`
+	TouchCPU float64 `json:"touch_cpu_us"`
+	// Stored is what the device held after the fill, in GiB, and Memory the memory
+	// that each byte of it took.
+	Stored float64 `json:"stored_gib"`
+	Memory float64 `json:"memory_per_stored_byte"`
+}
+
+var errNoSwapping = errors.New("nothing was swapped")
+
+// newSwapFigure works out the figures of a window.
+func newSwapFigure(fill, walk, touch phase, memory *memoryUse) (swapFigure, error) {
+	out, in := fill.out+walk.out, fill.in+walk.in
+	if out == 0 || in == 0 || touch.result.Faults == 0 {
+		return swapFigure{}, fmt.Errorf("%w: %d pages out, %d in, %d touches waited", errNoSwapping, out, in, touch.result.Faults)
+	}
+	faults := float64(touch.result.Faults)
+	f := swapFigure{
+		Fill: speed(fill.result), Walk: speed(walk.result),
+		Touch:    microseconds(touch.result.Waited) / faults,
+		TouchP50: microseconds(touch.result.P50), TouchP99: microseconds(touch.result.P99),
+		Faults: touch.result.Faults,
+		Out:    gibibytes(out), In: gibibytes(in),
+		Spent: fill.cpu.plus(walk.cpu), FillCPU: fill.cpu, WalkCPU: walk.cpu,
+		TouchCPU: touch.cpu.own() * 1e6 / faults,
+	}
+	f.CPU = f.share(f.Spent.own())
+	if memory != nil {
+		f.Stored, f.Memory = float64(memory.Original)/gibibyte, memory.Cost
+	}
+	return f, nil
+}
+
+// share returns what part of the processor time went to each GiB swapped out or in.
+func (f swapFigure) share(seconds float64) float64 { return seconds / (f.Out + f.In) }
+
+// speed returns megabytes a second.
+func speed(result loadResult) float64 {
+	return float64(result.Pages) * codec.PageSize / 1e6 / result.Took.Seconds()
+}
+
+func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+func gibibytes(pages uint64) float64 { return float64(pages) * codec.PageSize / gibibyte }

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"zramfs/codec"
+)
+
+// poolFD is the descriptor by which the load gets the pool: the first after the
+// standard three.
+const poolFD = 3
+
+// The orders that the load takes, one a line.
+const (
+	orderFill  = "fill"
+	orderWalk  = "walk"
+	orderTouch = "touch"
+)
+
+var errWrongPage = errors.New("a page came back with wrong content")
+
+// A loadResult is what the load answers to an order, one JSON object a line.
+type loadResult struct {
+	Error string        `json:"error,omitempty"`
+	Pages int           `json:"pages"` // touched
+	Took  time.Duration `json:"took"`
+	// Faults are the touches that had to wait for the device: major faults. Waited
+	// is their time together, P50 and P99 are of each.
+	Faults int           `json:"faults"`
+	Waited time.Duration `json:"waited"`
+	P50    time.Duration `json:"p50"`
+	P99    time.Duration `json:"p99"`
+}
+
+// A swapLoad is memory that does not fit into the limit of its process's control
+// group. It belongs to one goroutine, locked to its thread.
+type swapLoad struct {
+	memory []byte
+	source *source
+	rng    *rand.Rand
+	touch  histogram
+	usage  unix.Rusage // scratch
+}
+
+// playLoad is the load's process: its arguments are the control group, the number
+// of pages, how many of them an order touches at random, and a seed.
+func playLoad(args []string, in io.Reader, out io.Writer) error {
+	if len(args) != 4 {
+		return fmt.Errorf("want GROUP PAGES TOUCHES SEED, have %q", args)
+	}
+	var numbers [3]int
+	for i := range numbers {
+		var err error
+		if numbers[i], err = strconv.Atoi(args[i+1]); err != nil || numbers[i] < 0 {
+			return fmt.Errorf("not a number: %q", args[i+1])
+		}
+	}
+	runtime.LockOSThread()
+	debug.SetGCPercent(-1) // a collection would be measured, and touch memory
+	load, err := newSwapLoad(args[0], numbers[0], uint64(numbers[2]))
+	if err != nil {
+		return err
+	}
+	encoder := json.NewEncoder(out)
+	if err := encoder.Encode(loadResult{}); err != nil { // ready
+		return fmt.Errorf("answer: %w", err)
+	}
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		result, err := load.obey(lines.Text(), numbers[1])
+		if err != nil {
+			result.Error = err.Error()
+		}
+		if err := encoder.Encode(result); err != nil {
+			return fmt.Errorf("answer: %w", err)
+		}
+	}
+	return nil
+}
+
+// newSwapLoad maps the memory. What the process needs besides, it locks before it
+// joins the group: it is neither swapped nor counted there.
+func newSwapLoad(group string, pages int, seed uint64) (*swapLoad, error) {
+	pool, err := mapPool(poolFD)
+	if err != nil {
+		return nil, err
+	}
+	load := &swapLoad{source: newSource(pool), rng: rand.New(rand.NewPCG(seed, 0))}
+	if err := unix.Mlockall(unix.MCL_CURRENT); err != nil {
+		return nil, fmt.Errorf("lock memory: %w", err)
+	}
+	protectFromOOM()
+	if err := joinGroup(group); err != nil {
+		return nil, err
+	}
+	load.memory, err = unix.Mmap(-1, 0, pages*codec.PageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, fmt.Errorf("map memory: %w", err)
+	}
+	// Pages one by one, whatever the machine does for others: that is what the
+	// targets are about.
+	if err := unix.Madvise(load.memory, unix.MADV_NOHUGEPAGE); err != nil && !errors.Is(err, unix.EINVAL) {
+		return nil, fmt.Errorf("advise memory: %w", err)
+	}
+	return load, nil
+}
+
+// protectFromOOM keeps a shortage of the whole machine from choosing the load, the
+// largest process, as far as it is allowed to: lowering the score needs
+// CAP_SYS_RESOURCE. That there is memory enough has been checked before.
+func protectFromOOM() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte("-500"), 0) }
+
+func mapPool(fd int) ([]byte, error) {
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return nil, fmt.Errorf("size pool: %w", err)
+	}
+	pool, err := unix.Mmap(fd, 0, int(stat.Size), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
+	if err != nil {
+		return nil, fmt.Errorf("map pool: %w", err)
+	}
+	return pool, nil
+}
+
+func (l *swapLoad) obey(order string, touches int) (loadResult, error) {
+	switch order {
+	case orderFill:
+		return l.fill(), nil
+	case orderWalk:
+		return l.walk()
+	case orderTouch:
+		return l.touchRandomly(touches)
+	}
+	return loadResult{}, fmt.Errorf("unknown order %q", order)
+}
+
+// page returns the memory of a page.
+func (l *swapLoad) page(number int) []byte {
+	return l.memory[number*codec.PageSize : (number+1)*codec.PageSize]
+}
+
+// pages returns how many pages there are.
+func (l *swapLoad) pages() int { return len(l.memory) / codec.PageSize }
+
+func (l *swapLoad) fill() loadResult {
+	began := time.Now()
+	for number := range l.pages() {
+		l.source.write(l.page(number), number)
+	}
+	return loadResult{Pages: l.pages(), Took: time.Since(began)}
+}
+
+// walk reads every page in order and checks it.
+func (l *swapLoad) walk() (loadResult, error) {
+	began := time.Now()
+	for number := range l.pages() {
+		if !l.source.holds(l.page(number), number) {
+			return loadResult{}, fmt.Errorf("walk: page %d: %w", number, errWrongPage)
+		}
+	}
+	return loadResult{Pages: l.pages(), Took: time.Since(began)}, nil
+}
+
+// touchRandomly reads one byte of a page at a time and then, outside of the time
+// that is measured, checks the page.
+func (l *swapLoad) touchRandomly(touches int) (loadResult, error) {
+	result := loadResult{Pages: touches}
+	l.touch = histogram{}
+	began, sum := time.Now(), byte(0)
+	faults, err := l.majorFaults()
+	for range touches {
+		number := l.rng.IntN(l.pages())
+		page := l.page(number)
+		before := time.Now()
+		sum ^= page[0]
+		took := time.Since(before)
+		now, failed := l.majorFaults()
+		err = errors.Join(err, failed)
+		if now > faults {
+			result.Faults++
+			result.Waited += took
+			l.touch.add(took)
+		}
+		if !l.source.holds(page, number) {
+			return result, fmt.Errorf("touch: page %d: %w", number, errWrongPage)
+		}
+		faults, failed = l.majorFaults()
+		err = errors.Join(err, failed)
+	}
+	runtime.KeepAlive(sum)
+	result.Took = time.Since(began)
+	result.P50, result.P99 = l.touch.percentile(0.50), l.touch.percentile(0.99)
+	return result, err
+}
+
+// majorFaults returns how many times this thread has waited for a device.
+func (l *swapLoad) majorFaults() (int64, error) {
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &l.usage); err != nil {
+		return 0, fmt.Errorf("count page faults: %w", err)
+	}
+	return l.usage.Majflt, nil
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"zramfs/codec"
+	"zramfs/internal/pages"
+	"zramfs/internal/require"
+)
+
+// sharedPool returns a pool as a load gets it.
+func sharedPool(t *testing.T) *os.File {
+	t.Helper()
+	file, err := testPool(t).share()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return file
+}
+
+// A load fills its memory, finds it as it was, and joins the group it is given. Here
+// that is a file, so that nothing is swapped.
+func TestLoadVerifies(t *testing.T) {
+	require.Root(t) // to lock memory
+	group := t.TempDir()
+	load, err := startLoad(t.Context(), group, sharedPool(t), 1000, 50, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer load.end()
+	if joined, err := os.ReadFile(filepath.Join(group, "cgroup.procs")); err != nil || string(joined) != "0" {
+		t.Errorf("it wrote %q to join its group, %v", joined, err)
+	}
+	if _, err := load.do(orderWalk); err == nil || !strings.Contains(err.Error(), "walk: page ") {
+		t.Errorf("memory that was never filled: %v", err)
+	}
+	for order, pages := range map[string]int{orderFill: 1000, orderWalk: 1000, orderTouch: 50} {
+		if order != orderFill {
+			if _, err := load.do(orderFill); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := load.do(order); err != nil || got.Pages != pages || got.Took <= 0 || got.Faults != 0 {
+			t.Errorf("%s: %+v, %v", order, got, err)
+		}
+	}
+	if _, err := load.do("dance"); err == nil || !strings.Contains(err.Error(), "dance") {
+		t.Errorf("an unknown order: %v", err)
+	}
+	if err := load.end(); err != nil {
+		t.Error(err)
+	}
+	if _, err := load.do(orderWalk); err == nil {
+		t.Error("a load that has ended answers")
+	}
+}
+
+// The number of a wrong page is told.
+func TestWrongPageIsTold(t *testing.T) {
+	pool := bytes.Join(pages.Mix(8, 5), nil)
+	load := &swapLoad{memory: make([]byte, 20*codec.PageSize), source: newSource(pool), rng: testRandom()}
+	load.fill()
+	load.page(13)[99] ^= 1
+	if _, err := load.walk(); err == nil || !strings.Contains(err.Error(), "walk: page 13: ") {
+		t.Errorf("walk: %v", err)
+	}
+	if _, err := load.touchRandomly(1000); err == nil || !strings.Contains(err.Error(), "touch: page 13: ") {
+		t.Errorf("touch: %v", err)
+	}
+}
+
+// Filling, walking and touching allocate nothing: that would be measured too.
+func TestSwapLoadAllocatesNothing(t *testing.T) {
+	pool := bytes.Join(pages.Mix(8, 5), nil)
+	load := &swapLoad{memory: make([]byte, 20*codec.PageSize), source: newSource(pool), rng: testRandom()}
+	load.fill()
+	for name, step := range map[string]func() error{
+		"fill":  func() error { load.fill(); return nil },
+		"walk":  func() error { _, err := load.walk(); return err },
+		"touch": func() error { _, err := load.touchRandomly(100); return err },
+	} {
+		if allocs := testing.AllocsPerRun(20, func() {
+			if err := step(); err != nil {
+				t.Error(err)
+			}
+		}); allocs != 0 {
+			t.Errorf("%s: %v allocations", name, allocs)
+		}
+	}
+}
+
+func TestLoadRefusesArguments(t *testing.T) {
+	for _, args := range [][]string{nil, {"g", "1", "2"}, {"g", "x", "2", "3"}, {"g", "1", "-2", "3"}} {
+		if err := playLoad(args, strings.NewReader(""), io.Discard); err == nil {
+			t.Errorf("%q is accepted", args)
+		}
+	}
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"zramfs/internal/require"
+	"zramfs/loopsetup"
+)
+
+// needSwap skips unless both devices can be swapped to.
+func needSwap(t *testing.T) {
+	t.Helper()
+	needEverything(t)
+	require.Swap(t)
+}
+
+// wantNoSwap waits until neither swap nor a control group of the run is left, and
+// vm.page-cluster is what it was.
+func wantNoSwap(t *testing.T, cluster string) {
+	t.Helper()
+	err := retry(func() error {
+		areas, err := loopsetup.Swaps()
+		now, failed := os.ReadFile(pageCluster)
+		groups, _ := filepath.Glob("/sys/fs/cgroup/*/zramfs-bench-*")
+		unified, _ := filepath.Glob("/sys/fs/cgroup/zramfs-bench-*")
+		if err := errors.Join(err, failed); err != nil {
+			return err
+		}
+		if len(areas)+len(groups)+len(unified) > 0 || string(now) != cluster {
+			return errors.New("swap, a group or vm.page-cluster is left: " + string(now))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func readCluster(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(pageCluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// A whole run with real swap: every page verified, figures for both devices, and
+// nothing left. The windows take a few seconds each.
+func TestSwapRunMeasuresBoth(t *testing.T) {
+	needSwap(t)
+	testPool(t)
+	zramfs, cluster := build(t, "zramfs/cmd/zramfs"), readCluster(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	opts, err := parse([]string{"swap", "-binary", zramfs, "-limit", "48M", "-rounds", "1", "-touches", "2000", "-json"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, progress bytes.Buffer
+	if err := run(t.Context(), opts, &out, &progress); err != nil {
+		t.Fatalf("%v\n%s", err, progress.String())
+	}
+	var got swapReport
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Devices) != 2 || got.Filled != 3*48<<20 || got.Size != 4*48<<20 {
+		t.Fatalf("the report:\n%s", out.String())
+	}
+	for i, device := range got.Devices {
+		one := device.Rounds[0]
+		// Two thirds do not fit. Of 2,000 touches, as many must wait.
+		if one.Out < 2*48.0/1024 || one.In < 2*48.0/1024 || one.Faults < 1000 || one.Stored < 1.9*48/1024 {
+			t.Errorf("%s: swapped out %g GiB and in %g, stored %g, %d touches waited", device.Name, one.Out, one.In, one.Stored, one.Faults)
+		}
+		if one.Fill <= 0 || one.Walk <= 0 || one.Touch <= 0 || one.CPU <= 0 || (one.Spent.Server > 0) != (i == 0) {
+			t.Errorf("%s: %+v", device.Name, one)
+		}
+		if !strings.Contains(device.What, "lz4") && !strings.Contains(device.What, "adaptive") || device.Cluster != 5 {
+			t.Errorf("%s: %s, page-cluster %d", device.Name, device.What, device.Cluster)
+		}
+	}
+	wantNoSwap(t, cluster)
+	wantNothingLeft(t, out.String())
+}
+
+// startSwapTool starts the tool on zramfs alone and returns when swap is in use. What
+// it prints comes when it has ended.
+func startSwapTool(t *testing.T, zramfs string) (tool *exec.Cmd, said chan string) {
+	t.Helper()
+	tool = exec.Command(build(t, "zramfs/tools/bench"), "swap", "-binary", zramfs, "-limit", "48M", "-rounds", "1", "-times", "8",
+		"-touches", "1000000", "-anchor", "none")
+	progress, err := tool.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tool.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said = make(chan string, 1)
+	go func() {
+		text, _ := io.ReadAll(progress) // the rest is lost with the pipe
+		said <- string(text)
+	}()
+	err = retry(func() error {
+		areas, err := ownSwap()
+		if err == nil && (len(areas) == 0 || areas[0].Used < 16<<20) {
+			err = errors.New("no swap is in use")
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return tool, said
+}
+
+// Interrupted in the middle of a window, the tool undoes everything.
+func TestInterruptedSwapLeavesNothing(t *testing.T) {
+	needSwap(t)
+	testPool(t)
+	zramfs, cluster := build(t, "zramfs/cmd/zramfs"), readCluster(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	tool, said := startSwapTool(t, zramfs)
+	if err := tool.Process.Signal(unix.SIGINT); err != nil {
+		t.Error(err)
+	}
+	text := <-said
+	var exit *exec.ExitError
+	if err := tool.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
+		t.Errorf("the tool ended with %v:\n%s", err, text)
+	}
+	wantNoSwap(t, cluster)
+	wantNothingLeft(t, text)
+}
+
+// Killed in the middle of a window, the tool leaves its guard, which turns swap off
+// before anybody needs a page from there. The device itself has to be taken down by
+// hand.
+func TestKilledToolLeavesNoSwap(t *testing.T) {
+	needSwap(t)
+	testPool(t)
+	zramfs, cluster := build(t, "zramfs/cmd/zramfs"), readCluster(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	tool, _ := startSwapTool(t, zramfs)
+	if err := tool.Process.Signal(unix.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	wantNoSwap(t, cluster)
+	_ = tool.Wait() // it was killed
+	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), "zramfs-bench-*", "zram"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatalf("devices %v, %v", dirs, err)
+	}
+	if _, err := command(zramfs, "umount", dirs[0]); err != nil {
+		t.Error(err)
+	}
+}
+
+// While other swap is on nothing is measured.
+func TestOtherSwapIsRefused(t *testing.T) {
+	needSwap(t)
+	testPool(t)
+	var made cleanup
+	defer func() {
+		if err := made.undo(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := upZram(options{size: minSize}, &made); err != nil {
+		t.Fatal(err)
+	}
+	opts, err := parse([]string{"swap", "-binary", "bin/absent", "-limit", "48M"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := time.Now()
+	if err := run(t.Context(), opts, io.Discard, io.Discard); !errors.Is(err, errOtherSwap) {
+		t.Errorf("%v, after %v", err, time.Since(started))
+	}
+}

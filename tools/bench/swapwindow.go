@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"zramfs/loopsetup"
+)
+
+// pageCluster holds how much the kernel reads ahead from swap: two to the power of
+// it pages (Documentation/admin-guide/sysctl/vm.rst).
+const pageCluster = "/proc/sys/vm/page-cluster"
+
+var errOtherSwap = errors.New("other swap is on")
+
+// A subject is a swap device that is measured. All fields are immutable.
+type subject struct {
+	name    string
+	cluster int // vm.page-cluster while it is measured
+	uring   bool
+	// up makes it, with swap on at swapPriority, and says what it is. What undoes
+	// that goes to made.
+	up func(made *cleanup) (*device, error)
+}
+
+// subjects returns what the options ask for: the contestants, then the anchor.
+func subjects(opts options) []subject {
+	var all []subject
+	for _, one := range opts.contestants {
+		all = append(all, subject{
+			name: one.name, cluster: opts.cluster, uring: one.uring(),
+			up: func(made *cleanup) (*device, error) { return upZramfs(opts, one, made) },
+		})
+	}
+	if opts.anchor == zramName {
+		all = append(all, subject{
+			name: zramName, cluster: opts.anchorCluster,
+			up: func(made *cleanup) (*device, error) { return upZram(opts, made) },
+		})
+	}
+	return all
+}
+
+// upZramfs lets zramfs do what it does for a user.
+func upZramfs(opts options, one contestant, made *cleanup) (*device, error) {
+	dir, err := one.place(made)
+	if err != nil {
+		return nil, err
+	}
+	if err := one.start(opts, dir, "up", "--priority", strconv.Itoa(swapPriority), "--discard", string(loopsetup.DiscardPages)); err != nil {
+		return nil, err
+	}
+	made.add(func() error { return downZramfs(one, dir) })
+	what, err := one.describe(dir)
+	if err != nil {
+		return nil, err
+	}
+	areas, err := ownSwap()
+	if err != nil {
+		return nil, err
+	}
+	if len(areas) == 0 {
+		return nil, fmt.Errorf("up %s: no swap of priority %d is on", dir, swapPriority)
+	}
+	return &device{name: one.name, what: what, path: areas[0].Path, mmStat: filepath.Join(dir, mmStat), server: one.program()}, nil
+}
+
+// downZramfs takes down what upZramfs made. Force comes last: programs of others may
+// have been swapped out there, and zramfs refuses where the limit of their control
+// group has no room for them.
+func downZramfs(one contestant, dir string) error {
+	err := retry(func() error { _, err := command(one.binary, "down", dir); return err })
+	if err != nil {
+		_, forced := command(one.binary, "down", "--force", dir)
+		err = errors.Join(err, forced)
+	}
+	return err
+}
+
+// upZram makes swap of a kernel zram device, with the same priority and discards.
+func upZram(opts options, made *cleanup) (*device, error) {
+	zram, err := addZram(opts.size, made)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(zram.path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, fmt.Errorf("make swap of kernel zram: %w", err)
+	}
+	_, err = loopsetup.FormatSwap(file, uint64(opts.size), "zramfs-bench")
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	if err := retry(func() error { return loopsetup.SwapOn(zram.path, swapPriority, loopsetup.DiscardPages) }); err != nil {
+		return nil, err
+	}
+	made.add(func() error {
+		if err := loopsetup.SwapOff(zram.path); !errors.Is(err, loopsetup.ErrNotSwap) {
+			return err
+		}
+		return nil
+	})
+	return zram, nil
+}
+
+// refuseOtherSwap is an error while any swap is on: pages would go there too, or come
+// from there.
+func refuseOtherSwap() error {
+	areas, err := loopsetup.Swaps()
+	if err != nil {
+		return fmt.Errorf("read swap areas: %w", err)
+	}
+	if len(areas) > 0 {
+		return fmt.Errorf("%w: %s (swapoff %[2]s)", errOtherSwap, areas[0].Path)
+	}
+	return nil
+}
+
+// setCluster sets vm.page-cluster for a window and returns what it was, which made
+// restores.
+func setCluster(value int, made *cleanup) (before string, err error) {
+	text, err := os.ReadFile(pageCluster)
+	if err != nil {
+		return "", fmt.Errorf("read vm.page-cluster: %w", err)
+	}
+	before = strings.TrimSpace(string(text))
+	made.add(func() error { return os.WriteFile(pageCluster, []byte(before), 0) })
+	if err := os.WriteFile(pageCluster, []byte(strconv.Itoa(value)), 0); err != nil {
+		return "", fmt.Errorf("set vm.page-cluster: %w", err)
+	}
+	return before, nil
+}
+
+// window measures one subject once: all that it makes, swap first of all, is gone
+// when it returns.
+func (b *swapBenchmark) window(ctx context.Context, one subject, seed int) (figure swapFigure, err error) {
+	var made cleanup
+	defer func() { err = errors.Join(err, made.undo()) }()
+	if err := refuseOtherSwap(); err != nil {
+		return swapFigure{}, err
+	}
+	group, err := makeGroup("zramfs-bench-"+strconv.Itoa(os.Getpid()), b.opts.limit, &made)
+	if err != nil {
+		return swapFigure{}, err
+	}
+	before, err := setCluster(one.cluster, &made)
+	if err != nil {
+		return swapFigure{}, err
+	}
+	guard, err := startGuard(group, pageCluster, before, b.opts.window)
+	if err != nil {
+		return swapFigure{}, err
+	}
+	made.add(guard.dismiss)
+	device, err := one.up(&made)
+	if err != nil {
+		return swapFigure{}, err
+	}
+	if err := guard.watch(device.path); err != nil {
+		return swapFigure{}, err
+	}
+	b.what[one.name] = device.what
+	load, err := startLoad(ctx, group, b.shared, b.pages(), b.opts.touches, seed)
+	if err != nil {
+		return swapFigure{}, err
+	}
+	made.add(load.end)
+	return b.phases(ctx, load, device)
+}
+
+// watch tells the guard which connection serves a device, where one does.
+func (g *guardProcess) watch(path string) error {
+	if !strings.HasPrefix(path, "/dev/loop") {
+		return nil
+	}
+	connection, err := connectionOf(path)
+	if err != nil {
+		return err
+	}
+	return g.tell(orderConnection + connection)
+}
+
+// phases lets the load do its work, and counts what the machine did meanwhile.
+func (b *swapBenchmark) phases(ctx context.Context, load *loadProcess, device *device) (swapFigure, error) {
+	all := party{load: load.cmd.Process.Pid, server: device.server}
+	var done [3]phase
+	var memory *memoryUse
+	for i, order := range [...]string{orderFill, orderWalk, orderTouch} {
+		before, err := readTally(all)
+		if err != nil {
+			return swapFigure{}, err
+		}
+		done[i].result, err = load.do(order)
+		if err := errors.Join(err, ctx.Err()); err != nil {
+			return swapFigure{}, fmt.Errorf("%s: %w", device.name, err)
+		}
+		after, err := readTally(all)
+		if err != nil {
+			return swapFigure{}, err
+		}
+		done[i].cpu = after.census.since(before.census)
+		done[i].out, done[i].in = after.out-before.out, after.in-before.in
+		if order == orderFill {
+			if memory, err = readMemory(device); err != nil {
+				return swapFigure{}, err
+			}
+		}
+	}
+	return newSwapFigure(done[0], done[1], done[2], memory)
+}
