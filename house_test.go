@@ -36,7 +36,9 @@ const lattice = `
 	codec/zstd < codec
 	codec/pagescan < codec
 	codec < store
+	internal/killpoint < store/internal/invariant
 	store/internal/invariant < store
+	internal/killpoint < fusefs
 	store < fusefs
 	fusefs < cmd/zramfs/daemon
 	loopsetup < cmd/zramfs/daemon

@@ -11,6 +11,8 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
+
+	"zramfs/internal/killpoint"
 )
 
 // A thread takes one request after the other from a connection, each in its own
@@ -36,10 +38,13 @@ func (c *connection) carryOn() error {
 	}
 	for _, t := range c.threads {
 		if t.slot.unique.Load() != 0 {
+			killpoint.At("request found")
 			t.finish()
+			killpoint.At("found request answered")
 		}
 		t.slot.free()
 	}
+	killpoint.At("requests finished")
 	if c.flags&capResend != 0 {
 		return c.askAgain()
 	}
@@ -95,7 +100,9 @@ func (t *thread) serve() {
 		idle = errno != 0 || t.c.kind != dataConnection
 		switch {
 		case errno == 0 && n >= inHeaderSize:
+			killpoint.At("request read")
 			t.carryOut(message(t.slot.room()[:n]))
+			killpoint.At("request answered")
 		case errno == unix.ENODEV, errno == unix.ECONNABORTED, errno == unix.EPERM, errno == unix.EBADF:
 			return
 		}
@@ -126,9 +133,11 @@ func (t *thread) carryOutHot(op uint32, m message) {
 	}
 	unique, answer := m.unique(), t.slot.answer()
 	n, errno := t.c.fs.hot(op, argument, data, answer[outHeaderSize:])
+	killpoint.At("request carried out")
 	if op != opRead {
 		t.slot.apply(unique, resultOf(answer[outHeaderSize:], n, errno))
 	}
+	killpoint.At("request applied")
 	putOutHeader(answer, unique, errno, n)
 	t.send(answer[:outHeaderSize+n])
 }
@@ -175,7 +184,9 @@ func (t *thread) carryOutRare(m message) {
 		putOutHeader(answer, unique, syscall.Errno(status), 0)
 		n = outHeaderSize
 	}
+	killpoint.At("rare request carried out")
 	t.count(op, m, answer, n)
+	killpoint.At("rare request counted")
 	if n > 0 { // what is only told has no answer
 		t.send(answer[:n])
 	}
