@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fusefs
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+func TestCarryOnWithFreeSlots(t *testing.T) {
+	l := newLeft(t)
+	if got := l.carryOn(); len(got) != 0 {
+		t.Errorf("nothing was left, and answered %+v", got)
+	}
+}
+
+// A process died with a write that it had read, or had carried out without noting
+// that: the successor carries it out.
+func TestCarryOnWithWriteRead(t *testing.T) {
+	for name, already := range map[string]bool{"before it was carried out": false, "after": true} {
+		t.Run(name, func(t *testing.T) {
+			l := newLeft(t)
+			data := varied(2*pageSize, 1)
+			l.write(5, filled(pageSize, 'o'))
+			if already {
+				l.write(5, data[:pageSize])
+			}
+			l.put(l.slot(1), writeRequest(10, 5*pageSize, data))
+			l.wantAnswer(l.carryOn(), 10, 0, count(len(data)))
+			if !bytes.Equal(append(l.page(5), l.page(6)...), data) {
+				t.Error("the pages are not those that were written")
+			}
+			if got := l.carryOn(); len(got) != 0 {
+				t.Errorf("answered once more: %+v", got)
+			}
+		})
+	}
+}
+
+// A process died after a write was applied. Its page has been written since: to
+// carry it out again would lose that.
+func TestCarryOnWithWriteApplied(t *testing.T) {
+	l := newLeft(t)
+	s := l.slot(0)
+	l.put(s, writeRequest(10, 5*pageSize, filled(pageSize, 'o')))
+	s.apply(10, pageSize)
+	newer := varied(pageSize, 2)
+	l.write(5, newer)
+	l.wantAnswer(l.carryOn(), 10, 0, count(pageSize))
+	if !bytes.Equal(l.page(5), newer) {
+		t.Error("an old write has come over a newer one")
+	}
+}
+
+// The same of a punch.
+func TestCarryOnWithPunchApplied(t *testing.T) {
+	l := newLeft(t)
+	s := l.slot(0)
+	l.put(s, punchRequest(12, 5*pageSize, pageSize))
+	s.apply(12, 0)
+	newer := varied(pageSize, 2)
+	l.write(5, newer)
+	l.wantAnswer(l.carryOn(), 12, 0, nil)
+	if !bytes.Equal(l.page(5), newer) {
+		t.Error("an old punch has come over a newer write")
+	}
+}
+
+func TestCarryOnWithPunchRead(t *testing.T) {
+	l := newLeft(t)
+	l.write(5, varied(pageSize, 2))
+	l.put(l.slot(0), punchRequest(12, 5*pageSize, pageSize))
+	l.wantAnswer(l.carryOn(), 12, 0, nil)
+	if !bytes.Equal(l.page(5), make([]byte, pageSize)) {
+		t.Error("the punch was not carried out")
+	}
+}
+
+// What was answered with an error is answered with it again.
+func TestCarryOnWithErrorApplied(t *testing.T) {
+	l := newLeft(t)
+	s := l.slot(0)
+	l.put(s, writeRequest(10, 5*pageSize, varied(pageSize, 1)))
+	s.apply(10, -int64(unix.ENOSPC))
+	l.wantAnswer(l.carryOn(), 10, int(unix.ENOSPC), nil)
+	if !bytes.Equal(l.page(5), make([]byte, pageSize)) {
+		t.Error("the write was carried out")
+	}
+}
+
+// What was applied is another request than the one in the slot: a newer one, which
+// has just been read.
+func TestCarryOnWithOlderApplied(t *testing.T) {
+	l := newLeft(t)
+	s := l.slot(0)
+	s.apply(8, pageSize)
+	data := varied(pageSize, 1)
+	l.put(s, writeRequest(10, 5*pageSize, data))
+	l.wantAnswer(l.carryOn(), 10, 0, count(pageSize))
+	if !bytes.Equal(l.page(5), data) {
+		t.Error("the write was not carried out")
+	}
+}
+
+// A read may be carried out as often as one likes.
+func TestCarryOnWithRead(t *testing.T) {
+	l := newLeft(t)
+	data := varied(pageSize, 3)
+	l.write(7, data)
+	l.put(l.slot(0), readRequest(14, 7*pageSize+100, 1000))
+	l.wantAnswer(l.carryOn(), 14, 0, data[100:1100])
+}
+
+// Requests that the kernel sends again have the same number but for one bit, and
+// expect it back.
+func TestCarryOnWithResent(t *testing.T) {
+	l := newLeft(t)
+	const unique = 1<<63 | 10
+	s := l.slot(0)
+	l.put(s, writeRequest(unique, 5*pageSize, filled(pageSize, 'o')))
+	s.apply(unique, pageSize)
+	l.wantAnswer(l.carryOn(), unique, 0, count(pageSize))
+	if !bytes.Equal(l.page(5), make([]byte, pageSize)) {
+		t.Error("it was carried out again")
+	}
+}
+
+// Each slot has its own.
+func TestCarryOnWithSeveral(t *testing.T) {
+	l := newLeft(t)
+	l.put(l.slot(0), writeRequest(10, 0, filled(pageSize, 'a')))
+	l.put(l.slot(1), writeRequest(12, pageSize, filled(pageSize, 'b')))
+	got := l.carryOn()
+	if len(got) != 2 {
+		t.Fatalf("answered %+v", got)
+	}
+	l.wantAnswer(got[:1], 10, 0, count(pageSize))
+	l.wantAnswer(got[1:], 12, 0, count(pageSize))
+	if l.page(0)[0] != 'a' || l.page(1)[0] != 'b' {
+		t.Error("the pages are not those that were written")
+	}
+}
+
+// A request that is itself what kills is not carried out for ever.
+func TestCarryOnWithDeadlyRequest(t *testing.T) {
+	l := newLeft(t)
+	s := l.slot(0)
+	data := varied(pageSize, 1)
+	l.put(s, writeRequest(10, 5*pageSize, data))
+	s.words[wordAttempts].Store(maxAttempts) // so many have died of it
+	l.wantAnswer(l.carryOn(), 10, int(unix.EIO), nil)
+	if !bytes.Equal(l.page(5), make([]byte, pageSize)) {
+		t.Error("it was carried out")
+	}
+	// The next in that slot has done nothing.
+	l.put(s, writeRequest(12, 5*pageSize, data))
+	l.wantAnswer(l.carryOn(), 12, 0, count(pageSize))
+}
+
+// An open data file counts once, however often it is opened, and not at all once
+// it is closed, however often that is.
+func TestCarryOnCountsOpensOnce(t *testing.T) {
+	l := newLeft(t)
+	open := request(opOpen, 10, dataNode, make([]byte, 8))
+	closing := request(opRelease, 12, dataNode, make([]byte, 24))
+	for i, c := range []struct {
+		m    message
+		want int
+	}{{open, 1}, {open, 1}, {open, 1}, {closing, 0}, {closing, 0}, {request(opOpen, 14, dataNode, make([]byte, 8)), 1}} {
+		l.put(l.slot(0), c.m)
+		if got := l.carryOn(); len(got) != 1 || got[0].errno != 0 || got[0].unique != c.m.unique() {
+			t.Errorf("%d: answered %+v", i, got)
+		}
+		if got := l.session.OpenCount(); got != c.want {
+			t.Errorf("%d: %d are open, want %d", i, got, c.want)
+		}
+	}
+}
+
+// An open that fails is none.
+func TestCarryOnCountsNoFailedOpen(t *testing.T) {
+	l := newLeft(t)
+	l.put(l.slot(0), request(opOpen, 10, 4711, make([]byte, 8)))
+	l.wantAnswer(l.carryOn(), 10, int(unix.ENOENT), nil)
+	if got := l.session.OpenCount(); got != 0 {
+		t.Errorf("%d are open", got)
+	}
+}
+
+// Who opened control/status before and reads it now gets it, although the process
+// that had taken the snapshot is gone.
+func TestCarryOnWithReadOfAttribute(t *testing.T) {
+	l := newLeft(t)
+	l.status = func([]string) ([]byte, error) { return []byte("as it is now"), nil }
+	all, err := l.session.requests.slots(attributeConnection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := l.successor().attributes.fs.tree.lookup(controlNode, "status")
+	l.put(all[0], request(opRead, 10, status.id, transferArgument(3, 5)))
+	l.carryOn()
+	l.wantAnswer(l.heard(attributeConnection), 10, 0, []byte("it is"))
+}
+
+// A predecessor has agreed with the kernel: the successor knows what about, tells
+// the kernel nothing, and asks for what was never answered.
+func TestCarryOnKnowsTheAgreement(t *testing.T) {
+	l := newLeft(t)
+	l.session.requests.keepInit(dataConnection, initRequest(2))
+	s := l.successor()
+	if err := s.data.carryOn(); err != nil {
+		t.Fatal(err)
+	}
+	l.wantAnswer(l.heard(dataConnection), 0, -codeResend, nil)
+	select {
+	case <-s.data.agreed:
+	default:
+		t.Error("there is no agreement")
+	}
+	if want := uint64(capResend | fuse.CAP_ASYNC_DIO); s.data.flags&want != want {
+		t.Errorf("agreed on %#x", s.data.flags)
+	}
+}
+
+// A predecessor died over the kernel's first request: it is answered.
+func TestCarryOnWithInit(t *testing.T) {
+	l := newLeft(t)
+	m := initRequest(2)
+	l.session.requests.keepInit(dataConnection, m)
+	l.put(l.slot(0), m)
+	got := l.carryOn()
+	if len(got) != 2 || got[0].unique != 2 || got[0].errno != 0 || len(got[0].data) != 64 {
+		t.Fatalf("answered %+v", got)
+	}
+	if transfer := binary.LittleEndian.Uint32(got[0].data[20:]); transfer != leftTransfer {
+		t.Errorf("a write may have %d bytes", transfer)
+	}
+	l.wantAnswer(got[1:], 0, -codeResend, nil)
+}
+
+// INTERRUPT asks for another request, and is answered that we do not.
+func TestCarryOnWithInterrupt(t *testing.T) {
+	l := newLeft(t)
+	l.put(l.slot(0), request(opInterrupt, 11, 0, make([]byte, 8)))
+	l.wantAnswer(l.carryOn(), 11, int(unix.ENOSYS), nil)
+}
