@@ -248,3 +248,17 @@ func TestCarryOnWithInterrupt(t *testing.T) {
 	l.put(l.slot(0), request(opInterrupt, 11, 0, make([]byte, 8)))
 	l.wantAnswer(l.carryOn(), 11, int(unix.ENOSYS), nil)
 }
+
+// Whoever dies before a write is noted as applied leaves all of it: putting the
+// answer together touches none of its data.
+func TestWriteStaysWhole(t *testing.T) {
+	l := newLeft(t)
+	m := writeRequest(10, 0, varied(leftTransfer, 1))
+	thread := l.successor().data.threads[0]
+	l.put(thread.slot, m)
+	thread.carryOut(thread.slot.room()[:len(m)])
+	l.wantAnswer(l.heard(dataConnection), 10, 0, count(leftTransfer))
+	if !bytes.Equal(thread.slot.room()[:len(m)], m) {
+		t.Error("the request is not what it was: carried out once more it would write something else")
+	}
+}

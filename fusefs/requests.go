@@ -43,7 +43,8 @@ const (
 	maxLoops = slotWordsAt - loopsAt
 
 	// Within a buffer. A write's data begin on a page, and so does what a read
-	// answers; the request before it stays whole until it is answered.
+	// answers; the request before it stays whole until it is answered. What
+	// answers a write or a punch stands at the beginning, before the request.
 	messageAt = 4096 - inHeaderSize - argumentSize
 	answerAt  = 8192 - outHeaderSize
 	bufferOff = 8192 // bytes of a buffer beside the largest transfer
@@ -158,6 +159,9 @@ func (s *slot) room() []byte { return s.buffer[messageAt : len(s.buffer)-bufferO
 
 // answer is where an answer is put together, header first.
 func (s *slot) answer() []byte { return s.buffer[answerAt:] }
+
+// answerBeside is a place for a short answer that leaves the data of a write whole.
+func (s *slot) answerBeside() []byte { return s.buffer[:messageAt] }
 
 // apply notes that the request has done what it does, and what the answer is: a
 // count of bytes, or an error number below 0.

@@ -132,6 +132,9 @@ func (t *thread) carryOutHot(op uint32, m message) {
 		data = m[min(inHeaderSize+argumentSize, len(m)):]
 	}
 	unique, answer := m.unique(), t.slot.answer()
+	if op != opRead { // until it is applied all of it may be needed again
+		answer = t.slot.answerBeside()
+	}
 	n, errno := t.c.fs.hot(op, argument, data, answer[outHeaderSize:])
 	killpoint.At("request carried out")
 	if op != opRead {
