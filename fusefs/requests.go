@@ -118,7 +118,7 @@ func (r requests) shape() (requestsShape, error) {
 	attributes, data, transfer := r.word(wordAttributeSlots).Load(), r.word(wordDataSlots).Load(), r.word(wordDataTransfer).Load()
 	s := requestsShape{int(attributes), int(data), int(transfer)}
 	if attributes == 0 || data == 0 || attributes > maxSlots || data > maxSlots || attributes+data > maxSlots ||
-		transfer == 0 || transfer > wantWrite || s.size() > len(r.mem) {
+		transfer == 0 || transfer > wantWrite || transfer%pageSize != 0 || s.size() > len(r.mem) {
 		return requestsShape{}, errRequests
 	}
 	return s, nil

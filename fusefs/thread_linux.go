@@ -58,17 +58,16 @@ const maxAttempts = 2
 // finish does what is left to do for the request in the slot.
 func (t *thread) finish() {
 	m := message(t.slot.room())
+	length := binary.LittleEndian.Uint32(m)
 	if result, ok := t.slot.applied(); ok {
 		t.answerResult(m.unique(), result)
-		return
-	}
-	if t.slot.words[wordAttempts].Add(1) > maxAttempts {
-		t.slot.words[wordAttempts].Store(0)
+	} else if length < inHeaderSize || uint64(length) > uint64(len(m)) || // the memory is damaged
+		t.slot.words[wordAttempts].Add(1) > maxAttempts {
 		t.answerResult(m.unique(), -int64(unix.EIO))
-		return
+	} else {
+		t.carryOut(m[:length])
 	}
-	t.carryOut(m[:min(int(binary.LittleEndian.Uint32(m)), len(m))])
-	t.slot.words[wordAttempts].Store(0)
+	t.slot.words[wordAttempts].Store(0) // the next request in the slot has tried nothing
 }
 
 // askAgain makes the kernel send again what it has sent and we do not have.

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fusefs
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Memory that no program of this version can have left is refused, before
+// anything is done.
+func TestDamagedRequestsAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		word  int
+		value uint64
+	}{
+		"magic": {wordMagic, requestsMagic + 1}, "no magic": {wordMagic, 0},
+		"version": {wordVersion, requestsVersion + 1}, "no version": {wordVersion, 0},
+		"no attribute slots": {wordAttributeSlots, 0}, "no data slots": {wordDataSlots, 0},
+		"more attribute slots than memory": {wordAttributeSlots, 2}, "more data slots than memory": {wordDataSlots, 3},
+		"many slots": {wordDataSlots, maxSlots}, "slots without end": {wordDataSlots, math.MaxUint64},
+		"slots that overflow": {wordAttributeSlots, 1 << 63}, "no transfer": {wordDataTransfer, 0},
+		"large transfer": {wordDataTransfer, leftTransfer + pageSize}, "huge transfer": {wordDataTransfer, math.MaxUint64},
+		"odd transfer": {wordDataTransfer, leftTransfer - 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLeft(t)
+			l.session.requests.word(c.word).Store(c.value)
+			if err := l.session.files.Check(); !errors.Is(err, errRequests) {
+				t.Errorf("check: %v", err)
+			}
+			_, err := NewServer(l.session.files, Config{Store: l.store, Algorithm: l.algorithm()})
+			if !errors.Is(err, errRequests) {
+				t.Errorf("a server: %v", err)
+			}
+		})
+	}
+}
+
+// A file that is too short to hold anything.
+func TestShortRequestsAreRefused(t *testing.T) {
+	for _, size := range []int64{0, 1, slotWordsAt, buffersAt - 1, buffersAt} {
+		l := newLeft(t)
+		if err := unix.Ftruncate(int(l.session.files.Requests.Fd()), size); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.session.files.Check(); err == nil {
+			t.Errorf("%d bytes are taken for requests", size)
+		}
+	}
+}
+
+// A length that no request has is an error to whoever waits for the answer.
+func TestLengthsThatLie(t *testing.T) {
+	for _, length := range []uint32{0, 1, inHeaderSize - 1, leftTransfer + inHeaderSize + argumentSize + 1, math.MaxUint32} {
+		l := newLeft(t)
+		m := writeRequest(10, 0, varied(pageSize, 1))
+		binary.LittleEndian.PutUint32(m, length)
+		l.put(l.slot(0), m)
+		l.wantAnswer(l.carryOn(), 10, int(unix.EIO), nil)
+		if !bytes.Equal(l.page(0), make([]byte, pageSize)) {
+			t.Errorf("a request of %d bytes was carried out", length)
+		}
+	}
+}
+
+// A write says that it has more data than there are: it writes what there is, and
+// answers how much.
+func TestWriteWithLessDataThanItSays(t *testing.T) {
+	l := newLeft(t)
+	data := varied(pageSize, 1)
+	m := writeRequest(10, 0, data)
+	binary.LittleEndian.PutUint32(m[inHeaderSize+16:], math.MaxUint32)
+	l.put(l.slot(0), m)
+	l.wantAnswer(l.carryOn(), 10, 0, count(len(data)))
+	if !bytes.Equal(l.page(0), data) {
+		t.Error("the page is not what was written")
+	}
+}
+
+// A read asks for more than an answer holds: what there is room for is answered.
+func TestReadOfMoreThanAnAnswerHolds(t *testing.T) {
+	l := newLeft(t)
+	l.put(l.slot(0), readRequest(10, 0, math.MaxUint32))
+	l.wantAnswer(l.carryOn(), 10, 0, make([]byte, leftTransfer))
+}
+
+// The first request of a connection is not whole, or none.
+func TestDamagedInit(t *testing.T) {
+	for name, m := range map[string]message{
+		"short": initRequest(2)[:20], "another": readRequest(2, 0, pageSize), "header alone": initRequest(2)[:inHeaderSize],
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLeft(t)
+			l.session.requests.keepInit(dataConnection, m)
+			s := l.successor()
+			err := s.data.carryOn()
+			select {
+			case <-s.data.agreed:
+				t.Error("they have agreed")
+			default:
+			}
+			t.Log(err) // an error, or a wait for a first request that ends with one
+		})
+	}
+}
+
+// FuzzRequests puts anything into the memory of requests: a successor refuses it,
+// or carries on, and the store stays sound.
+func FuzzRequests(f *testing.F) {
+	for _, m := range []message{
+		writeRequest(10, 0, varied(100, 1)), readRequest(10, 4096, 4096), punchRequest(10, 0, 1<<20), initRequest(2),
+		request(opOpen, 10, dataNode, make([]byte, 8)), request(1, 10, 1, []byte("zram0\x00")),
+	} {
+		f.Add(uint16(messageAt+buffersAt), []byte(m), uint16(0), []byte(nil))
+		f.Add(uint16(initAt), []byte(m), uint16(wordInit*8), []byte{40, 0, 0, 0, 0, 0, 0, 0, 104})
+	}
+	f.Add(uint16(0), make([]byte, 100), uint16(slotWordsAt), varied(64, 2))
+	f.Fuzz(func(t *testing.T, at uint16, what []byte, at2 uint16, what2 []byte) {
+		l := newLeft(t)
+		mem := l.session.requests.mem
+		copy(mem[at:], what)
+		copy(mem[at2:], what2)
+		data := buffersAt + bufferOff + attributeTransfer // and the same as a request for the data file
+		copy(mem[data+messageAt:], what)
+		s, err := NewServer(l.session.files, Config{Store: l.store, Algorithm: l.algorithm()})
+		if err != nil {
+			return
+		}
+		defer s.Close()
+		for _, c := range []*connection{s.attributes, s.data} {
+			_ = c.carryOn() // an error is as good
+		}
+		s.OpenCount()
+		s.Loops()
+	})
+}
