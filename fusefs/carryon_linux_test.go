@@ -226,6 +226,16 @@ func TestCarryOnKnowsTheAgreement(t *testing.T) {
 	}
 }
 
+// Where the kernel cannot send anything again it is not asked to.
+func TestCarryOnWithoutResend(t *testing.T) {
+	l := newLeft(t)
+	l.lone = true
+	l.session.requests.keepInit(dataConnection, initRequest(2))
+	if got := l.carryOn(); len(got) != 0 {
+		t.Errorf("it told the kernel %+v", got)
+	}
+}
+
 // A predecessor died over the kernel's first request: it is answered.
 func TestCarryOnWithInit(t *testing.T) {
 	l := newLeft(t)

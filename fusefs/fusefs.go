@@ -42,6 +42,9 @@ type Config struct {
 	// Logf takes what there is to say, one message a call, from any goroutine.
 	// It must not block: a request may be waiting. Nil discards.
 	Logf func(format string, args ...any)
+	// NoResend leaves FUSE_HAS_RESEND out of the negotiation, as with a kernel
+	// before 6.9: a successor has the memory of requests alone.
+	NoResend bool
 }
 
 // Files are what a device's server needs and its successor inherits: the two

@@ -25,6 +25,7 @@ type left struct {
 	session *Session // for its memory of requests alone
 	kernel  [2]int   // the other ends, by kind of connection
 	status  func([]string) ([]byte, error)
+	lone    bool // the successor cannot have anything sent again
 }
 
 // leftTransfer is the largest request here.
@@ -85,7 +86,7 @@ func (l *left) put(s *slot, m message) { copy(s.room(), m) }
 // successor is a new server, which has begun nothing.
 func (l *left) successor() *Server {
 	l.t.Helper()
-	s, err := NewServer(l.session.files, Config{Store: l.store, Algorithm: l.algorithm(), Status: l.status})
+	s, err := NewServer(l.session.files, Config{Store: l.store, Algorithm: l.algorithm(), Status: l.status, NoResend: l.lone})
 	if err != nil {
 		l.t.Fatal(err)
 	}

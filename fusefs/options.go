@@ -50,6 +50,10 @@ func Processors() int { return dataThreads() + attributeThreads + 2 }
 // protocolOptions says what is asked of the kernel, and of go-fuse, which
 // negotiates and carries out what is rare.
 func protocolOptions(cfg Config, transfer int) *fuse.MountOptions {
+	extra := uint64(extraCapabilities)
+	if cfg.NoResend {
+		extra &^= capResend
+	}
 	return &fuse.MountOptions{
 		Name:   typeName,
 		FsName: sourceName,
@@ -63,7 +67,7 @@ func protocolOptions(cfg Config, transfer int) *fuse.MountOptions {
 		MaxBackground:       background,
 		CongestionThreshold: background,
 
-		ExtraCapabilities: extraCapabilities,
+		ExtraCapabilities: extra,
 		// AUTO_INVAL_DATA asks for attributes before reads. PASSTHROUGH counts
 		// as a layer of stacked file systems, of which the kernel allows two.
 		DisabledCapabilities: fuse.CAP_AUTO_INVAL_DATA | fuse.CAP_PASSTHROUGH,

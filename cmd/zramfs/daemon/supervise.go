@@ -96,7 +96,7 @@ func (k *keeper) workerGone() (done bool, err error) {
 	k.log.Error("the worker died: "+describeExit(how), "pid", k.process.pid())
 	for {
 		k.restarts++
-		if k.deaths.note(time.Now()) {
+		if k.deaths.note(time.Now()) && !debugging(debugNoDeathLimit) {
 			k.log.Error(fmt.Sprintf("%d workers died within %v: no other is started. What is stored is kept, and whoever uses the device "+
 				"waits. To go on: zramfs upgrade %s. To give up: abort the FUSE connection, see docs/safety.md", maxDeaths, deathWindow, k.cfg.Dir))
 			<-k.deaths.again

@@ -123,6 +123,7 @@ func (w *worker) serve() (err error) {
 		Status:    w.statusJSON,
 		Noted:     func() { w.news.send(news{Noted: true}) },
 		Logf:      w.logf,
+		NoResend:  debugging(debugNoResend),
 	})
 	if err != nil {
 		return err

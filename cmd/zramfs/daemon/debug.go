@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"os"
+	"slices"
+	"strings"
+)
+
+// debugVariable is an environment variable for tests of what a device does after a worker has died; nobody else needs
+// it. It is a list of the words below, separated by commas. Others in it mean nothing.
+const debugVariable = "ZRAMFS_DEBUG"
+
+const (
+	// debugNoResend: do as if the kernel could not send unanswered requests again, as before Linux 6.9.
+	debugNoResend = "no-resend"
+	// debugNoDeathLimit: start another worker however many have died.
+	debugNoDeathLimit = "no-death-limit"
+)
+
+// debugging reports whether a word stands in debugVariable.
+func debugging(word string) bool {
+	return slices.Contains(strings.Split(os.Getenv(debugVariable), ","), word)
+}
