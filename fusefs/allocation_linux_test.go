@@ -34,7 +34,9 @@ func TestPagePathAllocatesNothing(t *testing.T) {
 			binary.LittleEndian.PutUint64(argument[8:], c.off)
 			binary.LittleEndian.PutUint64(argument[16:], uint64(c.n)) // both take it for their size
 			binary.LittleEndian.PutUint32(argument[24:], punchHole)
-			_, errno := f.hot(op, argument, buf[:c.n], answer)
+			w := f.store.Acquire()
+			defer w.Release()
+			_, errno := f.hot(w, op, argument, buf[:c.n], answer)
 			return errno
 		}
 		for verb, request := range map[string]func() syscall.Errno{

@@ -2,19 +2,23 @@
 
 package fusefs
 
-import "syscall"
+import (
+	"syscall"
+
+	"zramfs/store"
+)
 
 // hot carries out a READ, WRITE or FALLOCATE on the data file, whichever
 // transport it came by: the page path. argument is what follows the header, in the
 // data of a write. The answer's n bytes go into out, which may be where in was.
-func (f *fileSystem) hot(op uint32, argument, in, out []byte) (n int, errno syscall.Errno) {
+func (f *fileSystem) hot(w *store.Worker, op uint32, argument, in, out []byte) (n int, errno syscall.Errno) {
 	switch op {
 	case opRead:
 		off, size := transfer(argument)
-		return f.read(off, out[:min(int(size), len(out))])
+		return f.read(w, off, out[:min(int(size), len(out))])
 	case opWrite:
 		off, size := transfer(argument)
-		n, errno := f.write(off, in[:min(int(size), len(in))])
+		n, errno := f.write(w, off, in[:min(int(size), len(in))])
 		if errno != 0 {
 			return 0, errno
 		}
@@ -22,16 +26,14 @@ func (f *fileSystem) hot(op uint32, argument, in, out []byte) (n int, errno sysc
 		return writeOutSize, 0
 	}
 	off, length, mode := rangeOf(argument)
-	return 0, f.fallocate(mode, off, length)
+	return 0, f.fallocate(w, mode, off, length)
 }
 
 // read reads the data file. It ends early at the end of the device only: the
 // kernel takes a short read for the end of a file, and keeps that in mind. So one
 // corrupt page fails all of the request.
-func (f *fileSystem) read(off uint64, buf []byte) (int, syscall.Errno) {
+func (f *fileSystem) read(w *store.Worker, off uint64, buf []byte) (int, syscall.Errno) {
 	buf = buf[:clip(off, uint64(len(buf)), f.size)]
-	w := f.store.Acquire()
-	defer w.Release()
 	for s := spansOf(off, len(buf)); s.next(); {
 		if err := w.Read(s.page, s.off, buf[s.lo:s.hi]); err != nil {
 			return 0, f.failed("read", err)
@@ -44,13 +46,11 @@ func (f *fileSystem) read(off uint64, buf []byte) (int, syscall.Errno) {
 // end, and answers ENOSPC to what starts there or behind. It never answers an
 // error with the count of what was written before it: the loop driver takes a
 // short write for a whole one, and the rest would be lost.
-func (f *fileSystem) write(off uint64, data []byte) (int, syscall.Errno) {
+func (f *fileSystem) write(w *store.Worker, off uint64, data []byte) (int, syscall.Errno) {
 	if off >= f.size {
 		return 0, syscall.ENOSPC
 	}
 	data = data[:clip(off, uint64(len(data)), f.size)]
-	w := f.store.Acquire()
-	defer w.Release()
 	for s := spansOf(off, len(data)); s.next(); {
 		if err := w.Write(s.page, s.off, data[s.lo:s.hi]); err != nil {
 			return 0, f.failed("write", err)

@@ -6,6 +6,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"zramfs/store"
 )
 
 // Modes of fallocate(2), from linux/falloc.h.
@@ -26,7 +28,7 @@ const (
 // written, and a write may still fail with ENOSPC. Refusing would make
 // posix_fallocate(3) of glibc read and write every page instead. Beyond the end
 // it is EFBIG: the device does not grow.
-func (f *fileSystem) fallocate(mode uint32, off, length uint64) syscall.Errno {
+func (f *fileSystem) fallocate(w *store.Worker, mode uint32, off, length uint64) syscall.Errno {
 	n := clip(off, length, f.size)
 	switch mode {
 	case punchHole, zeroRange | keepSize:
@@ -45,14 +47,12 @@ func (f *fileSystem) fallocate(mode uint32, off, length uint64) syscall.Errno {
 	default:
 		return unix.EOPNOTSUPP
 	}
-	return f.zero(off, n)
+	return f.zero(w, off, n)
 }
 
 // zero makes a range inside the device read as zeros. Whole pages go first, so
 // that there is memory for the pages which have to be rewritten.
-func (f *fileSystem) zero(off, n uint64) syscall.Errno {
-	w := f.store.Acquire()
-	defer w.Release()
+func (f *fileSystem) zero(w *store.Worker, off, n uint64) syscall.Errno {
 	h := holeOf(off, n)
 	if h.count > 0 {
 		w.Discard(h.first, h.count)

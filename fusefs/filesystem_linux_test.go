@@ -49,11 +49,27 @@ func newStore(tb testing.TB, size uint64) *store.Store {
 	return s
 }
 
+// withWorker carries out one request.
+func withWorker(f *fileSystem, request func(*store.Worker) (int, syscall.Errno)) (int, syscall.Errno) {
+	w := f.store.Acquire()
+	defer w.Release()
+	return request(w)
+}
+
+func writeData(f *fileSystem, off uint64, data []byte) (int, syscall.Errno) {
+	return withWorker(f, func(w *store.Worker) (int, syscall.Errno) { return f.write(w, off, data) })
+}
+
+func fallocateData(f *fileSystem, mode uint32, off, n uint64) syscall.Errno {
+	_, errno := withWorker(f, func(w *store.Worker) (int, syscall.Errno) { return 0, f.fallocate(w, mode, off, n) })
+	return errno
+}
+
 // readData reads through a request of its own.
 func readData(t *testing.T, f *fileSystem, off uint64, n int) []byte {
 	t.Helper()
 	buf := make([]byte, n)
-	got, errno := f.read(off, buf)
+	got, errno := withWorker(f, func(w *store.Worker) (int, syscall.Errno) { return f.read(w, off, buf) })
 	if errno != 0 {
 		t.Fatalf("read %d+%d: %v", off, n, errno)
 	}
@@ -78,7 +94,7 @@ func TestWriteToTheEnd(t *testing.T) {
 		{size - 10, 10, 10, 0},
 		{size, 1, 0, syscall.ENOSPC},
 	} {
-		got, errno := f.write(uint64(c.off), all[:c.n])
+		got, errno := writeData(f, uint64(c.off), all[:c.n])
 		if got != c.taken || errno != c.want {
 			t.Errorf("write %d at %d: %d, %v; want %d, %v", c.n, c.off, got, errno, c.taken, c.want)
 		}
@@ -124,10 +140,10 @@ func TestFallocateModes(t *testing.T) {
 		{unix.FALLOC_FL_INSERT_RANGE, 0, 4096, syscall.EOPNOTSUPP, 0},
 		{unix.FALLOC_FL_UNSHARE_RANGE, 0, 4096, syscall.EOPNOTSUPP, 0},
 	} {
-		if _, errno := f.write(0, full); errno != 0 {
+		if _, errno := writeData(f, 0, full); errno != 0 {
 			t.Fatal(errno)
 		}
-		if got := f.fallocate(c.mode, c.off, c.n); got != c.want {
+		if got := fallocateData(f, c.mode, c.off, c.n); got != c.want {
 			t.Errorf("fallocate %#x %d+%d: %v, want %v", c.mode, c.off, c.n, got, c.want)
 		}
 		want := bytes.Clone(full)
@@ -142,10 +158,10 @@ func TestFallocateModes(t *testing.T) {
 func TestPunchFreesPages(t *testing.T) {
 	const size = 64 * pageSize
 	f := newTestFileSystem(t, size)
-	if _, errno := f.write(0, bytes.Repeat([]byte("some"), size/4)); errno != 0 {
+	if _, errno := writeData(f, 0, bytes.Repeat([]byte("some"), size/4)); errno != 0 {
 		t.Fatal(errno)
 	}
-	if errno := f.fallocate(punchHole, 100, 10*pageSize); errno != 0 {
+	if errno := fallocateData(f, punchHole, 100, 10*pageSize); errno != 0 {
 		t.Fatal(errno)
 	}
 	if got := f.store.Stats().OrigDataSize; got != size-9*pageSize {

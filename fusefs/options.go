@@ -36,16 +36,25 @@ const (
 	attributeThreads = 2
 )
 
-// dataThreads is how many threads work on the data file's requests. On two
-// processors more than two make nothing faster, but while some wait for memory
-// others must be there for reads: the store lets two fewer wait than it has
-// workers, and it has no fewer than this.
-func dataThreads() int { return min(max(2*runtime.NumCPU(), 4), 16) }
+// dataTurns is how many threads wait for the data file's requests, or work on
+// them, at a time.
+func dataTurns() int { return min(max(runtime.NumCPU(), 2), 14) }
+
+// dataThreads is how many there are. While some wait for memory others must be
+// there for reads, so at most MaxWaiting of them may.
+func dataThreads() int { return min(2*dataTurns(), 16) }
+
+// Workers is how many workers the store of a server needs, and MaxWaiting how many
+// of them may wait for memory: store.Config has both.
+func Workers() int { return dataThreads() }
+
+// MaxWaiting is less than Workers: for each turn there is a thread.
+func MaxWaiting() int { return dataThreads() - dataTurns() }
 
 // Processors is what GOMAXPROCS must be at least in a process that serves: a
 // thread keeps one while it waits for a request, and the rest of the process needs
 // some too.
-func Processors() int { return dataThreads() + attributeThreads + 2 }
+func Processors() int { return dataTurns() + attributeThreads + 2 }
 
 // protocolOptions says what is asked of the kernel, and of go-fuse, which
 // negotiates and carries out what is rare.

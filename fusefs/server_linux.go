@@ -47,6 +47,11 @@ type connection struct {
 	requests  requests     // immutable view
 	stopping  *atomic.Bool // of the server
 	threads   []*thread    // immutable
+	// turns are taken to wait for requests and to work on them. There are fewer
+	// than threads: the kernel wakes whoever has waited longest, so that more than
+	// the processors need only makes caches cold. A thread that waits for memory
+	// gives its turn to one that has slept.
+	turns chan struct{}
 	running   sync.WaitGroup
 }
 
@@ -98,7 +103,17 @@ func (s *Server) connect(kind connectionKind, device *os.File, cfg Config, t tre
 		agreed: make(chan struct{}), requests: s.requests, stopping: &s.stopping,
 	}
 	for _, slot := range slots {
-		c.threads = append(c.threads, &thread{c: c, slot: slot})
+		t := &thread{c: c, slot: slot}
+		t.aside = t.giveTurn
+		c.threads = append(c.threads, t)
+	}
+	turns := len(slots)
+	if kind == dataConnection {
+		turns = min(turns, dataTurns())
+	}
+	c.turns = make(chan struct{}, turns)
+	for range turns {
+		c.turns <- struct{}{}
 	}
 	return c, nil
 }

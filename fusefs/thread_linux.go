@@ -21,6 +21,9 @@ type thread struct {
 	c    *connection  // immutable
 	slot *slot        // immutable
 	tid  atomic.Int32 // of the operating system, once it runs
+	turn bool         // it has a turn; see connection.turns
+	// aside is giveTurn, made once.
+	aside func()
 	in   [1][]byte    // what go-fuse is handed
 	out  [1][]byte
 }
@@ -93,7 +96,8 @@ func (t *thread) serve() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	t.tid.Store(int32(unix.Gettid()))
-	for idle := true; !t.c.stopping.Load(); {
+	defer t.giveTurn()
+	for idle := true; t.takeTurn(); {
 		t.slot.free()
 		n, errno := receive(t.c.device, t.slot.room(), idle)
 		idle = errno != 0 || t.c.kind != dataConnection
@@ -108,6 +112,24 @@ func (t *thread) serve() {
 		// Else a signal (EINTR), or the request went while it was handed out (ENOENT).
 	}
 	t.slot.free()
+}
+
+// takeTurn waits for a turn, if the thread has none, and reports whether there is
+// still something to be served.
+func (t *thread) takeTurn() bool {
+	if !t.turn {
+		<-t.c.turns
+		t.turn = true
+	}
+	return !t.c.stopping.Load()
+}
+
+// giveTurn lets another thread have the turn: this one waits for memory, or ends.
+func (t *thread) giveTurn() {
+	if t.turn {
+		t.turn = false
+		t.c.turns <- struct{}{} // there is room for all of them
+	}
 }
 
 // carryOut does what a message asks for and answers it.
@@ -134,7 +156,10 @@ func (t *thread) carryOutHot(op uint32, m message) {
 	if op != opRead { // until it is applied all of it may be needed again
 		answer = t.slot.answerBeside()
 	}
-	n, errno := t.c.fs.hot(op, argument, data, answer[outHeaderSize:])
+	w := t.c.fs.store.Acquire()
+	w.OnWait(t.aside)
+	n, errno := t.c.fs.hot(w, op, argument, data, answer[outHeaderSize:])
+	w.Release()
 	killpoint.At("request carried out")
 	if op != opRead {
 		t.slot.apply(unique, resultOf(answer[outHeaderSize:], n, errno))

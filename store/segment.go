@@ -82,7 +82,7 @@ func (w *Worker) room(n int) (uint64, error) {
 func (w *Worker) nextSegment() error {
 	w.flush(true)
 	w.seal()
-	n, err := w.s.takeSegment(w == w.s.compactor())
+	n, err := w.takeSegment()
 	if err != nil {
 		return err
 	}
@@ -139,8 +139,9 @@ func (s *Store) emptied(n uint64) {
 // takeSegment takes a ready segment, waiting for the maintainer while it can
 // make one. The last ready one is kept for the compactor, which needs it to
 // free others. It fails with ErrFull. The caller holds no page's lock.
-func (s *Store) takeSegment(compactor bool) (uint32, error) {
-	if compactor { // it is the maintainer: nobody else makes segments
+func (w *Worker) takeSegment() (uint32, error) {
+	s := w.s
+	if w == s.compactor() { // it is the maintainer: nobody else makes segments
 		if n, ok := s.tryTake(0); ok {
 			return n, nil
 		}
@@ -151,11 +152,12 @@ func (s *Store) takeSegment(compactor bool) (uint32, error) {
 	}
 	crowded := s.waiting.Add(1) > s.mayWait
 	defer s.waiting.Add(-1)
-	for w := s.waitForMemory(crowded); ; w.pause() {
+	w.stepAside()
+	for wait := s.waitForMemory(crowded); ; wait.pause() {
 		if n, ok := s.tryTake(1); ok {
 			return n, nil
 		}
-		if w.over() { // only after a look: who was not scheduled has not waited
+		if wait.over() { // only after a look: who was not scheduled has not waited
 			return 0, ErrFull
 		}
 	}

@@ -39,6 +39,9 @@ type Config struct {
 	// MaxMemory is how much memory the machine could ever give, in bytes. It
 	// bounds the table of segments. 0 stands for the most that Disksize can need.
 	MaxMemory uint64
+	// Workers is how many requests are worked on at a time, from 4 to 64. 0 stands
+	// for twice as many as there are processors.
+	Workers int
 	// MaxWaiting is how many requests may wait for the memory of a full store at a
 	// time; those beyond it fail at once. 0 stands for the most that there can be, two fewer than the
 	// store has workers. Who serves requests with fewer threads than that wants
@@ -244,8 +247,12 @@ const (
 )
 
 func (s *Store) makeWorkers() error {
-	processors := runtime.GOMAXPROCS(0)
-	n := min(max(2*processors, 4), maxWorkers)
+	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
+	n := s.cfg.Workers
+	if n == 0 {
+		n = 2 * processors
+	}
+	n = min(max(n, 4), maxWorkers)
 	for depth := range n + 1 {
 		w, err := newWorker(s)
 		if err != nil {

@@ -39,6 +39,7 @@ type Worker struct {
 	open         openSegment
 	retired      []entry // unpublished, waiting for readers to leave
 	freed        int     // bytes freed since the maintainer was last told
+	onWait       func()  // see OnWait; nil for none
 
 	count counters // written by whoever has the worker, read by Stats
 	_     apart
@@ -85,9 +86,22 @@ func (s *Store) tryAcquire() *Worker {
 	return nil
 }
 
+// OnWait lets f be called, at most once until Release, when a write begins to wait
+// for memory: whoever has the worker then knows that it may take a while, a second
+// at the most. f must not block.
+func (w *Worker) OnWait(f func()) { w.onWait = f }
+
+func (w *Worker) stepAside() {
+	if f := w.onWait; f != nil {
+		w.onWait = nil
+		f()
+	}
+}
+
 // Release gives the worker back. What a reader keeps it from freeing, the
 // maintainer frees.
 func (w *Worker) Release() {
+	w.onWait = nil
 	done := w.flush(false)
 	w.busy.Store(false)
 	if !done && w.s.drowsy.Load() {

@@ -106,6 +106,7 @@ func (w *worker) serve() (err error) {
 		Algorithm: w.cfg.Algorithm,
 		MemLimit:  w.cfg.MemLimit,
 		MaxMemory: machineMemory(),
+		Workers:   fusefs.Workers(), MaxWaiting: fusefs.MaxWaiting(),
 		OnCorrupt: w.logs.Corrupt,
 	}
 	if w.facts.Ready == 0 {
