@@ -179,6 +179,20 @@ func Open(mem *Memory, cfg Config) (*Store, error) {
 	return open(mem, cfg, g)
 }
 
+// Check reports whether Open could read the image in m, and changes nothing. Memory
+// that is empty passes.
+func (m *Memory) Check() error {
+	var page [PageSize]byte
+	if err := m.readAt(page[:], 0); err != nil {
+		return fmt.Errorf("read superblock: %w", err)
+	}
+	if page == [PageSize]byte{} {
+		return nil
+	}
+	_, err := decodeSuperblock(page[:])
+	return err
+}
+
 // segmentsFor is how many segments the worst case takes: each page raw, an
 // eighth more for what waits for compaction, and what workers and reserve hold.
 func segmentsFor(cfg Config) uint64 {

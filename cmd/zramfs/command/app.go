@@ -77,6 +77,7 @@ func commands() []*cli.Command {
 		downCommand(),
 		mountCommand(),
 		umountCommand(),
+		upgradeCommand(),
 		listCommand(),
 		statusCommand(),
 		estimateCommand(),

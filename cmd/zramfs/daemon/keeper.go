@@ -27,6 +27,8 @@ type keeper struct {
 	process     *process     // the worker that serves; used by the goroutine that supervises
 	deaths      deathRecord
 	restarts    int
+	program     program // what workers are started from
+	upgrades    chan upgradeRequest
 	ready       time.Time // since when the device can be opened
 	ended       chan error
 	undo        []func() error // last first
@@ -36,7 +38,7 @@ type keeper struct {
 func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err error) {
 	signals := catchSignals()
 	defer signals.stop()
-	k := &keeper{cfg: cfg, ended: make(chan error, 1)}
+	k := &keeper{cfg: cfg, ended: make(chan error, 1), upgrades: make(chan upgradeRequest)}
 	takeName()
 	k.protections = append(k.protections, cfg.IOFlusher, forbidCore(), avoidOOM())
 	k.logs = OpenLogs(cfg.Foreground, cfg.Dir)
@@ -87,6 +89,7 @@ func (k *keeper) makeDevice() (*Report, error) {
 		return nil, errors.Join(err, k.process.kill())
 	}
 	k.ready = time.Now()
+	k.listen()
 	go k.supervise()
 	if k.cfg.CreatedDir {
 		// Spawn's caller removes what it made when there was no mount; from here on it is ours to remove.

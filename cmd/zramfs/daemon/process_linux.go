@@ -21,12 +21,14 @@ type process struct {
 	orders  *os.File
 	news    chan news // closed when the process is gone or says nothing more
 	leaving bool      // it is about to end by itself, rightly
+	over    bool      // it was waited for
+	how     error     // how it ended, once over
 }
 
 func pid() int { return os.Getpid() }
 
 // startProcess starts a worker with these descriptors, in the order of the constants.
-func startProcess(cfg Config, files ...*os.File) (*process, error) {
+func startProcess(cfg Config, from program, files ...*os.File) (*process, error) {
 	ordersR, ordersW, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("make pipe: %w", err)
@@ -37,7 +39,7 @@ func startProcess(cfg Config, files ...*os.File) (*process, error) {
 	}
 	p := &process{orders: ordersW, news: make(chan news, 16)}
 	p.cmd = &exec.Cmd{
-		Path:        "/proc/self/exe",
+		Path:        from.path(),
 		Args:        append([]string{"zramfs"}, cfg.WorkArgs(cfg)...),
 		Env:         os.Environ(),
 		Dir:         "/",
@@ -93,7 +95,7 @@ func (p *process) await(wanted func(news) bool) (news, error) {
 		case n, ok := <-p.news:
 			switch {
 			case !ok:
-				return n, fmt.Errorf("%w: %s", ErrNoAnnouncement, describeExit(p.cmd.Wait()))
+				return n, fmt.Errorf("%w: %s", ErrNoAnnouncement, describeExit(p.wait()))
 			case n.Failed != nil:
 				return n, n.Failed
 			case wanted(n):
@@ -113,9 +115,27 @@ func (p *process) tell(o order) error {
 	return nil
 }
 
+// stopTime is how long a worker may take to finish what it is at: a write waits a second for memory at the most.
+const stopTime = 5 * time.Second
+
+// stop makes the worker end after the requests under way. One that does not is killed: what it was at is finished by its
+// successor.
+func (p *process) stop() error {
+	err := p.tell(order{Stop: true})
+	kill := time.AfterFunc(stopTime, func() { _ = p.cmd.Process.Kill() }) // it may have ended meanwhile
+	defer kill.Stop()
+	for range p.news {
+	}
+	return errors.Join(err, p.wait())
+}
+
 // wait waits for the end of the process and lets go of it.
 func (p *process) wait() error {
-	return errors.Join(p.cmd.Wait(), p.orders.Close())
+	if !p.over {
+		p.over = true
+		p.how = errors.Join(p.cmd.Wait(), p.orders.Close())
+	}
+	return p.how
 }
 
 // kill makes sure that the process is gone.

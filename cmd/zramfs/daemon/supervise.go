@@ -25,7 +25,7 @@ func (k *keeper) startFirst() (*workerReport, error) {
 // startWorker starts a worker that prepares itself.
 func (k *keeper) startWorker() (*process, error) {
 	files := k.session.Files()
-	p, err := startProcess(k.cfg, files.Attributes, files.Data, files.Requests, k.memory.File())
+	p, err := startProcess(k.cfg, k.program, files.Attributes, files.Data, files.Requests, k.memory.File())
 	if err != nil {
 		return nil, err
 	}
@@ -55,27 +55,36 @@ func (k *keeper) serveWith(p *process) (*workerReport, error) {
 // what does is done beside it, since only it can bring a server back.
 func (k *keeper) supervise() {
 	for {
-		n, ok := <-k.process.news
-		switch {
-		case !ok:
-			if done, err := k.workerGone(); done {
+		select {
+		case n, ok := <-k.process.news:
+			if ok {
+				k.hear(n)
+			} else if done, err := k.workerGone(); done {
 				k.ended <- err
 				return
 			}
-		case n.Noted:
-			go func() {
-				if err := k.session.Pin(); err != nil {
-					k.log.Warn(err.Error())
-				}
-			}()
-		case n.DataEnded:
-			k.process.leaving = true
-			go k.takeAway()
-		case n.AttributesEnded:
-			go k.tryUnmount("the attributes were unmounted, or their connection was aborted")
-		case n.Failed != nil:
-			k.log.Error("worker: " + n.Failed.Message)
+		case r := <-k.upgrades:
+			r.answer <- k.upgrade(r.Binary)
 		}
+	}
+}
+
+// hear acts on news of a worker that serves.
+func (k *keeper) hear(n news) {
+	switch {
+	case n.Noted:
+		go func() {
+			if err := k.session.Pin(); err != nil {
+				k.log.Warn(err.Error())
+			}
+		}()
+	case n.DataEnded:
+		k.process.leaving = true
+		go k.takeAway()
+	case n.AttributesEnded:
+		go k.tryUnmount("the attributes were unmounted, or their connection was aborted")
+	case n.Failed != nil:
+		k.log.Error("worker: " + n.Failed.Message)
 	}
 }
 
@@ -99,7 +108,8 @@ func (k *keeper) workerGone() (done bool, err error) {
 		if k.deaths.note(time.Now()) && !debugging(debugNoDeathLimit) {
 			k.log.Error(fmt.Sprintf("%d workers died within %v: no other is started. What is stored is kept, and whoever uses the device "+
 				"waits. To go on: zramfs upgrade %s. To give up: abort the FUSE connection, see docs/safety.md", maxDeaths, deathWindow, k.cfg.Dir))
-			<-k.deaths.again
+			k.awaitUpgrade()
+			return false, nil
 		}
 		if err := k.replaceWorker(); err != nil {
 			k.log.Error("the next worker: " + err.Error())
@@ -107,6 +117,17 @@ func (k *keeper) workerGone() (done bool, err error) {
 		}
 		k.log.Warn("another worker serves", "pid", k.process.pid(), "without_service", time.Since(died).Round(time.Millisecond).String())
 		return false, nil
+	}
+}
+
+// awaitUpgrade waits until somebody has made a worker serve again.
+func (k *keeper) awaitUpgrade() {
+	for r := range k.upgrades {
+		report := k.startAgain(r.Binary)
+		r.answer <- report
+		if report.Error == "" {
+			return
+		}
 	}
 }
 
@@ -131,7 +152,6 @@ const (
 // A deathRecord tells a worker that dies now and then from one that cannot live.
 type deathRecord struct {
 	times []time.Time
-	again chan struct{} // somebody wants it tried again
 }
 
 // note records a death and reports whether it was one too many.

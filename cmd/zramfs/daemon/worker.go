@@ -79,7 +79,7 @@ func (w *worker) prepare() (err error) {
 		return err
 	}
 	w.undo = append(w.undo, w.memory.Close)
-	if err := w.files.Check(); err != nil {
+	if err := errors.Join(w.files.Check(), w.memory.Check()); err != nil {
 		return err
 	}
 	w.protections = append(w.protections, imageProtection(w.memory.Kind()), populate())

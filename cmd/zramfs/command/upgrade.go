@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"zramfs/cmd/zramfs/daemon"
+)
+
+const flagBinary = "binary"
+
+func upgradeCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "upgrade",
+		Usage:     "go on with another version of the program",
+		ArgsUsage: "[DIR]",
+		Description: "The device at DIR (default " + defaultDir + ") is served on by a new process of the given program, with everything that is " +
+			"stored in it, while it is in use: requests wait for some milliseconds. A program that cannot read what the old one has in " +
+			"memory is refused, and the old one goes on. It also starts a device again that has stopped because one serving " +
+			"process after the other had died.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: flagBinary, Usage: "`PATH` of the new program (default: this one)"},
+		},
+		Action: upgradeAction,
+	}
+}
+
+func upgradeAction(c *cli.Context) error {
+	dir, err := oneDir(c, "upgrade")
+	if err != nil {
+		return err
+	}
+	binary, err := newBinary(c.String(flagBinary))
+	if err != nil {
+		return err
+	}
+	all, err := findDevices()
+	if err != nil {
+		return err
+	}
+	d, err := pickDevice(all, dir)
+	if err != nil {
+		return err
+	}
+	r, err := daemon.Upgrade(d.Dir, binary)
+	if err != nil {
+		return fmt.Errorf("upgrade %s: %w", d.Dir, err)
+	}
+	_, err = fmt.Fprintf(c.App.Writer, "%s: process %d serves in place of %d, %s without service\n",
+		d.Dir, r.WorkerPID, r.OldPID, r.WithoutService.Round(100*time.Microsecond))
+	return err
+}
+
+// newBinary is the absolute path of the program to go on with.
+func newBinary(path string) (string, error) {
+	if path == "" {
+		own, err := os.Executable()
+		if err != nil {
+			return "", fmt.Errorf("find this program: %w", err)
+		}
+		return own, nil
+	}
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("new program %s: %w", path, err)
+	}
+	return abs, nil
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// controlAddress is where the keeper of the device at dir can be talked to when nobody serves it: an abstract Unix
+// socket (unix(7)), which leaves nothing behind.
+func controlAddress(dir string) *net.UnixAddr {
+	return &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("@zramfs/%x", sha256.Sum256([]byte(dir)))}
+}
+
+// upgradeTime bounds an upgrade: two starts of a worker and the end of one.
+const upgradeTime = 3 * workerPatience
+
+// listen takes requests of the command upgrade. A device without it works.
+func (k *keeper) listen() {
+	l, err := net.ListenUnix("unix", controlAddress(k.cfg.Dir))
+	if err != nil {
+		k.log.Warn("upgrades will not be possible: " + err.Error())
+		return
+	}
+	k.undo = append(k.undo, l.Close)
+	go func() {
+		for {
+			c, err := l.AcceptUnix()
+			if err != nil {
+				return // closed
+			}
+			k.attend(c)
+		}
+	}()
+}
+
+// attend answers one request.
+func (k *keeper) attend(c *net.UnixConn) {
+	defer func() { _ = c.Close() }() // whoever asked has gone, or has the answer
+	if err := c.SetDeadline(time.Now().Add(upgradeTime)); err != nil {
+		return
+	}
+	report := UpgradeReport{Error: "only root, or who mounted the device, may do that"}
+	if peer, err := peerUser(c); err == nil && (peer == 0 || peer == os.Geteuid()) {
+		r := upgradeRequest{answer: make(chan UpgradeReport, 1)}
+		if err := json.NewDecoder(c).Decode(&r); err != nil {
+			return
+		}
+		k.upgrades <- r
+		report = <-r.answer
+	}
+	_ = json.NewEncoder(c).Encode(report) // nobody may be listening any more
+}
+
+// peerUser is the user of the process at the other end.
+func peerUser(c *net.UnixConn) (uid int, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return -1, err
+	}
+	var cred *unix.Ucred
+	var cerr error
+	err = raw.Control(func(fd uintptr) { cred, cerr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err = errors.Join(err, cerr); err != nil {
+		return -1, err
+	}
+	return int(cred.Uid), nil
+}
+
+// ErrNoKeeper is returned when no keeper of a device answers.
+var ErrNoKeeper = errors.New("the keeper of the device does not answer")
+
+// Upgrade asks the keeper of the device at dir to go on with workers of the program binary, an absolute path.
+func Upgrade(dir, binary string) (_ UpgradeReport, err error) {
+	c, err := net.DialUnix("unix", nil, controlAddress(dir))
+	if err != nil {
+		return UpgradeReport{}, fmt.Errorf("%w: %w", ErrNoKeeper, err)
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := c.SetDeadline(time.Now().Add(upgradeTime)); err != nil {
+		return UpgradeReport{}, err
+	}
+	if err := json.NewEncoder(c).Encode(upgradeRequest{Binary: binary}); err != nil {
+		return UpgradeReport{}, fmt.Errorf("%w: %w", ErrNoKeeper, err)
+	}
+	var r UpgradeReport
+	if err := json.NewDecoder(c).Decode(&r); err != nil {
+		return UpgradeReport{}, fmt.Errorf("%w: %w", ErrNoKeeper, err)
+	}
+	if r.Error != "" {
+		return r, errors.New(r.Error)
+	}
+	return r, nil
+}
