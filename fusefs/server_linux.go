@@ -51,8 +51,8 @@ type connection struct {
 	// than threads: the kernel wakes whoever has waited longest, so that more than
 	// the processors need only makes caches cold. A thread that waits for memory
 	// gives its turn to one that has slept.
-	turns chan struct{}
-	running   sync.WaitGroup
+	turns   chan struct{}
+	running sync.WaitGroup
 }
 
 // NewServer makes a server of a session's files; it serves from Start on. The

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -22,10 +23,11 @@ type thread struct {
 	slot *slot        // immutable
 	tid  atomic.Int32 // of the operating system, once it runs
 	turn bool         // it has a turn; see connection.turns
+	pace pace
 	// aside is giveTurn, made once.
 	aside func()
-	in   [1][]byte    // what go-fuse is handed
-	out  [1][]byte
+	in    [1][]byte // what go-fuse is handed
+	out   [1][]byte
 }
 
 // carryOn finishes the requests that a predecessor left in the slots. Where it
@@ -104,7 +106,9 @@ func (t *thread) serve() {
 		switch {
 		case errno == 0 && n >= inHeaderSize:
 			killpoint.At("request read")
+			t.pace.begin(time.Now())
 			t.carryOut(message(t.slot.room()[:n]))
+			t.pace.end(time.Now())
 			killpoint.At("request answered")
 		case errno == unix.ENODEV, errno == unix.ECONNABORTED, errno == unix.EPERM, errno == unix.EBADF:
 			return
@@ -158,6 +162,7 @@ func (t *thread) carryOutHot(op uint32, m message) {
 	}
 	w := t.c.fs.store.Acquire()
 	w.OnWait(t.aside)
+	w.SetEffort(t.pace.effort())
 	n, errno := t.c.fs.hot(w, op, argument, data, answer[outHeaderSize:])
 	w.Release()
 	killpoint.At("request carried out")

@@ -79,7 +79,6 @@ type Store struct {
 	_         apart
 
 	// Every request reads these, and few change them.
-	depth   atomic.Int32 // the most requests that lately were under way before another
 	full    atomic.Bool  // the last pass was denied memory and could not raise the reserve
 	drowsy  atomic.Bool  // the maintainer sleeps without a timer
 	unswept atomic.Int64 // segments that sweep has to go through yet
@@ -261,18 +260,17 @@ const (
 )
 
 func (s *Store) makeWorkers() error {
-	processors := min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	n := s.cfg.Workers
 	if n == 0 {
-		n = 2 * processors
+		n = 2 * runtime.GOMAXPROCS(0)
 	}
 	n = min(max(n, 4), maxWorkers)
-	for depth := range n + 1 {
+	for range n + 1 {
 		w, err := newWorker(s)
 		if err != nil {
 			return err
 		}
-		w.depth, w.effort = int32(depth), effortAmong(depth, processors, n)
+		w.effort = codec.MaxEffort
 		s.workers = append(s.workers, w)
 	}
 	s.compactor().busy.Store(true) // never handed out

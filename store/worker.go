@@ -29,9 +29,7 @@ type Worker struct {
 	// What follows belongs to whoever has the worker.
 	compressor   codec.Compressor
 	adjustable   codec.Adjustable // the compressor, if it is one; else nil
-	effort       int              // the level where Store.depth is this worker's; immutable
-	depth        int32            // its place among the workers; immutable
-	lower        int              // requests since Store.depth was last taken down
+	effort       int              // see SetEffort
 	decompressor *codec.Decompressor
 	packed       [PageSize]byte
 	page         [PageSize]byte
@@ -68,7 +66,6 @@ func newWorker(s *Store) (*Worker, error) {
 func (s *Store) Acquire() *Worker {
 	for {
 		if w := s.tryAcquire(); w != nil {
-			w.noteDepth()
 			return w
 		}
 		time.Sleep(20 * time.Microsecond)
@@ -101,7 +98,7 @@ func (w *Worker) stepAside() {
 // Release gives the worker back. What a reader keeps it from freeing, the
 // maintainer frees.
 func (w *Worker) Release() {
-	w.onWait = nil
+	w.onWait, w.effort = nil, codec.MaxEffort
 	done := w.flush(false)
 	w.busy.Store(false)
 	if !done && w.s.drowsy.Load() {
