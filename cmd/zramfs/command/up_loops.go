@@ -18,7 +18,9 @@ const (
 	// minSlice is the least that a swap area may have: ten pages, as mkswap(8) wants.
 	minSlice = 10 * pageSize
 	// discardMax bounds one discard request. A loop device's worker serves its requests in the order in which they come and waits for
-	// a discard, and nobody can read a page from there meanwhile.
+	// a discard, and nobody can read a page from there meanwhile. A MiB of stored pages takes about 0.15 ms, so that one request holds
+	// the worker for less than a millisecond. The kernel discards freed swap in clusters of 2 MiB at most; larger requests come from
+	// swapon with DiscardOnce or DiscardBoth, and from programs such as blkdiscard.
 	discardMax = 4 << 20
 )
 
