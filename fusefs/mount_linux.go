@@ -159,25 +159,25 @@ func mountHint(err error) string {
 }
 
 // unmount removes a mount, if it is there and nothing covers it, in the way that
-// flags say. opens makes the message of a refusal.
-func unmount(dir, typ string, number, flags int, opens func() int) error {
+// flags say, and reports whether it did. opens makes the message of a refusal.
+func unmount(dir, typ string, number, flags int, opens func() int) (done bool, err error) {
 	top, err := topMount(dir)
 	switch {
 	case err != nil:
-		return err
+		return false, err
 	case top == nil || top.FSType != typ || top.Minor != number:
-		return nil
+		return false, nil
 	}
 	err = unix.Unmount(dir, flags|unix.UMOUNT_NOFOLLOW)
 	switch {
 	case errors.Is(err, unix.EBUSY):
-		return fmt.Errorf("unmount %s: %w (%w), %d open handles on dev/zram0", dir, ErrInUse, err, opens())
+		return false, fmt.Errorf("unmount %s: %w (%w), %d open handles on dev/zram0", dir, ErrInUse, err, opens())
 	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT): // somebody was faster
-		return nil
+		return false, nil
 	case err != nil:
-		return fmt.Errorf("unmount %s: %w", dir, err)
+		return false, fmt.Errorf("unmount %s: %w", dir, err)
 	}
-	return nil
+	return true, nil
 }
 
 // maxWrite is wantWrite or what the kernel allows (Linux 6.13; fixed before).

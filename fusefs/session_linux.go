@@ -195,8 +195,8 @@ func (s *Session) Unmount() error {
 		return err
 	}
 	for try := 1; ; try++ {
-		err := unmount(s.data.dir, s.data.typ, s.data.number, 0, s.OpenCount)
-		if n := s.OpenCount(); err == nil && n > 0 {
+		done, err := unmount(s.data.dir, s.data.typ, s.data.number, 0, s.OpenCount)
+		if n := s.OpenCount(); err == nil && !done && n > 0 { // hidden, and in use
 			err = fmt.Errorf("unmount %s: %w, %d open handles on dev/zram0", s.dir, ErrInUse, n)
 		}
 		if err == nil {
@@ -219,7 +219,7 @@ func (s *Session) TakeAway() error {
 }
 
 func (s *Session) takeAway() error {
-	err := unmount(s.data.dir, s.data.typ, s.data.number, unix.MNT_DETACH, s.OpenCount) // dead, if it is there
+	_, err := unmount(s.data.dir, s.data.typ, s.data.number, unix.MNT_DETACH, s.OpenCount) // dead, if it is there
 	return errors.Join(err, s.detach())
 }
 
@@ -231,7 +231,8 @@ func (s *Session) detach() error {
 	if pin != nil {
 		err = errors.Join(err, pin.Close())
 	}
-	return errors.Join(err, unmount(s.dir, s.attributes.typ, s.attributes.number, unix.MNT_DETACH, s.OpenCount))
+	_, uerr := unmount(s.dir, s.attributes.typ, s.attributes.number, unix.MNT_DETACH, s.OpenCount)
+	return errors.Join(err, uerr)
 }
 
 // Close lets go of everything: a mount that is left ends with an error for
@@ -254,7 +255,8 @@ func (s *Session) Close() error {
 // Unmount would do once the data file is gone. The server may call it.
 func (s *Server) TakeAway(dir string) error {
 	number := int(s.requests.word(wordConnection + int(attributeConnection)).Load())
-	return unmount(dir, typeName, number, unix.MNT_DETACH, s.OpenCount)
+	_, err := unmount(dir, typeName, number, unix.MNT_DETACH, s.OpenCount)
+	return err
 }
 
 // Check reports whether a server of this program can carry on with the files, and
