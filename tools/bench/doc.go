@@ -53,8 +53,10 @@
 // It is what the load, zramfs and the threads of the kernel have used, from /proc:
 // on block devices for each GiB transferred, in which making the load is contained; with
 // swap that of fill and walk together for each GiB swapped out or in. Others that run
-// meanwhile are left out, as far as the kernel's threads do not work for them. The JSON
-// has that of the whole machine beside it.
+// meanwhile are left out, as far as the kernel's threads do not work for them. What they
+// used is printed of a run with swap, and the JSON has that of the whole machine: zramfs
+// works on several processors at once where kernel zram uses one, so that others who
+// want processors change the ratios of throughput too.
 //
 // # Safety of a run with swap
 //

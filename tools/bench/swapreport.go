@@ -36,6 +36,7 @@ func swapMeasures(times int) []swapMeasure {
 		{"CPU of the fill", "s", func(f swapFigure) float64 { return f.FillCPU.own() }, target{}},
 		{"CPU of the walk", "s", func(f swapFigure) float64 { return f.WalkCPU.own() }, target{}},
 		{"CPU of a touch that waited", "us", func(f swapFigure) float64 { return f.TouchCPU }, target{}},
+		{"CPU of others meanwhile", "s", func(f swapFigure) float64 { return f.Spent.Machine - f.Spent.own() }, target{}},
 		{"swapped out by fill and walk", "GiB", func(f swapFigure) float64 { return f.Out }, target{}},
 		{"swapped in by fill and walk", "GiB", func(f swapFigure) float64 { return f.In }, target{}},
 		{"memory a stored byte takes", "", func(f swapFigure) float64 { return f.Memory }, target{}},
