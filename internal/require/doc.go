@@ -10,7 +10,7 @@
 // message. The environment variable ZRAMFS_REQUIRE holds a comma-separated list
 // of requirements which must not be skipped:
 //
-//	ZRAMFS_REQUIRE=fuse,userns,root,loop,swap,zram,pages,commands,avx2 go test ./...
+//	ZRAMFS_REQUIRE=fuse,userns,root,loop,swap,zram,uring,pages,commands,avx2 go test ./...
 //
 // A name in that list which this package does not know fails every test that
 // asks for anything, because a misspelt requirement would otherwise protect

@@ -26,6 +26,7 @@ const (
 	nameLoop     = "loop"
 	nameSwap     = "swap"
 	nameZram     = "zram"
+	nameUring    = "uring"
 	namePages    = "pages"
 	nameCommands = "commands"
 	nameAVX512   = "avx512"
@@ -34,7 +35,7 @@ const (
 )
 
 // names lists every requirement, in the order in which messages show them.
-var names = []string{nameFUSE, nameUserNS, nameRoot, nameLoop, nameSwap, nameZram, namePages, nameCommands, nameAVX512, nameAVX2, nameNEON}
+var names = []string{nameFUSE, nameUserNS, nameRoot, nameLoop, nameSwap, nameZram, nameUring, namePages, nameCommands, nameAVX512, nameAVX2, nameNEON}
 
 // An unmet requirement: what the trial answered, and what a person can type so
 // that the next trial succeeds.
@@ -93,6 +94,13 @@ func Swap(tb testing.TB) {
 func Zram(tb testing.TB) {
 	tb.Helper()
 	check(tb, nameZram, tryZram())
+}
+
+// Uring skips the test unless FUSE can be served over io_uring: the fuse module
+// has that switched on, and this process may make a ring.
+func Uring(tb testing.TB) {
+	tb.Helper()
+	check(tb, nameUring, tryUring())
 }
 
 // Pages skips the test unless there is a file of sampled real pages where

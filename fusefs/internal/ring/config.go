@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ring
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	pageSize = 4096
+
+	// MinPayload is the smallest payload buffer that the kernel takes, in bytes
+	// (FUSE_MIN_READ_BUFFER).
+	MinPayload = 8192
+	// MaxEntries bounds Config.Entries; io_uring takes no more than 32768 a ring.
+	MaxEntries = 4096
+)
+
+// ErrConfig: a Config that cannot be served.
+var ErrConfig = errors.New("unusable ring configuration")
+
+// A Config says what to serve with.
+type Config struct {
+	// CPUs comes from [ReadCPUs].
+	CPUs CPUs
+	// Entries is how many requests a queue holds at a time, 1 to [MaxEntries].
+	Entries int
+	// Payload is the size of an entry's buffer in bytes: a multiple of 4096, and
+	// at least [MinPayload], the max_write and the max_pages (times 4096) that
+	// INIT agrees on. The kernel refuses a smaller one when Start registers it.
+	Payload int
+	// Memory holds all entries. It is Size bytes, begins on a page, and must
+	// neither move nor go as long as the rings serve.
+	Memory []byte
+	// Handle answers a request, in the thread of a worker (0 to CPUs.Workers()-1),
+	// of which each calls it for one request at a time. It must not wait for
+	// long: whoever has to says [Later] and calls [Rings.Complete].
+	Handle func(worker int, r *Request) Verdict
+}
+
+// Size is how much memory the configuration needs, in bytes.
+func (c Config) Size() int {
+	n := c.CPUs.total(c.Entries)
+	return headArea(n) + n*c.Payload
+}
+
+// headArea is the room for n slots, in whole pages: the buffers behind them begin
+// on a page each.
+func headArea(n int) int { return (n*slotSize + pageSize - 1) &^ (pageSize - 1) }
+
+func (c Config) check() error {
+	switch {
+	case c.CPUs.queues == 0:
+		return fmt.Errorf("%w: no CPUs", ErrConfig)
+	case c.Entries < 1 || c.Entries > MaxEntries:
+		return fmt.Errorf("%w: %d entries, not 1 to %d", ErrConfig, c.Entries, MaxEntries)
+	case c.Payload < MinPayload || c.Payload%pageSize != 0:
+		return fmt.Errorf("%w: a payload of %d bytes, not a multiple of %d from %d on", ErrConfig, c.Payload, pageSize, MinPayload)
+	case len(c.Memory) < c.Size() || !aligned(c.Memory):
+		return fmt.Errorf("%w: %d bytes of memory, not %d that begin on a page", ErrConfig, len(c.Memory), c.Size())
+	case c.Handle == nil:
+		return fmt.Errorf("%w: no handler", ErrConfig)
+	}
+	return nil
+}
+
+// A tuning is what was chosen by measuring; tests choose otherwise to measure.
+type tuning struct {
+	setup uint32        // flags of io_uring_setup
+	pin   bool          // bind each worker to its CPU
+	raw   bool          // wait without telling the Go runtime
+	spin  time.Duration // look for that long before waiting
+	batch int           // bytes to answer before they are sent
+}
+
+var defaultTuning = tuning{setup: defaultSetup, pin: true, raw: true, batch: 64 << 10}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ring
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// serveVariable makes the test binary the process that serves: whoever uses a
+// mount must not be the one that serves it.
+const serveVariable = "ZRAMFS_RING_SERVE"
+
+func TestMain(m *testing.M) {
+	run := m.Run
+	if config := os.Getenv(serveVariable); config != "" {
+		run = func() int {
+			if err := serve(config); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
+			return 0
+		}
+	}
+	os.Exit(run())
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ring
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Rings serve one connection. [New] makes them, [Start] begins, and [Wait] tells
+// when the connection has ended.
+type Rings struct {
+	// Immutable after New.
+	handle  func(worker int, r *Request) Verdict
+	tuning  tuning
+	memory  []byte // keeps it alive
+	workers []*worker
+	start   []chan int
+
+	opened, registered chan error
+	started            bool // guarded by the caller: Start and Close do not run side by side
+	running            sync.WaitGroup
+}
+
+// New makes a ring and a thread for each worker, and gives the kernel nothing yet.
+// Whoever calls it before answering INIT can still leave FUSE_OVER_IO_URING out of
+// the answer when it fails.
+func New(c Config) (*Rings, error) { return newRings(c, defaultTuning) }
+
+func newRings(c Config, t tuning) (*Rings, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	n := c.CPUs.Workers()
+	s := &Rings{
+		handle: c.Handle, tuning: t, memory: c.Memory,
+		opened: make(chan error, n), registered: make(chan error, n),
+	}
+	slots, buffers := c.Memory[:headArea(c.CPUs.total(c.Entries))], c.Memory[headArea(c.CPUs.total(c.Entries)):]
+	for i := range n {
+		bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("make eventfd: %w", err), s.Close())
+		}
+		w := &worker{rings: s, index: i, cpu: c.CPUs.online[i], bell: os.NewFile(uintptr(bell), "bell"), bellFD: bell}
+		places := c.CPUs.places(i, c.Entries)
+		w.requests = make([]Request, len(places))
+		for j, p := range places {
+			head, buffer := slots[:slotSize:slotSize], buffers[:c.Payload:c.Payload]
+			slots, buffers = slots[slotSize:], buffers[c.Payload:]
+			w.requests[j] = Request{
+				Header: head[:inHeaderSize:inHeaderSize], Arg: head[offArg:][:128:128], Out: buffer,
+				owner: w, head: head, queue: p.queue, index: j,
+			}
+		}
+		s.workers, s.start = append(s.workers, w), append(s.start, make(chan int, 1))
+		s.running.Add(1)
+		go w.run(s.opened, s.start[i], s.registered)
+	}
+	if err := gather(s.opened, n); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// gather takes n answers.
+func gather(from <-chan error, n int) error {
+	var err error
+	for range n {
+		err = errors.Join(err, <-from)
+	}
+	return err
+}
+
+// Start gives all entries to the connection of that /dev/fuse descriptor, on which
+// INIT has been answered with FUSE_OVER_IO_URING. The kernel uses the rings from
+// now on; FORGET, INTERRUPT and what was asked before still come by reading the
+// descriptor.
+//
+// When Start fails because the kernel refuses an entry, it has given the rings up
+// for this connection: all requests come by the descriptor. The rings are closed
+// then.
+func (s *Rings) Start(device int) error {
+	for _, start := range s.start {
+		start <- device
+	}
+	s.started = true
+	if err := gather(s.registered, len(s.workers)); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	return nil
+}
+
+// Wait returns when all workers have ended: with nil because the connection has,
+// or because of Close, and otherwise with what went wrong. A request that a handler
+// still holds ([Later]) keeps it waiting.
+func (s *Rings) Wait() error {
+	s.running.Wait()
+	var err error
+	for _, w := range s.workers {
+		err = errors.Join(err, w.failure)
+		if e := w.bell.Close(); !errors.Is(e, os.ErrClosed) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+// Complete sends the answer of a request for which the handler said [Later]. Any
+// goroutine may call it, once for each such request; the owning thread sends it.
+func (s *Rings) Complete(r *Request) error { return r.owner.complete(r) }
+
+// Close ends the workers, as soon as no request is held, and waits for them. The
+// kernel does not notice: it goes on to put requests into the queues, where nobody
+// takes them, so that a connection must have ended, or be ended now. See the
+// package comment for what a successor could do.
+func (s *Rings) Close() error {
+	var err error
+	for i, w := range s.workers {
+		w.stop.Store(true)
+		if !s.started {
+			close(s.start[i])
+		}
+		err = errors.Join(err, w.ring())
+	}
+	s.started = true
+	return errors.Join(err, s.Wait())
+}

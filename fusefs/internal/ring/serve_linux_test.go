@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ring
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A serveConfig is what a test tells the process that serves.
+type serveConfig struct {
+	Dir     string
+	Size    int
+	Uring   bool
+	Entries int
+	CostNs  int
+	Offline bool // pretend that only CPU 0 is online
+	// LaterEvery makes each so many-th read and write be answered by a goroutine
+	// of its own, after LaterMs.
+	LaterEvery, LaterMs int
+	BadPayload          bool // so small that the kernel refuses it
+	Setup               uint32
+	NoPin, NoRaw        bool
+	SpinUs, Batch       int
+	Threads             int // reading /dev/fuse, without rings
+}
+
+// A serveState is what it answers to a command.
+type serveState struct {
+	Error    string
+	Mallocs  uint64
+	Threads  int
+	Files    int
+	GCs      uint32
+	Requests [2]uint64 // by device and by rings
+	Ended    bool
+	EndError string
+}
+
+const (
+	commandState = "state"
+	commandGC    = "gc"   // from now on, without a pause
+	commandAbort = "wait" // until the connection has ended
+)
+
+// A server is the serving process's.
+type server struct {
+	config   serveConfig
+	file     memoryFile
+	device   int
+	rings    *Rings
+	requests [2]atomic.Uint64
+	turn     atomic.Int64
+	serving  sync.WaitGroup
+	start    error
+}
+
+func serve(text string) (err error) {
+	s := &server{}
+	if err := json.Unmarshal([]byte(text), &s.config); err != nil {
+		return err
+	}
+	runtime.GOMAXPROCS(runtime.NumCPU() + 4)
+	debug.SetGCPercent(-1)
+	if s.file.data, err = memory(s.config.Size); err != nil {
+		return err
+	}
+	s.file.cost = time.Duration(s.config.CostNs)
+	if err := s.mount(); err != nil {
+		return err
+	}
+	if err := s.begin(); err != nil {
+		return errors.Join(err, unix.Unmount(s.config.Dir, unix.MNT_DETACH))
+	}
+	return s.attend()
+}
+
+// memory is n bytes, page-aligned and there already.
+func memory(n int) ([]byte, error) {
+	return unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_POPULATE)
+}
+
+func (s *server) mount() error {
+	device, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	s.device = device
+	options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0,max_read=%d", device, maxWrite)
+	return unix.Mount("zramfs-ring", s.config.Dir, "fuse", unix.MS_NOSUID|unix.MS_NODEV, options)
+}
+
+// begin makes the rings, agrees with the kernel on them, and serves.
+func (s *server) begin() (err error) {
+	if s.config.Uring {
+		if s.rings, err = s.makeRings(); err != nil {
+			return err
+		}
+	}
+	if err := s.answerInit(); err != nil {
+		return err
+	}
+	for range max(1, s.config.Threads) {
+		s.serving.Add(1)
+		go s.readDevice()
+	}
+	if s.rings != nil {
+		s.start = s.rings.Start(s.device)
+	}
+	return nil
+}
+
+func (s *server) makeRings() (*Rings, error) {
+	cpus, err := ReadCPUs()
+	if err != nil {
+		return nil, err
+	}
+	if s.config.Offline {
+		cpus.online = cpus.online[:1]
+	}
+	c := Config{CPUs: cpus, Entries: s.config.Entries, Payload: maxWrite, Handle: s.handle}
+	if s.config.BadPayload {
+		c.Payload /= 2
+	}
+	if c.Memory, err = memory(c.Size()); err != nil {
+		return nil, err
+	}
+	t := defaultTuning
+	if s.config.Setup != 0 {
+		t.setup = s.config.Setup
+	}
+	if s.config.Batch != 0 {
+		t.batch = s.config.Batch
+	}
+	if s.config.NoPin {
+		t.pin = false
+	}
+	if s.config.NoRaw {
+		t.raw = false
+	}
+	t.spin = time.Duration(s.config.SpinUs) * time.Microsecond
+	return newRings(c, t)
+}
+
+func (s *server) answerInit() error {
+	buf := make([]byte, 1<<16)
+	n, err := unix.Read(s.device, buf)
+	if err != nil || n < 60 || order.Uint32(buf[4:]) != opInit {
+		return fmt.Errorf("no INIT: %d bytes, %w", n, err)
+	}
+	offered := order.Uint32(buf[40+12:])
+	var out [outHeaderSize + initOutSize]byte
+	order.PutUint32(out[0:], uint32(len(out)))
+	copy(out[8:16], buf[8:16])
+	o := out[outHeaderSize:]
+	order.PutUint32(o[0:], 7)
+	order.PutUint32(o[4:], min(45, order.Uint32(buf[40+4:])))
+	order.PutUint32(o[12:], wantedFlags&offered)
+	order.PutUint16(o[16:], backgroundN)
+	order.PutUint16(o[18:], backgroundN)
+	order.PutUint32(o[20:], maxWrite)
+	order.PutUint32(o[24:], 1)
+	order.PutUint16(o[28:], maxWrite/pageSize)
+	if s.rings != nil {
+		order.PutUint32(o[32:], overIOUring)
+	}
+	_, err = unix.Write(s.device, out[:])
+	return err
+}
+
+// readDevice serves what comes by the descriptor, until the connection ends.
+func (s *server) readDevice() {
+	defer s.serving.Done()
+	runtime.LockOSThread()
+	buf, err := memory(maxWrite + pageSize)
+	out, err2 := memory(maxWrite + pageSize)
+	if err != nil || err2 != nil {
+		panic("no memory")
+	}
+	for {
+		n, err := unix.Read(s.device, buf)
+		if err == unix.EINTR || err == unix.EAGAIN || err == unix.ENOENT {
+			continue
+		}
+		if err != nil {
+			return
+		}
+		opcode, node := order.Uint32(buf[4:]), order.Uint64(buf[16:])
+		if opcode == opForget || opcode == opForgets || opcode == opInterrupt {
+			continue
+		}
+		s.requests[0].Add(1)
+		arg := buf[inHeaderSize:n]
+		m, errno := s.file.answer(opcode, node, arg, arg[argSize(opcode):], out[outHeaderSize:])
+		order.PutUint32(out[0:], uint32(outHeaderSize+m))
+		order.PutUint32(out[4:], uint32(-int32(errno)))
+		copy(out[8:16], buf[8:16])
+		unix.RawSyscall(unix.SYS_WRITE, uintptr(s.device), uintptr(address(out)), uintptr(outHeaderSize+m))
+	}
+}
+
+// handle serves what comes by the rings.
+func (s *server) handle(_ int, r *Request) Verdict {
+	s.requests[1].Add(1)
+	opcode := r.Opcode()
+	isIO := opcode == opReadFile || opcode == opWriteFile
+	if every := int64(s.config.LaterEvery); every > 0 && isIO && s.turn.Add(1)%every == 0 {
+		go func() {
+			time.Sleep(time.Duration(s.config.LaterMs) * time.Millisecond)
+			s.reply(r)
+			if err := s.rings.Complete(r); err != nil {
+				panic(err)
+			}
+		}()
+		return Later
+	}
+	s.reply(r)
+	return Answered
+}
+
+func (s *server) reply(r *Request) {
+	n, errno := s.file.answer(r.Opcode(), r.Node(), r.Arg, r.In, r.Out)
+	if errno != 0 {
+		r.Refuse(errno)
+		return
+	}
+	r.Answer(n)
+}
+
+// attend carries commands out, one a line, until there are no more.
+func (s *server) attend() error {
+	answers := json.NewEncoder(os.Stdout)
+	var ended atomic.Bool
+	var end error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if s.rings != nil {
+			end = s.rings.Wait()
+		}
+		s.serving.Wait()
+		ended.Store(true)
+	}()
+	var failed error
+	say := func() {
+		state := s.state()
+		if state.Ended = ended.Load(); state.Ended && end != nil {
+			state.EndError = end.Error()
+		}
+		failed = errors.Join(failed, answers.Encode(state))
+	}
+	say() // ready
+	for commands := bufio.NewScanner(os.Stdin); commands.Scan(); say() {
+		switch commands.Text() {
+		case commandGC:
+			go func() {
+				for {
+					runtime.GC()
+				}
+			}()
+		case commandAbort:
+			<-done
+		}
+	}
+	if !ended.Load() {
+		failed = errors.Join(failed, unix.Unmount(s.config.Dir, 0))
+		<-done
+	}
+	return errors.Join(failed, end, unix.Close(s.device))
+}
+
+func (s *server) state() serveState {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	state := serveState{Mallocs: m.Mallocs, GCs: m.NumGC, Requests: [2]uint64{s.requests[0].Load(), s.requests[1].Load()}}
+	if s.start != nil {
+		state.Error = s.start.Error()
+	}
+	status, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(status)) {
+		if n, err := fmt.Sscanf(line, "Threads: %d", &state.Threads); n == 1 && err == nil {
+			break
+		}
+	}
+	if files, err := os.ReadDir("/proc/self/fd"); err == nil {
+		state.Files = len(files)
+	}
+	return state
+}
+
+var _ syscall.Errno
