@@ -73,6 +73,7 @@ type tuning struct {
 	raw   bool          // wait without telling the Go runtime
 	spin  time.Duration // look for that long before waiting
 	batch int           // bytes to answer before they are sent
+	help  int           // bytes of work that wait before somebody is woken to share it
 }
 
-var defaultTuning = tuning{setup: defaultSetup, pin: true, raw: true, batch: 64 << 10}
+var defaultTuning = tuning{setup: defaultSetup, pin: true, raw: true, batch: 64 << 10, help: 16 << 10}

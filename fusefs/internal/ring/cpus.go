@@ -60,30 +60,24 @@ func (c CPUs) Queues() int { return c.queues }
 // Workers is how many threads serve them, one for each CPU that is online.
 func (c CPUs) Workers() int { return len(c.online) }
 
-// A place is one entry of a queue.
-type place struct{ queue int }
+// A place is an entry: its queue, and the worker whose task that queue is.
+type place struct{ queue, worker int }
 
-// places tells which entries a worker has: those of its own CPU's queue, and its
-// share of the queues whose CPU is offline, with a single entry each. Such a CPU
-// may come up later: it is served then, though slowly.
-func (c CPUs) places(worker, entries int) []place {
+// places lists all entries. A CPU that is offline may come up later: its queue
+// has a single entry, with one of the workers, and is served though slowly.
+func (c CPUs) places(entries int) []place {
 	var all []place
-	for range entries {
-		all = append(all, place{c.online[worker]})
-	}
 	isOnline := make(map[int]bool)
-	for _, cpu := range c.online {
+	for worker, cpu := range c.online {
 		isOnline[cpu] = true
+		for range entries {
+			all = append(all, place{cpu, worker})
+		}
 	}
-	turn := 0
 	for q := range c.queues {
-		if isOnline[q] {
-			continue
+		if !isOnline[q] {
+			all = append(all, place{q, q % len(c.online)})
 		}
-		if turn%len(c.online) == worker {
-			all = append(all, place{q})
-		}
-		turn++
 	}
 	return all
 }

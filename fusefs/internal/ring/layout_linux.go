@@ -16,6 +16,7 @@ import (
 // and struct fuse_uring_cmd_req of include/uapi/linux/fuse.h.
 
 const (
+	setupCQSize       = 1 << 3
 	setupSubmitAll    = 1 << 7
 	setupCoopTaskrun  = 1 << 8
 	setupTaskrunFlag  = 1 << 9
@@ -85,10 +86,11 @@ type uring struct {
 
 var errRings = errors.New("the kernel's io_uring is older than 5.4")
 
-// newUring makes a ring with room for n entries at a time.
-func newUring(n int, flags uint32) (_ *uring, err error) {
-	p := parameters{flags: flags}
-	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(n), uintptr(unsafe.Pointer(&p)), 0)
+// newUring makes a ring that takes so many submissions at a time (rounded up to a
+// power of two) and has room for so many completions.
+func newUring(submissions, completions int, flags uint32) (_ *uring, err error) {
+	p := parameters{flags: flags | setupCQSize, cqEntries: uint32(max(submissions, completions))}
+	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(submissions), uintptr(unsafe.Pointer(&p)), 0)
 	if errno != 0 {
 		return nil, fmt.Errorf("io_uring_setup: %w", errno)
 	}
@@ -113,6 +115,9 @@ func newUring(n int, flags uint32) (_ *uring, err error) {
 	u.sqTail, u.sqFlags = number(p.sq.tail), number(p.sq.flags)
 	u.cqHead, u.cqTail = number(p.cq.head), number(p.cq.tail)
 	u.sqArray = unsafe.Slice((*uint32)(unsafe.Pointer(&u.shared[p.sq.array])), p.sqEntries)
+	for i := range u.sqArray {
+		u.sqArray[i] = uint32(i) // which entry comes next: always in order
+	}
 	u.cqes = unsafe.Slice((*completion)(unsafe.Pointer(&u.shared[p.cq.cqes])), p.cqEntries)
 	return u, nil
 }
@@ -130,13 +135,20 @@ func (u *uring) close() error {
 	return errors.Join(err, unix.Close(u.fd))
 }
 
-// sqe is the submission queue entry of that number. Each of our entries keeps its
-// own for ever, because io_uring lets them be submitted in any order.
-func (u *uring) sqe(index int) []byte { return u.sqes[index*sqeSize:][:sqeSize:sqeSize] }
+// full tells whether there is no room to push.
+func (u *uring) full() bool { return int(u.pending) == len(u.sqArray) }
 
-// push queues an entry, which enter submits.
-func (u *uring) push(index int) {
-	u.sqArray[u.tail&uint32(len(u.sqArray)-1)] = uint32(index)
+// next is an empty submission queue entry, to be filled in and pushed. The ring
+// must not be full.
+func (u *uring) next() []byte {
+	index := int(u.tail) & (len(u.sqArray) - 1)
+	sqe := u.sqes[index*sqeSize:][:sqeSize:sqeSize]
+	clear(sqe)
+	return sqe
+}
+
+// push queues what next gave, for enter to submit.
+func (u *uring) push() {
 	u.tail++
 	u.pending++
 	u.sqTail.Store(u.tail)
@@ -181,7 +193,7 @@ func (u *uring) entered(submitted uintptr, errno unix.Errno) unix.Errno {
 	return errno
 }
 
-// prepareRegister makes the entry's sqe hand its buffers to the kernel.
+// prepareRegister makes the sqe lend the entry's buffers to the kernel.
 func (r *Request) prepareRegister(sqe []byte, device int) {
 	vectors := r.head[offVectors:slotSize]
 	binary.NativeEndian.PutUint64(vectors[0:], address(r.head))
@@ -193,12 +205,13 @@ func (r *Request) prepareRegister(sqe []byte, device int) {
 	binary.NativeEndian.PutUint32(sqe[24:], 2)
 }
 
-// prepareCommit makes the entry's sqe one that only lacks a number to be a
-// COMMIT_AND_FETCH.
-func (r *Request) prepareCommit(sqe []byte, device int) { r.prepare(sqe, device, cmdCommitAndFetch) }
+// prepareCommit makes the sqe send the answer and lend the entry again.
+func (r *Request) prepareCommit(sqe []byte, device int) {
+	r.prepare(sqe, device, cmdCommitAndFetch)
+	binary.NativeEndian.PutUint64(sqe[56:], r.seal())
+}
 
 func (r *Request) prepare(sqe []byte, device int, operation uint32) {
-	clear(sqe)
 	sqe[0] = opUringCmd
 	binary.NativeEndian.PutUint32(sqe[4:], uint32(device))
 	binary.NativeEndian.PutUint32(sqe[8:], operation)
@@ -206,12 +219,8 @@ func (r *Request) prepare(sqe []byte, device int, operation uint32) {
 	binary.NativeEndian.PutUint16(sqe[64:], uint16(r.queue))
 }
 
-// setCommitID completes what prepareCommit began.
-func setCommitID(sqe []byte, id uint64) { binary.NativeEndian.PutUint64(sqe[56:], id) }
-
 // prepareRead makes the sqe read into memory.
 func prepareRead(sqe []byte, fd int, into []byte, data uint64) {
-	clear(sqe)
 	sqe[0] = opRead
 	binary.NativeEndian.PutUint32(sqe[4:], uint32(fd))
 	binary.NativeEndian.PutUint64(sqe[16:], address(into))

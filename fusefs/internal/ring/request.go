@@ -24,6 +24,12 @@ const (
 	slotSize      = offVectors + 2*16
 )
 
+// FUSE_READ, and where struct fuse_read_in has how much to read.
+const (
+	opcodeRead  = 15
+	offReadSize = 16
+)
+
 // A Request is one that the kernel asks, in the entry where it came. It belongs
 // to the handler until that answers it: no copy of it and nothing that its slices
 // hold may be used later.
@@ -39,14 +45,14 @@ type Request struct {
 	Out    []byte // the whole payload buffer, Config.Payload bytes
 
 	// Immutable after New.
-	owner *worker
-	head  []byte // the entry's slot
-	queue int    // the CPU whose queue it is
-	index int    // in owner.requests
+	home  *worker // of the queue
+	head  []byte  // the entry's slot
+	queue int     // the CPU whose queue it is
+	index int     // in Rings.requests
 
 	answer int           // bytes in Out; belongs to whom the request belongs
 	errno  syscall.Errno // likewise
-	next   *Request      // in the list owner.completed; guarded by its CAS
+	next   *Request      // in the list home.completed; guarded by its CAS
 }
 
 // A Verdict is what a handler says about a request.
@@ -80,6 +86,16 @@ func (r *Request) arrived() {
 	n := int(binary.NativeEndian.Uint32(r.head[offPayloadLen:]))
 	r.In = r.Out[:min(n, len(r.Out))]
 	r.Refuse(syscall.EIO) // for a handler that says Answered and did not answer
+}
+
+// work estimates what it takes to answer: the bytes of a read or a write, and a
+// little for any request.
+func (r *Request) work() int {
+	n := len(r.In)
+	if r.Opcode() == opcodeRead {
+		n = int(binary.NativeEndian.Uint32(r.Arg[offReadSize:]))
+	}
+	return n + 512
 }
 
 // seal writes the answer's header. The request's number stays where it is: it is

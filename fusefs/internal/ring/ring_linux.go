@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,7 +20,11 @@ type Rings struct {
 	tuning  tuning
 	memory  []byte // keeps it alive
 	workers []*worker
-	start   []chan int
+	// requests are all entries. The slice is immutable, each is its holder's.
+	requests []Request
+	start    []chan int
+
+	live atomic.Int64 // entries that the kernel has not taken back
 
 	opened, registered chan error
 	started            bool // guarded by the caller: Start and Close do not run side by side
@@ -40,24 +45,17 @@ func newRings(c Config, t tuning) (*Rings, error) {
 		handle: c.Handle, tuning: t, memory: c.Memory,
 		opened: make(chan error, n), registered: make(chan error, n),
 	}
-	slots, buffers := c.Memory[:headArea(c.CPUs.total(c.Entries))], c.Memory[headArea(c.CPUs.total(c.Entries)):]
 	for i := range n {
 		bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("make eventfd: %w", err), s.Close())
 		}
 		w := &worker{rings: s, index: i, cpu: c.CPUs.online[i], bell: os.NewFile(uintptr(bell), "bell"), bellFD: bell}
-		places := c.CPUs.places(i, c.Entries)
-		w.requests = make([]Request, len(places))
-		for j, p := range places {
-			head, buffer := slots[:slotSize:slotSize], buffers[:c.Payload:c.Payload]
-			slots, buffers = slots[slotSize:], buffers[c.Payload:]
-			w.requests[j] = Request{
-				Header: head[:inHeaderSize:inHeaderSize], Arg: head[offArg:][:128:128], Out: buffer,
-				owner: w, head: head, queue: p.queue, index: j,
-			}
-		}
+		w.backlog.items = make([]*Request, c.CPUs.total(c.Entries))
 		s.workers, s.start = append(s.workers, w), append(s.start, make(chan int, 1))
+	}
+	s.divide(c)
+	for i, w := range s.workers {
 		s.running.Add(1)
 		go w.run(s.opened, s.start[i], s.registered)
 	}
@@ -65,6 +63,21 @@ func newRings(c Config, t tuning) (*Rings, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// divide makes the entries from the memory.
+func (s *Rings) divide(c Config) {
+	places := c.CPUs.places(c.Entries)
+	s.requests = make([]Request, len(places))
+	s.live.Store(int64(len(places)))
+	slots, buffers := c.Memory[:headArea(len(places))], c.Memory[headArea(len(places)):]
+	for i, p := range places {
+		head, buffer := slots[i*slotSize:][:slotSize:slotSize], buffers[i*c.Payload:][:c.Payload:c.Payload]
+		s.requests[i] = Request{
+			Header: head[:inHeaderSize:inHeaderSize], Arg: head[offArg:][:128:128], Out: buffer,
+			home: s.workers[p.worker], head: head, queue: p.queue, index: i,
+		}
+	}
 }
 
 // gather takes n answers.
@@ -112,21 +125,40 @@ func (s *Rings) Wait() error {
 
 // Complete sends the answer of a request for which the handler said [Later]. Any
 // goroutine may call it, once for each such request; the owning thread sends it.
-func (s *Rings) Complete(r *Request) error { return r.owner.complete(r) }
+func (s *Rings) Complete(r *Request) { r.home.complete(r) }
+
+// lost counts an entry which the kernel took back. The last one ends all workers.
+func (s *Rings) lost(w *worker, errno unix.Errno) {
+	switch errno {
+	case unix.ENOTCONN, unix.ECONNABORTED, unix.ECANCELED, unix.ENODEV:
+		// How a connection ends.
+	default:
+		w.failure = errors.Join(w.failure, fmt.Errorf("commit to ring %d: %w", w.index, errno))
+	}
+	if s.live.Add(-1) == 0 {
+		s.halt()
+	}
+}
+
+// halt makes all workers leave.
+func (s *Rings) halt() {
+	for _, w := range s.workers {
+		w.stop.Store(true)
+		w.wake()
+	}
+}
 
 // Close ends the workers, as soon as no request is held, and waits for them. The
 // kernel does not notice: it goes on to put requests into the queues, where nobody
 // takes them, so that a connection must have ended, or be ended now. See the
 // package comment for what a successor could do.
 func (s *Rings) Close() error {
-	var err error
-	for i, w := range s.workers {
-		w.stop.Store(true)
-		if !s.started {
-			close(s.start[i])
+	s.halt()
+	if !s.started {
+		s.started = true
+		for _, start := range s.start {
+			close(start)
 		}
-		err = errors.Join(err, w.ring())
 	}
-	s.started = true
-	return errors.Join(err, s.Wait())
+	return s.Wait()
 }

@@ -8,12 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -33,7 +33,7 @@ type serveConfig struct {
 	BadPayload          bool // so small that the kernel refuses it
 	Setup               uint32
 	NoPin, NoRaw        bool
-	SpinUs, Batch       int
+	SpinUs, Batch, Help int
 	Threads             int // reading /dev/fuse, without rings
 }
 
@@ -41,7 +41,7 @@ type serveConfig struct {
 type serveState struct {
 	Error    string
 	Mallocs  uint64
-	Threads  int
+	Bound    int // threads bound to one CPU
 	Files    int
 	GCs      uint32
 	Requests [2]uint64 // by device and by rings
@@ -144,6 +144,9 @@ func (s *server) makeRings() (*Rings, error) {
 	if s.config.Batch != 0 {
 		t.batch = s.config.Batch
 	}
+	if s.config.Help != 0 {
+		t.help = s.config.Help
+	}
 	if s.config.NoPin {
 		t.pin = false
 	}
@@ -220,9 +223,7 @@ func (s *server) handle(_ int, r *Request) Verdict {
 		go func() {
 			time.Sleep(time.Duration(s.config.LaterMs) * time.Millisecond)
 			s.reply(r)
-			if err := s.rings.Complete(r); err != nil {
-				panic(err)
-			}
+			s.rings.Complete(r)
 		}()
 		return Later
 	}
@@ -288,10 +289,13 @@ func (s *server) state() serveState {
 	if s.start != nil {
 		state.Error = s.start.Error()
 	}
-	status, _ := os.ReadFile("/proc/self/status")
-	for line := range strings.Lines(string(status)) {
-		if n, err := fmt.Sscanf(line, "Threads: %d", &state.Threads); n == 1 && err == nil {
-			break
+	threads, _ := filepath.Glob("/proc/self/task/*/status")
+	for _, path := range threads {
+		status, _ := os.ReadFile(path)
+		_, allowed, _ := strings.Cut(string(status), "Cpus_allowed_list:")
+		list, _, _ := strings.Cut(strings.TrimSpace(allowed), "\n")
+		if cpus, err := parseList(list); err == nil && len(cpus) == 1 {
+			state.Bound++
 		}
 	}
 	if files, err := os.ReadDir("/proc/self/fd"); err == nil {
@@ -299,5 +303,3 @@ func (s *server) state() serveState {
 	}
 	return state
 }
-
-var _ syscall.Errno

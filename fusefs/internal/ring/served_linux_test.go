@@ -244,8 +244,8 @@ func TestUnmountEndsWaitAndLeavesNothing(t *testing.T) {
 	if want := before.Files - 2*cpus.Workers(); s.Files != want {
 		t.Errorf("%d descriptors, before %d, want %d", s.Files, before.Files, want)
 	}
-	if s.Threads > before.Threads-cpus.Workers() {
-		t.Errorf("%d threads, before %d: the %d workers have ended", s.Threads, before.Threads, cpus.Workers())
+	if before.Bound != cpus.Workers() || s.Bound != 0 {
+		t.Errorf("%d threads are bound to a CPU, %d before: the %d workers have ended", s.Bound, before.Bound, cpus.Workers())
 	}
 }
 

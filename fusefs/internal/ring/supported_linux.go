@@ -35,7 +35,7 @@ func Supported() error {
 		return fmt.Errorf("%w: the kernel's fuse module has it switched off: echo Y > %s as root, or boot with fuse.enable_uring=1",
 			ErrUnsupported, enableParameter)
 	}
-	u, err := newUring(1, defaultSetup)
+	u, err := newUring(1, 1, defaultSetup)
 	if err != nil {
 		return fmt.Errorf("%w: %w%s", ErrUnsupported, err, setupHint(err))
 	}

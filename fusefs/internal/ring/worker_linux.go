@@ -13,9 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A worker is a thread with a ring of its own, and the entries registered there:
-// the kernel hands a request over in the thread that submitted the entry, so
-// nobody else can take it.
+// A worker is a thread with a ring of its own. The kernel hands a request over in
+// the thread that submitted the entry last; that is the worker whose CPU the queue
+// belongs to (its home) as long as there is little to do, and whoever answered it
+// when there is more.
 type worker struct {
 	// Immutable after New.
 	rings *Rings
@@ -27,22 +28,25 @@ type worker struct {
 	bellFD int
 
 	completed atomic.Pointer[Request] // answered by others, newest first
-	stop      atomic.Bool             // leave as soon as nobody else has a request
+	waiting   atomic.Bool             // in the kernel, or about to be: needs the bell
+	stop      atomic.Bool
+	backlog   backlog
 
 	// The thread's own.
-	uring    *uring
-	requests []Request
-	rung     [8]byte // what is read from bell
-	device   int
-	live     int  // entries that the kernel knows
-	later    int  // requests that others hold
-	idle     bool // nothing came for a while
-	failure  error
+	uring   *uring
+	rung    [8]byte // what is read from bell
+	device  int
+	idle    bool // nothing came for a while
+	unsent  int  // bytes pushed since the last submission
+	failure error
 }
 
 // bellData tells the completion of bell from those of entries, which carry their
 // index.
 const bellData = 1 << 32
+
+// maxSubmissions is how much a worker pushes at most before it enters the kernel.
+const maxSubmissions = 64
 
 // run is the thread's life. It tells opened when it has a ring, gets the device
 // from start, and tells registered when the kernel has all its entries.
@@ -78,7 +82,7 @@ func (w *worker) open() error {
 			return fmt.Errorf("bind worker %d to CPU %d: %w", w.index, w.cpu, err)
 		}
 	}
-	u, err := newUring(len(w.requests)+1, w.rings.tuning.setup)
+	u, err := newUring(maxSubmissions, len(w.rings.requests)+1, w.rings.tuning.setup)
 	if err != nil {
 		return fmt.Errorf("open ring %d: %w", w.index, err)
 	}
@@ -86,18 +90,17 @@ func (w *worker) open() error {
 	return nil
 }
 
-// register gives the kernel all entries.
+// register gives the kernel the entries of the worker's queues.
 func (w *worker) register() error {
-	for i := range w.requests {
-		w.requests[i].prepareRegister(w.uring.sqe(i), w.device)
-		w.uring.push(i)
-	}
-	for w.uring.pending > 0 {
-		if errno := w.uring.enter(0, 0); errno != 0 && errno != unix.EINTR && errno != unix.EAGAIN {
-			return fmt.Errorf("register entries of ring %d: %w", w.index, errno)
+	for i := range w.rings.requests {
+		r := &w.rings.requests[i]
+		if r.home != w {
+			continue
 		}
+		r.prepareRegister(w.next(), w.device)
+		w.uring.push()
 	}
-	w.live = len(w.requests)
+	w.flush()
 	// An entry which the kernel took says nothing until a request comes; one that
 	// it refused was answered at once.
 	for i := w.uring.head; i != w.uring.cqTail.Load(); i++ {
@@ -106,63 +109,151 @@ func (w *worker) register() error {
 			return fmt.Errorf("register entries of ring %d: %w", w.index, unix.Errno(-c.result))
 		}
 	}
-	for i := range w.requests {
-		w.requests[i].prepareCommit(w.uring.sqe(i), w.device)
-	}
 	w.listen()
-	return nil
+	return w.failure
+}
+
+// next is a submission to be filled in.
+func (w *worker) next() []byte {
+	if w.uring.full() {
+		w.flush()
+	}
+	return w.uring.next()
+}
+
+// flush submits all that was pushed.
+func (w *worker) flush() {
+	for w.uring.pending > 0 && w.failure == nil {
+		w.check(w.uring.enterRaw(0, 0))
+	}
+}
+
+// check looks at how io_uring_enter ended.
+func (w *worker) check(errno unix.Errno) {
+	switch errno {
+	case 0, unix.EINTR:
+	case unix.EAGAIN, unix.EBUSY:
+		// Kernel memory is short: it has none for a submission.
+		time.Sleep(time.Millisecond)
+	default:
+		w.failure = fmt.Errorf("enter ring %d: %w", w.index, errno)
+	}
 }
 
 // listen waits for the bell, among the completions.
 func (w *worker) listen() {
-	n := len(w.requests)
-	prepareRead(w.uring.sqe(n), w.bellFD, w.rung[:], bellData)
-	w.uring.push(n)
+	prepareRead(w.next(), w.bellFD, w.rung[:], bellData)
+	w.uring.push()
 }
 
-// serve answers requests until the kernel has taken every entry back.
+// serve answers requests until the connection has ended.
 func (w *worker) serve() {
-	for w.live > 0 {
+	for !w.stop.Load() && w.failure == nil {
 		w.commitCompleted()
-		if w.stop.Load() && w.later == 0 {
-			return
+		w.collect()
+		r := w.backlog.take()
+		if r == nil {
+			r = w.steal()
 		}
-		w.handle()
-		if w.live == 0 {
-			return
+		if r == nil {
+			w.wait()
+			continue
 		}
-		if errno := w.enter(); errno != 0 && errno != unix.EINTR {
-			if errno != unix.EAGAIN && errno != unix.EBUSY {
-				w.failure = fmt.Errorf("enter ring %d: %w", w.index, errno)
-				return
-			}
-			// Kernel memory is short: it has none for a submission.
-			time.Sleep(time.Millisecond)
+		w.answer(r)
+	}
+}
+
+// collect moves completions to the backlog, and wakes somebody when it is long.
+func (w *worker) collect() {
+	if !w.uring.ready() {
+		return
+	}
+	for {
+		data, result, ok := w.uring.pop()
+		switch {
+		case !ok:
+			w.callForHelp()
+			return
+		case data == bellData:
+			w.listen()
+		case result < 0:
+			w.rings.lost(w, unix.Errno(-result))
+		default:
+			r := &w.rings.requests[data]
+			r.arrived()
+			w.backlog.put(r)
 		}
 	}
 }
 
-// enter submits what there is, and waits if nothing came meanwhile.
+// callForHelp wakes an idle worker if more waits than this one should do alone.
+func (w *worker) callForHelp() {
+	if w.backlog.n.Load() < 2 || w.backlog.work.Load() < int64(w.rings.tuning.help) {
+		return
+	}
+	all := w.rings.workers
+	for i := 1; i < len(all); i++ {
+		if all[(w.index+i)%len(all)].wake() {
+			return
+		}
+	}
+}
+
+// steal takes a request from another worker's backlog.
+func (w *worker) steal() *Request {
+	all := w.rings.workers
+	for i := 1; i < len(all); i++ {
+		if r := all[(w.index+i)%len(all)].backlog.takeLast(1); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// answer handles a request and sends the answer, at once when there is much of it.
+func (w *worker) answer(r *Request) {
+	if w.rings.handle(w.index, r) == Later {
+		return
+	}
+	if r.home != w && r.home.waiting.Load() && w.backlog.n.Load() == 0 {
+		r.home.complete(r)
+		return
+	}
+	w.commit(r)
+	if w.unsent += max(len(r.In), r.answer); w.unsent >= w.rings.tuning.batch {
+		w.flush()
+		w.unsent = 0
+	}
+}
+
+// wait submits, and waits for something to come.
 //
 // The raw system call keeps the P: the Go runtime thinks that we run. That saves
 // a request the way through the scheduler, and is allowed because the runtime
 // interrupts whoever runs too long (10 ms) or is in the way when it stops the
 // world, by a signal, and a signal ends the wait. An interrupted wait is taken as
 // a sign that there is little to do: the next one gives the P away.
-func (w *worker) enter() unix.Errno {
-	if w.uring.ready() {
-		return w.uring.enterRaw(0, 0)
+func (w *worker) wait() {
+	w.unsent = 0
+	w.waiting.Store(true)
+	// Whoever completes a request puts it there first, and looks at waiting then.
+	if w.completed.Load() == nil && !w.stop.Load() {
+		w.enter()
 	}
+	w.waiting.Store(false)
+}
+
+func (w *worker) enter() {
 	if !w.rings.tuning.raw || w.idle {
 		w.idle = false
-		return w.uring.enter(1, enterGetEvents)
+		w.check(w.uring.enter(1, enterGetEvents))
+		return
 	}
 	if spin := w.rings.tuning.spin; spin > 0 && w.spin(spin) {
-		return 0
+		return
 	}
-	errno := w.uring.enterRaw(1, enterGetEvents)
+	w.check(w.uring.enterRaw(1, enterGetEvents))
 	w.idle = !w.uring.ready()
-	return errno
 }
 
 // spin submits, and looks for a while whether something comes.
@@ -183,83 +274,48 @@ func (w *worker) spin(limit time.Duration) bool {
 	}
 }
 
-// handle takes completions until there are none, or until so much has been
-// answered that it should be sent first.
-func (w *worker) handle() {
-	answered := 0
-	for answered < w.rings.tuning.batch {
-		data, result, ok := w.uring.pop()
-		switch {
-		case !ok:
-			return
-		case data == bellData:
-			w.listen()
-		case result < 0:
-			w.lost(unix.Errno(-result))
-		default:
-			r := &w.requests[data]
-			r.arrived()
-			if w.rings.handle(w.index, r) == Later {
-				w.later++
-				continue
-			}
-			answered += max(len(r.In), r.answer, 1)
-			w.commit(r)
-		}
-	}
-}
-
 // commit sends the answer, and lends the entry to the kernel again.
 func (w *worker) commit(r *Request) {
-	setCommitID(w.uring.sqe(r.index), r.seal())
-	w.uring.push(r.index)
+	r.prepareCommit(w.next(), w.device)
+	w.uring.push()
 }
 
 // commitCompleted commits what others have answered.
 func (w *worker) commitCompleted() {
+	if w.completed.Load() == nil {
+		return
+	}
 	for r := w.completed.Swap(nil); r != nil; {
 		next := r.next
 		r.next = nil
-		w.later--
 		w.commit(r)
 		r = next
 	}
 }
 
-// lost counts an entry which the kernel took back.
-func (w *worker) lost(errno unix.Errno) {
-	w.live--
-	switch errno {
-	case unix.ENOTCONN, unix.ECONNABORTED, unix.ECANCELED, unix.ENODEV:
-		// How a connection ends.
-	default:
-		w.failure = errors.Join(w.failure, fmt.Errorf("commit to ring %d: %w", w.index, errno))
-	}
-}
-
-// complete may be called in any goroutine.
-func (w *worker) complete(r *Request) error {
+// complete makes the worker commit. It may be called in any goroutine.
+func (w *worker) complete(r *Request) {
 	for {
 		older := w.completed.Load()
 		r.next = older
-		// From here on r is the worker's.
-		if !w.completed.CompareAndSwap(older, r) {
-			continue
+		if w.completed.CompareAndSwap(older, r) {
+			break // r is the worker's now
 		}
-		if older != nil {
-			return nil // who put that there rings
-		}
-		return w.ring()
 	}
+	w.wake()
 }
 
-// one is what an eventfd wants to be told.
+// one is what an eventfd is told.
 var one = [8]byte{0: 1, 7: 1}
 
-// ring wakes the worker, if it is still there.
-func (w *worker) ring() error {
-	if _, err := w.bell.Write(one[:]); err != nil && !errors.Is(err, os.ErrClosed) {
-		return fmt.Errorf("wake worker %d: %w", w.index, err)
-	}
-	return nil
+// wake rings the bell of a worker that waits, and tells whether it did.
+func (w *worker) wake() bool {
+	return w.waiting.CompareAndSwap(true, false) && w.ring()
+}
+
+// ring rings the bell. The only thing that can go wrong is that the worker has
+// gone: an eventfd takes 2^64 rings.
+func (w *worker) ring() bool {
+	_, err := w.bell.Write(one[:])
+	return err == nil
 }
