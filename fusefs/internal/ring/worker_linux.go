@@ -51,10 +51,15 @@ const maxSubmissions = 64
 // run is the thread's life. It tells opened when it has a ring, gets the device
 // from start, and tells registered when the kernel has all its entries.
 func (w *worker) run(opened chan<- error, start <-chan int, registered chan<- error) {
-	// Never unlocked: a thread which is bound to one CPU must end with us.
-	runtime.LockOSThread()
 	defer w.rings.running.Done()
-	err := w.open()
+	runtime.LockOSThread()
+	free, err := w.bind()
+	if err != nil {
+		opened <- err
+		return
+	}
+	defer free()
+	err = w.open()
 	opened <- err
 	if err != nil {
 		return
@@ -73,15 +78,30 @@ func (w *worker) run(opened chan<- error, start <-chan int, registered chan<- er
 	w.failure = errors.Join(w.failure, w.uring.close())
 }
 
-func (w *worker) open() error {
-	if w.rings.tuning.pin {
-		var set unix.CPUSet
-		set.Set(w.cpu)
-		// A cpuset may keep us from there: the queue is served all the same.
-		if err := unix.SchedSetaffinity(0, &set); err != nil && !errors.Is(err, unix.EINVAL) {
-			return fmt.Errorf("bind worker %d to CPU %d: %w", w.index, w.cpu, err)
-		}
+// bind ties the thread to the worker's CPU. The kernel asks the queue of the CPU
+// where it is, and a thread elsewhere would have to be woken across.
+func (w *worker) bind() (free func(), err error) {
+	if !w.rings.tuning.pin {
+		return runtime.UnlockOSThread, nil
 	}
+	var before, set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return nil, fmt.Errorf("ask for the CPUs of worker %d: %w", w.index, err)
+	}
+	set.Set(w.cpu)
+	// A cpuset may keep us from there: the queue is served all the same.
+	if err := unix.SchedSetaffinity(0, &set); err != nil && !errors.Is(err, unix.EINVAL) {
+		return nil, fmt.Errorf("bind worker %d to CPU %d: %w", w.index, w.cpu, err)
+	}
+	return func() {
+		// A thread that stays bound must stay ours: the runtime ends it then.
+		if err := unix.SchedSetaffinity(0, &before); err == nil {
+			runtime.UnlockOSThread()
+		}
+	}, nil
+}
+
+func (w *worker) open() error {
 	u, err := newUring(maxSubmissions, len(w.rings.requests)+1, w.rings.tuning.setup)
 	if err != nil {
 		return fmt.Errorf("open ring %d: %w", w.index, err)
