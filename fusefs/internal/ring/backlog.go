@@ -24,6 +24,7 @@ func (b *backlog) put(r *Request) {
 	b.items[(b.first+int(b.n.Load()))%len(b.items)] = r
 	b.n.Add(1)
 	b.work.Add(int64(r.work()))
+	r.waits.Store(true)
 	b.mu.Unlock()
 }
 
@@ -39,24 +40,29 @@ func (b *backlog) take() *Request {
 	}
 	r := b.items[b.first]
 	b.first = (b.first + 1) % len(b.items)
-	b.n.Add(-1)
-	b.work.Add(-int64(r.work()))
+	b.remove(r)
 	return r
 }
 
-// takeLast removes the newest, if at least min are there.
-func (b *backlog) takeLast(min int32) *Request {
-	if b.n.Load() < min {
+// takeLast removes the newest, if there is any.
+func (b *backlog) takeLast() *Request {
+	if b.n.Load() == 0 {
 		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := b.n.Load()
-	if n < min {
+	if n == 0 {
 		return nil
 	}
 	r := b.items[(b.first+int(n)-1)%len(b.items)]
+	b.remove(r)
+	return r
+}
+
+// remove counts what was taken. b.mu must be held.
+func (b *backlog) remove(r *Request) {
+	r.waits.Store(false)
 	b.n.Add(-1)
 	b.work.Add(-int64(r.work()))
-	return r
 }

@@ -5,7 +5,6 @@ package ring
 import (
 	"errors"
 	"fmt"
-	"time"
 )
 
 const (
@@ -68,12 +67,10 @@ func (c Config) check() error {
 
 // A tuning is what was chosen by measuring; tests choose otherwise to measure.
 type tuning struct {
-	setup uint32        // flags of io_uring_setup
-	pin   bool          // bind each worker to its CPU
-	raw   bool          // wait without telling the Go runtime
-	spin  time.Duration // look for that long before waiting
-	batch int           // bytes to answer before they are sent
-	help  int           // bytes of work that wait before somebody is woken to share it
+	setup uint32 // flags of io_uring_setup
+	pin   bool   // bind each worker to its CPU
+	batch int    // bytes to answer before they are sent
+	help  int    // bytes of work that wait before somebody is woken to share it
 }
 
-var defaultTuning = tuning{setup: defaultSetup, pin: true, raw: true, batch: 64 << 10, help: 16 << 10}
+var defaultTuning = tuning{setup: defaultSetup, pin: true, batch: 64 << 10, help: 16 << 10}

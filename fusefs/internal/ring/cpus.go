@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -67,20 +68,21 @@ type place struct{ queue, worker int }
 // has a single entry, with one of the workers, and is served though slowly.
 func (c CPUs) places(entries int) []place {
 	var all []place
-	isOnline := make(map[int]bool)
 	for worker, cpu := range c.online {
-		isOnline[cpu] = true
 		for range entries {
 			all = append(all, place{cpu, worker})
 		}
 	}
 	for q := range c.queues {
-		if !isOnline[q] {
+		if !c.isOnline(q) {
 			all = append(all, place{q, q % len(c.online)})
 		}
 	}
 	return all
 }
+
+// isOnline tells whether the CPU ran when the list was read.
+func (c CPUs) isOnline(cpu int) bool { return slices.Contains(c.online, cpu) }
 
 // total is how many entries all workers have.
 func (c CPUs) total(entries int) int {

@@ -38,6 +38,8 @@ type device struct {
 	exited  chan struct{}
 	exit    error // after exited
 	first   serveState
+	// finished is the test's.
+	finished bool
 }
 
 // newDevice serves from another process until the test ends, when the mount must
@@ -53,6 +55,13 @@ func newDevice(tb testing.TB, config serveConfig) *device {
 		config.Entries = 8
 	}
 	config.Dir = tb.TempDir()
+	return startDevice(tb, config)
+}
+
+// startDevice starts the serving process, which gets the files as descriptors from
+// 3 on.
+func startDevice(tb testing.TB, config serveConfig, files ...*os.File) *device {
+	tb.Helper()
 	text, err := json.Marshal(config)
 	if err != nil {
 		tb.Fatal(err)
@@ -61,6 +70,7 @@ func newDevice(tb testing.TB, config serveConfig) *device {
 	d.command = exec.Command("/proc/self/exe")
 	d.command.Env = append(os.Environ(), serveVariable+"="+string(text), "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	d.command.Stderr = &d.stderr
+	d.command.ExtraFiles = files
 	if d.stdin, err = d.command.StdinPipe(); err != nil {
 		tb.Fatal(err)
 	}
@@ -123,6 +133,10 @@ func (d *device) answer() serveState {
 
 // finish ends the serving process and looks at what it left.
 func (d *device) finish() {
+	if d.finished {
+		return
+	}
+	d.finished = true
 	if err := d.stdin.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		d.tb.Error(err)
 	}
@@ -135,6 +149,9 @@ func (d *device) finish() {
 	}
 	if d.exit != nil {
 		d.tb.Errorf("the serving process ended with %v: %s", d.exit, &d.stderr)
+	}
+	if d.config.Inherited {
+		return // whoever mounted unmounts
 	}
 	err := unix.Unmount(d.config.Dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
 	if err != nil && !errors.Is(err, unix.EINVAL) { // EINVAL: nothing is mounted

@@ -19,7 +19,6 @@ const (
 	setupCQSize       = 1 << 3
 	setupSubmitAll    = 1 << 7
 	setupCoopTaskrun  = 1 << 8
-	setupTaskrunFlag  = 1 << 9
 	setupSQE128       = 1 << 10
 	setupSingleIssuer = 1 << 12
 	setupDeferTaskrun = 1 << 13
@@ -30,7 +29,6 @@ const (
 	offSQEs  = 0x10000000
 
 	enterGetEvents = 1 << 0
-	sqTaskrun      = 1 << 2
 
 	opRead     = 22
 	opUringCmd = 46
@@ -74,7 +72,6 @@ type uring struct {
 	fd             int
 	shared, sqes   []byte // mappings
 	sqTail         *atomic.Uint32
-	sqFlags        *atomic.Uint32
 	sqArray        []uint32
 	cqHead, cqTail *atomic.Uint32
 	cqes           []completion
@@ -112,8 +109,7 @@ func newUring(submissions, completions int, flags uint32) (_ *uring, err error) 
 		return nil, fmt.Errorf("map io_uring entries: %w", err)
 	}
 	number := func(offset uint32) *atomic.Uint32 { return (*atomic.Uint32)(unsafe.Pointer(&u.shared[offset])) }
-	u.sqTail, u.sqFlags = number(p.sq.tail), number(p.sq.flags)
-	u.cqHead, u.cqTail = number(p.cq.head), number(p.cq.tail)
+	u.sqTail, u.cqHead, u.cqTail = number(p.sq.tail), number(p.cq.head), number(p.cq.tail)
 	u.sqArray = unsafe.Slice((*uint32)(unsafe.Pointer(&u.shared[p.sq.array])), p.sqEntries)
 	for i := range u.sqArray {
 		u.sqArray[i] = uint32(i) // which entry comes next: always in order
@@ -169,10 +165,6 @@ func (u *uring) pop() (data uint64, result int32, ok bool) {
 // ready tells whether pop would find something.
 func (u *uring) ready() bool { return u.head != u.cqTail.Load() }
 
-// work tells whether the kernel has something that it would do if we entered it.
-// Only rings with setupTaskrunFlag say so.
-func (u *uring) work() bool { return u.sqFlags.Load()&sqTaskrun != 0 }
-
 // enter submits what was pushed and waits for that many completions. The Go
 // runtime knows that the thread waits.
 func (u *uring) enter(wait int, flags uint32) unix.Errno {
@@ -180,9 +172,9 @@ func (u *uring) enter(wait int, flags uint32) unix.Errno {
 	return u.entered(n, errno)
 }
 
-// enterRaw does the same behind the back of the Go runtime.
-func (u *uring) enterRaw(wait int, flags uint32) unix.Errno {
-	n, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(u.fd), uintptr(u.pending), uintptr(wait), uintptr(flags), 0, 0)
+// submit submits what was pushed. It does not wait, so the Go runtime need not know.
+func (u *uring) submit() unix.Errno {
+	n, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(u.fd), uintptr(u.pending), 0, 0, 0, 0)
 	return u.entered(n, errno)
 }
 

@@ -4,6 +4,7 @@ package ring
 
 import (
 	"encoding/binary"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -11,7 +12,7 @@ import (
 // 128 bytes in which the kernel leaves the fuse_in_header and finds our
 // fuse_out_header, 128 bytes for the operation's first argument, and struct
 // fuse_uring_ent_in_out. Behind it, in the same slot, we keep the two iovecs that
-// REGISTER points at.
+// REGISTER points at, and what a successor has to know.
 const (
 	inHeaderSize  = 40 // struct fuse_in_header
 	outHeaderSize = 16 // struct fuse_out_header
@@ -21,7 +22,8 @@ const (
 	offPayloadLen = offArg + 128 + 16
 	headSize      = offArg + 128 + 32
 	offVectors    = headSize
-	slotSize      = offVectors + 2*16
+	offState      = offVectors + 2*16
+	slotSize      = 384 // whole cache lines
 )
 
 // FUSE_READ, and where struct fuse_read_in has how much to read.
@@ -50,6 +52,7 @@ type Request struct {
 	queue int     // the CPU whose queue it is
 	index int     // in Rings.requests
 
+	waits  atomic.Bool   // in a backlog
 	answer int           // bytes in Out; belongs to whom the request belongs
 	errno  syscall.Errno // likewise
 	next   *Request      // in the list home.completed; guarded by its CAS

@@ -22,9 +22,16 @@ type Rings struct {
 	workers []*worker
 	// requests are all entries. The slice is immutable, each is its holder's.
 	requests []Request
-	start    []chan int
+	start    []chan beginning
 
-	live atomic.Int64 // entries that the kernel has not taken back
+	live     atomic.Int64 // entries that the kernel has not taken back
+	crowded  atomic.Int32 // workers that others should help
+	draining atomic.Bool
+	filler   atomic.Uint64 // the number of the last filler request
+	node     atomic.Uint64 // which file filler requests are about
+	// fillError is why one could not be made.
+	fillError atomic.Pointer[error]
+	online    atomic.Pointer[CPUs] // when draining began
 
 	opened, registered chan error
 	started            bool // guarded by the caller: Start and Close do not run side by side
@@ -52,7 +59,7 @@ func newRings(c Config, t tuning) (*Rings, error) {
 		}
 		w := &worker{rings: s, index: i, cpu: c.CPUs.online[i], bell: os.NewFile(uintptr(bell), "bell"), bellFD: bell}
 		w.backlog.items = make([]*Request, c.CPUs.total(c.Entries))
-		s.workers, s.start = append(s.workers, w), append(s.start, make(chan int, 1))
+		s.workers, s.start = append(s.workers, w), append(s.start, make(chan beginning, 1))
 	}
 	s.divide(c)
 	for i, w := range s.workers {
@@ -73,10 +80,9 @@ func (s *Rings) divide(c Config) {
 	slots, buffers := c.Memory[:headArea(len(places))], c.Memory[headArea(len(places)):]
 	for i, p := range places {
 		head, buffer := slots[i*slotSize:][:slotSize:slotSize], buffers[i*c.Payload:][:c.Payload:c.Payload]
-		s.requests[i] = Request{
-			Header: head[:inHeaderSize:inHeaderSize], Arg: head[offArg:][:128:128], Out: buffer,
-			home: s.workers[p.worker], head: head, queue: p.queue, index: i,
-		}
+		r := &s.requests[i]
+		r.Header, r.Arg, r.Out = head[:inHeaderSize:inHeaderSize], head[offArg:][:128:128], buffer
+		r.home, r.head, r.queue, r.index = s.workers[p.worker], head, p.queue, i
 	}
 }
 
@@ -97,9 +103,11 @@ func gather(from <-chan error, n int) error {
 // When Start fails because the kernel refuses an entry, it has given the rings up
 // for this connection: all requests come by the descriptor. The rings are closed
 // then.
-func (s *Rings) Start(device int) error {
+func (s *Rings) Start(device int) error { return s.begin(beginning{device: device}) }
+
+func (s *Rings) begin(b beginning) error {
 	for _, start := range s.start {
-		start <- device
+		start <- b
 	}
 	s.started = true
 	if err := gather(s.registered, len(s.workers)); err != nil {

@@ -4,6 +4,7 @@ package ring
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,9 +34,12 @@ type serveConfig struct {
 	LaterEvery, LaterMs int
 	BadPayload          bool // so small that the kernel refuses it
 	Setup               uint32
-	NoPin, NoRaw        bool
-	SpinUs, Batch, Help int
+	NoPin               bool
+	Batch, Help         int
 	Threads             int // reading /dev/fuse, without rings
+	// Inherited: descriptor 3 is /dev/fuse, 4 the rings' memory, and 5 the file's.
+	// Adopt: a predecessor has served there.
+	Inherited, Adopt bool
 }
 
 // A serveState is what it answers to a command.
@@ -53,6 +58,8 @@ const (
 	commandState = "state"
 	commandGC    = "gc"   // from now on, without a pause
 	commandAbort = "wait" // until the connection has ended
+	commandDrain = "drain"
+	commandVain  = "vain" // drain, and give up at once
 )
 
 // A server is the serving process's.
@@ -74,11 +81,13 @@ func serve(text string) (err error) {
 	}
 	runtime.GOMAXPROCS(runtime.NumCPU() + 4)
 	debug.SetGCPercent(-1)
-	if s.file.data, err = memory(s.config.Size); err != nil {
+	if s.file.data, err = s.memory(s.config.Size, 5); err != nil {
 		return err
 	}
 	s.file.cost = time.Duration(s.config.CostNs)
-	if err := s.mount(); err != nil {
+	if s.config.Inherited {
+		s.device = 3
+	} else if s.device, err = mount(s.config.Dir); err != nil {
 		return err
 	}
 	if err := s.begin(); err != nil {
@@ -92,14 +101,29 @@ func memory(n int) ([]byte, error) {
 	return unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_POPULATE)
 }
 
-func (s *server) mount() error {
-	device, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
+// memory is the server's, private or inherited.
+func (s *server) memory(n, fd int) ([]byte, error) {
+	if !s.config.Inherited {
+		return memory(n)
 	}
-	s.device = device
+	// Where nothing else comes to lie, and the race detector does not mind.
+	place := unsafe.Add(unsafe.Pointer(nil), 0x7e9000000000+fd<<32)
+	const access, kind = unix.PROT_READ | unix.PROT_WRITE, unix.MAP_SHARED | unix.MAP_FIXED_NOREPLACE | unix.MAP_POPULATE
+	p, err := unix.MmapPtr(fd, 0, place, uintptr(n), access, kind)
+	if err != nil {
+		return nil, err
+	}
+	return unsafe.Slice((*byte)(p), n), nil
+}
+
+// mount makes a mount and returns its descriptor.
+func mount(dir string) (device int, err error) {
+	device, err = unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
 	options := fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0,max_read=%d", device, maxWrite)
-	return unix.Mount("zramfs-ring", s.config.Dir, "fuse", unix.MS_NOSUID|unix.MS_NODEV, options)
+	return device, unix.Mount("zramfs-ring", dir, "fuse", unix.MS_NOSUID|unix.MS_NODEV, options)
 }
 
 // begin makes the rings, agrees with the kernel on them, and serves.
@@ -109,14 +133,18 @@ func (s *server) begin() (err error) {
 			return err
 		}
 	}
-	if err := s.answerInit(); err != nil {
-		return err
+	if !s.config.Adopt {
+		if err := s.answerInit(); err != nil {
+			return err
+		}
 	}
 	for range max(1, s.config.Threads) {
 		s.serving.Add(1)
 		go s.readDevice()
 	}
-	if s.rings != nil {
+	if s.config.Adopt {
+		s.start = s.rings.Adopt(s.device)
+	} else if s.rings != nil {
 		s.start = s.rings.Start(s.device)
 	}
 	return nil
@@ -134,7 +162,7 @@ func (s *server) makeRings() (*Rings, error) {
 	if s.config.BadPayload {
 		c.Payload /= 2
 	}
-	if c.Memory, err = memory(c.Size()); err != nil {
+	if c.Memory, err = s.memory(c.Size(), 4); err != nil {
 		return nil, err
 	}
 	t := defaultTuning
@@ -150,10 +178,6 @@ func (s *server) makeRings() (*Rings, error) {
 	if s.config.NoPin {
 		t.pin = false
 	}
-	if s.config.NoRaw {
-		t.raw = false
-	}
-	t.spin = time.Duration(s.config.SpinUs) * time.Microsecond
 	return newRings(c, t)
 }
 
@@ -273,13 +297,26 @@ func (s *server) attend() error {
 			}()
 		case commandAbort:
 			<-done
+		case commandDrain:
+			s.drain(patience)
+		case commandVain:
+			s.drain(0)
 		}
+	}
+	if s.config.Inherited {
+		return nil
 	}
 	if !ended.Load() {
 		failed = errors.Join(failed, unix.Unmount(s.config.Dir, 0))
 		<-done
 	}
 	return errors.Join(failed, end, unix.Close(s.device))
+}
+
+func (s *server) drain(patience time.Duration) {
+	limit, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	s.start = s.rings.Drain(limit, fileNode)
 }
 
 func (s *server) state() serveState {

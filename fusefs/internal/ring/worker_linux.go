@@ -33,24 +33,32 @@ type worker struct {
 	backlog   backlog
 
 	// The thread's own.
-	uring   *uring
-	rung    [8]byte // what is read from bell
-	device  int
-	idle    bool // nothing came for a while
-	unsent  int  // bytes pushed since the last submission
-	failure error
+	uring    *uring
+	rung     [8]byte // what is read from bell
+	device   int
+	crowded  bool // counted in rings.crowded
+	draining bool // as rings.draining was
+	filled   bool // every entry's request has been asked for, in vain or not
+	unsent   int  // bytes pushed since the last submission
+	failure  error
 }
 
 // bellData tells the completion of bell from those of entries, which carry their
 // index.
 const bellData = 1 << 32
 
+// A beginning is what a worker is told.
+type beginning struct {
+	device int
+	adopt  bool // go on with what a predecessor left
+}
+
 // maxSubmissions is how much a worker pushes at most before it enters the kernel.
 const maxSubmissions = 64
 
 // run is the thread's life. It tells opened when it has a ring, gets the device
 // from start, and tells registered when the kernel has all its entries.
-func (w *worker) run(opened chan<- error, start <-chan int, registered chan<- error) {
+func (w *worker) run(opened chan<- error, start <-chan beginning, registered chan<- error) {
 	defer w.rings.running.Done()
 	runtime.LockOSThread()
 	free, err := w.bind()
@@ -64,13 +72,13 @@ func (w *worker) run(opened chan<- error, start <-chan int, registered chan<- er
 	if err != nil {
 		return
 	}
-	device, ok := <-start
+	b, ok := <-start
 	if !ok {
 		w.failure = w.uring.close()
 		return
 	}
-	w.device = device
-	err = w.register()
+	w.device = b.device
+	err = w.register(b.adopt)
 	registered <- err
 	if err == nil {
 		w.serve()
@@ -78,19 +86,18 @@ func (w *worker) run(opened chan<- error, start <-chan int, registered chan<- er
 	w.failure = errors.Join(w.failure, w.uring.close())
 }
 
-// bind ties the thread to the worker's CPU. The kernel asks the queue of the CPU
-// where it is, and a thread elsewhere would have to be woken across.
+// bind ties the thread to the worker's CPU. The kernel asks the queue of the CPU on
+// which the asking thread runs; a thread elsewhere would have to be woken across.
 func (w *worker) bind() (free func(), err error) {
 	if !w.rings.tuning.pin {
 		return runtime.UnlockOSThread, nil
 	}
-	var before, set unix.CPUSet
+	var before unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		return nil, fmt.Errorf("ask for the CPUs of worker %d: %w", w.index, err)
 	}
-	set.Set(w.cpu)
 	// A cpuset may keep us from there: the queue is served all the same.
-	if err := unix.SchedSetaffinity(0, &set); err != nil && !errors.Is(err, unix.EINVAL) {
+	if err := bindTo(w.cpu); err != nil && !errors.Is(err, unix.EINVAL) {
 		return nil, fmt.Errorf("bind worker %d to CPU %d: %w", w.index, w.cpu, err)
 	}
 	return func() {
@@ -99,6 +106,13 @@ func (w *worker) bind() (free func(), err error) {
 			runtime.UnlockOSThread()
 		}
 	}, nil
+}
+
+// bindTo ties the calling thread to a CPU.
+func bindTo(cpu int) error {
+	var set unix.CPUSet
+	set.Set(cpu)
+	return unix.SchedSetaffinity(0, &set)
 }
 
 func (w *worker) open() error {
@@ -110,15 +124,19 @@ func (w *worker) open() error {
 	return nil
 }
 
-// register gives the kernel the entries of the worker's queues.
-func (w *worker) register() error {
+// register gives the kernel the entries of the worker's queues, except for those
+// which it knows from a predecessor.
+func (w *worker) register(adopt bool) error {
 	for i := range w.rings.requests {
-		r := &w.rings.requests[i]
-		if r.home != w {
-			continue
+		switch r := &w.rings.requests[i]; {
+		case r.home != w:
+		case adopt && r.heldOver():
+			r.arrived()
+			w.backlog.put(r)
+		default:
+			r.prepareRegister(w.next(), w.device)
+			w.uring.push()
 		}
-		r.prepareRegister(w.next(), w.device)
-		w.uring.push()
 	}
 	w.flush()
 	// An entry which the kernel took says nothing until a request comes; one that
@@ -144,7 +162,7 @@ func (w *worker) next() []byte {
 // flush submits all that was pushed.
 func (w *worker) flush() {
 	for w.uring.pending > 0 && w.failure == nil {
-		w.check(w.uring.enterRaw(0, 0))
+		w.check(w.uring.submit())
 	}
 }
 
@@ -171,8 +189,14 @@ func (w *worker) serve() {
 	for !w.stop.Load() && w.failure == nil {
 		w.commitCompleted()
 		w.collect()
+		if w.draining = w.rings.draining.Load(); w.draining {
+			w.drain()
+			continue
+		}
+		w.filled = false
 		r := w.backlog.take()
 		if r == nil {
+			w.crowd(false)
 			r = w.steal()
 		}
 		if r == nil {
@@ -211,6 +235,7 @@ func (w *worker) callForHelp() {
 	if w.backlog.n.Load() < 2 || w.backlog.work.Load() < int64(w.rings.tuning.help) {
 		return
 	}
+	w.crowd(true)
 	all := w.rings.workers
 	for i := 1; i < len(all); i++ {
 		if all[(w.index+i)%len(all)].wake() {
@@ -219,11 +244,26 @@ func (w *worker) callForHelp() {
 	}
 }
 
-// steal takes a request from another worker's backlog.
+// crowd tells the others whether there is something to take here.
+func (w *worker) crowd(yes bool) {
+	switch {
+	case yes && !w.crowded:
+		w.rings.crowded.Add(1)
+	case !yes && w.crowded:
+		w.rings.crowded.Add(-1)
+	}
+	w.crowded = yes
+}
+
+// steal takes a request from another worker's backlog. It looks at a number that
+// all share and seldom write before it looks at each of them.
 func (w *worker) steal() *Request {
+	if w.rings.crowded.Load() == 0 {
+		return nil
+	}
 	all := w.rings.workers
 	for i := 1; i < len(all); i++ {
-		if r := all[(w.index+i)%len(all)].backlog.takeLast(1); r != nil {
+		if r := all[(w.index+i)%len(all)].backlog.takeLast(); r != nil {
 			return r
 		}
 	}
@@ -232,7 +272,9 @@ func (w *worker) steal() *Request {
 
 // answer handles a request and sends the answer, at once when there is much of it.
 func (w *worker) answer(r *Request) {
-	if w.rings.handle(w.index, r) == Later {
+	if r.isFiller() {
+		r.Answer(0)
+	} else if w.rings.handle(w.index, r) == Later {
 		return
 	}
 	if r.home != w && r.home.waiting.Load() && w.backlog.n.Load() == 0 {
@@ -247,51 +289,14 @@ func (w *worker) answer(r *Request) {
 }
 
 // wait submits, and waits for something to come.
-//
-// The raw system call keeps the P: the Go runtime thinks that we run. That saves
-// a request the way through the scheduler, and is allowed because the runtime
-// interrupts whoever runs too long (10 ms) or is in the way when it stops the
-// world, by a signal, and a signal ends the wait. An interrupted wait is taken as
-// a sign that there is little to do: the next one gives the P away.
 func (w *worker) wait() {
 	w.unsent = 0
 	w.waiting.Store(true)
-	// Whoever completes a request puts it there first, and looks at waiting then.
-	if w.completed.Load() == nil && !w.stop.Load() {
-		w.enter()
+	// Whoever wants us to look says why first, and looks at waiting then.
+	if w.completed.Load() == nil && !w.stop.Load() && w.draining == w.rings.draining.Load() {
+		w.check(w.uring.enter(1, enterGetEvents))
 	}
 	w.waiting.Store(false)
-}
-
-func (w *worker) enter() {
-	if !w.rings.tuning.raw || w.idle {
-		w.idle = false
-		w.check(w.uring.enter(1, enterGetEvents))
-		return
-	}
-	if spin := w.rings.tuning.spin; spin > 0 && w.spin(spin) {
-		return
-	}
-	w.check(w.uring.enterRaw(1, enterGetEvents))
-	w.idle = !w.uring.ready()
-}
-
-// spin submits, and looks for a while whether something comes.
-func (w *worker) spin(limit time.Duration) bool {
-	w.uring.enterRaw(0, enterGetEvents)
-	for end := time.Now().Add(limit); ; {
-		for range 64 {
-			if w.uring.ready() {
-				return true
-			}
-			if w.uring.work() {
-				w.uring.enterRaw(0, enterGetEvents)
-			}
-		}
-		if time.Now().After(end) {
-			return false
-		}
-	}
 }
 
 // commit sends the answer, and lends the entry to the kernel again.

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ring
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// How a process hands its rings to a successor without losing a request.
+//
+// The kernel takes an idle entry back when the thread that submitted it ends. If a
+// request was just being put into it, that request is lost: nobody can answer it
+// any more (fs/fuse/dev_uring.c, fuse_uring_send_in_task in a dying task). But an
+// entry that holds a request which we have received is safe: it belongs to the
+// connection, and whoever sends COMMIT_AND_FETCH with its number answers the
+// request and lends the entry anew, from the thread and the ring that sends it.
+//
+// So the predecessor stops answering and waits until every entry holds a request.
+// Because requests may not come by themselves, it makes some: FUSE_NOTIFY_RETRIEVE
+// asks the kernel to ask us, in the queue of the CPU where it was written. From
+// then on requests pile up inside the kernel, nothing is on its way to us, and the
+// threads can end. The kernel keeps the addresses of the buffers: the successor
+// must have the same memory at the same place.
+
+const (
+	opNotifyReply  = 41 // FUSE_NOTIFY_REPLY
+	notifyRetrieve = 5  // FUSE_NOTIFY_RETRIEVE
+
+	// fillerBit stands in the numbers of requests that we asked for. The kernel
+	// counts its own from 0 and uses bit 63 itself. All numbers are even.
+	fillerBit = 1 << 62
+
+	// What Drain leaves in an entry: a request, or nothing, where no CPU is that
+	// could ask. The kernel took that one back, and a successor registers anew.
+	stateHeld = 0x68656c64
+	stateIdle = 0x69646c65
+)
+
+var (
+	// ErrDrain: the rings could not be brought to rest. They serve on.
+	ErrDrain = errors.New("rings do not come to rest")
+	// ErrAdopt: the memory does not hold what a predecessor left, or lies elsewhere.
+	ErrAdopt = errors.New("memory without rings to adopt")
+)
+
+// Drain brings the rings to rest, so that another process can go on: it stops
+// answering, waits until each entry holds a request, and ends the workers. When it
+// succeeds, the requests are the successor's (see [Rings.Adopt]), no handler runs,
+// Wait returns, and this process may exit; the descriptor of /dev/fuse must stay
+// open somewhere. When the context ends first, the rings serve on.
+//
+// Requests for which a handler said [Later] must be completed before. The node is
+// a regular file that the kernel knows, for example because somebody has it open.
+func (s *Rings) Drain(ctx context.Context, node uint64) error {
+	now, err := ReadCPUs()
+	if err != nil {
+		return err
+	}
+	s.online.Store(&now)
+	s.node.Store(node)
+	s.filler.Store(fillerBit | uint64(time.Now().UnixNano())<<2&(fillerBit-1))
+	s.turn(true)
+	for !s.allHeld() {
+		select {
+		case <-ctx.Done():
+			s.turn(false)
+			if err := s.fillError.Swap(nil); err != nil {
+				return fmt.Errorf("%w: make requests about node %d: %w", ErrDrain, node, *err)
+			}
+			return fmt.Errorf("%w: %w", ErrDrain, ctx.Err())
+		case <-time.After(100 * time.Microsecond):
+		}
+	}
+	for i := range s.requests {
+		r := &s.requests[i]
+		state := uint32(stateIdle)
+		if r.waits.Load() {
+			state = stateHeld
+		}
+		binary.NativeEndian.PutUint32(r.head[offState:], state)
+	}
+	return s.Close()
+}
+
+// turn tells the workers that draining begins or ends.
+func (s *Rings) turn(draining bool) {
+	s.draining.Store(draining)
+	for _, w := range s.workers {
+		w.wake()
+	}
+}
+
+// allHeld tells whether all entries hold requests that nobody handles, apart from
+// those of CPUs that are offline, which nobody can ask. (One that comes up in the
+// moment before the workers end could be asked.)
+func (s *Rings) allHeld() bool {
+	for i := range s.requests {
+		r := &s.requests[i]
+		if !r.waits.Load() && s.online.Load().isOnline(r.queue) {
+			return false
+		}
+	}
+	return true
+}
+
+// drain receives without answering, after making a request for each of the
+// worker's entries, on the CPU whose queue that is.
+func (w *worker) drain() {
+	if w.filled {
+		w.wait()
+		return
+	}
+	w.filled = true
+	here := w.cpu
+	for i := range w.rings.requests {
+		r := &w.rings.requests[i]
+		if r.home != w || !w.rings.online.Load().isOnline(r.queue) {
+			continue
+		}
+		// What fails here keeps the rings from coming to rest, and whoever drains
+		// gives up in the end.
+		if r.queue != here || !w.rings.tuning.pin {
+			if err := bindTo(r.queue); err != nil {
+				continue
+			}
+			here = r.queue
+		}
+		if err := w.fill(); err != nil {
+			w.rings.fillError.Store(&err)
+			break
+		}
+	}
+	if here != w.cpu {
+		_ = bindTo(w.cpu) // the successor binds threads of its own
+	}
+	w.flush()
+}
+
+// fill makes the kernel ask, by having it tell what it caches of a file: nothing,
+// where a file is used by direct I/O only.
+func (w *worker) fill() error {
+	var b [48]byte // struct fuse_out_header, struct fuse_notify_retrieve_out
+	binary.NativeEndian.PutUint32(b[0:], uint32(len(b)))
+	binary.NativeEndian.PutUint32(b[4:], notifyRetrieve)
+	binary.NativeEndian.PutUint64(b[16:], w.rings.filler.Add(2))
+	binary.NativeEndian.PutUint64(b[24:], w.rings.node.Load())
+	_, err := unix.Write(w.device, b[:])
+	return err
+}
+
+// isFiller tells whether we asked for the request ourselves.
+func (r *Request) isFiller() bool { return r.Opcode() == opNotifyReply && r.Unique()&fillerBit != 0 }
+
+// Adopt goes on where a predecessor's Drain has ended, in place of Start. CPUs,
+// Entries, Payload and the contents of Memory must be the same, and Memory must lie
+// at the same address: map it shared, at a fixed place.
+func (s *Rings) Adopt(device int) error {
+	for i := range s.requests {
+		r := &s.requests[i]
+		vectors := r.head[offVectors:]
+		if binary.NativeEndian.Uint64(vectors) != address(r.head) ||
+			binary.NativeEndian.Uint64(vectors[24:]) != uint64(len(r.Out)) ||
+			!slices.Contains([]uint32{stateHeld, stateIdle}, r.state()) {
+			return fmt.Errorf("%w: entry %d", ErrAdopt, i)
+		}
+	}
+	return s.begin(beginning{device: device, adopt: true})
+}
+
+// state is what a predecessor left in the entry.
+func (r *Request) state() uint32 { return binary.NativeEndian.Uint32(r.head[offState:]) }
+
+// heldOver tells whether that is a request, and forgets it.
+func (r *Request) heldOver() bool {
+	held := r.state() == stateHeld
+	binary.NativeEndian.PutUint32(r.head[offState:], 0)
+	return held
+}

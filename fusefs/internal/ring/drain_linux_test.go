@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ring
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"zramfs/internal/require"
+)
+
+// inheritance is what outlives the serving processes.
+func inheritance(t *testing.T, dir string, sizes ...int) []*os.File {
+	t.Helper()
+	device, err := mount(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := []*os.File{os.NewFile(uintptr(device), "fuse")}
+	for _, size := range sizes {
+		fd, err := unix.MemfdCreate("zramfs-ring", unix.MFD_CLOEXEC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Ftruncate(fd, int64(size)); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, os.NewFile(uintptr(fd), "memory"))
+	}
+	// Closing the last descriptor aborts the connection: nobody may wait for ever
+	// because a successor did not come.
+	limit := time.AfterFunc(deviceLife/3, func() {
+		t.Error("it takes too long: the connection is aborted")
+		files[0].Close()
+	})
+	t.Cleanup(func() {
+		limit.Stop()
+		files[0].Close()
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+		for _, f := range files[1:] {
+			if err := f.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return files
+}
+
+// scribbler runs scribble in a process of its own: the one that starts a successor
+// must not use the mount, not even by a descriptor that the new process closes.
+func scribbler(t *testing.T, path string) <-chan error {
+	t.Helper()
+	var out bytes.Buffer
+	command := exec.Command("/proc/self/exe", "-test.run=^TestScribble$")
+	command.Env = append(os.Environ(), scribbleVariable+"="+path)
+	command.Stdout, command.Stderr = &out, &out
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		err := command.Wait()
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, &out)
+		}
+		done <- err
+	}()
+	return done
+}
+
+const scribbleVariable = "ZRAMFS_RING_SCRIBBLE"
+
+// TestScribble is what scribbler starts; by itself it does nothing.
+func TestScribble(t *testing.T) {
+	path := os.Getenv(scribbleVariable)
+	if path == "" {
+		t.Skip("only for the tests of succession")
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|unix.O_DIRECT, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scribble(t, f, 8, time.Now().Add(3*time.Second))
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// One process after the other serves the same connection, under load, and no
+// request is lost, refused or answered wrongly.
+func TestSuccessorGoesOn(t *testing.T) {
+	for name, config := range map[string]serveConfig{
+		"":             {Entries: 8},
+		"one entry":    {Entries: 1},
+		"32 entries":   {Entries: 32},
+		"offline CPUs": {Entries: 4, Offline: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Root(t)
+			require.FUSE(t)
+			require.Uring(t)
+			cpus, err := ReadCPUs()
+			if err != nil {
+				t.Fatal(err)
+			}
+			config.Dir, config.Size, config.Uring, config.Inherited = t.TempDir(), fileSize, true, true
+			size := Config{CPUs: cpus, Entries: config.Entries, Payload: maxWrite}.Size()
+			files := inheritance(t, config.Dir, size, fileSize)
+			served := startDevice(t, config, files...)
+			done := scribbler(t, served.path())
+			for served.ask(commandState).Requests[1] < 10 && len(done) == 0 {
+				time.Sleep(time.Millisecond) // the kernel does not know the file yet
+			}
+			config.Adopt = true
+			successions, longest := 0, time.Duration(0)
+			for len(done) == 0 {
+				time.Sleep(30 * time.Millisecond)
+				start := time.Now()
+				if s := served.ask(commandDrain); s.Error != "" {
+					t.Fatal(s.Error)
+				}
+				served.finish()
+				served = startDevice(t, config, files...)
+				if served.first.Error != "" {
+					t.Fatal(served.first.Error)
+				}
+				successions, longest = successions+1, max(longest, time.Since(start))
+			}
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			t.Logf("%d successions, %v at most without service", successions, longest)
+		})
+	}
+}
+
+// Rings that do not come to rest serve on.
+func TestDrainGivesUp(t *testing.T) {
+	d := newDevice(t, serveConfig{Size: fileSize, Uring: true})
+	f := d.open()
+	if s := d.ask(commandVain); !strings.Contains(s.Error, ErrDrain.Error()) {
+		t.Errorf("Drain said %q, want %q", s.Error, ErrDrain)
+	}
+	within(t, patience, "I/O", func() { scribble(t, f, 4, time.Now()) })
+}
+
+// Memory in which nobody drained cannot be adopted.
+func TestAdoptWantsWhatDrainLeft(t *testing.T) {
+	require.Uring(t)
+	cpus, err := ReadCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Config{CPUs: cpus, Entries: 2, Payload: MinPayload, Handle: func(int, *Request) Verdict { return Answered }}
+	if c.Memory, err = memory(c.Size()); err != nil {
+		t.Fatal(err)
+	}
+	rings, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rings.Adopt(-1); !errors.Is(err, ErrAdopt) {
+		t.Errorf("Adopt said %v", err)
+	}
+	if err := rings.Close(); err != nil {
+		t.Error(err)
+	}
+}
