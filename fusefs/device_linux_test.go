@@ -47,6 +47,7 @@ func newDevice(tb testing.TB, config serveConfig) *device {
 		config.Algorithm = "lz4"
 	}
 	config.Dir = tb.TempDir()
+	config.Transport = Transport(os.Getenv(transportVariable))
 	text, err := json.Marshal(config)
 	if err != nil {
 		tb.Fatal(err)

@@ -21,6 +21,8 @@ var (
 	// ErrInUse: the device cannot go, because somebody has its file open or works
 	// beside it, or because another mount namespace has a copy of the mount.
 	ErrInUse = errors.New("still in use")
+	// ErrTransport: this machine does not have the transport that was asked for.
+	ErrTransport = errors.New("no such transport here")
 	// ErrEnded: the connection ended before the kernel and we had agreed.
 	ErrEnded = errors.New("the kernel has ended the connection")
 )
@@ -68,6 +70,8 @@ type Settings struct {
 	MaxWrite int
 	// MaxBackground is how many asynchronous requests the kernel lets wait.
 	MaxBackground int
+	// Transport is how the data file's requests come.
+	Transport Transport
 	// Threads is how many requests on the data file are worked on at once.
 	Threads int
 }

@@ -48,18 +48,27 @@ func dataThreads() int { return min(2*dataTurns(), 16) }
 // of them may wait for memory: store.Config has both.
 func Workers() int { return dataThreads() }
 
-// MaxWaiting is less than Workers: for each turn there is a thread.
-func MaxWaiting() int { return dataThreads() - dataTurns() }
+// MaxWaiting is less than Workers: for each turn there is a thread. A worker of a
+// ring has no other to take its place.
+func MaxWaiting(t Transport) int {
+	if t == TransportUring {
+		return max(runtime.NumCPU()-1, 1)
+	}
+	return dataThreads() - dataTurns()
+}
 
 // Processors is what GOMAXPROCS must be at least in a process that serves: a
 // thread keeps one while it waits for a request, and the rest of the process needs
 // some too.
-func Processors() int { return dataTurns() + attributeThreads + 2 }
+func Processors() int { return dataTurns() + attributeThreads + 2 + runtime.NumCPU() }
 
 // protocolOptions says what is asked of the kernel, and of go-fuse, which
 // negotiates and carries out what is rare.
-func protocolOptions(cfg Config, transfer int) *fuse.MountOptions {
+func protocolOptions(cfg Config, transfer int, rings bool) *fuse.MountOptions {
 	extra := uint64(extraCapabilities)
+	if rings {
+		extra |= capRing
+	}
 	if cfg.NoResend {
 		extra &^= capResend
 	}

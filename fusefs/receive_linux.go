@@ -76,13 +76,16 @@ func (t *thread) send(answer []byte) {
 }
 
 // Stop ends serving after the requests under way, and leaves those that come to a
-// successor. The connections and mounts stay.
-func (s *Server) Stop() {
+// successor. The connections and mounts stay. After an error it goes on serving.
+func (s *Server) Stop() error {
+	if err := s.restRings(); err != nil {
+		return err
+	}
 	s.stopping.Store(true)
 	for {
 		select {
 		case <-s.ended:
-			return
+			return nil
 		default:
 		}
 		// Again and again: a thread may have looked just before it was told, and not

@@ -31,7 +31,7 @@ import (
 
 const (
 	requestsMagic   = 0x31_51_45_52_53_46_52_5a // "ZRFSREQ1"
-	requestsVersion = 1
+	requestsVersion = 2
 
 	slotWordsAt = 4096
 	buffersAt   = 8192
@@ -61,6 +61,10 @@ const (
 	_
 	wordLoops      // length of the text of control/loops
 	wordConnection // number of the attribute connection; the next word is the data connection's
+	_
+	wordRingEntries // entries of a ring, 0 where there are no rings
+	wordRingBytes   // memory of all rings
+	wordRings       // ringsNever, ringsServe or ringsRest
 )
 
 // Words of a slot.
@@ -86,10 +90,16 @@ type requests struct {
 type requestsShape struct {
 	attributes, data int // slots
 	transfer         int // largest read or write of the data file, bytes
+	entries, rings   int // of a ring, and bytes of all rings; 0 without
 }
 
-func (s requestsShape) size() int {
-	return buffersAt + s.attributes*(bufferOff+attributeTransfer) + s.data*(bufferOff+s.transfer)
+// size is that of the whole memory, in bytes.
+func (s requestsShape) size() int { return s.ringsAt() + s.rings }
+
+// ringsAt is where the memory of the rings begins, on a page.
+func (s requestsShape) ringsAt() int {
+	n := buffersAt + s.attributes*(bufferOff+attributeTransfer) + s.data*(bufferOff+s.transfer)
+	return (n + pageSize - 1) &^ (pageSize - 1)
 }
 
 func (r requests) words(at, n int) []atomic.Uint64 {
@@ -104,6 +114,8 @@ func (r requests) format(s requestsShape) {
 	r.word(wordAttributeSlots).Store(uint64(s.attributes))
 	r.word(wordDataSlots).Store(uint64(s.data))
 	r.word(wordDataTransfer).Store(uint64(s.transfer))
+	r.word(wordRingEntries).Store(uint64(s.entries))
+	r.word(wordRingBytes).Store(uint64(s.rings))
 	r.word(wordMagic).Store(requestsMagic)
 }
 
@@ -116,9 +128,10 @@ func (r requests) shape() (requestsShape, error) {
 		return requestsShape{}, fmt.Errorf("%w: version %d, this program has %d", errRequests, v, requestsVersion)
 	}
 	attributes, data, transfer := r.word(wordAttributeSlots).Load(), r.word(wordDataSlots).Load(), r.word(wordDataTransfer).Load()
-	s := requestsShape{int(attributes), int(data), int(transfer)}
+	entries, rings := r.word(wordRingEntries).Load(), r.word(wordRingBytes).Load()
+	s := requestsShape{int(attributes), int(data), int(transfer), int(entries), int(rings)}
 	if attributes == 0 || data == 0 || attributes > maxSlots || data > maxSlots || attributes+data > maxSlots ||
-		transfer == 0 || transfer > wantWrite || transfer%pageSize != 0 || s.size() > len(r.mem) {
+		transfer == 0 || transfer > wantWrite || transfer%pageSize != 0 || entries > 1<<16 || rings > 1<<40 || rings%pageSize != 0 || s.size() > len(r.mem) {
 		return requestsShape{}, errRequests
 	}
 	return s, nil
@@ -181,12 +194,14 @@ func (s *slot) free() { s.unique.Store(0) }
 // request, however often it is carried out: the count (low half) and the number of
 // the request that changed it last are one word.
 func (s *slot) countHandle(unique uint64, n int32) {
-	tag := uint32(unique >> 1) // the lowest bit is the kernel's
-	old := s.words[wordHandles].Load()
-	if old != 0 && uint32(old>>32) == tag {
-		return
+	tag := uint32(unique >> 1)          // the lowest bit is the kernel's
+	for w := &s.words[wordHandles]; ; { // the workers of rings share the slots
+		old := w.Load()
+		if old != 0 && uint32(old>>32) == tag ||
+			w.CompareAndSwap(old, uint64(tag)<<32|uint64(uint32(int32(uint32(old))+n))) {
+			return
+		}
 	}
-	s.words[wordHandles].Store(uint64(tag)<<32 | uint64(uint32(int32(uint32(old))+n)))
 }
 
 // handles is how many handles on the data file are open.

@@ -4,6 +4,7 @@ package fusefs
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ type serveConfig struct {
 	Algorithm  string
 	MemLimit   uint64
 	AllowOther bool
+	Transport  Transport // dev if empty
 }
 
 // A serveState is what that process answers to a command.
@@ -92,7 +94,7 @@ type served struct {
 }
 
 func makeServed(config serveConfig, cfg Config) (served, error) {
-	session, err := NewSession(config.Dir, config.AllowOther)
+	session, err := NewSession(config.Dir, config.AllowOther, cmp.Or(config.Transport, TransportDev))
 	if err != nil {
 		return served{}, err
 	}

@@ -23,12 +23,16 @@ import (
 func TestServedSettings(t *testing.T) {
 	d := newDevice(t, serveConfig{Disksize: smallDisk, AllowOther: true})
 	got := d.ask(commandState).Settings
-	if !got.AsyncDIO || got.MaxWrite != 1<<20 || got.MaxBackground < 128 {
+	transfer := 1 << 20
+	if got.Transport == TransportUring {
+		transfer = ringTransfer
+	}
+	if !got.AsyncDIO || got.MaxWrite != transfer || got.MaxBackground < 128 {
 		t.Errorf("settings are %+v", got)
 	}
 	for dir, want := range map[string]struct{ typ, options string }{
 		d.dir:         {"fuse.zramfs", "allow_other,default_permissions,max_read=65536"},
-		d.path("dev"): {"fuse.zramfs-data", "allow_other,default_permissions,max_read=1048576"},
+		d.path("dev"): {"fuse.zramfs-data", fmt.Sprintf("allow_other,default_permissions,max_read=%d", transfer)},
 	} {
 		top, err := topMount(dir)
 		if err != nil || top == nil {
@@ -156,7 +160,7 @@ func TestMountRefusals(t *testing.T) {
 		"mounted, by a link": {link, ErrMounted},
 	} {
 		t.Run(name, func(t *testing.T) {
-			session, err := NewSession(c.dir, false)
+			session, err := NewSession(c.dir, false, TransportDev)
 			if !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
@@ -192,7 +196,7 @@ func TestMountOnDead(t *testing.T) {
 	d.kill()
 	<-d.exited
 	d.exit = nil
-	_, err := NewSession(d.dir, false)
+	_, err := NewSession(d.dir, false, TransportDev)
 	if !errors.Is(err, ErrMounted) && !errors.Is(err, unix.ENOTCONN) {
 		t.Errorf("on a dead mount: %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"zramfs/codec"
+	"zramfs/fusefs/internal/ring"
 )
 
 // A Server answers the requests of one device. Its methods are safe for
@@ -29,6 +30,7 @@ type Server struct {
 	dataEnded   chan struct{} // closed when the kernel ended the data connection, or Stop did
 	shownEnded  chan struct{} // the same for the attribute connection
 	ended       chan struct{} // closed when no thread is left
+	ringMemory  fixedMapping  // immutable once Start has begun
 	unmapped    sync.Once
 	unmapResult error // of unmapped
 }
@@ -46,6 +48,8 @@ type connection struct {
 	flags     uint64
 	requests  requests     // immutable view
 	stopping  *atomic.Bool // of the server
+	rings     *ring.Rings  // nil where there are none; immutable once Start has returned
+	paces     []pace       // of the rings' workers, each belongs to one
 	threads   []*thread    // immutable
 	// turns are taken to wait for requests and to work on them. There are fewer
 	// than threads: the kernel wakes whoever has waited longest, so that more than
@@ -79,27 +83,31 @@ func NewServer(files Files, cfg Config) (_ *Server, err error) {
 		return nil, err
 	}
 	trees := attributeTree(attributesOf(cfg, s.loopsAttribute(cfg)))
-	if s.attributes, err = s.connect(attributeConnection, files.Attributes, cfg, trees, attributeTransfer); err != nil {
+	if s.attributes, err = s.connect(attributeConnection, files.Attributes, cfg, trees, attributeTransfer, false); err != nil {
 		return nil, err
 	}
-	s.data, err = s.connect(dataConnection, files.Data, cfg, dataTree(), shape.transfer)
+	s.data, err = s.connect(dataConnection, files.Data, cfg, dataTree(), shape.transfer, shape.rings > 0)
 	s.settings = Settings{
 		Connection:    int(s.requests.word(wordConnection + int(dataConnection)).Load()),
 		MaxWrite:      shape.transfer,
+		Transport:     TransportDev,
 		MaxBackground: background,
 		Threads:       shape.data,
+	}
+	if err == nil && shape.rings > 0 {
+		err = s.makeRings(shape, files.Requests)
 	}
 	return s, err
 }
 
-func (s *Server) connect(kind connectionKind, device *os.File, cfg Config, t tree, transfer int) (*connection, error) {
+func (s *Server) connect(kind connectionKind, device *os.File, cfg Config, t tree, transfer int, rings bool) (*connection, error) {
 	slots, err := s.requests.slots(kind)
 	if err != nil {
 		return nil, err
 	}
 	fs := newFileSystem(cfg, t)
 	c := &connection{
-		kind: kind, device: int(device.Fd()), fs: fs, rare: fuse.NewProtocolServer(fs, protocolOptions(cfg, transfer)),
+		kind: kind, device: int(device.Fd()), fs: fs, rare: fuse.NewProtocolServer(fs, protocolOptions(cfg, transfer, rings)),
 		agreed: make(chan struct{}), requests: s.requests, stopping: &s.stopping,
 	}
 	for _, slot := range slots {
@@ -171,6 +179,12 @@ func (s *Server) Start() error {
 			return err
 		}
 	}
+	if s.data.rings != nil {
+		if err := s.startRings(); err != nil {
+			return fmt.Errorf("serve by io_uring: %w", err)
+		}
+		s.settings.Transport, s.settings.Threads = TransportUring, len(s.data.paces)
+	}
 	s.settings.AsyncDIO = s.data.flags&fuse.CAP_ASYNC_DIO != 0
 	s.settings.Resend = s.data.flags&capResend != 0
 	// fs.fuse.max_user_bgreq bounds it for mounts in user namespaces. The file
@@ -226,6 +240,6 @@ func (s *Server) Close() error {
 }
 
 func (s *Server) unmap() error {
-	s.unmapped.Do(func() { s.unmapResult = unix.Munmap(s.requests.mem) })
+	s.unmapped.Do(func() { s.unmapResult = errors.Join(unix.Munmap(s.requests.mem), s.ringMemory.unmap()) })
 	return s.unmapResult
 }

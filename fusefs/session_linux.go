@@ -39,19 +39,19 @@ type mount struct {
 // server must have begun before Attach makes it visible. allowOther lets users
 // other than the one who mounts in, as far as modes allow; in a user namespace it
 // lets in those who are in that namespace.
-func NewSession(dir string, allowOther bool) (_ *Session, err error) {
+func NewSession(dir string, allowOther bool, transport Transport) (_ *Session, err error) {
 	dir, err = mountPoint(dir)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSession(dir, allowOther)
+	s, err := newSession(dir, allowOther, transport)
 	if err != nil {
 		return nil, fmt.Errorf("mount %s: %w", dir, err)
 	}
 	return s, nil
 }
 
-func newSession(dir string, allowOther bool) (_ *Session, err error) {
+func newSession(dir string, allowOther bool, transport Transport) (_ *Session, err error) {
 	s := &Session{
 		dir:        dir,
 		attributes: mount{dir: dir, typ: typeName},
@@ -62,7 +62,10 @@ func newSession(dir string, allowOther bool) (_ *Session, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	shape := requestsShape{attributes: attributeThreads, data: dataThreads(), transfer: maxWrite()}
+	shape, err := shapeFor(transport)
+	if err != nil {
+		return nil, err
+	}
 	if err := s.makeRequests(shape); err != nil {
 		return nil, err
 	}
@@ -106,21 +109,14 @@ func (s *Session) makeRequests(shape requestsShape) error {
 	return nil
 }
 
-// mapRequests maps the memory of requests, with every page present.
-func mapRequests(f *os.File) ([]byte, error) {
-	var st unix.Stat_t
-	fd := int(f.Fd())
-	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, fmt.Errorf("look at the memory of requests: %w", err)
-	}
-	mem, err := unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
-	if err != nil {
-		return nil, fmt.Errorf("map the memory of requests: %w", err)
-	}
-	if err := unix.Madvise(mem, unix.MADV_DONTDUMP); err != nil {
-		return nil, errors.Join(fmt.Errorf("keep requests out of core dumps: %w", err), unix.Munmap(mem))
-	}
-	return mem, nil
+// Abort ends both connections, as soon as no server has the files any more: whoever
+// waits for an answer gets an error.
+func (s *Session) Abort() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := errors.Join(s.files.Attributes.Close(), s.files.Data.Close())
+	s.files.Attributes, s.files.Data = nil, nil
+	return err
 }
 
 // Dir is the mount point, absolute and without symbolic links.
@@ -160,6 +156,22 @@ func (m *mount) let() error {
 	err := m.file.Close()
 	m.file = nil
 	return err
+}
+
+// Touch makes the kernel know the data file, where it is visible, for as long as
+// the answer takes but no longer than limit. A server that uses rings needs that
+// to stop.
+func (s *Session) Touch(limit time.Duration) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var st unix.Stat_t
+		_ = unix.Stat(filepath.Join(s.data.dir, "zram0"), &st) // hidden is known as well
+	}()
+	select {
+	case <-done:
+	case <-time.After(limit):
+	}
 }
 
 // Pin keeps the attributes mounted against others' umount(8) until Unmount: the

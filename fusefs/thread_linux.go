@@ -217,7 +217,9 @@ func (t *thread) carryOutRare(m message) {
 		n = outHeaderSize
 	}
 	killpoint.At("rare request carried out")
-	t.count(op, m, answer, n)
+	if n >= outHeaderSize && errnoOf(answer) == 0 {
+		t.c.count(t.slot, op, m)
+	}
 	killpoint.At("rare request counted")
 	if n > 0 { // what is only told has no answer
 		t.send(answer[:n])
@@ -227,16 +229,16 @@ func (t *thread) carryOutRare(m message) {
 	}
 }
 
-// count keeps the account of open data files.
-func (t *thread) count(op uint32, m message, answer []byte, n int) {
-	if t.c.kind != dataConnection || m.node() != dataNode || n < outHeaderSize || binary.LittleEndian.Uint32(answer[4:]) != 0 {
+// count keeps the account of open data files, of a request that has succeeded.
+func (c *connection) count(s *slot, op uint32, m message) {
+	if c.kind != dataConnection || m.node() != dataNode {
 		return
 	}
 	switch op {
 	case opOpen:
-		t.slot.countHandle(m.unique(), 1)
+		s.countHandle(m.unique(), 1)
 	case opRelease:
-		t.slot.countHandle(m.unique(), -1)
+		s.countHandle(m.unique(), -1)
 	}
 }
 

@@ -42,6 +42,7 @@ const codeResend = 7
 // message is a request as the kernel sends it.
 type message []byte
 
+func (m message) length() uint32 { return binary.LittleEndian.Uint32(m) }
 func (m message) opcode() uint32 { return binary.LittleEndian.Uint32(m[4:]) }
 func (m message) unique() uint64 { return binary.LittleEndian.Uint64(m[uniqueOffset:]) }
 func (m message) node() uint64   { return binary.LittleEndian.Uint64(m[16:]) }
@@ -55,6 +56,11 @@ func transfer(argument []byte) (offset uint64, size uint32) {
 // rangeOf returns what fuse_fallocate_in says.
 func rangeOf(argument []byte) (offset, length uint64, mode uint32) {
 	return binary.LittleEndian.Uint64(argument[8:]), binary.LittleEndian.Uint64(argument[16:]), binary.LittleEndian.Uint32(argument[24:])
+}
+
+// errnoOf is the error number in an answer.
+func errnoOf(answer []byte) syscall.Errno {
+	return syscall.Errno(-int32(binary.LittleEndian.Uint32(answer[4:])))
 }
 
 // putOutHeader writes fuse_out_header for an answer of n bytes behind it.

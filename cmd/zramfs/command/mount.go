@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"zramfs/cmd/zramfs/daemon"
+	"zramfs/fusefs"
 	"zramfs/store"
 )
 
@@ -19,6 +20,7 @@ const (
 	flagSize       = "size"
 	flagAlgorithm  = "algorithm"
 	flagMemLimit   = "mem-limit"
+	flagTransport  = "transport"
 	flagMemory     = "memory" // hidden: for tests of machines that have no noswap
 	flagForeground = "foreground"
 	flagServe      = "serve"       // hidden: this is the process that mount has started
@@ -35,6 +37,9 @@ func deviceFlags() []cli.Flag {
 			Usage: "compression `ALGORITHM`: adaptive, page, page:dense, lz4, zstd(level=3), raw"},
 		&cli.StringFlag{Name: flagMemLimit, Aliases: []string{"m"}, Value: "0",
 			Usage: "most memory the device may take, as 2G, or as 50% of RAM; 0 is no `LIMIT`"},
+		&cli.StringFlag{Name: flagTransport, Value: string(fusefs.TransportDev),
+			Usage: "how requests come, `dev` or uring: dev reads /dev/fuse and survives the death of the serving process, uring (FUSE over " +
+				"io_uring, Linux 6.14) answers single requests faster and does not"},
 		&cli.StringFlag{Name: flagMemory, Value: string(store.MemoryAuto), Hidden: true},
 	}
 }
@@ -109,6 +114,11 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	if cfg.MemLimit, err = parseLimit(c.String(flagMemLimit), ram); err != nil {
 		return cfg, err
 	}
+	switch cfg.Transport = fusefs.Transport(c.String(flagTransport)); cfg.Transport {
+	case fusefs.TransportDev, fusefs.TransportUring:
+	default:
+		return cfg, usageError("transport %q: it is dev or uring", cfg.Transport)
+	}
 	if cfg.Algorithm, err = parseAlgorithm(c.String(flagAlgorithm)); err != nil {
 		return cfg, err
 	}
@@ -134,6 +144,9 @@ func deviceArgs(role string, cfg daemon.Config) []string {
 		"--" + flagSize + "=" + strconv.FormatUint(cfg.Disksize, 10),
 		"--" + flagAlgorithm + "=" + cfg.Algorithm.String(),
 		"--" + flagMemLimit + "=" + strconv.FormatUint(cfg.MemLimit, 10),
+	}
+	if cfg.Transport != fusefs.TransportDev {
+		args = append(args, "--"+flagTransport+"="+string(cfg.Transport))
 	}
 	if cfg.Memory != store.MemoryAuto {
 		args = append(args, "--"+flagMemory+"="+string(cfg.Memory))

@@ -31,6 +31,8 @@ type news struct {
 	Ready *workerReport `json:"ready,omitempty"`
 	// Failed: it ends, for this reason.
 	Failed *StartError `json:"failed,omitempty"`
+	// Refused: it cannot stop, for this reason, and goes on.
+	Refused string `json:"refused,omitempty"`
 	// Noted: control/loops was written.
 	Noted bool `json:"noted,omitempty"`
 	// AttributesEnded: nobody can reach the attributes any more, which says nothing of the data file.

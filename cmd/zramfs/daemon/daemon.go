@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"zramfs/codec"
+	"zramfs/fusefs"
 	"zramfs/store"
 )
 
@@ -24,6 +25,8 @@ type Config struct {
 	Algorithm codec.Algorithm
 	// MemLimit bounds the memory that the store takes, in bytes; 0 is no limit.
 	MemLimit uint64
+	// Transport is how requests come.
+	Transport fusefs.Transport
 	// Memory chooses what holds the image.
 	Memory store.MemoryKind
 	// CreatedDir means that Dir was made for this mount: it is removed after the unmount.

@@ -73,7 +73,7 @@ func (k *keeper) makeDevice() (*Report, error) {
 		return nil, err
 	}
 	defer release()
-	if k.session, err = fusefs.NewSession(k.cfg.Dir, true); err != nil {
+	if err := k.makeSession(); err != nil {
 		return nil, err
 	}
 	k.undo = append(k.undo, k.session.Close)
@@ -96,6 +96,19 @@ func (k *keeper) makeDevice() (*Report, error) {
 		k.undo = append([]func() error{k.removeDir}, k.undo...)
 	}
 	return &Report{PID: os.Getpid(), Dir: k.cfg.Dir, Disksize: k.cfg.Disksize, Protections: report.Protections}, nil
+}
+
+// makeSession makes the mounts and what outlives a worker of their requests. Where the machine does not have the transport
+// that was asked for, it takes the other.
+func (k *keeper) makeSession() (err error) {
+	k.session, err = fusefs.NewSession(k.cfg.Dir, true, k.cfg.Transport)
+	if errors.Is(err, fusefs.ErrTransport) {
+		k.protections = append(k.protections, Protection{Name: ProtectTransport, State: StateWarn,
+			Detail: fmt.Sprintf("transport %s, since %v", fusefs.TransportDev, err)})
+		k.cfg.Transport = fusefs.TransportDev
+		k.session, err = fusefs.NewSession(k.cfg.Dir, true, k.cfg.Transport)
+	}
+	return err
 }
 
 // makeMemory makes the file that holds the image and, where the kernel could swap it, holds it locked.

@@ -115,6 +115,9 @@ func (p *process) tell(o order) error {
 	return nil
 }
 
+// errRefused means that a worker cannot stop without loss, and goes on.
+var errRefused = errors.New("the worker cannot be replaced now")
+
 // stopTime is how long a worker may take to finish what it is at: a write waits a second for memory at the most.
 const stopTime = 5 * time.Second
 
@@ -124,7 +127,10 @@ func (p *process) stop() error {
 	err := p.tell(order{Stop: true})
 	kill := time.AfterFunc(stopTime, func() { _ = p.cmd.Process.Kill() }) // it may have ended meanwhile
 	defer kill.Stop()
-	for range p.news {
+	for n := range p.news {
+		if n.Refused != "" {
+			return fmt.Errorf("%w: %s", errRefused, n.Refused)
+		}
 	}
 	return errors.Join(err, p.wait())
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"zramfs/codec"
+	"zramfs/fusefs"
 	"zramfs/store"
 )
 
@@ -33,8 +34,8 @@ func (w *worker) status(loops []string) Status {
 		KeeperPID:     w.facts.PID,
 		WorkerPID:     os.Getpid(),
 		Restarts:      w.facts.Restarts,
-		Transport:     "dev",
-		SurvivesCrash: w.kept.Load(),
+		Transport:     string(settings.Transport),
+		SurvivesCrash: w.kept.Load() && settings.Transport == fusefs.TransportDev,
 		UptimeSeconds: time.Since(time.Unix(0, w.facts.Ready)).Seconds(),
 		Dir:           w.cfg.Dir,
 		Name:          deviceName,

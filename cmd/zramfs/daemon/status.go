@@ -15,7 +15,7 @@ type Status struct {
 	WorkerPID int `json:"worker_pid"`
 	// Restarts is how many workers have died.
 	Restarts int `json:"restarts"`
-	// Transport is how requests reach the worker: "dev" (read from /dev/fuse).
+	// Transport is how requests reach the worker: "dev" (read from /dev/fuse) or "uring" (FUSE over io_uring).
 	Transport string `json:"transport"`
 	// SurvivesCrash says whether everything goes on should the worker die.
 	SurvivesCrash bool `json:"survives_crash"`
@@ -193,6 +193,8 @@ const (
 	ProtectCollector = "collector"
 	// ProtectCgroup is the absence of a memory limit on the process's control groups.
 	ProtectCgroup = "cgroup"
+	// ProtectTransport is there only where the transport is not the one that was asked for.
+	ProtectTransport = "transport"
 	// ProtectTimeout is the absence of FUSE request timeouts.
 	ProtectTimeout = "fuse-timeout"
 )

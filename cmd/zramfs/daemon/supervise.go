@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"zramfs/fusefs"
 )
 
 // startFirst starts the first worker and waits until it serves. Should it fail, there will be no device.
@@ -103,6 +105,10 @@ func (k *keeper) workerGone() (done bool, err error) {
 		return true, k.session.TakeAway()
 	}
 	k.log.Error("the worker died: "+describeExit(how), "pid", k.process.pid())
+	if k.cfg.Transport == fusefs.TransportUring {
+		k.log.Error("the io_uring transport does not survive that: the device has ended, what was stored is lost")
+		return true, errors.Join(fmt.Errorf("the worker died: %w", how), k.session.Abort(), k.session.TakeAway())
+	}
 	for {
 		k.restarts++
 		if k.deaths.note(time.Now()) && !debugging(debugNoDeathLimit) {

@@ -67,8 +67,14 @@ func (k *keeper) upgrade(binary string) UpgradeReport {
 	if err != nil {
 		return UpgradeReport{Error: err.Error(), WorkerPID: old.pid(), OldPID: old.pid()}
 	}
+	k.session.Touch(touchTime)
 	began := time.Now()
-	if err := old.stop(); err != nil {
+	switch err := old.stop(); {
+	case errors.Is(err, errRefused):
+		k.program.letGo()
+		k.program = before
+		return UpgradeReport{Error: errors.Join(err, next.kill()).Error(), WorkerPID: old.pid(), OldPID: old.pid()}
+	case err != nil:
 		k.log.Warn("the old worker: " + err.Error())
 	}
 	r := UpgradeReport{OldPID: old.pid(), WorkerPID: next.pid()}
@@ -88,6 +94,9 @@ func (k *keeper) upgrade(binary string) UpgradeReport {
 	k.log.Info("another worker serves", "pid", next.pid(), "without_service", r.WithoutService.Round(time.Microsecond).String())
 	return r
 }
+
+// touchTime bounds a look at the data file that nobody needs to answer.
+const touchTime = time.Second
 
 // prepareOther starts a worker of another program, which becomes the keeper's, and waits until it is prepared.
 func (k *keeper) prepareOther(binary string) (*process, error) {

@@ -106,7 +106,7 @@ func (w *worker) serve() (err error) {
 		Algorithm: w.cfg.Algorithm,
 		MemLimit:  w.cfg.MemLimit,
 		MaxMemory: machineMemory(),
-		Workers:   fusefs.Workers(), MaxWaiting: fusefs.MaxWaiting(),
+		Workers:   fusefs.Workers(), MaxWaiting: fusefs.MaxWaiting(w.cfg.Transport),
 		OnCorrupt: w.logs.Corrupt,
 	}
 	if w.facts.Ready == 0 {
@@ -161,7 +161,10 @@ func (w *worker) untilEnd() error {
 				w.log.Warn("the keeper has died: should this process die too, what is stored is lost")
 				orders = nil
 			} else if o.Stop {
-				w.server.Stop()
+				if err := w.server.Stop(); err != nil {
+					w.news.send(news{Refused: err.Error()})
+					continue
+				}
 				return nil
 			}
 		case <-w.server.DataEnded():

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fusefs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"zramfs/fusefs/internal/ring"
+)
+
+// A Transport is the way by which the data file's requests come.
+type Transport string
+
+const (
+	// TransportDev reads requests from /dev/fuse. A request that a dead server had
+	// is finished by its successor.
+	TransportDev Transport = "dev"
+	// TransportUring is FUSE over io_uring (Linux 6.14): faster for single requests,
+	// but the end of the device if its server dies.
+	TransportUring Transport = "uring"
+)
+
+const (
+	// ringTransfer is the largest read or write by io_uring, in bytes. Each entry has a
+	// buffer of that size; what the loop driver has merged comes in two or three.
+	ringTransfer = 256 << 10
+	// ringMemory bounds the memory of all entries, in bytes, and ringEntries those
+	// of one CPU's queue.
+	ringMemory  = 16 << 20
+	ringEntries = 32
+	// ringAddress is where the entries lie in every server's address space: the kernel keeps
+	// the addresses when a successor takes over. Nothing else is there.
+	ringAddress = 0x20_0000_0000
+
+	// capRing is FUSE_OVER_IO_URING.
+	capRing = 1 << 41
+)
+
+// What the word of the rings says: whether a predecessor left them so that a
+// successor can go on.
+const (
+	ringsNever = iota
+	ringsServe
+	ringsRest
+)
+
+// shapeFor sizes the memory of requests for this machine.
+func shapeFor(transport Transport) (requestsShape, error) {
+	shape := requestsShape{attributes: attributeThreads, data: dataThreads(), transfer: maxWrite()}
+	switch transport {
+	case TransportDev:
+		return shape, nil
+	case TransportUring:
+	default:
+		return shape, fmt.Errorf("%w: transport %q is none of %s, %s", ErrConfig, transport, TransportDev, TransportUring)
+	}
+	if err := ring.Supported(); err != nil {
+		return shape, fmt.Errorf("%w: %w", ErrTransport, err)
+	}
+	cpus, err := ring.ReadCPUs()
+	if err != nil {
+		return shape, err
+	}
+	shape.transfer = min(shape.transfer, ringTransfer)
+	shape.entries = min(max(ringMemory/shape.transfer/cpus.Queues(), 1), ringEntries)
+	cfg := ring.Config{CPUs: cpus, Entries: shape.entries, Payload: shape.transfer}
+	shape.rings = (cfg.Size() + pageSize - 1) &^ (pageSize - 1)
+	return shape, nil
+}
+
+// makeRings makes the threads and rings of the data connection. Nothing comes by
+// them yet.
+func (s *Server) makeRings(shape requestsShape, f *os.File) error {
+	cpus, err := ring.ReadCPUs()
+	if err != nil {
+		return err
+	}
+	cfg := ring.Config{CPUs: cpus, Entries: shape.entries, Payload: shape.transfer, Handle: s.data.handle}
+	if n := cfg.Size(); n > shape.rings {
+		return fmt.Errorf("%w: rings of %d bytes; with the processors of today they take %d", errRequests, shape.rings, n)
+	}
+	if s.ringMemory, err = mapFixed(f, shape.ringsAt(), shape.rings, ringAddress); err != nil {
+		return err
+	}
+	cfg.Memory = s.ringMemory.mem
+	s.data.paces = make([]pace, cpus.Workers())
+	s.data.rings, err = ring.New(cfg)
+	return err
+}
+
+// startRings gives the kernel the rings, once it has agreed to use any.
+func (s *Server) startRings() error {
+	c, state := s.data, s.requests.word(wordRings)
+	if c.flags&capRing == 0 {
+		rings := c.rings
+		c.rings = nil
+		return errors.Join(errors.New("the kernel does not offer FUSE over io_uring"), rings.Close())
+	}
+	var err error
+	switch state.Swap(ringsServe) {
+	case ringsNever:
+		err = c.rings.Start(c.device)
+	case ringsRest:
+		err = c.rings.Adopt(c.device)
+	default:
+		err = errors.New("the last server died with them")
+	}
+	if err != nil {
+		c.rings = nil
+		return err
+	}
+	c.running.Go(func() {
+		if err := c.rings.Wait(); err != nil {
+			c.fs.logf("rings: %v", err)
+		}
+	})
+	return nil
+}
+
+// restTime bounds how long rings may take to come to rest: writes that wait for
+// memory are at it for a second.
+const restTime = 3 * time.Second
+
+// restRings brings the rings into a state from which a successor can go on. The
+// kernel has to know the data file, as it does while anybody has it open.
+func (s *Server) restRings() error {
+	if s.data.rings == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), restTime)
+	defer cancel()
+	if err := s.data.rings.Drain(ctx, dataNode); err != nil {
+		return err
+	}
+	s.requests.word(wordRings).Store(ringsRest)
+	return nil
+}
+
+// handle carries out a request that came by a ring, in the worker's thread.
+func (c *connection) handle(worker int, r *ring.Request) ring.Verdict {
+	op := r.Opcode()
+	if r.Node() == dataNode && (op == opRead || op == opWrite || op == opFallocate) {
+		c.handleHot(worker, op, r)
+	} else {
+		c.handleRare(worker, op, r)
+	}
+	return ring.Answered
+}
+
+func (c *connection) handleHot(worker int, op uint32, r *ring.Request) {
+	p := &c.paces[worker]
+	p.begin(time.Now())
+	w := c.fs.store.Acquire()
+	w.SetEffort(p.effort())
+	n, errno := c.fs.hot(w, op, r.Arg, r.In, r.Out)
+	w.Release()
+	if errno != 0 {
+		r.Refuse(errno)
+	} else {
+		r.Answer(n)
+	}
+	p.end(time.Now())
+}
+
+// handleRare leaves a request to go-fuse, as a thread does.
+func (c *connection) handleRare(worker int, op uint32, r *ring.Request) {
+	header := make([]byte, outHeaderSize)
+	argument := int(message(r.Header).length()) - inHeaderSize - len(r.In)
+	if argument < 0 || argument > len(r.Arg) {
+		r.Refuse(unix.EIO)
+		return
+	}
+	in := make([]byte, 0, inHeaderSize+argument+len(r.In)) // the answer goes where the names are
+	in = append(append(append(in, r.Header...), r.Arg[:argument]...), r.In...)
+	n, status := c.rare.HandleRequest([][]byte{in}, [][]byte{header, r.Out})
+	if status == fuse.OK && n >= outHeaderSize {
+		status = fuse.Status(errnoOf(header))
+	}
+	if status != fuse.OK {
+		r.Refuse(syscall.Errno(status))
+		return
+	}
+	c.count(c.threads[worker%len(c.threads)].slot, op, message(r.Header))
+	r.Answer(max(n-outHeaderSize, 0))
+}
