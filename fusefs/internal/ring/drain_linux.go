@@ -68,15 +68,14 @@ func (s *Rings) Drain(ctx context.Context, node uint64) error {
 	s.filler.Store(fillerBit | uint64(time.Now().UnixNano())<<2&(fillerBit-1))
 	s.turn(true)
 	for !s.allHeld() {
-		select {
-		case <-ctx.Done():
+		if ctx.Err() != nil {
 			s.turn(false)
 			if err := s.fillError.Swap(nil); err != nil {
 				return fmt.Errorf("%w: make requests about node %d: %w", ErrDrain, node, *err)
 			}
 			return fmt.Errorf("%w: %w", ErrDrain, ctx.Err())
-		case <-time.After(100 * time.Microsecond):
 		}
+		time.Sleep(100 * time.Microsecond)
 	}
 	for i := range s.requests {
 		r := &s.requests[i]
