@@ -166,7 +166,9 @@ func (s *Session) Touch(limit time.Duration) {
 	go func() {
 		defer close(done)
 		var st unix.Stat_t
-		_ = unix.Stat(filepath.Join(s.data.dir, "zram0"), &st) // hidden is known as well
+		if err := unix.Stat(filepath.Join(s.data.dir, "zram0"), &st); err != nil {
+			return // it is hidden, and known because it is in use
+		}
 	}()
 	select {
 	case <-done:

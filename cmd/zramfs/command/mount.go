@@ -38,8 +38,7 @@ func deviceFlags() []cli.Flag {
 		&cli.StringFlag{Name: flagMemLimit, Aliases: []string{"m"}, Value: "0",
 			Usage: "most memory the device may take, as 2G, or as 50% of RAM; 0 is no `LIMIT`"},
 		&cli.StringFlag{Name: flagTransport, Value: string(fusefs.TransportDev),
-			Usage: "how requests come, `dev` or uring: dev reads /dev/fuse and survives the death of the serving process, uring (FUSE over " +
-				"io_uring, Linux 6.14) answers single requests faster and does not"},
+			Usage: "`WAY` that requests come: dev (survives a crash) or uring (faster; Linux 6.14)"},
 		&cli.StringFlag{Name: flagMemory, Value: string(store.MemoryAuto), Hidden: true},
 	}
 }
@@ -145,7 +144,7 @@ func deviceArgs(role string, cfg daemon.Config) []string {
 		"--" + flagAlgorithm + "=" + cfg.Algorithm.String(),
 		"--" + flagMemLimit + "=" + strconv.FormatUint(cfg.MemLimit, 10),
 	}
-	if cfg.Transport != fusefs.TransportDev {
+	if cfg.Transport == fusefs.TransportUring {
 		args = append(args, "--"+flagTransport+"="+string(cfg.Transport))
 	}
 	if cfg.Memory != store.MemoryAuto {
