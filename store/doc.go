@@ -30,8 +30,10 @@ the living is squeezed out by compaction.
 
 The maintainer moves void, ready, empty and moving; the worker that fills a
 segment moves open; whoever frees the last object, or seals a segment without
-any, makes it empty. State and live bytes are one word, so that a compare-and-swap
-decides who, and cannot be deceived by a segment that was in use again meanwhile.
+any, makes it empty. What Open finds is unswept, and is sealed once it was swept, by
+the maintainer or by whoever first wants to replace an entry that points there. State
+and live bytes are one word, so that a compare-and-swap decides who, and cannot be
+deceived by a segment that was in use again meanwhile.
 
 # Concurrency
 
@@ -39,17 +41,19 @@ Reads take no lock: see grace.go for what keeps an object in place under them.
 A read whose object fails its checksum looks again under the page's lock before
 it is called corrupt. Whoever changes an entry holds its page's lock, one of
 1024; a whole page is compressed and placed before the lock is taken. The lock
-order is: a worker, Store.passMu, a page's lock, Store.mu, sameTable.mu. Who has a worker may be waiting for the maintainer, and who holds a
-page's lock for the readers of another, so that one only tries for either.
+order is: a worker, Store.passMu, a page's lock, Store.mu, sameTable.mu. Who has a
+worker may be waiting for the maintainer, and who holds a page's lock for the
+readers of another, so that one only tries for either.
 
 # Limits
 
 A write that finds no memory, because of Config.MemLimit or because the machine
 has none, waits for two passes of the maintainer that began after it, a second at
 the most, and then fails with ErrFull. Two workers are never waited with, so that
-reads go on: of a full store, a write beyond that is refused at once. Space is always taken by fallocate beforehand and
-mapped, so the page path meets no page fault and running out is an error, never
-a signal.
+reads go on: of a full store, a write beyond that is refused at once. Space, for
+objects and for the index, is always taken and mapped beforehand and beside the page
+path, which so makes no system call and meets no page fault; running out is an error,
+never a signal.
 
 # Invariants
 
