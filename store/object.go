@@ -70,32 +70,24 @@ func (w *Worker) unpack(dst []byte, page uint64, id codec.ID, packed []byte) err
 // intact.
 func (s *Store) object(page uint64, e entry) ([]byte, error) {
 	where, n := e.where(), e.length()
-	if s.backed(e) {
+	if s.owns(page, e) { // else it may be what somebody is writing
 		fetch(s.payload(where, n))
+		if s.headerAt(where).Checksum == s.checksum(where, n) {
+			return s.payload(where, n), nil
+		}
 	}
-	if !s.owns(page, e) || s.headerAt(where).Checksum != s.checksum(where, n) {
-		return nil, fmt.Errorf("%w: page %d: checksum mismatch", ErrCorrupt, page)
-	}
-	return s.payload(where, n), nil
+	return nil, fmt.Errorf("%w: page %d: checksum mismatch", ErrCorrupt, page)
 }
 
 // owns reports whether a possible object entry of page refers to an object of
 // page: if the entry was damaged, it may refer to another's, or to no memory.
 func (s *Store) owns(page uint64, e entry) bool {
-	if !s.backed(e) {
-		return false
-	}
-	h := s.headerAt(e.where())
-	return uint64(h.Page) == page && int(h.Length) == e.length() && h.Codec == e.codec()
-}
-
-// backed reports whether a possible object entry refers to a segment with objects.
-func (s *Store) backed(e entry) bool {
 	switch s.segment(e.segment()).state() {
 	case segVoid, segReady, segEmpty:
 		return false
 	}
-	return true
+	h := s.headerAt(e.where())
+	return uint64(h.Page) == page && int(h.Length) == e.length() && h.Codec == e.codec()
 }
 
 // fetch has the processor bring all of an object from memory at once, before the
