@@ -55,7 +55,7 @@ func (w *Worker) free(e entry) {
 		w.s.same.unref(e)
 		return
 	}
-	w.s.freeObject(e)
+	w.deserted = w.s.freeObject(e) || w.deserted
 	if w.freed += footprint(e.length()); w.freed >= SegmentSize {
 		w.freed = 0
 		if w.s.drowsy.Load() {

@@ -110,8 +110,9 @@ func (w *Worker) dead() bool {
 }
 
 // freeObject clears the object of an entry that nobody can reach any more and
-// gives its space up.
-func (s *Store) freeObject(e entry) {
+// gives its space up. It reports whether that leaves a segment that a worker has
+// open without any.
+func (s *Store) freeObject(e entry) (deserted bool) {
 	where := e.where()
 	invariant.Point("object to be cleared")
 	fill(s.payload(where, e.length()), freedByte)
@@ -119,9 +120,11 @@ func (s *Store) freeObject(e entry) {
 	s.headerAt(where).Checksum = 0
 	invariant.Point("object cleared")
 	n := e.segment()
-	if s.segment(n).add(-footprint(e.length())) == segSealed {
+	word := s.segment(n).add(-footprint(e.length()))
+	if word == segSealed {
 		s.emptied(n)
 	}
+	return word == segOpen
 }
 
 // emptied queues a segment that is sealed and without objects. Both who seals

@@ -118,6 +118,7 @@ func TestF078FreedSpaceIsMangled(t *testing.T) {
 	}
 	s := newStore(t, Config{Disksize: 1 << 20})
 	write(t, s, 3, content{3, 1, random}.bytes())
+	write(t, s, 4, content{4, 1, random}.bytes()) // keeps the segment from being used again
 	e := s.idx.load(3)
 	w := s.Acquire()
 	w.Discard(3, 1)

@@ -36,6 +36,7 @@ type Worker struct {
 	proof        []byte // where prove brings a page back to, where there are self-checks; else nil
 	open         openSegment
 	retired      []entry // unpublished, waiting for readers to leave
+	deserted     bool    // it freed the last object of a segment that some worker has open
 	freed        int     // bytes freed since the maintainer was last told
 	onWait       func()  // see OnWait; nil for none
 
@@ -96,10 +97,11 @@ func (w *Worker) stepAside() {
 }
 
 // Release gives the worker back. What a reader keeps it from freeing, the
-// maintainer frees.
+// maintainer frees, who also takes segments from idle workers that hold nothing.
 func (w *Worker) Release() {
 	w.onWait, w.effort = nil, codec.MaxEffort
-	done := w.flush(false)
+	done := w.flush(false) && !w.deserted
+	w.deserted = false
 	w.busy.Store(false)
 	if !done && w.s.drowsy.Load() {
 		w.s.poke()
