@@ -31,6 +31,14 @@ type foreground struct {
 // runs, and has to exit with 0.
 func serve(t testing.TB, dir string, flags ...string) *foreground {
 	t.Helper()
+	f := startServe(t, dir, flags...)
+	t.Cleanup(func() { f.end(t) })
+	return f
+}
+
+// startServe is serve for a test that ends the process, however it does.
+func startServe(t testing.TB, dir string, flags ...string) *foreground {
+	t.Helper()
 	cmd := exec.Command(binary(t), append(append([]string{"mount", "--foreground"}, flags...), dir)...)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -53,7 +61,6 @@ func serve(t testing.TB, dir string, flags ...string) *foreground {
 		f.err = cmd.Wait()
 		close(f.ended)
 	}()
-	t.Cleanup(func() { f.end(t) })
 	select {
 	case line := <-first:
 		if line != data(dir) {

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"zramfs/internal/require"
+)
+
+// TestKeeperKilled kills the keeper alone: the worker goes on, and once nobody uses
+// the device it can be unmounted as any other.
+func TestKeeperKilled(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	require.Loop(t)
+	require.Command(t, "losetup")
+	dir := mount(t, "--size", crashSize)
+	loop := attachments["losetup"](t, dir)
+	served := status(t, dir)
+	v := startVerifier(t, verifyOrder{Path: loop, Bytes: crashBytes, Threads: 2, Seed: 3})
+	v.ask(t, verifyLap)
+	if err := unix.Kill(served.KeeperPID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if !waitEnd(served.KeeperPID, answerTimeout) {
+		t.Fatalf("the keeper %d lives on", served.KeeperPID)
+	}
+	time.Sleep(time.Second / 4)
+	if sum := v.end(t); sum.Requests == 0 {
+		t.Error("nothing was done")
+	}
+	now := status(t, dir)
+	if now.WorkerPID != served.WorkerPID || now.SurvivesCrash {
+		t.Errorf("without a keeper it says %+v", now)
+	}
+	detachLoops(t, dir)
+	mustRun(t, commandTimeout, "umount", dir)
+	if !waitEnd(served.WorkerPID, answerTimeout) {
+		t.Errorf("the worker %d lives on", served.WorkerPID)
+	}
+	// The process that would have removed it is gone.
+	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// TestWorkersDieInARow kills five workers within a minute: no other is started,
+// what is stored is kept, and whoever uses the device waits, until somebody gives
+// it up.
+func TestWorkersDieInARow(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := filepath.Join(tempDir(t), "zram")
+	f := startServe(t, dir, "--size", "16M")
+	c := newCrashing(t, dir)
+	writePart := clientCommand(t.Context(), crashReader, data(dir), "write")
+	if r := runCommand(t, commandTimeout, writePart); r.Code != 0 {
+		t.Fatal(r.Stderr)
+	}
+	for range 5 {
+		c.kill()
+	}
+	f.log.wait(t, "no other is started")
+	f.log.wait(t, "zramfs upgrade "+dir)
+	time.Sleep(time.Second / 2)
+	for _, pid := range childrenOf(c.keeper) {
+		if state, _, err := stateOf(pid); err == nil && state != "Z" {
+			t.Errorf("process %d was started", pid)
+		}
+	}
+	if _, kind := image(t, c.keeper); kind == "" {
+		t.Error("the image is gone")
+	}
+
+	reader := clientCommand(t.Context(), crashReader, data(dir), "read")
+	if err := reader.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- reader.Wait() }()
+	select {
+	case err := <-ended:
+		t.Errorf("a read did not wait: %v", err)
+	case <-time.After(time.Second):
+	}
+	f.kill(t) // gives it up: the connections end
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("a read had an answer that nobody can have given")
+		}
+	case <-time.After(answerTimeout):
+		t.Error("a read waits although there is nobody to wait for")
+	}
+	mustRun(t, commandTimeout, "umount", dir)
+	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// crashReader writes or reads a page of a device.
+var crashReader = register("crash-reader", func(args []string) error {
+	fd, err := unix.Open(args[0], unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	p := make([]byte, pageSize)
+	if args[1] == "write" {
+		p[7] = 7
+		_, err = unix.Pwrite(fd, p, 0)
+		return errors.Join(err, unix.Close(fd))
+	}
+	_, err = unix.Pread(fd, p, 0)
+	return err
+})
