@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"testing"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -204,6 +205,49 @@ func TestCarryOnWithReadOfAttribute(t *testing.T) {
 	l.put(all[0], request(opRead, 10, status.id, transferArgument(3, 5)))
 	l.carryOn()
 	l.wantAnswer(l.heard(attributeConnection), 10, 0, []byte("it is"))
+}
+
+// Somebody opens control/status while a process dies. What that shows may wait
+// until the successor has started, so that must not wait for it.
+func TestStartDoesNotWaitForStatus(t *testing.T) {
+	l := newLeft(t)
+	ready := make(chan struct{})
+	l.status = func([]string) ([]byte, error) {
+		<-ready
+		return nil, nil
+	}
+	l.session.requests.keepInit(attributeConnection, initRequest(2))
+	l.session.requests.keepInit(dataConnection, initRequest(2))
+	all, err := l.session.requests.slots(attributeConnection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := l.successor()
+	status := s.attributes.fs.tree.lookup(controlNode, "status")
+	l.put(all[0], request(opOpen, 10, status.id, make([]byte, 8)))
+	started := make(chan error, 1)
+	go func() { started <- s.Start() }()
+	select {
+	case err := <-started:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(patience):
+		t.Error("it does not start")
+	}
+	close(ready)
+	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		if got := l.heard(attributeConnection); len(got) > 0 {
+			if got[0].unique != 10 || got[0].errno != 0 {
+				t.Errorf("answered %+v", got)
+			}
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the open was not answered")
+		}
+	}
+	s.Stop()
 }
 
 // A predecessor has agreed with the kernel: the successor knows what about, tells

@@ -103,8 +103,8 @@ func (l *left) successor() *Server {
 func (l *left) carryOn() []answered {
 	l.t.Helper()
 	s := l.successor()
-	for _, c := range []*connection{s.attributes, s.data} {
-		if err := c.carryOn(); err != nil {
+	for _, carryOn := range []func() error{s.attributes.carryOn, s.data.carryOn, s.attributes.finish} {
+		if err := carryOn(); err != nil {
 			l.t.Fatal(err)
 		}
 	}

@@ -30,8 +30,9 @@ type thread struct {
 	out   [1][]byte
 }
 
-// carryOn finishes the requests that a predecessor left in the slots. Where it
-// left any, or had agreed with the kernel, go-fuse hears first what it would know.
+// carryOn takes up what a predecessor left. Where it had agreed with the kernel,
+// go-fuse hears first what it would know. Of the requests it finishes those for
+// the data file.
 func (c *connection) carryOn() error {
 	if init := c.requests.init(c.kind); init != nil {
 		scratch := make([]byte, 4096)
@@ -41,6 +42,14 @@ func (c *connection) carryOn() error {
 		}
 		c.agree(scratch[:n])
 	}
+	if c.kind != dataConnection {
+		return nil
+	}
+	return c.finish()
+}
+
+// finish finishes the requests that a predecessor left in the slots.
+func (c *connection) finish() error {
 	for _, t := range c.threads {
 		if t.slot.unique.Load() != 0 {
 			killpoint.At("request found")
@@ -86,11 +95,20 @@ func (c *connection) askAgain() error {
 	return nil
 }
 
-// start serves with all threads.
+// start serves with all threads. Attributes that a predecessor was asked for come
+// first, but only now: control/status is shown by whoever has started the server,
+// and can be once that is done.
 func (c *connection) start() {
-	for _, t := range c.threads {
-		c.running.Go(t.serve)
-	}
+	c.running.Go(func() {
+		if c.kind == attributeConnection {
+			if err := c.finish(); err != nil {
+				c.fs.logf("%v", err) // it has ended, as the threads will hear
+			}
+		}
+		for _, t := range c.threads {
+			c.running.Go(t.serve)
+		}
+	})
 }
 
 // serve takes requests until the connection ends or the server stops.
