@@ -8,7 +8,7 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build run stop test bench bench-block bench-swap bench-codec oracle generate sample vet clean
+.PHONY: all build run stop test bench bench-block bench-swap bench-codec crash-test soak oracle generate sample vet clean
 
 all: build
 
@@ -55,6 +55,15 @@ bench-block: build $(PAGES)
 
 bench-swap: build $(PAGES)
 	$(GO) run ./tools/bench swap -binary bin/zramfs $(BENCHFLAGS)
+
+# Kills workers at random instants under a verifying load on a loop device, and
+# prints how long that was felt; KILLS=1000 goes on longer than three minutes.
+crash-test:
+	$(GO) test -count=1 -timeout 2h -v -run '^TestCrashOnLoop$$' ./integration -kills $(or $(KILLS),200)
+
+# Swaps under pressure in windows of less than a minute; FOR=1h goes on longer.
+soak: $(PAGES)
+	$(GO) test -count=1 -timeout 24h -v -run '^TestSwapSoak$$' ./integration -soak $(or $(FOR),10m)
 
 # Our codecs beside liblz4 and others; a module of its own, with cgo. ROUNDS=400
 # measures longer than the 45 seconds of the default, BENCHFLAGS is passed on.

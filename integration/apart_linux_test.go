@@ -54,9 +54,15 @@ func apart(t *testing.T) bool {
 
 func runApart(t *testing.T, attr *syscall.SysProcAttr) {
 	t.Helper()
+	runApartOn(t, attr, binary(t))
+}
+
+// runApartOn is runApart with another program to test.
+func runApartOn(t *testing.T, attr *syscall.SysProcAttr, program string) {
+	t.Helper()
 	pattern := "^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$"
 	cmd := exec.Command("/proc/self/exe", "-test.run="+pattern, "-test.v", "-test.count=1")
-	cmd.Env = append(os.Environ(), apartVariable+"=1", binaryVariable+"="+binary(t))
+	cmd.Env = append(os.Environ(), apartVariable+"=1", binaryVariable+"="+program)
 	cmd.Dir = "/"
 	cmd.SysProcAttr = attr
 	var output bytes.Buffer

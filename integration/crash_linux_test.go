@@ -126,7 +126,7 @@ func TestCrashOnLoop(t *testing.T) {
 		more, pause = 0, time.Second/2
 	}
 	if *crashKills > 0 {
-		first, more = 5, max(0, *crashKills-5)
+		first, more = 5, max(1, *crashKills-5)
 	}
 	dir := mount(t, "--size", crashSize)
 	loop := attachments["loopsetup"](t, dir)

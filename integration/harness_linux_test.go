@@ -46,15 +46,20 @@ var built = sync.OnceValues(func() (string, error) {
 		}
 		return path, os.WriteFile(path, content, 0o755)
 	}
+	return path, build(path, "urfave_cli_no_docs")
+})
+
+// build builds the program.
+func build(path, tags string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
-	build := exec.CommandContext(ctx, "go", "build", "-tags", "urfave_cli_no_docs", "-o", path, "zramfs/cmd/zramfs")
+	build := exec.CommandContext(ctx, "go", "build", "-tags", tags, "-o", path, "zramfs/cmd/zramfs")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the program: %w\n%s", err, out)
+		return fmt.Errorf("build the program: %w\n%s", err, out)
 	}
-	return path, nil
-})
+	return nil
+}
 
 // binary returns the path of the program, built once a run. Every user may
 // execute it.

@@ -23,7 +23,8 @@ import (
 // verifyOrder tells a verifier what to work on.
 type verifyOrder struct {
 	Path    string
-	Bytes   int // from the start of the device
+	From    int // of the device, a multiple of the page size
+	Bytes   int
 	Threads int // each works on its share alone
 	Seed    uint64
 }
@@ -114,7 +115,7 @@ func newVerifier(order verifyOrder) (*verifier, error) {
 			return nil, err
 		}
 		v.owners = append(v.owners, &owner{
-			v: v, lo: i * share, want: make([]byte, share), buf: buf, rng: rand.New(rand.NewPCG(order.Seed, uint64(i))),
+			v: v, lo: order.From + i*share, want: make([]byte, share), buf: buf, rng: rand.New(rand.NewPCG(order.Seed, uint64(i))),
 		})
 	}
 	return v, nil
