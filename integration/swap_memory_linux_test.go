@@ -268,20 +268,28 @@ func startMemory(t testing.TB, order memoryOrder) *memoryClient {
 // is none, and fails for every wrong page.
 func (m *memoryClient) do(t testing.TB, command string) memoryReply {
 	t.Helper()
-	var r memoryReply
-	kill := time.AfterFunc(swapLimit/2, func() { _ = m.cmd.Process.Kill() })
-	defer kill.Stop()
-	_, err := fmt.Fprintln(m.commands, command)
-	if err == nil {
-		err = m.answers.Decode(&r)
-	}
+	r, err := m.ask(command)
 	if err != nil {
-		t.Fatalf("%s: no answer: %v, %v: %s", command, err, m.cmd.Wait(), m.stderr.Bytes())
+		t.Fatalf("%s: %v", command, err)
 	}
 	for _, wrong := range r.Wrong {
 		t.Errorf("%s: %s", command, wrong)
 	}
 	return r
+}
+
+// ask gives the client a command and returns its answer. Without one the client is
+// dead.
+func (m *memoryClient) ask(command string) (r memoryReply, err error) {
+	kill := time.AfterFunc(swapLimit/2, func() { _ = m.cmd.Process.Kill() })
+	defer kill.Stop()
+	if _, err = fmt.Fprintln(m.commands, command); err == nil {
+		err = m.answers.Decode(&r)
+	}
+	if err != nil {
+		err = fmt.Errorf("no answer: %w, %v: %s", err, m.cmd.Wait(), m.stderr.Bytes())
+	}
+	return r, err
 }
 
 // end ends the client, which gives its memory back.
