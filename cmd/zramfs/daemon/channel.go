@@ -21,6 +21,7 @@ const (
 	dataFD
 	requestsFD
 	imageFD
+	holderFD // where the keeper holds the image
 )
 
 // news is what a worker tells its keeper. One field is set.
@@ -61,6 +62,8 @@ type keeperFacts struct {
 	Ready       int64        `json:"ready"`    // since when the device can be opened, nanoseconds of Unix time; 0 is now
 	Restarts    int          `json:"restarts"` // of workers that died
 	Protections []Protection `json:"protections"`
+	// Holds: the keeper locks what the worker tells it of, on holderFD.
+	Holds bool `json:"holds,omitempty"`
 }
 
 // newsWriter sends news, from any goroutine.

@@ -24,6 +24,7 @@ type keeper struct {
 	memory      *store.Memory
 	session     *fusefs.Session
 	protections []Protection // of this process
+	holds       bool         // it locks the image
 	process     *process     // the worker that serves; used by the goroutine that supervises
 	deaths      deathRecord
 	restarts    int
@@ -81,6 +82,8 @@ func (k *keeper) makeDevice() (*Report, error) {
 	if lock.State != StateOK {
 		k.protections = append(k.protections, lock)
 	}
+	k.holds = holdsImage(k.memory.Kind(), lock)
+	k.protections = append(k.protections, imageProtection(k.memory.Kind(), lock))
 	report, err := k.startFirst()
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"zramfs/fusefs"
@@ -27,7 +28,16 @@ func (k *keeper) startFirst() (*workerReport, error) {
 // startWorker starts a worker that prepares itself.
 func (k *keeper) startWorker() (*process, error) {
 	files := k.session.Files()
-	p, err := startProcess(k.cfg, k.program, files.Attributes, files.Data, files.Requests, k.memory.File())
+	inherited := []*os.File{files.Attributes, files.Data, files.Requests, k.memory.File()}
+	holder, err := k.holdFor()
+	if err != nil {
+		return nil, err
+	}
+	if holder != nil {
+		inherited = append(inherited, holder)
+		defer func() { _ = holder.Close() }() // the worker has its own
+	}
+	p, err := startProcess(k.cfg, k.program, inherited...)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +49,7 @@ func (k *keeper) startWorker() (*process, error) {
 
 // serveWith lets a prepared worker serve and waits until it does.
 func (k *keeper) serveWith(p *process) (*workerReport, error) {
-	facts := &keeperFacts{PID: pid(), Restarts: k.restarts, Protections: k.protections[3:]}
+	facts := &keeperFacts{PID: pid(), Restarts: k.restarts, Protections: k.protections[3:], Holds: k.holds}
 	if !k.ready.IsZero() {
 		facts.Ready = k.ready.UnixNano()
 	}

@@ -82,7 +82,7 @@ func (w *worker) prepare() (err error) {
 	if err := errors.Join(w.files.Check(), w.memory.Check()); err != nil {
 		return err
 	}
-	w.protections = append(w.protections, imageProtection(w.memory.Kind()), populate())
+	w.protections = append(w.protections, populate())
 	w.news.send(news{Prepared: true})
 	return nil
 }
@@ -108,6 +108,9 @@ func (w *worker) serve() (err error) {
 		MaxMemory: machineMemory(),
 		Workers:   fusefs.Workers(), MaxWaiting: fusefs.MaxWaiting(w.cfg.Transport),
 		OnCorrupt: w.logs.Corrupt,
+	}
+	if w.facts.Holds {
+		w.memory.HeldBy(os.NewFile(holderFD, "holder"))
 	}
 	if w.facts.Ready == 0 {
 		w.store, err = store.Create(w.memory, cfg)
@@ -195,14 +198,3 @@ func (w *worker) takeApart() error {
 
 // logf takes the lines of fusefs and go-fuse.
 func (w *worker) logf(format string, args ...any) { w.log.Warn(fmt.Sprintf(format, args...)) }
-
-// imageProtection says what keeps the image itself out of swap.
-func imageProtection(kind store.MemoryKind) Protection {
-	p := Protection{Name: ProtectImage, State: StateOK, Detail: "what is stored lies on a tmpfs that is never swapped"}
-	if kind != store.MemoryNoswap {
-		p.State = StateWarn
-		p.Detail = fmt.Sprintf("what is stored lies in a %s, which the memory lock alone keeps out of swap: noswap needs Linux 6.4 "+
-			"and CAP_SYS_ADMIN", kind)
-	}
-	return p
-}

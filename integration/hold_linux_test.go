@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"zramfs/cmd/zramfs/daemon"
+	"zramfs/internal/require"
+)
+
+// Where the image could be swapped, the keeper holds all of it locked when no
+// worker is left, and the next one finds it whole.
+func TestKeeperHoldsImageLocked(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	if !apart(t) {
+		return
+	}
+	f := serve(t, filepath.Join(tempDir(t), "zram"), "--size", "64M", "--memory", "memfd")
+	if p := protection(t, f.dir, daemon.ProtectImage); p.State != daemon.StateOK || !strings.Contains(p.Detail, "keeper") {
+		t.Errorf("%+v", p)
+	}
+	want := make([]byte, 24<<20)
+	rng := rand.New(rand.NewPCG(3, 4))
+	for i := range want {
+		want[i] = byte(rng.Uint32())
+	}
+	err := withData(f.dir, func(fd int) error {
+		_, err := unix.Pwrite(fd, want, 1<<20)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	endWorkers(t, f)
+	memory, _ := image(t, f.pid)
+	taken := takenBy(t, memory)
+	if locked := lockedImage(t, f.pid); taken < int64(len(want)) || locked != taken {
+		t.Errorf("the image takes %d bytes, of which the keeper has %d locked", taken, locked)
+	}
+	mustRun(t, commandTimeout, "upgrade", f.dir)
+	got, err := readRange(f.dir, 1<<20, len(want))
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("what was stored: %v, %v", err, difference(got, want, 1<<20))
+	}
+}
+
+// protection is what the device on dir says of one.
+func protection(t testing.TB, dir, name string) daemon.Protection {
+	t.Helper()
+	all := status(t, dir).Protections
+	i := slices.IndexFunc(all, func(p daemon.Protection) bool { return p.Name == name })
+	if i < 0 {
+		t.Fatalf("no protection %s in %+v", name, all)
+	}
+	return all[i]
+}
+
+// endWorkers kills workers until the keeper starts no other.
+func endWorkers(t *testing.T, f *foreground) {
+	t.Helper()
+	const enough = "no other is started"
+	dead := map[int]bool{}
+	for end := time.Now().Add(answerTimeout); !strings.Contains(f.log.String(), enough); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d workers were killed\n%s", len(dead), f.log)
+		}
+		for _, pid := range childrenOf(f.pid) {
+			if served := strings.Count(f.log.String(), "another worker serves"); !dead[pid] && served == len(dead) {
+				if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+				dead[pid] = true
+			}
+		}
+	}
+	if left := childrenOf(f.pid); len(left) > 0 {
+		t.Fatalf("workers %v live", left)
+	}
+}
+
+// takenBy is what a memory file takes of the machine, in bytes.
+func takenBy(t *testing.T, f *os.File) int64 {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		t.Fatal(err)
+	}
+	return st.Blocks * 512
+}
+
+// lockedImage is how much of its image a process has mapped and locked, alone.
+func lockedImage(t *testing.T, pid int) (bytes int64) {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := false
+	for line := range strings.Lines(string(text)) {
+		name, rest, _ := strings.Cut(line, " ")
+		if !strings.HasSuffix(name, ":") { // the head of a mapping
+			ours = strings.HasSuffix(strings.TrimSpace(line), "/memfd:zramfs (deleted)")
+		}
+		var kib int64
+		if ours && name == "Locked:" {
+			if _, err := fmt.Sscanf(rest, "%d kB", &kib); err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			bytes += kib << 10
+		}
+	}
+	return bytes
+}
