@@ -131,7 +131,9 @@ func (x *index) take(first, end uint64, cede bool) bool {
 	if !x.s.charge(absent) && !(cede && x.s.cedeSegment(absent)) {
 		return false
 	}
-	if x.s.memory.populate(x.s.indexOffset+int64(first*PageSize), int64((end-first)*PageSize)) != nil {
+	if x.s.firmly(func() error {
+		return x.s.memory.populate(x.s.indexOffset+int64(first*PageSize), int64((end-first)*PageSize))
+	}) != nil {
 		x.s.charged.Add(-absent)
 		for n := first; n < end; n++ {
 			if !x.has(n) { // what cannot be given back either is there when it is next asked for

@@ -241,7 +241,7 @@ func (s *Store) growCharged() error {
 		return ErrFull
 	}
 	at := s.segmentOffset(uint64(n))
-	if err := s.memory.allocate(at, SegmentSize); err != nil {
+	if err := s.firmly(func() error { return s.memory.allocate(at, SegmentSize) }); err != nil {
 		s.charged.Add(-SegmentSize)
 		s.mu.Lock()
 		s.void = append(s.void, n)
@@ -251,6 +251,14 @@ func (s *Store) growCharged() error {
 	invariant.Point("segment taken")
 	s.makeReady(n, segVoid)
 	return nil
+}
+
+// firmly calls what takes memory from the machine.
+func (s *Store) firmly(take func() error) error {
+	if s.cfg.Firmly == nil {
+		return take()
+	}
+	return s.cfg.Firmly(take)
 }
 
 func (s *Store) takeVoid() (uint32, bool) {

@@ -47,6 +47,11 @@ type Config struct {
 	// store has workers. Who serves requests with fewer threads than that wants
 	// less, so that reads find a thread.
 	MaxWaiting int
+	// Firmly, if set, calls what it is given, and makes the kernel give that memory
+	// where it would let others wait. It is called beside the page path, by one
+	// goroutine at a time, with a piece of work of less than a millisecond. Nil is a
+	// plain call.
+	Firmly func(take func() error) error
 	// OnCorrupt, if set, is told the number of each page whose read failed its
 	// checksum, and by Open that of each whose entry is impossible. It is called on the page path: it must neither block nor allocate.
 	OnCorrupt func(page uint64)

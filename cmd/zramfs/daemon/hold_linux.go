@@ -49,7 +49,7 @@ func (k *keeper) holdFor() (*os.File, error) {
 		// Locking takes page tables. The thread is in the real-time class to have them from the kernel's reserve, and ends
 		// with this goroutine, as one that is locked to it.
 		runtime.LockOSThread()
-		_ = setScheduling(0, unix.SCHED_RR) // without it too, the worker only waits longer
+		beFirm()
 		err := k.memory.HoldFor(ours)
 		if err = errors.Join(err, ours.Close()); err != nil {
 			k.log.Error("lock the image: " + err.Error())

@@ -19,6 +19,8 @@ var children = map[string]func() error{
 	"descriptors": childDescriptors,
 	"lock":        childLock,
 	"collect":     childCollect,
+	"denied":      childDenied,
+	"real-time":   childRealTime,
 }
 
 func TestMain(m *testing.M) {

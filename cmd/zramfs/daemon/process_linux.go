@@ -8,11 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // A process is a worker as its keeper sees it. It is used by one goroutine at a time.
@@ -60,27 +57,6 @@ func startProcess(cfg Config, from program, files ...*os.File) (*process, error)
 		_ = newsR.Close() // only read from
 	}()
 	return p, nil
-}
-
-// startFirmly starts a program in the real-time class, where that is allowed: what it takes to come to life then comes
-// from the kernel's reserve when memory is short, instead of waiting for reclaim, which may be waiting for it. The
-// worker leaves the class once it serves.
-func startFirmly(cmd *exec.Cmd) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	if setScheduling(0, unix.SCHED_RR) == nil {
-		defer func() { _ = setScheduling(0, unix.SCHED_NORMAL) }() // less privilege is always granted
-	}
-	return cmd.Start()
-}
-
-// setScheduling puts a thread (0 is this one) into a class of scheduling; real-time ones at the lowest priority.
-func setScheduling(tid int, class uint32) error {
-	attr := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: class}
-	if class == unix.SCHED_RR {
-		attr.Priority = 1
-	}
-	return unix.SchedSetAttr(tid, attr, 0)
 }
 
 // workerPatience bounds what a worker does before it serves. What takes time is the population of the index: 128 MiB for

@@ -195,6 +195,8 @@ const (
 	ProtectCgroup = "cgroup"
 	// ProtectTransport is there only where the transport is not the one that was asked for.
 	ProtectTransport = "transport"
+	// ProtectScheduling is a class of scheduling in which taking memory does not wait.
+	ProtectScheduling = "scheduling"
 	// ProtectTimeout is the absence of FUSE request timeouts.
 	ProtectTimeout = "fuse-timeout"
 )

@@ -36,7 +36,8 @@ func checkTimeouts(root string) Protection {
 }
 
 // CheckMachine returns the protections that depend on the machine alone, as they would be found by a process started
-// here and now: the memory limits of the control groups and the FUSE request timeouts. It changes nothing.
+// here and now: the memory limits of the control groups, the FUSE request timeouts and the classes of scheduling. It changes
+// nothing.
 func CheckMachine() []Protection {
-	return []Protection{checkCgroup("/", machineMemory()), checkTimeouts("/")}
+	return []Protection{checkCgroup("/", machineMemory()), checkTimeouts("/"), checkScheduling()}
 }

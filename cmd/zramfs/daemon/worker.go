@@ -107,6 +107,7 @@ func (w *worker) serve() (err error) {
 		MemLimit:  w.cfg.MemLimit,
 		MaxMemory: machineMemory(),
 		Workers:   fusefs.Workers(), MaxWaiting: fusefs.MaxWaiting(w.cfg.Transport),
+		Firmly:    firmly,
 		OnCorrupt: w.logs.Corrupt,
 	}
 	if w.facts.Holds {
@@ -138,6 +139,9 @@ func (w *worker) serve() (err error) {
 	w.undo = append(w.undo, w.server.Close)
 	w.protections = append(w.protections, restCollector())
 	w.protections = append(w.protections, CheckMachine()...)
+	if err := leaveRealTime(); err != nil { // its keeper started it there
+		w.log.Warn(err.Error())
+	}
 	w.protections = append(w.protections, w.facts.Protections...)
 	if w.facts.Ready == 0 {
 		w.facts.Ready = time.Now().UnixNano()
