@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"zramfs/internal/require"
+)
+
+const upgradeSaid = `process \d+ serves in place of \d+, [0-9.]+m?s without service\n$`
+
+// upgradeUnder hands a device over some times under a verifying load: no error and
+// no wrong byte, and no worker has died.
+func upgradeUnder(t *testing.T, dir, target string, times int) {
+	t.Helper()
+	before := status(t, dir)
+	v := startVerifier(t, verifyOrder{Path: target, Bytes: crashBytes, Threads: 4, Seed: 3})
+	for range times {
+		time.Sleep(time.Second / 4)
+		r := mustRun(t, commandTimeout, "upgrade", dir)
+		if !regexp.MustCompile(upgradeSaid).MatchString(r.Stdout) {
+			t.Errorf("upgrade says %q", r.Stdout)
+		}
+	}
+	sum := v.end(t)
+	t.Logf("upgrades %d, requests %d, longest gap %v", times, sum.Requests, sum.Longest)
+	after := status(t, dir)
+	if after.KeeperPID != before.KeeperPID || after.WorkerPID == before.WorkerPID || after.Restarts != 0 {
+		t.Errorf("before %+v, after %+v", before, after)
+	}
+}
+
+// TestUpgradeUnderLoad replaces the worker while a loop device is in use.
+func TestUpgradeUnderLoad(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	require.Loop(t)
+	dir := mount(t, "--size", crashSize)
+	upgradeUnder(t, dir, attachments["loopsetup"](t, dir), upgrades())
+}
+
+// TestUpgradeByRings is the same over io_uring: all requests come to rest first.
+func TestUpgradeByRings(t *testing.T) {
+	require.Uring(t)
+	require.Loop(t)
+	dir := mount(t, "--size", crashSize, "--transport", "uring")
+	if s := status(t, dir); s.Transport != "uring" || s.SurvivesCrash {
+		t.Fatalf("it says %+v", s)
+	}
+	mustRun(t, commandTimeout, "upgrade", dir) // nobody uses it
+	upgradeUnder(t, dir, attachments["loopsetup"](t, dir), upgrades())
+}
+
+func upgrades() int {
+	if testing.Short() {
+		return 4
+	}
+	return 20
+}
+
+// TestUserNSUpgrade needs no privilege.
+func TestUserNSUpgrade(t *testing.T) {
+	if !inUserNS(t) {
+		return
+	}
+	dir := mount(t, "--size", crashSize)
+	upgradeUnder(t, dir, data(dir), upgrades())
+}
+
+// TestUpgradeRefused names programs that cannot go on: nothing changes.
+func TestUpgradeRefused(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := mount(t, "--size", "16M")
+	before := status(t, dir)
+	other, err := exec.LookPath("true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, []byte("no program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for binary, want := range map[string]string{
+		other:          "ended before it was ready",
+		text:           "no program that may be executed",
+		text + "-none": "no such file",
+	} {
+		r := run(t, commandTimeout, "upgrade", "--binary", binary, dir)
+		if r.Code != 1 || !strings.Contains(r.Stderr, want) || strings.Count(r.Stderr, "\n") != 1 {
+			t.Errorf("upgrade to %s: exit code %d: %q, want %q", filepath.Base(binary), r.Code, r.Stderr, want)
+		}
+	}
+	if r := run(t, commandTimeout, "upgrade", filepath.Dir(dir)); r.Code != 1 || !strings.Contains(r.Stderr, "no zramfs is mounted there") {
+		t.Errorf("upgrade of no device: exit code %d: %q", r.Code, r.Stderr)
+	}
+	if after := status(t, dir); after.WorkerPID != before.WorkerPID {
+		t.Errorf("worker %d became %d", before.WorkerPID, after.WorkerPID)
+	}
+}
+
+// TestUpgradeStartsAgain lets five workers die in a row: upgrade makes the device go
+// on, and who waited gets what was stored.
+func TestUpgradeStartsAgain(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := filepath.Join(tempDir(t), "zram")
+	f := startServe(t, dir, "--size", "16M")
+	c := newCrashing(t, dir)
+	if r := runCommand(t, commandTimeout, clientCommand(t.Context(), crashReader, data(dir), "write")); r.Code != 0 {
+		t.Fatal(r.Stderr)
+	}
+	for range 5 {
+		c.kill()
+	}
+	f.log.wait(t, "no other is started")
+	mustRun(t, commandTimeout, "upgrade", dir)
+	if r := runCommand(t, commandTimeout, clientCommand(t.Context(), crashReader, data(dir), "read")); r.Code != 0 {
+		t.Error(r.Stderr)
+	}
+	f.end(t)
+}
+
+// TestRingsCrash kills the worker of a device that is served over io_uring: whoever
+// uses it gets an error at once, and nothing is left.
+func TestRingsCrash(t *testing.T) {
+	require.Uring(t)
+	require.Loop(t)
+	dir := mount(t, "--size", crashSize, "--transport", "uring")
+	loop := attachments["loopsetup"](t, dir)
+	served := status(t, dir)
+	if err := unix.Kill(served.WorkerPID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if !waitEnd(served.KeeperPID, answerTimeout) {
+		t.Errorf("the keeper lives on")
+	}
+	device := openFile(t, loop, unix.O_DIRECT)
+	if _, err := unix.Pread(int(device.Fd()), aligned(t), 0); !errors.Is(err, unix.EIO) {
+		t.Errorf("read of %s: %v", loop, err)
+	}
+	if err := device.Close(); err != nil {
+		t.Error(err)
+	}
+	if points, err := mountsBelow(dir); err != nil || len(points) > 0 {
+		t.Errorf("left mounted: %v, %v", points, err)
+	}
+}
