@@ -28,7 +28,9 @@ const (
 type news struct {
 	// Prepared: it can read what lies in memory, and waits for the order to serve.
 	Prepared bool `json:"prepared,omitempty"`
-	// Ready: it serves.
+	// Serving: it answers requests.
+	Serving bool `json:"serving,omitempty"`
+	// Ready: it also has all its protections.
 	Ready *workerReport `json:"ready,omitempty"`
 	// Failed: it ends, for this reason.
 	Failed *StartError `json:"failed,omitempty"`

@@ -31,6 +31,7 @@ type keeper struct {
 	program     program // what workers are started from
 	upgrades    chan upgradeRequest
 	ready       time.Time // since when the device can be opened
+	serving     time.Time // since when the worker answers requests
 	ended       chan error
 	undo        []func() error // last first
 }

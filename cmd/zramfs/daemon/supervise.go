@@ -56,6 +56,10 @@ func (k *keeper) serveWith(p *process) (*workerReport, error) {
 	if err := p.tell(order{Serve: facts}); err != nil {
 		return nil, err
 	}
+	if _, err := p.await(func(n news) bool { return n.Serving }); err != nil {
+		return nil, err
+	}
+	k.serving = time.Now()
 	n, err := p.await(func(n news) bool { return n.Ready != nil })
 	if err != nil {
 		return nil, err
@@ -131,7 +135,7 @@ func (k *keeper) workerGone() (done bool, err error) {
 			k.log.Error("the next worker: " + err.Error())
 			continue
 		}
-		k.log.Warn("another worker serves", "pid", k.process.pid(), "without_service", time.Since(died).Round(time.Millisecond).String())
+		k.log.Warn("another worker serves", "pid", k.process.pid(), "without_service", k.serving.Sub(died).Round(time.Millisecond).String())
 		return false, nil
 	}
 }

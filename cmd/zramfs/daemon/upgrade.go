@@ -90,7 +90,7 @@ func (k *keeper) upgrade(binary string) UpgradeReport {
 		return r // its death is the next news, and the old program is what follows it
 	}
 	before.letGo()
-	r.WithoutService = time.Since(began)
+	r.WithoutService = k.serving.Sub(began)
 	k.log.Info("another worker serves", "pid", next.pid(), "without_service", r.WithoutService.Round(time.Microsecond).String())
 	return r
 }

@@ -133,15 +133,18 @@ func (w *worker) serve() (err error) {
 	if err != nil {
 		return err
 	}
+	// Its keeper started it in the real-time class. Who serves must not be there: nobody else would get a processor while
+	// there is anything to do.
+	if err := leaveRealTime(); err != nil {
+		w.log.Warn(err.Error())
+	}
 	if err := w.server.Start(); err != nil {
 		return err
 	}
+	w.news.send(news{Serving: true})
 	w.undo = append(w.undo, w.server.Close)
 	w.protections = append(w.protections, restCollector())
 	w.protections = append(w.protections, CheckMachine()...)
-	if err := leaveRealTime(); err != nil { // its keeper started it there
-		w.log.Warn(err.Error())
-	}
 	w.protections = append(w.protections, w.facts.Protections...)
 	if w.facts.Ready == 0 {
 		w.facts.Ready = time.Now().UnixNano()
