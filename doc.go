@@ -6,8 +6,10 @@ of the tree's own rules lie.
 
 A page on its way in, hop by hop:
 
- 1. cmd/zramfs/daemon puts the process together: memory, store, FUSE, locks.
- 2. fusefs: a WRITE request becomes page spans (span.go, data.go).
+ 1. cmd/zramfs/daemon puts the processes together: a keeper (keeper.go) holds
+    connections and memory, a worker (worker.go) serves.
+ 2. fusefs: a thread reads a WRITE request into its slot (thread_linux.go), or a
+    ring brings it (rings_linux.go); it becomes page spans (span.go, data.go).
  3. store: Worker.Write (worker.go) compresses the page and places it
     (object.go) in a segment (segment.go), then publishes its index entry
     (index.go). layout.go knows the bytes.
