@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"zramfs/loopsetup"
 )
 
@@ -70,7 +72,7 @@ func soak(t *testing.T, window time.Duration) {
 	for again := false; time.Now().Before(end) && !t.Failed(); rounds++ {
 		if !again && time.Now().After(middle) {
 			again = true
-			offAndOn(t, dir, group)
+			offAndOn(t, all, dir, group)
 		}
 		commands := []string{"walk", "random", "random", "pageout", "fill"}
 		sum += toAll(t, all, func(int) string { return commands[rng.IntN(len(commands))] })
@@ -121,7 +123,7 @@ func toAll(t testing.TB, all []*memoryClient, command func(i int) string) (touch
 
 // offAndOn turns swap off, for which the group gets room, and on again. The loop
 // device is held meanwhile: it goes with its last user.
-func offAndOn(t testing.TB, dir, group string) {
+func offAndOn(t testing.TB, all []*memoryClient, dir, group string) {
 	t.Helper()
 	area := oneSwap(t, dir)
 	held, err := os.Open(area.Path)
@@ -136,9 +138,19 @@ func offAndOn(t testing.TB, dir, group string) {
 	if err := loopsetup.SwapOn(area.Path, area.Priority, loopsetup.DiscardPages); err != nil {
 		t.Fatal(err)
 	}
+	// A limit is taken once there is room below it.
+	toAll(t, all, func(int) string { return "pageout" })
 	h, err := memoryHierarchy()
 	if err != nil {
 		t.Fatal(err)
 	}
-	set(t, limitFile(h, group), strconv.Itoa(soakLimit))
+	for end := time.Now().Add(groupPatience); ; time.Sleep(50 * time.Millisecond) {
+		err := os.WriteFile(limitFile(h, group), []byte(strconv.Itoa(soakLimit)), 0)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, unix.EBUSY) || time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
 }

@@ -132,6 +132,11 @@ func watch(t testing.TB) (stop func() (stuck []string)) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil {
+			_ = cmd.Wait() // the end of the test has killed it
+		}
+	})
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() || lines.Text() != guardReady {
 		t.Fatalf("the watcher is not ready: %q, %v", lines.Text(), cmd.Wait())
