@@ -39,7 +39,7 @@ func (m *Memory) Hold(off, n int64) error {
 	if off < 0 || n < 0 || off%PageSize != 0 || n > int64(len(m.held.mem))-off {
 		return fmt.Errorf("hold %d bytes at %d: %w", n, off, ErrRange)
 	}
-	return os.NewSyscallError("mlock", unix.Mlock(m.held.mem[off:off+n]))
+	return os.NewSyscallError("mlock", retried(func() error { return unix.Mlock(m.held.mem[off : off+n]) }))
 }
 
 // mapHeld maps the file as large as it is now: it gets its size when

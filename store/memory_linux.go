@@ -166,7 +166,7 @@ func (m *Memory) populate(off, n int64) error {
 		return err
 	}
 	mem := m.mem[off : off+n]
-	err := unix.Madvise(mem, unix.MADV_POPULATE_WRITE)
+	err := retried(func() error { return unix.Madvise(mem, unix.MADV_POPULATE_WRITE) })
 	if errors.Is(err, unix.EINVAL) { // before Linux 5.14
 		touch(mem)
 	} else if err != nil {
@@ -179,7 +179,7 @@ func (m *Memory) populate(off, n int64) error {
 // populate needs: reading lets the kernel map 16 pages a fault, and it maps what
 // is shared writable. Holes are filled.
 func (m *Memory) adopt(off, n int64) error {
-	err := unix.Madvise(m.mem[off:off+n], unix.MADV_POPULATE_READ)
+	err := retried(func() error { return unix.Madvise(m.mem[off:off+n], unix.MADV_POPULATE_READ) })
 	if errors.Is(err, unix.EINVAL) { // before Linux 5.14
 		return m.populate(off, n)
 	}
@@ -205,10 +205,16 @@ func (m *Memory) punch(off, n int64) error {
 }
 
 func (m *Memory) fallocate(mode uint32, off, n int64) error {
+	return os.NewSyscallError("fallocate", retried(func() error { return unix.Fallocate(int(m.file.Fd()), mode, off, n) }))
+}
+
+// retried calls a system call until no signal interrupts it: the Go runtime
+// preempts goroutines with one, and a program may have taken SA_RESTART off that, as
+// fusefs does. Older kernels do not restart fallocate on a tmpfs either way.
+func retried(call func() error) error {
 	for {
-		err := unix.Fallocate(int(m.file.Fd()), mode, off, n)
-		if err != unix.EINTR { // the Go runtime's preemption signals
-			return os.NewSyscallError("fallocate", err)
+		if err := call(); err != unix.EINTR {
+			return err
 		}
 	}
 }

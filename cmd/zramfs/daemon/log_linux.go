@@ -53,8 +53,16 @@ func openJournal(socket, dir string) (*journalSink, error) {
 }
 
 func (j *journalSink) write(level slog.Level, text []byte) error {
-	_, err := unix.Write(j.fd, j.datagram(level, text))
-	return err
+	return writeLine(j.fd, j.datagram(level, text))
+}
+
+// writeLine writes a line in one piece, again when a signal interrupts it.
+func writeLine(fd int, line []byte) error {
+	for {
+		if _, err := unix.Write(fd, line); err != unix.EINTR {
+			return err
+		}
+	}
 }
 
 // datagram writes the fields as NAME=value lines, which must not have a line end in their values.
@@ -93,8 +101,7 @@ func openKernelLog(path string) (*kernelSink, error) {
 
 func (k *kernelSink) write(level slog.Level, text []byte) error {
 	text = bytes.ReplaceAll(text, []byte("\n"), []byte(" "))
-	_, err := unix.Write(k.fd, fmt.Appendf(nil, "<%d>%s: %s\n", facilityDaemon|priority(level), identifier, text))
-	return err
+	return writeLine(k.fd, fmt.Appendf(nil, "<%d>%s: %s\n", facilityDaemon|priority(level), identifier, text))
 }
 
 func (k *kernelSink) stamped() bool { return true }

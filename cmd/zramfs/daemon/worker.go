@@ -99,8 +99,8 @@ func (w *worker) awaitOrder() error {
 	return nil
 }
 
-// serve makes the store and serves it.
-func (w *worker) serve() (err error) {
+// makeStore makes the store, or carries on with a predecessor's.
+func (w *worker) makeStore() (err error) {
 	cfg := store.Config{
 		Disksize:  w.cfg.Disksize,
 		Algorithm: w.cfg.Algorithm,
@@ -118,10 +118,17 @@ func (w *worker) serve() (err error) {
 	} else {
 		w.store, err = store.Open(w.memory, cfg)
 	}
-	if err != nil {
+	if err == nil {
+		w.undo = append(w.undo, w.store.Close)
+	}
+	return err
+}
+
+// serve makes the store and serves it.
+func (w *worker) serve() (err error) {
+	if err := w.makeStore(); err != nil {
 		return err
 	}
-	w.undo = append(w.undo, w.store.Close)
 	w.server, err = fusefs.NewServer(w.files, fusefs.Config{
 		Store:     w.store,
 		Algorithm: w.cfg.Algorithm,
