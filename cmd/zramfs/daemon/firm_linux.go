@@ -26,11 +26,11 @@ var (
 
 // firmly calls take in the real-time class, where that is allowed. It is what store.Config.Firmly wants. Threads that the
 // Go runtime makes meanwhile are not in it: none are made by a thread that is locked to its goroutine.
-func firmly(take func() error) error {
+func firmly(take func() error) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if unix.SchedSetAttr(0, realTime, 0) == nil {
-		defer func() { _ = unix.SchedSetAttr(0, usual, 0) }() // less privilege is always granted
+		defer func() { err = errors.Join(err, unix.SchedSetAttr(0, usual, 0)) }() // less privilege is always granted
 	}
 	return take()
 }
@@ -38,9 +38,9 @@ func firmly(take func() error) error {
 // startFirmly starts a program in the real-time class, where that is allowed. A worker leaves the class once it serves.
 func startFirmly(cmd *exec.Cmd) error { return firmly(cmd.Start) }
 
-// beFirm puts the calling thread, which must be locked to its goroutine for good, into the real-time class, where that is
-// allowed.
-func beFirm() { _ = unix.SchedSetAttr(0, realTime, 0) } // without it too, whoever waits only waits longer
+// beFirm puts the calling thread, which must be locked to its goroutine for good, into the real-time class, and reports
+// whether that is allowed.
+func beFirm() bool { return unix.SchedSetAttr(0, realTime, 0) == nil }
 
 // checkScheduling tells whether memory is taken firmly, by trying. It leaves the thread as it was.
 func checkScheduling() Protection {

@@ -49,7 +49,7 @@ func (k *keeper) holdFor() (*os.File, error) {
 		// Locking takes page tables. The thread is in the real-time class to have them from the kernel's reserve, and ends
 		// with this goroutine, as one that is locked to it.
 		runtime.LockOSThread()
-		beFirm()
+		_ = beFirm() // where it is not allowed, whoever waits for a piece may wait longer
 		err := k.memory.HoldFor(ours)
 		if err = errors.Join(err, ours.Close()); err != nil {
 			k.log.Error("lock the image: " + err.Error())
