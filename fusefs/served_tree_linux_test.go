@@ -185,12 +185,14 @@ func TestServedAttributesUnderLoad(t *testing.T) {
 			}
 		}
 	}()
+	// A page that is being overwritten counts twice for a moment.
+	under := uint64(d.ask(commandState).Settings.Threads * pageSize)
 	last := uint64(0)
 	for range 200 {
 		var s [9]uint64
 		line := d.attribute("mm_stat")
 		n, err := fmt.Sscan(line, &s[0], &s[1], &s[2], &s[3], &s[4], &s[5], &s[6], &s[7], &s[8])
-		if err != nil || n != 9 || s[0] < last || s[0] > smallDisk || s[1] > s[0] {
+		if err != nil || n != 9 || s[0]+under < last || s[0] > smallDisk+under || s[1] > s[0] {
 			t.Errorf("mm_stat is %q after %d bytes, %v", line, last, err)
 		}
 		last = s[0]
