@@ -67,7 +67,6 @@ var seams = map[string][]string{
 	"github.com/klauspost/compress": {"codec/zstd", "internal/pages", "tools/pagesample"},
 	"github.com/klauspost/cpuid":    {"codec/internal/impl"},
 	"github.com/moby/sys":           {"cmd/zramfs", "fusefs"},
-	"github.com/schollz":            {"cmd/zramfs/command"},
 }
 
 // unsafeFiles is where unsafe may stand, outside of tests.

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-
 	"zramfs/loopsetup"
 )
 
@@ -88,24 +86,6 @@ type nothing struct{}
 
 func (nothing) show(uint64) error { return nil }
 func (nothing) end() error        { return nil }
-
-// bar draws on a terminal.
-type bar struct{ *progressbar.ProgressBar }
-
-func newBar(out io.Writer, total uint64) *bar {
-	return &bar{progressbar.NewOptions64(int64(total),
-		progressbar.OptionSetWriter(out),
-		progressbar.OptionSetDescription("swapoff"),
-		progressbar.OptionShowBytes(true),
-		progressbar.OptionUseIECUnits(true),
-		progressbar.OptionSetWidth(20),
-		progressbar.OptionSetPredictTime(true),
-		progressbar.OptionClearOnFinish(),
-	)}
-}
-
-func (b *bar) show(back uint64) error { return b.Set64(int64(back)) }
-func (b *bar) end() error             { return b.Finish() }
 
 // lines prints a line for every step.
 type lines struct {

@@ -4,27 +4,18 @@ package command
 
 import (
 	"io"
-
-	"github.com/schollz/progressbar/v3"
+	"time"
 )
 
 // steps is the progress of work that is counted in steps of its own: each call of show adds to what was done.
-type steps struct{ *progressbar.ProgressBar }
+type steps struct{ *bar }
 
 // newSteps shows the progress of something on out, where that is a terminal, and nothing anywhere else.
 func newSteps(out io.Writer, what string, total int64) progress {
 	if !isTerminal(out) || total <= 0 {
 		return nothing{}
 	}
-	return steps{progressbar.NewOptions64(total,
-		progressbar.OptionSetWriter(out),
-		progressbar.OptionSetDescription(what),
-		progressbar.OptionSetWidth(20),
-		progressbar.OptionThrottle(progressPause),
-		progressbar.OptionSetPredictTime(true),
-		progressbar.OptionClearOnFinish(),
-	)}
+	return steps{&bar{out: out, what: what, total: uint64(total), began: time.Now(), pause: progressPause}}
 }
 
-func (s steps) show(more uint64) error { return s.Add64(int64(more)) }
-func (s steps) end() error             { return s.Finish() }
+func (s steps) show(more uint64) error { return s.bar.show(s.done + more) }

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestBarLine(t *testing.T) {
+	for _, c := range []struct {
+		done, total uint64
+		after       time.Duration
+		want        string
+	}{
+		{0, 200 << 20, 0, "swapoff   0% [                    ] 0B of 200M"},
+		{50 << 20, 200 << 20, 10 * time.Second, "swapoff  25% [=====               ] 50M of 200M, 30s to go"},
+		{200 << 20, 200 << 20, time.Minute, "swapoff 100% [====================] 200M of 200M"},
+		{0, 0, time.Minute, "swapoff 100% [====================] 0B of 0B"},
+	} {
+		b := newBar(io.Discard, c.total)
+		b.done = c.done
+		if got := b.line(c.after); got != c.want {
+			t.Errorf("%d of %d: %q, want %q", c.done, c.total, got, c.want)
+		}
+	}
+}
+
+// A bar that is moved often draws seldom, and its end leaves an empty line.
+func TestBarDrawsSeldom(t *testing.T) {
+	var out strings.Builder
+	s := steps{&bar{out: &out, what: "measuring", total: 1000, began: time.Now(), pause: time.Hour}}
+	for range 999 {
+		if err := s.show(1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := strings.Count(out.String(), "measuring"); n != 1 {
+		t.Errorf("%d drawings, want 1", n)
+	}
+	if err := errors.Join(s.show(5), s.end()); err != nil || !strings.Contains(out.String(), "100%") || !strings.HasSuffix(out.String(), clearLine) {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}
