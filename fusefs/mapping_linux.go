@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -18,14 +19,37 @@ func mapRequests(f *os.File) ([]byte, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, fmt.Errorf("look at the memory of requests: %w", err)
 	}
-	mem, err := unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
+	mem, err := unix.Mmap(fd, 0, int(st.Size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("map the memory of requests: %w", err)
 	}
 	if err := unix.Madvise(mem, unix.MADV_DONTDUMP); err != nil {
 		return nil, errors.Join(fmt.Errorf("keep requests out of core dumps: %w", err), unix.Munmap(mem))
 	}
+	if err := present(mem); err != nil {
+		return nil, errors.Join(fmt.Errorf("take the memory of requests: %w", err), unix.Munmap(mem))
+	}
 	return mem, nil
+}
+
+// present makes all pages of a mapping present. MAP_POPULATE would not, in a process
+// that has all its memory locked as it comes (MCL_ONFAULT of mlockall(2)): the kernel
+// leaves such mappings out.
+func present(mem []byte) error {
+	for {
+		switch err := unix.Madvise(mem, unix.MADV_POPULATE_WRITE); err {
+		case unix.EINTR:
+		case unix.EINVAL: // before Linux 5.14
+			sum := byte(0)
+			for i := 0; i < len(mem); i += pageSize {
+				sum += mem[i]
+			}
+			runtime.KeepAlive(sum)
+			return nil
+		default:
+			return err
+		}
+	}
 }
 
 // A fixedMapping is a part of the memory of requests that lies at the same address
@@ -36,7 +60,7 @@ type fixedMapping struct {
 
 // mapFixed maps n bytes from off on at an address where nothing else may be.
 func mapFixed(f *os.File, off, n int, address uintptr) (fixedMapping, error) {
-	const flags = unix.MAP_SHARED | unix.MAP_POPULATE | unix.MAP_FIXED_NOREPLACE
+	const flags = unix.MAP_SHARED | unix.MAP_FIXED_NOREPLACE
 	at, err := unix.MmapPtr(int(f.Fd()), int64(off), unsafe.Add(unsafe.Pointer(nil), address), uintptr(n), unix.PROT_READ|unix.PROT_WRITE, flags)
 	if err != nil {
 		return fixedMapping{}, fmt.Errorf("map the rings' memory: %w", err)
@@ -44,7 +68,11 @@ func mapFixed(f *os.File, off, n int, address uintptr) (fixedMapping, error) {
 	if uintptr(at) != address { // kernels before 4.17 take the address for a hint
 		return fixedMapping{}, errors.Join(errors.New("map the rings' memory: elsewhere"), unix.MunmapPtr(at, uintptr(n)))
 	}
-	return fixedMapping{unsafe.Slice((*byte)(at), n)}, nil
+	m := fixedMapping{unsafe.Slice((*byte)(at), n)}
+	if err := present(m.mem); err != nil {
+		return fixedMapping{}, errors.Join(fmt.Errorf("take the rings' memory: %w", err), m.unmap())
+	}
+	return m, nil
 }
 
 func (m fixedMapping) unmap() error {

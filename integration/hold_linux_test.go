@@ -46,7 +46,7 @@ func TestKeeperHoldsImageLocked(t *testing.T) {
 	endWorkers(t, f)
 	memory, _ := image(t, f.pid)
 	taken := takenBy(t, memory)
-	if locked := lockedImage(t, f.pid); taken < int64(len(want)) || locked != taken {
+	if locked := mapped(t, f.pid, "zramfs", "Locked"); taken < int64(len(want)) || locked != taken {
 		t.Errorf("the image takes %d bytes, of which the keeper has %d locked", taken, locked)
 	}
 	mustRun(t, commandTimeout, "upgrade", f.dir)
@@ -100,8 +100,9 @@ func takenBy(t *testing.T, f *os.File) int64 {
 	return st.Blocks * 512
 }
 
-// lockedImage is how much of its image a process has mapped and locked, alone.
-func lockedImage(t *testing.T, pid int) (bytes int64) {
+// mapped sums a field of /proc/PID/smaps over a process's mappings of a memory file,
+// in bytes.
+func mapped(t *testing.T, pid int, file, field string) (bytes int64) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps", pid))
 	if err != nil {
@@ -111,10 +112,10 @@ func lockedImage(t *testing.T, pid int) (bytes int64) {
 	for line := range strings.Lines(string(text)) {
 		name, rest, _ := strings.Cut(line, " ")
 		if !strings.HasSuffix(name, ":") { // the head of a mapping
-			ours = strings.HasSuffix(strings.TrimSpace(line), "/memfd:zramfs (deleted)")
+			ours = strings.HasSuffix(strings.TrimSpace(line), "/memfd:"+file+" (deleted)")
 		}
 		var kib int64
-		if ours && name == "Locked:" {
+		if ours && name == field+":" {
 			if _, err := fmt.Sscanf(rest, "%d kB", &kib); err != nil {
 				t.Fatalf("%q: %v", line, err)
 			}
@@ -122,4 +123,19 @@ func lockedImage(t *testing.T, pid int) (bytes int64) {
 		}
 	}
 	return bytes
+}
+
+// All memory of requests is present before the first request, in both processes:
+// nothing on the page path is the first to touch it.
+func TestMemoryOfRequestsIsPresent(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	f := serve(t, filepath.Join(tempDir(t), "zram"), "--size", "64M")
+	for _, pid := range []int{f.pid, status(t, f.dir).WorkerPID} {
+		const file = "zramfs-requests"
+		size, present, locked := mapped(t, pid, file, "Size"), mapped(t, pid, file, "Rss"), mapped(t, pid, file, "Locked")
+		if size == 0 || present != size || locked == 0 {
+			t.Errorf("process %d has %d of %d bytes present, a share of %d bytes locked", pid, present, size, locked)
+		}
+	}
 }
