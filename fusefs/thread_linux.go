@@ -66,8 +66,10 @@ func (c *connection) finish() error {
 }
 
 // maxAttempts is how often a request is carried out again that was under way when
-// a process died: one that is itself the reason must not be so for ever.
-const maxAttempts = 2
+// a process died: one that is itself the reason must not be so for ever. It is
+// more than the deaths after which a keeper starts no other process by itself, so that who
+// kills processes sees no error.
+const maxAttempts = 10
 
 // finish does what is left to do for the request in the slot.
 func (t *thread) finish() {
