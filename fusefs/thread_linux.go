@@ -79,6 +79,8 @@ func (t *thread) finish() {
 		t.answerResult(m.unique(), result)
 	} else if length < inHeaderSize || uint64(length) > uint64(len(m)) || // the memory is damaged
 		t.slot.words[wordAttempts].Add(1) > maxAttempts {
+		t.c.fs.logf("a request (opcode %d, %d bytes) is answered with EIO: it was under way when %d processes died, or is damaged",
+			m.opcode(), length, t.slot.words[wordAttempts].Load())
 		t.answerResult(m.unique(), -int64(unix.EIO))
 	} else {
 		t.carryOut(m[:length])
