@@ -34,7 +34,9 @@ func mapRequests(f *os.File) ([]byte, error) {
 
 // present makes all pages of a mapping present. MAP_POPULATE would not, in a process
 // that has all its memory locked as it comes (MCL_ONFAULT of mlockall(2)): the kernel
-// leaves such mappings out.
+// leaves such mappings out. A page that is not there is more than a fault on the page
+// path: were the process killed while the kernel copies a request to it, the request would end
+// with EIO.
 func present(mem []byte) error {
 	for {
 		switch err := unix.Madvise(mem, unix.MADV_POPULATE_WRITE); err {
