@@ -54,7 +54,7 @@ func TestFirmly(t *testing.T) {
 func TestFirmlyMakesNoRealTimeThreads(t *testing.T) {
 	needRealTime(t)
 	err := firmly(func() error {
-		makeThreads(sparePool * 4)
+		makeThreads(64)
 		mine := unix.Gettid()
 		for _, tid := range threads(t) {
 			if class, err := classOf(tid); err == nil && class != unix.SCHED_NORMAL && tid != mine {

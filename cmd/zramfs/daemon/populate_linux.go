@@ -10,17 +10,20 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"zramfs/fusefs"
 )
 
-// sparePool is the number of operating system threads made before they are needed. The runtime keeps threads and makes
-// new ones when all of its own are in system calls; making one takes kernel memory.
-const sparePool = 16
+// sparePool is how many operating system threads are made before they are needed. The runtime keeps threads and makes new
+// ones when all of its own are in system calls or belong to a goroutine; making one takes kernel memory. There can be those
+// that run goroutines, those of fusefs that wait for memory or for a request, and some that wait for keeper and log.
+func sparePool() int { return runtime.GOMAXPROCS(0) + fusefs.Workers() + readers }
 
 // populate makes present what the process will touch later: the program's code and tables, and threads.
 func populate() Protection {
 	p := Protection{Name: ProtectPopulate, State: StateOK}
 	bytes, err := populateExecutable()
-	makeThreads(sparePool)
+	makeThreads(sparePool())
 	if err != nil {
 		p.State, p.Detail = StateWarn, fmt.Sprintf("code and tables: %v", err)
 		return p

@@ -5,7 +5,6 @@ package daemon
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -50,10 +49,11 @@ func childLock() error {
 // each collection, of some ten thousand pieces of garbage.
 func TestCollector(t *testing.T) { inChild(t, "collect") }
 
-var garbage []byte // keeps what it holds from being placed on the stack
+var garbage []byte // keeps what it holds from being placed on the stack; several processors may write it, none reads it
 
 func childCollect() error {
 	p := restCollector()
+	rehearse(churnOnce)
 	if p.State != StateOK {
 		if raceEnabled || p.State == StateWarn && p.Detail != "" {
 			return report(nil) // a build or a machine that has no address space to spare
@@ -76,14 +76,20 @@ func childCollect() error {
 
 // churn makes some hundred MiB of garbage, a little slower than it could: requests do other things too.
 func churn() {
-	for i := range 1 << 20 {
-		garbage = make([]byte, 300+i%500)
-		if i%5000 == 0 {
-			garbage = make([]byte, 1<<20)
+	for i := range 5 << 10 {
+		churnOnce()
+		if i%100 == 0 {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	runtime.KeepAlive(garbage)
+}
+
+// churnOnce leaves as much as a reading of the status does.
+func churnOnce() {
+	for i := range 100 {
+		garbage = make([]byte, 300+i%500)
+	}
+	garbage = make([]byte, 16<<10)
 }
 
 func minorFaults() int64 {

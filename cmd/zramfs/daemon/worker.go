@@ -3,11 +3,13 @@
 package daemon
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -153,12 +155,28 @@ func (w *worker) serve() (err error) {
 	w.protections = append(w.protections, restCollector())
 	w.protections = append(w.protections, CheckMachine()...)
 	w.protections = append(w.protections, w.facts.Protections...)
-	if w.facts.Ready == 0 {
+	first := w.facts.Ready == 0
+	if first {
 		w.facts.Ready = time.Now().UnixNano()
 	}
+	w.rehearse(first)
 	close(w.ready)
 	w.news.send(news{Ready: &workerReport{Settings: w.server.Settings(), Protections: w.protections}})
 	return nil
+}
+
+// rehearse makes present what readers of the status take. With wait it is there when it returns; else, where requests are
+// waiting, soon after.
+func (w *worker) rehearse(wait bool) {
+	var done sync.WaitGroup
+	done.Go(func() {
+		rehearse(func() { _, _ = json.Marshal(w.status(nil)) }) // nobody reads it
+	})
+	if wait {
+		done.Wait()
+		return
+	}
+	w.undo = append(w.undo, func() error { done.Wait(); return nil }) // the store must be there so long
 }
 
 // attributesEnd is how long whoever looks at an attribute may take once the data file is gone.
