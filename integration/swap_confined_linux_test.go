@@ -22,6 +22,9 @@ type confinement struct {
 	// Cover puts files over others, path to what it shows, in a mount namespace of
 	// its own, as containers do with files of /proc and /dev.
 	Cover map[string]string
+	// ReadOnly makes what is mounted at these places read-only, in a mount namespace
+	// of its own, as containers do with control groups.
+	ReadOnly []string
 	// NoLock takes CAP_IPC_LOCK away and limits locked memory to 64 KiB, the usual
 	// limit of an unprivileged process.
 	NoLock bool
@@ -68,7 +71,7 @@ func (c confinement) join() error {
 }
 
 func (c confinement) cover() error {
-	if len(c.Cover) == 0 {
+	if len(c.Cover) == 0 && len(c.ReadOnly) == 0 {
 		return nil
 	}
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
@@ -80,6 +83,15 @@ func (c confinement) cover() error {
 	for path, by := range c.Cover {
 		if err := unix.Mount(by, path, "", unix.MS_BIND, ""); err != nil {
 			return fmt.Errorf("cover %s: %w", path, err)
+		}
+	}
+	for _, path := range c.ReadOnly {
+		err := unix.Mount(path, path, "", unix.MS_BIND, "")
+		if err == nil {
+			err = unix.Mount("", path, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "")
+		}
+		if err != nil {
+			return fmt.Errorf("make %s read-only: %w", path, err)
 		}
 	}
 	return nil

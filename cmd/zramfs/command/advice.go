@@ -19,7 +19,7 @@ func checkNoswap(m machine) (finding, error) {
 	case errors.Is(err, fs.ErrPermission):
 		return finding{}, fmt.Errorf("%w (it takes root)", err)
 	}
-	return warn(fmt.Sprintf("no tmpfs with noswap (%v): only locked memory keeps the image from being swapped to itself", err),
+	return warn(fmt.Sprintf("no tmpfs with noswap (%v): the image lies in a memfd, which worker and keeper have to lock", err),
 		"use Linux 6.4 or later, outside of a user namespace")
 }
 

@@ -88,8 +88,8 @@ func checkGroup2(m machine) (finding, error) {
 	if swap == "0" && reserved != "0" {
 		return ok("%s is kept out of swap and in memory (memory.swap.max 0, memory.min %s)", dir, reserved)
 	}
-	return ok("%s has memory.swap.max %s, memory.min %s: locked memory needs neither; a service of its own can have MemorySwapMax=0 "+
-		"and, in MemoryMin=, what the device may take", dir, swap, reserved)
+	return ok("%s has memory.swap.max %s, memory.min %s: locked memory needs neither; a device that is alone in its "+
+		"group, as in a service, sets 0 and max", dir, swap, reserved)
 }
 
 // ownGroup2 is where the group of this process lies in the hierarchy mounted on top; a path that is not below what is mounted leaves

@@ -64,6 +64,8 @@ type keeperFacts struct {
 	Ready       int64        `json:"ready"`    // since when the device can be opened, nanoseconds of Unix time; 0 is now
 	Restarts    int          `json:"restarts"` // of workers that died
 	Protections []Protection `json:"protections"`
+	// Group is what was done about the control group, which the worker is in too.
+	Group groupMove `json:"group,omitzero"`
 	// Holds: the keeper locks what the worker tells it of, on holderFD.
 	Holds bool `json:"holds,omitempty"`
 }

@@ -25,7 +25,8 @@ type keeper struct {
 	session     *fusefs.Session
 	protections []Protection // of this process
 	holds       bool         // it locks the image
-	process     *process     // the worker that serves; used by the goroutine that supervises
+	group       groupMove
+	process     *process // the worker that serves; used by the goroutine that supervises
 	deaths      deathRecord
 	restarts    int
 	program     program // what workers are started from
@@ -42,6 +43,7 @@ func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err e
 	defer signals.stop()
 	k := &keeper{cfg: cfg, ended: make(chan error, 1), upgrades: make(chan upgradeRequest)}
 	takeName()
+	k.group = settleGroup("/", machineMemory()) // before anything is taken that counts there
 	k.protections = append(k.protections, cfg.IOFlusher, forbidCore(), avoidOOM())
 	k.logs = OpenLogs(cfg.Foreground, cfg.Dir)
 	k.log = k.logs.Logger()

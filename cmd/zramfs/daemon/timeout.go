@@ -39,5 +39,5 @@ func checkTimeouts(root string) Protection {
 // here and now: the memory limits of the control groups, the FUSE request timeouts and the classes of scheduling. It changes
 // nothing.
 func CheckMachine() []Protection {
-	return []Protection{checkCgroup("/", machineMemory()), checkTimeouts("/"), checkScheduling()}
+	return []Protection{foreseeCgroup("/", machineMemory()), checkTimeouts("/"), checkScheduling()}
 }

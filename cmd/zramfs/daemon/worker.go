@@ -153,7 +153,8 @@ func (w *worker) serve() (err error) {
 	w.news.send(news{Serving: true})
 	w.undo = append(w.undo, w.server.Close)
 	w.protections = append(w.protections, restCollector())
-	w.protections = append(w.protections, CheckMachine()...)
+	group := settled(checkCgroup("/", machineMemory()), w.facts.Group)
+	w.protections = append(w.protections, group, checkTimeouts("/"), checkScheduling())
 	w.protections = append(w.protections, w.facts.Protections...)
 	first := w.facts.Ready == 0
 	if first {

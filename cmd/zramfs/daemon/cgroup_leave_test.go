@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const (
+	groupRAM = 8 << 30
+	v1Top    = "sys/fs/cgroup/memory/cgroup.procs"
+	v2Top    = "sys/fs/cgroup/cgroup.procs"
+)
+
+// machineTree is a copy of testdata/cgroup/name with more files in it, path to text. A text that begins with -> is where a
+// symbolic link leads.
+func machineTree(t *testing.T, name string, more map[string]string) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	if err := os.CopyFS(root, os.DirFS(filepath.Join("testdata/cgroup", name))); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range more {
+		path = filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if target, ok := strings.CutPrefix(text, "->"); ok {
+			err = os.Symlink(target, path)
+		} else {
+			err = os.WriteFile(path, []byte(text), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func content(t *testing.T, root, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// A process moves to the highest group where its own or one above it is limited, and nowhere else; what is foreseen says
+// the same.
+func TestLeaveLimitedGroup(t *testing.T) {
+	for _, c := range []struct {
+		name, top    string
+		left, stayed string
+		foreseen     State
+	}{
+		{"v1-limited-above", v1Top, "/sys/fs/cgroup/memory/user/memory.limit_in_bytes", "", StateOK},
+		{"hybrid", v1Top, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "", StateOK},
+		{"v2-high", v2Top, "/sys/fs/cgroup/user.slice/memory.high", "", StateOK},
+		{"v1-container", v1Top, "", "highest group", StateFail},
+		{"v1-outside", v1Top, "", "highest group", StateFail},
+		{"v1-unlimited", v1Top, "", "", StateOK},
+		{"v1-limit-beyond-ram", v1Top, "", "", StateOK},
+		{"v2-unlimited", v2Top, "", "", StateOK},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			root := machineTree(t, c.name, map[string]string{c.top: "", "sys/fs/cgroup/unified/cgroup.procs": ""})
+			if p := foreseeCgroup(root, groupRAM); p.State != c.foreseen || !strings.Contains(p.Detail, c.stayed) ||
+				strings.Contains(p.Detail, "will leave") != (c.left != "") {
+				t.Errorf("foreseen: %+v", p)
+			}
+			if moved := content(t, root, c.top); moved != "" {
+				t.Fatalf("foreseeing wrote %q", moved)
+			}
+			m := settleGroup(root, groupRAM)
+			if m.Left != c.left || !strings.Contains(m.Stayed, c.stayed) || c.stayed == "" && m.Stayed != "" {
+				t.Errorf("%+v", m)
+			}
+			want := ""
+			if c.left != "" {
+				want = "0"
+			}
+			if moved := content(t, root, c.top); moved != want {
+				t.Errorf("wrote %q to /%s, want %q", moved, c.top, want)
+			}
+		})
+	}
+}
+
+// Where the move is not allowed, what is found of the limit says why it stays.
+func TestStayInLimitedGroup(t *testing.T) {
+	root := machineTree(t, "v1-limited-above", nil) // without a list of processes to write to
+	m := settleGroup(root, groupRAM)
+	if m.Left != "" || m.Stayed == "" {
+		t.Fatalf("%+v", m)
+	}
+	for name, p := range map[string]Protection{"found": settled(checkCgroup(root, groupRAM), m), "foreseen": foreseeCgroup(root, groupRAM)} {
+		if p.State != StateFail || !strings.Contains(p.Detail, "could not be left") || !strings.Contains(p.Detail, "no such file") {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}
+
+// A group of cgroup v2 is kept out of swap and in memory if this program is alone in it.
+func TestProtectOwnGroup(t *testing.T) {
+	const group = "sys/fs/cgroup/system.slice/zramfs.service/"
+	for _, c := range []struct {
+		name  string
+		more  map[string]string
+		owned bool
+	}{
+		{"alone", nil, true},
+		{"with another", map[string]string{group + "cgroup.procs": "17\n18\n19\n", "proc/19/exe": "->/bin/sh"}, false},
+		{"with one out of sight", map[string]string{group + "cgroup.procs": "17\n0\n"}, false},
+		{"with one that has ended", map[string]string{group + "cgroup.procs": "17\n20\n"}, false},
+		{"with groups below", map[string]string{group + "sub/cgroup.procs": ""}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			more := map[string]string{
+				group + "cgroup.procs": "17\n18\n", "proc/17/exe": "->/sbin/zramfs", "proc/18/exe": "->/sbin/zramfs",
+				"proc/self/exe": "->/sbin/zramfs", group + "memory.swap.max": "max\n", group + "memory.min": "0\n",
+			}
+			for path, text := range c.more {
+				more[path] = text
+			}
+			root := machineTree(t, "v2-unlimited", more)
+			m := settleGroup(root, groupRAM)
+			swap, low := content(t, root, group+"memory.swap.max"), content(t, root, group+"memory.min")
+			if owned := m.Own == "/"+strings.TrimSuffix(group, "/"); owned != c.owned || strings.HasPrefix(swap, "0") != c.owned ||
+				strings.HasPrefix(low, "max") != c.owned {
+				t.Errorf("%+v, memory.swap.max %q, memory.min %q", m, swap, low)
+			}
+		})
+	}
+}
+
+// Without the controller there is nothing to protect, and nothing is made.
+func TestProtectOwnGroupWithoutController(t *testing.T) {
+	const group = "sys/fs/cgroup/system.slice/zramfs.service/"
+	root := machineTree(t, "v2-unlimited", map[string]string{
+		group + "cgroup.procs": "17\n", "proc/17/exe": "->/sbin/zramfs", "proc/self/exe": "->/sbin/zramfs",
+	})
+	if m := settleGroup(root, groupRAM); m.Own != "" {
+		t.Errorf("%+v", m)
+	}
+	if _, err := os.Stat(filepath.Join(root, group, "memory.swap.max")); err == nil {
+		t.Error("memory.swap.max was made")
+	}
+}
