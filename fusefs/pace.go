@@ -26,8 +26,8 @@ const (
 	paceDecay = 8
 	// Up to easyShare of its time, in per cent, a thread has time for everything, and
 	// from hardShare on for nothing.
-	easyShare = 50
-	hardShare = 90
+	easyShare = 60
+	hardShare = 92
 	// paceLimit bounds what one wait can weigh: a pause of a second is no more idle
 	// than one of a millisecond.
 	paceLimit = time.Millisecond

@@ -31,7 +31,7 @@ func after(p *pace, n int, work, wait time.Duration) int {
 func TestPaceFollowsTheLoad(t *testing.T) {
 	const us = time.Microsecond
 	last := codec.MaxEffort
-	for _, wait := range []time.Duration{1000 * us, 20 * us, 8 * us, 6 * us, 4 * us, 2 * us, us, 0} {
+	for _, wait := range []time.Duration{1000 * us, 20 * us, 4 * us, 2 * us, us, us / 2, us / 4, 0} {
 		var p pace
 		got := after(&p, 100, 8*us, wait)
 		if got > last || got < 0 {
