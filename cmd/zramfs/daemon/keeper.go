@@ -18,6 +18,7 @@ import (
 // A keeper holds what must not go while anybody swaps to the device: the connections with the kernel, the image and the
 // memory of requests. It does none of the work, so that it has next to no reason to die.
 type keeper struct {
+	// What is put together before the first worker serves, and immutable after.
 	cfg         Config
 	logs        *Logs
 	log         *slog.Logger
@@ -26,15 +27,18 @@ type keeper struct {
 	protections []Protection // of this process
 	holds       bool         // it locks the image
 	group       groupMove
-	process     *process // the worker that serves; used by the goroutine that supervises
-	deaths      deathRecord
-	restarts    int
-	program     program // what workers are started from
-	upgrades    chan upgradeRequest
-	ready       time.Time // since when the device can be opened
-	serving     time.Time // since when the worker answers requests
-	ended       chan error
-	undo        []func() error // last first
+	ready       time.Time      // since when the device can be opened
+	undo        []func() error // what takeApart calls, last first
+
+	// What the goroutine that supervises uses, and before it begins the one that makes it.
+	process  *process // the worker that serves
+	program  program  // what workers are started from
+	deaths   deathRecord
+	restarts int
+	serving  time.Time // since when the worker answers requests
+
+	upgrades chan upgradeRequest
+	ended    chan error // has room for the one answer
 }
 
 // serve puts the device together, keeps it, and takes it apart.
