@@ -24,7 +24,7 @@ type keeper struct {
 	log         *slog.Logger
 	memory      *store.Memory
 	session     *fusefs.Session
-	protections []Protection // of this process
+	protections []Protection // what the worker cannot know
 	holds       bool         // it locks the image
 	group       groupMove
 	ready       time.Time      // since when the device can be opened
@@ -48,7 +48,7 @@ func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err e
 	k := &keeper{cfg: cfg, ended: make(chan error, 1), upgrades: make(chan upgradeRequest)}
 	takeName()
 	k.group = settleGroup("/", machineMemory()) // before anything is taken that counts there
-	k.protections = append(k.protections, cfg.IOFlusher, forbidCore(), avoidOOM())
+	_, _ = forbidCore(), avoidOOM() // the worker says how it went: it tries the same
 	k.logs = OpenLogs(cfg.Foreground, cfg.Dir)
 	k.log = k.logs.Logger()
 	announced := false

@@ -49,7 +49,7 @@ func (k *keeper) startWorker() (*process, error) {
 
 // serveWith lets a prepared worker serve and waits until it does.
 func (k *keeper) serveWith(p *process) (*workerReport, error) {
-	facts := &keeperFacts{PID: pid(), Restarts: k.restarts, Protections: k.protections[3:], Holds: k.holds, Group: k.group}
+	facts := &keeperFacts{PID: pid(), Restarts: k.restarts, Protections: k.protections, Holds: k.holds, Group: k.group}
 	if !k.ready.IsZero() {
 		facts.Ready = k.ready.UnixNano()
 	}
