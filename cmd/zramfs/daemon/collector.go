@@ -33,10 +33,10 @@ const (
 	rehearsals = 8
 )
 
-// ballast is address space that counts as heap in use and has no memory; see restCollector, which sets it once.
+// ballast is address space that counts as heap in use and has no memory; see takeBallast, which sets it once.
 var ballast []byte
 
-// restCollector gives the heap its size and leaves the collector asleep until some garbage has gathered.
+// takeBallast sets the collector's pace, at the start of the process.
 //
 // A collection stops the world for moments and every thread has to come along, so that one of them which waits for memory
 // would hold up all; it had better be rare. The runtime also gives memory back to the kernel behind a collection, and taking
@@ -48,23 +48,37 @@ var ballast []byte
 // has beside what is in use, and so nothing is given back. The collector is paced by the usual percentage, of the ballast.
 // Measured with random 4 KiB reads at a depth of 32 by two processes, while the status was read ten times a second: a
 // collection a second, for the status alone; 35 to 45 page faults in each without the ballast, less than one with it.
-func restCollector() Protection {
+func takeBallast() {
 	const size = 10 * (garbageLimit + spareHeap + processorHeap)
-	p := Protection{Name: ProtectCollector, State: StateOK}
 	debug.SetMemoryLimit(math.MaxInt64)
-	debug.SetGCPercent(-1)
 	if raceEnabled || !mayReserve(size, machineMemory()) {
-		fillHeap(garbageLimit + spareHeap)
+		return
+	}
+	ballast = make([]byte, size)
+	_ = giveBack(ballast) // where the heap had used some of the addresses before, the runtime has cleared it all
+	debug.SetGCPercent((garbageLimit*100 + size/2) / size)
+}
+
+// restCollector gives the heap its final size, all of it present, and leaves the collector asleep until some garbage has
+// gathered.
+func restCollector() Protection {
+	p := Protection{Name: ProtectCollector, State: StateOK}
+	runtime.GC()
+	missing := populateHeap() // before it grows by more than will be used
+	fillHeap(garbageLimit + spareHeap)
+	if ballast == nil {
 		limit := mappedMemory()/95*100 + 1<<20
+		debug.SetGCPercent(-1)
 		debug.SetMemoryLimit(int64(limit))
 		p.State = StateWarn
 		p.Detail = fmt.Sprintf("there is no address space to spare: the collector runs at %d MiB, and some memory is given "+
 			"back and taken again each time", limit>>20)
 		return p
 	}
-	ballast = make([]byte, size)
-	fillHeap(garbageLimit + spareHeap)
-	debug.SetGCPercent((garbageLimit*100 + size/2) / size)
+	if missing != nil {
+		p.State, p.Detail = StateWarn, fmt.Sprintf("the first use of the heap may take page faults: %v", missing)
+		return p
+	}
 	p.Detail = fmt.Sprintf("the collector runs once %d MiB of garbage have gathered, and keeps the memory", garbageLimit>>20)
 	return p
 }
@@ -93,9 +107,13 @@ func mayReserve(size, ram uint64) bool {
 	return err == nil && strings.TrimSpace(string(mode)) != "2" && size < ram/2
 }
 
-// fillHeap grows the heap by spare bytes of present memory and leaves them free. The collection while all is in use
-// makes what the collector itself needs; the one after frees the blocks.
+// fillHeap grows the heap to have spare bytes of free memory, where it has less. The collection while all is in use makes
+// what the collector itself needs; the one after frees the blocks.
 func fillHeap(spare uint64) {
+	runtime.GC()
+	if freeHeap() >= spare {
+		return
+	}
 	blocks := make([][]byte, spare/spareBlock)
 	for i := range blocks {
 		blocks[i] = make([]byte, spareBlock)
@@ -113,6 +131,7 @@ func fillHeap(spare uint64) {
 const (
 	metricTotal    = "/memory/classes/total:bytes"
 	metricReleased = "/memory/classes/heap/released:bytes"
+	metricFree     = "/memory/classes/heap/free:bytes"
 	metricCycles   = "/gc/cycles/total:gc-cycles"
 )
 
@@ -121,6 +140,13 @@ func mappedMemory() uint64 {
 	samples := []metrics.Sample{{Name: metricTotal}, {Name: metricReleased}}
 	metrics.Read(samples)
 	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
+}
+
+// freeHeap is what the heap has and nobody uses, present or not.
+func freeHeap() uint64 {
+	samples := []metrics.Sample{{Name: metricFree}, {Name: metricReleased}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64() + samples[1].Value.Uint64()
 }
 
 // processStatus describes the runtime. It stops nothing.

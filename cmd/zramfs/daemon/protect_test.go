@@ -52,6 +52,7 @@ func TestCollector(t *testing.T) { inChild(t, "collect") }
 var garbage []byte // keeps what it holds from being placed on the stack; several processors may write it, none reads it
 
 func childCollect() error {
+	takeBallast()
 	p := restCollector()
 	rehearse(churnOnce)
 	if p.State != StateOK {

@@ -42,6 +42,7 @@ func Work(cfg Config) (err error) {
 	defer signals.stop()
 	takeName()
 	runtime.GOMAXPROCS(fusefs.Processors())
+	takeBallast()
 	w := &worker{
 		cfg: cfg, news: newNewsWriter(os.NewFile(newsFD, "news")), orders: make(chan order, 4),
 		logs: OpenLogs(cfg.Foreground, cfg.Dir), ready: make(chan struct{}),

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"zramfs/internal/require"
+)
+
+// A worker takes a page fault for each page that its store takes from the machine,
+// which the maintainer does beside the page path, and next to none besides: all that
+// requests touch is there before the first of them.
+func TestNothingIsTouchedFirstByRequests(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	const allowed = 10 // what asking for the status may touch
+	f := serve(t, filepath.Join(tempDir(t), "zram"), "--size", "64M")
+	worker := status(t, f.dir).WorkerPID
+	faults, memory := minorFaults(t, worker), status(t, f.dir).Memory.MemUsedTotal
+	content := make([]byte, 32<<20)
+	rng := rand.New(rand.NewPCG(7, 8))
+	for i := range content {
+		content[i] = byte(rng.Uint32N(64)) // six bits of eight
+	}
+	err := withData(f.dir, func(fd int) error {
+		if _, err := unix.Pwrite(fd, content, 0); err != nil {
+			return err
+		}
+		got := make([]byte, len(content))
+		if n, err := unix.Pread(fd, got, 0); err != nil || n != len(got) || !bytes.Equal(got, content) {
+			return fmt.Errorf("read %d bytes: %w, %w", n, err, difference(got, content, 0))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := int64(status(t, f.dir).Memory.MemUsedMax-memory) / pageSize
+	faults = minorFaults(t, worker) - faults
+	if taken < int64(len(content))/pageSize/2 || faults > taken+allowed {
+		t.Errorf("%d page faults for %d pages of memory", faults, taken)
+	}
+}
+
+// minorFaults is how many page faults without I/O a process has taken: the 10th field
+// of /proc/PID/stat (proc_pid_stat(5)).
+func minorFaults(t *testing.T, pid int) int64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.ParseInt(strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))[10-3], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
