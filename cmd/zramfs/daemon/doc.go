@@ -22,9 +22,9 @@
 //     keeper does so only beside what listens for the death of a worker.
 //   - After the mount the worker starts no program, and neither writes anything that can block: log lines pass through
 //     a bounded queue to one goroutine, and are dropped and counted when that is full (see [Logs]).
-//   - Their memory is locked, and the worker's heap is given its full size before it says that it is ready. The
-//     garbage collector runs only when that heap is used up, and the runtime is never brought to give memory back, since
-//     taking it again would be a page fault on the page path.
+//   - Their memory is locked, and the worker's heap is given its full size, all of it present, before it says that it is
+//     ready. The garbage collector runs only once garbage has gathered, which requests for pages leave none of, and the
+//     runtime is never brought to give memory back, since taking it again would be a page fault.
 //   - A thread must not be charged to a limited memory group of cgroup v1: reclaim there may wait for the very
 //     write that the thread has to finish. That, memory that could not be locked, and FUSE request timeouts (after
 //     which the kernel cuts the connection) are the essential protections: without them swap must not be turned on.
