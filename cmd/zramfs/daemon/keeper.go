@@ -48,7 +48,7 @@ func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err e
 	k := &keeper{cfg: cfg, ended: make(chan error, 1), upgrades: make(chan upgradeRequest)}
 	takeName()
 	k.group = settleGroup("/", machineMemory()) // before anything is taken that counts there
-	_, _ = forbidCore(), avoidOOM() // the worker says how it went: it tries the same
+	_, _ = forbidCore(), avoidOOM()             // the worker says how it went: it tries the same
 	k.logs = OpenLogs(cfg.Foreground, cfg.Dir)
 	k.log = k.logs.Logger()
 	announced := false
