@@ -180,6 +180,7 @@ func (c *connection) handleRare(worker int, op uint32, r *ring.Request) {
 	}
 	in := make([]byte, 0, inHeaderSize+argument+len(r.In)) // the answer goes where the names are
 	in = append(append(append(in, r.Header...), r.Arg[:argument]...), r.In...)
+	c.initiated.Load() // as a thread does
 	n, status := c.rare.HandleRequest([][]byte{in}, [][]byte{header, r.Out})
 	if status == fuse.OK && n >= outHeaderSize {
 		status = fuse.Status(errnoOf(header))

@@ -45,6 +45,7 @@ type connection struct {
 	// immutable, say what.
 	agreed    chan struct{}
 	agreeOnce sync.Once
+	initiated atomic.Bool // go-fuse has heard INIT
 	flags     uint64
 	requests  requests     // immutable view
 	stopping  *atomic.Bool // of the server

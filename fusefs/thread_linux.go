@@ -232,6 +232,7 @@ func (t *thread) carryOutRare(m message) {
 	if op == opInit {
 		t.c.requests.keepInit(t.c.kind, m)
 	}
+	t.c.initiated.Load() // what go-fuse remembers of INIT was written by another thread
 	t.in[0], t.out[0] = m, answer
 	n, status := t.c.rare.HandleRequest(t.in[:], t.out[:])
 	if !status.Ok() {
@@ -243,6 +244,9 @@ func (t *thread) carryOutRare(m message) {
 		t.c.count(t.slot, op, m)
 	}
 	killpoint.At("rare request counted")
+	if op == opInit {
+		t.c.initiated.Store(true) // before the kernel, which asks nothing else until it has the answer
+	}
 	if n > 0 { // what is only told has no answer
 		t.send(answer[:n])
 	}
