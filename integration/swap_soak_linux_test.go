@@ -29,7 +29,7 @@ const (
 	soakProcesses   = 3
 	// soakLimit is not less: where several processes thrash in 96 MiB of cgroup v1
 	// the kernel now and then finds nothing that it may evict, and kills one.
-	soakLimit = 192 << 20
+	soakLimit = 256 << 20
 )
 
 // TestSwapSoak lets several processes of random sizes, in a group that has room
