@@ -137,6 +137,6 @@ func FuzzRequests(f *testing.F) {
 			_ = c.carryOn() // an error is as good
 		}
 		s.OpenCount()
-		s.Loops()
+		s.requests.loops()
 	})
 }

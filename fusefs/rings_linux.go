@@ -105,13 +105,17 @@ func (s *Server) startRings() error {
 		return errors.Join(errors.New("the kernel does not offer FUSE over io_uring"), rings.Close())
 	}
 	var err error
-	switch state.Swap(ringsServe) {
+	was := state.Swap(ringsServe) // before anything comes by them
+	switch was {
 	case ringsNever:
 		err = c.rings.Start(c.device)
 	case ringsRest:
 		err = c.rings.Adopt(c.device)
 	default:
 		err = errors.New("the last server died with them")
+	}
+	if errors.Is(err, ring.ErrAdopt) { // nothing was touched
+		state.Store(was)
 	}
 	if err != nil {
 		c.rings = nil

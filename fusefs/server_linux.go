@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -145,9 +144,6 @@ func (s *Server) loopsAttribute(cfg Config) attribute {
 	}
 }
 
-// Loops are the lines of control/loops.
-func (s *Server) Loops() []string { return strings.Fields(string(s.requests.loops())) }
-
 // OpenCount is as Session.OpenCount.
 func (s *Server) OpenCount() int { return s.requests.handles() }
 
@@ -198,6 +194,11 @@ func (s *Server) Start() error {
 }
 
 func (c *connection) awaitAgreement(ended <-chan struct{}) error {
+	select {
+	case <-c.agreed: // whatever has happened since: a device may end before its new server has begun
+		return nil
+	default:
+	}
 	select {
 	case <-c.agreed:
 		return nil

@@ -119,9 +119,6 @@ func (s *Session) Abort() error {
 	return err
 }
 
-// Dir is the mount point, absolute and without symbolic links.
-func (s *Session) Dir() string { return s.dir }
-
 // Files are what a server needs. They stay open until Close.
 func (s *Session) Files() Files { return s.files }
 
@@ -158,22 +155,30 @@ func (m *mount) let() error {
 	return err
 }
 
-// Touch makes the kernel know the data file, where it is visible, for as long as
-// the answer takes but no longer than limit. A server that uses rings needs that
-// to stop.
-func (s *Session) Touch(limit time.Duration) {
-	done := make(chan struct{})
+// errNoTouch: the data file was not looked at in time.
+var errNoTouch = errors.New("no answer")
+
+// Touch makes the kernel know the data file, which a server that uses rings needs
+// to stop. It fails where the file is hidden, which the kernel knows because it is
+// in use, and after limit.
+func (s *Session) Touch(limit time.Duration) error {
+	done := make(chan error, 1)
 	go func() {
-		defer close(done)
 		var st unix.Stat_t
-		if err := unix.Stat(filepath.Join(s.data.dir, "zram0"), &st); err != nil {
-			return // it is hidden, and known because it is in use
-		}
+		done <- unix.Stat(filepath.Join(s.data.dir, "zram0"), &st)
 	}()
 	select {
-	case <-done:
+	case err := <-done:
+		return err
 	case <-time.After(limit):
+		return errNoTouch
 	}
+}
+
+// SurvivesCrash tells whether another server can go on where the last one has died:
+// not while requests come by rings, but where those were at rest or had not begun.
+func (s *Session) SurvivesCrash() bool {
+	return s.requests.word(wordRings).Load() != ringsServe
 }
 
 // Pin keeps the attributes mounted against others' umount(8) until Unmount: the

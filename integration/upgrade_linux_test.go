@@ -156,3 +156,35 @@ func TestRingsCrash(t *testing.T) {
 		t.Errorf("left mounted: %v, %v", points, err)
 	}
 }
+
+// TestUpgradeByRingsDies lets the new worker die after the old one's rings have come
+// to rest and before it has taken them up: another goes on, and nothing is lost.
+func TestUpgradeByRingsDies(t *testing.T) {
+	require.Uring(t)
+	require.Loop(t)
+	if os.Getenv(apartVariable) == "" {
+		program := filepath.Join(tempDir(t), "zramfs")
+		if err := build(program, "urfave_cli_no_docs,invariants"); err != nil {
+			t.Fatal(err)
+		}
+		runApartOn(t, nil, program)
+		return
+	}
+	file := filepath.Join(tempDir(t), "at")
+	t.Setenv(killVariable, file)
+	dir := mount(t, "--size", crashSize, "--transport", "uring")
+	v := startVerifier(t, verifyOrder{Path: attachments["loopsetup"](t, dir), Bytes: crashBytes, Threads: 4, Seed: 6})
+	time.Sleep(time.Second / 4)
+	if err := os.WriteFile(file, []byte("1 requests finished"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, commandTimeout, "upgrade", dir)
+	if r.Code != 1 || !strings.Contains(r.Stderr, "the new program does not serve") {
+		t.Errorf("upgrade: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	time.Sleep(time.Second / 4)
+	v.end(t)
+	if s := status(t, dir); s.Restarts != 1 || s.Transport != "uring" {
+		t.Errorf("afterwards it says %+v", s)
+	}
+}

@@ -16,16 +16,18 @@ import (
 type process struct {
 	cmd     *exec.Cmd
 	orders  *os.File
-	news    chan news // closed when the process is gone or says nothing more
-	leaving bool      // it is about to end by itself, rightly
-	over    bool      // it was waited for
-	how     error     // how it ended, once over
+	news    chan news  // closed when the process is gone or says nothing more
+	other   func(news) // told what nobody waits for
+	leaving bool       // it is about to end by itself, rightly
+	over    bool       // it was waited for
+	how     error      // how it ended, once over
 }
 
 func pid() int { return os.Getpid() }
 
-// startProcess starts a worker with these descriptors, in the order of the constants.
-func startProcess(cfg Config, from program, files ...*os.File) (*process, error) {
+// startProcess starts a worker with these descriptors, in the order of the constants. other is told the news that come
+// while others are waited for.
+func startProcess(cfg Config, from program, other func(news), files ...*os.File) (*process, error) {
 	ordersR, ordersW, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("make pipe: %w", err)
@@ -34,7 +36,7 @@ func startProcess(cfg Config, from program, files ...*os.File) (*process, error)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make pipe: %w", err), ordersR.Close(), ordersW.Close())
 	}
-	p := &process{orders: ordersW, news: make(chan news, 16)}
+	p := &process{orders: ordersW, news: make(chan news, 16), other: other}
 	p.cmd = &exec.Cmd{
 		Path:        from.path(),
 		Args:        append([]string{"zramfs"}, cfg.WorkArgs(cfg)...),
@@ -76,6 +78,8 @@ func (p *process) await(wanted func(news) bool) (news, error) {
 				return n, n.Failed
 			case wanted(n):
 				return n, nil
+			default:
+				p.other(n)
 			}
 		case <-limit:
 			return news{}, fmt.Errorf("the worker was not ready after %s", workerPatience)
@@ -107,6 +111,7 @@ func (p *process) stop() error {
 		if n.Refused != "" {
 			return fmt.Errorf("%w: %s", errRefused, n.Refused)
 		}
+		p.other(n)
 	}
 	return errors.Join(err, p.wait())
 }

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"os"
 	"time"
-
-	"zramfs/fusefs"
 )
 
 // startFirst starts the first worker and waits until it serves. Should it fail, there will be no device.
@@ -37,7 +35,7 @@ func (k *keeper) startWorker() (*process, error) {
 		inherited = append(inherited, holder)
 		defer func() { _ = holder.Close() }() // the worker has its own
 	}
-	p, err := startProcess(k.cfg, k.program, inherited...)
+	p, err := startProcess(k.cfg, k.program, k.hear, inherited...)
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +109,9 @@ func (k *keeper) takeAway() {
 	}
 }
 
+// errWorkerDied is why a device ended that does not survive it.
+var errWorkerDied = errors.New("the worker died")
+
 // workerGone decides what follows from the end of the worker.
 func (k *keeper) workerGone() (done bool, err error) {
 	died := time.Now()
@@ -119,9 +120,9 @@ func (k *keeper) workerGone() (done bool, err error) {
 		return true, k.session.TakeAway()
 	}
 	k.log.Error("the worker died: "+describeExit(how), "pid", k.process.pid())
-	if k.cfg.Transport == fusefs.TransportUring {
+	if !k.session.SurvivesCrash() {
 		k.log.Error("the io_uring transport does not survive that: the device has ended, what was stored is lost")
-		return true, errors.Join(fmt.Errorf("the worker died: %w", how), k.session.Abort(), k.session.TakeAway())
+		return true, errors.Join(fmt.Errorf("%w: %s", errWorkerDied, describeExit(how)), k.session.Abort(), k.session.TakeAway())
 	}
 	for {
 		k.restarts++

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"zramfs/fusefs"
 )
 
 // A program is what workers are started from: this one, or one that an upgrade named. The file stays open, so that it is
@@ -67,7 +69,9 @@ func (k *keeper) upgrade(binary string) UpgradeReport {
 	if err != nil {
 		return UpgradeReport{Error: err.Error(), WorkerPID: old.pid(), OldPID: old.pid()}
 	}
-	k.session.Touch(touchTime)
+	if k.cfg.Transport == fusefs.TransportUring {
+		_ = k.session.Touch(touchTime) // the worker refuses if that was needed and did not help
+	}
 	began := time.Now()
 	switch err := old.stop(); {
 	case errors.Is(err, errRefused):
