@@ -10,6 +10,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 )
 
 // A benchmark measures every workload on every device. It belongs to one
@@ -159,9 +160,9 @@ func (b *benchmark) checkData() error {
 		if device.name == zramName && math.Abs(after/b.pool.lz4-1) > fillTolerance {
 			failed = append(failed, fmt.Errorf("check %s: %w: ratio %.2f, LZ4 makes %.2f of the pages", device.name, errNotReal, after, b.pool.lz4))
 		}
-		tolerance := adaptTolerance
-		if device.name == zramName {
-			tolerance = runTolerance
+		tolerance := runTolerance
+		if strings.Contains(device.what, "adaptive") {
+			tolerance = adaptTolerance
 		}
 		if math.Abs(end/after-1) > tolerance {
 			failed = append(failed, fmt.Errorf("check %s: %w: ratio %.2f after the fill, %.2f at the end", device.name, errNotReal, after, end))
