@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -144,14 +145,33 @@ func TestSuccessorGoesOn(t *testing.T) {
 	}
 }
 
-// Rings that do not come to rest serve on.
+// Rings that do not come to rest serve on. The hundredth request is held so long
+// that they cannot, on a machine however busy.
 func TestDrainGivesUp(t *testing.T) {
-	d := newDevice(t, serveConfig{Size: fileSize, Uring: true})
+	d := newDevice(t, serveConfig{Size: fileSize, Uring: true, LaterEvery: 100, LaterMs: 5000})
 	f := d.open()
+	buf, err := memory(pageSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held sync.WaitGroup
+	held.Go(func() {
+		for range 100 {
+			if _, err := f.ReadAt(buf, 0); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for d.ask(commandState).Later == 0 {
+		time.Sleep(time.Millisecond)
+	}
 	if s := d.ask(commandVain); !strings.Contains(s.Error, ErrDrain.Error()) {
 		t.Errorf("Drain said %q, want %q", s.Error, ErrDrain)
 	}
-	within(t, patience, "I/O", func() { scribble(t, f, 4, time.Now()) })
+	within(t, patience, "I/O", func() {
+		held.Wait()
+		scribble(t, f, 4, time.Now())
+	})
 }
 
 // Memory in which nobody drained cannot be adopted.

@@ -50,6 +50,7 @@ type serveState struct {
 	Files    int
 	GCs      uint32
 	Requests [2]uint64 // by device and by rings
+	Later    int64     // how many were held
 	Ended    bool
 	EndError string
 }
@@ -70,6 +71,7 @@ type server struct {
 	rings    *Rings
 	requests [2]atomic.Uint64
 	turn     atomic.Int64
+	later    atomic.Int64 // requests that were held
 	serving  sync.WaitGroup
 	start    error
 }
@@ -244,6 +246,7 @@ func (s *server) handle(_ int, r *Request) Verdict {
 	opcode := r.Opcode()
 	isIO := opcode == opReadFile || opcode == opWriteFile
 	if every := int64(s.config.LaterEvery); every > 0 && isIO && s.turn.Add(1)%every == 0 {
+		s.later.Add(1)
 		go func() {
 			time.Sleep(time.Duration(s.config.LaterMs) * time.Millisecond)
 			s.reply(r)
@@ -322,7 +325,8 @@ func (s *server) drain(patience time.Duration) {
 func (s *server) state() serveState {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	state := serveState{Mallocs: m.Mallocs, GCs: m.NumGC, Requests: [2]uint64{s.requests[0].Load(), s.requests[1].Load()}}
+	state := serveState{Mallocs: m.Mallocs, GCs: m.NumGC, Later: s.later.Load()}
+	state.Requests = [2]uint64{s.requests[0].Load(), s.requests[1].Load()}
 	if s.start != nil {
 		state.Error = s.start.Error()
 	}
