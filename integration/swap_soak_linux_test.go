@@ -28,8 +28,9 @@ const (
 	soakShortWindow = 10 * time.Second
 	soakProcesses   = 3
 	// soakLimit: where several processes thrash in less, the limit of a group of
-	// cgroup v1 now and then kills one (3 of 9 windows at 96 MiB, 1 of 17 at 192),
-	// with all pages active and no error of the device. Why is not known.
+	// cgroup v1 now and then kills one (3 of 9 windows at 96 MiB, 1 of 17 at 192).
+	// That is the kernel's: swap on a plain loop device over tmpfs, without any of
+	// ours, ends so too (1 of 7 windows at 96 MiB).
 	soakLimit = 256 << 20
 )
 
