@@ -5,7 +5,7 @@
 //
 //	bench [block] -binary bin/zramfs [-size 1G] [-rounds 3] [-runtime 4s] [-json]
 //	bench [block] -device /dev/X     [...]     any block device; what is on it is overwritten
-//	bench swap    -binary bin/zramfs [-limit 512M] [-times 3] [-page-cluster 5] [-rounds 3] [-json]
+//	bench swap    -binary bin/zramfs [-limit 512M] [-times 3] [-page-cluster 5] [-load-cpu N] [-rounds 3] [-json]
 //
 // It needs root and a file of real pages (tools/pagesample), for block devices fio and
 // losetup besides, and uses zramfs as a user would: "zramfs mount", losetup on its
@@ -44,6 +44,12 @@
 // run. A touch counts only if it was a major fault; its time includes that of making
 // room, which is why the mean, and not the median, is compared. Transparent huge pages
 // are off for the process.
+//
+// With -load-cpu the process stays on one processor from its start. Else it moves, and
+// from then on the kernel interrupts the processor it left for each page that is written
+// out (arch_tlbbatch_flush), unless that one is idle or in a kernel thread: as good as
+// never where kernel zram compresses in the process itself, and all the time where
+// zramfs does so on the other processor.
 //
 // Kernel zram gets the same size, priority, discards and vm.page-cluster (unless
 // -anchor-page-cluster says otherwise; it does not read ahead whatever that is).

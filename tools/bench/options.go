@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -41,6 +42,8 @@ type options struct {
 	limit   int64 // bytes that the load may keep in memory
 	times   int   // how often the limit is filled
 	touches int   // at random
+	// loadCPU is the only processor that the load may run on, or anyCPU.
+	loadCPU int
 	window  time.Duration
 	// cluster and anchorCluster are vm.page-cluster while a contestant, and while
 	// the anchor, is measured.
@@ -57,6 +60,7 @@ const (
 	maxWindow = 60 * time.Second
 	// maxCluster is the largest vm.page-cluster that means anything: a megabyte.
 	maxCluster = 8
+	anyCPU     = -1
 )
 
 // A commandLine is what the flags leave behind before it has been checked.
@@ -121,6 +125,7 @@ func (l *commandLine) defineSwap(flags *flag.FlagSet) {
 	sizeFlag(flags, &l.limit, "limit", "let the load keep `BYTES` in memory, with K, M or G for 1024s (default 512M)")
 	flags.IntVar(&l.times, "times", 3, "fill `N` times the limit")
 	flags.IntVar(&l.touches, "touches", 50_000, "touch `N` pages at random")
+	flags.IntVar(&l.loadCPU, "load-cpu", anyCPU, "let the load run on CPU `N` only (default: wherever the scheduler puts it)")
 	flags.DurationVar(&l.window, "window", 55*time.Second, "turn swap off after `TIME` whatever happens, 60s at most")
 	flags.IntVar(&l.cluster, "page-cluster", 5, "set vm.page-cluster to `N` for the run: 2^N pages are read ahead")
 	flags.IntVar(&l.anchorCluster, "anchor-page-cluster", -1, "set it to `N` while the anchor is measured (default: as for the others)")
@@ -174,6 +179,8 @@ func (l *commandLine) checkSwap() error {
 		return fmt.Errorf("-size %d: less than the %d bytes that are filled", l.size, l.limit*int64(l.times))
 	case l.touches < 1:
 		return fmt.Errorf("-touches %d: want at least 1", l.touches)
+	case l.loadCPU < anyCPU || l.loadCPU >= runtime.NumCPU():
+		return fmt.Errorf("-load-cpu %d: this machine has 0 to %d", l.loadCPU, runtime.NumCPU()-1)
 	case l.window <= 0 || l.window > maxWindow:
 		return fmt.Errorf("-window %v: want more than 0 and at most %v", l.window, maxWindow)
 	case l.cluster < 0 || l.cluster > maxCluster || l.anchorCluster > maxCluster:

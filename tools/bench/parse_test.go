@@ -37,14 +37,14 @@ func TestParseSwap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if opts.mode != modeSwap || opts.limit != 512<<20 || opts.size != 4*512<<20 || opts.cluster != 5 || opts.anchorCluster != 5 {
+	if opts.mode != modeSwap || opts.limit != 512<<20 || opts.size != 4*512<<20 || opts.cluster != 5 || opts.anchorCluster != 5 || opts.loadCPU != anyCPU {
 		t.Errorf("defaults are %+v", opts)
 	}
-	opts, err = parse(strings.Fields("swap -binary /bin/zramfs -limit 64M -times 2 -size 128M -page-cluster 3 -anchor-page-cluster 0 -window 9s -touches 7"), io.Discard)
+	opts, err = parse(strings.Fields("swap -binary /bin/zramfs -limit 64M -times 2 -size 128M -page-cluster 3 -anchor-page-cluster 0 -window 9s -touches 7 -load-cpu 0"), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if opts.limit != 64<<20 || opts.times != 2 || opts.size != 128<<20 || opts.cluster != 3 || opts.anchorCluster != 0 || opts.window != 9*time.Second || opts.touches != 7 {
+	if opts.limit != 64<<20 || opts.times != 2 || opts.size != 128<<20 || opts.cluster != 3 || opts.anchorCluster != 0 || opts.window != 9*time.Second || opts.touches != 7 || opts.loadCPU != 0 {
 		t.Errorf("options are %+v", opts)
 	}
 }
@@ -72,6 +72,8 @@ func TestBadOptions(t *testing.T) {
 		"swap -binary a -touches 0":      "-touches",
 		"swap -binary a -window 61s":     "at most 1m0s",
 		"swap -binary a -page-cluster 9": "0 to 8",
+		"swap -binary a -load-cpu 65536": "-load-cpu",
+		"swap -binary a -load-cpu -2":    "-load-cpu",
 		"-contestant a=-x":               "no program",
 	} {
 		if _, err := parse(strings.Fields(line), io.Discard); err == nil || !strings.Contains(err.Error(), says) {

@@ -4,11 +4,15 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"zramfs/codec"
 	"zramfs/internal/pages"
@@ -26,16 +30,29 @@ func sharedPool(t *testing.T) *os.File {
 	return file
 }
 
+// wantOnCPU0 checks that a process may run on CPU 0 only, and this one still on all.
+func wantOnCPU0(t *testing.T, pid int) {
+	t.Helper()
+	var its, ours unix.CPUSet
+	if err := errors.Join(unix.SchedGetaffinity(pid, &its), unix.SchedGetaffinity(0, &ours)); err != nil {
+		t.Fatal(err)
+	}
+	if its.Count() != 1 || !its.IsSet(0) || ours.Count() != runtime.NumCPU() {
+		t.Errorf("the load may run on %d CPUs, this process on %d", its.Count(), ours.Count())
+	}
+}
+
 // A load fills its memory, finds it as it was, and joins the group it is given. Here
 // that is a file, so that nothing is swapped.
 func TestLoadVerifies(t *testing.T) {
 	require.Root(t) // to lock memory
 	group := t.TempDir()
-	load, err := startLoad(t.Context(), group, sharedPool(t), 1000, 50, 1)
+	load, err := startLoad(t.Context(), group, sharedPool(t), loadOrder{pages: 1000, touches: 50, seed: 1, cpu: 0})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer load.end()
+	wantOnCPU0(t, load.cmd.Process.Pid)
 	if joined, err := os.ReadFile(filepath.Join(group, "cgroup.procs")); err != nil || string(joined) != "0" {
 		t.Errorf("it wrote %q to join its group, %v", joined, err)
 	}

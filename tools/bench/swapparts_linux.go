@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"sync"
 	"syscall"
@@ -95,15 +96,26 @@ type loadProcess struct {
 	release func() bool // ends the watch over the context
 }
 
-// startLoad starts a load of so many pages in a control group. It is killed when ctx
-// ends, and by the kernel should the tool be.
-func startLoad(ctx context.Context, group string, pool *os.File, pages, touches, seed int) (*loadProcess, error) {
-	cmd := partCommand(partLoad, group, strconv.Itoa(pages), strconv.Itoa(touches), strconv.Itoa(seed))
+// A loadOrder is what a load is told at its start.
+type loadOrder struct {
+	pages, touches, seed int
+	cpu                  int // its only one, or anyCPU
+}
+
+// startLoad starts a load in a control group. It is killed when ctx ends, and by the
+// kernel should the tool be.
+func startLoad(ctx context.Context, group string, pool *os.File, order loadOrder) (_ *loadProcess, err error) {
+	cmd := partCommand(partLoad, group, strconv.Itoa(order.pages), strconv.Itoa(order.touches), strconv.Itoa(order.seed))
 	cmd.ExtraFiles = []*os.File{pool}
 	// The signal is that of the end of the thread that started the load: the caller
 	// stays on it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	p, first, err := startPart(cmd)
+	var p *partProcess
+	var first string
+	err = onCPU(order.cpu, func() (err error) {
+		p, first, err = startPart(cmd)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +125,27 @@ func startLoad(ctx context.Context, group string, pool *os.File, pages, touches,
 		return nil, errors.Join(err, load.end())
 	}
 	return load, nil
+}
+
+// onCPU calls start, which starts a process, with the calling thread on that
+// processor only, and the process with it. A process that was never elsewhere is in
+// nobody else's list of address spaces to flush.
+func onCPU(cpu int, start func() error) (err error) {
+	if cpu == anyCPU {
+		return start()
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return fmt.Errorf("read CPU affinity: %w", err)
+	}
+	one.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return fmt.Errorf("keep the load on CPU %d: %w", cpu, err)
+	}
+	defer func() { err = errors.Join(err, unix.SchedSetaffinity(0, &before)) }()
+	return start()
 }
 
 // do gives the load an order and waits for its result.

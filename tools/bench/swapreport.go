@@ -52,6 +52,7 @@ type swapReport struct {
 	Size    int64         `json:"size_bytes"`
 	Rounds  int           `json:"rounds"`
 	Touches int           `json:"touches"`
+	LoadCPU *int          `json:"load_cpu,omitempty"` // its only one
 	Pages   reportPages   `json:"pages"`
 	Devices []swapDevice  `json:"devices"`
 	Measure []swapSummary `json:"measures"`
@@ -81,6 +82,9 @@ func (b *swapBenchmark) report(pages reportPages) *swapReport {
 		Filled: b.opts.limit * int64(b.opts.times), Size: b.opts.size,
 		Rounds: b.opts.rounds, Touches: b.opts.touches, Pages: pages,
 	}
+	if b.opts.loadCPU != anyCPU {
+		out.LoadCPU = &b.opts.loadCPU
+	}
 	for i, one := range b.subjects {
 		out.Devices = append(out.Devices, swapDevice{one.name, b.what[one.name], one.cluster, b.figures[i]})
 	}
@@ -109,6 +113,9 @@ func (r *swapReport) writeText(out io.Writer) error {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "Linux %s, %d CPUs; %d MiB of real pages (%d different, LZ4 ratio %.2f) in a limit of %d MiB; %d touches; median of %d rounds\n",
 		r.Kernel, r.CPUs, r.Filled>>20, r.Pages.Count, r.Pages.LZ4, r.Limit>>20, r.Touches, r.Rounds)
+	if r.LoadCPU != nil {
+		fmt.Fprintf(&text, "the load runs on CPU %d only\n", *r.LoadCPU)
+	}
 	for _, device := range r.Devices {
 		fmt.Fprintf(&text, "%s: %s, %d MiB, vm.page-cluster %d\n", device.Name, device.What, r.Size>>20, device.Cluster)
 	}

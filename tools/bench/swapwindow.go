@@ -167,7 +167,7 @@ func (b *swapBenchmark) window(ctx context.Context, one subject, seed int) (figu
 		return swapFigure{}, err
 	}
 	b.what[one.name] = device.what
-	load, err := startLoad(ctx, group, b.shared, b.pages(), b.opts.touches, seed)
+	load, err := startLoad(ctx, group, b.shared, loadOrder{b.pages(), b.opts.touches, seed, b.opts.loadCPU})
 	if err != nil {
 		return swapFigure{}, err
 	}
