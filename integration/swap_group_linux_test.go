@@ -98,6 +98,26 @@ func limitFile(h hierarchy, dir string) string {
 	return filepath.Join(dir, "memory.max")
 }
 
+// groupKills returns how many of the group's processes the kernel has killed for
+// its limit.
+func groupKills(t testing.TB, dir string) (n int) {
+	t.Helper()
+	h, err := memoryHierarchy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "memory.events")
+	if h.v1 {
+		file = filepath.Join(dir, "memory.oom_control")
+	}
+	text, err := os.ReadFile(file)
+	_, after, _ := strings.Cut(string(text), "\noom_kill ")
+	if _, failed := fmt.Sscan(after, &n); err != nil || failed != nil {
+		t.Fatalf("%s has no count of kills: %v", file, errors.Join(err, failed))
+	}
+	return n
+}
+
 func set(t testing.TB, file, value string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(value), 0); err != nil {
