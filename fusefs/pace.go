@@ -18,6 +18,7 @@ type pace struct {
 	ended time.Time     // of the last one
 	work  time.Duration // decayed sums
 	idle  time.Duration
+	gap   time.Duration // that was waited for the last request
 }
 
 const (
@@ -31,12 +32,16 @@ const (
 	// paceLimit bounds what one wait can weigh: a pause of a second is no more idle
 	// than one of a millisecond.
 	paceLimit = time.Millisecond
+	// expectGap: who has waited no longer than this for the last request can expect
+	// the next one soon.
+	expectGap = 500 * time.Microsecond
 )
 
 // begin notes that a request has come.
 func (p *pace) begin(now time.Time) {
 	p.began = now
 	if !p.ended.IsZero() {
+		p.gap = now.Sub(p.ended)
 		p.idle += min(now.Sub(p.ended), paceLimit) - p.idle/paceDecay
 	}
 }
@@ -47,13 +52,23 @@ func (p *pace) end(now time.Time) {
 	p.work += now.Sub(p.began) - p.work/paceDecay
 }
 
-// effort is the level for the request under way.
-func (p *pace) effort() int {
+// share is how much of its time the thread has worked, in per cent.
+func (p *pace) share() int {
 	all := p.work + p.idle
 	if all <= 0 {
-		return codec.MaxEffort
+		return 0
 	}
-	share := int(p.work * 100 / all)
+	return int(p.work * 100 / all)
+}
+
+// expects tells whether the next request may come soon to a thread that has time to
+// look for it. A thread with little time would take the processor from whoever
+// makes the requests.
+func (p *pace) expects() bool { return p.gap < expectGap && p.share() <= easyShare }
+
+// effort is the level for the request under way.
+func (p *pace) effort() int {
+	share := p.share()
 	switch {
 	case share <= easyShare:
 		return codec.MaxEffort

@@ -63,6 +63,30 @@ func receive(device int, room []byte, idle bool) (n int, errno syscall.Errno) {
 	return int(r), errno
 }
 
+// lookFor is how long a thread looks for the next request before it goes to sleep.
+const lookFor = 50 * time.Microsecond
+
+// look looks for a request without sleeping, if one can be expected: whoever faults
+// again and again waits for the last page before asking for the next, and waking a
+// thread takes as long as serving a page. One thread does so at a time, and none where
+// requests come side by side: whoever makes them has use for the processor.
+func (t *thread) look() {
+	if t.beside > 0 || !t.pace.expects() || !t.c.looking.CompareAndSwap(false, true) {
+		return
+	}
+	device := [1]unix.PollFd{{Fd: int32(t.c.device), Events: unix.POLLIN}}
+	for end := time.Now().Add(lookFor); time.Now().Before(end); {
+		n, _, _ := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&device[0])), 1, uintptr(unsafe.Pointer(&atOnce)), 0, 0, 0)
+		if n != 0 { // a request, or an error that receiving tells
+			break
+		}
+	}
+	t.c.looking.Store(false)
+}
+
+// atOnce is the limit of a poll that does not wait.
+var atOnce unix.Timespec
+
 // send sends an answer. It does not wait, so the Go scheduler need not know. That
 // nobody wants the answer any more (ENOENT), or that the connection has ended,
 // which the next receive says too, is no error.

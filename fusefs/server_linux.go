@@ -46,6 +46,8 @@ type connection struct {
 	agreeOnce sync.Once
 	initiated atomic.Bool // go-fuse has heard INIT
 	flags     uint64
+	looking   atomic.Bool  // a thread looks for a request without sleeping
+	busy      atomic.Int32 // threads that carry a request out
 	requests  requests     // immutable view
 	stopping  *atomic.Bool // of the server
 	rings     *ring.Rings  // nil where there are none; immutable once Start has returned

@@ -24,6 +24,9 @@ type thread struct {
 	tid  atomic.Int32 // of the operating system, once it runs
 	turn bool         // it has a turn; see connection.turns
 	pace pace
+	// beside is for how many requests still it counts that one was carried out while
+	// another was.
+	beside int
 	// aside is giveTurn, made once.
 	aside func()
 	in    [1][]byte // what go-fuse is handed
@@ -123,13 +126,18 @@ func (t *thread) serve() {
 	defer t.giveTurn()
 	for idle := true; t.takeTurn(); {
 		t.slot.free()
+		if !idle {
+			t.look()
+		}
 		n, errno := receive(t.c.device, t.slot.room(), idle)
 		idle = errno != 0 || t.c.kind != dataConnection
 		switch {
 		case errno == 0 && n >= inHeaderSize:
 			killpoint.At("request read")
 			t.pace.begin(time.Now())
+			t.note(t.c.busy.Add(1))
 			t.carryOut(message(t.slot.room()[:n]))
+			t.c.busy.Add(-1)
 			t.pace.end(time.Now())
 			killpoint.At("request answered")
 		case errno == unix.ENODEV, errno == unix.ECONNABORTED, errno == unix.EPERM, errno == unix.EBADF:
@@ -138,6 +146,18 @@ func (t *thread) serve() {
 		// Else a signal (EINTR), or the request went while it was handed out (ENOENT).
 	}
 	t.slot.free()
+}
+
+// besideLimit: after so many requests that were alone the next one is expected to be.
+const besideLimit = 16
+
+// note notes how many threads are at work.
+func (t *thread) note(busy int32) {
+	if busy > 1 {
+		t.beside = besideLimit
+	} else if t.beside > 0 {
+		t.beside--
+	}
 }
 
 // takeTurn waits for a turn, if the thread has none, and reports whether there is
