@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ptx
+
+// An Opcode is an instruction with all that its mnemonic says, its types included.
+type Opcode uint8
+
+// The opcodes. What each takes and gives is in the table of signatures; what they do is in the PTX ISA under the mnemonic.
+const (
+	OpNop Opcode = iota
+	OpBra
+	OpBraUni // all threads that execute it together agree on its guard
+	OpRet
+
+	OpLdParamU32
+	OpLdParamU64
+	OpMovSpecial
+	OpMovArray
+	OpMovU32
+	OpMovU64
+	OpMovPred
+	OpPack   // Src: low half, high half
+	OpUnpack // Dst: low half, high half
+	OpCvtU64U32
+	OpCvtU32U64
+
+	OpAddU32
+	OpSubU32
+	OpMulLoU32
+	OpMulHiU32
+	OpMulWideU32
+	OpMadLoU32
+	OpMadWideU32
+	OpDivU32
+	OpRemU32
+	OpMinU32
+	OpMaxU32
+	OpAndB32
+	OpOrB32
+	OpXorB32
+	OpNotB32
+	OpShlB32 // a count above 31 gives 0
+	OpShrU32 // likewise
+	OpShrS32 // a count above 31 gives the sign
+	OpShfLWrapB32
+	OpShfRWrapB32 // Src: low half, high half, count modulo 32
+	OpPopcB32
+	OpClzB32
+	OpBfindU32 // 0xffffffff if no bit is set
+	OpBrevB32
+	OpPrmtB32
+	OpBfeU32
+	OpBfiB32
+
+	OpAddU64
+	OpSubU64
+	OpMulLoU64
+	OpMulHiU64
+	OpMadLoU64
+	OpMinU64
+	OpMaxU64
+	OpAndB64
+	OpOrB64
+	OpXorB64
+	OpNotB64
+	OpShlB64
+	OpShrU64
+	OpPopcB64
+	OpClzB64
+	OpBrevB64
+
+	OpSetpEqU32
+	OpSetpNeU32
+	OpSetpLtU32
+	OpSetpLeU32
+	OpSetpGtU32
+	OpSetpGeU32
+	OpSetpLtS32
+	OpSetpLeS32
+	OpSetpGtS32
+	OpSetpGeS32
+	OpSetpEqU64
+	OpSetpNeU64
+	OpSetpLtU64
+	OpSetpLeU64
+	OpSetpGtU64
+	OpSetpGeU64
+	OpSelpU32
+	OpSelpU64
+	OpAndPred
+	OpOrPred
+	OpXorPred
+	OpNotPred
+
+	OpLdGlobalU8
+	OpLdGlobalU16
+	OpLdGlobalU32
+	OpLdGlobalU64
+	OpLdGlobalV2U32
+	OpLdGlobalV4U32
+	OpStGlobalU8
+	OpStGlobalU16
+	OpStGlobalU32
+	OpStGlobalU64
+	OpStGlobalV2U32
+	OpStGlobalV4U32
+	OpLdSharedU8
+	OpLdSharedU16
+	OpLdSharedU32
+	OpLdSharedU64
+	OpLdSharedV2U32
+	OpLdSharedV4U32
+	OpStSharedU8
+	OpStSharedU16
+	OpStSharedU32
+	OpStSharedU64
+	OpStSharedV2U32
+	OpStSharedV4U32
+	OpLdRelaxedSharedU16
+	OpLdRelaxedSharedU32
+	OpStRelaxedSharedU16
+	OpStRelaxedSharedU32
+
+	OpAtomGlobalAddU32
+	OpAtomGlobalAddU64
+	OpAtomGlobalMaxU32
+	OpAtomSharedAddU32
+	OpAtomSharedMinU32
+	OpAtomSharedMaxU32
+	OpAtomSharedAndB32
+	OpAtomSharedOrB32
+	OpAtomSharedExchB32
+	OpAtomSharedCasB32 // Src: address, compare, replacement
+
+	OpShflIdx  // Src: value, lane, clamp and segment mask, member mask
+	OpShflUp   // likewise, with a distance for the lane
+	OpShflDown // likewise
+	OpShflBfly // likewise, with a mask of lane bits
+	OpVoteBallot
+	OpVoteAny
+	OpVoteAll
+	OpMatchAny
+	OpBarWarpSync // Src: member mask
+	OpBarSync     // Src: barrier number
+
+	opcodes // their number
+)
+
+// Effect is what an opcode does besides computing a value from its operands.
+type Effect uint8
+
+// The effects.
+const (
+	EffectNone   Effect = iota
+	EffectBranch        // continues at its target
+	EffectReturn        // ends the thread
+	EffectLoad
+	EffectStore
+	EffectAtomic
+	EffectWarp  // involves other lanes of the warp, which all must execute it together
+	EffectBlock // involves all threads of the block
+)
+
+// Space is a part of the memory.
+type Space uint8
+
+// The spaces.
+const (
+	SpaceNone Space = iota
+	SpaceGlobal
+	SpaceShared
+)
+
+// A Signature is all that is known of an opcode.
+type Signature struct {
+	Mnemonic string
+	// Dst and Src are the types of the operands. Where Src says TypePred, TypeU32 or TypeU64 the operand may be a constant too. TypeU32
+	// and TypeU64 allow an address of their width.
+	Dst, Src []Type
+	Effect   Effect
+	Space    Space
+	// Element is the bytes of one element of a memory access, Elements their number; the address must be a multiple of the product.
+	Element, Elements int
+	// Relaxed says that threads may do this to the same bytes at the same time without a race: the result is one of theirs.
+	Relaxed bool
+}
+
+// Bytes is the size of the memory access, and what its address must be a multiple of.
+func (s Signature) Bytes() int { return s.Element * s.Elements }
+
+// Signature returns the opcode's row of the table, the zero one if there is none.
+func (o Opcode) Signature() Signature {
+	if o >= opcodes {
+		return Signature{}
+	}
+	return signatures[o]
+}
+
+// String is the mnemonic.
+func (o Opcode) String() string { return o.Signature().Mnemonic }
