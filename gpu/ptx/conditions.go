@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ptx
+
+// Eq is x == y.
+func (x U32) Eq(y U32) Pred { return pred(OpSetpEqU32, x.value, y.value) }
+
+// Ne is x != y.
+func (x U32) Ne(y U32) Pred { return pred(OpSetpNeU32, x.value, y.value) }
+
+// Lt is x < y, unsigned.
+func (x U32) Lt(y U32) Pred { return pred(OpSetpLtU32, x.value, y.value) }
+
+// Le is x <= y, unsigned.
+func (x U32) Le(y U32) Pred { return pred(OpSetpLeU32, x.value, y.value) }
+
+// Gt is x > y, unsigned.
+func (x U32) Gt(y U32) Pred { return pred(OpSetpGtU32, x.value, y.value) }
+
+// Ge is x >= y, unsigned.
+func (x U32) Ge(y U32) Pred { return pred(OpSetpGeU32, x.value, y.value) }
+
+// LtS is x < y, signed.
+func (x U32) LtS(y U32) Pred { return pred(OpSetpLtS32, x.value, y.value) }
+
+// LeS is x <= y, signed.
+func (x U32) LeS(y U32) Pred { return pred(OpSetpLeS32, x.value, y.value) }
+
+// GtS is x > y, signed.
+func (x U32) GtS(y U32) Pred { return pred(OpSetpGtS32, x.value, y.value) }
+
+// GeS is x >= y, signed.
+func (x U32) GeS(y U32) Pred { return pred(OpSetpGeS32, x.value, y.value) }
+
+// Eq is x == y.
+func (x U64) Eq(y U64) Pred { return pred(OpSetpEqU64, x.value, y.value) }
+
+// Ne is x != y.
+func (x U64) Ne(y U64) Pred { return pred(OpSetpNeU64, x.value, y.value) }
+
+// Lt is x < y, unsigned.
+func (x U64) Lt(y U64) Pred { return pred(OpSetpLtU64, x.value, y.value) }
+
+// Le is x <= y, unsigned.
+func (x U64) Le(y U64) Pred { return pred(OpSetpLeU64, x.value, y.value) }
+
+// Gt is x > y, unsigned.
+func (x U64) Gt(y U64) Pred { return pred(OpSetpGtU64, x.value, y.value) }
+
+// Ge is x >= y, unsigned.
+func (x U64) Ge(y U64) Pred { return pred(OpSetpGeU64, x.value, y.value) }
+
+// And is p && q.
+func (p Pred) And(q Pred) Pred { return combine(OpAndPred, p, q) }
+
+// Or is p || q.
+func (p Pred) Or(q Pred) Pred { return combine(OpOrPred, p, q) }
+
+// Xor is p != q.
+func (p Pred) Xor(q Pred) Pred { return combine(OpXorPred, p, q) }
+
+// Not is the opposite of p. Where it ends up as a condition it costs no instruction.
+func (p Pred) Not() Pred {
+	p.negated = !p.negated
+	return p
+}
+
+func combine(op Opcode, p, q Pred) Pred {
+	b := builderOf(p.value, q.value)
+	if b == nil {
+		return pred(op, p.value, q.value)
+	}
+	return wrap[Pred](b.compute(op, b.inRegister(p.value), b.inRegister(q.value)))
+}
+
+// inRegister puts a constant into a register: instructions on conditions take nothing else.
+func (b *Builder) inRegister(v value) value {
+	if v.operand.Kind != OperandImmediate {
+		return v
+	}
+	r := b.define(OpMovPred, TypePred, UniformBlock, v.operand)
+	r.negated = v.negated
+	return r
+}
+
+// Select is x where p holds and y elsewhere. Of addresses in shared memory, both must belong to the same array.
+func Select[T Selectable](p Pred, x, y T) T {
+	vx, vy := x.raw(), y.raw()
+	b := builderOf(p.value, vx, vy)
+	if b == nil {
+		return T(struct{ value }{value{bad: "a selection among constants: make it in Go"}})
+	}
+	vx, vy = b.withoutOffset(vx), b.withoutOffset(vy)
+	condition := b.inRegister(p.value)
+	if condition.negated {
+		condition.negated = false
+		vx, vy = vy, vx
+	}
+	op, t := OpSelpU32, typeOf(x)
+	if t.Bits() == 64 {
+		op = OpSelpU64
+	}
+	return T(struct{ value }{b.computeAs(op, t, vx, vy, condition)})
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ptx
+
+import "slices"
+
+// mergeMoves lets an instruction write straight into the variable that its result is moved to by the next one, where nothing else needs the result.
+func mergeMoves(code []Instruction, labels []int, registers []Register) ([]Instruction, []int) {
+	uses := make([]int, len(registers))
+	for i := range code {
+		for _, r := range code[i].reads() {
+			uses[r]++
+		}
+	}
+	merged, place := make([]Instruction, 0, len(code)), make([]int, len(code)+1)
+	for i := range code {
+		place[i] = len(merged)
+		if last := len(merged) - 1; last >= 0 && !slices.Contains(labels, i) && takesOver(&merged[last], &code[i], uses, registers) {
+			continue
+		}
+		merged = append(merged, code[i])
+	}
+	place[len(code)] = len(merged)
+	moved := make([]int, len(labels))
+	for i, at := range labels {
+		moved[i] = place[at]
+	}
+	return merged, moved
+}
+
+// takesOver makes in write the register that move, the instruction after it, would copy its result to. It tells whether that was possible.
+func takesOver(in, move *Instruction, uses []int, registers []Register) bool {
+	if move.Op != OpMovU32 && move.Op != OpMovU64 && move.Op != OpMovPred || move.Src[0].Kind != OperandRegister || in.Guard != move.Guard {
+		return false
+	}
+	from, to := move.Src[0].Register, move.Dst[0]
+	i := slices.Index(in.Dst[:], from)
+	if i < 0 || uses[from] != 1 || registers[from].Variable || slices.Contains(in.Dst[:], to) {
+		return false
+	}
+	in.Dst[i], in.Line = to, move.Line
+	return true
+}
+
+// reads lists the registers that an instruction reads, its guard's among them.
+func (in *Instruction) reads() []RegisterID {
+	var all []RegisterID
+	if in.Guard.Register != NoRegister {
+		all = append(all, in.Guard.Register)
+	}
+	for _, o := range in.Src {
+		if o.Kind == OperandRegister || o.Kind == OperandAddress {
+			all = append(all, o.Register)
+		}
+	}
+	return all
+}
+
+// resolve turns the targets of branches from labels into indices and finds where their threads meet again.
+func resolve(code []Instruction, labels []int) []Instruction {
+	// A label at the very end needs an instruction to stand before.
+	end := slices.Contains(labels, len(code))
+	if end || len(code) == 0 || code[len(code)-1].Op != OpRet || code[len(code)-1].Guard.Register != NoRegister {
+		code = append(code, Instruction{Op: OpRet, Guard: Guard{Register: NoRegister}, Dst: [4]RegisterID{NoRegister, NoRegister, NoRegister, NoRegister}})
+	}
+	for i := range code {
+		if code[i].Op.Signature().Effect == EffectBranch {
+			code[i].Target = labels[code[i].Target]
+		}
+	}
+	meets := postDominators(code)
+	for i := range code {
+		if code[i].Op.Signature().Effect == EffectBranch && code[i].Guard.Register != NoRegister {
+			code[i].Reconverge = meets[i]
+		}
+	}
+	return code
+}
+
+// successors are the instructions that may come after number i; len(code) stands for the kernel's end.
+func successors(code []Instruction, i int) []int {
+	guarded := code[i].Guard.Register != NoRegister
+	var all []int
+	switch code[i].Op.Signature().Effect {
+	case EffectBranch:
+		all = append(all, code[i].Target)
+	case EffectReturn:
+		all = append(all, len(code))
+	default:
+		return append(all, i+1)
+	}
+	if guarded {
+		all = append(all, i+1)
+	}
+	return all
+}
+
+// postDominators finds for each instruction the first one that all ways from it to the end have in common, len(code) if there is only the end. It is the
+// iteration to a fixed point that is usual for dominators, on the reversed graph and numbered from the end.
+func postDominators(code []Instruction) []int {
+	exit := len(code)
+	order := reversePostorder(code)
+	number := make([]int, exit+1) // in the order; greater means nearer to the end
+	for i := range number {
+		number[i] = -1
+	}
+	for i, n := range order {
+		number[n] = len(order) - i
+	}
+	meet := make([]int, exit+1)
+	for i := range meet {
+		meet[i] = -1
+	}
+	meet[exit] = exit
+	for changed := true; changed; {
+		changed = false
+		for _, n := range order[1:] {
+			common := -1
+			for _, s := range successors(code, n) {
+				if meet[s] < 0 {
+					continue
+				}
+				if common < 0 {
+					common = s
+				}
+				common = intersect(meet, number, common, s)
+			}
+			if common != meet[n] {
+				meet[n], changed = common, true
+			}
+		}
+	}
+	for i := range meet {
+		if meet[i] < 0 { // cannot get to the end
+			meet[i] = exit
+		}
+	}
+	return meet
+}
+
+func intersect(meet, number []int, a, b int) int {
+	for a != b {
+		for number[a] < number[b] {
+			a = meet[a]
+		}
+		for number[b] < number[a] {
+			b = meet[b]
+		}
+	}
+	return a
+}
+
+// reversePostorder lists the end and all instructions from which it can be reached, in reverse postorder of the reversed graph.
+func reversePostorder(code []Instruction) []int {
+	before := make([][]int, len(code)+1)
+	for i := range code {
+		for _, s := range successors(code, i) {
+			before[s] = append(before[s], i)
+		}
+	}
+	seen := make([]bool, len(code)+1)
+	var order []int
+	type step struct{ node, next int }
+	stack := []step{{len(code), 0}}
+	seen[len(code)] = true
+	for len(stack) > 0 {
+		top := &stack[len(stack)-1]
+		if top.next < len(before[top.node]) {
+			n := before[top.node][top.next]
+			top.next++
+			if !seen[n] {
+				seen[n] = true
+				stack = append(stack, step{n, 0})
+			}
+			continue
+		}
+		order = append(order, top.node)
+		stack = stack[:len(stack)-1]
+	}
+	slices.Reverse(order)
+	return order
+}
