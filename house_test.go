@@ -46,7 +46,10 @@ const lattice = `
 	cmd/zramfs/daemon < cmd/zramfs/command
 	procpages < cmd/zramfs/command
 	cmd/zramfs/command < cmd/zramfs
+	gpu/ptx < gpu/ptx/sim
+	gpu/ptx < gpu/kernels
 
+	internal/require < gpu/internal/ptxas
 	internal/pages/pagefile < internal/require
 	internal/require < internal/pages
 	internal/pages < codec/internal/codectest

@@ -44,7 +44,8 @@ func (b *Builder) Build() (*Kernel, error) {
 		return nil, fmt.Errorf("the kernel %s is built already", b.kernel.name)
 	}
 	b.built = true
-	if !b.region.ended {
+	if n := len(b.kernel.code); !b.region.ended || n == 0 || b.kernel.code[n-1].Op != OpRet || b.kernel.code[n-1].Guard.Register != NoRegister {
+		b.region.ended = false
 		b.append(OpRet, Guard{Register: NoRegister})
 	}
 	if len(b.errors) > 0 {
@@ -119,8 +120,11 @@ func (b *Builder) append(op Opcode, guard Guard, src ...Operand) *Instruction {
 	if b.region.ended {
 		b.fail("%v is never reached: the code before it has left", op)
 	}
-	if guard.Register == NoRegister {
-		guard = b.region.guard()
+	if when := b.region.guard(); when.Register != NoRegister {
+		if guard.Register != NoRegister || op.Signature().Effect == EffectBranch {
+			b.fail("control flow under When: use If")
+		}
+		guard = when
 	}
 	in := Instruction{Op: op, Guard: guard, Dst: [4]RegisterID{NoRegister, NoRegister, NoRegister, NoRegister}, Control: b.control(), Line: b.line()}
 	copy(in.Src[:], src)

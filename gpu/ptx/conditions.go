@@ -51,36 +51,22 @@ func (x U64) Gt(y U64) Pred { return pred(OpSetpGtU64, x.value, y.value) }
 func (x U64) Ge(y U64) Pred { return pred(OpSetpGeU64, x.value, y.value) }
 
 // And is p && q.
-func (p Pred) And(q Pred) Pred { return combine(OpAndPred, p, q) }
+func (p Pred) And(q Pred) Pred { return pred(OpAndPred, p.value, q.value) }
 
 // Or is p || q.
-func (p Pred) Or(q Pred) Pred { return combine(OpOrPred, p, q) }
+func (p Pred) Or(q Pred) Pred { return pred(OpOrPred, p.value, q.value) }
 
 // Xor is p != q.
-func (p Pred) Xor(q Pred) Pred { return combine(OpXorPred, p, q) }
+func (p Pred) Xor(q Pred) Pred { return pred(OpXorPred, p.value, q.value) }
 
 // Not is the opposite of p. Where it ends up as a condition it costs no instruction.
 func (p Pred) Not() Pred {
-	p.negated = !p.negated
+	if p.operand.Kind == OperandImmediate {
+		p.operand.Value ^= 1
+	} else {
+		p.negated = !p.negated
+	}
 	return p
-}
-
-func combine(op Opcode, p, q Pred) Pred {
-	b := builderOf(p.value, q.value)
-	if b == nil {
-		return pred(op, p.value, q.value)
-	}
-	return wrap[Pred](b.compute(op, b.inRegister(p.value), b.inRegister(q.value)))
-}
-
-// inRegister puts a constant into a register: instructions on conditions take nothing else.
-func (b *Builder) inRegister(v value) value {
-	if v.operand.Kind != OperandImmediate {
-		return v
-	}
-	r := b.define(OpMovPred, TypePred, UniformBlock, v.operand)
-	r.negated = v.negated
-	return r
 }
 
 // Select is x where p holds and y elsewhere. Of addresses in shared memory, both must belong to the same array.
@@ -91,7 +77,7 @@ func Select[T Selectable](p Pred, x, y T) T {
 		return T(struct{ value }{value{bad: "a selection among constants: make it in Go"}})
 	}
 	vx, vy = b.withoutOffset(vx), b.withoutOffset(vy)
-	condition := b.inRegister(p.value)
+	condition := p.value
 	if condition.negated {
 		condition.negated = false
 		vx, vy = vy, vx

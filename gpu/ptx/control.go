@@ -13,10 +13,11 @@ type region struct {
 
 // loop is what is known of a loop while its body is being built.
 type loop struct {
-	end     int // label
-	first   int // index of its first instruction
-	began   int // event
-	leaves  bool
+	end     int  // label
+	first   int  // index of its first instruction
+	began   int  // event
+	leaves  bool // by a branch to its end
+	returns bool // by the end of its threads
 	needs   []need
 	outside map[*variable]Position // uses of values that were taken before the loop
 }
@@ -95,9 +96,6 @@ func (b *Builder) place(label int) { b.labels[label] = len(b.kernel.code) }
 
 // branch appends a branch to a label; u is the guard's uniformity.
 func (b *Builder) branch(label int, guard Guard, u Uniformity) {
-	if b.region.guard().Register != NoRegister {
-		b.fail("a branch under When: only plain instructions can stand there")
-	}
 	op := OpBra
 	if min(u, b.control()) > Varying {
 		op = OpBraUni
@@ -134,6 +132,10 @@ func (b *Builder) When(p Pred, body func()) {
 	if b.region.guard().Register != NoRegister {
 		b.fail("When under When: combine the conditions")
 	}
+	if p.variable != nil {
+		// The body may set the variable.
+		p = wrap[Pred](b.computeAs(OpMovPred, TypePred, p.value))
+	}
 	guard := b.guardOn(p)
 	b.inside(&region{cond: p.uniformity, when: &guard}, body)
 }
@@ -149,6 +151,14 @@ func (b *Builder) Loop(body func()) {
 			b.branch(head, Guard{Register: NoRegister}, UniformBlock)
 		}
 	})
+	b.close(l)
+}
+
+// close ends a loop.
+func (b *Builder) close(l *loop) {
+	if !l.leaves && !l.returns {
+		b.fail("a loop that nothing leaves")
+	}
 	b.place(l.end)
 	b.region.ended = b.region.ended || !l.leaves
 }
@@ -175,8 +185,7 @@ func (b *Builder) Repeat(body func() Pred) {
 		b.lower(p.uniformity)
 		b.branch(head, b.guardOn(p), p.uniformity)
 	})
-	b.place(l.end)
-	b.region.ended = b.region.ended || !l.leaves
+	b.close(l)
 }
 
 // For runs its body for i = from, from+step and so on, as long as i is below the limit.
@@ -222,6 +231,7 @@ func (b *Builder) returning(u Uniformity, guard Guard) {
 	b.floor = min(b.floor, u)
 	for r := b.region; r != nil; r = r.parent {
 		if r.loop != nil {
+			r.loop.returns = true
 			b.lowerLoop(r, u)
 		}
 	}
@@ -260,6 +270,10 @@ func (b *Builder) lowerLoop(r *region, u Uniformity) {
 		}
 	}
 	for i := r.loop.first; i < len(b.kernel.code); i++ {
-		b.kernel.code[i].Control = min(b.kernel.code[i].Control, u)
+		in := &b.kernel.code[i]
+		in.Control = min(in.Control, u)
+		if in.Op == OpBraUni && in.Control == Varying {
+			in.Op = OpBra
+		}
 	}
 }

@@ -38,7 +38,7 @@ func takesOver(in, move *Instruction, uses []int, registers []Register) bool {
 	if i < 0 || uses[from] != 1 || registers[from].Variable || slices.Contains(in.Dst[:], to) {
 		return false
 	}
-	in.Dst[i], in.Line = to, move.Line
+	in.Dst[i] = to
 	return true
 }
 
@@ -58,11 +58,6 @@ func (in *Instruction) reads() []RegisterID {
 
 // resolve turns the targets of branches from labels into indices and finds where their threads meet again.
 func resolve(code []Instruction, labels []int) []Instruction {
-	// A label at the very end needs an instruction to stand before.
-	end := slices.Contains(labels, len(code))
-	if end || len(code) == 0 || code[len(code)-1].Op != OpRet || code[len(code)-1].Guard.Register != NoRegister {
-		code = append(code, Instruction{Op: OpRet, Guard: Guard{Register: NoRegister}, Dst: [4]RegisterID{NoRegister, NoRegister, NoRegister, NoRegister}})
-	}
 	for i := range code {
 		if code[i].Op.Signature().Effect == EffectBranch {
 			code[i].Target = labels[code[i].Target]

@@ -124,15 +124,14 @@ func (b *Builder) use(v value) Operand {
 // guardOn makes a guard of a condition.
 func (b *Builder) guardOn(p Pred) Guard {
 	v := p.value
-	if v.operand.Kind == OperandImmediate {
-		v = b.define(OpMovPred, TypePred, UniformBlock, v.operand)
-		v.negated = p.negated
-	}
 	negated := v.negated
 	v.negated = false
 	o := b.use(v)
-	if o.Kind != OperandRegister {
+	switch o.Kind {
+	case OperandNone:
 		return Guard{Register: NoRegister}
+	case OperandImmediate:
+		o = b.define(OpMovPred, TypePred, UniformBlock, o).operand
 	}
 	return Guard{Register: o.Register, Negated: negated}
 }

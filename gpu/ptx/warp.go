@@ -91,7 +91,7 @@ func (b *Builder) All(p Pred) Pred { return wrap[Pred](b.vote(OpVoteAll, p)) }
 
 func (b *Builder) vote(op Opcode, p Pred) value {
 	b.together(op, UniformWarp)
-	operands, _ := b.operands([]value{b.inRegister(p.value), constant(fullMask)})
+	operands, _ := b.operands([]value{p.value, constant(fullMask)})
 	return b.define(op, op.Signature().Dst[0], UniformWarp, operands...)
 }
 

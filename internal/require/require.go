@@ -32,10 +32,11 @@ const (
 	nameAVX512   = "avx512"
 	nameAVX2     = "avx2"
 	nameNEON     = "neon"
+	namePtxas    = "ptxas"
 )
 
 // names lists every requirement, in the order in which messages show them.
-var names = []string{nameFUSE, nameUserNS, nameRoot, nameLoop, nameSwap, nameZram, nameUring, namePages, nameCommands, nameAVX512, nameAVX2, nameNEON}
+var names = []string{nameFUSE, nameUserNS, nameRoot, nameLoop, nameSwap, nameZram, nameUring, namePages, nameCommands, nameAVX512, nameAVX2, nameNEON, namePtxas}
 
 // An unmet requirement: what the trial answered, and what a person can type so
 // that the next trial succeeds.

@@ -33,6 +33,7 @@ var requirements = map[string]func(testing.TB){
 	"sh":       func(tb testing.TB) { require.Command(tb, "sh") },
 	"avx512":   func(tb testing.TB) { require.Instructions(tb, "avx512", false) },
 	"neon":     func(tb testing.TB) { require.Instructions(tb, "neon", true) },
+	"ptxas":    func(tb testing.TB) { require.Ptxas(tb) },
 }
 
 // TestChild is what the other tests start the test binary for; by itself it does
@@ -75,7 +76,8 @@ func askChild(t *testing.T, name, demanded string, attr *syscall.SysProcAttr, wr
 	child.Env = append(os.Environ(),
 		childVariable+"="+name,
 		require.Variable+"="+demanded,
-		"ZRAMFS_PAGES="+filepath.Join(t.TempDir(), "absent.zpg"))
+		"ZRAMFS_PAGES="+filepath.Join(t.TempDir(), "absent.zpg"),
+		require.PtxasVariable+"="+filepath.Join(t.TempDir(), "absent"))
 	out, err := child.CombinedOutput()
 	output = string(out)
 	for _, outcome := range []string{passed, skipped, failed} {
@@ -121,6 +123,7 @@ func TestUnmetRequirement(t *testing.T) {
 		"pages":    "go run ./tools/pagesample",
 		"commands": "apt-get install " + absentProgram,
 		"avx512":   "ZRAMFS_DISABLE",
+		"ptxas":    "tools/get-ptxas.sh",
 	} {
 		t.Run(name, func(t *testing.T) {
 			outcome, output := askChild(t, name, "", unprivileged())
