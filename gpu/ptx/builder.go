@@ -52,7 +52,7 @@ func (b *Builder) Build() (*Kernel, error) {
 		return nil, fmt.Errorf("kernel %s: %w", b.kernel.name, errors.Join(b.errors...))
 	}
 	k := b.kernel
-	code, labels := mergeMoves(b.kernel.code, b.labels, b.kernel.registers)
+	code, labels := tidy(b.kernel.code, b.labels, b.kernel.registers)
 	k.code = resolve(code, labels)
 	if err := k.Verify(); err != nil {
 		return nil, fmt.Errorf("kernel %s: %w", k.name, err)

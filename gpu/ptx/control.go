@@ -114,11 +114,12 @@ func (b *Builder) IfElse(p Pred, then, otherwise func()) {
 		target = b.label()
 	}
 	b.branch(target, guard.not(), p.uniformity)
-	goesOn := b.inside(&region{cond: p.uniformity}, then)
-	if otherwise != nil {
-		if goesOn {
+	goesOn := b.inside(&region{cond: p.uniformity}, func() {
+		if then(); otherwise != nil && !b.region.ended {
 			b.branch(end, Guard{Register: NoRegister}, UniformBlock)
 		}
+	})
+	if otherwise != nil {
 		b.place(target)
 		goesOn = b.inside(&region{cond: p.uniformity}, otherwise) || goesOn
 		b.region.ended = !goesOn

@@ -4,31 +4,54 @@ package ptx
 
 import "slices"
 
-// mergeMoves lets an instruction write straight into the variable that its result is moved to by the next one, where nothing else needs the result.
-func mergeMoves(code []Instruction, labels []int, registers []Register) ([]Instruction, []int) {
+// tidy takes out instructions that only the way in which kernels are written needs. Labels are indices of instructions, and targets are labels.
+func tidy(code []Instruction, labels []int, registers []Register) ([]Instruction, []int) {
+	drop := make([]bool, len(code))
 	uses := make([]int, len(registers))
 	for i := range code {
 		for _, r := range code[i].reads() {
 			uses[r]++
 		}
 	}
-	merged, place := make([]Instruction, 0, len(code)), make([]int, len(code)+1)
-	for i := range code {
-		place[i] = len(merged)
-		if last := len(merged) - 1; last >= 0 && !slices.Contains(labels, i) && takesOver(&merged[last], &code[i], uses, registers) {
-			continue
+	for i := 1; i < len(code); i++ {
+		if !slices.Contains(labels, i) && !drop[i-1] {
+			drop[i] = takesOver(&code[i-1], &code[i], uses, registers) || jumpsInstead(&code[i-1], &code[i], labels, i+1)
 		}
-		merged = append(merged, code[i])
 	}
-	place[len(code)] = len(merged)
+	kept, place := without(code, drop)
 	moved := make([]int, len(labels))
 	for i, at := range labels {
 		moved[i] = place[at]
 	}
-	return merged, moved
+	return kept, moved
 }
 
-// takesOver makes in write the register that move, the instruction after it, would copy its result to. It tells whether that was possible.
+// without is the code less some of it, and for each instruction where it, or else the one after it, has got to.
+func without(code []Instruction, drop []bool) ([]Instruction, []int) {
+	kept, place := make([]Instruction, 0, len(code)), make([]int, len(code)+1)
+	for i := range code {
+		place[i] = len(kept)
+		if !drop[i] {
+			kept = append(kept, code[i])
+		}
+	}
+	place[len(code)] = len(kept)
+	return kept, place
+}
+
+// jumpsInstead gives a branch that skips only the branch after it the latter's target under the opposite guard: that is how a condition comes out which contains no more
+// than a Break. It tells whether that was possible; next is the index behind both.
+func jumpsInstead(in, skipped *Instruction, labels []int, next int) bool {
+	if in.Op.Signature().Effect != EffectBranch || in.Guard.Register == NoRegister || labels[in.Target] != next ||
+		skipped.Op.Signature().Effect != EffectBranch || skipped.Guard.Register != NoRegister {
+		return false
+	}
+	in.Guard, in.Target = in.Guard.not(), skipped.Target
+	return true
+}
+
+// takesOver makes an instruction write the register that the move after it would copy its result to, where nothing else needs the result. It tells whether that was
+// possible.
 func takesOver(in, move *Instruction, uses []int, registers []Register) bool {
 	if move.Op != OpMovU32 && move.Op != OpMovU64 && move.Op != OpMovPred || move.Src[0].Kind != OperandRegister || in.Guard != move.Guard {
 		return false
@@ -63,6 +86,17 @@ func resolve(code []Instruction, labels []int) []Instruction {
 			code[i].Target = labels[code[i].Target]
 		}
 	}
+	for i := range code {
+		if code[i].Op.Signature().Effect == EffectBranch {
+			code[i].Target = destination(code, code[i].Target)
+		}
+	}
+	code, place := without(code, unreached(code))
+	for i := range code {
+		if code[i].Op.Signature().Effect == EffectBranch {
+			code[i].Target = place[code[i].Target]
+		}
+	}
 	meets := postDominators(code)
 	for i := range code {
 		if code[i].Op.Signature().Effect == EffectBranch && code[i].Guard.Register != NoRegister {
@@ -70,6 +104,37 @@ func resolve(code []Instruction, labels []int) []Instruction {
 		}
 	}
 	return code
+}
+
+// destination follows branches that do nothing but go on to another place.
+func destination(code []Instruction, i int) int {
+	for range code { // as often as there are instructions at most: there are loops without an end
+		in := &code[i]
+		if in.Op.Signature().Effect != EffectBranch || in.Guard.Register != NoRegister {
+			return i
+		}
+		i = in.Target
+	}
+	return i
+}
+
+// unreached marks the instructions that no way from the first one leads to, except the last, which marks the end.
+func unreached(code []Instruction) []bool {
+	none := make([]bool, len(code))
+	for i := range none {
+		none[i] = i < len(code)-1
+	}
+	for ways := []int{0}; len(ways) > 0; {
+		i := ways[len(ways)-1]
+		ways = ways[:len(ways)-1]
+		none[i] = false
+		for _, s := range successors(code, i) {
+			if s < len(code) && none[s] {
+				ways = append(ways, s)
+			}
+		}
+	}
+	return none
 }
 
 // successors are the instructions that may come after number i; len(code) stands for the kernel's end.

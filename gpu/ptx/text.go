@@ -174,7 +174,7 @@ func (p *printer) source(o Operand, t Type) string {
 		if o.Offset == 0 {
 			return fmt.Sprintf("[%s]", p.names[o.Register])
 		}
-		return fmt.Sprintf("[%s%+d]", p.names[o.Register], o.Offset)
+		return fmt.Sprintf("[%s+%d]", p.names[o.Register], o.Offset)
 	case OperandParam:
 		return fmt.Sprintf("[%s]", paramName(p.k.params[o.Value]))
 	case OperandSpecial:
