@@ -177,13 +177,13 @@ func (b *Builder) failAt(line Position, format string, args ...any) {
 // own is what the names of this package's functions begin with.
 var own = reflect.TypeFor[Builder]().PkgPath() + "."
 
-// line is where the author called this package.
+// line is where the author called this package; its own tests are authors, too.
 func (b *Builder) line() Position {
 	var callers [64]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
 	for {
 		frame, more := frames.Next()
-		if !strings.HasPrefix(frame.Function, own) || !more {
+		if !strings.HasPrefix(frame.Function, own) || strings.HasSuffix(frame.File, "_test.go") || !more {
 			return Position{frame.File[strings.LastIndexByte(frame.File, '/')+1:], frame.Line}
 		}
 	}

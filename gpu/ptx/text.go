@@ -102,7 +102,9 @@ func (p *printer) print() {
 		if l := p.labels[i]; l != "" {
 			fmt.Fprintf(p.text, "%s:\n", l)
 		}
-		fmt.Fprintf(p.text, "\t%s;\n", p.instruction(&k.code[i]))
+		if k.code[i].Op != OpNop {
+			fmt.Fprintf(p.text, "\t%s;\n", p.instruction(&k.code[i]))
+		}
 	}
 	p.text.WriteString("}\n")
 }
@@ -114,9 +116,6 @@ func arrayName(a SharedArray) string { return "shared_" + a.Name }
 
 func (p *printer) instruction(in *Instruction) string {
 	sig := in.Op.Signature()
-	if in.Op == OpNop {
-		return ""
-	}
 	var operands []string
 	switch {
 	case in.Op == OpUnpack, sig.Elements > 1 && sig.Effect == EffectLoad:

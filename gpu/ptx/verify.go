@@ -48,6 +48,9 @@ func (k *Kernel) verify(in *Instruction) error {
 	if sig.Effect == EffectBranch && (in.Target < 0 || in.Target >= len(k.code)) {
 		return fmt.Errorf("the target %d is no instruction", in.Target)
 	}
+	if sig.Effect == EffectBranch && (in.Reconverge < 0 || in.Reconverge > len(k.code)) {
+		return fmt.Errorf("its threads meet at %d, which is no instruction", in.Reconverge)
+	}
 	return nil
 }
 
