@@ -151,6 +151,12 @@ func (a Shared32) StoreRelaxedU16(v U32) { write(OpStRelaxedSharedU16, a.value, 
 // StoreRelaxedU32 writes four bytes that other threads of the block may be reading or writing: one of the values written stays.
 func (a Shared32) StoreRelaxedU32(v U32) { write(OpStRelaxedSharedU32, a.value, v.value) }
 
+// LoadVolatileU32 reads four bytes just here and just once, even if other threads are writing them.
+func (a Shared32) LoadVolatileU32() U32 { return wrap[U32](read(OpLdVolatileSharedU32, a.value)[0]) }
+
+// StoreVolatileU32 writes four bytes just here and just once, even if other threads are reading or writing them.
+func (a Global64) StoreVolatileU32(v U32) { write(OpStVolatileGlobalU32, a.value, v.value) }
+
 // AtomicAdd adds v and returns what was there before.
 func (a Global64) AtomicAdd(v U32) U32 {
 	return wrap[U32](update(OpAtomGlobalAddU32, a.value, v.value))

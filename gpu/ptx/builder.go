@@ -38,6 +38,14 @@ func New(name string, threads int) *Builder {
 	return b
 }
 
+// MaxRegisters limits the registers that a thread may have on the device, from 24 to 255. What does not fit goes to memory, which is slow.
+func (b *Builder) MaxRegisters(n int) {
+	if n < 24 || n > 255 {
+		b.fail("at most %d registers: want 24 to 255", n)
+	}
+	b.kernel.most = n
+}
+
 // Build returns the finished kernel, or all that is wrong with it, each fault with the line that it was made on.
 func (b *Builder) Build() (*Kernel, error) {
 	if b.built {

@@ -150,6 +150,14 @@ var constructs = map[string]func(b *ptx.Builder){
 		out.StoreU64(b.ShflBflyU64(b.ShflIdxU64(y.Wide(), n(3)), n(1)))
 		out.At(8).StoreU32(b.MatchAny(y))
 	},
+	"volatile": func(b *ptx.Builder) {
+		b.MaxRegisters(32)
+		out, s := b.ParamGlobal("out"), b.Shared("s", 128, 4).Add(b.LaneID().Shl(n(2)))
+		s.StoreU32(b.LaneID())
+		x := s.LoadVolatileU32()
+		b.MembarCta()
+		out.StoreVolatileU32(x)
+	},
 	"specials": func(b *ptx.Builder) {
 		out := b.ParamGlobal("out")
 		out.StoreV4([4]ptx.U32{b.TidX(), b.NtidX(), b.CtaidX(), b.NctaidX()})

@@ -187,6 +187,7 @@ type Kernel struct {
 	shared      []SharedArray
 	sharedBytes int
 	threads     int
+	most        int // registers a thread
 	code        []Instruction
 }
 
@@ -207,6 +208,9 @@ func (k *Kernel) SharedBytes() int { return k.sharedBytes }
 
 // Threads is the number of threads that each block of a launch must have.
 func (k *Kernel) Threads() int { return k.threads }
+
+// MaxRegisters is how many registers a thread may have at most on the device, 0 if that is left to the driver.
+func (k *Kernel) MaxRegisters() int { return k.most }
 
 // Instructions is the program. Execution begins with the first; the last is always a return.
 func (k *Kernel) Instructions() []Instruction { return slices.Clone(k.code) }

@@ -120,6 +120,8 @@ const (
 	OpLdRelaxedSharedU32
 	OpStRelaxedSharedU16
 	OpStRelaxedSharedU32
+	OpLdVolatileSharedU32
+	OpStVolatileGlobalU32
 
 	OpAtomGlobalAddU32
 	OpAtomGlobalAddU64
@@ -142,6 +144,7 @@ const (
 	OpMatchAny
 	OpBarWarpSync // Src: member mask
 	OpBarSync     // Src: barrier number
+	OpMembarCta
 
 	opcodes // their number
 )
@@ -159,6 +162,7 @@ const (
 	EffectAtomic
 	EffectWarp  // involves other lanes of the warp, which all must execute it together
 	EffectBlock // involves all threads of the block
+	EffectFence // keeps the thread's own accesses to memory in order, and waits for nobody
 )
 
 // Space is a part of the memory.

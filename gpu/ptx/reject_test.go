@@ -249,6 +249,12 @@ var rejected = map[string]struct {
 	"name that is none": {func(b *ptx.Builder) {
 		b.ParamU32("a b")
 	}, 1, `"a b" is no name for a parameter`},
+	"too few registers": {func(b *ptx.Builder) {
+		b.MaxRegisters(23)
+	}, 1, "at most 23 registers"},
+	"volatile load for a uniform variable": {func(b *ptx.Builder) {
+		ptx.NewUniform(b, b.Shared("a", 4, 4).LoadVolatileU32())
+	}, 1, "is given a value that is varying"},
 	"alignment to no power of two": {func(b *ptx.Builder) {
 		b.ParamGlobal("a").AlignDown(12)
 	}, 1, "an alignment to 12"},

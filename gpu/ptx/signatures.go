@@ -137,6 +137,9 @@ var signatures = [opcodes]Signature{
 	OpStRelaxedSharedU16: relaxed(store("st.relaxed.cta.shared.u16", SpaceShared, 2, 1)),
 	OpStRelaxedSharedU32: relaxed(store("st.relaxed.cta.shared.u32", SpaceShared, 4, 1)),
 
+	OpLdVolatileSharedU32: relaxed(load("ld.volatile.shared.u32", SpaceShared, 4, 1)),
+	OpStVolatileGlobalU32: relaxed(store("st.volatile.global.u32", SpaceGlobal, 4, 1)),
+
 	OpAtomGlobalAddU32:  atomic("atom.global.add.u32", SpaceGlobal, 4, 1),
 	OpAtomGlobalAddU64:  atomic("atom.global.add.u64", SpaceGlobal, 8, 1),
 	OpAtomGlobalMaxU32:  atomic("atom.global.max.u32", SpaceGlobal, 4, 1),
@@ -158,6 +161,7 @@ var signatures = [opcodes]Signature{
 	OpMatchAny:    warp("match.any.sync.b32", tU32, []Type{TypeU32, TypeImmediate}),
 	OpBarWarpSync: warp("bar.warp.sync", tNone, tImm),
 	OpBarSync:     {Mnemonic: "bar.sync", Src: tImm, Effect: EffectBlock},
+	OpMembarCta:   {Mnemonic: "membar.cta", Effect: EffectFence},
 }
 
 func plain(mnemonic string, dst, src []Type) Signature {

@@ -88,7 +88,11 @@ func (p *printer) print() {
 		}
 		fmt.Fprintf(p.text, "\n\t.param .u%d %s", param.Type.Bits(), paramName(param))
 	}
-	fmt.Fprintf(p.text, "\n)\n.reqntid %d, 1, 1\n{\n", k.threads)
+	fmt.Fprintf(p.text, "\n)\n.reqntid %d, 1, 1\n", k.threads)
+	if k.most > 0 {
+		fmt.Fprintf(p.text, ".maxnreg %d\n", k.most)
+	}
+	p.text.WriteString("{\n")
 	for _, c := range classes {
 		if n := p.counts[c.letters]; n > 0 {
 			fmt.Fprintf(p.text, "\t.reg %s %s<%d>;\n", c.is, c.letters, n)

@@ -109,6 +109,10 @@ func (b *Builder) WarpSync() {
 	b.append(OpBarWarpSync, Guard{Register: NoRegister}, constant(fullMask).operand)
 }
 
+// MembarCta keeps this thread's accesses to memory before it and those after it in this order for the other threads of the block. It waits for nobody, so it is rarely
+// what is wanted: WarpSync and BlockSync order memory, too.
+func (b *Builder) MembarCta() { b.append(OpMembarCta, Guard{Register: NoRegister}) }
+
 // BlockSync waits for all threads of the block, and makes what they wrote to memory before it visible to all of them after it.
 func (b *Builder) BlockSync() {
 	b.together(OpBarSync, UniformBlock)
