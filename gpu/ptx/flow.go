@@ -13,9 +13,14 @@ func tidy(code []Instruction, labels []int, registers []Register) ([]Instruction
 			uses[r]++
 		}
 	}
+	// A load of four values can have four moves behind it.
+	last := 0
 	for i := 1; i < len(code); i++ {
-		if !slices.Contains(labels, i) && !drop[i-1] {
-			drop[i] = takesOver(&code[i-1], &code[i], uses, registers) || jumpsInstead(&code[i-1], &code[i], labels, i+1)
+		if !slices.Contains(labels, i) {
+			drop[i] = takesOver(&code[last], &code[i], uses, registers) || last == i-1 && jumpsInstead(&code[last], &code[i], labels, i+1)
+		}
+		if !drop[i] {
+			last = i
 		}
 	}
 	kept, place := without(code, drop)
