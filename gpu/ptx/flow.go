@@ -17,7 +17,7 @@ func tidy(code []Instruction, labels []int, registers []Register) ([]Instruction
 	last := 0
 	for i := 1; i < len(code); i++ {
 		if !slices.Contains(labels, i) {
-			drop[i] = takesOver(&code[last], &code[i], uses, registers) || last == i-1 && jumpsInstead(&code[last], &code[i], labels, i+1)
+			drop[i] = takesOver(&code[last], &code[i], uses) || last == i-1 && jumpsInstead(&code[last], &code[i], labels, i+1)
 		}
 		if !drop[i] {
 			last = i
@@ -57,13 +57,13 @@ func jumpsInstead(in, skipped *Instruction, labels []int, next int) bool {
 
 // takesOver makes an instruction write the register that the move after it would copy its result to, where nothing else needs the result. It tells whether that was
 // possible.
-func takesOver(in, move *Instruction, uses []int, registers []Register) bool {
+func takesOver(in, move *Instruction, uses []int) bool {
 	if move.Op != OpMovU32 && move.Op != OpMovU64 && move.Op != OpMovPred || move.Src[0].Kind != OperandRegister || in.Guard != move.Guard {
 		return false
 	}
 	from, to := move.Src[0].Register, move.Dst[0]
 	i := slices.Index(in.Dst[:], from)
-	if i < 0 || uses[from] != 1 || registers[from].Variable || slices.Contains(in.Dst[:], to) {
+	if i < 0 || uses[from] != 1 || slices.Contains(in.Dst[:], to) {
 		return false
 	}
 	in.Dst[i] = to

@@ -68,6 +68,33 @@ var constructs = map[string]func(b *ptx.Builder){
 		})
 		out.At(4).StoreU32(i.Get())
 	},
+	// What may be merged, and what may not: a move under another guard, or where a loop begins.
+	"tidy": func(b *ptx.Builder) {
+		out, p := b.ParamGlobal("out"), b.LaneID().Lt(n(5))
+		guarded, looped := ptx.NewVar(b, n(1)), ptx.NewVar(b, n(2))
+		x := out.LoadU32()
+		b.When(p, func() { guarded.Set(x) })
+		y := out.At(4).LoadU32()
+		b.Loop(func() {
+			looped.Set(y)
+			b.If(b.CtaidX().Eq(n(3)), func() { b.Break() })
+			b.IfElse(b.CtaidX().Eq(n(4)), func() {
+				b.BreakIf(b.CtaidX().Eq(n(5)))
+			}, func() {
+				out.StoreU32(n(6))
+			})
+		})
+		var four [4]*ptx.Var[ptx.U32]
+		for i := range four {
+			four[i] = ptx.NewVar(b, n(0))
+		}
+		for i, v := range out.LoadV4() {
+			four[i].Set(v)
+		}
+		b.While(func() ptx.Pred { return out.LoadU32().Eq(n(0)) }, func() {})
+		out.StoreV4([4]ptx.U32{guarded.Get(), looped.Get(), four[0].Get(), four[1].Get()})
+		out.StoreV2(four[2].Get(), four[3].Get())
+	},
 	"divergent": func(b *ptx.Builder) {
 		out, lane, x := b.ParamGlobal("out"), b.LaneID(), ptx.NewVar(b, n(0))
 		b.For(n(0), lane, n(1), func(i ptx.U32) {
@@ -103,7 +130,7 @@ var constructs = map[string]func(b *ptx.Builder){
 		tid, out := b.TidX(), b.ParamGlobal("out")
 		a := words.Add(tid.And(n(3)).Shl(n(4)))
 		b.When(tid.Lt(n(4)), func() { a.StoreV4([4]ptx.U32{tid, n(1), tid, n(0xffffffff)}) })
-		bytes.Add(b.LaneID()).At(1).StoreU8(tid)
+		bytes.At(1).Add(b.LaneID()).StoreU8(tid)
 		b.BlockSync()
 		v := a.LoadV4()
 		low, high := a.LoadV2()

@@ -114,6 +114,16 @@ var rejected = map[string]struct {
 	"relaxed load for a uniform variable": {func(b *ptx.Builder) {
 		ptx.NewUniform(b, b.Shared("a", 4, 4).LoadRelaxedU32())
 	}, 1, "is given a value that is varying"},
+	"load where not all lanes are for a uniform variable": {func(b *ptx.Builder) {
+		a := b.ParamGlobal("a")
+		b.If(b.LaneID().Eq(n(0)), func() { ptx.NewUniform(b, a.LoadU32()) })
+	}, 2, "is given a value that is varying"},
+	"load for the block's variable": {func(b *ptx.Builder) {
+		ptx.NewBlockUniform(b, b.ParamGlobal("a").LoadU32())
+	}, 1, "is given a value that is uniform in the warp"},
+	"vote for the block's variable": {func(b *ptx.Builder) {
+		ptx.NewBlockUniform(b, b.Ballot(b.LaneID().Eq(n(0))))
+	}, 1, "is given a value that is uniform in the warp"},
 	"warp's value for the block's variable": {func(b *ptx.Builder) {
 		ptx.NewBlockUniform(b, b.WarpID())
 	}, 1, "a variable that is uniform in the block is given a value that is uniform in the warp"},
