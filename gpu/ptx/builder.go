@@ -5,7 +5,6 @@ package ptx
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
@@ -182,8 +181,14 @@ func (b *Builder) failAt(line Position, format string, args ...any) {
 	}
 }
 
-// own is what the names of this package's functions begin with.
-var own = reflect.TypeFor[Builder]().PkgPath() + "."
+// own is the directory that this package's files lie in. Functions do not tell: a closure is named after what it is inlined into.
+var own = func() string {
+	_, file, _, _ := runtime.Caller(0)
+	return directory(file)
+}()
+
+// directory is a file's path up to its last slash.
+func directory(file string) string { return file[:strings.LastIndexByte(file, '/')+1] }
 
 // line is where the author called this package; its own tests are authors, too.
 func (b *Builder) line() Position {
@@ -191,7 +196,7 @@ func (b *Builder) line() Position {
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])
 	for {
 		frame, more := frames.Next()
-		if !strings.HasPrefix(frame.Function, own) || strings.HasSuffix(frame.File, "_test.go") || !more {
+		if directory(frame.File) != own || strings.HasSuffix(frame.File, "_test.go") || !more {
 			return Position{frame.File[strings.LastIndexByte(frame.File, '/')+1:], frame.Line}
 		}
 	}
