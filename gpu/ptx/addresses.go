@@ -2,6 +2,8 @@
 
 package ptx
 
+import "fmt"
+
 // withoutOffset computes an address whose offset has not been added yet.
 func (b *Builder) withoutOffset(v value) value {
 	if v.operand.Offset == 0 {
@@ -19,7 +21,11 @@ func (b *Builder) withoutOffset(v value) value {
 }
 
 func (v value) at(n int) value {
-	v.operand.Offset += int32(n)
+	offset := int(v.operand.Offset) + n
+	v.operand.Offset = int32(offset)
+	if int(v.operand.Offset) != offset && v.bad == "" {
+		v.bad = fmt.Sprintf("an offset of %d bytes, which has more than 32 bits: use Add", offset)
+	}
 	return v
 }
 

@@ -152,7 +152,10 @@ func (x U64) Low() U32 { return u32(OpCvtU32U64, x.value) }
 // Unpack is both halves.
 func (x U64) Unpack() (low, high U32) {
 	b := builderOf(x.value)
-	if b == nil {
+	switch {
+	case x.operand.Kind != OperandImmediate && b == nil:
+		return wrap[U32](x.value), wrap[U32](x.value)
+	case b == nil:
 		n := x.operand.Value
 		return N(uint32(n)), N(uint32(n >> 32))
 	}

@@ -194,6 +194,13 @@ var rejected = map[string]struct {
 		x := n(1).Add(n(2))
 		b.LaneID().Add(x)
 	}, 2, "add.u32 of constants alone: compute it in Go"},
+	"halves of constants alone": {func(b *ptx.Builder) {
+		low, _ := ptx.N64(1).Add(ptx.N64(2)).Unpack()
+		b.LaneID().Add(low)
+	}, 2, "add.u64 of constants alone: compute it in Go"},
+	"far offset": {func(b *ptx.Builder) {
+		b.ParamGlobal("a").At(1<<30).Index(n(3), 1<<30).LoadU8()
+	}, 1, "an offset of 4294967296 bytes"},
 	"selection among constants": {func(b *ptx.Builder) {
 		b.LaneID().Add(ptx.Select(ptx.True, n(1), n(2)))
 	}, 1, "a selection among constants"},
