@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"math/rand/v2"
+
+	"zramfs/gpu/ptx"
+)
+
+// block is the room in which one goroutine runs one block after the other.
+type block struct {
+	launch  *launch
+	program *program
+	number  int
+	warps   []*warp
+	random  *rand.Rand // nil: lockstep
+	limit   uint64
+	strict  bool
+
+	clock  uint64 // advances with every barrier
+	synced uint64 // the clock after the last barrier of the block
+	shared shared
+	found  [lookups]lookup
+
+	stats  Stats
+	counts []Count // by instruction
+}
+
+func newBlock(l *launch) *block {
+	p := l.program
+	b := &block{launch: l, program: p, limit: l.StepLimit, strict: l.Strict, shared: newShared(p), counts: make([]Count, len(p.code))}
+	if b.limit == 0 {
+		b.limit = defaultStepLimit
+	}
+	for i := range p.kernel.Threads() / WarpSize {
+		w := &warp{block: b, code: p.code, index: i, r32: make([]row, p.n32+1), r64: make([]wide, p.n64+1), preds: make([]uint32, p.np+1),
+			defined: make([]uint32, len(p.registers))}
+		w.load(l)
+		b.warps = append(b.warps, w)
+	}
+	return b
+}
+
+// load fills the registers that nobody writes.
+func (w *warp) load(l *launch) {
+	p := l.program
+	for v, at := range p.constants32 {
+		w.setRow(at, v)
+	}
+	for v, at := range p.constants64 {
+		w.setWide(at, v)
+	}
+	for i, at := range p.params32 {
+		w.setRow(at, uint32(l.args[i]))
+	}
+	for i, at := range p.params64 {
+		w.setWide(at, l.args[i])
+	}
+	if at := p.constantPreds[1]; at >= 0 {
+		w.preds[at] = full
+	}
+	w.setRow(p.specials[ptx.NtidX], uint32(p.kernel.Threads()))
+	w.setRow(p.specials[ptx.NctaidX], uint32(l.grid))
+	w.setLanes(p.specials[ptx.LaneID], func(lane uint32) uint32 { return lane })
+	w.setLanes(p.specials[ptx.LanemaskLT], func(lane uint32) uint32 { return 1<<lane - 1 })
+	w.setLanes(p.specials[ptx.TidX], func(lane uint32) uint32 { return uint32(w.index)*WarpSize + lane })
+}
+
+func (w *warp) setLanes(at int32, f func(lane uint32) uint32) {
+	if at < 0 {
+		return
+	}
+	for lane := range w.r32[at] {
+		w.r32[at][lane] = f(uint32(lane))
+	}
+}
+
+func (w *warp) setRow(at int32, v uint32) {
+	w.setLanes(at, func(uint32) uint32 { return v })
+}
+
+func (w *warp) setWide(at int32, v uint64) {
+	for lane := range w.r64[at] {
+		w.r64[at][lane] = v
+	}
+}
+
+// begin makes everything ready for a block.
+func (b *block) begin(number int) {
+	b.number, b.clock, b.synced = number, firstTick, firstTick
+	b.random = b.launch.source(number)
+	b.shared.reset()
+	for _, w := range b.warps {
+		w.random = b.random
+		w.begin()
+		w.setRow(b.program.specials[ptx.CtaidX], uint32(number))
+	}
+	b.stats.Blocks++
+	b.stats.Warps += uint64(len(b.warps))
+}
+
+// tick advances the clock. That it can run over is left to the step limit,
+// which is far lower.
+func (b *block) tick() { b.clock++ }
+
+// finish returns what all blocks of this goroutine did.
+func (b *block) finish() *Stats {
+	b.stats.Instruction = b.counts
+	for i, c := range b.counts {
+		b.stats.Instructions += c.Warps
+		b.stats.Lanes += c.Lanes
+		b.stats.Class[b.program.code[i].class] += c.Warps
+	}
+	return &b.stats
+}

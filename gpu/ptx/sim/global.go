@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"math/bits"
+)
+
+const (
+	sectorSize = 32
+	lineSize   = 128
+	lookups    = 16 // buffers that a block remembers
+)
+
+// lookup is a buffer that a block has met.
+type lookup struct {
+	window   uint64
+	buffer   *buffer
+	contents *contents
+	shadow   *shadow
+}
+
+func loadGlobal(w *warp, in *instr, m uint32) {
+	w.traffic(in, m, &w.block.stats.Loads)
+	n := in.access.bytes
+	for ; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m) & 31
+		c, off := w.global(in, lane)
+		if c == nil {
+			return
+		}
+		w.load1(in, lane, c.data[off:off+n])
+	}
+}
+
+func storeGlobal(w *warp, in *instr, m uint32) {
+	w.traffic(in, m, &w.block.stats.Stores)
+	n := in.access.bytes
+	for ; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m) & 31
+		c, off := w.global(in, lane)
+		if c == nil {
+			return
+		}
+		w.store1(in, lane, c.data[off:off+n])
+		c.written(off, n)
+	}
+}
+
+func atomGlobal(w *warp, in *instr, m uint32) {
+	w.traffic(in, m, &w.block.stats.Atomics)
+	n := in.access.bytes
+	for ; m != 0; m &= m - 1 {
+		lane := bits.TrailingZeros32(m) & 31
+		c, off := w.global(in, lane)
+		if c == nil {
+			return
+		}
+		c.atomic.Lock()
+		w.update1(in, lane, c.data[off:off+n])
+		c.atomic.Unlock()
+	}
+}
+
+// global finds the bytes that a lane wants, once it may have them. Otherwise
+// it faults and returns nil.
+func (w *warp) global(in *instr, lane int) (*contents, int) {
+	addr := w.r64[in.src[0]][lane] + uint64(int64(in.offset))
+	l := &w.block.found[addr>>windowShift%lookups]
+	if l.buffer == nil || l.window != addr>>windowShift || l.buffer.contents.Load() != l.contents {
+		if l = w.meetBuffer(l, addr, lane, in); l == nil {
+			return nil, 0
+		}
+	}
+	c, n := l.contents, in.access.bytes
+	off := addr - l.buffer.base
+	switch {
+	case off > uint64(len(c.data)) || uint64(n) > uint64(len(c.data))-off:
+		return w.failGlobal(ErrOutOfBounds, in, lane, addr, fmt.Sprintf(" of %d bytes", len(c.data)))
+	case addr%uint64(n) != 0:
+		return w.failGlobal(ErrMisaligned, in, lane, addr, "")
+	case in.access.use != weakRead && c.access == ReadOnly:
+		return w.failGlobal(ErrReadOnly, in, lane, addr, "")
+	}
+	if l.shadow != nil {
+		p := w.party(lane)
+		if other := l.shadow.claim(in.access.use, int(off), n, &p, w.block.place()); other != 0 {
+			return w.failGlobal(ErrRace, in, lane, addr, " with "+w.block.culprit(other))
+		}
+	}
+	if in.access.use != weakWrite && c.init != nil {
+		if i := bytes.IndexByte(c.init[off:off+uint64(n)], 0); i >= 0 {
+			return w.failGlobal(ErrUninitialised, in, lane, addr+uint64(i), "")
+		}
+	}
+	return c, int(off)
+}
+
+func (w *warp) failGlobal(kind error, in *instr, lane int, addr uint64, detail string) (*contents, int) {
+	w.fail(kind, lane, fmt.Sprintf("%d bytes at %s%s", in.access.bytes, w.block.launch.Memory.Label(addr), detail))
+	return nil, 0
+}
+
+// meetBuffer finds the buffer of an address and keeps it in l.
+func (w *warp) meetBuffer(l *lookup, addr uint64, lane int, in *instr) *lookup {
+	b := w.block.launch.Memory.find(addr)
+	if b == nil {
+		w.failGlobal(ErrOutOfBounds, in, lane, addr, "")
+		return nil
+	}
+	c := b.contents.Load()
+	if c == nil {
+		w.failGlobal(ErrUseAfterFree, in, lane, addr, "")
+		return nil
+	}
+	*l = lookup{window: addr >> windowShift, buffer: b, contents: c}
+	if c.access != ReadOnly {
+		l.shadow = w.block.launch.shadowOf(b, c)
+	}
+	return l
+}
+
+// party is the lane as the trackers see it.
+func (w *warp) party(lane int) party {
+	b := w.block
+	return party{record: b.clock<<whoBits | uint64(w.index)<<laneBits | uint64(lane), warpSynced: w.synced, blockSynced: b.synced}
+}
+
+// place is the block's number in a record of global memory.
+func (b *block) place() uint64 { return uint64(b.number+1) << blockShift }
+
+// culprit names who a record of global memory tells of.
+func (b *block) culprit(r uint64) string {
+	switch other := r >> blockShift; {
+	case r&^blockMask == manyBlocks:
+		return "several blocks"
+	case other != uint64(b.number+1):
+		return fmt.Sprintf("block %d, %s", other-1, who(r))
+	}
+	return who(r)
+}
+
+// who names the lane of a record.
+func who(r record) string {
+	lane, warp := r&laneMask, r>>laneBits&laneMask
+	switch {
+	case warp == many:
+		return "several warps"
+	case lane == many:
+		return fmt.Sprintf("warp %d, several lanes", warp)
+	}
+	return fmt.Sprintf("warp %d, lane %d", warp, lane)
+}
+
+// traffic counts what an access moves.
+func (w *warp) traffic(in *instr, m uint32, t *Traffic) {
+	var sectors, lines [WarpSize]uint64
+	addrs, n := &w.r64[in.src[0]], uint64(in.access.bytes)
+	ns, nl, distinct, last := 0, 0, 0, ^uint64(0)
+	for rest := m; rest != 0; rest &= rest - 1 {
+		addr := addrs[bits.TrailingZeros32(rest)&31] + uint64(int64(in.offset))
+		ns, nl = note(&sectors, ns, addr/sectorSize), note(&lines, nl, addr/lineSize)
+		if addr != last {
+			distinct++
+			last = addr
+		}
+	}
+	t.Instructions++
+	t.Bytes += n * uint64(bits.OnesCount32(m))
+	t.Sectors += uint64(ns)
+	t.Transactions += uint64(nl)
+	if ns <= (distinct*int(n)+sectorSize-1)/sectorSize {
+		t.Coalesced++
+	}
+}
+
+// note adds v to the first n of a set. Lanes are mostly in order, so the search
+// begins with the last.
+func note(set *[WarpSize]uint64, n int, v uint64) int {
+	for i := n - 1; i >= 0; i-- {
+		if set[i] == v {
+			return n
+		}
+	}
+	set[n&31] = v
+	return n + 1
+}
