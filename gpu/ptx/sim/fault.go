@@ -45,6 +45,7 @@ type Fault struct {
 	Detail string // the memory and the other party, like "compressed[1024]+12"
 }
 
+// Error tells everything in one line.
 func (f *Fault) Error() string {
 	s := fmt.Sprintf("%s: %s: %v: %s (block %d, warp %d, lane %d)", f.Kernel, f.Source, f.Kind, f.Op, f.Block, f.Warp, f.Lane)
 	if f.Detail != "" {
