@@ -8,9 +8,9 @@ import "fmt"
 // might: a path is split every splitEvery instructions or so, into no more than
 // mostPaths, and a warp is left every turnLength or so.
 const (
-	splitEvery = 16
+	splitEvery = 4
 	mostPaths  = 4
-	turnLength = 64
+	turnLength = 16
 )
 
 // pick chooses the path that runs next, once those that wait are all there is.
