@@ -91,3 +91,12 @@ func BenchmarkCopy(b *testing.B) {
 		return []uint64{alloc(b, d, sim.Spec{Name: "in", Access: sim.ReadOnly}, make([]byte, 256*4096)), alloc(b, d, sim.Spec{Name: "out", Size: 256 * 4096}, nil)}
 	})
 }
+
+// One block of one warp that does nothing: what a launch costs.
+func BenchmarkLaunch(b *testing.B) {
+	k := build(b, 32, func(b *ptx.Builder) {
+		a := b.Shared("a", 40<<10, 16)
+		a.Add(b.LaneID()).StoreU8(n(0))
+	})
+	benchmark(b, k, 1, none)
+}

@@ -18,7 +18,8 @@ type block struct {
 	limit   uint64
 	strict  bool
 
-	clock  uint64 // advances with every barrier
+	clock  uint64 // advances with every barrier, and is never put back
+	start  uint64 // the clock when the block began
 	synced uint64 // the clock after the last barrier of the block
 	shared shared
 	found  [lookups]lookup
@@ -27,41 +28,65 @@ type block struct {
 	counts []Count // by instruction
 }
 
-func newBlock(l *launch) *block {
-	p := l.program
-	b := &block{launch: l, program: p, limit: l.StepLimit, strict: l.Strict, shared: newShared(p), counts: make([]Count, len(p.code))}
-	if b.limit == 0 {
-		b.limit = defaultStepLimit
-	}
+func newBlock(p *program) *block {
+	b := &block{program: p, shared: newShared(p), counts: make([]Count, len(p.code)), clock: firstTick}
 	for i := range p.kernel.Threads() / WarpSize {
 		w := &warp{block: b, code: p.code, index: i, r32: make([]row, p.n32+1), r64: make([]wide, p.n64+1), preds: make([]uint32, p.np+1),
 			defined: make([]uint32, len(p.registers))}
-		w.load(l)
+		w.load(p)
 		b.warps = append(b.warps, w)
 	}
 	return b
 }
 
+// enter makes the room ready for a launch.
+func (b *block) enter(l *launch) {
+	b.launch, b.limit, b.strict = l, l.StepLimit, l.Strict
+	if b.limit == 0 {
+		b.limit = defaultStepLimit
+	}
+	b.limit = min(b.limit, uint64(mostTicks/len(b.warps)-1)) // each may be a barrier
+	p := b.program
+	for _, w := range b.warps {
+		for i, at := range p.params32 {
+			w.setRow(at, uint32(l.args[i]))
+		}
+		for i, at := range p.params64 {
+			w.setWide(at, l.args[i])
+		}
+		w.setRow(p.specials[ptx.NctaidX], uint32(l.grid))
+	}
+}
+
+// leave adds what all blocks of this goroutine did to the launch, and forgets it.
+func (b *block) leave() {
+	b.stats.Instruction = b.counts
+	for i, c := range b.counts {
+		b.stats.Instructions += c.Warps
+		b.stats.Lanes += c.Lanes
+		b.stats.Class[b.program.code[i].class] += c.Warps
+	}
+	b.launch.mu.Lock()
+	b.launch.stats.Add(&b.stats)
+	b.launch.mu.Unlock()
+	b.stats = Stats{}
+	clear(b.counts)
+	b.found = [lookups]lookup{}
+	b.launch = nil
+}
+
 // load fills the registers that nobody writes.
-func (w *warp) load(l *launch) {
-	p := l.program
+func (w *warp) load(p *program) {
 	for v, at := range p.constants32 {
 		w.setRow(at, v)
 	}
 	for v, at := range p.constants64 {
 		w.setWide(at, v)
 	}
-	for i, at := range p.params32 {
-		w.setRow(at, uint32(l.args[i]))
-	}
-	for i, at := range p.params64 {
-		w.setWide(at, l.args[i])
-	}
 	if at := p.constantPreds[1]; at >= 0 {
 		w.preds[at] = full
 	}
 	w.setRow(p.specials[ptx.NtidX], uint32(p.kernel.Threads()))
-	w.setRow(p.specials[ptx.NctaidX], uint32(l.grid))
 	w.setLanes(p.specials[ptx.LaneID], func(lane uint32) uint32 { return lane })
 	w.setLanes(p.specials[ptx.LanemaskLT], func(lane uint32) uint32 { return 1<<lane - 1 })
 	w.setLanes(p.specials[ptx.TidX], func(lane uint32) uint32 { return uint32(w.index)*WarpSize + lane })
@@ -88,7 +113,8 @@ func (w *warp) setWide(at int32, v uint64) {
 
 // begin makes everything ready for a block.
 func (b *block) begin(number int) {
-	b.number, b.clock, b.synced = number, firstTick, firstTick
+	b.tick()
+	b.number, b.start, b.synced = number, b.clock, b.clock
 	b.random = b.launch.source(number)
 	b.shared.reset()
 	for _, w := range b.warps {
@@ -100,17 +126,5 @@ func (b *block) begin(number int) {
 	b.stats.Warps += uint64(len(b.warps))
 }
 
-// tick advances the clock. That it can run over is left to the step limit,
-// which is far lower.
+// tick advances the clock.
 func (b *block) tick() { b.clock++ }
-
-// finish returns what all blocks of this goroutine did.
-func (b *block) finish() *Stats {
-	b.stats.Instruction = b.counts
-	for i, c := range b.counts {
-		b.stats.Instructions += c.Warps
-		b.stats.Lanes += c.Lanes
-		b.stats.Class[b.program.code[i].class] += c.Warps
-	}
-	return &b.stats
-}

@@ -137,7 +137,7 @@ func (l *lanes) runAll(list []statement) {
 // the lanes compute one by one in Go.
 func TestControlFlow(t *testing.T) {
 	var divergent uint64
-	for seed := range uint64(300) {
+	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		program := append(randomProgram(r, 0, false), statement{kind: together, k: 1})
 		k := build(t, 64, func(b *ptx.Builder) {

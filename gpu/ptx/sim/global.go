@@ -85,7 +85,7 @@ func (w *warp) global(in *instr, lane int) (*contents, int) {
 		return w.failGlobal(ErrReadOnly, in, lane, addr, "")
 	}
 	if l.shadow != nil {
-		p := w.party(lane)
+		p := w.party(lane, w.block.start-firstTick)
 		if other := l.shadow.claim(in.access.use, int(off), n, &p, w.block.place()); other != 0 {
 			return w.failGlobal(ErrRace, in, lane, addr, " with "+w.block.culprit(other))
 		}
@@ -122,10 +122,10 @@ func (w *warp) meetBuffer(l *lookup, addr uint64, lane int, in *instr) *lookup {
 	return l
 }
 
-// party is the lane as the trackers see it.
-func (w *warp) party(lane int) party {
+// party is the lane as the trackers see it, by a clock that began at since.
+func (w *warp) party(lane int, since uint64) party {
 	b := w.block
-	return party{record: b.clock<<whoBits | uint64(w.index)<<laneBits | uint64(lane), warpSynced: w.synced, blockSynced: b.synced}
+	return party{record: (b.clock-since)<<whoBits | uint64(w.index)<<laneBits | uint64(lane), warpSynced: w.synced - since, blockSynced: b.synced - since}
 }
 
 // place is the block's number in a record of global memory.

@@ -122,7 +122,8 @@ func (l *launch) work() {
 
 // blocks runs blocks until there are none left.
 func (l *launch) blocks() {
-	b := newBlock(l)
+	b := l.program.rooms.Get().(*block)
+	b.enter(l)
 	for l.ctx.Err() == nil {
 		n := l.next.Add(1) - 1
 		if n >= l.stop.Load() {
@@ -133,9 +134,8 @@ func (l *launch) blocks() {
 			l.failed(f)
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stats.Add(b.finish())
+	b.leave()
+	l.program.rooms.Put(b)
 }
 
 // failed keeps the fault of the lowest block. Those before it are under way.

@@ -59,13 +59,8 @@ func newShared(p *program) shared {
 	return s
 }
 
-// reset makes it a new block's.
-func (s *shared) reset() {
-	clear(s.init)
-	for u := range s.records {
-		clear(s.records[u])
-	}
-}
+// reset makes it a new block's. The records need no clearing: the clock has advanced.
+func (s *shared) reset() { clear(s.init) }
 
 // locate fills w.offsets with the places of the lanes of m in the block's
 // memory, or faults.
@@ -100,7 +95,7 @@ func loadShared(w *warp, in *instr, m uint32) {
 		return
 	}
 	w.countShared(in, m)
-	s, n, p := &w.block.shared, in.access.bytes, w.party(0)
+	s, n, p := &w.block.shared, in.access.bytes, w.party(0, 0)
 	base := p.record
 	for ; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m) & 31
@@ -122,7 +117,7 @@ func storeShared(w *warp, in *instr, m uint32) {
 		return
 	}
 	w.countShared(in, m)
-	s, n, p := &w.block.shared, in.access.bytes, w.party(0)
+	s, n, p := &w.block.shared, in.access.bytes, w.party(0, 0)
 	base := p.record
 	for ; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m) & 31
@@ -142,7 +137,7 @@ func atomShared(w *warp, in *instr, m uint32) {
 		return
 	}
 	w.countShared(in, m)
-	s, n, p := &w.block.shared, in.access.bytes, w.party(0)
+	s, n, p := &w.block.shared, in.access.bytes, w.party(0, 0)
 	base := p.record
 	for ; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m) & 31

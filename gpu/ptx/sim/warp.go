@@ -50,7 +50,7 @@ type warp struct {
 // begin puts the warp at the start of the program.
 func (w *warp) begin() {
 	clear(w.defined)
-	w.alive, w.steps, w.synced, w.waiting, w.fault = full, 0, firstTick, false, nil
+	w.alive, w.steps, w.synced, w.waiting, w.fault = full, 0, w.block.clock, false, nil
 	w.paths = append(w.paths[:0], path{mask: full, reconverge: -1})
 }
 
