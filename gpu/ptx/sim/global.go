@@ -154,24 +154,26 @@ func who(r record) string {
 	return fmt.Sprintf("warp %d, lane %d", warp, lane)
 }
 
-// traffic counts what an access moves.
+// traffic counts what an access moves. It is coalesced if it touches no more
+// sectors than its bytes would if they lay side by side from the lowest address on.
 func (w *warp) traffic(in *instr, m uint32, t *Traffic) {
 	var sectors, lines [WarpSize]uint64
 	addrs, n := &w.r64[in.src[0]], uint64(in.access.bytes)
-	ns, nl, distinct, last := 0, 0, 0, ^uint64(0)
+	ns, nl, distinct := 0, 0, uint64(0)
+	lowest, last := ^uint64(0), ^uint64(0)
 	for rest := m; rest != 0; rest &= rest - 1 {
 		addr := addrs[bits.TrailingZeros32(rest)&31] + uint64(int64(in.offset))
 		ns, nl = note(&sectors, ns, addr/sectorSize), note(&lines, nl, addr/lineSize)
 		if addr != last {
-			distinct++
-			last = addr
+			distinct += n
+			last, lowest = addr, min(lowest, addr)
 		}
 	}
 	t.Instructions++
 	t.Bytes += n * uint64(bits.OnesCount32(m))
 	t.Sectors += uint64(ns)
 	t.Transactions += uint64(nl)
-	if ns <= (distinct*int(n)+sectorSize-1)/sectorSize {
+	if uint64(ns) <= (lowest%sectorSize+distinct+sectorSize-1)/sectorSize {
 		t.Coalesced++
 	}
 }

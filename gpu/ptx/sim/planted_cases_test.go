@@ -59,6 +59,10 @@ var addressFaults = []planted{
 		r.here()
 		a.Add(either(r, r.lane, r.lane.Shl(n(2)))).LoadU32()
 	}},
+	{name: "an array that is aligned too little", kind: sim.ErrMisaligned, who: "0/0/0", detail: "8 bytes at a+0 of 512 bytes", body: func(r *room) {
+		r.here()
+		either(r, r.a, r.z).Add(r.TidX().Shl(n(3))).StoreU64(ptx.N64(1))
+	}},
 	{name: "past the end of an array", kind: sim.ErrOutOfBounds, who: "0/1/31", detail: "4 bytes at a+512 of 512 bytes", body: func(r *room) {
 		word(r.z, r.TidX()).StoreU32(r.lane)
 		r.here()

@@ -10,8 +10,8 @@ import (
 )
 
 // Each array of shared memory lies in a window of its own, so that what runs
-// off one meets no other, as the driver may place them in any order. Its place
-// within the banks is kept.
+// off one meets no other, as the driver may place them in any order. It is
+// aligned as it asks for and no better.
 const (
 	arrayShift = 20
 	arrayLead  = 1 << (arrayShift - 1)
@@ -29,7 +29,7 @@ func newLayout(k *ptx.Kernel) *layout {
 	l := &layout{arrays: k.Shared(), size: k.SharedBytes()}
 	for i, a := range l.arrays {
 		l.size = max(l.size, a.Offset+a.Size)
-		l.bases = append(l.bases, uint32(i+1)<<arrayShift+arrayLead+uint32(a.Offset%(4*banks)))
+		l.bases = append(l.bases, uint32(i+1)<<arrayShift+arrayLead+uint32(a.Align))
 	}
 	return l
 }

@@ -37,7 +37,7 @@ type Traffic struct {
 	Bytes        uint64 // that the lanes asked for
 	Sectors      uint64 // of 32 bytes, that had to be moved
 	Transactions uint64 // lines of 128 bytes, that had to be touched
-	Coalesced    uint64 // instructions that touched no more sectors than their bytes need
+	Coalesced    uint64 // instructions whose lanes wanted bytes that lie side by side
 }
 
 // CoalescedShare is the share of instructions that were coalesced, from 0 to 1.

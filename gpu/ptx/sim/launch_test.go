@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sim_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"zramfs/gpu/ptx"
+	"zramfs/gpu/ptx/sim"
+)
+
+func TestLaunchesThatDoNotFit(t *testing.T) {
+	k := build(t, 64, func(b *ptx.Builder) { b.ParamU32("n").Add(b.ParamU64("m").Low()) })
+	d := newDevice()
+	for name, c := range map[string]struct {
+		grid, block int
+		args        []uint64
+		want        string
+	}{
+		"no block":           {0, 64, []uint64{1, 2}, "0 blocks"},
+		"too many blocks":    {1 << 24, 64, []uint64{1, 2}, "blocks"},
+		"other block":        {1, 128, []uint64{1, 2}, "128 threads a block, want 64"},
+		"argument missing":   {1, 64, []uint64{1}, "1 arguments, want 2"},
+		"argument too many":  {1, 64, []uint64{1, 2, 3}, "3 arguments, want 2"},
+		"argument too large": {1, 64, []uint64{1 << 32, 2}, "argument n is 0x100000000"},
+	} {
+		if _, err := d.Launch(k, c.grid, c.block, c.args...); !errors.Is(err, sim.ErrBadLaunch) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := d.Launch(k, 1, 64, 1<<32-1, 1<<63); err != nil {
+		t.Error(err)
+	}
+}
+
+// The literal error of F082, an operand of the wrong width, and a pointer of
+// one space in an instruction of the other never run.
+func TestKernelsThatDoNotFit(t *testing.T) {
+	k := build(t, 32, func(b *ptx.Builder) {
+		a := b.Shared("a", 128, 4).Add(b.LaneID().Shl(n(2)))
+		b.ParamGlobal("in").Add(ptx.N64(8)).LoadU32()
+		a.StoreU32(n(1))
+	})
+	registerOf := func(code []ptx.Instruction, op ptx.Opcode) ptx.RegisterID {
+		for i := range code {
+			if code[i].Op == op {
+				return code[i].Dst[0]
+			}
+		}
+		return ptx.NoRegister
+	}
+	for name, alter := range map[string]func(code []ptx.Instruction){
+		"a register of 32 bits in add.u64": func(code []ptx.Instruction) {
+			each(ptx.OpAddU64, func(in *ptx.Instruction) {
+				in.Src[1] = ptx.Operand{Kind: ptx.OperandRegister, Register: registerOf(code, ptx.OpShlB32)}
+			})(code)
+		},
+		"a shared address in ld.global": func(code []ptx.Instruction) {
+			each(ptx.OpLdGlobalU32, func(in *ptx.Instruction) { in.Src[0].Register = registerOf(code, ptx.OpMovArray) })(code)
+		},
+		"a global address in st.shared": func(code []ptx.Instruction) {
+			each(ptx.OpStSharedU32, func(in *ptx.Instruction) { in.Src[0].Register = registerOf(code, ptx.OpAddU64) })(code)
+		},
+		"no return": each(ptx.OpRet, func(in *ptx.Instruction) { in.Op = ptx.OpNop }),
+		"an opcode that there is not": each(ptx.OpAddU64, func(in *ptx.Instruction) {
+			in.Op = 255
+		}),
+		"a meeting nowhere": each(ptx.OpRet, func(in *ptx.Instruction) {}),
+	} {
+		altered := k.Altered(alter)
+		if name == "a meeting nowhere" {
+			altered = badMeeting(t)
+		}
+		if _, err := newDevice().Launch(altered, 1, 32, make([]uint64, len(altered.Params()))...); !errors.Is(err, sim.ErrBadKernel) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func badMeeting(t *testing.T) *ptx.Kernel {
+	k := build(t, 32, func(b *ptx.Builder) { b.If(b.LaneID().Eq(n(3)), func() { b.LaneID() }) })
+	return k.Altered(each(ptx.OpBra, func(in *ptx.Instruction) { in.Reconverge = 1000 }))
+}
+
+// The same is computed and counted, however many blocks run at a time.
+func TestWorkersDoNotMatter(t *testing.T) {
+	k := sumKernel(t)
+	var first sim.Stats
+	var sums []byte
+	for workers := range 5 {
+		d := newDevice()
+		d.Workers = workers
+		rows := alloc(t, d, sim.Spec{Name: "rows"}, bytes.Repeat([]byte{1, 2, 3, 4, 5}, 50*4096/5))
+		out := alloc(t, d, sim.Spec{Name: "sums", Size: 200}, nil)
+		stats, err := d.Launch(k, 13, 128, rows, out, 50)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := read(t, d, out, 200)
+		if workers == 0 {
+			first, sums = stats, got
+		}
+		if !reflect.DeepEqual(stats, first) || !bytes.Equal(got, sums) {
+			t.Errorf("%d workers: %+v, want %+v", workers, stats, first)
+		}
+	}
+}
+
+// Of the blocks that fault, the first is told of.
+func TestFirstFault(t *testing.T) {
+	k := build(t, 32, func(b *ptx.Builder) {
+		in := b.ParamGlobal("in")
+		block := b.CtaidX()
+		b.If(block.Ge(n(37)), func() { in.At(-8).LoadU32() })
+		in.LoadU32()
+	})
+	for range 20 {
+		d := newDevice()
+		in := alloc(t, d, sim.Spec{Name: "in"}, make([]byte, 8))
+		stats, err := d.Launch(k, 1000, 32, in)
+		var f *sim.Fault
+		if !errors.As(err, &f) || f.Block != 37 || f.Kernel != "kernel" || f.Op != "ld.global.u32" {
+			t.Errorf("%v", err)
+		}
+		if stats.Blocks > 200 {
+			t.Errorf("%d blocks ran after all", stats.Blocks)
+		}
+	}
+}
+
+// One kernel is launched by many goroutines, on buffers that come and go.
+func TestLaunchesSideBySide(t *testing.T) {
+	d, k := newDevice(), sumKernel(t)
+	var group sync.WaitGroup
+	for g := range 8 {
+		group.Go(func() {
+			for i := range 10 {
+				rows, _ := d.Memory.Alloc(sim.Spec{Name: "rows", Size: 4096})
+				out, _ := d.Memory.Alloc(sim.Spec{Name: "sum", Size: 4})
+				v := byte(g*10 + i)
+				err := d.Memory.Fill(rows, v, 4096)
+				_, launch := d.Launch(k, 1, 128, rows, out, 1)
+				got := make([]byte, 4)
+				err = errors.Join(err, launch, d.Memory.CopyOut(got, out), d.Memory.Free(rows), d.Memory.Free(out))
+				if want := words(uint32(v) * 0x01010101 * 1024); err != nil || !bytes.Equal(got, want) {
+					t.Errorf("%v: %x, want %x", err, got, want)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if leaks := d.Memory.Leaks(); len(leaks) != 0 {
+		t.Error(leaks)
+	}
+}
+
+func TestContextEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	d := newDevice()
+	in := alloc(t, d, sim.Spec{Name: "in"}, make([]byte, 8))
+	if stats, err := d.LaunchContext(ctx, readKernel(t), 1000, 32, in); !errors.Is(err, context.Canceled) || stats.Blocks != 0 {
+		t.Errorf("%d blocks, %v", stats.Blocks, err)
+	}
+}
+
+// A buffer may be freed while kernels read it. They fault, or have ended.
+func TestFreeDuringLaunch(t *testing.T) {
+	for range 20 {
+		d := newDevice()
+		in := alloc(t, d, sim.Spec{Name: "in"}, make([]byte, 8))
+		var group sync.WaitGroup
+		group.Go(func() {
+			if _, err := d.Launch(readKernel(t), 2000, 32, in); err != nil && !errors.Is(err, sim.ErrUseAfterFree) {
+				t.Error(err)
+			}
+		})
+		if err := d.Memory.Free(in); err != nil {
+			t.Error(err)
+		}
+		group.Wait()
+	}
+}
