@@ -11,6 +11,8 @@ import (
 // access describes a load, a store or an atomic instruction.
 type access struct {
 	use      use
+	reads    bool
+	writes   bool
 	bytes    int // of a lane
 	element  int
 	elements int
@@ -18,8 +20,9 @@ type access struct {
 }
 
 func newAccess(op ptx.Opcode, sig ptx.Signature) access {
-	a := access{use: weakRead, bytes: sig.Bytes(), element: sig.Element, elements: sig.Elements, update: updates[op]}
-	if sig.Effect == ptx.EffectStore {
+	a := access{use: weakRead, bytes: sig.Bytes(), element: sig.Element, elements: sig.Elements, update: updates[op],
+		reads: sig.Effect != ptx.EffectStore, writes: sig.Effect != ptx.EffectLoad}
+	if !a.reads {
 		a.use = weakWrite
 	}
 	if sig.Relaxed {

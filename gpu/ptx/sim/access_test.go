@@ -167,3 +167,23 @@ func TestAtomics(t *testing.T) {
 		}
 	}
 }
+
+// What blocks do to the same bytes without a race, Go's race detector does not see as one either.
+func TestStrongAccessesDoNotRace(t *testing.T) {
+	k := build(t, 32, func(b *ptx.Builder) {
+		out := b.ParamGlobal("out")
+		out.StoreVolatileU32(b.CtaidX())
+		out.At(4).StoreVolatileU32(n(5))
+		out.AtomicMax(b.CtaidX())
+		out.At(4).AtomicAdd(n(0))
+	})
+	d := newDevice()
+	d.Workers = 4
+	out := alloc(t, d, sim.Spec{Name: "out", Size: 8}, nil)
+	if _, err := d.Launch(k, 200, 32, out); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, d, out, 8); binary.LittleEndian.Uint32(got) >= 200 || got[4] != 5 {
+		t.Errorf("%x", got)
+	}
+}

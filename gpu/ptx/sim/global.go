@@ -24,43 +24,35 @@ type lookup struct {
 
 func loadGlobal(w *warp, in *instr, m uint32) {
 	w.traffic(in, m, &w.block.stats.Loads)
-	n := in.access.bytes
-	for ; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m) & 31
-		c, off := w.global(in, lane)
-		if c == nil {
-			return
-		}
-		w.load1(in, lane, c.data[off:off+n])
-	}
+	w.eachGlobal(in, m, (*warp).load1)
 }
 
 func storeGlobal(w *warp, in *instr, m uint32) {
 	w.traffic(in, m, &w.block.stats.Stores)
-	n := in.access.bytes
-	for ; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m) & 31
-		c, off := w.global(in, lane)
-		if c == nil {
-			return
-		}
-		w.store1(in, lane, c.data[off:off+n])
-		c.written(off, n)
-	}
+	w.eachGlobal(in, m, (*warp).store1)
 }
 
 func atomGlobal(w *warp, in *instr, m uint32) {
 	w.traffic(in, m, &w.block.stats.Atomics)
-	n := in.access.bytes
-	for ; m != 0; m &= m - 1 {
+	w.eachGlobal(in, m, (*warp).update1)
+}
+
+// eachGlobal calls f with the bytes of each lane, until one may not have them.
+func (w *warp) eachGlobal(in *instr, m uint32, f func(w *warp, in *instr, lane int, b []byte)) {
+	if in.access.use == strongAccess {
+		w.block.launch.Memory.strong.Lock()
+		defer w.block.launch.Memory.strong.Unlock()
+	}
+	for n := in.access.bytes; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m) & 31
 		c, off := w.global(in, lane)
 		if c == nil {
 			return
 		}
-		c.atomic.Lock()
-		w.update1(in, lane, c.data[off:off+n])
-		c.atomic.Unlock()
+		f(w, in, lane, c.data[off:off+n])
+		if in.access.writes {
+			c.written(off, n)
+		}
 	}
 }
 
@@ -81,7 +73,7 @@ func (w *warp) global(in *instr, lane int) (*contents, int) {
 		return w.failGlobal(ErrOutOfBounds, in, lane, addr, fmt.Sprintf(" of %d bytes", len(c.data)))
 	case addr%uint64(n) != 0:
 		return w.failGlobal(ErrMisaligned, in, lane, addr, "")
-	case in.access.use != weakRead && c.access == ReadOnly:
+	case in.access.writes && c.access == ReadOnly:
 		return w.failGlobal(ErrReadOnly, in, lane, addr, "")
 	}
 	if l.shadow != nil {
@@ -90,7 +82,7 @@ func (w *warp) global(in *instr, lane int) (*contents, int) {
 			return w.failGlobal(ErrRace, in, lane, addr, " with "+w.block.culprit(other))
 		}
 	}
-	if in.access.use != weakWrite && c.init != nil {
+	if in.access.reads && c.init != nil {
 		if i := bytes.IndexByte(c.init[off:off+uint64(n)], 0); i >= 0 {
 			return w.failGlobal(ErrUninitialised, in, lane, addr+uint64(i), "")
 		}

@@ -46,6 +46,10 @@ type Spec struct {
 type Memory struct {
 	limit int64 // immutable
 
+	// strong guards the bytes in atomic and relaxed accesses, which blocks may
+	// make to the same ones. It is taken before mu.
+	strong sync.Mutex
+
 	mu     sync.RWMutex       // guards what follows
 	live   map[uint32]*buffer // by window
 	freed  []*buffer          // the last ones, a ring
@@ -84,7 +88,7 @@ func (m *Memory) Alloc(s Spec) (uint64, error) {
 	if s.Size <= 0 || s.Size > largest {
 		return 0, fmt.Errorf("%w: %s: a buffer of %d bytes", ErrOutOfMemory, s.Name, s.Size)
 	}
-	c := &contents{access: s.Access, atomic: new(sync.Mutex)}
+	c := &contents{access: s.Access}
 	b := &buffer{spec: s}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,7 +109,7 @@ func (m *Memory) Map(s Spec, host []byte) (uint64, error) {
 	s.Size = len(host)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.add(&buffer{spec: s, borrowed: true}, &contents{data: host, access: s.Access, atomic: new(sync.Mutex)}), nil
+	return m.add(&buffer{spec: s, borrowed: true}, &contents{data: host, access: s.Access}), nil
 }
 
 // add gives b a window. m.mu is held.
@@ -176,7 +180,7 @@ func (m *Memory) Protect(addr uint64, a Access) error {
 		return fmt.Errorf("%w: protection of %s", ErrOutOfBounds, m.label(addr))
 	}
 	c := b.contents.Load()
-	b.contents.Store(&contents{data: c.data, init: c.init, access: a, atomic: c.atomic})
+	b.contents.Store(&contents{data: c.data, init: c.init, access: a})
 	return nil
 }
 
