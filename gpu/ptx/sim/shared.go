@@ -90,14 +90,18 @@ func (w *warp) failShared(kind error, in *instr, lane int, addr uint32, detail s
 	return false
 }
 
-func loadShared(w *warp, in *instr, m uint32) {
+func loadShared(w *warp, in *instr, m uint32)  { w.eachShared(in, m, (*warp).load1) }
+func storeShared(w *warp, in *instr, m uint32) { w.eachShared(in, m, (*warp).store1) }
+func atomShared(w *warp, in *instr, m uint32)  { w.eachShared(in, m, (*warp).update1) }
+
+// eachShared calls f with the bytes of each lane, until one may not have them.
+func (w *warp) eachShared(in *instr, m uint32, f func(w *warp, in *instr, lane int, b []byte)) {
 	if !w.locate(in, m) {
 		return
 	}
 	w.countShared(in, m)
 	s, n, p := &w.block.shared, in.access.bytes, w.party(0, 0)
-	base := p.record
-	for ; m != 0; m &= m - 1 {
+	for base := p.record; m != 0; m &= m - 1 {
 		lane := bits.TrailingZeros32(m) & 31
 		off := int(w.offsets[lane])
 		p.record = base | uint64(lane)
@@ -105,52 +109,13 @@ func loadShared(w *warp, in *instr, m uint32) {
 			w.raceShared(in, lane, r)
 			return
 		}
-		if !w.initialised(in, lane) {
+		if in.access.reads && !w.initialised(in, lane) {
 			return
 		}
-		w.load1(in, lane, s.data[off:off+n])
-	}
-}
-
-func storeShared(w *warp, in *instr, m uint32) {
-	if !w.locate(in, m) {
-		return
-	}
-	w.countShared(in, m)
-	s, n, p := &w.block.shared, in.access.bytes, w.party(0, 0)
-	base := p.record
-	for ; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m) & 31
-		off := int(w.offsets[lane])
-		p.record = base | uint64(lane)
-		if r := s.claim(in.access.use, off, n, &p); r != 0 {
-			w.raceShared(in, lane, r)
-			return
+		if in.access.writes {
+			fill(s.init[off:off+n], 1)
 		}
-		fill(s.init[off:off+n], 1)
-		w.store1(in, lane, s.data[off:off+n])
-	}
-}
-
-func atomShared(w *warp, in *instr, m uint32) {
-	if !w.locate(in, m) {
-		return
-	}
-	w.countShared(in, m)
-	s, n, p := &w.block.shared, in.access.bytes, w.party(0, 0)
-	base := p.record
-	for ; m != 0; m &= m - 1 {
-		lane := bits.TrailingZeros32(m) & 31
-		off := int(w.offsets[lane])
-		p.record = base | uint64(lane)
-		if r := s.claim(strongAccess, off, n, &p); r != 0 {
-			w.raceShared(in, lane, r)
-			return
-		}
-		if !w.initialised(in, lane) {
-			return
-		}
-		w.update1(in, lane, s.data[off:off+n])
+		f(w, in, lane, s.data[off:off+n])
 	}
 }
 
