@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"zramfs/gpu/ptx"
 	"zramfs/gpu/ptx/sim"
@@ -117,6 +118,7 @@ func TestFirstFault(t *testing.T) {
 	k := build(t, 32, func(b *ptx.Builder) {
 		in := b.ParamGlobal("in")
 		block := b.CtaidX()
+		b.If(block.Ge(n(38)), func() { b.For(n(0), n(300), n(1), func(ptx.U32) {}) })
 		b.If(block.Ge(n(37)), func() { in.At(-8).LoadU32() })
 		in.LoadU32()
 	})
@@ -170,20 +172,45 @@ func TestContextEnds(t *testing.T) {
 	}
 }
 
-// A buffer may be freed while kernels read it. They fault, or have ended.
+// A buffer may be freed while a kernel reads it, which then faults.
 func TestFreeDuringLaunch(t *testing.T) {
-	for range 20 {
-		d := newDevice()
-		in := alloc(t, d, sim.Spec{Name: "in"}, make([]byte, 8))
-		var group sync.WaitGroup
-		group.Go(func() {
-			if _, err := d.Launch(readKernel(t), 2000, 32, in); err != nil && !errors.Is(err, sim.ErrUseAfterFree) {
-				t.Error(err)
-			}
-		})
-		if err := d.Memory.Free(in); err != nil {
+	k := build(t, 32, func(b *ptx.Builder) {
+		in, zero := b.ParamGlobal("in"), b.ParamU32("zero")
+		b.While(func() ptx.Pred { return zero.Eq(n(0)) }, func() { in.LoadU32() })
+	})
+	d := newDevice()
+	d.StepLimit = 1 << 24
+	in := alloc(t, d, sim.Spec{Name: "in"}, make([]byte, 8))
+	var group sync.WaitGroup
+	group.Go(func() {
+		if _, err := d.Launch(k, 2, 32, in, 0); !errors.Is(err, sim.ErrUseAfterFree) {
 			t.Error(err)
 		}
-		group.Wait()
+	})
+	time.Sleep(time.Millisecond)
+	if err := d.Memory.Free(in); err != nil {
+		t.Error(err)
+	}
+	group.Wait()
+}
+
+// Launches come one after the other: what one wrote, another may write in another order.
+func TestLaunchesAreOrdered(t *testing.T) {
+	k := build(t, 32, func(b *ptx.Builder) {
+		first, second, third := b.ParamGlobal("first"), b.ParamGlobal("second"), b.ParamGlobal("third")
+		for i, out := range []ptx.Global64{first, second, third} {
+			b.When(b.LaneID().Eq(n(uint32(i))), func() { out.StoreU32(b.CtaidX()) })
+		}
+	})
+	d := newDevice()
+	d.Workers = 1
+	var buffers []uint64
+	for range 5 {
+		buffers = append(buffers, alloc(t, d, sim.Spec{Name: "out", Size: 4}, nil))
+	}
+	for i := range 200 {
+		if _, err := d.Launch(k, 1, 32, buffers[i%5], buffers[(i+1)%5], buffers[(i+i/5%3+2)%5]); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -68,6 +68,22 @@ var addressFaults = []planted{
 		r.here()
 		word(r.a, r.TidX()).At(either(r, 260, 0)).StoreU32(r.lane)
 	}},
+	{name: "half past the end of an array", kind: sim.ErrOutOfBounds, who: "0/0/0", detail: "4 bytes at six+4 of 6 bytes", body: func(r *room) {
+		r.When(r.TidX().Eq(n(0)), func() {
+			r.six.StoreU32(n(0))
+			r.six.At(4).StoreU16(n(0))
+			r.here()
+			r.six.At(either(r, 4, 0)).LoadU32()
+		})
+	}},
+	{name: "what an earlier block wrote", kind: sim.ErrUninitialised, who: "1/0/0", body: func(r *room) {
+		a := word(r.a, r.TidX())
+		r.When(either(r, r.CtaidX().Eq(n(0)), ptx.True), func() { a.StoreU32(r.lane) })
+		r.When(either(r, r.CtaidX().Eq(n(1)), ptx.True), func() {
+			r.here()
+			a.LoadU32()
+		})
+	}},
 	{name: "before the start of an array", kind: sim.ErrOutOfBounds, detail: "1 bytes at z-1 of 512 bytes", body: func(r *room) {
 		r.a.Add(r.TidX()).At(448).StoreU8(r.lane)
 		r.here()
@@ -205,6 +221,52 @@ var sharedRaces = []planted{
 		r.here()
 		a.LoadU32()
 	}},
+	{name: "a plain write to a counter", kind: sim.ErrRace, body: func(r *room) {
+		a := word(r.a, r.TidX())
+		a.StoreU32(n(0))
+		r.WarpSync()
+		r.a.Add(r.warp.Shl(n(7))).AtomicAdd(r.lane)
+		r.warpSyncUnless()
+		r.here()
+		word(r.a, r.TidX().Xor(n(1))).StoreU32(n(0))
+	}},
+	{name: "a counter that others just cleared", kind: sim.ErrRace, body: func(r *room) {
+		r.clear()
+		word(r.a, r.TidX()).StoreU32(n(0))
+		r.warpSyncUnless()
+		r.here()
+		word(r.a, r.TidX().Xor(n(1))).AtomicAdd(r.lane)
+	}},
+	{name: "a counter that others just read", kind: sim.ErrRace, body: func(r *room) {
+		a := word(r.a, r.TidX())
+		a.StoreU32(n(0))
+		r.WarpSync()
+		a.LoadU32()
+		r.warpSyncUnless()
+		r.here()
+		word(r.a, r.TidX().Xor(n(1))).AtomicAdd(r.lane)
+	}},
+	{name: "both warps read, one writes", kind: sim.ErrRace, who: "0/1/0", detail: "with several warps", body: func(r *room) {
+		r.clear()
+		r.a.LoadU32()
+		if !r.fault {
+			r.BlockSync()
+		}
+		second := r.TidX().Eq(n(32))
+		r.When(second, func() {
+			r.here()
+			r.a.StoreU32(n(1))
+		})
+	}},
+	{name: "write, then read without the block's barrier", kind: sim.ErrRace, who: "0/0/0", body: func(r *room) {
+		r.clear()
+		word(r.a, r.TidX()).StoreU32(r.lane)
+		if !r.fault {
+			r.BlockSync()
+		}
+		r.here()
+		word(r.a, r.TidX().Xor(n(1))).LoadU32()
+	}},
 	{name: "wrong warp stride", kind: sim.ErrRace, who: "0/1/0", detail: "a+64 of 512 bytes with warp 0, lane 16", body: func(r *room) {
 		r.here()
 		word(r.a.Add(r.warp.Shl(either(r, n(6), n(7)))), r.lane).StoreU32(r.lane)
@@ -250,6 +312,23 @@ var globalRaces = []planted{
 		r.warpSyncUnless()
 		r.here()
 		r.out.Index(i, 4).StoreU32(n(1))
+	}},
+	{name: "two global writes without a barrier", kind: sim.ErrRace, who: "0/0/0", detail: "with warp 0, lane 1", body: func(r *room) {
+		i := r.CtaidX().Mad(r.NtidX(), r.TidX())
+		r.out.Index(i, 4).StoreU32(r.lane)
+		r.warpSyncUnless()
+		r.here()
+		r.out.Index(i.Xor(n(1)), 4).StoreU32(r.lane)
+	}},
+	{name: "blocks read what one of them writes", kind: sim.ErrRace, who: "1/0/0", detail: "with several blocks", body: func(r *room) {
+		at := either(r, r.out, r.out.Index(r.CtaidX(), 16))
+		r.If(r.TidX().Eq(n(0)), func() {
+			at.LoadU32()
+			r.If(r.CtaidX().Eq(n(1)), func() {
+				r.here()
+				at.StoreU32(n(1))
+			})
+		})
 	}},
 	{name: "two blocks write one word", kind: sim.ErrRace, detail: "4 bytes at out[0]+0 with block", body: func(r *room) {
 		first := r.TidX().Eq(n(0))
@@ -395,6 +474,19 @@ var orderFaults = []planted{
 	}, alter: each(ptx.OpBrevB32, func(in *ptx.Instruction) {
 		*in = ptx.Instruction{Guard: in.Guard, Dst: [4]ptx.RegisterID{-1, -1, -1, -1}}
 	})},
+	{name: "a guard that half of the lanes wrote", kind: sim.ErrUndefined, who: "0/0/16", body: func(r *room) {
+		r.early()
+		x := r.lane.Brev()
+		p := r.lane.Eq(n(2))
+		r.When(p, func() {
+			r.here()
+			x.Add(n(1))
+		})
+	}, alter: func(code []ptx.Instruction) {
+		p := ptx.NoRegister
+		each(ptx.OpSetpLtU32, func(in *ptx.Instruction) { p = in.Dst[0] })(code)
+		each(ptx.OpSetpEqU32, func(in *ptx.Instruction) { in.Guard.Register = p })(code)
+	}},
 	{name: "a register that half of the lanes wrote", kind: sim.ErrUndefined, who: "0/0/16", body: func(r *room) {
 		r.early()
 		x := r.lane.Brev()

@@ -55,6 +55,20 @@ func TestBankConflicts(t *testing.T) {
 	}
 }
 
+// Two words of each bank are wanted, by many lanes each: two passes.
+func TestBankConflictsOfFewWords(t *testing.T) {
+	k := build(t, 32, func(b *ptx.Builder) {
+		a, lane := b.Shared("a", 256, 4), b.LaneID()
+		a.Add(lane.Shl(n(2))).StoreU32(lane)
+		a.At(128).Add(lane.Shl(n(2))).StoreU32(lane)
+		b.WarpSync()
+		a.Add(lane.Shr(n(4)).Shl(n(7))).LoadU32()
+	})
+	if stats, err := newDevice().Launch(k, 1, 32); err != nil || stats.BankConflicts != 1 {
+		t.Errorf("%d conflicts, %v", stats.BankConflicts, err)
+	}
+}
+
 func loadWidth[A place[A]](a A, width int) {
 	switch width {
 	case 1:
