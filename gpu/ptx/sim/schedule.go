@@ -135,7 +135,7 @@ func (b *block) release() *Fault {
 			w.fail(ErrDeadlock, 0, fmt.Sprintf("at barrier %d, while warp %d is at barrier %d", w.barrier, first.index, first.barrier))
 			return w.fault
 		}
-		w.waiting, w.synced = false, b.clock
+		w.waiting = false // w.synced may stay: the block's is later
 	}
 	b.synced = b.clock
 	return nil
