@@ -65,12 +65,17 @@ var mixedFuncs = map[ptx.Opcode]runFunc{
 		}
 		return w.r64[in.src[1]][i]
 	}),
-	ptx.OpSelpU32: toRow(func(w *warp, in *instr, i int) uint32 {
-		if w.preds[in.src[2]]>>i&1 != 0 {
-			return w.r32[in.src[0]][i]
+	ptx.OpSelpU32: func(w *warp, in *instr, m uint32) {
+		d, a, b, p := &w.r32[in.dst[0]], &w.r32[in.src[0]], &w.r32[in.src[1]], w.preds[in.src[2]]
+		for ; m != 0; m &= m - 1 {
+			i := bits.TrailingZeros32(m) & 31
+			v := b[i] // d may be a or b
+			if p>>i&1 != 0 {
+				v = a[i]
+			}
+			d[i] = v
 		}
-		return w.r32[in.src[1]][i]
-	}),
+	},
 	ptx.OpCvtU32U64: toRow(func(w *warp, in *instr, i int) uint32 { return uint32(w.r64[in.src[0]][i]) }),
 	ptx.OpPopcB64:   toRow(func(w *warp, in *instr, i int) uint32 { return uint32(bits.OnesCount64(w.r64[in.src[0]][i])) }),
 	ptx.OpClzB64:    toRow(func(w *warp, in *instr, i int) uint32 { return uint32(bits.LeadingZeros64(w.r64[in.src[0]][i])) }),

@@ -117,7 +117,8 @@ func (w *warp) meetBuffer(l *lookup, addr uint64, lane int, in *instr) *lookup {
 // party is the lane as the trackers see it, by a clock that began at since.
 func (w *warp) party(lane int, since uint64) party {
 	b := w.block
-	return party{record: (b.clock-since)<<whoBits | uint64(w.index)<<laneBits | uint64(lane), warpSynced: w.synced - since, blockSynced: b.synced - since}
+	return party{record: (b.clock-since)<<whoBits | uint64(w.index)<<laneBits | uint64(lane),
+		warpSynced: (w.synced - since) << whoBits, blockSynced: (b.synced - since) << whoBits}
 }
 
 // place is the block's number in a record of global memory.

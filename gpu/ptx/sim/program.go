@@ -66,6 +66,7 @@ type program struct {
 	params []ptx.Param
 	shared *layout
 	code   []instr
+	uses   [uses]bool // of shared memory
 
 	registers     []ptx.Register
 	file          []int32 // of each register its index in the file of its width
@@ -147,6 +148,9 @@ func (p *program) decode(in *instr, from *ptx.Instruction) error {
 	in.class = classOf(from.Op, sig)
 	if !in.bind(from.Op, sig) {
 		return fmt.Errorf("%v cannot be simulated", from.Op)
+	}
+	if sig.Space == ptx.SpaceShared {
+		p.uses[in.access.use] = true
 	}
 	if in.kind == branch && (from.Reconverge < 0 || from.Reconverge > len(p.source)) && in.guard >= 0 {
 		return fmt.Errorf("lanes meet again at %d, which is no instruction", from.Reconverge)

@@ -23,26 +23,26 @@ const (
 // party is a lane as the trackers see it.
 type party struct {
 	record      record // of an access now
-	warpSynced  uint64 // what bears an earlier clock is ordered, within the warp
-	blockSynced uint64 // and within the block
+	warpSynced  record // what is less is ordered, within the warp
+	blockSynced record // and within the block
 }
 
 // conflicts tells whether the access that r records, by another lane, is not ordered before p's.
 func (p *party) conflicts(r record) bool {
 	switch {
-	case r>>whoBits < p.blockSynced: // also nobody
+	case r < p.blockSynced: // also nobody
 		return false
 	case (r^p.record)&(whoMask&^laneMask) != 0:
 		return true
 	default:
-		return (r^p.record)&laneMask != 0 && r>>whoBits >= p.warpSynced
+		return (r^p.record)&laneMask != 0 && r >= p.warpSynced
 	}
 }
 
 // join returns the record of accesses that do not exclude each other: r's and p's.
 func (p *party) join(r record) record {
 	switch {
-	case !p.conflicts(r):
+	case r == p.record || !p.conflicts(r):
 		return p.record
 	case (r^p.record)&(whoMask&^laneMask) != 0:
 		return p.record | whoMask

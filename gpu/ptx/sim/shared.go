@@ -49,12 +49,24 @@ type shared struct {
 	data    []byte
 	init    []byte // 1: written by this block
 	records [uses][]record
+	// excludes are the records of the uses that each use must be ordered against,
+	// as far as the kernel has them.
+	excludes [uses][][]record
 }
 
 func newShared(p *program) shared {
 	s := shared{layout: p.shared, data: make([]byte, p.shared.size), init: make([]byte, p.shared.size)}
 	for u := range s.records {
-		s.records[u] = make([]record, p.shared.size)
+		if p.uses[u] {
+			s.records[u] = make([]record, p.shared.size)
+		}
+	}
+	for u, others := range excludes {
+		for _, other := range others {
+			if p.uses[other] {
+				s.excludes[u] = append(s.excludes[u], s.records[other])
+			}
+		}
 	}
 	return s
 }
@@ -137,9 +149,9 @@ func (w *warp) initialised(in *instr, lane int) bool {
 // claim records an access to n bytes at off and returns the record of what it
 // races with, or 0.
 func (s *shared) claim(u use, off, n int, p *party) record {
-	for _, other := range excludes[u] {
-		for _, r := range s.records[other][off : off+n] {
-			if p.conflicts(r) {
+	for _, others := range s.excludes[u] {
+		for _, r := range others[off : off+n] {
+			if r >= p.blockSynced && p.conflicts(r) {
 				return r
 			}
 		}
