@@ -38,7 +38,16 @@ pages[1024]+12 is byte 12 of the element 1024. Sizes and offsets are in bytes.
 With Device.Seed 0, the lanes of a warp stay together as long as they can: after
 a branch they meet again at its immediate post-dominator. With another seed they
 run ahead of each other in an order drawn from it, wherever no instruction holds
-them together, and so do the warps of a block. A kernel must compute the same in all.
+them together, and so do the warps of a block and the blocks. A kernel must
+compute the same in all.
+
+# What is not found
+
+Nothing is known of time. Loads and stores take effect in the order of the
+program: that relaxed ones of two lanes may be seen out of order on a device, and
+that they must not overlap in part, is not shown. What runs off one piece of a
+buffer that a pool has cut up meets the next. How many registers a kernel takes, and
+whether it loads, ptxas knows.
 
 # Speed
 

@@ -33,7 +33,7 @@ var (
 )
 
 // Fault says which lane of which kernel did what, and where. Launch returns it
-// as an error; of several blocks that fault, that of the lowest number.
+// as an error; of several blocks that fault, that of the one begun first.
 type Fault struct {
 	Kind   error // one of the Err variables
 	Kernel string

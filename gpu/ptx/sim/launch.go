@@ -21,8 +21,8 @@ type Device struct {
 	Memory *Memory
 	// Workers is how many blocks run at a time: 0 is one a core.
 	Workers int
-	// Seed chooses a schedule: 0 runs the lanes of a warp in step and one warp
-	// after the other, any other number a random order of both.
+	// Seed chooses a schedule: 0 runs the lanes of a warp in step and one warp and
+	// one block after the other, any other number a random order of all.
 	Seed uint64
 	// StepLimit is how many instructions a warp may execute: 0 is 1<<24.
 	StepLimit uint64
@@ -39,13 +39,15 @@ type launch struct {
 	program *program
 	args    []uint64
 	grid    int
-	next    atomic.Int64 // block to run
-	stop    atomic.Int64 // blocks from here on need not run: one before them has faulted
+	stride  int          // from one block to the next that is begun
+	next    atomic.Int64 // counts the blocks that were begun
+	stop    atomic.Int64 // how many need to be begun: fewer than all once one has faulted
 	shadows sync.Map     // *buffer to *shadow
 
 	mu    sync.Mutex // guards what follows
 	stats Stats
 	fault *Fault
+	first int64 // when its block was begun
 }
 
 // Launch runs grid blocks of the kernel and waits for them. The arguments are
@@ -65,6 +67,7 @@ func (d *Device) LaunchContext(ctx context.Context, k *ptx.Kernel, grid, block i
 		return Stats{}, err
 	}
 	l := &launch{Device: d, ctx: ctx, program: p, args: args, grid: grid}
+	l.stride = l.chooseStride()
 	l.stop.Store(int64(grid))
 	l.work()
 	l.shadows.Range(func(_, s any) bool { s.(*shadow).release(); return true })
@@ -129,23 +132,44 @@ func (l *launch) blocks() {
 		if n >= l.stop.Load() {
 			break
 		}
-		b.begin(int(n))
+		b.begin(int((n * int64(l.stride)) % int64(l.grid)))
 		if f := b.run(); f != nil {
-			l.failed(f)
+			l.failed(f, n)
 		}
 	}
 	b.leave()
 	l.program.rooms.Put(b)
 }
 
-// failed keeps the fault of the lowest block. Those before it are under way.
-func (l *launch) failed(f *Fault) {
+// failed keeps the fault of the block that was begun first. Those begun before it are under way.
+func (l *launch) failed(f *Fault, begun int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.fault == nil || f.Block < l.fault.Block {
-		l.fault = f
-		l.stop.Store(int64(f.Block))
+	if l.fault == nil || begun < l.first {
+		l.fault, l.first = f, begun
+		l.stop.Store(begun)
 	}
+}
+
+// chooseStride gives the order of the blocks: one by one, or in a random
+// schedule by steps that come by each of them once.
+func (l *launch) chooseStride() int {
+	if l.Seed == 0 {
+		return 1
+	}
+	random := l.source(-1)
+	for {
+		if s := 1 + random.IntN(l.grid); gcd(s, l.grid) == 1 {
+			return s
+		}
+	}
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // source makes the random numbers of a block, the same ones however many workers there are.
