@@ -55,6 +55,18 @@ func (m *Memory) Fill(addr uint64, v byte, n int) error {
 	return nil
 }
 
+// Discard makes n bytes as uninitialised as those of a fresh buffer. It is for
+// pools: what one user left is nothing that the next may read. Host memory is left alone.
+func (m *Memory) Discard(addr uint64, n int) error {
+	c, off, err := m.span("discard", addr, n)
+	if err != nil || n <= 0 || c.init == nil {
+		return err
+	}
+	fill(c.data[off:off+n], poison)
+	fill(c.init[off:off+n], 0)
+	return nil
+}
+
 // written marks bytes as initialised.
 func (c *contents) written(off, n int) {
 	if c.init != nil {

@@ -68,7 +68,7 @@ func TestCopiesAreChecked(t *testing.T) {
 	a, _ := m.Alloc(sim.Spec{Name: "a", Size: 100, Stride: 10})
 	ten := make([]byte, 10)
 	for _, offset := range []uint64{91, 100, ^uint64(0), 1 << 31} {
-		for _, err := range []error{m.CopyIn(a+offset, ten), m.CopyOut(ten, a+offset), m.Fill(a+offset, 1, 10), m.Copy(a, a+offset, 10), m.Copy(a+offset, a, 10)} {
+		for _, err := range []error{m.CopyIn(a+offset, ten), m.CopyOut(ten, a+offset), m.Fill(a+offset, 1, 10), m.Copy(a, a+offset, 10), m.Discard(a+offset, 10), m.Copy(a+offset, a, 10)} {
 			if !errors.Is(err, sim.ErrOutOfBounds) {
 				t.Errorf("offset %d: %v", int64(offset), err)
 			}
@@ -77,11 +77,14 @@ func TestCopiesAreChecked(t *testing.T) {
 	if err := m.CopyIn(a+95, ten); err == nil || !strings.Contains(err.Error(), "10 bytes at a[9]+5 of 100 bytes") {
 		t.Error(err)
 	}
-	if err := errors.Join(m.CopyIn(a+90, ten), m.CopyOut(nil, 0), m.Fill(a, 7, 90)); err != nil {
+	if err := errors.Join(m.CopyIn(a+90, ten), m.CopyOut(nil, 0), m.Copy(0, 0, 0), m.Fill(a, 7, 90)); err != nil {
 		t.Error(err)
 	}
 	if err := m.Free(a); err != nil {
 		t.Fatal(err)
+	}
+	if err := m.CopyIn(7<<32, ten); !errors.Is(err, sim.ErrOutOfBounds) || !strings.Contains(err.Error(), "in no buffer") {
+		t.Errorf("nowhere: %v", err)
 	}
 	if err := m.CopyOut(ten, a+12); !errors.Is(err, sim.ErrUseAfterFree) || !strings.Contains(err.Error(), "a[1]+2") {
 		t.Errorf("after free: %v", err)
@@ -122,6 +125,30 @@ func TestCopiesCarryInitialisation(t *testing.T) {
 	}
 	if _, err := d.Launch(readKernel(t), 1, 32, to+4); !errors.Is(err, sim.ErrUninitialised) {
 		t.Error(err)
+	}
+}
+
+func TestDiscard(t *testing.T) {
+	d := newDevice()
+	a := alloc(t, d, sim.Spec{Name: "a"}, make([]byte, 12))
+	if err := d.Memory.Discard(a+4, 4); err != nil {
+		t.Fatal(err)
+	}
+	for offset, want := range map[uint64]error{0: nil, 4: sim.ErrUninitialised, 8: nil} {
+		if _, err := d.Launch(readKernel(t), 1, 32, a+offset); !errors.Is(err, want) {
+			t.Errorf("offset %d: %v", offset, err)
+		}
+	}
+	if got := read(t, d, a+3, 2); !bytes.Equal(got, []byte{0, 0xcc}) {
+		t.Errorf("%x", got)
+	}
+	if err := d.Memory.Discard(a+4, 9); !errors.Is(err, sim.ErrOutOfBounds) {
+		t.Error(err)
+	}
+	host := []byte{1, 2, 3, 4}
+	mapped, err := d.Memory.Map(sim.Spec{Name: "host"}, host)
+	if err = errors.Join(err, d.Memory.Discard(mapped, 4)); err != nil || host[3] != 4 {
+		t.Errorf("%x, %v", host, err)
 	}
 }
 

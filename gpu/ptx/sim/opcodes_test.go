@@ -118,7 +118,7 @@ func pick(r *rand.Rand) uint64 {
 	return r.Uint64() >> r.IntN(64)
 }
 
-const opcodeThreads, opcodeBlocks, recordSize = 64, 40, 64
+const opcodeThreads, opcodeBlocks, recordSize = 64, 12, 64
 
 func (o *opcode) kernel(t *testing.T) *ptx.Kernel {
 	k := build(t, opcodeThreads, func(b *ptx.Builder) {

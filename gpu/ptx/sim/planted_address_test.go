@@ -68,6 +68,10 @@ var addressFaults = []planted{
 		r.here()
 		word(r.a, r.TidX()).At(either(r, 260, 0)).StoreU32(r.lane)
 	}},
+	{name: "far from any array", kind: sim.ErrOutOfBounds, who: "0/0/0", detail: "which is in no array", body: func(r *room) {
+		r.here()
+		word(r.a, r.TidX()).Add(either(r, n(0x40000000), n(0))).StoreU32(r.lane)
+	}},
 	{name: "half past the end of an array", kind: sim.ErrOutOfBounds, who: "0/0/0", detail: "4 bytes at six+4 of 6 bytes", body: func(r *room) {
 		r.When(r.TidX().Eq(n(0)), func() {
 			r.six.StoreU32(n(0))

@@ -109,7 +109,7 @@ var orderFaults = []planted{
 		r.here()
 		r.If(r.zero.Eq(n(0)), func() { r.lane.Add(n(1)) })
 	}, alter: func(code []ptx.Instruction) { varying(ptx.OpBraUni)(code) }},
-	{name: "endless loop", kind: sim.ErrStepLimit, detail: "after 65536 instructions", body: func(r *room) {
+	{name: "endless loop", kind: sim.ErrStepLimit, detail: "after 16384 instructions", body: func(r *room) {
 		r.Loop(func() {
 			r.lane.Add(n(1))
 			r.BreakIf(r.zero.Eq(either(r, n(1), n(0))))

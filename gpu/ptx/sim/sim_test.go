@@ -25,7 +25,7 @@ func build(t testing.TB, threads int, body func(b *ptx.Builder)) *ptx.Kernel {
 }
 
 func newDevice() *sim.Device {
-	return &sim.Device{Memory: sim.NewMemory(1 << 30), StepLimit: 1 << 16, Strict: true}
+	return &sim.Device{Memory: sim.NewMemory(1 << 30), StepLimit: 1 << 14, Strict: true}
 }
 
 // alloc makes a buffer with the given bytes in it.
