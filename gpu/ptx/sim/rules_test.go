@@ -3,6 +3,7 @@
 package sim_test
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -87,5 +88,27 @@ func TestEmptyStats(t *testing.T) {
 	var s sim.Stats
 	if s.ActiveLanes() != 0 || s.Loads.CoalescedShare() != 0 || s.Loads.Efficiency() != 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+func TestSpecialRegisters(t *testing.T) {
+	k := build(t, 64, func(b *ptx.Builder) {
+		out := b.ParamGlobal("out").Index(b.CtaidX().Mad(n(64), b.TidX()), 32)
+		out.StoreV4([4]ptx.U32{b.TidX(), b.NtidX(), b.CtaidX(), b.NctaidX()})
+		out.At(16).StoreV4([4]ptx.U32{b.LaneID(), b.LanemaskLT(), b.WarpID(), b.Warps().Add(b.LaneID())})
+	})
+	d := newDevice()
+	out := alloc(t, d, sim.Spec{Name: "out", Size: 3 * 64 * 32}, nil)
+	for _, grid := range []uint32{3, 2} { // the second launch is in the rooms of the first
+		if _, err := d.Launch(k, int(grid), 64, out); err != nil {
+			t.Fatal(err)
+		}
+		for i := range grid * 64 {
+			tid, lane := i%64, i%32
+			want := words(tid, 64, i/64, grid, lane, 1<<lane-1, tid/32, 2+lane)
+			if got := read(t, d, out+uint64(32*i), 32); !bytes.Equal(got, want) {
+				t.Errorf("grid %d, thread %d: got %x, want %x", grid, i, got, want)
+			}
+		}
 	}
 }
