@@ -4,6 +4,8 @@ package sim
 
 import (
 	"math/rand/v2"
+	"runtime"
+	"sync"
 
 	"zramfs/gpu/ptx"
 )
@@ -26,6 +28,34 @@ type block struct {
 
 	stats  Stats
 	counts []Count // by instruction
+}
+
+// rooms keeps blocks' rooms from launch to launch: a room takes up to a megabyte,
+// and a launch may be over in microseconds. A sync.Pool would not do, as it finds
+// only what the same processor has put into it.
+type rooms struct {
+	mu    sync.Mutex
+	empty []*block // guarded by mu
+}
+
+func (r *rooms) get(p *program) *block {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last := len(r.empty) - 1
+	if last < 0 {
+		return newBlock(p)
+	}
+	b := r.empty[last]
+	r.empty = r.empty[:last]
+	return b
+}
+
+func (r *rooms) put(b *block) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.empty) < runtime.GOMAXPROCS(0) {
+		r.empty = append(r.empty, b)
+	}
 }
 
 func newBlock(p *program) *block {

@@ -117,15 +117,16 @@ func (l *launch) work() {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	var group sync.WaitGroup
-	for range min(workers, l.grid) {
+	for range min(workers, l.grid) - 1 {
 		group.Go(l.blocks)
 	}
+	l.blocks()
 	group.Wait()
 }
 
 // blocks runs blocks until there are none left.
 func (l *launch) blocks() {
-	b := l.program.rooms.Get().(*block)
+	b := l.program.rooms.get(l.program)
 	b.enter(l)
 	for l.ctx.Err() == nil {
 		n := l.next.Add(1) - 1
@@ -138,7 +139,7 @@ func (l *launch) blocks() {
 		}
 	}
 	b.leave()
-	l.program.rooms.Put(b)
+	l.program.rooms.put(b)
 }
 
 // failed keeps the fault of the block that was begun first. Those begun before it are under way.

@@ -4,7 +4,6 @@ package sim
 
 import (
 	"fmt"
-	"sync"
 
 	"zramfs/gpu/ptx"
 )
@@ -60,7 +59,7 @@ type written struct {
 
 // program is a kernel made ready. It never changes, but for rooms.
 type program struct {
-	rooms  sync.Pool // *block
+	rooms  rooms
 	kernel *ptx.Kernel
 	source []ptx.Instruction
 	params []ptx.Param
@@ -88,7 +87,6 @@ func compile(k *ptx.Kernel) (*program, error) {
 		constants32: map[uint32]int32{}, constants64: map[uint64]int32{}, constantPreds: [2]int32{-1, -1},
 		params32: map[int]int32{}, params64: map[int]int32{},
 	}
-	p.rooms.New = func() any { return newBlock(p) }
 	for i := range p.specials {
 		p.specials[i] = -1
 	}
