@@ -214,3 +214,18 @@ func TestLaunchesAreOrdered(t *testing.T) {
 		}
 	}
 }
+
+// A race is seen anywhere in a large buffer.
+func TestRacesFarIntoABuffer(t *testing.T) {
+	d := newDevice()
+	const size = 100 << 20
+	out := alloc(t, d, sim.Spec{Name: "out", Size: size}, nil)
+	for _, offset := range []uint64{0, 4092, 4096, 2<<20 - 4, 2 << 20, 64<<20 + 12, size - 4} {
+		if _, err := d.Launch(writeKernel(t), 1, 32, out+offset); err != nil {
+			t.Error(err)
+		}
+		if _, err := d.Launch(writeKernel(t), 2, 32, out+offset); !errors.Is(err, sim.ErrRace) {
+			t.Errorf("offset %d: %v", offset, err)
+		}
+	}
+}

@@ -27,6 +27,7 @@ var excludes = [uses][]use{
 const (
 	chunkBits = 12
 	chunkSize = 1 << chunkBits
+	tableBits = 9 // of chunks
 
 	// In global memory a record has the block above a clock of 28 bits.
 	blockShift = 40
@@ -41,31 +42,53 @@ const (
 // Each party first records itself and then looks for others, so that of two
 // that meet, at least one sees the other before it touches the bytes.
 type shadow struct {
-	chunks [uses][]atomic.Pointer[chunk] // made when first needed
+	tables [uses][]atomic.Pointer[table]
 }
 
-type chunk [chunkSize]atomic.Uint64
+// Tables and chunks are made when first needed: a buffer may be large, and a
+// launch touch little of it.
+type (
+	table [1 << tableBits]atomic.Pointer[chunk]
+	chunk [chunkSize]atomic.Uint64
+)
 
 var chunkPool = sync.Pool{New: func() any { return new(chunk) }}
 
 func newShadow(size int) *shadow {
 	s := new(shadow)
-	for u := range s.chunks {
-		s.chunks[u] = make([]atomic.Pointer[chunk], (size+chunkSize-1)>>chunkBits)
+	for u := range s.tables {
+		s.tables[u] = make([]atomic.Pointer[table], size>>(chunkBits+tableBits)+1)
 	}
 	return s
 }
 
 // release gives the chunks back. No block runs any more.
 func (s *shadow) release() {
-	for u := range s.chunks {
-		for i := range s.chunks[u] {
-			if c := s.chunks[u][i].Load(); c != nil {
-				clear(c[:])
-				chunkPool.Put(c)
+	for u := range s.tables {
+		for i := range s.tables[u] {
+			if t := s.tables[u][i].Load(); t != nil {
+				t.release()
 			}
 		}
 	}
+}
+
+func (t *table) release() {
+	for i := range t {
+		if c := t[i].Load(); c != nil {
+			clear(c[:])
+			chunkPool.Put(c)
+		}
+	}
+}
+
+// chunk returns chunk k of a use, nil if there is none.
+func (s *shadow) chunk(u use, k int) *chunk {
+	t := s.tables[u][k>>tableBits].Load()
+	if t == nil {
+		return nil
+	}
+	return t[k&(1<<tableBits-1)].Load()
 }
 
 // claim records an access to n bytes at off. It returns the record of what it
@@ -83,7 +106,7 @@ func (s *shadow) claim(u use, off, n int, p *party, block uint64) record {
 }
 
 func (s *shadow) claimChunk(u use, k, from, to int, p *party, block uint64) record {
-	own := s.chunks[u][k].Load()
+	own := s.chunk(u, k)
 	if own == nil {
 		own = s.makeChunk(u, k)
 	}
@@ -96,7 +119,7 @@ func (s *shadow) claimChunk(u use, k, from, to int, p *party, block uint64) reco
 		}
 	}
 	for _, other := range excludes[u] {
-		c := s.chunks[other][k].Load()
+		c := s.chunk(other, k)
 		if c == nil || other == u {
 			continue
 		}
@@ -136,11 +159,16 @@ func (p *party) conflictsAcross(r uint64, block uint64) bool {
 	return r&^blockMask != block || p.conflicts(r&blockMask)
 }
 
+// makeChunk makes it, unless another block was faster.
 func (s *shadow) makeChunk(u use, k int) *chunk {
-	c := chunkPool.Get().(*chunk)
-	if s.chunks[u][k].CompareAndSwap(nil, c) {
+	at := &s.tables[u][k>>tableBits]
+	if at.Load() == nil {
+		at.CompareAndSwap(nil, new(table))
+	}
+	place, c := &at.Load()[k&(1<<tableBits-1)], chunkPool.Get().(*chunk)
+	if place.CompareAndSwap(nil, c) {
 		return c
 	}
 	chunkPool.Put(c)
-	return s.chunks[u][k].Load()
+	return place.Load()
 }
