@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernels
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"zramfs/gpu/ptx"
+	"zramfs/gpu/ptx/sim"
+)
+
+// device is a simulated GPU with buffers that know their names.
+type device struct {
+	testing.TB
+	sim.Device
+}
+
+func newDevice(tb testing.TB) *device {
+	return &device{tb, sim.Device{Memory: sim.NewMemory(1 << 30), Strict: true}}
+}
+
+// build makes a kernel, which must not fail.
+func build(tb testing.TB, make func() (*ptx.Kernel, error)) *ptx.Kernel {
+	tb.Helper()
+	k, err := make()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return k
+}
+
+// input makes a read-only buffer of these bytes.
+func (d *device) input(name string, stride int, content []byte) uint64 {
+	d.Helper()
+	return d.alloc(sim.Spec{Name: name, Size: len(content), Stride: stride, Access: sim.ReadOnly}, content)
+}
+
+// output makes a buffer that nobody has written.
+func (d *device) output(name string, stride, n int) uint64 {
+	d.Helper()
+	return d.alloc(sim.Spec{Name: name, Size: stride * n, Stride: stride}, nil)
+}
+
+func (d *device) alloc(s sim.Spec, content []byte) uint64 {
+	d.Helper()
+	address, err := d.Memory.Alloc(s)
+	if err != nil {
+		d.Fatal(err)
+	}
+	if err := d.Memory.CopyIn(address, content); err != nil {
+		d.Fatal(err)
+	}
+	return address
+}
+
+func (d *device) read(address uint64, n int) []byte {
+	d.Helper()
+	b := make([]byte, n)
+	if err := d.Memory.CopyOut(b, address); err != nil {
+		d.Fatal(err)
+	}
+	return b
+}
+
+func words(all []uint32) []byte {
+	var b []byte
+	for _, v := range all {
+		b = binary.LittleEndian.AppendUint32(b, v)
+	}
+	return b
+}
+
+// place puts objects behind one another at all alignments, in a buffer of whole quads, and returns the arrays that a kernel wants of them.
+func (d *device) place(objects [][]byte) (addresses, lengths uint64) {
+	d.Helper()
+	var arena, at []byte
+	var offsets []int
+	var sizes []uint32
+	for i, object := range objects {
+		for len(arena)%quadBytes != i%quadBytes {
+			arena = append(arena, 0xEE)
+		}
+		offsets, sizes = append(offsets, len(arena)), append(sizes, uint32(len(object)))
+		arena = append(arena, object...)
+	}
+	for len(arena)%quadBytes != 0 || len(arena) == 0 {
+		arena = append(arena, 0xEE)
+	}
+	base := d.input("objects", 0, arena)
+	for _, offset := range offsets {
+		at = binary.LittleEndian.AppendUint64(at, base+uint64(offset))
+	}
+	return d.input("addresses", 8, at), d.input("lengths", 4, words(sizes))
+}
+
+// launch runs a kernel with fewer blocks than there is work for, so that warps do several pages.
+func (d *device) launch(k *ptx.Kernel, n int, args ...uint64) (sim.Stats, error) {
+	warps := k.Threads() / lanes
+	return d.Launch(k, max(1, n/(3*warps)), k.Threads(), args...)
+}
+
+func (d *device) mustLaunch(k *ptx.Kernel, n int, args ...uint64) sim.Stats {
+	d.Helper()
+	stats, err := d.launch(k, n, args...)
+	if err != nil {
+		d.Fatal(err)
+	}
+	return stats
+}

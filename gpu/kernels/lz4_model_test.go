@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernels
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// The models are the kernels' algorithms in Go: what a warp does at once is a loop over its lanes. The compressor's model also says which bytes the
+// kernel must make.
+
+// modelLZ4 decompresses as the kernel does: short sequences in one step of the warp, everything else carefully.
+func modelLZ4(object []byte) (page []byte, ok bool) {
+	in := append(append([]byte(nil), object...), make([]byte, lz4Pad)...)
+	n, at, ip := len(object), 0, 1
+	page = make([]byte, PageSize)
+	if n == 0 || n > MaxLZ4Object {
+		return nil, false
+	}
+	for token := int(in[0]); ; {
+		literals, match := token>>4, token&15
+		p := ip + literals
+		word := int(binary.LittleEndian.Uint32(in[p:]))
+		distance, end := word&0xffff, at+literals+match+minMatch
+		if literals == escape || match == escape || p+2 >= n || end > PageSize || uint(distance-1) >= uint(at+literals) {
+			if token, ip, at, ok = modelLZ4Slow(in, page, n, token, ip, at); token < 0 {
+				return page, ok && at == PageSize
+			}
+			continue
+		}
+		var step [lanes]byte
+		for lane := range min(lanes, end-at) {
+			s := lane
+			if lane >= literals {
+				s = modelPeriod(lane-literals, distance) + literals - distance
+			}
+			if step[lane] = in[ip+max(s, 0)]; s < 0 {
+				step[lane] = page[at+s]
+			}
+		}
+		copy(page[at:end], step[:])
+		token, ip, at = word>>16&255, p+3, end
+	}
+}
+
+// modelPeriod is k modulo distance by a multiplication with the lane's reciprocal, for k below 18.
+func modelPeriod(k, distance int) int {
+	if distance >= lanes {
+		return k
+	}
+	return k - k*((1024+distance-1)/distance)>>10*distance
+}
+
+// modelLZ4Slow does one sequence of any kind. The token it returns is -1 if that was the last, in which case ok says whether it was right.
+func modelLZ4Slow(in, page []byte, n, token, ip, at int) (next, ip2, at2 int, ok bool) {
+	length := func(half int) (int, bool) {
+		for b := 255; half >= escape && b == 255; ip++ {
+			if ip >= n {
+				return 0, false
+			}
+			b = int(in[ip])
+			half += b
+		}
+		return half, true
+	}
+	literals, ok := length(token >> 4)
+	if !ok || literals > n-ip || literals > PageSize-at {
+		return -1, ip, at, false
+	}
+	copy(page[at:], in[ip:ip+literals])
+	ip, at = ip+literals, at+literals
+	if n-ip < 2 {
+		return -1, ip, at, ip == n
+	}
+	distance := int(binary.LittleEndian.Uint16(in[ip:]))
+	ip += 2
+	match, ok := length(token & 15)
+	match += minMatch
+	if !ok || match > PageSize-at || uint(distance-1) >= uint(at) || ip >= n {
+		return -1, ip, at, false
+	}
+	// Only what was there before the match is read: no lane waits for another.
+	for lane := range lanes {
+		m, step := lane%distance, lanes%distance
+		for k := lane; k < match; k += lanes {
+			page[at+k] = page[at-distance+m]
+			if m += step; m >= distance {
+				m -= distance
+			}
+		}
+	}
+	return int(in[ip]), ip + 1, at + match, true
+}
+
+// modelSequence is a match with the literals before it; without a match it ends the object.
+type modelSequence struct{ anchor, at, distance, length int }
+
+// modelCompress makes the object that the kernel must make of a page, nil if it is longer than limit.
+func modelCompress(page []byte, limit int) []byte {
+	memory := append(append([]byte(nil), page...), make([]byte, compressPad)...)
+	var table [tableSize]uint16
+	var queue []modelSequence
+	anchor := 0
+	for base := 0; base <= lastMatch; base = max(base+lanes, anchor) {
+		hits, from := modelWindow(memory, &table, base)
+		for hits != 0 {
+			lane := bits.TrailingZeros32(hits)
+			at := base + lane
+			end := at + minMatch
+			for end < matchStop && memory[end] == memory[end-at+from[lane]] {
+				end++
+			}
+			queue = append(queue, modelSequence{anchor, at, at - from[lane], end - at})
+			anchor = end
+			hits &= uint32(uint64(0xffffffff) << min(end-base, 32))
+		}
+	}
+	var object []byte
+	for _, s := range append(queue, modelSequence{anchor, PageSize, 0, 0}) {
+		object = s.append(object, page)
+	}
+	if len(object) > limit {
+		return nil
+	}
+	return object
+}
+
+// modelWindow looks 32 positions up and enters them: bit and place of those at which a match begins.
+func modelWindow(memory []byte, table *[tableSize]uint16, base int) (hits uint32, from [lanes]int) {
+	var hash [lanes]int
+	count := min(lanes, lastMatch+1-base)
+	for lane := range count {
+		at := base + lane
+		hash[lane] = modelHash(memory, at)
+		from[lane] = int(table[hash[lane]])
+		for before := range lane {
+			if hash[before] == hash[lane] {
+				from[lane] = base + before
+			}
+		}
+		if from[lane] < at && word(memory, from[lane]) == word(memory, at) {
+			hits |= 1 << lane
+		}
+	}
+	for lane := range count {
+		table[hash[lane]] = uint16(base + lane)
+	}
+	return hits, from
+}
+
+func word(memory []byte, at int) uint32 { return binary.LittleEndian.Uint32(memory[at:]) }
+
+// modelHash hashes five bytes.
+func modelHash(memory []byte, at int) int {
+	return int((word(memory, at)*hashLow + word(memory, at+4)&0xff*hashHigh) >> (32 - tableBits))
+}
+
+// append writes the sequence behind the object.
+func (s modelSequence) append(object, page []byte) []byte {
+	literals, match := s.at-s.anchor, s.length-minMatch
+	token := min(literals, escape) << 4
+	if s.length > 0 {
+		token |= min(match, escape)
+	}
+	object = append(modelExtra(append(object, byte(token)), literals), page[s.anchor:s.at]...)
+	if s.length == 0 {
+		return object
+	}
+	return modelExtra(binary.LittleEndian.AppendUint16(object, uint16(s.distance)), match)
+}
+
+func modelExtra(object []byte, length int) []byte {
+	if length < escape {
+		return object
+	}
+	for length -= escape; length >= 255; length -= 255 {
+		object = append(object, 255)
+	}
+	return append(object, byte(length))
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernels
+
+import "encoding/binary"
+
+// A Kind says what the compressor made of a page.
+type Kind uint32
+
+// The kinds. Only for KindLZ4 is anything stored.
+const (
+	KindLZ4     Kind = iota // an LZ4 block
+	KindSame                // the page is one word of eight bytes, repeated
+	KindRaw                 // its object would be longer than the limit
+	KindNoSpace             // the arena is full
+)
+
+// String is the kind's name.
+func (k Kind) String() string {
+	names := [...]string{"lz4", "same", "raw", "no space"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "unknown"
+}
+
+// ResultSize is the size in bytes of what the compressor says of a page: a sector.
+const ResultSize = 32
+
+// A Result is what the compressor says of a page.
+type Result struct {
+	Hash   uint64 // [PageHash] of the page
+	Word   uint64 // its first eight bytes, of which a same-filled page consists
+	Offset uint64 // in bytes, where in the arena the object begins
+	Length uint32 // of the object, in bytes; told also of one that found no space
+	Kind   Kind
+}
+
+// ReadResult reads what [LZ4Compress] wrote, which has [ResultSize] bytes. It panics if there are fewer.
+func ReadResult(b []byte) Result {
+	b = b[:ResultSize]
+	r := Result{
+		Hash:   binary.LittleEndian.Uint64(b),
+		Word:   binary.LittleEndian.Uint64(b[8:]),
+		Length: binary.LittleEndian.Uint32(b[20:]),
+		Kind:   Kind(binary.LittleEndian.Uint32(b[24:])),
+	}
+	if r.Kind == KindLZ4 {
+		r.Offset = uint64(binary.LittleEndian.Uint32(b[16:])) * GranuleSize
+	}
+	return r
+}

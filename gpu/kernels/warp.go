@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kernels
+
+import "zramfs/gpu/ptx"
+
+// warp is what all kernels here begin with: each warp does one page after another, in shared memory that no other warp touches.
+type warp struct {
+	*ptx.Builder
+	lane   ptx.U32
+	memory ptx.Shared32 // the warp's own
+	byLane ptx.Shared32 // and as many bytes further on as the lane's number
+	pages  ptx.U32      // of the launch
+	warps  int          // of a block
+}
+
+// newWarp begins a kernel whose blocks have some warps of which each has so many bytes of shared memory, a multiple of 16.
+func newWarp(name string, warps, bytes int) *warp {
+	b := ptx.New(name, warps*lanes)
+	memory := b.Shared("memory", warps*bytes, quadBytes).Add(b.WarpID().Mul(n(bytes)))
+	lane := b.LaneID()
+	return &warp{Builder: b, lane: lane, memory: memory, byLane: memory.Add(lane), warps: warps}
+}
+
+func n(i int) ptx.U32 { return ptx.N(uint32(i)) }
+
+// eachPage builds body for the pages of this warp, of which each is far from the next.
+func (w *warp) eachPage(body func(page ptx.U32)) {
+	first := w.CtaidX().Mad(n(w.warps), w.WarpID())
+	page, step := ptx.NewUniform(w.Builder, first), w.NctaidX().Mul(n(w.warps))
+	w.While(func() ptx.Pred { return page.Get().Lt(w.pages) }, func() {
+		body(page.Get())
+		page.Set(page.Get().Add(step))
+		// The next page's first stores come to where others may still load.
+		w.WarpSync()
+	})
+}
+
+// stride builds body for k = 0, 32, 64 and so on below limit, which is uniform, with the lanes where k + lane is below it.
+func (w *warp) stride(limit ptx.U32, body func(k ptx.U32, within ptx.Pred)) {
+	k := ptx.NewUniform(w.Builder, n(0))
+	w.While(func() ptx.Pred { return k.Get().Lt(limit) }, func() {
+		body(k.Get(), k.Get().Add(w.lane).Lt(limit))
+		k.Set(k.Get().Add(n(lanes)))
+	})
+}
+
+// first is whether this is lane 0.
+func (w *warp) first() ptx.Pred { return w.lane.Eq(n(0)) }
+
+// at is the warp's memory at an offset that is the same in all lanes, or not.
+func (w *warp) at(offset ptx.U32) ptx.Shared32 { return w.memory.Add(offset) }
+
+// wordAt loads the four bytes at any offset, and above the four behind them up to the next multiple of four.
+func (w *warp) wordAt(offset ptx.U32) (word, behind ptx.U32) {
+	aligned := w.at(offset.And(ptx.N(^uint32(3))))
+	low, high := aligned.LoadU32(), aligned.At(4).LoadU32()
+	shift := offset.Shl(n(3))
+	return low.FunnelR(high, shift), high.FunnelR(n(0), shift)
+}
+
+// rows does something for each row of 16 bytes a lane in bytes, a multiple of 512.
+func rows(bytes int, do func(offset int)) {
+	for offset := 0; offset < bytes; offset += rowBytes {
+		do(offset)
+	}
+}
+
+// stage copies an object of any alignment to shared memory at an offset, with zeros behind it, and returns the offset of its first byte. Lanes load 16 bytes each
+// from the sector on that the object begins in, which may be more than the object. A WarpSync must follow before any of it is used.
+func (w *warp) stage(object ptx.Global64, length ptx.U32, offset, most, pad int) ptx.U32 {
+	skew := object.Low().And(n(sectorBytes - 1))
+	quads := skew.Add(length).Add(n(quadBytes - 1)).Shr(n(4))
+	left := quads.Sub(w.lane) // what is left of the quads at the lane's first one, negative if that is behind them
+	from := object.AlignDown(sectorBytes).Index(w.lane, quadBytes)
+	to := w.memory.Add(w.lane.Shl(n(4))).At(offset)
+	w.stageRows(from, to, left, 0, rowBytes*stageFirst)
+	w.If(quads.Gt(n(lanes*stageFirst)), func() {
+		w.stageRows(from, to, left, rowBytes*stageFirst, most+sectorBytes-1)
+	})
+	if pad > 0 {
+		behind := w.memory.Add(quads.Shl(n(4))).Add(w.lane.Shl(n(2))).At(offset)
+		w.When(w.lane.Lt(n(pad/4)), func() { behind.StoreU32(n(0)) })
+	}
+	return skew.Add(n(offset))
+}
+
+// stageFirst is how many rows of an object are loaded without a look at whether there are so many: most objects have no more.
+const stageFirst = 4
+
+// stageRows has all loads under way before it waits for the first.
+func (w *warp) stageRows(from ptx.Global64, to ptx.Shared32, left ptx.U32, begin, end int) {
+	var quads [][4]*ptx.Var[ptx.U32]
+	var wanted []ptx.Pred
+	for at := begin; at < end; at += rowBytes {
+		p := left.GtS(n(at / quadBytes))
+		var quad [4]*ptx.Var[ptx.U32]
+		for i := range quad {
+			quad[i] = ptx.NewVar(w.Builder, n(0))
+		}
+		w.When(p, func() {
+			for i, v := range from.At(at).LoadV4() {
+				quad[i].Set(v)
+			}
+		})
+		quads, wanted = append(quads, quad), append(wanted, p)
+	}
+	for i, quad := range quads {
+		w.When(wanted[i], func() {
+			to.At(begin + i*rowBytes).StoreV4([4]ptx.U32{quad[0].Get(), quad[1].Get(), quad[2].Get(), quad[3].Get()})
+		})
+	}
+}
+
+// flush copies the page at the beginning of the warp's memory to its place.
+func (w *warp) flush(to ptx.Global64) {
+	from, to := w.memory.Add(w.lane.Shl(n(4))), to.Index(w.lane, quadBytes)
+	rows(PageSize, func(offset int) { to.At(offset).StoreV4(from.At(offset).LoadV4()) })
+}
+
+// hash is [PageHash] of the page whose quads are given by their offsets.
+func (w *warp) hash(quad func(offset int) [4]ptx.U32) ptx.U64 {
+	h := w.lane.Add(n(1)).Wide().Mul(ptx.N64(hashSeed))
+	rows(PageSize, func(offset int) {
+		q := quad(offset)
+		h = addToHash(addToHash(h, q[0].Pack(q[1])), q[2].Pack(q[3]))
+	})
+	for mask := lanes / 2; mask > 0; mask /= 2 {
+		h = h.Add(w.ShflBflyU64(h, n(mask)))
+	}
+	return addToHash(h, ptx.N64(0))
+}
+
+func addToHash(h, word ptx.U64) ptx.U64 {
+	h = h.Xor(word).Mul(ptx.N64(hashFactor))
+	return h.Xor(h.Shr(n(32)))
+}
