@@ -12,7 +12,6 @@ import (
 	"zramfs/codec/lz4"
 	"zramfs/codec/page"
 	"zramfs/gpu/ptx"
-	"zramfs/gpu/ptx/sim"
 )
 
 // format is one of the two that kernels decompress, with the codec that says what is right.
@@ -51,23 +50,23 @@ func (f format) objects(t *testing.T, all [][]byte) (objects, originals [][]byte
 }
 
 // run decompresses objects by the kernel and holds each against the codec.
-func (f format) run(t *testing.T, k *ptx.Kernel, seed uint64, objects [][]byte) (refused int, stats sim.Stats) {
+func (f format) run(t *testing.T, k *ptx.Kernel, seed uint64, objects [][]byte) (refused int) {
 	t.Helper()
-	refused, stats, err := f.judge(t, k, seed, objects)
+	refused, err := f.judge(t, k, seed, objects)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return refused, stats
+	return refused
 }
 
 // judge is run that returns what is wrong: a fault, or something that is not as the codec has it. Of pages that are refused nothing may be written.
-func (f format) judge(t *testing.T, k *ptx.Kernel, seed uint64, objects [][]byte) (refused int, stats sim.Stats, err error) {
+func (f format) judge(t *testing.T, k *ptx.Kernel, seed uint64, objects [][]byte) (refused int, err error) {
 	t.Helper()
 	d := newDevice(t)
 	d.Seed = seed
 	out, statuses := d.output("pages", PageSize, len(objects)), d.output("statuses", 4, len(objects))
-	if stats, err = d.launch(k, len(objects), f.arguments(d, objects, out, statuses)...); err != nil {
-		return 0, stats, err
+	if _, err = d.launch(k, len(objects), f.arguments(d, objects, out, statuses)...); err != nil {
+		return 0, err
 	}
 	pages, said := d.read(out, PageSize*len(objects)), d.read(statuses, 4*len(objects))
 	untouched := bytes.Repeat([]byte{0xCC}, PageSize)
@@ -76,7 +75,7 @@ func (f format) judge(t *testing.T, k *ptx.Kernel, seed uint64, objects [][]byte
 		err := f.codec(want[:], object)
 		status := binary.LittleEndian.Uint32(said[4*i:])
 		if ok := status == StatusOK; ok != (err == nil) || status > StatusCorrupt {
-			return 0, stats, fmt.Errorf("object %d of %d bytes, %x: status %d, the codec says %v", i, len(object), object, status, err)
+			return 0, fmt.Errorf("object %d of %d bytes, %x: status %d, the codec says %v", i, len(object), object, status, err)
 		}
 		page := want[:]
 		if err != nil {
@@ -84,10 +83,10 @@ func (f format) judge(t *testing.T, k *ptx.Kernel, seed uint64, objects [][]byte
 			refused++
 		}
 		if !bytes.Equal(pages[PageSize*i:PageSize*(i+1)], page) {
-			return 0, stats, fmt.Errorf("object %d, status %d: the kernel made another page", i, status)
+			return 0, fmt.Errorf("object %d, status %d: the kernel made another page", i, status)
 		}
 	}
-	return refused, stats, nil
+	return refused, nil
 }
 
 func eachFormat(t *testing.T, do func(t *testing.T, f format)) {
@@ -101,20 +100,12 @@ func TestDecompressesPages(t *testing.T) {
 		k := build(t, f.decompress)
 		eachSource(t, 120, func(t *testing.T, all [][]byte) {
 			objects, _ := f.objects(t, all)
-			refused, stats := f.run(t, k, 0, objects)
-			if refused > 0 {
+			if refused := f.run(t, k, 0, objects); refused > 0 {
 				t.Errorf("%d objects refused", refused)
 			}
-			report(t, k, stats, len(objects))
 			f.run(t, k, 7, objects[:20])
 		})
 	})
-}
-
-func report(t *testing.T, k *ptx.Kernel, s sim.Stats, pages int) {
-	t.Logf("%s: %d warp instructions a page, %.1f lanes active, %.1f %% of loads and %.1f %% of stores coalesced, %.2f bank conflicts a shared access (%d accesses a page)",
-		k.Name(), s.Instructions/uint64(pages), s.ActiveLanes(), 100*s.Loads.CoalescedShare(), 100*s.Stores.CoalescedShare(),
-		float64(s.BankConflicts)/float64(s.Shared), s.Shared/uint64(pages))
 }
 
 func TestCorruptObjectsAreJudgedAsByTheCodec(t *testing.T) {
@@ -127,7 +118,7 @@ func TestCorruptObjectsAreJudgedAsByTheCodec(t *testing.T) {
 			for len(broken) < 1600 {
 				broken = append(broken, damage(rng, objects[len(broken)%len(objects)]))
 			}
-			refused, _ := f.run(t, k, 0, broken)
+			refused := f.run(t, k, 0, broken)
 			t.Logf("%d of %d objects refused", refused, len(broken))
 			if refused < 400 || refused > 1550 {
 				t.Errorf("%d of %d objects were refused: the test proves little", refused, len(broken))
@@ -173,7 +164,7 @@ func TestVerifyHashesPages(t *testing.T) {
 				d := newDevice(t)
 				d.Seed = seed
 				hashes, statuses := d.output("hashes", 8, count), d.output("statuses", 4, count)
-				stats := d.mustLaunch(k, count, f.arguments(d, objects[:count], hashes, statuses)...)
+				d.mustLaunch(k, count, f.arguments(d, objects[:count], hashes, statuses)...)
 				said, status := d.read(hashes, 8*count), d.read(statuses, 4*count)
 				var page [PageSize]byte
 				for i, object := range objects[:count] {
@@ -184,9 +175,6 @@ func TestVerifyHashesPages(t *testing.T) {
 					if got := binary.LittleEndian.Uint64(said[8*i:]); got != want || status[4*i] != wantStatus {
 						t.Fatalf("object %d: hash %#x and status %d, want %#x and %d", i, got, status[4*i], want, wantStatus)
 					}
-				}
-				if seed == 0 {
-					report(t, k, stats, count)
 				}
 			}
 		})

@@ -16,8 +16,11 @@ type device struct {
 	sim.Device
 }
 
+// stepLimit is several times what a warp takes for the pages that it gets here.
+const stepLimit = 1 << 19
+
 func newDevice(tb testing.TB) *device {
-	return &device{tb, sim.Device{Memory: sim.NewMemory(1 << 30), Strict: true}}
+	return &device{tb, sim.Device{Memory: sim.NewMemory(1 << 30), Strict: true, StepLimit: stepLimit}}
 }
 
 // build makes a kernel, which must not fail.
@@ -71,25 +74,22 @@ func words(all []uint32) []byte {
 	return b
 }
 
-// place puts objects behind one another at all alignments, in a buffer of whole quads, and returns the arrays that a kernel wants of them.
+// place puts each object into a buffer of its own, at all offsets in a sector, which ends with the quad that the object ends in. It returns the arrays that a
+// kernel wants of them.
 func (d *device) place(objects [][]byte) (addresses, lengths uint64) {
 	d.Helper()
-	var arena, at []byte
-	var offsets []int
+	var at []byte
 	var sizes []uint32
 	for i, object := range objects {
-		for len(arena)%quadBytes != i%quadBytes {
-			arena = append(arena, 0xEE)
+		skew := i * 7 % sectorBytes
+		memory := make([]byte, (skew+len(object)+quadBytes-1)/quadBytes*quadBytes+quadBytes)
+		for j := range memory {
+			memory[j] = 0xEE
 		}
-		offsets, sizes = append(offsets, len(arena)), append(sizes, uint32(len(object)))
-		arena = append(arena, object...)
-	}
-	for len(arena)%quadBytes != 0 || len(arena) == 0 {
-		arena = append(arena, 0xEE)
-	}
-	base := d.input("objects", 0, arena)
-	for _, offset := range offsets {
-		at = binary.LittleEndian.AppendUint64(at, base+uint64(offset))
+		copy(memory[skew:], object)
+		base := d.input("object", 0, memory[:max(len(memory)-quadBytes, quadBytes)])
+		at = binary.LittleEndian.AppendUint64(at, base+uint64(skew))
+		sizes = append(sizes, uint32(len(object)))
 	}
 	return d.input("addresses", 8, at), d.input("lengths", 4, words(sizes))
 }

@@ -33,7 +33,8 @@ func PageHash(page []byte) uint64 {
 			h = hashWord(h, binary.LittleEndian.Uint64(page[at:]))
 			h = hashWord(h, binary.LittleEndian.Uint64(page[at+8:]))
 		}
-		sum += h
+		// Twice more, so that what the last words change is all over before it can meet another lane's.
+		sum += hashWord(hashWord(h, 0), 0)
 	}
 	return hashWord(sum, 0)
 }

@@ -5,6 +5,7 @@ package kernels
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -14,6 +15,10 @@ func hostileLZ4() [][]byte {
 	add := func(parts ...[]byte) { all = append(all, bytes.Join(parts, nil)) }
 	escapes := func(n int, last byte) []byte { return append(bytes.Repeat([]byte{255}, n), last) }
 	some := bytes.Repeat([]byte("page"), 1100)
+	for n := range 4 {
+		all = append(all, make([]byte, n), some[:MaxLZ4Object-1+n], append([]byte{0xF0}, escapes(13+n, 0)...))
+	}
+	all = append(all, some)
 	// Lengths that go on for ever, of literals and of matches, cut at each place near the end.
 	for _, n := range []int{0, 1, 2, 15, 16, 17, 300, MaxLZ4Object - 2} {
 		add([]byte{0xF0}, bytes.Repeat([]byte{255}, n))
@@ -74,8 +79,20 @@ func hostilePage() [][]byte {
 			counts = rng.IntN(1 << 24)
 		}
 		object[0], object[1], object[2] = byte(counts), byte(counts>>8), byte(counts>>16)
-		all = append(all, object[:min(len(object), MaxPageObject)])
+		all = append(all, object)
 	}
+	for n := range 4 {
+		all = append(all, make([]byte, n), make([]byte, MaxPageObject-1+n))
+	}
+	// Far words, and near bytes, of which there are some and not enough.
+	for _, token := range []byte{181, 238} {
+		for _, distances := range []int{0, 1, 3, 63, 64, 65, 79} {
+			tokens := bytes.Repeat([]byte{token}, 40)
+			all = append(all, slices.Concat([]byte{1, 0x90, 2, 'x'}, bytes.Repeat([]byte{1}, distances), []byte{8}, tokens))
+		}
+	}
+	all = append(all, make([]byte, 2*PageSize))
+	slices.Reverse(all)
 	return append(all, exactPages(rng)...)
 }
 
@@ -131,7 +148,7 @@ func TestHostileObjectsAreJudgedAsByTheCodec(t *testing.T) {
 	hostile := map[string][][]byte{"lz4": hostileLZ4(), "page": hostilePage()}
 	eachFormat(t, func(t *testing.T, f format) {
 		objects := hostile[f.name]
-		refused, _ := f.run(t, build(t, f.decompress), 0, objects)
+		refused := f.run(t, build(t, f.decompress), 0, objects)
 		t.Logf("%d of %d objects refused", refused, len(objects))
 		if refused < len(objects)/4 || len(objects)-refused < 50 {
 			t.Errorf("%d of %d objects were refused: the test proves little", refused, len(objects))

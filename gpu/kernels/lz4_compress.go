@@ -60,6 +60,8 @@ func LZ4Compress() (*ptx.Kernel, error) {
 		half := [4]ptx.U32{ptx.Select(first, low, place.Get()), ptx.Select(first, high, size.Get()), ptx.Select(first, word[0], kind.Get()), ptx.Select(first, word[1], n(0))}
 		to := results.Index(page, ResultSize).Index(w.lane, ResultSize/2)
 		w.When(w.lane.Lt(n(2)), func() { to.StoreV4(half) })
+		// The next page comes to where others may still be loading from.
+		w.WarpSync()
 	})
 	return w.Build()
 }

@@ -137,7 +137,7 @@ func (d *lz4Decoder) anySequence(literalHalf, matchHalf ptx.U32) {
 		// Only the last sequence has no match.
 		whole := left.Eq(n(0)).And(d.out.Get().Eq(n(PageSize)))
 		d.status.Set(ptx.Select(whole, n(StatusOK), n(StatusCorrupt)))
-		d.Break()
+		d.Break() // the status is known
 	})
 	at := d.at(d.in.Get())
 	distance := at.At(1).LoadU8().Mad(n(256), at.LoadU8())
@@ -161,7 +161,7 @@ func (d *lz4Decoder) length(half ptx.U32) ptx.U32 {
 		d.Loop(func() {
 			d.If(d.in.Get().Ge(d.end), func() {
 				length.Set(n(endless))
-				d.Break()
+				d.Break() // endless it would stay
 			})
 			more := d.at(d.in.Get()).LoadU8()
 			d.in.Set(d.in.Get().Add(n(1)))

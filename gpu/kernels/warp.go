@@ -24,15 +24,14 @@ func newWarp(name string, warps, bytes int) *warp {
 
 func n(i int) ptx.U32 { return ptx.N(uint32(i)) }
 
-// eachPage builds body for the pages of this warp, of which each is far from the next.
+// eachPage builds body for the pages of this warp, of which each is far from the next. What body does first to shared memory must not be in the way of lanes that are
+// still at its end.
 func (w *warp) eachPage(body func(page ptx.U32)) {
 	first := w.CtaidX().Mad(n(w.warps), w.WarpID())
 	page, step := ptx.NewUniform(w.Builder, first), w.NctaidX().Mul(n(w.warps))
 	w.While(func() ptx.Pred { return page.Get().Lt(w.pages) }, func() {
 		body(page.Get())
 		page.Set(page.Get().Add(step))
-		// The next page's first stores come to where others may still load.
-		w.WarpSync()
 	})
 }
 
@@ -125,12 +124,14 @@ func (w *warp) hash(quad func(offset int) [4]ptx.U32) ptx.U64 {
 		q := quad(offset)
 		h = addToHash(addToHash(h, q[0].Pack(q[1])), q[2].Pack(q[3]))
 	})
+	h = addToHash(addToHash(h, ptx.N64(0)), ptx.N64(0))
 	for mask := lanes / 2; mask > 0; mask /= 2 {
 		h = h.Add(w.ShflBflyU64(h, n(mask)))
 	}
 	return addToHash(h, ptx.N64(0))
 }
 
+// addToHash is hashWord.
 func addToHash(h, word ptx.U64) ptx.U64 {
 	h = h.Xor(word).Mul(ptx.N64(hashFactor))
 	return h.Xor(h.Shr(n(32)))
