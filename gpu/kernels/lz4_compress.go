@@ -121,14 +121,15 @@ func (w *warp) compress(limit ptx.U32) lz4Encoder {
 func (e *lz4Encoder) window(base ptx.U32) (hits, from ptx.U32) {
 	at := base.Add(e.lane)
 	valid := at.Le(n(lastMatch))
-	word, behind := e.wordAt(at)
+	low, high, shift := e.around(at)
+	word, fifth := low.FunnelR(high, shift), high.FunnelR(n(0), shift).And(n(0xff))
 	// The hash, times two: an offset in the table.
-	hash := behind.And(n(0xff)).Mad(ptx.N(hashHigh), word.Mul(ptx.N(hashLow))).Shr(n(32 - tableBits - 1)).And(n(2*tableSize - 2))
+	hash := fifth.Mad(ptx.N(hashHigh), word.Mul(ptx.N(hashLow))).Shr(n(32 - tableBits - 1)).And(n(2*tableSize - 2))
 	slot := e.table.Add(hash)
 	same := e.MatchAny(ptx.Select(valid, hash, e.lane.Or(n(1<<16))))
 	before := same.And(e.LanemaskLT())
 	from = ptx.Select(before.Eq(n(0)), slot.LoadU16(), base.Add(before.Bfind()))
-	repeated, _ := e.wordAt(from)
+	repeated := e.wordAt(from)
 	hits = e.Ballot(valid.And(from.Lt(at)).And(word.Eq(repeated)))
 	// Only the last lane of those with one hash writes, so there is no race, and the same page always gives the same object.
 	e.WarpSync()

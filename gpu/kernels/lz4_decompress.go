@@ -20,6 +20,7 @@ type lz4Decoder struct {
 	*warp
 	status *ptx.Var[ptx.U32]
 	end    ptx.U32 // offset in the warp's memory behind the object
+	last   ptx.U32 // of the last word that lies within it
 	// The state between two sequences: the token, the offset of the byte behind it, and how much of the page is there.
 	token, in, out *ptx.Var[ptx.U32]
 	// reciprocal is 1024 divided by the lane's number, rounded up: a quotient k / d is k * reciprocal(d) >> 10 for k and d of up to 32.
@@ -76,6 +77,7 @@ func (w *warp) lz4Object(objects, lengths ptx.Global64, page, reciprocal ptx.U32
 	w.If(length.Sub(n(1)).Lt(n(MaxLZ4Object)), func() {
 		start := w.stage(objects.Index(page, 8).LoadGlobal(), length, lz4InputAt, MaxLZ4Object, lz4Pad)
 		d.end = start.Add(length)
+		d.last = d.end.Sub(n(4))
 		w.WarpSync()
 		d.token = ptx.NewUniform(w.Builder, w.at(start).LoadU8())
 		d.in = ptx.NewUniform(w.Builder, start.Add(n(1)))
@@ -86,28 +88,39 @@ func (w *warp) lz4Object(objects, lengths ptx.Global64, page, reciprocal ptx.U32
 	return d.status.Get()
 }
 
-// sequence does one sequence: in one step of the warp if it is short and lies well within the object. A step makes 32 bytes of the page, which is as much
-// as a sequence without bytes of length can say.
+// sequence does one sequence. If it has few literals and lies well within object and page, all of it is in the word behind the literals: the distance, a byte of length if
+// there is one, and the next token.
 func (d *lz4Decoder) sequence() {
 	literals, match := d.token.Get().Shr(n(4)), d.token.Get().And(n(15))
 	behind := d.in.Get().Add(literals)
-	word, _ := d.wordAt(behind)
-	distance := word.And(n(0xffff))
+	word := d.wordAt(behind)
+	distance, length := word.And(n(0xffff)), ptx.NewUniform(d.Builder, match.Add(n(minMatch)))
+	d.token.Set(word.Bfe(n(16), n(8)))
+	isLong := match.Eq(n(escape))
+	d.If(isLong, func() {
+		more := d.token.Get()
+		length.Set(ptx.Select(more.Eq(n(255)), n(endless), more.Add(n(escape+minMatch))))
+		d.token.Set(word.Shr(n(24)))
+	})
 	middle := d.out.Get().Add(literals)
-	length := match.Add(n(minMatch))
-	end := middle.Add(length)
-	rare := d.token.Get().Ge(n(escape << 4)).Or(match.Eq(n(escape))).Or(behind.Add(n(2)).Ge(d.end)).
-		Or(end.Gt(n(PageSize))).Or(distance.Sub(n(1)).Ge(middle))
+	end := middle.Add(length.Get())
+	rare := literals.Eq(n(escape)).Or(behind.Gt(d.last)).Or(end.Gt(n(PageSize))).Or(distance.Sub(n(1)).Ge(middle))
 	d.IfElse(rare, func() { d.anySequence(literals, match) }, func() {
-		d.step(literals, length, distance, end)
-		d.token.Set(word.Bfe(n(16), n(8)))
-		d.in.Set(behind.Add(n(3)))
+		d.IfElse(isLong, func() {
+			from, to := d.byLane.Add(d.in.Get()), d.byLane.Add(d.out.Get())
+			d.When(d.lane.Lt(literals), func() { to.StoreU8(from.LoadU8()) })
+			d.match(middle, distance, length.Get())
+			d.in.Set(behind.Add(n(4)))
+		}, func() {
+			d.step(literals, length.Get(), distance, end)
+			d.in.Set(behind.Add(n(3)))
+		})
 		d.out.Set(end)
 	})
 }
 
-// step writes a sequence of up to 32 bytes of which each lane finds its own: among the literals, in the page, or, of what the match repeats of itself, a
-// whole number of distances before.
+// step writes a sequence without bytes of length, which has 32 bytes at most. Each lane finds its own: among the literals, in the page, or, of what the match
+// repeats of itself, a whole number of distances before.
 func (d *lz4Decoder) step(literals, length, distance, end ptx.U32) {
 	back := ptx.NewVar(d.Builder, distance)
 	d.If(distance.Lt(length), func() {

@@ -19,28 +19,56 @@ func modelLZ4(object []byte) (page []byte, ok bool) {
 		return nil, false
 	}
 	for token := int(in[0]); ; {
-		literals, match := token>>4, token&15
-		p := ip + literals
-		word := int(binary.LittleEndian.Uint32(in[p:]))
-		distance, end := word&0xffff, at+literals+match+minMatch
-		if literals == escape || match == escape || p+2 >= n || end > PageSize || uint(distance-1) >= uint(at+literals) {
+		literals, length, size := token>>4, token&15+minMatch, 3
+		word := int(binary.LittleEndian.Uint32(in[ip+literals:]))
+		distance, next := word&0xffff, word>>16&255
+		isLong := length == escape+minMatch
+		if isLong {
+			length, next, size = length+next, word>>24, 4
+		}
+		middle, following := at+literals, ip+literals+size
+		rare := literals == escape || isLong && length == escape+minMatch+255
+		if rare || ip+literals > n-4 || middle+length > PageSize || uint(distance-1) >= uint(middle) {
 			if token, ip, at, ok = modelLZ4Slow(in, page, n, token, ip, at); token < 0 {
 				return page, ok && at == PageSize
 			}
 			continue
 		}
-		var step [lanes]byte
-		for lane := range min(lanes, end-at) {
-			s := lane
-			if lane >= literals {
-				s = modelPeriod(lane-literals, distance) + literals - distance
-			}
-			if step[lane] = in[ip+max(s, 0)]; s < 0 {
-				step[lane] = page[at+s]
+		if isLong {
+			copy(page[at:], in[ip:ip+literals])
+			modelMatch(page, middle, distance, length)
+		} else {
+			modelStep(page[:middle+length], in[ip:], at, literals, distance)
+		}
+		token, ip, at = next, following, middle+length
+	}
+}
+
+// modelStep writes a sequence from at to the end of page.
+func modelStep(page, in []byte, at, literals, distance int) {
+	var step [lanes]byte
+	for lane := range len(page) - at {
+		s := lane
+		if lane >= literals {
+			s = modelPeriod(lane-literals, distance) + literals - distance
+		}
+		if step[lane] = in[max(s, 0)]; s < 0 {
+			step[lane] = page[at+s]
+		}
+	}
+	copy(page[at:], step[:])
+}
+
+// modelMatch writes a match. Only what was there before it is read: no lane waits for another.
+func modelMatch(page []byte, at, distance, length int) {
+	for lane := range lanes {
+		m, step := lane%distance, lanes%distance
+		for k := lane; k < length; k += lanes {
+			page[at+k] = page[at-distance+m]
+			if m += step; m >= distance {
+				m -= distance
 			}
 		}
-		copy(page[at:end], step[:])
-		token, ip, at = word>>16&255, p+3, end
 	}
 }
 
@@ -80,16 +108,7 @@ func modelLZ4Slow(in, page []byte, n, token, ip, at int) (next, ip2, at2 int, ok
 	if !ok || match > PageSize-at || uint(distance-1) >= uint(at) || ip >= n {
 		return -1, ip, at, false
 	}
-	// Only what was there before the match is read: no lane waits for another.
-	for lane := range lanes {
-		m, step := lane%distance, lanes%distance
-		for k := lane; k < match; k += lanes {
-			page[at+k] = page[at-distance+m]
-			if m += step; m >= distance {
-				m -= distance
-			}
-		}
-	}
+	modelMatch(page, at, distance, match)
 	return int(in[ip]), ip + 1, at + match, true
 }
 

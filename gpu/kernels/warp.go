@@ -50,12 +50,16 @@ func (w *warp) first() ptx.Pred { return w.lane.Eq(n(0)) }
 // at is the warp's memory at an offset that is the same in all lanes, or not.
 func (w *warp) at(offset ptx.U32) ptx.Shared32 { return w.memory.Add(offset) }
 
-// wordAt loads the four bytes at any offset, and above the four behind them up to the next multiple of four.
-func (w *warp) wordAt(offset ptx.U32) (word, behind ptx.U32) {
+// wordAt loads the four bytes at any offset.
+func (w *warp) wordAt(offset ptx.U32) ptx.U32 {
+	low, high, shift := w.around(offset)
+	return low.FunnelR(high, shift)
+}
+
+// around loads the two words that those at any offset are in, and returns the shift that takes them out.
+func (w *warp) around(offset ptx.U32) (low, high, shift ptx.U32) {
 	aligned := w.at(offset.And(ptx.N(^uint32(3))))
-	low, high := aligned.LoadU32(), aligned.At(4).LoadU32()
-	shift := offset.Shl(n(3))
-	return low.FunnelR(high, shift), high.FunnelR(n(0), shift)
+	return aligned.LoadU32(), aligned.At(4).LoadU32(), offset.Shl(n(3))
 }
 
 // rows does something for each row of 16 bytes a lane in bytes, a multiple of 512.
