@@ -9,49 +9,58 @@ import (
 	"testing"
 )
 
+// some are bytes that are there.
+var some = bytes.Repeat([]byte("page"), 1100)
+
 // hostileLZ4 are objects that each want one thing that must not happen, and their harmless neighbours.
 func hostileLZ4() [][]byte {
-	var all [][]byte
-	add := func(parts ...[]byte) { all = append(all, bytes.Join(parts, nil)) }
-	escapes := func(n int, last byte) []byte { return append(bytes.Repeat([]byte{255}, n), last) }
-	some := bytes.Repeat([]byte("page"), 1100)
+	all := [][]byte{some}
 	for n := range 4 {
 		all = append(all, make([]byte, n), some[:MaxLZ4Object-1+n], append([]byte{0xF0}, escapes(13+n, 0)...))
 	}
-	all = append(all, some)
-	// Lengths that go on for ever, of literals and of matches, cut at each place near the end.
+	return slices.Concat(all, hostileLengths(), hostileDistances(), hostileEnds())
+}
+
+func escapes(n int, last byte) []byte { return append(bytes.Repeat([]byte{255}, n), last) }
+
+// hostileLengths go on for ever, of literals and of matches, cut at each place near the end.
+func hostileLengths() (all [][]byte) {
 	for _, n := range []int{0, 1, 2, 15, 16, 17, 300, MaxLZ4Object - 2} {
-		add([]byte{0xF0}, bytes.Repeat([]byte{255}, n))
-		add([]byte{0x1F, 7, 1, 0}, bytes.Repeat([]byte{255}, min(n, MaxLZ4Object-4)))
-		add([]byte{0xF0}, escapes(min(n, 100), 3), some[:200])
-		add([]byte{0x1F, 7, 1, 0}, escapes(min(n, 100), 3), []byte{0x10, 1})
+		all = append(all,
+			slices.Concat([]byte{0xF0}, bytes.Repeat([]byte{255}, n)),
+			slices.Concat([]byte{0x1F, 7, 1, 0}, bytes.Repeat([]byte{255}, min(n, MaxLZ4Object-4))),
+			slices.Concat([]byte{0xF0}, escapes(min(n, 100), 3), some[:200]),
+			slices.Concat([]byte{0x1F, 7, 1, 0}, escapes(min(n, 100), 3), []byte{0x10, 1}))
 	}
-	// Distances of 0, of what is there and of more, behind literals of some number; then the literals that would make it a page.
+	return all
+}
+
+// hostileDistances are 0, of what is there and of more, behind literals of some number; then come the literals that would make it a page.
+func hostileDistances() (all [][]byte) {
 	for _, literals := range []int{0, 1, 2, 14, 15, 31, 32, 33} {
 		for distance := range 36 {
-			for _, match := range []int{4, 5, 18, 19, 36, 37, 300} {
-				s := modelSequence{0, literals, max(distance, 1), match}
-				object := s.append(nil, some)
-				at := 1 + literals
-				if literals >= escape {
-					at++
-				}
-				object[at] = byte(distance)
-				add(modelSequence{0, PageSize - literals - match, 0, 0}.append(object, some))
-				add(object)
+			for _, match := range []int{4, 5, 18, 19, 36, 37, 273, 274, 300} {
+				object := modelSequence{0, literals, max(distance, 1), match}.append(nil, some)
+				object[1+literals+extra(literals)] = byte(distance)
+				all = append(all, modelSequence{0, PageSize - literals - match, 0, 0}.append(bytes.Clone(object), some), object)
 			}
 		}
 	}
-	// Pages that end a byte early and late, by literals and by matches, and objects that end where a token or a distance should be.
+	return all
+}
+
+// hostileEnds make pages that end a byte early and late, by literals and by matches, or end themselves where a token or a distance should be.
+func hostileEnds() (all [][]byte) {
 	for n := PageSize - 3; n <= PageSize+3; n++ {
-		add(modelSequence{0, n, 0, 0}.append(nil, some))
 		match := modelSequence{0, 5, 4, n - 10}.append(nil, some)
-		add(match, []byte{0x50}, some[:5])
+		last := modelSequence{0, 5, 4, n - 5}.append(nil, some)
+		all = append(all, modelSequence{0, n, 0, 0}.append(nil, some), slices.Concat(match, []byte{0x50}, some[:5]), last, slices.Concat(last, []byte{0}))
 		for cut := range len(match) {
-			add(match[:cut])
+			all = append(all, match[:cut])
 		}
-		add(modelSequence{0, 5, 4, n - 5}.append(nil, some), []byte{0})
-		add(modelSequence{0, 5, 4, n - 5}.append(nil, some))
+		for match := n - 300; match < n-5; match += 23 {
+			all = append(all, modelSequence{0, n - 5 - match, 4, match}.append(nil, some), slices.Concat(modelSequence{0, n - 5 - match, 4, match}.append(nil, some), []byte{0x50}, some[:5]))
+		}
 	}
 	return all
 }
@@ -100,48 +109,59 @@ func hostilePage() [][]byte {
 func exactPages(rng *rand.Rand) [][]byte {
 	var all [][]byte
 	for i := range 300 {
-		var literals, near, far, tokens []byte
-		at := 0
-		for at < PageSize {
-			left := PageSize - at
-			switch choice := rng.IntN(5); {
-			case at == 0 || choice == 0 && left >= 32:
-				n := rng.IntN(2)
-				tokens, near = append(tokens, literalRunNumber), append(near, byte(n))
-				for range runUnit * (n + 1) {
-					literals = append(literals, byte(rng.Uint32()))
-				}
-				at += runUnit * (n + 1)
-			case choice == 1 && left >= runUnit:
-				n := rng.IntN(min(left/runUnit, 256))
-				tokens, near = append(tokens, matchRunNumber), append(near, byte(n))
-				at += runUnit * (n + 1)
-			case choice == 2 && left >= 35:
-				w := 1 + rng.IntN(at+i%2*4) | rng.IntN(16)<<12
-				tokens, far = append(tokens, 239), append([]byte{byte(w), byte(w >> 8)}, far...)
-				at += 20 + w>>12
-			case choice == 3 && left >= 3:
-				tokens, near = append(tokens, 181), append(near, byte(rng.IntN(min(at, 64))))
-				at += 3
-			default:
-				token := []byte{0, 75, 128, 160}[rng.IntN(4)]
-				if token > 0 && left < 2 {
-					token = 0
-				}
-				tokens = append(tokens, token)
-				at += min(int(token)+1, 2)
-			}
+		var p pageStreams
+		for p.at < PageSize {
+			p.add(rng, i%2*4)
 		}
 		if i%5 == 0 {
-			tokens = append(tokens, 0)
+			p.tokens = append(p.tokens, 0)
 		}
-		counts := len(literals) | len(tokens)<<12
-		object := append([]byte{byte(counts), byte(counts >> 8), byte(counts >> 16)}, literals...)
-		if object = append(append(append(object, near...), far...), tokens...); len(object) <= MaxPageObject {
+		counts := len(p.literals) | len(p.tokens)<<12
+		header := []byte{byte(counts), byte(counts >> 8), byte(counts >> 16)}
+		if object := slices.Concat(header, p.literals, p.near, p.far, p.tokens); len(object) <= MaxPageObject {
 			all = append(all, object)
 		}
 	}
 	return all
+}
+
+// pageStreams are an object of the page format in the making, of which so many bytes of the page are said.
+type pageStreams struct {
+	literals, near, far, tokens []byte
+	at                          int
+}
+
+// add says some more of the page, which has room for it. A far distance may reach up to so many bytes before the page.
+func (p *pageStreams) add(rng *rand.Rand, before int) {
+	left := PageSize - p.at
+	switch choice := rng.IntN(5); {
+	case p.at == 0 || choice == 0 && left >= 2*runUnit:
+		n := 1 + rng.IntN(2)
+		for range runUnit * n {
+			p.literals = append(p.literals, byte(rng.Uint32()))
+		}
+		p.run(literalRunNumber, n)
+	case choice == 1 && left >= runUnit:
+		p.run(matchRunNumber, 1+rng.IntN(min(left/runUnit, 256)))
+	case choice == 2 && left >= 35:
+		w := 1 + rng.IntN(p.at+before) | rng.IntN(16)<<12
+		p.tokens, p.far = append(p.tokens, 239), append([]byte{byte(w), byte(w >> 8)}, p.far...)
+		p.at += 20 + w>>12
+	case choice == 3 && left >= 3:
+		p.tokens, p.near = append(p.tokens, 181), append(p.near, byte(rng.IntN(min(p.at, 64))))
+		p.at += 3
+	case left == 1:
+		p.tokens = append(p.tokens, 0)
+		p.at++
+	default: // a match of two bytes at one of the other remembered distances
+		p.tokens = append(p.tokens, []byte{75, 128, 160}[rng.IntN(3)])
+		p.at += 2
+	}
+}
+
+func (p *pageStreams) run(token byte, units int) {
+	p.tokens, p.near = append(p.tokens, token), append(p.near, byte(units-1))
+	p.at += runUnit * units
 }
 
 func TestHostileObjectsAreJudgedAsByTheCodec(t *testing.T) {

@@ -240,7 +240,7 @@ func (e *lz4Encoder) writeLong(s sequence, start ptx.Shared32) {
 		lane := long.Get().Ctz()
 		from, to := e.byLane.Add(e.ShflIdx(s.anchor, lane)), e.byLane.Add(e.ShflIdx(to, lane))
 		e.stride(e.ShflIdx(s.literals, lane), func(k ptx.U32, within ptx.Pred) {
-			e.When(within, func() { to.Add(k).StoreU8(from.Add(k).LoadU8()) })
+			e.copyByte(within, to.Add(k), from.Add(k))
 		})
 		long.Set(long.Get().And(long.Get().Sub(n(1))))
 	})
@@ -259,7 +259,8 @@ func (e *lz4Encoder) store(arena, cursor ptx.Global64, granules ptx.U32) (place 
 	e.IfElse(found.Get().Gt(granules).Or(needed.Gt(granules.Sub(found.Get()))), func() { found.Set(n(nowhere)) }, func() {
 		to, from := arena.Index(found.Get(), GranuleSize).Index(e.lane, quadBytes), e.object.Add(e.lane.Shl(n(4)))
 		e.stride(needed, func(k ptx.U32, within ptx.Pred) {
-			e.When(within, func() { to.Index(k, quadBytes).StoreV4(from.Add(k.Shl(n(4))).LoadV4()) })
+			to, from := to.Index(k, quadBytes), from.Add(k.Shl(n(4)))
+			e.When(within, func() { to.StoreV4(from.LoadV4()) })
 		})
 	})
 	return found.Get()

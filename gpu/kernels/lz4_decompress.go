@@ -36,7 +36,7 @@ func LZ4Decompress() (*ptx.Kernel, error) {
 	w.eachPage(func(page ptx.U32) {
 		status := w.lz4Object(objects, lengths, page, reciprocal)
 		w.If(status.Eq(n(StatusOK)), func() { w.flush(pages.Index(page, PageSize)) })
-		w.When(w.first(), func() { statuses.Index(page, 4).StoreU32(status) })
+		w.storeStatus(statuses.Index(page, 4), status)
 	})
 	return w.Build()
 }
@@ -50,7 +50,7 @@ func LZ4Verify() (*ptx.Kernel, error) {
 	w.eachPage(func(page ptx.U32) {
 		status := w.lz4Object(objects, lengths, page, reciprocal)
 		w.storeHash(hashes.Index(page, 8), status)
-		w.When(w.first(), func() { statuses.Index(page, 4).StoreU32(status) })
+		w.storeStatus(statuses.Index(page, 4), status)
 	})
 	return w.Build()
 }
@@ -107,8 +107,7 @@ func (d *lz4Decoder) sequence() {
 	rare := literals.Eq(n(escape)).Or(behind.Gt(d.last)).Or(end.Gt(n(PageSize))).Or(distance.Sub(n(1)).Ge(middle))
 	d.IfElse(rare, func() { d.anySequence(literals, match) }, func() {
 		d.IfElse(isLong, func() {
-			from, to := d.byLane.Add(d.in.Get()), d.byLane.Add(d.out.Get())
-			d.When(d.lane.Lt(literals), func() { to.StoreU8(from.LoadU8()) })
+			d.copyByte(d.lane.Lt(literals), d.byLane.Add(d.out.Get()), d.byLane.Add(d.in.Get()))
 			d.match(middle, distance, length.Get())
 			d.in.Set(behind.Add(n(4)))
 		}, func() {
@@ -132,7 +131,7 @@ func (d *lz4Decoder) step(literals, length, distance, end ptx.U32) {
 	base := ptx.Select(d.lane.Lt(less), d.out.Get(), d.in.Get())
 	from, to := d.byLane.Add(base.Sub(less)), d.byLane.Add(d.out.Get())
 	d.WarpSync()
-	d.When(d.lane.Lt(end.Sub(d.out.Get())), func() { to.StoreU8(from.LoadU8()) })
+	d.copyByte(d.lane.Lt(end.Sub(d.out.Get())), to, from)
 }
 
 // anySequence does a sequence of any kind, or ends the loop.
@@ -141,7 +140,7 @@ func (d *lz4Decoder) anySequence(literalHalf, matchHalf ptx.U32) {
 	d.breakIf(literals.Gt(d.end.Sub(d.in.Get())).Or(literals.Gt(n(PageSize).Sub(d.out.Get()))))
 	from, to := d.byLane.Add(d.in.Get()), d.byLane.Add(d.out.Get())
 	d.stride(literals, func(k ptx.U32, within ptx.Pred) {
-		d.When(within, func() { to.Add(k).StoreU8(from.Add(k).LoadU8()) })
+		d.copyByte(within, to.Add(k), from.Add(k))
 	})
 	d.in.Set(d.in.Get().Add(literals))
 	d.out.Set(d.out.Get().Add(literals))
@@ -197,7 +196,7 @@ func (d *lz4Decoder) match(out, distance, length ptx.U32) {
 	from, to := d.at(out.Sub(distance)), d.byLane.Add(out)
 	d.WarpSync()
 	d.stride(length, func(k ptx.U32, within ptx.Pred) {
-		d.When(within, func() { to.Add(k).StoreU8(from.Add(place.Get()).LoadU8()) })
+		d.copyByte(within, to.Add(k), from.Add(place.Get()))
 		next := place.Get().Add(step.Get())
 		place.Set(next.Min(next.Sub(distance)))
 	})

@@ -4,11 +4,9 @@ package kernels
 
 import (
 	"encoding/binary"
-	"math/bits"
 )
 
-// The models are the kernels' algorithms in Go: what a warp does at once is a loop over its lanes. The compressor's model also says which bytes the
-// kernel must make.
+// The models are the kernels' algorithms in Go: what a warp does at once is a loop over its lanes. That of the compressor is [Encoder].
 
 // modelLZ4 decompresses as the kernel does: short sequences in one step of the warp, everything else carefully.
 func modelLZ4(object []byte) (page []byte, ok bool) {
@@ -115,86 +113,17 @@ func modelLZ4Slow(in, page []byte, n, token, ip, at int) (next, ip2, at2 int, ok
 // modelSequence is a match with the literals before it; without a match it ends the object.
 type modelSequence struct{ anchor, at, distance, length int }
 
-// modelCompress makes the object that the kernel must make of a page, nil if it is longer than limit.
-func modelCompress(page []byte, limit int) []byte {
-	memory := append(append([]byte(nil), page...), make([]byte, compressPad)...)
-	var table [tableSize]uint16
-	var queue []modelSequence
-	anchor := 0
-	for base := 0; base <= lastMatch; base = max(base+lanes, anchor) {
-		hits, from := modelWindow(memory, &table, base)
-		for hits != 0 {
-			lane := bits.TrailingZeros32(hits)
-			at := base + lane
-			end := at + minMatch
-			for end < matchStop && memory[end] == memory[end-at+from[lane]] {
-				end++
-			}
-			queue = append(queue, modelSequence{anchor, at, at - from[lane], end - at})
-			anchor = end
-			hits &= uint32(uint64(0xffffffff) << min(end-base, 32))
-		}
-	}
-	var object []byte
-	for _, s := range append(queue, modelSequence{anchor, PageSize, 0, 0}) {
-		object = s.append(object, page)
-	}
-	if len(object) > limit {
-		return nil
-	}
-	return object
-}
-
-// modelWindow looks 32 positions up and enters them: bit and place of those at which a match begins.
-func modelWindow(memory []byte, table *[tableSize]uint16, base int) (hits uint32, from [lanes]int) {
-	var hash [lanes]int
-	count := min(lanes, lastMatch+1-base)
-	for lane := range count {
-		at := base + lane
-		hash[lane] = modelHash(memory, at)
-		from[lane] = int(table[hash[lane]])
-		for before := range lane {
-			if hash[before] == hash[lane] {
-				from[lane] = base + before
-			}
-		}
-		if from[lane] < at && word(memory, from[lane]) == word(memory, at) {
-			hits |= 1 << lane
-		}
-	}
-	for lane := range count {
-		table[hash[lane]] = uint16(base + lane)
-	}
-	return hits, from
-}
-
-func word(memory []byte, at int) uint32 { return binary.LittleEndian.Uint32(memory[at:]) }
-
-// modelHash hashes five bytes.
-func modelHash(memory []byte, at int) int {
-	return int((word(memory, at)*hashLow + word(memory, at+4)&0xff*hashHigh) >> (32 - tableBits))
-}
-
 // append writes the sequence behind the object.
 func (s modelSequence) append(object, page []byte) []byte {
-	literals, match := s.at-s.anchor, s.length-minMatch
-	token := min(literals, escape) << 4
-	if s.length > 0 {
-		token |= min(match, escape)
-	}
-	object = append(modelExtra(append(object, byte(token)), literals), page[s.anchor:s.at]...)
-	if s.length == 0 {
-		return object
-	}
-	return modelExtra(binary.LittleEndian.AppendUint16(object, uint16(s.distance)), match)
+	e := Encoder{out: object}
+	e.out = append(e.out, make([]byte, 2*PageSize)...)[:len(object)]
+	e.append(page[s.anchor:s.at], s.distance, s.length)
+	return e.out
 }
 
-func modelExtra(object []byte, length int) []byte {
-	if length < escape {
-		return object
-	}
-	for length -= escape; length >= 255; length -= 255 {
-		object = append(object, 255)
-	}
-	return append(object, byte(length))
+// modelCompress is the object that the kernel must make of a page, nil if it is longer than limit.
+func modelCompress(page []byte, limit int) []byte {
+	var e Encoder
+	object := make([]byte, limit)
+	return object[:e.Compress(object, page)]
 }

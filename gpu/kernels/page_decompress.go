@@ -40,7 +40,7 @@ func PageDecompress() (*ptx.Kernel, error) {
 	w.eachPage(func(page ptx.U32) {
 		status := w.pageObject(table, objects, lengths, page)
 		w.If(status.Eq(n(StatusOK)), func() { w.flush(pages.Index(page, PageSize)) })
-		w.When(w.first(), func() { statuses.Index(page, 4).StoreU32(status) })
+		w.storeStatus(statuses.Index(page, 4), status)
 	})
 	return w.Build()
 }
@@ -54,7 +54,7 @@ func PageVerify() (*ptx.Kernel, error) {
 	w.eachPage(func(page ptx.U32) {
 		status := w.pageObject(table, objects, lengths, page)
 		w.storeHash(hashes.Index(page, 8), status)
-		w.When(w.first(), func() { statuses.Index(page, 4).StoreU32(status) })
+		w.storeStatus(statuses.Index(page, 4), status)
 	})
 	return w.Build()
 }
@@ -129,12 +129,12 @@ func (d *pageDecoder) breakIf(wrong ptx.Pred) { d.If(wrong, func() { d.Break() }
 
 // look finds the lane's token in the table and returns its kind. A lane without a token has one that does nothing.
 func (d *pageDecoder) look(active ptx.Pred) (kind ptx.U32) {
-	entry := ptx.NewVar(d.Builder, n(0))
-	token := d.byLane.Add(d.token.Get())
-	d.When(active, func() { entry.Set(d.table.Add(token.LoadU8().Shl(n(2))).LoadU32()) })
-	d.literals = ptx.NewVar(d.Builder, entry.Get().And(n(0xff)))
-	d.length = ptx.NewVar(d.Builder, entry.Get().Bfe(n(entryLength), n(8)))
-	return entry.Get().Shr(n(entryKind))
+	number, at := ptx.NewVar(d.Builder, n(0)), d.byLane.Add(d.token.Get())
+	d.When(active, func() { number.Set(at.LoadU8()) })
+	entry := ptx.Select(active, d.table.Add(number.Get().Shl(n(2))).LoadU32(), n(0))
+	d.literals = ptx.NewVar(d.Builder, entry.And(n(0xff)))
+	d.length = ptx.NewVar(d.Builder, entry.Bfe(n(entryLength), n(8)))
+	return entry.Shr(n(entryKind))
 }
 
 // distances takes the bytes and words of distances of all tokens at once, near ones from the front of their stream, far ones from its back, and
@@ -157,11 +157,14 @@ func (d *pageDecoder) distances(kind ptx.U32) {
 	})
 	d.If(fars.Ne(n(0)), func() {
 		at := d.at(d.far.Get().Sub(fars.And(below).Popc().Shl(n(1))).Sub(n(2)))
+		low, high := ptx.NewVar(d.Builder, n(0)), ptx.NewVar(d.Builder, n(0))
 		d.When(isFar, func() {
-			low, high := at.LoadU8(), at.At(1).LoadU8()
-			d.dist.Set(high.And(n(15)).Mad(n(256), low))
-			d.length.Set(high.Shr(n(4)).Add(d.length.Get()))
+			low.Set(at.LoadU8())
+			high.Set(at.At(1).LoadU8())
 		})
+		word := high.Get().And(n(15)).Mad(n(256), low.Get())
+		d.When(isFar, func() { d.dist.Set(word) })
+		d.length.Set(high.Get().Shr(n(4)).Add(d.length.Get()))
 	})
 	d.near.Set(nearNext)
 	d.far.Set(farNext)
@@ -235,7 +238,7 @@ func (d *pageDecoder) copy(places, distances, all ptx.U32) {
 			d.literal.Get().Sub(place.Shr(n(16))), d.out.Get().Sub(distance)).Add(at))
 		to := d.at(d.out.Get()).Add(at)
 		d.WarpSync()
-		d.When(within, func() { to.StoreU8(d.at(from).LoadU8()) })
+		d.copyByte(within, to, d.at(from))
 		before.Set(before.Get().Add(mark.Popc()))
 	})
 }

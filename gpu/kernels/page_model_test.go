@@ -177,14 +177,7 @@ func (b *modelBatch) copy(page, literals []byte, count, out, sum int) {
 				source[lane] = -1 - (lane - b.distance[token])
 			}
 		}
-		for range 5 { // as often as a path of 32 steps can be halved
-			old := source
-			for lane := range lanes {
-				if old[lane] < 0 {
-					source[lane] = old[-1-old[lane]]
-				}
-			}
-		}
+		modelSettle(&source)
 		for lane := range lanes {
 			if source[lane] >= PageSize {
 				value[lane] = int(literals[source[lane]-PageSize])
@@ -196,5 +189,17 @@ func (b *modelBatch) copy(page, literals []byte, count, out, sum int) {
 			page[out+chunk+lane] = byte(value[lane])
 		}
 		before += bits.OnesCount32(mark)
+	}
+}
+
+// modelSettle replaces lanes by what those come from, as often as a way of 32 lanes can be halved.
+func modelSettle(source *[lanes]int) {
+	for range 5 {
+		old := *source
+		for lane := range lanes {
+			if old[lane] < 0 {
+				source[lane] = old[-1-old[lane]]
+			}
+		}
 	}
 }

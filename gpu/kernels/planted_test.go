@@ -88,7 +88,6 @@ var harmless = map[string]string{
 	"d.Break() // endless it would stay":        "what is added to endless is too long as well",
 	"d.Break() // the status is known":          "the checks of a match would end the loop too",
 	"d.When(active, func() { at.AtomicOr":       "lanes without a token mark what is behind the last",
-	"e.When(within, func() { to.Add(k).Store":   "addresses have a guard, too: the other lanes store once more what they stored before",
 	"d.If(nears.Ne(n(0))":                       "saves time only",
 	"d.If(fars.Ne(n(0))":                        "saves time only",
 	"d.If(d.Any(unsettled)":                     "saves time only",

@@ -62,6 +62,16 @@ func (w *warp) around(offset ptx.U32) (low, high, shift ptx.U32) {
 	return aligned.LoadU32(), aligned.At(4).LoadU32(), offset.Shl(n(3))
 }
 
+// copyByte copies a byte in some lanes. The addresses are computed in all: what is computed in some only keeps a register busy for the others.
+func (w *warp) copyByte(in ptx.Pred, to, from ptx.Shared32) {
+	w.When(in, func() { to.StoreU8(from.LoadU8()) })
+}
+
+// storeStatus writes what is said of an object.
+func (w *warp) storeStatus(to ptx.Global64, status ptx.U32) {
+	w.When(w.first(), func() { to.StoreU32(status) })
+}
+
 // rows does something for each row of 16 bytes a lane in bytes, a multiple of 512.
 func rows(bytes int, do func(offset int)) {
 	for offset := 0; offset < bytes; offset += rowBytes {
