@@ -96,7 +96,7 @@ func (c compressed) check(t *testing.T, all [][]byte, limit int) {
 
 func TestCompressesPages(t *testing.T) {
 	k := build(t, LZ4Compress)
-	eachSource(t, 150, func(t *testing.T, all [][]byte) {
+	eachSource(t, fewer(150), func(t *testing.T, all [][]byte) {
 		for seed := range uint64(2) {
 			some := all[:len(all)>>(3*seed)]
 			d := newDevice(t)
@@ -130,7 +130,7 @@ func TestObjectsArePacked(t *testing.T) {
 
 // A page whose object is too long, or finds no space, is not written at all.
 func TestLimitAndSpaceAreKept(t *testing.T) {
-	all := pages.Generate(pages.Text, 40, 6)
+	all := pages.Generate(pages.Text, fewer(40), 6)
 	k := build(t, LZ4Compress)
 	for _, limit := range []int{0, 1, 2000, 2100, 2200, PageSize - 1, PageSize, 1 << 31} {
 		newDevice(t).compress(k, all, 256*len(all), limit).check(t, all, min(limit, PageSize-1))
@@ -188,13 +188,13 @@ func hardPages() [][]byte {
 }
 
 func TestCompressesHardPages(t *testing.T) {
-	all := hardPages()
+	all := spread(hardPages(), fewer(len(hardPages())))
 	newDevice(t).compress(build(t, LZ4Compress), all, 256*len(all), PageSize).check(t, all, PageSize-1)
 }
 
 // G.120: the objects are at most 5 % longer in all than those of the CPU.
 func TestG120RatioIsThatOfTheCPU(t *testing.T) {
-	eachSource(t, 2000, func(t *testing.T, all [][]byte) {
+	eachSource(t, fewer(2000), func(t *testing.T, all [][]byte) {
 		ours, theirs := 0, 0
 		for _, p := range all {
 			ours += orRaw(len(modelCompress(p, PageSize-1)))

@@ -27,7 +27,7 @@ func TestF059Figures(t *testing.T) {
 			t.Errorf("%s: %+v", k.Name(), s)
 		}
 	}
-	eachSource(t, 120, func(t *testing.T, all [][]byte) {
+	eachSource(t, fewer(120), func(t *testing.T, all [][]byte) {
 		for _, f := range formats {
 			objects, _ := f.objects(t, all)
 			n := len(objects)

@@ -18,6 +18,14 @@ func eachSource(t *testing.T, n int, f func(t *testing.T, all [][]byte)) {
 	t.Run("real", func(t *testing.T) { f(t, spread(pages.Real(t), n)) })
 }
 
+// fewer is n, or an eighth of it with -short: the race detector makes the simulator twenty times slower.
+func fewer(n int) int {
+	if testing.Short() {
+		return n / 8
+	}
+	return n
+}
+
 // spread picks n pages from all over.
 func spread(all [][]byte, n int) [][]byte {
 	var some [][]byte
@@ -78,7 +86,7 @@ func TestModelsAgreeWithTheCodecs(t *testing.T) {
 		eachSource(t, 100, func(t *testing.T, all [][]byte) {
 			objects, _ := f.objects(t, all)
 			var want [PageSize]byte
-			for i := range 4000 {
+			for i := range fewer(4000) {
 				object := objects[i%len(objects)]
 				if i >= len(objects) {
 					object = damage(rng, object)

@@ -102,7 +102,7 @@ func survivors(t *testing.T, k *ptx.Kernel, try trial, tried func(in ptx.Instruc
 		if !tried(in) {
 			continue
 		}
-		if tries++; testing.Short() && tries%5 > 0 {
+		if tries++; testing.Short() && tries%20 > 0 {
 			continue
 		}
 		line := sourceLine(t, in.Line)
