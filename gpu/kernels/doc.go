@@ -42,8 +42,8 @@
 //
 // Objects lie behind one another in the order in which warps were done with them, each from a granule's start and with zeros up to the next granule's. So where an object
 // lies differs from launch to launch; what it is does not: the same page and limit always give the same bytes, on every machine, and those that [Encoder] makes on
-// the CPU. They are an LZ4 block that any decoder reads, but not the one that codec/lz4 makes, and up to 2 % longer. The cursor counts on where the arena is full; copying back as many granules as it says, or the arena
-// has, copies everything.
+// the CPU. They are LZ4 blocks that any decoder reads, but not those that codec/lz4 makes: about 2 % longer in all. The cursor counts on where the arena is full;
+// copying back as many granules as it says, or as the arena has, copies everything.
 //
 // # Occupancy
 //
