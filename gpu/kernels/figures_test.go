@@ -11,7 +11,7 @@ import (
 )
 
 // budgets are the warp instructions that a kernel may take for a page, generated or real, on the mean: a tenth more than it took when that was written.
-var budgets = map[string]uint64{"lz4_compress": 18600, "lz4_decompress": 16300, "lz4_verify": 16300, "page_decompress": 9000, "page_verify": 9000}
+var budgets = map[string]uint64{"lz4_compress": 18700, "lz4_decompress": 14400, "lz4_verify": 14500, "page_decompress": 9050, "page_verify": 9200}
 
 // What the simulator counts stays within what is told of the kernels. F059: more than 80 % of the loads from global memory are coalesced.
 func TestF059Figures(t *testing.T) {
