@@ -22,6 +22,9 @@ func (in *instr) bind(op ptx.Opcode, sig ptx.Signature) bool {
 	case ptx.EffectBlock:
 		in.kind = blockSync
 		return true
+	case ptx.EffectFence:
+		// What a race is is judged without it: it keeps order, but lets nobody know of it.
+		in.run = func(*warp, *instr, uint32) {}
 	case ptx.EffectWarp:
 		in.kind = warpSync
 		in.run = exchanges[op]
@@ -118,7 +121,7 @@ func classOf(op ptx.Opcode, sig ptx.Signature) Class {
 		return memoryClass(sig)
 	}
 	switch {
-	case op == ptx.OpBarWarpSync || op == ptx.OpBarSync:
+	case op == ptx.OpBarWarpSync || op == ptx.OpBarSync || op == ptx.OpMembarCta:
 		return Barrier
 	case sig.Effect == ptx.EffectWarp:
 		return Exchange
