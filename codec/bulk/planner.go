@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"zramfs/codec"
+)
+
+// A Mode is who may work.
+type Mode uint8
+
+// The modes.
+const (
+	// Shared divides each batch between the CPU and the engines.
+	Shared Mode = iota
+	// CPUAlone leaves the engines out.
+	CPUAlone
+	// EnginesAlone leaves to the CPU only what no engine can do, and does not ask whether it would be faster.
+	EnginesAlone
+)
+
+// Config says how a planner divides work. The zero value is right where nothing is known better.
+type Config struct {
+	Mode Mode
+	// Piece bounds the items of a piece for the engines beside the CPU, where it is not 0; with EnginesAlone it is how many they get.
+	Piece int
+	// Items is the size of the largest batch that is expected: for one that is larger memory is allocated.
+	Items int
+}
+
+// ErrClosed reports a planner that was closed.
+var ErrClosed = errors.New("planner is closed")
+
+// A Planner divides batches between the CPU and other engines. It is safe for concurrent use, and does one batch at a time.
+type Planner struct {
+	config  Config                      // immutable
+	cpu     *CPU                        // immutable
+	workers []worker                    // those of the CPU; each one's own during a batch, else guarded by turn
+	paces   [ops][]pace                 // of the CPU's workers; see pace
+	engines []*member                   // immutable
+	classes [ops]classing               // immutable
+	running sync.WaitGroup              // the goroutines of all lanes but the CPU's first
+	turn    sync.Mutex                  // held by who runs a batch
+	closed  bool                        // guarded by turn
+	ctx     context.Context             //nolint:containedctx // of the batch that runs; guarded by turn, and read by its lanes
+	batch   *Batch                      // guarded by turn, and read by its lanes
+	order   order                       // guarded by turn, and read by its lanes
+	called  int                         // workers called upon; guarded by turn, and read by its lanes
+	queue   queue                       // see queue
+	lanes   sync.WaitGroup              // that were called upon for the batch
+	defect  atomic.Pointer[defectError] // what ended the batch early
+}
+
+// A defectError is an error of the CPU engine, a defect in a compression library.
+type defectError struct{ error }
+
+// A worker is a lane of the CPU, and what it did of a batch.
+type worker struct {
+	call  chan struct{} // to work; nil for the first, whose lane is that of who called Run
+	tally tally
+	_     [64]byte // apart from the next one's in memory
+}
+
+// NewPlanner makes a planner, which owns the engines from then on, if there is no error: [Planner.Close] closes them.
+func NewPlanner(cpu *CPU, engines []Engine, c Config) (*Planner, error) {
+	names := []string{cpu.Name()}
+	for _, e := range engines {
+		if slices.Contains(names, e.Name()) {
+			return nil, fmt.Errorf("make planner: two engines are called %q", e.Name())
+		}
+		names = append(names, e.Name())
+	}
+	if len(engines) > maxEngines {
+		return nil, fmt.Errorf("make planner: %d engines, at most %d can be used", len(engines), maxEngines)
+	}
+	if c.Items < 0 || c.Items > MaxItems || c.Piece < 0 || c.Piece > MaxItems {
+		return nil, fmt.Errorf("make planner: batches of %d items and pieces of %d, each is 0 to %d", c.Items, c.Piece, MaxItems)
+	}
+	p := &Planner{config: c, cpu: cpu, workers: make([]worker, cpu.Limits().Lanes)}
+	for _, e := range engines {
+		p.engines = append(p.engines, newMember(e, c))
+	}
+	for op := range ops {
+		p.paces[op] = make([]pace, len(p.workers))
+		p.classes[op] = classify(op, p.engines)
+	}
+	p.queue.wake.L = &p.queue.mu
+	p.order.grow(c.Items)
+	p.start()
+	return p, nil
+}
+
+// start starts a goroutine for each lane but one.
+func (p *Planner) start() {
+	for i := 1; i < len(p.workers); i++ {
+		p.workers[i].call = make(chan struct{}, 1)
+		p.running.Go(func() {
+			for range p.workers[i].call {
+				p.work(i)
+				p.lanes.Done()
+			}
+		})
+	}
+	for _, m := range p.engines {
+		for lane := range m.calls {
+			p.running.Go(func() {
+				for range m.calls[lane] {
+					p.serve(m, lane)
+					p.lanes.Done()
+				}
+			})
+		}
+	}
+}
+
+// Close waits for the batch that runs, ends all goroutines and closes the engines. It may be called more than once.
+func (p *Planner) Close() error {
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	for i := 1; i < len(p.workers); i++ {
+		close(p.workers[i].call)
+	}
+	for _, m := range p.engines {
+		for _, call := range m.calls {
+			close(call)
+		}
+	}
+	p.running.Wait()
+	var errs []error
+	for _, m := range p.engines {
+		if err := m.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("close engine %s: %w", m.Name(), err))
+		}
+	}
+	return errors.Join(append(errs, p.cpu.Close())...)
+}
+
+// Run does a batch and returns when nobody touches it any more. It sets the Verdict of each item; that some are corrupt is no error. It fills r, if that is
+// not nil, with the report of this batch alone.
+//
+// When the context is cancelled it returns its error soon, and when a compression library fails, that failure: then some items are still Pending. For a batch that
+// cannot be worked on the error wraps [ErrBatch], and for a closed planner [ErrClosed].
+func (p *Planner) Run(ctx context.Context, b *Batch, r *Report) error {
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	if p.closed {
+		return fmt.Errorf("%s %d items: %w", b.Op, b.N, ErrClosed)
+	}
+	if err := b.prepare(); err != nil {
+		return err
+	}
+	began := now()
+	p.ctx, p.batch = ctx, b
+	p.defect.Store(nil)
+	why := p.plan()
+	p.dispatch()
+	p.work(0)
+	p.lanes.Wait()
+	p.ctx, p.batch = nil, nil
+	p.report(r, b, why, now().Sub(began))
+	if defect := p.defect.Load(); defect != nil {
+		return fmt.Errorf("%s %d items: %w", b.Op, b.N, defect.error)
+	}
+	return ctx.Err()
+}
+
+// plan decides who takes part and fills the queue. Where no engine does, it says why.
+func (p *Planner) plan() (why Reason) {
+	b, floor, lanes := p.batch, 0, 0
+	why = Dead
+	if p.config.Mode == CPUAlone || len(p.engines) == 0 {
+		p.order.plain(b.N)
+	} else {
+		p.order.sort(b, &p.classes[b.Op])
+	}
+	for i, m := range p.engines {
+		m.limit, m.called = 0, 0
+		if p.config.Mode == CPUAlone || m.dead.Load() {
+			continue
+		}
+		limit := p.order.limit(&p.classes[b.Op], i)
+		switch {
+		case limit == 0:
+			why = Unreadable
+		case p.config.Mode == Shared && limit < max(m.limits.Least, m.limits.Min):
+			why = Small
+		default:
+			m.limit, m.called = limit, min(m.limits.Lanes, (limit+m.limits.Min-1)/m.limits.Min)
+			lanes += m.called
+			floor = max(floor, limit)
+		}
+	}
+	if p.config.Mode != EnginesAlone {
+		floor = 0
+	}
+	p.queue.reset(b.N, floor, lanes)
+	p.called = p.workersFor(b.N, lanes)
+	return why
+}
+
+// workersFor returns how many of the CPU's workers a batch is given to: one where it is a single piece, and all where an engine may give something back.
+func (p *Planner) workersFor(n, lanes int) int {
+	switch {
+	case lanes > 0:
+		return len(p.workers)
+	case n <= cpuMax:
+		return 1
+	}
+	return min(len(p.workers), (n+cpuMin-1)/cpuMin)
+}
+
+// dispatch calls the lanes, those of engines first: they take longer to answer.
+func (p *Planner) dispatch() {
+	for _, m := range p.engines {
+		m.tally = tally{}
+		for lane := range m.called {
+			p.lanes.Add(1)
+			m.calls[lane] <- struct{}{}
+		}
+	}
+	for i := range p.workers {
+		p.workers[i].tally = tally{}
+		if i > 0 && i < p.called {
+			p.lanes.Add(1)
+			p.workers[i].call <- struct{}{}
+		}
+	}
+}
+
+// stopped reports whether the batch is to end early.
+func (p *Planner) stopped() bool { return p.ctx.Err() != nil || p.defect.Load() != nil }
+
+// pieceOf is the piece at a span of the queue.
+func (p *Planner) pieceOf(s span) Piece {
+	return Piece{Batch: p.batch, Items: p.order.items[s.begin:s.end], At: s.begin * codec.PageSize}
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package bulk
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"zramfs/codec"
+)
+
+// An engine that is much slower than the CPU does not hold a batch up once that is known, and learning it costs one piece a lane.
+func TestSlowEngineIsLeftOut(t *testing.T) {
+	const n = 4000
+	all := lz4Only(t, n)
+	e := newSecond(t, "lz4", codec.LZ4)
+	e.each = time.Millisecond // a piece takes 128 ms, what is left of the batch some
+	p := newPlanner(t, newCPU(t, "lz4", 2), Config{}, e)
+	b := mixed(t, all, "lz4")
+	r := run(t, p, b)
+	for tries := 0; r.Engines[1].Pieces == 0 && tries < 20; tries++ { // the CPU may have been done before it was awake
+		r = run(t, p, b)
+	}
+	if pieces := r.Engines[1].Pieces; pieces == 0 || pieces > e.limits.Lanes {
+		t.Errorf("the first time: %+v", r)
+	}
+	for range probeEvery {
+		r = run(t, p, b)
+		checkPages(t, b, all)
+		if r.Engines[1].Pieces != 0 || r.Fallbacks[Slow] != n {
+			t.Fatalf("afterwards: %+v", r)
+		}
+	}
+	// Now it is tried again, by one piece; and where it has become faster meanwhile, it comes back.
+	e.each = 0
+	if r = run(t, p, b); r.Engines[1].Pieces == 0 && r.Fallbacks[Slow] != n {
+		t.Errorf("tried again: %+v", r)
+	}
+	if e.pieces.Load() > 10 {
+		t.Errorf("%d pieces", e.pieces.Load())
+	}
+}
+
+// An engine that is much faster than the CPU gets nearly all of a large batch.
+func TestFastEngineGetsMost(t *testing.T) {
+	const n = 4000
+	all := lz4Only(t, n)
+	e := newSecond(t, "lz4", codec.LZ4)
+	p := newPlanner(t, newCPU(t, "lz4", 1), Config{}, e)
+	b := mixed(t, all, "lz4")
+	b.Before = func(items []uint32) {
+		if len(items) <= cpuMax { // the CPU's
+			time.Sleep(time.Duration(len(items)) * 100 * time.Microsecond)
+		}
+	}
+	run(t, p, b)
+	if r := run(t, p, b); r.Share("second") < 0.8 {
+		t.Errorf("%.2f, %+v", r.Share("second"), r)
+	}
+	checkPages(t, b, all)
+}
+
+// An engine that becomes slow in the middle is found out by the pieces that it has, and gets smaller ones or none.
+func TestEngineThatSlowsDown(t *testing.T) {
+	const n = 4000
+	all := lz4Only(t, n)
+	e := newSecond(t, "lz4", codec.LZ4)
+	e.limits.Lanes = 1
+	p := newPlanner(t, newCPU(t, "lz4", 2), Config{}, e)
+	b := mixed(t, all, "lz4")
+	for range 10 {
+		run(t, p, b)
+	}
+	e.delay = 300 * time.Millisecond
+	before := e.pieces.Load()
+	began := time.Now()
+	for range 5 {
+		run(t, p, b)
+		checkPages(t, b, all)
+	}
+	if pieces := e.pieces.Load() - before; pieces > 3 || time.Since(began) > 5*time.Second {
+		t.Errorf("%d pieces of 300 ms, %v", pieces, time.Since(began))
+	}
+}
+
+// While a piece is with an engine that then fails, the CPU waits for it.
+func TestCPUWaitsForWhatComesBack(t *testing.T) {
+	const n = 2000
+	all := lz4Only(t, n)
+	e := newSecond(t, "lz4", codec.LZ4)
+	e.delay, e.spoil = 50*time.Millisecond, true
+	e.fail = func(int) error { return errInjected }
+	p := newPlanner(t, newCPU(t, "lz4", 2), Config{Mode: EnginesAlone, Piece: 2000}, e)
+	b := mixed(t, all, "lz4")
+	r := run(t, p, b)
+	checkPages(t, b, all)
+	if r.Engines[1].Failures != 1 || r.Fallbacks[Failed] != n || r.Elapsed < 50*time.Millisecond {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Batches of several callers are done one after the other.
+func TestConcurrentCallers(t *testing.T) {
+	const n = 1500
+	all := somePages(n)
+	p := newPlanner(t, newCPU(t, "lz4", 2), Config{}, newSecond(t, "lz4", codec.LZ4))
+	var callers sync.WaitGroup
+	for range 4 {
+		b := mixed(t, all, "lz4", "page")
+		callers.Go(func() {
+			for range 5 {
+				if err := p.Run(t.Context(), b, nil); err != nil {
+					t.Error(err)
+				}
+			}
+			checkPages(t, b, all)
+		})
+	}
+	callers.Wait()
+}
+
+// After Close there is no goroutine left, the engines are closed once, and nothing is done any more.
+func TestClose(t *testing.T) {
+	before := runtime.NumGoroutine()
+	e := newSecond(t, "lz4", codec.LZ4)
+	p, err := NewPlanner(newCPU(t, "lz4", 4), []Engine{e}, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := mixed(t, somePages(1200), "lz4")
+	run(t, p, b)
+	for range 2 {
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for tries := 0; runtime.NumGoroutine() > before && tries < 100; tries++ {
+		time.Sleep(10 * time.Millisecond) // one that has called Done may not have ended yet
+	}
+	if after := runtime.NumGoroutine(); after > before {
+		t.Errorf("%d goroutines, %d before", after, before)
+	}
+	if e.closed.Load() != 1 {
+		t.Errorf("closed %d times", e.closed.Load())
+	}
+	if err := p.Run(t.Context(), b, nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// A planner that cannot be made says why.
+func TestNewPlannerRefuses(t *testing.T) {
+	cpu := newCPU(t, "lz4", 1)
+	var many []Engine
+	for i := range maxEngines + 1 {
+		e := newSecond(t, "raw")
+		e.name = strings.Repeat("x", i+1)
+		many = append(many, e)
+	}
+	for name, c := range map[string]struct {
+		engines []Engine
+		config  Config
+	}{
+		"names":  {[]Engine{newSecond(t, "raw"), newSecond(t, "raw")}, Config{}},
+		"cpu":    {[]Engine{cpu}, Config{}},
+		"many":   {many, Config{}},
+		"items":  {nil, Config{Items: -1}},
+		"pieces": {nil, Config{Piece: MaxItems + 1}},
+	} {
+		if _, err := NewPlanner(cpu, c.engines, c.config); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, err := NewCPU(parse(t, "lz4"), -1); err == nil {
+		t.Error("a CPU engine of -1 workers")
+	}
+	if _, err := NewCPU(codec.Algorithm{}, 1); !errors.Is(err, codec.ErrUnknownAlgorithm) {
+		t.Errorf("no algorithm: %v", err)
+	}
+}
+
+// Reports add up.
+func TestReportAdds(t *testing.T) {
+	p := newPlanner(t, newCPU(t, "lz4", 2), Config{Mode: EnginesAlone}, newSecond(t, "lz4", codec.LZ4))
+	b := mixed(t, lz4Only(t, 1000), "lz4", "page")
+	var sum Report
+	for range 3 {
+		sum.Add(run(t, p, b))
+	}
+	if sum.Batches != 3 || sum.Items != 3000 || sum.Verdicts[Done] != 3000 || sum.Engines[0].Items != 1500 || sum.Engines[1].Batches != 3 || sum.Engines[1].Times.Kernel == 0 {
+		t.Errorf("%+v", sum)
+	}
+	if s := sum.Share("second"); s != 0.5 || sum.Share("nobody") != 0 {
+		t.Errorf("share %v", s)
+	}
+}
+
+// Every word for people is one.
+func TestNames(t *testing.T) {
+	for r := range Reasons + 1 {
+		if got := r.String(); (got == "") != false || strings.HasPrefix(got, "reason") != (r == Reasons) {
+			t.Errorf("reason %d is %q", r, got)
+		}
+	}
+	for v := range verdicts + 1 {
+		if got := v.String(); strings.HasPrefix(got, "verdict") != (v == verdicts) {
+			t.Errorf("verdict %d is %q", v, got)
+		}
+	}
+	for o := range ops + 1 {
+		if got := o.String(); strings.HasPrefix(got, "operation") != (o == ops) {
+			t.Errorf("operation %d is %q", o, got)
+		}
+	}
+}
