@@ -35,6 +35,7 @@ const lattice = `
 	codec/page < codec
 	codec/zstd < codec
 	codec/pagescan < codec
+	codec < codec/bulk
 	codec < store
 	internal/killpoint < store/internal/invariant
 	store/internal/invariant < store
@@ -44,6 +45,7 @@ const lattice = `
 	fusefs < cmd/zramfs/daemon
 	loopsetup < cmd/zramfs/daemon
 	cmd/zramfs/daemon < cmd/zramfs/command
+	codec/bulk < cmd/zramfs/command
 	procpages < cmd/zramfs/command
 	cmd/zramfs/command < cmd/zramfs
 	gpu/ptx < gpu/ptx/sim

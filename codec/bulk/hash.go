@@ -8,42 +8,50 @@ import (
 	"zramfs/codec"
 )
 
-// The constants of [Hash], in which there is nothing secret: 2^32 divided by the golden ratio, and the finaliser of MurmurHash3 for 64 bits.
+// The multipliers of [Hash]: odd, so that none loses anything.
 const (
-	hashKey  = 0x9e3779b1
-	hashMix1 = 0xff51afd7ed558ccd
-	hashMix2 = 0xc4ceb9fe1a85ec53
+	hashSeed   = 0x9e3779b97f4a7c15
+	hashFactor = 0x61c8864680b583eb
 )
 
-// What is between the keys of neighbouring words, and of those two, three and four apart.
+// The 32 lanes of [Hash], each of which has 16 bytes of a row.
 const (
-	step1 uint32 = hashKey
-	step2 uint32 = 2 * hashKey & (1<<32 - 1)
-	step3 uint32 = 3 * hashKey & (1<<32 - 1)
-	step4 uint32 = 4 * hashKey & (1<<32 - 1)
+	hashLanes = 32
+	laneBytes = 16
+	rowBytes  = hashLanes * laneBytes
 )
 
 // Hash returns eight bytes that stand for a page, which must be of PageSize bytes. It finds equal pages and accidental changes; whoever wants to can make
 // two pages that have the same one.
 //
-// It is the multilinear hash NH (Black and others, UMAC, 1999) with keys that follow from the place: the sum, modulo 2^64, over all pairs of 32-bit
-// words, little-endian, of the product of both, to each of which its key was added modulo 2^32; word number j has the key (j+1) * hashKey. The sum is then
-// mixed: x ^= x>>33, x *= hashMix1, x ^= x>>33, x *= hashMix2, x ^= x>>33. A sum has no order, so that each thread of a GPU can add its own part.
+// It is the hash that the kernels of package gpu compute, in which each of 32 lanes goes over 16 bytes of each row of 512, eight at a time, little-endian: h
+// begins as (lane+1) * hashSeed, and a word makes h = (h^word) * hashFactor and then h ^= h>>32. Each lane ends with two words that are 0, so that a change in its
+// last one reaches all of its bits and those of two lanes do not cancel each other; and so does the lanes' sum with one.
 func Hash(page []byte) uint64 {
 	page = page[:codec.PageSize]
-	var even, odd uint64 // two sums, so that one addition need not wait for the other
-	key := step1
-	for at := 0; at < codec.PageSize; at += 16 {
-		words := page[at : at+16 : at+16]
-		a, b := binary.LittleEndian.Uint64(words), binary.LittleEndian.Uint64(words[8:])
-		even += uint64(uint32(a)+key) * uint64(uint32(a>>32)+key+step1)
-		odd += uint64(uint32(b)+key+step2) * uint64(uint32(b>>32)+key+step3)
-		key += step4
+	sum := uint64(0)
+	for lane := uint64(0); lane < hashLanes; lane += 4 { // four at a time, since each has to wait for its own multiplications
+		a, b, c, d := (lane+1)*hashSeed, (lane+2)*hashSeed, (lane+3)*hashSeed, (lane+4)*hashSeed
+		for at := int(lane) * laneBytes; at < codec.PageSize; at += rowBytes {
+			four := page[at : at+4*laneBytes : at+4*laneBytes]
+			a = hashWords(a, four[:laneBytes])
+			b = hashWords(b, four[laneBytes:2*laneBytes])
+			c = hashWords(c, four[2*laneBytes:3*laneBytes])
+			d = hashWords(d, four[3*laneBytes:])
+		}
+		sum += endLane(a) + endLane(b) + endLane(c) + endLane(d)
 	}
-	x := even + odd
-	x ^= x >> 33
-	x *= hashMix1
-	x ^= x >> 33
-	x *= hashMix2
-	return x ^ x>>33
+	return hashWord(sum, 0)
+}
+
+// hashWords takes a lane through its two words of a row.
+func hashWords(h uint64, two []byte) uint64 {
+	return hashWord(hashWord(h, binary.LittleEndian.Uint64(two)), binary.LittleEndian.Uint64(two[8:]))
+}
+
+func endLane(h uint64) uint64 { return hashWord(hashWord(h, 0), 0) }
+
+func hashWord(h, word uint64) uint64 {
+	h = (h ^ word) * hashFactor
+	return h ^ h>>32
 }

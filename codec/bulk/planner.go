@@ -40,22 +40,23 @@ var ErrClosed = errors.New("planner is closed")
 
 // A Planner divides batches between the CPU and other engines. It is safe for concurrent use, and does one batch at a time.
 type Planner struct {
-	config  Config                      // immutable
-	cpu     *CPU                        // immutable
-	workers []worker                    // those of the CPU; each one's own during a batch, else guarded by turn
-	paces   [ops][]pace                 // of the CPU's workers; see pace
-	engines []*member                   // immutable
-	classes [ops]classing               // immutable
-	running sync.WaitGroup              // the goroutines of all lanes but the CPU's first
-	turn    sync.Mutex                  // held by who runs a batch
-	closed  bool                        // guarded by turn
-	ctx     context.Context             //nolint:containedctx // of the batch that runs; guarded by turn, and read by its lanes
-	batch   *Batch                      // guarded by turn, and read by its lanes
-	order   order                       // guarded by turn, and read by its lanes
-	called  int                         // workers called upon; guarded by turn, and read by its lanes
-	queue   queue                       // see queue
-	lanes   sync.WaitGroup              // that were called upon for the batch
-	defect  atomic.Pointer[defectError] // what ended the batch early
+	config   Config                      // immutable
+	cpu      *CPU                        // immutable
+	workers  []worker                    // those of the CPU; each one's own during a batch, else guarded by turn
+	paces    [ops][]pace                 // of the CPU's workers; see pace
+	engines  []*member                   // immutable
+	classes  [ops]classing               // immutable
+	running  sync.WaitGroup              // the goroutines of all lanes but the CPU's first
+	turn     sync.Mutex                  // held by who runs a batch
+	closed   bool                        // guarded by turn
+	ctx      context.Context             //nolint:containedctx // of the batch that runs; guarded by turn, and read by its lanes
+	batch    *Batch                      // guarded by turn, and read by its lanes
+	order    order                       // guarded by turn, and read by its lanes
+	called   int                         // workers called upon; guarded by turn, and read by its lanes
+	queue    queue                       // see queue
+	lanes    sync.WaitGroup              // that were called upon for the batch
+	unwanted Report                      // of a batch whose caller asked for none; guarded by turn
+	defect   atomic.Pointer[defectError] // what ended the batch early
 }
 
 // A defectError is an error of the CPU engine, a defect in a compression library.

@@ -131,9 +131,8 @@ func (e *EngineReport) add(o *EngineReport) {
 
 // report fills r, where it is not nil, and notes which engines were not used. The batch is over, and no lane at work.
 func (p *Planner) report(r *Report, b *Batch, why Reason, elapsed time.Duration) {
-	var unused Report
 	if r == nil {
-		r = &unused
+		r = &p.unwanted
 	}
 	*r = Report{Op: b.Op, Batches: 1, Items: b.N, Elapsed: elapsed, Engines: append(r.Engines[:0], p.cpuReport(b))}
 	for i := range p.workers {
