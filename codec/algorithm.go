@@ -63,11 +63,13 @@ const defaultLevel = 3
 // An Algorithm says how pages are to be compressed. It is an immutable value that can be compared with ==; two that are
 // equal do the same. Only [Parse] and [Algorithm.WithDictionary] make one: the zero value is no algorithm.
 type Algorithm struct {
-	kind  kind
-	level uint8            // 1 to 19 for kindZstd, else 0
-	simd  impl.Set         // the instruction set asked for, or empty
-	file  string           // the dictionary's file as it is written, or empty
-	dict  *zstd.Dictionary // what is in that file; nil until WithDictionary. Immutable, so that == on the pointer is right
+	kind    kind
+	level   uint8            // 1 to 19 for kindZstd, else 0
+	simd    impl.Set         // the instruction set asked for, or empty
+	file    string           // the dictionary's file as it is written, or empty
+	dict    *zstd.Dictionary // what is in that file; nil until WithDictionary. Immutable, so that == on the pointer is right
+	backend string           // the engine asked for, or empty
+	batch   uint32           // pages for it at a time, or 0
 }
 
 // String returns the text that [Parse] makes this algorithm of, the shortest if there are several: "zstd", not
@@ -93,6 +95,10 @@ func (a Algorithm) param(key string) string {
 		return strconv.Itoa(int(a.level))
 	case key == keyDict:
 		return a.file
+	case key == keyBackend:
+		return a.backend
+	case key == keyBatch && a.batch > 0:
+		return strconv.Itoa(int(a.batch))
 	}
 	return ""
 }

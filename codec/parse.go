@@ -14,16 +14,6 @@ import (
 	"zramfs/codec/zstd"
 )
 
-// ErrNoEngine reports a text that names an engine for bulk work which this program does not have.
-var ErrNoEngine = errors.New("no such engine")
-
-// engines are the engines for bulk work that "backend=" may name. There is none yet: the word is read, so that it is refused for
-// what it asks and not as an unknown one.
-var engines = []string{}
-
-// maxBatch bounds "batch=", in pages: 4 GiB of them.
-const maxBatch = 1 << 20
-
 // Parse returns the algorithm that s names. The grammar is
 //
 //	name[:variant][:key=value]...        lz4   lz4:fast   lz4:simd=avx2   adaptive:entropy
@@ -35,7 +25,7 @@ const maxBatch = 1 << 20
 //	simd=SET       the instruction set to use at most, one that this machine has: avx512, avx2, neon or generic
 //	level=N        1 to 19
 //	dict=FILE      a dictionary; its bytes come by [Algorithm.WithDictionary]
-//	backend=NAME   the engine for bulk work, else an error that wraps [ErrNoEngine]; there is none in this version
+//	backend=NAME   the engine for bulk work, one that this program was built with, else an error that wraps [ErrNoEngine]
 //	batch=N        how many pages that engine is given at a time
 //
 // For anything else it returns an error of one line that wraps [ErrUnknownAlgorithm] and says what is accepted in its place. Parse reads no file.
@@ -119,14 +109,6 @@ func accepted() string {
 	return text.String()
 }
 
-// shown returns the keys that it makes sense to offer here.
-func shown(keys []string) []string {
-	if len(engines) > 0 {
-		return keys
-	}
-	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key == keyBackend || key == keyBatch })
-}
-
 // setAll sets the parameters, each written key=value.
 func (a *Algorithm) setAll(params []string) error {
 	f := forms[a.kind]
@@ -169,22 +151,14 @@ func (a *Algorithm) set(key, value string) error {
 			return err
 		}
 		a.file = value
+	case keyBackend:
+		a.backend = value // which checkEngine looks at
 	case keyBatch:
-		if _, ok := parseNumber(value, 1, maxBatch); !ok {
+		n, ok := parseNumber(value, 1, maxBatch)
+		if !ok {
 			return fmt.Errorf("batch=%q: a batch is of 1 to %d pages", value, maxBatch)
 		}
-	}
-	return nil
-}
-
-// checkEngine refuses an engine that there is not, and a batch for none.
-func checkEngine(params map[string]string) error {
-	name, asked := params[keyBackend]
-	if _, ok := params[keyBatch]; ok && !asked {
-		return fmt.Errorf("batch= needs backend=")
-	}
-	if asked && !slices.Contains(engines, name) {
-		return fmt.Errorf("backend=%q: %w in this program, leave it out", name, ErrNoEngine)
+		a.batch = uint32(n)
 	}
 	return nil
 }
