@@ -232,6 +232,8 @@ func TestFloatingPointIsTold(t *testing.T) {
 // floatFiles is where the codecs' Go may compute with floating-point numbers: on counts, never on the bytes of a page.
 var floatFiles = map[string]string{
 	"codec/pagescan/entropy.go": "logarithms of counts of bytes",
+	"codec/bulk/rate.go":        "speeds, of pages and seconds",
+	"codec/bulk/report.go":      "speeds and shares, for people",
 }
 
 func TestF033NoFloatingPointInTheCores(t *testing.T) {

@@ -43,7 +43,6 @@ func (t *tally) count(p Piece) {
 type member struct {
 	Engine
 	limits Limits          // immutable
-	alone  bool            // EnginesAlone; immutable
 	calls  []chan struct{} // to work, one for each lane; immutable
 	speed  [ops]estimate   // see estimate
 	dead   atomic.Bool     // it gets nothing any more
@@ -56,7 +55,7 @@ type member struct {
 }
 
 func newMember(e Engine, c Config) *member {
-	m := &member{Engine: e, limits: e.Limits(), alone: c.Mode == EnginesAlone}
+	m := &member{Engine: e, limits: e.Limits()}
 	if c.Piece > 0 {
 		m.limits.Max = min(max(m.limits.Max, 1), c.Piece)
 		m.limits.Min = min(m.limits.Min, c.Piece)
@@ -125,7 +124,7 @@ func (p *Planner) serve(m *member, lane int) {
 func (p *Planner) next(m *member) int {
 	there := p.queue.left()
 	left := min(m.limit, there.end) - there.begin
-	if m.alone {
+	if p.config.Mode == EnginesAlone {
 		return min(left, m.limits.Max)
 	}
 	op := p.batch.Op

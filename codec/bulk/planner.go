@@ -176,6 +176,13 @@ func (p *Planner) Run(ctx context.Context, b *Batch, r *Report) error {
 	return ctx.Err()
 }
 
+// SetMode changes who may work, from the next batch on. What was learned is kept.
+func (p *Planner) SetMode(m Mode) {
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	p.config.Mode = m
+}
+
 // plan decides who takes part and fills the queue. Where no engine does, it says why.
 func (p *Planner) plan() (why Reason) {
 	b, floor, lanes := p.batch, 0, 0

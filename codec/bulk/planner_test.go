@@ -183,6 +183,19 @@ func TestNewPlannerRefuses(t *testing.T) {
 	}
 }
 
+// Who may work can be changed between batches.
+func TestSetMode(t *testing.T) {
+	const n = 1000
+	p := newPlanner(t, newCPU(t, "lz4", 2), Config{}, newSecond(t, "lz4", codec.LZ4))
+	b := mixed(t, lz4Only(t, n), "lz4")
+	for mode, want := range map[Mode]int{CPUAlone: 0, EnginesAlone: n} {
+		p.SetMode(mode)
+		if r := run(t, p, b); r.Engines[1].Items != want || r.Fallbacks != [Reasons]int{} {
+			t.Errorf("mode %d: %+v", mode, r)
+		}
+	}
+}
+
 // Reports add up.
 func TestReportAdds(t *testing.T) {
 	p := newPlanner(t, newCPU(t, "lz4", 2), Config{Mode: EnginesAlone}, newSecond(t, "lz4", codec.LZ4))

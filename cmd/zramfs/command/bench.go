@@ -15,8 +15,10 @@ import (
 const (
 	flagSeconds   = "seconds"
 	flagGenerated = "generated"
+	flagBatch     = "batch"
 
 	benchCodec     = "codec"
+	benchBulk      = "bulk"
 	defaultSeconds = 10
 	maxSeconds     = 3600
 	benchPages     = 16384 // 64 MiB, more than any cache of one core
@@ -25,15 +27,19 @@ const (
 func benchCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "bench",
-		Usage:     "measure the codecs on this machine",
-		ArgsUsage: benchCodec,
-		Description: "Compresses and decompresses pages by every algorithm, in every implementation that this machine can run, one " +
+		Usage:     "measure the codecs, or bulk work, on this machine",
+		ArgsUsage: benchCodec + " | " + benchBulk,
+		Description: "codec: Compresses and decompresses pages by every algorithm, in every implementation that this machine can run, one " +
 			"thread, in short rounds by turns, and prints a line for each. memcpy, a plain copy, is there to compare machines by. " +
 			"(selected) stands at the algorithm that up takes unless told otherwise, and at the implementation that an algorithm " +
-			"takes here; ZRAMFS_DISABLE=avx512,avx2 switches instruction sets off.\n\n" +
+			"takes here; ZRAMFS_DISABLE=avx512,avx2 switches instruction sets off. Speeds are in MB/s of 10^6 bytes of pages, the times of " +
+			"one page in microseconds: the median, and what one page in a hundred takes longer than.\n\n" +
+			"bulk: Compresses, decompresses and verifies batches of pages, as export, import and verify do: by one worker, by one on each core, and, " +
+			"where the program has other engines and the machine what they need, by those alone and by all together. SHARE is what part the other " +
+			"engines took of that, as it was learned meanwhile, and the crossover the smallest batch from which on they are faster than the " +
+			"cores. Batches are of --batch pages, which are repeated where there are fewer.\n\n" +
 			"Pages of one repeated word are left out: the store knows them without a codec. RATIO is over the others, without what the " +
-			"store adds. Speeds are in MB/s of 10^6 bytes of pages, the times of one page in microseconds: the median, and what " +
-			"one page in a hundred takes longer than.\n\n" +
+			"store adds.\n\n" +
 			"A file may be any file: each 4096 bytes of it are a page, the last filled up with zeros. Of a large file or " +
 			"process 64M are used, every n-th page. Generated pages are the same everywhere, and their ratios are nobody's.",
 		Flags: []cli.Flag{
@@ -42,7 +48,8 @@ func benchCommand() *cli.Command {
 				Usage: "use the resident anonymous pages of process `PID`, or of several, with commas"},
 			&cli.BoolFlag{Name: flagGenerated, Usage: "use generated pages (default)"},
 			&cli.StringFlag{Name: flagAlgorithm, Aliases: []string{"a"},
-				Usage: "measure a `LIST` of algorithms, as lz4,lz4:simd=generic,zstd(level=3) (default: all)"},
+				Usage: "measure a `LIST` of algorithms, as lz4,lz4:simd=generic,zstd(level=3) (default: all, bulk: some)"},
+			&cli.IntFlag{Name: flagBatch, Aliases: []string{"b"}, Value: benchPages, Usage: "how many `PAGES` a batch has, for bulk"},
 			&cli.Float64Flag{Name: flagSeconds, Aliases: []string{"t"}, Value: defaultSeconds,
 				Usage: "how many `SECONDS` to measure, all together; each is measured once at least"},
 			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},
@@ -52,8 +59,9 @@ func benchCommand() *cli.Command {
 }
 
 func benchAction(c *cli.Context) error {
-	if c.NArg() != 1 || c.Args().First() != benchCodec {
-		return usageError("bench: say what to measure: zramfs bench %s", benchCodec)
+	what := c.Args().First()
+	if c.NArg() != 1 || what != benchCodec && what != benchBulk {
+		return usageError("bench: say what to measure: zramfs bench %s or zramfs bench %s", benchCodec, benchBulk)
 	}
 	from, err := readPageSource(c, "bench", flagFile, flagPID, flagGenerated)
 	if err != nil {
@@ -63,11 +71,23 @@ func benchAction(c *cli.Context) error {
 	if math.IsNaN(seconds) || seconds <= 0 || seconds > maxSeconds {
 		return usageError("bench: %v seconds: it is more than 0, and at most %d", seconds, maxSeconds)
 	}
+	from.limit = benchPages
+	length := time.Duration(seconds * float64(time.Second))
+	if what == benchBulk {
+		return benchBulkAction(c, from, length)
+	}
+	if c.IsSet(flagBatch) {
+		return usageError("bench: --%s is for zramfs bench %s", flagBatch, benchBulk)
+	}
+	return benchCodecAction(c, from, length)
+}
+
+// benchCodecAction measures the codecs, page by page.
+func benchCodecAction(c *cli.Context, from pageSource, length time.Duration) error {
 	algorithms, err := benched(c.String(flagAlgorithm))
 	if err != nil {
 		return err
 	}
-	from.limit = benchPages
 	sample, err := from.take(c.Context, c.App.ErrWriter)
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
@@ -76,7 +96,6 @@ func benchAction(c *cli.Context) error {
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
-	length := time.Duration(seconds * float64(time.Second))
 	if err := r.measure(length, newSteps(c.App.ErrWriter, "measuring", length.Milliseconds())); err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}

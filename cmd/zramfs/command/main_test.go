@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if os.Getenv(withEngine) != "" {
+		offerTestEngine(os.Getenv(withEngine))
+	}
 	if os.Getenv(asProgram) != "" {
 		os.Exit(Main("", append([]string{"zramfs"}, os.Args[1:]...)))
 	}

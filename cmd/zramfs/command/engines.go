@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+
+	"zramfs/codec"
+	"zramfs/codec/bulk"
+)
+
+// An engineKind is a kind of engine for bulk work, beside the CPU, that this program was built with. Immutable.
+type engineKind struct {
+	name string // as "backend=" names it
+	// open returns those of this machine for an algorithm, at least one, or an error that says in one line why there is none.
+	open func(codec.Algorithm) ([]bulk.Engine, error)
+}
+
+// engineKinds holds them. Changed by init functions alone, of files with a build tag: the default program has none.
+var engineKinds []engineKind
+
+// offerEngine adds a kind of engine. It is to be called by init functions alone.
+func offerEngine(k engineKind) {
+	codec.OfferEngine(k.name)
+	engineKinds = append(engineKinds, k)
+}
+
+// openEngines opens the engines of this machine for an algorithm, which its caller has to close. Where "backend=" names a kind, it is that one alone and it has to be
+// there; otherwise missing says of each kind that is not why that is so.
+func openEngines(a codec.Algorithm) (engines []bulk.Engine, missing []string, err error) {
+	asked, _ := a.Engine()
+	for _, k := range engineKinds {
+		if asked != "" && k.name != asked {
+			continue
+		}
+		some, err := k.open(a)
+		switch {
+		case err == nil:
+			engines = append(engines, some...)
+		case asked != "":
+			return nil, nil, fmt.Errorf("open engine %s: %w", k.name, err)
+		default:
+			missing = append(missing, k.name+": "+oneLine(err.Error()))
+		}
+	}
+	return engines, missing, nil
+}
+
+// newPlanner makes a planner over so many workers and other engines, all of which it has closed if there is an error.
+func newPlanner(a codec.Algorithm, workers int, engines []bulk.Engine, items int) (*bulk.Planner, error) {
+	cpu, err := bulk.NewCPU(a, workers)
+	if err == nil {
+		_, piece := a.Engine()
+		var p *bulk.Planner
+		if p, err = bulk.NewPlanner(cpu, engines, bulk.Config{Items: items, Piece: piece}); err == nil {
+			return p, nil
+		}
+	}
+	errs := []error{err}
+	for _, e := range engines {
+		errs = append(errs, e.Close())
+	}
+	return nil, errors.Join(errs...)
+}
