@@ -61,6 +61,17 @@ func TestQueueGivesEachPositionOnce(t *testing.T) {
 	}
 }
 
+// An engine gets nothing from its limit on.
+func TestQueueLimit(t *testing.T) {
+	q := newQueue(100, 0, 1)
+	if s := q.head(80, 50); s != (span{0, 50}) {
+		t.Errorf("%v", s)
+	}
+	if s := q.head(80, 50); s.count() != 0 {
+		t.Errorf("%v", s)
+	}
+}
+
 // Before the floor the CPU takes nothing while an engine is at work, and everything after.
 func TestQueueFloor(t *testing.T) {
 	q := newQueue(1000, 900, 1)

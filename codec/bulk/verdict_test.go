@@ -26,6 +26,8 @@ func TestCorruptItems(t *testing.T) {
 			spoil(1, func() { b.Region[1] = 2 })
 			spoil(10, func() { b.Offset[10] = math.MaxUint64 })
 			spoil(100, func() { b.Offset[100], b.Length[100] = 1, math.MaxUint32 })
+			spoil(200, func() { b.Offset[200] = uint64(len(b.Regions[0])) - 10 })
+			spoil(202, func() { b.Offset[202] = uint64(len(b.Regions[0])) + 1 })
 			spoil(500, func() { b.ID[500] = codec.None })
 			spoil(501, func() { b.ID[501] = 200 })
 			spoil(502, func() { b.ID[502], b.Length[502] = codec.Raw, 4095 })
