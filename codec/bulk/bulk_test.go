@@ -5,6 +5,7 @@ package bulk
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -244,6 +245,26 @@ func every(yes bool) error {
 		return errInjected
 	}
 	return nil
+}
+
+// An object is what lies in its region, or nothing.
+func TestObject(t *testing.T) {
+	b := NewBatch(Verify, 1)
+	b.Regions = [][]byte{nil, make([]byte, 100, 200)}
+	for _, c := range []struct {
+		region uint16
+		offset uint64
+		length uint32
+		ok     bool
+	}{
+		{1, 0, 100, true}, {1, 90, 10, true}, {1, 100, 0, true}, {0, 0, 0, true}, {1, 0, 101, false}, {1, 90, 11, false}, {1, 101, 0, false},
+		{0, 0, 1, false}, {2, 0, 0, false}, {1, math.MaxUint64, 1, false}, {1, 1, math.MaxUint32, false},
+	} {
+		b.Region[0], b.Offset[0], b.Length[0] = c.region, c.offset, c.length
+		if object, ok := b.Object(0); ok != c.ok || ok && (len(object) != int(c.length) || cap(object) != len(object)) {
+			t.Errorf("%+v: %d bytes, %v", c, len(object), ok)
+		}
+	}
 }
 
 // Verify needs no pages, and says of each object what Decompress says.

@@ -12,6 +12,8 @@ import (
 const (
 	// forget is the weight of the newest piece in a moving average.
 	forget = 0.25
+	// paceItems is over how many items a CPU worker's pace is averaged. That is long, because somebody who takes the core away for a moment is no reason to call engines.
+	paceItems = 2048
 	// maxPieceTime bounds how long a piece is to take by what is known of the engine, in seconds: as long as everybody may have to wait for it at the end if
 	// the engine has become slower since.
 	maxPieceTime = 0.05
@@ -119,7 +121,7 @@ type pace struct {
 func (p *pace) learn(items int, took time.Duration) {
 	now := max(float64(took), 1) / float64(items)
 	if before := math.Float64frombits(p.nanos.Load()); before > 0 {
-		now = before + forget*(now-before)
+		now = before + min(float64(items)/paceItems, 1)*(now-before)
 	}
 	p.nanos.Store(math.Float64bits(now))
 }

@@ -114,11 +114,14 @@ func TestCPURate(t *testing.T) {
 	if got := cpuRate(paces); !near(got, 4*1.5e6, 0.001) {
 		t.Errorf("two of four: %v", got)
 	}
-	for range 30 {
+	for range 200 {
 		paces[0].learn(64, 128*time.Microsecond)
 	}
 	if got := cpuRate(paces[:1]); !near(got, 0.5e6, 0.01) {
 		t.Errorf("after it became slower: %v", got)
+	}
+	if paces[0].learn(16, 10*time.Millisecond); cpuRate(paces[:1]) < 0.1e6 {
+		t.Errorf("after somebody took the core away: %v", cpuRate(paces[:1]))
 	}
 }
 
