@@ -152,12 +152,12 @@ func TestBulkByName(t *testing.T) {
 
 func TestBulkText(t *testing.T) {
 	t.Setenv(withEngine, "there")
-	got := runProgram(t, "bench", "bulk", "--seconds", "0.01", "--batch", "300")
+	got := runProgram(t, "bench", "bulk", "--seconds", "0.01", "--batch", "64")
 	if got.code != exitOK || got.stderr != "" {
 		t.Fatalf("%+v", got)
 	}
 	for _, want := range []string{
-		"batches of 300 pages, 300 different ones of generated memory, 0 pages left out as one repeated word; 1 round\n", "engines: cpu, second0, with",
+		"batches of 64 pages, 64 different ones of generated memory, 0 pages left out as one repeated word; 1 round\n", "engines: cpu, second0, with",
 		"instruction sets: ", "ALGORITHM", "OF-COPY", "\nmemcpy ", "\n" + codec.Algorithms()[0] + " (selected) ", "cpu+second0", "lz4, verify: the ",
 		"Use --pid or --file",
 	} {

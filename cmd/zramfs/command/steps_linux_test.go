@@ -38,7 +38,7 @@ func openTerminal(t *testing.T) (user, program *os.File) {
 
 // Progress goes to a terminal that standard error is, and to nothing else.
 func TestProgressOnATerminal(t *testing.T) {
-	user, program := openTerminal(t)
+	_, program := openTerminal(t)
 	if _, ok := newSteps(program, "working", 100).(steps); !ok {
 		t.Error("a terminal shows no progress")
 	}
@@ -48,7 +48,16 @@ func TestProgressOnATerminal(t *testing.T) {
 	if _, ok := newSteps(&bytes.Buffer{}, "working", 100).(nothing); !ok {
 		t.Error("progress is shown where there is no terminal")
 	}
-	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "bench", "codec", "--seconds", "0.3", "--algorithm", "lz4")
+	for _, what := range []string{benchCodec, benchBulk} {
+		showsProgress(t, what)
+	}
+}
+
+// showsProgress wants a bench to show its progress on a terminal, and there alone.
+func showsProgress(t *testing.T, what string) {
+	t.Helper()
+	user, program := openTerminal(t)
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "bench", what, "--seconds", "0.3", "--algorithm", "lz4")
 	cmd.Env = append(os.Environ(), asProgram+"=1")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, program
@@ -60,9 +69,9 @@ func TestProgressOnATerminal(t *testing.T) {
 	defer timer.Stop()
 	n, err := user.Read(seen)
 	if err != nil || !bytes.Contains(seen[:n], []byte("measuring")) {
-		t.Errorf("the terminal shows %q (%v)", seen[:n], err)
+		t.Errorf("%s: the terminal shows %q (%v)", what, seen[:n], err)
 	}
 	if bytes.Contains(out.Bytes(), []byte("measuring")) || !bytes.Contains(out.Bytes(), []byte("ALGORITHM")) {
-		t.Errorf("standard output has %q", out.Bytes())
+		t.Errorf("%s: standard output has %q", what, out.Bytes())
 	}
 }
