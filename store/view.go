@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math/bits"
+	"os"
+	"time"
+
+	"zramfs/codec"
+)
+
+// A View reads the image of a live store from another process, which it does not disturb: it takes no lock, writes
+// nothing, and no memory for the image.
+//
+// It copies by pread and maps nothing. To touch a hole of a tmpfs through a mapping, even to read it, takes a page for it,
+// which here would belong to a segment that the store has given back and nobody would count or free; pread of a hole is
+// zeros. Neither is a segment that goes away meanwhile a signal, then.
+//
+// It is optimistic: an entry is read, what it refers to is copied and proved, and the entry is read again. If it has changed,
+// or was read in the middle of a change, all that is done again. A page is called corrupt only if it was found wrong
+// viewLooks times, some time apart, under one and the same entry. So each page is as it was at some moment of the call; two pages need not be
+// of the same one.
+//
+// A View is immutable and safe for concurrent use. While it is open, the memory of the image is not freed, even if its device ends.
+type View struct {
+	geometry
+	image io.ReaderAt
+	file  *os.File // the same, to be closed; nil in tests
+}
+
+const (
+	viewLooks = 4                // at a page before it is corrupt
+	viewPause = time.Millisecond // between two of them
+	viewGap   = 512              // bytes between two objects that are rather copied along than left out
+	viewSpan  = 4 * indexPerPage // pages that the entries of objects copied at once may be apart
+	nextBlock = PageSize / 8     // bytes of the bitmap that are looked through at a time
+	badEntry  = ^entry(0)        // what could not be read: no entry is that
+)
+
+// OpenView makes a view of the image in f, which may be open for reading only, and takes charge of f. It fails as Open does.
+func OpenView(f *os.File) (*View, error) {
+	v, err := newView(f)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	v.file = f
+	return v, nil
+}
+
+func newView(r io.ReaderAt) (*View, error) {
+	var page [PageSize]byte
+	if n, err := r.ReadAt(page[:], 0); n < PageSize {
+		return nil, fmt.Errorf("read superblock: %w: %w", ErrMagic, err)
+	}
+	b, err := decodeSuperblock(page[:])
+	if err != nil {
+		return nil, err
+	}
+	return &View{geometry: newGeometry(b.Disksize, b.Segments), image: r}, nil
+}
+
+// Close lets go of the image.
+func (v *View) Close() error {
+	if v.file == nil {
+		return nil
+	}
+	return v.file.Close()
+}
+
+// Pages is the device's size in pages.
+func (v *View) Pages() uint64 { return v.pages }
+
+// Next is the first page from this one on that may hold anything, or Pages if there is none: what lies between needs no look. Of a device
+// that is mostly empty only a small part of the index exists.
+func (v *View) Next(page uint64) (uint64, error) {
+	var block [nextBlock]byte
+	for page < v.pages {
+		word := page / indexPerPage / 64
+		words := (v.indexPages+63)/64 - word
+		p := block[:min(words*8, nextBlock)]
+		if err := v.read(p, bitmapOffset+int64(word*8)); err != nil {
+			return 0, err
+		}
+		for ; len(p) > 0; p, word = p[8:], word+1 {
+			set := binary.LittleEndian.Uint64(p)
+			if page/indexPerPage > word*64 {
+				set &= ^uint64(0) << (page / indexPerPage % 64)
+			}
+			if set != 0 {
+				found := (word*64 + uint64(bits.TrailingZeros64(set))) * indexPerPage
+				return min(max(found, page), v.pages), nil
+			}
+		}
+		page = word * 64 * indexPerPage
+	}
+	return v.pages, nil
+}
+
+// read fills p from the image.
+func (v *View) read(p []byte, off int64) error {
+	if n, err := v.image.ReadAt(p, off); n < len(p) {
+		return fmt.Errorf("read image at %d: %w", off, err)
+	}
+	return nil
+}
+
+// entries reads those of pages from first on, as many as there is room for in p.
+func (v *View) entries(p []byte, first uint64) error { return v.read(p, v.indexOffset+int64(first*8)) }
+
+// entry is the one of a page at this moment; scratch has room for it.
+func (v *View) entry(page uint64, scratch []byte) entry {
+	if v.entries(scratch[:8], page) != nil {
+		return badEntry
+	}
+	return entry(binary.LittleEndian.Uint64(scratch))
+}
+
+// agree looks at a page until what try makes of its entry is true and the entry still the same. It returns false where that is wrong for
+// good.
+func (v *View) agree(page uint64, scratch []byte, try func(entry) bool) (e entry, ok bool) {
+	suspect, looks := entry(0), 0
+	for {
+		e = v.entry(page, scratch)
+		right := e.valid(v.segments) && try(e)
+		switch {
+		case v.entry(page, scratch) != e:
+			looks = 0 // it changes faster than we look: that has an end
+			continue
+		case right:
+			return e, true
+		case e != suspect:
+			suspect, looks = e, 0
+		}
+		if looks++; looks == viewLooks {
+			return e, false
+		}
+		time.Sleep(viewPause)
+	}
+}
+
+// word is what a same-filled entry stands for, if that is intact; scratch has room for two words.
+func (v *View) word(e entry, scratch []byte) (word uint64, ok bool) {
+	switch e.codec() {
+	case sameHalf:
+		return e.value() | e.value()<<32, true
+	case sameWordSlot:
+		if v.read(scratch[:16], sameOffset+int64(e.value()*16)) != nil {
+			return 0, false
+		}
+		word = binary.LittleEndian.Uint64(scratch)
+		return word, binary.LittleEndian.Uint64(scratch[8:]) == ^word
+	}
+	return e.value(), true
+}
+
+// proved reports whether p, header and payload, is the object that an entry of page refers to.
+func proved(p []byte, page uint64, e entry) bool {
+	n := e.length()
+	return binary.LittleEndian.Uint32(p[4:]) == uint32(page) && binary.LittleEndian.Uint16(p[8:]) == uint16(n) &&
+		codec.ID(p[10]) == e.codec() && binary.LittleEndian.Uint32(p) == crc32.Checksum(p[4:headerSize+n], castagnoli)
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"zramfs/codec"
+)
+
+// stillView views a copy of the image of a store that is at rest.
+func stillView(t *testing.T, s *Store) (*View, []byte) {
+	t.Helper()
+	copied := make([]byte, s.size)
+	if err := s.memory.readAt(copied, 0); err != nil { // touches no hole
+		t.Fatal(err)
+	}
+	v, err := newView(bytes.NewReader(copied))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v, copied
+}
+
+// viewed is what a view makes of all pages, in windows of some size: a page, or nil where it is corrupt.
+func viewed(t *testing.T, v *View, size int) [][]byte {
+	t.Helper()
+	d, err := algorithm(t, "adaptive").NewDecompressor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, all := NewWindow(size), make([][]byte, v.Pages())
+	for first := uint64(0); first < v.Pages(); first += uint64(size) {
+		if err := v.Look(w, first); err != nil {
+			t.Fatal(err)
+		}
+		fetchTogether(v, w)
+		for i, kind := range w.Kind {
+			p := make([]byte, PageSize)
+			if kind != PageCorrupt {
+				all[first+uint64(i)] = p
+			}
+			if kind == PageSame {
+				fillWord(p, 0, w.Word[i])
+			}
+		}
+		for o, i := range w.Page {
+			if w.Kind[i] != PageObject {
+				continue
+			}
+			if err := d.Decompress(all[first+uint64(i)], w.ID[o], w.Arena[w.Offset[o]:][:w.Length[o]]); err != nil {
+				t.Errorf("page %d: %v", first+uint64(i), err)
+			}
+		}
+	}
+	return all
+}
+
+// fetchTogether fetches the objects of a window by several goroutines.
+func fetchTogether(v *View, w *Window) {
+	objects := make([]uint32, len(w.Page))
+	for i := range objects {
+		objects[i] = uint32(i)
+	}
+	var fetching sync.WaitGroup
+	for len(objects) > 0 {
+		n := min(37, len(objects))
+		part := objects[:n]
+		fetching.Go(func() { v.Fetch(w, part) })
+		objects = objects[n:]
+	}
+	fetching.Wait()
+}
+
+func TestViewShowsWhatIsStored(t *testing.T) {
+	s := newStore(t, Config{Disksize: 8 << 20})
+	want := make([][]byte, s.Pages())
+	for round := range uint32(2) {
+		for page := range uint32(s.Pages()) {
+			if want[page] = make([]byte, PageSize); page%5 == 4 {
+				continue // never written
+			}
+			want[page] = content{page, round, contentKind(page+round) % contentKinds}.bytes()
+			write(t, s, uint64(page), want[page])
+		}
+	}
+	v, _ := stillView(t, s)
+	for _, size := range []int{1, 100, 512, 4096} {
+		for page, got := range viewed(t, v, size) {
+			if !bytes.Equal(got, want[page]) {
+				t.Fatalf("windows of %d: page %d is wrong, or called corrupt: %v", size, page, got == nil)
+			}
+		}
+	}
+	w := NewWindow(8)
+	if err := v.Look(w, v.Pages()-3); err != nil || w.Pages != 3 {
+		t.Errorf("%v, %d pages at the end", err, w.Pages)
+	}
+	if err := v.Look(w, v.Pages()+5); err != nil || w.Pages != 0 {
+		t.Errorf("%v, %d pages beyond the end", err, w.Pages)
+	}
+}
+
+// What is damaged is found, and nothing else: each bit of an object, of its entry, and of a word.
+func TestViewFindsEveryDamagedBit(t *testing.T) {
+	s := newStore(t, Config{Disksize: 1 << 20})
+	pages := oneOfEach(t, s)
+	pages[3] = content{3, 1, tableWord}
+	write(t, s, 3, pages[3].bytes())
+	v, image := stillView(t, s)
+	w := NewWindow(int(s.Pages()))
+	check := func(victim uint64, at int64, bit int, what string) {
+		image[at+int64(bit/8)] ^= 1 << (bit % 8)
+		defer func() { image[at+int64(bit/8)] ^= 1 << (bit % 8) }()
+		if err := v.Look(w, 0); err != nil {
+			t.Fatal(err)
+		}
+		fetchTogether(v, w)
+		for page, kind := range w.Kind {
+			if (kind == PageCorrupt) != (uint64(page) == victim) {
+				t.Fatalf("page %d, bit %d of %s: page %d is of kind %d", victim, bit, what, page, kind)
+			}
+		}
+	}
+	step := 67 // each wrong page is looked at again some milliseconds later
+	if testing.Short() {
+		step = 509
+	}
+	for page := range pages {
+		e := s.idx.load(page)
+		for bit := 0; bit < 64 && (!e.object() || bit < checkShift-2); bit++ {
+			check(page, s.indexOffset+int64(page*8), bit, "its entry")
+		}
+		if e.same() {
+			for bit := range 128 {
+				check(page, sameOffset+int64(e.value()*16), bit, "its word")
+			}
+			continue
+		}
+		for bit := 0; bit < (headerSize+e.length())*8; bit += step {
+			if bit/8 != headerSize-1 {
+				check(page, s.dataOffset+int64(e.where()), bit, "its object")
+			}
+		}
+	}
+}
+
+// An object that changes its page's kind between Look and Fetch is found as it is then.
+func TestViewFollowsWhatChanges(t *testing.T) {
+	for kind := range contentKinds {
+		t.Run(fmt.Sprint(kind), func(t *testing.T) {
+			s := newStore(t, Config{Disksize: 1 << 20})
+			for page := range uint32(s.Pages()) {
+				write(t, s, uint64(page), content{page, 1, compressible}.bytes())
+			}
+			v, image := stillView(t, s)
+			w := NewWindow(int(v.Pages()))
+			if err := v.Look(w, 0); err != nil {
+				t.Fatal(err)
+			}
+			for page := range uint32(s.Pages()) {
+				write(t, s, uint64(page), content{page, 2, kind}.bytes())
+			}
+			if err := s.memory.readAt(image, 0); err != nil {
+				t.Fatal(err)
+			}
+			fetchTogether(v, w)
+			fetchTogether(v, w) // once more is the same
+			d, err := algorithm(t, "adaptive").NewDecompressor()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range w.Pages {
+				got := make([]byte, PageSize)
+				if w.Kind[i] == PageObject {
+					err = d.Decompress(got, w.ID[i], w.Arena[w.Offset[i]:][:w.Length[i]])
+				} else {
+					fillWord(got, 0, w.Word[i])
+				}
+				if err != nil || w.Kind[i] == PageCorrupt || !bytes.Equal(got, content{uint32(i), 2, kind}.bytes()) {
+					t.Fatalf("page %d, of kind %d now, is wrong (%v)", i, w.Kind[i], err)
+				}
+			}
+		})
+	}
+}
+
+// Of a large device, what does not exist is passed by.
+func TestViewNext(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector's build has the whole image on the heap")
+	}
+	s := newStore(t, Config{Disksize: 128 << 30})
+	far := s.Pages() * 2 / 3
+	write(t, s, far, content{1, 1, random}.bytes())
+	// The copy would be as large as the index: read where the image is.
+	v, err := newView(bytes.NewReader(s.mem))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []uint64
+	for page, err := v.Next(0); page < v.Pages(); page, err = v.Next(page + indexPerPage) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.idx.load(page) == 0 {
+			page = page &^ (indexPerPage - 1)
+		}
+		if !s.idx.has(page / indexPerPage) {
+			t.Fatalf("index page of %d does not exist", page)
+		}
+		found = append(found, page/indexPerPage)
+	}
+	if n := s.idx.present.Load(); int64(len(found)) != n || n < 2 {
+		t.Errorf("%d index pages found, %d are there", len(found), n)
+	}
+	if page, err := v.Next(far); err != nil || page != far {
+		t.Errorf("from page %d on the next is %d (%v)", far, page, err)
+	}
+	if page, err := v.Next(v.Pages()); err != nil || page != v.Pages() {
+		t.Errorf("at the end the next is %d (%v)", page, err)
+	}
+}
+
+func TestViewRefusesWhatIsNoImage(t *testing.T) {
+	s := newStore(t, Config{Disksize: 1 << 20})
+	_, image := stillView(t, s)
+	for name, c := range map[string]struct {
+		change func() []byte
+		want   error
+	}{
+		"nothing":        {func() []byte { return nil }, ErrMagic},
+		"another file":   {func() []byte { return make([]byte, 2*PageSize) }, ErrMagic},
+		"damaged":        {func() []byte { p := bytes.Clone(image); p[40] ^= 1; return p }, ErrChecksum},
+		"another format": {func() []byte { p := bytes.Clone(image); binary.LittleEndian.PutUint32(p[8:], 9); return p }, ErrVersion},
+	} {
+		if _, err := newView(bytes.NewReader(c.change())); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+// proved must say what the store says: the layout of a header is told twice.
+func TestViewProvesAsTheStoreDoes(t *testing.T) {
+	s := newStore(t, Config{Disksize: 1 << 20})
+	for page := range oneOfEach(t, s) {
+		e := s.idx.load(page)
+		p := s.mem[s.dataOffset+int64(e.where()):][:footprint(e.length())]
+		if !proved(p, page, e) || proved(p, page+1, e) {
+			t.Errorf("page %d is not proved, or is another's", page)
+		}
+		if codec.ID(p[10]) != s.headerAt(e.where()).Codec {
+			t.Errorf("page %d: the codec lies elsewhere", page)
+		}
+	}
+}
