@@ -23,11 +23,11 @@ func controlAddress(dir string) *net.UnixAddr {
 // upgradeTime bounds an upgrade: two starts of a worker and the end of one.
 const upgradeTime = 3 * workerPatience
 
-// listen takes requests of the command upgrade. A device without it works.
+// listen takes requests of the commands upgrade, verify and export. A device without it works.
 func (k *keeper) listen() {
 	l, err := net.ListenUnix("unix", controlAddress(k.cfg.Dir))
 	if err != nil {
-		k.log.Warn("upgrades will not be possible: " + err.Error())
+		k.log.Warn("upgrade, verify and export will not be possible: " + err.Error())
 		return
 	}
 	k.undo = append(k.undo, l.Close)
@@ -48,17 +48,33 @@ func (k *keeper) attend(c *net.UnixConn) {
 	if err := c.SetDeadline(time.Now().Add(upgradeTime)); err != nil {
 		return
 	}
-	report := UpgradeReport{Error: "only root, or who mounted the device, may do that"}
-	if peer, err := peerUser(c); err == nil && (peer == 0 || peer == os.Geteuid()) {
-		r := upgradeRequest{answer: make(chan UpgradeReport, 1)}
-		if err := json.NewDecoder(c).Decode(&r); err != nil {
-			return
-		}
-		k.upgrades <- r
-		report = <-r.answer
+	if peer, err := peerUser(c); err != nil || peer != 0 && peer != os.Geteuid() {
+		answer(c, imageAnswer{Image: true, Error: "only root, or who mounted the device, may do that"}) // an UpgradeReport as well
+		return
 	}
-	_ = json.NewEncoder(c).Encode(report) // nobody may be listening any more
+	var asked controlRequest
+	if err := json.NewDecoder(c).Decode(&asked); err != nil {
+		return
+	}
+	if asked.Image {
+		k.handOutImage(c)
+		return
+	}
+	r := upgradeRequest{Binary: asked.Binary, answer: make(chan UpgradeReport, 1)}
+	k.upgrades <- r
+	answer(c, <-r.answer)
 }
+
+// A controlRequest is what is asked of a keeper: its image, or an upgrade.
+type controlRequest struct {
+	// Binary is the program to go on with, an absolute path.
+	Binary string `json:"binary,omitempty"`
+	// Image asks for the descriptor of the image, see [OpenImage].
+	Image bool `json:"image,omitempty"`
+}
+
+// answer tells whoever asked, who may not be listening any more.
+func answer(c *net.UnixConn, report any) { _ = json.NewEncoder(c).Encode(report) }
 
 // peerUser is the user of the process at the other end.
 func peerUser(c *net.UnixConn) (uid int, err error) {
@@ -80,17 +96,11 @@ var ErrNoKeeper = errors.New("the keeper of the device does not answer")
 
 // Upgrade asks the keeper of the device at dir to go on with workers of the program binary, an absolute path.
 func Upgrade(dir, binary string) (_ UpgradeReport, err error) {
-	c, err := net.DialUnix("unix", nil, controlAddress(dir))
+	c, err := ask(dir, controlRequest{Binary: binary})
 	if err != nil {
-		return UpgradeReport{}, fmt.Errorf("%w: %w", ErrNoKeeper, err)
-	}
-	defer func() { err = errors.Join(err, c.Close()) }()
-	if err := c.SetDeadline(time.Now().Add(upgradeTime)); err != nil {
 		return UpgradeReport{}, err
 	}
-	if err := json.NewEncoder(c).Encode(upgradeRequest{Binary: binary}); err != nil {
-		return UpgradeReport{}, fmt.Errorf("%w: %w", ErrNoKeeper, err)
-	}
+	defer func() { err = errors.Join(err, c.Close()) }()
 	var r UpgradeReport
 	if err := json.NewDecoder(c).Decode(&r); err != nil {
 		return UpgradeReport{}, fmt.Errorf("%w: %w", ErrNoKeeper, err)
@@ -99,4 +109,20 @@ func Upgrade(dir, binary string) (_ UpgradeReport, err error) {
 		return r, errors.New(r.Error)
 	}
 	return r, nil
+}
+
+// ask sends the keeper of the device at dir a request. The caller closes the connection, on which the answer comes.
+func ask(dir string, r controlRequest) (*net.UnixConn, error) {
+	c, err := net.DialUnix("unix", nil, controlAddress(dir))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoKeeper, err)
+	}
+	err = c.SetDeadline(time.Now().Add(upgradeTime))
+	if err == nil {
+		err = json.NewEncoder(c).Encode(r)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %w", ErrNoKeeper, err), c.Close())
+	}
+	return c, nil
 }
