@@ -158,7 +158,7 @@ func TestViewTakesNoMemory(t *testing.T) {
 	}
 	v := openView(t, s.memory)
 	w := NewWindow(int(v.Pages()))
-	if err := v.Look(w, 0); err != nil {
+	if err := v.Look(w, 0, v.Pages()); err != nil {
 		t.Fatal(err)
 	}
 	worker := s.Acquire()
@@ -225,7 +225,7 @@ func BenchmarkView(b *testing.B) {
 				objects[i] = uint32(i)
 			}
 			for b.Loop() {
-				if err := v.Look(w, 0); err != nil {
+				if err := v.Look(w, 0, v.Pages()); err != nil {
 					b.Fatal(err)
 				}
 				v.Fetch(w, objects)

@@ -36,7 +36,7 @@ func viewed(t *testing.T, v *View, size int) [][]byte {
 	}
 	w, all := NewWindow(size), make([][]byte, v.Pages())
 	for first := uint64(0); first < v.Pages(); first += uint64(size) {
-		if err := v.Look(w, first); err != nil {
+		if err := v.Look(w, first, v.Pages()); err != nil {
 			t.Fatal(err)
 		}
 		fetchTogether(v, w)
@@ -98,10 +98,10 @@ func TestViewShowsWhatIsStored(t *testing.T) {
 		}
 	}
 	w := NewWindow(8)
-	if err := v.Look(w, v.Pages()-3); err != nil || w.Pages != 3 {
+	if err := v.Look(w, v.Pages()-3, v.Pages()); err != nil || w.Pages != 3 {
 		t.Errorf("%v, %d pages at the end", err, w.Pages)
 	}
-	if err := v.Look(w, v.Pages()+5); err != nil || w.Pages != 0 {
+	if err := v.Look(w, v.Pages()+5, v.Pages()); err != nil || w.Pages != 0 {
 		t.Errorf("%v, %d pages beyond the end", err, w.Pages)
 	}
 }
@@ -117,7 +117,7 @@ func TestViewFindsEveryDamagedBit(t *testing.T) {
 	check := func(victim uint64, at int64, bit int, what string) {
 		image[at+int64(bit/8)] ^= 1 << (bit % 8)
 		defer func() { image[at+int64(bit/8)] ^= 1 << (bit % 8) }()
-		if err := v.Look(w, 0); err != nil {
+		if err := v.Look(w, 0, v.Pages()); err != nil {
 			t.Fatal(err)
 		}
 		fetchTogether(v, w)
@@ -160,7 +160,7 @@ func TestViewFollowsWhatChanges(t *testing.T) {
 			}
 			v, image := stillView(t, s)
 			w := NewWindow(int(v.Pages()))
-			if err := v.Look(w, 0); err != nil {
+			if err := v.Look(w, 0, v.Pages()); err != nil {
 				t.Fatal(err)
 			}
 			for page := range uint32(s.Pages()) {

@@ -55,10 +55,11 @@ func NewWindow(n int) *Window {
 	}
 }
 
-// Look fills w with the pages from first on, as many as it is for, or as there are. What it calls corrupt is. Objects are yet to be fetched. It fails if
-// the image cannot be read.
-func (v *View) Look(w *Window, first uint64) error {
-	w.First, w.Pages = first, int(min(uint64(cap(w.entries)), v.pages-min(first, v.pages)))
+// Look fills w with the pages from first on to before end, as many as it is for, or as there are. What it calls corrupt is. Objects are yet to be fetched.
+// It fails if the image cannot be read.
+func (v *View) Look(w *Window, first, end uint64) error {
+	end = min(end, v.pages)
+	w.First, w.Pages = first, int(min(uint64(cap(w.entries)), end-min(first, end)))
 	w.Page, w.ID, w.Offset, w.Length = w.Page[:0], w.ID[:0], w.Offset[:0], w.Length[:0]
 	w.Kind, w.Word, w.entries = w.Kind[:w.Pages], w.Word[:w.Pages], w.entries[:w.Pages]
 	raw := w.scratch[:8*w.Pages]

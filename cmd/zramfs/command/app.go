@@ -80,6 +80,7 @@ func commands() []*cli.Command {
 		upgradeCommand(),
 		listCommand(),
 		statusCommand(),
+		verifyCommand(),
 		estimateCommand(),
 		benchCommand(),
 		dictCommand(),

@@ -54,8 +54,10 @@ type Image struct {
 	Algorithm string
 }
 
-// OpenImage asks the keeper of the device at dir for its image. Root may do that, and who mounted the device.
+// OpenImage asks the keeper of the device at dir for its image. Root may do that, and who mounted the device. What other processes keep secret lies in
+// there, so this one dumps no core from then on.
 func OpenImage(dir string) (_ Image, err error) {
+	_ = forbidCore() // where that is not allowed there is none to be expected
 	c, err := ask(dir, controlRequest{Image: true})
 	if err != nil {
 		return Image{}, err

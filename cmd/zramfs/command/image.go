@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"zramfs/cmd/zramfs/daemon"
+	"zramfs/codec/bulk"
+	"zramfs/store"
+)
+
+// windowPages is how many pages of an image are worked on at a time: 16 MiB of them, enough for all processors to have their part.
+const windowPages = 4096
+
+// A liveImage is the image of a device that is in use, and what reads it on all processors.
+type liveImage struct {
+	view    *store.View
+	planner *bulk.Planner
+}
+
+// openImage asks for the image of d.
+func openImage(d device) (*liveImage, error) {
+	image, err := daemon.OpenImage(d.Dir)
+	if err != nil {
+		return nil, err
+	}
+	view, err := store.OpenView(image.File)
+	if err != nil {
+		return nil, err
+	}
+	planner, err := imagePlanner(image.Algorithm)
+	if err != nil {
+		return nil, errors.Join(err, view.Close())
+	}
+	return &liveImage{view: view, planner: planner}, nil
+}
+
+// imagePlanner makes what works on the objects of a device whose algorithm has this name, by all that the machine has for it. A dictionary is
+// read again from where the device has it from.
+func imagePlanner(name string) (*bulk.Planner, error) {
+	algorithm, err := parseAlgorithm(name)
+	if err != nil {
+		return nil, &exitError{code: exitFailure, cause: fmt.Errorf("the device's algorithm: %w", err)} // nobody has typed it
+	}
+	engines, _, err := openEngines(algorithm)
+	if err != nil {
+		return nil, err
+	}
+	return newPlanner(algorithm, 0, engines, windowPages)
+}
+
+func (l *liveImage) close() error { return errors.Join(l.planner.Close(), l.view.Close()) }
+
+// An imageWindow is a part of an image and what is done with it.
+type imageWindow struct {
+	*store.Window
+	batch bulk.Batch
+	// objects is what they took, in bytes.
+	objects int64
+}
+
+// newWindow makes a window for an operation: Verify, or Decompress, which leaves each page in batch.Pages.
+func (l *liveImage) newWindow(op bulk.Op) *imageWindow {
+	w := &imageWindow{Window: store.NewWindow(windowPages), batch: *bulk.NewBatch(op, windowPages)}
+	w.batch.Regions = [][]byte{w.Arena}
+	if op == bulk.Decompress {
+		w.batch.Pages = make([]byte, windowPages*pageSize)
+	}
+	w.batch.Before = func(items []uint32) {
+		l.view.Fetch(w.Window, items)
+		for _, i := range items {
+			if w.Kind[w.Page[i]] != store.PageObject && w.batch.Verdict[i] == bulk.Pending {
+				w.batch.Verdict[i] = bulk.Skipped
+			}
+		}
+	}
+	return w
+}
+
+// read works on the pages from first on. Afterwards an object that its codec cannot read is of kind PageCorrupt as well.
+func (l *liveImage) read(ctx context.Context, w *imageWindow, first, end uint64) error {
+	if err := l.view.Look(w.Window, first, end); err != nil {
+		return err
+	}
+	b := &w.batch
+	b.N, b.Offset, b.Length, b.ID, b.Slot = len(w.Page), w.Offset, w.Length, w.ID, w.Page
+	if err := l.planner.Run(ctx, b, nil); err != nil {
+		return err
+	}
+	w.objects = 0
+	for i, page := range w.Page {
+		switch {
+		case w.Kind[page] != store.PageObject:
+		case b.Verdict[i] == bulk.Done:
+			w.objects += int64(b.Length[i])
+		default:
+			w.Kind[page] = store.PageCorrupt
+		}
+	}
+	return nil
+}
+
+// walk goes through the pages from first to before end that may hold anything. Each part is read into a window that take returns, and given to done.
+func (l *liveImage) walk(ctx context.Context, first, end uint64, take func() *imageWindow, done func(*imageWindow) error) error {
+	for {
+		page, err := l.view.Next(first)
+		if err != nil || page >= end {
+			return err
+		}
+		w := take()
+		if err := l.read(ctx, w, page, end); err != nil {
+			return err
+		}
+		first = page + uint64(w.Pages)
+		if err := done(w); err != nil {
+			return err
+		}
+	}
+}
+
+// interruptible is a context that ends when the user wants the command to.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+}
+
+// explainImage puts an error of reading an image into words.
+func explainImage(ctx context.Context, err error) error {
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return fmt.Errorf("interrupted: %w", err)
+	}
+	return err
+}

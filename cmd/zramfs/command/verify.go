@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"zramfs/codec/bulk"
+	"zramfs/store"
+)
+
+// maxListed is how many wrong pages are listed by number.
+const maxListed = 64
+
+func verifyCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "verify",
+		Usage:     "check everything that a device stores",
+		ArgsUsage: "[DIR]",
+		Description: "Reads the image of the device at DIR (default " + defaultDir + "), which may be in use, and not through the device: every stored page is " +
+			"proved by its checksum and decompressed, on all processors. What is written meanwhile may be seen as it was or as it " +
+			"is then, and is never called wrong. Nothing is changed.\n\n" +
+			"The exit code is 0 if all pages are right and 1 if one is not: reading that page through the device is an I/O error, " +
+			"until it is written again or discarded. A page's number times 4096 is where it begins in the data file. Speeds are of " +
+			"pages that have an object, in 10^9 bytes of pages a second.",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},
+		},
+		Action: verifyAction,
+	}
+}
+
+// A verifyReport is what verify found; its JSON is what verify --json prints.
+type verifyReport struct {
+	Dir string `json:"dir"`
+	// Pages is how many are stored: same-filled ones and objects, right or wrong.
+	Pages   uint64 `json:"pages"`
+	Same    uint64 `json:"same_pages"`
+	Objects uint64 `json:"objects"`
+	// ObjectBytes is the size of the right ones among them.
+	ObjectBytes uint64 `json:"object_bytes"`
+	// Wrong counts pages that are not what was written; WrongPages are the numbers of the first of them.
+	Wrong      uint64   `json:"wrong"`
+	WrongPages []uint64 `json:"wrong_pages"`
+	Seconds    float64  `json:"seconds"`
+	// The speeds are those of objects.
+	PagesPerSecond float64 `json:"pages_per_second"`
+	GBPerSecond    float64 `json:"gb_per_second"`
+}
+
+func verifyAction(c *cli.Context) error {
+	d, err := imageDevice(c, "verify")
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(c.Context)
+	defer stop()
+	r, err := verify(ctx, d, newSteps(c.App.ErrWriter, "verifying", stored(d)))
+	if err != nil {
+		return fmt.Errorf("verify %s: %w", d.Dir, explainImage(ctx, err))
+	}
+	if err := r.print(c.App.Writer, c.Bool(flagJSON)); err != nil {
+		return err
+	}
+	if r.Wrong > 0 {
+		return exitWith(exitFailure)
+	}
+	return nil
+}
+
+// imageDevice is the device that is named, or the one at the default place.
+func imageDevice(c *cli.Context, name string) (device, error) {
+	dir, err := oneDir(c, name)
+	if err != nil {
+		return device{}, err
+	}
+	all, err := findDevices()
+	if err != nil {
+		return device{}, err
+	}
+	return pickDevice(all, dir)
+}
+
+// stored is how many pages a device says that it stores; 0 where it says nothing.
+func stored(d device) int64 {
+	if d.Status == nil {
+		return 0
+	}
+	return int64(d.Status.Memory.PagesStored)
+}
+
+func verify(ctx context.Context, d device, p progress) (r verifyReport, err error) {
+	l, err := openImage(d)
+	if err != nil {
+		return r, err
+	}
+	defer func() {
+		if cerr := l.close(); err == nil {
+			err = cerr
+		}
+	}()
+	r = verifyReport{Dir: d.Dir, WrongPages: []uint64{}} // not nil: it is printed as a JSON array
+	w := l.newWindow(bulk.Verify)
+	began := time.Now()
+	err = l.walk(ctx, 0, l.view.Pages(), func() *imageWindow { return w }, func(w *imageWindow) error { return p.show(r.add(w)) })
+	r.rate(time.Since(began))
+	if eerr := p.end(); err == nil {
+		err = eerr
+	}
+	return r, err
+}
+
+// add counts what was found in a window and returns how many pages are stored there.
+func (r *verifyReport) add(w *imageWindow) uint64 {
+	before := r.Pages
+	r.ObjectBytes += uint64(w.objects)
+	for i, kind := range w.Kind {
+		switch kind {
+		case store.PageEmpty:
+			continue
+		case store.PageSame:
+			r.Same++
+		case store.PageObject:
+			r.Objects++
+		case store.PageCorrupt:
+			if r.Wrong++; r.Wrong <= maxListed {
+				r.WrongPages = append(r.WrongPages, w.First+uint64(i))
+			}
+		}
+		r.Pages++
+	}
+	return r.Pages - before
+}
+
+// rate computes the speeds.
+func (r *verifyReport) rate(took time.Duration) {
+	r.Seconds = took.Seconds()
+	if r.Seconds > 0 {
+		r.PagesPerSecond = float64(r.Objects) / r.Seconds
+		r.GBPerSecond = r.PagesPerSecond * pageSize / 1e9
+	}
+}
+
+func (r verifyReport) print(w io.Writer, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, map[string]verifyReport{"verify": r})
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s: %d pages checked, %d with an object of %s all together, %d same-filled\n",
+		r.Dir, r.Pages, r.Objects, humanSize(r.ObjectBytes), r.Same)
+	fmt.Fprintf(&out, "%.1fs, %.0f pages/s, %.2f GB/s\n", r.Seconds, r.PagesPerSecond, r.GBPerSecond)
+	if r.Wrong == 0 {
+		out.WriteString("all are right\n")
+	} else {
+		fmt.Fprintf(&out, "%d wrong: %s\n", r.Wrong, listNumbers(r.WrongPages, r.Wrong))
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// listNumbers lists some numbers of so many.
+func listNumbers(numbers []uint64, of uint64) string {
+	list := strings.Trim(fmt.Sprint(numbers), "[]")
+	if more := of - uint64(len(numbers)); more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
+}
+
+// printJSON prints a value as the other commands do.
+func printJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "   ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
+}
