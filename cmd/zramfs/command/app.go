@@ -81,6 +81,7 @@ func commands() []*cli.Command {
 		listCommand(),
 		statusCommand(),
 		verifyCommand(),
+		exportCommand(),
 		estimateCommand(),
 		benchCommand(),
 		dictCommand(),

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"zramfs/codec/bulk"
+	"zramfs/store"
+)
+
+const flagRange = "range"
+
+func exportCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "export",
+		Usage:     "write what a device holds to a file",
+		ArgsUsage: "DIR FILE",
+		Description: "Reads the image of the device at DIR, which may be in use, and not through the device, and decompresses it on all processors. FILE is " +
+			"as large as the device, or the range, and has holes where that holds nothing or zeros. It is there when all of it is, readable by " +
+			"its owner only; an error or an interruption leaves nothing.\n\n" +
+			"A page that is written meanwhile is as it was or as it is then, and two pages may be of different moments: for a consistent " +
+			"export nobody may write to the device until it is done. A page that is corrupt is an error; zramfs verify lists them.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: flagRange, Usage: "export `FIRST:COUNT` only, a page's number and how many, of 4096 bytes each"},
+			&cli.BoolFlag{Name: flagForce, Usage: "replace FILE where there is one"},
+			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},
+		},
+		Action: exportAction,
+	}
+}
+
+// An exportReport says what was exported; its JSON is what export --json prints.
+type exportReport struct {
+	Dir   string `json:"dir"`
+	File  string `json:"file"`
+	First uint64 `json:"first_page"`
+	// Pages is how many the file has, Data how many of them are no holes.
+	Pages       uint64  `json:"pages"`
+	Data        uint64  `json:"data_pages"`
+	Seconds     float64 `json:"seconds"`
+	GBPerSecond float64 `json:"gb_per_second"` // of data
+}
+
+func exportAction(c *cli.Context) error {
+	if c.NArg() != 2 || c.Args().Get(0) == "" || c.Args().Get(1) == "" {
+		return usageError("export: name a DIR and a FILE, as zramfs export %s pages.img", defaultDir)
+	}
+	e := exporter{force: c.Bool(flagForce), report: exportReport{File: c.Args().Get(1)}}
+	var err error
+	if e.report.First, e.report.Pages, err = parseRange(c.String(flagRange)); err != nil {
+		return err
+	}
+	all, err := findDevices()
+	if err != nil {
+		return err
+	}
+	d, err := pickDevice(all, c.Args().First())
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(c.Context)
+	defer stop()
+	e.report.Dir, e.progress = d.Dir, newSteps(c.App.ErrWriter, "exporting", stored(d))
+	if err := e.export(ctx, d); err != nil {
+		return fmt.Errorf("export %s: %w", d.Dir, explainImage(ctx, err))
+	}
+	return e.report.print(c.App.Writer, c.Bool(flagJSON))
+}
+
+// parseRange reads FIRST:COUNT; nothing is the whole device, of which the count is 0.
+func parseRange(text string) (first, count uint64, err error) {
+	if text == "" {
+		return 0, 0, nil
+	}
+	from, n, ok := strings.Cut(text, ":")
+	if ok {
+		first, err = strconv.ParseUint(from, 10, 64)
+	}
+	if ok && err == nil {
+		count, err = strconv.ParseUint(n, 10, 64)
+	}
+	if !ok || err != nil || count == 0 {
+		return 0, 0, usageError("range %q: want FIRST:COUNT, the number of a page and how many", text)
+	}
+	return first, count, nil
+}
+
+// An exporter writes pages to a file.
+type exporter struct {
+	force    bool
+	progress progress
+	report   exportReport
+}
+
+// export makes the file.
+func (e *exporter) export(ctx context.Context, d device) (err error) {
+	l, err := openImage(d)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	if e.report.Pages == 0 {
+		e.report.Pages = l.view.Pages()
+	}
+	if r := &e.report; r.First >= l.view.Pages() || r.Pages > l.view.Pages()-r.First {
+		return usageError("range %d:%d: the device has %d pages", r.First, r.Pages, l.view.Pages())
+	}
+	f, err := newWholeFile(e.report.File, e.force)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	err = errors.Join(e.copy(ctx, l, f), e.progress.end())
+	if err == nil {
+		err = f.finish(int64(e.report.Pages) * pageSize)
+	}
+	took := time.Since(began)
+	e.report.Seconds = took.Seconds()
+	e.report.GBPerSecond = float64(e.report.Data) * pageSize / 1e9 / took.Seconds()
+	return errors.Join(err, f.close())
+}
+
+// exportWindows is how many windows there are: one is written to the file while another is filled.
+const exportWindows = 2
+
+// copy writes all pages that are not zeros.
+func (e *exporter) copy(ctx context.Context, l *liveImage, f io.WriterAt) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	empty, full := make(chan *imageWindow, exportWindows), make(chan *imageWindow, exportWindows)
+	for range exportWindows {
+		empty <- l.newWindow(bulk.Decompress)
+	}
+	written := make(chan error, 1)
+	go func() {
+		var first error
+		for w := range full {
+			if first == nil {
+				if first = e.write(w, f); first != nil {
+					stop(first) // the rest is for nothing
+				}
+			}
+			empty <- w
+		}
+		written <- first
+	}()
+	err := l.walk(ctx, e.report.First, e.report.First+e.report.Pages, func() *imageWindow { return <-empty },
+		func(w *imageWindow) error { full <- w; return nil })
+	close(full)
+	if werr := <-written; werr != nil {
+		return werr // what it has stopped is no news
+	}
+	return err
+}
+
+// write writes a window, neighbouring pages at once.
+func (e *exporter) write(w *imageWindow, f io.WriterAt) error {
+	begin := 0 // of a run of pages that are no holes
+	flush := func(end int) error {
+		if begin == end {
+			return nil
+		}
+		_, err := f.WriteAt(w.batch.Pages[begin*pageSize:end*pageSize], int64(w.First-e.report.First+uint64(begin))*pageSize)
+		return err
+	}
+	there := uint64(0)
+	for i, kind := range w.Kind {
+		if kind == store.PageCorrupt {
+			return fmt.Errorf("page %d is corrupt", w.First+uint64(i))
+		}
+		if kind != store.PageEmpty {
+			there++
+		}
+		if kind == store.PageSame {
+			fillPage(w.batch.Pages[i*pageSize:(i+1)*pageSize], w.Word[i])
+		}
+		if kind == store.PageEmpty || kind == store.PageSame && w.Word[i] == 0 {
+			if err := flush(i); err != nil {
+				return err
+			}
+			begin = i + 1
+			continue
+		}
+		e.report.Data++
+	}
+	return errors.Join(flush(w.Pages), e.progress.show(there))
+}
+
+// fillPage fills a page with a word, as the processor has it in memory: both that we build for are little-endian.
+func fillPage(page []byte, word uint64) {
+	for i := range 8 {
+		page[i] = byte(word >> (8 * i))
+	}
+	for n := 8; n < len(page); {
+		n += copy(page[n:], page[:n])
+	}
+}
+
+func (r exportReport) print(w io.Writer, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, map[string]exportReport{"export": r})
+	}
+	_, err := fmt.Fprintf(w, "%s: %s, of which %s are no holes, written to %s in %.1fs, %.2f GB/s\n",
+		r.Dir, humanSize(r.Pages*pageSize), humanSize(r.Data*pageSize), r.File, r.Seconds, r.GBPerSecond)
+	return err
+}
