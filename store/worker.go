@@ -229,6 +229,12 @@ func (w *Worker) replace(page uint64, src []byte) error {
 	if err != nil {
 		return err
 	}
+	w.publish(page, e)
+	return nil
+}
+
+// publish makes e the entry of a page.
+func (w *Worker) publish(page uint64, e entry) {
 	w.s.sweepUnder(page)
 	invariant.Point("entry to be published")
 	l := w.s.lock(page)
@@ -237,7 +243,6 @@ func (w *Worker) replace(page uint64, src []byte) error {
 	l.Unlock()
 	invariant.Point("entry published")
 	w.replaced(page, old, e)
-	return nil
 }
 
 // update changes n bytes of a page to src, or to zeros where src is nil. It waits
