@@ -82,6 +82,7 @@ func commands() []*cli.Command {
 		statusCommand(),
 		verifyCommand(),
 		exportCommand(),
+		importCommand(),
 		estimateCommand(),
 		benchCommand(),
 		dictCommand(),

@@ -153,6 +153,7 @@ func (w *worker) serve() (err error) {
 	}
 	w.news.send(news{Serving: true})
 	w.undo = append(w.undo, w.server.Close)
+	w.takeImports()
 	w.protections = append(w.protections, restCollector())
 	group := settled(checkCgroup("/", machineMemory()), w.facts.Group)
 	w.protections = append(w.protections, group, checkTimeouts("/"), checkScheduling())

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"zramfs/cmd/zramfs/daemon"
+	"zramfs/codec/bulk"
+	"zramfs/codec/pagescan"
+)
+
+func importCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "import",
+		Usage:     "fill a device from a file",
+		ArgsUsage: "FILE DIR",
+		Description: "Makes what the device at DIR holds that of FILE, from the beginning to the end of FILE, which is as long as the device or " +
+			"shorter, in whole pages of 4096 bytes; what lies beyond it stays as it is. FILE is compressed here, on all processors, by the " +
+			"device's algorithm, and the serving process stores the objects, not through the device.\n\n" +
+			"A device that a loop device is on, or that is swapped to, is refused, and one whose data file somebody has open unless that is " +
+			"wanted. After an error, such as a store that is full, or an interruption, a part of FILE is stored, up to a page that is named.",
+		Flags: []cli.Flag{
+			&cli.BoolFlag{Name: flagForce, Usage: "go on although somebody has the data file open"},
+			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},
+		},
+		Action: importAction,
+	}
+}
+
+// An importReport says what was imported; its JSON is what import --json prints.
+type importReport struct {
+	File string `json:"file"`
+	Dir  string `json:"dir"`
+	// Pages is how many FILE has, Same how many of them are filled with one word, Zeros how many of those with zeros.
+	Pages uint64 `json:"pages"`
+	Same  uint64 `json:"same_pages"`
+	Zeros uint64 `json:"zero_pages"`
+	// ObjectBytes is the size of the objects of the others.
+	ObjectBytes uint64  `json:"object_bytes"`
+	Seconds     float64 `json:"seconds"`
+	GBPerSecond float64 `json:"gb_per_second"` // of pages
+}
+
+func importAction(c *cli.Context) (err error) {
+	if c.NArg() != 2 || c.Args().Get(0) == "" || c.Args().Get(1) == "" {
+		return usageError("import: name a FILE and a DIR, as zramfs import pages.img %s", defaultDir)
+	}
+	all, err := findDevices()
+	if err != nil {
+		return err
+	}
+	d, err := pickDevice(all, c.Args().Get(1))
+	if err != nil {
+		return err
+	}
+	if d, err = unopened(d, c.Bool(flagForce)); err != nil {
+		return fmt.Errorf("import to %s: %w", d.Dir, err)
+	}
+	f, err := os.Open(c.Args().First())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	m := importing{file: f, report: importReport{File: c.Args().First(), Dir: d.Dir}}
+	if m.report.Pages, err = importPages(f, d.Status.Disksize); err != nil {
+		return fmt.Errorf("import %s: %w", m.report.File, err)
+	}
+	ctx, stop := interruptible(c.Context)
+	defer stop()
+	m.progress = newSteps(c.App.ErrWriter, "importing", int64(m.report.Pages))
+	if err := m.run(ctx, d); err != nil {
+		return fmt.Errorf("import %s: %w", m.report.File, explainImage(ctx, err))
+	}
+	return m.report.print(c.App.Writer, c.Bool(flagJSON))
+}
+
+// unopened waits a moment for the data file of d to be free: the serving process hears of its being closed a little later.
+func unopened(d device, force bool) (device, error) {
+	for try := 1; ; try++ {
+		err := mayImport(d, force)
+		if err == nil || d.Status == nil || len(d.Loops) > 0 || try == busyTries {
+			return d, err
+		}
+		time.Sleep(busyPause)
+		if d.Status, _, d.Err = readStatus(d.Dir, answerTime); d.Err != nil {
+			return d, d.Err
+		}
+	}
+}
+
+// mayImport says why nothing can be imported to d.
+func mayImport(d device, force bool) error {
+	switch {
+	case d.Status == nil:
+		return d.Err
+	case len(d.Loops) > 0:
+		return errors.New("it is in use: " + d.users())
+	case d.Status.Opens > 0 && !force:
+		return fmt.Errorf("somebody has its data file open: --%s imports all the same, under their eyes", flagForce)
+	}
+	return nil
+}
+
+// importPages is how many pages a file has, if it fits on a device of that size.
+func importPages(f *os.File, disksize uint64) (uint64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	size := uint64(info.Size())
+	switch {
+	case !info.Mode().IsRegular():
+		return 0, errors.New("it is no regular file")
+	case size == 0 || size%pageSize != 0:
+		return 0, fmt.Errorf("it has %d bytes: want whole pages of %d, one at least", size, pageSize)
+	case size > disksize:
+		return 0, fmt.Errorf("it has %d bytes, and the device %d", size, disksize)
+	}
+	return size / pageSize, nil
+}
+
+// An importing is one import.
+type importing struct {
+	file     io.ReaderAt
+	progress progress
+	report   importReport
+
+	planner *bulk.Planner
+	to      *daemon.Import
+	batch   *bulk.Batch
+	buffer  []byte
+}
+
+func (m *importing) run(ctx context.Context, d device) (err error) {
+	if m.planner, err = imagePlanner(d.Status.Algorithm); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.planner.Close()) }()
+	if m.to, err = daemon.OpenImport(d.Dir); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.to.Close()) }()
+	m.batch, m.buffer = bulk.NewBatch(bulk.Compress, windowPages), make([]byte, windowPages*pageSize)
+	m.batch.Slot = make([]uint32, windowPages)
+	began := time.Now()
+	err = errors.Join(m.copy(ctx), m.progress.end())
+	m.report.Seconds = time.Since(began).Seconds()
+	m.report.GBPerSecond = float64(m.report.Pages) * pageSize / 1e9 / m.report.Seconds
+	return err
+}
+
+// copy imports the file part by part, each of which is stored before the next is begun.
+func (m *importing) copy(ctx context.Context) error {
+	for first := uint64(0); first < m.report.Pages; first += windowPages {
+		n := min(windowPages, m.report.Pages-first)
+		err := m.part(ctx, first, m.buffer[:n*pageSize])
+		if err == nil {
+			err = m.to.Flush()
+		}
+		if err == nil {
+			err = m.progress.show(n)
+		}
+		if err != nil {
+			return fmt.Errorf("pages before %d are imported: %w", first, err)
+		}
+	}
+	return nil
+}
+
+// part imports the pages from first on that p has room for.
+func (m *importing) part(ctx context.Context, first uint64, p []byte) error {
+	if _, err := m.file.ReadAt(p, int64(first)*pageSize); err != nil {
+		return fmt.Errorf("read: %w", err)
+	}
+	b, zeros := m.batch, uint64(0)
+	b.N, b.Pages = 0, p
+	for i := range uint64(len(p) / pageSize) {
+		word, same := pagescan.SameFilled(p[i*pageSize : (i+1)*pageSize])
+		if same && word == 0 {
+			zeros++
+			continue
+		}
+		if err := m.to.Zeros(first+i-zeros, zeros); err != nil {
+			return err
+		}
+		m.report.Zeros, m.report.Same, zeros = m.report.Zeros+zeros, m.report.Same+zeros, 0
+		if !same {
+			b.Slot[b.N] = uint32(i)
+			b.N++
+		} else if err := m.word(first+i, word); err != nil {
+			return err
+		}
+	}
+	m.report.Zeros, m.report.Same = m.report.Zeros+zeros, m.report.Same+zeros
+	if err := m.to.Zeros(first+uint64(len(p)/pageSize)-zeros, zeros); err != nil {
+		return err
+	}
+	return m.objects(ctx, first)
+}
+
+func (m *importing) word(page, word uint64) error {
+	m.report.Same++
+	return m.to.Word(page, word)
+}
+
+// objects compresses the pages of the batch and hands them in.
+func (m *importing) objects(ctx context.Context, first uint64) error {
+	if err := m.planner.Run(ctx, m.batch, nil); err != nil {
+		return err
+	}
+	for i := range m.batch.N {
+		page := first + uint64(m.batch.Slot[i])
+		packed, ok := m.batch.Object(i)
+		if !ok || m.batch.Verdict[i] != bulk.Done {
+			return fmt.Errorf("page %d was not compressed: %s", page, m.batch.Verdict[i])
+		}
+		m.report.ObjectBytes += uint64(len(packed))
+		if err := m.to.Object(page, m.batch.ID[i], packed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r importReport) print(w io.Writer, asJSON bool) error {
+	if asJSON {
+		return printJSON(w, map[string]importReport{"import": r})
+	}
+	_, err := fmt.Fprintf(w, "%s: %d pages imported to %s, %d of them same-filled, the others in %s, in %.1fs, %.2f GB/s\n",
+		r.File, r.Pages, r.Dir, r.Same, humanSize(r.ObjectBytes), r.Seconds, r.GBPerSecond)
+	return err
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"zramfs/cmd/zramfs/daemon"
+	"zramfs/loopsetup"
+)
+
+func TestMayImport(t *testing.T) {
+	open := &daemon.Status{Opens: 1}
+	for name, c := range map[string]struct {
+		d     device
+		force bool
+		want  string
+	}{
+		"free":            {device{Status: &daemon.Status{}}, false, ""},
+		"open":            {device{Status: open}, false, "--force"},
+		"open, forced":    {device{Status: open}, true, ""},
+		"on loop":         {device{Status: open, Loops: []loopsetup.Info{{Path: "/dev/loop7"}}}, true, "/dev/loop7"},
+		"does not answer": {device{Err: errNoAnswer}, true, "does not answer"},
+	} {
+		err := mayImport(c.d, c.force)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestImportPages(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size, want := range map[int64]string{0: "want whole pages", 1: "want whole pages", 4097: "want whole pages", 4096: "", 8192: "", 12288: "and the device 8192"} {
+		if err := f.Truncate(size); err != nil {
+			t.Fatal(err)
+		}
+		n, err := importPages(f, 8192)
+		if want == "" && (err != nil || int64(n)*pageSize != size) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%d bytes: %d pages, %v, want %q", size, n, err, want)
+		}
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	d, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := importPages(d, 8192); err == nil {
+		t.Error("a directory can be imported")
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"zramfs/store"
+)
+
+// A command that imports talks to the worker itself, over a socket like the keeper's. It passes a memfd at first, puts a batch of records
+// there, says its length, and waits for the answer:
+//
+//	command: a byte, with the descriptor of the memfd
+//	worker:  an answer
+//	command: length of the batch, 4 bytes
+//	worker:  an answer, once it is stored
+//
+// The worker copies each batch by pread before it looks at it: what it proves is then what it stores, and a memfd that shrinks is no signal.
+// One import is worked on at a time, beside the requests and no faster than they leave it a worker of the store.
+const (
+	importAnswer   = 16              // bytes: what became of it, and, in the last 8, the page at which it failed
+	importPatience = 2 * time.Minute // with a command that says nothing
+)
+
+// What became of a batch.
+const (
+	importStored = iota
+	importFull
+	importCorrupt
+	importRefused
+	importForbidden
+)
+
+// importAddress is where the worker of the device at dir takes imports.
+func importAddress(dir string) *net.UnixAddr {
+	a := controlAddress(dir)
+	a.Name += "/import"
+	return a
+}
+
+// An importer is the worker's end.
+type importer struct {
+	store *store.Store // immutable
+	l     *net.UnixListener
+	done  sync.WaitGroup
+
+	mu     sync.Mutex
+	conn   *net.UnixConn // that is being served; guarded by mu
+	closed bool          // guarded by mu
+}
+
+// takeImports lets commands hand pages in. A device without that works.
+func (w *worker) takeImports() {
+	i, err := listenImports(w.cfg.Dir, w.store)
+	if err != nil {
+		w.log.Warn(err.Error())
+		return
+	}
+	w.undo = append(w.undo, i.close)
+}
+
+// listenImports takes imports until close.
+func listenImports(dir string, s *store.Store) (*importer, error) {
+	l, err := net.ListenUnix("unix", importAddress(dir))
+	if err != nil {
+		return nil, fmt.Errorf("imports will not be possible: %w", err)
+	}
+	i := &importer{store: s, l: l}
+	i.done.Go(func() {
+		for {
+			c, err := l.AcceptUnix()
+			if err != nil {
+				return // closed
+			}
+			if i.begin(c) {
+				_ = i.attend(c) // whoever asked has gone, or does not behave
+			}
+			_ = c.Close()
+		}
+	})
+	return i, nil
+}
+
+// begin notes whom we talk to, unless all is over.
+func (i *importer) begin(c *net.UnixConn) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.conn = c
+	return !i.closed
+}
+
+// close ends the import under way after the page that it is at; nothing touches the store after it.
+func (i *importer) close() error {
+	i.mu.Lock()
+	i.closed = true
+	if i.conn != nil {
+		_ = i.conn.Close() // it may be closed already
+	}
+	i.mu.Unlock()
+	err := i.l.Close()
+	i.done.Wait()
+	return err
+}
+
+// attend serves one import.
+func (i *importer) attend(c *net.UnixConn) error {
+	memory, err := i.admit(c)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = memory.Close() }() // only read from
+	batch, scratch := make([]byte, importBatch), make([]byte, store.PageSize)
+	for said := [4]byte{}; ; {
+		if err := c.SetDeadline(time.Now().Add(importPatience)); err != nil {
+			return err
+		}
+		if _, err := io.ReadFull(c, said[:]); err != nil {
+			return err
+		}
+		n := binary.LittleEndian.Uint32(said[:])
+		if n > importBatch {
+			return answerImport(c, importRefused, 0)
+		}
+		if _, err := memory.ReadAt(batch[:n], 0); err != nil {
+			return answerImport(c, importRefused, 0)
+		}
+		page, err := storeBatch(i.store, batch[:n], scratch)
+		if err := answerImport(c, outcome(err), page); err != nil {
+			return err
+		}
+	}
+}
+
+// admit lets in who may control the device, and takes the memfd.
+func (i *importer) admit(c *net.UnixConn) (*os.File, error) {
+	if peer, err := peerUser(c); err != nil || peer != 0 && peer != os.Geteuid() {
+		return nil, errors.Join(err, answerImport(c, importForbidden, 0))
+	}
+	if err := c.SetDeadline(time.Now().Add(importPatience)); err != nil {
+		return nil, err
+	}
+	hello, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
+	_, n, _, _, err := c.ReadMsgUnix(hello, rights)
+	if err != nil {
+		return nil, err
+	}
+	memory, err := sentFile(rights[:n], "batches")
+	if err != nil {
+		return nil, err
+	}
+	var fs unix.Statfs_t
+	if memory == nil {
+		err = store.ErrNotMemory
+	} else if err = unix.Fstatfs(int(memory.Fd()), &fs); err == nil && fs.Type != unix.TMPFS_MAGIC {
+		err = store.ErrNotMemory // what is read from must not be served by us
+	}
+	if err != nil {
+		return nil, errors.Join(err, answerImport(c, importRefused, 0), closeSent(memory))
+	}
+	return memory, answerImport(c, importStored, 0)
+}
+
+func outcome(err error) uint32 {
+	switch {
+	case err == nil:
+		return importStored
+	case errors.Is(err, store.ErrFull):
+		return importFull
+	case errors.Is(err, store.ErrObject):
+		return importCorrupt
+	}
+	return importRefused
+}
+
+func answerImport(c *net.UnixConn, what uint32, page uint64) error {
+	var a [importAnswer]byte
+	binary.LittleEndian.PutUint32(a[:], what)
+	binary.LittleEndian.PutUint64(a[8:], page)
+	_, err := c.Write(a[:])
+	return err
+}

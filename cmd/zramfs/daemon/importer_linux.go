@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"zramfs/codec"
+	"zramfs/store"
+)
+
+// An Import hands pages to the worker of a device, which stores each as if it had been written. It belongs to one goroutine. What was handed in is
+// stored once Flush has returned without an error; after an error nothing more can be handed in.
+type Import struct {
+	c      *net.UnixConn
+	memory *os.File
+	batch  []byte
+}
+
+// OpenImport begins an import into the device at dir. Root may do that, and who mounted the device. While somebody else's import is under way it
+// waits for that.
+func OpenImport(dir string) (_ *Import, err error) {
+	c, err := net.DialUnix("unix", nil, importAddress(dir))
+	if err != nil {
+		return nil, fmt.Errorf("%w: no worker takes imports: %w", ErrNoKeeper, err)
+	}
+	i := &Import{c: c, batch: make([]byte, 0, importBatch)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, i.Close())
+		}
+	}()
+	fd, err := unix.MemfdCreate("zramfs-import", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	i.memory = os.NewFile(uintptr(fd), "memfd:zramfs-import")
+	if err := i.memory.Truncate(importBatch); err != nil {
+		return nil, err
+	}
+	if err := c.SetDeadline(time.Now().Add(importPatience)); err != nil {
+		return nil, err
+	}
+	if _, _, err := c.WriteMsgUnix([]byte{0}, unix.UnixRights(fd), nil); err != nil {
+		return nil, explainImport(err)
+	}
+	return i, i.answer()
+}
+
+// Close ends the import. What was not flushed is not stored.
+func (i *Import) Close() error {
+	err := i.c.Close()
+	if i.memory != nil {
+		err = errors.Join(err, i.memory.Close())
+	}
+	return err
+}
+
+// Object hands in a page as its object.
+func (i *Import) Object(page uint64, id codec.ID, packed []byte) error {
+	return i.add(record{page: page, id: id, kind: recordObject, checksum: store.Seal(page, id, packed), payload: packed})
+}
+
+// Word hands in a page that is filled with a word; one of zeros holds nothing.
+func (i *Import) Word(page, word uint64) error {
+	if word == 0 {
+		return i.Zeros(page, 1)
+	}
+	return i.add(record{page: page, kind: recordWord, payload: binary.LittleEndian.AppendUint64(nil, word)})
+}
+
+// Zeros hands in count pages from first on that hold nothing.
+func (i *Import) Zeros(first, count uint64) error {
+	for ; count > 0; first, count = first+min(count, discardAtOnce), count-min(count, discardAtOnce) {
+		n := binary.LittleEndian.AppendUint64(nil, min(count, discardAtOnce))
+		if err := i.add(record{page: first, kind: recordZeros, payload: n}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (i *Import) add(r record) error {
+	if len(i.batch)+recordHeader+len(r.payload) > importBatch {
+		if err := i.Flush(); err != nil {
+			return err
+		}
+	}
+	i.batch = appendRecord(i.batch, r)
+	return nil
+}
+
+// Flush waits until all that was handed in is stored. It fails with store.ErrFull.
+func (i *Import) Flush() error {
+	if len(i.batch) == 0 {
+		return nil
+	}
+	if _, err := i.memory.WriteAt(i.batch, 0); err != nil {
+		return err
+	}
+	if err := i.c.SetDeadline(time.Now().Add(importPatience)); err != nil {
+		return err
+	}
+	if _, err := i.c.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(i.batch)))); err != nil {
+		return explainImport(err)
+	}
+	i.batch = i.batch[:0]
+	return i.answer()
+}
+
+// answer waits for the worker's word.
+func (i *Import) answer() error {
+	var a [importAnswer]byte
+	if _, err := io.ReadFull(i.c, a[:]); err != nil {
+		return explainImport(err)
+	}
+	page := binary.LittleEndian.Uint64(a[8:])
+	switch what := binary.LittleEndian.Uint32(a[:]); what {
+	case importStored:
+		return nil
+	case importFull:
+		return fmt.Errorf("page %d: %w", page, store.ErrFull)
+	case importCorrupt:
+		return fmt.Errorf("page %d: %w", page, store.ErrObject)
+	case importForbidden:
+		return errImportForbidden
+	}
+	return fmt.Errorf("page %d: %w", page, errImportRefused)
+}
+
+var (
+	// errImportRefused is what a worker makes of what is no batch.
+	errImportRefused = errors.New("the serving process refuses it")
+	// errImportForbidden is what it makes of somebody who may not import.
+	errImportForbidden = errors.New("only root, or who mounted the device, may do that")
+	// errImportEnded means that the worker has ended, or was replaced.
+	errImportEnded = errors.New("the serving process has ended the import")
+)
+
+func explainImport(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
+		return fmt.Errorf("%w: %w", errImportEnded, err)
+	}
+	return err
+}
