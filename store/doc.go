@@ -45,6 +45,12 @@ order is: a worker, Store.passMu, a page's lock, Store.mu, sameTable.mu. Who has
 worker may be waiting for the maintainer, and who holds a page's lock for the
 readers of another, so that one only tries for either.
 
+# Other processes
+
+A View reads the image of a store at work from another process: lock-free, by copies that
+prove themselves, see view.go. Put takes a page that another process has compressed
+and sealed, and publishes it as a write is.
+
 # Limits
 
 A write that finds no memory, because of Config.MemLimit or because the machine

@@ -12,7 +12,8 @@
 //     another program, is [Upgrade].
 //
 // They talk by JSON over two pipes (channel.go). A worker prepares itself, waits for the order to serve, and says when it
-// does. [Status] is what it says about the device in DIR/control/status.
+// does. A command talks to either over an abstract socket: the keeper changes workers and hands out the image for reading only ([Upgrade],
+// [OpenImage]), the worker takes pages that were compressed elsewhere ([OpenImport]). [Status] is what it says about the device in DIR/control/status.
 //
 // # Hazards
 //

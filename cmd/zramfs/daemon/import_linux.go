@@ -54,6 +54,9 @@ type importer struct {
 	l     *net.UnixListener
 	done  sync.WaitGroup
 
+	// Made once, by the goroutine that serves: who works for years leaves no garbage.
+	batch, scratch []byte
+
 	mu     sync.Mutex
 	conn   *net.UnixConn // that is being served; guarded by mu
 	closed bool          // guarded by mu
@@ -119,7 +122,9 @@ func (i *importer) attend(c *net.UnixConn) error {
 		return err
 	}
 	defer func() { _ = memory.Close() }() // only read from
-	batch, scratch := make([]byte, importBatch), make([]byte, store.PageSize)
+	if i.batch == nil {
+		i.batch, i.scratch = make([]byte, importBatch), make([]byte, store.PageSize)
+	}
 	for said := [4]byte{}; ; {
 		if err := c.SetDeadline(time.Now().Add(importPatience)); err != nil {
 			return err
@@ -131,10 +136,10 @@ func (i *importer) attend(c *net.UnixConn) error {
 		if n > importBatch {
 			return answerImport(c, importRefused, 0)
 		}
-		if _, err := memory.ReadAt(batch[:n], 0); err != nil {
+		if _, err := memory.ReadAt(i.batch[:n], 0); err != nil {
 			return answerImport(c, importRefused, 0)
 		}
-		page, err := storeBatch(i.store, batch[:n], scratch)
+		page, err := storeBatch(i.store, i.batch[:n], i.scratch)
 		if err := answerImport(c, outcome(err), page); err != nil {
 			return err
 		}
