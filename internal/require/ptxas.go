@@ -22,7 +22,7 @@ func Ptxas(tb testing.TB) string {
 }
 
 func tryPtxas() (string, *unmet) {
-	mend := "tools/get-ptxas.sh DIR, then " + PtxasVariable + "=DIR/ptxas"
+	mend := "tools/get-nvidia.sh DIR, then " + PtxasVariable + "=DIR/ptxas"
 	path, err := exec.LookPath(cmp.Or(os.Getenv(PtxasVariable), "ptxas"))
 	if err != nil {
 		return "", &unmet{err, mend}

@@ -33,10 +33,11 @@ const (
 	nameAVX2     = "avx2"
 	nameNEON     = "neon"
 	namePtxas    = "ptxas"
+	nameLibcuda  = "libcuda"
 )
 
 // names lists every requirement, in the order in which messages show them.
-var names = []string{nameFUSE, nameUserNS, nameRoot, nameLoop, nameSwap, nameZram, nameUring, namePages, nameCommands, nameAVX512, nameAVX2, nameNEON, namePtxas}
+var names = []string{nameFUSE, nameUserNS, nameRoot, nameLoop, nameSwap, nameZram, nameUring, namePages, nameCommands, nameAVX512, nameAVX2, nameNEON, namePtxas, nameLibcuda}
 
 // An unmet requirement: what the trial answered, and what a person can type so
 // that the next trial succeeds.

@@ -34,6 +34,7 @@ var requirements = map[string]func(testing.TB){
 	"avx512":   func(tb testing.TB) { require.Instructions(tb, "avx512", false) },
 	"neon":     func(tb testing.TB) { require.Instructions(tb, "neon", true) },
 	"ptxas":    func(tb testing.TB) { require.Ptxas(tb) },
+	"libcuda":  func(tb testing.TB) { require.Libcuda(tb) },
 }
 
 // TestChild is what the other tests start the test binary for; by itself it does
@@ -77,7 +78,8 @@ func askChild(t *testing.T, name, demanded string, attr *syscall.SysProcAttr, wr
 		childVariable+"="+name,
 		require.Variable+"="+demanded,
 		"ZRAMFS_PAGES="+filepath.Join(t.TempDir(), "absent.zpg"),
-		require.PtxasVariable+"="+filepath.Join(t.TempDir(), "absent"))
+		require.PtxasVariable+"="+filepath.Join(t.TempDir(), "absent"),
+		require.LibcudaVariable+"="+t.TempDir())
 	out, err := child.CombinedOutput()
 	output = string(out)
 	for _, outcome := range []string{passed, skipped, failed} {
@@ -123,7 +125,8 @@ func TestUnmetRequirement(t *testing.T) {
 		"pages":    "go run ./tools/pagesample",
 		"commands": "apt-get install " + absentProgram,
 		"avx512":   "ZRAMFS_DISABLE",
-		"ptxas":    "tools/get-ptxas.sh",
+		"ptxas":    "tools/get-nvidia.sh",
+		"libcuda":  "tools/get-nvidia.sh DIR libcuda",
 	} {
 		t.Run(name, func(t *testing.T) {
 			outcome, output := askChild(t, name, "", unprivileged())

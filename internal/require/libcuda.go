@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package require
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// LibcudaVariable is the environment variable that names the directory in which NVIDIA's driver library is.
+const LibcudaVariable = "ZRAMFS_LIBCUDA"
+
+// Libcuda skips the test unless there is a copy of NVIDIA's driver library for tests, and no GPU that it could find. It
+// returns the directory for LD_LIBRARY_PATH.
+func Libcuda(tb testing.TB) string {
+	tb.Helper()
+	dir, missing := tryLibcuda()
+	check(tb, nameLibcuda, missing)
+	return dir
+}
+
+func tryLibcuda() (string, *unmet) {
+	mend := "tools/get-nvidia.sh DIR libcuda, then " + LibcudaVariable + "=DIR"
+	dir := os.Getenv(LibcudaVariable)
+	if dir == "" {
+		return "", &unmet{errors.New(LibcudaVariable + " is not set"), mend}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "libcuda.so.1")); err != nil {
+		return "", &unmet{err, mend}
+	}
+	if _, err := os.Stat("/dev/nvidiactl"); err == nil {
+		return "", &unmet{errors.New("this machine has a GPU"), "a machine without one"}
+	}
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return "", &unmet{fmt.Errorf("find %s: %w", dir, err), mend}
+	}
+	return absolute, nil
+}
