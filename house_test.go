@@ -50,6 +50,7 @@ const lattice = `
 	cmd/zramfs/command < cmd/zramfs
 	gpu/ptx < gpu/ptx/sim
 	gpu/ptx < gpu/kernels
+	gpu/ptx/sim < gpu/driver
 
 	internal/require < gpu/internal/ptxas
 	internal/pages/pagefile < internal/require
@@ -72,10 +73,11 @@ var seams = map[string][]string{
 	"github.com/klauspost/compress": {"codec/zstd", "internal/pages", "tools/pagesample"},
 	"github.com/klauspost/cpuid":    {"codec/internal/impl"},
 	"github.com/moby/sys":           {"cmd/zramfs", "fusefs"},
+	"github.com/ebitengine/purego":  {"gpu/driver"},
 }
 
 // unsafeFiles is where unsafe may stand, outside of tests.
-var unsafeFiles = []string{"store/layout.go", "loopsetup/swapon_linux.go", "fusefs/requests.go", "fusefs/mapping_linux.go", "fusefs/receive_linux.go", "fusefs/internal/ring/layout_linux.go"}
+var unsafeFiles = []string{"store/layout.go", "loopsetup/swapon_linux.go", "fusefs/requests.go", "fusefs/mapping_linux.go", "fusefs/receive_linux.go", "fusefs/internal/ring/layout_linux.go", "gpu/driver/cuda_block_linux.go"}
 
 const module = "zramfs"
 
@@ -85,9 +87,11 @@ type goPackage struct {
 	Module     struct{ Path string }
 }
 
-func listPackages(t *testing.T) []goPackage {
+// listPackages lists our packages, or, for -deps, also what they need.
+func listPackages(t *testing.T, flags ...string) []goPackage {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Module", "./...").Output()
+	args := append([]string{"list", "-json=ImportPath,Imports,Module"}, append(flags, "./...")...)
+	out, err := exec.Command("go", args...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +139,7 @@ func mayImport(t *testing.T) map[string]map[string]bool {
 
 func TestImportsGoDownOnly(t *testing.T) {
 	allowed := mayImport(t)
-	for _, p := range listPackages(t) {
+	for _, p := range append(listPackages(t), listPackages(t, "-tags", "cuda")...) {
 		name := strings.TrimPrefix(p.ImportPath, module+"/")
 		for _, imp := range p.Imports {
 			if own, ok := strings.CutPrefix(imp, module+"/"); ok && !allowed[name][own] {
@@ -146,6 +150,15 @@ func TestImportsGoDownOnly(t *testing.T) {
 					t.Errorf("%s imports %s: only %v may", name, imp, users)
 				}
 			}
+		}
+	}
+}
+
+// What makes a program dynamic is nowhere in the build without the tag cuda.
+func TestCUDAIsBehindItsTag(t *testing.T) {
+	for _, p := range listPackages(t, "-deps") {
+		if strings.HasPrefix(p.ImportPath, "github.com/ebitengine/purego") {
+			t.Errorf("%s is part of the default build", p.ImportPath)
 		}
 	}
 }

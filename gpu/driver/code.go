@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import "fmt"
+
+// A Code is a CUresult other than success. It is an error, so that errors.Is
+// finds it in an [Error].
+type Code uint32
+
+// The codes that are asked for by name, here or by who uses this package.
+const (
+	InvalidValue          Code = 1
+	OutOfMemory           Code = 2
+	NotInitialized        Code = 3
+	Deinitialized         Code = 4
+	StubLibrary           Code = 34
+	NoDevice              Code = 100
+	InvalidDevice         Code = 101
+	InvalidImage          Code = 200
+	InvalidContext        Code = 201
+	UncorrectableECC      Code = 214
+	InvalidPTX            Code = 218
+	UnsupportedPTXVersion Code = 222
+	SymbolNotFound        Code = 500
+	InvalidHandle         Code = 400
+	NotReady              Code = 600
+	IllegalAddress        Code = 700
+	OutOfResources        Code = 701
+	LaunchTimeout         Code = 702
+	RegisteredAlready     Code = 712
+	NotRegistered         Code = 713
+	HardwareStackError    Code = 714
+	IllegalInstruction    Code = 715
+	MisalignedAddress     Code = 716
+	InvalidAddressSpace   Code = 717
+	InvalidPC             Code = 718
+	LaunchFailed          Code = 719
+	NotPermitted          Code = 800
+	NotSupported          Code = 801
+	SystemNotReady        Code = 802
+	DriverMismatch        Code = 803
+	CompatNotSupported    Code = 804
+	Unknown               Code = 999
+)
+
+var codeNames = map[Code]string{
+	InvalidValue:          "CUDA_ERROR_INVALID_VALUE",
+	OutOfMemory:           "CUDA_ERROR_OUT_OF_MEMORY",
+	NotInitialized:        "CUDA_ERROR_NOT_INITIALIZED",
+	Deinitialized:         "CUDA_ERROR_DEINITIALIZED",
+	StubLibrary:           "CUDA_ERROR_STUB_LIBRARY",
+	NoDevice:              "CUDA_ERROR_NO_DEVICE",
+	InvalidDevice:         "CUDA_ERROR_INVALID_DEVICE",
+	InvalidImage:          "CUDA_ERROR_INVALID_IMAGE",
+	InvalidContext:        "CUDA_ERROR_INVALID_CONTEXT",
+	UncorrectableECC:      "CUDA_ERROR_ECC_UNCORRECTABLE",
+	InvalidPTX:            "CUDA_ERROR_INVALID_PTX",
+	UnsupportedPTXVersion: "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+	SymbolNotFound:        "CUDA_ERROR_NOT_FOUND",
+	InvalidHandle:         "CUDA_ERROR_INVALID_HANDLE",
+	NotReady:              "CUDA_ERROR_NOT_READY",
+	IllegalAddress:        "CUDA_ERROR_ILLEGAL_ADDRESS",
+	OutOfResources:        "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+	LaunchTimeout:         "CUDA_ERROR_LAUNCH_TIMEOUT",
+	RegisteredAlready:     "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED",
+	NotRegistered:         "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
+	HardwareStackError:    "CUDA_ERROR_HARDWARE_STACK_ERROR",
+	IllegalInstruction:    "CUDA_ERROR_ILLEGAL_INSTRUCTION",
+	MisalignedAddress:     "CUDA_ERROR_MISALIGNED_ADDRESS",
+	InvalidAddressSpace:   "CUDA_ERROR_INVALID_ADDRESS_SPACE",
+	InvalidPC:             "CUDA_ERROR_INVALID_PC",
+	LaunchFailed:          "CUDA_ERROR_LAUNCH_FAILED",
+	NotPermitted:          "CUDA_ERROR_NOT_PERMITTED",
+	NotSupported:          "CUDA_ERROR_NOT_SUPPORTED",
+	SystemNotReady:        "CUDA_ERROR_SYSTEM_NOT_READY",
+	DriverMismatch:        "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+	CompatNotSupported:    "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
+	Unknown:               "CUDA_ERROR_UNKNOWN",
+}
+
+// Error returns the code's name as CUDA writes it.
+func (c Code) Error() string {
+	if name := codeNames[c]; name != "" {
+		return name
+	}
+	return fmt.Sprintf("CUDA error %d", uint32(c))
+}
+
+// Sticky reports whether CUDA does nothing more for a context after this code.
+func (c Code) Sticky() bool {
+	switch c {
+	case Deinitialized, UncorrectableECC, IllegalAddress, LaunchTimeout, HardwareStackError,
+		IllegalInstruction, MisalignedAddress, InvalidAddressSpace, InvalidPC, LaunchFailed:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"zramfs/gpu/ptx"
+)
+
+// A Context is the use of a device: its memory, streams and kernels.
+type Context struct {
+	driver *Driver
+	device Properties    // immutable
+	limit  time.Duration // immutable
+	handle uint64        // immutable once newContext has returned
+
+	work   chan request  // unbuffered; the context's goroutine receives
+	quit   chan struct{} // closed by close: the goroutine ends
+	ended  chan struct{} // closed when the goroutine has ended; its answer is in last
+	last   error         // what the end answered: written before ended is closed
+	silent chan struct{} // closed when the device does not answer any more
+
+	closing sync.Once
+
+	mu   sync.Mutex // guards what follows
+	dead error      // why the context is dead, or nil
+}
+
+// A request is a function to be run by the context's goroutine.
+type request struct {
+	f    func(*Thread) error
+	done chan error // of capacity 1
+}
+
+var doneChannels = sync.Pool{New: func() any { return make(chan error, 1) }}
+
+func newContext(d *Driver, p Properties, o Options) (*Context, error) {
+	c := &Context{
+		driver: d, device: p, limit: o.Limit,
+		work: make(chan request), quit: make(chan struct{}), ended: make(chan struct{}), silent: make(chan struct{}),
+	}
+	started := make(chan error, 1)
+	go c.run(started)
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// run is the context's goroutine. A thread that has had a context is not given back to other
+// goroutines: it stays locked and ends with this one.
+func (c *Context) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer close(c.ended)
+	handle, err := c.driver.lib.retain(c.device.Ordinal)
+	if err != nil {
+		started <- err
+		return
+	}
+	c.handle = handle
+	calls, err := c.driver.lib.attach(handle)
+	if err != nil {
+		started <- errors.Join(err, c.driver.lib.release(c.device.Ordinal))
+		return
+	}
+	t := &Thread{context: c, calls: calls, kernels: map[*ptx.Kernel]*loaded{}}
+	started <- nil
+	for {
+		select {
+		case r := <-c.work:
+			r.done <- t.run(r.f)
+		case <-c.quit:
+			c.last = c.end(t)
+			return
+		}
+	}
+}
+
+// end gives back what the context took. A dead one has told its error before, and tells it with every call again.
+func (c *Context) end(t *Thread) error {
+	dead := c.Err() != nil
+	errs := []error{t.unloadAll()}
+	t.calls.detach()
+	errs = append(errs, c.driver.lib.release(c.device.Ordinal))
+	if dead {
+		return nil
+	}
+	return errors.Join(errs...)
+}
+
+// Properties are those of the device.
+func (c *Context) Properties() Properties { return c.device }
+
+// Do runs f on the context's thread and returns its error. Within f neither Do, Wait nor a pool may be called.
+// When the device stops answering while f runs, Do returns ErrDead and f may still run.
+func (c *Context) Do(f func(*Thread) error) error {
+	if err := c.Err(); err != nil {
+		return err
+	}
+	r := request{f, doneChannels.Get().(chan error)}
+	select {
+	case c.work <- r:
+	case <-c.quit:
+		return fmt.Errorf("context: %w", ErrClosed)
+	case <-c.silent:
+		return c.Err()
+	}
+	select {
+	case err := <-r.done:
+		doneChannels.Put(r.done)
+		return err
+	case <-c.silent:
+		// The channel is left to the goroutine, which may yet send.
+		return c.Err()
+	}
+}
+
+// Wait returns when everything that stood before the event in its stream has ended, or with the error that came of it.
+// An event that was never recorded has come to pass.
+func (c *Context) Wait(e Event) error {
+	if err := c.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-c.quit:
+		return fmt.Errorf("context: %w", ErrClosed)
+	default:
+	}
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		done <- c.driver.lib.wait(c.handle, e.handle)
+	}()
+	timer := time.NewTimer(c.limit)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return c.check(err)
+	case <-timer.C:
+		c.kill(fmt.Errorf("%w: cuEventSynchronize has not returned in %v", ErrTimeout, c.limit), true)
+	case <-c.silent:
+	}
+	return c.Err()
+}
+
+// Err is nil, or ErrDead and why.
+func (c *Context) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrDead, c.dead)
+}
+
+// check looks whether an error ends the context, and returns it.
+func (c *Context) check(err error) error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) && e.Code.Sticky() {
+		c.kill(err, false)
+	}
+	return err
+}
+
+// kill makes the context dead; the first cause counts. A device that is silent is never asked anything again, for the call might not return.
+func (c *Context) kill(cause error, silent bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead != nil {
+		return
+	}
+	c.dead = cause
+	if silent {
+		c.driver.silent.Store(true)
+		close(c.silent)
+	}
+}
+
+// Close ends the context and all that was made in it. It may be called more than once.
+func (c *Context) Close() error {
+	c.driver.forget(c)
+	return c.close()
+}
+
+func (c *Context) close() error {
+	c.closing.Do(func() { close(c.quit) })
+	timer := time.NewTimer(c.limit)
+	defer timer.Stop()
+	select {
+	case <-c.ended:
+		return c.last
+	case <-c.silent:
+		return nil
+	case <-timer.C:
+		c.kill(fmt.Errorf("%w: the context has not ended in %v", ErrTimeout, c.limit), true)
+		return c.Err()
+	}
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import "time"
+
+// A Stream is a queue of work for the device, done in order. Streams go on beside each other.
+type Stream struct{ handle uint64 }
+
+// An Event is a point in a stream, and when that was reached.
+type Event struct{ handle uint64 }
+
+// NewStream makes a stream.
+func (t *Thread) NewStream() (Stream, error) {
+	h, err := t.calls.newStream()
+	return Stream{h}, t.context.check(err)
+}
+
+// CloseStream ends a stream; what is in it is still done.
+func (t *Thread) CloseStream(s Stream) error { return t.context.check(t.calls.closeStream(s.handle)) }
+
+// NewEvent makes an event that has come to pass.
+func (t *Thread) NewEvent() (Event, error) {
+	h, err := t.calls.newEvent()
+	return Event{h}, t.context.check(err)
+}
+
+// CloseEvent ends an event.
+func (t *Thread) CloseEvent(e Event) error { return t.context.check(t.calls.closeEvent(e.handle)) }
+
+// Record makes e the point behind all that is in the stream now.
+func (t *Thread) Record(e Event, s Stream) error {
+	return t.context.check(t.calls.record(e.handle, s.handle))
+}
+
+// Await lets what comes into the stream from now on wait for the event, as it was last recorded.
+func (t *Thread) Await(s Stream, e Event) error {
+	return t.context.check(t.calls.await(s.handle, e.handle))
+}
+
+// Happened reports whether the event has come to pass.
+func (t *Thread) Happened(e Event) (bool, error) {
+	ok, err := t.calls.happened(e.handle)
+	return ok, t.context.check(err)
+}
+
+// Elapsed is the time between two events that have come to pass, as the device measured it.
+func (t *Thread) Elapsed(from, to Event) (time.Duration, error) {
+	d, err := t.calls.elapsed(from.handle, to.handle)
+	return d, t.context.check(err)
+}
