@@ -8,13 +8,17 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build run stop test bench bench-block bench-swap bench-codec crash-test soak oracle generate sample vet clean
+.PHONY: all build build-cuda run stop test bench bench-block bench-swap bench-codec crash-test soak oracle generate sample vet clean
 
 all: build
 
 # The documentation generators of the command line library are left out.
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -tags urfave_cli_no_docs -ldflags '-s -w -X main.version=$(VERSION)' -o bin/zramfs ./cmd/zramfs
+
+# With GPUs. Libcuda is loaded when it is asked for, but by the C library's loader, so this one is dynamic.
+build-cuda:
+	CGO_ENABLED=0 $(GO) build -trimpath -tags cuda,urfave_cli_no_docs -ldflags '-s -w -X main.version=$(VERSION)' -o bin/zramfs-cuda ./cmd/zramfs
 
 # Swap on a compressed device, or, without the right to swap, a look at the
 # device in a user namespace.
@@ -39,10 +43,12 @@ $(PAGES):
 vet:
 	$(GO) vet ./...
 	$(GO) vet -tags invariants ./...
+	CGO_ENABLED=0 $(GO) vet -tags cuda ./...
 
 # Each package alone: tests that use loop devices or swap must not meet.
 test: build vet $(PAGES)
 	$(GO) test -tags invariants -count=1 -p 1 -timeout 20m ./...
+	CGO_ENABLED=0 $(GO) test -tags cuda -short -count=1 -p 1 ./gpu/...
 	$(GO) test -race -short -count=1 -p 1 -timeout 20m ./codec/... ./store/... ./fusefs/... ./cmd/... ./loopsetup/...
 
 # Beside kernel zram in the same run, as block devices and as swap; both need root.

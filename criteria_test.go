@@ -23,6 +23,7 @@ func goTool(t *testing.T, args ...string) {
 func TestF080VetAndCheckptrAreClean(t *testing.T) {
 	goTool(t, "vet", "./...")
 	goTool(t, "vet", "-tags", "invariants", "./...")
+	goTool(t, "vet", "-tags", "cuda", "./...")
 	goTool(t, "test", "-gcflags=zramfs/...=-d=checkptr", "-short", "-run", "^TestModel$|^TestReadsBack", "./store")
 }
 
