@@ -51,6 +51,9 @@ const lattice = `
 	gpu/ptx < gpu/ptx/sim
 	gpu/ptx < gpu/kernels
 	gpu/ptx/sim < gpu/driver
+	gpu/driver < gpu
+	gpu/kernels < gpu
+	codec/bulk < gpu
 
 	internal/require < gpu/internal/ptxas
 	internal/pages/pagefile < internal/require

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"zramfs/codec"
+	"zramfs/codec/bulk"
+	"zramfs/gpu/kernels"
+)
+
+// longestObject is the longest that package codec keeps, so that what is stored raw does not depend on who compressed it.
+const longestObject = codec.PageSize - codec.PageSize/16
+
+// What lies where in a slot's buffer on the way back: the cursor, in a sector of its own, results, objects.
+const resultsAt = sectorBytes
+
+func arenaAt(n int) int { return resultsAt + n*kernels.ResultSize }
+
+// errResult is of a kernel that says what it cannot.
+var errResult = errors.New("kernel's result makes no sense")
+
+// compress makes objects of the items, in as many rounds as it takes.
+func (s *slot) compress(ctx context.Context, p bulk.Piece) error {
+	at := 0
+	for rest := p.Items; len(rest) > 0; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s.items = s.items[:0]
+		for len(rest) > 0 && len(s.items) < cap(s.items) {
+			if i := rest[0]; p.Verdict[i] == bulk.Pending {
+				s.items = append(s.items, i)
+			}
+			rest = rest[1:]
+		}
+		if len(s.items) == 0 {
+			return nil
+		}
+		var err error
+		if at, err = s.compressRound(p, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compressRound does the items of the round and packs their objects from at on into the piece's own part of the arena. It returns where they end.
+func (s *slot) compressRound(p bulk.Piece, at int) (int, error) {
+	n := len(s.items)
+	for k, i := range s.items {
+		copy(s.in.Bytes()[k*codec.PageSize:], p.Page(int(i)))
+	}
+	in, out := uint64(s.deviceIn), uint64(s.deviceOut)
+	granules := n * codec.PageSize / kernels.GranuleSize
+	err := s.run(round{
+		in: n * codec.PageSize, out: arenaAt(n), kernel: s.engine.kernels[lz4Compress], cleared: sectorBytes,
+		args: []uint64{in, out + resultsAt, out + uint64(arenaAt(n)), out, uint64(granules), longestObject, uint64(n)},
+	})
+	if err != nil {
+		return at, err
+	}
+	taken := int(binary.LittleEndian.Uint32(s.out.Bytes()))
+	if taken > granules {
+		return at, fmt.Errorf("%w: %d granules of %d are taken", errResult, taken, granules)
+	}
+	if taken > 0 {
+		if err := s.fetch(arenaAt(n), taken*kernels.GranuleSize); err != nil {
+			return at, err
+		}
+	}
+	arena := s.out.Bytes()[arenaAt(n) : arenaAt(n)+taken*kernels.GranuleSize]
+	for k, i := range s.items {
+		r := kernels.ReadResult(s.out.Bytes()[resultsAt+k*kernels.ResultSize:])
+		if at, err = s.store(p, i, r, arena, at); err != nil {
+			return at, err
+		}
+	}
+	return at, nil
+}
+
+// store puts one object where it belongs.
+func (s *slot) store(p bulk.Piece, i uint32, r kernels.Result, arena []byte, at int) (int, error) {
+	own, length := p.Own()[at:], 0
+	switch r.Kind {
+	case kernels.KindLZ4:
+		end := r.Offset + uint64(r.Length)
+		if r.Length == 0 || r.Length > longestObject || end > uint64(len(arena)) {
+			return at, fmt.Errorf("%w: item %d has %d bytes at %d of %d", errResult, i, r.Length, r.Offset, len(arena))
+		}
+		length = copy(own, arena[r.Offset:end])
+	case kernels.KindSame:
+		// Whoever makes batches knows such pages and passes them by, as a rule. The kernel makes no object of one.
+		var err error
+		if length, err = s.encoder.Compress(own[:longestObject], p.Page(int(i))); err != nil {
+			return at, fmt.Errorf("compress item %d: %w", i, err)
+		}
+	case kernels.KindRaw:
+	default:
+		return at, fmt.Errorf("%w: item %d is of kind %s", errResult, i, r.Kind)
+	}
+	if p.Hash != nil {
+		p.Hash[i] = r.Hash
+	}
+	s.pages++
+	if length == 0 {
+		p.StoredRaw(i)
+		return at, nil
+	}
+	p.Stored(i, codec.LZ4, p.At+at, length)
+	return at + length, nil
+}

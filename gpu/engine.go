@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"zramfs/codec"
+	"zramfs/codec/bulk"
+	"zramfs/gpu/driver"
+	"zramfs/gpu/kernels"
+	"zramfs/gpu/ptx"
+)
+
+// The bounds of Options, and what they are if nothing is said. Less than leastBatch pages take longer to launch than to do.
+const (
+	defaultBatch = 8192
+	mostBatch    = 1 << 17
+	defaultSlots = 4
+	mostSlots    = 64
+	leastBatch   = 256
+)
+
+// A Path is how the kernels get at objects.
+type Path uint8
+
+// The paths. Measured is one of the others, for objects in registered memory; those elsewhere are always copied.
+const (
+	Measured Path = iota
+	Copied
+	InPlace
+)
+
+// String is the path's name.
+func (p Path) String() string {
+	return [...]string{"measured", "copied", "in place"}[min(p, InPlace)]
+}
+
+// Options say how to use a device. The zero value is right.
+type Options struct {
+	Device int  // its number
+	Batch  int  // pages a slot holds: 0 is 8192
+	Slots  int  // in the ring: 0 is 4
+	Path   Path // to objects in registered memory
+	// Compress says that the objects that are wanted are LZ4 blocks, so that the engine can make them.
+	Compress bool
+	// Driver is passed on.
+	Driver driver.Options
+}
+
+func (o Options) clean() (Options, error) {
+	if o.Batch == 0 {
+		o.Batch = defaultBatch
+	}
+	if o.Slots == 0 {
+		o.Slots = defaultSlots
+	}
+	if o.Batch < 1 || o.Batch > mostBatch || o.Slots < 1 || o.Slots > mostSlots || o.Path > InPlace {
+		return o, fmt.Errorf("%w: batches of %d pages (1 to %d) in %d slots (1 to %d)", driver.ErrArgument, o.Batch, mostBatch, o.Slots, mostSlots)
+	}
+	return o, nil
+}
+
+// streams are the three that all slots share.
+type streams struct{ in, compute, out driver.Stream }
+
+// An Engine does pieces of batches on one device.
+type Engine struct {
+	name    string          // immutable, as are those up to slots
+	options Options         //
+	context *driver.Context //
+	device  *driver.DevicePool
+	host    *driver.HostPool
+	streams streams
+	table   driver.Pointer // what the kernels of the page format read
+	kernels [kernelCount]program
+	slots   []*slot // one for each lane, and the lane's alone
+
+	path atomic.Uint32 // a Path: Measured until that was done
+
+	mu      sync.Mutex // guards what follows
+	regions map[*byte]driver.Host
+	stats   [3]Stats // by bulk.Op
+}
+
+// A program is a kernel and how many pages a block of it does at a time.
+type program struct {
+	kernel *ptx.Kernel
+	pages  int
+}
+
+// The kernels, in the order of kernels.All.
+const (
+	lz4Compress = iota
+	lz4Decompress
+	lz4Verify
+	pageDecompress
+	pageVerify
+	kernelCount
+)
+
+var _ bulk.Engine = (*Engine)(nil)
+
+// Open makes an engine of a device. The driver stays the caller's, and must not be closed before the engine.
+func Open(d *driver.Driver, o Options) (*Engine, error) {
+	o, err := o.clean()
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{name: fmt.Sprintf("gpu%d", o.Device), options: o, regions: map[*byte]driver.Host{}}
+	if e.context, err = d.Open(o.Device, o.Driver); err != nil {
+		return nil, err
+	}
+	if err := e.prepare(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", e.name, err), e.Close())
+	}
+	return e, nil
+}
+
+// prepare makes everything that the engine has on the device, so that there is nothing to allocate later.
+func (e *Engine) prepare() error {
+	for i, k := range kernels.All() {
+		kernel, err := k.Build()
+		if err != nil {
+			return err
+		}
+		e.kernels[i] = program{kernel, k.PagesPerBlock}
+	}
+	size := slotSizes(e.options.Batch)
+	e.device, e.host = driver.NewDevicePool(e.context, size.in), driver.NewHostPool(e.context, size.in)
+	err := e.context.Do(func(t *driver.Thread) error {
+		for _, s := range []*driver.Stream{&e.streams.in, &e.streams.compute, &e.streams.out} {
+			var err error
+			if *s, err = t.NewStream(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for range e.options.Slots {
+		s, err := newSlot(e, size)
+		if err != nil {
+			return err
+		}
+		e.slots = append(e.slots, s)
+	}
+	if err := e.loadTable(); err != nil {
+		return err
+	}
+	e.path.Store(uint32(e.options.Path))
+	if e.options.Path == Measured {
+		return e.measure()
+	}
+	return nil
+}
+
+// loadTable copies the table to the device, through the first slot.
+func (e *Engine) loadTable() (err error) {
+	table := kernels.PageTable()
+	if e.table, err = e.device.Get(len(table)); err != nil {
+		return err
+	}
+	s := e.slots[0]
+	h := s.in.Slice(0, len(table))
+	copy(h.Bytes(), table)
+	err = e.context.Do(func(t *driver.Thread) error {
+		return errors.Join(t.CopyIn(e.streams.in, e.table, h), t.Record(s.events[inEnd], e.streams.in))
+	})
+	return errors.Join(err, e.context.Wait(s.events[inEnd]))
+}
+
+// Name implements [bulk.Engine].
+func (e *Engine) Name() string { return e.name }
+
+// Properties are the device's.
+func (e *Engine) Properties() driver.Properties { return e.context.Properties() }
+
+// Path is how objects in registered memory are read.
+func (e *Engine) Path() Path { return Path(e.path.Load()) }
+
+// Limits implements [bulk.Engine].
+func (e *Engine) Limits() bulk.Limits {
+	least := min(leastBatch, e.options.Batch)
+	return bulk.Limits{Lanes: e.options.Slots, Least: least, Min: least, Max: e.options.Batch}
+}
+
+// Can implements [bulk.Engine].
+func (e *Engine) Can(op bulk.Op, id codec.ID) bool {
+	if op == bulk.Compress {
+		return e.options.Compress
+	}
+	return id == codec.LZ4 || id == codec.Page
+}
+
+// Do implements [bulk.Engine].
+func (e *Engine) Do(ctx context.Context, lane int, p bulk.Piece) (bulk.Times, error) {
+	s := e.slots[lane]
+	s.begin()
+	err := s.do(ctx, p)
+	if err != nil {
+		err = errors.Join(err, s.drain())
+	}
+	if e.context.Err() != nil {
+		err = errors.Join(bulk.ErrDead, err)
+	}
+	e.note(p.Op, s, err)
+	if err != nil {
+		return s.times, fmt.Errorf("%s: %s: %w", e.name, p.Op, err)
+	}
+	return s.times, nil
+}
+
+// Register lets the kernels read objects where they lie in a region of batches that are to come. It must be a mapping that begins at a multiple
+// of 32 bytes and has a multiple of 16, and stay what and where it is until Unregister. Its pages are locked in memory.
+func (e *Engine) Register(region []byte) error {
+	var h driver.Host
+	err := e.context.Do(func(t *driver.Thread) (err error) {
+		h, err = t.RegisterHost(region, true)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("register %d bytes with %s: %w", len(region), e.name, err)
+	}
+	if h.Device()%sectorBytes != 0 || len(region)%quadBytes != 0 {
+		err := e.context.Do(func(t *driver.Thread) error { return t.UnregisterHost(h) })
+		return errors.Join(fmt.Errorf("%w: register %d bytes at %#x with %s", driver.ErrArgument, len(region), uint64(h.Device()), e.name), err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.regions[&region[0]] = h
+	return nil
+}
+
+// Unregister undoes Register. No batch with the region may be under way.
+func (e *Engine) Unregister(region []byte) error {
+	if len(region) == 0 {
+		return fmt.Errorf("%w: unregister no memory", driver.ErrArgument)
+	}
+	e.mu.Lock()
+	h, ok := e.regions[&region[0]]
+	delete(e.regions, &region[0])
+	e.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("%w: unregister what is not registered", driver.ErrArgument)
+	}
+	err := e.context.Do(func(t *driver.Thread) error { return t.UnregisterHost(h) })
+	if err != nil && !errors.Is(err, driver.ErrDead) {
+		return fmt.Errorf("unregister %d bytes with %s: %w", len(region), e.name, err)
+	}
+	return nil
+}
+
+// inPlace returns the region as the device knows it, if it is to be read there.
+func (e *Engine) inPlace(region []byte) (driver.Host, bool) {
+	if e.Path() != InPlace || len(region) == 0 {
+		return driver.Host{}, false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	h, ok := e.regions[&region[0]]
+	return h, ok && len(h.Bytes()) >= len(region)
+}
+
+// Close implements [bulk.Engine]. All that the engine had on the device is freed; what is still registered is unregistered.
+func (e *Engine) Close() error {
+	var errs []error
+	for _, s := range e.slots {
+		errs = append(errs, s.free())
+	}
+	if e.table != 0 {
+		errs = append(errs, e.device.Put(e.table))
+	}
+	e.mu.Lock()
+	regions := e.regions
+	e.regions = map[*byte]driver.Host{}
+	e.mu.Unlock()
+	err := e.context.Do(func(t *driver.Thread) error {
+		for _, h := range regions {
+			errs = append(errs, t.UnregisterHost(h))
+		}
+		for _, s := range []driver.Stream{e.streams.in, e.streams.compute, e.streams.out} {
+			if s != (driver.Stream{}) {
+				errs = append(errs, t.CloseStream(s))
+			}
+		}
+		return nil
+	})
+	errs = append(errs, err)
+	if e.device != nil {
+		errs = append(errs, e.device.Close(), e.host.Close())
+	}
+	// What a dead context says to all this was said before.
+	dead := e.context.Err() != nil
+	err = e.context.Close()
+	if dead {
+		return err
+	}
+	if err := errors.Join(append(errs, err)...); err != nil {
+		return fmt.Errorf("close %s: %w", e.name, err)
+	}
+	return nil
+}

@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"zramfs/codec"
+	"zramfs/codec/bulk"
+	"zramfs/codec/lz4"
+	"zramfs/gpu/driver"
+	"zramfs/gpu/kernels"
+	"zramfs/internal/pages"
+)
+
+// large is a batch that keeps the ring busy, of as many pages as there is time for.
+func large() int {
+	if testing.Short() {
+		return 150
+	}
+	return 999
+}
+
+// simulated makes so many small devices.
+func simulated(n int) *driver.Simulator {
+	return driver.NewSimulator(make([]driver.SimulatedDevice, n)...)
+}
+
+// small are options with which the simulator is not kept busy for long.
+func small() Options {
+	return Options{Batch: 64, Slots: 4, Path: Copied, Compress: true, Driver: driver.Options{Limit: patience}}
+}
+
+// patience is more than a simulated kernel ever takes, also on a machine that is busy with something else.
+const patience = 2 * time.Minute
+
+func openEngine(tb testing.TB, s *driver.Simulator, o Options) *Engine {
+	tb.Helper()
+	d, err := s.Driver()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	e, err := Open(d, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return e
+}
+
+// newPlanner makes a planner over LZ4 and engines, which is closed at the end of the test, as they are.
+func newPlanner(tb testing.TB, mode bulk.Mode, engines ...bulk.Engine) *bulk.Planner {
+	tb.Helper()
+	a, err := codec.Parse("lz4")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	cpu, err := bulk.NewCPU(a, 2)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p, err := bulk.NewPlanner(cpu, engines, bulk.Config{Mode: mode})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := p.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return p
+}
+
+func run(tb testing.TB, p *bulk.Planner, b *bulk.Batch) bulk.Report {
+	tb.Helper()
+	var r bulk.Report
+	if err := p.Run(context.Background(), b, &r); err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+// memory is n pages of all kinds.
+func memory(n int, seed uint64) []byte { return bytes.Join(pages.Mix(n, seed), nil) }
+
+// objects makes a batch to decompress: the pages by turns of two algorithms, and by one that no kernel reads, some of them damaged.
+func objects(tb testing.TB, all []byte, damaged bool) *bulk.Batch {
+	tb.Helper()
+	var makers []codec.Compressor
+	for _, name := range []string{"lz4", "page", "lz4", "page", "zstd"} {
+		a, err := codec.Parse(name)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		c, err := a.NewCompressor()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		makers = append(makers, c)
+	}
+	n := len(all) / codec.PageSize
+	b := bulk.NewBatch(bulk.Decompress, n)
+	region, at := make([]byte, n*2*codec.PageSize+sectorBytes), 0
+	random := rand.New(rand.NewPCG(1, uint64(n)))
+	for i := range n {
+		page := all[i*codec.PageSize:][:codec.PageSize]
+		id, length, err := makers[i%len(makers)].Compress(region[at:at+codec.PageSize], page)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if id == codec.Raw {
+			copy(region[at:], page)
+		}
+		b.Offset[i], b.Length[i], b.ID[i] = uint64(at), uint32(length), id
+		if damaged && i%3 == 0 {
+			damage(b, i, region[at:at+length], random)
+		}
+		at += length + random.IntN(40)
+	}
+	b.Regions = [][]byte{region}
+	b.Pages, b.Hash = make([]byte, len(all)), make([]uint64, n)
+	return b
+}
+
+// damage changes an object, its length or where it is said to be.
+func damage(b *bulk.Batch, i int, object []byte, random *rand.Rand) {
+	switch random.IntN(8) {
+	case 0:
+		b.Length[i] = 0
+	case 1:
+		b.Length[i] = 1 << 20
+	case 2:
+		b.Offset[i] = 1 << 40
+	case 3:
+		b.Length[i] = uint32(random.IntN(len(object)))
+	default:
+		object[random.IntN(len(object))] ^= byte(1 + random.IntN(255))
+	}
+}
+
+// copyOf is the same batch with results of its own, for another to do.
+func copyOf(b *bulk.Batch, op bulk.Op) *bulk.Batch {
+	c := *b
+	c.Op = op
+	c.Pages = make([]byte, len(b.Pages))
+	c.Verdict, c.Hash = make([]bulk.Verdict, b.N), make([]uint64, b.N)
+	return &c
+}
+
+// same compares what is said of each item, and the pages of those that are done.
+func same(tb testing.TB, got, want *bulk.Batch) {
+	tb.Helper()
+	for i := range want.N {
+		if got.Verdict[i] != want.Verdict[i] {
+			tb.Fatalf("item %d, %s: verdict %s, want %s", i, want.ID[i], got.Verdict[i], want.Verdict[i])
+		}
+		if want.Verdict[i] != bulk.Done {
+			continue
+		}
+		if got.Hash[i] != want.Hash[i] {
+			tb.Fatalf("item %d: hash %#x, want %#x", i, got.Hash[i], want.Hash[i])
+		}
+		if want.Op == bulk.Decompress && got.Op == bulk.Decompress && !bytes.Equal(got.Page(i), want.Page(i)) {
+			tb.Fatalf("page %d differs", i)
+		}
+	}
+}
+
+// F036-F039, G.110: whoever reads, pages, verdicts and hashes are the same, in batches of whatever size, damaged or not, copied or in place.
+func TestF036ReadsTheSameAsTheCPU(t *testing.T) {
+	cpu := newPlanner(t, bulk.CPUAlone)
+	for _, path := range []Path{Copied, InPlace} {
+		e := openEngine(t, simulated(1), Options{Batch: 64, Path: path, Driver: driver.Options{Limit: patience}})
+		p := newPlanner(t, bulk.EnginesAlone, e)
+		for _, n := range []int{1, 2, 7, large()} {
+			for _, damaged := range []bool{false, true} {
+				b := objects(t, memory(n, uint64(n)), damaged)
+				want := copyOf(b, bulk.Decompress)
+				run(t, cpu, want)
+				if path == InPlace {
+					if err := e.Register(b.Regions[0]); err != nil {
+						t.Fatal(err)
+					}
+				}
+				report := run(t, p, b)
+				same(t, b, want)
+				verify := copyOf(b, bulk.Verify)
+				run(t, p, verify)
+				same(t, verify, want)
+				if path == InPlace {
+					if err := e.Unregister(b.Regions[0]); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if n == large() && !damaged && report.Share(e.Name()) < 0.7 {
+					t.Errorf("%s: the engine did %.2f of the batch: %+v", path, report.Share(e.Name()), report)
+				}
+			}
+		}
+		if s := e.Stats(bulk.Decompress); s.Pieces == 0 || s.Failed != 0 || s.Times.Kernel <= 0 || s.BytesPerSecond() <= 0 || s.Ratio(bulk.Decompress) < 1 || !s.Outweighs() {
+			t.Errorf("%s: %+v, ratio %.2f", path, s, s.Ratio(bulk.Decompress))
+		} else if path == InPlace && s.In > s.Pages*100 {
+			t.Errorf("in place, but %d bytes went to the device for %d pages", s.In, s.Pages)
+		}
+	}
+}
+
+// What the engine compresses reads back by the CPU, and is raw where the CPU would have it raw, by and large.
+func TestCompressesWhatTheCPUReads(t *testing.T) {
+	cpu := newPlanner(t, bulk.CPUAlone)
+	e := openEngine(t, simulated(1), small())
+	p := newPlanner(t, bulk.EnginesAlone, e)
+	for _, n := range []int{1, 130, large()} {
+		b := bulk.NewBatch(bulk.Compress, n)
+		b.Pages, b.Hash = memory(n, uint64(n)), make([]uint64, n)
+		report := run(t, p, b)
+		back := copyOf(b, bulk.Decompress)
+		run(t, cpu, back)
+		same(t, back, b)
+		if !bytes.Equal(back.Pages, b.Pages) {
+			t.Fatalf("%d pages do not come back", n)
+		}
+		if n >= 130 && report.Share(e.Name()) < 0.7 {
+			t.Errorf("the engine did %.2f of the batch: %+v", report.Share(e.Name()), report)
+		}
+		theirs := bulk.NewBatch(bulk.Compress, n)
+		theirs.Pages = b.Pages
+		if reference := run(t, cpu, theirs); float64(report.Objects) > 1.05*float64(reference.Objects) {
+			t.Errorf("%d pages have objects of %d bytes, by the CPU %d", n, report.Objects, reference.Objects)
+		}
+		for i := range n {
+			if b.ID[i] == codec.LZ4 && int(b.Length[i]) > longestObject {
+				t.Errorf("object %d has %d bytes", i, b.Length[i])
+			}
+		}
+	}
+}
+
+// longestObject is package codec's, which it does not tell: it keeps an object of that size and none that is longer.
+func TestLongestObjectIsTheCodecs(t *testing.T) {
+	a, err := codec.Parse("lz4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := a.NewCompressor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(7, 7))
+	near := 0
+	for range 3000 {
+		page, object := make([]byte, codec.PageSize), make([]byte, kernels.MaxLZ4Object)
+		for i := range page {
+			page[i] = byte(random.Uint32())
+		}
+		for range 8 {
+			at := random.IntN(codec.PageSize - 80)
+			clear(page[at : at+20+random.IntN(60)])
+		}
+		id, _, err := c.Compress(object[:codec.PageSize], page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := new(lz4.Encoder).Compress(object, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (id == codec.LZ4) != (n <= longestObject) {
+			t.Errorf("an object of %d bytes is kept as %s, the engine's limit is %d", n, id, longestObject)
+		}
+		if n >= longestObject-2 && n <= longestObject+2 {
+			near++
+		}
+	}
+	if near < 2 {
+		t.Errorf("%d objects were at the limit", near)
+	}
+}
+
+func TestKernelsAreWhereTheEngineLooks(t *testing.T) {
+	var names []string
+	for _, k := range kernels.All() {
+		names = append(names, k.Name)
+	}
+	if want := []string{"lz4_compress", "lz4_decompress", "lz4_verify", "page_decompress", "page_verify"}; !slices.Equal(names, want) || len(want) != kernelCount {
+		t.Errorf("kernels are %v", names)
+	}
+	page := memory(1, 1)
+	if kernels.PageHash(page) != bulk.Hash(page) {
+		t.Error("kernels hash otherwise than package bulk")
+	}
+}
+
+// Whatever call fails, once or for good, the batch has the same result, and nothing is left on the device.
+func TestEachCallFailsOnce(t *testing.T) {
+	cpu := newPlanner(t, bulk.CPUAlone)
+	b := objects(t, memory(40, 3), true)
+	want := copyOf(b, bulk.Decompress)
+	run(t, cpu, want)
+	story := func(t *testing.T, s *driver.Simulator) {
+		d, err := s.Driver()
+		if err != nil {
+			return // which package driver tests
+		}
+		defer func() { _ = d.Close() }() // whose error is that of the call that fails
+		e, err := Open(d, Options{Batch: 16, Slots: 2, Path: Copied, Driver: driver.Options{Limit: patience}})
+		if err != nil {
+			return
+		}
+		p := newPlanner(t, bulk.EnginesAlone, quiet{e})
+		for range 2 {
+			got := copyOf(b, bulk.Decompress)
+			run(t, p, got)
+			same(t, got, want)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	s := simulated(1)
+	story(t, s)
+	for call, times := range s.Calls() {
+		turns := slices.Compact([]int{1, (times + 1) / 2, times})
+		if testing.Short() {
+			turns = turns[len(turns)-1:]
+		}
+		for _, n := range turns {
+			for _, code := range []driver.Code{driver.Unknown, driver.LaunchFailed} {
+				t.Run(fmt.Sprintf("%s/%d/%d", call, n, code), func(t *testing.T) {
+					s := simulated(1)
+					s.Fail(call, n, code)
+					story(t, s)
+				})
+			}
+		}
+	}
+}
+
+// quiet is an engine whose Close may fail, because a call was to fail there.
+type quiet struct{ *Engine }
+
+func (q quiet) Close() error {
+	_ = q.Engine.Close()
+	return nil
+}
+
+// A device that stops answering costs its limit once; the planner goes on without it, and with the other one.
+func TestF041TwoDevicesOfWhichOneFallsSilent(t *testing.T) {
+	s := simulated(2)
+	d, err := s.Driver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var engines []bulk.Engine
+	for i := range 2 {
+		o := small()
+		o.Device = i
+		if i == 1 {
+			o.Driver.Limit = 3 * time.Second
+		}
+		e, err := Open(d, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		engines = append(engines, e)
+	}
+	p := newPlanner(t, bulk.EnginesAlone, engines...)
+	b := objects(t, memory(600, 4), false)
+	want := copyOf(b, bulk.Decompress)
+	run(t, newPlanner(t, bulk.CPUAlone), want)
+	if r := run(t, p, b); r.Share("gpu0") == 0 || r.Share("gpu1") == 0 {
+		t.Errorf("two devices share the work as %v and %v", r.Share("gpu0"), r.Share("gpu1"))
+	}
+	same(t, b, want)
+
+	release := s.Hold(1)
+	defer release()
+	got := copyOf(b, bulk.Decompress)
+	r := run(t, p, got)
+	same(t, got, want)
+	if e := r.Engines[2]; e.Name != "gpu1" || !e.Dead || !errors.Is(e.Err, driver.ErrTimeout) {
+		t.Errorf("the silent device is reported as %+v", e)
+	}
+	if r.Share("gpu0") == 0 {
+		t.Error("the other device did nothing")
+	}
+}
+
+// A batch that is cancelled ends soon, and the next one is done as if nothing had been.
+func TestCancelledBatch(t *testing.T) {
+	s := simulated(1)
+	e := openEngine(t, s, small())
+	p := newPlanner(t, bulk.EnginesAlone, e)
+	b := objects(t, memory(300, 5), false)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := p.Run(ctx, b, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled batch ends with %v", err)
+	}
+	want := copyOf(b, bulk.Decompress)
+	run(t, newPlanner(t, bulk.CPUAlone), want)
+	run(t, p, b)
+	same(t, b, want)
+}
+
+func TestF042NothingIsLeftOnTheDevice(t *testing.T) {
+	s := simulated(1)
+	o := small()
+	o.Path, o.Batch, o.Slots = Measured, 16, 2
+	e := openEngine(t, s, o)
+	if path := e.Path(); path != Copied && path != InPlace {
+		t.Errorf("the path is %s", path)
+	}
+	region := make([]byte, 4096)
+	if err := e.Register(region); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Register(region[:17]); err == nil {
+		t.Error("a region of 17 bytes is accepted")
+	}
+	if err := e.Unregister(region[16:]); !errors.Is(err, driver.ErrArgument) {
+		t.Errorf("unregistering what is not: %v", err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left := s.Leaks(0); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestF045TooLittleMemory(t *testing.T) {
+	s := driver.NewSimulator(driver.SimulatedDevice{Memory: 1 << 20})
+	d, err := s.Driver()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(d, Options{Path: Copied}); !errors.Is(err, driver.OutOfMemory) {
+		t.Errorf("open answers %v", err)
+	}
+	if left := s.Leaks(0); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	for _, o := range []Options{{Batch: -1}, {Slots: -1}, {Batch: mostBatch + 1}, {Slots: mostSlots + 1}, {Path: InPlace + 1}, {Device: 1}} {
+		if _, err := Open(d, o); !errors.Is(err, driver.ErrArgument) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+func TestModes(t *testing.T) {
+	none := func() (*driver.Driver, error) { return simulated(0).Driver() }
+	old := driver.NewSimulator(driver.SimulatedDevice{Major: 6}).Driver
+	for name, find := range map[string]func() (*driver.Driver, error){"none": none, "old": old} {
+		if c, err := Choose(Auto, find, small()); err != nil || c.Engine != nil || c.Why == nil || c.Close() != nil {
+			t.Errorf("%s: auto is %+v, %v", name, c, err)
+		}
+		if _, err := Choose(Require, find, small()); err == nil || !strings.HasPrefix(err.Error(), "a GPU is required: ") {
+			t.Errorf("%s: require answers %v", name, err)
+		}
+		if c, err := Choose(Off, find, small()); err != nil || c != (Choice{}) {
+			t.Errorf("%s: off is %+v, %v", name, c, err)
+		}
+	}
+	c, err := Choose(Require, simulated(1).Driver, small())
+	if err != nil || c.Why != nil {
+		t.Fatal(c.Why, err)
+	}
+	if err := errors.Join(c.Engine.Close(), c.Close()); err != nil {
+		t.Error(err)
+	}
+	for _, m := range []Mode{Auto, Off, Require} {
+		if got, err := ParseMode(m.String()); got != m || err != nil {
+			t.Errorf("mode %s is read as %s: %v", m, got, err)
+		}
+	}
+	if _, err := ParseMode("yes"); !errors.Is(err, driver.ErrArgument) {
+		t.Errorf("a mode that there is not: %v", err)
+	}
+}

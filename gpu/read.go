@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu
+
+import (
+	"context"
+	"encoding/binary"
+
+	"zramfs/codec"
+	"zramfs/codec/bulk"
+	"zramfs/gpu/driver"
+	"zramfs/gpu/kernels"
+)
+
+// What the reading kernels take and give for each object.
+const (
+	addressBytes = 8
+	lengthBytes  = 4
+	statusBytes  = 4
+	hashBytes    = 8
+)
+
+// read decompresses or verifies the items of one format, in as many rounds as it takes.
+func (s *slot) read(ctx context.Context, p bulk.Piece, id codec.ID) error {
+	for rest := p.Items; ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var bytes int
+		if rest, bytes = s.choose(p, id, rest); len(s.items) == 0 {
+			return nil
+		}
+		if err := s.readRound(p, id, bytes); err != nil {
+			return err
+		}
+	}
+}
+
+// choose takes as many items for the next round as fit, and returns those behind them, and the bytes of the objects that are to be copied. What no object can be
+// is left to the CPU, which says so.
+func (s *slot) choose(p bulk.Piece, id codec.ID, from []uint32) (rest []uint32, bytes int) {
+	longest := uint32(kernels.MaxLZ4Object)
+	if id == codec.Page {
+		longest = kernels.MaxPageObject
+	}
+	s.items = s.items[:0]
+	for k, i := range from {
+		if p.Verdict[i] != bulk.Pending || p.ID[i] != id || p.Length[i] == 0 || p.Length[i] > longest {
+			continue
+		}
+		object, ok := p.Object(int(i))
+		if !ok {
+			continue
+		}
+		more := len(object)
+		if _, there := s.engine.inPlace(p.Regions[p.Region[i]]); there {
+			more = 0
+		}
+		if len(s.items) == cap(s.items) || s.readSize(len(s.items)+1, bytes+more) > len(s.in.Bytes()) {
+			return from[k:], bytes
+		}
+		s.items = append(s.items, i)
+		bytes += more
+	}
+	return nil, bytes
+}
+
+// Where things lie in a slot's buffer on the way there: addresses, lengths, objects.
+func lengthsAt(n int) int { return n * addressBytes }
+func objectsAt(n int) int { return sectors(n * (addressBytes + lengthBytes)) }
+
+// readSize is how much of the buffer a round takes.
+func (s *slot) readSize(n, bytes int) int { return sectors(objectsAt(n) + bytes) }
+
+// readRound does the items that were chosen.
+func (s *slot) readRound(p bulk.Piece, id codec.ID, bytes int) error {
+	n := len(s.items)
+	s.gather(p, s.readSize(n, bytes))
+	verify := p.Op == bulk.Verify
+	kernel, each := lz4Decompress, codec.PageSize
+	switch {
+	case verify && id == codec.LZ4:
+		kernel, each = lz4Verify, hashBytes
+	case verify:
+		kernel, each = pageVerify, hashBytes
+	case id == codec.Page:
+		kernel = pageDecompress
+	}
+	results := sectors(n * statusBytes)
+	in, out := uint64(s.deviceIn), uint64(s.deviceOut)
+	args := []uint64{in, in + uint64(lengthsAt(n)), out + uint64(results), out, uint64(n)}
+	if id == codec.Page {
+		args = append(args, uint64(s.engine.table))
+	}
+	err := s.run(round{in: s.readSize(n, bytes), out: results + n*each, kernel: s.engine.kernels[kernel], args: args})
+	if err != nil {
+		return err
+	}
+	s.scatter(p, s.out.Bytes()[:n*statusBytes], s.out.Bytes()[results:results+n*each])
+	return nil
+}
+
+// gather fills the buffer with what the kernel reads: where objects are that it finds by itself, and the others, one behind the other, with zeros up to
+// the sector's end, since kernels load whole ones.
+func (s *slot) gather(p bulk.Piece, size int) {
+	n, b := len(s.items), s.in.Bytes()[:size]
+	at := objectsAt(n)
+	for k, i := range s.items {
+		object, _ := p.Object(int(i))
+		address := s.deviceIn + driver.Pointer(at)
+		if h, there := s.engine.inPlace(p.Regions[p.Region[i]]); there {
+			address = h.Device() + driver.Pointer(p.Offset[i])
+		} else {
+			at += copy(b[at:], object)
+		}
+		binary.LittleEndian.PutUint64(b[k*addressBytes:], uint64(address))
+		binary.LittleEndian.PutUint32(b[lengthsAt(n)+k*lengthBytes:], uint32(len(object)))
+	}
+	clear(b[at:])
+}
+
+// scatter takes pages or hashes to where they belong. An item with another status stays Pending.
+func (s *slot) scatter(p bulk.Piece, statuses, results []byte) {
+	for k, i := range s.items {
+		if binary.LittleEndian.Uint32(statuses[k*statusBytes:]) != kernels.StatusOK {
+			continue
+		}
+		if p.Op == bulk.Verify {
+			if p.Hash != nil {
+				p.Hash[i] = binary.LittleEndian.Uint64(results[k*hashBytes:])
+			}
+		} else {
+			page := p.Page(int(i))
+			copy(page, results[k*codec.PageSize:])
+			if p.Hash != nil {
+				p.Hash[i] = bulk.Hash(page)
+			}
+		}
+		p.Verdict[i] = bulk.Done
+		s.pages++
+	}
+}

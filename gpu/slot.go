@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"zramfs/codec"
+	"zramfs/codec/bulk"
+	"zramfs/codec/lz4"
+	"zramfs/gpu/driver"
+	"zramfs/gpu/kernels"
+)
+
+// What kernels ask of memory that they load whole sectors of.
+const (
+	sectorBytes = 32
+	quadBytes   = 16
+)
+
+// The events of a slot: when the stages of a round begin and end.
+const (
+	inBegin = iota
+	inEnd
+	computeBegin
+	computeEnd
+	outBegin
+	outEnd
+	eventCount
+)
+
+// A slot is what one piece at a time needs, for one lane. Before an error is told its streams are empty, so nothing of it is used from one call to the next.
+type slot struct {
+	engine              *Engine // immutable, as are those up to encoder
+	in, out             driver.Host
+	deviceIn, deviceOut driver.Pointer
+	events              [eventCount]driver.Event
+	encoder             *lz4.Encoder // for the pages that the kernel leaves
+
+	items                    []uint32 // of the round that is under way
+	times                    bulk.Times
+	began                    time.Time
+	pages, inBytes, outBytes int64 // of this piece
+}
+
+// sizes are those of a slot's buffers.
+type sizes struct{ in, out int }
+
+// slotSizes makes room for so many pages each way, with what is told of each. Objects that are longer than pages make a round shorter.
+func slotSizes(batch int) sizes {
+	return sizes{
+		in:  sectors(batch*(codec.PageSize+addressBytes+lengthBytes)) + 4*sectorBytes,
+		out: sectors(batch*(codec.PageSize+kernels.ResultSize)) + 4*sectorBytes,
+	}
+}
+
+// sectors rounds up.
+func sectors(n int) int { return (n + sectorBytes - 1) / sectorBytes * sectorBytes }
+
+func newSlot(e *Engine, size sizes) (*slot, error) {
+	s := &slot{engine: e, encoder: new(lz4.Encoder), items: make([]uint32, 0, e.options.Batch)}
+	if err := s.allocate(size); err != nil {
+		return nil, errors.Join(err, s.free())
+	}
+	return s, nil
+}
+
+func (s *slot) allocate(size sizes) (err error) {
+	e := s.engine
+	if s.in, err = e.host.Get(size.in); err != nil {
+		return err
+	}
+	if s.out, err = e.host.Get(size.out); err != nil {
+		return err
+	}
+	if s.deviceIn, err = e.device.Get(size.in); err != nil {
+		return err
+	}
+	if s.deviceOut, err = e.device.Get(size.out); err != nil {
+		return err
+	}
+	return e.context.Do(func(t *driver.Thread) (err error) {
+		for i := range s.events {
+			if s.events[i], err = t.NewEvent(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// free gives back what the slot has.
+func (s *slot) free() error {
+	var errs []error
+	for _, h := range []driver.Host{s.in, s.out} {
+		if len(h.Bytes()) > 0 {
+			errs = append(errs, s.engine.host.Put(h))
+		}
+	}
+	for _, p := range []driver.Pointer{s.deviceIn, s.deviceOut} {
+		if p != 0 {
+			errs = append(errs, s.engine.device.Put(p))
+		}
+	}
+	err := s.engine.context.Do(func(t *driver.Thread) error {
+		for _, e := range s.events {
+			if e != (driver.Event{}) {
+				errs = append(errs, t.CloseEvent(e))
+			}
+		}
+		return nil
+	})
+	return errors.Join(append(errs, err)...)
+}
+
+// begin forgets what was.
+func (s *slot) begin() {
+	s.times, s.began = bulk.Times{}, time.Now()
+	s.pages, s.inBytes, s.outBytes = 0, 0, 0
+}
+
+func (s *slot) do(ctx context.Context, p bulk.Piece) error {
+	if p.Op == bulk.Compress {
+		return s.compress(ctx, p)
+	}
+	// The kernels are for one format each, and so are rounds.
+	if err := s.read(ctx, p, codec.LZ4); err != nil {
+		return err
+	}
+	return s.read(ctx, p, codec.Page)
+}
+
+// A round is what the streams do once: so many bytes of the slot to the device, a kernel, and so many bytes back.
+type round struct {
+	in, out int
+	kernel  program
+	args    []uint64
+	// cleared is how many bytes at the beginning of the device's buffer for the way back must be 0 before.
+	cleared int
+}
+
+// run does a round and waits for its end.
+func (s *slot) run(r round) error {
+	st := s.engine.streams
+	blocks := (len(s.items) + r.kernel.pages - 1) / r.kernel.pages
+	err := s.engine.context.Do(func(t *driver.Thread) error {
+		return inOrder(
+			func() error { return t.Record(s.events[inBegin], st.in) },
+			func() error { return t.CopyIn(st.in, s.deviceIn, s.in.Slice(0, r.in)) },
+			func() error { return t.Record(s.events[inEnd], st.in) },
+
+			func() error { return t.Await(st.compute, s.events[inEnd]) },
+			func() error { return t.Record(s.events[computeBegin], st.compute) },
+			func() error { return t.Fill(st.compute, s.deviceOut, 0, r.cleared) },
+			func() error { return t.Launch(st.compute, r.kernel.kernel, blocks, r.args...) },
+			func() error { return t.Record(s.events[computeEnd], st.compute) },
+
+			func() error { return t.Await(st.out, s.events[computeEnd]) },
+			func() error { return s.back(t, 0, r.out) },
+		)
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.engine.context.Wait(s.events[outEnd]); err != nil {
+		return err
+	}
+	s.inBytes += int64(r.in)
+	s.outBytes += int64(r.out)
+	return s.time(true)
+}
+
+// fetch copies more back, n bytes from off on.
+func (s *slot) fetch(off, n int) error {
+	err := s.engine.context.Do(func(t *driver.Thread) error {
+		return s.back(t, off, n)
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.engine.context.Wait(s.events[outEnd]); err != nil {
+		return err
+	}
+	s.outBytes += int64(n)
+	return s.time(false)
+}
+
+// back queues a copy back of n bytes from off on.
+func (s *slot) back(t *driver.Thread, off, n int) error {
+	out := s.engine.streams.out
+	return inOrder(
+		func() error { return t.Record(s.events[outBegin], out) },
+		func() error { return t.CopyOut(out, s.out.Slice(off, n), s.deviceOut+driver.Pointer(off)) },
+		func() error { return t.Record(s.events[outEnd], out) },
+	)
+}
+
+// inOrder makes calls until one fails.
+func inOrder(calls ...func() error) error {
+	for _, call := range calls {
+		if err := call(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// time adds up what the stages took, of which the way back may have been the only one.
+func (s *slot) time(all bool) error {
+	return s.engine.context.Do(func(t *driver.Thread) error {
+		d, err := t.Elapsed(s.events[outBegin], s.events[outEnd])
+		if s.times.D2H += d; err != nil || !all {
+			return err
+		}
+		in, err := t.Elapsed(s.events[inBegin], s.events[inEnd])
+		if err != nil {
+			return err
+		}
+		compute, err := t.Elapsed(s.events[computeBegin], s.events[computeEnd])
+		s.times.H2D += in
+		s.times.Kernel += compute
+		return err
+	})
+}
+
+// drain waits until nothing in the streams can touch the slot any more. A device that is dead does nothing more that anybody would see.
+func (s *slot) drain() error {
+	if s.engine.context.Err() != nil {
+		return nil
+	}
+	st := s.engine.streams
+	err := s.engine.context.Do(func(t *driver.Thread) error {
+		return errors.Join(t.Record(s.events[inEnd], st.in), t.Record(s.events[computeEnd], st.compute), t.Record(s.events[outEnd], st.out))
+	})
+	for _, e := range []int{inEnd, computeEnd, outEnd} {
+		err = errors.Join(err, s.engine.context.Wait(s.events[e]))
+	}
+	return err
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu
+
+import (
+	"time"
+
+	"zramfs/codec"
+	"zramfs/codec/bulk"
+)
+
+// worth is by how much computing must outweigh the transfers for a device behind a slow bus to pay, by a rule of thumb.
+const worth = 5
+
+// Stats say what an engine did of one operation, in pieces that came back done.
+type Stats struct {
+	Pieces, Failed int64 // those that failed count in nothing else
+	Pages          int64
+	In, Out        int64 // bytes to the device and back, with addresses and results
+	Times          bulk.Times
+	Total          time.Duration // of all pieces, which may overlap
+}
+
+// BytesPerSecond is how many bytes of pages a second were done, of the time that pieces took; several at a time do more.
+func (s Stats) BytesPerSecond() float64 {
+	if s.Total <= 0 {
+		return 0
+	}
+	return float64(s.Pages) * codec.PageSize / s.Total.Seconds()
+}
+
+// Ratio is the bytes of pages for each byte that was moved for their objects.
+func (s Stats) Ratio(op bulk.Op) float64 {
+	moved := s.In
+	if op == bulk.Compress {
+		moved = s.Out
+	}
+	if moved == 0 {
+		return 0
+	}
+	return float64(s.Pages) * codec.PageSize / float64(moved)
+}
+
+// Outweighs reports whether computing took five times as long as the transfers.
+func (s Stats) Outweighs() bool { return s.Times.Kernel >= worth*(s.Times.H2D+s.Times.D2H) }
+
+// Stats says what the engine did of an operation since it was opened.
+func (e *Engine) Stats(op bulk.Op) Stats {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if int(op) >= len(e.stats) {
+		return Stats{}
+	}
+	return e.stats[op]
+}
+
+// note takes a piece that has ended into account.
+func (e *Engine) note(op bulk.Op, s *slot, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if int(op) >= len(e.stats) {
+		return
+	}
+	t := &e.stats[op]
+	if err != nil {
+		t.Failed++
+		return
+	}
+	t.Pieces++
+	t.Pages += s.pages
+	t.In += s.inBytes
+	t.Out += s.outBytes
+	t.Times.H2D += s.times.H2D
+	t.Times.Kernel += s.times.Kernel
+	t.Times.D2H += s.times.D2H
+	t.Total += time.Since(s.began)
+}
