@@ -31,8 +31,9 @@ func tryLibcuda() (string, *unmet) {
 	if _, err := os.Stat(filepath.Join(dir, "libcuda.so.1")); err != nil {
 		return "", &unmet{err, mend}
 	}
-	if _, err := os.Stat("/dev/nvidiactl"); err == nil {
-		return "", &unmet{errors.New("this machine has a GPU"), "a machine without one"}
+	// Not a device file: the library makes one where it may, also if there is no GPU.
+	if _, err := os.Stat("/proc/driver/nvidia"); err == nil {
+		return "", &unmet{errors.New("this machine has NVIDIA's driver"), "a machine without it"}
 	}
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
