@@ -257,15 +257,22 @@ func (e *Engine) Unregister(region []byte) error {
 	return nil
 }
 
-// inPlace returns the region as the device knows it, if it is to be read there.
-func (e *Engine) inPlace(region []byte) (driver.Host, bool) {
-	if e.Path() != InPlace || len(region) == 0 {
-		return driver.Host{}, false
-	}
+// known tells of each region of a batch how the device knows it, if objects are to be read there.
+func (e *Engine) known(b *bulk.Batch, regions *[]driver.Host) {
+	*regions = (*regions)[:0]
+	inPlace := e.Path() == InPlace
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	h, ok := e.regions[&region[0]]
-	return h, ok && len(h.Bytes()) >= len(region)
+	for _, r := range b.Regions {
+		var h driver.Host
+		if inPlace && len(r) > 0 {
+			h = e.regions[&r[0]]
+		}
+		if len(h.Bytes()) < len(r) {
+			h = driver.Host{}
+		}
+		*regions = append(*regions, h)
+	}
 }
 
 // Close implements [bulk.Engine]. All that the engine had on the device is freed; what is still registered is unregistered.

@@ -24,7 +24,7 @@ import (
 // large is a batch that keeps the ring busy, of as many pages as there is time for.
 func large() int {
 	if testing.Short() {
-		return 150
+		return 80
 	}
 	return 999
 }
@@ -217,7 +217,7 @@ func TestCompressesWhatTheCPUReads(t *testing.T) {
 	cpu := newPlanner(t, bulk.CPUAlone)
 	e := openEngine(t, simulated(1), small())
 	p := newPlanner(t, bulk.EnginesAlone, e)
-	for _, n := range []int{1, 130, large()} {
+	for _, n := range []int{1, 66, large()} {
 		b := bulk.NewBatch(bulk.Compress, n)
 		b.Pages, b.Hash = memory(n, uint64(n)), make([]uint64, n)
 		report := run(t, p, b)
@@ -227,7 +227,7 @@ func TestCompressesWhatTheCPUReads(t *testing.T) {
 		if !bytes.Equal(back.Pages, b.Pages) {
 			t.Fatalf("%d pages do not come back", n)
 		}
-		if n >= 130 && report.Share(e.Name()) < 0.7 {
+		if n >= 66 && report.Share(e.Name()) < 0.7 {
 			t.Errorf("the engine did %.2f of the batch: %+v", report.Share(e.Name()), report)
 		}
 		theirs := bulk.NewBatch(bulk.Compress, n)

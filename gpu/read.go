@@ -53,7 +53,7 @@ func (s *slot) choose(p bulk.Piece, id codec.ID, from []uint32) (rest []uint32, 
 			continue
 		}
 		more := len(object)
-		if _, there := s.engine.inPlace(p.Regions[p.Region[i]]); there {
+		if s.inPlace(p, i) {
 			more = 0
 		}
 		if len(s.items) == cap(s.items) || s.readSize(len(s.items)+1, bytes+more) > len(s.in.Bytes()) {
@@ -63,6 +63,11 @@ func (s *slot) choose(p bulk.Piece, id codec.ID, from []uint32) (rest []uint32, 
 		bytes += more
 	}
 	return nil, bytes
+}
+
+// inPlace reports whether the kernel finds the object of item i by itself.
+func (s *slot) inPlace(p bulk.Piece, i uint32) bool {
+	return len(s.regions[p.Region[i]].Bytes()) > 0
 }
 
 // Where things lie in a slot's buffer on the way there: addresses, lengths, objects.
@@ -108,8 +113,8 @@ func (s *slot) gather(p bulk.Piece, size int) {
 	for k, i := range s.items {
 		object, _ := p.Object(int(i))
 		address := s.deviceIn + driver.Pointer(at)
-		if h, there := s.engine.inPlace(p.Regions[p.Region[i]]); there {
-			address = h.Device() + driver.Pointer(p.Offset[i])
+		if s.inPlace(p, i) {
+			address = s.regions[p.Region[i]].Device() + driver.Pointer(p.Offset[i])
 		} else {
 			at += copy(b[at:], object)
 		}

@@ -39,7 +39,8 @@ type slot struct {
 	events              [eventCount]driver.Event
 	encoder             *lz4.Encoder // for the pages that the kernel leaves
 
-	items                    []uint32 // of the round that is under way
+	items                    []uint32      // of the round that is under way
+	regions                  []driver.Host // of the batch, those that are read in place; the others are empty
 	times                    bulk.Times
 	began                    time.Time
 	pages, inBytes, outBytes int64 // of this piece
@@ -125,6 +126,7 @@ func (s *slot) do(ctx context.Context, p bulk.Piece) error {
 	if p.Op == bulk.Compress {
 		return s.compress(ctx, p)
 	}
+	s.engine.known(p.Batch, &s.regions)
 	// The kernels are for one format each, and so are rounds.
 	if err := s.read(ctx, p, codec.LZ4); err != nil {
 		return err

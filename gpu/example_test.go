@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"zramfs/codec"
+	"zramfs/codec/bulk"
+	"zramfs/gpu"
+	"zramfs/gpu/driver"
+)
+
+// A batch in, its result with timings out, from a device that is simulated; driver.CUDA instead of the simulator's Driver finds a real one.
+func Example() {
+	choice, err := gpu.Choose(gpu.Require, driver.NewSimulator(driver.SimulatedDevice{}).Driver, gpu.Options{Batch: 32, Path: gpu.Copied, Compress: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = choice.Close() }() // the engine, of which an error would come, is closed by the planner
+	algorithm, err := codec.Parse("lz4")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	cpu, err := bulk.NewCPU(algorithm, 1)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	planner, err := bulk.NewPlanner(cpu, []bulk.Engine{choice.Engine}, bulk.Config{Mode: bulk.EnginesAlone})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() {
+		if err := planner.Close(); err != nil {
+			fmt.Println(err)
+		}
+	}()
+
+	batch := bulk.NewBatch(bulk.Compress, 100)
+	batch.Pages = bytes.Repeat([]byte("a page of memory, or what is like one... "), 10_000)[:100*codec.PageSize]
+	var report bulk.Report
+	if err := planner.Run(context.Background(), batch, &report); err != nil {
+		fmt.Println(err)
+		return
+	}
+	done := report.Engines[1]
+	fmt.Println(done.Name, "compressed more than half:", done.Items > 50, "with times:", done.Times.H2D > 0 && done.Times.Kernel > 0 && done.Times.D2H > 0)
+	stats := choice.Engine.Stats(bulk.Compress)
+	fmt.Println("at a ratio above 10:", stats.Ratio(bulk.Compress) > 10, "computing outweighs the transfers:", stats.Outweighs())
+
+	back := *batch
+	back.Op, back.Pages = bulk.Decompress, make([]byte, len(batch.Pages))
+	if err := planner.Run(context.Background(), &back, &report); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("and back, equal:", bytes.Equal(back.Pages, batch.Pages))
+	// Output:
+	// gpu0 compressed more than half: true with times: true
+	// at a ratio above 10: true computing outweighs the transfers: true
+	// and back, equal: true
+}
