@@ -48,8 +48,8 @@ vet:
 # Each package alone: tests that use loop devices or swap must not meet.
 test: build vet $(PAGES)
 	$(GO) test -tags invariants -count=1 -p 1 -timeout 20m ./...
-	CGO_ENABLED=0 $(GO) test -tags cuda -short -count=1 -p 1 ./gpu/...
-	$(GO) test -race -short -count=1 -p 1 -timeout 20m ./codec/... ./store/... ./fusefs/... ./cmd/... ./loopsetup/...
+	CGO_ENABLED=0 $(GO) test -tags cuda -short -count=1 -p 1 ./gpu/driver
+	$(GO) test -race -short -count=1 -p 1 -timeout 20m ./codec/... ./store/... ./fusefs/... ./cmd/... ./loopsetup/... ./gpu/driver
 
 # Beside kernel zram in the same run, as block devices and as swap; both need root.
 # BENCHFLAGS is passed on: -rounds 1 -size 256M -runtime 1s is short for the former,

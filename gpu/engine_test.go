@@ -351,8 +351,9 @@ func (q quiet) Close() error {
 	return nil
 }
 
-// A device that stops answering costs its limit once; the planner goes on without it, and with the other one.
-func TestF041TwoDevicesOfWhichOneFallsSilent(t *testing.T) {
+// two opens two devices, of which the second is given so long to answer.
+func two(t *testing.T, limit time.Duration) (*driver.Simulator, *bulk.Planner) {
+	t.Helper()
 	s := simulated(2)
 	d, err := s.Driver()
 	if err != nil {
@@ -361,9 +362,9 @@ func TestF041TwoDevicesOfWhichOneFallsSilent(t *testing.T) {
 	var engines []bulk.Engine
 	for i := range 2 {
 		o := small()
-		o.Device = i
-		if i == 1 {
-			o.Driver.Limit = 3 * time.Second
+		o.Batch = 16
+		if o.Device = i; i == 1 {
+			o.Driver.Limit = limit
 		}
 		e, err := Open(d, o)
 		if err != nil {
@@ -371,20 +372,31 @@ func TestF041TwoDevicesOfWhichOneFallsSilent(t *testing.T) {
 		}
 		engines = append(engines, e)
 	}
-	p := newPlanner(t, bulk.EnginesAlone, engines...)
-	b := objects(t, memory(600, 4), false)
+	return s, newPlanner(t, bulk.EnginesAlone, engines...)
+}
+
+func TestF041TwoDevicesShareTheWork(t *testing.T) {
+	_, p := two(t, patience)
+	b := objects(t, memory(300, 4), false)
 	want := copyOf(b, bulk.Decompress)
 	run(t, newPlanner(t, bulk.CPUAlone), want)
-	if r := run(t, p, b); r.Share("gpu0") == 0 || r.Share("gpu1") == 0 {
+	r := run(t, p, b)
+	same(t, b, want)
+	if r.Share("gpu0") == 0 || r.Share("gpu1") == 0 {
 		t.Errorf("two devices share the work as %v and %v", r.Share("gpu0"), r.Share("gpu1"))
 	}
-	same(t, b, want)
+}
 
+// A device that does not answer costs its limit once; the planner goes on without it, and with the other one.
+func TestF041OneOfTwoDevicesIsSilent(t *testing.T) {
+	s, p := two(t, time.Second)
 	release := s.Hold(1)
 	defer release()
-	got := copyOf(b, bulk.Decompress)
-	r := run(t, p, got)
-	same(t, got, want)
+	b := objects(t, memory(300, 4), false)
+	want := copyOf(b, bulk.Decompress)
+	run(t, newPlanner(t, bulk.CPUAlone), want)
+	r := run(t, p, b)
+	same(t, b, want)
 	if e := r.Engines[2]; e.Name != "gpu1" || !e.Dead || !errors.Is(e.Err, driver.ErrTimeout) {
 		t.Errorf("the silent device is reported as %+v", e)
 	}
