@@ -405,6 +405,65 @@ func TestF041OneOfTwoDevicesIsSilent(t *testing.T) {
 	}
 }
 
+// piece makes one of a whole batch.
+func piece(b *bulk.Batch) bulk.Piece {
+	p := bulk.Piece{Batch: b}
+	for i := range b.N {
+		p.Items = append(p.Items, uint32(i))
+	}
+	return p
+}
+
+// After an error that leaves the context alive Do returns only when the device has done with the slot; and the slot works again.
+func TestErrorsLeaveNothingUnderWay(t *testing.T) {
+	s := simulated(1)
+	e := openEngine(t, s, small())
+	b := objects(t, memory(20, 6), false)
+	release := s.Hold(0)
+	s.Fail("cuStreamWaitEvent", 1, driver.Unknown)
+	answer := make(chan error, 1)
+	go func() {
+		_, err := e.Do(context.Background(), 0, piece(b))
+		answer <- err
+	}()
+	select {
+	case err := <-answer:
+		t.Errorf("with a copy under way Do answers %v", err)
+	case <-time.After(100 * time.Millisecond):
+		release()
+		if err := <-answer; !errors.Is(err, driver.Unknown) || errors.Is(err, bulk.ErrDead) {
+			t.Errorf("do answers %v", err)
+		}
+	}
+	release()
+	if _, err := e.Do(context.Background(), 0, piece(b)); err != nil {
+		t.Error(err)
+	}
+	if st := e.Stats(bulk.Decompress); st.Failed != 1 || st.Pieces != 1 {
+		t.Errorf("one piece failed and one was done, but %+v", st)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A dead context is told to the planner as what it is.
+func TestDeadContextIsADeadEngine(t *testing.T) {
+	s := simulated(1)
+	e := openEngine(t, s, small())
+	b := objects(t, memory(20, 6), false)
+	s.Fail("run kernel", 1, driver.IllegalAddress)
+	if _, err := e.Do(context.Background(), 0, piece(b)); !errors.Is(err, bulk.ErrDead) || !errors.Is(err, driver.IllegalAddress) {
+		t.Errorf("do answers %v", err)
+	}
+	if _, err := e.Do(context.Background(), 1, piece(b)); !errors.Is(err, bulk.ErrDead) {
+		t.Errorf("do answers %v after that", err)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A batch that is cancelled ends soon, and the next one is done as if nothing had been.
 func TestCancelledBatch(t *testing.T) {
 	s := simulated(1)

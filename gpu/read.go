@@ -105,8 +105,8 @@ func (s *slot) readRound(p bulk.Piece, id codec.ID, bytes int) error {
 	return nil
 }
 
-// gather fills the buffer with what the kernel reads: where objects are that it finds by itself, and the others, one behind the other, with zeros up to
-// the sector's end, since kernels load whole ones.
+// gather fills the buffer with what the kernel reads: where all objects are, and those that it does not find by itself. What is between them
+// and behind them may be anything.
 func (s *slot) gather(p bulk.Piece, size int) {
 	n, b := len(s.items), s.in.Bytes()[:size]
 	at := objectsAt(n)
@@ -121,7 +121,6 @@ func (s *slot) gather(p bulk.Piece, size int) {
 		binary.LittleEndian.PutUint64(b[k*addressBytes:], uint64(address))
 		binary.LittleEndian.PutUint32(b[lengthsAt(n)+k*lengthBytes:], uint32(len(object)))
 	}
-	clear(b[at:])
 }
 
 // scatter takes pages or hashes to where they belong. An item with another status stays Pending.
