@@ -58,7 +58,10 @@ func traffic(tb testing.TB, d *device) map[string]func() {
 // TestServedCost: a request on the page path allocates nothing in the process
 // that serves it. What there is comes from asking it.
 func TestServedCost(t *testing.T) {
-	const n = 4000
+	n := 4000
+	if testing.Short() {
+		n = 2000 // each may wait for a processor, some milliseconds on a busy machine
+	}
 	d := newDevice(t, serveConfig{Disksize: smallDisk})
 	for name, request := range traffic(t, d) {
 		m := meterOf(d, request)
