@@ -22,6 +22,11 @@ estimates, and docs/ says the rest in words. What is written in assembly has a
 generic twin; codec/internal/impl knows which of them this machine takes, and
 codec/_asm holds the programs that write the assembly for amd64.
 
+Many pages at once, for export, import and verify, take another way: store.View
+reads a live image from outside, codec/bulk divides batches between cores and
+engines, and gpu is such an engine: kernels written in Go (gpu/kernels, with
+gpu/ptx) for a device or a simulated one (gpu/driver, gpu/ptx/sim).
+
 Imports go down only, from the program to the codecs; house_test.go holds the
 order as text.
 */
