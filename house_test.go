@@ -61,6 +61,8 @@ const lattice = `
 	internal/pages < codec/internal/codectest
 	codec < tools/bench
 	internal/pages < tools/bench
+	gpu < tools/gpucheck
+	internal/pages < tools/gpucheck
 	loopsetup < tools/bench
 	codec < tools/pagesample
 	internal/pages < tools/pagesample

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"zramfs/codec/bulk"
+	"zramfs/gpu"
+	"zramfs/gpu/driver"
+)
+
+// A bulkCheck works on one large batch, host to host.
+type bulkCheck struct {
+	*rig
+
+	pages   []byte
+	made    *bulk.Batch // of pages, to objects in memory that can be registered
+	back    []byte      // what is made of made
+	in, out float64     // GB/s that copies to the device and back reach
+
+	// Of one algorithm: what the CPU alone and the device alone reach at best, by operation, in GB/s, and the bytes of the CPU's objects.
+	cpu, gpu map[bulk.Op]float64
+	objects  int64
+}
+
+// bulk is a step.
+func (r *rig) bulk() (err error) {
+	size := r.bulkPages * pageSize
+	arena, unmap, err := mapMemory(size)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unmap()) }()
+	c := &bulkCheck{rig: r, pages: make([]byte, size), back: make([]byte, size), made: bulk.NewBatch(bulk.Decompress, r.bulkPages)}
+	c.made.Arena = arena
+	r.tell(finding{What: "the batch", Value: float64(size) / 1e9, Unit: "GB", Text: r.source.name() + " pages"})
+	c.source.fill(c.pages, 100)
+	if err := c.ceilings(); err != nil {
+		return err
+	}
+	for _, algorithm := range []string{"lz4", "page"} {
+		if err := c.algorithm(algorithm); err != nil {
+			return fmt.Errorf("%s: %w", algorithm, err)
+		}
+	}
+	return nil
+}
+
+// ceilings are what copies reach: the link's, and those of all cores.
+func (c *bulkCheck) ceilings() error {
+	took := time.Duration(math.MaxInt64)
+	for range 3 { // the first has the memory made
+		start := time.Now()
+		err := inParallel(len(c.pages), copyGrain, func(from, to int) error { copy(c.back[from:to], c.pages[from:to]); return nil })
+		if err != nil {
+			return err
+		}
+		took = min(took, time.Since(start))
+	}
+	c.figure("memcpy, all cores", speed(len(c.pages), took), "GB/s")
+	return c.onDevice(func(d *device) error {
+		return c.onLink(d, func(l *linkCheck) (err error) {
+			c.in, c.out, _, err = l.copies()
+			return err
+		})
+	})
+}
+
+// algorithm measures the CPU, each path of the engine, and both together.
+func (c *bulkCheck) algorithm(name string) error {
+	c.cpu, c.gpu = map[bulk.Op]float64{}, map[bulk.Op]float64{}
+	if err := c.cpuAlone(name); err != nil {
+		return err
+	}
+	for _, path := range []gpu.Path{gpu.Copied, gpu.InPlace} {
+		if err := c.withPath(name, path); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return c.ctx.Err()
+}
+
+func (c *bulkCheck) cpuAlone(name string) error {
+	planner, err := newPlanner(name, nil, c.made.N)
+	if err != nil {
+		return err
+	}
+	for _, op := range []bulk.Op{bulk.Compress, bulk.Decompress, bulk.Verify} {
+		value, report, runErr := c.best(planner, op, c.made.N, c.rounds+1)
+		if err = runErr; err != nil {
+			break
+		}
+		if c.cpu[op] = value; op == bulk.Compress {
+			c.objects = report.Objects
+			c.figure(name+": ratio, CPU", float64(len(c.pages))/float64(report.Objects), "")
+		}
+		what := fmt.Sprintf("%s: %s, CPU alone, all cores", name, op)
+		if name == "lz4" && op == bulk.Decompress {
+			c.least("G.119", what, value, "GB/s", 36)
+		} else {
+			c.figure(what, value, "GB/s")
+		}
+	}
+	return errors.Join(err, planner.Close())
+}
+
+// withPath measures the engine by one data path, alone and together with the CPU.
+func (c *bulkCheck) withPath(name string, path gpu.Path) error {
+	library, err := c.find()
+	if err != nil {
+		return err
+	}
+	o := gpu.Options{Device: c.device, Path: path, Compress: name == "lz4", Driver: driver.Options{Limit: time.Minute}}
+	if c.simulated {
+		o.Batch = 64
+	}
+	e, err := gpu.Open(library, o)
+	if err != nil {
+		return errors.Join(err, library.Close())
+	}
+	planner, err := newPlanner(name, []bulk.Engine{e}, c.made.N)
+	if err != nil {
+		return errors.Join(err, e.Close(), library.Close())
+	}
+	if path == gpu.InPlace {
+		start := time.Now()
+		err = e.Register(c.made.Arena)
+		c.figure(name+": objects' memory registered", speed(len(c.made.Arena), time.Since(start)), "GB/s")
+	}
+	if err == nil {
+		err = c.engine(name, e, planner)
+	}
+	return errors.Join(err, planner.Close(), library.Close())
+}
+
+// engine measures the operations. Objects are the CPU's until the last, compressing, of which the path makes no difference.
+func (c *bulkCheck) engine(name string, e *gpu.Engine, planner *bulk.Planner) error {
+	for _, op := range []bulk.Op{bulk.Decompress, bulk.Verify} {
+		if err := c.together(name, op, e, planner); err != nil {
+			return err
+		}
+	}
+	if err := c.crossover(name, bulk.Decompress, e, planner); err != nil || name != "lz4" || e.Path() != gpu.Copied {
+		return err
+	}
+	if err := c.together(name, bulk.Compress, e, planner); err != nil {
+		return err
+	}
+	if err := c.crossover(name, bulk.Compress, e, planner); err != nil {
+		return err
+	}
+	planner.SetMode(bulk.CPUAlone)
+	_, _, err := c.best(planner, bulk.Compress, c.made.N, 1) // the objects for the next path
+	return err
+}
+
+// together measures the engine alone and then both, which learn the split first.
+func (c *bulkCheck) together(name string, op bulk.Op, e *gpu.Engine, planner *bulk.Planner) error {
+	planner.SetMode(bulk.EnginesAlone)
+	before := e.Stats(op)
+	alone, report, err := c.best(planner, op, c.made.N, c.rounds+1)
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("%s: %s, GPU alone, %s", name, op, e.Path())
+	switch op {
+	case bulk.Decompress:
+		c.least("G.115", what, alone, "GB/s", max(14.4, 0.9*c.out))
+	case bulk.Compress:
+		c.least("F054", what, alone, "GB/s", 0.9*c.in)
+		c.least("G.116", name+": ratio, GPU", float64(len(c.pages))/float64(report.Objects), "", 1.8)
+		c.most("G.120", name+": GPU's bytes beside the CPU's", float64(report.Objects)/float64(c.objects), "", 1.05)
+	default:
+		c.figure(what, alone, "GB/s")
+	}
+	c.stages(what, op, before, e.Stats(op))
+	c.gpu[op] = max(c.gpu[op], alone)
+
+	planner.SetMode(bulk.Shared)
+	if _, _, err := c.best(planner, op, c.made.N, 2); err != nil { // learns
+		return err
+	}
+	both, report, err := c.best(planner, op, c.made.N, c.rounds)
+	if err != nil {
+		return err
+	}
+	what = fmt.Sprintf("%s: %s, CPU and GPU, %s", name, op, e.Path())
+	want := map[bulk.Op]float64{bulk.Compress: 35, bulk.Decompress: 33.3}
+	if w := want[op]; w > 0 {
+		c.least(map[bulk.Op]string{bulk.Compress: "G.118", bulk.Decompress: "G.119"}[op], what, both, "GB/s", w)
+	} else {
+		c.figure(what, both, "GB/s")
+	}
+	c.figure(what+": the GPU's share", report.Share(e.Name()), "")
+	c.least("hybrid", what+" beside the better one alone", both/max(c.cpu[op], c.gpu[op]), "", 1.4)
+	return nil
+}
+
+// stages tells what a GB took in each.
+func (c *bulkCheck) stages(what string, op bulk.Op, before, after gpu.Stats) {
+	gigabytes := float64(after.Pages-before.Pages) * pageSize / 1e9
+	if gigabytes == 0 {
+		return
+	}
+	ms := func(a, b time.Duration) float64 { return float64((b - a).Microseconds()) / 1e3 / gigabytes }
+	c.tell(finding{What: what + ": ms a GB", Text: fmt.Sprintf("to the device %.1f, kernel %.1f, back %.1f; computing outweighs: %v", ms(before.Times.H2D, after.Times.H2D),
+		ms(before.Times.Kernel, after.Times.Kernel), ms(before.Times.D2H, after.Times.D2H), after.Outweighs())})
+}
+
+// best does an operation on so many pages some times and returns the best in GB/s, and the report of the last. Every result is looked at once.
+func (c *bulkCheck) best(planner *bulk.Planner, op bulk.Op, size, times int) (value float64, report bulk.Report, err error) {
+	b := *c.made
+	b.Op, b.N, b.Pages = op, size, c.pages
+	if op == bulk.Decompress {
+		b.Pages = c.back
+		clear(c.back[:min(size, 1000)*pageSize])
+	}
+	if op != bulk.Compress { // raw objects are among the pages
+		b.Regions = [][]byte{c.made.Arena, c.pages}
+	}
+	for range times {
+		if err := planner.Run(c.ctx, &b, &report); err != nil {
+			return 0, report, err
+		}
+		if done := report.Verdicts[bulk.Done]; done != size {
+			return 0, report, fmt.Errorf("%s: %d pages of %d are done: %w", op, done, size, errWrong)
+		}
+		for _, e := range report.Engines {
+			if e.Failures > 0 {
+				return 0, report, fmt.Errorf("%s: %s: %d pieces: %w", op, e.Name, e.Failures, e.Err)
+			}
+		}
+		value = max(value, speed(size*pageSize, report.Elapsed))
+	}
+	if op == bulk.Decompress {
+		err = pagesEqual(c.back[:size*pageSize], c.pages)
+	}
+	return value, report, err
+}

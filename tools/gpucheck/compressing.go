@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+
+	"zramfs/codec/lz4"
+	"zramfs/gpu/driver"
+	"zramfs/gpu/kernels"
+)
+
+// packed is what the compressing kernel made.
+type packed struct{ results, arena []byte }
+
+// compressing has pages compressed, and compares objects with those that package kernels' own encoder makes on the CPU, and what they decompress to with the pages.
+func (c *kernelCheck) compressing(memory []byte) error {
+	n := len(memory) / pageSize
+	got, err := c.compressed(memory)
+	if err != nil {
+		return err
+	}
+	var bytesHere, bytesCPU atomic.Int64
+	err = inParallel(n, pageGrain, func(from, to int) error {
+		check := &objectCheck{cpu: new(lz4.Encoder)}
+		for i := from; i < to; i++ {
+			r := kernels.ReadResult(got.results[i*kernels.ResultSize:])
+			if err := check.object(r, memory[i*pageSize:(i+1)*pageSize], got.arena); err != nil {
+				return fmt.Errorf("lz4_compress: page %d: %w", i, err)
+			}
+		}
+		bytesHere.Add(int64(check.here))
+		bytesCPU.Add(int64(check.there))
+		return nil
+	})
+	c.packed += int(bytesHere.Load())
+	c.stored += int(bytesCPU.Load())
+	return err
+}
+
+// compressed runs the kernel.
+func (c *kernelCheck) compressed(memory []byte) (got packed, err error) {
+	n := len(memory) / pageSize
+	from, err := c.place("pages", memory)
+	if err != nil {
+		return got, err
+	}
+	var p [3]driver.Pointer // results, arena, cursor
+	for i, size := range []int{n * kernels.ResultSize, n * pageSize, kernels.GranuleSize * 2} {
+		if p[i], err = c.alloc("results", size); err != nil {
+			return got, err
+		}
+	}
+	if err := c.clear(p[2], kernels.GranuleSize*2); err != nil {
+		return got, err
+	}
+	granules := n * pageSize / kernels.GranuleSize
+	if err := c.run(c.programs["lz4_compress"], n, uint64(from), uint64(p[0]), uint64(p[1]), uint64(p[2]), uint64(granules), limit, uint64(n)); err != nil {
+		return got, err
+	}
+	cursor := make([]byte, 4)
+	if err := c.download(cursor, p[2]); err != nil {
+		return got, err
+	}
+	taken := int(binary.LittleEndian.Uint32(cursor))
+	if taken > granules {
+		return got, fmt.Errorf("lz4_compress: %d granules of %d: %w", taken, granules, errWrong)
+	}
+	got = packed{make([]byte, n*kernels.ResultSize), make([]byte, taken*kernels.GranuleSize)}
+	if err := c.download(got.results, p[0]); err != nil {
+		return got, err
+	}
+	return got, c.download(got.arena, p[1])
+}
+
+// An objectCheck looks at objects, and counts their bytes beside those that package lz4 makes.
+type objectCheck struct {
+	encoder      kernels.Encoder
+	cpu          *lz4.Encoder
+	want, back   [pageSize]byte
+	here, there  int
+	compressions int
+}
+
+func (c *objectCheck) object(r kernels.Result, page, arena []byte) error {
+	if r.Hash != kernels.PageHash(page) {
+		return fmt.Errorf("its hash: %w", errWrong)
+	}
+	switch r.Kind {
+	case kernels.KindSame:
+		if !sameFilled(page) || r.Word != binary.LittleEndian.Uint64(page) {
+			return fmt.Errorf("it is of one word: %w", errWrong)
+		}
+		return nil
+	case kernels.KindRaw:
+		if n := c.encoder.Compress(c.want[:limit], page); n != 0 {
+			return fmt.Errorf("raw instead of %d bytes: %w", n, errWrong)
+		}
+	case kernels.KindLZ4:
+		if end := r.Offset + uint64(r.Length); end > uint64(len(arena)) {
+			return fmt.Errorf("%d bytes at %d of %d: %w", r.Length, r.Offset, len(arena), errWrong)
+		}
+		if err := c.lz4(arena[r.Offset:r.Offset+uint64(r.Length)], page); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("kind %s: %w", r.Kind, errWrong)
+	}
+	if c.compressions++; c.compressions%8 != 0 { // package lz4's encoder takes long: a part says as much
+		return nil
+	}
+	n, err := c.cpu.Compress(c.back[:limit], page)
+	if err != nil || n == 0 {
+		n = pageSize
+	}
+	c.there += n
+	if r.Kind == kernels.KindRaw {
+		r.Length = pageSize
+	}
+	c.here += int(r.Length)
+	return nil
+}
+
+// lz4 wants an object to be the one that the CPU makes, and to be the page.
+func (c *objectCheck) lz4(object, page []byte) error {
+	if n := c.encoder.Compress(c.want[:limit], page); !bytes.Equal(object, c.want[:n]) {
+		return fmt.Errorf("%d bytes instead of %d: %w", len(object), n, errWrong)
+	}
+	if err := lz4.Decompress(c.back[:], object); err != nil {
+		return err
+	}
+	if !bytes.Equal(c.back[:], page) {
+		return fmt.Errorf("decompressed: %w", errWrong)
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"zramfs/codec"
+	"zramfs/gpu/driver"
+	"zramfs/gpu/kernels"
+)
+
+// nvidiaPower is the mean of what nvidia-smi says that the device draws, for so long.
+func nvidiaPower(ctx context.Context, device int, d time.Duration) (float64, error) {
+	ctx, stop := context.WithTimeout(ctx, d)
+	defer stop()
+	out, err := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu=power.draw", "--format=csv,noheader,nounits", "-i", strconv.Itoa(device), "-lms", "100").Output()
+	sum, count := 0.0, 0
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+		watts, err := strconv.ParseFloat(strings.TrimSpace(lines.Text()), 64)
+		if err != nil {
+			continue // of its last line, which may be half of one, or [N/A]
+		}
+		sum += watts
+		count++
+	}
+	if count == 0 {
+		return 0, errors.Join(errors.New("nvidia-smi tells no power"), err)
+	}
+	return sum / float64(count), nil
+}
+
+// noPower is that of a device that is simulated.
+func noPower(_ context.Context, _ int, d time.Duration) (float64, error) {
+	time.Sleep(d)
+	return 100, nil
+}
+
+// energyStep is a step: what the device draws doing nothing, decompressing and compressing.
+func (r *rig) energyStep() error {
+	return r.onDevice(func(d *device) error {
+		idle, err := r.meter(r.ctx, r.device, r.energy/2)
+		if err != nil {
+			return err
+		}
+		r.figure("power, a context and no work", idle, "W")
+		all, err := programs()
+		if err != nil {
+			return err
+		}
+		c := &kernelCheck{rig: r, device: d, programs: all}
+		memory := make([]byte, r.bufferPages*pageSize)
+		r.source.fill(memory, 60)
+		if err := errors.Join(c.energyReading(memory), d.release()); err != nil {
+			return err
+		}
+		return errors.Join(c.energyCompressing(memory), d.release())
+	})
+}
+
+func (c *kernelCheck) energyReading(memory []byte) error {
+	b, err := c.cpuObjects("page", memory)
+	if err != nil {
+		return err
+	}
+	arena, err := c.place("objects", b.Arena)
+	if err != nil {
+		return err
+	}
+	var addresses, lengths []byte
+	for i := range b.N {
+		if b.ID[i] == codec.Page {
+			addresses = binary.LittleEndian.AppendUint64(addresses, uint64(arena)+b.Offset[i])
+			lengths = binary.LittleEndian.AppendUint32(lengths, b.Length[i])
+		}
+	}
+	args, err := c.readingArgs(addresses, lengths, codec.Page)
+	if err != nil {
+		return err
+	}
+	count := len(lengths) / 4
+	return c.atWork("page_decompress", count, func() error { return c.run(c.programs["page_decompress"], count, args...) })
+}
+
+func (c *kernelCheck) energyCompressing(memory []byte) error {
+	count := len(memory) / pageSize
+	from, err := c.place("pages", memory)
+	if err != nil {
+		return err
+	}
+	results, err := c.alloc("results", count*kernels.ResultSize+kernels.ResultSize)
+	if err != nil {
+		return err
+	}
+	arena, err := c.alloc("arena", count*pageSize)
+	if err != nil {
+		return err
+	}
+	cursor := results + driver.Pointer(count*kernels.ResultSize) // a sector of its own
+	granules := count * pageSize / kernels.GranuleSize
+	return c.atWork("lz4_compress", count, func() error {
+		if err := c.clear(cursor, kernels.ResultSize); err != nil {
+			return err
+		}
+		return c.run(c.programs["lz4_compress"], count, uint64(from), uint64(results), uint64(arena), uint64(cursor), uint64(granules), limit, uint64(count))
+	})
+}
+
+// atWork has a kernel work again and again while power is measured.
+func (c *kernelCheck) atWork(name string, count int, once func() error) error {
+	type reading struct {
+		watts float64
+		err   error
+	}
+	if err := once(); err != nil {
+		return err
+	}
+	done := make(chan reading, 1)
+	go func() {
+		watts, err := c.meter(c.ctx, c.rig.device, c.energy)
+		done <- reading{watts, err}
+	}()
+	start, times := time.Now(), 0
+	for {
+		select {
+		case m := <-done:
+			gigabytes := float64(times*count) * pageSize / 1e9
+			c.figure("power, "+name, m.watts, "W")
+			c.figure(fmt.Sprintf("energy, %s, for each GB of pages", name), m.watts*time.Since(start).Seconds()/gigabytes, "J/GB")
+			return m.err
+		default:
+			if err := once(); err != nil {
+				<-done
+				return err
+			}
+			times++
+		}
+	}
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"zramfs/codec"
+	"zramfs/codec/bulk"
+	"zramfs/gpu/driver"
+	"zramfs/gpu/kernels"
+	"zramfs/gpu/ptx"
+)
+
+// limit is the longest object that is kept, as package codec keeps them.
+const limit = pageSize - pageSize/16
+
+// errWrong is of a result that is not the CPU's.
+var errWrong = errors.New("not what the CPU makes of it")
+
+func wrongPage(i int) error { return fmt.Errorf("page %d: %w", i, errWrong) }
+
+// A program is a kernel and what was measured of it.
+type program struct {
+	*ptx.Kernel
+
+	each  int // pages a block
+	pages int
+	took  time.Duration
+}
+
+// programs builds all kernels, by name.
+func programs() (map[string]*program, error) {
+	all := map[string]*program{}
+	for _, k := range kernels.All() {
+		kernel, err := k.Build()
+		if err != nil {
+			return nil, err
+		}
+		all[k.Name] = &program{Kernel: kernel, each: k.PagesPerBlock}
+	}
+	return all, nil
+}
+
+// run runs a kernel on so many pages and takes its time into account.
+func (d *device) run(p *program, n int, args ...uint64) error {
+	took, err := d.launch(p.Kernel, (n+p.each-1)/p.each, args...)
+	p.pages += n
+	p.took += took
+	return err
+}
+
+// A kernelCheck has the kernels do one buffer after another.
+type kernelCheck struct {
+	*rig
+	*device
+
+	programs       map[string]*program
+	packed, stored int // bytes that the kernel and the CPU compressed the same pages to
+}
+
+// kernels is a step.
+func (r *rig) kernels() error {
+	return r.onDevice(func(d *device) (err error) {
+		c := &kernelCheck{rig: r, device: d}
+		if c.programs, err = programs(); err != nil {
+			return err
+		}
+		memory := make([]byte, r.bufferPages*pageSize)
+		for at, seed := 0, uint64(1); at < r.kernelPages; at, seed = at+r.bufferPages, seed+1 {
+			if err := r.ctx.Err(); err != nil {
+				return err
+			}
+			r.source.fill(memory, seed)
+			if err := c.buffer(memory); err != nil {
+				return fmt.Errorf("buffer from page %d on: %w", at, err)
+			}
+			if at == 0 { // the first one also warms up
+				for _, p := range c.programs {
+					p.pages, p.took = 0, 0
+				}
+				if err := c.buffer(memory); err != nil {
+					return err
+				}
+			}
+		}
+		c.report()
+		return nil
+	})
+}
+
+// buffer has all kernels do the pages of one buffer.
+func (c *kernelCheck) buffer(memory []byte) error {
+	for _, algorithm := range []string{"lz4", "page"} {
+		objects, err := c.cpuObjects(algorithm, memory)
+		if err == nil {
+			err = c.reading(algorithm, objects)
+		}
+		if err := errors.Join(err, c.release()); err != nil {
+			return err
+		}
+	}
+	return errors.Join(c.compressing(memory), c.release())
+}
+
+// cpuObjects has the CPU compress pages.
+func (r *rig) cpuObjects(name string, memory []byte) (*bulk.Batch, error) {
+	b := bulk.NewBatch(bulk.Compress, len(memory)/pageSize)
+	b.Pages = memory
+	planner, err := newPlanner(name, nil, b.N)
+	if err != nil {
+		return nil, err
+	}
+	return b, errors.Join(planner.Run(r.ctx, b, nil), planner.Close())
+}
+
+// newPlanner makes one for an algorithm and engines beside all cores.
+func newPlanner(name string, engines []bulk.Engine, items int) (*bulk.Planner, error) {
+	algorithm, err := codec.Parse(name)
+	if err != nil {
+		return nil, err
+	}
+	cpu, err := bulk.NewCPU(algorithm, 0)
+	if err != nil {
+		return nil, err
+	}
+	return bulk.NewPlanner(cpu, engines, bulk.Config{Items: items})
+}
+
+// reading has objects decompressed and verified.
+func (c *kernelCheck) reading(name string, b *bulk.Batch) error {
+	arena, err := c.place("objects", b.Arena)
+	if err != nil {
+		return err
+	}
+	id := codec.LZ4
+	if name == "page" {
+		id = codec.Page
+	}
+	var items []int
+	var addresses, lengths []byte
+	for i := range b.N {
+		if b.ID[i] == id {
+			items = append(items, i)
+			addresses = binary.LittleEndian.AppendUint64(addresses, uint64(arena)+b.Offset[i])
+			lengths = binary.LittleEndian.AppendUint32(lengths, b.Length[i])
+		}
+	}
+	n := len(items)
+	if n == 0 {
+		return fmt.Errorf("%w: the CPU has made no object by %s", errWrong, name)
+	}
+	args, err := c.readingArgs(addresses, lengths, id)
+	if err != nil {
+		return err
+	}
+	if err := c.decompressed(name, b, items, args); err != nil {
+		return fmt.Errorf("%s_decompress: %w", name, err)
+	}
+	if err := c.verified(name, b, items, args); err != nil {
+		return fmt.Errorf("%s_verify: %w", name, err)
+	}
+	return nil
+}
+
+// readingArgs are the reading kernels' arguments: objects, lengths, pages, statuses, how many, and for the page format the table.
+func (c *kernelCheck) readingArgs(addresses, lengths []byte, id codec.ID) ([]uint64, error) {
+	n := len(lengths) / 4
+	args := make([]uint64, 0, 6)
+	for _, b := range [][]byte{addresses, lengths} {
+		p, err := c.place("objects", b)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, uint64(p))
+	}
+	for _, size := range []int{n * pageSize, n * 4} {
+		p, err := c.alloc("results", size)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, uint64(p))
+	}
+	args = append(args, uint64(n))
+	if id == codec.Page {
+		table, err := c.place("table", kernels.PageTable())
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, uint64(table))
+	}
+	return args, nil
+}
+
+// decompressed compares the pages that a kernel makes.
+func (c *kernelCheck) decompressed(name string, b *bulk.Batch, items []int, args []uint64) error {
+	n := len(items)
+	if err := c.run(c.programs[name+"_decompress"], n, args...); err != nil {
+		return err
+	}
+	got := make([]byte, n*pageSize)
+	if err := errors.Join(c.statuses(args, n), c.download(got, driver.Pointer(args[2]))); err != nil {
+		return err
+	}
+	return inParallel(n, pageGrain, func(from, to int) error {
+		for k := from; k < to; k++ {
+			if !bytes.Equal(got[k*pageSize:(k+1)*pageSize], b.Page(items[k])) {
+				return wrongPage(items[k])
+			}
+		}
+		return nil
+	})
+}
+
+// verified compares hashes.
+func (c *kernelCheck) verified(name string, b *bulk.Batch, items []int, args []uint64) error {
+	n := len(items)
+	if err := c.run(c.programs[name+"_verify"], n, args...); err != nil {
+		return err
+	}
+	got := make([]byte, n*8)
+	if err := errors.Join(c.statuses(args, n), c.download(got, driver.Pointer(args[2]))); err != nil {
+		return err
+	}
+	return inParallel(n, pageGrain, func(from, to int) error {
+		for k := from; k < to; k++ {
+			if binary.LittleEndian.Uint64(got[8*k:]) != kernels.PageHash(b.Page(items[k])) {
+				return wrongPage(items[k])
+			}
+		}
+		return nil
+	})
+}
+
+// statuses wants all to be well.
+func (c *kernelCheck) statuses(args []uint64, n int) error {
+	got := make([]byte, 4*n)
+	if err := c.download(got, driver.Pointer(args[3])); err != nil {
+		return err
+	}
+	for i := range n {
+		if s := binary.LittleEndian.Uint32(got[4*i:]); s != kernels.StatusOK {
+			return fmt.Errorf("object %d has status %d: %w", i, s, errWrong)
+		}
+	}
+	return nil
+}
+
+// report tells the speeds.
+func (c *kernelCheck) report() {
+	c.proved("F036", "every kernel, byte for byte", fmt.Sprintf("%d %s pages of %d in a buffer", c.kernelPages, c.source.name(), c.bufferPages))
+	want := map[string]float64{"lz4_decompress": 120, "page_decompress": 120, "lz4_compress": 50}
+	for _, k := range kernels.All() {
+		p := c.programs[k.Name]
+		what, value := k.Name+", device-resident", speed(p.pages*pageSize, p.took)
+		if w, ok := want[k.Name]; ok {
+			c.least("F054", what, value, "GB/s", w)
+		} else {
+			c.figure(what, value, "GB/s")
+		}
+	}
+	c.most("G.120", "lz4_compress: bytes beside package lz4's", float64(c.packed)/float64(c.stored), "", 1.05)
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"zramfs/gpu/driver"
+	"zramfs/gpu/kernels"
+)
+
+// load is a step.
+func (r *rig) load() error {
+	return r.onDevice(func(d *device) error {
+		p := d.Properties()
+		r.tell(finding{What: "device", Text: fmt.Sprintf("%s, %d.%d, %d multiprocessors, %d MHz, %d MiB, L2 %d MiB, %d copiers, %s",
+			p.Name, p.Major, p.Minor, p.Multiprocessors, p.ClockKHz/1000, p.Memory>>20, p.L2>>20, p.Copiers, p.PCI)})
+		for _, k := range kernels.All() {
+			kernel, err := k.Build()
+			if err != nil {
+				return err
+			}
+			start := time.Now()
+			err = d.Do(func(t *driver.Thread) error {
+				info, err := t.Load(kernel)
+				if err != nil {
+					return err
+				}
+				r.tell(finding{Criterion: "F050", What: k.Name + " translated", Value: float64(time.Since(start).Milliseconds()), Unit: "ms",
+					Text: fmt.Sprintf("%d registers, %d bytes spilled, %d shared", info.Registers, info.Local, info.Shared)})
+				if (info.Registers >= 64 || info.Local > 0) && !r.simulated { // the simulator has as many as a kernel names
+					return fmt.Errorf("%s: %+v: registers, or memory for them, are too many", k.Name, info)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		r.proved("H1 F048 F050", "the driver takes every kernel", "under 64 registers, none in memory")
+		return nil
+	})
+}
+
+// f082 is a step.
+func (r *rig) f082() error {
+	return r.onDevice(func(d *device) error {
+		for _, c := range kernels.F082Cases() {
+			if err := r.f082Case(d, c); err != nil {
+				return fmt.Errorf("%s: %w", c.Name, err)
+			}
+			if err := d.release(); err != nil {
+				return err
+			}
+		}
+		r.proved("F082 H2", "fifteen cases", fmt.Sprintf("%d blocks each", r.blocks))
+		return nil
+	})
+}
+
+// f082Case launches a case and compares what it writes.
+func (r *rig) f082Case(d *device, c kernels.F082Case) error {
+	k, err := c.Build()
+	if err != nil {
+		return err
+	}
+	var in, want []uint32
+	for block := range r.blocks {
+		words := kernels.F082Input(block)
+		in, want = append(in, words...), append(want, c.Want(words)...)
+	}
+	from, err := d.place("in", bytesOf(in))
+	if err != nil {
+		return err
+	}
+	to, err := d.alloc("out", 4*len(in))
+	if err != nil {
+		return err
+	}
+	if err := d.clear(to, 4*len(in)); err != nil {
+		return err
+	}
+	if _, err := d.launch(k, r.blocks, uint64(from), uint64(to)); err != nil {
+		return err
+	}
+	got := make([]byte, 4*len(in))
+	if err := d.download(got, to); err != nil {
+		return err
+	}
+	if !slices.Equal(got, bytesOf(want)) {
+		return errWrong
+	}
+	return nil
+}
+
+func bytesOf(words []uint32) []byte {
+	b := make([]byte, 0, 4*len(words))
+	for _, w := range words {
+		b = binary.LittleEndian.AppendUint32(b, w)
+	}
+	return b
+}

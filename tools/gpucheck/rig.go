@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"zramfs/gpu/driver"
+)
+
+// sizes say how much of everything is done.
+type sizes struct {
+	kernelPages, bufferPages int           // of the step kernels: in all, and at a time
+	bulkPages                int           // of the step bulk
+	rounds                   int           // that count, of which the best does
+	tries                    int           // of a batch when looking for the crossover
+	linkBytes                int           // of one copy
+	linkCopies               int           // of them in a row
+	launches                 int           // whose cost is averaged
+	threadLaunches           int           // of each of four threads
+	leakBatches              int           // of the step batches
+	largest                  int           // pages of the largest batch that is tried, memory allowing
+	cacheBatch               int           // pages of a batch as large as the device's cache; 0: ask the device
+	blocks                   int           // of a launch of an F082 case
+	allocations              int           // of the pool
+	energy                   time.Duration // for which power is measured
+}
+
+// full is for a device.
+func full() sizes {
+	return sizes{
+		kernelPages: 1 << 20, bufferPages: 1 << 16, bulkPages: 2_500_000, rounds: 2, tries: 5, linkBytes: 512 << 20, linkCopies: 8,
+		launches: 20_000, threadLaunches: 1000, leakBatches: 100_000, largest: 1 << 24, blocks: 4096, allocations: 10_000, energy: 5 * time.Second,
+	}
+}
+
+// small is for a simulated one.
+func small() sizes {
+	return sizes{
+		kernelPages: 24, bufferPages: 12, bulkPages: 288, rounds: 1, tries: 1, linkBytes: 1 << 18, linkCopies: 2,
+		launches: 20, threadLaunches: 10, leakBatches: 10, largest: 40, cacheBatch: 20, blocks: 5, allocations: 500, energy: 10 * time.Millisecond,
+	}
+}
+
+// A step is one thing to find out.
+type step struct {
+	name    string
+	seconds int // after which check.sh ends it
+	about   string
+	do      func(*rig) error
+}
+
+// steps are all, what matters most first, since there may be no time for the last ones.
+func steps() []step {
+	return []step{
+		{"load", 40, "H1 F048 F050: the driver translates every kernel", (*rig).load},
+		{"f082", 40, "H2 F082: the fifteen cases of the original specification's five hypotheses", (*rig).f082},
+		{"link", 60, "bandwidths to the device and back, and of kernels in the host's memory", (*rig).link},
+		{"kernels", 100, "F036: each kernel on 1 M pages in the device's memory, against the CPU", (*rig).kernels},
+		{"bulk", 200, "G.115-G.120: CPU, both data paths, and both together, host to host; the crossover", (*rig).bulk},
+		{"calls", 60, "H3 H4 H8 H10 H12 H13 F043: copies, launches, streams, threads, the pool", (*rig).calls},
+		{"batches", 60, "F037 F038 F039 F040 G.108-G.110: batches of all sizes, and 100,000 small ones", (*rig).batches},
+		{"energy", 40, "what the device draws at work", (*rig).energyStep},
+		{"errors", 40, "H9: errors are caught", (*rig).errors},
+		{"small", 60, "a small batch of everything, for compute-sanitizer", (*rig).small},
+	}
+}
+
+// A rig is what steps work with.
+type rig struct {
+	sizes
+
+	ctx    context.Context //nolint:containedctx // of the program
+	device int
+	find   func() (*driver.Driver, error)
+	source source
+	loop   string // the program of testdata/loop.c, or empty
+	// simulated says that little is done, and that figures mean nothing.
+	simulated bool
+	meter     func(ctx context.Context, device int, d time.Duration) (watts float64, err error)
+	out       io.Writer
+	step      string
+	err       error // of printing
+}
+
+// play does a step and tells how it ended.
+func (r *rig) play(s step) error {
+	r.step = s.name
+	start := time.Now()
+	err := errors.Join(s.do(r), r.ctx.Err())
+	end := finding{What: "the step", Value: time.Since(start).Seconds(), Unit: "s", Text: "done"}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.name, err)
+		end.Text, end.Error = "FAILED", err.Error()
+	}
+	r.tell(end)
+	return errors.Join(err, r.err)
+}
+
+// A finding is one thing that was found out.
+type finding struct {
+	Step      string  `json:"step"`
+	Criterion string  `json:"criterion,omitempty"`
+	What      string  `json:"what"`
+	Value     float64 `json:"value"`
+	Unit      string  `json:"unit,omitempty"`
+	Text      string  `json:"text,omitempty"`
+	Want      string  `json:"want,omitempty"`
+	Met       *bool   `json:"met,omitempty"` // whether what was wanted was reached
+	Error     string  `json:"error,omitempty"`
+}
+
+func (r *rig) tell(f finding) {
+	f.Step = r.step
+	line, err := json.Marshal(f)
+	if err == nil {
+		_, err = fmt.Fprintf(r.out, "%s\n", line)
+	}
+	r.err = errors.Join(r.err, err)
+}
+
+// figure tells a measured number.
+func (r *rig) figure(what string, value float64, unit string) {
+	r.tell(finding{What: what, Value: value, Unit: unit})
+}
+
+// least tells one that should be at least so much, and most one that should be no more.
+func (r *rig) least(criterion, what string, value float64, unit string, want float64) {
+	met := value >= want
+	r.tell(finding{Criterion: criterion, What: what, Value: value, Unit: unit, Want: fmt.Sprintf("at least %.4g", want), Met: &met})
+}
+
+func (r *rig) most(criterion, what string, value float64, unit string, want float64) {
+	met := value <= want
+	r.tell(finding{Criterion: criterion, What: what, Value: value, Unit: unit, Want: fmt.Sprintf("at most %.4g", want), Met: &met})
+}
+
+// proved tells that something is as it must be; that it is not is an error of the step.
+func (r *rig) proved(criterion, what, text string) {
+	met := true
+	r.tell(finding{Criterion: criterion, What: what, Text: text, Met: &met})
+}
+
+// speed is GB/s.
+func speed(bytes int, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return float64(bytes) / d.Seconds() / 1e9
+}
