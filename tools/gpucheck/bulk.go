@@ -27,8 +27,19 @@ type bulkCheck struct {
 	objects  int64
 }
 
+// bulkShare is how much memory there must be for the step, in batches: three of them are pages and objects, one what the rest may take, one spare.
+const bulkShare = 5
+
 // bulk is a step.
 func (r *rig) bulk() (err error) {
+	if err := r.onDevice(func(*device) error { return nil }); err != nil { // before anything that takes long
+		return err
+	}
+	free, err := freeMemory()
+	if err != nil {
+		return err
+	}
+	r.bulkPages = min(r.bulkPages, int(free/bulkShare/pageSize))
 	size := r.bulkPages * pageSize
 	arena, unmap, err := mapMemory(size)
 	if err != nil {

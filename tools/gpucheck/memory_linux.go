@@ -2,7 +2,16 @@
 
 package main
 
-import "golang.org/x/sys/unix"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
 
 // mapMemory returns memory that is no part of Go's heap, and what gives it back.
 func mapMemory(n int) (memory []byte, unmap func() error, err error) {
@@ -11,4 +20,43 @@ func mapMemory(n int) (memory []byte, unmap func() error, err error) {
 		return nil, nil, err
 	}
 	return memory, func() error { return unix.Munmap(memory) }, nil
+}
+
+// freeMemory is how many bytes the program may yet take: what the machine has left, or, if that is less, its control group.
+func freeMemory() (int64, error) {
+	info, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, err
+	}
+	_, rest, ok := strings.Cut(string(info), "MemAvailable:")
+	if !ok {
+		return 0, errors.New("/proc/meminfo tells no MemAvailable")
+	}
+	var kilobytes int64
+	if _, err := fmt.Sscan(rest, &kilobytes); err != nil {
+		return 0, fmt.Errorf("/proc/meminfo: MemAvailable: %w", err)
+	}
+	free := kilobytes << 10
+	limit, err := groupFigure("memory.max")
+	if err != nil || limit == 0 {
+		return free, err
+	}
+	used, err := groupFigure("memory.current")
+	return min(free, max(limit-used, 0)), err
+}
+
+// groupFigure reads a figure of the control group that a container shows as the root: 0 if it has none.
+func groupFigure(name string) (int64, error) {
+	text, err := os.ReadFile("/sys/fs/cgroup/" + name)
+	if errors.Is(err, fs.ErrNotExist) || strings.TrimSpace(string(text)) == "max" {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	figure, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("the control group's %s: %w", name, err)
+	}
+	return figure, nil
 }
