@@ -29,7 +29,7 @@ export PATH="$PATH:/usr/local/go/bin:/usr/local/cuda/bin"
 has() { command -v "$1" >/dev/null 2>&1; }
 
 if has go && [ -z "${GPUCHECK_BIN:-}" ]; then
-	CGO_ENABLED=0 go build -trimpath -tags cuda -ldflags '-s -w' -o "$bin" ./tools/gpucheck || { [ -x "$bin" ] && [ -z "$build" ]; } || exit 1
+	CGO_ENABLED=0 go build -trimpath -tags cuda -ldflags "-s -w -X main.commit=$(git describe --always --dirty)" -o "$bin" ./tools/gpucheck || { [ -x "$bin" ] && [ -z "$build" ]; } || exit 1
 fi
 if has cc && [ -z "${GPUCHECK_BIN:-}" ]; then cc -O2 -o "$loop" tools/gpucheck/testdata/loop.c -ldl || rm -f "$loop"; fi
 [ -x "$bin" ] || { echo "check.sh: there is neither Go nor $bin; gpu/check.sh -build makes it where there is Go" >&2; exit 2; }
@@ -73,14 +73,16 @@ step() {
 }
 
 machine() {
-	tell machine commit "$(git describe --always --dirty 2>/dev/null || echo unknown)"
 	tell machine processor "$(nproc) cores, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(awk '/^MemAvailable/ {printf "%.0f GB free", $2 / 1e6}' /proc/meminfo)"
 	has nvidia-smi || { tell machine nvidia-smi "is not installed"; return; }
-	local field value
-	for field in name driver_version compute_cap pcie.link.gen.max pcie.link.gen.current pcie.link.width.max pcie.link.width.current \
-		memory.total clocks.max.sm clocks.max.memory power.limit ecc.mode.current mig.mode.current persistence_mode; do
-		value=$(within 20 nvidia-smi --query-gpu="$field" --format=csv,noheader -i 0 2>>"$log" | head -n 1)
-		tell machine "$field" "${value:-not told}"
+	local names=name,driver_version,compute_cap,pcie.link.gen.max,pcie.link.gen.current,pcie.link.width.max,pcie.link.width.current
+	names=$names,memory.total,clocks.max.sm,clocks.max.memory,power.limit,ecc.mode.current,mig.mode.current,persistence_mode
+	local values i name value
+	values=$(within 30 nvidia-smi --query-gpu="$names" --format=csv,noheader -i 0 2>>"$log" | head -n 1)
+	IFS=, read -ra name <<<"$names"
+	IFS=, read -ra value <<<"$values"
+	for i in "${!name[@]}"; do
+		tell machine "${name[i]}" "$(sed 's/^ *//' <<<"${value[i]:-not told}")"
 	done
 }
 

@@ -96,7 +96,7 @@ func (c *bulkCheck) algorithm(name string) error {
 }
 
 func (c *bulkCheck) cpuAlone(name string) error {
-	planner, err := newPlanner(name, nil, c.made.N)
+	planner, err := newPlanner(name, nil, bulk.Config{Items: c.made.N})
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (c *bulkCheck) withPath(name string, path gpu.Path) error {
 	if err != nil {
 		return errors.Join(err, library.Close())
 	}
-	planner, err := newPlanner(name, []bulk.Engine{e}, c.made.N)
+	planner, err := newPlanner(name, []bulk.Engine{e}, bulk.Config{Items: c.made.N})
 	if err != nil {
 		return errors.Join(err, e.Close(), library.Close())
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"zramfs/gpu/driver"
+	"zramfs/gpu/ptx"
 )
 
 // calls is a step.
@@ -99,25 +100,25 @@ const (
 	spinRounds  = 20_000
 )
 
+// A lane is a stream and the event at its end.
+type lane struct {
+	stream driver.Stream
+	end    driver.Event
+}
+
 // stages does rounds of three stages on so many streams, and returns how long that took.
 func (c *linkCheck) stages(streams int) (took time.Duration, err error) {
 	k, err := build(spinKernel)
 	if err != nil {
 		return 0, err
 	}
-	rounds, spin := stageRounds, uint64(spinRounds)
-	if c.simulated {
-		rounds, spin = 8, 10
-	}
-	part := c.linkBytes / stageRounds
-	all := make([]driver.Stream, streams)
-	ends := make([]driver.Event, streams)
+	lanes := make([]lane, streams)
 	err = c.Do(func(t *driver.Thread) (err error) {
-		for i := range all {
-			if all[i], err = t.NewStream(); err != nil {
+		for i := range lanes {
+			if lanes[i].stream, err = t.NewStream(); err != nil {
 				return err
 			}
-			if ends[i], err = t.NewEvent(); err != nil {
+			if lanes[i].end, err = t.NewEvent(); err != nil {
 				return err
 			}
 		}
@@ -128,29 +129,36 @@ func (c *linkCheck) stages(streams int) (took time.Duration, err error) {
 		return 0, err
 	}
 	start := time.Now()
-	err = c.Do(func(t *driver.Thread) error {
-		for i := range rounds {
-			s, at := all[i%streams], i*part
-			err := errors.Join(t.CopyIn(s, c.far[0]+driver.Pointer(at), c.host[0].Slice(at, part)),
-				t.Launch(s, k[0], 1, uint64(c.far[0])+uint64(at), spin),
-				t.CopyOut(s, c.host[1].Slice(at, part), c.far[0]+driver.Pointer(at)), t.Record(ends[i%streams], s))
-			if err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	for _, e := range ends {
-		err = errors.Join(err, c.Wait(e))
+	err = c.Do(func(t *driver.Thread) error { return c.fillLanes(t, lanes, k[0]) })
+	for _, l := range lanes {
+		err = errors.Join(err, c.Wait(l.end))
 	}
 	took = time.Since(start)
 	return took, errors.Join(err, c.Do(func(t *driver.Thread) error {
 		var errs []error
-		for i := range all {
-			errs = append(errs, t.CloseStream(all[i]), t.CloseEvent(ends[i]))
+		for _, l := range lanes {
+			errs = append(errs, t.CloseStream(l.stream), t.CloseEvent(l.end))
 		}
 		return errors.Join(errs...)
 	}))
+}
+
+// fillLanes queues the rounds, by turns.
+func (c *linkCheck) fillLanes(t *driver.Thread, lanes []lane, k *ptx.Kernel) error {
+	rounds, spin, part := stageRounds, uint64(spinRounds), c.linkBytes/stageRounds
+	if c.simulated {
+		rounds, spin = 8, 10
+	}
+	for i := range rounds {
+		l, at := lanes[i%len(lanes)], i*part
+		far := c.far[0] + driver.Pointer(at)
+		err := errors.Join(t.CopyIn(l.stream, far, c.host[0].Slice(at, part)), t.Launch(l.stream, k, 1, uint64(far), spin),
+			t.CopyOut(l.stream, c.host[1].Slice(at, part), far), t.Record(l.end, l.stream))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pool is H8.

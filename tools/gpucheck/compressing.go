@@ -54,11 +54,10 @@ func (c *kernelCheck) compressed(memory []byte) (got packed, err error) {
 			return got, err
 		}
 	}
-	if err := c.clear(p[2], kernels.GranuleSize*2); err != nil {
-		return got, err
-	}
 	granules := n * pageSize / kernels.GranuleSize
-	if err := c.run(c.programs["lz4_compress"], n, uint64(from), uint64(p[0]), uint64(p[1]), uint64(p[2]), uint64(granules), limit, uint64(n)); err != nil {
+	restart := func() error { return c.clear(p[2], kernels.GranuleSize*2) }
+	err = c.run(c.programs["lz4_compress"], n, restart, uint64(from), uint64(p[0]), uint64(p[1]), uint64(p[2]), uint64(granules), limit, uint64(n))
+	if err != nil {
 		return got, err
 	}
 	cursor := make([]byte, 4)

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -19,22 +17,28 @@ import (
 	"zramfs/gpu/kernels"
 )
 
+// settled is when nvidia-smi tells what the device draws now, and not before the work began.
+const settled = 1500 * time.Millisecond
+
 // nvidiaPower is the mean of what nvidia-smi says that the device draws, for so long.
 func nvidiaPower(ctx context.Context, device int, d time.Duration) (float64, error) {
-	ctx, stop := context.WithTimeout(ctx, d)
-	defer stop()
-	out, err := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu=power.draw", "--format=csv,noheader,nounits", "-i", strconv.Itoa(device), "-lms", "100").Output()
 	sum, count := 0.0, 0
-	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
-		watts, err := strconv.ParseFloat(strings.TrimSpace(lines.Text()), 64)
+	for start := time.Now(); time.Since(start) < d; {
+		out, err := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu=power.draw", "--format=csv,noheader,nounits", "-i", strconv.Itoa(device)).Output()
 		if err != nil {
-			continue // of its last line, which may be half of one, or [N/A]
+			return 0, fmt.Errorf("nvidia-smi: %w", err)
 		}
-		sum += watts
-		count++
+		watts, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+		if err != nil {
+			return 0, fmt.Errorf("nvidia-smi tells no power: %w", err)
+		}
+		if time.Since(start) > settled {
+			sum += watts
+			count++
+		}
 	}
 	if count == 0 {
-		return 0, errors.Join(errors.New("nvidia-smi tells no power"), err)
+		return 0, errors.New("nvidia-smi is too slow to tell the power")
 	}
 	return sum / float64(count), nil
 }
@@ -48,7 +52,7 @@ func noPower(_ context.Context, _ int, d time.Duration) (float64, error) {
 // energyStep is a step: what the device draws doing nothing, decompressing and compressing.
 func (r *rig) energyStep() error {
 	return r.onDevice(func(d *device) error {
-		idle, err := r.meter(r.ctx, r.device, r.energy/2)
+		idle, err := r.meter(r.ctx, r.device, r.energy)
 		if err != nil {
 			return err
 		}
@@ -88,7 +92,7 @@ func (c *kernelCheck) energyReading(memory []byte) error {
 		return err
 	}
 	count := len(lengths) / 4
-	return c.atWork("page_decompress", count, func() error { return c.run(c.programs["page_decompress"], count, args...) })
+	return c.atWork("page_decompress", count, func() error { return c.run(c.programs["page_decompress"], count, nil, args...) })
 }
 
 func (c *kernelCheck) energyCompressing(memory []byte) error {
@@ -108,10 +112,8 @@ func (c *kernelCheck) energyCompressing(memory []byte) error {
 	cursor := results + driver.Pointer(count*kernels.ResultSize) // a sector of its own
 	granules := count * pageSize / kernels.GranuleSize
 	return c.atWork("lz4_compress", count, func() error {
-		if err := c.clear(cursor, kernels.ResultSize); err != nil {
-			return err
-		}
-		return c.run(c.programs["lz4_compress"], count, uint64(from), uint64(results), uint64(arena), uint64(cursor), uint64(granules), limit, uint64(count))
+		restart := func() error { return c.clear(cursor, kernels.ResultSize) }
+		return c.run(c.programs["lz4_compress"], count, restart, uint64(from), uint64(results), uint64(arena), uint64(cursor), uint64(granules), limit, uint64(count))
 	})
 }
 
@@ -142,7 +144,7 @@ func (c *kernelCheck) atWork(name string, count int, once func() error) error {
 				<-done
 				return err
 			}
-			times++
+			times += c.rounds + 1
 		}
 	}
 }

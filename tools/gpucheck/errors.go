@@ -46,14 +46,19 @@ func (r *rig) provoke(c *driver.Context) error {
 	if err != nil {
 		return fmt.Errorf("after that, a little: %w", err)
 	}
+	return r.fault(c)
+}
+
+// fault has a kernel read where nothing is.
+func (r *rig) fault(c *driver.Context) error {
 	k, err := kernels.F082Cases()[2].Build()
 	if err != nil {
 		return err
 	}
-	var s driver.Stream
 	var e driver.Event
-	err = c.Do(func(t *driver.Thread) (err error) {
-		if s, err = t.NewStream(); err != nil {
+	err = c.Do(func(t *driver.Thread) error {
+		s, err := t.NewStream()
+		if err != nil {
 			return err
 		}
 		if e, err = t.NewEvent(); err != nil {

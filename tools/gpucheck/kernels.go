@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"zramfs/codec"
@@ -46,12 +47,25 @@ func programs() (map[string]*program, error) {
 	return all, nil
 }
 
-// run runs a kernel on so many pages and takes its time into account.
-func (d *device) run(p *program, n int, args ...uint64) error {
-	took, err := d.launch(p.Kernel, (n+p.each-1)/p.each, args...)
+// run runs a kernel on so many pages some times, each after prepare if that is not nil, and takes the best time into account: a device that was idle takes a while to
+// run at full speed. The pages are far more than its cache has room for.
+func (c *kernelCheck) run(p *program, n int, prepare func() error, args ...uint64) error {
+	best := time.Duration(math.MaxInt64)
+	for range c.rounds + 1 {
+		if prepare != nil {
+			if err := prepare(); err != nil {
+				return err
+			}
+		}
+		took, err := c.launch(p.Kernel, (n+p.each-1)/p.each, args...)
+		if err != nil {
+			return err
+		}
+		best = min(best, took)
+	}
 	p.pages += n
-	p.took += took
-	return err
+	p.took += best
+	return nil
 }
 
 // A kernelCheck has the kernels do one buffer after another.
@@ -111,7 +125,7 @@ func (c *kernelCheck) buffer(memory []byte) error {
 func (r *rig) cpuObjects(name string, memory []byte) (*bulk.Batch, error) {
 	b := bulk.NewBatch(bulk.Compress, len(memory)/pageSize)
 	b.Pages = memory
-	planner, err := newPlanner(name, nil, b.N)
+	planner, err := newPlanner(name, nil, bulk.Config{Items: b.N})
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +133,7 @@ func (r *rig) cpuObjects(name string, memory []byte) (*bulk.Batch, error) {
 }
 
 // newPlanner makes one for an algorithm and engines beside all cores.
-func newPlanner(name string, engines []bulk.Engine, items int) (*bulk.Planner, error) {
+func newPlanner(name string, engines []bulk.Engine, config bulk.Config) (*bulk.Planner, error) {
 	algorithm, err := codec.Parse(name)
 	if err != nil {
 		return nil, err
@@ -128,7 +142,7 @@ func newPlanner(name string, engines []bulk.Engine, items int) (*bulk.Planner, e
 	if err != nil {
 		return nil, err
 	}
-	return bulk.NewPlanner(cpu, engines, bulk.Config{Items: items})
+	return bulk.NewPlanner(cpu, engines, config)
 }
 
 // reading has objects decompressed and verified.
@@ -199,7 +213,7 @@ func (c *kernelCheck) readingArgs(addresses, lengths []byte, id codec.ID) ([]uin
 // decompressed compares the pages that a kernel makes.
 func (c *kernelCheck) decompressed(name string, b *bulk.Batch, items []int, args []uint64) error {
 	n := len(items)
-	if err := c.run(c.programs[name+"_decompress"], n, args...); err != nil {
+	if err := c.run(c.programs[name+"_decompress"], n, nil, args...); err != nil {
 		return err
 	}
 	got := make([]byte, n*pageSize)
@@ -219,7 +233,7 @@ func (c *kernelCheck) decompressed(name string, b *bulk.Batch, items []int, args
 // verified compares hashes.
 func (c *kernelCheck) verified(name string, b *bulk.Batch, items []int, args []uint64) error {
 	n := len(items)
-	if err := c.run(c.programs[name+"_verify"], n, args...); err != nil {
+	if err := c.run(c.programs[name+"_verify"], n, nil, args...); err != nil {
 		return err
 	}
 	got := make([]byte, n*8)

@@ -65,10 +65,15 @@ func (r *rig) onLink(d *device, f func(*linkCheck) error) error {
 		r.source.fill(c.host[0].Bytes(), 7)
 		err = f(c)
 	}
-	if d.Err() != nil {
-		return err
+	return errors.Join(err, c.free())
+}
+
+// free gives all back, unless the context is dead.
+func (c *linkCheck) free() error {
+	if c.Err() != nil {
+		return nil
 	}
-	return errors.Join(err, d.release(), d.Do(func(t *driver.Thread) error {
+	return errors.Join(c.release(), c.Do(func(t *driver.Thread) error {
 		var errs []error
 		for i := range 2 {
 			if len(c.host[i].Bytes()) > 0 {

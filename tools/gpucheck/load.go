@@ -16,6 +16,7 @@ import (
 func (r *rig) load() error {
 	return r.onDevice(func(d *device) error {
 		p := d.Properties()
+		r.tell(finding{What: "built from commit", Text: commit})
 		r.tell(finding{What: "device", Text: fmt.Sprintf("%s, %d.%d, %d multiprocessors, %d MHz, %d MiB, L2 %d MiB, %d copiers, %s",
 			p.Name, p.Major, p.Minor, p.Multiprocessors, p.ClockKHz/1000, p.Memory>>20, p.L2>>20, p.Copiers, p.PCI)})
 		for _, k := range kernels.All() {

@@ -22,6 +22,9 @@ const (
 	exitUsage   = 2
 )
 
+// commit is what was built, as gpu/check.sh tells the linker.
+var commit = "unknown"
+
 // errUsage is of arguments that make no sense.
 var errUsage = errors.New("usage")
 

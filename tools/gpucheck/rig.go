@@ -35,7 +35,7 @@ type sizes struct {
 func full() sizes {
 	return sizes{
 		kernelPages: 1 << 20, bufferPages: 1 << 16, bulkPages: 2_500_000, rounds: 2, tries: 5, linkBytes: 512 << 20, linkCopies: 8,
-		launches: 20_000, threadLaunches: 1000, leakBatches: 100_000, largest: 1 << 24, blocks: 4096, allocations: 10_000, energy: 5 * time.Second,
+		launches: 20_000, threadLaunches: 1000, leakBatches: 100_000, largest: 1 << 24, blocks: 4096, allocations: 10_000, energy: 6 * time.Second,
 	}
 }
 

@@ -84,7 +84,7 @@ func TestScript(t *testing.T) {
 		t.Skip("takes some seconds")
 	}
 	all, well := checkScript(t, "", map[string]string{
-		"nvidia-smi": `case $* in *compute_cap*) echo 9.0 ;; *) echo "a \"fast\" one" ;; esac`,
+		"nvidia-smi": `case $* in *=compute_cap*) echo 9.0 ;; *name,driver*) echo "A, a \"fast\" one, 9.0" ;; *) echo none ;; esac`,
 		"ptxas": `[ "$1" = --version ] && { echo "Cuda compilation tools, release 13.0, V13"; exit; }; [ "$1" = -arch=sm_90 ] && echo "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
 ptxas info    : Used 40 registers"`,
 		"compute-sanitizer": `echo "========= ERROR SUMMARY: 0 errors"`,
