@@ -94,7 +94,11 @@ func (r *rig) cLoop() (cost loopCost, err error) {
 	numbers := []string{file, k[0].Name(), strconv.Itoa(r.device), strconv.Itoa(r.launches), strconv.Itoa(launchesAtOnce), strconv.Itoa(loopRounds), strconv.Itoa(loopBytes)}
 	out, err := exec.CommandContext(r.ctx, r.loop, numbers...).Output()
 	if err != nil {
-		return cost, fmt.Errorf("%s: %w", r.loop, err)
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			out = exit.Stderr
+		}
+		return cost, fmt.Errorf("%s: %w: %s", r.loop, err, out)
 	}
 	if _, err := fmt.Sscan(string(out), &cost.launch, &cost.round); err != nil {
 		return cost, fmt.Errorf("%s printed %q: %w", r.loop, out, err)

@@ -52,12 +52,14 @@ int main(int argc, char **argv) {
 		fprintf(stderr, "loop: seven arguments and libcuda.so.1 are needed\n");
 		return 2;
 	}
-	int device = atoi(argv[3]), launches = atoi(argv[4]), at_once = atoi(argv[5]), rounds = atoi(argv[6]);
+	int device, launches = atoi(argv[4]), at_once = atoi(argv[5]), rounds = atoi(argv[6]);
 	size_t bytes = strtoul(argv[7], 0, 10);
 	NEED(cuInit, "cuInit");
+	NEED(cuDeviceGet, "cuDeviceGet");
+	NEED(cuDevicePrimaryCtxSetFlags, "cuDevicePrimaryCtxSetFlags_v2");
 	NEED(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
 	NEED(cuCtxSetCurrent, "cuCtxSetCurrent");
-	NEED(cuModuleLoadData, "cuModuleLoadData");
+	NEED(cuModuleLoadDataEx, "cuModuleLoadDataEx");
 	NEED(cuModuleGetFunction, "cuModuleGetFunction");
 	NEED(cuMemAlloc, "cuMemAlloc_v2");
 	NEED(cuMemHostAlloc, "cuMemHostAlloc");
@@ -72,14 +74,16 @@ int main(int argc, char **argv) {
 	void *context, *module, *kernel, *stream, *event, *host;
 	uint64_t far;
 	CALL(cuInit, (unsigned), 0);
+	CALL(cuDeviceGet, (int *, int), &device, atoi(argv[3]));
+	CALL(cuDevicePrimaryCtxSetFlags, (int, unsigned), device, 4); // waiting sleeps, as in package driver
 	CALL(cuDevicePrimaryCtxRetain, (void **, int), &context, device);
 	CALL(cuCtxSetCurrent, (void *), context);
-	CALL(cuModuleLoadData, (void **, const void *), &module, text(argv[1]));
+	CALL(cuModuleLoadDataEx, (void **, const void *, unsigned, void *, void *), &module, text(argv[1]), 0, 0, 0);
 	CALL(cuModuleGetFunction, (void **, void *, const char *), &kernel, module, argv[2]);
 	CALL(cuMemAlloc, (uint64_t *, size_t), &far, bytes);
-	CALL(cuMemHostAlloc, (void **, size_t, unsigned), &host, bytes, 0);
+	CALL(cuMemHostAlloc, (void **, size_t, unsigned), &host, bytes, 3); // portable and mapped, as ours is
 	CALL(cuStreamCreate, (void **, unsigned), &stream, 1); // one that does not wait for the default stream
-	CALL(cuEventCreate, (void **, unsigned), &event, 1);   // whose waiting sleeps, as ours does
+	CALL(cuEventCreate, (void **, unsigned), &event, 1);
 
 	void *arguments[] = {&far};
 	double launch = 1e18, round = 1e18;
