@@ -3,6 +3,7 @@
 package fusefs
 
 import (
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -69,9 +70,10 @@ const lookFor = 50 * time.Microsecond
 // look looks for a request without sleeping, if one can be expected: whoever faults
 // again and again waits for the last page before asking for the next, and waking a
 // thread takes as long as serving a page. One thread does so at a time, and none where
-// requests come side by side: whoever makes them has use for the processor.
+// requests come side by side, or on a machine with one processor: whoever makes them
+// has use for it.
 func (t *thread) look() {
-	if t.beside > 0 || !t.pace.expects() || !t.c.looking.CompareAndSwap(false, true) {
+	if runtime.NumCPU() == 1 || t.beside > 0 || !t.pace.expects() || !t.c.looking.CompareAndSwap(false, true) {
 		return
 	}
 	device := [1]unix.PollFd{{Fd: int32(t.c.device), Events: unix.POLLIN}}
