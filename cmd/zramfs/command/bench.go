@@ -99,7 +99,7 @@ func benchCodecAction(c *cli.Context, from pageSource, length time.Duration) err
 	if err := r.measure(length, newSteps(c.App.ErrWriter, "measuring", length.Milliseconds())); err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
-	return r.report(sample).print(c.App.Writer, c.Bool(flagJSON))
+	return printReport(c.App.Writer, c.Bool(flagJSON), r.report(sample))
 }
 
 // benched returns the variants to measure: of the algorithms that a list names, else of all worth comparing. memcpy comes first:

@@ -46,7 +46,7 @@ func benchBulkAction(c *cli.Context, from pageSource, length time.Duration) erro
 	if err := errors.Join(err, r.close()); err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
-	return r.report(sample).print(c.App.Writer, c.Bool(flagJSON))
+	return printReport(c.App.Writer, c.Bool(flagJSON), r.report(sample))
 }
 
 // bulkBenched returns what to measure: the algorithms that a list names, else those that are offered for a device. A plain copy comes first.

@@ -3,9 +3,7 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"runtime"
 	"slices"
 	"strings"
@@ -138,23 +136,6 @@ func (r *bulkRun) result(t *team, c *crew, speed, one, memcpy float64) bulkResul
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
-
-// print writes the report as text or as JSON.
-func (b bulkReport) print(w io.Writer, asJSON bool) error {
-	var err error
-	if asJSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "   ")
-		encoder.SetEscapeHTML(false)
-		err = encoder.Encode(b)
-	} else {
-		_, err = io.WriteString(w, b.text())
-	}
-	if err != nil {
-		return fmt.Errorf("write standard output: %w", err)
-	}
-	return nil
-}
 
 func (b bulkReport) text() string {
 	var out strings.Builder

@@ -3,9 +3,7 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -100,23 +98,6 @@ func (r *benchRun) timesOf(c *contestant, d direction) benchTime {
 // microseconds returns a percentile of sorted times.
 func microseconds(sorted []time.Duration, percent int) float64 {
 	return float64(sorted[(len(sorted)-1)*percent/100].Nanoseconds()) / 1e3
-}
-
-// print writes the report as text or as JSON.
-func (b benchReport) print(w io.Writer, asJSON bool) error {
-	var err error
-	if asJSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "   ")
-		encoder.SetEscapeHTML(false)
-		err = encoder.Encode(b)
-	} else {
-		_, err = io.WriteString(w, b.text())
-	}
-	if err != nil {
-		return fmt.Errorf("write standard output: %w", err)
-	}
-	return nil
 }
 
 func (b benchReport) text() string {

@@ -3,7 +3,6 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -60,10 +59,7 @@ func doctorAction(c *cli.Context) error {
 
 func printFindings(w io.Writer, findings []finding, asJSON bool) error {
 	if asJSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "   ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(map[string][]finding{"checks": findings})
+		return printJSON(w, map[string][]finding{"checks": findings})
 	}
 	for _, f := range findings {
 		if _, err := fmt.Fprintln(w, f); err != nil {

@@ -3,9 +3,7 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 
 	"github.com/urfave/cli/v2"
 
@@ -77,7 +75,7 @@ func estimateAction(c *cli.Context) error {
 	if err != nil {
 		return fmt.Errorf("estimate: %w", err)
 	}
-	return e.print(c.App.Writer, c.Bool(flagJSON))
+	return printReport(c.App.Writer, c.Bool(flagJSON), e)
 }
 
 // estimated returns the algorithms that a list names, else those that it makes sense to ask about: storing pages as they are
@@ -108,21 +106,4 @@ func sampleLimit(text string, ram uint64) (int, error) {
 		return 0, usageError("sample %q: it is from %s to %s", text, humanSize(minSample), humanSize(maxSample))
 	}
 	return int(n / pageSize), nil
-}
-
-// print writes the estimate as text or as JSON.
-func (e *estimate) print(w io.Writer, asJSON bool) error {
-	var err error
-	if asJSON {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "   ")
-		encoder.SetEscapeHTML(false)
-		err = encoder.Encode(e)
-	} else {
-		_, err = io.WriteString(w, e.text())
-	}
-	if err != nil {
-		return fmt.Errorf("write standard output: %w", err)
-	}
-	return nil
 }

@@ -3,7 +3,6 @@
 package command
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -120,10 +119,7 @@ func newSwapReport(s *loopsetup.Swap) *swapReport {
 func printReports(c *cli.Context, reports []report) error {
 	w := c.App.Writer
 	if c.Bool("json") {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "   ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(map[string][]report{"zramfs": reports})
+		return printJSON(w, map[string][]report{"zramfs": reports})
 	}
 	if len(reports) == 0 {
 		where := ""

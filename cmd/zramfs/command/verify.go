@@ -4,7 +4,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -172,12 +171,4 @@ func listNumbers(numbers []uint64, of uint64) string {
 		list += fmt.Sprintf(" and %d more", more)
 	}
 	return list
-}
-
-// printJSON prints a value as the other commands do.
-func printJSON(w io.Writer, v any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "   ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(v)
 }
