@@ -27,6 +27,11 @@
 // Decompressed pages, verdicts and hashes are the same byte for byte. A compressed object reads back as its page by any engine; its bytes are those of
 // the engine's codec, and only the same codec makes the same ones.
 //
+// # Memory that engines know
+//
+// A GPU reads and writes memory that it was told of without a copy on the way: [Planner.Register] tells the engines that want to know. That costs time, about a
+// second for 2 GB, and locks the pages, so it is for buffers that see many batches. What is not registered is worked on as well.
+//
 // # Units
 //
 // Sizes are in bytes, pages are of [codec.PageSize] bytes, speeds are in pages a second. MB are of 10^6 bytes.
@@ -35,7 +40,7 @@
 //
 // A Planner does one batch at a time; further callers wait. All memory is made with it, or when a batch is larger than any before, so that a batch costs
 // no allocation. Between batches its goroutines sleep, and after [Planner.Close] there are none. A batch belongs to the planner from the call of Run to its return, and to nobody after it:
-// nothing writes to its buffers then, also after an error or a cancelled context.
+// nothing writes to its buffers then, also after an error or a cancelled context; but see [ErrTorn].
 //
 // The package knows no store and no GPU.
 package bulk

@@ -13,6 +13,10 @@ import (
 // ErrDead reports an engine that will not work again, such as a GPU that has fallen off. An error of Engine.Do that wraps it ends the engine at once.
 var ErrDead = errors.New("engine is gone")
 
+// ErrTorn reports an engine that fell silent while it wrote straight to the pages of a piece, and may write there still. An error of Engine.Do that wraps it
+// ends the batch with that error, and the engine: to do the piece again would prove nothing. It is only possible for a batch whose Pages were registered for writing.
+var ErrTorn = errors.New("pages may still be written to by a device that does not answer")
+
 // An Engine does pieces of batches. It is made for one algorithm, or for none where it only decompresses.
 type Engine interface {
 	// Name is what a report calls the engine, such as "cpu" or "gpu0". No two in a planner have the same.
@@ -30,6 +34,15 @@ type Engine interface {
 	Do(ctx context.Context, lane int, p Piece) (Times, error)
 	// Close ends the engine. Nothing is called after it.
 	Close() error
+}
+
+// A Registrar is an [Engine] that works faster on memory that it was told of. Both methods may be called at any time before Close, by several goroutines at once.
+type Registrar interface {
+	// Register tells of a region, a mapping that begins at a multiple of a page and stays where it is until Unregister. What batches have of it may be any part.
+	// With write pages are brought there, otherwise it is only read. After an error the region is as unknown as before.
+	Register(region []byte, write bool) error
+	// Unregister undoes Register, of the very same region. It is an error if a piece that has to do with it is under way.
+	Unregister(region []byte) error
 }
 
 // Limits says how an engine wants its work.

@@ -4,6 +4,7 @@ package bulk
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -48,6 +49,7 @@ type member struct {
 	dead   atomic.Bool     // it gets nothing any more
 	limit  int             // it can do what stands in the queue before this; guarded by Planner.turn, and read by its lanes
 	called int             // lanes called upon; guarded by Planner.turn, and read by its lanes
+	known  [][]byte        // regions that it was told of; guarded by Planner.turn
 
 	mu       sync.Mutex
 	tally    tally // guarded by mu during a batch, else by Planner.turn
@@ -140,6 +142,11 @@ func (p *Planner) give(m *member, lane int, s span) {
 	began := now()
 	times, err := m.Do(p.ctx, lane, piece)
 	ended := now()
+	if errors.Is(err, ErrTorn) {
+		p.defect.CompareAndSwap(nil, &defectError{fmt.Errorf("engine %s: %w", m.Name(), err)})
+		m.fail(p.undo(piece), times, ended.Sub(began), err)
+		return
+	}
 	if err != nil && p.ctx.Err() != nil {
 		p.undo(piece)
 		return
@@ -170,7 +177,7 @@ func (m *member) fail(undone int, times Times, took time.Duration, err error) {
 	m.tally.fallbacks[Failed] += undone
 	m.tally.failures++
 	m.tally.err = err
-	if m.failures++; m.failures >= maxFailures || errors.Is(err, ErrDead) {
+	if m.failures++; m.failures >= maxFailures || errors.Is(err, ErrDead) || errors.Is(err, ErrTorn) {
 		m.dead.Store(true)
 	}
 }

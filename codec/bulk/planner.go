@@ -59,7 +59,7 @@ type Planner struct {
 	defect   atomic.Pointer[defectError] // what ended the batch early
 }
 
-// A defectError is an error of the CPU engine, a defect in a compression library.
+// A defectError is what cannot be made good: an error of the CPU engine, which is a defect in a compression library, or pages that are torn.
 type defectError struct{ error }
 
 // A worker is a lane of the CPU, and what it did of a batch.
@@ -150,7 +150,8 @@ func (p *Planner) Close() error {
 // Run does a batch and returns when nobody touches it any more. It sets the Verdict of each item; that some are corrupt is no error. It fills r, if that is
 // not nil, with the report of this batch alone.
 //
-// When the context is cancelled it returns its error soon, and when a compression library fails, that failure: then some items are still Pending. For a batch that
+// When the context is cancelled it returns its error soon, and when a compression library fails, that failure: then some items are still Pending. So they are with an
+// error that wraps [ErrTorn], after which Pages may change at any time. For a batch that
 // cannot be worked on the error wraps [ErrBatch], and for a closed planner [ErrClosed].
 func (p *Planner) Run(ctx context.Context, b *Batch, r *Report) error {
 	p.turn.Lock()
