@@ -23,6 +23,7 @@ type Context struct {
 	quit   chan struct{} // closed by close: the goroutine ends
 	ended  chan struct{} // closed when the goroutine has ended; its answer is in last
 	last   error         // what the end answered: written before ended is closed
+	lost   error         // why what the context had may still be there: written before ended is closed
 	silent chan struct{} // closed when the device does not answer any more
 
 	closing sync.Once
@@ -86,7 +87,11 @@ func (c *Context) end(t *Thread) error {
 	dead := c.Err() != nil
 	errs := []error{t.unloadAll()}
 	t.calls.detach()
-	errs = append(errs, c.driver.lib.release(c.device.Ordinal))
+	err := c.driver.lib.release(c.device.Ordinal)
+	if c.lost = err; c.driver.released(c.device.Ordinal) > 0 {
+		c.lost = errors.Join(err, errShared)
+	}
+	errs = append(errs, err)
 	if dead {
 		return nil
 	}
@@ -189,6 +194,24 @@ func (c *Context) kill(cause error, silent bool) {
 func (c *Context) Close() error {
 	c.driver.forget(c)
 	return c.close()
+}
+
+// errShared is why a context that was released is not gone.
+var errShared = errors.New("another context is open on it")
+
+// Stop closes the context, as Close does, and answers nil only if the device touches no memory of the program any more: after an error that sticks there is no
+// other way to be sure of that. One is not where the device is silent, or has another context, which shares what this one made.
+func (c *Context) Stop() error {
+	err := c.Close()
+	select {
+	case <-c.ended: // what else could not be undone is gone with the context
+		if c.lost != nil {
+			return fmt.Errorf("%w: %w", ErrBusy, c.lost)
+		}
+		return nil
+	default:
+		return fmt.Errorf("%w: %w", ErrBusy, errors.Join(err, c.Err()))
+	}
 }
 
 func (c *Context) close() error {

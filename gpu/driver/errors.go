@@ -27,6 +27,8 @@ var (
 	ErrDead = errors.New("GPU context is dead")
 	// ErrTimeout reports that a context is dead because the device did not answer.
 	ErrTimeout = errors.New("GPU does not answer")
+	// ErrBusy reports a device that may still be at work in the program's memory although its context was closed.
+	ErrBusy = errors.New("GPU may still be at work")
 	// ErrClosed reports a driver, context or pool that was closed.
 	ErrClosed = errors.New("closed")
 	// ErrArgument reports a call that was not made because it could only fail.

@@ -45,16 +45,23 @@ func (d *simDevice) retain() (uint64, error) {
 	return d.context.handle, nil
 }
 
-// release ends the context with its last user. Streams that are held end by themselves when they are not any more.
+// release ends the context with its last user, and returns when its streams have ended.
 func (d *simDevice) release() {
+	if c := d.leave(); c != nil {
+		c.end()
+	}
+}
+
+// leave takes a user away and returns the context if it was the last one.
+func (d *simDevice) leave() *simContext {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.users--; d.users > 0 {
-		return
+		return nil
 	}
-	d.leaked = d.context.left()
-	d.context.end()
-	d.context = nil
+	c := d.context
+	d.leaked, d.context = c.left(), nil
+	return c
 }
 
 func (d *simDevice) current() *simContext {
@@ -174,6 +181,7 @@ func (c *simContext) end() {
 	for h, s := range c.streams {
 		close(s.queue)
 		delete(c.streams, h)
+		<-s.over
 	}
 }
 

@@ -17,9 +17,11 @@ const streamDepth = 1024
 type simStream struct {
 	context *simContext
 	queue   chan func()
+	over    chan struct{} // closed when all that was in the queue is done
 }
 
 func (s *simStream) run() {
+	defer close(s.over)
 	for f := range s.queue {
 		s.context.device.pass()
 		f()
@@ -48,7 +50,7 @@ func (c *simContext) newStream() (uint64, error) {
 	if err := c.enter("cuStreamCreate"); err != nil {
 		return 0, err
 	}
-	s := &simStream{c, make(chan func(), streamDepth)}
+	s := &simStream{c, make(chan func(), streamDepth), make(chan struct{})}
 	go s.run()
 	h := c.Simulator.handle()
 	c.table.Lock()

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package driver
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// A context that was stopped has written all that it ever will; of one that cannot be stopped that is said.
+func TestStop(t *testing.T) {
+	for name, c := range map[string]struct {
+		before func(t *testing.T, s *Simulator, c *Context)
+		sure   bool
+	}{
+		"alone":                              {func(*testing.T, *Simulator, *Context) {}, true},
+		"broken":                             {func(_ *testing.T, s *Simulator, _ *Context) { s.Fail("run copy", 1, LaunchFailed) }, true},
+		"with a module that does not unload": {func(_ *testing.T, s *Simulator, _ *Context) { s.Fail("cuModuleUnload", 1, Unknown) }, true},
+		"shared": {func(t *testing.T, _ *Simulator, c *Context) {
+			other, err := c.driver.Open(0, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = other.Close() })
+		}, false},
+		"not released": {func(_ *testing.T, s *Simulator, _ *Context) { s.Fail("cuDevicePrimaryCtxRelease", 1, Unknown) }, false},
+		"held":         {func(t *testing.T, s *Simulator, _ *Context) { t.Cleanup(s.Hold(0)) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, context := open(t, SimulatedDevice{}, Options{Limit: 500 * time.Millisecond})
+			k := increment(t)
+			var r room
+			do(t, context, func(t *Thread) (err error) {
+				if r, err = makeRoom(t, 1<<20); err != nil {
+					return err
+				}
+				_, err = t.Load(k)
+				return err
+			})
+			c.before(t, s, context)
+			do(t, context, func(t *Thread) error { return t.CopyOut(r.stream, r.host, r.device) })
+			err := context.Stop()
+			if (err == nil) != c.sure || err != nil && !errors.Is(err, ErrBusy) {
+				t.Errorf("stop answers %v", err)
+			}
+			if err == nil {
+				clear(r.host.Bytes()) // which the race detector would see
+			}
+		})
+	}
+}
