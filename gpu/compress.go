@@ -52,13 +52,17 @@ func (s *slot) compress(ctx context.Context, p bulk.Piece) error {
 // compressRound does the items of the round and packs their objects from at on into the piece's own part of the arena. It returns where they end.
 func (s *slot) compressRound(p bulk.Piece, at int) (int, error) {
 	n := len(s.items)
-	for k, i := range s.items {
-		copy(s.in.Bytes()[k*codec.PageSize:], p.Page(int(i)))
+	s.ins = s.movePages(s.ins[:0], p, s.in, 0)
+	for _, m := range s.ins {
+		for k := m.first; k < m.last && !m.straight; k++ {
+			copy(s.in.Bytes()[k*codec.PageSize:], p.Page(int(s.items[k])))
+		}
 	}
+	s.outs = append(s.outs[:0], move{host: s.out.Slice(0, arenaAt(n))})
 	in, out := uint64(s.deviceIn), uint64(s.deviceOut)
 	granules := n * codec.PageSize / kernels.GranuleSize
 	err := s.run(round{
-		in: n * codec.PageSize, out: arenaAt(n), kernel: s.engine.kernels[lz4Compress], cleared: sectorBytes,
+		kernel: s.engine.kernels[lz4Compress], cleared: sectorBytes,
 		args: []uint64{in, out + resultsAt, out + uint64(arenaAt(n)), out, uint64(granules), longestObject, uint64(n)},
 	})
 	if err != nil {
@@ -106,7 +110,7 @@ func (s *slot) store(p bulk.Piece, i uint32, r kernels.Result, arena []byte, at 
 	if p.Hash != nil {
 		p.Hash[i] = r.Hash
 	}
-	s.pages++
+	s.done++
 	if length == 0 {
 		p.StoredRaw(i)
 		return at, nil

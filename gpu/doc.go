@@ -18,13 +18,17 @@ There is a ring of slots, one a lane of the engine, each with pinned memory and 
 what goes there, what is computed, and what comes back, so that three slots can be at these at a time while the CPU fills or empties the fourth. A
 piece that is too large for a slot is done in rounds.
 
-Objects are gathered into the slot and copied, or, if they lie in memory that was registered, read by the kernel where they are: [Path] says
-which, and by default it is measured when the engine is opened. Pages always come back through the slot.
+Objects are gathered into the slot and copied. If they lie in memory that was registered the kernel may read them where they are, or, where they
+lie close together, they are copied to the device from there, with what is between them: [Path] says which, and by default it is measured when the engine
+is opened. Pages travel through the slot too, but for runs of neighbours in registered memory, which the device copies from or to the batch itself.
 
 # When something goes wrong
 
 Each call of the driver is checked. After an error the slot is emptied before Do returns, so the device never touches it later, and the CPU does
-the piece. A context that is dead makes the engine dead; what it owned on the device is gone with the context.
+the piece. A context that is dead makes the engine dead; what it owned on the device is gone with the context. If the device may have been writing to the
+batch's own pages then, the context is closed before the CPU does these again, and where that does not answer, or not end everything, Do says [bulk.ErrTorn].
+
+What the kernel did not find in order leaves the page anything: such an item stays Pending, and the CPU does it.
 
 # Concurrency
 

@@ -28,16 +28,20 @@ const (
 // A Path is how the kernels get at objects.
 type Path uint8
 
-// The paths. Measured is one of the others, for objects in registered memory; those elsewhere are always copied.
+// The paths. Measured is one of the others, for objects in registered memory; those elsewhere are always gathered and copied.
 const (
 	Measured Path = iota
+	// Copied objects are gathered in pinned memory, and that is copied to the device.
 	Copied
+	// InPlace the kernels read objects where they are.
 	InPlace
+	// Straight copies to the device what objects lie in, with what is between them, where that is not much; others go as Copied ones.
+	Straight
 )
 
 // String is the path's name.
 func (p Path) String() string {
-	return [...]string{"measured", "copied", "in place"}[min(p, InPlace)]
+	return [...]string{"measured", "copied", "in place", "straight"}[min(p, Straight)]
 }
 
 // Options say how to use a device. The zero value is right.
@@ -59,7 +63,7 @@ func (o Options) clean() (Options, error) {
 	if o.Slots == 0 {
 		o.Slots = defaultSlots
 	}
-	if o.Batch < 1 || o.Batch > mostBatch || o.Slots < 1 || o.Slots > mostSlots || o.Path > InPlace {
+	if o.Batch < 1 || o.Batch > mostBatch || o.Slots < 1 || o.Slots > mostSlots || o.Path > Straight {
 		return o, fmt.Errorf("%w: batches of %d pages (1 to %d) in %d slots (1 to %d)", driver.ErrArgument, o.Batch, mostBatch, o.Slots, mostSlots)
 	}
 	return o, nil
@@ -83,8 +87,11 @@ type Engine struct {
 	path atomic.Uint32 // a Path: Measured until that was done
 
 	mu      sync.Mutex // guards what follows
-	regions map[*byte]driver.Host
-	stats   [3]Stats // by bulk.Op
+	regions []*region  // by address, none overlapping another
+	stats   [3]Stats   // by bulk.Op
+	inside  int        // pieces under way
+	left    sync.Cond  // on mu: one of them has ended
+	stopped bool       // no more pieces
 }
 
 // A program is a kernel and how many pages a block of it does at a time.
@@ -103,7 +110,10 @@ const (
 	kernelCount
 )
 
-var _ bulk.Engine = (*Engine)(nil)
+var (
+	_ bulk.Engine    = (*Engine)(nil)
+	_ bulk.Registrar = (*Engine)(nil)
+)
 
 // Open makes an engine of a device. The driver stays the caller's, and must not be closed before the engine.
 func Open(d *driver.Driver, o Options) (*Engine, error) {
@@ -111,7 +121,8 @@ func Open(d *driver.Driver, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{name: fmt.Sprintf("gpu%d", o.Device), options: o, regions: map[*byte]driver.Host{}}
+	e := &Engine{name: fmt.Sprintf("gpu%d", o.Device), options: o}
+	e.left.L = &e.mu
 	if e.context, err = d.Open(o.Device, o.Driver); err != nil {
 		return nil, err
 	}
@@ -203,76 +214,19 @@ func (e *Engine) Can(op bulk.Op, id codec.ID) bool {
 func (e *Engine) Do(ctx context.Context, lane int, p bulk.Piece) (bulk.Times, error) {
 	s := e.slots[lane]
 	s.begin()
-	err := s.do(ctx, p)
-	if err != nil {
-		err = errors.Join(err, s.drain())
-	}
-	if e.context.Err() != nil {
-		err = errors.Join(bulk.ErrDead, err)
+	err := e.enter()
+	if err == nil {
+		err = s.do(ctx, p)
+		if err != nil {
+			err = errors.Join(err, s.drain())
+		}
+		err = e.leave(s, err)
 	}
 	e.note(p.Op, s, err)
 	if err != nil {
 		return s.times, fmt.Errorf("%s: %s: %w", e.name, p.Op, err)
 	}
 	return s.times, nil
-}
-
-// Register lets the kernels read objects where they lie in a region of batches that are to come. It must be a mapping that begins at a multiple
-// of 32 bytes and has a multiple of 16, and stay what and where it is until Unregister. Its pages are locked in memory.
-func (e *Engine) Register(region []byte) error {
-	var h driver.Host
-	err := e.context.Do(func(t *driver.Thread) (err error) {
-		h, err = t.RegisterHost(region, true)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("register %d bytes with %s: %w", len(region), e.name, err)
-	}
-	if h.Device()%sectorBytes != 0 || len(region)%quadBytes != 0 {
-		err := e.context.Do(func(t *driver.Thread) error { return t.UnregisterHost(h) })
-		return errors.Join(fmt.Errorf("%w: register %d bytes at %#x with %s", driver.ErrArgument, len(region), uint64(h.Device()), e.name), err)
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.regions[&region[0]] = h
-	return nil
-}
-
-// Unregister undoes Register. No batch with the region may be under way.
-func (e *Engine) Unregister(region []byte) error {
-	if len(region) == 0 {
-		return fmt.Errorf("%w: unregister no memory", driver.ErrArgument)
-	}
-	e.mu.Lock()
-	h, ok := e.regions[&region[0]]
-	delete(e.regions, &region[0])
-	e.mu.Unlock()
-	if !ok {
-		return fmt.Errorf("%w: unregister what is not registered", driver.ErrArgument)
-	}
-	err := e.context.Do(func(t *driver.Thread) error { return t.UnregisterHost(h) })
-	if err != nil && !errors.Is(err, driver.ErrDead) {
-		return fmt.Errorf("unregister %d bytes with %s: %w", len(region), e.name, err)
-	}
-	return nil
-}
-
-// known tells of each region of a batch how the device knows it, if objects are to be read there.
-func (e *Engine) known(b *bulk.Batch, regions *[]driver.Host) {
-	*regions = (*regions)[:0]
-	inPlace := e.Path() == InPlace
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, r := range b.Regions {
-		var h driver.Host
-		if inPlace && len(r) > 0 {
-			h = e.regions[&r[0]]
-		}
-		if len(h.Bytes()) < len(r) {
-			h = driver.Host{}
-		}
-		*regions = append(*regions, h)
-	}
 }
 
 // Close implements [bulk.Engine]. All that the engine had on the device is freed; what is still registered is unregistered.
@@ -285,12 +239,12 @@ func (e *Engine) Close() error {
 		errs = append(errs, e.device.Put(e.table))
 	}
 	e.mu.Lock()
-	regions := e.regions
-	e.regions = map[*byte]driver.Host{}
+	regions, stopped := e.regions, e.stopped
+	e.regions = nil
 	e.mu.Unlock()
 	err := e.context.Do(func(t *driver.Thread) error {
-		for _, h := range regions {
-			errs = append(errs, t.UnregisterHost(h))
+		for _, r := range regions {
+			errs = append(errs, t.UnregisterHost(r.host))
 		}
 		for _, s := range []driver.Stream{e.streams.in, e.streams.compute, e.streams.out} {
 			if s != (driver.Stream{}) {
@@ -304,7 +258,7 @@ func (e *Engine) Close() error {
 		errs = append(errs, e.device.Close(), e.host.Close())
 	}
 	// What a dead context says to all this was said before.
-	dead := e.context.Err() != nil
+	dead := stopped || e.context.Err() != nil
 	err = e.context.Close()
 	if dead {
 		return err

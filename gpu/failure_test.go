@@ -16,26 +16,35 @@ import (
 
 // Whatever call fails, once or for good, the batch has the same result, and nothing is left on the device.
 func TestEachCallFailsOnce(t *testing.T) {
-	cpu := newPlanner(t, bulk.CPUAlone)
 	b := objects(t, memory(40, 3), true)
 	want := copyOf(b, bulk.Decompress)
-	run(t, cpu, want)
-	story := func(t *testing.T, s *driver.Simulator) {
-		d, err := s.Driver()
-		if err != nil {
-			return // which package driver tests
-		}
-		defer func() { _ = d.Close() }() // whose error is that of the call that fails
-		e, err := Open(d, Options{Batch: 16, Slots: 2, Path: Copied, Driver: driver.Options{Limit: patience}})
-		if err != nil {
-			return
-		}
-		p := newPlanner(t, bulk.EnginesAlone, quiet{e})
+	run(t, newPlanner(t, bulk.CPUAlone), want)
+	eachCallFails(t, Options{Batch: 16, Slots: 2, Path: Copied}, func(t *testing.T, p *bulk.Planner) {
 		for range 2 {
 			got := copyOf(b, bulk.Decompress)
 			run(t, p, got)
 			same(t, got, want)
 		}
+	})
+}
+
+// eachCallFails lets a story be told with a device of which each call fails, one at a time.
+func eachCallFails(t *testing.T, o Options, tell func(t *testing.T, p *bulk.Planner)) {
+	t.Helper()
+	o.Driver.Limit = patience
+	story := func(t *testing.T, s *driver.Simulator) {
+		t.Helper()
+		d, err := s.Driver()
+		if err != nil {
+			return // which package driver tests
+		}
+		defer func() { _ = d.Close() }() // whose error is that of the call that fails
+		e, err := Open(d, o)
+		if err != nil {
+			return
+		}
+		p := newPlanner(t, bulk.EnginesAlone, quiet{e})
+		tell(t, p)
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
@@ -202,14 +211,14 @@ func TestF042NothingIsLeftOnTheDevice(t *testing.T) {
 	o := small()
 	o.Path, o.Batch, o.Slots = Measured, 16, 2
 	e := openEngine(t, s, o)
-	if path := e.Path(); path != Copied && path != InPlace {
+	if path := e.Path(); path == Measured {
 		t.Errorf("the path is %s", path)
 	}
-	region := make([]byte, 4096)
-	if err := e.Register(region); err != nil {
+	region := aligned(4096)
+	if err := e.Register(region, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Register(region[:17]); err == nil {
+	if err := e.Register(region[:17], false); err == nil {
 		t.Error("a region of 17 bytes is accepted")
 	}
 	if err := e.Unregister(region[16:]); !errors.Is(err, driver.ErrArgument) {

@@ -23,10 +23,6 @@ const (
 
 // measure decides between the paths: it has pages decompressed whose objects lie in memory that the device knows, by each.
 func (e *Engine) measure() error {
-	if !e.context.Properties().MapsHost {
-		e.path.Store(uint32(Copied))
-		return nil
-	}
 	n := min(measuredPages, e.options.Batch)
 	h, err := e.host.Get(n * codec.PageSize)
 	if err != nil {
@@ -35,12 +31,11 @@ func (e *Engine) measure() error {
 	b, err := measuredBatch(h, n)
 	if err == nil {
 		e.mu.Lock()
-		e.regions[&h.Bytes()[0]] = h
+		e.regions = []*region{{host: h}}
 		e.mu.Unlock()
 		err = e.compare(b)
 		e.mu.Lock()
-		delete(e.regions, &h.Bytes()[0])
-		e.stats = [3]Stats{}
+		e.regions, e.stats = nil, [3]Stats{}
 		e.mu.Unlock()
 	}
 	if putErr := e.host.Put(h); err == nil {
@@ -75,8 +70,12 @@ func (e *Engine) compare(b *bulk.Batch) error {
 	for i := range items {
 		items[i] = uint32(i)
 	}
+	paths := []Path{Copied, Straight}
+	if e.context.Properties().MapsHost {
+		paths = append(paths, InPlace)
+	}
 	best, fastest := Copied, time.Duration(math.MaxInt64)
-	for _, path := range []Path{Copied, InPlace} {
+	for _, path := range paths {
 		e.path.Store(uint32(path))
 		for range measuredRounds {
 			clear(b.Verdict)

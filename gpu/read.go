@@ -67,7 +67,7 @@ func (s *slot) choose(p bulk.Piece, id codec.ID, from []uint32) (rest []uint32, 
 
 // inPlace reports whether the kernel finds the object of item i by itself.
 func (s *slot) inPlace(p bulk.Piece, i uint32) bool {
-	return len(s.regions[p.Region[i]].Bytes()) > 0
+	return s.engine.Path() == InPlace && s.regions[p.Region[i]].region != nil
 }
 
 // Where things lie in a slot's buffer on the way there: addresses, lengths, objects.
@@ -80,7 +80,12 @@ func (s *slot) readSize(n, bytes int) int { return sectors(objectsAt(n) + bytes)
 // readRound does the items that were chosen.
 func (s *slot) readRound(p bulk.Piece, id codec.ID, bytes int) error {
 	n := len(s.items)
-	s.gather(p, s.readSize(n, bytes))
+	size := s.readSize(n, s.findSpans(p, bytes))
+	s.gather(p, size)
+	s.ins = append(s.ins[:0], move{host: s.in.Slice(0, size)})
+	for _, a := range s.spans {
+		s.ins = append(s.ins, move{host: a.host.Slice(a.from, a.to-a.from), at: a.at, straight: true})
+	}
 	verify := p.Op == bulk.Verify
 	kernel, each := lz4Decompress, codec.PageSize
 	switch {
@@ -92,55 +97,78 @@ func (s *slot) readRound(p bulk.Piece, id codec.ID, bytes int) error {
 		kernel = pageDecompress
 	}
 	results := sectors(n * statusBytes)
+	if s.outs = s.outs[:0]; s.pages.region != nil {
+		s.outs = append(s.outs, move{host: s.out.Slice(0, results)})
+		s.outs = s.movePages(s.outs, p, s.out, results)
+	} else {
+		s.outs = append(s.outs, move{host: s.out.Slice(0, results+n*each), last: n})
+	}
 	in, out := uint64(s.deviceIn), uint64(s.deviceOut)
 	args := []uint64{in, in + uint64(lengthsAt(n)), out + uint64(results), out, uint64(n)}
 	if id == codec.Page {
 		args = append(args, uint64(s.engine.table))
 	}
-	err := s.run(round{in: s.readSize(n, bytes), out: results + n*each, kernel: s.engine.kernels[kernel], args: args})
-	if err != nil {
+	if err := s.run(round{kernel: s.engine.kernels[kernel], args: args}); err != nil {
 		return err
 	}
 	s.scatter(p, s.out.Bytes()[:n*statusBytes], s.out.Bytes()[results:results+n*each])
 	return nil
 }
 
-// gather fills the buffer with what the kernel reads: where all objects are, and those that it does not find by itself. What is between them
+// gather fills the buffer with what the kernel reads: where all objects are, and those that neither it nor a copy finds by itself. What is between them
 // and behind them may be anything.
 func (s *slot) gather(p bulk.Piece, size int) {
-	n, b := len(s.items), s.in.Bytes()[:size]
+	n, b, spans := len(s.items), s.in.Bytes()[:size], s.spans
 	at := objectsAt(n)
 	for k, i := range s.items {
-		object, _ := p.Object(int(i))
+		if len(spans) > 0 && spans[0].last == k {
+			spans = spans[1:]
+		}
+		known := s.regions[p.Region[i]]
+		lies := known.at + int(p.Offset[i])
 		address := s.deviceIn + driver.Pointer(at)
-		if s.inPlace(p, i) {
-			address = s.regions[p.Region[i]].Device() + driver.Pointer(p.Offset[i])
-		} else {
+		switch {
+		case len(spans) > 0 && spans[0].first <= k:
+			address = s.deviceIn + driver.Pointer(spans[0].at+lies-spans[0].from)
+		case s.inPlace(p, i):
+			address = known.host.Device() + driver.Pointer(lies)
+		default:
+			object, _ := p.Object(int(i))
 			at += copy(b[at:], object)
 		}
 		binary.LittleEndian.PutUint64(b[k*addressBytes:], uint64(address))
-		binary.LittleEndian.PutUint32(b[lengthsAt(n)+k*lengthBytes:], uint32(len(object)))
+		binary.LittleEndian.PutUint32(b[lengthsAt(n)+k*lengthBytes:], p.Length[i])
 	}
 }
 
-// scatter takes pages or hashes to where they belong. An item with another status stays Pending.
+// scatter takes pages or hashes to where they belong, unless they came there by themselves. An item with another status stays Pending, and what its page is then
+// is anything.
 func (s *slot) scatter(p bulk.Piece, statuses, results []byte) {
-	for k, i := range s.items {
-		if binary.LittleEndian.Uint32(statuses[k*statusBytes:]) != kernels.StatusOK {
-			continue
-		}
-		if p.Op == bulk.Verify {
-			if p.Hash != nil {
-				p.Hash[i] = binary.LittleEndian.Uint64(results[k*hashBytes:])
-			}
-		} else {
-			page := p.Page(int(i))
-			copy(page, results[k*codec.PageSize:])
-			if p.Hash != nil {
-				p.Hash[i] = bulk.Hash(page)
+	for _, m := range s.outs {
+		for k := m.first; k < m.last; k++ {
+			if binary.LittleEndian.Uint32(statuses[k*statusBytes:]) == kernels.StatusOK {
+				s.deliver(p, k, m.straight, results)
 			}
 		}
-		p.Verdict[i] = bulk.Done
-		s.pages++
 	}
+}
+
+// deliver takes the page or hash of item number k of the round to where it belongs.
+func (s *slot) deliver(p bulk.Piece, k int, there bool, results []byte) {
+	i := s.items[k]
+	if p.Op == bulk.Verify {
+		if p.Hash != nil {
+			p.Hash[i] = binary.LittleEndian.Uint64(results[k*hashBytes:])
+		}
+	} else {
+		page := p.Page(int(i))
+		if !there {
+			copy(page, results[k*codec.PageSize:])
+		}
+		if p.Hash != nil {
+			p.Hash[i] = bulk.Hash(page)
+		}
+	}
+	p.Verdict[i] = bulk.Done
+	s.done++
 }

@@ -5,6 +5,7 @@ package gpu
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"zramfs/codec"
@@ -39,11 +40,17 @@ type slot struct {
 	events              [eventCount]driver.Event
 	encoder             *lz4.Encoder // for the pages that the kernel leaves
 
-	items                    []uint32      // of the round that is under way
-	regions                  []driver.Host // of the batch, those that are read in place; the others are empty
-	times                    bulk.Times
-	began                    time.Time
-	pages, inBytes, outBytes int64 // of this piece
+	items     []uint32  // of the round that is under way
+	regions   []part    // of the batch, where objects are not gathered
+	pages     part      // the batch's, where they are copied straight
+	used      []*region // that the piece counts as a user of
+	spans     []span    // of the round
+	ins, outs []move    // of the round
+	writing   bool      // the device may be writing to the batch's pages
+	times     bulk.Times
+	began     time.Time
+	// Of this piece: pages that are done; bytes there and back, and of both those that went straight.
+	done, inBytes, outBytes, spared int64
 }
 
 // sizes are those of a slot's buffers.
@@ -119,14 +126,14 @@ func (s *slot) free() error {
 // begin forgets what was.
 func (s *slot) begin() {
 	s.times, s.began = bulk.Times{}, time.Now()
-	s.pages, s.inBytes, s.outBytes = 0, 0, 0
+	s.done, s.inBytes, s.outBytes, s.spared = 0, 0, 0, 0
 }
 
 func (s *slot) do(ctx context.Context, p bulk.Piece) error {
+	s.know(p.Batch)
 	if p.Op == bulk.Compress {
 		return s.compress(ctx, p)
 	}
-	s.engine.known(p.Batch, &s.regions)
 	// The kernels are for one format each, and so are rounds.
 	if err := s.read(ctx, p, codec.LZ4); err != nil {
 		return err
@@ -134,11 +141,10 @@ func (s *slot) do(ctx context.Context, p bulk.Piece) error {
 	return s.read(ctx, p, codec.Page)
 }
 
-// A round is what the streams do once: so many bytes of the slot to the device, a kernel, and so many bytes back.
+// A round is what the streams do once: the slot's ins, a kernel, and the slot's outs.
 type round struct {
-	in, out int
-	kernel  program
-	args    []uint64
+	kernel program
+	args   []uint64
 	// cleared is how many bytes at the beginning of the device's buffer for the way back must be 0 before.
 	cleared int
 }
@@ -147,10 +153,12 @@ type round struct {
 func (s *slot) run(r round) error {
 	st := s.engine.streams
 	blocks := (len(s.items) + r.kernel.pages - 1) / r.kernel.pages
+	// It is said before, since what Do runs may still run when Do has given up.
+	s.writing = slices.ContainsFunc(s.outs, func(m move) bool { return m.straight })
 	err := s.engine.context.Do(func(t *driver.Thread) error {
 		return inOrder(
 			func() error { return t.Record(s.events[inBegin], st.in) },
-			func() error { return t.CopyIn(st.in, s.deviceIn, s.in.Slice(0, r.in)) },
+			func() error { return s.there(t) },
 			func() error { return t.Record(s.events[inEnd], st.in) },
 
 			func() error { return t.Await(st.compute, s.events[inEnd]) },
@@ -160,43 +168,66 @@ func (s *slot) run(r round) error {
 			func() error { return t.Record(s.events[computeEnd], st.compute) },
 
 			func() error { return t.Await(st.out, s.events[computeEnd]) },
-			func() error { return s.back(t, 0, r.out) },
+			func() error { return s.back(t) },
 		)
 	})
-	if err != nil {
-		return err
-	}
-	if err := s.engine.context.Wait(s.events[outEnd]); err != nil {
-		return err
-	}
-	s.inBytes += int64(r.in)
-	s.outBytes += int64(r.out)
-	return s.time(true)
+	return s.await(err, true)
 }
 
 // fetch copies more back, n bytes from off on.
 func (s *slot) fetch(off, n int) error {
-	err := s.engine.context.Do(func(t *driver.Thread) error {
-		return s.back(t, off, n)
-	})
+	s.outs = append(s.outs[:0], move{host: s.out.Slice(off, n), at: off})
+	return s.await(s.engine.context.Do(s.back), false)
+}
+
+// await waits for what was queued, if that was no error, and takes the times: of all stages, or of the way back alone.
+func (s *slot) await(err error, all bool) error {
 	if err != nil {
 		return err
 	}
 	if err := s.engine.context.Wait(s.events[outEnd]); err != nil {
 		return err
 	}
-	s.outBytes += int64(n)
-	return s.time(false)
+	s.writing = false
+	s.count(s.outs, &s.outBytes)
+	if all {
+		s.count(s.ins, &s.inBytes)
+	}
+	return s.time(all)
 }
 
-// back queues a copy back of n bytes from off on.
-func (s *slot) back(t *driver.Thread, off, n int) error {
+// count adds the bytes of moves that were made.
+func (s *slot) count(moves []move, bytes *int64) {
+	for _, m := range moves {
+		n := int64(len(m.host.Bytes()))
+		if *bytes += n; m.straight {
+			s.spared += n
+		}
+	}
+}
+
+// there queues the copies to the device.
+func (s *slot) there(t *driver.Thread) error {
+	for _, m := range s.ins {
+		if err := t.CopyIn(s.engine.streams.in, s.deviceIn+driver.Pointer(m.at), m.host); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// back queues the copies back.
+func (s *slot) back(t *driver.Thread) error {
 	out := s.engine.streams.out
-	return inOrder(
-		func() error { return t.Record(s.events[outBegin], out) },
-		func() error { return t.CopyOut(out, s.out.Slice(off, n), s.deviceOut+driver.Pointer(off)) },
-		func() error { return t.Record(s.events[outEnd], out) },
-	)
+	if err := t.Record(s.events[outBegin], out); err != nil {
+		return err
+	}
+	for _, m := range s.outs {
+		if err := t.CopyOut(out, m.host, s.deviceOut+driver.Pointer(m.at)); err != nil {
+			return err
+		}
+	}
+	return t.Record(s.events[outEnd], out)
 }
 
 // inOrder makes calls until one fails.
@@ -238,6 +269,9 @@ func (s *slot) drain() error {
 	})
 	for _, e := range []int{inEnd, computeEnd, outEnd} {
 		err = errors.Join(err, s.engine.context.Wait(s.events[e]))
+	}
+	if err == nil {
+		s.writing = false
 	}
 	return err
 }

@@ -17,6 +17,7 @@ type Stats struct {
 	Pieces, Failed int64 // those that failed count in nothing else
 	Pages          int64
 	In, Out        int64 // bytes to the device and back, with addresses and results
+	Straight       int64 // of these, the ones that came from or went to the batch's own memory, without a copy on the way
 	Times          bulk.Times
 	Total          time.Duration // of all pieces, which may overlap
 }
@@ -67,9 +68,10 @@ func (e *Engine) note(op bulk.Op, s *slot, err error) {
 		return
 	}
 	t.Pieces++
-	t.Pages += s.pages
+	t.Pages += s.done
 	t.In += s.inBytes
 	t.Out += s.outBytes
+	t.Straight += s.spared
 	t.Times.H2D += s.times.H2D
 	t.Times.Kernel += s.times.Kernel
 	t.Times.D2H += s.times.D2H

@@ -139,7 +139,7 @@ func (c *bulkCheck) withPath(name string, path gpu.Path) error {
 	}
 	if path == gpu.InPlace {
 		start := time.Now()
-		err = e.Register(c.made.Arena)
+		err = e.Register(c.made.Arena, false)
 		c.figure(name+": objects' memory registered", speed(len(c.made.Arena), time.Since(start)), "GB/s")
 	}
 	if err == nil {

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu
+
+import (
+	"errors"
+
+	"zramfs/codec/bulk"
+)
+
+// enter begins a piece, unless there is nothing that could do it.
+func (e *Engine) enter() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.context.Err(); err != nil || e.stopped {
+		return errors.Join(bulk.ErrDead, err)
+	}
+	e.inside++
+	return nil
+}
+
+// leave ends a piece. Where the device may still write to the batch's pages it is stopped, and where that is not certain the error says so.
+func (e *Engine) leave(s *slot, err error) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.inside--
+	e.left.Broadcast()
+	if s.writing {
+		s.writing = false
+		if stopErr := e.stop(); stopErr != nil {
+			err = errors.Join(bulk.ErrTorn, err, stopErr)
+		}
+	}
+	for _, r := range s.used {
+		r.users--
+	}
+	s.used = s.used[:0]
+	if e.stopped || e.context.Err() != nil {
+		err = errors.Join(bulk.ErrDead, err)
+	}
+	return err
+}
+
+// stop ends the context, and with it memory that the other pieces use, so they must have ended before. e.mu is held.
+func (e *Engine) stop() error {
+	e.stopped = true
+	for e.inside > 0 {
+		e.left.Wait()
+	}
+	return e.context.Stop()
+}
