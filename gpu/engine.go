@@ -196,6 +196,15 @@ func (e *Engine) Properties() driver.Properties { return e.context.Properties() 
 // Path is how objects in registered memory are read.
 func (e *Engine) Path() Path { return Path(e.path.Load()) }
 
+// SetPath changes that for pieces that are to come, to compare the paths. There is no other reason, and Measured is none of them.
+func (e *Engine) SetPath(p Path) error {
+	if p == Measured || p > Straight {
+		return fmt.Errorf("%w: path %s", driver.ErrArgument, p)
+	}
+	e.path.Store(uint32(p))
+	return nil
+}
+
 // Limits implements [bulk.Engine].
 func (e *Engine) Limits() bulk.Limits {
 	least := min(leastBatch, e.options.Batch)

@@ -99,11 +99,11 @@ func aligned(n int) []byte {
 // objects makes a batch to decompress: the pages by turns of two algorithms, and by one that no kernel reads, some of them damaged.
 func objects(tb testing.TB, all []byte, damaged bool) *bulk.Batch {
 	tb.Helper()
-	return objectsOf(tb, all, damaged, "lz4", "page", "lz4", "page", "zstd")
+	return objectsBy(tb, all, damaged, "lz4", "page", "lz4", "page", "zstd")
 }
 
-// objectsOf does so by turns of some algorithms.
-func objectsOf(tb testing.TB, all []byte, damaged bool, names ...string) *bulk.Batch {
+// objectsBy does so by turns of some algorithms.
+func objectsBy(tb testing.TB, all []byte, damaged bool, names ...string) *bulk.Batch {
 	tb.Helper()
 	var makers []codec.Compressor
 	for _, name := range names {

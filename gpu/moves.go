@@ -54,7 +54,7 @@ func (s *slot) spanOf(p bulk.Piece, k int, i uint32) span {
 // findSpans decides which objects of the round are copied straight from where they lie, and returns how many bytes of the others, out of bytes in all, are to be gathered.
 func (s *slot) findSpans(p bulk.Piece, bytes int) (gathered int) {
 	s.spans = s.spans[:0]
-	if s.engine.Path() != Straight {
+	if s.path != Straight {
 		return bytes
 	}
 	var all, open span // of the whole round, in whatever order its objects lie; and of the items before the one that is looked at

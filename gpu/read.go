@@ -67,7 +67,7 @@ func (s *slot) choose(p bulk.Piece, id codec.ID, from []uint32) (rest []uint32, 
 
 // inPlace reports whether the kernel finds the object of item i by itself.
 func (s *slot) inPlace(p bulk.Piece, i uint32) bool {
-	return s.engine.Path() == InPlace && s.regions[p.Region[i]].region != nil
+	return s.path == InPlace && s.regions[p.Region[i]].region != nil
 }
 
 // Where things lie in a slot's buffer on the way there: addresses, lengths, objects.

@@ -121,7 +121,7 @@ func (e *Engine) find(memory []byte) part {
 // know finds out what of a batch is registered, and keeps it so until the piece has ended.
 func (s *slot) know(b *bulk.Batch) {
 	e := s.engine
-	s.regions, s.pages, s.used = s.regions[:0], part{}, s.used[:0]
+	s.path, s.regions, s.pages, s.used = e.Path(), s.regions[:0], part{}, s.used[:0]
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if b.Op == bulk.Compress {
@@ -133,7 +133,7 @@ func (s *slot) know(b *bulk.Batch) {
 	}
 	for _, r := range b.Regions {
 		var known part
-		if e.Path() != Copied {
+		if s.path != Copied {
 			known = s.use(e.find(r))
 		}
 		s.regions = append(s.regions, known)

@@ -41,6 +41,7 @@ type slot struct {
 	encoder             *lz4.Encoder // for the pages that the kernel leaves
 
 	items     []uint32  // of the round that is under way
+	path      Path      // of the piece
 	regions   []part    // of the batch, where objects are not gathered
 	pages     part      // the batch's, where they are copied straight
 	used      []*region // that the piece counts as a user of

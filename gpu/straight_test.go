@@ -63,7 +63,7 @@ func copies(moves []move) (straight, bytes int) {
 // Wherever pages go, and whatever is damaged, they come straight there as they come through the slot.
 func TestPagesComeStraightToTheBatch(t *testing.T) {
 	n := large()
-	b := objectsOf(t, text(n), true, "page")
+	b := objectsBy(t, text(n), true, "page")
 	want := copyOf(b, bulk.Decompress)
 	run(t, newPlanner(t, bulk.CPUAlone), want)
 	for name, slot := range slots(n) {
@@ -111,7 +111,7 @@ func checkUntouched(t *testing.T, name string, around []byte, slot []uint32) {
 
 // What the device writes to a page whose object it cannot read does not count: the item is left.
 func TestDamagedPagesAreLeft(t *testing.T) {
-	b := objectsOf(t, text(60), true, "lz4")
+	b := objectsBy(t, text(60), true, "lz4")
 	e := openEngine(t, simulated(1), direct())
 	defer e.Close()
 	b.Pages = aligned(len(b.Pages))
@@ -141,7 +141,7 @@ func TestDamagedPagesAreLeft(t *testing.T) {
 // Objects that lie close together are copied with one call, from any part of a region.
 func TestObjectsAreCopiedStraight(t *testing.T) {
 	n := 60
-	plain := objectsOf(t, text(n), false, "page")
+	plain := objectsBy(t, text(n), false, "page")
 	region := aligned(len(plain.Regions[0]) + 3*codec.PageSize)
 	copy(region[2*codec.PageSize+100:], plain.Regions[0])
 	b := copyOf(plain, bulk.Decompress)
@@ -278,7 +278,7 @@ func checkObjects(t *testing.T, got, want *bulk.Batch) {
 
 // Whatever call fails with memory that the device knows, the batches come out the same.
 func TestEachCallFailsOnceStraight(t *testing.T) {
-	b := objectsOf(t, text(34), true, "lz4")
+	b := objectsBy(t, text(34), true, "lz4")
 	cpu, want := newPlanner(t, bulk.CPUAlone), copyOf(b, bulk.Decompress)
 	run(t, cpu, want)
 	there := aligned(len(b.Pages))
@@ -310,7 +310,7 @@ func silent(t *testing.T, known bool) (*bulk.Batch, bulk.Report, error) {
 	e := openEngine(t, s, o)
 	t.Cleanup(s.Hold(0))
 	p := newPlanner(t, bulk.EnginesAlone, e)
-	b := objectsOf(t, text(60), false, "lz4")
+	b := objectsBy(t, text(60), false, "lz4")
 	b.Pages = aligned(len(b.Pages))
 	if known {
 		register(t, p, b.Pages, true)
@@ -385,7 +385,7 @@ func TestDeviceIsStoppedBeforePagesAreDoneAgain(t *testing.T) {
 func checkStopped(t *testing.T, e *Engine, fail func(), shared bool) {
 	t.Helper()
 	p := newPlanner(t, bulk.EnginesAlone, e)
-	b := objectsOf(t, text(200), false, "lz4")
+	b := objectsBy(t, text(200), false, "lz4")
 	b.Pages = aligned(len(b.Pages))
 	want := copyOf(b, bulk.Decompress)
 	run(t, newPlanner(t, bulk.CPUAlone), want)

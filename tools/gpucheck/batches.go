@@ -32,6 +32,9 @@ func (r *rig) batches() error {
 			}
 			r.proved("F037 F038 F039", "a batch there and back", fmt.Sprintf("%d pages", size))
 		}
+		if err := r.straightBatch(e, min(cache, e.Limits().Max)); err != nil {
+			return fmt.Errorf("a batch in memory that the device knows: %w", err)
+		}
 		return r.leaks(e)
 	})
 	if err != nil {
@@ -74,13 +77,44 @@ func whole(b *bulk.Batch) bulk.Piece {
 func (r *rig) oneBatch(e *gpu.Engine, size int) error {
 	b := bulk.NewBatch(bulk.Compress, size)
 	b.Pages = bytes.Join(pages.Mix(size, uint64(size)), nil)
+	return r.thereAndBack(e, b, make([]byte, len(b.Pages)))
+}
+
+// straightBatch is one whose pages and objects the device copies from and to where they lie, without anybody else.
+func (r *rig) straightBatch(e *gpu.Engine, size int) (err error) {
+	memory, unmap, err := mapMemory(3 * size * pageSize)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(e.SetPath(gpu.Straight), e.Register(memory, true)); err != nil {
+		return errors.Join(err, unmap())
+	}
+	defer func() { err = errors.Join(err, e.SetPath(gpu.Copied), e.Unregister(memory), unmap()) }()
+	part := func(i int) []byte { return memory[i*size*pageSize:][:size*pageSize] }
+	b := bulk.NewBatch(bulk.Compress, size)
+	b.Pages, b.Arena = part(0), part(1)
+	copy(b.Pages, bytes.Join(pages.Generate(pages.Text, size, uint64(size)), nil))
+	before := e.Stats(bulk.Decompress).Straight + e.Stats(bulk.Compress).Straight
+	if err := r.thereAndBack(e, b, part(2)); err != nil {
+		return err
+	}
+	moved := e.Stats(bulk.Decompress).Straight + e.Stats(bulk.Compress).Straight - before
+	if moved < 2*int64(size)*pageSize {
+		return fmt.Errorf("of %d pages %d bytes went straight: %w", size, moved, errWrong)
+	}
+	r.proved("", "a batch there and back, straight", fmt.Sprintf("%d pages", size))
+	return nil
+}
+
+// thereAndBack compresses the batch's pages and makes of the objects what lies in back then.
+func (r *rig) thereAndBack(e *gpu.Engine, b *bulk.Batch, back []byte) error {
+	sent, size := b.Pages, b.N
 	b.Regions = [][]byte{b.Arena, b.Pages}
 	p := whole(b)
 	if _, err := e.Do(r.ctx, 0, p); err != nil {
 		return err
 	}
-	sent := b.Pages
-	b.Op, b.Pages = bulk.Decompress, make([]byte, len(sent))
+	b.Op, b.Pages = bulk.Decompress, back
 	for i := range size {
 		if b.Verdict[i] != bulk.Done {
 			return fmt.Errorf("compress page %d: %s: %w", i, b.Verdict[i], errWrong)

@@ -17,8 +17,8 @@ import (
 type bulkCheck struct {
 	*rig
 
-	pages   []byte
-	made    *bulk.Batch // of pages, to objects in memory that can be registered
+	pages   []byte      // as made's arena and back in memory that can be registered
+	made    *bulk.Batch // of pages
 	back    []byte      // what is made of made
 	in, out float64     // GB/s that copies to the device and back reach
 
@@ -41,13 +41,15 @@ func (r *rig) bulk() (err error) {
 	}
 	r.bulkPages = min(r.bulkPages, int(free/bulkShare/pageSize))
 	size := r.bulkPages * pageSize
-	arena, unmap, err := mapMemory(size)
-	if err != nil {
-		return err
+	c := &bulkCheck{rig: r, made: bulk.NewBatch(bulk.Decompress, r.bulkPages)}
+	for _, m := range []*[]byte{&c.pages, &c.made.Arena, &c.back} {
+		memory, unmap, mapErr := mapMemory(size)
+		if mapErr != nil {
+			return mapErr
+		}
+		*m = memory
+		defer func() { err = errors.Join(err, unmap()) }()
 	}
-	defer func() { err = errors.Join(err, unmap()) }()
-	c := &bulkCheck{rig: r, pages: make([]byte, size), back: make([]byte, size), made: bulk.NewBatch(bulk.Decompress, r.bulkPages)}
-	c.made.Arena = arena
 	r.tell(finding{What: "the batch", Value: float64(size) / 1e9, Unit: "GB", Text: r.source.name() + " pages"})
 	c.source.fill(c.pages, 100)
 	if err := c.ceilings(); err != nil {
@@ -87,10 +89,8 @@ func (c *bulkCheck) algorithm(name string) error {
 	if err := c.cpuAlone(name); err != nil {
 		return err
 	}
-	for _, path := range []gpu.Path{gpu.Copied, gpu.InPlace} {
-		if err := c.withPath(name, path); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
+	if err := c.withDevice(name); err != nil {
+		return err
 	}
 	return c.ctx.Err()
 }
@@ -119,13 +119,13 @@ func (c *bulkCheck) cpuAlone(name string) error {
 	return errors.Join(err, planner.Close())
 }
 
-// withPath measures the engine by one data path, alone and together with the CPU.
-func (c *bulkCheck) withPath(name string, path gpu.Path) error {
+// withDevice measures the engine by each data path, alone and together with the CPU.
+func (c *bulkCheck) withDevice(name string) error {
 	library, err := c.find()
 	if err != nil {
 		return err
 	}
-	o := gpu.Options{Device: c.device, Path: path, Compress: name == "lz4", Driver: driver.Options{Limit: time.Minute}}
+	o := gpu.Options{Device: c.device, Path: gpu.Copied, Compress: name == "lz4", Driver: driver.Options{Limit: time.Minute}}
 	if c.simulated {
 		o.Batch = 64
 	}
@@ -137,25 +137,42 @@ func (c *bulkCheck) withPath(name string, path gpu.Path) error {
 	if err != nil {
 		return errors.Join(err, e.Close(), library.Close())
 	}
-	if path == gpu.InPlace {
-		start := time.Now()
-		err = e.Register(c.made.Arena, false)
-		c.figure(name+": objects' memory registered", speed(len(c.made.Arena), time.Since(start)), "GB/s")
-	}
-	if err == nil {
-		err = c.engine(name, e, planner)
-	}
-	return errors.Join(err, planner.Close(), library.Close())
+	return errors.Join(c.paths(name, e, planner), planner.Close(), library.Close())
 }
 
-// engine measures the operations. Objects are the CPU's until the last, compressing, of which the path makes no difference.
+// paths goes through them: first nothing is registered, then everything is, so that pages travel straight too.
+func (c *bulkCheck) paths(name string, e *gpu.Engine, planner *bulk.Planner) error {
+	if err := c.engine(name, e, planner); err != nil {
+		return fmt.Errorf("%s: %w", e.Path(), err)
+	}
+	start := time.Now()
+	err := errors.Join(planner.Register(c.pages, false), planner.Register(c.made.Arena, false), planner.Register(c.back, true))
+	if err != nil {
+		return err
+	}
+	c.figure(name+": memory registered", speed(3*len(c.pages), time.Since(start)), "GB/s")
+	for _, path := range []gpu.Path{gpu.InPlace, gpu.Straight} {
+		if err := e.SetPath(path); err != nil {
+			return err
+		}
+		if err := c.engine(name, e, planner); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// engine measures the operations. Objects are the CPU's until the last, compressing, of which it makes no difference how objects are read.
 func (c *bulkCheck) engine(name string, e *gpu.Engine, planner *bulk.Planner) error {
 	for _, op := range []bulk.Op{bulk.Decompress, bulk.Verify} {
 		if err := c.together(name, op, e, planner); err != nil {
 			return err
 		}
 	}
-	if err := c.crossover(name, bulk.Decompress, e, planner); err != nil || name != "lz4" || e.Path() != gpu.Copied {
+	if e.Path() == gpu.InPlace { // which has nothing else that is its own, and time is short
+		return nil
+	}
+	if err := c.crossover(name, bulk.Decompress, e, planner); err != nil || name != "lz4" {
 		return err
 	}
 	if err := c.together(name, bulk.Compress, e, planner); err != nil {
@@ -218,8 +235,10 @@ func (c *bulkCheck) stages(what string, op bulk.Op, before, after gpu.Stats) {
 		return
 	}
 	ms := func(a, b time.Duration) float64 { return float64((b - a).Microseconds()) / 1e3 / gigabytes }
-	c.tell(finding{What: what + ": ms a GB", Text: fmt.Sprintf("to the device %.1f, kernel %.1f, back %.1f; computing outweighs: %v", ms(before.Times.H2D, after.Times.H2D),
-		ms(before.Times.Kernel, after.Times.Kernel), ms(before.Times.D2H, after.Times.D2H), after.Outweighs())})
+	there, kernel, back := ms(before.Times.H2D, after.Times.H2D), ms(before.Times.Kernel, after.Times.Kernel), ms(before.Times.D2H, after.Times.D2H)
+	straight := float64(after.Straight-before.Straight) / float64(max(after.In+after.Out-before.In-before.Out, 1))
+	c.tell(finding{What: what + ": ms a GB", Text: fmt.Sprintf("to the device %.1f, kernel %.1f, back %.1f; computing outweighs: %v; straight: %.0f %% of the bytes",
+		there, kernel, back, kernel >= 5*(there+back), 100*straight)})
 }
 
 // best does an operation on so many pages some times and returns the best in GB/s, and the report of the last. Every result is looked at once.

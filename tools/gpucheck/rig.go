@@ -62,7 +62,7 @@ func steps() []step {
 		{"f082", 40, "H2 F082: the fifteen cases of the original specification's five hypotheses", (*rig).f082},
 		{"link", 60, "bandwidths to the device and back, and of kernels in the host's memory", (*rig).link},
 		{"kernels", 100, "F036: each kernel on 1 M pages in the device's memory, against the CPU", (*rig).kernels},
-		{"bulk", 200, "G.115-G.120: CPU, both data paths, and both together, host to host; the crossover", (*rig).bulk},
+		{"bulk", 200, "G.115-G.120: CPU, each data path, and CPU and GPU together, host to host; the crossover", (*rig).bulk},
 		{"calls", 60, "H3 H4 H8 H10 H12 H13 F043: copies, launches, streams, threads, the pool", (*rig).calls},
 		{"batches", 60, "F037 F038 F039 F040 G.108-G.110: batches of all sizes, and 100,000 small ones", (*rig).batches},
 		{"energy", 40, "what the device draws at work", (*rig).energyStep},
