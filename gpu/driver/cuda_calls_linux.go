@@ -73,13 +73,19 @@ func (c *cudaCalls) allocHost(n int) (Host, error) {
 
 func (c *cudaCalls) freeHost(h Host) error { return c.call(cuMemFreeHost, uintptr(h.address)) }
 
+// register registers for writing too where that can be done. A page of a private mapping that nobody has written to yet is the system's one page of zeros; locked
+// for reading alone it would stay that for the device, for some kernels (Linux before 6.2), while the program writes to another page in its place.
 func (c *cudaCalls) register(b []byte, readOnly bool) (Host, error) {
-	flags := uintptr(hostPortable | hostDeviceMap)
-	if readOnly {
-		flags |= hostReadOnly
-	}
+	const flags = hostPortable | hostDeviceMap
 	h := Host{bytes: b, address: uint64(addressOf(b))}
-	err := c.call(cuMemHostRegister, uintptr(h.address), uintptr(len(b)), flags)
+	register := func(flags uintptr) error {
+		return c.call(cuMemHostRegister, uintptr(h.address), uintptr(len(b)), flags)
+	}
+	err := register(flags)
+	var e *Error
+	if readOnly && errors.As(err, &e) && !e.Code.Sticky() && e.Code != OutOfMemory && e.Code != RegisteredAlready {
+		err = register(flags | hostReadOnly)
+	}
 	if err != nil {
 		return Host{}, err
 	}

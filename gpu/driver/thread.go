@@ -76,8 +76,8 @@ func (t *Thread) AllocHost(n int) (Host, error) {
 // FreeHost frees what AllocHost returned.
 func (t *Thread) FreeHost(h Host) error { return t.context.check(t.calls.freeHost(h)) }
 
-// RegisterHost locks memory of the program and makes it known to the device, for reading alone if the device can do
-// that and readOnly is set. It must be a mapping of the program's own, not of Go's heap, and stay mapped until it is unregistered; pages of it that
+// RegisterHost locks memory of the program and makes it known to the device. With readOnly the device writes nothing there, and it may be a mapping that the program itself
+// only reads, where the device can do that. It must be a mapping of the program's own, not of Go's heap, and stay mapped until it is unregistered; pages of it that
 // the program gives back meanwhile stay what they were for the device.
 func (t *Thread) RegisterHost(b []byte, readOnly bool) (Host, error) {
 	if len(b) == 0 {

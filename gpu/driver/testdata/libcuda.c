@@ -7,10 +7,12 @@
 // FAKE_VERSION is the version to tell of, FAKE_INIT what cuInit answers, FAKE_HANG makes cuEventSynchronize never return, FAKE_LAUNCH is what
 // cuLaunchKernel answers. Compiled with -DOLD it lacks a function.
 
+#define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -105,10 +107,17 @@ CUresult cuMemHostAlloc(void **p, size_t n, unsigned f) {
 	return add_span(*p, n, 2);
 }
 CUresult cuMemFreeHost(void *p) { NEED_CONTEXT; CUresult r = end_span(p, 2); if (!r) free(p); return r; }
+static int writable(void *p) {
+	char byte;
+	struct iovec here = { &byte, 1 }, there = { p, 1 };
+	return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1 && process_vm_writev(getpid(), &here, 1, &there, 1, 0) == 1;
+}
 CUresult cuMemHostRegister_v2(void *p, size_t n, unsigned f) {
 	NEED_CONTEXT;
 	if (f != 3 && f != 11) return 1;
-	return span_of(p, 1) >= 0 ? 712 : add_span(p, n, 3);
+	if (span_of(p, 1) >= 0) return 712;
+	// Linux locks for writing only what the program may write to; and locking the rest for reading alone is fit only for what nobody will write to.
+	return (f == 3) != writable(p) ? 1 : add_span(p, n, 3);
 }
 CUresult cuMemHostUnregister(void *p) { NEED_CONTEXT; return end_span(p, 3) ? 713 : 0; }
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *d, void *p, unsigned f) {
