@@ -30,6 +30,7 @@ type Context struct {
 
 	mu   sync.Mutex // guards what follows
 	dead error      // why the context is dead, or nil
+	hung bool       // whether silent is closed
 }
 
 // A request is a function to be run by the context's goroutine.
@@ -142,16 +143,31 @@ func (c *Context) Wait(e Event) error {
 		defer runtime.UnlockOSThread()
 		done <- c.driver.lib.wait(c.handle, e.handle)
 	}()
-	timer := time.NewTimer(c.limit)
-	defer timer.Stop()
-	select {
-	case err := <-done:
+	if err, ok := answered(c, done); ok {
 		return c.check(err)
-	case <-timer.C:
-		c.kill(fmt.Errorf("%w: cuEventSynchronize has not returned in %v", ErrTimeout, c.limit), true)
-	case <-c.silent:
 	}
+	c.kill(fmt.Errorf("%w: cuEventSynchronize has not returned in %v", ErrTimeout, c.limit), true)
 	return c.Err()
+}
+
+// limitParts is in how many parts a limit runs down. While the program stands still, because somebody stopped it or its machine is being moved, only one of them does,
+// however long that takes: the answer may be there, with no chance yet to be heard.
+const limitParts = 10
+
+// answered receives an answer, unless the limit is over before, or the device is silent.
+func answered[T any](c *Context, answer <-chan T) (a T, ok bool) {
+	part := time.NewTicker(max(c.limit/limitParts, 1))
+	defer part.Stop()
+	for range limitParts {
+		select {
+		case a = <-answer:
+			return a, true
+		case <-c.silent:
+			return a, false
+		case <-part.C:
+		}
+	}
+	return a, false
 }
 
 // Err is nil, or ErrDead and why.
@@ -180,11 +196,11 @@ func (c *Context) check(err error) error {
 func (c *Context) kill(cause error, silent bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.dead != nil {
-		return
+	if c.dead == nil {
+		c.dead = cause
 	}
-	c.dead = cause
-	if silent {
+	if silent && !c.hung {
+		c.hung = true
 		c.driver.silent.Store(true)
 		close(c.silent)
 	}
@@ -216,14 +232,13 @@ func (c *Context) Stop() error {
 
 func (c *Context) close() error {
 	c.closing.Do(func() { close(c.quit) })
-	timer := time.NewTimer(c.limit)
-	defer timer.Stop()
-	select {
-	case <-c.ended:
+	if _, ok := answered(c, c.ended); ok {
 		return c.last
+	}
+	select {
 	case <-c.silent:
 		return nil
-	case <-timer.C:
+	default:
 		c.kill(fmt.Errorf("%w: the context has not ended in %v", ErrTimeout, c.limit), true)
 		return c.Err()
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,7 +28,7 @@ const childVariable = "ZRAMFS_CUDA_TEST_CHILD"
 func TestCUDAChild(t *testing.T) {
 	act, ok := map[string]func(*testing.T) error{
 		"open": openAndTell, "story": childStory, "kernel": childKernel, "hang": childHang, "sticky": childSticky, "memory": childMemory, "launch": childLaunch,
-		"register": childRegister,
+		"register": childRegister, "stop": childStop,
 	}[os.Getenv(childVariable)]
 	if !ok {
 		return
@@ -171,6 +172,25 @@ func childSticky(t *testing.T) error {
 	return errors.Join(err, c.Do(func(*Thread) error { return nil }), d.Close())
 }
 
+// childStop is stopped while it waits, for longer than a wait may take.
+func childStop(*testing.T) error {
+	d, err := CUDA()
+	if err != nil {
+		return err
+	}
+	c, err := d.Open(0, Options{Limit: time.Second})
+	if err != nil {
+		return err
+	}
+	var e Event
+	err = c.Do(func(t *Thread) (err error) {
+		e, err = t.NewEvent()
+		return err
+	})
+	stop := exec.Command("sh", "-c", "sleep 0.02; kill -STOP $0; sleep 1.1; kill -CONT $0", strconv.Itoa(os.Getpid()))
+	return errors.Join(err, stop.Start(), c.Wait(e), stop.Wait(), d.Close())
+}
+
 func childMemory(*testing.T) error {
 	d, c, err := childContext()
 	if err != nil {
@@ -304,6 +324,11 @@ func TestLibcudaAnswers(t *testing.T) {
 	wantAnswer(t, child(t, "sticky", dir, "FAKE_LAUNCH=700"), "cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (700)", ErrDead.Error())
 	wantAnswer(t, child(t, "kernel", dir), "Registers:40 Local:0 Shared:1000 Log:translated ",
 		`cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX (218): kernel stray, line 2, ".target sm_70": ptxas application ptx input, line 2; error   : a planned one`)
+}
+
+// Time for which the whole program was stopped does not make a device silent.
+func TestStoppedProgramGoesOn(t *testing.T) {
+	wantAnswer(t, child(t, "stop", fakeLibcuda(t), "FAKE_WAIT=100"), "answer: all is well")
 }
 
 // A program whose device hangs goes on, and ends with status 0.

@@ -4,7 +4,7 @@
 // heap. What it is called with it checks: contexts must be current on the thread, addresses must be those that it gave out or was told of.
 // Work of a stream is done at once. The one kernel that it can run is "increment".
 //
-// FAKE_VERSION is the version to tell of, FAKE_INIT what cuInit answers, FAKE_HANG makes cuEventSynchronize never return, FAKE_LAUNCH is what
+// FAKE_VERSION is the version to tell of, FAKE_INIT what cuInit answers, FAKE_HANG makes cuEventSynchronize never return, FAKE_WAIT makes it take so many milliseconds, FAKE_LAUNCH is what
 // cuLaunchKernel answers. Compiled with -DOLD it lacks a function.
 
 #define _GNU_SOURCE
@@ -152,6 +152,8 @@ CUresult cuEventQuery(handle e) { NEED(e, EVENT); return e->at.tv_sec ? 0 : 600;
 CUresult cuEventSynchronize(handle e) {
 	NEED(e, EVENT);
 	while (setting("FAKE_HANG", 0)) sleep(1);
+	// So that it takes no less where the program stands still meanwhile.
+	for (int i = 0; i < setting("FAKE_WAIT", 0); i++) usleep(1000);
 	return 0;
 }
 CUresult cuEventElapsedTime(float *ms, handle a, handle b) {
