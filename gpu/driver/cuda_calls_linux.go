@@ -39,7 +39,10 @@ var (
 )
 
 // An answer that cannot be given back is the operating system's to tell of, and nothing that we could mend.
-func (c *cudaCalls) detach() { _ = c.block.free() }
+func (c *cudaCalls) detach() {
+	c.forgetRegistered()
+	_ = c.block.free()
+}
 
 // handle calls a function that answers an address or a handle where its first argument says.
 func (c *cudaCalls) handle(f function, args ...uintptr) (uint64, error) {
@@ -73,36 +76,10 @@ func (c *cudaCalls) allocHost(n int) (Host, error) {
 
 func (c *cudaCalls) freeHost(h Host) error { return c.call(cuMemFreeHost, uintptr(h.address)) }
 
-// register registers for writing too where that can be done. A page of a private mapping that nobody has written to yet is the system's one page of zeros; locked
-// for reading alone it would stay that for the device, for some kernels (Linux before 6.2), while the program writes to another page in its place.
-func (c *cudaCalls) register(b []byte, readOnly bool) (Host, error) {
-	const flags = hostPortable | hostDeviceMap
-	h := Host{bytes: b, address: uint64(addressOf(b))}
-	register := func(flags uintptr) error {
-		return c.call(cuMemHostRegister, uintptr(h.address), uintptr(len(b)), flags)
-	}
-	err := register(flags)
-	var e *Error
-	if readOnly && errors.As(err, &e) && !e.Code.Sticky() && e.Code != OutOfMemory && e.Code != RegisteredAlready {
-		err = register(flags | hostReadOnly)
-	}
-	if err != nil {
-		return Host{}, err
-	}
-	if h.device, err = c.mapped(h.address); err != nil {
-		return Host{}, errors.Join(err, c.unregister(h))
-	}
-	return h, nil
-}
-
 // mapped is the address of host memory for kernels.
 func (c *cudaCalls) mapped(address uint64) (Pointer, error) {
 	p, err := c.handle(cuMemHostGetDevicePointer, uintptr(address), 0)
 	return Pointer(p), err
-}
-
-func (c *cudaCalls) unregister(h Host) error {
-	return c.call(cuMemHostUnregister, uintptr(h.address))
 }
 
 func (c *cudaCalls) newStream() (uint64, error) { return c.handle(cuStreamCreate, streamNonBlocking) }

@@ -32,6 +32,9 @@ type libcuda struct {
 
 	namesMu sync.Mutex // guards names
 	names   block
+
+	registeredMu sync.Mutex // guards registered, and is held by the calls that change what is registered
+	registered   map[uint64]*registration
 }
 
 // CUDA loads libcuda and asks it for its devices. The error is ErrNoLibrary, ErrNoDevice, ErrDriverTooOld or what the library said.
@@ -48,7 +51,7 @@ func loadLibcuda() (*libcuda, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoLibrary, err)
 	}
-	l := new(libcuda)
+	l := &libcuda{registered: map[uint64]*registration{}}
 	for f, names := range functionNames {
 		var missing error
 		for _, symbol := range names[1:] {

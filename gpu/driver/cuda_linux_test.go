@@ -28,7 +28,7 @@ const childVariable = "ZRAMFS_CUDA_TEST_CHILD"
 func TestCUDAChild(t *testing.T) {
 	act, ok := map[string]func(*testing.T) error{
 		"open": openAndTell, "story": childStory, "kernel": childKernel, "hang": childHang, "sticky": childSticky, "memory": childMemory, "launch": childLaunch,
-		"register": childRegister, "stop": childStop,
+		"register": childRegister, "share": childShare, "stop": childStop,
 	}[os.Getenv(childVariable)]
 	if !ok {
 		return
@@ -214,27 +214,6 @@ func childMemory(*testing.T) error {
 	return errors.Join(err, poolErr, p.Close(), d.Close())
 }
 
-// childRegister registers memory for reading alone: some that the program writes to, though it has not yet, and some that it cannot write to.
-func childRegister(*testing.T) error {
-	d, c, err := childContext()
-	if err != nil {
-		return err
-	}
-	for _, protection := range []int{unix.PROT_READ | unix.PROT_WRITE, unix.PROT_READ} {
-		b, mapErr := unix.Mmap(-1, 0, 4096, protection, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
-		err = errors.Join(err, mapErr, c.Do(func(t *Thread) error {
-			h, err := t.RegisterHost(b, true)
-			if err != nil {
-				return err
-			}
-			_, again := t.RegisterHost(b, true)
-			fmt.Println("again:", again)
-			return t.UnregisterHost(h)
-		}), unix.Munmap(b))
-	}
-	return errors.Join(err, d.Close())
-}
-
 // childLaunch tells what a launch costs through all of this package, and what the library alone takes for it.
 func childLaunch(t *testing.T) error {
 	d, c, err := childContext()
@@ -307,11 +286,6 @@ func TestCallsArriveAtLibcuda(t *testing.T) {
 		"ThreadsPerBlock:1024", "Copiers:3", "MapsHost:true ReadOnlyHost:true", "all is well")
 	wantAnswer(t, child(t, "story", dir), "answer: all is well")
 	wantAnswer(t, child(t, "memory", dir), "79 of 80", "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)")
-}
-
-// What the program may write to is registered for writing, whatever the device does there: see [cudaCalls.register].
-func TestRegisteredMemoryIsLockedForWriting(t *testing.T) {
-	wantAnswer(t, child(t, "register", fakeLibcuda(t)), "answer: all is well", "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED (712)")
 }
 
 func TestLibcudaAnswers(t *testing.T) {

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cuda && (amd64 || arm64)
+
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// childRegister registers memory for reading alone: some that the program writes to, though it has not yet, and some that it cannot write to.
+func childRegister(*testing.T) error {
+	d, c, err := childContext()
+	if err != nil {
+		return err
+	}
+	for _, protection := range []int{unix.PROT_READ | unix.PROT_WRITE, unix.PROT_READ} {
+		b, mapErr := unix.Mmap(-1, 0, 4096, protection, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+		err = errors.Join(err, mapErr, c.Do(func(t *Thread) error {
+			h, err := t.RegisterHost(b, true)
+			if err != nil {
+				return err
+			}
+			_, again := t.RegisterHost(b, true)
+			fmt.Println("again:", again)
+			return t.UnregisterHost(h)
+		}), unix.Munmap(b))
+	}
+	return errors.Join(err, d.Close())
+}
+
+// childShare registers the same memory in two contexts, as two devices of a program do, and copies from there until the last one has left it.
+func childShare(*testing.T) error {
+	d, one, err := childContext()
+	if err != nil {
+		return err
+	}
+	two, err := d.Open(0, Options{})
+	if err != nil {
+		return err
+	}
+	b, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return err
+	}
+	var first, second Host
+	err = one.Do(func(t *Thread) (err error) {
+		first, err = t.RegisterHost(b, false)
+		return err
+	})
+	err = errors.Join(err, two.Do(func(t *Thread) (err error) {
+		second, err = t.RegisterHost(b, true)
+		return err
+	}), one.Do(func(t *Thread) error { return t.UnregisterHost(first) }), two.Do(func(t *Thread) error {
+		r, err := makeRoom(t, len(b))
+		if err != nil {
+			return err
+		}
+		err = errors.Join(t.CopyIn(r.stream, r.device, second), t.UnregisterHost(second))
+		fmt.Println("then:", t.CopyIn(r.stream, r.device, second), t.UnregisterHost(second))
+		return err
+	}))
+	return errors.Join(err, unix.Munmap(b), d.Close())
+}
+
+// What the program may write to is registered for writing, whatever the device does there: see [cudaCalls.lock].
+func TestRegisteredMemoryIsLockedForWriting(t *testing.T) {
+	wantAnswer(t, child(t, "register", fakeLibcuda(t)), "answer: all is well", "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED (712)")
+}
+
+func TestContextsShareRegisteredMemory(t *testing.T) {
+	wantAnswer(t, child(t, "share", fakeLibcuda(t)), "answer: all is well", "then: cuMemcpyHtoDAsync: CUDA_ERROR_INVALID_VALUE (1) "+
+		"cuMemHostUnregister: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED (713)")
+}
