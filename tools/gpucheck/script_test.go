@@ -114,8 +114,12 @@ func TestScriptGoesOn(t *testing.T) {
 *die*) kill -9 $$ ;;
 *crash*) echo "panic: at the disco" >&2; exit 2 ;;
 esac`, map[string]string{
-		"ptxas":             `case $* in *page_verify*) echo 'error: "no" way'; exit 1 ;; esac`,
-		"compute-sanitizer": `[ "$2" = racecheck ] && { echo "Device not supported"; exit 1; }; echo "========= ERROR SUMMARY: 3 errors"; exit 99`,
+		"ptxas": `case $* in *page_verify*) echo 'error: "no" way'; exit 1 ;; esac`,
+		"compute-sanitizer": `case $2 in
+racecheck) echo "Device not supported"; exit 1 ;;
+synccheck) echo "========= RACECHECK SUMMARY: 10 hazards displayed (0 errors, 10 warnings)" ;;
+*) echo "========= ERROR SUMMARY: 3 errors"; exit 99 ;;
+esac`,
 	})
 	for step, want := range map[string]string{"hang": "ended after its 1 s", "die": "killed", "crash": "exit status 2: panic: at the disco", "f082": "done", "small": "done"} {
 		if got := said(all, step, "the step"); !strings.Contains(got, want) {
@@ -127,7 +131,7 @@ esac`, map[string]string{
 			t.Errorf("ptxas %s: %q, want %q", what, got, want)
 		}
 	}
-	for what, want := range map[string]string{"memcheck": "FAILED", "racecheck": "did not run here, status 1: Device not supported"} {
+	for what, want := range map[string]string{"memcheck": "FAILED", "racecheck": "did not run here, status 1: Device not supported", "synccheck": "FAILED"} {
 		if got := said(all, "sanitizer", what); !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", what, got, want)
 		}
