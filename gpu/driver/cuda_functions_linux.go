@@ -15,6 +15,7 @@ const (
 	cuDeviceGet
 	cuDeviceGetName
 	cuDeviceGetUuid
+	cuDeviceGetWholeUuid
 	cuDeviceGetPCIBusID
 	cuDeviceTotalMem
 	cuDeviceGetAttribute
@@ -61,6 +62,7 @@ var functionNames = [functionCount][]string{
 	cuDeviceGet:                {"cuDeviceGet", "cuDeviceGet"},
 	cuDeviceGetName:            {"cuDeviceGetName", "cuDeviceGetName"},
 	cuDeviceGetUuid:            {"cuDeviceGetUuid", "cuDeviceGetUuid_v2", "cuDeviceGetUuid"},
+	cuDeviceGetWholeUuid:       {"cuDeviceGetUuid", "cuDeviceGetUuid", "cuDeviceGetUuid_v2"}, // knows no parts
 	cuDeviceGetPCIBusID:        {"cuDeviceGetPCIBusId", "cuDeviceGetPCIBusId"},
 	cuDeviceTotalMem:           {"cuDeviceTotalMem", "cuDeviceTotalMem_v2"},
 	cuDeviceGetAttribute:       {"cuDeviceGetAttribute", "cuDeviceGetAttribute"},

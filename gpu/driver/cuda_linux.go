@@ -5,8 +5,10 @@
 package driver
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/ebitengine/purego"
@@ -20,6 +22,8 @@ const (
 	answerAt   = 0
 	nameAt     = 64
 	nameLength = 256
+	wholeAt    = nameAt + nameLength // the second of two UUIDs
+	uuidLength = 16
 	smallBlock = 4096
 )
 
@@ -161,12 +165,18 @@ func (l *libcuda) identify(p *Properties, device uintptr) error {
 	if err := l.call(cuDeviceGetPCIBusID, a.clear(nameAt), nameLength, device); err != nil {
 		return err
 	}
-	p.PCI = a.text(nameAt, nameLength)
+	p.PCI = strings.ToLower(a.text(nameAt, nameLength)) // as sysfs has it
 	if err := l.call(cuDeviceGetUuid, a.clear(nameAt), device); err != nil {
 		return err
 	}
-	u := a.bytes[nameAt:]
-	p.UUID = fmt.Sprintf("GPU-%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:16])
+	if err := l.call(cuDeviceGetWholeUuid, a.clear(wholeAt), device); err != nil {
+		return err
+	}
+	u, kind := a.bytes[nameAt:nameAt+uuidLength], "GPU"
+	if !bytes.Equal(u, a.bytes[wholeAt:wholeAt+uuidLength]) {
+		kind = "MIG"
+	}
+	p.UUID = fmt.Sprintf("%s-%x-%x-%x-%x-%x", kind, u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 	if err := l.call(cuDeviceTotalMem, a.clear(answerAt), device); err != nil {
 		return err
 	}

@@ -284,6 +284,7 @@ func TestCallsArriveAtLibcuda(t *testing.T) {
 	wantAnswer(t, child(t, "open", dir), "CUDA 12.2", "Name:Fake GPU", "UUID:GPU-00010203-0405-0607-0809-0a0b0c0d0e0f", "PCI:0000:3b:00.0",
 		"Major:9 Minor:0", "Multiprocessors:132", "ClockKHz:1980000", "L2:52428800", "Memory:85899345920", "SharedPerBlock:49152",
 		"ThreadsPerBlock:1024", "Copiers:3", "MapsHost:true ReadOnlyHost:true", "all is well")
+	wantAnswer(t, child(t, "open", dir, "FAKE_MIG=1"), "UUID:MIG-00010203-0405-0607-0809-0a0b0c0d0e0f")
 	wantAnswer(t, child(t, "story", dir), "answer: all is well")
 	wantAnswer(t, child(t, "memory", dir), "79 of 80", "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)")
 }

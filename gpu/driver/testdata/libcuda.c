@@ -4,8 +4,8 @@
 // heap. What it is called with it checks: contexts must be current on the thread, addresses must be those that it gave out or was told of.
 // Work of a stream is done at once. The one kernel that it can run is "increment".
 //
-// FAKE_VERSION is the version to tell of, FAKE_INIT what cuInit answers, FAKE_HANG makes cuEventSynchronize never return, FAKE_WAIT makes it take so many milliseconds, FAKE_LAUNCH is what
-// cuLaunchKernel answers. Compiled with -DOLD it lacks a function.
+// FAKE_VERSION is the version to tell of, FAKE_MIG makes the device a part of one, FAKE_INIT what cuInit answers, FAKE_HANG makes cuEventSynchronize
+// never return, FAKE_WAIT makes it take so many milliseconds, FAKE_LAUNCH is what cuLaunchKernel answers. Compiled with -DOLD it lacks a function.
 
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -62,7 +62,8 @@ CUresult cuDeviceGetCount(int *n) { *n = 1; return 0; }
 CUresult cuDeviceGet(CUdevice *d, int i) { *d = 7; return i ? 101 : 0; }
 CUresult cuDeviceGetName(char *s, int n, CUdevice d) { snprintf(s, n, "Fake GPU"); return d == 7 ? 0 : 101; }
 CUresult cuDeviceGetUuid_v2(unsigned char *u, CUdevice d) { for (int i = 0; i < 16; i++) u[i] = i; return d == 7 ? 0 : 101; }
-CUresult cuDeviceGetPCIBusId(char *s, int n, CUdevice d) { snprintf(s, n, "0000:3b:00.0"); return d == 7 ? 0 : 101; }
+CUresult cuDeviceGetUuid(unsigned char *u, CUdevice d) { CUresult r = cuDeviceGetUuid_v2(u, d); u[15] += setting("FAKE_MIG", 0); return r; }
+CUresult cuDeviceGetPCIBusId(char *s, int n, CUdevice d) { snprintf(s, n, "0000:3B:00.0"); return d == 7 ? 0 : 101; }
 CUresult cuDeviceTotalMem_v2(size_t *n, CUdevice d) { *n = 80ull << 30; return d == 7 ? 0 : 101; }
 CUresult cuDeviceGetAttribute(int *v, int a, CUdevice d) {
 	switch (a) {
