@@ -28,9 +28,12 @@ type Context struct {
 
 	closing sync.Once
 
-	mu   sync.Mutex // guards what follows
-	dead error      // why the context is dead, or nil
-	hung bool       // whether silent is closed
+	waits sync.WaitGroup // of calls that wait beside the goroutine; none is added once ending
+
+	mu     sync.Mutex // guards what follows
+	ending bool
+	dead   error // why the context is dead, or nil
+	hung   bool  // whether silent is closed
 }
 
 // A request is a function to be run by the context's goroutine.
@@ -83,8 +86,13 @@ func (c *Context) run(started chan<- error) {
 	}
 }
 
-// end gives back what the context took. A dead one has told its error before, and tells it with every call again.
+// end gives back what the context took, once nobody waits in it any more, since that would be left without it. Of a device that is silent that may be never. A dead one has
+// told its error before, and tells it with every call again.
 func (c *Context) end(t *Thread) error {
+	c.mu.Lock()
+	c.ending = true
+	c.mu.Unlock()
+	c.waits.Wait()
 	dead := c.Err() != nil
 	errs := []error{t.unloadAll()}
 	t.calls.detach()
@@ -132,13 +140,16 @@ func (c *Context) Wait(e Event) error {
 	if err := c.Err(); err != nil {
 		return err
 	}
-	select {
-	case <-c.quit:
+	c.mu.Lock()
+	if c.ending {
+		c.mu.Unlock()
 		return fmt.Errorf("context: %w", ErrClosed)
-	default:
 	}
+	c.waits.Add(1)
+	c.mu.Unlock()
 	done := make(chan error, 1)
 	go func() {
+		defer c.waits.Done()
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		done <- c.driver.lib.wait(c.handle, e.handle)

@@ -28,7 +28,7 @@ const childVariable = "ZRAMFS_CUDA_TEST_CHILD"
 func TestCUDAChild(t *testing.T) {
 	act, ok := map[string]func(*testing.T) error{
 		"open": openAndTell, "story": childStory, "kernel": childKernel, "hang": childHang, "sticky": childSticky, "memory": childMemory, "launch": childLaunch,
-		"register": childRegister, "share": childShare, "stop": childStop,
+		"register": childRegister, "share": childShare, "stop": childStop, "late": childLate,
 	}[os.Getenv(childVariable)]
 	if !ok {
 		return
@@ -172,6 +172,23 @@ func childSticky(t *testing.T) error {
 	return errors.Join(err, c.Do(func(*Thread) error { return nil }), d.Close())
 }
 
+// childLate closes a context in which a wait has not come back yet, and lives to see that it does.
+func childLate(*testing.T) error {
+	d, c, err := childContext()
+	if err != nil {
+		return err
+	}
+	var e Event
+	err = c.Do(func(t *Thread) (err error) {
+		e, err = t.NewEvent()
+		return err
+	})
+	fmt.Println("wait:", c.Wait(e))
+	err = errors.Join(err, c.Close(), d.Close())
+	<-c.ended
+	return err
+}
+
 // childStop is stopped while it waits, for longer than a wait may take.
 func childStop(*testing.T) error {
 	d, err := CUDA()
@@ -299,6 +316,11 @@ func TestLibcudaAnswers(t *testing.T) {
 	wantAnswer(t, child(t, "sticky", dir, "FAKE_LAUNCH=700"), "cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (700)", ErrDead.Error())
 	wantAnswer(t, child(t, "kernel", dir), "Registers:40 Local:0 Shared:1000 Log:translated ",
 		`cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX (218): kernel stray, line 2, ".target sm_70": ptxas application ptx input, line 2; error   : a planned one`)
+}
+
+// The context of a device that answers after all ends when nobody waits in it any more.
+func TestLateLibcuda(t *testing.T) {
+	wantAnswer(t, child(t, "late", fakeLibcuda(t), "FAKE_WAIT=400"), "wait: "+ErrDead.Error(), "answer: all is well")
 }
 
 // Time for which the whole program was stopped does not make a device silent.

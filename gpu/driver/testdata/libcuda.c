@@ -23,7 +23,7 @@ typedef struct object { int kind; struct timespec at; char name[64]; } *handle;
 enum { CONTEXT = 0x1111, STREAM, EVENT, MODULE, FUNCTION };
 
 static struct object context = { .kind = CONTEXT };
-static int retained, flags_set;
+static int retained, flags_set, waiting;
 static __thread handle current;
 static struct { char *at; size_t n; int kind; } spans[64];
 
@@ -89,7 +89,7 @@ CUresult cuDevicePrimaryCtxRetain(handle *c, CUdevice d) {
 	*c = &context;
 	return d == 7 ? 0 : 101;
 }
-CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) { return d == 7 && retained-- > 0 ? 0 : 201; }
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) { if (waiting) abort(); return d == 7 && retained-- > 0 ? 0 : 201; }
 CUresult cuCtxSetCurrent(handle c) { current = c; return c == &context && retained ? 0 : 201; }
 
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total) { NEED_CONTEXT; *free = 79ull << 30; *total = 80ull << 30; return 0; }
@@ -152,9 +152,11 @@ CUresult cuEventRecord(handle e, handle s) { NEED(e, EVENT); NEED(s, STREAM); cl
 CUresult cuEventQuery(handle e) { NEED(e, EVENT); return e->at.tv_sec ? 0 : 600; }
 CUresult cuEventSynchronize(handle e) {
 	NEED(e, EVENT);
+	__atomic_add_fetch(&waiting, 1, __ATOMIC_SEQ_CST);
 	while (setting("FAKE_HANG", 0)) sleep(1);
 	// So that it takes no less where the program stands still meanwhile.
 	for (int i = 0; i < setting("FAKE_WAIT", 0); i++) usleep(1000);
+	__atomic_sub_fetch(&waiting, 1, __ATOMIC_SEQ_CST);
 	return 0;
 }
 CUresult cuEventElapsedTime(float *ms, handle a, handle b) {
