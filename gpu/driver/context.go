@@ -97,8 +97,13 @@ func (c *Context) end(t *Thread) error {
 	errs := []error{t.unloadAll()}
 	t.calls.detach()
 	err := c.driver.lib.release(c.device.Ordinal)
-	if c.lost = err; c.driver.released(c.device.Ordinal) > 0 {
-		c.lost = errors.Join(err, errShared)
+	var e *Error
+	// This call, too, answers what the device did wrong before, and is done none the less.
+	if !errors.As(err, &e) || !e.Code.Sticky() {
+		c.lost = err
+	}
+	if c.driver.released(c.device.Ordinal) > 0 {
+		c.lost = errors.Join(c.lost, errShared)
 	}
 	errs = append(errs, err)
 	if dead {

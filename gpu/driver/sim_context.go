@@ -45,11 +45,14 @@ func (d *simDevice) retain() (uint64, error) {
 	return d.context.handle, nil
 }
 
-// release ends the context with its last user, and returns when its streams have ended.
-func (d *simDevice) release() {
-	if c := d.leave(); c != nil {
-		c.end()
+// release ends the context with its last user, and returns when its streams have ended, with what broke it: every call answers that.
+func (d *simDevice) release() *Error {
+	c := d.leave()
+	if c == nil {
+		return nil
 	}
+	c.end()
+	return c.fault()
 }
 
 // leave takes a user away and returns the context if it was the last one.

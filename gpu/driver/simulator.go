@@ -172,11 +172,15 @@ func (l *simLibrary) retain(device int) (uint64, error) {
 }
 
 func (l *simLibrary) release(device int) error {
+	const call = "cuDevicePrimaryCtxRelease"
 	// Whether the call fails or not, a context is given back.
-	err := l.enter("cuDevicePrimaryCtxRelease")
-	l.Simulator.devices[device].release()
+	err := l.enter(call)
+	broken := l.Simulator.devices[device].release()
 	if err != nil {
 		return err
+	}
+	if broken != nil && broken.Code.Sticky() {
+		return newError(call, broken.Code, broken)
 	}
 	return nil
 }
