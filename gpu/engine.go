@@ -227,7 +227,7 @@ func (e *Engine) Do(ctx context.Context, lane int, p bulk.Piece) (bulk.Times, er
 	if err == nil {
 		err = s.do(ctx, p)
 		if err != nil {
-			err = errors.Join(err, s.drain())
+			err = errors.Join(err, e.drain(s))
 		}
 		err = e.leave(s, err)
 	}

@@ -172,6 +172,23 @@ func TestErrorsLeaveNothingUnderWay(t *testing.T) {
 	}
 }
 
+// A slot whose streams cannot be emptied is never used again: a copy that is left in them would take what the next piece writes there for addresses.
+func TestStreamsThatDoNotEmptyEndTheEngine(t *testing.T) {
+	s := simulated(1)
+	e := openEngine(t, s, small())
+	b := objects(t, memory(20, 6), false)
+	s.Fail("cuStreamWaitEvent", 1, driver.Unknown)
+	s.Fail("cuEventRecord", 3, driver.Unknown)
+	for range 2 {
+		if _, err := e.Do(context.Background(), 0, piece(b)); !errors.Is(err, bulk.ErrDead) || errors.Is(err, bulk.ErrTorn) {
+			t.Errorf("do answers %v", err)
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A dead context is told to the planner as what it is.
 func TestDeadContextIsADeadEngine(t *testing.T) {
 	s := simulated(1)

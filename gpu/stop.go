@@ -19,6 +19,17 @@ func (e *Engine) enter() error {
 	return nil
 }
 
+// drain empties the streams after an error. Where that fails nobody knows what they may yet do with the slot, so that no other piece may have it.
+func (e *Engine) drain(s *slot) error {
+	err := s.drain()
+	if err != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.stopped = true
+	}
+	return err
+}
+
 // leave ends a piece. Where the device may still write to the batch's pages it is stopped, and where that is not certain the error says so.
 func (e *Engine) leave(s *slot, err error) error {
 	e.mu.Lock()
