@@ -3,6 +3,7 @@
 package gpu
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -99,8 +100,12 @@ func (s *slot) store(p bulk.Piece, i uint32, r kernels.Result, arena []byte, at 
 		length = copy(own, arena[r.Offset:end])
 	case kernels.KindSame:
 		// Whoever makes batches knows such pages and passes them by, as a rule. The kernel makes no object of one.
+		page := p.Page(int(i))
+		if binary.LittleEndian.Uint64(page) != r.Word || !bytes.Equal(page[8:], page[:len(page)-8]) {
+			return at, fmt.Errorf("%w: item %d is %#x throughout for the device, and not for the CPU", errResult, i, r.Word)
+		}
 		var err error
-		if length, err = s.encoder.Compress(own[:longestObject], p.Page(int(i))); err != nil {
+		if length, err = s.encoder.Compress(own[:longestObject], page); err != nil {
 			return at, fmt.Errorf("compress item %d: %w", i, err)
 		}
 	case kernels.KindRaw:
