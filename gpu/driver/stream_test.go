@@ -171,7 +171,7 @@ func TestSilentDeviceIsDead(t *testing.T) {
 	}
 }
 
-// A call that does not return holds nobody up once the device is known to be silent.
+// A call that does not return holds nobody up once the device is known to be silent, and when it does, nothing is copied any more.
 func TestDoReturnsFromSilentDevice(t *testing.T) {
 	s, c := open(t, SimulatedDevice{}, Options{Limit: 50 * time.Millisecond})
 	var r room
@@ -181,12 +181,11 @@ func TestDoReturnsFromSilentDevice(t *testing.T) {
 	})
 	release := s.Hold(0)
 	do(t, c, func(t *Thread) error { return t.Record(r.done, r.stream) })
-	stuck := make(chan struct{})
-	defer close(stuck)
-	answer := make(chan error)
+	stuck, later, answer := make(chan struct{}), make(chan error, 1), make(chan error)
 	go func() {
-		answer <- c.Do(func(*Thread) error {
+		answer <- c.Do(func(t *Thread) error {
 			<-stuck
+			later <- errors.Join(t.CopyIn(r.stream, r.device, r.host), t.CopyOut(r.stream, r.host, r.device))
 			return nil
 		})
 	}()
@@ -197,6 +196,16 @@ func TestDoReturnsFromSilentDevice(t *testing.T) {
 	}
 	if err := <-answer; !errors.Is(err, ErrTimeout) {
 		t.Errorf("do answers %v", err)
+	}
+	before := s.Calls()
+	close(stuck)
+	if err := <-later; !errors.Is(err, ErrDead) {
+		t.Errorf("copies that come later answer %v", err)
+	}
+	for _, call := range []string{"cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"} {
+		if s.Calls()[call] != before[call] {
+			t.Errorf("%s is called when nobody waits for it any more", call)
+		}
 	}
 	release()
 }

@@ -90,18 +90,19 @@ func (t *Thread) RegisterHost(b []byte, readOnly bool) (Host, error) {
 // UnregisterHost undoes RegisterHost.
 func (t *Thread) UnregisterHost(h Host) error { return t.context.check(t.calls.unregister(h)) }
 
-// CopyIn copies all of src to the device, some time after the call.
+// CopyIn copies all of src to the device, some time after the call. Like CopyOut it does nothing any more once the device is dead: whoever called the Do has gone on, and may
+// have given the memory back.
 func (t *Thread) CopyIn(s Stream, dst Pointer, src Host) error {
-	if len(src.bytes) == 0 {
-		return nil
+	if err := t.context.Err(); err != nil || len(src.bytes) == 0 {
+		return err
 	}
 	return t.context.check(t.calls.copyIn(s.handle, dst, src))
 }
 
 // CopyOut copies from the device to all of dst, some time after the call.
 func (t *Thread) CopyOut(s Stream, dst Host, src Pointer) error {
-	if len(dst.bytes) == 0 {
-		return nil
+	if err := t.context.Err(); err != nil || len(dst.bytes) == 0 {
+		return err
 	}
 	return t.context.check(t.calls.copyOut(s.handle, dst, src))
 }
