@@ -9,7 +9,7 @@
 //
 // # Launching
 //
-// A warp does one page at a time, and goes on to another until all n are done, so any number of blocks is right; as many as [Kernel.PagesPerBlock] says
+// A warp does one page at a time, and goes on to another until all n are done, so any number of blocks up to 1<<24 is right; as many as [Kernel.PagesPerBlock] says
 // to cover all pages are the most that is of use. n may be up to 1<<24. Threads a block and shared memory are those of the ptx.Kernel; shared memory is static and
 // under 48 KiB. Addresses are of global memory, which may be the device's own or the host's, registered. Arrays are aligned to their elements.
 // Parameters are passed in the order of the tables.
@@ -43,7 +43,8 @@
 // Objects lie behind one another in the order in which warps were done with them, each from a granule's start and with zeros up to the next granule's. So where an object
 // lies differs from launch to launch; what it is does not: the same page and limit always give the same bytes, on every machine, and those that [Encoder] makes on
 // the CPU. They are LZ4 blocks that any decoder reads, but not those that codec/lz4 makes: about 2 % longer in all. The cursor counts on where the arena is full;
-// copying back as many granules as it says, or as the arena has, copies everything.
+// copying back as many granules as it says, or as the arena has, copies everything. It has 32 bits, so fewer than 1<<24 pages may
+// be counted by one.
 //
 // # Occupancy
 //
