@@ -13,12 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapMemory returns memory that is no part of Go's heap, and what gives it back.
+// mapMemory returns memory that is no part of Go's heap, and what gives it back. It consists of huge pages if it can, which are registered several times as fast.
 func mapMemory(n int) (memory []byte, unmap func() error, err error) {
 	memory, err = unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return nil, nil, err
 	}
+	_ = unix.Madvise(memory, unix.MADV_HUGEPAGE) // which not every kernel knows
 	return memory, func() error { return unix.Munmap(memory) }, nil
 }
 
