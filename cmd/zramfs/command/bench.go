@@ -42,7 +42,7 @@ func benchCommand() *cli.Command {
 			"store adds.\n\n" +
 			"A file may be any file: each 4096 bytes of it are a page, the last filled up with zeros. Of a large file or " +
 			"process 64M are used, every n-th page. Generated pages are the same everywhere, and their ratios are nobody's.",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: flagFile, Aliases: []string{"f"}, Usage: "use the pages of a `FILE`"},
 			&cli.IntSliceFlag{Name: flagPID, Aliases: []string{"p"},
 				Usage: "use the resident anonymous pages of process `PID`, or of several, with commas"},
@@ -53,7 +53,7 @@ func benchCommand() *cli.Command {
 			&cli.Float64Flag{Name: flagSeconds, Aliases: []string{"t"}, Value: defaultSeconds,
 				Usage: "how many `SECONDS` to measure, all together; each is measured once at least"},
 			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},
-		},
+		}, engineFlags()...),
 		Action: benchAction,
 	}
 }
@@ -76,8 +76,10 @@ func benchAction(c *cli.Context) error {
 	if what == benchBulk {
 		return benchBulkAction(c, from, length)
 	}
-	if c.IsSet(flagBatch) {
-		return usageError("bench: --%s is for zramfs bench %s", flagBatch, benchBulk)
+	for _, flag := range []string{flagBatch, flagGPU, flagGPUDevice, flagGPUBatch, flagGPUSlots} {
+		if c.IsSet(flag) {
+			return usageError("bench: --%s is for zramfs bench %s", flag, benchBulk)
+		}
 	}
 	return benchCodecAction(c, from, length)
 }

@@ -30,6 +30,10 @@ func benchBulkAction(c *cli.Context, from pageSource, length time.Duration) erro
 	if batch < 1 || batch > maxBenchBatch {
 		return usageError("bench: --%s %d: it is from 1 to %d", flagBatch, batch, maxBenchBatch)
 	}
+	o, err := engineOptionsOf(c)
+	if err != nil {
+		return err
+	}
 	algorithms, err := bulkBenched(c.String(flagAlgorithm))
 	if err != nil {
 		return err
@@ -38,7 +42,7 @@ func benchBulkAction(c *cli.Context, from pageSource, length time.Duration) erro
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
-	r, err := newBulkRun(sample, algorithms, batch)
+	r, err := newBulkRun(sample, algorithms, batch, o)
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
@@ -108,7 +112,7 @@ type crew struct {
 	last  bulk.Report
 }
 
-func newBulkRun(s pageSample, algorithms []codec.Algorithm, batch int) (r *bulkRun, err error) {
+func newBulkRun(s pageSample, algorithms []codec.Algorithm, batch int, o engineOptions) (r *bulkRun, err error) {
 	pages, same := withoutSameFilled(s.pages)
 	if len(pages) == 0 {
 		return nil, errors.New("every page is one repeated word: there is nothing to compress")
@@ -122,7 +126,7 @@ func newBulkRun(s pageSample, algorithms []codec.Algorithm, batch int) (r *bulkR
 	}
 	r.made.Pages, r.back.Pages = r.pages, make([]byte, batch*pageSize)
 	for _, a := range algorithms {
-		t, missing, err := newTeam(a, batch)
+		t, missing, err := newTeam(a, batch, o)
 		if err != nil {
 			return nil, errors.Join(err, r.close())
 		}
@@ -135,12 +139,12 @@ func newBulkRun(s pageSample, algorithms []codec.Algorithm, batch int) (r *bulkR
 }
 
 // newTeam opens the engines. For the plain copy there are none, and reading is all that copies: what is stored raw is not moved.
-func newTeam(a codec.Algorithm, batch int) (t *team, missing []string, err error) {
+func newTeam(a codec.Algorithm, batch int, o engineOptions) (t *team, missing []string, err error) {
 	var engines []bulk.Engine
 	operations := []bulk.Op{bulk.Compress, bulk.Decompress}
 	if a.String() != rawName {
 		operations = append(operations, bulk.Verify)
-		if engines, missing, err = openEngines(a); err != nil {
+		if engines, missing, err = openEngines(a, o); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -34,7 +34,7 @@ func (testEngine) Limits() bulk.Limits {
 func (testEngine) Can(op bulk.Op, id codec.ID) bool { return op == bulk.Compress || id == codec.LZ4 }
 
 func offerTestEngine(how string) {
-	offerEngine(engineKind{name: "second", open: func(a codec.Algorithm) ([]bulk.Engine, error) {
+	offerEngine(engineKind{name: "second", open: func(a codec.Algorithm, _ engineOptions) ([]bulk.Engine, error) {
 		if how != "there" {
 			return nil, errors.New("no such device")
 		}
@@ -204,7 +204,7 @@ func newBulk(t *testing.T, batch int) *bulkRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newBulkRun(generatedSample(100), algorithms, batch)
+	r, err := newBulkRun(generatedSample(100), algorithms, batch, engineOptions{mode: gpuAuto})
 	if err != nil {
 		t.Fatal(err)
 	}

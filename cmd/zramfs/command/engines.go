@@ -13,8 +13,8 @@ import (
 // An engineKind is a kind of engine for bulk work, beside the CPU, that this program was built with. Immutable.
 type engineKind struct {
 	name string // as "backend=" names it
-	// open returns those of this machine for an algorithm, at least one, or an error that says in one line why there is none.
-	open func(codec.Algorithm) ([]bulk.Engine, error)
+	// open returns those of this machine for an algorithm that are wanted. The error says why there is none, or, if there are some, why others that are there cannot be used.
+	open func(codec.Algorithm, engineOptions) ([]bulk.Engine, error)
 }
 
 // engineKinds holds them. Changed by init functions alone, of files with a build tag: the default program has none.
@@ -26,23 +26,36 @@ func offerEngine(k engineKind) {
 	engineKinds = append(engineKinds, k)
 }
 
+// errNoEngines is why nothing can be required of the default program.
+var errNoEngines = errors.New("this program was built without GPUs; make build-cuda makes one that has them")
+
 // openEngines opens the engines of this machine for an algorithm, which its caller has to close. Where "backend=" names a kind, it is that one alone and it has to be
-// there; otherwise missing says of each kind that is not why that is so.
-func openEngines(a codec.Algorithm) (engines []bulk.Engine, missing []string, err error) {
+// there; otherwise missing says of each kind that is not why that is so. Nothing is opened where engines are off, whatever is named, and where they are required one has
+// to be there.
+func openEngines(a codec.Algorithm, o engineOptions) (engines []bulk.Engine, missing []string, err error) {
+	if o.mode == gpuOff {
+		return nil, nil, nil
+	}
 	asked, _ := a.Engine()
+	why := []error{}
 	for _, k := range engineKinds {
 		if asked != "" && k.name != asked {
 			continue
 		}
-		some, err := k.open(a)
-		switch {
-		case err == nil:
-			engines = append(engines, some...)
-		case asked != "":
+		some, err := k.open(a, o)
+		if asked != "" && len(some) == 0 {
 			return nil, nil, fmt.Errorf("open engine %s: %w", k.name, err)
-		default:
-			missing = append(missing, k.name+": "+oneLine(err.Error()))
 		}
+		engines = append(engines, some...)
+		if err != nil {
+			missing, why = append(missing, k.name+": "+oneLine(err.Error())), append(why, err)
+		}
+	}
+	if o.mode == gpuRequire && len(engines) == 0 {
+		if len(why) == 0 {
+			why = append(why, errNoEngines)
+		}
+		return nil, nil, fmt.Errorf("a GPU is required: %w", errors.Join(why...))
 	}
 	return engines, missing, nil
 }

@@ -29,11 +29,11 @@ func exportCommand() *cli.Command {
 			"its owner only; an error or an interruption leaves nothing.\n\n" +
 			"A page that is written meanwhile is as it was or as it is then, and two pages may be of different moments: for a consistent " +
 			"export nobody may write to the device until it is done. A page that is corrupt is an error; zramfs verify lists them.",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: flagRange, Usage: "export `FIRST:COUNT` only, a page's number and how many, of 4096 bytes each"},
 			&cli.BoolFlag{Name: flagForce, Usage: "replace FILE where there is one"},
 			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},
-		},
+		}, engineFlags()...),
 		Action: exportAction,
 	}
 }
@@ -56,6 +56,9 @@ func exportAction(c *cli.Context) error {
 	}
 	e := exporter{force: c.Bool(flagForce), report: exportReport{File: c.Args().Get(1)}}
 	var err error
+	if e.engines, err = engineOptionsOf(c); err != nil {
+		return err
+	}
 	if e.report.First, e.report.Pages, err = parseRange(c.String(flagRange)); err != nil {
 		return err
 	}
@@ -97,13 +100,14 @@ func parseRange(text string) (first, count uint64, err error) {
 // An exporter writes pages to a file.
 type exporter struct {
 	force    bool
+	engines  engineOptions
 	progress progress
 	report   exportReport
 }
 
 // export makes the file.
 func (e *exporter) export(ctx context.Context, d device) (err error) {
-	l, err := openImage(d)
+	l, err := openImage(d, e.engines)
 	if err != nil {
 		return err
 	}

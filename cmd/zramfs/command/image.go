@@ -25,7 +25,7 @@ type liveImage struct {
 }
 
 // openImage asks for the image of d.
-func openImage(d device) (*liveImage, error) {
+func openImage(d device, o engineOptions) (*liveImage, error) {
 	image, err := daemon.OpenImage(d.Dir)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func openImage(d device) (*liveImage, error) {
 	if err != nil {
 		return nil, err
 	}
-	planner, err := imagePlanner(image.Algorithm)
+	planner, err := imagePlanner(image.Algorithm, o)
 	if err != nil {
 		return nil, errors.Join(err, view.Close())
 	}
@@ -43,12 +43,12 @@ func openImage(d device) (*liveImage, error) {
 
 // imagePlanner makes what works on the objects of a device whose algorithm has this name, by all that the machine has for it. A dictionary is
 // read again from where the device has it from.
-func imagePlanner(name string) (*bulk.Planner, error) {
+func imagePlanner(name string, o engineOptions) (*bulk.Planner, error) {
 	algorithm, err := parseAlgorithm(name)
 	if err != nil {
 		return nil, &exitError{code: exitFailure, cause: fmt.Errorf("the device's algorithm: %w", err)} // nobody has typed it
 	}
-	engines, _, err := openEngines(algorithm)
+	engines, _, err := openEngines(algorithm, o)
 	if err != nil {
 		return nil, err
 	}

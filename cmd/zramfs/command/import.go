@@ -27,10 +27,10 @@ func importCommand() *cli.Command {
 			"device's algorithm, and the serving process stores the objects, not through the device.\n\n" +
 			"A device that a loop device is on, or that is swapped to, is refused, and one whose data file somebody has open unless that is " +
 			"wanted. After an error, such as a store that is full, or an interruption, a part of FILE is stored, up to a page that is named.",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: flagForce, Usage: "go on although somebody has the data file open"},
 			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},
-		},
+		}, engineFlags()...),
 		Action: importAction,
 	}
 }
@@ -53,6 +53,10 @@ func importAction(c *cli.Context) (err error) {
 	if c.NArg() != 2 || c.Args().Get(0) == "" || c.Args().Get(1) == "" {
 		return usageError("import: name a FILE and a DIR, as zramfs import pages.img %s", defaultDir)
 	}
+	engines, err := engineOptionsOf(c)
+	if err != nil {
+		return err
+	}
 	all, err := findDevices()
 	if err != nil {
 		return err
@@ -69,7 +73,7 @@ func importAction(c *cli.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	m := importing{file: f, report: importReport{File: c.Args().First(), Dir: d.Dir}}
+	m := importing{file: f, engines: engines, report: importReport{File: c.Args().First(), Dir: d.Dir}}
 	if m.report.Pages, err = importPages(f, d.Status.Disksize); err != nil {
 		return fmt.Errorf("import %s: %w", m.report.File, err)
 	}
@@ -130,6 +134,7 @@ func importPages(f *os.File, disksize uint64) (uint64, error) {
 // An importing is one import.
 type importing struct {
 	file     io.ReaderAt
+	engines  engineOptions
 	progress progress
 	report   importReport
 
@@ -140,7 +145,7 @@ type importing struct {
 }
 
 func (m *importing) run(ctx context.Context, d device) (err error) {
-	if m.planner, err = imagePlanner(d.Status.Algorithm); err != nil {
+	if m.planner, err = imagePlanner(d.Status.Algorithm, m.engines); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.planner.Close()) }()

@@ -29,9 +29,9 @@ func verifyCommand() *cli.Command {
 			"The exit code is 0 if all pages are right and 1 if one is not: reading that page through the device is an I/O error, " +
 			"until it is written again or discarded. A page's number times 4096 is where it begins in the data file. Speeds are of " +
 			"pages that have an object, in 10^9 bytes of pages a second.",
-		Flags: []cli.Flag{
+		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},
-		},
+		}, engineFlags()...),
 		Action: verifyAction,
 	}
 }
@@ -55,13 +55,17 @@ type verifyReport struct {
 }
 
 func verifyAction(c *cli.Context) error {
+	o, err := engineOptionsOf(c)
+	if err != nil {
+		return err
+	}
 	d, err := imageDevice(c, "verify")
 	if err != nil {
 		return err
 	}
 	ctx, stop := interruptible(c.Context)
 	defer stop()
-	r, err := verify(ctx, d, newSteps(c.App.ErrWriter, "verifying", stored(d)))
+	r, err := verify(ctx, d, o, newSteps(c.App.ErrWriter, "verifying", stored(d)))
 	if err != nil {
 		return fmt.Errorf("verify %s: %w", d.Dir, explainImage(ctx, err))
 	}
@@ -95,8 +99,8 @@ func stored(d device) int64 {
 	return int64(d.Status.Memory.PagesStored)
 }
 
-func verify(ctx context.Context, d device, p progress) (r verifyReport, err error) {
-	l, err := openImage(d)
+func verify(ctx context.Context, d device, o engineOptions, p progress) (r verifyReport, err error) {
+	l, err := openImage(d, o)
 	if err != nil {
 		return r, err
 	}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"zramfs/codec"
+	"zramfs/codec/bulk"
+)
+
+// optionsOf reads flags as a command does.
+func optionsOf(t *testing.T, args ...string) (o engineOptions, err error) {
+	t.Helper()
+	app := &cli.App{Flags: engineFlags(), Action: func(c *cli.Context) error {
+		o, err = engineOptionsOf(c)
+		return nil
+	}}
+	if err := app.Run(append([]string{"x"}, args...)); err != nil {
+		t.Fatal(err)
+	}
+	return o, err
+}
+
+// withKinds has the program have these kinds of engine until the test ends.
+func withKinds(t *testing.T, kinds ...engineKind) {
+	t.Helper()
+	were := engineKinds
+	engineKinds = kinds
+	t.Cleanup(func() { engineKinds = were })
+}
+
+func TestEngineOptions(t *testing.T) {
+	withKinds(t, engineKind{name: "x"})
+	for args, want := range map[string]engineOptions{
+		"":          {mode: gpuAuto, device: allGPUs},
+		"--gpu off": {mode: gpuOff, device: allGPUs},
+		"--gpu require --gpu-device 3 --gpu-batch 131072 --gpu-ring-slots 64": {gpuRequire, 3, 1 << 17, 64},
+		"--gpu-device 0 --gpu-batch 1 --gpu-ring-slots 1":                     {gpuAuto, 0, 1, 1},
+	} {
+		if o, err := optionsOf(t, strings.Fields(args)...); err != nil || o != want {
+			t.Errorf("%q: %+v, %v, want %+v", args, o, err, want)
+		}
+	}
+	for _, args := range []string{
+		"--gpu never", "--gpu=", "--gpu-device -1", "--gpu-batch 0", "--gpu-batch -1", "--gpu-batch 131073", "--gpu-ring-slots 0", "--gpu-ring-slots 65",
+	} {
+		if _, err := optionsOf(t, strings.Fields(args)...); err == nil {
+			t.Errorf("%q is accepted", args)
+		} else if code, _ := describe(err); code != exitUsage {
+			t.Errorf("%q: %v, exit code %d", args, err, code)
+		}
+	}
+}
+
+// A program that has no engines refuses what requires one, as a value that cannot be used, and says how to get one that has.
+func TestRequireWithoutEngines(t *testing.T) {
+	withKinds(t)
+	_, err := optionsOf(t, "--gpu", "require")
+	if code, message := describe(err); code != exitUsage || message != "--gpu require: this program was built without GPUs; make build-cuda makes one that has them" {
+		t.Errorf("%d, %q", code, message)
+	}
+	if o, err := optionsOf(t, "--gpu-device", "1"); err != nil || o.device != 1 {
+		t.Errorf("%+v, %v", o, err) // where there is one
+	}
+}
+
+// With which modes which engines are opened.
+func TestOpenEngines(t *testing.T) {
+	lz4, err := codec.Parse("lz4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cause := errors.New("too old")
+	some := func(n int, err error) func(codec.Algorithm, engineOptions) ([]bulk.Engine, error) {
+		return func(codec.Algorithm, engineOptions) ([]bulk.Engine, error) { return make([]bulk.Engine, n), err }
+	}
+	for name, c := range map[string]struct {
+		mode    string
+		kinds   []engineKind
+		engines int
+		missing []string
+		err     string
+	}{
+		"none built":                 {gpuAuto, nil, 0, nil, ""},
+		"there":                      {gpuAuto, []engineKind{{"a", some(2, nil)}}, 2, nil, ""},
+		"off":                        {gpuOff, []engineKind{{"a", some(2, nil)}, {"b", some(0, cause)}}, 0, nil, ""},
+		"missing":                    {gpuAuto, []engineKind{{"a", some(0, cause)}}, 0, []string{"a: too old"}, ""},
+		"one of two kinds":           {gpuAuto, []engineKind{{"a", some(1, nil)}, {"b", some(0, cause)}}, 1, []string{"b: too old"}, ""},
+		"one of two devices":         {gpuRequire, []engineKind{{"a", some(1, cause)}}, 1, []string{"a: too old"}, ""},
+		"required and not there":     {gpuRequire, []engineKind{{"a", some(0, cause)}}, 0, nil, "a GPU is required: too old"},
+		"required and not built":     {gpuRequire, nil, 0, nil, "a GPU is required: " + errNoEngines.Error()},
+		"required, one of two kinds": {gpuRequire, []engineKind{{"a", some(0, cause)}, {"b", some(3, nil)}}, 3, []string{"a: too old"}, ""},
+	} {
+		withKinds(t, c.kinds...)
+		engines, missing, err := openEngines(lz4, engineOptions{mode: c.mode, device: allGPUs})
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if len(engines) != c.engines || !slices.Equal(missing, c.missing) || text != c.err {
+			t.Errorf("%s: %d engines, missing %q, %q", name, len(engines), missing, text)
+		}
+	}
+}
