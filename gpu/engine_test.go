@@ -8,7 +8,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -326,36 +325,5 @@ func TestF045TooLittleMemory(t *testing.T) {
 		if _, err := Open(d, o); !errors.Is(err, driver.ErrArgument) {
 			t.Errorf("%+v: %v", o, err)
 		}
-	}
-}
-
-func TestModes(t *testing.T) {
-	none := func() (*driver.Driver, error) { return simulated(0).Driver() }
-	old := driver.NewSimulator(driver.SimulatedDevice{Major: 6}).Driver
-	for name, find := range map[string]func() (*driver.Driver, error){"none": none, "old": old} {
-		if c, err := Choose(Auto, find, small()); err != nil || c.Engine != nil || c.Why == nil || c.Close() != nil {
-			t.Errorf("%s: auto is %+v, %v", name, c, err)
-		}
-		if _, err := Choose(Require, find, small()); err == nil || !strings.HasPrefix(err.Error(), "a GPU is required: ") {
-			t.Errorf("%s: require answers %v", name, err)
-		}
-		if c, err := Choose(Off, find, small()); err != nil || c != (Choice{}) {
-			t.Errorf("%s: off is %+v, %v", name, c, err)
-		}
-	}
-	c, err := Choose(Require, simulated(1).Driver, small())
-	if err != nil || c.Why != nil {
-		t.Fatal(c.Why, err)
-	}
-	if err := errors.Join(c.Engine.Close(), c.Close()); err != nil {
-		t.Error(err)
-	}
-	for _, m := range []Mode{Auto, Off, Require} {
-		if got, err := ParseMode(m.String()); got != m || err != nil {
-			t.Errorf("mode %s is read as %s: %v", m, got, err)
-		}
-	}
-	if _, err := ParseMode("yes"); !errors.Is(err, driver.ErrArgument) {
-		t.Errorf("a mode that there is not: %v", err)
 	}
 }

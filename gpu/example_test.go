@@ -20,7 +20,6 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer func() { _ = choice.Close() }() // the engine, of which an error would come, is closed by the planner
 	algorithm, err := codec.Parse("lz4")
 	if err != nil {
 		fmt.Println(err)
@@ -31,7 +30,8 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	planner, err := bulk.NewPlanner(cpu, []bulk.Engine{choice.Engine}, bulk.Config{Mode: bulk.EnginesAlone})
+	engine := choice.Engines[0]
+	planner, err := bulk.NewPlanner(cpu, []bulk.Engine{engine}, bulk.Config{Mode: bulk.EnginesAlone})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -51,7 +51,7 @@ func Example() {
 	}
 	done := report.Engines[1]
 	fmt.Println(done.Name, "compressed more than half:", done.Items > 50, "with times:", done.Times.H2D > 0 && done.Times.Kernel > 0 && done.Times.D2H > 0)
-	stats := choice.Engine.Stats(bulk.Compress)
+	stats := engine.Stats(bulk.Compress)
 	fmt.Println("at a ratio above 10:", stats.Ratio(bulk.Compress) > 10, "computing outweighs the transfers:", stats.Outweighs())
 
 	back := *batch

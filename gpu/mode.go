@@ -5,6 +5,7 @@ package gpu
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"zramfs/gpu/driver"
 )
@@ -34,15 +35,22 @@ func ParseMode(name string) (Mode, error) {
 	return Auto, fmt.Errorf("%w: %q is none of auto, off and require", driver.ErrArgument, name)
 }
 
-// A Choice is what came of looking for a GPU: an engine, or why there is none.
-type Choice struct {
-	Engine *Engine
-	Why    error // nil if there is an engine, or none was wanted
+// AllDevices is what [Choose] takes for a device's number to open each that there is, up to as many as a planner can have.
+const AllDevices = -1
 
-	driver *driver.Driver
+const mostDevices = 64
+
+// A Choice is what came of looking for GPUs.
+type Choice struct {
+	// Engines is one for each device that was opened, in the order of their numbers. They belong to whoever uses them, as [bulk.Planner] does, and with the last
+	// of them that is closed the driver is closed as well.
+	Engines []*Engine
+	// Why is why there is none, or why a device that was wanted is not among them.
+	Why error
 }
 
-// Choose looks for a GPU as the mode says, by a function like [driver.CUDA]. That there is none is an error only if one is required.
+// Choose looks for GPUs as the mode says, by a function like [driver.CUDA], and opens the one that the options name, or all. That there is none is an error only if one is
+// required, and a device that cannot be used is none where another can.
 func Choose(m Mode, find func() (*driver.Driver, error), o Options) (Choice, error) {
 	if m == Off {
 		return Choice{}, nil
@@ -51,11 +59,40 @@ func Choose(m Mode, find func() (*driver.Driver, error), o Options) (Choice, err
 	if err != nil {
 		return without(m, err)
 	}
-	e, err := Open(d, o)
-	if err != nil {
-		return without(m, errors.Join(err, d.Close()))
+	c := openAll(d, o)
+	if len(c.Engines) == 0 {
+		return without(m, errors.Join(c.Why, d.Close()))
 	}
-	return Choice{Engine: e, driver: d}, nil
+	var open atomic.Int32
+	open.Store(int32(len(c.Engines)))
+	for _, e := range c.Engines {
+		e.after = func() error {
+			if open.Add(-1) > 0 {
+				return nil
+			}
+			return d.Close()
+		}
+	}
+	return c, nil
+}
+
+// openAll opens the devices one after the other: what is measured of one must not be disturbed by another.
+func openAll(d *driver.Driver, o Options) (c Choice) {
+	first, end := o.Device, o.Device+1
+	if o.Device == AllDevices {
+		first, end = 0, min(len(d.Devices()), mostDevices)
+	}
+	var errs []error
+	for o.Device = first; o.Device < end; o.Device++ {
+		e, err := Open(d, o)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		c.Engines = append(c.Engines, e)
+	}
+	c.Why = errors.Join(errs...)
+	return c
 }
 
 func without(m Mode, err error) (Choice, error) {
@@ -63,12 +100,4 @@ func without(m Mode, err error) (Choice, error) {
 		return Choice{}, fmt.Errorf("a GPU is required: %w", err)
 	}
 	return Choice{Why: err}, nil
-}
-
-// Close closes the driver, after the engine, which belongs to whoever uses it, as [bulk.Planner] does.
-func (c Choice) Close() error {
-	if c.driver == nil {
-		return nil
-	}
-	return c.driver.Close()
 }

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"zramfs/codec/bulk"
+	"zramfs/gpu/driver"
+)
+
+func TestModes(t *testing.T) {
+	none := func() (*driver.Driver, error) { return simulated(0).Driver() }
+	old := driver.NewSimulator(driver.SimulatedDevice{Major: 6}).Driver
+	for name, find := range map[string]func() (*driver.Driver, error){"none": none, "old": old} {
+		if c, err := Choose(Auto, find, small()); err != nil || len(c.Engines) != 0 || c.Why == nil {
+			t.Errorf("%s: auto is %+v, %v", name, c, err)
+		}
+		if _, err := Choose(Require, find, small()); err == nil || !strings.HasPrefix(err.Error(), "a GPU is required: ") {
+			t.Errorf("%s: require answers %v", name, err)
+		}
+		if c, err := Choose(Off, find, small()); err != nil || c.Engines != nil || c.Why != nil {
+			t.Errorf("%s: off is %+v, %v", name, c, err)
+		}
+	}
+	c, err := Choose(Require, simulated(1).Driver, small())
+	if err != nil || c.Why != nil {
+		t.Fatal(c.Why, err)
+	}
+	if err := c.Engines[0].Close(); err != nil {
+		t.Error(err)
+	}
+	for _, m := range []Mode{Auto, Off, Require} {
+		if got, err := ParseMode(m.String()); got != m || err != nil {
+			t.Errorf("mode %s is read as %s: %v", m, got, err)
+		}
+	}
+	if _, err := ParseMode("yes"); !errors.Is(err, driver.ErrArgument) {
+		t.Errorf("a mode that there is not: %v", err)
+	}
+}
+
+// All devices, or the one that is named; one that cannot be used is told of, and no reason to do without the others. The driver is closed with the last engine, and
+// not before.
+func TestF041ChooseSeveral(t *testing.T) {
+	s := driver.NewSimulator(driver.SimulatedDevice{}, driver.SimulatedDevice{Major: 6}, driver.SimulatedDevice{})
+	var library *driver.Driver
+	find := func() (*driver.Driver, error) {
+		var err error
+		library, err = s.Driver()
+		return library, err
+	}
+	for _, c := range []struct {
+		device int
+		names  string
+		why    error
+	}{
+		{AllDevices, "gpu0 gpu2", driver.ErrDeviceTooOld}, {0, "gpu0", nil}, {2, "gpu2", nil}, {1, "", driver.ErrDeviceTooOld}, {3, "", driver.ErrArgument},
+	} {
+		o := small()
+		o.Device = c.device
+		choice, err := Choose(Auto, find, o)
+		if err != nil || !errors.Is(choice.Why, c.why) {
+			t.Errorf("device %d: %v, %v, want %v", c.device, choice.Why, err, c.why)
+		}
+		var names []string
+		var engines []bulk.Engine
+		for _, e := range choice.Engines {
+			names, engines = append(names, e.Name()), append(engines, e)
+		}
+		if got := strings.Join(names, " "); got != c.names {
+			t.Errorf("device %d: %q, want %q", c.device, got, c.names)
+		}
+		for _, e := range engines {
+			if _, err := library.Open(0, driver.Options{}); err != nil {
+				t.Errorf("the driver is closed before %s: %v", e.Name(), err)
+			}
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := library.Open(0, driver.Options{}); !errors.Is(err, driver.ErrClosed) {
+			t.Errorf("device %d: the driver is not closed: %v", c.device, err)
+		}
+	}
+	for device := range 3 {
+		if left := s.Leaks(device); len(left) != 0 {
+			t.Errorf("device %d: left behind: %v", device, left)
+		}
+	}
+}
