@@ -46,11 +46,17 @@ type Window struct {
 	scratch []byte  // 16 bytes a page, for whoever works on that page
 }
 
+// ArenaSize is how many bytes the objects of n pages take at the most, as they lie in an arena.
+func ArenaSize(n int) int { return n * maxFootprint }
+
 // NewWindow makes a window for up to n pages.
-func NewWindow(n int) *Window {
+func NewWindow(n int) *Window { return NewWindowIn(make([]byte, ArenaSize(n)), n) }
+
+// NewWindowIn makes one with an Arena of the caller's, of ArenaSize bytes at least.
+func NewWindowIn(arena []byte, n int) *Window {
 	return &Window{
 		Kind: make([]PageKind, n), Word: make([]uint64, n), Page: make([]uint32, 0, n), ID: make([]codec.ID, 0, n),
-		Offset: make([]uint64, 0, n), Length: make([]uint32, 0, n), Arena: make([]byte, n*maxFootprint),
+		Offset: make([]uint64, 0, n), Length: make([]uint32, 0, n), Arena: arena,
 		entries: make([]entry, n), scratch: make([]byte, 16*n),
 	}
 }

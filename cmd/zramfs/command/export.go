@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -48,6 +49,7 @@ type exportReport struct {
 	Data        uint64  `json:"data_pages"`
 	Seconds     float64 `json:"seconds"`
 	GBPerSecond float64 `json:"gb_per_second"` // of data
+	workReport
 }
 
 func exportAction(c *cli.Context) error {
@@ -107,11 +109,18 @@ type exporter struct {
 
 // export makes the file.
 func (e *exporter) export(ctx context.Context, d device) (err error) {
-	l, err := openImage(d, e.engines)
+	most := e.report.Pages
+	if most == 0 {
+		most = math.MaxUint64 // all of it
+	}
+	l, err := openImage(d, e.engines, most)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.close()) }()
+	defer func() {
+		err = errors.Join(err, l.close())
+		e.report.workReport = l.shop.report()
+	}()
 	if e.report.Pages == 0 {
 		e.report.Pages = l.view.Pages()
 	}
@@ -213,7 +222,7 @@ func (r exportReport) print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, map[string]exportReport{"export": r})
 	}
-	_, err := fmt.Fprintf(w, "%s: %s, of which %s are no holes, written to %s in %.1fs, %.2f GB/s\n",
-		r.Dir, humanSize(r.Pages*pageSize), humanSize(r.Data*pageSize), r.File, r.Seconds, r.GBPerSecond)
+	_, err := fmt.Fprintf(w, "%s: %s, of which %s are no holes, written to %s in %.1fs, %.2f GB/s\n%s",
+		r.Dir, humanSize(r.Pages*pageSize), humanSize(r.Data*pageSize), r.File, r.Seconds, r.GBPerSecond, r.workReport.text())
 	return err
 }

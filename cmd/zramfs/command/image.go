@@ -15,17 +15,14 @@ import (
 	"zramfs/store"
 )
 
-// windowPages is how many pages of an image are worked on at a time: 16 MiB of them, enough for all processors to have their part.
-const windowPages = 4096
-
 // A liveImage is the image of a device that is in use, and what reads it on all processors.
 type liveImage struct {
-	view    *store.View
-	planner *bulk.Planner
+	view *store.View
+	shop *workshop
 }
 
-// openImage asks for the image of d.
-func openImage(d device, o engineOptions) (*liveImage, error) {
+// openImage asks for the image of d, of which so many pages are to be read at the most.
+func openImage(d device, o engineOptions, most uint64) (*liveImage, error) {
 	image, err := daemon.OpenImage(d.Dir)
 	if err != nil {
 		return nil, err
@@ -34,28 +31,17 @@ func openImage(d device, o engineOptions) (*liveImage, error) {
 	if err != nil {
 		return nil, err
 	}
-	planner, err := imagePlanner(image.Algorithm, o)
+	shop, err := openWorkshop(image.Algorithm, o, min(most, view.Pages()))
 	if err != nil {
 		return nil, errors.Join(err, view.Close())
 	}
-	return &liveImage{view: view, planner: planner}, nil
+	return &liveImage{view: view, shop: shop}, nil
 }
 
-// imagePlanner makes what works on the objects of a device whose algorithm has this name, by all that the machine has for it. A dictionary is
-// read again from where the device has it from.
-func imagePlanner(name string, o engineOptions) (*bulk.Planner, error) {
-	algorithm, err := parseAlgorithm(name)
-	if err != nil {
-		return nil, &exitError{code: exitFailure, cause: fmt.Errorf("the device's algorithm: %w", err)} // nobody has typed it
-	}
-	engines, _, err := openEngines(algorithm, o)
-	if err != nil {
-		return nil, err
-	}
-	return newPlanner(algorithm, 0, engines, windowPages)
+func (l *liveImage) close() error {
+	l.shop.close()
+	return l.view.Close()
 }
-
-func (l *liveImage) close() error { return errors.Join(l.planner.Close(), l.view.Close()) }
 
 // An imageWindow is a part of an image and what is done with it.
 type imageWindow struct {
@@ -67,10 +53,11 @@ type imageWindow struct {
 
 // newWindow makes a window for an operation: Verify, or Decompress, which leaves each page in batch.Pages.
 func (l *liveImage) newWindow(op bulk.Op) *imageWindow {
-	w := &imageWindow{Window: store.NewWindow(windowPages), batch: *bulk.NewBatch(op, windowPages)}
+	n := l.shop.pages
+	w := &imageWindow{Window: store.NewWindowIn(l.shop.buffer(store.ArenaSize(n), false), n), batch: *bulk.NewBatch(op, n)}
 	w.batch.Regions = [][]byte{w.Arena}
 	if op == bulk.Decompress {
-		w.batch.Pages = make([]byte, windowPages*pageSize)
+		w.batch.Pages = l.shop.buffer(n*pageSize, true)
 	}
 	w.batch.Before = func(items []uint32) {
 		l.view.Fetch(w.Window, items)
@@ -90,7 +77,7 @@ func (l *liveImage) read(ctx context.Context, w *imageWindow, first, end uint64)
 	}
 	b := &w.batch
 	b.N, b.Offset, b.Length, b.ID, b.Slot = len(w.Page), w.Offset, w.Length, w.ID, w.Page
-	if err := l.planner.Run(ctx, b, nil); err != nil {
+	if err := l.shop.run(ctx, b); err != nil {
 		return err
 	}
 	w.objects = 0

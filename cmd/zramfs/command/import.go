@@ -47,6 +47,7 @@ type importReport struct {
 	ObjectBytes uint64  `json:"object_bytes"`
 	Seconds     float64 `json:"seconds"`
 	GBPerSecond float64 `json:"gb_per_second"` // of pages
+	workReport
 }
 
 func importAction(c *cli.Context) (err error) {
@@ -138,23 +139,26 @@ type importing struct {
 	progress progress
 	report   importReport
 
-	planner *bulk.Planner
-	to      *daemon.Import
-	batch   *bulk.Batch
-	buffer  []byte
+	shop   *workshop
+	to     *daemon.Import
+	batch  *bulk.Batch
+	buffer []byte
 }
 
 func (m *importing) run(ctx context.Context, d device) (err error) {
-	if m.planner, err = imagePlanner(d.Status.Algorithm, m.engines); err != nil {
+	if m.shop, err = openWorkshop(d.Status.Algorithm, m.engines, m.report.Pages); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, m.planner.Close()) }()
+	defer func() {
+		m.shop.close()
+		m.report.workReport = m.shop.report()
+	}()
 	if m.to, err = daemon.OpenImport(d.Dir); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.to.Close()) }()
-	m.batch, m.buffer = bulk.NewBatch(bulk.Compress, windowPages), make([]byte, windowPages*pageSize)
-	m.batch.Slot = make([]uint32, windowPages)
+	m.batch, m.buffer = bulk.NewBatch(bulk.Compress, m.shop.pages), m.shop.buffer(m.shop.pages*pageSize, false)
+	m.batch.Slot = make([]uint32, m.shop.pages)
 	began := time.Now()
 	err = errors.Join(m.copy(ctx), m.progress.end())
 	m.report.Seconds = time.Since(began).Seconds()
@@ -164,8 +168,8 @@ func (m *importing) run(ctx context.Context, d device) (err error) {
 
 // copy imports the file part by part, each of which is stored before the next is begun.
 func (m *importing) copy(ctx context.Context) error {
-	for first := uint64(0); first < m.report.Pages; first += windowPages {
-		n := min(windowPages, m.report.Pages-first)
+	for first := uint64(0); first < m.report.Pages; first += uint64(m.shop.pages) {
+		n := min(uint64(m.shop.pages), m.report.Pages-first)
 		err := m.part(ctx, first, m.buffer[:n*pageSize])
 		if err == nil {
 			err = m.to.Flush()
@@ -218,7 +222,7 @@ func (m *importing) word(page, word uint64) error {
 
 // objects compresses the pages of the batch and hands them in.
 func (m *importing) objects(ctx context.Context, first uint64) error {
-	if err := m.planner.Run(ctx, m.batch, nil); err != nil {
+	if err := m.shop.run(ctx, m.batch); err != nil {
 		return err
 	}
 	for i := range m.batch.N {
@@ -239,7 +243,7 @@ func (r importReport) print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, map[string]importReport{"import": r})
 	}
-	_, err := fmt.Fprintf(w, "%s: %d pages imported to %s, %d of them same-filled, the others in %s, in %.1fs, %.2f GB/s\n",
-		r.File, r.Pages, r.Dir, r.Same, humanSize(r.ObjectBytes), r.Seconds, r.GBPerSecond)
+	_, err := fmt.Fprintf(w, "%s: %d pages imported to %s, %d of them same-filled, the others in %s, in %.1fs, %.2f GB/s\n%s",
+		r.File, r.Pages, r.Dir, r.Same, humanSize(r.ObjectBytes), r.Seconds, r.GBPerSecond, r.workReport.text())
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -52,6 +53,7 @@ type verifyReport struct {
 	// The speeds are those of objects.
 	PagesPerSecond float64 `json:"pages_per_second"`
 	GBPerSecond    float64 `json:"gb_per_second"`
+	workReport
 }
 
 func verifyAction(c *cli.Context) error {
@@ -100,7 +102,7 @@ func stored(d device) int64 {
 }
 
 func verify(ctx context.Context, d device, o engineOptions, p progress) (r verifyReport, err error) {
-	l, err := openImage(d, o)
+	l, err := openImage(d, o, math.MaxUint64)
 	if err != nil {
 		return r, err
 	}
@@ -108,6 +110,7 @@ func verify(ctx context.Context, d device, o engineOptions, p progress) (r verif
 		if cerr := l.close(); err == nil {
 			err = cerr
 		}
+		r.workReport = l.shop.report()
 	}()
 	r = verifyReport{Dir: d.Dir, WrongPages: []uint64{}} // not nil: it is printed as a JSON array
 	w := l.newWindow(bulk.Verify)
@@ -159,6 +162,7 @@ func (r verifyReport) print(w io.Writer, asJSON bool) error {
 	fmt.Fprintf(&out, "%s: %d pages checked, %d with an object of %s all together, %d same-filled\n",
 		r.Dir, r.Pages, r.Objects, humanSize(r.ObjectBytes), r.Same)
 	fmt.Fprintf(&out, "%.1fs, %.0f pages/s, %.2f GB/s\n", r.Seconds, r.PagesPerSecond, r.GBPerSecond)
+	out.WriteString(r.workReport.text())
 	if r.Wrong == 0 {
 		out.WriteString("all are right\n")
 	} else {

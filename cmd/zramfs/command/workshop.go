@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"zramfs/codec"
+	"zramfs/codec/bulk"
+)
+
+const (
+	// windowPages is how many pages are worked on at a time by the CPU alone: 16 MiB of them, enough for all processors to have their part.
+	windowPages = 4096
+	// mostWindow is how many at the most, whatever engines there are: 1 GiB of them.
+	mostWindow = 1 << 18
+)
+
+// A workshop is where a command does bulk work: a planner with all that the machine has for it, memory for its batches, and an account of what was done. It is used by
+// one goroutine at a time, but its memory and its planner by whom they are given to.
+type workshop struct {
+	planner *bulk.Planner // immutable
+	pages   int           // of a batch at the most, so that every engine has its pieces; immutable
+	names   []string      // of the engines, the CPU first; immutable
+	buffers [][]byte      // those that are mapped
+	notes   []string      // what there is not, and why
+	last    bulk.Report
+	sum     bulk.Report
+}
+
+// openWorkshop opens one for objects of the algorithm of this name, as a device has it, and so many pages at the most. A dictionary is read again from where the device has
+// it from.
+func openWorkshop(name string, o engineOptions, most uint64) (*workshop, error) {
+	algorithm, err := parseAlgorithm(name)
+	if err != nil {
+		return nil, &exitError{code: exitFailure, cause: fmt.Errorf("the device's algorithm: %w", err)} // nobody has typed it
+	}
+	return newWorkshop(algorithm, o, most)
+}
+
+func newWorkshop(a codec.Algorithm, o engineOptions, most uint64) (*workshop, error) {
+	engines, missing, err := openEngines(a, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &workshop{pages: batchPages(engines, most), names: []string{cpuName}, notes: append([]string{}, missing...)}
+	for _, e := range engines {
+		s.names = append(s.names, e.Name())
+	}
+	s.planner, err = newPlanner(a, 0, engines, s.pages)
+	return s, err
+}
+
+// batchPages is enough for the CPU and for each lane of each engine, and no more than there is.
+func batchPages(engines []bulk.Engine, most uint64) int {
+	n := uint64(windowPages)
+	for _, e := range engines {
+		l := e.Limits()
+		n += uint64(l.Lanes) * uint64(l.Max)
+	}
+	return int(min(n, mostWindow, max(most, 1)))
+}
+
+// buffer makes memory for batches, which is there until close; write says that pages are to be brought there. Where there are engines it is mapped, and they are told of
+// it: one that cannot have it goes on without.
+func (s *workshop) buffer(n int, write bool) []byte {
+	if len(s.names) == 1 {
+		return make([]byte, n)
+	}
+	b, err := mapBuffer(n)
+	if err != nil {
+		s.note(err)
+		return make([]byte, n)
+	}
+	s.buffers = append(s.buffers, b)
+	if err := s.planner.Register(b, write); err != nil {
+		s.note(err)
+	}
+	return b[:n]
+}
+
+// run does a batch. What an engine has torn is done again in other memory, which b has then: the old may still be written to by the device.
+func (s *workshop) run(ctx context.Context, b *bulk.Batch) error {
+	err := s.planner.Run(ctx, b, &s.last)
+	if errors.Is(err, bulk.ErrTorn) {
+		s.account(false)
+		s.leave(b.Pages)
+		b.Pages = make([]byte, len(b.Pages)) // no engine knows it, so it cannot be torn
+		err = s.planner.Run(ctx, b, &s.last)
+	}
+	s.account(err == nil)
+	return err
+}
+
+// account adds up what was done of the last batch: of one that was for nothing the failures alone.
+func (s *workshop) account(done bool) {
+	if !done {
+		s.last = bulk.Report{Op: s.last.Op, Engines: s.last.Engines}
+		for i := range s.last.Engines {
+			e := &s.last.Engines[i]
+			*e = bulk.EngineReport{Name: e.Name, Failures: e.Failures, Err: e.Err, Dead: e.Dead}
+		}
+	}
+	s.sum.Add(&s.last)
+}
+
+// leave forgets the buffer that p is the beginning of: it stays as it is to the end of the program.
+func (s *workshop) leave(p []byte) {
+	for i, b := range s.buffers {
+		if len(p) > 0 && &b[0] == &p[0] {
+			s.buffers = append(s.buffers[:i], s.buffers[i+1:]...)
+			return
+		}
+	}
+}
+
+// close ends the work. That an engine does not end well is noted, and no more: what it did was proved.
+func (s *workshop) close() {
+	for _, b := range s.buffers {
+		if err := errors.Join(s.planner.Unregister(b), unmapBuffer(b)); err != nil {
+			s.note(err)
+		}
+	}
+	s.buffers = nil
+	if err := s.planner.Close(); err != nil {
+		s.note(err)
+	}
+}
+
+// note keeps an error that the work goes on after.
+func (s *workshop) note(err error) { s.notes = append(s.notes, oneLine(err.Error())) }

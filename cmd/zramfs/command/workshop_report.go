@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"zramfs/codec/bulk"
+)
+
+// A workReport says who did what of some bulk work. It is a part of the reports of commands that do such work, and of their JSON.
+type workReport struct {
+	Engines []engineReport `json:"engines"` // the CPU first
+	// Fallbacks counts pages that the CPU did although there was another engine, by reason; see bulk.Reason.
+	Fallbacks map[string]int `json:"fallbacks"`
+	// Missing says what there is not of engines and of what they need, and why.
+	Missing []string `json:"missing"`
+}
+
+// engineReport is the part of one engine. Times are in milliseconds, of the stages that it has.
+type engineReport struct {
+	Name     string  `json:"name"`
+	Pages    int     `json:"pages"` // with objects; others need no engine
+	Share    float64 `json:"share"` // of all of these, 0 to 1
+	Pieces   int     `json:"pieces"`
+	H2D      float64 `json:"h2d_ms"`
+	Kernel   float64 `json:"kernel_ms"`
+	D2H      float64 `json:"d2h_ms"`
+	Failures int     `json:"failures"` // pieces that ended with an error, and were done by the CPU
+	// LastError is the last of these, if there is one.
+	LastError string `json:"last_error,omitempty"`
+}
+
+// report sums up what was done so far.
+func (s *workshop) report() workReport {
+	r := workReport{Engines: []engineReport{}, Fallbacks: map[string]int{}, Missing: append([]string{}, s.notes...)}
+	for i, name := range s.names {
+		e := engineReport{Name: name}
+		if i < len(s.sum.Engines) { // there was a batch
+			e.take(&s.sum.Engines[i])
+			e.Share = s.sum.Share(name)
+		}
+		r.Engines = append(r.Engines, e)
+	}
+	for reason, n := range s.sum.Fallbacks {
+		if n > 0 {
+			r.Fallbacks[bulk.Reason(reason).String()] = n
+		}
+	}
+	return r
+}
+
+func (e *engineReport) take(from *bulk.EngineReport) {
+	e.Pages, e.Pieces, e.Failures = from.Items, from.Pieces, from.Failures
+	e.H2D, e.Kernel, e.D2H = milliseconds(from.Times.H2D), milliseconds(from.Times.Kernel), milliseconds(from.Times.D2H)
+	if from.Err != nil {
+		e.LastError = oneLine(from.Err.Error())
+	}
+}
+
+// text is a line for each engine, where there is one besides the CPU, and for what there is not.
+func (r workReport) text() string {
+	var out strings.Builder
+	if len(r.Engines) > 1 {
+		for i, e := range r.Engines {
+			fmt.Fprintf(&out, "%s: %.0f%%, %s", e.Name, 100*e.Share, plural(e.Pages, "page", "pages"))
+			if i > 0 {
+				fmt.Fprintf(&out, " in %s; to it %.1f ms, computing %.1f ms, back %.1f ms", plural(e.Pieces, "piece", "pieces"), e.H2D, e.Kernel, e.D2H)
+			}
+			if e.Failures > 0 {
+				fmt.Fprintf(&out, "; %d failed, the last one by %s", e.Failures, e.LastError)
+			}
+			out.WriteByte('\n')
+		}
+		if text := r.fallbackText(); text != "" {
+			fmt.Fprintf(&out, "done by the CPU in place of others: %s\n", text)
+		}
+	}
+	for _, why := range r.Missing {
+		fmt.Fprintf(&out, "no %s\n", why)
+	}
+	return out.String()
+}
+
+// fallbackText lists the reasons in their order.
+func (r workReport) fallbackText() string {
+	var all []string
+	for reason := range bulk.Reasons {
+		if n := r.Fallbacks[reason.String()]; n > 0 {
+			all = append(all, fmt.Sprintf("%d %s", n, reason))
+		}
+	}
+	return strings.Join(all, ", ")
+}

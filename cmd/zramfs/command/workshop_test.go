@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"zramfs/codec"
+	"zramfs/codec/bulk"
+)
+
+// A troubled engine is the CPU's codecs with trouble: what of it is not nil is what the method answers.
+type troubled struct {
+	*bulk.CPU
+	name                  string
+	do, register, closing error
+
+	mu      sync.Mutex
+	regions [][]byte // that it was told of
+	pages   []byte   // of the last batch that it failed
+}
+
+func (e *troubled) Name() string { return e.name }
+func (e *troubled) Limits() bulk.Limits {
+	return bulk.Limits{Lanes: 2, Least: 1, Min: 1, Max: 3000}
+}
+
+func (e *troubled) Do(ctx context.Context, lane int, p bulk.Piece) (bulk.Times, error) {
+	if e.do != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.pages = p.Pages
+		return bulk.Times{}, e.do
+	}
+	return e.CPU.Do(ctx, lane, p)
+}
+
+func (e *troubled) Close() error { return errors.Join(e.closing, e.CPU.Close()) }
+
+func (e *troubled) Register(region []byte, _ bool) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.register == nil {
+		e.regions = append(e.regions, region)
+	}
+	return e.register
+}
+
+func (e *troubled) Unregister(region []byte) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.regions = slices.DeleteFunc(e.regions, func(r []byte) bool { return &r[0] == &region[0] })
+	return nil
+}
+
+// workshopOf opens a workshop for LZ4 with these engines.
+func workshopOf(t *testing.T, most uint64, engines ...*troubled) *workshop {
+	t.Helper()
+	a, err := codec.Parse("lz4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []bulk.Engine
+	for i, e := range engines {
+		if e.CPU, err = bulk.NewCPU(a, 2); err != nil {
+			t.Fatal(err)
+		}
+		e.name = fmt.Sprintf("second%d", i)
+		all = append(all, e)
+	}
+	withKinds(t, engineKind{name: "second", open: func(codec.Algorithm, engineOptions) ([]bulk.Engine, error) {
+		if len(all) == 0 {
+			return nil, errors.New("no such device")
+		}
+		return all, nil
+	}})
+	s, err := newWorkshop(a, engineOptions{mode: gpuAuto, device: allGPUs}, most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// thereAndBack compresses generated pages, decompresses them into a buffer, and wants them as they were.
+func thereAndBack(t *testing.T, s *workshop, n int) *bulk.Batch {
+	t.Helper()
+	made := bulk.NewBatch(bulk.Compress, n)
+	made.Pages = s.buffer(n*pageSize, false)
+	copy(made.Pages, generatedSample(n).pages)
+	if err := s.run(t.Context(), made); err != nil {
+		t.Fatal(err)
+	}
+	back := *made
+	back.Op, back.Pages = bulk.Decompress, s.buffer(n*pageSize, true)
+	if err := s.run(t.Context(), &back); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(back.Pages, made.Pages) {
+		t.Error("pages did not come back as they were")
+	}
+	return &back
+}
+
+func TestBatchesAreLargeEnoughForEveryEngine(t *testing.T) {
+	for _, c := range []struct {
+		engines int
+		most    uint64
+		want    int
+	}{
+		{0, 1 << 40, windowPages}, {0, 10, 10}, {0, 0, 1}, {1, 1 << 40, windowPages + 6000}, {2, 1 << 40, windowPages + 12000}, {2, 700, 700}, {50, 1 << 40, mostWindow},
+	} {
+		var engines []bulk.Engine
+		for range c.engines {
+			engines = append(engines, &troubled{})
+		}
+		if got := batchPages(engines, c.most); got != c.want {
+			t.Errorf("%d engines, %d pages: %d, want %d", c.engines, c.most, got, c.want)
+		}
+	}
+}
+
+// Engines are told of all memory while there is work, and of none afterwards; each has its part in the report.
+func TestWorkshop(t *testing.T) {
+	e := &troubled{}
+	s := workshopOf(t, 1<<40, e)
+	thereAndBack(t, s, 2000)
+	if len(e.regions) != 2 || len(s.buffers) != 2 {
+		t.Errorf("it knows %d regions of %d", len(e.regions), len(s.buffers))
+	}
+	s.close()
+	if len(e.regions) != 0 {
+		t.Errorf("%d regions are left", len(e.regions))
+	}
+	r := s.report()
+	if len(r.Engines) != 2 || r.Engines[0].Name != cpuName || r.Engines[1].Name != "second0" || len(r.Missing) != 0 {
+		t.Fatalf("%+v", r)
+	}
+	if cpu, second := r.Engines[0], r.Engines[1]; cpu.Pages+second.Pages != 4000 || second.Pages == 0 || second.Pieces == 0 || cpu.Share+second.Share < 0.999 || second.Failures != 0 {
+		t.Errorf("%+v", r)
+	}
+	text := r.text()
+	if !strings.Contains(text, "\nsecond0: ") || !strings.HasPrefix(text, "cpu: ") {
+		t.Errorf("%q", text)
+	}
+}
+
+// Without another engine there is no line of any, and buffers are Go's.
+func TestWorkshopOfTheCPU(t *testing.T) {
+	s := workshopOf(t, 1<<40)
+	thereAndBack(t, s, 300)
+	s.close()
+	r := s.report()
+	if len(s.buffers) != 0 || s.pages != windowPages || len(r.Engines) != 1 || r.Engines[0].Share != 1 || len(r.Fallbacks) != 0 {
+		t.Errorf("%+v", r)
+	}
+	if text := r.text(); text != "no second: no such device\n" {
+		t.Errorf("%q", text)
+	}
+	out, err := json.Marshal(verifyReport{workReport: r})
+	if err != nil || !strings.Contains(string(out), `"engines":[{"name":"cpu","pages":600,"share":1,`) || !strings.Contains(string(out), `"fallbacks":{},"missing":["second: no such device"]`) {
+		t.Errorf("%s, %v", out, err)
+	}
+}
+
+// What fails of an engine is done by the CPU, noted, and no error. One that is given up is not told of memory any more.
+func TestWorkshopGoesOn(t *testing.T) {
+	e := &troubled{do: errors.New("out of order"), register: errors.New("no memory"), closing: errors.New("no end")}
+	s := workshopOf(t, 1<<40, e)
+	thereAndBack(t, s, 2000)
+	s.close()
+	r := s.report()
+	if r.Engines[0].Share != 1 || r.Engines[1].Failures == 0 || r.Engines[1].LastError != "out of order" || r.Fallbacks["failed"] == 0 {
+		t.Errorf("%+v", r)
+	}
+	want := []string{"engine second0: no memory", "close engine second0: no end"}
+	if !slices.Equal(r.Missing, want) {
+		t.Errorf("%q, want %q", r.Missing, want)
+	}
+	if text := r.text(); !strings.Contains(text, " failed, the last one by out of order\n") || !strings.Contains(text, "in place of others: ") {
+		t.Errorf("%q", text)
+	}
+}
+
+// What a device may still write to is given up, and the pages come right in other memory.
+func TestWorkshopDoesAgainWhatIsTorn(t *testing.T) {
+	e := &troubled{}
+	s := workshopOf(t, 1<<40, e)
+	e.do = bulk.ErrTorn
+	b := bulk.NewBatch(bulk.Compress, 1000)
+	b.Pages = generatedSample(1000).pages
+	a, err := codec.Parse("lz4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := newPlanner(a, 1, nil, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(alone.Run(t.Context(), b, nil), alone.Close()); err != nil {
+		t.Fatal(err)
+	}
+	back := *b
+	torn := s.buffer(1000*pageSize, true)
+	back.Op, back.Pages = bulk.Decompress, torn
+	if err := s.run(t.Context(), &back); err != nil {
+		t.Fatal(err)
+	}
+	if &e.pages[0] != &torn[0] || &back.Pages[0] == &torn[0] || len(s.buffers) != 0 {
+		t.Error("the memory is still in use")
+	}
+	s.close()
+	for i := range torn { // it is there, and nobody's
+		torn[i] = 0xff
+	}
+	if !bytes.Equal(back.Pages, b.Pages) {
+		t.Error("pages did not come back as they were")
+	}
+	r := s.report()
+	if r.Engines[0].Pages != 1000 || r.Engines[1].Pages != 0 || r.Engines[1].Failures == 0 || !strings.Contains(r.Engines[1].LastError, "may still be written") {
+		t.Errorf("%+v", r)
+	}
+}
