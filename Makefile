@@ -49,6 +49,7 @@ vet:
 test: build vet $(PAGES)
 	$(GO) test -tags invariants -count=1 -p 1 -timeout 20m ./...
 	CGO_ENABLED=0 $(GO) test -tags cuda -short -count=1 -p 1 ./gpu/driver
+	CGO_ENABLED=0 $(GO) test -tags cuda -short -count=1 -p 1 -run 'GPU|Engine|Workshop|Bulk|Doctor' ./cmd/zramfs/command
 	$(GO) test -race -short -count=1 -p 1 -timeout 20m ./codec/... ./store/... ./fusefs/... ./cmd/... ./loopsetup/... ./gpu ./gpu/driver ./gpu/ptx/sim
 
 # Beside kernel zram in the same run, as block devices and as swap; both need root.

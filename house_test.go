@@ -46,6 +46,7 @@ const lattice = `
 	loopsetup < cmd/zramfs/daemon
 	cmd/zramfs/daemon < cmd/zramfs/command
 	codec/bulk < cmd/zramfs/command
+	gpu < cmd/zramfs/command
 	procpages < cmd/zramfs/command
 	cmd/zramfs/command < cmd/zramfs
 	gpu/ptx < gpu/ptx/sim

@@ -40,6 +40,14 @@ type Properties struct {
 	MapsHost, ReadOnlyHost bool
 }
 
+// Check says why Open would refuse the device, if it would.
+func (p Properties) Check() error {
+	if p.Major < oldestCapability {
+		return fmt.Errorf("%w: device %d, %s, has %d.%d", ErrDeviceTooOld, p.Ordinal, p.Name, p.Major, p.Minor)
+	}
+	return nil
+}
+
 // Options say how a context is to be used. The zero value is right.
 type Options struct {
 	// Limit is how long a Wait may take before the device counts as dead: 0 is five seconds.
@@ -131,8 +139,8 @@ func (d *Driver) Open(device int, o Options) (*Context, error) {
 		return nil, fmt.Errorf("%w: device %d of %d", ErrArgument, device, len(d.devices))
 	}
 	p := d.devices[device]
-	if p.Major < oldestCapability {
-		return nil, fmt.Errorf("%w: device %d, %s, has %d.%d", ErrDeviceTooOld, device, p.Name, p.Major, p.Minor)
+	if err := p.Check(); err != nil {
+		return nil, err
 	}
 	if o.Limit <= 0 {
 		o.Limit = defaultLimit

@@ -12,12 +12,15 @@ import (
 	"zramfs/cmd/zramfs/daemon"
 )
 
+// A check is a question to the machine.
+type check struct {
+	name string
+	run  func(machine) (finding, error)
+}
+
 // checkMachine runs every check, in the order in which up would meet the trouble.
 func checkMachine(m machine) []finding {
-	checks := []struct {
-		name string
-		run  func(machine) (finding, error)
-	}{
+	checks := []check{
 		{"kernel", checkKernel},
 		{"fuse", checkFuse},
 		{"loop", checkLoop},
@@ -36,6 +39,11 @@ func checkMachine(m machine) []finding {
 		{"cgroup-v2", checkGroup2},
 		{"instruction-sets", checkInstructions},
 		{"codecs", checkCodecs},
+	}
+	for _, k := range engineKinds {
+		if k.check != nil {
+			checks = append(checks, check{k.name, func(machine) (finding, error) { return k.check() }})
+		}
 	}
 	var findings []finding
 	for _, check := range checks {

@@ -15,6 +15,8 @@ type engineKind struct {
 	name string // as "backend=" names it
 	// open returns those of this machine for an algorithm that are wanted. The error says why there is none, or, if there are some, why others that are there cannot be used.
 	open func(codec.Algorithm, engineOptions) ([]bulk.Engine, error)
+	// check says for doctor what there is of them, if it is not nil.
+	check func() (finding, error)
 }
 
 // engineKinds holds them. Changed by init functions alone, of files with a build tag: the default program has none.
@@ -50,6 +52,9 @@ func openEngines(a codec.Algorithm, o engineOptions) (engines []bulk.Engine, mis
 		if err != nil {
 			missing, why = append(missing, k.name+": "+oneLine(err.Error())), append(why, err)
 		}
+	}
+	if asked != "" && len(engines) == 0 {
+		return nil, nil, fmt.Errorf("open engine %s: %w", asked, codec.ErrNoEngine)
 	}
 	if o.mode == gpuRequire && len(engines) == 0 {
 		if len(why) == 0 {

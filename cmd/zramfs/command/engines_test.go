@@ -88,14 +88,14 @@ func TestOpenEngines(t *testing.T) {
 		err     string
 	}{
 		"none built":                 {gpuAuto, nil, 0, nil, ""},
-		"there":                      {gpuAuto, []engineKind{{"a", some(2, nil)}}, 2, nil, ""},
-		"off":                        {gpuOff, []engineKind{{"a", some(2, nil)}, {"b", some(0, cause)}}, 0, nil, ""},
-		"missing":                    {gpuAuto, []engineKind{{"a", some(0, cause)}}, 0, []string{"a: too old"}, ""},
-		"one of two kinds":           {gpuAuto, []engineKind{{"a", some(1, nil)}, {"b", some(0, cause)}}, 1, []string{"b: too old"}, ""},
-		"one of two devices":         {gpuRequire, []engineKind{{"a", some(1, cause)}}, 1, []string{"a: too old"}, ""},
-		"required and not there":     {gpuRequire, []engineKind{{"a", some(0, cause)}}, 0, nil, "a GPU is required: too old"},
+		"there":                      {gpuAuto, []engineKind{{name: "a", open: some(2, nil)}}, 2, nil, ""},
+		"off":                        {gpuOff, []engineKind{{name: "a", open: some(2, nil)}, {name: "b", open: some(0, cause)}}, 0, nil, ""},
+		"missing":                    {gpuAuto, []engineKind{{name: "a", open: some(0, cause)}}, 0, []string{"a: too old"}, ""},
+		"one of two kinds":           {gpuAuto, []engineKind{{name: "a", open: some(1, nil)}, {name: "b", open: some(0, cause)}}, 1, []string{"b: too old"}, ""},
+		"one of two devices":         {gpuRequire, []engineKind{{name: "a", open: some(1, cause)}}, 1, []string{"a: too old"}, ""},
+		"required and not there":     {gpuRequire, []engineKind{{name: "a", open: some(0, cause)}}, 0, nil, "a GPU is required: too old"},
 		"required and not built":     {gpuRequire, nil, 0, nil, "a GPU is required: " + errNoEngines.Error()},
-		"required, one of two kinds": {gpuRequire, []engineKind{{"a", some(0, cause)}, {"b", some(3, nil)}}, 3, []string{"a: too old"}, ""},
+		"required, one of two kinds": {gpuRequire, []engineKind{{name: "a", open: some(0, cause)}, {name: "b", open: some(3, nil)}}, 3, []string{"a: too old"}, ""},
 	} {
 		withKinds(t, c.kinds...)
 		engines, missing, err := openEngines(lz4, engineOptions{mode: c.mode, device: allGPUs})

@@ -25,7 +25,7 @@ type buildInfo struct {
 func versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "version",
-		Usage: "print the version, the revision it was built from and the Go version",
+		Usage: "print the version, the revision it was built from, the Go version and what it has engines for",
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return usageError("version: takes no arguments")
@@ -37,7 +37,11 @@ func versionCommand() *cli.Command {
 
 func printVersion(w io.Writer) error {
 	b := readBuildInfo()
-	_, err := fmt.Fprintf(w, "zramfs %s (revision %s, %s, %s)\n", b.Version, b.Revision, b.Go, b.Platform)
+	with := ""
+	for _, k := range engineKinds {
+		with += ", with " + k.name
+	}
+	_, err := fmt.Fprintf(w, "zramfs %s (revision %s, %s, %s%s)\n", b.Version, b.Revision, b.Go, b.Platform, with)
 	return err
 }
 

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cuda && (amd64 || arm64)
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"zramfs/cmd/zramfs/daemon"
+	"zramfs/codec"
+	"zramfs/codec/bulk"
+	"zramfs/gpu"
+	"zramfs/gpu/driver"
+)
+
+// gpuName is what GPUs are called as a kind of engine.
+const gpuName = "gpu"
+
+// Libcuda is loaded when engines are opened or looked for, never by a process that serves a device.
+func init() { offerEngine(gpuKind(driver.CUDA, driver.Options{})) }
+
+// gpuKind is the GPUs of a driver, which find loads.
+func gpuKind(find func() (*driver.Driver, error), d driver.Options) engineKind {
+	return engineKind{
+		name:  gpuName,
+		open:  func(a codec.Algorithm, o engineOptions) ([]bulk.Engine, error) { return openGPUs(find, d, a, o) },
+		check: func() (finding, error) { return checkGPUs(find) },
+	}
+}
+
+// openGPUs opens those that are wanted.
+func openGPUs(find func() (*driver.Driver, error), d driver.Options, a codec.Algorithm, o engineOptions) ([]bulk.Engine, error) {
+	if _, n := a.Engine(); o.batch == 0 {
+		o.batch = min(n, mostGPUBatch)
+	}
+	family, _, _ := strings.Cut(a.String(), ":")
+	options := gpu.Options{Device: o.device, Batch: o.batch, Slots: o.slots, Compress: family == "lz4", Driver: d}
+	if o.device == allGPUs {
+		options.Device = gpu.AllDevices
+	}
+	choice, err := gpu.Choose(gpu.Auto, find, options)
+	if err != nil {
+		return nil, err
+	}
+	var engines []bulk.Engine
+	for _, e := range choice.Engines {
+		engines = append(engines, e)
+	}
+	return engines, choice.Why
+}
+
+// checkGPUs looks at what there is, and opens nothing. That there is none costs speed alone.
+func checkGPUs(find func() (*driver.Driver, error)) (f finding, err error) {
+	d, err := find()
+	if err != nil {
+		return warn(oneLine(err.Error()), "")
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	f.State = daemon.StateOK
+	var all []string
+	for _, p := range d.Devices() {
+		if err := p.Check(); err != nil {
+			f.State = daemon.StateWarn
+			all = append(all, err.Error())
+			continue
+		}
+		all = append(all, fmt.Sprintf("device %d, %s, has %s and compute capability %d.%d", p.Ordinal, p.Name, humanSize(uint64(p.Memory)), p.Major, p.Minor))
+	}
+	f.Detail = strings.Join(append(all, "the driver knows "+d.Version()), "; ")
+	return f, nil
+}

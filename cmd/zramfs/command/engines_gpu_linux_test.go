@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cuda && (amd64 || arm64)
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"zramfs/codec"
+	"zramfs/codec/bulk"
+	"zramfs/gpu/driver"
+)
+
+// gpusVariable makes the test binary have GPUs, when it behaves as zramfs: "libcuda" is what the machine has, and anything else simulated ones, of which it says
+// in words, as "devices=2 fail=cuMemAlloc:3:2", how many there are and what they are like. Without it there is no such kind of engine, as in the default program.
+const gpusVariable = "ZRAMFS_TEST_GPUS"
+
+func init() {
+	engineKinds = nil
+	switch text := os.Getenv(gpusVariable); text {
+	case "":
+	case "libcuda":
+		offerEngine(gpuKind(driver.CUDA, driver.Options{}))
+	default:
+		k, err := simulatedKind(text)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s=%s: %v\n", gpusVariable, text, err)
+			os.Exit(1)
+		}
+		offerEngine(k)
+	}
+}
+
+// A simulatedGPU is what gpusVariable says.
+type simulatedGPU struct {
+	devices, major, version int
+	early, late             []plannedFailure // of calls from the beginning on, and from when engines are open
+}
+
+// A plannedFailure makes the n-th call fail.
+type plannedFailure struct {
+	call    string
+	n, code int
+}
+
+// readSimulated reads devices=N, major=N of the compute capability of the last device, version=N of CUDA, and any number of fail=CALL:N:CODE and, for failures after the
+// opening, late=CALL:N:CODE.
+func readSimulated(text string) (g simulatedGPU, err error) {
+	g.devices = 1
+	for word := range strings.FieldsSeq(text) {
+		key, value, _ := strings.Cut(word, "=")
+		switch key {
+		case "devices":
+			g.devices, err = strconv.Atoi(value)
+		case "major":
+			g.major, err = strconv.Atoi(value)
+		case "version":
+			g.version, err = strconv.Atoi(value)
+		case "fail", "late":
+			var f plannedFailure
+			f, err = readFailure(value)
+			if key == "fail" {
+				g.early = append(g.early, f)
+			} else {
+				g.late = append(g.late, f)
+			}
+		default:
+			err = errors.New("no such word")
+		}
+		if err != nil {
+			return g, fmt.Errorf("%q: %w", word, err)
+		}
+	}
+	return g, nil
+}
+
+// readFailure reads CALL:N:CODE; in the call's name _ is a blank.
+func readFailure(text string) (f plannedFailure, err error) {
+	parts := strings.Split(text, ":")
+	if len(parts) != 3 {
+		return f, errors.New("want CALL:N:CODE")
+	}
+	f.call = strings.ReplaceAll(parts[0], "_", " ")
+	if f.n, err = strconv.Atoi(parts[1]); err == nil {
+		f.code, err = strconv.Atoi(parts[2])
+	}
+	return f, err
+}
+
+// simulator makes the devices.
+func (g simulatedGPU) simulator() *driver.Simulator {
+	all := make([]driver.SimulatedDevice, g.devices)
+	if g.devices > 0 {
+		all[g.devices-1].Major = g.major
+	}
+	s := driver.NewSimulator(all...)
+	if g.version > 0 {
+		s.SetVersion(g.version)
+	}
+	plan(s, g.early)
+	return s
+}
+
+func plan(s *driver.Simulator, failures []plannedFailure) {
+	for _, f := range failures {
+		s.Fail(f.call, f.n, driver.Code(f.code))
+	}
+}
+
+// patience is more than a simulated kernel ever takes, also on a machine that is busy with something else.
+const patience = 2 * time.Minute
+
+// simulatedKind is simulated devices as a kind of engine.
+func simulatedKind(text string) (engineKind, error) {
+	g, err := readSimulated(text)
+	s := g.simulator()
+	k := gpuKind(s.Driver, driver.Options{Limit: patience})
+	open := k.open
+	k.open = func(a codec.Algorithm, o engineOptions) ([]bulk.Engine, error) {
+		engines, err := open(a, o)
+		plan(s, g.late)
+		return engines, err
+	}
+	return k, err
+}
+
+// gpusOf opens the GPUs of a simulator for an algorithm.
+func gpusOf(t *testing.T, text, algorithm string, o engineOptions) ([]bulk.Engine, error) {
+	t.Helper()
+	k, err := simulatedKind(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := codec.Parse(algorithm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.batch == 0 && !strings.Contains(algorithm, "batch") {
+		o.batch = 64 // a simulator measures no longer than that takes
+	}
+	engines, err := k.open(a, o)
+	for _, e := range engines {
+		t.Cleanup(func() {
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return engines, err
+}
+
+// The options get to the engine, and so does what the algorithm says; engines make LZ4 blocks where these are wanted.
+func TestGPUOptions(t *testing.T) {
+	for _, c := range []struct {
+		algorithm  string
+		options    engineOptions
+		names      string
+		max, lanes int
+		compress   bool
+	}{
+		{"lz4", engineOptions{device: allGPUs}, "gpu0 gpu1", 64, 4, true},
+		{"lz4:fast", engineOptions{device: 1, batch: 32, slots: 2}, "gpu1", 32, 2, true},
+		{"lz4:backend=gpu:batch=48", engineOptions{device: 0}, "gpu0", 48, 4, true},
+		{"lz4:backend=gpu:batch=48", engineOptions{device: 0, batch: 16}, "gpu0", 16, 4, true},
+		{"page", engineOptions{device: allGPUs}, "gpu0 gpu1", 64, 4, false},
+		{"zstd", engineOptions{device: allGPUs}, "gpu0 gpu1", 64, 4, false},
+	} {
+		engines, err := gpusOf(t, "devices=2", c.algorithm, c.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, e := range engines {
+			names = append(names, e.Name())
+			if l := e.Limits(); l.Max != c.max || l.Lanes != c.lanes {
+				t.Errorf("%s, %+v: %+v", c.algorithm, c.options, l)
+			}
+			if e.Can(bulk.Compress, codec.LZ4) != c.compress || !e.Can(bulk.Verify, codec.Page) {
+				t.Errorf("%s can the wrong things", c.algorithm)
+			}
+		}
+		if got := strings.Join(names, " "); got != c.names {
+			t.Errorf("%s, %+v: %q, want %q", c.algorithm, c.options, got, c.names)
+		}
+	}
+}
+
+// The bounds of the flags are those of package gpu.
+func TestGPUBounds(t *testing.T) {
+	for _, o := range []engineOptions{{batch: mostGPUBatch + 1}, {batch: 64, slots: mostGPUSlots + 1}} {
+		if engines, err := gpusOf(t, "devices=1", "lz4", o); !errors.Is(err, driver.ErrArgument) || len(engines) != 0 {
+			t.Errorf("%+v: %d engines, %v", o, len(engines), err)
+		}
+	}
+	if _, err := gpusOf(t, "devices=1", "lz4", engineOptions{slots: mostGPUSlots}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A device that cannot be used is told of, beside those that can.
+func TestGPUOneOfTwoIsTooOld(t *testing.T) {
+	engines, err := gpusOf(t, "devices=2 major=6", "lz4", engineOptions{device: allGPUs})
+	if len(engines) != 1 || engines[0].Name() != "gpu0" || !errors.Is(err, driver.ErrDeviceTooOld) {
+		t.Errorf("%d engines, %v", len(engines), err)
+	}
+}
+
+// doctor has a line for GPUs in a program that can have them, whatever there is.
+func TestGPUDoctor(t *testing.T) {
+	for text, want := range map[string]string{
+		"devices=1":         "ok    gpu: device 0, Simulated GPU, has 1G and compute capability 9.0; the driver knows CUDA 12.2\n",
+		"devices=2 major=6": "warn  gpu: device 0, Simulated GPU, has 1G and compute capability 9.0; the GPU is too old: its compute capability must be 7.0 or more (Volta, of 2017): device 1, Simulated GPU, has 6.0; the driver knows CUDA 12.2\n",
+		"devices=0":         "warn  gpu: NVIDIA's driver sees no GPU: none is there, none was given to this container, or CUDA_VISIBLE_DEVICES hides it: cuInit: CUDA_ERROR_NO_DEVICE (100)\n",
+		"version=10020":     "warn  gpu: NVIDIA's driver is too old: it must know CUDA 11.1, as release 455 and later do, and knows CUDA 10.2\n",
+	} {
+		t.Setenv(gpusVariable, text)
+		if got := runProgram(t, "doctor"); !strings.Contains(got.stdout, want) {
+			t.Errorf("%s:\n%s\nwant %s", text, got.stdout, want)
+		}
+	}
+	t.Setenv(gpusVariable, "")
+	if got := runProgram(t, "doctor"); strings.Contains(got.stdout, "gpu: ") {
+		t.Errorf("%s", got.stdout)
+	}
+}
+
+func TestGPUVersion(t *testing.T) {
+	t.Setenv(gpusVariable, "libcuda")
+	if got := runProgram(t, "version"); !strings.HasSuffix(got.stdout, ", with gpu)\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// bench uses the GPUs that it is told to.
+func TestGPUBench(t *testing.T) {
+	t.Setenv(gpusVariable, "devices=2")
+	for args, want := range map[string]string{"": "[gpu0 gpu1]", "--gpu-device 1": "[gpu1]", "--gpu off": "[]", "--gpu require --gpu-device 0": "[gpu0]"} {
+		b := bulkOf(t, append([]string{"--algorithm", "lz4", "--batch", "64", "--gpu-batch", "32", "--gpu-ring-slots", "2"}, strings.Fields(args)...)...)
+		if got := fmt.Sprint(b.Engines); got != want {
+			t.Errorf("%q: %s, want %s", args, got, want)
+		}
+	}
+}
