@@ -187,7 +187,7 @@ func TestGPUDamage(t *testing.T) {
 	}
 }
 
-// TestGPUFails makes calls of CUDA fail in the middle of an export, or when the device is opened: it says so, and leaves the same file.
+// TestGPUFails makes calls of CUDA fail in the middle of an export, or when the device is opened: it says so, and leaves the same file. So does it with a device that falls silent.
 func TestGPUFails(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -207,6 +207,11 @@ func TestGPUFails(t *testing.T) {
 		}) {
 			t.Errorf("%s: %+v", c.fail, w)
 		}
+	}
+	silent := workedBy(t, "silent=3000", "export", "--gpu=require", dir, file)
+	sameFile(t, file, want)
+	if len(silent.Engines) != 2 || silent.Engines[0].Share != 1 || silent.Engines[1].Failures == 0 || !strings.Contains(silent.Engines[1].LastError, "does not answer") {
+		t.Errorf("%+v", silent)
 	}
 	w := workedBy(t, "fail=cuMemAlloc:2:2", "export", dir, file)
 	sameFile(t, file, want)

@@ -41,6 +41,7 @@ func init() {
 // A simulatedGPU is what gpusVariable says.
 type simulatedGPU struct {
 	devices, major, version int
+	silent                  int              // for how many milliseconds a device that was opened is waited for, and does not answer; 0 is one that does
 	early, late             []plannedFailure // of calls from the beginning on, and from when engines are open
 }
 
@@ -50,7 +51,7 @@ type plannedFailure struct {
 	n, code int
 }
 
-// readSimulated reads devices=N, major=N of the compute capability of the last device, version=N of CUDA, and any number of fail=CALL:N:CODE and, for failures after the
+// readSimulated reads devices=N, major=N of the compute capability of the last device, version=N of CUDA, silent=MILLISECONDS, and any number of fail=CALL:N:CODE and, for failures after the
 // opening, late=CALL:N:CODE.
 func readSimulated(text string) (g simulatedGPU, err error) {
 	g.devices = 1
@@ -63,6 +64,8 @@ func readSimulated(text string) (g simulatedGPU, err error) {
 			g.major, err = strconv.Atoi(value)
 		case "version":
 			g.version, err = strconv.Atoi(value)
+		case "silent":
+			g.silent, err = strconv.Atoi(value)
 		case "fail", "late":
 			var f plannedFailure
 			f, err = readFailure(value)
@@ -121,11 +124,18 @@ const patience = 2 * time.Minute
 func simulatedKind(text string) (engineKind, error) {
 	g, err := readSimulated(text)
 	s := g.simulator()
-	k := gpuKind(s.Driver, driver.Options{Limit: patience})
+	limit := patience
+	if g.silent > 0 {
+		limit = time.Duration(g.silent) * time.Millisecond
+	}
+	k := gpuKind(s.Driver, driver.Options{Limit: limit})
 	open := k.open
 	k.open = func(a codec.Algorithm, o engineOptions) ([]bulk.Engine, error) {
 		engines, err := open(a, o)
 		plan(s, g.late)
+		if g.silent > 0 && len(engines) > 0 {
+			s.Hold(0) // for good
+		}
 		return engines, err
 	}
 	return k, err

@@ -25,7 +25,8 @@ type workshop struct {
 	pages   int           // of a batch at the most, so that every engine has its pieces; immutable
 	names   []string      // of the engines, the CPU first; immutable
 	buffers [][]byte      // those that are mapped
-	notes   []string      // what there is not, and why
+	missing []string      // kinds of engine that there is none of, and why; immutable
+	trouble []string      // errors that the work goes on after
 	last    bulk.Report
 	sum     bulk.Report
 }
@@ -45,7 +46,7 @@ func newWorkshop(a codec.Algorithm, o engineOptions, most uint64) (*workshop, er
 	if err != nil {
 		return nil, err
 	}
-	s := &workshop{pages: batchPages(engines, most), names: []string{cpuName}, notes: append([]string{}, missing...)}
+	s := &workshop{pages: batchPages(engines, most), names: []string{cpuName}, missing: missing}
 	for _, e := range engines {
 		s.names = append(s.names, e.Name())
 	}
@@ -130,4 +131,4 @@ func (s *workshop) close() {
 }
 
 // note keeps an error that the work goes on after.
-func (s *workshop) note(err error) { s.notes = append(s.notes, oneLine(err.Error())) }
+func (s *workshop) note(err error) { s.trouble = append(s.trouble, oneLine(err.Error())) }

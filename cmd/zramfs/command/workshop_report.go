@@ -14,8 +14,10 @@ type workReport struct {
 	Engines []engineReport `json:"engines"` // the CPU first
 	// Fallbacks counts pages that the CPU did although there was another engine, by reason; see bulk.Reason.
 	Fallbacks map[string]int `json:"fallbacks"`
-	// Missing says what there is not of engines and of what they need, and why.
+	// Missing says what there is not of engines, and why.
 	Missing []string `json:"missing"`
+	// Trouble is what went wrong with engines beside the work: memory that one could not have, an end that was none.
+	Trouble []string `json:"trouble"`
 }
 
 // engineReport is the part of one engine. Times are in milliseconds, of the stages that it has.
@@ -34,7 +36,9 @@ type engineReport struct {
 
 // report sums up what was done so far.
 func (s *workshop) report() workReport {
-	r := workReport{Engines: []engineReport{}, Fallbacks: map[string]int{}, Missing: append([]string{}, s.notes...)}
+	r := workReport{
+		Engines: []engineReport{}, Fallbacks: map[string]int{}, Missing: append([]string{}, s.missing...), Trouble: append([]string{}, s.trouble...),
+	}
 	for i, name := range s.names {
 		e := engineReport{Name: name}
 		if i < len(s.sum.Engines) { // there was a batch
@@ -59,7 +63,7 @@ func (e *engineReport) take(from *bulk.EngineReport) {
 	}
 }
 
-// text is a line for each engine, where there is one besides the CPU, and for what there is not.
+// text is a line for each engine, where there is one besides the CPU, for what there is not, and for trouble.
 func (r workReport) text() string {
 	var out strings.Builder
 	if len(r.Engines) > 1 {
@@ -79,6 +83,9 @@ func (r workReport) text() string {
 	}
 	for _, why := range r.Missing {
 		fmt.Fprintf(&out, "no %s\n", why)
+	}
+	for _, what := range r.Trouble {
+		fmt.Fprintf(&out, "trouble: %s\n", what)
 	}
 	return out.String()
 }

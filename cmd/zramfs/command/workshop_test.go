@@ -165,7 +165,7 @@ func TestWorkshopOfTheCPU(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	out, err := json.Marshal(verifyReport{workReport: r})
-	if err != nil || !strings.Contains(string(out), `"engines":[{"name":"cpu","pages":600,"share":1,`) || !strings.Contains(string(out), `"fallbacks":{},"missing":["second: no such device"]`) {
+	if err != nil || !strings.Contains(string(out), `"engines":[{"name":"cpu","pages":600,"share":1,`) || !strings.Contains(string(out), `"fallbacks":{},"missing":["second: no such device"],"trouble":[]`) {
 		t.Errorf("%s, %v", out, err)
 	}
 }
@@ -181,10 +181,10 @@ func TestWorkshopGoesOn(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	want := []string{"engine second0: no memory", "close engine second0: no end"}
-	if !slices.Equal(r.Missing, want) {
-		t.Errorf("%q, want %q", r.Missing, want)
+	if !slices.Equal(r.Trouble, want) || len(r.Missing) != 0 {
+		t.Errorf("%q, want %q", r.Trouble, want)
 	}
-	if text := r.text(); !strings.Contains(text, " failed, the last one by out of order\n") || !strings.Contains(text, "in place of others: ") {
+	if text := r.text(); !strings.Contains(text, "\ntrouble: engine second0: no memory\n") || !strings.Contains(text, " failed, the last one by out of order\n") || !strings.Contains(text, "in place of others: ") {
 		t.Errorf("%q", text)
 	}
 }
