@@ -83,7 +83,7 @@ type Engine struct {
 	table   driver.Pointer // what the kernels of the page format read
 	kernels [kernelCount]program
 	slots   []*slot      // one for each lane, and the lane's alone
-	after   func() error // what is to be done behind Close, or nil; set before the engine is used
+	ending  func() error // what is to be done behind Close, or nil; set before the engine is used
 
 	path atomic.Uint32 // a Path: Measured until that was done
 
@@ -242,8 +242,8 @@ func (e *Engine) Do(ctx context.Context, lane int, p bulk.Piece) (bulk.Times, er
 // Close implements [bulk.Engine]. All that the engine had on the device is freed; what is still registered is unregistered.
 func (e *Engine) Close() error {
 	err := e.free()
-	if e.after != nil {
-		err = errors.Join(err, e.after())
+	if e.ending != nil {
+		err = errors.Join(err, e.ending())
 	}
 	return err
 }

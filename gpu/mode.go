@@ -66,7 +66,7 @@ func Choose(m Mode, find func() (*driver.Driver, error), o Options) (Choice, err
 	var open atomic.Int32
 	open.Store(int32(len(c.Engines)))
 	for _, e := range c.Engines {
-		e.after = func() error {
+		e.ending = func() error {
 			if open.Add(-1) > 0 {
 				return nil
 			}
