@@ -143,11 +143,11 @@ func TestGPU(t *testing.T) {
 			dir, other := mount(t, "--size", "16M", "-a", algorithm), mount(t, "--size", "16M", "-a", algorithm)
 			want := mixedDevice(t, dir, 2000)
 			file := filepath.Join(tempDir(t), "pages")
-			sharedBy(t, "cpu gpu0 gpu1", "devices=2", "verify", dir)
+			sharedBy(t, "cpu gpu0 gpu1", "devices=2", "verify", "--gpu=require", dir)
 			sharedBy(t, "cpu gpu0 gpu1", "devices=2", "export", "--force", "--gpu=require", dir, file)
 			if algorithm == "lz4" { // which they can make
-				sharedBy(t, "cpu gpu1", "devices=2", "import", "--gpu-device=1", file, other)
-			} else if w := workedBy(t, "devices=2", "import", "--gpu-device=1", file, other); w.names() != "cpu gpu1" || w.Engines[0].Share != 1 || w.Fallbacks["unreadable"] == 0 {
+				sharedBy(t, "cpu gpu1", "devices=2", "import", "--gpu=require", "--gpu-device=1", file, other)
+			} else if w := workedBy(t, "devices=2", "import", "--gpu=require", "--gpu-device=1", file, other); w.names() != "cpu gpu1" || w.Engines[0].Share != 1 || w.Fallbacks["unreadable"] == 0 {
 				t.Errorf("%+v", w)
 			}
 			sameFile(t, file, want)
@@ -213,11 +213,10 @@ func TestGPUFails(t *testing.T) {
 	if len(silent.Engines) != 2 || silent.Engines[0].Share != 1 || silent.Engines[1].Failures == 0 || !strings.Contains(silent.Engines[1].LastError, "does not answer") {
 		t.Errorf("%+v", silent)
 	}
-	w := workedBy(t, "fail=cuMemAlloc:2:2", "export", dir, file)
-	sameFile(t, file, want)
-	if w.names() != "cpu" || len(w.Missing) != 1 || !strings.Contains(w.Missing[0], "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)") {
-		t.Errorf("%+v", w)
+	if r := withGPUs(t, "fail=cuMemAlloc:2:2", "export", "--gpu=require", dir, file); r.Code != 1 || !strings.Contains(r.Stderr, "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)") {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
+	onlyFile(t, file)
 }
 
 // TestGPUMissing goes through the reasons for there being no GPU: each command says which it is and goes on, or, where one is required, ends with exit code 1 and leaves all as it
@@ -253,12 +252,20 @@ func TestGPUMissing(t *testing.T) {
 		if after := status(t, dir).Memory; after != before {
 			t.Errorf("%s: what is stored changed from %+v to %+v", gpus, before, after)
 		}
-		w := workedBy(t, gpus, "export", dir, file)
+		w := workedBy(t, gpus+" unasked", "export", dir, file)
 		if w.names() != "cpu" || len(w.Missing) != 1 || !strings.Contains(w.Missing[0], says) {
 			t.Errorf("%s: %+v", gpus, w)
 		}
 		sameFile(t, file, want)
 	}
+	w := workedBy(t, "devices=1", "export", dir, file)
+	if w.names() != "cpu" || len(w.Missing) != 1 || !strings.HasSuffix(w.Missing[0], "pages are too few to open one, less than 262144") {
+		t.Errorf("%+v", w)
+	}
+	if w := workedBy(t, "devices=1 unasked", "export", "--force", dir, file); w.names() != "cpu gpu0" {
+		t.Errorf("%+v", w)
+	}
+	sameFile(t, file, want)
 }
 
 // hasLibcuda reports whether the loader would find NVIDIA's library.

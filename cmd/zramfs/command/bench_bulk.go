@@ -30,7 +30,7 @@ func benchBulkAction(c *cli.Context, from pageSource, length time.Duration) erro
 	if batch < 1 || batch > maxBenchBatch {
 		return usageError("bench: --%s %d: it is from 1 to %d", flagBatch, batch, maxBenchBatch)
 	}
-	o, err := engineOptionsOf(c)
+	o, err := engineOptionsOf(c, anyTask)
 	if err != nil {
 		return err
 	}

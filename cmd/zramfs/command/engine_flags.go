@@ -39,7 +39,23 @@ type engineOptions struct {
 	mode         string // one of gpuModes
 	device       int    // its number, or allGPUs
 	batch, slots int    // pages of a piece, and pieces at a time; 0 is the engine's own
+	task         task   // what they are for
+	pages        uint64 // of the work, as far as that is known; 0 if it is not
 }
+
+// A task is a part of bulk work that not every engine is good for.
+type task uint8
+
+// The tasks.
+const (
+	anyTask   task = iota
+	packing        // making objects
+	unpacking      // reading them
+)
+
+// fewPages is too few of them to open an engine for that nobody has asked for: cores do them in less time, a gigabyte. Changed by tests
+// alone.
+var fewPages uint64 = 1 << 18
 
 // engineFlags are the flags that engineOptionsOf reads. Every program has them, so that the same words do everywhere.
 func engineFlags() []cli.Flag {
@@ -51,9 +67,9 @@ func engineFlags() []cli.Flag {
 	}
 }
 
-// engineOptionsOf reads the flags. That none can be had of what is required is an error here in a program that has none.
-func engineOptionsOf(c *cli.Context) (engineOptions, error) {
-	o := engineOptions{mode: c.String(flagGPU), device: allGPUs, batch: c.Int(flagGPUBatch), slots: c.Int(flagGPUSlots)}
+// engineOptionsOf reads the flags of a command with a task. That none can be had of what is required is an error here in a program that has none.
+func engineOptionsOf(c *cli.Context, t task) (engineOptions, error) {
+	o := engineOptions{mode: c.String(flagGPU), device: allGPUs, batch: c.Int(flagGPUBatch), slots: c.Int(flagGPUSlots), task: t}
 	if !slices.Contains(gpuModes, o.mode) {
 		return o, usageError("--%s %q: it is one of %s", flagGPU, o.mode, strings.Join(gpuModes, ", "))
 	}

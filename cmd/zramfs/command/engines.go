@@ -15,6 +15,8 @@ type engineKind struct {
 	name string // as "backend=" names it
 	// open returns those of this machine for an algorithm that are wanted. The error says why there is none, or, if there are some, why others that are there cannot be used.
 	open func(codec.Algorithm, engineOptions) ([]bulk.Engine, error)
+	// does says whether they are of use for a task with objects of an algorithm; nil is always.
+	does func(codec.Algorithm, task) bool
 	// check says for doctor what there is of them, if it is not nil.
 	check func() (finding, error)
 }
@@ -33,7 +35,7 @@ var errNoEngines = errors.New("this program was built without GPUs; make build-c
 
 // openEngines opens the engines of this machine for an algorithm, which its caller has to close. Where "backend=" names a kind, it is that one alone and it has to be
 // there; otherwise missing says of each kind that is not why that is so. Nothing is opened where engines are off, whatever is named, and where they are required one has
-// to be there.
+// to be there. One that nobody has asked for is not opened in vain.
 func openEngines(a codec.Algorithm, o engineOptions) (engines []bulk.Engine, missing []string, err error) {
 	if o.mode == gpuOff {
 		return nil, nil, nil
@@ -42,6 +44,10 @@ func openEngines(a codec.Algorithm, o engineOptions) (engines []bulk.Engine, mis
 	why := []error{}
 	for _, k := range engineKinds {
 		if asked != "" && k.name != asked {
+			continue
+		}
+		if why := k.vain(a, o); why != "" && asked == "" && o.mode == gpuAuto {
+			missing = append(missing, k.name+": "+why)
 			continue
 		}
 		some, err := k.open(a, o)
@@ -63,6 +69,17 @@ func openEngines(a codec.Algorithm, o engineOptions) (engines []bulk.Engine, mis
 		return nil, nil, fmt.Errorf("a GPU is required: %w", errors.Join(why...))
 	}
 	return engines, missing, nil
+}
+
+// vain says why a kind is of no use, if that is known beforehand.
+func (k engineKind) vain(a codec.Algorithm, o engineOptions) string {
+	switch {
+	case k.does != nil && !k.does(a, o.task):
+		return fmt.Sprintf("it is of no use for %s", a)
+	case o.pages > 0 && o.pages < fewPages:
+		return fmt.Sprintf("%s are too few to open one, less than %d", plural(int(o.pages), "page", "pages"), fewPages)
+	}
+	return ""
 }
 
 // newPlanner makes a planner over so many workers and other engines, all of which it has closed if there is an error.

@@ -27,8 +27,22 @@ func gpuKind(find func() (*driver.Driver, error), d driver.Options) engineKind {
 	return engineKind{
 		name:  gpuName,
 		open:  func(a codec.Algorithm, o engineOptions) ([]bulk.Engine, error) { return openGPUs(find, d, a, o) },
+		does:  usefulGPUs,
 		check: func() (finding, error) { return checkGPUs(find) },
 	}
+}
+
+// usefulGPUs reports whether they can do something of a task: they read LZ4 blocks and the page format but for its dense level, and make LZ4 blocks.
+func usefulGPUs(a codec.Algorithm, t task) bool {
+	name := a.String()
+	family, _, _ := strings.Cut(name, ":")
+	switch t {
+	case packing:
+		return family == "lz4"
+	case unpacking:
+		return family == "lz4" || family == "adaptive" || family == "page" && !strings.HasPrefix(name, "page:dense")
+	}
+	return true
 }
 
 // openGPUs opens those that are wanted.
@@ -36,8 +50,7 @@ func openGPUs(find func() (*driver.Driver, error), d driver.Options, a codec.Alg
 	if _, n := a.Engine(); o.batch == 0 {
 		o.batch = min(n, mostGPUBatch)
 	}
-	family, _, _ := strings.Cut(a.String(), ":")
-	options := gpu.Options{Device: o.device, Batch: o.batch, Slots: o.slots, Compress: family == "lz4", Driver: d}
+	options := gpu.Options{Device: o.device, Batch: o.batch, Slots: o.slots, Compress: usefulGPUs(a, packing), Driver: d}
 	if o.device == allGPUs {
 		options.Device = gpu.AllDevices
 	}

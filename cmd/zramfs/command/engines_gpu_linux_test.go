@@ -18,17 +18,13 @@ import (
 	"zramfs/gpu/driver"
 )
 
-// gpusVariable makes the test binary have GPUs, when it behaves as zramfs: "libcuda" is what the machine has, and anything else simulated ones, of which it says
-// in words, as "devices=2 fail=cuMemAlloc:3:2", how many there are and what they are like. Without it there is no such kind of engine, as in the default program.
+// gpusVariable makes the test binary have GPUs, when it behaves as zramfs: it says in words, as "devices=2 fail=cuMemAlloc:3:2", how many are simulated and what they are
+// like. Without it there is no such kind of engine, as in the default program.
 const gpusVariable = "ZRAMFS_TEST_GPUS"
 
 func init() {
 	engineKinds = nil
-	switch text := os.Getenv(gpusVariable); text {
-	case "":
-	case "libcuda":
-		offerEngine(gpuKind(driver.CUDA, driver.Options{}))
-	default:
+	if text := os.Getenv(gpusVariable); text != "" {
 		k, err := simulatedKind(text)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "%s=%s: %v\n", gpusVariable, text, err)
@@ -42,6 +38,8 @@ func init() {
 type simulatedGPU struct {
 	devices, major, version int
 	silent                  int              // for how many milliseconds a device that was opened is waited for, and does not answer; 0 is one that does
+	libcuda                 bool             // it is what the machine has, and not simulated
+	unasked                 bool             // it is opened for any number of pages
 	early, late             []plannedFailure // of calls from the beginning on, and from when engines are open
 }
 
@@ -51,13 +49,17 @@ type plannedFailure struct {
 	n, code int
 }
 
-// readSimulated reads devices=N, major=N of the compute capability of the last device, version=N of CUDA, silent=MILLISECONDS, and any number of fail=CALL:N:CODE and, for failures after the
+// readSimulated reads libcuda, unasked, devices=N, major=N of the compute capability of the last device, version=N of CUDA, silent=MILLISECONDS, and any number of fail=CALL:N:CODE and, for failures after the
 // opening, late=CALL:N:CODE.
 func readSimulated(text string) (g simulatedGPU, err error) {
 	g.devices = 1
 	for word := range strings.FieldsSeq(text) {
 		key, value, _ := strings.Cut(word, "=")
 		switch key {
+		case "libcuda":
+			g.libcuda = true
+		case "unasked":
+			g.unasked = true
 		case "devices":
 			g.devices, err = strconv.Atoi(value)
 		case "major":
@@ -123,6 +125,12 @@ const patience = 2 * time.Minute
 // simulatedKind is simulated devices as a kind of engine.
 func simulatedKind(text string) (engineKind, error) {
 	g, err := readSimulated(text)
+	if g.unasked {
+		fewPages = 0
+	}
+	if g.libcuda {
+		return gpuKind(driver.CUDA, driver.Options{}), err
+	}
 	s := g.simulator()
 	limit := patience
 	if g.silent > 0 {
@@ -255,6 +263,22 @@ func TestGPUBench(t *testing.T) {
 		b := bulkOf(t, append([]string{"--algorithm", "lz4", "--batch", "64", "--gpu-batch", "32", "--gpu-ring-slots", "2"}, strings.Fields(args)...)...)
 		if got := fmt.Sprint(b.Engines); got != want {
 			t.Errorf("%q: %s, want %s", args, got, want)
+		}
+	}
+}
+
+// What GPUs are opened for unasked.
+func TestGPUUses(t *testing.T) {
+	for name, want := range map[string][2]bool{
+		"lz4": {true, true}, "lz4:fast": {true, true}, "page": {false, true}, "page:dense": {false, false}, "adaptive": {false, true}, "adaptive:entropy": {false, true},
+		"zstd": {false, false}, "zstd(level=1)": {false, false}, "raw": {false, false},
+	} {
+		a, err := codec.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := [2]bool{usefulGPUs(a, packing), usefulGPUs(a, unpacking)}; got != want || !usefulGPUs(a, anyTask) {
+			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 func optionsOf(t *testing.T, args ...string) (o engineOptions, err error) {
 	t.Helper()
 	app := &cli.App{Flags: engineFlags(), Action: func(c *cli.Context) error {
-		o, err = engineOptionsOf(c)
+		o, err = engineOptionsOf(c, packing)
 		return nil
 	}}
 	if err := app.Run(append([]string{"x"}, args...)); err != nil {
@@ -38,10 +38,10 @@ func withKinds(t *testing.T, kinds ...engineKind) {
 func TestEngineOptions(t *testing.T) {
 	withKinds(t, engineKind{name: "x"})
 	for args, want := range map[string]engineOptions{
-		"":          {mode: gpuAuto, device: allGPUs},
-		"--gpu off": {mode: gpuOff, device: allGPUs},
-		"--gpu require --gpu-device 3 --gpu-batch 131072 --gpu-ring-slots 64": {gpuRequire, 3, 1 << 17, 64},
-		"--gpu-device 0 --gpu-batch 1 --gpu-ring-slots 1":                     {gpuAuto, 0, 1, 1},
+		"":          {mode: gpuAuto, device: allGPUs, task: packing},
+		"--gpu off": {mode: gpuOff, device: allGPUs, task: packing},
+		"--gpu require --gpu-device 3 --gpu-batch 131072 --gpu-ring-slots 64": {gpuRequire, 3, 1 << 17, 64, packing, 0},
+		"--gpu-device 0 --gpu-batch 1 --gpu-ring-slots 1":                     {gpuAuto, 0, 1, 1, packing, 0},
 	} {
 		if o, err := optionsOf(t, strings.Fields(args)...); err != nil || o != want {
 			t.Errorf("%q: %+v, %v, want %+v", args, o, err, want)
@@ -105,6 +105,36 @@ func TestOpenEngines(t *testing.T) {
 		}
 		if len(engines) != c.engines || !slices.Equal(missing, c.missing) || text != c.err {
 			t.Errorf("%s: %d engines, missing %q, %q", name, len(engines), missing, text)
+		}
+	}
+}
+
+// An engine is not opened in vain where it is only wanted if there is one; who asks for it has it whatever it is good for.
+func TestEnginesAreNotOpenedInVain(t *testing.T) {
+	withKinds(t, engineKind{
+		name: "a", open: func(codec.Algorithm, engineOptions) ([]bulk.Engine, error) { return make([]bulk.Engine, 1), nil },
+		does: func(_ codec.Algorithm, t task) bool { return t != packing },
+	})
+	codec.OfferEngine("a")
+	for _, c := range []struct {
+		algorithm string
+		options   engineOptions
+		missing   string
+	}{
+		{"lz4", engineOptions{mode: gpuAuto, task: unpacking, pages: fewPages}, ""},
+		{"lz4", engineOptions{mode: gpuAuto, task: unpacking}, ""},
+		{"lz4", engineOptions{mode: gpuAuto, task: unpacking, pages: fewPages - 1}, "a: 262143 pages are too few to open one, less than 262144"},
+		{"lz4", engineOptions{mode: gpuAuto, task: packing, pages: fewPages}, "a: it is of no use for lz4"},
+		{"lz4", engineOptions{mode: gpuRequire, task: packing, pages: 1}, ""},
+		{"lz4:backend=a", engineOptions{mode: gpuAuto, task: packing, pages: 1}, ""},
+	} {
+		a, err := codec.Parse(c.algorithm)
+		if err != nil {
+			t.Fatal(err)
+		}
+		engines, missing, err := openEngines(a, c.options)
+		if err != nil || strings.Join(missing, ";") != c.missing || len(engines) == 0 != (c.missing != "") {
+			t.Errorf("%s, %+v: %d engines, %q, %v", c.algorithm, c.options, len(engines), missing, err)
 		}
 	}
 }

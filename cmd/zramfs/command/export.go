@@ -58,7 +58,7 @@ func exportAction(c *cli.Context) error {
 	}
 	e := exporter{force: c.Bool(flagForce), report: exportReport{File: c.Args().Get(1)}}
 	var err error
-	if e.engines, err = engineOptionsOf(c); err != nil {
+	if e.engines, err = engineOptionsOf(c, unpacking); err != nil {
 		return err
 	}
 	if e.report.First, e.report.Pages, err = parseRange(c.String(flagRange)); err != nil {
@@ -113,6 +113,7 @@ func (e *exporter) export(ctx context.Context, d device) (err error) {
 	if most == 0 {
 		most = math.MaxUint64 // all of it
 	}
+	e.engines.pages = min(most, uint64(stored(d)))
 	l, err := openImage(d, e.engines, most)
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func importAction(c *cli.Context) (err error) {
 	if c.NArg() != 2 || c.Args().Get(0) == "" || c.Args().Get(1) == "" {
 		return usageError("import: name a FILE and a DIR, as zramfs import pages.img %s", defaultDir)
 	}
-	engines, err := engineOptionsOf(c)
+	engines, err := engineOptionsOf(c, packing)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ type verifyReport struct {
 }
 
 func verifyAction(c *cli.Context) error {
-	o, err := engineOptionsOf(c)
+	o, err := engineOptionsOf(c, unpacking)
 	if err != nil {
 		return err
 	}
@@ -67,6 +67,7 @@ func verifyAction(c *cli.Context) error {
 	}
 	ctx, stop := interruptible(c.Context)
 	defer stop()
+	o.pages = uint64(stored(d))
 	r, err := verify(ctx, d, o, newSteps(c.App.ErrWriter, "verifying", stored(d)))
 	if err != nil {
 		return fmt.Errorf("verify %s: %w", d.Dir, explainImage(ctx, err))

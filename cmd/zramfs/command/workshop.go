@@ -42,6 +42,9 @@ func openWorkshop(name string, o engineOptions, most uint64) (*workshop, error) 
 }
 
 func newWorkshop(a codec.Algorithm, o engineOptions, most uint64) (*workshop, error) {
+	if o.pages == 0 {
+		o.pages = most
+	}
 	engines, missing, err := openEngines(a, o)
 	if err != nil {
 		return nil, err
