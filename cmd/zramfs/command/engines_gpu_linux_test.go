@@ -203,6 +203,9 @@ func TestGPUOptions(t *testing.T) {
 			if e.Can(bulk.Compress, codec.LZ4) != c.compress || !e.Can(bulk.Verify, codec.Page) {
 				t.Errorf("%s can the wrong things", c.algorithm)
 			}
+			if _, ok := e.(bulk.Registrar); !ok {
+				t.Errorf("%s cannot be told of memory", e.Name())
+			}
 		}
 		if got := strings.Join(names, " "); got != c.names {
 			t.Errorf("%s, %+v: %q, want %q", c.algorithm, c.options, got, c.names)
