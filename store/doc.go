@@ -48,7 +48,7 @@ readers of another, so that one only tries for either.
 # Other processes
 
 A View reads the image of a store at work from another process: lock-free, by copies that
-prove themselves, see view.go. Put takes a page that another process has compressed
+prove themselves, see view.go; a Survey does so in the order in which objects lie. Put takes a page that another process has compressed
 and sealed, and publishes it as a write is.
 
 # Limits

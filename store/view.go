@@ -26,7 +26,7 @@ import (
 // It is optimistic: an entry is read, what it refers to is copied and proved, and the entry is read again. If it has changed,
 // or was read in the middle of a change, all that is done again. A page is called corrupt only if it was found wrong
 // viewLooks times, some time apart, under one and the same entry. So each page is as it was at some moment of the call; two pages need not be
-// of the same one.
+// of the same one. A Survey leaves out the second reading of entries.
 //
 // A View is immutable and safe for concurrent use. While it is open, the memory of the image is not freed, even if its device ends.
 type View struct {
@@ -38,7 +38,7 @@ type View struct {
 const (
 	viewLooks = 4                // at a page before it is corrupt
 	viewPause = time.Millisecond // between two of them
-	viewGap   = 512              // bytes between two objects that are rather copied along than left out
+	viewGap   = 2048             // bytes between two objects that are rather copied along than left out: a call costs more than that
 	viewSpan  = 4 * indexPerPage // pages that the entries of objects copied at once may be apart
 	nextBlock = PageSize / 8     // bytes of the bitmap that are looked through at a time
 	badEntry  = ^entry(0)        // what could not be read: no entry is that
@@ -113,6 +113,26 @@ func (v *View) read(p []byte, off int64) error {
 
 // entries reads those of pages from first on, as many as there is room for in p.
 func (v *View) entries(p []byte, first uint64) error { return v.read(p, v.indexOffset+int64(first*8)) }
+
+// settled reads the entries of pages from first on, and those that change at that moment as badEntry: each is to be looked at by itself. Scratch has room for them.
+func (v *View) settled(entries []entry, first uint64, scratch []byte) error {
+	raw := scratch[:8*len(entries)]
+	if err := v.entries(raw, first); err != nil {
+		return err
+	}
+	for i := range entries {
+		entries[i] = entry(binary.LittleEndian.Uint64(raw[8*i:]))
+	}
+	if err := v.entries(raw, first); err != nil {
+		return err
+	}
+	for i, e := range entries {
+		if entry(binary.LittleEndian.Uint64(raw[8*i:])) != e {
+			entries[i] = badEntry
+		}
+	}
+	return nil
+}
 
 // entry is the one of a page at this moment; scratch has room for it.
 func (v *View) entry(page uint64, scratch []byte) entry {

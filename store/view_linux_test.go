@@ -129,7 +129,11 @@ func TestViewOfALiveImage(t *testing.T) {
 		t.Setenv("LIMIT", []string{"", "y"}[life%2])
 		cmd := startChild(t, "write under a view", mem.File())
 		for end := time.Now().Add(length); time.Now().Before(end); rounds++ {
-			for page, got := range viewed(t, v, 1000) {
+			all := viewed
+			if rounds%2 == 1 {
+				all = func(t *testing.T, v *View, size int) [][]byte { return surveyed(t, v, size, 4500) }
+			}
+			for page, got := range all(t, v, 1000) {
 				if got == nil || !ofItself(uint32(page), got) {
 					t.Fatalf("life %d: page %d is corrupt (%v) or another's", life, page, got == nil)
 				}
@@ -208,9 +212,9 @@ func touchedThroughMapping(t *testing.T, mem *Memory, size int64) int64 {
 	return taken
 }
 
-// BenchmarkView copies and proves what is stored, in the order in which it was written and at random.
+// BenchmarkView copies and proves what is stored, where it was written in the order of pages and at random.
 func BenchmarkView(b *testing.B) {
-	for _, order := range []string{"in order", "at random"} {
+	for _, order := range []string{"in order", "at random", "at random, surveyed"} {
 		b.Run(order, func(b *testing.B) {
 			s := mustCreate(b, Config{Disksize: 64 << 20})
 			for i, page := range rand.New(rand.NewPCG(1, 1)).Perm(int(s.Pages())) {
@@ -225,7 +229,11 @@ func BenchmarkView(b *testing.B) {
 				objects[i] = uint32(i)
 			}
 			for b.Loop() {
-				if err := v.Look(w, 0, v.Pages()); err != nil {
+				look := func() error { return v.Look(w, 0, v.Pages()) }
+				if order == "at random, surveyed" {
+					look = func() error { return v.Survey(0, v.Pages()).Next(w) }
+				}
+				if err := look(); err != nil {
 					b.Fatal(err)
 				}
 				v.Fetch(w, objects)

@@ -30,35 +30,41 @@ func stillView(t *testing.T, s *Store) (*View, []byte) {
 // viewed is what a view makes of all pages, in windows of some size: a page, or nil where it is corrupt.
 func viewed(t *testing.T, v *View, size int) [][]byte {
 	t.Helper()
-	d, err := algorithm(t, "adaptive").NewDecompressor()
-	if err != nil {
-		t.Fatal(err)
-	}
 	w, all := NewWindow(size), make([][]byte, v.Pages())
 	for first := uint64(0); first < v.Pages(); first += uint64(size) {
 		if err := v.Look(w, first, v.Pages()); err != nil {
 			t.Fatal(err)
 		}
 		fetchTogether(v, w)
-		for i, kind := range w.Kind {
-			p := make([]byte, PageSize)
-			if kind != PageCorrupt {
-				all[first+uint64(i)] = p
-			}
-			if kind == PageSame {
-				fillWord(p, 0, w.Word[i])
-			}
-		}
-		for o, i := range w.Page {
-			if w.Kind[i] != PageObject {
-				continue
-			}
-			if err := d.Decompress(all[first+uint64(i)], w.ID[o], w.Arena[w.Offset[o]:][:w.Length[o]]); err != nil {
-				t.Errorf("page %d: %v", first+uint64(i), err)
-			}
-		}
+		unpack(t, w, all)
 	}
 	return all
+}
+
+// unpack puts the pages of a window to their places: nil where one is corrupt.
+func unpack(t *testing.T, w *Window, all [][]byte) {
+	t.Helper()
+	d, err := algorithm(t, "adaptive").NewDecompressor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, kind := range w.Kind {
+		p := make([]byte, PageSize)
+		if all[w.Number(i)] = p; kind == PageCorrupt {
+			all[w.Number(i)] = nil
+		}
+		if kind == PageSame {
+			fillWord(p, 0, w.Word[i])
+		}
+	}
+	for o, i := range w.Page {
+		if w.Kind[i] != PageObject {
+			continue
+		}
+		if err := d.Decompress(all[w.Number(int(i))], w.ID[o], w.Arena[w.Offset[o]:][:w.Length[o]]); err != nil {
+			t.Errorf("page %d: %v", w.Number(int(i)), err)
+		}
+	}
 }
 
 // fetchTogether fetches the objects of a window by several goroutines.
@@ -96,6 +102,11 @@ func TestViewShowsWhatIsStored(t *testing.T) {
 				t.Fatalf("windows of %d: page %d is wrong, or called corrupt: %v", size, page, got == nil)
 			}
 		}
+		for page, got := range surveyed(t, v, size, 1000) {
+			if !bytes.Equal(got, want[page]) {
+				t.Fatalf("survey by %d: page %d is wrong, or called corrupt: %v", size, page, got == nil)
+			}
+		}
 	}
 	w := NewWindow(8)
 	if err := v.Look(w, v.Pages()-3, v.Pages()); err != nil || w.Pages != 3 {
@@ -126,6 +137,11 @@ func TestViewFindsEveryDamagedBit(t *testing.T) {
 				t.Fatalf("page %d, bit %d of %s: page %d is of kind %d", victim, bit, what, page, kind)
 			}
 		}
+		for page, got := range surveyed(t, v, cap(w.entries), surveyPages) {
+			if (got == nil) != (uint64(page) == victim) {
+				t.Fatalf("page %d, bit %d of %s: page %d is corrupt to a survey: %v", victim, bit, what, page, got == nil)
+			}
+		}
 	}
 	step := 67 // each wrong page is looked at again some milliseconds later
 	if testing.Short() {
@@ -152,16 +168,23 @@ func TestViewFindsEveryDamagedBit(t *testing.T) {
 
 // An object that changes its page's kind between Look and Fetch is found as it is then.
 func TestViewFollowsWhatChanges(t *testing.T) {
-	for kind := range contentKinds {
-		t.Run(fmt.Sprint(kind), func(t *testing.T) {
+	for n := range 2 * contentKinds {
+		kind, survey := n/2, n%2 == 1
+		t.Run(fmt.Sprintf("%d, survey %v", kind, survey), func(t *testing.T) {
 			s := newStore(t, Config{Disksize: 1 << 20})
 			for page := range uint32(s.Pages()) {
 				write(t, s, uint64(page), content{page, 1, compressible}.bytes())
 			}
 			v, image := stillView(t, s)
+			var err error
 			w := NewWindow(int(v.Pages()))
-			if err := v.Look(w, 0, v.Pages()); err != nil {
-				t.Fatal(err)
+			if survey {
+				err = v.Survey(0, v.Pages()).Next(w)
+			} else {
+				err = v.Look(w, 0, v.Pages())
+			}
+			if err != nil || w.Pages != int(v.Pages()) {
+				t.Fatalf("%v, %d pages", err, w.Pages)
 			}
 			for page := range uint32(s.Pages()) {
 				write(t, s, uint64(page), content{page, 2, kind}.bytes())
@@ -171,19 +194,11 @@ func TestViewFollowsWhatChanges(t *testing.T) {
 			}
 			fetchTogether(v, w)
 			fetchTogether(v, w) // once more is the same
-			d, err := algorithm(t, "adaptive").NewDecompressor()
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range w.Pages {
-				got := make([]byte, PageSize)
-				if w.Kind[i] == PageObject {
-					err = d.Decompress(got, w.ID[i], w.Arena[w.Offset[i]:][:w.Length[i]])
-				} else {
-					fillWord(got, 0, w.Word[i])
-				}
-				if err != nil || w.Kind[i] == PageCorrupt || !bytes.Equal(got, content{uint32(i), 2, kind}.bytes()) {
-					t.Fatalf("page %d, of kind %d now, is wrong (%v)", i, w.Kind[i], err)
+			all := make([][]byte, v.Pages())
+			unpack(t, w, all)
+			for page, got := range all {
+				if !bytes.Equal(got, content{uint32(page), 2, kind}.bytes()) {
+					t.Fatalf("page %d, of kind %d now, is wrong, or called corrupt: %v", page, w.Kind[page], got == nil)
 				}
 			}
 		})

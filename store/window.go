@@ -23,11 +23,13 @@ const (
 	PageCorrupt
 )
 
-// A Window is a run of pages as a View found them. It is filled in two steps: Look says what there is, and Fetch copies objects, when and
-// by whom they are needed. All slices are its own, and used again. It belongs to one goroutine, but for Fetch.
+// A Window is some pages as a View found them: a run of them, or what a Survey says is next. It is filled in two steps: View.Look or Survey.Next
+// says what there is, and View.Fetch copies objects, when and by whom they are needed. All slices are its own, and used again. It belongs to one
+// goroutine, but for Fetch.
 type Window struct {
-	// First is the first page, of Pages.
+	// First is the first page of a run. What a Survey gives is none; see Number.
 	First uint64
+	// Pages is how many there are.
 	Pages int
 	// Kind and Word are of each page; Word counts for those that are same-filled.
 	Kind []PageKind
@@ -42,8 +44,18 @@ type Window struct {
 	// Arena holds the objects.
 	Arena []byte
 
-	entries []entry // of each page
-	scratch []byte  // 16 bytes a page, for whoever works on that page
+	surveyed bool     // the pages are no run
+	numbers  []uint32 // of each page, if that is so
+	entries  []entry  // of each page
+	scratch  []byte   // 16 bytes a page, for whoever works on that page
+}
+
+// Number is which page of the device page i of the window is.
+func (w *Window) Number(i int) uint64 {
+	if w.surveyed {
+		return uint64(w.numbers[i])
+	}
+	return w.First + uint64(i)
 }
 
 // ArenaSize is how many bytes the objects of n pages take at the most, as they lie in an arena.
@@ -65,28 +77,22 @@ func NewWindowIn(arena []byte, n int) *Window {
 // It fails if the image cannot be read.
 func (v *View) Look(w *Window, first, end uint64) error {
 	end = min(end, v.pages)
-	w.First, w.Pages = first, int(min(uint64(cap(w.entries)), end-min(first, end)))
-	w.Page, w.ID, w.Offset, w.Length = w.Page[:0], w.ID[:0], w.Offset[:0], w.Length[:0]
-	w.Kind, w.Word, w.entries = w.Kind[:w.Pages], w.Word[:w.Pages], w.entries[:w.Pages]
-	raw := w.scratch[:8*w.Pages]
-	if err := v.entries(raw, first); err != nil {
+	w.empty(int(min(uint64(cap(w.entries)), end-min(first, end))))
+	w.First, w.surveyed = first, false
+	if err := v.settled(w.entries, first, w.scratch); err != nil {
 		return err
-	}
-	for i := range w.entries {
-		w.entries[i] = entry(binary.LittleEndian.Uint64(raw[8*i:]))
-	}
-	if err := v.entries(raw, first); err != nil {
-		return err
-	}
-	for i, e := range w.entries {
-		if entry(binary.LittleEndian.Uint64(raw[8*i:])) != e {
-			w.entries[i] = badEntry // in motion: to be looked at by itself
-		}
 	}
 	for i, e := range w.entries {
 		v.sort(w, i, e)
 	}
 	return nil
+}
+
+// empty makes room for n pages and no object.
+func (w *Window) empty(n int) {
+	w.Pages = n
+	w.Page, w.ID, w.Offset, w.Length = w.Page[:0], w.ID[:0], w.Offset[:0], w.Length[:0]
+	w.Kind, w.Word, w.entries = w.Kind[:n], w.Word[:n], w.entries[:n]
 }
 
 // sort notes of what kind page i of a window is, by its entry.
@@ -97,7 +103,7 @@ func (v *View) sort(w *Window, i int, e entry) {
 	if right && e.same() {
 		word, _ = v.word(e, nil)
 	} else if !right {
-		e, right = v.agree(w.First+uint64(i), scratch, func(e entry) (ok bool) {
+		e, right = v.agree(w.Number(i), scratch, func(e entry) (ok bool) {
 			ok = true
 			if e.same() {
 				word, ok = v.word(e, scratch)
@@ -136,40 +142,80 @@ func (v *View) Fetch(w *Window, objects []uint32) {
 	}
 }
 
-// neighbours is how many of the objects follow each other in the window, so that nobody else works on the pages between them.
+// neighbours is how many of the objects follow each other in the window, so that nobody else works on the pages between them, nor uses the arena there.
 func (w *Window) neighbours(objects []uint32) int {
 	first := objects[0]
 	for n := 1; n < len(objects); n++ {
-		if objects[n] != first+uint32(n) || w.Page[objects[n]]-w.Page[first] >= viewSpan {
+		if objects[n] != first+uint32(n) || !w.surveyed && w.Page[objects[n]]-w.Page[first] >= viewSpan {
 			return n
 		}
 	}
 	return len(objects)
 }
 
-// fetchTogether copies neighbours, and looks at all their entries once after that. A run of which anything is not right is fetched one by one.
+// fetchTogether copies neighbours, and looks at all their entries once after that. What is not right is fetched by itself.
 func (v *View) fetchTogether(w *Window, objects []uint32) {
 	for rest := objects; len(rest) > 0; {
 		n := w.run(rest)
 		v.copyRun(w, rest[:n])
 		rest = rest[n:]
 	}
-	first, last := int(w.Page[objects[0]]), int(w.Page[objects[len(objects)-1]])
+	first := w.Page[objects[0]]
+	now := v.again(w, objects)
+	for _, o := range objects { // all of them before one is fetched, which takes the room of now
+		if !w.right(o, now, first) {
+			w.Length[o] = wrong
+		}
+	}
+	for len(objects) > 0 {
+		n := w.run(objects)
+		v.mend(w, objects[:n])
+		objects = objects[n:]
+	}
+}
+
+// wrong is the length of an object that is to be fetched by itself. None is that short.
+const wrong = 0
+
+// mend fetches those of a run that are wrong, one by one, to where the run has left room, and the whole run if there is too little. On a device at work
+// one in a hundred may have changed meanwhile, and so one of most runs.
+func (v *View) mend(w *Window, run []uint32) {
+	n := uint32(0)
+	for _, o := range run {
+		if w.Length[o] == wrong {
+			n++
+		}
+	}
+	if n == 0 {
+		return
+	}
+	last := run[len(run)-1]
+	used := w.Offset[last] - headerSize + uint64(footprint(w.entries[w.Page[last]].length()))
+	slot := last + 1
+	apart := uint64(slot-n)*maxFootprint >= used
+	for _, o := range run {
+		switch {
+		case !apart:
+			v.fetchOne(w, o, o)
+		case w.Length[o] == wrong:
+			slot--
+			v.fetchOne(w, o, slot)
+		}
+	}
+}
+
+// again reads the entries of neighbours once more, from that of the first to that of the last one's page. Those of a surveyed window lie anywhere, and what is
+// copied of their objects proves enough: see Survey.
+func (v *View) again(w *Window, objects []uint32) []byte {
+	if w.surveyed {
+		return nil
+	}
+	first, last := w.Page[objects[0]], w.Page[objects[len(objects)-1]]
 	raw := w.scratch[16*first:][:8*(last+1-first)]
 	if v.entries(raw, w.First+uint64(first)) != nil {
 		clear(raw)
 	}
-	for o := objects[0]; len(objects) > 0; o = objects[0] {
-		n := w.run(objects)
-		if !w.right(objects[:n], raw[8*(int(w.Page[o])-first):]) {
-			for _, o := range objects[:n] {
-				v.fetchOne(w, o)
-			}
-		}
-		if objects = objects[n:]; len(objects) == 0 {
-			return
-		}
-	}
+	return raw
 }
 
 // run is how many of some neighbours lie so close together that they are best copied at once, one after the other where there is room for as
@@ -204,24 +250,21 @@ func (v *View) copyRun(w *Window, run []uint32) {
 	}
 }
 
-// right reports whether a run is what its entries say, and these have not changed; raw is theirs and of what lies between.
-func (w *Window) right(run []uint32, raw []byte) bool {
-	first := w.Page[run[0]]
-	for _, o := range run {
-		i := w.Page[o]
-		e := w.entries[i]
-		if !e.object() || entry(binary.LittleEndian.Uint64(raw[8*(i-first):])) != e ||
-			!proved(w.Arena[w.Offset[o]-headerSize:], w.First+uint64(i), e) {
-			return false
-		}
+// right reports whether an object was copied that is what its page's entry says, and this has not changed; now are the entries from page first of the window on, where
+// they count.
+func (w *Window) right(o uint32, now []byte, first uint32) bool {
+	i := w.Page[o]
+	e := w.entries[i]
+	if !w.surveyed && entry(binary.LittleEndian.Uint64(now[8*(i-first):])) != e {
+		return false
 	}
-	return true
+	return e.object() && proved(w.Arena[w.Offset[o]-headerSize:], w.Number(int(i)), e)
 }
 
-// fetchOne copies an object whose page may be in motion.
-func (v *View) fetchOne(w *Window, o uint32) {
+// fetchOne copies an object whose page may be in motion, to where the arena has room for one of that number.
+func (v *View) fetchOne(w *Window, o, slot uint32) {
 	i := int(w.Page[o])
-	page, at, scratch := w.First+uint64(i), int64(o)*maxFootprint, w.scratch[16*i:16*i+16]
+	page, at, scratch := w.Number(i), int64(slot)*maxFootprint, w.scratch[16*i:16*i+16]
 	word := uint64(0)
 	e, right := v.agree(page, scratch, func(e entry) (ok bool) {
 		switch {
