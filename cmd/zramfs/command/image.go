@@ -70,11 +70,8 @@ func (l *liveImage) newWindow(op bulk.Op) *imageWindow {
 	return w
 }
 
-// read works on the pages from first on. Afterwards an object that its codec cannot read is of kind PageCorrupt as well.
-func (l *liveImage) read(ctx context.Context, w *imageWindow, first, end uint64) error {
-	if err := l.view.Look(w.Window, first, end); err != nil {
-		return err
-	}
+// work does what a window is for with its objects. Afterwards one that its codec cannot read is of kind PageCorrupt as well.
+func (l *liveImage) work(ctx context.Context, w *imageWindow) error {
 	b := &w.batch
 	b.N, b.Offset, b.Length, b.ID, b.Slot = len(w.Page), w.Offset, w.Length, w.ID, w.Page
 	if err := l.shop.run(ctx, b); err != nil {
@@ -101,10 +98,29 @@ func (l *liveImage) walk(ctx context.Context, first, end uint64, take func() *im
 			return err
 		}
 		w := take()
-		if err := l.read(ctx, w, page, end); err != nil {
+		if err := l.view.Look(w.Window, page, end); err != nil {
+			return err
+		}
+		if err := l.work(ctx, w); err != nil {
 			return err
 		}
 		first = page + uint64(w.Pages)
+		if err := done(w); err != nil {
+			return err
+		}
+	}
+}
+
+// scrub goes through all pages that hold anything, in the order in which they lie in the image. Each part is read into w and given to done.
+func (l *liveImage) scrub(ctx context.Context, w *imageWindow, done func(*imageWindow) error) error {
+	survey := l.view.Survey(0, l.view.Pages())
+	for {
+		if err := survey.Next(w.Window); err != nil || w.Pages == 0 {
+			return err
+		}
+		if err := l.work(ctx, w); err != nil {
+			return err
+		}
 		if err := done(w); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -116,7 +117,7 @@ func verify(ctx context.Context, d device, o engineOptions, p progress) (r verif
 	r = verifyReport{Dir: d.Dir, WrongPages: []uint64{}} // not nil: it is printed as a JSON array
 	w := l.newWindow(bulk.Verify)
 	began := time.Now()
-	err = l.walk(ctx, 0, l.view.Pages(), func() *imageWindow { return w }, func(w *imageWindow) error { return p.show(r.add(w)) })
+	err = l.scrub(ctx, w, func(w *imageWindow) error { return p.show(r.add(w)) })
 	r.rate(time.Since(began))
 	if eerr := p.end(); err == nil {
 		err = eerr
@@ -137,13 +138,20 @@ func (r *verifyReport) add(w *imageWindow) uint64 {
 		case store.PageObject:
 			r.Objects++
 		case store.PageCorrupt:
-			if r.Wrong++; r.Wrong <= maxListed {
-				r.WrongPages = append(r.WrongPages, w.First+uint64(i))
-			}
+			r.Wrong++
+			r.list(w.Number(i))
 		}
 		r.Pages++
 	}
 	return r.Pages - before
+}
+
+// list lists a wrong page, unless there are enough before it.
+func (r *verifyReport) list(page uint64) {
+	at, _ := slices.BinarySearch(r.WrongPages, page)
+	if at < maxListed {
+		r.WrongPages = slices.Insert(r.WrongPages, at, page)[:min(len(r.WrongPages)+1, maxListed)]
+	}
 }
 
 // rate computes the speeds.

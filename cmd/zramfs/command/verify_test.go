@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +54,21 @@ func TestVerifyReport(t *testing.T) {
 	var back map[string]verifyReport
 	if err := r.print(&out, true); err != nil || json.Unmarshal([]byte(out.String()), &back) != nil || back["verify"].Wrong != 100 {
 		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
+// Pages are found wrong in any order; the first ones by number are listed.
+func TestVerifyListsTheFirst(t *testing.T) {
+	r := verifyReport{WrongPages: []uint64{}}
+	var want []uint64
+	for _, i := range rand.New(rand.NewPCG(6, 6)).Perm(300) {
+		r.list(uint64(i * 3))
+	}
+	for i := range maxListed {
+		want = append(want, uint64(i*3))
+	}
+	if !slices.Equal(r.WrongPages, want) {
+		t.Errorf("%d", r.WrongPages)
 	}
 }
 
