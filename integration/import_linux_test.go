@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -147,11 +149,24 @@ func TestImportIntoAFullStore(t *testing.T) {
 	file := filepath.Join(tempDir(t), "pages")
 	system(t, commandTimeout, "dd", "if=/dev/urandom", "of="+file, "bs=1M", "count=40", "status=none")
 	r := run(t, commandTimeout, "import", file, dir)
-	if r.Code != 1 || !strings.Contains(r.Stderr, "store is full") || !strings.Contains(r.Stderr, "pages before 0 are imported") {
-		t.Errorf("exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	said := regexp.MustCompile(`pages before (\d+) are imported`).FindStringSubmatch(r.Stderr)
+	if r.Code != 1 || !strings.Contains(r.Stderr, "store is full") || said == nil {
+		t.Fatalf("exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
-	if v := scrub(t, dir).Verify; v.Wrong != 0 || v.Pages < 1000 {
-		t.Errorf("verify says %+v", v)
+	n, err := strconv.Atoi(said[1])
+	if v := scrub(t, dir).Verify; err != nil || v.Wrong != 0 || n < 2000 || v.Pages < uint64(n) {
+		t.Errorf("%q, %v; verify says %+v", said[0], err, v)
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := readRange(dir, 0, n*pageSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := difference(got, want[:n*pageSize], 0); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -3,7 +3,6 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,10 +10,6 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
-
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/codec/bulk"
-	"zramfs/codec/pagescan"
 )
 
 func importCommand() *cli.Command {
@@ -75,7 +70,7 @@ func importAction(c *cli.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	m := importing{file: f, engines: engines, report: importReport{File: c.Args().First(), Dir: d.Dir}}
-	if m.report.Pages, err = importPages(f, d.Status.Disksize); err != nil {
+	if m.report.Pages, err = pagesToImport(f, d.Status.Disksize); err != nil {
 		return fmt.Errorf("import %s: %w", m.report.File, err)
 	}
 	ctx, stop := interruptible(c.Context)
@@ -114,8 +109,8 @@ func mayImport(d device, force bool) error {
 	return nil
 }
 
-// importPages is how many pages a file has, if it fits on a device of that size.
-func importPages(f *os.File, disksize uint64) (uint64, error) {
+// pagesToImport is how many pages a file has, if it fits on a device of that size.
+func pagesToImport(f *os.File, disksize uint64) (uint64, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return 0, err
@@ -130,113 +125,6 @@ func importPages(f *os.File, disksize uint64) (uint64, error) {
 		return 0, fmt.Errorf("it has %d bytes, and the device %d", size, disksize)
 	}
 	return size / pageSize, nil
-}
-
-// An importing is one import.
-type importing struct {
-	file     io.ReaderAt
-	engines  engineOptions
-	progress progress
-	report   importReport
-
-	shop   *workshop
-	to     *daemon.Import
-	batch  *bulk.Batch
-	buffer []byte
-}
-
-func (m *importing) run(ctx context.Context, d device) (err error) {
-	if m.shop, err = openWorkshop(d.Status.Algorithm, m.engines, m.report.Pages); err != nil {
-		return err
-	}
-	defer func() {
-		m.shop.close()
-		m.report.workReport = m.shop.report()
-	}()
-	if m.to, err = daemon.OpenImport(d.Dir); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, m.to.Close()) }()
-	m.batch, m.buffer = bulk.NewBatch(bulk.Compress, m.shop.pages), m.shop.buffer(m.shop.pages*pageSize, false)
-	m.batch.Slot = make([]uint32, m.shop.pages)
-	began := time.Now()
-	err = errors.Join(m.copy(ctx), m.progress.end())
-	m.report.Seconds = time.Since(began).Seconds()
-	m.report.GBPerSecond = float64(m.report.Pages) * pageSize / 1e9 / m.report.Seconds
-	return err
-}
-
-// copy imports the file part by part, each of which is stored before the next is begun.
-func (m *importing) copy(ctx context.Context) error {
-	for first := uint64(0); first < m.report.Pages; first += uint64(m.shop.pages) {
-		n := min(uint64(m.shop.pages), m.report.Pages-first)
-		err := m.part(ctx, first, m.buffer[:n*pageSize])
-		if err == nil {
-			err = m.to.Flush()
-		}
-		if err == nil {
-			err = m.progress.show(n)
-		}
-		if err != nil {
-			return fmt.Errorf("pages before %d are imported: %w", first, err)
-		}
-	}
-	return nil
-}
-
-// part imports the pages from first on that p has room for.
-func (m *importing) part(ctx context.Context, first uint64, p []byte) error {
-	if _, err := m.file.ReadAt(p, int64(first)*pageSize); err != nil {
-		return fmt.Errorf("read: %w", err)
-	}
-	b, zeros := m.batch, uint64(0)
-	b.N, b.Pages = 0, p
-	for i := range uint64(len(p) / pageSize) {
-		word, same := pagescan.SameFilled(p[i*pageSize : (i+1)*pageSize])
-		if same && word == 0 {
-			zeros++
-			continue
-		}
-		if err := m.to.Zeros(first+i-zeros, zeros); err != nil {
-			return err
-		}
-		m.report.Zeros, m.report.Same, zeros = m.report.Zeros+zeros, m.report.Same+zeros, 0
-		if !same {
-			b.Slot[b.N] = uint32(i)
-			b.N++
-		} else if err := m.word(first+i, word); err != nil {
-			return err
-		}
-	}
-	m.report.Zeros, m.report.Same = m.report.Zeros+zeros, m.report.Same+zeros
-	if err := m.to.Zeros(first+uint64(len(p)/pageSize)-zeros, zeros); err != nil {
-		return err
-	}
-	return m.objects(ctx, first)
-}
-
-func (m *importing) word(page, word uint64) error {
-	m.report.Same++
-	return m.to.Word(page, word)
-}
-
-// objects compresses the pages of the batch and hands them in.
-func (m *importing) objects(ctx context.Context, first uint64) error {
-	if err := m.shop.run(ctx, m.batch); err != nil {
-		return err
-	}
-	for i := range m.batch.N {
-		page := first + uint64(m.batch.Slot[i])
-		packed, ok := m.batch.Object(i)
-		if !ok || m.batch.Verdict[i] != bulk.Done {
-			return fmt.Errorf("page %d was not compressed: %s", page, m.batch.Verdict[i])
-		}
-		m.report.ObjectBytes += uint64(len(packed))
-		if err := m.to.Object(page, m.batch.ID[i], packed); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (r importReport) print(w io.Writer, asJSON bool) error {

@@ -32,7 +32,7 @@ func TestMayImport(t *testing.T) {
 	}
 }
 
-func TestImportPages(t *testing.T) {
+func TestPagesToImport(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +41,7 @@ func TestImportPages(t *testing.T) {
 		if err := f.Truncate(size); err != nil {
 			t.Fatal(err)
 		}
-		n, err := importPages(f, 8192)
+		n, err := pagesToImport(f, 8192)
 		if want == "" && (err != nil || int64(n)*pageSize != size) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%d bytes: %d pages, %v, want %q", size, n, err, want)
 		}
@@ -53,7 +53,7 @@ func TestImportPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := importPages(d, 8192); err == nil {
+	if _, err := pagesToImport(d, 8192); err == nil {
 		t.Error("a directory can be imported")
 	}
 	if err := d.Close(); err != nil {

@@ -23,6 +23,7 @@ type Import struct {
 	c      *net.UnixConn
 	memory *os.File
 	batch  []byte
+	sent   bool // the worker has a batch that it has not answered yet
 }
 
 // OpenImport begins an import into the device at dir. Root may do that, and who mounted the device. While somebody else's import is under way it
@@ -90,7 +91,7 @@ func (i *Import) Zeros(first, count uint64) error {
 
 func (i *Import) add(r record) error {
 	if len(i.batch)+recordHeader+len(r.payload) > importBatch {
-		if err := i.Flush(); err != nil {
+		if err := i.send(); err != nil {
 			return err
 		}
 	}
@@ -100,8 +101,18 @@ func (i *Import) add(r record) error {
 
 // Flush waits until all that was handed in is stored. It fails with store.ErrFull.
 func (i *Import) Flush() error {
-	if len(i.batch) == 0 {
-		return nil
+	if len(i.batch) > 0 {
+		if err := i.send(); err != nil {
+			return err
+		}
+	}
+	return i.settle()
+}
+
+// send gives the worker the batch, once it has stored the one before. While it is at it the next one can be filled.
+func (i *Import) send() error {
+	if err := i.settle(); err != nil {
+		return err
 	}
 	if _, err := i.memory.WriteAt(i.batch, 0); err != nil {
 		return err
@@ -112,7 +123,19 @@ func (i *Import) Flush() error {
 	if _, err := i.c.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(i.batch)))); err != nil {
 		return explainImport(err)
 	}
-	i.batch = i.batch[:0]
+	i.batch, i.sent = i.batch[:0], true
+	return nil
+}
+
+// settle waits for what the worker says of the batch that it has, if it has one.
+func (i *Import) settle() error {
+	if !i.sent {
+		return nil
+	}
+	i.sent = false
+	if err := i.c.SetDeadline(time.Now().Add(importPatience)); err != nil {
+		return err
+	}
 	return i.answer()
 }
 

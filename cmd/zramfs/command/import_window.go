@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"zramfs/codec"
+	"zramfs/codec/bulk"
+	"zramfs/codec/pagescan"
+	"zramfs/store"
+)
+
+// An importWindow is a part of a file on its way to a device. It belongs to one goroutine at a time.
+type importWindow struct {
+	first uint64 // the number of its first page
+	// kind and word are of each page: zeros are PageEmpty, other pages of one word PageSame.
+	kind []store.PageKind
+	word []uint64
+	// batch has the other pages, by ascending Slot; all pages lie in buffer.
+	batch  *bulk.Batch
+	buffer []byte
+	// err is what has happened to it on its way: it goes no further.
+	err error
+}
+
+// newImportWindow makes a window for n pages, to be packed in the shop.
+func newImportWindow(shop *workshop, n int) *importWindow {
+	w := &importWindow{
+		kind: make([]store.PageKind, n), word: make([]uint64, n),
+		batch: bulk.NewBatch(bulk.Compress, n), buffer: shop.buffer(n*pageSize, false),
+	}
+	w.batch.Slot = make([]uint32, n)
+	return w
+}
+
+// pages is how many it has.
+func (w *importWindow) pages() int { return len(w.kind) }
+
+// read reads n pages, the first of which is first, and looks at each.
+func (w *importWindow) read(from io.ReaderAt, first, n uint64) error {
+	w.first, w.kind, w.word = first, w.kind[:n], w.word[:n]
+	b := w.batch
+	b.N, b.Pages = 0, w.buffer[:n*pageSize]
+	if _, err := from.ReadAt(b.Pages, int64(first)*pageSize); err != nil {
+		return fmt.Errorf("read: %w", err)
+	}
+	for i := range w.kind {
+		word, same := pagescan.SameFilled(b.Pages[i*pageSize : (i+1)*pageSize])
+		switch {
+		case !same:
+			w.kind[i] = store.PageObject
+			b.Slot[b.N] = uint32(i)
+			b.N++
+		case word == 0:
+			w.kind[i] = store.PageEmpty
+		default:
+			w.kind[i], w.word[i] = store.PageSame, word
+		}
+	}
+	return nil
+}
+
+// pack makes the objects.
+func (w *importWindow) pack(ctx context.Context, shop *workshop) error {
+	b := w.batch
+	if err := shop.run(ctx, b); err != nil {
+		return err
+	}
+	for i, v := range b.Verdict[:b.N] {
+		if v != bulk.Done {
+			return fmt.Errorf("page %d was not compressed: %s", w.first+uint64(b.Slot[i]), v)
+		}
+	}
+	return nil
+}
+
+// A pageTaker takes pages, each as it is held best; see daemon.Import.
+type pageTaker interface {
+	Object(page uint64, id codec.ID, packed []byte) error
+	Word(page, word uint64) error
+	Zeros(first, count uint64) error
+}
+
+// give hands all pages in, in their order, zeros next to each other at once.
+func (w *importWindow) give(to pageTaker) error {
+	object, zeros := 0, uint64(0)
+	for i, kind := range w.kind {
+		page := w.first + uint64(i)
+		if kind == store.PageEmpty {
+			zeros++
+			continue
+		}
+		if err := to.Zeros(page-zeros, zeros); err != nil {
+			return err
+		}
+		zeros = 0
+		var err error
+		if kind == store.PageSame {
+			err = to.Word(page, w.word[i])
+		} else {
+			err = w.object(to, page, object)
+			object++
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return to.Zeros(w.first+uint64(len(w.kind))-zeros, zeros)
+}
+
+// object hands a page in as its object, item i of the batch.
+func (w *importWindow) object(to pageTaker, page uint64, i int) error {
+	packed, ok := w.batch.Object(i)
+	if !ok {
+		return fmt.Errorf("the object of page %d lies nowhere", page)
+	}
+	return to.Object(page, w.batch.ID[i], packed)
+}
+
+// count adds what was handed in.
+func (w *importWindow) count(r *importReport) {
+	for _, kind := range w.kind {
+		switch kind {
+		case store.PageEmpty:
+			r.Zeros++
+			r.Same++
+		case store.PageSame:
+			r.Same++
+		}
+	}
+	for _, n := range w.batch.Length[:w.batch.N] {
+		r.ObjectBytes += uint64(n)
+	}
+}
