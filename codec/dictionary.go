@@ -48,6 +48,14 @@ func (a Algorithm) WithDictionary(file string, data []byte) (Algorithm, error) {
 	return a, nil
 }
 
+// Dictionary returns a copy of the dictionary that WithDictionary was given, for another process to give it again; nil where there was none.
+func (a Algorithm) Dictionary() []byte {
+	if a.dict == nil {
+		return nil
+	}
+	return a.dict.Bytes()
+}
+
 // checkDictionary refuses an Algorithm whose dictionary's file was not read.
 func (a Algorithm) checkDictionary() error {
 	if a.file != "" && a.dict == nil {

@@ -4,10 +4,13 @@ package integration
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"zramfs/internal/pages"
 	"zramfs/internal/require"
@@ -49,6 +52,75 @@ func TestF015DeviceWithDictionary(t *testing.T) {
 	before, after := comprDataSize(t, plain), comprDataSize(t, with)
 	if after >= before {
 		t.Errorf("the pages take %s bytes, and %s without the dictionary", after, before)
+	}
+}
+
+// TestF015DictionaryMayChange takes a device's dictionary away, and puts another one in its place: workers that come after that, verify, export and import go on
+// with what the device has.
+func TestF015DictionaryMayChange(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	all := bytes.Join(pages.Generate(pages.Text, 1024, 15), nil)
+	in := tempDir(t)
+	sources, dict := []string{filepath.Join(in, "text"), filepath.Join(in, "pointers")}, filepath.Join(in, "dict")
+	for i, kind := range []pages.Kind{pages.Text, pages.Pointers} {
+		if err := os.WriteFile(sources[i], bytes.Join(pages.Generate(kind, 1024, 15), nil), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustRun(t, commandTimeout, "dict", "train", "--pages", sources[0], "-o", dict)
+	dir := mount(t, "--size", "32M", "-a", "zstd(level=1,dict="+dict+")")
+	if err := os.WriteFile(data(dir), all[:len(all)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(){
+		"gone":    func() {},
+		"changed": func() { mustRun(t, commandTimeout, "dict", "train", "--pages", sources[1], "-o", dict) },
+		"nonsense": func() {
+			if err := os.WriteFile(dict, []byte("no dictionary"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.RemoveAll(dict); err != nil {
+				t.Fatal(err)
+			}
+			change()
+			withoutItsFile(t, dir, sources[0], all)
+		})
+	}
+}
+
+// withoutItsFile has a device whose dictionary's file is of no use replace workers, and be verified, exported and imported to: file is what it holds then.
+func withoutItsFile(t *testing.T, dir, file string, want []byte) {
+	t.Helper()
+	was := status(t, dir)
+	if err := unix.Kill(was.WorkerPID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if now := status(t, dir); now.WorkerPID == was.WorkerPID || now.Restarts != was.Restarts+1 {
+		t.Errorf("it was %+v, and is %+v", was, now)
+	}
+	mustRun(t, commandTimeout, "upgrade", dir)
+	if v := scrub(t, dir).Verify; v.Wrong != 0 || v.Objects < 500 {
+		t.Errorf("verify says %+v", v)
+	}
+	mustRun(t, commandTimeout, "import", file, dir)
+	copied := filepath.Join(tempDir(t), "pages")
+	mustRun(t, commandTimeout, "export", "--range", fmt.Sprintf("0:%d", len(want)/pageSize), dir, copied)
+	got, err := os.ReadFile(copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := difference(got, want, 0); err != nil {
+		t.Errorf("exported: %v", err)
+	}
+	if got, err = readRange(dir, 0, len(want)); err != nil {
+		t.Fatal(err)
+	}
+	if err := difference(got, want, 0); err != nil {
+		t.Errorf("read: %v", err)
 	}
 }
 

@@ -52,6 +52,9 @@ func (d *Dictionary) ID() uint32 { return d.id }
 // Size returns the length of the dictionary in bytes.
 func (d *Dictionary) Size() int { return len(d.data) }
 
+// Bytes returns a copy of the dictionary, which NewDictionary makes it of again.
+func (d *Dictionary) Bytes() []byte { return append([]byte(nil), d.data...) }
+
 // seal changes the block header of an object in place, and changes it back the second time. Without a word to spare it makes the
 // object refuse any other dictionary: what that makes of the header does not fit the object's length, but for 4 in 2^24 pairs of
 // dictionaries. Nothing else would notice, since with another dictionary a block decompresses to another page.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"zramfs/cmd/zramfs/daemon"
 	"zramfs/codec"
 )
 
@@ -99,7 +100,33 @@ func deviceData(name string) (string, error) {
 
 // parseAlgorithm reads the name of an algorithm and the dictionary that it names, whose path is then absolute: the process that
 // serves a device works elsewhere. Its errors are usage errors.
-func parseAlgorithm(name string) (codec.Algorithm, error) {
+func parseAlgorithm(name string) (codec.Algorithm, error) { return algorithmWith(name, readDictionary) }
+
+// deviceAlgorithm is the algorithm of a device, by its name there, with the dictionary that the device has; where that is nil, because of a keeper of an earlier version,
+// it is read again from its file.
+func deviceAlgorithm(name string, dictionary []byte) (codec.Algorithm, error) {
+	read := readDictionary
+	if dictionary != nil {
+		read = func(string) ([]byte, error) { return dictionary, nil }
+	}
+	a, err := algorithmWith(name, read)
+	if err != nil {
+		return a, &exitError{code: exitFailure, cause: fmt.Errorf("the device's algorithm: %w", err)} // nobody has typed it
+	}
+	return a, nil
+}
+
+// workerAlgorithm is the algorithm of the device that this worker is for, as deviceAlgorithm has it.
+func workerAlgorithm(name string) (codec.Algorithm, error) {
+	dictionary, err := daemon.WorkerDictionary()
+	if err != nil {
+		return codec.Algorithm{}, err
+	}
+	return deviceAlgorithm(name, dictionary)
+}
+
+// algorithmWith is parseAlgorithm with another way to the bytes of the dictionary in a file.
+func algorithmWith(name string, read func(path string) ([]byte, error)) (codec.Algorithm, error) {
 	a, err := codec.Parse(name)
 	if err != nil {
 		return a, usageError("%w", err)
@@ -112,7 +139,7 @@ func parseAlgorithm(name string) (codec.Algorithm, error) {
 	if err != nil {
 		return a, usageError("dictionary %s: %w", file, err)
 	}
-	data, err := readDictionary(path)
+	data, err := read(path)
 	if err != nil {
 		return a, usageError("dictionary %s: %w", file, err)
 	}

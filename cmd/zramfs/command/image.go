@@ -31,7 +31,11 @@ func openImage(d device, o engineOptions, most uint64) (*liveImage, error) {
 	if err != nil {
 		return nil, err
 	}
-	shop, err := openWorkshop(image.Algorithm, o, min(most, view.Pages()))
+	algorithm, err := deviceAlgorithm(image.Algorithm, image.Dictionary)
+	var shop *workshop
+	if err == nil {
+		shop, err = newWorkshop(algorithm, o, min(most, view.Pages()))
+	}
 	if err != nil {
 		return nil, errors.Join(err, view.Close())
 	}

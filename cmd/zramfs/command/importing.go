@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"zramfs/cmd/zramfs/daemon"
+	"zramfs/codec"
 )
 
 const (
@@ -40,7 +41,11 @@ type importing struct {
 
 // run imports the file to d.
 func (m *importing) run(ctx context.Context, d device) (err error) {
-	if m.shop, err = openWorkshop(d.Status.Algorithm, m.engines, m.report.Pages); err != nil {
+	algorithm, err := importAlgorithm(d)
+	if err != nil {
+		return err
+	}
+	if m.shop, err = newWorkshop(algorithm, m.engines, m.report.Pages); err != nil {
 		return err
 	}
 	defer func() {
@@ -58,6 +63,19 @@ func (m *importing) run(ctx context.Context, d device) (err error) {
 	m.report.Seconds = time.Since(began).Seconds()
 	m.report.GBPerSecond = float64(m.report.Pages) * pageSize / 1e9 / m.report.Seconds
 	return err
+}
+
+// importAlgorithm is the algorithm of d. Only its keeper has the dictionary for certain that it works with.
+func importAlgorithm(d device) (codec.Algorithm, error) {
+	a, err := codec.Parse(d.Status.Algorithm)
+	if err != nil || a.DictionaryFile() == "" {
+		return deviceAlgorithm(d.Status.Algorithm, nil)
+	}
+	dictionary, err := daemon.DeviceDictionary(d.Dir)
+	if err != nil {
+		return codec.Algorithm{}, err
+	}
+	return deviceAlgorithm(d.Status.Algorithm, dictionary)
 }
 
 // copy imports the file window by window, each of which goes through three goroutines, in the order of the file.

@@ -118,7 +118,11 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	default:
 		return cfg, usageError("transport %q: it is dev or uring", cfg.Transport)
 	}
-	if cfg.Algorithm, err = parseAlgorithm(c.String(flagAlgorithm)); err != nil {
+	parse := parseAlgorithm
+	if c.Bool(flagWork) {
+		parse = workerAlgorithm
+	}
+	if cfg.Algorithm, err = parse(c.String(flagAlgorithm)); err != nil {
 		return cfg, err
 	}
 	return cfg, nil

@@ -5,7 +5,6 @@ package command
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"zramfs/codec"
 	"zramfs/codec/bulk"
@@ -31,16 +30,7 @@ type workshop struct {
 	sum     bulk.Report
 }
 
-// openWorkshop opens one for objects of the algorithm of this name, as a device has it, and so many pages at the most. A dictionary is read again from where the device has
-// it from.
-func openWorkshop(name string, o engineOptions, most uint64) (*workshop, error) {
-	algorithm, err := parseAlgorithm(name)
-	if err != nil {
-		return nil, &exitError{code: exitFailure, cause: fmt.Errorf("the device's algorithm: %w", err)} // nobody has typed it
-	}
-	return newWorkshop(algorithm, o, most)
-}
-
+// newWorkshop makes one for objects of an algorithm, and so many pages at the most.
 func newWorkshop(a codec.Algorithm, o engineOptions, most uint64) (*workshop, error) {
 	if o.pages == 0 {
 		o.pages = most

@@ -57,7 +57,7 @@ func (k *keeper) attend(c *net.UnixConn) {
 		return
 	}
 	if asked.Image {
-		k.handOutImage(c)
+		k.handOutImage(c, asked.Dictionary)
 		return
 	}
 	r := upgradeRequest{Binary: asked.Binary, answer: make(chan UpgradeReport, 1)}
@@ -71,6 +71,8 @@ type controlRequest struct {
 	Binary string `json:"binary,omitempty"`
 	// Image asks for the descriptor of the image, see [OpenImage].
 	Image bool `json:"image,omitempty"`
+	// Dictionary asks for the dictionary's as well, if there is one. Who does not know of it expects one descriptor.
+	Dictionary bool `json:"dictionary,omitempty"`
 }
 
 // answer tells whoever asked, who may not be listening any more.

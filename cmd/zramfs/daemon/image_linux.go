@@ -22,26 +22,42 @@ type imageAnswer struct {
 	Error string `json:"error,omitempty"`
 	// Algorithm is the device's, as codec.Parse reads it.
 	Algorithm string `json:"algorithm"`
+	// Dictionary means that a second descriptor is that of the device's dictionary.
+	Dictionary bool `json:"dictionary,omitempty"`
 }
 
 // errOldKeeper means that the keeper is of a version without images to hand out. An upgrade replaces the worker only.
 var errOldKeeper = errors.New("the device was made by a version of zramfs that does not hand its image out")
 
-// handOutImage gives whoever asked a descriptor of the image that is open for reading only, and so cannot change it.
-func (k *keeper) handOutImage(c *net.UnixConn) {
+// handOutImage gives whoever asked a descriptor of the image that is open for reading only, and so cannot change it, and one of the dictionary if
+// that was asked for and there is one.
+func (k *keeper) handOutImage(c *net.UnixConn, withDictionary bool) {
 	a := imageAnswer{Image: true, Algorithm: k.cfg.Algorithm.String()}
-	var rights []byte
+	var fds []int
 	if f := k.memory.File(); f == nil {
 		a.Error = "the image of this build lies in no file"
 	} else if again, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", f.Fd())); err != nil {
 		a.Error = "open the image again: " + err.Error()
 	} else {
-		rights = unix.UnixRights(int(again.Fd()))
+		fds = append(fds, int(again.Fd()))
 		defer func() { _ = again.Close() }() // whoever asked has its own
+	}
+	if withDictionary && len(fds) > 0 {
+		dictionary, err := dictionaryFile(k.cfg.Algorithm)
+		if err != nil {
+			k.log.Warn("hand the dictionary out: " + err.Error()) // whoever asked can still read its file
+		} else if dictionary != nil {
+			fds, a.Dictionary = append(fds, int(dictionary.Fd())), true
+			defer func() { _ = dictionary.Close() }() // as above
+		}
 	}
 	text, err := json.Marshal(a)
 	if err != nil {
 		return
+	}
+	var rights []byte
+	if len(fds) > 0 {
+		rights = unix.UnixRights(fds...)
 	}
 	_, _, _ = c.WriteMsgUnix(text, rights, nil) // nobody may be listening any more
 }
@@ -52,48 +68,77 @@ type Image struct {
 	File *os.File
 	// Algorithm is the device's, as codec.Parse reads it.
 	Algorithm string
+	// Dictionary is what the device has read from the file that Algorithm names. It is nil where that names none, and where the keeper is of a version
+	// that does not hand it out.
+	Dictionary []byte
 }
 
 // OpenImage asks the keeper of the device at dir for its image. Root may do that, and who mounted the device. What other processes keep secret lies in
 // there, so this one dumps no core from then on.
 func OpenImage(dir string) (_ Image, err error) {
 	_ = forbidCore() // where that is not allowed there is none to be expected
-	c, err := ask(dir, controlRequest{Image: true})
+	c, err := ask(dir, controlRequest{Image: true, Dictionary: true})
 	if err != nil {
 		return Image{}, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	text, rights := make([]byte, 4096), make([]byte, unix.CmsgSpace(4))
+	a, files, err := readImageAnswer(c)
+	if err != nil {
+		return Image{}, errors.Join(fmt.Errorf("%w: %w", ErrNoKeeper, err), closeAll(files))
+	}
+	switch {
+	case len(files) == 0 && !a.Image:
+		return Image{}, errOldKeeper
+	case len(files) == 0:
+		return Image{}, errors.New(a.Error)
+	case !a.Dictionary:
+		return Image{File: files[0], Algorithm: a.Algorithm}, closeAll(files[1:])
+	case len(files) < 2:
+		return Image{}, errors.Join(fmt.Errorf("%w: the dictionary was not sent", ErrNoKeeper), closeAll(files))
+	}
+	dictionary, err := readDictionary(files[1])
+	if err = errors.Join(err, closeAll(files[1:])); err != nil {
+		return Image{}, errors.Join(err, files[0].Close())
+	}
+	return Image{File: files[0], Algorithm: a.Algorithm, Dictionary: dictionary}, nil
+}
+
+// DeviceDictionary asks the keeper of the device at dir for its dictionary alone, as OpenImage does: Image.Dictionary says when there is none.
+func DeviceDictionary(dir string) ([]byte, error) {
+	image, err := OpenImage(dir)
+	if errors.Is(err, errOldKeeper) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return image.Dictionary, image.File.Close()
+}
+
+// readImageAnswer reads what a keeper answers. The files are the caller's to close, also with an error.
+func readImageAnswer(c *net.UnixConn) (a imageAnswer, files []*os.File, err error) {
+	text, rights := make([]byte, 4096), make([]byte, unix.CmsgSpace(2*4))
 	n, oobn, _, _, err := c.ReadMsgUnix(text, rights)
 	if err != nil {
-		return Image{}, fmt.Errorf("%w: %w", ErrNoKeeper, err)
+		return a, nil, err
 	}
-	f, err := sentFile(rights[:oobn], "image")
-	if err != nil {
-		return Image{}, fmt.Errorf("%w: %w", ErrNoKeeper, err)
+	if files, err = sentFiles(rights[:oobn], "image", "dictionary"); err != nil {
+		return a, files, err
 	}
-	var a imageAnswer
-	switch err := json.NewDecoder(io.MultiReader(bytes.NewReader(text[:n]), c)).Decode(&a); {
-	case err != nil:
-		return Image{}, errors.Join(fmt.Errorf("%w: %w", ErrNoKeeper, err), closeSent(f))
-	case f == nil && !a.Image:
-		return Image{}, errOldKeeper
-	case f == nil:
-		return Image{}, errors.New(a.Error)
-	}
-	return Image{File: f, Algorithm: a.Algorithm}, nil
+	return a, files, json.NewDecoder(io.MultiReader(bytes.NewReader(text[:n]), c)).Decode(&a)
 }
 
-// closeSent closes a file that came, if any did.
-func closeSent(f *os.File) error {
-	if f == nil {
-		return nil
+// closeAll closes files.
+func closeAll(files []*os.File) error {
+	var all []error
+	for _, f := range files {
+		all = append(all, f.Close())
 	}
-	return f.Close()
+	return errors.Join(all...)
 }
 
-// sentFile is the one file that came with a message; nil if none did.
-func sentFile(rights []byte, name string) (*os.File, error) {
+// sentFiles are the files that came with a message, at most as many as there are names for them.
+func sentFiles(rights []byte, names ...string) ([]*os.File, error) {
 	if len(rights) == 0 {
 		return nil, nil
 	}
@@ -108,8 +153,12 @@ func sentFile(rights []byte, name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(fds) != 1 {
-		return nil, fmt.Errorf("%d descriptors came with the answer, want 1", len(fds))
+	var files []*os.File
+	for i, fd := range fds {
+		files = append(files, os.NewFile(uintptr(fd), names[min(i, len(names)-1)]))
 	}
-	return os.NewFile(uintptr(fds[0]), name), nil
+	if len(fds) > len(names) {
+		return files, fmt.Errorf("%d descriptors came with the answer, want %d at most", len(fds), len(names))
+	}
+	return files, nil
 }

@@ -5,6 +5,7 @@
 package daemon
 
 import (
+	"bytes"
 	"errors"
 	"log/slog"
 	"net"
@@ -17,9 +18,9 @@ import (
 	"zramfs/store"
 )
 
-// A keeper that has only an image hands that out, for reading only.
-func TestImageIsHandedOut(t *testing.T) {
-	dir := t.TempDir()
+// keepImage is a keeper that has only an image to hand out.
+func keepImage(t *testing.T, a codec.Algorithm) (dir string) {
+	t.Helper()
 	memory, err := store.NewMemory(store.MemoryMemfd)
 	if err != nil {
 		t.Fatal(err)
@@ -27,14 +28,19 @@ func TestImageIsHandedOut(t *testing.T) {
 	if _, err := memory.File().WriteAt([]byte("image"), 4096); err != nil {
 		t.Fatal(err)
 	}
-	a := parse(t, "lz4")
-	k := &keeper{cfg: Config{Dir: dir, Algorithm: a}, memory: memory, log: slog.New(slog.DiscardHandler)}
+	k := &keeper{cfg: Config{Dir: t.TempDir(), Algorithm: a}, memory: memory, log: slog.New(slog.DiscardHandler)}
 	k.listen()
 	t.Cleanup(func() {
 		if err := errors.Join(k.takeApart(), memory.Close()); err != nil {
 			t.Error(err)
 		}
 	})
+	return k.cfg.Dir
+}
+
+// A keeper that has only an image hands that out, for reading only.
+func TestImageIsHandedOut(t *testing.T) {
+	dir := keepImage(t, parse(t, "lz4"))
 	for range 3 {
 		image, err := OpenImage(dir)
 		if err != nil {
@@ -53,6 +59,46 @@ func TestImageIsHandedOut(t *testing.T) {
 	}
 	if _, err := OpenImage(dir + "-other"); !errors.Is(err, ErrNoKeeper) {
 		t.Errorf("no device: %v, want ErrNoKeeper", err)
+	}
+}
+
+// The dictionary that is handed out is that of the keeper.
+func TestDictionaryIsHandedOut(t *testing.T) {
+	a, data := withDictionary(t)
+	dir := keepImage(t, a)
+	for range 3 {
+		image, err := OpenImage(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(image.Dictionary, data) || image.Algorithm != a.String() {
+			t.Errorf("a dictionary of %d bytes for %s, want %d for %s", len(image.Dictionary), image.Algorithm, len(data), a)
+		}
+		if err := image.File.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if got, err := DeviceDictionary(dir); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes, %v, want %d", len(got), err, len(data))
+	}
+	if got, err := DeviceDictionary(keepImage(t, parse(t, "lz4"))); err != nil || got != nil {
+		t.Errorf("%d bytes of a device without a dictionary, %v", len(got), err)
+	}
+}
+
+// A command of an earlier version, which does not ask for the dictionary, gets one descriptor, since it takes no more.
+func TestDictionaryIsNotForcedOn(t *testing.T) {
+	a, _ := withDictionary(t)
+	c, err := ask(keepImage(t, a), controlRequest{Image: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, files, err := readImageAnswer(c)
+	if err != nil || len(files) != 1 || answer.Dictionary {
+		t.Errorf("%+v with %d files, %v", answer, len(files), err)
+	}
+	if err := errors.Join(c.Close(), closeAll(files)); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -86,13 +132,4 @@ func TestImageOfAnotherVersion(t *testing.T) {
 			t.Error(err)
 		}
 	}
-}
-
-func parse(t *testing.T, name string) codec.Algorithm {
-	t.Helper()
-	a, err := codec.Parse(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
 }

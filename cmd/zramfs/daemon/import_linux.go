@@ -159,20 +159,20 @@ func (i *importer) admit(c *net.UnixConn) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	memory, err := sentFile(rights[:n], "batches")
+	files, err := sentFiles(rights[:n], "batches")
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, closeAll(files))
 	}
 	var fs unix.Statfs_t
-	if memory == nil {
+	if len(files) == 0 {
 		err = store.ErrNotMemory
-	} else if err = unix.Fstatfs(int(memory.Fd()), &fs); err == nil && fs.Type != unix.TMPFS_MAGIC {
+	} else if err = unix.Fstatfs(int(files[0].Fd()), &fs); err == nil && fs.Type != unix.TMPFS_MAGIC {
 		err = store.ErrNotMemory // what is read from must not be served by us
 	}
 	if err != nil {
-		return nil, errors.Join(err, answerImport(c, importRefused, 0), closeSent(memory))
+		return nil, errors.Join(err, answerImport(c, importRefused, 0), closeAll(files))
 	}
-	return memory, answerImport(c, importStored, 0)
+	return files[0], answerImport(c, importStored, 0)
 }
 
 func outcome(err error) uint32 {

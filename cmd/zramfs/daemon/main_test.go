@@ -21,6 +21,7 @@ var children = map[string]func() error{
 	"collect":     childCollect,
 	"denied":      childDenied,
 	"real-time":   childRealTime,
+	"dictionary":  childDictionary,
 }
 
 func TestMain(m *testing.M) {

@@ -25,9 +25,9 @@ type process struct {
 
 func pid() int { return os.Getpid() }
 
-// startProcess starts a worker with these descriptors, in the order of the constants. other is told the news that come
-// while others are waited for.
-func startProcess(cfg Config, from program, other func(news), files ...*os.File) (*process, error) {
+// startProcess starts a worker with these descriptors, in the order of the constants, and with the device's dictionary, which is nil where there
+// is none. other is told the news that come while others are waited for.
+func startProcess(cfg Config, from program, other func(news), dictionary *os.File, files ...*os.File) (*process, error) {
 	ordersR, ordersW, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("make pipe: %w", err)
@@ -40,11 +40,11 @@ func startProcess(cfg Config, from program, other func(news), files ...*os.File)
 	p.cmd = &exec.Cmd{
 		Path:        from.path(),
 		Args:        append([]string{"zramfs"}, cfg.WorkArgs(cfg)...),
-		Env:         os.Environ(),
 		Dir:         "/",
 		ExtraFiles:  append([]*os.File{ordersR, newsW}, files...),
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, // a terminal's signals are the keeper's to hear
 	}
+	passDictionary(p.cmd, dictionary)
 	if cfg.Foreground {
 		p.cmd.Stderr = os.Stderr
 	}

@@ -35,7 +35,14 @@ func (k *keeper) startWorker() (*process, error) {
 		inherited = append(inherited, holder)
 		defer func() { _ = holder.Close() }() // the worker has its own
 	}
-	p, err := startProcess(k.cfg, k.program, k.hear, inherited...)
+	dictionary, err := dictionaryFile(k.cfg.Algorithm)
+	if err != nil {
+		return nil, err
+	}
+	if dictionary != nil {
+		defer func() { _ = dictionary.Close() }() // the worker has its own
+	}
+	p, err := startProcess(k.cfg, k.program, k.hear, dictionary, inherited...)
 	if err != nil {
 		return nil, err
 	}
