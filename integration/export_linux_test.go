@@ -5,6 +5,7 @@ package integration
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -276,4 +277,48 @@ func TestExportInterrupted(t *testing.T) {
 		}
 	}
 	t.Logf("exit codes %v", ends)
+}
+
+// TestExportKilled kills exports, which leave nothing where the file system has files without a name.
+func TestExportKilled(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := mount(t, "--size", "256M")
+	system(t, commandTimeout, "dd", "if=/dev/urandom", "of="+data(dir), "bs=1M", "count=200", "conv=notrunc", "status=none")
+	file := filepath.Join(tempDir(t), "pages")
+	fd, err := unix.Open(filepath.Dir(file), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	unnamed := err == nil
+	if unnamed {
+		err = unix.Close(fd)
+	}
+	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) {
+		t.Fatal(err)
+	}
+	killed := 0
+	for _, after := range []time.Duration{3, 10, 20, 40, 80, 160} {
+		cmd := command(t, "export", dir, file)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(after * time.Millisecond)
+		_ = cmd.Process.Kill() // it may have ended
+		if err := cmd.Wait(); err != nil {
+			killed++
+		}
+		entries, err := os.ReadDir(filepath.Dir(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			info, err := e.Info()
+			if whole := e.Name() == filepath.Base(file); err != nil || whole && info.Size() != 256<<20 || !whole && unnamed {
+				t.Errorf("after %v ms: %s was left, %+v, %v", int(after), e.Name(), info, err)
+			}
+			if err := os.Remove(filepath.Join(filepath.Dir(file), e.Name())); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Logf("%d of 6 were killed, files without a name: %v", killed, unnamed)
+	mustRun(t, commandTimeout, "export", dir, file)
 }

@@ -27,7 +27,7 @@ func exportCommand() *cli.Command {
 		ArgsUsage: "DIR FILE",
 		Description: "Reads the image of the device at DIR, which may be in use, and not through the device, and decompresses it on all processors. FILE is " +
 			"as large as the device, or the range, and has holes where that holds nothing or zeros. It is there when all of it is, readable by " +
-			"its owner only; an error or an interruption leaves nothing.\n\n" +
+			"its owner only; an error or an interruption leaves nothing, and neither does being killed where the file system has files without a name.\n\n" +
 			"A page that is written meanwhile is as it was or as it is then, and two pages may be of different moments: for a consistent " +
 			"export nobody may write to the device until it is done. A page that is corrupt is an error; zramfs verify lists them.",
 		Flags: append([]cli.Flag{

@@ -4,11 +4,7 @@ package command
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -79,85 +75,6 @@ func TestFillPage(t *testing.T) {
 		if int(b) != i%8+1 {
 			t.Fatalf("byte %d is %d", i, b)
 		}
-	}
-}
-
-// A file that is not finished leaves nothing, and one that is has its name; nothing is replaced unless that is wanted.
-func TestWholeFile(t *testing.T) {
-	dir := t.TempDir()
-	name := filepath.Join(dir, "pages")
-	write := func(force, finish bool, text string) error {
-		f, err := newWholeFile(name, force)
-		if err != nil {
-			return err
-		}
-		if _, err := f.WriteAt([]byte(text), 0); err != nil {
-			t.Fatal(err)
-		}
-		if finish {
-			err = f.finish(int64(len(text)) + 4096)
-		}
-		return errors.Join(err, f.close())
-	}
-	holds := func(want ...string) {
-		t.Helper()
-		names, err := filepath.Glob(filepath.Join(dir, "*"))
-		hidden, herr := filepath.Glob(filepath.Join(dir, ".*"))
-		if err != nil || herr != nil || len(names)+len(hidden) != min(len(want), 1) {
-			t.Errorf("there are %q and %q", names, hidden)
-		}
-		text, err := os.ReadFile(name)
-		if len(want) == 1 && (err != nil || !strings.HasPrefix(string(text), want[0]+"\x00") || len(text) != len(want[0])+4096) {
-			t.Errorf("it holds %d bytes, %v", len(text), err)
-		}
-	}
-	if err := write(false, false, "one"); err != nil {
-		t.Error(err)
-	}
-	holds()
-	if err := write(false, true, "two"); err != nil {
-		t.Error(err)
-	}
-	holds("two")
-	if err := write(false, true, "three"); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("%v, want ErrExist", err)
-	}
-	if err := write(true, false, "four"); err != nil {
-		t.Error(err)
-	}
-	holds("two")
-	if err := write(true, true, "five"); err != nil {
-		t.Error(err)
-	}
-	holds("five")
-	if info, err := os.Stat(name); err != nil || info.Mode() != 0o600 {
-		t.Errorf("%v, %v", info.Mode(), err)
-	}
-}
-
-// Who was faster with the name keeps it; what is no regular file is never replaced.
-func TestWholeFileReplacesNothing(t *testing.T) {
-	dir := t.TempDir()
-	name := filepath.Join(dir, "pages")
-	f, err := newWholeFile(name, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte("faster"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.finish(0); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("%v, want ErrExist", err)
-	}
-	if err := f.close(); err != nil {
-		t.Error(err)
-	}
-	entries, err := os.ReadDir(dir)
-	if text, rerr := os.ReadFile(name); err != nil || rerr != nil || string(text) != "faster" || len(entries) != 1 {
-		t.Errorf("%q, %v, %v, %v", text, entries, err, rerr)
-	}
-	if _, err := newWholeFile(dir, true); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("directory: %v, want ErrExist", err)
 	}
 }
 
