@@ -76,8 +76,9 @@ func (c *bulkCheck) ceilings() error {
 	}
 	c.figure("memcpy, all cores", speed(len(c.pages), took), "GB/s")
 	return c.onDevice(func(d *device) error {
-		return c.onLink(d, func(l *linkCheck) (err error) {
-			c.in, c.out, _, err = l.copies()
+		return c.onLink(d, func(l *linkCheck) error {
+			link, err := l.measure()
+			c.in, c.out = link.ToDevice/1e9, link.FromDevice/1e9
 			return err
 		})
 	})

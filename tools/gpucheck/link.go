@@ -3,42 +3,53 @@
 package main
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"time"
 
+	"zramfs/codec/bulk"
+	"zramfs/gpu"
 	"zramfs/gpu/driver"
+	"zramfs/gpu/kernels"
 )
 
-// A linkCheck has memory on both sides, and a stream for each way.
+// quadBytes is what a thread of a kernel reads at once.
+const quadBytes = 16
+
+// A linkCheck has memory on both sides.
 type linkCheck struct {
 	*rig
 	*device
 
 	host [2]driver.Host
 	far  [2]driver.Pointer
-	back driver.Stream
-	ends [2]driver.Event
 }
 
 // link is a step.
 func (r *rig) link() error {
 	return r.onDevice(func(d *device) error {
 		return r.onLink(d, func(c *linkCheck) error {
-			in, out, both, err := c.copies()
+			l, err := c.measure()
 			if err != nil {
 				return err
 			}
-			r.figure("copy to the device, pinned", in, "GB/s")
-			r.figure("copy from the device, pinned", out, "GB/s")
-			r.figure("copies both ways at once, added up", both, "GB/s")
-			if err := c.kernelsInHost(); err != nil {
-				return err
+			for _, f := range []struct {
+				what  string
+				value float64
+			}{
+				{"copy to the device, pinned", l.ToDevice}, {"copy from the device, pinned", l.FromDevice}, {"copies both ways at once, added up", l.BothWays},
+				{"kernel reads pinned memory", l.KernelReads}, {"kernel writes pinned memory", l.KernelWrites},
+			} {
+				r.figure(f.what, f.value/1e9, "GB/s")
 			}
 			return c.registered()
 		})
 	})
+}
+
+// measure measures it as package gpu does for everybody, with more memory.
+func (c *linkCheck) measure() (bulk.Link, error) {
+	m := gpu.LinkMemory{In: c.host[0], Out: c.host[1], DeviceIn: c.far[0], DeviceOut: c.far[1]}
+	return gpu.MeasureLink(c.ctx, c.Context, m, c.linkCopies)
 }
 
 // onLink allocates, and frees again.
@@ -49,12 +60,8 @@ func (r *rig) onLink(d *device, f func(*linkCheck) error) error {
 			if c.host[i], err = t.AllocHost(r.linkBytes); err != nil {
 				return err
 			}
-			if c.ends[i], err = t.NewEvent(); err != nil {
-				return err
-			}
 		}
-		c.back, err = t.NewStream()
-		return err
+		return nil
 	})
 	for i := range 2 {
 		if err == nil {
@@ -79,89 +86,14 @@ func (c *linkCheck) free() error {
 			if len(c.host[i].Bytes()) > 0 {
 				errs = append(errs, t.FreeHost(c.host[i]))
 			}
-			if c.ends[i] != (driver.Event{}) {
-				errs = append(errs, t.CloseEvent(c.ends[i]))
-			}
-		}
-		if c.back != (driver.Stream{}) {
-			errs = append(errs, t.CloseStream(c.back))
 		}
 		return errors.Join(errs...)
 	}))
 }
 
-// copies measures both ways and both at once, in GB/s.
-func (c *linkCheck) copies() (in, out, both float64, err error) {
-	bytes := c.linkBytes * c.linkCopies
-	toDevice := func(t *driver.Thread) error {
-		return c.repeat(func() error { return t.CopyIn(c.stream, c.far[0], c.host[0]) })
-	}
-	fromDevice := func(s driver.Stream) func(t *driver.Thread) error {
-		return func(t *driver.Thread) error {
-			return c.repeat(func() error { return t.CopyOut(s, c.host[1], c.far[1]) })
-		}
-	}
-	if err := c.clear(c.far[1], c.linkBytes); err != nil {
-		return 0, 0, 0, err
-	}
-	var took time.Duration
-	for range 2 { // the first warms up
-		if took, err = c.timed(toDevice); err != nil {
-			return 0, 0, 0, err
-		}
-		in = speed(bytes, took)
-		if took, err = c.timed(fromDevice(c.stream)); err != nil {
-			return 0, 0, 0, err
-		}
-		out = speed(bytes, took)
-	}
-	start := time.Now()
-	err = c.Do(func(t *driver.Thread) error {
-		return errors.Join(toDevice(t), fromDevice(c.back)(t), t.Record(c.ends[0], c.stream), t.Record(c.ends[1], c.back))
-	})
-	err = errors.Join(err, c.Wait(c.ends[0]), c.Wait(c.ends[1]))
-	return in, out, speed(2*bytes, time.Since(start)), err
-}
-
-func (c *linkCheck) repeat(f func() error) error {
-	for range c.linkCopies {
-		if err := f(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// kernelsInHost measures kernels that read and write the host's memory.
-func (c *linkCheck) kernelsInHost() error {
-	k, err := build(readKernel, writeKernel)
-	if err != nil {
-		return err
-	}
-	quads := uint64(c.linkBytes / quadBytes)
-	blocks := min(8*c.Properties().Multiprocessors, c.linkBytes/quadBytes/tinyThreads+1)
-	var read, write time.Duration
-	for range 2 {
-		if read, err = c.launch(k[0], blocks, uint64(c.host[0].Device()), uint64(c.far[0]), quads); err != nil {
-			return err
-		}
-		if write, err = c.launch(k[1], blocks, uint64(c.host[1].Device()), quads); err != nil {
-			return err
-		}
-	}
-	c.figure("kernel reads pinned memory", speed(c.linkBytes, read), "GB/s")
-	c.figure("kernel writes pinned memory", speed(c.linkBytes, write), "GB/s")
-	for i := range int(quads) {
-		if binary.LittleEndian.Uint32(c.host[1].Bytes()[i*quadBytes+4:]) != uint32(i) {
-			return fmt.Errorf("quad %d that a kernel wrote to the host's memory: %w", i, errWrong)
-		}
-	}
-	return nil
-}
-
 // registered measures what it takes to make memory of the program known to the device, and reads it by a kernel.
 func (c *linkCheck) registered() (err error) {
-	k, err := build(readKernel)
+	k, err := kernels.ReadMemory()
 	if err != nil {
 		return err
 	}
@@ -181,8 +113,7 @@ func (c *linkCheck) registered() (err error) {
 		return err
 	}
 	c.figure("memory registered", speed(c.linkBytes, time.Since(start)), "GB/s")
-	blocks := min(8*c.Properties().Multiprocessors, c.linkBytes/quadBytes/tinyThreads+1)
-	read, err := c.launch(k[0], blocks, uint64(h.Device()), uint64(c.far[0]), uint64(c.linkBytes/quadBytes))
+	read, err := c.launch(k, gpu.MemoryBlocks(c.Properties(), c.linkBytes), uint64(h.Device()), uint64(c.far[0]), uint64(c.linkBytes/quadBytes))
 	if err == nil {
 		c.figure("kernel reads registered memory", speed(c.linkBytes, read), "GB/s")
 	}

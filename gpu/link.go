@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package gpu
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"zramfs/codec/bulk"
+	"zramfs/gpu/driver"
+	"zramfs/gpu/kernels"
+	"zramfs/gpu/ptx"
+)
+
+// What the link is measured with: copies of so many bytes, or a slot's if that is less, so many in a row, and all as often, of which the best counts.
+const (
+	linkBytes  = 32 << 20
+	linkCopies = 8
+	linkRounds = 3
+)
+
+var _ bulk.Linked = (*Engine)(nil)
+
+// Link implements [bulk.Linked].
+func (e *Engine) Link(ctx context.Context) (bulk.Link, error) {
+	var l bulk.Link
+	m, err := e.linkMemory(min(linkBytes, slotSizes(e.options.Batch).in))
+	if err == nil {
+		l, err = MeasureLink(ctx, e.context, m, linkCopies)
+	}
+	if err = errors.Join(err, e.putLinkMemory(m)); err != nil {
+		return bulk.Link{}, fmt.Errorf("measure the link of %s: %w", e.name, err)
+	}
+	return l, nil
+}
+
+// linkMemory takes memory of n bytes each.
+func (e *Engine) linkMemory(n int) (m LinkMemory, err error) {
+	if m.In, err = e.host.Get(n); err != nil {
+		return m, err
+	}
+	if m.Out, err = e.host.Get(n); err != nil {
+		return m, err
+	}
+	if m.DeviceIn, err = e.device.Get(n); err != nil {
+		return m, err
+	}
+	m.DeviceOut, err = e.device.Get(n)
+	return m, err
+}
+
+// putLinkMemory gives it back to the device and the machine, since nobody will want as much again. What a dead device had is gone with it.
+func (e *Engine) putLinkMemory(m LinkMemory) error {
+	var errs []error
+	for _, h := range []driver.Host{m.In, m.Out} {
+		if len(h.Bytes()) > 0 {
+			errs = append(errs, e.host.Put(h))
+		}
+	}
+	for _, p := range []driver.Pointer{m.DeviceIn, m.DeviceOut} {
+		if p != 0 {
+			errs = append(errs, e.device.Put(p))
+		}
+	}
+	return errors.Join(append(errs, e.host.Trim(), e.device.Trim())...)
+}
+
+// LinkMemory is what a link is measured with, and its owner's: locked memory, and as much of the device's. What is in Out and on the device is lost.
+type LinkMemory struct {
+	In, Out             driver.Host
+	DeviceIn, DeviceOut driver.Pointer
+}
+
+// MeasureLink measures the link of a device, by so many copies in a row of all the memory that it is given, one way, the other, and both at once, and by kernels that
+// read and write the host's. When it returns, with an error too, the device does not touch the memory any more.
+func MeasureLink(ctx context.Context, c *driver.Context, m LinkMemory, copies int) (l bulk.Link, err error) {
+	b := &linkBench{Context: c, memory: m, copies: copies}
+	if err = b.open(); err == nil {
+		l, err = b.measure(ctx)
+	}
+	return l, errors.Join(err, b.close())
+}
+
+// The streams of a linkBench: for the way there and the kernels, and for the way back.
+const (
+	linkIn = iota
+	linkOut
+	linkStreams
+)
+
+// A linkBench measures a link. It is used by one goroutine.
+type linkBench struct {
+	*driver.Context
+
+	memory  LinkMemory
+	copies  int
+	streams [linkStreams]driver.Stream
+	begin   driver.Event
+	ends    [linkStreams]driver.Event // by stream
+}
+
+func (b *linkBench) open() error {
+	return b.Do(func(t *driver.Thread) (err error) {
+		for i := range b.streams {
+			if b.streams[i], err = t.NewStream(); err != nil {
+				return err
+			}
+			if b.ends[i], err = t.NewEvent(); err != nil {
+				return err
+			}
+		}
+		b.begin, err = t.NewEvent()
+		return err
+	})
+}
+
+// close waits until the streams are empty, whatever went wrong before, and ends them. A dead context has told why.
+func (b *linkBench) close() error {
+	var errs []error
+	for i, e := range b.ends {
+		if e != (driver.Event{}) && b.Err() == nil {
+			errs = append(errs, b.Do(func(t *driver.Thread) error { return t.Record(e, b.streams[i]) }), b.Wait(e))
+		}
+	}
+	if b.Err() != nil {
+		return nil
+	}
+	return errors.Join(append(errs, b.Do(func(t *driver.Thread) error {
+		var errs []error
+		for _, e := range append(b.ends[:], b.begin) {
+			if e != (driver.Event{}) {
+				errs = append(errs, t.CloseEvent(e))
+			}
+		}
+		for _, s := range b.streams {
+			if s != (driver.Stream{}) {
+				errs = append(errs, t.CloseStream(s))
+			}
+		}
+		return errors.Join(errs...)
+	}))...)
+}
+
+// measure does all some times, the first of which warms up, and keeps the best.
+func (b *linkBench) measure(ctx context.Context) (l bulk.Link, err error) {
+	n, m := len(b.memory.In.Bytes()), b.memory
+	if len(m.Out.Bytes()) != n || n < kernels.MemoryThreads*quadBytes || b.copies < 1 {
+		return l, fmt.Errorf("%w: %d copies of %d and %d bytes", driver.ErrArgument, b.copies, n, len(m.Out.Bytes()))
+	}
+	all := []struct {
+		best        *float64
+		bytes       int
+		there, back func(*driver.Thread) error
+	}{
+		{&l.ToDevice, n * b.copies, b.copyIn, nil},
+		{&l.FromDevice, n * b.copies, nil, b.copyOut},
+		{&l.BothWays, 2 * n * b.copies, b.copyIn, b.copyOut},
+	}
+	// What a kernel has not written could be anything, which nobody may copy.
+	if _, err := b.timed(func(t *driver.Thread) error { return t.Fill(b.streams[linkIn], m.DeviceOut, 0, n) }, nil); err != nil {
+		return l, err
+	}
+	for range linkRounds {
+		for _, w := range all {
+			if err := ctx.Err(); err != nil {
+				return l, err
+			}
+			took, err := b.timed(w.there, w.back)
+			if err != nil {
+				return l, err
+			}
+			*w.best = max(*w.best, float64(w.bytes)/took.Seconds())
+		}
+	}
+	if b.Properties().MapsHost {
+		err = b.kernels(ctx, &l)
+	}
+	return l, err
+}
+
+func (b *linkBench) copyIn(t *driver.Thread) error {
+	return b.repeat(func() error { return t.CopyIn(b.streams[linkIn], b.memory.DeviceIn, b.memory.In) })
+}
+
+func (b *linkBench) copyOut(t *driver.Thread) error {
+	return b.repeat(func() error { return t.CopyOut(b.streams[linkOut], b.memory.Out, b.memory.DeviceOut) })
+}
+
+func (b *linkBench) repeat(f func() error) error {
+	for range b.copies {
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timed has work put into the streams, which begin it together, and returns after how long the device had done with both.
+func (b *linkBench) timed(there, back func(*driver.Thread) error) (took time.Duration, err error) {
+	err = b.Do(func(t *driver.Thread) error {
+		err := inOrder(
+			func() error { return t.Record(b.begin, b.streams[linkIn]) },
+			func() error { return t.Await(b.streams[linkOut], b.begin) },
+		)
+		for i, work := range []func(*driver.Thread) error{there, back} {
+			if err == nil && work != nil {
+				err = work(t)
+			}
+			if err == nil {
+				err = t.Record(b.ends[i], b.streams[i])
+			}
+		}
+		return err
+	})
+	for _, end := range b.ends {
+		if err == nil {
+			err = b.Wait(end)
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	err = b.Do(func(t *driver.Thread) error {
+		for _, end := range b.ends {
+			d, err := t.Elapsed(b.begin, end)
+			if err != nil {
+				return err
+			}
+			took = max(took, d)
+		}
+		return nil
+	})
+	return max(took, time.Nanosecond), err
+}
+
+// kernels measures what kernels reach in the host's memory, and looks at what they wrote.
+func (b *linkBench) kernels(ctx context.Context, l *bulk.Link) error {
+	var programs [2]*ptx.Kernel
+	for i, build := range []func() (*ptx.Kernel, error){kernels.ReadMemory, kernels.WriteMemory} {
+		var err error
+		if programs[i], err = build(); err != nil {
+			return err
+		}
+	}
+	m, quads := b.memory, len(b.memory.In.Bytes())/quadBytes
+	for range linkRounds {
+		for i, w := range []struct {
+			best *float64
+			args []uint64
+		}{
+			{&l.KernelReads, []uint64{uint64(m.In.Device()), uint64(m.DeviceIn), uint64(quads)}},
+			{&l.KernelWrites, []uint64{uint64(m.Out.Device()), uint64(quads)}},
+		} {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			took, err := b.timed(func(t *driver.Thread) error {
+				return t.Launch(b.streams[linkIn], programs[i], MemoryBlocks(b.Properties(), quads*quadBytes), w.args...)
+			}, nil)
+			if err != nil {
+				return err
+			}
+			*w.best = max(*w.best, float64(quads*quadBytes)/took.Seconds())
+		}
+	}
+	for i := range quads {
+		if got := binary.LittleEndian.Uint32(m.Out.Bytes()[i*quadBytes+4:]); got != uint32(i) {
+			return fmt.Errorf("%w: a kernel wrote %d to the host's memory at %d, want %d", errResult, got, i*quadBytes+4, i)
+		}
+	}
+	return nil
+}
+
+// MemoryBlocks is how many blocks of the kernels that only read or write memory there should be for n bytes of it: enough to fill a device, and no more than find
+// something to do. Four bytes a thread of them are less than n.
+func MemoryBlocks(p driver.Properties, n int) int {
+	return max(1, min(8*p.Multiprocessors, n/quadBytes/kernels.MemoryThreads))
+}
