@@ -21,7 +21,7 @@ const (
 	benchBulk      = "bulk"
 	defaultSeconds = 10
 	maxSeconds     = 3600
-	benchPages     = 16384 // 64 MiB, more than any cache of one core
+	benchPages     = 16384 // 64 MiB, more than any cache of one core: of a sample, and of a batch for the CPU
 )
 
 func benchCommand() *cli.Command {
@@ -34,10 +34,13 @@ func benchCommand() *cli.Command {
 			"(selected) stands at the algorithm that up takes unless told otherwise, and at the implementation that an algorithm " +
 			"takes here; ZRAMFS_DISABLE=avx512,avx2 switches instruction sets off. Speeds are in MB/s of 10^6 bytes of pages, the times of " +
 			"one page in microseconds: the median, and what one page in a hundred takes longer than.\n\n" +
-			"bulk: Compresses, decompresses and verifies batches of pages, as export, import and verify do: by one worker, by one on each core, and, " +
+			"bulk: Compresses, decompresses and verifies batches of pages, as export, import and verify do: by one worker, by one on each core and, " +
 			"where the program has other engines and the machine what they need, by those alone and by all together. SHARE is what part the other " +
 			"engines took of that, as it was learned meanwhile, and the crossover the smallest batch from which on they are faster than the " +
-			"cores. Batches are of --batch pages, which are repeated where there are fewer.\n\n" +
+			"cores; the link of an engine with memory of its own is how fast data gets there and back. Batches are of --batch pages, which are " +
+			"repeated where there are fewer: 64 MiB of them unless told otherwise, 10 GB where there are other engines, in either case no more than a " +
+			"quarter of the memory that is free. The last table is what the original specification claims of GPUs, by its own numbers, and what was " +
+			"measured of it: it SURVIVED, was FALSIFIED, or is OPEN, since what it takes was not there.\n\n" +
 			"Pages of one repeated word are left out: the store knows them without a codec. RATIO is over the others, without what the " +
 			"store adds.\n\n" +
 			"A file may be any file: each 4096 bytes of it are a page, the last filled up with zeros. Of a large file or " +
@@ -49,7 +52,7 @@ func benchCommand() *cli.Command {
 			&cli.BoolFlag{Name: flagGenerated, Usage: "use generated pages (default)"},
 			&cli.StringFlag{Name: flagAlgorithm, Aliases: []string{"a"},
 				Usage: "measure a `LIST` of algorithms, as lz4,lz4:simd=generic,zstd(level=3) (default: all, bulk: some)"},
-			&cli.IntFlag{Name: flagBatch, Aliases: []string{"b"}, Value: benchPages, Usage: "how many `PAGES` a batch has, for bulk"},
+			&cli.IntFlag{Name: flagBatch, Aliases: []string{"b"}, Usage: "how many `PAGES` a batch has, for bulk", DefaultText: "as below"},
 			&cli.Float64Flag{Name: flagSeconds, Aliases: []string{"t"}, Value: defaultSeconds,
 				Usage: "how many `SECONDS` to measure, all together; each is measured once at least"},
 			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -18,8 +19,8 @@ import (
 	"zramfs/codec/bulk"
 )
 
-// maxBenchBatch is how many pages a batch of bench bulk may have: 4 GiB of them, for which it takes three times as much memory.
-const maxBenchBatch = 1 << 20
+// maxBenchBatch is how many pages a batch of bench bulk may have: 16 GiB of them, for which it takes three times as much memory.
+const maxBenchBatch = 1 << 22
 
 // cpuName is what the CPU is called as an engine.
 const cpuName = "cpu"
@@ -27,7 +28,7 @@ const cpuName = "cpu"
 // benchBulkAction measures bulk work.
 func benchBulkAction(c *cli.Context, from pageSource, length time.Duration) error {
 	batch := c.Int(flagBatch)
-	if batch < 1 || batch > maxBenchBatch {
+	if c.IsSet(flagBatch) && batch < 1 || batch > maxBenchBatch {
 		return usageError("bench: --%s %d: it is from 1 to %d", flagBatch, batch, maxBenchBatch)
 	}
 	o, err := engineOptionsOf(c, anyTask)
@@ -46,11 +47,14 @@ func benchBulkAction(c *cli.Context, from pageSource, length time.Duration) erro
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
-	err = r.measure(c.Context, length, newSteps(c.App.ErrWriter, "measuring", length.Milliseconds()))
+	var report bulkReport
+	if err = r.measure(c.Context, length, newSteps(c.App.ErrWriter, "measuring", length.Milliseconds())); err == nil {
+		report = r.report(sample)
+	}
 	if err := errors.Join(err, r.close()); err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
-	return printReport(c.App.Writer, c.Bool(flagJSON), r.report(sample))
+	return printReport(c.App.Writer, c.Bool(flagJSON), report)
 }
 
 // bulkBenched returns what to measure: the algorithms that a list names, else those that are offered for a device. A plain copy comes first.
@@ -80,101 +84,82 @@ type bulkRun struct {
 	pages   []byte // of a batch
 	own     int    // pages that there were: the rest are those again
 	same    int    // same-filled pages that were left out
+	wanted  int    // pages that a batch was to have
 	made    *bulk.Batch
 	back    *bulk.Batch // what is made of made, with pages of its own
+	buffers benchBuffers
+	engines *benchEngines
 	teams   []*team
 	start   time.Time
 	length  time.Duration
 	shown   time.Duration
 	show    progress
-	done    int      // rounds
-	missing []string // why there are no engines of a kind
+	done    int // rounds
+
+	gigabyte int // bytes of what crossSizes counts: 10^9 but for tests
 }
 
-// A team is those who work for one algorithm.
-type team struct {
-	algorithm codec.Algorithm
-	one, all  *bulk.Planner // with one worker and nobody else; with a worker on each core and the other engines
-	engines   []string      // those besides
-	stored    int64         // bytes of a batch's objects
-	crews     []*crew
-	cross     []bulkCrossover
-}
-
-// A crew is who works at one operation together, and what was measured of them.
-type crew struct {
-	op    bulk.Op
-	by    string
-	mode  bulk.Mode
-	alone bool // one worker
-	times []time.Duration
-	sum   bulk.Report
-	last  bulk.Report
-}
-
-func newBulkRun(s pageSample, algorithms []codec.Algorithm, batch int, o engineOptions) (r *bulkRun, err error) {
+// newBulkRun makes a run with batches of so many pages; for 0 as many as are right for who is there.
+func newBulkRun(s pageSample, algorithms []codec.Algorithm, batch int, o engineOptions) (_ *bulkRun, err error) {
 	pages, same := withoutSameFilled(s.pages)
 	if len(pages) == 0 {
 		return nil, errors.New("every page is one repeated word: there is nothing to compress")
 	}
-	r = &bulkRun{
-		own: min(len(pages), batch), same: same, pages: make([]byte, 0, batch*pageSize),
-		made: bulk.NewBatch(bulk.Compress, batch), back: bulk.NewBatch(bulk.Decompress, batch),
-	}
-	for i := range batch {
-		r.pages = append(r.pages, pages[i%len(pages)]...)
-	}
-	r.made.Pages, r.back.Pages = r.pages, make([]byte, batch*pageSize)
-	for _, a := range algorithms {
-		t, missing, err := newTeam(a, batch, o)
+	r := &bulkRun{same: same, wanted: batch, gigabyte: 1e9}
+	defer func() {
 		if err != nil {
-			return nil, errors.Join(err, r.close())
+			err = errors.Join(err, r.close())
+		}
+	}()
+	if r.engines, err = openBenchEngines(algorithms, o); err != nil {
+		return nil, err
+	}
+	others := len(r.engines.all()) > 0
+	if r.wanted == 0 {
+		r.wanted = benchPages
+		if others {
+			r.wanted = largeBatch
+		}
+	}
+	if batch, err = fitting(thisMachine(), r.wanted); err != nil {
+		return nil, err
+	}
+	if err := r.allocate(batch, others); err != nil {
+		return nil, err
+	}
+	r.fill(pages)
+	for _, a := range algorithms {
+		t, err := r.newTeam(a)
+		if err != nil {
+			return nil, err
 		}
 		r.teams = append(r.teams, t)
-		if missing != nil {
-			r.missing = missing // the same for each
-		}
 	}
 	return r, nil
 }
 
-// newTeam opens the engines. For the plain copy there are none, and reading is all that copies: what is stored raw is not moved.
-func newTeam(a codec.Algorithm, batch int, o engineOptions) (t *team, missing []string, err error) {
-	var engines []bulk.Engine
-	operations := []bulk.Op{bulk.Compress, bulk.Decompress}
-	if a.String() != rawName {
-		operations = append(operations, bulk.Verify)
-		if engines, missing, err = openEngines(a, o); err != nil {
-			return nil, nil, err
+// fill makes a batch of pages, which are repeated.
+func (r *bulkRun) fill(pages [][]byte) {
+	r.own = min(len(pages), r.made.N)
+	inParts(r.made.N, func(from, to int) {
+		for i := from; i < to; i++ {
+			copy(r.pages[i*pageSize:(i+1)*pageSize], pages[i%len(pages)])
 		}
-	}
-	t = &team{algorithm: a}
-	for _, e := range engines {
-		t.engines = append(t.engines, e.Name())
-	}
-	if t.all, err = newPlanner(a, 0, engines, batch); err != nil {
-		return nil, nil, err
-	}
-	if t.one, err = newPlanner(a, 1, nil, batch); err != nil {
-		return nil, nil, errors.Join(err, t.all.Close())
-	}
-	for _, op := range operations {
-		t.crews = append(t.crews, t.crewsFor(op)...)
-	}
-	return t, missing, nil
+	})
 }
 
-// crewsFor returns who does an operation.
-func (t *team) crewsFor(op bulk.Op) []*crew {
-	crews := []*crew{{op: op, by: cpuName, mode: bulk.CPUAlone, alone: true}}
-	if runtime.GOMAXPROCS(0) > 1 {
-		crews = append(crews, &crew{op: op, by: cpuName, mode: bulk.CPUAlone})
+// allocate makes the memory of batches. Where there are engines they are told of it.
+func (r *bulkRun) allocate(batch int, others bool) (err error) {
+	r.made, r.back = bulk.NewBatch(bulk.Decompress, batch), bulk.NewBatch(bulk.Decompress, batch)
+	r.made.Op = bulk.Compress
+	for _, b := range []*[]byte{&r.pages, &r.made.Arena, &r.back.Pages} {
+		if *b, err = r.buffers.alloc(batch*pageSize, others); err != nil {
+			return err
+		}
 	}
-	if len(t.engines) > 0 {
-		together := strings.Join(t.engines, "+")
-		crews = append(crews, &crew{op: op, by: together, mode: bulk.EnginesAlone}, &crew{op: op, by: cpuName + "+" + together, mode: bulk.Shared})
-	}
-	return crews
+	r.made.Pages = r.pages
+	r.engines.register([][]byte{r.pages, r.made.Arena}, [][]byte{r.back.Pages})
+	return nil
 }
 
 // close ends what newBulkRun has begun.
@@ -183,19 +168,26 @@ func (r *bulkRun) close() error {
 	for _, t := range r.teams {
 		errs = append(errs, t.one.Close(), t.all.Close())
 	}
-	return errors.Join(errs...)
+	r.teams = nil
+	if r.engines != nil {
+		errs = append(errs, r.engines.close())
+	}
+	return errors.Join(append(errs, r.buffers.close())...)
 }
 
 // measure does a round to see that all is right, and to have all memory present, and then rounds that count for as long as told, one at least. Of the
 // time, what finding the crossover takes is kept.
 func (r *bulkRun) measure(ctx context.Context, length time.Duration, show progress) error {
 	r.start, r.length, r.show = time.Now(), length, show
+	if err := r.engines.measureLinks(ctx); err != nil {
+		return err
+	}
 	if err := r.round(ctx, r.check); err != nil {
 		return err
 	}
 	runtime.GC() // not in the middle of it
 	rounds := length
-	if slices.ContainsFunc(r.teams, func(t *team) bool { return len(t.engines) > 0 }) {
+	if len(r.engines.all()) > 0 {
 		rounds = length / 2
 	}
 	for r.done == 0 || time.Since(r.start) < rounds {
@@ -216,7 +208,10 @@ func (r *bulkRun) measure(ctx context.Context, length time.Duration, show progre
 func (r *bulkRun) round(ctx context.Context, after func(*team, *crew) error) error {
 	for _, t := range r.teams {
 		for _, c := range t.crews {
-			if err := r.give(ctx, t, c, r.made.N); err != nil {
+			if c.idle = c.idle || c.mode != bulk.CPUAlone && !r.able(t, c.op); c.idle {
+				continue
+			}
+			if err := r.give(ctx, t, c, c.pages); err != nil {
 				return fmt.Errorf("%s: %w", t.algorithm, err)
 			}
 			if err := after(t, c); err != nil {
@@ -228,6 +223,22 @@ func (r *bulkRun) round(ctx context.Context, after func(*team, *crew) error) err
 		}
 	}
 	return nil
+}
+
+// able reports whether an engine beside the CPU can do anything of an operation, with the objects that the team made last.
+func (r *bulkRun) able(t *team, op bulk.Op) bool {
+	var seen [256]bool
+	for _, id := range r.made.ID {
+		seen[id] = true
+	}
+	for _, e := range t.loans {
+		for id, there := range seen {
+			if (there || op == bulk.Compress) && e.Can(op, codec.ID(id)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // give lets a crew do the first n items of the batch.
@@ -244,7 +255,10 @@ func (r *bulkRun) give(ctx context.Context, t *team, c *crew, n int) error {
 	}
 	b.N = n
 	defer func() { b.N = len(b.Verdict) }()
-	if err := planner.Run(ctx, b, &c.last); err != nil {
+	err := planner.Run(ctx, b, &c.last)
+	r.engines.note(&c.last)
+	if err != nil {
+		r.buffers.torn = r.buffers.torn || errors.Is(err, bulk.ErrTorn)
 		return err
 	}
 	if done := c.last.Verdicts[bulk.Done]; done != n {
@@ -257,12 +271,20 @@ func (r *bulkRun) give(ctx context.Context, t *team, c *crew, n int) error {
 func (r *bulkRun) check(t *team, c *crew) error {
 	switch c.op {
 	case bulk.Compress:
-		t.stored = c.last.Objects
+		c.ratio = float64(c.pages) * pageSize / float64(c.last.Objects)
+		t.ratio = c.ratio
 	case bulk.Decompress:
-		if !bytes.Equal(r.back.Pages, r.pages) {
+		var wrong atomic.Bool
+		inParts(c.pages, func(from, to int) {
+			back := r.back.Pages[from*pageSize : to*pageSize]
+			if !bytes.Equal(back, r.pages[from*pageSize:to*pageSize]) {
+				wrong.Store(true)
+			}
+			clear(back)
+		})
+		if wrong.Load() {
 			return errors.New("the pages did not come back as they were")
 		}
-		clear(r.back.Pages)
 	}
 	return nil
 }

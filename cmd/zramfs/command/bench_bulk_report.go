@@ -3,6 +3,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -20,12 +21,18 @@ type bulkReport struct {
 	Pages      int             `json:"pages"`       // different ones
 	SameFilled int             `json:"same_filled"` // pages left out
 	Batch      int             `json:"batch_pages"`
+	Wanted     int             `json:"wanted_pages"` // of a batch: for more there was no memory
 	Rounds     int             `json:"rounds"`
 	Workers    int             `json:"workers"` // one on each core
 	Engines    []string        `json:"engines"` // beside the CPU
 	Missing    []string        `json:"missing"` // kinds of engine that there is none of, and why
+	Trouble    []string        `json:"trouble"` // what went wrong with engines beside the work, and what of it they did not do
+	Links      []bulkLink      `json:"links"`
 	Results    []bulkResult    `json:"results"`
 	Crossovers []bulkCrossover `json:"crossovers"`
+	Criteria   []bulkCriterion `json:"criteria"`
+
+	faults []string // those of Trouble after which a speed may be another's
 }
 
 // bulkResult is one line of the table.
@@ -36,6 +43,7 @@ type bulkResult struct {
 	Operation string         `json:"operation"`
 	By        string         `json:"by"`        // engines, with + between them
 	Workers   int            `json:"workers"`   // of the CPU
+	Pages     int            `json:"pages"`     // of a batch
 	Speed     float64        `json:"mb_s"`      // 10^6 bytes of pages a second
 	OfOne     float64        `json:"of_one"`    // that of one worker at the same operation
 	OfMemcpy  float64        `json:"of_memcpy"` // that of a plain copy by as many workers
@@ -55,54 +63,50 @@ type bulkPart struct {
 	Kernel   float64 `json:"kernel_ms"`
 	D2H      float64 `json:"d2h_ms"`
 	Failures int     `json:"failures"`
-}
-
-// bulkCrossover is the smallest batch from which on the other engines alone are faster than the CPU alone.
-type bulkCrossover struct {
-	Algorithm string `json:"algorithm"`
-	Operation string `json:"operation"`
-	Pages     *int   `json:"pages"` // null where they are not, up to the batch that was measured
+	// LastError is the last of these, if there is one.
+	LastError string `json:"last_error,omitempty"`
 }
 
 // report sums up what was measured.
 func (r *bulkRun) report(s pageSample) bulkReport {
 	b := bulkReport{
-		Source: s.source, Generated: s.source == generatedSource, Pages: r.own, SameFilled: r.same, Batch: r.made.N, Rounds: r.done,
-		Workers: runtime.GOMAXPROCS(0), Engines: []string{}, Missing: append([]string{}, r.missing...), Crossovers: []bulkCrossover{},
+		Source: s.source, Generated: s.source == generatedSource, Pages: r.own, SameFilled: r.same, Batch: r.made.N, Wanted: r.wanted, Rounds: r.done,
+		Workers: runtime.GOMAXPROCS(0), Engines: []string{}, Missing: append([]string{}, r.engines.missing...), Links: append([]bulkLink{}, r.engines.links...),
+		Trouble: append([]string{}, r.engines.trouble...), Crossovers: []bulkCrossover{}, faults: r.engines.faults(),
 	}
+	b.Trouble = append(b.Trouble, b.faults...)
 	for _, t := range r.teams {
-		for _, name := range t.engines {
+		for _, name := range t.names() {
 			if !slices.Contains(b.Engines, name) {
 				b.Engines = append(b.Engines, name)
 			}
 		}
 		one := map[bulk.Op]float64{}
 		for _, c := range t.crews {
-			speed := r.speed(c)
+			if c.idle || t.algorithm.String() == rawName && c.op == bulk.Compress {
+				continue // nobody did anything that is not in another line
+			}
+			speed := c.speed()
 			if c.alone {
 				one[c.op] = speed
-			}
-			if t.algorithm.String() == rawName && c.op == bulk.Compress {
-				continue // it moves nothing
 			}
 			b.Results = append(b.Results, r.result(t, c, speed, one[c.op], r.memcpy(c)))
 		}
 		b.Crossovers = append(b.Crossovers, t.cross...)
 	}
+	b.Criteria = judge(b)
 	return b
 }
 
-// speed is bytes of pages a microsecond: by the median, since a round that something came between says nothing.
-func (r *bulkRun) speed(c *crew) float64 {
-	return float64(r.made.N) * pageSize / 1e6 / max(median(c.times), time.Nanosecond).Seconds()
-}
+// speed is by the median, since a round that something came between says nothing.
+func (c *crew) speed() float64 { return speedOf(c.pages, median(c.times)) }
 
 // memcpy is the speed of a plain copy by one worker, if a crew is that, else by all.
 func (r *bulkRun) memcpy(of *crew) float64 {
 	var speed float64
 	for _, c := range r.teams[0].crews {
 		if c.op == bulk.Decompress && (speed == 0 || c.alone == of.alone) {
-			speed = r.speed(c)
+			speed = c.speed()
 		}
 	}
 	return speed
@@ -110,8 +114,8 @@ func (r *bulkRun) memcpy(of *crew) float64 {
 
 func (r *bulkRun) result(t *team, c *crew, speed, one, memcpy float64) bulkResult {
 	b := bulkResult{
-		Algorithm: t.algorithm.String(), Default: isDefault(t.algorithm), Ratio: float64(r.made.N) * pageSize / float64(t.stored),
-		Operation: c.op.String(), By: c.by, Workers: c.sum.Engines[0].Lanes, Speed: speed, OfOne: speed / one, OfMemcpy: speed / memcpy,
+		Algorithm: t.algorithm.String(), Default: isDefault(t.algorithm), Ratio: cmp.Or(c.ratio, t.ratio),
+		Operation: c.op.String(), By: c.by, Workers: c.sum.Engines[0].Lanes, Pages: c.pages, Speed: speed, OfOne: speed / one, OfMemcpy: speed / memcpy,
 		Fallbacks: map[string]int{},
 	}
 	if b.Algorithm == rawName {
@@ -122,10 +126,14 @@ func (r *bulkRun) result(t *team, c *crew, speed, one, memcpy float64) bulkResul
 		if i > 0 {
 			b.Share += c.sum.Share(e.Name)
 		}
-		b.Parts = append(b.Parts, bulkPart{
+		part := bulkPart{
 			Engine: e.Name, Pages: e.Items, Pieces: e.Pieces, Learned: e.Rate * pageSize / 1e6, Busy: milliseconds(e.Busy),
 			H2D: milliseconds(e.Times.H2D), Kernel: milliseconds(e.Times.Kernel), D2H: milliseconds(e.Times.D2H), Failures: e.Failures,
-		})
+		}
+		if e.Err != nil {
+			part.LastError = oneLine(e.Err.Error())
+		}
+		b.Parts = append(b.Parts, part)
 	}
 	for reason, n := range c.sum.Fallbacks {
 		if n > 0 {
@@ -141,24 +149,52 @@ func (b bulkReport) text() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "batches of %s, %d different ones of %s, %s left out as one repeated word; %s\n",
 		plural(b.Batch, "page", "pages"), b.Pages, b.Source, plural(b.SameFilled, "page", "pages"), plural(b.Rounds, "round", "rounds"))
+	if b.Batch < b.Wanted {
+		fmt.Fprintf(&out, "the batch was to have %s, for which there is not memory enough\n", plural(b.Wanted, "page", "pages"))
+	}
 	engines := "none but the CPU"
 	if len(b.Engines) > 0 {
 		engines = cpuName + ", " + strings.Join(b.Engines, ", ")
 	}
 	fmt.Fprintf(&out, "engines: %s, with %s\n", engines, plural(b.Workers, "worker", "workers"))
+	for _, l := range b.Links {
+		out.WriteString(l.text())
+	}
 	for _, why := range b.Missing {
 		fmt.Fprintf(&out, "no %s\n", why)
 	}
+	for _, what := range b.Trouble {
+		fmt.Fprintf(&out, "trouble: %s\n", what)
+	}
 	fmt.Fprintf(&out, "instruction sets: %s\n", strings.Join(codec.InstructionSets().Usable, ", "))
 	out.WriteString("speeds in MB/s, and as multiples of one worker's and of a plain copy's by as many workers\n\n")
-	out.WriteString(b.table().render(tableStyle{utf8: localeIsUTF8(), width: terminalWidth()}))
+	style := tableStyle{utf8: localeIsUTF8(), width: terminalWidth()}
+	out.WriteString(b.table().render(style))
 	if len(b.Crossovers) > 0 {
 		out.WriteString("\n" + b.crossoverText())
 	}
+	out.WriteString("\n" + criteriaTable(b.Criteria).render(style))
 	if b.Generated {
 		out.WriteString("\nThe pages are generated: their ratios say nothing about a machine. Use --pid or --file for that.\n")
 	}
 	return out.String()
+}
+
+// text says the link in a line.
+func (l bulkLink) text() string {
+	var words []string
+	for _, w := range []struct {
+		value float64
+		what  string
+	}{
+		{l.ToDevice, "there"}, {l.FromDevice, "back"}, {l.BothWays, "both ways at once"}, {l.KernelReads, "read by kernels"}, {l.KernelWrites, "written by kernels"},
+		{l.Register, "of memory made known"},
+	} {
+		if w.value > 0 {
+			words = append(words, fmt.Sprintf("%.1f %s", w.value, w.what))
+		}
+	}
+	return fmt.Sprintf("link of %s, in GB/s: %s\n", l.Engine, strings.Join(words, ", "))
 }
 
 func (b bulkReport) table() table {
@@ -168,7 +204,7 @@ func (b bulkReport) table() table {
 	}}
 	for _, r := range b.Results {
 		share := "-"
-		if len(r.Parts) > 1 {
+		if r.mode() != bulk.CPUAlone {
 			share = fmt.Sprintf("%.0f%%", 100*r.Share)
 		}
 		t.rows = append(t.rows, []string{
@@ -179,15 +215,28 @@ func (b bulkReport) table() table {
 	return t
 }
 
-// crossoverText says in a line for each from which batch on the other engines are faster.
+// crossoverText says in a line for each from which batch on the other engines are faster, and by how much at what sizes.
 func (b bulkReport) crossoverText() string {
 	var out strings.Builder
 	for _, c := range b.Crossovers {
 		if c.Pages == nil {
-			fmt.Fprintf(&out, "%s, %s: the CPU is faster in every batch up to %s\n", c.Algorithm, c.Operation, plural(b.Batch, "page", "pages"))
-			continue
+			fmt.Fprintf(&out, "%s, %s: the CPU is faster in every batch up to %s", c.Algorithm, c.Operation, plural(c.Upto, "page", "pages"))
+		} else {
+			fmt.Fprintf(&out, "%s, %s: the other engines are faster from %s on (%s)", c.Algorithm, c.Operation, plural(*c.Pages, "page", "pages"), humanSize(uint64(*c.Pages)*pageSize))
 		}
-		fmt.Fprintf(&out, "%s, %s: the other engines are faster from %s on (%s)\n", c.Algorithm, c.Operation, plural(*c.Pages, "page", "pages"), humanSize(uint64(*c.Pages)*pageSize))
+		if len(c.Sizes) > 0 {
+			out.WriteString("; " + c.sizes())
+		}
+		out.WriteByte('\n')
 	}
 	return out.String()
+}
+
+// sizes says how often as fast the engines were as the CPU.
+func (c bulkCrossover) sizes() string {
+	var words []string
+	for _, s := range c.Sizes {
+		words = append(words, fmt.Sprintf("%.2f times the CPU at %d GB", s.Engines/s.CPU, s.GB))
+	}
+	return strings.Join(words, ", ")
 }

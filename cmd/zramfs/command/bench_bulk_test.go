@@ -174,7 +174,7 @@ func TestBulkText(t *testing.T) {
 
 func TestBulkUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"bulk", "bulk"}, {"bulk", "--seconds", "0"}, {"bulk", "--batch", "0"}, {"bulk", "--batch", "1048577"}, {"bulk", "--batch", "x"},
+		{"bulk", "bulk"}, {"bulk", "--seconds", "0"}, {"bulk", "--batch", "0"}, {"bulk", "--batch", "4194305"}, {"bulk", "--batch", "x"},
 		{"bulk", "--algorithm", "gzip"}, {"bulk", "--algorithm", "lz4:backend=none"}, {"bulk", "--file", "a", "--pid", "1"}, {"bulk", "--banana"},
 		{"codec", "--batch", "100"},
 	} {

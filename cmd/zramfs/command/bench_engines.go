@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"zramfs/codec"
+	"zramfs/codec/bulk"
+)
+
+// lz4Name is the algorithm whose objects engines make, if they make any.
+const lz4Name = "lz4"
+
+// benchEngines are the engines of a bulkRun: opened once, however many algorithms there are, since each takes memory, of its device too, and measures itself when
+// it is opened. It is used by one goroutine.
+type benchEngines struct {
+	sets  []engineSet
+	links []bulkLink
+
+	missing []string      // kinds of engine that there is none of, and why
+	trouble []string      // errors that the work goes on after
+	failed  []engineFault // of those that any piece failed of
+}
+
+// An engineFault is what failed of an engine.
+type engineFault struct {
+	name   string
+	pieces int
+	last   error
+}
+
+// An engineSet is those of the kind that "backend=" asks for, or of all kinds.
+type engineSet struct {
+	kind    string
+	engines []bulk.Engine
+}
+
+// openBenchEngines opens what algorithms ask for.
+func openBenchEngines(algorithms []codec.Algorithm, o engineOptions) (*benchEngines, error) {
+	e := &benchEngines{}
+	for _, a := range algorithms {
+		kind, _ := a.Engine()
+		if a.String() == rawName || e.set(kind) != nil {
+			continue
+		}
+		maker, err := lz4Of(algorithms, kind)
+		if err != nil {
+			return nil, errors.Join(err, e.close())
+		}
+		engines, missing, err := openEngines(maker, o)
+		if err != nil {
+			return nil, errors.Join(err, e.close())
+		}
+		e.sets = append(e.sets, engineSet{kind, engines})
+		e.missing = append(e.missing, missing...)
+	}
+	return e, nil
+}
+
+// lz4Of returns the algorithm that an engine of that kind is opened for: one that makes LZ4 objects. What it makes is left unused where others are measured.
+func lz4Of(algorithms []codec.Algorithm, kind string) (codec.Algorithm, error) {
+	for _, a := range algorithms {
+		if asked, _ := a.Engine(); asked == kind && makesLZ4(a) {
+			return a, nil
+		}
+	}
+	return codec.Parse(lz4Name)
+}
+
+func makesLZ4(a codec.Algorithm) bool {
+	name, _, _ := strings.Cut(a.String(), ":")
+	return name == lz4Name
+}
+
+func (e *benchEngines) set(kind string) *engineSet {
+	if i := slices.IndexFunc(e.sets, func(s engineSet) bool { return s.kind == kind }); i >= 0 {
+		return &e.sets[i]
+	}
+	return nil
+}
+
+// all returns one engine of each name.
+func (e *benchEngines) all() (all []bulk.Engine) {
+	for _, s := range e.sets {
+		for _, engine := range s.engines {
+			if !slices.ContainsFunc(all, func(o bulk.Engine) bool { return o.Name() == engine.Name() }) {
+				all = append(all, engine)
+			}
+		}
+	}
+	return all
+}
+
+// A loan is an engine as the planner for one algorithm gets it, which does not own it.
+type loan struct {
+	bulk.Engine
+	compress bool // the objects that the engine makes are of the algorithm
+}
+
+func (l loan) Can(op bulk.Op, id codec.ID) bool {
+	return (op != bulk.Compress || l.compress) && l.Engine.Can(op, id)
+}
+
+func (l loan) Close() error { return nil }
+
+// lend returns the engines for an algorithm. Batches of two must not run at a time.
+func (e *benchEngines) lend(a codec.Algorithm) (loans []bulk.Engine) {
+	kind, _ := a.Engine()
+	if s := e.set(kind); s != nil && a.String() != rawName {
+		for _, engine := range s.engines {
+			loans = append(loans, loan{engine, makesLZ4(a)})
+		}
+	}
+	return loans
+}
+
+// A bulkLink is the link of an engine, in GB/s of 10^9 bytes; 0 is what there is not.
+type bulkLink struct {
+	Engine       string  `json:"engine"`
+	ToDevice     float64 `json:"to_device_gb_s"`
+	FromDevice   float64 `json:"from_device_gb_s"`
+	BothWays     float64 `json:"both_ways_gb_s"` // added up
+	KernelReads  float64 `json:"kernel_reads_gb_s"`
+	KernelWrites float64 `json:"kernel_writes_gb_s"`
+	Register     float64 `json:"register_gb_s"` // of making memory known to the engine
+}
+
+// link is that of an engine, which is made where there is none yet.
+func (e *benchEngines) link(name string) *bulkLink {
+	i := slices.IndexFunc(e.links, func(l bulkLink) bool { return l.Engine == name })
+	if i < 0 {
+		i = len(e.links)
+		e.links = append(e.links, bulkLink{Engine: name})
+	}
+	return &e.links[i]
+}
+
+// measureLinks measures the links of those that have one. That it cannot be measured is noted.
+func (e *benchEngines) measureLinks(ctx context.Context) error {
+	for _, engine := range e.all() {
+		linked, ok := engine.(bulk.Linked)
+		if !ok {
+			continue
+		}
+		m, err := linked.Link(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			e.trouble = append(e.trouble, oneLine(err.Error()))
+			continue
+		}
+		l := e.link(engine.Name())
+		l.ToDevice, l.FromDevice, l.BothWays = m.ToDevice/1e9, m.FromDevice/1e9, m.BothWays/1e9
+		l.KernelReads, l.KernelWrites = m.KernelReads/1e9, m.KernelWrites/1e9
+	}
+	return nil
+}
+
+// register tells the engines that want to know of the memory of batches, of which pages are written to the last. One that cannot have it goes on without.
+func (e *benchEngines) register(read, written [][]byte) {
+	for _, engine := range e.all() {
+		registrar, ok := engine.(bulk.Registrar)
+		if !ok {
+			continue
+		}
+		bytes, start := 0, time.Now()
+		for i, region := range slices.Concat(read, written) {
+			if err := registrar.Register(region, i >= len(read)); err != nil {
+				e.trouble = append(e.trouble, engine.Name()+": "+oneLine(err.Error()))
+				continue
+			}
+			bytes += len(region)
+		}
+		if bytes > 0 {
+			e.link(engine.Name()).Register = float64(bytes) / 1e9 / max(time.Since(start), time.Nanosecond).Seconds()
+		}
+	}
+}
+
+// note takes in what failed of a batch.
+func (e *benchEngines) note(r *bulk.Report) {
+	for _, part := range r.Engines {
+		if part.Failures == 0 {
+			continue
+		}
+		i := slices.IndexFunc(e.failed, func(f engineFault) bool { return f.name == part.Name })
+		if i < 0 {
+			i = len(e.failed)
+			e.failed = append(e.failed, engineFault{name: part.Name})
+		}
+		e.failed[i].pieces += part.Failures
+		e.failed[i].last = part.Err
+	}
+}
+
+// faults says it in a line for each.
+func (e *benchEngines) faults() (all []string) {
+	for _, f := range e.failed {
+		all = append(all, fmt.Sprintf("%s: %s failed, the last one by %s", f.name, plural(f.pieces, "piece", "pieces"), oneLine(f.last.Error())))
+	}
+	return all
+}
+
+// close closes the engines, which forget the memory that they were told of.
+func (e *benchEngines) close() error {
+	var errs []error
+	for _, s := range e.sets {
+		for _, engine := range s.engines {
+			if err := engine.Close(); err != nil {
+				errs = append(errs, fmt.Errorf("close engine %s: %w", engine.Name(), err))
+			}
+		}
+	}
+	e.sets = nil
+	return errors.Join(errs...)
+}

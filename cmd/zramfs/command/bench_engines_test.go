@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"zramfs/codec"
+	"zramfs/codec/bulk"
+)
+
+// A pacer is an engine that computes nothing: it leaves pages as they are, as fast as it is asked, but each piece takes it some time, as with a device that is far away.
+// It notes what it is told.
+type pacer struct {
+	takes   time.Duration
+	refuses bool // to know memory
+	link    error
+
+	known  map[*byte]bool // regions, and whether they are written to
+	closed int
+}
+
+func (p *pacer) Name() string { return "pacer" }
+func (p *pacer) Limits() bulk.Limits {
+	return bulk.Limits{Lanes: 1, Least: 1, Min: 1, Max: 1 << 20}
+}
+func (p *pacer) Can(op bulk.Op, _ codec.ID) bool { return op == bulk.Compress }
+
+func (p *pacer) Do(_ context.Context, _ int, piece bulk.Piece) (bulk.Times, error) {
+	time.Sleep(p.takes)
+	for _, i := range piece.Items {
+		piece.StoredRaw(i)
+	}
+	return bulk.Times{}, nil
+}
+
+func (p *pacer) Link(context.Context) (bulk.Link, error) {
+	return bulk.Link{ToDevice: 1e9, FromDevice: 2e9, BothWays: 2.5e9}, p.link
+}
+
+func (p *pacer) Register(region []byte, write bool) error {
+	if p.refuses {
+		return errors.New("no")
+	}
+	p.known[&region[0]] = write
+	return nil
+}
+
+func (p *pacer) Unregister(region []byte) error {
+	delete(p.known, &region[0])
+	return nil
+}
+
+func (p *pacer) Close() error {
+	p.closed++
+	return nil
+}
+
+// paced is a run with a pacer for engine, and what it was opened for.
+func paced(t *testing.T, p *pacer, batch int, algorithms string) (r *bulkRun, opened *[]string) {
+	t.Helper()
+	p.known, opened = map[*byte]bool{}, new([]string)
+	withKinds(t, engineKind{name: "pacer", open: func(a codec.Algorithm, _ engineOptions) ([]bulk.Engine, error) {
+		*opened = append(*opened, a.String())
+		return []bulk.Engine{p}, nil
+	}})
+	list, err := bulkBenched(algorithms)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err = newBulkRun(generatedSample(100), list, batch, engineOptions{mode: gpuAuto})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.show = nothing{}
+	return r, opened
+}
+
+// However many algorithms there are, an engine is opened once, knows the memory of all batches, has its link measured, and is closed once. It makes objects for those whose
+// objects it can make, and where it can do nothing there is no line for it.
+func TestBulkOpensEnginesOnce(t *testing.T) {
+	p := &pacer{}
+	r, opened := paced(t, p, 200, "zstd(level=1),lz4,page")
+	if !slices.Equal(*opened, []string{"lz4"}) {
+		t.Errorf("opened for %q", *opened)
+	}
+	if len(p.known) != 3 || p.known[&r.pages[0]] || p.known[&r.made.Arena[0]] || !p.known[&r.back.Pages[0]] {
+		t.Errorf("it knows %v", p.known)
+	}
+	if err := r.measure(t.Context(), time.Nanosecond, nothing{}); err != nil {
+		t.Fatal(err)
+	}
+	b := r.report(generatedSample(100))
+	if err := r.close(); err != nil || p.closed != 1 {
+		t.Errorf("closed %d times, %v", p.closed, err)
+	}
+	var by []string
+	for _, r := range b.Results {
+		if r.mode() != bulk.CPUAlone {
+			by = append(by, r.Algorithm+" "+r.Operation+" "+r.By)
+		}
+	}
+	if want := []string{"lz4 compress pacer", "lz4 compress cpu+pacer"}; !slices.Equal(by, want) {
+		t.Errorf("lines %q, want %q", by, want)
+	}
+	if len(b.Crossovers) != 1 || b.Crossovers[0].Algorithm != "lz4" || b.Crossovers[0].Operation != "compress" || b.Crossovers[0].Upto != 200 {
+		t.Errorf("%+v", b.Crossovers)
+	}
+	if l := b.Links[0]; len(b.Links) != 1 || l.ToDevice != 1 || l.FromDevice != 2 || l.BothWays != 2.5 || !(l.Register > 0) || len(b.Missing)+len(b.Trouble) != 0 {
+		t.Errorf("%+v, %q, %q", b.Links, b.Missing, b.Trouble)
+	}
+	for _, want := range []string{"\nlink of pacer, in GB/s: 1.0 there, 2.0 back, 2.5 both ways at once, ", "of memory made known\n", "\nG.118     10 GB compressed"} {
+		if !strings.Contains(b.text(), want) {
+			t.Errorf("no %q in\n%s", want, b.text())
+		}
+	}
+}
+
+// An engine that cannot know memory, or whose link cannot be measured, works all the same, and that is said.
+func TestBulkGoesOnWithout(t *testing.T) {
+	r, _ := paced(t, &pacer{refuses: true, link: errors.New("it is cut")}, 64, "lz4")
+	if err := r.measure(t.Context(), time.Nanosecond, nothing{}); err != nil {
+		t.Fatal(err)
+	}
+	b := r.report(generatedSample(100))
+	if want := []string{"pacer: no", "pacer: no", "pacer: no", "it is cut"}; !slices.Equal(b.Trouble, want) || len(b.Links) != 0 || !strings.Contains(b.text(), "\ntrouble: it is cut\n") {
+		t.Errorf("%q, %+v", b.Trouble, b.Links)
+	}
+	if err := r.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// What has been begun is ended where a run cannot be made.
+func TestBulkThatCannotBegin(t *testing.T) {
+	p := &pacer{known: map[*byte]bool{}}
+	withKinds(t, engineKind{name: "pacer", open: func(codec.Algorithm, engineOptions) ([]bulk.Engine, error) {
+		return []bulk.Engine{p, p}, nil // of one name, which no planner takes
+	}})
+	list, err := bulkBenched("lz4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newBulkRun(generatedSample(10), list, 10, engineOptions{mode: gpuAuto}); err == nil || p.closed != 2 {
+		t.Errorf("closed %d times, %v", p.closed, err)
+	}
+}
+
+// A device may still write to torn pages, which are left where they are.
+func TestBulkLeavesTornMemory(t *testing.T) {
+	var b benchBuffers
+	m, err := b.alloc(5*pageSize, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.torn = true
+	if err := b.close(); err != nil {
+		t.Fatal(err)
+	}
+	m[0] = 1 // would be a fault
+	if err := unmapBuffer(m); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRoomInMemory(t *testing.T) {
+	const meminfo = "MemTotal: 100000 kB\nMemAvailable: 4096 kB\n"
+	for name, c := range map[string]struct {
+		files map[string]string
+		room  uint64
+	}{
+		"no group":         {map[string]string{"proc/meminfo": meminfo}, 4 << 20},
+		"no limit":         {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "max\n"}, 4 << 20},
+		"a higher limit":   {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "9999999\n", "sys/fs/cgroup/memory.current": "1\n"}, 4 << 20},
+		"a lower limit":    {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "1048576\n", "sys/fs/cgroup/memory.current": "48576\n"}, 1000000},
+		"used beyond it":   {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "1000\n", "sys/fs/cgroup/memory.current": "1001\n"}, 0},
+		"nothing told":     {nil, 1},
+		"not a number":     {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "much\n"}, 1},
+		"what is used not": {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "1000\n"}, 1},
+	} {
+		m := machine{root: t.TempDir()}
+		for path, text := range c.files {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(m.path(path)), 0o755), os.WriteFile(m.path(path), []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		room, err := roomInMemory(m)
+		if (err != nil) != (c.room == 1) || err == nil && room != c.room {
+			t.Errorf("%s: %d, %v, want %d", name, room, err, c.room)
+		}
+		if c.room == 1 {
+			continue
+		}
+		if n, err := fitting(m, 100); err != nil || n != max(1, int(min(100, c.room/benchShares/pageSize))) {
+			t.Errorf("%s: %d pages, %v", name, n, err)
+		}
+	}
+}
+
+// A batch that there is no memory for is a smaller one, which is said.
+func TestBulkOfMoreThanFits(t *testing.T) {
+	b := bulkReport{Batch: 10, Wanted: 20}
+	if !strings.Contains(b.text(), "\nthe batch was to have 20 pages, for which there is not memory enough\n") {
+		t.Error(b.text())
+	}
+	if b.Wanted = 10; strings.Contains(b.text(), "not memory enough") {
+		t.Error(b.text())
+	}
+}
+
+func TestInParts(t *testing.T) {
+	for _, n := range []int{0, 1, 2, 1000} {
+		done := make([]int32, n)
+		inParts(n, func(from, to int) {
+			for i := from; i < to; i++ {
+				done[i]++
+			}
+		})
+		if slices.ContainsFunc(done, func(d int32) bool { return d != 1 }) {
+			t.Errorf("of %d: %v", n, done)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"runtime"
+	"sync"
+)
+
+const (
+	// largeBatch is how many pages are a batch where there are engines beside the CPU, as the original specification has it: 10^10 bytes of them.
+	largeBatch = (10_000_000_000 + pageSize - 1) / pageSize
+	// benchShares is what part of the memory that is left a batch's pages may take. There are three times as many bytes, for pages, objects and pages again, and the
+	// rest is for all else.
+	benchShares = 4
+)
+
+// fitting is how many pages of so many memory has room for, 1 at least.
+func fitting(m machine, pages int) (int, error) {
+	room, err := roomInMemory(m)
+	if err != nil {
+		return 0, err
+	}
+	return max(1, int(min(uint64(pages), room/benchShares/pageSize))), nil
+}
+
+// roomInMemory is how many bytes the program may yet take: what the machine has left or, if that is less, the control group that is seen as the root of all, as in
+// a container.
+func roomInMemory(m machine) (uint64, error) {
+	const root = "sys/fs/cgroup/"
+	room, err := availableMemory(m)
+	if err != nil {
+		return 0, err
+	}
+	limit, err := m.readNumber(root + limitFile2)
+	if err != nil {
+		if text, readErr := m.read(root + limitFile2); errors.Is(readErr, fs.ErrNotExist) || text == "max" {
+			return room, nil
+		}
+		return 0, fmt.Errorf("read the control group's limit: %w", err)
+	}
+	used, err := m.readNumber(root + "memory.current")
+	if err != nil {
+		return 0, fmt.Errorf("read what the control group uses: %w", err)
+	}
+	return min(room, limit-min(used, limit)), nil
+}
+
+// benchBuffers are the memory of a bulkRun.
+type benchBuffers struct {
+	mapped [][]byte
+	torn   bool // a device may still write there
+}
+
+// alloc makes n bytes, outside of Go's heap if engines are to be told of them.
+func (b *benchBuffers) alloc(n int, outside bool) ([]byte, error) {
+	if !outside {
+		return make([]byte, n), nil
+	}
+	m, err := mapBuffer(n)
+	if err != nil {
+		return nil, err
+	}
+	b.mapped = append(b.mapped, m)
+	return m[:n], nil
+}
+
+// close gives all back. Nobody may use it any more.
+func (b *benchBuffers) close() error {
+	var errs []error
+	for _, m := range b.mapped {
+		if !b.torn {
+			errs = append(errs, unmapBuffer(m))
+		}
+	}
+	b.mapped = nil
+	return errors.Join(errs...)
+}
+
+// inParts calls f for parts of n pages, on all cores at once, and returns when all are done.
+func inParts(n int, f func(from, to int)) {
+	parts := min(n, runtime.GOMAXPROCS(0))
+	var all sync.WaitGroup
+	for i := range parts {
+		all.Go(func() { f(i*n/parts, (i+1)*n/parts) })
+	}
+	all.Wait()
+}
