@@ -138,14 +138,34 @@ func TestDamagedPagesAreLeft(t *testing.T) {
 	}
 }
 
-// Objects that lie close together are copied with one call, from any part of a region.
+// Memory that was registered for reading alone is not written to by the device.
+func TestPagesDoNotComeToWhatIsOnlyRead(t *testing.T) {
+	b := objectsBy(t, text(60), false, "lz4")
+	e := openEngine(t, simulated(1), direct())
+	defer e.Close()
+	b.Pages = aligned(len(b.Pages))
+	register(t, e, b.Pages, false)
+	if _, err := e.Do(context.Background(), 0, piece(b)); err != nil {
+		t.Fatal(err)
+	}
+	if straight, _ := copies(e.slots[0].outs); straight > 0 || b.Verdict[0] != bulk.Done {
+		t.Errorf("%d copies straight, the first page is %s", straight, b.Verdict[0])
+	}
+}
+
+// Objects that lie close together are copied with one call, from any part of a region: here the first half, and the other one far from it.
 func TestObjectsAreCopiedStraight(t *testing.T) {
 	n := 60
 	plain := objectsBy(t, text(n), false, "page")
-	region := aligned(len(plain.Regions[0]) + 3*codec.PageSize)
+	size := len(plain.Regions[0])
+	region := aligned((2*size + 3*codec.PageSize) &^ (quadBytes - 1))
 	copy(region[2*codec.PageSize+100:], plain.Regions[0])
+	copy(region[2*codec.PageSize+100+size:], plain.Regions[0])
 	b := copyOf(plain, bulk.Decompress)
 	b.Regions = [][]byte{nil, region[2*codec.PageSize+100:]}
+	for i := n / 2; i < n; i++ {
+		b.Offset[i] += uint64(size)
+	}
 	b.Region = slices.Repeat([]uint16{1}, n)
 	want := copyOf(b, bulk.Decompress)
 	run(t, newPlanner(t, bulk.CPUAlone), want)
@@ -159,7 +179,7 @@ func TestObjectsAreCopiedStraight(t *testing.T) {
 			t.Fatal(err)
 		}
 		straight, bytes := copies(e.slots[0].ins)
-		if (path == Straight) != (straight == 1 && bytes >= leastStraight && bytes < n*codec.PageSize) {
+		if (path == Straight) != (straight == 2 && bytes >= 2*leastStraight && bytes < n*codec.PageSize) {
 			t.Errorf("%s: %d copies of %d bytes are straight", path, straight, bytes)
 		}
 		done := 0
@@ -185,7 +205,7 @@ func TestSpans(t *testing.T) {
 	const each = 2000
 	e := openEngine(t, simulated(1), direct())
 	defer e.Close()
-	region, other, unknown := aligned(64*codec.PageSize), aligned(64*codec.PageSize), aligned(64*codec.PageSize)
+	region, other, unknown := aligned(68*codec.PageSize), aligned(68*codec.PageSize+quadBytes), aligned(68*codec.PageSize)
 	register(t, e, region, false)
 	register(t, e, other, false)
 	place := func(at func(i int) (region, offset int)) *bulk.Batch {
@@ -222,10 +242,25 @@ func TestSpans(t *testing.T) {
 		if gathered := s.findSpans(piece(b), bytes); len(s.spans) != c.spans || gathered != c.bytes {
 			t.Errorf("%s: %d spans, %d bytes are gathered, want %d and %d", name, len(s.spans), gathered, c.spans, c.bytes)
 		}
-		for _, a := range s.spans {
-			if a.from%sectorBytes != 0 || a.at%sectorBytes != 0 || a.to > len(region) || a.at+a.to-a.from > len(s.in.Bytes()) {
-				t.Errorf("%s: %+v", name, a)
-			}
+		checkSpans(t, name, s)
+	}
+	// Spans that the buffer has no room for, with what is between the objects, are none.
+	b, s := place(func(i int) (int, int) { return 1, i * 4400 }), e.slots[0]
+	for i := range b.N {
+		b.Length[i] = 3700
+	}
+	s.know(b)
+	_, bytes := s.choose(piece(b), codec.LZ4, piece(b).Items)
+	if gathered := s.findSpans(piece(b), bytes); gathered != bytes || len(s.spans) > 0 || len(s.items) != b.N {
+		t.Errorf("%d spans where there is no room, %d bytes of %d are gathered", len(s.spans), gathered, bytes)
+	}
+}
+
+func checkSpans(t *testing.T, name string, s *slot) {
+	t.Helper()
+	for _, a := range s.spans {
+		if a.from%sectorBytes != 0 || a.at%sectorBytes != 0 || a.to > len(a.host.Bytes()) || a.at+a.to-a.from > len(s.in.Bytes()) {
+			t.Errorf("%s: %+v", name, a)
 		}
 	}
 }
