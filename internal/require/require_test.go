@@ -3,6 +3,7 @@
 package require_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,6 +36,7 @@ var requirements = map[string]func(testing.TB){
 	"neon":     func(tb testing.TB) { require.Instructions(tb, "neon", true) },
 	"ptxas":    func(tb testing.TB) { require.Ptxas(tb) },
 	"libcuda":  func(tb testing.TB) { require.Libcuda(tb) },
+	"gpu":      func(tb testing.TB) { require.GPU(tb, errors.New("no device that CUDA sees")) },
 }
 
 // TestChild is what the other tests start the test binary for; by itself it does
@@ -127,6 +129,7 @@ func TestUnmetRequirement(t *testing.T) {
 		"avx512":   "ZRAMFS_DISABLE",
 		"ptxas":    "tools/get-nvidia.sh",
 		"libcuda":  "tools/get-nvidia.sh DIR libcuda",
+		"gpu":      "go test -tags cuda",
 	} {
 		t.Run(name, func(t *testing.T) {
 			outcome, output := askChild(t, name, "", unprivileged())
