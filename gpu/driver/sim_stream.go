@@ -220,9 +220,9 @@ func (c *simContext) elapsed(from, to uint64) (time.Duration, error) {
 	return b.at.Sub(a.at), nil
 }
 
-// enqueue adds what a stream is to do; the name of it, as Fail knows it, is for when it fails.
-func (c *simContext) enqueue(call string, stream uint64, what string, f func() error) error {
-	s, err := c.stream(call, stream)
+// enqueue adds what a stream is to do, to be noted as did; the name of it, as Fail knows it, is for when it fails.
+func (c *simContext) enqueue(did Span, stream uint64, what string, f func() error) error {
+	s, err := c.stream(did.Call, stream)
 	if err != nil {
 		return err
 	}
@@ -234,15 +234,17 @@ func (c *simContext) enqueue(call string, stream uint64, what string, f func() e
 			c.breakWith(err)
 			return
 		}
+		begin := time.Now()
 		if err := f(); err != nil {
 			c.breakWith(newError(what, simCode(err), err))
 		}
+		c.Simulator.note(did, begin)
 	}
 	return nil
 }
 
 func (c *simContext) copyIn(stream uint64, dst Pointer, src Host) error {
-	return c.enqueue("cuMemcpyHtoDAsync", stream, "run copy", func() error {
+	return c.enqueue(Span{Call: "cuMemcpyHtoDAsync", Bytes: len(src.bytes)}, stream, "run copy", func() error {
 		start := time.Now()
 		defer c.pace(start, len(src.bytes))
 		return c.memory.CopyIn(uint64(dst), src.bytes)
@@ -250,7 +252,7 @@ func (c *simContext) copyIn(stream uint64, dst Pointer, src Host) error {
 }
 
 func (c *simContext) copyOut(stream uint64, dst Host, src Pointer) error {
-	return c.enqueue("cuMemcpyDtoHAsync", stream, "run copy", func() error {
+	return c.enqueue(Span{Call: "cuMemcpyDtoHAsync", Bytes: len(dst.bytes)}, stream, "run copy", func() error {
 		start := time.Now()
 		defer c.pace(start, len(dst.bytes))
 		return c.memory.CopyOut(dst.bytes, uint64(src))
@@ -258,7 +260,8 @@ func (c *simContext) copyOut(stream uint64, dst Host, src Pointer) error {
 }
 
 func (c *simContext) fill(stream uint64, dst Pointer, v byte, n int) error {
-	return c.enqueue("cuMemsetD8Async", stream, "run fill", func() error { return c.memory.Fill(uint64(dst), v, n) })
+	did := Span{Call: "cuMemsetD8Async", Bytes: n}
+	return c.enqueue(did, stream, "run fill", func() error { return c.memory.Fill(uint64(dst), v, n) })
 }
 
 func (c *simContext) launch(stream, function uint64, k *ptx.Kernel, grid int, args []uint64) error {
@@ -269,7 +272,8 @@ func (c *simContext) launch(stream, function uint64, k *ptx.Kernel, grid int, ar
 		return newError("cuLaunchKernel", InvalidHandle, nil)
 	}
 	args = slices.Clone(args)
-	return c.enqueue("cuLaunchKernel", stream, "run kernel", func() error {
+	did := Span{Call: "cuLaunchKernel", Kernel: k.Name(), Blocks: grid, Threads: k.Threads()}
+	return c.enqueue(did, stream, "run kernel", func() error {
 		_, err := c.runner.Launch(k, grid, k.Threads(), args...)
 		return err
 	})

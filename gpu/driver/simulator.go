@@ -32,6 +32,7 @@ type SimulatedDevice struct {
 	Name         string
 	Memory       int64 // bytes
 	Major, Minor int   // compute capability
+	L2           int   // bytes of its cache, of which only Properties tell
 	// Link is how many bytes a second a copy moves; 0 is as fast as the machine copies.
 	Link int64
 	// Workers is how many blocks of a launch run at a time: 0 is one a core.
@@ -53,6 +54,8 @@ type Simulator struct {
 	plan    []failure
 	ver     int
 	libErr  error
+	tracing bool
+	trace   []Span
 }
 
 // A failure is to come.
@@ -250,6 +253,9 @@ func (d SimulatedDevice) properties(i int) Properties {
 	}
 	if p.Major == 0 {
 		p.Major = simulatedMajor
+	}
+	if d.L2 > 0 {
+		p.L2 = d.L2
 	}
 	return p
 }

@@ -111,9 +111,15 @@ func TestF043H10StreamsGoOnBesideEachOther(t *testing.T) {
 		}
 		return time.Since(start)
 	}
-	one, three := copies(1), copies(3)
-	if three*3/2 > one {
-		t.Errorf("three copies in one stream take %v, in three %v", one, three)
+	// Whoever has the cores meanwhile may be as slow as a copy, but not always.
+	for try := 1; ; try++ {
+		one, three := copies(1), copies(3)
+		if three*3/2 <= one {
+			break
+		}
+		if try == 5 {
+			t.Fatalf("three copies in one stream take %v, in three %v", one, three)
+		}
 	}
 	do(t, c, func(th *Thread) error {
 		took, err := th.Elapsed(rooms[0].begin, rooms[0].done)
