@@ -28,7 +28,7 @@ const childVariable = "ZRAMFS_CUDA_TEST_CHILD"
 func TestCUDAChild(t *testing.T) {
 	act, ok := map[string]func(*testing.T) error{
 		"open": openAndTell, "story": childStory, "kernel": childKernel, "hang": childHang, "sticky": childSticky, "memory": childMemory, "launch": childLaunch,
-		"register": childRegister, "share": childShare, "stop": childStop, "late": childLate,
+		"register": childRegister, "share": childShare, "stop": childStop, "late": childLate, "loop": childLoop,
 	}[os.Getenv(childVariable)]
 	if !ok {
 		return
@@ -302,7 +302,7 @@ func TestCallsArriveAtLibcuda(t *testing.T) {
 		"Major:9 Minor:0", "Multiprocessors:132", "ClockKHz:1980000", "L2:52428800", "Memory:85899345920", "SharedPerBlock:49152",
 		"ThreadsPerBlock:1024", "Copiers:3", "MapsHost:true ReadOnlyHost:true", "all is well")
 	wantAnswer(t, child(t, "open", dir, "FAKE_MIG=1"), "UUID:MIG-00010203-0405-0607-0809-0a0b0c0d0e0f")
-	wantAnswer(t, child(t, "story", dir), "answer: all is well")
+	wantAnswer(t, child(t, "story", dir), "contexts left: 0", "answer: all is well")
 	wantAnswer(t, child(t, "memory", dir), "79 of 80", "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)")
 }
 
@@ -326,6 +326,14 @@ func TestLateLibcuda(t *testing.T) {
 // Time for which the whole program was stopped does not make a device silent.
 func TestStoppedProgramGoesOn(t *testing.T) {
 	wantAnswer(t, child(t, "stop", fakeLibcuda(t), "FAKE_WAIT=100"), "answer: all is well")
+}
+
+// F042: the context is given back also after an error that ends it.
+func TestF042ContextIsGivenBack(t *testing.T) {
+	dir := fakeLibcuda(t)
+	for _, environment := range []string{"FAKE_LAUNCH=0", "FAKE_LAUNCH=700", "FAKE_LAUNCH=1"} {
+		wantAnswer(t, child(t, "sticky", dir, environment), "contexts left: 0")
+	}
 }
 
 // A program whose device hangs goes on, and ends with status 0.

@@ -2,10 +2,12 @@
 //
 // A libcuda for tests: it has the functions that package driver calls, with the types that cuda.h gives them, on one device whose memory is the
 // heap. What it is called with it checks: contexts must be current on the thread, addresses must be those that it gave out or was told of.
-// Work of a stream is done at once. The one kernel that it can run is "increment".
+// Work of a stream is done at once. The kernels that it can run are "increment", of an array and how long it is, and "add", of a word. It prints how many contexts are left
+// whenever one is given back.
 //
 // FAKE_VERSION is the version to tell of, FAKE_MIG makes the device a part of one, FAKE_INIT what cuInit answers, FAKE_HANG makes cuEventSynchronize
-// never return, FAKE_WAIT makes it take so many milliseconds, FAKE_LAUNCH is what cuLaunchKernel answers. Compiled with -DOLD it lacks a function.
+// never return, FAKE_WAIT makes it take so many milliseconds, FAKE_LAUNCH is what cuLaunchKernel answers. With FAKE_SPEED, in bytes a second, copies
+// move nothing, and events come to pass when they would be over: that is to compare what calls cost while a device is at work. Compiled with -DOLD it lacks a function.
 
 #define _GNU_SOURCE
 #include <stdint.h>
@@ -19,7 +21,7 @@
 typedef int CUresult;
 typedef int CUdevice;
 typedef uint64_t CUdeviceptr;
-typedef struct object { int kind; struct timespec at; char name[64]; } *handle;
+typedef struct object { int kind; struct timespec at; double until; char name[64]; } *handle;
 enum { CONTEXT = 0x1111, STREAM, EVENT, MODULE, FUNCTION };
 
 static struct object context = { .kind = CONTEXT };
@@ -30,6 +32,16 @@ static struct { char *at; size_t n; int kind; } spans[64];
 static int setting(const char *name, int otherwise) {
 	const char *v = getenv(name);
 	return v ? atoi(v) : otherwise;
+}
+static double now(void) {
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+static double speed(void) { // 0: as fast as memory
+	static double known = -1;
+	if (known < 0) known = getenv("FAKE_SPEED") ? atof(getenv("FAKE_SPEED")) : 0;
+	return known;
 }
 #define NEED_CONTEXT do { if (current != &context || !retained) return 201; } while (0)
 #define NEED(h, k) do { NEED_CONTEXT; if (!(h) || (h)->kind != (k)) return 400; } while (0)
@@ -89,7 +101,12 @@ CUresult cuDevicePrimaryCtxRetain(handle *c, CUdevice d) {
 	*c = &context;
 	return d == 7 ? 0 : 101;
 }
-CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) { if (waiting) abort(); return d == 7 && retained-- > 0 ? 0 : 201; }
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) {
+	if (waiting) abort();
+	if (d != 7 || retained-- <= 0) return 201;
+	dprintf(1, "contexts left: %d\n", retained);
+	return 0;
+}
 CUresult cuCtxSetCurrent(handle c) { current = c; return c == &context && retained ? 0 : 201; }
 
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total) { NEED_CONTEXT; *free = 79ull << 30; *total = 80ull << 30; return 0; }
@@ -131,7 +148,12 @@ static CUresult move(void *to, const void *from, size_t n, handle s, const void 
 	NEED(s, STREAM);
 	int d = span_of(device, n), h = span_of(host, n);
 	if (d < 0 || h < 0 || spans[d].kind != 1 || spans[h].kind == 1) return 1;
-	memcpy(to, from, n);
+	if (speed() > 0) {
+		double start = now();
+		s->until = (s->until > start ? s->until : start) + n / speed();
+	} else {
+		memcpy(to, from, n);
+	}
 	return 0;
 }
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr d, const void *h, size_t n, handle s) { return move((void *)d, h, n, s, (void *)d, h); }
@@ -148,12 +170,13 @@ CUresult cuStreamDestroy_v2(handle s) { NEED(s, STREAM); s->kind = 0; return 0; 
 CUresult cuStreamWaitEvent(handle s, handle e, unsigned f) { NEED(s, STREAM); NEED(e, EVENT); return f ? 1 : 0; }
 CUresult cuEventCreate(handle *e, unsigned f) { NEED_CONTEXT; return f == 1 ? make(e, EVENT) : 1; }
 CUresult cuEventDestroy_v2(handle e) { NEED(e, EVENT); e->kind = 0; return 0; }
-CUresult cuEventRecord(handle e, handle s) { NEED(e, EVENT); NEED(s, STREAM); clock_gettime(CLOCK_MONOTONIC, &e->at); return 0; }
+CUresult cuEventRecord(handle e, handle s) { NEED(e, EVENT); NEED(s, STREAM); clock_gettime(CLOCK_MONOTONIC, &e->at); e->until = s->until; return 0; }
 CUresult cuEventQuery(handle e) { NEED(e, EVENT); return e->at.tv_sec ? 0 : 600; }
 CUresult cuEventSynchronize(handle e) {
 	NEED(e, EVENT);
 	__atomic_add_fetch(&waiting, 1, __ATOMIC_SEQ_CST);
 	while (setting("FAKE_HANG", 0)) sleep(1);
+	while (speed() > 0 && now() < e->until) {}
 	// So that it takes no less where the program stands still meanwhile.
 	for (int i = 0; i < setting("FAKE_WAIT", 0); i++) usleep(1000);
 	__atomic_sub_fetch(&waiting, 1, __ATOMIC_SEQ_CST);
@@ -168,15 +191,14 @@ CUresult cuEventElapsedTime(float *ms, handle a, handle b) {
 
 CUresult cuModuleLoadDataEx(handle *m, const char *text, unsigned n, const int *options, void **values) {
 	NEED_CONTEXT;
-	if (n != 4 || options[0] != 3 || options[1] != 4 || options[2] != 5 || options[3] != 6) return 1;
-	size_t room = (size_t)values[3];
+	if (n && (n != 4 || options[0] != 3 || options[1] != 4 || options[2] != 5 || options[3] != 6)) return 1;
 	const char *entry = strstr(text, ".entry ");
 	if (strncmp(text, ".version", 8) || !entry) return 200;
-	if (strstr(entry, "entry stray")) {
-		snprintf(values[2], room, "ptxas application ptx input, line 2; error   : a planned one\nptxas fatal   : Ptx assembly aborted due to errors\n");
+	if (n && strstr(entry, "entry stray")) {
+		snprintf(values[2], (size_t)values[3], "ptxas application ptx input, line 2; error   : a planned one\nptxas fatal   : Ptx assembly aborted due to errors\n");
 		return 218;
 	}
-	snprintf(values[0], (size_t)values[1], "translated %zu bytes", strlen(text));
+	if (n) snprintf(values[0], (size_t)values[1], "translated %zu bytes", strlen(text));
 	make(m, MODULE);
 	sscanf(entry, ".entry %63[a-z_0-9]", (*m)->name);
 	return 0;
@@ -199,8 +221,9 @@ CUresult cuLaunchKernel(handle f, unsigned gx, unsigned gy, unsigned gz, unsigne
 	NEED(s, STREAM);
 	int refused = setting("FAKE_LAUNCH", 0);
 	if (refused) return refused;
-	if (gy != 1 || gz != 1 || by != 1 || bz != 1 || shared || extra || strcmp(f->name, "increment")) return 1;
-	uint32_t *words = *(uint32_t **)params[0], count = *(uint32_t *)params[1];
+	int add = !strcmp(f->name, "add");
+	if (gy != 1 || gz != 1 || by != 1 || bz != 1 || shared || extra || (!add && strcmp(f->name, "increment"))) return 1;
+	uint32_t *words = *(uint32_t **)params[0], count = add ? 1 : *(uint32_t *)params[1];
 	if (span_of(words, 4ul * count) < 0) return 700;
 	for (uint32_t i = 0; i < count && i < gx * bx; i++) words[i]++;
 	return 0;
