@@ -49,7 +49,7 @@ type given struct {
 	size int
 }
 
-// H8: a hundred operations on the pool make fewer than ten calls of CUDA; without the pool each makes one.
+// H8: a hundred operations on the pool make fewer than ten calls of CUDA; without the pool each makes one, and what is left at the end one more.
 func TestH8PoolMakesFewCalls(t *testing.T) {
 	m, p := paperPool(0)
 	random := rand.New(rand.NewPCG(8, 1))
@@ -57,10 +57,11 @@ func TestH8PoolMakesFewCalls(t *testing.T) {
 	for range 100 {
 		live = operate(t, p, random, live)
 	}
-	if m.calls >= 10 {
-		t.Errorf("%d calls for 100 operations", m.calls)
+	pooled, bare := m.calls, 100+len(live)
+	if pooled >= 10 || bare <= 100 {
+		t.Errorf("%d calls for 100 operations, without the pool %d", pooled, bare)
 	}
-	t.Logf("%d calls for 100 operations of 1 KB to 10 MB", m.calls)
+	t.Logf("%d calls for 100 operations of 1 KB to 10 MB, without the pool %d", pooled, bare)
 }
 
 // operate allocates, seven times of ten, or frees any.
@@ -79,8 +80,8 @@ func operate(t *testing.T, p *pool[uint64], random *rand.Rand, live []given) []g
 	return slices.Delete(live, i, i+1)
 }
 
-// H12: after any of 10,000 rounds no more than a tenth is held beyond what was needed at most so far, from when that is more than a few slabs; and no
-// two ranges overlap.
+// H12: after 10,000 rounds no more than a tenth is held beyond what is needed; before, no more than a tenth beyond what was needed at most so far, from when a slab
+// is little beside that. No two ranges overlap.
 func TestH12PoolWastesLittle(t *testing.T) {
 	for seed := range uint64(5) {
 		m, p := paperPool(0)
@@ -94,14 +95,14 @@ func TestH12PoolWastesLittle(t *testing.T) {
 			for _, g := range live {
 				needed += int64(g.size)
 			}
-			if most = max(most, needed); most > 1<<30 {
+			if most = max(most, needed); most > 4<<30 {
 				worst = max(worst, float64(m.held)/float64(most))
 			}
 		}
-		final := float64(m.held) / float64(most)
-		t.Logf("seed %d: %d ranges, %d MB needed, %d MB held: %.3f, at worst %.3f beyond 1 GiB; %d calls", seed, len(live), most>>20, m.held>>20, final, worst, m.calls)
-		if final > 1.1 {
-			t.Errorf("%.3f times what is needed is held", final)
+		final := float64(m.held) / float64(needed)
+		t.Logf("seed %d: %d ranges, %d MB needed, %d MB held: %.3f, at worst %.3f beyond 4 GiB; %d calls", seed, len(live), needed>>20, m.held>>20, final, worst, m.calls)
+		if final > 1.1 || worst > 1.1 || worst == 0 {
+			t.Errorf("%.3f times what is needed is held, at worst %.3f", final, worst)
 		}
 		apart(t, live)
 		for _, g := range live {
@@ -248,6 +249,9 @@ func TestF040NothingIsLost(t *testing.T) {
 	}
 	if d, h := device.Stats(), host.Stats(); d.Used != 0 || h.Used != 0 || d.Calls != 1 || h.Calls != 1 || d.Gets != int64(n) {
 		t.Errorf("pools have %+v and %+v", d, h)
+	}
+	if calls := s.Calls(); calls["cuMemAlloc"] != 1 || calls["cuMemHostAlloc"] != 1 {
+		t.Errorf("a pool says that it made one call, and made %d and %d", calls["cuMemAlloc"], calls["cuMemHostAlloc"])
 	}
 	if err := errors.Join(device.Close(), host.Close()); err != nil {
 		t.Error(err)
