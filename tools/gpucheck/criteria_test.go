@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"zramfs/gpu/driver"
+)
+
+// told plays a step and returns what it told.
+func told(t *testing.T, r *rig, name string) (all []finding, err error) {
+	t.Helper()
+	var out bytes.Buffer
+	r.out = &out
+	chosen, err := choose(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = r.play(chosen[0])
+	for line := range strings.Lines(out.String()) {
+		var f finding
+		if err := json.Unmarshal([]byte(line), &f); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		all = append(all, f)
+	}
+	return all, err
+}
+
+// find returns the finding about something.
+func find(t *testing.T, all []finding, what string) finding {
+	t.Helper()
+	for _, f := range all {
+		if strings.Contains(f.What, what) {
+			return f
+		}
+	}
+	t.Fatalf("nothing is told of %q: %+v", what, all)
+	return finding{}
+}
+
+// H4, H11: whether they are reached follows from what the loop in C takes, and one that fails is an error.
+func TestH4H11AreJudgedByTheLoopInC(t *testing.T) {
+	for _, c := range []struct {
+		loop      string
+		h4, h11   bool // h4: it must be reached; a launch of a simulator's may be as short or not
+		failed    bool
+		undecided bool
+	}{
+		{loop: "echo 1e12 1e12", h4: true, h11: true},
+		{loop: "echo 0.5 1", h4: false, h11: false},
+		{loop: "echo 1e12 1", h4: true, h11: false},
+		{loop: "echo no libcuda >&2; exit 2", failed: true},
+		{loop: "echo well", failed: true},
+		{undecided: true},
+	} {
+		r := simulatedRig(t, driver.NewSimulator(driver.SimulatedDevice{Link: 1 << 30}), nil)
+		if c.loop != "" {
+			r.loop = filepath.Join(t.TempDir(), "loop")
+			if err := os.WriteFile(r.loop, []byte("#!/bin/sh\n[ $# = 7 ] || exit 3\n"+c.loop+"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		all, err := told(t, r, "calls")
+		if c.failed || err != nil {
+			if !c.failed || err == nil {
+				t.Errorf("%q: %v", c.loop, err)
+			}
+			continue
+		}
+		if c.undecided {
+			if f := find(t, all, "the same in C"); f.Met != nil || f.Criterion != "H4 H11" {
+				t.Errorf("without a loop: %+v", f)
+			}
+			continue
+		}
+		h4, h11 := find(t, all, "a launch, beyond"), find(t, all, "a round, beside")
+		if h4.Met == nil || h11.Met == nil || c.h4 && !*h4.Met || *h11.Met != c.h11 || h4.Criterion != "H4" || h11.Criterion != "H11" {
+			t.Errorf("%q: %+v and %+v", c.loop, h4, h11)
+		}
+		if *h4.Met != (h4.Value <= 2000) || *h11.Met != (h11.Value <= 1.05) {
+			t.Errorf("%q: %+v and %+v are judged otherwise than they say", c.loop, h4, h11)
+		}
+	}
+}
+
+// F065: the energy for each GB is the power, times how long it was drawn, by the pages done meanwhile; and no meter, no figure.
+func TestF065EnergyIsMeasured(t *testing.T) {
+	const moment, power = 30 * time.Millisecond, 250.0
+	r := simulatedRig(t, driver.NewSimulator(driver.SimulatedDevice{}), nil)
+	r.energy = moment
+	r.meter = func(_ context.Context, _ int, d time.Duration) (float64, error) {
+		time.Sleep(d)
+		return power, nil
+	}
+	all, err := told(t, r, "energy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kernel := range []string{"page_decompress", "lz4_compress"} {
+		watts, joules := find(t, all, "power, "+kernel), find(t, all, "energy, "+kernel)
+		if watts.Value != power || watts.Unit != "W" || joules.Unit != "J/GB" {
+			t.Errorf("%+v and %+v", watts, joules)
+		}
+		// What a simulated device does in a second is far from what a real one does, and from nothing.
+		if speed := watts.Value / joules.Value; speed < 1e-6 || speed > 0.1 {
+			t.Errorf("%s takes %.4g J for each GB, so it does %.4g GB/s", kernel, joules.Value, speed)
+		}
+	}
+	none := errors.New("no meter")
+	r.meter = func(context.Context, int, time.Duration) (float64, error) { return 0, none }
+	if _, err := told(t, r, "energy"); !errors.Is(err, none) {
+		t.Errorf("without a meter: %v", err)
+	}
+}
