@@ -51,6 +51,7 @@ test: build vet $(PAGES)
 	CGO_ENABLED=0 $(GO) test -tags cuda -short -count=1 -p 1 ./gpu/driver
 	CGO_ENABLED=0 $(GO) test -tags cuda -short -count=1 -p 1 -run 'GPU|Engine|Workshop|Bulk|Doctor' ./cmd/zramfs/command
 	$(GO) test -race -short -count=1 -p 1 -timeout 20m ./codec/... ./store/... ./fusefs/... ./cmd/... ./loopsetup/... ./gpu ./gpu/driver ./gpu/ptx/sim
+	CGO_ENABLED=0 $(GO) test -tags cuda -count=1 -timeout 20m -run '^TestF036Million|^TestF050|^TestF054|^TestF087' ./gpu
 
 # Beside kernel zram in the same run, as block devices and as swap; both need root.
 # BENCHFLAGS is passed on: -rounds 1 -size 256M -runtime 1s is short for the former,
