@@ -87,8 +87,12 @@ func TestResidentSpeedOnASimulator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := residentSpeed(t, d, 12, 5); got <= 0 || got > 50e9 {
-		t.Errorf("%.0f bytes a second by a simulated device", got)
+	const n, batches = 12, 5
+	start := time.Now()
+	got := residentSpeed(t, d, n, batches)
+	// The device's clock runs no longer than ours, and a device that is simulated is slow.
+	if least := n * batches * codec.PageSize / time.Since(start).Seconds(); got < least || got > 100*least {
+		t.Errorf("%.0f bytes a second by the device's clock, %.0f by ours", got, least)
 	}
 }
 

@@ -123,3 +123,17 @@ func shortest(t *testing.T, least *[2]float64, printed string) {
 	}
 	least[0], least[1] = min(least[0], launch), min(least[1], round)
 }
+
+// childThreads has four goroutines launch at once.
+func childThreads(t *testing.T) error {
+	d, c, err := childContext()
+	if err != nil {
+		return err
+	}
+	return errors.Join(fourGoroutines(c, increment(t)), d.Close())
+}
+
+// H13: whichever goroutine calls, the library is called by the thread whose context is current, and by no two at once.
+func TestH13LibcudaIsCalledByOneThread(t *testing.T) {
+	wantAnswer(t, child(t, "threads", fakeLibcuda(t)), "answer: all is well")
+}

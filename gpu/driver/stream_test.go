@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"zramfs/gpu/ptx"
 )
 
 // A copy reads the host's memory when the stream comes to it, not when it is called for.
@@ -240,11 +242,17 @@ func TestClosedContext(t *testing.T) {
 
 // H13: four goroutines launch a thousand kernels each in one context.
 func TestH13FourGoroutinesOneContext(t *testing.T) {
-	const launches = 1000
 	_, c := open(t, SimulatedDevice{Workers: 1}, Options{})
-	k := increment(t)
+	if err := fourGoroutines(c, increment(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+func fourGoroutines(c *Context, k *ptx.Kernel) error {
+	const goroutines, launches = 4, 1000
+	errs := make([]error, goroutines)
 	var group sync.WaitGroup
-	for range 4 {
+	for i := range errs {
 		group.Go(func() {
 			var r room
 			err := c.Do(func(t *Thread) (err error) {
@@ -257,13 +265,11 @@ func TestH13FourGoroutinesOneContext(t *testing.T) {
 			for range launches {
 				err = errors.Join(err, c.Do(func(t *Thread) error { return t.Launch(r.stream, k, 1, uint64(r.device), 16) }))
 			}
-			err = errors.Join(err, c.Do(func(t *Thread) error {
+			errs[i] = errors.Join(err, c.Do(func(t *Thread) error {
 				return errors.Join(t.CopyOut(r.stream, r.host, r.device), t.Record(r.done, r.stream))
 			}), c.Wait(r.done), numbered(r.host.Bytes(), 1+launches))
-			if err != nil {
-				t.Error(err)
-			}
 		})
 	}
 	group.Wait()
+	return errors.Join(errs...)
 }

@@ -224,6 +224,7 @@ CUresult cuLaunchKernel(handle f, unsigned gx, unsigned gy, unsigned gz, unsigne
 	int add = !strcmp(f->name, "add");
 	if (gy != 1 || gz != 1 || by != 1 || bz != 1 || shared || extra || (!add && strcmp(f->name, "increment"))) return 1;
 	uint32_t *words = *(uint32_t **)params[0], count = add ? 1 : *(uint32_t *)params[1];
+	if (bx != (add ? 32 : 64)) return 1;
 	if (span_of(words, 4ul * count) < 0) return 700;
 	for (uint32_t i = 0; i < count && i < gx * bx; i++) words[i]++;
 	return 0;
