@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"zramfs/internal/require"
 )
 
@@ -31,16 +33,23 @@ var gpuBuilt = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// withGPUs runs the program on a machine with these GPUs. They are slow, so their pieces are small.
-func withGPUs(t *testing.T, gpus string, args ...string) result {
+// gpuCommand prepares a run of the program on a machine with these GPUs, by another program and its arguments if there is one. They are slow, so their pieces are small.
+func gpuCommand(t *testing.T, gpus string, by []string, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := gpuBuilt()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(path, append(args, "--gpu-batch=64", "--gpu-ring-slots=2")...)
+	all := slices.Concat(by, []string{path}, args, []string{"--gpu-batch=64", "--gpu-ring-slots=2"})
+	cmd := exec.Command(all[0], all[1:]...)
 	cmd.Env = append(os.Environ(), "ZRAMFS_TEST_AS_PROGRAM=1", gpusVariable+"="+gpus)
-	return runCommand(t, commandTimeout, cmd)
+	return cmd
+}
+
+// withGPUs runs the program on a machine with these GPUs.
+func withGPUs(t *testing.T, gpus string, args ...string) result {
+	t.Helper()
+	return runCommand(t, commandTimeout, gpuCommand(t, gpus, nil, args...))
 }
 
 // A worked is what every command that does bulk work prints with --json, below its name.
@@ -217,6 +226,32 @@ func TestGPUFails(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	onlyFile(t, file)
+}
+
+// TestGPUInterrupted ends exports at some moments of a GPU's work: either the file is there as a whole, or nothing is.
+func TestGPUInterrupted(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := mount(t, "--size", "16M", "-a", "lz4")
+	want := mixedDevice(t, dir, 2000)
+	file := filepath.Join(tempDir(t), "pages")
+	ends := map[int]int{}
+	for _, after := range []string{"0.05", "0.1", "0.2", "0.4", "3"} {
+		r := runCommand(t, commandTimeout, gpuCommand(t, "devices=1", []string{"timeout", "--preserve-status", "-s", "INT", after}, "export", "--gpu=require", dir, file))
+		ends[r.Code]++
+		switch {
+		case r.Code == 0:
+			sameFile(t, file, want)
+		case r.Code == 1 && strings.Contains(r.Stderr, "interrupted"), r.Code == 128+int(unix.SIGINT): // the latter before it begins
+			onlyFile(t, file)
+		default:
+			t.Errorf("after %s s: exit code %d: %s", after, r.Code, r.Stderr)
+		}
+		if _, err := os.Stat(file); err == nil {
+			t.Errorf("after %s s there is a file", after)
+		}
+	}
+	t.Logf("exit codes %v", ends)
 }
 
 // TestGPUMissing goes through the reasons for there being no GPU: each command says which it is and goes on, or, where one is required, ends with exit code 1 and leaves all as it
