@@ -28,7 +28,11 @@ func TestStop(t *testing.T) {
 		"held":         {func(t *testing.T, s *Simulator, _ *Context) { t.Cleanup(s.Hold(0)) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, context := open(t, SimulatedDevice{}, Options{Limit: 500 * time.Millisecond})
+			limit := time.Minute
+			if name == "held" {
+				limit = time.Second
+			}
+			s, context := open(t, SimulatedDevice{}, Options{Limit: limit})
 			k := increment(t)
 			var r room
 			do(t, context, func(t *Thread) (err error) {
