@@ -13,23 +13,32 @@ import (
 	"zramfs/gpu/driver"
 )
 
-// Which objects are copied straight depends on how they lie.
-func TestSpans(t *testing.T) {
-	const each = 2000
-	e := openEngine(t, simulated(1), direct())
-	defer e.Close()
-	region, other, unknown := aligned(68*codec.PageSize), aligned(68*codec.PageSize+quadBytes), aligned(68*codec.PageSize)
-	register(t, e, region, false)
-	register(t, e, other, false)
-	place := func(at func(i int) (region, offset int)) *bulk.Batch {
+// eachObject is how many bytes the objects of spread have.
+const eachObject = 2000
+
+// spread registers two regions, of which the second ends within a sector, and makes batches of 60 objects in them, or in a third one that is not registered.
+func spread(t *testing.T, e *Engine) (end int, place func(at func(i int) (region, offset int)) *bulk.Batch) {
+	t.Helper()
+	all := [][]byte{aligned(68 * codec.PageSize), aligned(68*codec.PageSize + quadBytes), aligned(68 * codec.PageSize)}
+	register(t, e, all[0], false)
+	register(t, e, all[1], false)
+	return len(all[1]), func(at func(i int) (region, offset int)) *bulk.Batch {
 		b := bulk.NewBatch(bulk.Decompress, 60)
-		b.Regions = [][]byte{region, other, unknown}
+		b.Regions = all
 		for i := range b.N {
 			r, offset := at(i)
-			b.Region[i], b.Offset[i], b.Length[i], b.ID[i] = uint16(r), uint64(offset), each, codec.LZ4
+			b.Region[i], b.Offset[i], b.Length[i], b.ID[i] = uint16(r), uint64(offset), eachObject, codec.LZ4
 		}
 		return b
 	}
+}
+
+// Which objects are copied straight depends on how they lie.
+func TestSpans(t *testing.T) {
+	const each = eachObject
+	e := openEngine(t, simulated(1), direct())
+	defer e.Close()
+	end, place := spread(t, e)
 	for name, c := range map[string]struct {
 		at    func(i int) (region, offset int)
 		spans int
@@ -40,7 +49,7 @@ func TestSpans(t *testing.T) {
 		"in any order":         {func(i int) (int, int) { return 0, i * 7 % 60 * each }, 1, 0},
 		"far apart":            {func(i int) (int, int) { return 0, i * 2 * each }, 0, 60 * each},
 		"the same":             {func(int) (int, int) { return 0, 77 }, 1, 0},
-		"at the end":           {func(i int) (int, int) { return 1, len(other) - (i+1)*each }, 1, 0},
+		"at the end":           {func(i int) (int, int) { return 1, end - (i+1)*each }, 1, 0},
 		"in two regions":       {func(i int) (int, int) { return i / 30, i * each }, 2, 0},
 		"by turns in two":      {func(i int) (int, int) { return i % 2, i * each }, 0, 60 * each},
 		"half of them unknown": {func(i int) (int, int) { return i / 30 * 2, i * each }, 1, 30 * each},
@@ -57,7 +66,13 @@ func TestSpans(t *testing.T) {
 		}
 		checkSpans(t, name, s)
 	}
-	// Spans that the buffer has no room for, with what is between the objects, are none.
+}
+
+// Spans that the buffer has no room for, with what is between the objects, are none.
+func TestSpansNeedRoom(t *testing.T) {
+	e := openEngine(t, simulated(1), direct())
+	defer e.Close()
+	_, place := spread(t, e)
 	b, s := place(func(i int) (int, int) { return 1, i * 4400 }), e.slots[0]
 	for i := range b.N {
 		b.Length[i] = 3700
