@@ -232,6 +232,7 @@ func TestFloatingPointIsTold(t *testing.T) {
 // floatFiles is where the codecs' Go may compute with floating-point numbers: on counts, never on the bytes of a page.
 var floatFiles = map[string]string{
 	"codec/pagescan/entropy.go": "logarithms of counts of bytes",
+	"codec/bulk/link.go":        "speeds, in bytes a second",
 	"codec/bulk/rate.go":        "speeds, of pages and seconds",
 	"codec/bulk/report.go":      "speeds and shares, for people",
 }

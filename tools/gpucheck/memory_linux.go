@@ -19,7 +19,9 @@ func mapMemory(n int) (memory []byte, unmap func() error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	_ = unix.Madvise(memory, unix.MADV_HUGEPAGE) // which not every kernel knows
+	if err := unix.Madvise(memory, unix.MADV_HUGEPAGE); err != nil && !errors.Is(err, unix.EINVAL) { // of a kernel without huge pages
+		return nil, nil, errors.Join(err, unix.Munmap(memory))
+	}
 	return memory, func() error { return unix.Munmap(memory) }, nil
 }
 
