@@ -62,7 +62,7 @@ func engineFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: flagGPU, Value: gpuAuto, Usage: "`WHEN` to use GPUs: " + gpuAuto + " is where there are any, " + gpuOff + ", " + gpuRequire},
 		&cli.IntFlag{Name: flagGPUDevice, Usage: "use the GPU of this `NUMBER` alone, from 0 on", DefaultText: "all"},
-		&cli.IntFlag{Name: flagGPUBatch, Usage: "give a GPU at most `PAGES` at a time", DefaultText: "8192"},
+		&cli.IntFlag{Name: flagGPUBatch, Usage: "give a GPU at most `PAGES` at a time", DefaultText: "8192, or fewer where memory is short"},
 		&cli.IntFlag{Name: flagGPUSlots, Usage: "keep up to `N` of these under way", DefaultText: "4"},
 	}
 }

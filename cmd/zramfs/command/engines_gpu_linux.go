@@ -45,10 +45,45 @@ func usefulGPUs(a codec.Algorithm, t task) bool {
 	return true
 }
 
+const (
+	// lockedPage is what a page of a batch takes of memory that is locked at the most, for an object and the page itself: in three windows, which import has, and in a slot.
+	lockedPage = (importWindows + 1) * 2 * (pageSize + pageSize/16)
+	// lockedShares is which part of the memory that is left may be locked for one device unless the batch is named: whoever needs zramfs has little to spare.
+	lockedShares = 8
+
+	ownGPUBatch   = 8192 // pages, where memory allows it; below leastGPUBatch it is not worth it
+	leastGPUBatch = 1024
+	ownGPUSlots   = 4
+)
+
+// fittingBatch is how many pages a device gets at a time on a machine that has room for so many bytes, and whether these are no more than its part.
+func fittingBatch(room uint64, slots int) (pages int, fits bool) {
+	for pages = ownGPUBatch; ; pages /= 2 {
+		fits = uint64(pages*slots)*lockedPage <= room/lockedShares
+		if fits || pages == leastGPUBatch {
+			return pages, fits
+		}
+	}
+}
+
 // openGPUs opens those that are wanted.
 func openGPUs(find func() (*driver.Driver, error), d driver.Options, a codec.Algorithm, o engineOptions) ([]bulk.Engine, error) {
 	if _, n := a.Engine(); o.batch == 0 {
 		o.batch = min(n, mostGPUBatch)
+	}
+	if o.slots == 0 {
+		o.slots = ownGPUSlots
+	}
+	if o.batch == 0 {
+		room, err := roomInMemory(thisMachine())
+		if err != nil {
+			return nil, err
+		}
+		batch, fits := fittingBatch(room, o.slots)
+		if !fits && o.mode == gpuAuto {
+			return nil, fmt.Errorf("%s of memory are left, too little to lock a part of it", humanSize(room))
+		}
+		o.batch = batch
 	}
 	options := gpu.Options{Device: o.device, Batch: o.batch, Slots: o.slots, Compress: usefulGPUs(a, packing), Driver: d}
 	if o.device == allGPUs {

@@ -174,6 +174,22 @@ func gpusOf(t *testing.T, text, algorithm string, o engineOptions) ([]bulk.Engin
 	return engines, err
 }
 
+// What is locked for a device is a small part of the memory that is left.
+func TestGPUBatchFitsMemory(t *testing.T) {
+	for _, c := range []struct {
+		room  uint64
+		slots int
+		pages int
+		fits  bool
+	}{
+		{64 << 30, 4, 8192, true}, {6 << 30, 4, 4096, true}, {6 << 30, 2, 8192, true}, {2 << 30, 4, 1024, true}, {512 << 20, 4, 1024, false}, {0, 4, 1024, false},
+	} {
+		if pages, fits := fittingBatch(c.room, c.slots); pages != c.pages || fits != c.fits {
+			t.Errorf("%d bytes for %d slots: %d pages, %v", c.room, c.slots, pages, fits)
+		}
+	}
+}
+
 // The options get to the engine, and so does what the algorithm says; engines make LZ4 blocks where these are wanted.
 func TestGPUOptions(t *testing.T) {
 	for _, c := range []struct {
