@@ -9,9 +9,6 @@ import (
 	"zramfs/codec/bulk"
 )
 
-// worth is by how much computing must outweigh the transfers for a device behind a slow bus to pay, by a rule of thumb.
-const worth = 5
-
 // Stats say what an engine did of one operation, in pieces that came back done.
 type Stats struct {
 	Pieces, Failed int64 // those that failed count in nothing else
@@ -42,8 +39,8 @@ func (s Stats) Ratio(op bulk.Op) float64 {
 	return float64(s.Pages) * codec.PageSize / float64(moved)
 }
 
-// Outweighs reports whether computing took five times as long as the transfers.
-func (s Stats) Outweighs() bool { return s.Times.Kernel >= worth*(s.Times.H2D+s.Times.D2H) }
+// Outweighs reports whether computing took five times as long as the transfers, or longer.
+func (s Stats) Outweighs() bool { return s.Times.Outweighs() }
 
 // Stats says what the engine did of an operation since it was opened.
 func (e *Engine) Stats(op bulk.Op) Stats {

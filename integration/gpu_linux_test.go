@@ -65,6 +65,9 @@ type workedPart struct {
 	Pages     int     `json:"pages"`
 	Share     float64 `json:"share"`
 	Pieces    int     `json:"pieces"`
+	Ratio     float64 `json:"ratio"`
+	Busy      float64 `json:"busy_ms"`
+	Speed     float64 `json:"mb_s"`
 	H2D       float64 `json:"h2d_ms"`
 	Kernel    float64 `json:"kernel_ms"`
 	D2H       float64 `json:"d2h_ms"`
@@ -93,7 +96,7 @@ func (w worked) shared(t *testing.T, names string) {
 		if e.Failures != 0 || e.LastError != "" {
 			t.Errorf("%+v", e)
 		}
-		if e.Name != "cpu" && (e.Pages == 0 || e.Pieces == 0 || e.H2D <= 0 || e.Kernel <= 0 || e.D2H <= 0) {
+		if e.Name != "cpu" && (e.Pages == 0 || e.Pieces == 0 || e.Ratio <= 1 || e.Busy <= 0 || e.Speed <= 0 || e.H2D <= 0 || e.Kernel <= 0 || e.D2H <= 0) {
 			t.Errorf("%s had no part: %+v", e.Name, e)
 		}
 	}

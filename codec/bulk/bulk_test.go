@@ -136,9 +136,10 @@ func run(t testing.TB, p *Planner, b *Batch) *Report {
 // checkReport wants the counters to add up and to be what the batch says.
 func checkReport(t testing.TB, r *Report, b *Batch) {
 	t.Helper()
-	done := 0
+	done, bytes := 0, int64(0)
 	for _, e := range r.Engines {
 		done += e.Items
+		bytes += e.Objects
 	}
 	var verdict [verdicts]int
 	objects := int64(0)
@@ -148,7 +149,7 @@ func checkReport(t testing.TB, r *Report, b *Batch) {
 			objects += int64(b.Length[i])
 		}
 	}
-	if done != b.N || r.Items != b.N || r.Verdicts != verdict || r.Objects != objects {
+	if done != b.N || r.Items != b.N || r.Verdicts != verdict || r.Objects != objects || bytes != objects {
 		t.Errorf("%d items: %+v, verdicts %v, objects %d", b.N, r, verdict, objects)
 	}
 }

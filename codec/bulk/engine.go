@@ -67,6 +67,12 @@ type Times struct {
 	H2D, Kernel, D2H time.Duration
 }
 
+// worth is by how much computing must outweigh the transfers for a device behind a slow bus to pay, by a rule of thumb of the original specification.
+const worth = 5
+
+// Outweighs reports whether computing took five times as long as the transfers, or longer. It is false where an engine has no such stages.
+func (t Times) Outweighs() bool { return t.Kernel > 0 && t.Kernel >= worth*(t.H2D+t.D2H) }
+
 // add adds those of another piece.
 func (t *Times) add(u Times) {
 	t.H2D += u.H2D

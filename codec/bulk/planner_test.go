@@ -217,6 +217,24 @@ func TestReportAdds(t *testing.T) {
 	}
 }
 
+// Of each engine the report says what ratio and speed it had, and of its stages whether computing takes most.
+func TestReportOfAnEngine(t *testing.T) {
+	e := EngineReport{Items: 100, Objects: 100 * codec.PageSize / 4, Busy: time.Millisecond}
+	if e.Ratio() != 4 || e.BytesPerSecond() != 100*codec.PageSize*1000 {
+		t.Errorf("%v, %v", e.Ratio(), e.BytesPerSecond())
+	}
+	if e = (EngineReport{}); e.Ratio() != 0 || e.BytesPerSecond() != 0 {
+		t.Errorf("of nothing: %v, %v", e.Ratio(), e.BytesPerSecond())
+	}
+	for times, want := range map[Times]bool{
+		{}: false, {H2D: 1, Kernel: 10, D2H: 1}: true, {H2D: 1, Kernel: 9, D2H: 1}: false, {Kernel: 1}: true, {H2D: 1}: false,
+	} {
+		if times.Outweighs() != want {
+			t.Errorf("%+v: %v", times, !want)
+		}
+	}
+}
+
 // Every word for people is one.
 func TestNames(t *testing.T) {
 	for r := range Reasons + 1 {

@@ -5,6 +5,8 @@ package bulk
 import (
 	"fmt"
 	"time"
+
+	"zramfs/codec"
 )
 
 // A Reason is why the CPU did what an engine might have done.
@@ -66,9 +68,10 @@ type Report struct {
 // An EngineReport is one engine's part.
 type EngineReport struct {
 	Name    string
-	Items   int // that it did: those that the CPU did again are the CPU's
-	Pieces  int // that it was given
-	Batches int // in which it was given any
+	Items   int   // that it did: those that the CPU did again are the CPU's
+	Pieces  int   // that it was given
+	Batches int   // in which it was given any
+	Objects int64 // bytes of the objects of its items
 	// Lanes is how many of its lanes were called upon, at the most.
 	Lanes int
 	// Busy is for how long at least one piece was under way; for the CPU the workers' times added up.
@@ -82,6 +85,22 @@ type EngineReport struct {
 	Err      error
 	// Dead says that it gets nothing any more.
 	Dead bool
+}
+
+// Ratio is the bytes of its pages for each byte of their objects, 0 where it did none.
+func (e *EngineReport) Ratio() float64 {
+	if e.Objects == 0 {
+		return 0
+	}
+	return float64(e.Items) * codec.PageSize / float64(e.Objects)
+}
+
+// BytesPerSecond is how many bytes of pages it did a second while it was busy, 0 where it never was; of the CPU that is what one worker did.
+func (e *EngineReport) BytesPerSecond() float64 {
+	if e.Busy <= 0 {
+		return 0
+	}
+	return float64(e.Items) * codec.PageSize / e.Busy.Seconds()
 }
 
 // Share returns which part of the items an engine did, 0 to 1.
@@ -118,6 +137,7 @@ func (r *Report) Add(o *Report) {
 func (e *EngineReport) add(o *EngineReport) {
 	e.Name, e.Rate, e.Dead = o.Name, o.Rate, o.Dead
 	e.Items += o.Items
+	e.Objects += o.Objects
 	e.Pieces += o.Pieces
 	e.Batches += o.Batches
 	e.Lanes = max(e.Lanes, o.Lanes)
@@ -178,6 +198,7 @@ func (p *Planner) cpuReport(b *Batch) EngineReport {
 	for i := range p.workers {
 		t := &p.workers[i].tally
 		e.Items += t.items
+		e.Objects += t.objects
 		e.Pieces += t.pieces
 		e.Busy += t.busy
 	}
@@ -189,7 +210,7 @@ func (p *Planner) cpuReport(b *Batch) EngineReport {
 func (m *member) report(b *Batch) EngineReport {
 	t := &m.tally
 	return EngineReport{
-		Name: m.Name(), Items: t.items, Pieces: t.pieces, Batches: min(t.pieces, 1), Lanes: m.called, Busy: t.busy, Times: t.times,
+		Name: m.Name(), Items: t.items, Objects: t.objects, Pieces: t.pieces, Batches: min(t.pieces, 1), Lanes: m.called, Busy: t.busy, Times: t.times,
 		Rate: m.speed[b.Op].Rate(), Failures: t.failures, Err: t.err, Dead: m.dead.Load(),
 	}
 }

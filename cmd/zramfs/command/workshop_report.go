@@ -20,16 +20,20 @@ type workReport struct {
 	Trouble []string `json:"trouble"`
 }
 
-// engineReport is the part of one engine. Times are in milliseconds, of the stages that it has.
+// engineReport is the part of one engine. Times are in milliseconds, of the stages that it has; several pieces can be under way at a time.
 type engineReport struct {
 	Name     string  `json:"name"`
 	Pages    int     `json:"pages"` // with objects; others need no engine
 	Share    float64 `json:"share"` // of all of these, 0 to 1
 	Pieces   int     `json:"pieces"`
+	Ratio    float64 `json:"ratio"`   // of its pages to their objects
+	Busy     float64 `json:"busy_ms"` // at one piece at least; of the CPU what its workers were, added up
+	Speed    float64 `json:"mb_s"`    // 10^6 bytes of pages a second of that
 	H2D      float64 `json:"h2d_ms"`
 	Kernel   float64 `json:"kernel_ms"`
 	D2H      float64 `json:"d2h_ms"`
-	Failures int     `json:"failures"` // pieces that ended with an error, and were done by the CPU
+	Worth    bool    `json:"computing_outweighs"` // the transfers, five to one
+	Failures int     `json:"failures"`            // pieces that ended with an error, and were done by the CPU
 	// LastError is the last of these, if there is one.
 	LastError string `json:"last_error,omitempty"`
 }
@@ -57,7 +61,9 @@ func (s *workshop) report() workReport {
 
 func (e *engineReport) take(from *bulk.EngineReport) {
 	e.Pages, e.Pieces, e.Failures = from.Items, from.Pieces, from.Failures
+	e.Ratio, e.Busy, e.Speed = from.Ratio(), milliseconds(from.Busy), from.BytesPerSecond()/1e6
 	e.H2D, e.Kernel, e.D2H = milliseconds(from.Times.H2D), milliseconds(from.Times.Kernel), milliseconds(from.Times.D2H)
+	e.Worth = from.Times.Outweighs()
 	if from.Err != nil {
 		e.LastError = oneLine(from.Err.Error())
 	}
@@ -70,7 +76,7 @@ func (r workReport) text() string {
 		for i, e := range r.Engines {
 			fmt.Fprintf(&out, "%s: %.0f%%, %s", e.Name, 100*e.Share, plural(e.Pages, "page", "pages"))
 			if i > 0 {
-				fmt.Fprintf(&out, " in %s; to it %.1f ms, computing %.1f ms, back %.1f ms", plural(e.Pieces, "piece", "pieces"), e.H2D, e.Kernel, e.D2H)
+				fmt.Fprintf(&out, " in %s, %.0f MB/s; to it %.1f ms, computing %.1f ms, back %.1f ms", plural(e.Pieces, "piece", "pieces"), e.Speed, e.H2D, e.Kernel, e.D2H)
 			}
 			if e.Failures > 0 {
 				fmt.Fprintf(&out, "; %d failed, the last one by %s", e.Failures, e.LastError)
