@@ -103,7 +103,7 @@ type Batch struct {
 
 	// Before and After are called, where they are not nil, for the items of a piece before an engine begins with it and after it has ended, by
 	// several goroutines at once for different items. Before may prove checksums, and set the Verdict of what fails to Skipped; an item may come more than
-	// once. After may compute them while an object is in the cache; an item comes once that is Done, and those that are not are none of its business.
+	// once, and what was Skipped then may be made Pending again. After may compute them while an object is in the cache; an item comes once that is Done, and those that are not are none of its business.
 	Before, After func(items []uint32)
 }
 

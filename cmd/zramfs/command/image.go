@@ -66,8 +66,11 @@ func (l *liveImage) newWindow(op bulk.Op) *imageWindow {
 	w.batch.Before = func(items []uint32) {
 		l.view.Fetch(w.Window, items)
 		for _, i := range items {
-			if w.Kind[w.Page[i]] != store.PageObject && w.batch.Verdict[i] == bulk.Pending {
+			switch there := w.Kind[w.Page[i]] == store.PageObject; {
+			case !there && w.batch.Verdict[i] == bulk.Pending:
 				w.batch.Verdict[i] = bulk.Skipped
+			case there && w.batch.Verdict[i] == bulk.Skipped: // it was not when an engine got it that has failed since
+				w.batch.Verdict[i] = bulk.Pending
 			}
 		}
 	}

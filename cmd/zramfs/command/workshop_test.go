@@ -22,6 +22,7 @@ type troubled struct {
 	*bulk.CPU
 	name                  string
 	do, register, closing error
+	doing                 func() // before it fails; nil is nothing
 
 	mu      sync.Mutex
 	regions [][]byte // that it was told of
@@ -38,6 +39,9 @@ func (e *troubled) Do(ctx context.Context, lane int, p bulk.Piece) (bulk.Times, 
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.pages = p.Pages
+		if e.doing != nil {
+			e.doing()
+		}
 		return bulk.Times{}, e.do
 	}
 	return e.CPU.Do(ctx, lane, p)

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+
+	"zramfs/codec"
+	"zramfs/codec/bulk"
+	"zramfs/store"
+)
+
+// A page that was discarded when an engine got it, and written again before that failed, is there when the CPU looks at it again.
+func TestPageComesBackWhileAnEngineFails(t *testing.T) {
+	for _, op := range []bulk.Op{bulk.Verify, bulk.Decompress} {
+		e := &troubled{do: errors.New("out of order")}
+		l, w := troubledImage(t, e)
+		if w == nil {
+			return // under the race detector the image lies in no file
+		}
+		page := generatedSample(1).pages
+		for n := range uint64(8) {
+			if err := w.Write(n, 0, page); err != nil {
+				t.Fatal(err)
+			}
+		}
+		window := l.newWindow(op)
+		if err := l.view.Look(window.Window, 0, 8); err != nil {
+			t.Fatal(err)
+		}
+		w.Discard(3, 2)
+		e.doing = func() {
+			if err := w.Write(3, 0, page); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := l.work(t.Context(), window); err != nil {
+			t.Fatal(err)
+		}
+		for n, kind := range window.Kind {
+			if want := map[bool]store.PageKind{true: store.PageEmpty, false: store.PageObject}[n == 4]; kind != want {
+				t.Errorf("%s: page %d is of kind %d, want %d", op, n, kind, want)
+			}
+		}
+	}
+}
+
+// troubledImage is the image of a store and who writes to that; an engine gets all that it can do. The writer is nil where the image lies in no file.
+func troubledImage(t *testing.T, e *troubled) (*liveImage, *store.Worker) {
+	t.Helper()
+	memory, err := store.NewMemory(store.MemoryMemfd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if memory.File() == nil {
+		return nil, nil
+	}
+	a, err := codec.Parse("lz4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Create(memory, store.Config{Disksize: 1 << 20, Algorithm: a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", memory.File().Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	view, err := store.OpenView(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, w := &liveImage{view: view, shop: workshopOf(t, 1<<40, e)}, s.Acquire()
+	l.shop.planner.SetMode(bulk.EnginesAlone)
+	t.Cleanup(func() {
+		w.Release()
+		if err := errors.Join(l.close(), s.Close(), memory.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return l, w
+}
