@@ -44,8 +44,9 @@ func (k *keeper) handOutImage(c *net.UnixConn, withDictionary bool) {
 	}
 	if withDictionary && len(fds) > 0 {
 		dictionary, err := dictionaryFile(k.cfg.Algorithm)
-		if err != nil {
-			k.log.Warn("hand the dictionary out: " + err.Error()) // whoever asked can still read its file
+		if err != nil { // the image alone would be read with what lies in the dictionary's file by now
+			a.Error, fds = "hand the dictionary out: "+err.Error(), nil
+			k.log.Warn(a.Error)
 		} else if dictionary != nil {
 			fds, a.Dictionary = append(fds, int(dictionary.Fd())), true
 			defer func() { _ = dictionary.Close() }() // as above

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"zramfs/codec"
 	"zramfs/store"
 )
@@ -83,6 +85,59 @@ func TestDictionaryIsHandedOut(t *testing.T) {
 	}
 	if got, err := DeviceDictionary(keepImage(t, parse(t, "lz4"))); err != nil || got != nil {
 		t.Errorf("%d bytes of a device without a dictionary, %v", len(got), err)
+	}
+}
+
+// Who asks for a dictionary that cannot be handed out gets no image either: with what lies in its file by now that would be read wrong.
+func TestNoImageWithoutItsDictionary(t *testing.T) {
+	a, _ := withDictionary(t)
+	memory, err := store.NewMemory(store.MemoryMemfd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &keeper{cfg: Config{Dir: t.TempDir(), Algorithm: a}, memory: memory, log: slog.New(slog.DiscardHandler)}
+	l, err := net.ListenUnix("unix", controlAddress(k.cfg.Dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asking, err := ask(k.cfg.Dir, controlRequest{Image: true, Dictionary: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := l.AcceptUnix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	restore := oneMoreFile(t)
+	k.handOutImage(asked, true)
+	restore()
+	answer, files, err := readImageAnswer(asking)
+	if err != nil || len(files) != 0 || answer.Dictionary || !strings.Contains(answer.Error, "too many open files") {
+		t.Errorf("%+v with %d files, %v", answer, len(files), err)
+	}
+	if err := errors.Join(closeAll(files), asking.Close(), asked.Close(), l.Close(), memory.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// oneMoreFile lets this process open one more file, until restore.
+func oneMoreFile(t *testing.T) (restore func()) {
+	t.Helper()
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	next, err := unix.Dup(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(unix.Close(next), unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(next) + 1, Max: was.Max})); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
