@@ -78,7 +78,7 @@ func (s *workshop) buffer(n int, write bool) []byte {
 // run does a batch. What an engine has torn is done again in other memory, which b has then: the old may still be written to by the device.
 func (s *workshop) run(ctx context.Context, b *bulk.Batch) error {
 	err := s.planner.Run(ctx, b, &s.last)
-	if errors.Is(err, bulk.ErrTorn) {
+	if errors.Is(err, bulk.ErrTorn) && b.Op == bulk.Decompress {
 		s.account(false)
 		s.leave(b.Pages)
 		b.Pages = make([]byte, len(b.Pages)) // no engine knows it, so it cannot be torn

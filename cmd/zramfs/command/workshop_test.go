@@ -232,3 +232,15 @@ func TestWorkshopDoesAgainWhatIsTorn(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// Pages that are compressed are no engine's to write to: one that says so all the same ends the work, rather than have other pages compressed in their place.
+func TestWorkshopLosesNoPages(t *testing.T) {
+	s := workshopOf(t, 1<<40, &troubled{do: bulk.ErrTorn})
+	defer s.close()
+	s.planner.SetMode(bulk.EnginesAlone)
+	b := bulk.NewBatch(bulk.Compress, 10)
+	b.Pages = bytes.Clone(generatedSample(10).pages)
+	if err := s.run(t.Context(), b); !errors.Is(err, bulk.ErrTorn) || !bytes.Equal(b.Pages, generatedSample(10).pages) {
+		t.Errorf("%v, and are the pages there: %v", err, bytes.Equal(b.Pages, generatedSample(10).pages))
+	}
+}
