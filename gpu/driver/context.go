@@ -17,7 +17,8 @@ type Context struct {
 	driver *Driver
 	device Properties    // immutable
 	limit  time.Duration // immutable
-	handle uint64        // immutable once newContext has returned
+	handle uint64        // immutable once newContext has returned, as is calls
+	calls  calls
 
 	work   chan request  // unbuffered; the context's goroutine receives
 	quit   chan struct{} // closed by close: the goroutine ends
@@ -73,6 +74,7 @@ func (c *Context) run(started chan<- error) {
 		started <- errors.Join(err, c.driver.lib.release(c.device.Ordinal))
 		return
 	}
+	c.calls = calls
 	t := &Thread{context: c, calls: calls, kernels: map[*ptx.Kernel]*loaded{}}
 	started <- nil
 	for {
@@ -214,6 +216,7 @@ func (c *Context) kill(cause error, silent bool) {
 	defer c.mu.Unlock()
 	if c.dead == nil {
 		c.dead = cause
+		c.calls.abandon()
 	}
 	if silent && !c.hung {
 		c.hung = true

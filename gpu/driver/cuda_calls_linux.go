@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"zramfs/gpu/ptx"
@@ -30,13 +31,16 @@ const (
 // cudaCalls are a context's calls, for the thread on which it is current.
 type cudaCalls struct {
 	*libcuda
-	block block
+	block     block
+	abandoned atomic.Bool // the context is dead
 }
 
 var (
 	_ calls   = (*cudaCalls)(nil)
 	_ library = (*libcuda)(nil)
 )
+
+func (c *cudaCalls) abandon() { c.abandoned.Store(true) }
 
 // An answer that cannot be given back is the operating system's to tell of, and nothing that we could mend.
 func (c *cudaCalls) detach() {

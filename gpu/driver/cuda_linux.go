@@ -216,7 +216,7 @@ func (l *libcuda) attach(context uint64) (calls, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cudaCalls{l, b}, nil
+	return &cudaCalls{libcuda: l, block: b}, nil
 }
 
 func (l *libcuda) wait(context, event uint64) error {

@@ -17,13 +17,19 @@ type registration struct {
 	users    []*cudaCalls // who counts on it
 }
 
+// stale reports whether only dead contexts count on a registration. They do not say when the program gives the memory back, so what lies there by now may be another mapping,
+// while the device would go on with the old one.
+func (r *registration) stale() bool {
+	return !slices.ContainsFunc(r.users, func(u *cudaCalls) bool { return !u.abandoned.Load() })
+}
+
 // register registers memory, or has a part in what another context registered.
 func (c *cudaCalls) register(b []byte, readOnly bool) (Host, error) {
 	c.registeredMu.Lock()
 	defer c.registeredMu.Unlock()
 	h := Host{bytes: b, address: uint64(addressOf(b))}
 	r := c.registered[h.address]
-	if r != nil && (r.size != len(b) || r.readOnly && !readOnly || slices.Contains(r.users, c)) {
+	if r != nil && (r.size != len(b) || r.readOnly && !readOnly || r.stale() || slices.Contains(r.users, c)) {
 		return Host{}, c.failed(cuMemHostRegister, RegisteredAlready)
 	}
 	if r == nil {

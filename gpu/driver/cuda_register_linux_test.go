@@ -67,6 +67,39 @@ func childShare(*testing.T) error {
 	return errors.Join(err, unix.Munmap(b), d.Close())
 }
 
+// childStale lets one of two contexts that share memory die, and registers memory at the same place after the other one has left it.
+func childStale(t *testing.T) error {
+	d, one, err := childContext()
+	if err != nil {
+		return err
+	}
+	two, err := d.Open(0, Options{})
+	if err != nil {
+		return err
+	}
+	b, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return err
+	}
+	var h Host
+	register := func(t *Thread) (err error) {
+		h, err = t.RegisterHost(b, false)
+		return err
+	}
+	err = errors.Join(one.Do(register), two.Do(register))
+	fmt.Println("launch:", one.Do(func(th *Thread) error {
+		r, err := makeRoom(th, 64)
+		if err != nil {
+			return err
+		}
+		return r.trip(th, increment(t))
+	}))
+	err = errors.Join(err, two.Do(func(t *Thread) error { return t.UnregisterHost(h) }))
+	fmt.Println("again:", two.Do(register))
+	err = errors.Join(err, one.Close())
+	return errors.Join(err, unix.Munmap(b), d.Close())
+}
+
 // What the program may write to is registered for writing, whatever the device does there: see [cudaCalls.lock].
 func TestRegisteredMemoryIsLockedForWriting(t *testing.T) {
 	wantAnswer(t, child(t, "register", fakeLibcuda(t)), "answer: all is well", "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED (712)")
@@ -75,4 +108,10 @@ func TestRegisteredMemoryIsLockedForWriting(t *testing.T) {
 func TestContextsShareRegisteredMemory(t *testing.T) {
 	wantAnswer(t, child(t, "share", fakeLibcuda(t)), "answer: all is well", "then: cuMemcpyHtoDAsync: CUDA_ERROR_INVALID_VALUE (1) "+
 		"cuMemHostUnregister: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED (713)")
+}
+
+// A dead context does not say that its memory was given back, so nobody may take for registered what lies at the same place later: the device would write to what was there before.
+func TestDeadContextKeepsNoMemoryForOthers(t *testing.T) {
+	wantAnswer(t, child(t, "stale", fakeLibcuda(t), "FAKE_LAUNCH=700"), "launch: cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (700)",
+		"again: cuMemHostRegister: CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED (712)", "answer: all is well")
 }

@@ -31,6 +31,8 @@ type library interface {
 type calls interface {
 	// detach ends the use of these calls, and asks nothing of the device.
 	detach()
+	// abandon says that no more calls will be made, and waits for nothing. Any goroutine may call it.
+	abandon()
 
 	memoryInfo() (free, total int64, err error)
 	alloc(name string, n int) (Pointer, error)

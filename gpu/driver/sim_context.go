@@ -188,7 +188,8 @@ func (c *simContext) end() {
 	}
 }
 
-func (c *simContext) detach() {}
+func (c *simContext) detach()  {}
+func (c *simContext) abandon() {}
 
 func (c *simContext) memoryInfo() (free, total int64, err error) {
 	if err := c.enter("cuMemGetInfo"); err != nil {
