@@ -85,7 +85,7 @@ func (p *Planner) work(lane int) {
 		}
 		if _, err := p.cpu.Do(p.ctx, lane, piece); err != nil {
 			if p.ctx.Err() == nil {
-				p.defect.Store(&defectError{err})
+				p.defect.CompareAndSwap(nil, &defectError{err})
 			}
 			return
 		}
@@ -143,7 +143,7 @@ func (p *Planner) give(m *member, lane int, s span) {
 	times, err := m.Do(p.ctx, lane, piece)
 	ended := now()
 	if errors.Is(err, ErrTorn) {
-		p.defect.CompareAndSwap(nil, &defectError{fmt.Errorf("engine %s: %w", m.Name(), err)})
+		p.defect.Store(&defectError{fmt.Errorf("engine %s: %w", m.Name(), err)}) // whatever else there was: the pages are not to be used
 		m.fail(p.undo(piece), times, ended.Sub(began), err)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"zramfs/codec"
 )
@@ -100,4 +101,35 @@ func TestTornPagesEndTheBatch(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	checkReportOfSome(t, &r, b)
+}
+
+// Whatever else goes wrong in a batch, that its pages are torn is what it ends with, for nobody may use their memory any more.
+func TestTornPagesAreToldFirst(t *testing.T) {
+	cpu, begun := newCPU(t, "lz4", 2), make(chan struct{})
+	for i := range cpu.lanes {
+		cpu.lanes[i].compressor = waiting{begun}
+	}
+	e := newSecond(t, "lz4", codec.LZ4)
+	e.limits.Lanes = 1
+	p := newPlanner(t, cpu, Config{}, e)
+	e.fail = func(int) error {
+		close(begun)
+		for p.defect.Load() == nil {
+			time.Sleep(time.Millisecond)
+		}
+		return ErrTorn
+	}
+	b := NewBatch(Compress, 2000)
+	b.Pages = somePages(2000)
+	if err := p.Run(t.Context(), b, nil); !errors.Is(err, ErrTorn) {
+		t.Errorf("the batch ends with %v", err)
+	}
+}
+
+// waiting is a compressor that fails, once it may.
+type waiting struct{ begun chan struct{} }
+
+func (w waiting) Compress([]byte, []byte) (codec.ID, int, error) {
+	<-w.begun
+	return codec.None, 0, errInjected
 }
