@@ -90,7 +90,7 @@ type Engine struct {
 	mu      sync.Mutex // guards what follows
 	regions []*region  // by address, none overlapping another
 	stats   [3]Stats   // by bulk.Op
-	inside  int        // pieces under way
+	inside  int        // pieces and measurements under way
 	left    sync.Cond  // on mu: one of them has ended
 	stopped bool       // no more pieces
 }

@@ -27,6 +27,10 @@ var _ bulk.Linked = (*Engine)(nil)
 // Link implements [bulk.Linked].
 func (e *Engine) Link(ctx context.Context) (bulk.Link, error) {
 	var l bulk.Link
+	if err := e.enter(); err != nil {
+		return l, fmt.Errorf("measure the link of %s: %w", e.name, err)
+	}
+	defer e.exit()
 	m, err := e.linkMemory(min(linkBytes, slotSizes(e.options.Batch).in))
 	if err == nil {
 		l, err = MeasureLink(ctx, e.context, m, linkCopies)
@@ -75,7 +79,8 @@ type LinkMemory struct {
 }
 
 // MeasureLink measures the link of a device, by so many copies in a row of all the memory that it is given, one way, the other, and both at once, and by kernels that
-// read and write the host's. When it returns, with an error too, the device does not touch the memory any more.
+// read and write the host's. When it returns, with an error too, the device does not touch the memory any more, unless the context is dead:
+// then that is certain only after [driver.Context.Stop].
 func MeasureLink(ctx context.Context, c *driver.Context, m LinkMemory, copies int) (l bulk.Link, err error) {
 	b := &linkBench{Context: c, memory: m, copies: copies}
 	if err = b.open(); err == nil {

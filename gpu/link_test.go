@@ -125,3 +125,43 @@ func TestLinkOfTooLittleMemory(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The context is not ended under a measurement that is under way, whose memory would be gone with it.
+func TestLinkEndsBeforeTheEngineIsStopped(t *testing.T) {
+	s := simulated(1)
+	e := openEngine(t, s, small())
+	release := s.Hold(0)
+	link, stopped := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := e.Link(context.Background())
+		link <- err
+	}()
+	for s.Calls()["cuMemsetD8Async"] == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	go func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		stopped <- e.stop()
+	}()
+	// Stop waits without the lock as long as somebody is inside, and holds it while it ends the context.
+	for stopping, from := false, time.Now(); !stopping && time.Since(from) < time.Second; time.Sleep(time.Millisecond) {
+		if e.mu.TryLock() {
+			stopping = e.stopped
+			e.mu.Unlock()
+		}
+	}
+	release()
+	if err := <-link; err != nil {
+		t.Errorf("the measurement ends with %v", err)
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	if _, err := e.Link(context.Background()); !errors.Is(err, bulk.ErrDead) {
+		t.Errorf("afterwards it answers %v", err)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -8,7 +8,7 @@ import (
 	"zramfs/codec/bulk"
 )
 
-// enter begins a piece, unless there is nothing that could do it.
+// enter begins a piece, or something else that uses the engine's memory, unless there is nothing that could do it.
 func (e *Engine) enter() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -17,6 +17,19 @@ func (e *Engine) enter() error {
 	}
 	e.inside++
 	return nil
+}
+
+// exit ends what enter began.
+func (e *Engine) exit() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.out()
+}
+
+// out counts one less that is inside. e.mu is held.
+func (e *Engine) out() {
+	e.inside--
+	e.left.Broadcast()
 }
 
 // drain empties the streams after an error. Where that fails nobody knows what they may yet do with the slot, so that no other piece may have it.
@@ -34,8 +47,7 @@ func (e *Engine) drain(s *slot) error {
 func (e *Engine) leave(s *slot, err error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.inside--
-	e.left.Broadcast()
+	e.out()
 	if s.writing {
 		s.writing = false
 		if stopErr := e.stop(); stopErr != nil {
@@ -52,7 +64,7 @@ func (e *Engine) leave(s *slot, err error) error {
 	return err
 }
 
-// stop ends the context, and with it memory that the other pieces use, so they must have ended before. e.mu is held.
+// stop ends the context, and with it memory that others inside use, so they must have ended before. e.mu is held.
 func (e *Engine) stop() error {
 	e.stopped = true
 	for e.inside > 0 {
