@@ -204,8 +204,8 @@ func (b *linkBench) repeat(f func() error) error {
 }
 
 // timed has work put into the streams, which begin it together, and returns after how long the device had done with both.
-func (b *linkBench) timed(there, back func(*driver.Thread) error) (took time.Duration, err error) {
-	err = b.Do(func(t *driver.Thread) error {
+func (b *linkBench) timed(there, back func(*driver.Thread) error) (time.Duration, error) {
+	err := b.Do(func(t *driver.Thread) error {
 		err := inOrder(
 			func() error { return t.Record(b.begin, b.streams[linkIn]) },
 			func() error { return t.Await(b.streams[linkOut], b.begin) },
@@ -228,7 +228,13 @@ func (b *linkBench) timed(there, back func(*driver.Thread) error) (took time.Dur
 	if err != nil {
 		return 0, err
 	}
-	err = b.Do(func(t *driver.Thread) error {
+	return b.took()
+}
+
+// took is after how long both streams had ended.
+func (b *linkBench) took() (time.Duration, error) {
+	took := time.Nanosecond
+	err := b.Do(func(t *driver.Thread) error {
 		for _, end := range b.ends {
 			d, err := t.Elapsed(b.begin, end)
 			if err != nil {
@@ -238,7 +244,10 @@ func (b *linkBench) timed(there, back func(*driver.Thread) error) (took time.Dur
 		}
 		return nil
 	})
-	return max(took, time.Nanosecond), err
+	if err != nil {
+		return 0, err
+	}
+	return took, nil
 }
 
 // kernels measures what kernels reach in the host's memory, and looks at what they wrote.

@@ -243,20 +243,24 @@ func inOrder(calls ...func() error) error {
 
 // time adds up what the stages took, of which the way back may have been the only one.
 func (s *slot) time(all bool) error {
-	return s.engine.context.Do(func(t *driver.Thread) error {
-		d, err := t.Elapsed(s.events[outBegin], s.events[outEnd])
-		if s.times.D2H += d; err != nil || !all {
+	var took bulk.Times // nobody's but of what Do runs, which may still run, until Do has answered well
+	err := s.engine.context.Do(func(t *driver.Thread) (err error) {
+		if took.D2H, err = t.Elapsed(s.events[outBegin], s.events[outEnd]); err != nil || !all {
 			return err
 		}
-		in, err := t.Elapsed(s.events[inBegin], s.events[inEnd])
-		if err != nil {
+		if took.H2D, err = t.Elapsed(s.events[inBegin], s.events[inEnd]); err != nil {
 			return err
 		}
-		compute, err := t.Elapsed(s.events[computeBegin], s.events[computeEnd])
-		s.times.H2D += in
-		s.times.Kernel += compute
+		took.Kernel, err = t.Elapsed(s.events[computeBegin], s.events[computeEnd])
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	s.times.D2H += took.D2H
+	s.times.H2D += took.H2D
+	s.times.Kernel += took.Kernel
+	return nil
 }
 
 // drain waits until nothing in the streams can touch the slot any more. A device that is dead does nothing more that anybody would see.

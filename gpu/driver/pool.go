@@ -149,6 +149,19 @@ func (p *pool[T]) Close() error {
 	return err
 }
 
+// doFor is Do for what a function returns, which is nobody else's where that may still run.
+func doFor[T any](c *Context, f func(*Thread) (T, error)) (T, error) {
+	var answer, none T
+	err := c.Do(func(t *Thread) (err error) {
+		answer, err = f(t)
+		return err
+	})
+	if err != nil {
+		return none, err
+	}
+	return answer, nil
+}
+
 // A DevicePool gives out device memory. It makes few calls however many Get and Put there are. What was put back is given out again at
 // once, so nothing that a stream has yet to do may use it.
 type DevicePool struct {
@@ -160,12 +173,8 @@ type DevicePool struct {
 
 // NewDevicePool makes a pool that allocates slab bytes at a time, or, for 0, 32 MiB.
 func NewDevicePool(c *Context, slab int) *DevicePool {
-	alloc := func(size int) (p Pointer, err error) {
-		err = c.Do(func(t *Thread) error {
-			p, err = t.Alloc("pool", size)
-			return err
-		})
-		return p, err
+	alloc := func(size int) (Pointer, error) {
+		return doFor(c, func(t *Thread) (Pointer, error) { return t.Alloc("pool", size) })
 	}
 	free := func(p Pointer) error {
 		return c.Do(func(t *Thread) error { return t.Free(p) })
@@ -209,12 +218,8 @@ type HostPool struct {
 
 // NewHostPool makes a pool that allocates slab bytes at a time, or, for 0, 32 MiB.
 func NewHostPool(c *Context, slab int) *HostPool {
-	alloc := func(size int) (h Host, err error) {
-		err = c.Do(func(t *Thread) error {
-			h, err = t.AllocHost(size)
-			return err
-		})
-		return h, err
+	alloc := func(size int) (Host, error) {
+		return doFor(c, func(t *Thread) (Host, error) { return t.AllocHost(size) })
 	}
 	free := func(h Host) error {
 		return c.Do(func(t *Thread) error { return t.FreeHost(h) })

@@ -54,3 +54,39 @@ func TestStop(t *testing.T) {
 		})
 	}
 }
+
+// slow are calls that allocate late.
+type slow struct {
+	calls
+	begun chan<- struct{}
+}
+
+func (s slow) alloc(string, int) (Pointer, error) {
+	s.begun <- struct{}{}
+	time.Sleep(50 * time.Millisecond)
+	return 1 << 20, nil
+}
+
+// What was given up writes nowhere that anybody reads, which the race detector would see.
+func TestAllocationThatAnswersLate(t *testing.T) {
+	_, c := open(t, SimulatedDevice{}, Options{})
+	begun := make(chan struct{}, 1)
+	do(t, c, func(t *Thread) error {
+		t.calls = slow{t.calls, begun}
+		return nil
+	})
+	answer := make(chan error, 1)
+	go func() {
+		_, err := NewDevicePool(c, 0).Get(1)
+		answer <- err
+	}()
+	<-begun
+	c.kill(ErrTimeout, true)
+	if err := <-answer; !errors.Is(err, ErrTimeout) {
+		t.Error(err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	<-c.ended
+}
