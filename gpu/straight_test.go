@@ -274,3 +274,27 @@ func TestFasterPathIsTaken(t *testing.T) {
 	}
 	t.Errorf("the path is %s", path)
 }
+
+// However fast, a path on which the device cannot read what the CPU made is none.
+func TestPathThatReadsNothingIsNotTaken(t *testing.T) {
+	e := openEngine(t, simulated(1), direct())
+	defer e.Close()
+	h, err := e.host.Get(8 * codec.PageSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := measuredBatch(h, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.compare(b); err != nil || e.Path() == Measured {
+		t.Errorf("%s, %v", e.Path(), err)
+	}
+	b.Length[7]--
+	if err := e.compare(b); !errors.Is(err, errResult) {
+		t.Errorf("of a damaged object it says %v", err)
+	}
+	if err := e.host.Put(h); err != nil {
+		t.Error(err)
+	}
+}
