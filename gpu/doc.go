@@ -25,7 +25,7 @@ is opened. Pages travel through the slot too, but for runs of neighbours in regi
 # When something goes wrong
 
 Each call of the driver is checked. After an error the slot is emptied before Do returns, so the device never touches it later, and the CPU does
-the piece. A context that is dead makes the engine dead; what it owned on the device is gone with the context. If the device may have been writing to the
+the piece; where it does not empty the engine gets nothing any more. A context that is dead makes the engine dead; what it owned on the device is gone with the context. If the device may have been writing to the
 batch's own pages then, the context is closed before the CPU does these again, and where that does not answer, or not end everything, Do says [bulk.ErrTorn].
 
 What the kernel did not find in order leaves the page anything: such an item stays Pending, and the CPU does it.

@@ -32,7 +32,7 @@ const (
 	eventCount
 )
 
-// A slot is what one piece at a time needs, for one lane. Before an error is told its streams are empty, so nothing of it is used from one call to the next.
+// A slot is what one piece at a time needs, for one lane. Before an error is told its streams are empty, or the engine is stopped, so nothing of it is used from one call to the next.
 type slot struct {
 	engine              *Engine // immutable, as are those up to encoder
 	in, out             driver.Host

@@ -36,8 +36,9 @@ the call: until an event behind them has come to pass their memory must be left 
 What a call answers is an [*Error] with the call's own name and a [Code], which errors.Is finds. CUDA tells late of
 what goes wrong on the device: a kernel's fault is the answer of some later call. The codes after which CUDA
 does nothing more for a context, and a Wait that takes longer than [Options.Limit], make the context dead: everything
-but Close then answers [ErrDead] with the cause. Nothing ever waits for a dead device, so the
-program can go on without it and end as if nothing had been.
+but Close and Stop then answers [ErrDead] with the cause. Nothing ever waits for a dead device, so the
+program can go on without it and end as if nothing had been. Only a Wait finds out that a device is silent: a Do
+during which there is none takes as long as its calls do.
 
 # Concurrency
 

@@ -31,7 +31,7 @@ type library interface {
 type calls interface {
 	// detach ends the use of these calls, and asks nothing of the device.
 	detach()
-	// abandon says that no more calls will be made, and waits for nothing. Any goroutine may call it.
+	// abandon says that the context is dead, so that nothing will be unregistered by it, and waits for nothing. Any goroutine may call it.
 	abandon()
 
 	memoryInfo() (free, total int64, err error)
