@@ -30,8 +30,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	engine := choice.Engines[0]
-	planner, err := bulk.NewPlanner(cpu, []bulk.Engine{engine}, bulk.Config{Mode: bulk.EnginesAlone})
+	planner, err := bulk.NewPlanner(cpu, []bulk.Engine{choice.Engines[0]}, bulk.Config{Mode: bulk.EnginesAlone})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -51,8 +50,7 @@ func Example() {
 	}
 	done := report.Engines[1]
 	fmt.Println(done.Name, "compressed more than half:", done.Items > 50, "with times:", done.Times.H2D > 0 && done.Times.Kernel > 0 && done.Times.D2H > 0)
-	stats := engine.Stats(bulk.Compress)
-	fmt.Println("at a ratio above 10:", stats.Ratio(bulk.Compress) > 10, "computing outweighs the transfers:", stats.Outweighs())
+	fmt.Println("at a ratio above 10:", done.Ratio() > 10, "at some speed:", done.BytesPerSecond() > 0, "computing outweighs the transfers:", done.Times.Outweighs())
 
 	back := *batch
 	back.Op, back.Pages = bulk.Decompress, make([]byte, len(batch.Pages))
@@ -63,6 +61,6 @@ func Example() {
 	fmt.Println("and back, equal:", bytes.Equal(back.Pages, batch.Pages))
 	// Output:
 	// gpu0 compressed more than half: true with times: true
-	// at a ratio above 10: true computing outweighs the transfers: true
+	// at a ratio above 10: true at some speed: true computing outweighs the transfers: true
 	// and back, equal: true
 }

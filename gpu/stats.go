@@ -5,11 +5,10 @@ package gpu
 import (
 	"time"
 
-	"zramfs/codec"
 	"zramfs/codec/bulk"
 )
 
-// Stats say what an engine did of one operation, in pieces that came back done.
+// Stats say what an engine did of one operation, in pieces that came back done, and moved for it. Ratio and speed are a [bulk.Report]'s.
 type Stats struct {
 	Pieces, Failed int64 // those that failed count in nothing else
 	Pages          int64
@@ -18,29 +17,6 @@ type Stats struct {
 	Times          bulk.Times
 	Total          time.Duration // of all pieces, which may overlap
 }
-
-// BytesPerSecond is how many bytes of pages a second were done, of the time that pieces took; several at a time do more.
-func (s Stats) BytesPerSecond() float64 {
-	if s.Total <= 0 {
-		return 0
-	}
-	return float64(s.Pages) * codec.PageSize / s.Total.Seconds()
-}
-
-// Ratio is the bytes of pages for each byte that was moved for their objects.
-func (s Stats) Ratio(op bulk.Op) float64 {
-	moved := s.In
-	if op == bulk.Compress {
-		moved = s.Out
-	}
-	if moved == 0 {
-		return 0
-	}
-	return float64(s.Pages) * codec.PageSize / float64(moved)
-}
-
-// Outweighs reports whether computing took five times as long as the transfers, or longer.
-func (s Stats) Outweighs() bool { return s.Times.Outweighs() }
 
 // Stats says what the engine did of an operation since it was opened.
 func (e *Engine) Stats(op bulk.Op) Stats {
