@@ -17,6 +17,9 @@ import (
 // F056: putting a batch in order and gathering what an engine needs to know is faster over a structure of arrays than over an array of structures. The shortest
 // time of each step counts, since other programs run too, and there are more rounds as long as the claim does not hold.
 func TestF056StructureOfArraysIsFaster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("times are those of this processor, and an emulator's are not; -short is what runs there")
+	}
 	const many, fewest, most = 1 << 20, 5, 60
 	b := repeated(mixed(t, somePages(1000), "lz4", "page", "zstd(level=1)"), many)
 	items := structures(b)
