@@ -66,10 +66,10 @@ func (s *Rings) Drain(ctx context.Context, node uint64) error {
 	s.online.Store(&now)
 	s.node.Store(node)
 	s.filler.Store(fillerBit | uint64(time.Now().UnixNano())<<2&(fillerBit-1))
-	s.turn(true)
+	s.turn()
 	for !s.allHeld() {
 		if ctx.Err() != nil {
-			s.turn(false)
+			s.turn()
 			if err := s.fillError.Swap(nil); err != nil {
 				return fmt.Errorf("%w: make requests about node %d: %w", ErrDrain, node, *err)
 			}
@@ -88,9 +88,9 @@ func (s *Rings) Drain(ctx context.Context, node uint64) error {
 	return s.Close()
 }
 
-// turn tells the workers that draining begins or ends.
-func (s *Rings) turn(draining bool) {
-	s.draining.Store(draining)
+// turn tells the workers that draining begins, or that it ends.
+func (s *Rings) turn() {
+	s.turns.Add(1)
 	for _, w := range s.workers {
 		w.wake()
 	}
@@ -99,7 +99,16 @@ func (s *Rings) turn(draining bool) {
 // allHeld tells whether all entries hold requests that nobody handles, apart from
 // those of CPUs that are offline, which nobody can ask. (One that comes up in the
 // moment before the workers end could be asked.)
+//
+// That they do is not enough: a worker that has looked before draining began may be
+// about to take one of them, and answer what the successor answers, too.
 func (s *Rings) allHeld() bool {
+	turn := s.turns.Load()
+	for _, w := range s.workers {
+		if w.resting.Load() != turn {
+			return false
+		}
+	}
 	for i := range s.requests {
 		r := &s.requests[i]
 		if !r.waits.Load() && s.online.Load().isOnline(r.queue) {
@@ -112,11 +121,10 @@ func (s *Rings) allHeld() bool {
 // drain receives without answering, after making a request for each of the
 // worker's entries, on the CPU whose queue that is.
 func (w *worker) drain() {
-	if w.filled {
+	if w.resting.Load() == w.turn {
 		w.wait()
 		return
 	}
-	w.filled = true
 	here := w.cpu
 	for i := range w.rings.requests {
 		r := &w.rings.requests[i]
@@ -140,6 +148,7 @@ func (w *worker) drain() {
 		_ = bindTo(w.cpu) // the successor binds threads of its own
 	}
 	w.flush()
+	w.resting.Store(w.turn) // the last: from now on entries are lent, or held
 }
 
 // fill makes the kernel ask, by having it tell what it caches of a file: nothing,

@@ -106,43 +106,74 @@ func TestSuccessorGoesOn(t *testing.T) {
 		"32 entries":   {Entries: 32},
 		"offline CPUs": {Entries: 4, Offline: true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			require.Root(t)
-			require.FUSE(t)
-			require.Uring(t)
-			cpus, err := ReadCPUs()
-			if err != nil {
-				t.Fatal(err)
-			}
-			config.Dir, config.Size, config.Uring, config.Inherited = t.TempDir(), fileSize, true, true
-			size := Config{CPUs: cpus, Entries: config.Entries, Payload: maxWrite}.Size()
-			files := inheritance(t, config.Dir, size, fileSize)
-			served := startDevice(t, config, files...)
-			done := scribbler(t, served.path())
-			for served.ask(commandState).Requests[1] < 10 && len(done) == 0 {
-				time.Sleep(time.Millisecond) // the kernel does not know the file yet
-			}
-			config.Adopt = true
-			successions, longest := 0, time.Duration(0)
-			for len(done) == 0 {
-				time.Sleep(30 * time.Millisecond)
-				start := time.Now()
-				if s := served.ask(commandDrain); s.Error != "" {
-					t.Fatal(s.Error)
-				}
-				served.finish()
-				served = startDevice(t, config, files...)
-				if served.first.Error != "" {
-					t.Fatal(served.first.Error)
-				}
-				successions, longest = successions+1, max(longest, time.Since(start))
-			}
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-			t.Logf("%d successions, %v at most without service", successions, longest)
-		})
+		t.Run(name, func(t *testing.T) { goesOn(t, config, commandDrain) })
+		t.Run(name+" about to take", func(t *testing.T) { goesOn(t, config, commandRace) })
 	}
+}
+
+func goesOn(t *testing.T, config serveConfig, drain string) {
+	require.Root(t)
+	require.FUSE(t)
+	require.Uring(t)
+	cpus, err := ReadCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Dir, config.Size, config.Uring, config.Inherited = t.TempDir(), fileSize, true, true
+	size := Config{CPUs: cpus, Entries: config.Entries, Payload: maxWrite}.Size()
+	files := inheritance(t, config.Dir, size, fileSize)
+	served := startDevice(t, config, files...)
+	done := scribbler(t, served.path())
+	for served.ask(commandState).Requests[1] < 10 && len(done) == 0 {
+		time.Sleep(time.Millisecond) // the kernel does not know the file yet
+	}
+	config.Adopt = true
+	successions, longest := 0, time.Duration(0)
+	for len(done) == 0 {
+		time.Sleep(30 * time.Millisecond)
+		start := time.Now()
+		if s := served.ask(drain); s.Error != "" {
+			t.Fatal(s.Error)
+		}
+		served.finish()
+		served = startDevice(t, config, files...)
+		if served.first.Error != "" {
+			t.Fatal(served.first.Error)
+		}
+		successions, longest = successions+1, max(longest, time.Since(start))
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d successions, %v at most without service", successions, longest)
+}
+
+// drainRace drains while a worker has seen that nobody drains and is about to take
+// the request that it holds, if one comes.
+func (s *server) drainRace() {
+	var held *backlog
+	for i, start := 0, time.Now(); held == nil; i++ {
+		if time.Since(start) > drainPatience/20 {
+			s.drain(drainPatience)
+			return
+		}
+		b := &s.rings.workers[i%len(s.rings.workers)].backlog
+		b.mu.Lock()
+		if b.n.Load() > 0 {
+			held = b
+		} else {
+			b.mu.Unlock()
+		}
+	}
+	time.Sleep(20 * time.Millisecond) // it comes to the lock
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.drain(drainPatience)
+	}()
+	time.Sleep(20 * time.Millisecond) // all other entries get their requests
+	held.mu.Unlock()
+	<-done
 }
 
 // Rings that do not come to rest serve on. The hundredth request is held so long

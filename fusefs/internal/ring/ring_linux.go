@@ -24,11 +24,11 @@ type Rings struct {
 	requests []Request
 	start    []chan beginning
 
-	live     atomic.Int64 // entries that the kernel has not taken back
-	crowded  atomic.Int32 // workers that others should help
-	draining atomic.Bool
-	filler   atomic.Uint64 // the number of the last filler request
-	node     atomic.Uint64 // which file filler requests are about
+	live    atomic.Int64  // entries that the kernel has not taken back
+	crowded atomic.Int32  // workers that others should help
+	turns   atomic.Uint64 // how often draining began or ended: odd while it goes on
+	filler  atomic.Uint64 // the number of the last filler request
+	node    atomic.Uint64 // which file filler requests are about
 	// fillError is why one could not be made.
 	fillError atomic.Pointer[error]
 	online    atomic.Pointer[CPUs] // when draining began

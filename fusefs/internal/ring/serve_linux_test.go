@@ -61,7 +61,11 @@ const (
 	commandAbort = "wait" // until the connection has ended
 	commandDrain = "drain"
 	commandVain  = "vain" // drain, and give up at once
+	commandRace  = "race" // drain while a worker is about to take a request
 )
+
+// drainPatience is less than patience: why a drain failed can still be told.
+const drainPatience = patience / 2
 
 // A server is the serving process's.
 type server struct {
@@ -301,7 +305,9 @@ func (s *server) attend() error {
 		case commandAbort:
 			<-done
 		case commandDrain:
-			s.drain(patience)
+			s.drain(drainPatience)
+		case commandRace:
+			s.drainRace()
 		case commandVain:
 			s.drain(0)
 		}

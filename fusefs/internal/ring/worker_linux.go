@@ -30,17 +30,17 @@ type worker struct {
 	completed atomic.Pointer[Request] // answered by others, newest first
 	waiting   atomic.Bool             // in the kernel, or about to be: needs the bell
 	stop      atomic.Bool
+	resting   atomic.Uint64 // the turn since which it takes nothing from any backlog
 	backlog   backlog
 
 	// The thread's own.
-	uring    *uring
-	rung     [8]byte // what is read from bell
-	device   int
-	crowded  bool // counted in rings.crowded
-	draining bool // as rings.draining was
-	filled   bool // every entry's request has been asked for, in vain or not
-	unsent   int  // bytes pushed since the last submission
-	failure  error
+	uring   *uring
+	rung    [8]byte // what is read from bell
+	device  int
+	crowded bool   // counted in rings.crowded
+	turn    uint64 // as rings.turns was
+	unsent  int    // bytes pushed since the last submission
+	failure error
 }
 
 // bellData tells the completion of bell from those of entries, which carry their
@@ -189,11 +189,10 @@ func (w *worker) serve() {
 	for !w.stop.Load() && w.failure == nil {
 		w.commitCompleted()
 		w.collect()
-		if w.draining = w.rings.draining.Load(); w.draining {
+		if w.turn = w.rings.turns.Load(); w.turn%2 == 1 {
 			w.drain()
 			continue
 		}
-		w.filled = false
 		r := w.backlog.take()
 		if r == nil {
 			w.crowd(false)
@@ -293,7 +292,7 @@ func (w *worker) wait() {
 	w.unsent = 0
 	w.waiting.Store(true)
 	// Whoever wants us to look says why first, and looks at waiting then.
-	if w.completed.Load() == nil && !w.stop.Load() && w.draining == w.rings.draining.Load() {
+	if w.completed.Load() == nil && !w.stop.Load() && w.turn == w.rings.turns.Load() {
 		w.check(w.uring.enter(1, enterGetEvents))
 	}
 	w.waiting.Store(false)
