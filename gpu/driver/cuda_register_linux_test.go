@@ -33,8 +33,8 @@ func childRegister(*testing.T) error {
 	return errors.Join(err, d.Close())
 }
 
-// childShare registers the same memory in two contexts, as two devices of a program do, and copies from there until the last one has left it.
-func childShare(*testing.T) error {
+// twoContexts calls f with two contexts of one device, as if they were two devices of a program, and memory for both to register.
+func twoContexts(f func(one, two *Context, b []byte) error) error {
 	d, one, err := childContext()
 	if err != nil {
 		return err
@@ -47,57 +47,57 @@ func childShare(*testing.T) error {
 	if err != nil {
 		return err
 	}
-	var first, second Host
-	err = one.Do(func(t *Thread) (err error) {
-		first, err = t.RegisterHost(b, false)
+	return errors.Join(f(one, two, b), unix.Munmap(b), d.Close())
+}
+
+// register registers memory for a context.
+func register(c *Context, b []byte, readOnly bool) (h Host, err error) {
+	err = c.Do(func(t *Thread) (err error) {
+		h, err = t.RegisterHost(b, readOnly)
 		return err
 	})
-	err = errors.Join(err, two.Do(func(t *Thread) (err error) {
-		second, err = t.RegisterHost(b, true)
-		return err
-	}), one.Do(func(t *Thread) error { return t.UnregisterHost(first) }), two.Do(func(t *Thread) error {
-		r, err := makeRoom(t, len(b))
-		if err != nil {
+	return h, err
+}
+
+// unregister undoes that.
+func unregister(c *Context, h Host) error {
+	return c.Do(func(t *Thread) error { return t.UnregisterHost(h) })
+}
+
+// childShare registers the same memory in two contexts, and copies from there until the last one has left it.
+func childShare(*testing.T) error {
+	return twoContexts(func(one, two *Context, b []byte) error {
+		first, err := register(one, b, false)
+		second, err2 := register(two, b, true)
+		return errors.Join(err, err2, unregister(one, first), two.Do(func(t *Thread) error {
+			r, err := makeRoom(t, len(b))
+			if err != nil {
+				return err
+			}
+			err = errors.Join(t.CopyIn(r.stream, r.device, second), t.UnregisterHost(second))
+			fmt.Println("then:", t.CopyIn(r.stream, r.device, second), t.UnregisterHost(second))
 			return err
-		}
-		err = errors.Join(t.CopyIn(r.stream, r.device, second), t.UnregisterHost(second))
-		fmt.Println("then:", t.CopyIn(r.stream, r.device, second), t.UnregisterHost(second))
-		return err
-	}))
-	return errors.Join(err, unix.Munmap(b), d.Close())
+		}))
+	})
 }
 
 // childStale lets one of two contexts that share memory die, and registers memory at the same place after the other one has left it.
 func childStale(t *testing.T) error {
-	d, one, err := childContext()
-	if err != nil {
-		return err
-	}
-	two, err := d.Open(0, Options{})
-	if err != nil {
-		return err
-	}
-	b, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
-	if err != nil {
-		return err
-	}
-	var h Host
-	register := func(t *Thread) (err error) {
-		h, err = t.RegisterHost(b, false)
-		return err
-	}
-	err = errors.Join(one.Do(register), two.Do(register))
-	fmt.Println("launch:", one.Do(func(th *Thread) error {
-		r, err := makeRoom(th, 64)
-		if err != nil {
-			return err
-		}
-		return r.trip(th, increment(t))
-	}))
-	err = errors.Join(err, two.Do(func(t *Thread) error { return t.UnregisterHost(h) }))
-	fmt.Println("again:", two.Do(register))
-	err = errors.Join(err, one.Close())
-	return errors.Join(err, unix.Munmap(b), d.Close())
+	return twoContexts(func(one, two *Context, b []byte) error {
+		_, err := register(one, b, false)
+		h, err2 := register(two, b, false)
+		fmt.Println("launch:", one.Do(func(th *Thread) error {
+			r, err := makeRoom(th, 64)
+			if err != nil {
+				return err
+			}
+			return r.trip(th, increment(t))
+		}))
+		err = errors.Join(err, err2, unregister(two, h))
+		_, again := register(two, b, false)
+		fmt.Println("again:", again)
+		return errors.Join(err, one.Close())
+	})
 }
 
 // What the program may write to is registered for writing, whatever the device does there: see [cudaCalls.lock].
