@@ -171,22 +171,39 @@ func TestBulkLeavesTornMemory(t *testing.T) {
 }
 
 func TestRoomInMemory(t *testing.T) {
-	const meminfo = "MemTotal: 100000 kB\nMemAvailable: 4096 kB\n"
+	top1, top2 := "41 31 0:38 / /m rw - cgroup cgroup rw,memory\n", "41 31 0:38 / /m rw - cgroup2 cgroup2 rw\n"
+	stat2 := "file 900000\nactive_anon 40000\ninactive_anon 8000\nunevictable 576\nswapcached 0\n"
 	for name, c := range map[string]struct {
-		files map[string]string
-		room  uint64
+		mounts, controllers, limit, stat string
+		room                             uint64
 	}{
-		"no group":         {map[string]string{"proc/meminfo": meminfo}, 4 << 20},
-		"no limit":         {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "max\n"}, 4 << 20},
-		"a higher limit":   {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "9999999\n", "sys/fs/cgroup/memory.current": "1\n"}, 4 << 20},
-		"a lower limit":    {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "1048576\n", "sys/fs/cgroup/memory.current": "48576\n"}, 1000000},
-		"used beyond it":   {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "1000\n", "sys/fs/cgroup/memory.current": "1001\n"}, 0},
-		"nothing told":     {nil, 1},
-		"not a number":     {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "much\n"}, 1},
-		"what is used not": {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "1000\n"}, 1},
+		"no hierarchy":       {room: 4 << 20},
+		"no controller":      {top2, "cpu io\n", "", "", 4 << 20},
+		"the whole machine":  {top2, "cpu memory\n", "", "", 4 << 20},
+		"no limit":           {top2, "cpu memory\n", "max\n", "", 4 << 20},
+		"a higher limit":     {top2, "cpu memory\n", "9999999\n", stat2, 4 << 20},
+		"a lower limit":      {top2, "cpu memory\n", "1048576\n", stat2, 1000000},
+		"used beyond it":     {top2, "cpu memory\n", "1000\n", stat2, 0},
+		"a lower limit, v1":  {top1, "", "9999999\n", "hierarchical_memory_limit 1000000\ntotal_active_anon 1\n", 999999},
+		"no limit, v1":       {top1, "", "9223372036854771712\n", "hierarchical_memory_limit 9223372036854771712\n", 4 << 20},
+		"nothing told":       {mounts: "-", room: 1},
+		"not a number":       {top2, "cpu memory\n", "much\n", stat2, 1},
+		"what is used not":   {top2, "cpu memory\n", "1000\n", "", 1},
+		"no limit there, v1": {top1, "", "", "", 1},
 	} {
 		m := machine{root: t.TempDir()}
-		for path, text := range c.files {
+		files := map[string]string{
+			"proc/meminfo": "MemTotal: 100000 kB\nMemAvailable: 4096 kB\n", "proc/self/mountinfo": c.mounts,
+			"m/cgroup.controllers": c.controllers, "m/memory.max": c.limit, "m/memory.limit_in_bytes": c.limit, "m/memory.stat": c.stat,
+			"m/memory.swap.current": "0\n",
+		}
+		if c.mounts == "-" {
+			files = nil
+		}
+		for path, text := range files {
+			if text == "" && path != "proc/self/mountinfo" {
+				continue
+			}
 			if err := errors.Join(os.MkdirAll(filepath.Dir(m.path(path)), 0o755), os.WriteFile(m.path(path), []byte(text), 0o644)); err != nil {
 				t.Fatal(err)
 			}

@@ -5,7 +5,6 @@ package command
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"runtime"
 	"sync"
 )
@@ -27,26 +26,25 @@ func fitting(m machine, pages int) (int, error) {
 	return max(1, int(min(uint64(pages), room/benchShares/pageSize))), nil
 }
 
-// roomInMemory is how many bytes the program may yet take: what the machine has left or, if that is less, the control group that is seen as the root of all, as in
-// a container.
+// roomInMemory is how many bytes the program may yet take: what the machine has left or, if that is less, the control group that is seen as the top, as in
+// a container. What the kernel could drop there is left.
 func roomInMemory(m machine) (uint64, error) {
-	const root = "sys/fs/cgroup/"
 	room, err := availableMemory(m)
 	if err != nil {
 		return 0, err
 	}
-	limit, err := m.readNumber(root + limitFile2)
+	h, err := memoryHierarchy(m)
 	if err != nil {
-		if text, readErr := m.read(root + limitFile2); errors.Is(readErr, fs.ErrNotExist) || text == "max" {
-			return room, nil
-		}
-		return 0, fmt.Errorf("read the control group's limit: %w", err)
+		return 0, fmt.Errorf("find the control group: %w", err)
 	}
-	used, err := m.readNumber(root + "memory.current")
+	if h.top == "" {
+		return room, nil
+	}
+	g, err := h.read(m, h.top, h.top)
 	if err != nil {
-		return 0, fmt.Errorf("read what the control group uses: %w", err)
+		return 0, fmt.Errorf("read what the control group may use: %w", err)
 	}
-	return min(room, limit-min(used, limit)), nil
+	return min(room, g.limit-min(g.held, g.limit)), nil
 }
 
 // benchBuffers are the memory of a bulkRun.
