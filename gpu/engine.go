@@ -135,12 +135,8 @@ func Open(d *driver.Driver, o Options) (*Engine, error) {
 
 // prepare makes everything that the engine has on the device, so that there is nothing to allocate later.
 func (e *Engine) prepare() error {
-	for i, k := range kernels.All() {
-		kernel, err := k.Build()
-		if err != nil {
-			return err
-		}
-		e.kernels[i] = program{kernel, k.PagesPerBlock}
+	if err := e.loadKernels(); err != nil {
+		return err
 	}
 	size := slotSizes(e.options.Batch)
 	e.device, e.host = driver.NewDevicePool(e.context, size.in), driver.NewHostPool(e.context, size.in)
@@ -171,6 +167,28 @@ func (e *Engine) prepare() error {
 		return e.measure()
 	}
 	return nil
+}
+
+// loadKernels has the kernels that are to be used translated. If the first piece had to wait for that, a planner would take the engine for as slow, and for gigabytes give it nothing.
+func (e *Engine) loadKernels() error {
+	for i, k := range kernels.All() {
+		kernel, err := k.Build()
+		if err != nil {
+			return err
+		}
+		e.kernels[i] = program{kernel, k.PagesPerBlock}
+	}
+	return e.context.Do(func(t *driver.Thread) error {
+		for i, p := range e.kernels {
+			if i == lz4Compress && !e.options.Compress {
+				continue
+			}
+			if _, err := t.Load(p.kernel); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // loadTable copies the table to the device, through the first slot.

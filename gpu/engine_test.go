@@ -309,6 +309,35 @@ func TestKernelsAreWhereTheEngineLooks(t *testing.T) {
 	}
 }
 
+// No piece has to wait for a translation, which takes a device's driver longer than thousands of pages take: a planner would think the engine slow for gigabytes.
+func TestPiecesTranslateNothing(t *testing.T) {
+	for _, compress := range []bool{true, false} {
+		s, o := simulated(1), small()
+		o.Compress = compress
+		e := openEngine(t, s, o)
+		want := kernelCount
+		if !compress {
+			want-- // nobody will ask for objects
+		}
+		if got := s.Calls()["cuModuleLoadDataEx"]; got != int(want) {
+			t.Errorf("compress %v: %d kernels are translated when the engine is opened, want %d", compress, got, want)
+		}
+		p := newPlanner(t, bulk.EnginesAlone, e)
+		b := objects(t, memory(20, 7), false)
+		run(t, p, b)
+		verify := copyOf(b, bulk.Verify)
+		run(t, p, verify)
+		if compress {
+			made := bulk.NewBatch(bulk.Compress, b.N)
+			made.Pages = b.Pages
+			run(t, p, made)
+		}
+		if got := s.Calls()["cuModuleLoadDataEx"]; got != int(want) {
+			t.Errorf("compress %v: %d kernels are translated after pieces of all kinds, want %d", compress, got, want)
+		}
+	}
+}
+
 func TestF045TooLittleMemory(t *testing.T) {
 	s := driver.NewSimulator(driver.SimulatedDevice{Memory: 1 << 20})
 	d, err := s.Driver()
