@@ -227,8 +227,9 @@ func (c *Context) kill(cause error, silent bool) {
 
 // Close ends the context and all that was made in it. It may be called more than once.
 func (c *Context) Close() error {
-	c.driver.forget(c)
-	return c.close()
+	err := c.close()
+	c.driver.forget(c) // not before: who closes the driver meanwhile waits for those that it knows
+	return err
 }
 
 // errShared is why a context that was released is not gone.

@@ -90,3 +90,48 @@ func TestAllocationThatAnswersLate(t *testing.T) {
 	}
 	<-c.ended
 }
+
+// lastly is a library that notes what it is asked for after it was closed.
+type lastly struct {
+	library
+	closed chan struct{}
+	late   chan bool // whether it was closed while a context was given back
+}
+
+func (l lastly) close() error {
+	close(l.closed)
+	return l.library.close()
+}
+
+func (l lastly) release(device int) error {
+	select {
+	case <-l.closed:
+		l.late <- true
+	case <-time.After(100 * time.Millisecond):
+		l.late <- false
+	}
+	return l.library.release(device)
+}
+
+// A driver that is closed while a context is being closed waits for that one: libcuda answers it in memory that goes with the driver.
+func TestDriverClosesAfterItsContexts(t *testing.T) {
+	s := NewSimulator(SimulatedDevice{})
+	l := lastly{&simLibrary{s}, make(chan struct{}), make(chan bool, 1)}
+	d, err := newDriver(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := d.Open(0, Options{Limit: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- c.Close() }()
+	<-c.quit // the context is about to end
+	if err := errors.Join(d.Close(), <-closed); err != nil {
+		t.Error(err)
+	}
+	if <-l.late {
+		t.Error("the library was closed before the context was given back")
+	}
+}
