@@ -104,10 +104,11 @@ func (c *Context) end(t *Thread) error {
 	if !errors.As(err, &e) || !e.Code.Sticky() {
 		c.lost = err
 	}
-	if c.driver.released(c.device.Ordinal) > 0 {
+	active, activeErr := c.driver.lib.active(c.device.Ordinal)
+	if c.lost = errors.Join(c.lost, activeErr); active {
 		c.lost = errors.Join(c.lost, errShared)
 	}
-	errs = append(errs, err)
+	errs = append(errs, err, activeErr)
 	if dead {
 		return nil
 	}

@@ -16,7 +16,6 @@ import (
 
 // Offsets in the block of a context's calls.
 const (
-	secondAt   = 8    // where a call answers two numbers
 	valuesAt   = 512  // the arguments of a kernel, 8 bytes each
 	pointersAt = 2048 // where each of them is
 	mostParams = (pointersAt - valuesAt) / 8

@@ -22,6 +22,7 @@ const (
 	cuDevicePrimaryCtxSetFlags
 	cuDevicePrimaryCtxRetain
 	cuDevicePrimaryCtxRelease
+	cuDevicePrimaryCtxGetState
 	cuCtxSetCurrent
 	cuMemGetInfo
 	cuMemAlloc
@@ -69,6 +70,7 @@ var functionNames = [functionCount][]string{
 	cuDevicePrimaryCtxSetFlags: {"cuDevicePrimaryCtxSetFlags", "cuDevicePrimaryCtxSetFlags_v2"},
 	cuDevicePrimaryCtxRetain:   {"cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRetain"},
 	cuDevicePrimaryCtxRelease:  {"cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRelease_v2"},
+	cuDevicePrimaryCtxGetState: {"cuDevicePrimaryCtxGetState", "cuDevicePrimaryCtxGetState"},
 	cuCtxSetCurrent:            {"cuCtxSetCurrent", "cuCtxSetCurrent"},
 	cuMemGetInfo:               {"cuMemGetInfo", "cuMemGetInfo_v2"},
 	cuMemAlloc:                 {"cuMemAlloc", "cuMemAlloc_v2"},

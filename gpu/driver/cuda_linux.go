@@ -20,6 +20,7 @@ var libraryNames = []string{"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}
 // Offsets in the block of a library.
 const (
 	answerAt   = 0
+	secondAt   = 8 // where a call answers two numbers
 	nameAt     = 64
 	nameLength = 256
 	wholeAt    = nameAt + nameLength // the second of two UUIDs
@@ -206,6 +207,20 @@ func (l *libcuda) release(ordinal int) error {
 		return err
 	}
 	return l.call(cuDevicePrimaryCtxRelease, uintptr(device))
+}
+
+func (l *libcuda) active(ordinal int) (bool, error) {
+	device, err := l.ask(cuDeviceGet, uintptr(ordinal))
+	if err != nil {
+		return false, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	flags, active := l.answers.clear(answerAt), l.answers.clear(secondAt)
+	if err := l.call(cuDevicePrimaryCtxGetState, uintptr(device), flags, active); err != nil {
+		return false, err
+	}
+	return l.answers.get32(secondAt) != 0, nil
 }
 
 func (l *libcuda) attach(context uint64) (calls, error) {

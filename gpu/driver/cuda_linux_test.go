@@ -28,7 +28,7 @@ const childVariable = "ZRAMFS_CUDA_TEST_CHILD"
 func TestCUDAChild(t *testing.T) {
 	act, ok := map[string]func(*testing.T) error{
 		"open": openAndTell, "story": childStory, "kernel": childKernel, "hang": childHang, "sticky": childSticky, "memory": childMemory, "launch": childLaunch,
-		"register": childRegister, "share": childShare, "stale": childStale, "stop": childStop, "late": childLate, "loop": childLoop, "threads": childThreads,
+		"register": childRegister, "share": childShare, "stale": childStale, "stop": childStop, "late": childLate, "drivers": childDrivers, "loop": childLoop, "threads": childThreads,
 	}[os.Getenv(childVariable)]
 	if !ok {
 		return

@@ -100,6 +100,26 @@ func childStale(t *testing.T) error {
 	})
 }
 
+// childDrivers stops a context of a device on which another driver has one, and then that.
+func childDrivers(*testing.T) error {
+	d, one, err := childContext()
+	if err != nil {
+		return err
+	}
+	other, two, err := childContext()
+	if err != nil {
+		return err
+	}
+	fmt.Println("first:", one.Stop())
+	fmt.Println("second:", two.Stop())
+	return errors.Join(d.Close(), other.Close())
+}
+
+// Libcuda has one context a device, whoever loads it: while one driver uses it another cannot end it.
+func TestDriversShareContexts(t *testing.T) {
+	wantAnswer(t, child(t, "drivers", fakeLibcuda(t)), "first: GPU may still be at work: another context is open on it", "second: <nil>", "answer: all is well")
+}
+
 // What the program may write to is registered for writing, whatever the device does there: see [cudaCalls.lock].
 func TestRegisteredMemoryIsLockedForWriting(t *testing.T) {
 	wantAnswer(t, child(t, "register", fakeLibcuda(t)), "answer: all is well", "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED (712)")

@@ -66,13 +66,11 @@ type Driver struct {
 	mu     sync.Mutex // guards what follows
 	open   []*Context
 	closed bool
-	// retained counts contexts by device, until they were given back.
-	retained map[int]int
 }
 
 // newDriver starts a library. If it fails the library is closed.
 func newDriver(lib library) (*Driver, error) {
-	d := &Driver{lib: lib, retained: map[int]int{}}
+	d := &Driver{lib: lib}
 	if err := d.start(); err != nil {
 		return nil, errors.Join(err, lib.close())
 	}
@@ -155,7 +153,6 @@ func (d *Driver) Open(device int, o Options) (*Context, error) {
 		return nil, fmt.Errorf("device %d, %s: %w", device, p.Name, err)
 	}
 	d.open = append(d.open, c)
-	d.retained[device]++
 	return c, nil
 }
 
@@ -183,12 +180,4 @@ func (d *Driver) forget(c *Context) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.open = slices.DeleteFunc(d.open, func(o *Context) bool { return o == c })
-}
-
-// released counts a context of a device that was given back, and returns how many are left.
-func (d *Driver) released(device int) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.retained[device]--
-	return d.retained[device]
 }

@@ -188,6 +188,13 @@ func (l *simLibrary) release(device int) error {
 	return nil
 }
 
+func (l *simLibrary) active(device int) (bool, error) {
+	if err := l.enter("cuDevicePrimaryCtxGetState"); err != nil {
+		return false, err
+	}
+	return l.Simulator.devices[device].current() != nil, nil
+}
+
 func (l *simLibrary) attach(context uint64) (calls, error) {
 	if err := l.enter("cuCtxSetCurrent"); err != nil {
 		return nil, err

@@ -24,8 +24,19 @@ func TestStop(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = other.Close() })
 		}, false},
-		"not released": {func(_ *testing.T, s *Simulator, _ *Context) { s.Fail("cuDevicePrimaryCtxRelease", 1, Unknown) }, false},
-		"held":         {func(t *testing.T, s *Simulator, _ *Context) { t.Cleanup(s.Hold(0)) }, false},
+		"shared with another driver": {func(t *testing.T, s *Simulator, _ *Context) {
+			d, err := s.Driver()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.Open(0, Options{}); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = d.Close() })
+		}, false},
+		"not released":     {func(_ *testing.T, s *Simulator, _ *Context) { s.Fail("cuDevicePrimaryCtxRelease", 1, Unknown) }, false},
+		"of unknown state": {func(_ *testing.T, s *Simulator, _ *Context) { s.Fail("cuDevicePrimaryCtxGetState", 1, Unknown) }, false},
+		"held":             {func(t *testing.T, s *Simulator, _ *Context) { t.Cleanup(s.Hold(0)) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			limit := time.Minute
