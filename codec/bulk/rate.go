@@ -32,6 +32,7 @@ type estimate struct {
 	known    bool      // at least one piece has ended; guarded by mu
 	last     time.Time // when a piece ended last; guarded by mu
 	idle     int       // batches in a row for which the engine was thought too slow; guarded by mu
+	probing  bool      // the next piece says more than all before it; guarded by mu
 }
 
 // learn takes in a piece that has ended, and returns for how much of its time no other piece was under way that had begun before.
@@ -43,6 +44,9 @@ func (e *estimate) learn(items int, began, ended time.Time) time.Duration {
 		busy = max(ended.Sub(e.last), 0)
 	}
 	e.last = ended
+	if e.probing { // an average with what made it idle would take many probes to come back
+		e.probing, e.known, e.items, e.seconds, e.overhead = false, false, 0, 0, 0
+	}
 	e.items = e.items*(1-forget) + float64(items)
 	e.seconds = e.seconds*(1-forget) + max(busy.Seconds(), 1e-9)
 	late := max(ended.Sub(began).Seconds()-float64(items)*e.seconds/e.items, 0)
@@ -69,11 +73,12 @@ func (e *estimate) Rate() float64 {
 	return e.rate()
 }
 
-// begin says whether a batch of n items may be the engine's turn to be tried again although it is thought too slow.
+// begin says whether a batch of n items may be the engine's turn to be tried again although it is thought too slow. What its next piece takes is then all that is known.
 func (e *estimate) begin(n int, l Limits) (probe bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.idle >= probeEvery && n >= probeItems*l.Min
+	e.probing = e.idle >= probeEvery && n >= probeItems*l.Min
+	return e.probing
 }
 
 // end says whether the engine did anything in a batch.

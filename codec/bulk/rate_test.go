@@ -142,3 +142,27 @@ func TestProbe(t *testing.T) {
 		t.Error("again at once")
 	}
 }
+
+// What was a hiccup is forgotten with the piece that shows it, and not over a hundred batches.
+func TestProbeForgets(t *testing.T) {
+	const all, cpu = 36864, 1.5e6 // four lanes of a GPU and 16 cores
+	l := Limits{Lanes: 4, Min: 256, Max: 8192}
+	var e estimate
+	e.pieces(50, 4096, 4e6, 0)
+	if e.piece(l, all, all, cpu) == 0 {
+		t.Fatal("not used from the beginning")
+	}
+	e.pieces(4, 4096, 4e6, 300*time.Millisecond)
+	for e.end(true); !e.begin(all, l); e.end(false) {
+		if n := e.piece(l, all, all, cpu); n > 0 {
+			t.Fatalf("%d items after a hiccup", n)
+		}
+	}
+	e.pieces(1, l.Min, 4e6, 0)
+	if e.piece(l, all, all, cpu) == 0 {
+		t.Error("a probe that went well changed nothing")
+	}
+	if e.pieces(1, l.Min, 1e6, 0); e.Rate() < 1.2e6 {
+		t.Errorf("the piece after it counts alone, too: %.0f a second", e.Rate())
+	}
+}
