@@ -5,22 +5,27 @@ package gpu
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"zramfs/codec"
 	"zramfs/codec/bulk"
 	"zramfs/codec/lz4"
+	"zramfs/codec/page"
 	"zramfs/gpu/driver"
 )
 
-// What the paths are measured with: so many pages, as often, of which the best counts.
+// What the paths are measured with: so many pages, as often, of which the best counts. Fewer tell whether the device can be trusted.
 const (
 	measuredPages  = 2048
 	measuredRounds = 3
+	trustedPages   = 64
 )
+
+// errComputes is of a device that makes something else of objects than the CPU.
+var errComputes = errors.New("the device does not compute what the CPU does")
 
 // measure decides between the paths: it has pages decompressed whose objects lie in memory that the device knows, by each.
 func (e *Engine) measure() error {
@@ -29,48 +34,108 @@ func (e *Engine) measure() error {
 	if err != nil {
 		return err
 	}
-	b, err := measuredBatch(h, n)
-	if err == nil {
-		e.mu.Lock()
-		e.regions = []*region{{host: h}}
-		e.mu.Unlock()
-		err = e.compare(b)
-		e.mu.Lock()
-		e.regions, e.stats = nil, [3]Stats{}
-		e.mu.Unlock()
-	}
+	e.mu.Lock()
+	e.regions = []*region{{host: h}}
+	e.mu.Unlock()
+	err = e.measureIn(h, n)
+	e.mu.Lock()
+	e.regions, e.stats = nil, [3]Stats{}
+	e.mu.Unlock()
 	if putErr := e.host.Put(h); err == nil {
 		err = putErr
 	}
 	return err
 }
 
-// measuredBatch makes objects of pages that are half noise, as many pages in memory compress to about that.
-func measuredBatch(h driver.Host, n int) (*bulk.Batch, error) {
-	b := bulk.NewBatch(bulk.Decompress, n)
-	b.Pages = make([]byte, n*codec.PageSize)
-	b.Regions = [][]byte{h.Bytes()}
-	encoder, page, at := new(lz4.Encoder), make([]byte, codec.PageSize), 0
-	for i := range n {
-		for k := 0; k < codec.PageSize; k += 16 {
-			binary.LittleEndian.PutUint64(page[k:], uint64(i*codec.PageSize+k)*0x9e3779b97f4a7c15)
-		}
-		length, err := encoder.Compress(h.Bytes()[at:at+longestObject], page)
-		if err != nil {
-			return nil, fmt.Errorf("compress a page to measure with: %w", err)
-		}
-		b.Offset[i], b.Length[i], b.ID[i] = uint64(at), uint32(length), codec.LZ4
-		at += length
+// measureIn does it, after a look at whether the device is to be trusted with pages at all.
+func (e *Engine) measureIn(h driver.Host, n int) error {
+	b, want, err := measuredBatch(h, min(n, trustedPages), codec.Page, new(page.Encoder))
+	if err == nil {
+		err = e.trust(b, want)
 	}
-	return b, nil
+	if err != nil {
+		return err
+	}
+	if b, want, err = measuredBatch(h, n, codec.LZ4, new(lz4.Encoder)); err != nil {
+		return err
+	}
+	b.N = min(n, trustedPages)
+	if err := e.trust(b, want); err != nil {
+		return err
+	}
+	b.Op, b.N = bulk.Decompress, n
+	return e.compare(b, want)
 }
 
-// compare takes the fastest path of those on which all pages are done.
-func (e *Engine) compare(b *bulk.Batch) error {
+// measuredBatch makes objects of pages that are half noise, as many pages in memory compress to about that, and the hashes of these.
+func measuredBatch(h driver.Host, n int, id codec.ID, encoder interface {
+	Compress(dst, page []byte) (int, error)
+}) (*bulk.Batch, []uint64, error) {
+	b, want := bulk.NewBatch(bulk.Decompress, n), make([]uint64, n)
+	b.Pages = make([]byte, n*codec.PageSize)
+	b.Regions = [][]byte{h.Bytes()}
+	original, at := make([]byte, codec.PageSize), 0
+	for i := range n {
+		for k := 0; k < codec.PageSize; k += 16 {
+			binary.LittleEndian.PutUint64(original[k:], uint64(i*codec.PageSize+k)*0x9e3779b97f4a7c15)
+		}
+		length, err := encoder.Compress(h.Bytes()[at:at+longestObject], original)
+		if err != nil {
+			return nil, nil, fmt.Errorf("compress a page to measure with: %w", err)
+		}
+		b.Offset[i], b.Length[i], b.ID[i], want[i] = uint64(at), uint32(length), id, bulk.Hash(original)
+		at += length
+	}
+	return b, want, nil
+}
+
+// trust asks the device for the pages of objects, and for the hashes of these. Nobody would notice later that an object became another page than it is.
+func (e *Engine) trust(b *bulk.Batch, want []uint64) error {
+	e.path.Store(uint32(Copied))
+	for _, b.Op = range []bulk.Op{bulk.Decompress, bulk.Verify} {
+		all, err := e.right(b, want)
+		if err == nil && !all {
+			err = fmt.Errorf("%w: it takes objects for damaged that are not", errComputes)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// right reports whether all items of a batch are done. It fails if what any of them became has not the hash that it is to have.
+func (e *Engine) right(b *bulk.Batch, want []uint64) (all bool, err error) {
+	b.Hash = make([]uint64, b.N)
+	defer func() { b.Hash = nil }()
+	clear(b.Pages)
+	if err := e.doAll(b); err != nil {
+		return false, err
+	}
+	for i, v := range b.Verdict[:b.N] {
+		if v != bulk.Done {
+			return false, nil
+		}
+		if b.Hash[i] != want[i] {
+			return false, fmt.Errorf("%w: %s of page %d gives another page", errComputes, b.Op, i)
+		}
+	}
+	return true, nil
+}
+
+// doAll does a batch in one piece.
+func (e *Engine) doAll(b *bulk.Batch) error {
 	items := make([]uint32, b.N)
 	for i := range items {
 		items[i] = uint32(i)
 	}
+	clear(b.Verdict)
+	_, err := e.Do(context.Background(), 0, bulk.Piece{Batch: b, Items: items})
+	return err
+}
+
+// compare takes the fastest path of those on which all pages are done.
+func (e *Engine) compare(b *bulk.Batch, want []uint64) error {
 	paths := []Path{Copied, Straight}
 	if e.context.Properties().MapsHost {
 		paths = append(paths, InPlace)
@@ -78,17 +143,19 @@ func (e *Engine) compare(b *bulk.Batch) error {
 	best, fastest := Measured, time.Duration(math.MaxInt64)
 	for _, path := range paths {
 		e.path.Store(uint32(path))
+		all, err := e.right(b, want)
+		if err != nil {
+			return err
+		}
 		for range measuredRounds {
-			clear(b.Verdict)
-			start := time.Now()
-			if _, err := e.Do(context.Background(), 0, bulk.Piece{Batch: b, Items: items}); err != nil {
-				return err
-			}
-			took := time.Since(start)
-			if slices.ContainsFunc(b.Verdict, func(v bulk.Verdict) bool { return v != bulk.Done }) {
+			if !all {
 				break
 			}
-			if took < fastest {
+			start := time.Now()
+			if err := e.doAll(b); err != nil {
+				return err
+			}
+			if took := time.Since(start); took < fastest {
 				best, fastest = path, took
 			}
 		}

@@ -7,7 +7,10 @@ import (
 	"errors"
 	"testing"
 
+	"zramfs/codec"
 	"zramfs/codec/bulk"
+	"zramfs/codec/lz4"
+	"zramfs/gpu/driver"
 	"zramfs/gpu/kernels"
 )
 
@@ -17,17 +20,45 @@ func TestResultsThatMakeNoSense(t *testing.T) {
 	b.Pages = text(1)
 	first := binary.LittleEndian.Uint64(b.Pages)
 	s, p, arena := &slot{}, piece(b), make([]byte, 64)
+	zeros, err := new(lz4.Encoder).Compress(arena, make([]byte, codec.PageSize))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, r := range map[string]kernels.Result{
 		"zeros":          {Kind: kernels.KindSame},
 		"its first word": {Kind: kernels.KindSame, Word: first},
 		"an empty one":   {Kind: kernels.KindLZ4},
 		"too long":       {Kind: kernels.KindLZ4, Length: longestObject + 1},
 		"too far behind": {Kind: kernels.KindLZ4, Offset: 48, Length: 17},
+		"no object":      {Kind: kernels.KindLZ4, Offset: 32, Length: 16},
+		"another page's": {Kind: kernels.KindLZ4, Length: uint32(zeros)},
 		"no space":       {Kind: kernels.KindNoSpace},
 		"another kind":   {Kind: 77},
 	} {
-		if at, err := s.store(p, 0, r, arena, 0); !errors.Is(err, errResult) || at != 0 || b.Verdict[0] != bulk.Pending {
+		if at, err := s.store(p, 0, r, arena, 0); !errors.Is(err, errResult) && !errors.Is(err, errComputes) || at != 0 || b.Verdict[0] != bulk.Pending {
 			t.Errorf("%s: %v, the next object at %d, the page %s", name, err, at, b.Verdict[0])
 		}
+	}
+}
+
+// A device whose kernels make other pages of objects than the CPU is not used, however sure it is that all is well.
+func TestDeviceThatComputesSomethingElse(t *testing.T) {
+	e := openEngine(t, simulated(1), Options{Batch: 8, Path: Copied, Driver: driver.Options{Limit: patience}})
+	defer e.Close()
+	if err := e.measure(); err != nil {
+		t.Fatal(err)
+	}
+	own := e.kernels
+	for name, swap := range map[string][2]int{
+		"no pages of LZ4":        {lz4Decompress, lz4Verify},
+		"no pages of our format": {pageDecompress, pageVerify},
+		"other hashes of LZ4":    {lz4Verify, lz4Decompress},
+		"other hashes of ours":   {pageVerify, pageDecompress},
+	} {
+		e.kernels[swap[0]] = own[swap[1]] // takes the same, and says of the same objects that they are right
+		if err := e.measure(); !errors.Is(err, errComputes) {
+			t.Errorf("%s: %v", name, err)
+		}
+		e.kernels = own
 	}
 }

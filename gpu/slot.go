@@ -38,7 +38,8 @@ type slot struct {
 	in, out             driver.Host
 	deviceIn, deviceOut driver.Pointer
 	events              [eventCount]driver.Event
-	encoder             *lz4.Encoder // for the pages that the kernel leaves
+	encoder             *lz4.Encoder         // for the pages that the kernel leaves
+	proof               [codec.PageSize]byte // what an object becomes
 
 	items     []uint32  // of the round that is under way
 	path      Path      // of the piece

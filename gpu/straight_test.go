@@ -12,6 +12,7 @@ import (
 
 	"zramfs/codec"
 	"zramfs/codec/bulk"
+	"zramfs/codec/lz4"
 	"zramfs/gpu/driver"
 	"zramfs/internal/pages"
 )
@@ -259,7 +260,7 @@ func TestFasterPathIsTaken(t *testing.T) {
 		o := Options{Batch: 24, Slots: 1, Driver: driver.Options{Limit: patience}}
 		e := openEngine(t, s, o)
 		path = e.Path()
-		if there := s.Calls()["cuMemcpyHtoDAsync"]; there != 1+measuredRounds*(1+1+2) { // the table; copied, in place, straight
+		if there := s.Calls()["cuMemcpyHtoDAsync"]; there != 1+4+(1+measuredRounds)*(1+1+2) { // the table; what is trusted; copied, in place, straight
 			t.Errorf("measuring takes %d copies to the device", there)
 		}
 		if err := errors.Join(e.SetPath(Measured), e.SetPath(Straight+1)); !errors.Is(err, driver.ErrArgument) {
@@ -283,15 +284,15 @@ func TestPathThatReadsNothingIsNotTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := measuredBatch(h, 8)
+	b, want, err := measuredBatch(h, 8, codec.LZ4, new(lz4.Encoder))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := e.compare(b); err != nil || e.Path() == Measured {
+	if err := e.compare(b, want); err != nil || e.Path() == Measured {
 		t.Errorf("%s, %v", e.Path(), err)
 	}
 	b.Length[7]--
-	if err := e.compare(b); !errors.Is(err, errResult) {
+	if err := e.compare(b, want); !errors.Is(err, errResult) {
 		t.Errorf("of a damaged object it says %v", err)
 	}
 	if err := e.host.Put(h); err != nil {
