@@ -33,6 +33,11 @@ const leftTransfer = 64 << 10
 
 func newLeft(t testing.TB) *left {
 	t.Helper()
+	return newLeftOf(t, requestsShape{attributes: 1, data: 2, transfer: leftTransfer})
+}
+
+func newLeftOf(t testing.TB, shape requestsShape) *left {
+	t.Helper()
 	l := &left{t: t, session: &Session{}}
 	memory, err := store.NewMemory(store.MemoryMemfd)
 	if err != nil {
@@ -41,7 +46,7 @@ func newLeft(t testing.TB) *left {
 	if l.store, err = store.Create(memory, store.Config{Disksize: smallDisk, Algorithm: l.algorithm()}); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.session.makeRequests(requestsShape{attributes: 1, data: 2, transfer: leftTransfer}); err != nil {
+	if err := l.session.makeRequests(shape); err != nil {
 		t.Fatal(err)
 	}
 	for kind, file := range []**os.File{&l.session.files.Attributes, &l.session.files.Data} {

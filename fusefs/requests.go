@@ -12,7 +12,8 @@ import (
 // This file alone knows the bytes of the requests' memory: what a serving process
 // leaves to its successor, beside the image. It holds no pointer.
 //
-//	0       words, the two INIT requests, and the text of control/loops
+//	0       words, the two INIT requests, the processors that have rings, and the
+//	        text of control/loops
 //	4 KiB   64 bytes of words a slot
 //	8 KiB   the buffers: first those of the attribute slots, then the data slots'
 //
@@ -39,6 +40,7 @@ const (
 
 	initAt   = 256 // of the attribute connection's INIT request; the data connection's follows
 	initSize = 256
+	onlineAt = initAt + 2*initSize // a processorSet
 	loopsAt  = 1024
 	maxLoops = slotWordsAt - loopsAt
 
@@ -91,6 +93,32 @@ type requestsShape struct {
 	attributes, data int // slots
 	transfer         int // largest read or write of the data file, bytes
 	entries, rings   int // of a ring, and bytes of all rings; 0 without
+	// online are the processors that have rings of their own: those which ran when the
+	// session was made. Every server lays the rings out for them, or it would look for
+	// requests where its predecessor has none. Empty where that was not kept yet.
+	online processorSet
+}
+
+// A processorSet has a bit for each processor, so far as there is room. It fills what
+// lies before the text of control/loops.
+type processorSet [(loopsAt - onlineAt) / 8]uint64
+
+func processorSetOf(list []int) (s processorSet) {
+	for _, n := range list {
+		if n < len(s)*64 {
+			s[n/64] |= 1 << (n % 64)
+		}
+	}
+	return s
+}
+
+func (s processorSet) list() (all []int) {
+	for n := range len(s) * 64 {
+		if s[n/64]>>(n%64)&1 != 0 {
+			all = append(all, n)
+		}
+	}
+	return all
 }
 
 // size is that of the whole memory, in bytes.
@@ -116,6 +144,9 @@ func (r requests) format(s requestsShape) {
 	r.word(wordDataTransfer).Store(uint64(s.transfer))
 	r.word(wordRingEntries).Store(uint64(s.entries))
 	r.word(wordRingBytes).Store(uint64(s.rings))
+	for i, bits := range s.online {
+		r.words(onlineAt, len(s.online))[i].Store(bits)
+	}
 	r.word(wordMagic).Store(requestsMagic)
 }
 
@@ -129,7 +160,10 @@ func (r requests) shape() (requestsShape, error) {
 	}
 	attributes, data, transfer := r.word(wordAttributeSlots).Load(), r.word(wordDataSlots).Load(), r.word(wordDataTransfer).Load()
 	entries, rings := r.word(wordRingEntries).Load(), r.word(wordRingBytes).Load()
-	s := requestsShape{int(attributes), int(data), int(transfer), int(entries), int(rings)}
+	s := requestsShape{attributes: int(attributes), data: int(data), transfer: int(transfer), entries: int(entries), rings: int(rings)}
+	for i := range s.online {
+		s.online[i] = r.words(onlineAt, len(s.online))[i].Load()
+	}
 	if attributes == 0 || data == 0 || attributes > maxSlots || data > maxSlots || attributes+data > maxSlots ||
 		transfer == 0 || transfer > wantWrite || transfer%pageSize != 0 || entries > 1<<16 || rings > 1<<40 || rings%pageSize != 0 || s.size() > len(r.mem) {
 		return requestsShape{}, errRequests

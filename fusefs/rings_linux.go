@@ -69,6 +69,10 @@ func shapeFor(transport Transport) (requestsShape, error) {
 	if err != nil {
 		return shape, err
 	}
+	shape.online = processorSetOf(cpus.Online())
+	if cpus, err = cpus.WithOnline(shape.online.list()); err != nil {
+		return shape, err
+	}
 	shape.transfer = min(shape.transfer, ringTransfer)
 	shape.entries = min(max(ringMemory/shape.transfer/cpus.Queues(), 1), ringEntries)
 	cfg := ring.Config{CPUs: cpus, Entries: shape.entries, Payload: shape.transfer}
@@ -80,6 +84,9 @@ func shapeFor(transport Transport) (requestsShape, error) {
 // them yet.
 func (s *Server) makeRings(shape requestsShape, f *os.File) error {
 	cpus, err := ring.ReadCPUs()
+	if err == nil && shape.online != (processorSet{}) {
+		cpus, err = cpus.WithOnline(shape.online.list())
+	}
 	if err != nil {
 		return err
 	}

@@ -55,6 +55,16 @@ func newCPUs(possible, online []int) (CPUs, error) {
 	return c, nil
 }
 
+// Online lists the CPUs that have a thread.
+func (c CPUs) Online() []int { return slices.Clone(c.online) }
+
+// WithOnline is c with threads for these CPUs in place of those that run now: who
+// adopts rings needs them as they were when the rings began. A thread whose CPU does
+// not run has no place of its own and does the same work elsewhere.
+func (c CPUs) WithOnline(online []int) (CPUs, error) {
+	return newCPUs(make([]int, c.queues), online)
+}
+
 // Queues is how many queues there are, one for each possible CPU.
 func (c CPUs) Queues() int { return c.queues }
 

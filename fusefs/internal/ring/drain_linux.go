@@ -77,6 +77,12 @@ func (s *Rings) Drain(ctx context.Context, node uint64) error {
 		}
 		time.Sleep(100 * time.Microsecond)
 	}
+	s.leave()
+	return s.Close()
+}
+
+// leave writes what a successor has to know.
+func (s *Rings) leave() {
 	for i := range s.requests {
 		r := &s.requests[i]
 		state := uint32(stateIdle)
@@ -84,9 +90,13 @@ func (s *Rings) Drain(ctx context.Context, node uint64) error {
 			state = stateHeld
 		}
 		binary.NativeEndian.PutUint32(r.head[offState:], state)
+		binary.NativeEndian.PutUint64(r.head[offPlace:], s.placeOf(r))
 	}
-	return s.Close()
 }
+
+// placeOf tells where an entry stands: its queue, and among how many entries. It is
+// never 0, which is what earlier versions leave.
+func (s *Rings) placeOf(r *Request) uint64 { return uint64(len(s.requests))<<32 | uint64(r.queue) }
 
 // turn tells the workers that draining begins, or that it ends.
 func (s *Rings) turn() {
@@ -168,13 +178,17 @@ func (r *Request) isFiller() bool { return r.Opcode() == opNotifyReply && r.Uniq
 
 // Adopt goes on where a predecessor's Drain has ended, in place of Start. CPUs,
 // Entries, Payload and the contents of Memory must be the same, and Memory must lie
-// at the same address: map it shared, at a fixed place.
+// at the same address: map it shared, at a fixed place. CPUs come and go: see
+// [CPUs.WithOnline].
 func (s *Rings) Adopt(device int) error {
 	for i := range s.requests {
 		r := &s.requests[i]
 		vectors := r.head[offVectors:]
+		place := binary.NativeEndian.Uint64(r.head[offPlace:])
 		if binary.NativeEndian.Uint64(vectors) != address(r.head) ||
+			binary.NativeEndian.Uint64(vectors[16:]) != address(r.Out) ||
 			binary.NativeEndian.Uint64(vectors[24:]) != uint64(len(r.Out)) ||
+			place != 0 && place != s.placeOf(r) ||
 			!slices.Contains([]uint32{stateHeld, stateIdle}, r.state()) {
 			return fmt.Errorf("%w: entry %d", ErrAdopt, i)
 		}

@@ -227,3 +227,64 @@ func TestAdoptWantsWhatDrainLeft(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A successor that lays the entries out for other CPUs than its predecessor, because
+// one has come or gone meanwhile, would answer from the wrong buffers, in the wrong
+// queues: it refuses.
+func TestAdoptWantsTheSameCPUs(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after []int
+		entries       int
+	}{
+		"one has gone":       {[]int{0, 1}, []int{0}, 32}, // the buffers lie elsewhere
+		"one of few has":     {[]int{0, 1}, []int{0}, 2},  // the rest lies where it lay
+		"another is there":   {[]int{0}, []int{1}, 1},     // all does
+		"one has come":       {[]int{0}, []int{0, 1}, 32},
+		"one has come to it": {[]int{0}, []int{0, 1}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Uring(t)
+			left := restingRings(t, c.before, c.entries, max(len(c.before), len(c.after)))
+			next := newTestRings(t, c.after, c.entries, left)
+			if err := next.Adopt(-1); !errors.Is(err, ErrAdopt) {
+				t.Errorf("Adopt said %v", err)
+			}
+		})
+	}
+}
+
+// restingRings leaves memory as rings do that have drained with a request in each
+// entry, and that is large enough for entries on so many CPUs.
+func restingRings(t *testing.T, online []int, entries, room int) []byte {
+	t.Helper()
+	mem, err := memory(headArea(room*entries+2) + (room*entries+2)*MinPayload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := newTestRings(t, online, entries, mem)
+	sqe := make([]byte, sqeSize)
+	for i := range before.requests {
+		before.requests[i].prepareRegister(sqe, -1)
+		before.requests[i].waits.Store(true)
+	}
+	before.leave()
+	return mem
+}
+
+// newTestRings makes rings that serve nothing, until the test ends, as on a machine
+// with two CPUs.
+func newTestRings(t *testing.T, online []int, entries int, mem []byte) *Rings {
+	t.Helper()
+	c := Config{CPUs: CPUs{queues: 2, online: online}, Entries: entries, Payload: MinPayload, Memory: mem,
+		Handle: func(int, *Request) Verdict { return Answered }}
+	rings, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := rings.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return rings
+}

@@ -23,6 +23,7 @@ const (
 	headSize      = offArg + 128 + 32
 	offVectors    = headSize
 	offState      = offVectors + 2*16
+	offPlace      = offState + 8
 	slotSize      = 384 // whole cache lines
 )
 
