@@ -4,6 +4,7 @@ package fusefs
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -47,7 +48,7 @@ func newDevice(tb testing.TB, config serveConfig) *device {
 		config.Algorithm = "lz4"
 	}
 	config.Dir = tb.TempDir()
-	config.Transport = Transport(os.Getenv(transportVariable))
+	config.Transport = cmp.Or(config.Transport, Transport(os.Getenv(transportVariable)))
 	text, err := json.Marshal(config)
 	if err != nil {
 		tb.Fatal(err)

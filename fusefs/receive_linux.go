@@ -108,10 +108,23 @@ func (s *Server) Stop() error {
 		return err
 	}
 	s.stopping.Store(true)
+	s.awaitThreads()
+	return nil
+}
+
+// fail ends serving for a reason: see Failure.
+func (s *Server) fail(err error) {
+	s.failure.Store(&err) // before anybody hears that the connection has ended
+	s.stopping.Store(true)
+	go s.awaitThreads()
+}
+
+// awaitThreads makes the threads notice that they are to end.
+func (s *Server) awaitThreads() {
 	for {
 		select {
 		case <-s.ended:
-			return nil
+			return
 		default:
 		}
 		// Again and again: a thread may have looked just before it was told, and not

@@ -130,7 +130,7 @@ func (s *Server) startRings() error {
 	}
 	c.running.Go(func() {
 		if err := c.rings.Wait(); err != nil {
-			c.fs.logf("rings: %v", err)
+			s.fail(fmt.Errorf("rings: %w", err))
 		}
 	})
 	return nil

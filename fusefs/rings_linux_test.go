@@ -3,7 +3,14 @@
 package fusefs
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"zramfs/fusefs/internal/ring"
 	"zramfs/internal/require"
@@ -46,4 +53,51 @@ func TestProcessorSet(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Rings that fail end serving, and it is said why: else whoever uses the device would
+// wait, and nobody who could end that would hear of it.
+func TestFailedRingsEndServing(t *testing.T) {
+	require.Uring(t)
+	d := newDevice(t, serveConfig{Disksize: smallDisk, Transport: TransportUring})
+	f, err := os.Open(d.path("dev", "zram0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := d.ask(commandBreak); s.Error != "" {
+		t.Fatal(s.Error)
+	}
+	asked := make(chan error, 1)
+	go func() {
+		_, err := f.ReadAt(make([]byte, pageSize), 0)
+		asked <- errors.Join(err, f.Close())
+	}()
+	if s := d.ask(commandFailed); !strings.Contains(s.Error, "enter ring") {
+		t.Errorf("it has ended with %q", s.Error)
+	}
+	if err := <-asked; err == nil {
+		t.Error("the request was answered")
+	}
+}
+
+// breakRings puts something else in the place of every io_uring of the process.
+func breakRings() error {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	links, err := filepath.Glob("/proc/self/fd/*")
+	for _, link := range links {
+		var fd int
+		if to, _ := os.Readlink(link); to != "anon_inode:[io_uring]" {
+			continue
+		}
+		if fd, err = strconv.Atoi(filepath.Base(link)); err == nil {
+			err = unix.Dup3(int(null.Fd()), fd, unix.O_CLOEXEC)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(err, null.Close())
 }

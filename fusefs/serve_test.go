@@ -44,6 +44,8 @@ const (
 	commandState   = "state"
 	commandPanic   = "panic" // from now on, whoever opens control/status
 	commandUnmount = "unmount"
+	commandBreak   = "break"  // the rings: nothing can be submitted any more
+	commandFailed  = "failed" // wait for that, and end the connections
 )
 
 // serve is the serving process: the device, and who watches it.
@@ -138,6 +140,11 @@ func attend(d served, logs *logBook, panics *atomic.Bool) error {
 			panics.Store(true)
 		case commandUnmount:
 			err = d.session.Unmount()
+		case commandBreak:
+			err = breakRings()
+		case commandFailed:
+			<-d.server.DataEnded()
+			return errors.Join(failed, d.session.Abort(), d.session.TakeAway(), reply(d.server.Failure()))
 		}
 		failed = errors.Join(failed, reply(err))
 	}

@@ -20,11 +20,12 @@ import (
 // A Server answers the requests of one device. Its methods are safe for
 // concurrent use.
 type Server struct {
-	requests    requests      // immutable view
-	attributes  *connection   // immutable
-	data        *connection   // immutable
-	settings    Settings      // immutable once Start has returned
-	stopping    atomic.Bool   // threads end after the request they are at
+	requests    requests    // immutable view
+	attributes  *connection // immutable
+	data        *connection // immutable
+	settings    Settings    // immutable once Start has returned
+	stopping    atomic.Bool // threads end after the request they are at
+	failure     atomic.Pointer[error]
 	started     bool          // immutable once Start has returned
 	dataEnded   chan struct{} // closed when the kernel ended the data connection, or Stop did
 	shownEnded  chan struct{} // the same for the attribute connection
@@ -228,8 +229,17 @@ func (s *Server) AttributesEnded() <-chan struct{} { return s.shownEnded }
 
 // DataEnded is closed when the data file cannot be reached any more: its mount is
 // gone and nobody has it open, or its connection was aborted, or Stop has taken
-// effect. The attributes may still be served.
+// effect, or serving has failed. The attributes may still be served.
 func (s *Server) DataEnded() <-chan struct{} { return s.dataEnded }
+
+// Failure is why serving has ended although the connections have not, or nil. Whoever
+// uses the data file waits until they do: see Session.Abort.
+func (s *Server) Failure() error {
+	if err := s.failure.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
 
 // Ended is closed when nothing is served any more.
 func (s *Server) Ended() <-chan struct{} { return s.ended }

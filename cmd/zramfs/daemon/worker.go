@@ -206,6 +206,9 @@ func (w *worker) untilEnd() error {
 				return nil
 			}
 		case <-w.server.DataEnded():
+			if err := w.server.Failure(); err != nil {
+				return err // a death like any other
+			}
 			w.news.send(news{DataEnded: true})
 			if !w.kept.Load() {
 				if err := w.server.TakeAway(w.cfg.Dir); err != nil {

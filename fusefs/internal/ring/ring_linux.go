@@ -117,8 +117,9 @@ func (s *Rings) begin(b beginning) error {
 }
 
 // Wait returns when all workers have ended: with nil because the connection has,
-// or because of Close, and otherwise with what went wrong. A request that a handler
-// still holds ([Later]) keeps it waiting.
+// or because of Close, and otherwise with what went wrong: one that cannot go on ends
+// all, and the connection with whatever is asked on it must be ended. A request that a
+// handler still holds ([Later]) keeps it waiting.
 func (s *Rings) Wait() error {
 	s.running.Wait()
 	var err error

@@ -60,8 +60,10 @@ const (
 	commandGC    = "gc"   // from now on, without a pause
 	commandAbort = "wait" // until the connection has ended
 	commandDrain = "drain"
-	commandVain  = "vain" // drain, and give up at once
-	commandRace  = "race" // drain while a worker is about to take a request
+	commandVain  = "vain"  // drain, and give up at once
+	commandRace  = "race"  // drain while a worker is about to take a request
+	commandSpoil = "spoil" // what the next request is answered with is not what the kernel knows it by
+	commandRings = "rings" // until the rings have ended
 )
 
 // drainPatience is less than patience: why a drain failed can still be told.
@@ -76,6 +78,7 @@ type server struct {
 	requests [2]atomic.Uint64
 	turn     atomic.Int64
 	later    atomic.Int64 // requests that were held
+	spoil    atomic.Bool
 	serving  sync.WaitGroup
 	start    error
 }
@@ -259,6 +262,9 @@ func (s *server) handle(_ int, r *Request) Verdict {
 		return Later
 	}
 	s.reply(r)
+	if isIO && s.spoil.CompareAndSwap(true, false) {
+		order.PutUint64(r.head[offCommitID:], ^uint64(0))
+	}
 	return Answered
 }
 
@@ -276,12 +282,13 @@ func (s *server) attend() error {
 	answers := json.NewEncoder(os.Stdout)
 	var ended atomic.Bool
 	var end error
-	done := make(chan struct{})
+	done, rested := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		if s.rings != nil {
 			end = s.rings.Wait()
 		}
+		close(rested)
 		s.serving.Wait()
 		ended.Store(true)
 	}()
@@ -310,6 +317,11 @@ func (s *server) attend() error {
 			s.drainRace()
 		case commandVain:
 			s.drain(0)
+		case commandSpoil:
+			s.spoil.Store(true)
+		case commandRings:
+			<-rested
+			s.start, end = end, nil
 		}
 	}
 	if s.config.Inherited {

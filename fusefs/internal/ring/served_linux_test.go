@@ -256,3 +256,30 @@ func TestRefusedEntriesLeaveTheDevice(t *testing.T) {
 		}
 	})
 }
+
+// A worker that cannot go on takes the others with it: whoever asks on its CPU would
+// wait, and nobody would hear of that. Here the kernel refuses an answer.
+func TestFailureEndsAll(t *testing.T) {
+	d := newDevice(t, serveConfig{Size: fileSize, Uring: true})
+	f := d.open()
+	var st unix.Stat_t
+	buf, err := memory(pageSize)
+	if err := errors.Join(err, unix.Stat(d.config.Dir, &st)); err != nil { // which aborting looks at
+		t.Fatal(err)
+	}
+	end := sync.OnceFunc(d.abort)
+	t.Cleanup(end) // before f is closed: that would wait too
+	d.ask(commandSpoil)
+	asked := make(chan error, 1)
+	go func() {
+		_, err := f.ReadAt(buf, 0)
+		asked <- err
+	}()
+	if s := d.ask(commandRings); !strings.Contains(s.Error, "commit to ring") {
+		t.Errorf("the rings ended with %q", s.Error)
+	}
+	end()
+	if err := <-asked; err == nil {
+		t.Error("the request was answered")
+	}
+}

@@ -83,6 +83,10 @@ func (w *worker) run(opened chan<- error, start <-chan beginning, registered cha
 	if err == nil {
 		w.serve()
 	}
+	if w.failure != nil {
+		// Whoever asks on this CPU would wait for ever, and nobody would hear of it.
+		w.rings.halt()
+	}
 	w.failure = errors.Join(w.failure, w.uring.close())
 }
 
@@ -292,7 +296,7 @@ func (w *worker) wait() {
 	w.unsent = 0
 	w.waiting.Store(true)
 	// Whoever wants us to look says why first, and looks at waiting then.
-	if w.completed.Load() == nil && !w.stop.Load() && w.turn == w.rings.turns.Load() {
+	if w.completed.Load() == nil && !w.stop.Load() && w.failure == nil && w.turn == w.rings.turns.Load() {
 		w.check(w.uring.enter(1, enterGetEvents))
 	}
 	w.waiting.Store(false)
