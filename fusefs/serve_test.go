@@ -44,7 +44,8 @@ const (
 	commandState   = "state"
 	commandPanic   = "panic" // from now on, whoever opens control/status
 	commandUnmount = "unmount"
-	commandBreak   = "break"  // the rings: nothing can be submitted any more
+	commandBreak   = "break" // the rings: nothing can be submitted any more
+	commandAbandon = "abandon"
 	commandFailed  = "failed" // wait for that, and end the connections
 )
 
@@ -142,6 +143,8 @@ func attend(d served, logs *logBook, panics *atomic.Bool) error {
 			err = d.session.Unmount()
 		case commandBreak:
 			err = breakRings()
+		case commandAbandon:
+			return errors.Join(failed, reply(abandon(d)))
 		case commandFailed:
 			<-d.server.DataEnded()
 			return errors.Join(failed, d.session.Abort(), d.session.TakeAway(), reply(d.server.Failure()))

@@ -16,11 +16,12 @@ import (
 // A Session is what outlives the process that serves a device: the mounts, the
 // connections with the kernel, and the memory of requests. Whoever has it may
 // start one server after the other on its Files. Its methods are safe for
-// concurrent use; those that take mounts away wait for one another.
+// concurrent use, but for a second Abort and for Close; those that take mounts away
+// wait for one another.
 type Session struct {
 	mu         sync.Mutex
 	dir        string   // absolute, without symbolic links; immutable
-	files      Files    // immutable
+	files      Files    // immutable, but for Abort and Close
 	requests   requests // immutable view
 	attributes mount
 	data       mount
@@ -110,10 +111,9 @@ func (s *Session) makeRequests(shape requestsShape) error {
 }
 
 // Abort ends both connections, as soon as no server has the files any more: whoever
-// waits for an answer gets an error.
+// waits for an answer gets an error. That may be somebody in here who takes a mount
+// away, so it does not wait for them. Nobody may need the files any more.
 func (s *Session) Abort() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	err := errors.Join(s.files.Attributes.Close(), s.files.Data.Close())
 	s.files.Attributes, s.files.Data = nil, nil
 	return err
@@ -239,6 +239,9 @@ func (s *Session) TakeAway() error {
 
 func (s *Session) takeAway() error {
 	_, err := unmount(s.data.dir, s.data.typ, s.data.number, unix.MNT_DETACH, s.OpenCount) // dead, if it is there
+	if errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) {                // the attributes are, which lead there
+		err = nil // it goes with them
+	}
 	return errors.Join(err, s.detach())
 }
 
