@@ -135,7 +135,7 @@ func (w *worker) drain() {
 		w.wait()
 		return
 	}
-	here := w.cpu
+	here := -1 // not w.cpu: one that was offline for a while has lost its worker
 	for i := range w.rings.requests {
 		r := &w.rings.requests[i]
 		if r.home != w || !w.rings.online.Load().isOnline(r.queue) {
@@ -154,7 +154,7 @@ func (w *worker) drain() {
 			break
 		}
 	}
-	if here != w.cpu {
+	if here != w.cpu && here >= 0 {
 		_ = bindTo(w.cpu) // the successor binds threads of its own
 	}
 	w.flush()

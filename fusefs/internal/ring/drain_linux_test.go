@@ -205,6 +205,26 @@ func TestDrainGivesUp(t *testing.T) {
 	})
 }
 
+// A CPU that goes and comes back takes its worker's place with it: the kernel moves the
+// thread elsewhere, and leaves it there. The rings come to rest all the same.
+func TestDrainOfMovedWorkers(t *testing.T) {
+	d := newDevice(t, serveConfig{Size: fileSize, Uring: true})
+	f := d.open()
+	scribble(t, f, 4, time.Now())
+	if s := d.ask(commandFree); s.Error != "" {
+		t.Fatal(s.Error)
+	}
+	end := sync.OnceFunc(d.abort)
+	t.Cleanup(end) // before f is closed, which nobody answers any more
+	var st unix.Stat_t
+	if err := unix.Stat(d.config.Dir, &st); err != nil { // which aborting looks at
+		t.Fatal(err)
+	}
+	if s := d.ask(commandDrain); s.Error != "" {
+		t.Error(s.Error)
+	}
+}
+
 // Memory in which nobody drained cannot be adopted.
 func TestAdoptWantsWhatDrainLeft(t *testing.T) {
 	require.Uring(t)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -61,6 +62,7 @@ const (
 	commandAbort = "wait" // until the connection has ended
 	commandDrain = "drain"
 	commandVain  = "vain"  // drain, and give up at once
+	commandFree  = "free"  // the workers of their CPUs, as the kernel does when these go
 	commandRace  = "race"  // drain while a worker is about to take a request
 	commandSpoil = "spoil" // what the next request is answered with is not what the kernel knows it by
 	commandRings = "rings" // until the rings have ended
@@ -317,6 +319,8 @@ func (s *server) attend() error {
 			s.drainRace()
 		case commandVain:
 			s.drain(0)
+		case commandFree:
+			s.start = freeThreads()
 		case commandSpoil:
 			s.spoil.Store(true)
 		case commandRings:
@@ -338,6 +342,22 @@ func (s *server) drain(patience time.Duration) {
 	limit, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	s.start = s.rings.Drain(limit, fileNode)
+}
+
+// freeThreads lets all threads run on the last CPU alone.
+func freeThreads() error {
+	cpus, err := ReadCPUs()
+	if err != nil {
+		return err
+	}
+	var last unix.CPUSet
+	last.Set(cpus.online[len(cpus.online)-1])
+	threads, err := os.ReadDir("/proc/self/task")
+	for _, thread := range threads {
+		tid, _ := strconv.Atoi(thread.Name())
+		err = errors.Join(err, unix.SchedSetaffinity(tid, &last))
+	}
+	return err
 }
 
 func (s *server) state() serveState {
