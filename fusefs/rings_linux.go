@@ -99,6 +99,9 @@ func (s *Server) makeRings(shape requestsShape, f *os.File) error {
 	}
 	cfg.Memory = s.ringMemory.mem
 	s.data.paces = make([]pace, cpus.Workers())
+	for worker := range cpus.Workers() {
+		s.data.asides = append(s.data.asides, func() { s.data.rings.Send(worker) })
+	}
 	s.data.rings, err = ring.New(cfg)
 	return err
 }
@@ -170,6 +173,7 @@ func (c *connection) handleHot(worker int, op uint32, r *ring.Request) {
 	p := &c.paces[worker]
 	p.begin(time.Now())
 	w := c.fs.store.Acquire()
+	w.OnWait(c.asides[worker])
 	w.SetEffort(p.effort())
 	n, errno := c.fs.hot(w, op, r.Arg, r.In, r.Out)
 	w.Release()

@@ -53,6 +53,7 @@ type connection struct {
 	stopping  *atomic.Bool // of the server
 	rings     *ring.Rings  // nil where there are none; immutable once Start has returned
 	paces     []pace       // of the rings' workers, each belongs to one
+	asides    []func()     // likewise: what one does before it waits for memory; immutable
 	threads   []*thread    // immutable
 	// turns are taken to wait for requests and to work on them. There are fewer
 	// than threads: the kernel wakes whoever has waited longest, so that more than

@@ -35,7 +35,8 @@ type Config struct {
 	Memory []byte
 	// Handle answers a request, in the thread of a worker (0 to CPUs.Workers()-1),
 	// of which each calls it for one request at a time. It must not wait for
-	// long: whoever has to says [Later] and calls [Rings.Complete].
+	// long: whoever has to says [Later] and calls [Rings.Complete]. It calls
+	// [Rings.Send] before it waits at all.
 	Handle func(worker int, r *Request) Verdict
 }
 

@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -177,8 +179,31 @@ func (d *device) open() *os.File {
 	return f
 }
 
-// abort ends the connection by fusectl, which need not be mounted anywhere.
+// abort ends the connection.
 func (d *device) abort() {
+	d.tb.Helper()
+	d.control(func(dir string) error { return os.WriteFile(dir+"/abort", []byte("1"), 0) })
+}
+
+// awaitWaiting waits until so many requests are on their way.
+func (d *device) awaitWaiting(n int) {
+	d.tb.Helper()
+	d.control(func(dir string) error {
+		for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+			text, err := os.ReadFile(dir + "/waiting")
+			if err != nil || strings.TrimSpace(string(text)) == strconv.Itoa(n) {
+				return err
+			}
+			if time.Now().After(end) {
+				return fmt.Errorf("%s requests are waiting, want %d", strings.TrimSpace(string(text)), n)
+			}
+		}
+	})
+}
+
+// control does something with the connection's directory in fusectl, which need not be
+// mounted anywhere.
+func (d *device) control(do func(dir string) error) {
 	d.tb.Helper()
 	var st unix.Stat_t
 	if err := unix.Stat(d.config.Dir, &st); err != nil {
@@ -188,7 +213,7 @@ func (d *device) abort() {
 	if err := unix.Mount("none", control, "fusectl", 0, ""); err != nil {
 		d.tb.Fatal(err)
 	}
-	err := os.WriteFile(fmt.Sprintf("%s/%d/abort", control, unix.Minor(st.Dev)), []byte("1"), 0)
+	err := do(fmt.Sprintf("%s/%d", control, unix.Minor(st.Dev)))
 	if err := errors.Join(err, unix.Unmount(control, 0)); err != nil {
 		d.tb.Fatal(err)
 	}

@@ -136,6 +136,15 @@ func (s *Rings) Wait() error {
 // goroutine may call it, once for each such request; the owning thread sends it.
 func (s *Rings) Complete(r *Request) { r.home.complete(r) }
 
+// Send sends what the worker has answered and kept back, to send it with what follows.
+// A handler that is about to wait calls it, in the worker's thread: nobody should have
+// to wait for the next request's sake.
+func (s *Rings) Send(worker int) {
+	w := s.workers[worker]
+	w.flush()
+	w.unsent = 0
+}
+
 // lost counts an entry which the kernel took back. The last one ends all workers.
 func (s *Rings) lost(w *worker, errno unix.Errno) {
 	switch errno {

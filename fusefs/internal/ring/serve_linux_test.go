@@ -33,6 +33,7 @@ type serveConfig struct {
 	// LaterEvery makes each so many-th read and write be answered by a goroutine
 	// of its own, after LaterMs.
 	LaterEvery, LaterMs int
+	HoldWrites          bool // each until it is let go
 	BadPayload          bool // so small that the kernel refuses it
 	Setup               uint32
 	NoPin               bool
@@ -65,6 +66,7 @@ const (
 	commandFree  = "free"  // the workers of their CPUs, as the kernel does when these go
 	commandRace  = "race"  // drain while a worker is about to take a request
 	commandSpoil = "spoil" // what the next request is answered with is not what the kernel knows it by
+	commandGo    = "go"    // on with a write that is held
 	commandRings = "rings" // until the rings have ended
 )
 
@@ -81,12 +83,13 @@ type server struct {
 	turn     atomic.Int64
 	later    atomic.Int64 // requests that were held
 	spoil    atomic.Bool
+	letGo    chan struct{}
 	serving  sync.WaitGroup
 	start    error
 }
 
 func serve(text string) (err error) {
-	s := &server{}
+	s := &server{letGo: make(chan struct{}, 8)}
 	if err := json.Unmarshal([]byte(text), &s.config); err != nil {
 		return err
 	}
@@ -250,9 +253,14 @@ func (s *server) readDevice() {
 }
 
 // handle serves what comes by the rings.
-func (s *server) handle(_ int, r *Request) Verdict {
+func (s *server) handle(worker int, r *Request) Verdict {
 	s.requests[1].Add(1)
 	opcode := r.Opcode()
+	if s.config.HoldWrites && opcode == opWriteFile {
+		s.later.Add(1)
+		s.rings.Send(worker)
+		<-s.letGo
+	}
 	isIO := opcode == opReadFile || opcode == opWriteFile
 	if every := int64(s.config.LaterEvery); every > 0 && isIO && s.turn.Add(1)%every == 0 {
 		s.later.Add(1)
@@ -319,6 +327,8 @@ func (s *server) attend() error {
 			s.drainRace()
 		case commandVain:
 			s.drain(0)
+		case commandGo:
+			s.letGo <- struct{}{}
 		case commandFree:
 			s.start = freeThreads()
 		case commandSpoil:

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -282,4 +283,51 @@ func TestFailureEndsAll(t *testing.T) {
 	if err := <-asked; err == nil {
 		t.Error("the request was answered")
 	}
+}
+
+// A handler that waits keeps nobody from an answer that is there: a read and a write
+// come to a worker at once, and the write waits.
+func TestWaitingHandlerKeepsNoAnswer(t *testing.T) {
+	d := newDevice(t, serveConfig{Size: fileSize, Uring: true, HoldWrites: true})
+	f := d.open()
+	var st unix.Stat_t
+	if err := unix.Stat(d.config.Dir, &st); err != nil { // which counting looks at
+		t.Fatal(err)
+	}
+	first := onCPU0(t, func(p []byte) (int, error) { return f.WriteAt(p, 0) })
+	for d.ask(commandState).Later == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	read := onCPU0(t, func(p []byte) (int, error) { return f.ReadAt(p, pageSize) })
+	d.awaitWaiting(2)
+	second := onCPU0(t, func(p []byte) (int, error) { return f.WriteAt(p, 2*pageSize) })
+	d.awaitWaiting(3)
+	d.ask(commandGo)
+	select {
+	case <-read:
+	case <-time.After(patience):
+		t.Error("the read is not answered while the write waits")
+	}
+	d.ask(commandGo)
+	<-first
+	<-second
+}
+
+// onCPU0 lets a thread of its own do something with a page on the first CPU.
+func onCPU0(t *testing.T, do func(p []byte) (int, error)) <-chan struct{} {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and the thread ends with us
+		page, err := memory(pageSize)
+		if err := errors.Join(err, bindTo(0)); err != nil {
+			t.Error(err)
+			return
+		}
+		if _, err = do(page); err != nil {
+			t.Error(err)
+		}
+	}()
+	return done
 }
