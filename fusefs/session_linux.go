@@ -16,13 +16,14 @@ import (
 // A Session is what outlives the process that serves a device: the mounts, the
 // connections with the kernel, and the memory of requests. Whoever has it may
 // start one server after the other on its Files. Its methods are safe for
-// concurrent use, but for a second Abort and for Close; those that take mounts away
-// wait for one another.
+// concurrent use, but for Abort beside another Abort or Close; those that take mounts
+// away wait for one another.
 type Session struct {
 	mu         sync.Mutex
 	dir        string   // absolute, without symbolic links; immutable
 	files      Files    // immutable, but for Abort and Close
-	requests   requests // immutable view
+	requests   requests // a view, which goes with Close; guarded by view
+	view       sync.RWMutex
 	attributes mount
 	data       mount
 	pin        *os.File // keeps the attributes' mount from others, see Pin; guarded by mu
@@ -124,7 +125,11 @@ func (s *Session) Files() Files { return s.files }
 
 // OpenCount is how many handles on the data file are open now. The kernel reports
 // a closed one a moment after close(2) has returned.
-func (s *Session) OpenCount() int { return s.requests.handles() }
+func (s *Session) OpenCount() int {
+	s.view.RLock()
+	defer s.view.RUnlock()
+	return s.requests.handles()
+}
 
 // Attach makes the device visible: the attributes at the mount point, the data
 // file in dev below it. That looks into the attributes, so a server must serve
@@ -178,7 +183,9 @@ func (s *Session) Touch(limit time.Duration) error {
 // SurvivesCrash tells whether another server can go on where the last one has died:
 // not while requests come by rings, but where those were at rest or had not begun.
 func (s *Session) SurvivesCrash() bool {
-	return s.requests.word(wordRings).Load() != ringsServe
+	s.view.RLock()
+	defer s.view.RUnlock()
+	return s.requests.mem != nil && s.requests.word(wordRings).Load() != ringsServe
 }
 
 // Pin keeps the attributes mounted against others' umount(8) until Unmount: the
@@ -260,16 +267,21 @@ func (s *Session) detach() error {
 // Close lets go of everything: a mount that is left ends with an error for
 // whoever uses it, unless a server has the files too.
 func (s *Session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	err := errors.Join(s.attributes.let(), s.data.let())
 	for _, f := range []*os.File{s.files.Attributes, s.files.Data, s.files.Requests, s.pin} {
 		if f != nil {
 			err = errors.Join(err, f.Close())
 		}
 	}
+	s.files, s.pin = Files{}, nil
+	s.view.Lock()
+	defer s.view.Unlock()
 	if s.requests.mem != nil {
 		err = errors.Join(err, unix.Munmap(s.requests.mem))
 	}
-	s.files, s.requests, s.pin = Files{}, requests{}, nil
+	s.requests = requests{}
 	return err
 }
 
