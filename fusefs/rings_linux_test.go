@@ -55,6 +55,37 @@ func TestProcessorSet(t *testing.T) {
 	}
 }
 
+// Who cannot make rings says so while the predecessor still serves, which it would not
+// once it has stopped: nobody could go on then. Here no descriptor is left.
+func TestCheckTriesARing(t *testing.T) {
+	require.Uring(t)
+	for name, c := range map[string]struct {
+		rings int
+		ok    bool
+	}{
+		"with rings": {pageSize, false}, "without": {0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLeftOf(t, requestsShape{attributes: 1, data: 2, transfer: leftTransfer, entries: c.rings / pageSize, rings: c.rings})
+			if err := l.session.Files().Check(); err != nil {
+				t.Fatal(err)
+			}
+			var limit unix.Rlimit
+			if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+				t.Fatal(err)
+			}
+			err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max})
+			found := l.session.Files().Check()
+			if err := errors.Join(err, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)); err != nil {
+				t.Fatal(err)
+			}
+			if c.ok != (found == nil) {
+				t.Errorf("Check said %v", found)
+			}
+		})
+	}
+}
+
 // Rings that fail end serving, and it is said why: else whoever uses the device would
 // wait, and nobody who could end that would hear of it.
 func TestFailedRingsEndServing(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"zramfs/fusefs/internal/ring"
 )
 
 // A Session is what outlives the process that serves a device: the mounts, the
@@ -293,13 +295,16 @@ func (s *Server) TakeAway(dir string) error {
 	return err
 }
 
-// Check reports whether a server of this program can carry on with the files, and
-// changes nothing.
+// Check reports whether a server of this program can carry on with the files, here and
+// now, and changes nothing.
 func (f Files) Check() error {
 	mem, err := mapRequests(f.Requests)
 	if err != nil {
 		return err
 	}
-	_, err = requests{mem}.shape()
+	shape, err := requests{mem}.shape()
+	if err == nil && shape.rings > 0 {
+		err = ring.Try()
+	}
 	return errors.Join(err, unix.Munmap(mem))
 }

@@ -35,6 +35,12 @@ func Supported() error {
 		return fmt.Errorf("%w: the kernel's fuse module has it switched off: echo Y > %s as root, or boot with fuse.enable_uring=1",
 			ErrUnsupported, enableParameter)
 	}
+	return Try()
+}
+
+// Try tells whether this process can make rings, as it must to adopt some: what
+// [Supported] looks at beside that matters to new connections alone.
+func Try() error {
 	u, err := newUring(1, 1, defaultSetup)
 	if err != nil {
 		return fmt.Errorf("%w: %w%s", ErrUnsupported, err, setupHint(err))
