@@ -121,7 +121,7 @@ func (s *Server) connect(kind connectionKind, device *os.File, cfg Config, t tre
 	}
 	turns := len(slots)
 	if kind == dataConnection {
-		turns = min(turns, dataTurns())
+		turns = max(min(turns-waitingOf(turns), dataTurns()), 1)
 	}
 	c.turns = make(chan struct{}, turns)
 	for range turns {

@@ -298,13 +298,18 @@ func (s *Server) TakeAway(dir string) error {
 // Check reports whether a server of this program can carry on with the files, here and
 // now, and changes nothing.
 func (f Files) Check() error {
-	mem, err := mapRequests(f.Requests)
-	if err != nil {
-		return err
-	}
-	shape, err := requests{mem}.shape()
+	shape, err := f.shape()
 	if err == nil && shape.rings > 0 {
 		err = ring.Try()
 	}
-	return errors.Join(err, unix.Munmap(mem))
+	return err
+}
+
+func (f Files) shape() (requestsShape, error) {
+	mem, err := mapRequests(f.Requests)
+	if err != nil {
+		return requestsShape{}, err
+	}
+	shape, err := requests{mem}.shape()
+	return shape, errors.Join(err, unix.Munmap(mem))
 }

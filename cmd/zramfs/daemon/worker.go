@@ -26,6 +26,7 @@ type worker struct {
 	logs        *Logs          // immutable
 	log         *slog.Logger   // immutable
 	files       fusefs.Files   // immutable
+	waiting     int            // requests that may wait for memory; immutable once prepared
 	facts       keeperFacts    // immutable once serving has begun
 	kept        atomic.Bool    // the keeper lives
 	memory      *store.Memory  // immutable once serving has begun
@@ -85,6 +86,9 @@ func (w *worker) prepare() (err error) {
 	if err := errors.Join(w.files.Check(), w.memory.Check()); err != nil {
 		return err
 	}
+	if w.waiting, err = w.files.MaxWaiting(); err != nil {
+		return err
+	}
 	w.protections = append(w.protections, populate())
 	w.news.send(news{Prepared: true})
 	return nil
@@ -109,7 +113,7 @@ func (w *worker) makeStore() (err error) {
 		Algorithm: w.cfg.Algorithm,
 		MemLimit:  w.cfg.MemLimit,
 		MaxMemory: machineMemory(),
-		Workers:   fusefs.Workers(), MaxWaiting: fusefs.MaxWaiting(w.cfg.Transport),
+		Workers:   fusefs.Workers(), MaxWaiting: w.waiting,
 		Firmly:    firmly,
 		OnCorrupt: w.logs.Corrupt,
 	}
