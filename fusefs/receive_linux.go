@@ -104,6 +104,13 @@ func (t *thread) send(answer []byte) {
 // Stop ends serving after the requests under way, and leaves those that come to a
 // successor. The connections and mounts stay. After an error it goes on serving.
 func (s *Server) Stop() error {
+	s.stop.Lock()
+	defer s.stop.Unlock()
+	select {
+	case <-s.ended:
+		return nil
+	default:
+	}
 	if err := s.restRings(); err != nil {
 		return err
 	}

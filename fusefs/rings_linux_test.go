@@ -132,3 +132,25 @@ func breakRings() error {
 	}
 	return errors.Join(err, null.Close())
 }
+
+// Who stops a server that another has just stopped, or is stopping, does nothing more:
+// rings that are being brought to rest once are not begun with anew.
+func TestStopTwice(t *testing.T) {
+	require.Uring(t)
+	d := newDevice(t, serveConfig{Disksize: smallDisk, Transport: TransportUring})
+	if _, err := os.Stat(d.path("dev", "zram0")); err != nil { // the kernel has to know it
+		t.Fatal(err)
+	}
+	if s := d.ask(commandTwice); s.Error != "" {
+		t.Error(s.Error)
+	}
+}
+
+func stopTwice(d served) error {
+	all := make(chan error)
+	for range 4 {
+		go func() { all <- d.server.Stop() }()
+	}
+	err := errors.Join(<-all, <-all, <-all, <-all)
+	return errors.Join(err, d.session.Abort(), d.session.TakeAway())
+}

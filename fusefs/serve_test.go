@@ -46,6 +46,7 @@ const (
 	commandUnmount = "unmount"
 	commandBreak   = "break" // the rings: nothing can be submitted any more
 	commandAbandon = "abandon"
+	commandTwice   = "twice"  // stop, from several sides
 	commandFailed  = "failed" // wait for that, and end the connections
 )
 
@@ -145,6 +146,8 @@ func attend(d served, logs *logBook, panics *atomic.Bool) error {
 			err = breakRings()
 		case commandAbandon:
 			return errors.Join(failed, reply(abandon(d)))
+		case commandTwice:
+			return errors.Join(failed, reply(stopTwice(d)))
 		case commandFailed:
 			<-d.server.DataEnded()
 			return errors.Join(failed, d.session.Abort(), d.session.TakeAway(), reply(d.server.Failure()))

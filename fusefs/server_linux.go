@@ -24,6 +24,7 @@ type Server struct {
 	attributes  *connection // immutable
 	data        *connection // immutable
 	settings    Settings    // immutable once Start has returned
+	stop        sync.Mutex  // one stops at a time
 	stopping    atomic.Bool // threads end after the request they are at
 	failure     atomic.Pointer[error]
 	started     bool          // immutable once Start has returned

@@ -56,8 +56,9 @@ var (
 // Wait returns, and this process may exit; the descriptor of /dev/fuse must stay
 // open somewhere. When the context ends first, the rings serve on.
 //
-// Requests for which a handler said [Later] must be completed before. The node is
-// a regular file that the kernel knows, for example because somebody has it open.
+// Requests for which a handler said [Later] must be completed before. One drains at a
+// time. The node is a regular file that the kernel knows, for example because somebody
+// has it open.
 func (s *Rings) Drain(ctx context.Context, node uint64) error {
 	now, err := ReadCPUs()
 	if err != nil {
