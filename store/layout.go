@@ -19,7 +19,8 @@ import (
 // it. All integers are little-endian; the image never leaves the machine, and
 // both architectures that we build for are little-endian.
 //
-//	0          superblock                   one page
+//	0          superblock                   half a page
+//	2 KiB      renewals                     one 8-byte count a set of same-filled words
 //	4 KiB      same-filled words            sameWords x (word, its complement)
 //	...        presence bitmap              one bit an index page
 //	...        index                        one 8-byte entry a page
@@ -38,15 +39,16 @@ const (
 	// smaller ones are empty sooner.
 	SegmentSize = 256 << 10
 
-	layoutVersion = 1
-	sameWords     = 2048         // bound of the same-filled table
-	indexPerPage  = PageSize / 8 // entries in one page of the index
-	unit          = 8            // object alignment, bytes
-	headerSize    = 12           // bytes before an object's payload
-	maxFootprint  = (headerSize + PageSize + unit - 1) &^ (unit - 1)
-	sameOffset    = PageSize
-	bitmapOffset  = sameOffset + sameWords*16
-	pagesPerSeg   = SegmentSize / maxFootprint // raw pages that fit
+	layoutVersion  = 1
+	sameWords      = 2048         // bound of the same-filled table
+	indexPerPage   = PageSize / 8 // entries in one page of the index
+	unit           = 8            // object alignment, bytes
+	headerSize     = 12           // bytes before an object's payload
+	maxFootprint   = (headerSize + PageSize + unit - 1) &^ (unit - 1)
+	renewalsOffset = PageSize / 2 // what wrote an image before there were renewals left it clear
+	sameOffset     = PageSize
+	bitmapOffset   = sameOffset + sameWords*16
+	pagesPerSeg    = SegmentSize / maxFootprint // raw pages that fit
 )
 
 var magic = [8]byte{'z', 'r', 'a', 'm', 'f', 's', 'M', 'I'}
@@ -248,9 +250,10 @@ func (m *image) words(off int64, n uint64) []atomic.Uint64 {
 	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&m.mem[off])), n)
 }
 
-func (m *image) index() []atomic.Uint64  { return m.words(m.indexOffset, m.pages) }
-func (m *image) bitmap() []atomic.Uint64 { return m.words(bitmapOffset, (m.indexPages+63)/64) }
-func (m *image) same() []atomic.Uint64   { return m.words(sameOffset, 2*sameWords) }
+func (m *image) index() []atomic.Uint64    { return m.words(m.indexOffset, m.pages) }
+func (m *image) bitmap() []atomic.Uint64   { return m.words(bitmapOffset, (m.indexPages+63)/64) }
+func (m *image) same() []atomic.Uint64     { return m.words(sameOffset, 2*sameWords) }
+func (m *image) renewals() []atomic.Uint64 { return m.words(renewalsOffset, sameWords/sameWays) }
 
 // headerAt views the header of the object at where.
 func (m *image) headerAt(where uint64) *header {

@@ -25,6 +25,8 @@ func TestLayoutIsFrozen(t *testing.T) {
 		{"header codec", uint64(unsafe.Offsetof(header{}.Codec)), 10},
 		{"raw object", maxFootprint, 4112},
 		{"entry", uint64(objectEntry(8*3, codec.Zstd, 4096)), 3<<53 | 4095<<41 | 3},
+		{"renewals", renewalsOffset, 2048},
+		{"same-filled words", sameOffset, 4096},
 		{"index of 1 GiB", uint64(g.indexOffset), 10 * 4096},
 		{"segments of 1 GiB", uint64(g.dataOffset), 9 * SegmentSize},
 		{"size", uint64(g.size), 5009 * SegmentSize},

@@ -14,12 +14,14 @@ import (
 // entry, each with its complement beside it, as a checksum, in sets of sameWays
 // slots; a word can lie in the slots of one set. It
 // is bounded: a page whose word finds no slot is compressed like any other. A
-// slot is reused only after a grace period, as an object's space is.
+// slot is reused only after a grace period, as an object's space is. A View has
+// none: it sees by the renewals of a set that one of its slots may have been reused.
 type sameTable struct {
-	words []atomic.Uint64   // immutable view of the image: slot n at 2n, 2n+1
-	_     apart             // readers need the former, writers the rest
-	mu    sync.Mutex        // serialises ref and unref
-	refs  [sameWords]uint32 // entries that name the slot; guarded by mu
+	words    []atomic.Uint64   // immutable view of the image: slot n at 2n, 2n+1
+	renewals []atomic.Uint64   // immutable view of the image: raised before a slot of the set gets a word
+	_        apart             // readers need the former, writers the rest
+	mu       sync.Mutex        // serialises ref and unref
+	refs     [sameWords]uint32 // entries that name the slot; guarded by mu
 }
 
 const sameWays = 8
@@ -44,6 +46,9 @@ func (t *sameTable) ref(word uint64) (entry, bool) {
 	}
 	if spare == sameWords || t.refs[spare] == math.MaxUint32 {
 		return 0, false
+	}
+	if t.refs[spare] == 0 {
+		t.renewals[set/sameWays].Add(1)
 	}
 	t.words[2*spare].Store(word)
 	invariant.Point("word without complement")

@@ -234,7 +234,7 @@ func open(mem *Memory, cfg Config, g geometry) (s *Store, err error) {
 	s.ready = make([]uint32, 0, s.target+1)
 	s.patience = maxWait
 	s.epoch.Store(1)
-	s.same.words = s.image.same()
+	s.same.words, s.same.renewals = s.image.same(), s.image.renewals()
 	if err := s.makeWorkers(); err != nil {
 		return nil, err
 	}

@@ -165,19 +165,38 @@ func (v *View) agree(page uint64, scratch []byte, try func(entry) bool) (e entry
 	}
 }
 
-// word is what a same-filled entry stands for, if that is intact; scratch has room for two words.
-func (v *View) word(e entry, scratch []byte) (word uint64, ok bool) {
+// word is what a same-filled entry of a page stands for, if that is intact; scratch has room for two words.
+func (v *View) word(page uint64, e entry, scratch []byte) (word uint64, ok bool) {
 	switch e.codec() {
 	case sameHalf:
 		return e.value() | e.value()<<32, true
 	case sameWordSlot:
-		if v.read(scratch[:16], sameOffset+int64(e.value()*16)) != nil {
-			return 0, false
-		}
-		word = binary.LittleEndian.Uint64(scratch)
-		return word, binary.LittleEndian.Uint64(scratch[8:]) == ^word
+		return v.tableWord(page, e, scratch)
 	}
 	return e.value(), true
+}
+
+// tableWord is the word of a slot that the entry of a page names. A word proves nothing of whose it is: the slot may have gone to another page and
+// come back between two looks at the entry, which is then the same. So no slot of its set may have got a word from before the entry was seen
+// until after the word was read.
+func (v *View) tableWord(page uint64, e entry, scratch []byte) (word uint64, ok bool) {
+	for {
+		before, ok := v.renewals(e, scratch)
+		if !ok || v.entry(page, scratch) != e || v.read(scratch[:16], sameOffset+int64(e.value()*16)) != nil {
+			return 0, false
+		}
+		word, complement := binary.LittleEndian.Uint64(scratch), binary.LittleEndian.Uint64(scratch[8:])
+		after, ok := v.renewals(e, scratch)
+		if !ok || before == after {
+			return word, ok && complement == ^word
+		}
+	}
+}
+
+// renewals is how often a slot of the set that an entry names has got a word; scratch has room for it.
+func (v *View) renewals(e entry, scratch []byte) (n uint64, ok bool) {
+	err := v.read(scratch[:8], renewalsOffset+int64(e.value()/sameWays*8))
+	return binary.LittleEndian.Uint64(scratch), err == nil
 }
 
 // proved reports whether p, header and payload, is the object that an entry of page refers to.

@@ -83,8 +83,8 @@ func TestViewBetweenAnyTwoReads(t *testing.T) {
 		"look":   func(v *View) [][]byte { return viewed(t, v, int(v.Pages()))[:pages] },
 		"survey": func(v *View) [][]byte { return surveyed(t, v, int(v.Pages()), surveyPages)[:pages] },
 	} {
-		for first := range 40 { // more reads than there are for these pages
-			for second := first; second < 40; second++ {
+		for first := range 60 { // more reads than there are for these pages
+			for second := first; second < 60; second++ {
 				m := &moving{images: images}
 				v, err := newView(m)
 				if err != nil {

@@ -101,12 +101,12 @@ func (v *View) sort(w *Window, i int, e entry) {
 	scratch := w.scratch[16*i : 16*i+16]
 	right := e.valid(v.segments) && e.codec() != sameWordSlot
 	if right && e.same() {
-		word, _ = v.word(e, nil)
+		word, _ = v.word(w.Number(i), e, nil)
 	} else if !right {
 		e, right = v.agree(w.Number(i), scratch, func(e entry) (ok bool) {
 			ok = true
 			if e.same() {
-				word, ok = v.word(e, scratch)
+				word, ok = v.word(w.Number(i), e, scratch)
 			}
 			return ok
 		})
@@ -271,7 +271,7 @@ func (v *View) fetchOne(w *Window, o, slot uint32) {
 		case e == 0:
 			return true
 		case e.same():
-			word, ok = v.word(e, scratch)
+			word, ok = v.word(page, e, scratch)
 			return ok
 		}
 		p := w.Arena[at:][:footprint(e.length())]
