@@ -154,7 +154,7 @@ func (m *Memory) allocate(off, n int64) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOMEM) {
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOMEM) || errors.Is(err, errNotHeld) {
 		err = fmt.Errorf("%w: %w", ErrNoMemory, err)
 	}
 	return errors.Join(err, m.punch(off, n)) // some of it may have been taken
