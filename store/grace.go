@@ -55,7 +55,10 @@ func (w *Worker) free(e entry) {
 		w.s.same.unref(e)
 		return
 	}
-	w.deserted = w.s.freeObject(e) || w.deserted
+	if w.s.freeObject(e) {
+		w.deserted = true
+		w.s.deserted.Store(true)
+	}
 	if w.freed += footprint(e.length()); w.freed >= SegmentSize {
 		w.freed = 0
 		if w.s.drowsy.Load() {

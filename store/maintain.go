@@ -13,7 +13,7 @@ import (
 
 // How often it looks again, by reason.
 const (
-	heldUpEvery  = 20 * time.Millisecond  // a reader kept freed objects from being cleared
+	heldUpEvery  = 20 * time.Millisecond  // a reader kept freed objects from being cleared, or a segment from being sealed
 	settleEvery  = 200 * time.Millisecond // garbage waits for writes to pause
 	compactEvery = 2 * time.Millisecond   // between two slices of compaction
 )
@@ -64,7 +64,7 @@ func (s *Store) pass() time.Duration {
 	s.idx.grow()
 	soon, denied := s.refill()
 	again := soonest(s.sweepSome(), soon, s.shrink(idle), s.tidy(idle))
-	if !settled {
+	if !settled || s.deserted.Load() {
 		again = soonest(again, heldUpEvery)
 	}
 
@@ -97,9 +97,10 @@ func (s *Store) paused(now time.Time) bool {
 // reader was in the way, and seals their segments that hold nothing any more, or,
 // when there is no other memory, all of them: nobody else can use what is left in
 // those, and the compactor takes sealed ones only. It reports whether nothing is
-// left to free.
+// left to free. A segment may be deserted by what is freed here, or be a busy worker's,
+// who does not look at it: then the pass is told to look again.
 func (s *Store) settleIdle(all bool) bool {
-	done := true
+	done, deserted := true, s.deserted.Swap(false)
 	settle := func(w *Worker) {
 		done = w.flush(false) && done
 		if w.dead() || all {
@@ -110,6 +111,8 @@ func (s *Store) settleIdle(all bool) bool {
 		if w.busy.CompareAndSwap(false, true) {
 			settle(w)
 			w.busy.Store(false)
+		} else if deserted {
+			s.deserted.Store(true)
 		}
 	}
 	if c := s.compactor(); c.flush(false) && c.dead() {

@@ -94,6 +94,45 @@ func TestFreedAfterTheReaderLeft(t *testing.T) {
 	}
 }
 
+// What the maintainer frees for one worker may be the last of another's segment, which it has looked at before.
+func TestDesertedByTheMaintainer(t *testing.T) {
+	s := newStore(t, Config{Disksize: 64 << 20})
+	owner, other, reader := s.Acquire(), s.Acquire(), s.Acquire()
+	if err := owner.Write(5, 0, content{5, 1, random}.bytes()); err != nil {
+		t.Fatal(err)
+	}
+	owner.Release()
+	n := s.idx.load(5).segment()
+	reader.enter()
+	other.Discard(5, 1)
+	other.Release()
+	reader.leave()
+	reader.Release()
+	waitUntil(t, func() bool { return s.segment(n).live() == 0 })
+	waitUntil(t, func() bool { return s.segment(n).state() != segOpen })
+}
+
+// Nor is a segment forgotten whose owner was busy when the maintainer looked.
+func TestDesertedWhileItsOwnerIsBusy(t *testing.T) {
+	s := newStore(t, Config{Disksize: 64 << 20})
+	passes := func() (begun, ended uint64) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.begun, s.ended
+	}
+	owner, other := s.Acquire(), s.Acquire()
+	if err := owner.Write(5, 0, content{5, 1, random}.bytes()); err != nil {
+		t.Fatal(err)
+	}
+	n := s.idx.load(5).segment()
+	other.Discard(5, 1)
+	before, _ := passes()
+	other.Release()
+	waitUntil(t, func() bool { _, ended := passes(); return ended > before })
+	owner.Release()
+	waitUntil(t, func() bool { return s.segment(n).state() != segOpen })
+}
+
 // An emptied, idle device keeps no more than its reserve.
 func TestIdleDeviceKeepsNothing(t *testing.T) {
 	s := newStore(t, Config{Disksize: 64 << 20})

@@ -84,10 +84,11 @@ type Store struct {
 	_         apart
 
 	// Every request reads these, and few change them.
-	full    atomic.Bool  // the last pass was denied memory and could not raise the reserve
-	drowsy  atomic.Bool  // the maintainer sleeps without a timer
-	unswept atomic.Int64 // segments that sweep has to go through yet
-	_       apart
+	full     atomic.Bool  // the last pass was denied memory and could not raise the reserve
+	drowsy   atomic.Bool  // the maintainer sleeps without a timer
+	deserted atomic.Bool  // a segment that a worker has open may hold nothing any more; lowered by the maintainer alone
+	unswept  atomic.Int64 // segments that sweep has to go through yet
+	_        apart
 
 	epoch atomic.Uint64 // counts grace periods, from 1; every write raises it
 	_     apart
