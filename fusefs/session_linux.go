@@ -125,6 +125,9 @@ func (s *Session) Abort() error {
 // Files are what a server needs. They stay open until Close.
 func (s *Session) Files() Files { return s.files }
 
+// MountNumber is what the function of that name says of the session's device.
+func (s *Session) MountNumber() int { return s.attributes.number }
+
 // OpenCount is how many handles on the data file are open now. The kernel reports
 // a closed one a moment after close(2) has returned.
 func (s *Session) OpenCount() int {

@@ -52,7 +52,7 @@ func (m *importing) run(ctx context.Context, d device) (err error) {
 		m.shop.close()
 		m.report.workReport = m.shop.report()
 	}()
-	to, err := daemon.OpenImport(d.Dir)
+	to, err := daemon.OpenImport(d.Dir, d.Status.Fuse.Connection)
 	if err != nil {
 		return err
 	}

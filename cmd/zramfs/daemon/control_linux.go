@@ -12,12 +12,16 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"zramfs/fusefs"
 )
 
 // controlAddress is where the keeper of the device at dir can be talked to when nobody serves it: an abstract Unix
-// socket (unix(7)), which leaves nothing behind.
-func controlAddress(dir string) *net.UnixAddr {
-	return &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("@zramfs/%x", sha256.Sum256([]byte(dir)))}
+// socket (unix(7)), which leaves nothing behind. All in one network namespace share these names, containers with mounts of
+// their own too, and a mount that is taken out of sight (umount -l) makes room for another at dir. So the number of the
+// mount is a part of the name: no other has it while this one is somewhere. It is 0 where nothing of ours is mounted.
+func controlAddress(dir string, mount int) *net.UnixAddr {
+	return &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("@zramfs/%x/%d", sha256.Sum256([]byte(dir)), mount)}
 }
 
 // upgradeTime bounds an upgrade: two starts of a worker and the end of one.
@@ -25,7 +29,7 @@ const upgradeTime = 3 * workerPatience
 
 // listen takes requests of the commands upgrade, verify and export. A device without it works.
 func (k *keeper) listen() {
-	l, err := net.ListenUnix("unix", controlAddress(k.cfg.Dir))
+	l, err := net.ListenUnix("unix", controlAddress(k.cfg.Dir, k.mount))
 	if err != nil {
 		k.log.Warn("upgrade, verify and export will not be possible: " + err.Error())
 		return
@@ -115,7 +119,11 @@ func Upgrade(dir, binary string) (_ UpgradeReport, err error) {
 
 // ask sends the keeper of the device at dir a request. The caller closes the connection, on which the answer comes.
 func ask(dir string, r controlRequest) (*net.UnixConn, error) {
-	c, err := net.DialUnix("unix", nil, controlAddress(dir))
+	mount, err := fusefs.MountNumber(dir)
+	if err != nil {
+		return nil, err
+	}
+	c, err := dial(controlAddress(dir, mount))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoKeeper, err)
 	}
@@ -125,6 +133,25 @@ func ask(dir string, r controlRequest) (*net.UnixConn, error) {
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %w", ErrNoKeeper, err), c.Close())
+	}
+	return c, nil
+}
+
+// errStranger means that somebody else has taken the name of a device's socket, which anybody may take that is free.
+var errStranger = errors.New("another user's process answers in its place")
+
+// dial connects to a keeper or worker, of root or of our own user: what is asked of it and handed to it is for no other.
+func dial(at *net.UnixAddr) (*net.UnixConn, error) {
+	c, err := net.DialUnix("unix", nil, at)
+	if err != nil {
+		return nil, err
+	}
+	peer, err := peerUser(c)
+	if err == nil && peer != 0 && peer != os.Geteuid() {
+		err = errStranger
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }

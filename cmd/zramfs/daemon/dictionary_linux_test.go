@@ -79,7 +79,7 @@ func TestDictionaryOfAnotherVersion(t *testing.T) {
 // answerOnce is a keeper that answers one request with this, and so many descriptors.
 func answerOnce(t *testing.T, dir string, a imageAnswer, files int) {
 	t.Helper()
-	l, err := net.ListenUnix("unix", controlAddress(dir))
+	l, err := net.ListenUnix("unix", controlAddress(dir, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

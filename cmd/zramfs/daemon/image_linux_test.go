@@ -96,7 +96,7 @@ func TestNoImageWithoutItsDictionary(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := &keeper{cfg: Config{Dir: t.TempDir(), Algorithm: a}, memory: memory, log: slog.New(slog.DiscardHandler)}
-	l, err := net.ListenUnix("unix", controlAddress(k.cfg.Dir))
+	l, err := net.ListenUnix("unix", controlAddress(k.cfg.Dir, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestImageOfAnotherVersion(t *testing.T) {
 		`{"ima`: "does not answer",
 	} {
 		dir := t.TempDir()
-		l, err := net.ListenUnix("unix", controlAddress(dir))
+		l, err := net.ListenUnix("unix", controlAddress(dir, 0))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,9 +41,10 @@ const (
 	importForbidden
 )
 
-// importAddress is where the worker of the device at dir takes imports.
-func importAddress(dir string) *net.UnixAddr {
-	a := controlAddress(dir)
+// importAddress is where the worker of the device at dir takes imports. connection is the number of the data file's (see
+// Status.Fuse): its mount may be hidden, and it lives as long as there is anything to be spoilt.
+func importAddress(dir string, connection int) *net.UnixAddr {
+	a := controlAddress(dir, connection)
 	a.Name += "/import"
 	return a
 }
@@ -64,7 +65,7 @@ type importer struct {
 
 // takeImports lets commands hand pages in. A device without that works.
 func (w *worker) takeImports() {
-	i, err := listenImports(w.cfg.Dir, w.store)
+	i, err := listenImports(importAddress(w.cfg.Dir, w.server.Settings().Connection), w.store)
 	if err != nil {
 		w.log.Warn(err.Error())
 		return
@@ -73,8 +74,8 @@ func (w *worker) takeImports() {
 }
 
 // listenImports takes imports until close.
-func listenImports(dir string, s *store.Store) (*importer, error) {
-	l, err := net.ListenUnix("unix", importAddress(dir))
+func listenImports(at *net.UnixAddr, s *store.Store) (*importer, error) {
+	l, err := net.ListenUnix("unix", at)
 	if err != nil {
 		return nil, fmt.Errorf("imports will not be possible: %w", err)
 	}

@@ -19,6 +19,9 @@ import (
 	"zramfs/store"
 )
 
+// testConnection is the number of no connection.
+const testConnection = 7
+
 // importable is a store that takes imports, and where.
 func importable(t *testing.T, limit uint64) (s *store.Store, dir string, stop func()) {
 	t.Helper()
@@ -34,7 +37,7 @@ func importable(t *testing.T, limit uint64) (s *store.Store, dir string, stop fu
 		t.Fatal(err)
 	}
 	dir = t.TempDir()
-	i, err := listenImports(dir, s)
+	i, err := listenImports(importAddress(dir, testConnection), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +63,7 @@ func importable(t *testing.T, limit uint64) (s *store.Store, dir string, stop fu
 
 func openImport(t *testing.T, dir string) *Import {
 	t.Helper()
-	i, err := OpenImport(dir)
+	i, err := OpenImport(dir, testConnection)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +193,7 @@ func TestImportOfOthers(t *testing.T) {
 		},
 		"no such message": func(c *net.UnixConn) error { _, err := c.Write(make([]byte, 100)); return err },
 	} {
-		c, err := net.DialUnix("unix", nil, importAddress(dir))
+		c, err := net.DialUnix("unix", nil, importAddress(dir, testConnection))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +234,7 @@ func TestImportEnds(t *testing.T) {
 	i := openImport(t, dir)
 	waiting := make(chan error, 1)
 	go func() {
-		_, err := OpenImport(dir) // its turn never comes
+		_, err := OpenImport(dir, testConnection) // its turn never comes
 		waiting <- err
 	}()
 	time.Sleep(20 * time.Millisecond)
@@ -242,7 +245,7 @@ func TestImportEnds(t *testing.T) {
 	if err := <-waiting; err == nil {
 		t.Error("an import was begun")
 	}
-	if _, err := OpenImport(dir); !errors.Is(err, ErrNoKeeper) {
+	if _, err := OpenImport(dir, testConnection); !errors.Is(err, ErrNoKeeper) {
 		t.Errorf("%v, want ErrNoKeeper", err)
 	}
 }

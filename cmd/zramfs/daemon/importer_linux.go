@@ -26,10 +26,10 @@ type Import struct {
 	sent   bool // the worker has a batch that it has not answered yet
 }
 
-// OpenImport begins an import into the device at dir. Root may do that, and who mounted the device. While somebody else's import is under way it
-// waits for that.
-func OpenImport(dir string) (_ *Import, err error) {
-	c, err := net.DialUnix("unix", nil, importAddress(dir))
+// OpenImport begins an import into the device at dir, whose data file has the connection of that number. Root may do that, and who mounted the
+// device. While somebody else's import is under way it waits for that.
+func OpenImport(dir string, connection int) (_ *Import, err error) {
+	c, err := dial(importAddress(dir, connection))
 	if err != nil {
 		return nil, fmt.Errorf("%w: no worker takes imports: %w", ErrNoKeeper, err)
 	}

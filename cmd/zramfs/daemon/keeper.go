@@ -24,6 +24,7 @@ type keeper struct {
 	log         *slog.Logger
 	memory      *store.Memory
 	session     *fusefs.Session
+	mount       int          // number of the attributes' mount
 	protections []Protection // what the worker cannot know
 	holds       bool         // it locks the image
 	group       groupMove
@@ -85,6 +86,7 @@ func (k *keeper) makeDevice() (*Report, error) {
 		return nil, err
 	}
 	k.undo = append(k.undo, k.session.Close)
+	k.mount = k.session.MountNumber()
 	lock := lockMemory() // of this process; the worker reports the same of itself
 	if lock.State != StateOK {
 		k.protections = append(k.protections, lock)

@@ -22,6 +22,7 @@ var children = map[string]func() error{
 	"denied":      childDenied,
 	"real-time":   childRealTime,
 	"dictionary":  childDictionary,
+	"stranger":    childStranger,
 }
 
 func TestMain(m *testing.M) {

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"zramfs/internal/require"
+)
+
+// Anybody may take a name that is free, such as that of a worker that is being replaced: another user's process is asked for nothing, and given no page.
+func TestStranger(t *testing.T) {
+	require.Root(t)
+	dir := t.TempDir()
+	for at, ask := range map[*net.UnixAddr]func() error{
+		controlAddress(dir, 0): func() error {
+			_, err := OpenImage(dir)
+			return err
+		},
+		importAddress(dir, testConnection): func() error {
+			_, err := OpenImport(dir, testConnection)
+			return err
+		},
+	} {
+		stranger := exec.Command("/proc/self/exe", "stranger", at.Name)
+		stranger.Stderr = os.Stderr
+		input, err := stranger.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ready, err := stranger.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stranger.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ready.Read(make([]byte, 1)); err != nil {
+			t.Error(err)
+		}
+		if err := ask(); !errors.Is(err, errStranger) {
+			t.Errorf("%s: %v, want errStranger", at.Name, err)
+		}
+		if err := errors.Join(input.Close(), stranger.Wait()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// childStranger listens as nobody, closes what it is asked, and ends with its input.
+func childStranger() error {
+	if err := syscall.Setuid(65534); err != nil {
+		return err
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: os.Args[2]})
+	if err != nil {
+		return err
+	}
+	go func() {
+		for c, err := l.AcceptUnix(); err == nil; c, err = l.AcceptUnix() {
+			_ = c.Close()
+		}
+	}()
+	fmt.Print(".")
+	_, _ = os.Stdin.Read(make([]byte, 1)) // until it is closed
+	return l.Close()
+}

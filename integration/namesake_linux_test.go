@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"zramfs/internal/require"
+)
+
+// TestNamesake has two devices on the same directory, of which one is in use and out of sight, as one in another container is: what is imported
+// goes to the one that is there, and nowhere else.
+func TestNamesake(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	if !apart(t) {
+		return
+	}
+	dir := mount(t, "--size", "16M")
+	hidden := status(t, dir)
+	f := openData(t, dir, 0)
+	mine, theirs := bytes.Repeat([]byte("mine"), pageSize/4), bytes.Repeat([]byte("else"), pageSize/4)
+	if _, err := f.WriteAt(mine, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, point := range []string{filepath.Dir(data(dir)), dir} {
+		if err := unix.Unmount(point, unix.MNT_DETACH); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustRun(t, commandTimeout, "mount", "--size", "16M", dir)
+	file, again := filepath.Join(tempDir(t), "pages"), filepath.Join(tempDir(t), "again")
+	if err := os.WriteFile(file, theirs, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, commandTimeout, "import", file, dir)
+	got := make([]byte, pageSize)
+	if _, err := f.ReadAt(got, 0); err != nil || !bytes.Equal(got, mine) {
+		t.Errorf("the page of the hidden device is %q, %v, want %q", got[:4], err, mine[:4])
+	}
+	if got, err := readRange(dir, 0, pageSize); err != nil || !bytes.Equal(got, theirs) {
+		t.Errorf("the page that was imported is %q, %v, want %q", got[:4], err, theirs[:4])
+	}
+	r := run(t, commandTimeout, "export", "--range", "0:1", dir, again)
+	if got, err := os.ReadFile(again); r.Code == 0 && !bytes.Equal(got, theirs) { // a late end of the hidden one is an error
+		t.Errorf("the page that was exported is %q, %v, want %q", got, err, theirs[:4])
+	}
+	mustRun(t, commandTimeout, "umount", dir)
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if !waitEnd(hidden.KeeperPID, answerTimeout) {
+		t.Errorf("the keeper %d lives on", hidden.KeeperPID)
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
