@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -186,5 +187,45 @@ func TestUpgradeByRingsDies(t *testing.T) {
 	v.end(t)
 	if s := status(t, dir); s.Restarts != 1 || s.Transport != "uring" {
 		t.Errorf("afterwards it says %+v", s)
+	}
+}
+
+// TestUpgradeByRingsOfAStoppedWorker has a worker that cannot stop in time, as on a machine that has no processor for it: the upgrade is refused, since
+// with the worker's death the device would end, and nothing is lost.
+func TestUpgradeByRingsOfAStoppedWorker(t *testing.T) {
+	require.Uring(t)
+	if !apart(t) {
+		return
+	}
+	dir := mount(t, "--size", "16M", "--transport", "uring")
+	want := bytes.Repeat([]byte("page"), pageSize/4)
+	f := openData(t, dir, 0)
+	if _, err := f.WriteAt(want, 0); err != nil {
+		t.Fatal(err)
+	}
+	pid := status(t, dir).WorkerPID
+	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	waitStopped(t, pid)
+	r := run(t, commandTimeout, "upgrade", dir)
+	if err := unix.Kill(pid, unix.SIGCONT); err != nil {
+		t.Error(err) // it lives
+	}
+	if r.Code != 1 || !strings.Contains(r.Stderr, "cannot be replaced now") {
+		t.Errorf("upgrade: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	if !waitEnd(pid, answerTimeout) { // it was told to stop, and does so late
+		t.Errorf("the worker %d lives on", pid)
+	}
+	got := make([]byte, pageSize)
+	if _, err := f.ReadAt(got, 0); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("read %q, %v", got[:4], err)
+	}
+	if s := status(t, dir); s.Transport != "uring" || s.WorkerPID == pid {
+		t.Errorf("afterwards it says %+v", s)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -101,19 +101,29 @@ var errRefused = errors.New("the worker cannot be replaced now")
 // stopTime is how long a worker may take to finish what it is at: a write waits a second for memory at the most.
 const stopTime = 5 * time.Second
 
-// stop makes the worker end after the requests under way. One that does not is killed: what it was at is finished by its
-// successor.
-func (p *process) stop() error {
+// stop makes the worker end after the requests under way. One that does not is killed, if it is expendable by then: what it
+// was at is finished by its successor. Else it goes on, until it comes to the order after all; its end is news as any other.
+func (p *process) stop(expendable func() bool) error {
 	err := p.tell(order{Stop: true})
-	kill := time.AfterFunc(stopTime, func() { _ = p.cmd.Process.Kill() }) // it may have ended meanwhile
-	defer kill.Stop()
-	for n := range p.news {
-		if n.Refused != "" {
-			return fmt.Errorf("%w: %s", errRefused, n.Refused)
+	late := time.NewTimer(stopTime)
+	defer late.Stop()
+	for {
+		select {
+		case n, ok := <-p.news:
+			if !ok {
+				return errors.Join(err, p.wait())
+			}
+			if n.Refused != "" {
+				return fmt.Errorf("%w: %s", errRefused, n.Refused)
+			}
+			p.other(n)
+		case <-late.C:
+			if !expendable() {
+				return fmt.Errorf("%w: it has not stopped within %v, and the device would end with it", errRefused, stopTime)
+			}
+			_ = p.cmd.Process.Kill() // it may have ended meanwhile
 		}
-		p.other(n)
 	}
-	return errors.Join(err, p.wait())
 }
 
 // wait waits for the end of the process and lets go of it.

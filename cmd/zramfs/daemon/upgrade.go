@@ -73,7 +73,7 @@ func (k *keeper) upgrade(binary string) UpgradeReport {
 		_ = k.session.Touch(touchTime) // the worker refuses if that was needed and did not help
 	}
 	began := time.Now()
-	switch err := old.stop(); {
+	switch err := old.stop(k.session.SurvivesCrash); {
 	case errors.Is(err, errRefused):
 		k.program.letGo()
 		k.program = before
