@@ -140,6 +140,9 @@ func upAlready(out io.Writer, dir string, all []device) (bool, error) {
 	if swap == nil {
 		return false, fmt.Errorf("%s is mounted, but not used as swap: zramfs down %[1]s removes it, if nobody uses it", d.Dir)
 	}
+	if errors.Is(d.Err, errDead) || errors.Is(d.Err, errNoAnswer) {
+		return false, fmt.Errorf("%s is swap, but %w: zramfs status %s says what to do", strings.Join(loopPaths(d.Loops), " "), d.Err, d.Dir)
+	}
 	_, err = fmt.Fprintf(out, "%s is up already: %s of swap at %s, priority %d\n",
 		d.Dir, humanSize(swap.Size), strings.Join(loopPaths(d.Loops), " "), swap.Priority)
 	return true, err
