@@ -113,6 +113,15 @@ func (s *Session) makeRequests(shape requestsShape) error {
 	return nil
 }
 
+// DataEnded tells whether the data file's connection has ended, as Server.DataEnded
+// does while there is a server: its mount is gone and nobody has the file open, or
+// somebody has aborted it.
+func (s *Session) DataEnded() bool {
+	device := []unix.PollFd{{Fd: int32(s.files.Data.Fd())}}
+	_, err := unix.Poll(device, 0)
+	return err == nil && device[0].Revents&unix.POLLERR != 0
+}
+
 // Abort ends both connections, as soon as no server has the files any more: whoever
 // waits for an answer gets an error. That may be somebody in here who takes a mount
 // away, so it does not wait for them. Nobody may need the files any more.

@@ -105,6 +105,44 @@ func TestWorkersDieInARow(t *testing.T) {
 	}
 }
 
+// TestKeeperEndsWithoutWorker gives a device up that has no worker any more, in each way that there is: the keeper ends, and
+// the memory of what was stored is free again.
+func TestKeeperEndsWithoutWorker(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	for name, giveUp := range map[string]func(t *testing.T, dir string, keeper int){
+		"aborted": func(t *testing.T, dir string, _ int) { abortMount(t, filepath.Dir(data(dir))) },
+		"unmounted": func(t *testing.T, dir string, _ int) {
+			if err := unix.Unmount(filepath.Dir(data(dir)), 0); err != nil {
+				t.Error(err)
+			}
+		},
+		"terminated": func(t *testing.T, _ string, keeper int) {
+			if err := unix.Kill(keeper, unix.SIGTERM); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(tempDir(t), "zram")
+			f := startServe(t, dir, "--size", "16M")
+			c := newCrashing(t, dir)
+			for range 5 {
+				c.kill()
+			}
+			f.log.wait(t, "no other is started")
+			giveUp(t, dir, c.keeper)
+			if !f.waitEnd() {
+				t.Errorf("the keeper %d lives on", c.keeper)
+				f.kill(t)
+			}
+			if points, err := mountsBelow(dir); err != nil || len(points) > 0 {
+				t.Errorf("left mounted: %v, %v", points, err)
+			}
+		})
+	}
+}
+
 // crashReader writes or reads a page of a device.
 var crashReader = register("crash-reader", func(args []string) error {
 	fd, err := unix.Open(args[0], unix.O_RDWR|unix.O_CLOEXEC, 0)

@@ -136,7 +136,9 @@ func (k *keeper) workerGone() (done bool, err error) {
 		if k.deaths.note(time.Now()) && !debugging(debugNoDeathLimit) {
 			k.log.Error(fmt.Sprintf("%d workers died within %v: no other is started. What is stored is kept, and whoever uses the device "+
 				"waits. To go on: zramfs upgrade %s. To give up: abort the FUSE connection, see docs/safety.md", maxDeaths, deathWindow, k.cfg.Dir))
-			k.awaitUpgrade()
+			if k.awaitUpgrade() {
+				return true, k.session.TakeAway()
+			}
 			return false, nil
 		}
 		if err := k.replaceWorker(); err != nil {
@@ -148,13 +150,26 @@ func (k *keeper) workerGone() (done bool, err error) {
 	}
 }
 
-// awaitUpgrade waits until somebody has made a worker serve again.
-func (k *keeper) awaitUpgrade() {
-	for r := range k.upgrades {
-		report := k.startAgain(r.Binary)
-		r.answer <- report
-		if report.Error == "" {
-			return
+// lookPause is how often a keeper without a worker looks whether there still is a device.
+const lookPause = 200 * time.Millisecond
+
+// awaitUpgrade waits until somebody has made a worker serve again, or until the device has gone, which it reports: nobody else
+// would notice, and the memory of the image is wanted back.
+func (k *keeper) awaitUpgrade() (gone bool) {
+	look := time.NewTicker(lookPause)
+	defer look.Stop()
+	for {
+		select {
+		case r := <-k.upgrades:
+			report := k.startAgain(r.Binary)
+			r.answer <- report
+			if report.Error == "" {
+				return false
+			}
+		case <-look.C:
+			if k.session.DataEnded() {
+				return true
+			}
 		}
 	}
 }
