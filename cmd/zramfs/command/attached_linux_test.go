@@ -70,6 +70,39 @@ func TestAttachedHidden(t *testing.T) {
 	}
 }
 
+// TestDownOutOfSight looks for a device that is mounted nowhere that can be seen, as in another mount namespace or behind a lazy unmount, and whose loop
+// device is there: it may be swapped to, so it is no device that has gone, and what is known of it is kept.
+func TestDownOutOfSight(t *testing.T) {
+	loop := detachedLoop(t)
+	info, err := loopsetup.Inspect(loop.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, out := machine{root: t.TempDir()}, strings.Builder{}
+	rec := record{Dir: "/run/zram", Loops: []notedLoop{{loop.Path(), info.Sequence}}}
+	if err := rec.write(m); err != nil {
+		t.Fatal(err)
+	}
+	if err := forgetGone(&out, m, rec.Dir, nil); err == nil || !strings.Contains(err.Error(), loop.Path()) || out.Len() > 0 {
+		t.Errorf("%v, it says %q", err, out.String())
+	}
+	if _, err := readRecord(m, rec.Dir); err != nil {
+		t.Errorf("the record: %v", err)
+	}
+	if err := loop.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := (device{Dir: rec.Dir, noted: rec.Loops}).waitDetached(); err != nil {
+		t.Fatal(err)
+	}
+	if err := forgetGone(&out, m, rec.Dir, nil); err != nil || !strings.Contains(out.String(), "is not running") {
+		t.Errorf("once it is detached: %v, it says %q", err, out.String())
+	}
+	if _, err := readRecord(m, rec.Dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the record: %v", err)
+	}
+}
+
 // TestWaitDetachedKnowsItsOwn detaches a device and gives its number to another file at once.
 func TestWaitDetachedKnowsItsOwn(t *testing.T) {
 	loop := detachedLoop(t)

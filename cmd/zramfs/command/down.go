@@ -43,7 +43,7 @@ func downAction(c *cli.Context) error {
 	}
 	d, err := pickDevice(all, dir)
 	if errors.Is(err, errNotRunning) {
-		return forgetGone(c.App.Writer, dir, all)
+		return forgetGone(c.App.Writer, thisMachine(), dir, all)
 	}
 	if err != nil {
 		return err
@@ -54,16 +54,41 @@ func downAction(c *cli.Context) error {
 	return takeDown(c.App.Writer, d, all, c.Bool(flagForce))
 }
 
-// forgetGone says that no device is on dir, and restores what one that died there has left changed.
-func forgetGone(out io.Writer, dir string, all []device) error {
-	if _, err := fmt.Fprintf(out, "%s is not running\n", dir); err != nil {
-		return err
-	}
+// forgetGone says that no device is on dir, and restores what one that died there has left changed. One that is only out of sight is not gone.
+func forgetGone(out io.Writer, m machine, dir string, all []device) error {
 	path, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
-	return forget(out, thisMachine(), path, all)
+	if err := checkGone(m, path, all); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "%s is not running\n", dir); err != nil {
+		return err
+	}
+	return forget(out, m, path, all)
+}
+
+// errOutOfSight means that a device is mounted nowhere that can be seen, and is used.
+var errOutOfSight = errors.New("it is not mounted here, but in another mount namespace or behind a lazy unmount, and is in use")
+
+// checkGone fails when a loop device that up noted for dir is still on its data file: it may be swapped to. Without numbers of sequence (before Linux 5.15)
+// one of another device may look like that.
+func checkGone(m machine, dir string, all []device) error {
+	rec, err := readRecord(m, dir)
+	if err != nil {
+		return nil // nothing is known of it; forget says what is wrong with a record
+	}
+	loops, err := device{Dir: dir, noted: rec.Loops}.attached()
+	if err != nil {
+		return err
+	}
+	for _, loop := range loops {
+		if _, others := deviceAt(all, loop.Path); !others {
+			return fmt.Errorf("%s: %w: %s is on its data file; run zramfs down where it is mounted, or swapoff %[3]s", dir, errOutOfSight, loop.Path)
+		}
+	}
+	return nil
 }
 
 // takeDown undoes up, in reverse. Each step is left out where there is nothing to do.
