@@ -132,6 +132,34 @@ func TestUpgradeStartsAgain(t *testing.T) {
 	f.end(t)
 }
 
+// TestWorkerThatCannotBeStarted keeps the program from being executed while the worker dies, as a limit on the number of processes does: no other has
+// died of anything, so the keeper tries again until it succeeds.
+func TestWorkerThatCannotBeStarted(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := filepath.Join(tempDir(t), "zram")
+	f := startServe(t, dir, "--size", "16M")
+	program := filepath.Join(tempDir(t), "zramfs")
+	system(t, toolTimeout, "cp", binary(t), program)
+	mustRun(t, commandTimeout, "upgrade", "--binary", program, dir)
+	c := newCrashing(t, dir)
+	if err := os.Chmod(program, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.kill()
+	f.log.wait(t, "the next worker: ")
+	time.Sleep(time.Second / 2) // for some attempts
+	if err := os.Chmod(program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := readStatus(dir); err != nil || s.Restarts != 1 || s.WorkerPID == c.last {
+		t.Errorf("afterwards it says %+v, %v", s, err)
+		f.kill(t)
+		return
+	}
+	f.end(t)
+}
+
 // TestRingsCrash kills the worker of a device that is served over io_uring: whoever
 // uses it gets an error at once, and nothing is left.
 func TestRingsCrash(t *testing.T) {

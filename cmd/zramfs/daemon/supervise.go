@@ -23,8 +23,23 @@ func (k *keeper) startFirst() (*workerReport, error) {
 	return report, nil
 }
 
+// errNoProcess: there is no worker, for want of a process, a descriptor or memory. What is stored has no part in that.
+var errNoProcess = errors.New("no process")
+
 // startWorker starts a worker that prepares itself.
 func (k *keeper) startWorker() (*process, error) {
+	p, err := k.launch()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoProcess, err)
+	}
+	if _, err := p.await(func(n news) bool { return n.Prepared }); err != nil {
+		return nil, errors.Join(err, p.kill())
+	}
+	return p, nil
+}
+
+// launch starts the process of a worker.
+func (k *keeper) launch() (*process, error) {
 	files := k.session.Files()
 	inherited := []*os.File{files.Attributes, files.Data, files.Requests, k.memory.File()}
 	holder, err := k.holdFor()
@@ -42,14 +57,7 @@ func (k *keeper) startWorker() (*process, error) {
 	if dictionary != nil {
 		defer func() { _ = dictionary.Close() }() // the worker has its own
 	}
-	p, err := startProcess(k.cfg, k.program, k.hear, dictionary, inherited...)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := p.await(func(n news) bool { return n.Prepared }); err != nil {
-		return nil, errors.Join(err, p.kill())
-	}
-	return p, nil
+	return startProcess(k.cfg, k.program, k.hear, dictionary, inherited...)
 }
 
 // serveWith lets a prepared worker serve and waits until it does.
@@ -131,31 +139,60 @@ func (k *keeper) workerGone() (done bool, err error) {
 		k.log.Error("the io_uring transport does not survive that: the device has ended, what was stored is lost")
 		return true, errors.Join(fmt.Errorf("%w: %s", errWorkerDied, describeExit(how)), k.session.Abort(), k.session.TakeAway())
 	}
-	for {
-		k.restarts++
-		if k.deaths.note(time.Now()) && !debugging(debugNoDeathLimit) {
+	return k.goOn(died)
+}
+
+const (
+	// A worker that could not be started is tried again after startPause, twice that, and so on, up to mostStartPause.
+	startPause     = 50 * time.Millisecond
+	mostStartPause = 5 * time.Second
+)
+
+// goOn makes another worker serve where one has died. It reports whether the device has gone meanwhile.
+func (k *keeper) goOn(died time.Time) (done bool, err error) {
+	k.restarts++
+	tooMany := k.deaths.note(died)
+	for pause := startPause; ; {
+		var limit <-chan time.Time // none
+		if !tooMany || debugging(debugNoDeathLimit) {
+			err := k.replaceWorker()
+			if err == nil {
+				k.log.Warn("another worker serves", "pid", k.process.pid(), "without_service", k.serving.Sub(died).Round(time.Millisecond).String())
+				return false, nil
+			}
+			k.log.Error("the next worker: " + err.Error())
+			if !errors.Is(err, errNoProcess) {
+				k.restarts++
+				tooMany = k.deaths.note(time.Now())
+				continue
+			}
+			limit, pause = time.After(pause), min(2*pause, mostStartPause) // nothing has died of anything
+		} else {
 			k.log.Error(fmt.Sprintf("%d workers died within %v: no other is started. What is stored is kept, and whoever uses the device "+
 				"waits. To go on: zramfs upgrade %s. To give up: abort the FUSE connection, see docs/safety.md", maxDeaths, deathWindow, k.cfg.Dir))
-			if k.awaitUpgrade() {
-				return true, k.session.TakeAway()
-			}
+		}
+		switch k.awaitUpgrade(limit) {
+		case upgraded:
 			return false, nil
+		case deviceGone:
+			return true, k.session.TakeAway()
 		}
-		if err := k.replaceWorker(); err != nil {
-			k.log.Error("the next worker: " + err.Error())
-			continue
-		}
-		k.log.Warn("another worker serves", "pid", k.process.pid(), "without_service", k.serving.Sub(died).Round(time.Millisecond).String())
-		return false, nil
 	}
 }
 
 // lookPause is how often a keeper without a worker looks whether there still is a device.
 const lookPause = 200 * time.Millisecond
 
-// awaitUpgrade waits until somebody has made a worker serve again, or until the device has gone, which it reports: nobody else
-// would notice, and the memory of the image is wanted back.
-func (k *keeper) awaitUpgrade() (gone bool) {
+// What a keeper without a worker has waited for.
+const (
+	nothingYet = iota
+	upgraded
+	deviceGone
+)
+
+// awaitUpgrade waits until somebody has made a worker serve again, or until the device has gone, which nobody else would notice,
+// and the memory of the image is wanted back. Where there is a limit it waits no longer.
+func (k *keeper) awaitUpgrade(limit <-chan time.Time) int {
 	look := time.NewTicker(lookPause)
 	defer look.Stop()
 	for {
@@ -164,12 +201,14 @@ func (k *keeper) awaitUpgrade() (gone bool) {
 			report := k.startAgain(r.Binary)
 			r.answer <- report
 			if report.Error == "" {
-				return false
+				return upgraded
 			}
 		case <-look.C:
 			if k.session.DataEnded() {
-				return true
+				return deviceGone
 			}
+		case <-limit:
+			return nothingYet
 		}
 	}
 }
