@@ -8,10 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"zramfs/fusefs"
 )
@@ -52,8 +49,8 @@ func (k *keeper) attend(c *net.UnixConn) {
 	if err := c.SetDeadline(time.Now().Add(upgradeTime)); err != nil {
 		return
 	}
-	if peer, err := peerUser(c); err != nil || peer != 0 && peer != os.Geteuid() {
-		answer(c, imageAnswer{Image: true, Error: "only root, or who mounted the device, may do that"}) // an UpgradeReport as well
+	if err := admit(c, k.mount); err != nil {
+		answer(c, imageAnswer{Image: true, Error: err.Error()}) // an UpgradeReport as well
 		return
 	}
 	var asked controlRequest
@@ -81,21 +78,6 @@ type controlRequest struct {
 
 // answer tells whoever asked, who may not be listening any more.
 func answer(c *net.UnixConn, report any) { _ = json.NewEncoder(c).Encode(report) }
-
-// peerUser is the user of the process at the other end.
-func peerUser(c *net.UnixConn) (uid int, err error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return -1, err
-	}
-	var cred *unix.Ucred
-	var cerr error
-	err = raw.Control(func(fd uintptr) { cred, cerr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
-	if err = errors.Join(err, cerr); err != nil {
-		return -1, err
-	}
-	return int(cred.Uid), nil
-}
 
 // ErrNoKeeper is returned when no keeper of a device answers.
 var ErrNoKeeper = errors.New("the keeper of the device does not answer")
@@ -133,25 +115,6 @@ func ask(dir string, r controlRequest) (*net.UnixConn, error) {
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %w", ErrNoKeeper, err), c.Close())
-	}
-	return c, nil
-}
-
-// errStranger means that somebody else has taken the name of a device's socket, which anybody may take that is free.
-var errStranger = errors.New("another user's process answers in its place")
-
-// dial connects to a keeper or worker, of root or of our own user: what is asked of it and handed to it is for no other.
-func dial(at *net.UnixAddr) (*net.UnixConn, error) {
-	c, err := net.DialUnix("unix", nil, at)
-	if err != nil {
-		return nil, err
-	}
-	peer, err := peerUser(c)
-	if err == nil && peer != 0 && peer != os.Geteuid() {
-		err = errStranger
-	}
-	if err != nil {
-		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }

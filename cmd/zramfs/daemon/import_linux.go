@@ -52,6 +52,7 @@ func importAddress(dir string, connection int) *net.UnixAddr {
 // An importer is the worker's end.
 type importer struct {
 	store *store.Store // immutable
+	mount int          // number of the data file's, which who imports has to see; immutable
 	l     *net.UnixListener
 	done  sync.WaitGroup
 
@@ -65,7 +66,7 @@ type importer struct {
 
 // takeImports lets commands hand pages in. A device without that works.
 func (w *worker) takeImports() {
-	i, err := listenImports(importAddress(w.cfg.Dir, w.server.Settings().Connection), w.store)
+	i, err := listenImports(w.cfg.Dir, w.server.Settings().Connection, w.store)
 	if err != nil {
 		w.log.Warn(err.Error())
 		return
@@ -74,12 +75,12 @@ func (w *worker) takeImports() {
 }
 
 // listenImports takes imports until close.
-func listenImports(at *net.UnixAddr, s *store.Store) (*importer, error) {
-	l, err := net.ListenUnix("unix", at)
+func listenImports(dir string, connection int, s *store.Store) (*importer, error) {
+	l, err := net.ListenUnix("unix", importAddress(dir, connection))
 	if err != nil {
 		return nil, fmt.Errorf("imports will not be possible: %w", err)
 	}
-	i := &importer{store: s, l: l}
+	i := &importer{store: s, mount: connection, l: l}
 	i.done.Go(func() {
 		for {
 			c, err := l.AcceptUnix()
@@ -149,7 +150,7 @@ func (i *importer) attend(c *net.UnixConn) error {
 
 // admit lets in who may control the device, and takes the memfd.
 func (i *importer) admit(c *net.UnixConn) (*os.File, error) {
-	if peer, err := peerUser(c); err != nil || peer != 0 && peer != os.Geteuid() {
+	if err := admit(c, i.mount); err != nil {
 		return nil, errors.Join(err, answerImport(c, importForbidden, 0))
 	}
 	if err := c.SetDeadline(time.Now().Add(importPatience)); err != nil {

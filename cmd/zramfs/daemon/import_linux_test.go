@@ -20,7 +20,7 @@ import (
 )
 
 // testConnection is the number of no connection.
-const testConnection = 7
+const testConnection = 0
 
 // importable is a store that takes imports, and where.
 func importable(t *testing.T, limit uint64) (s *store.Store, dir string, stop func()) {
@@ -37,7 +37,7 @@ func importable(t *testing.T, limit uint64) (s *store.Store, dir string, stop fu
 		t.Fatal(err)
 	}
 	dir = t.TempDir()
-	i, err := listenImports(importAddress(dir, testConnection), s)
+	i, err := listenImports(dir, testConnection, s)
 	if err != nil {
 		t.Fatal(err)
 	}

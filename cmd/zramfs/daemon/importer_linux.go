@@ -163,7 +163,7 @@ var (
 	// errImportRefused is what a worker makes of what is no batch.
 	errImportRefused = errors.New("the serving process refuses it")
 	// errImportForbidden is what it makes of somebody who may not import.
-	errImportForbidden = errors.New("only root, or who mounted the device, may do that")
+	errImportForbidden = errForbidden
 	// errImportEnded means that the worker has ended, or was replaced.
 	errImportEnded = errors.New("the serving process has ended the import")
 )

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+var (
+	// errForbidden: the process at the other end has another user, or does not see the device.
+	errForbidden = errors.New("only root, or who mounted the device, may do that, where its mount can be seen")
+	// errStranger means that somebody else has taken the name of a device's socket, which anybody may take that is free.
+	errStranger = errors.New("another user's process answers in its place")
+)
+
+// admit lets in who may control the device with the mount of that number: root, or our own user, and a process that has that mount in
+// its namespace. Root of a container with the host's network sees our sockets and has no business with our pages, let alone with what
+// program we go on with. 0 stands for any mount.
+func admit(c *net.UnixConn, mount int) error {
+	peer, err := peerOf(c)
+	if err != nil {
+		return err
+	}
+	if peer.Uid != 0 && int(peer.Uid) != os.Geteuid() || mount != 0 && !seesMount(int(peer.Pid), mount) {
+		return errForbidden
+	}
+	return nil
+}
+
+// seesMount reports whether a mount is in the namespace of a process, which is 0 for one outside of our PID namespace. Only the
+// table is read, and nothing at a path that the process might choose.
+func seesMount(pid, mount int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
+	if err != nil {
+		return false
+	}
+	device := fmt.Sprintf("0:%d", mount)
+	for line := range strings.Lines(string(text)) { // proc_pid_mountinfo(5): number, number above, device
+		_, rest, _ := strings.Cut(line, " ")
+		_, rest, _ = strings.Cut(rest, " ")
+		if found, _, ok := strings.Cut(rest, " "); ok && found == device {
+			return true
+		}
+	}
+	return false
+}
+
+// peerOf is the process at the other end: who connected, or who listens.
+func peerOf(c *net.UnixConn) (cred *unix.Ucred, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var cerr error
+	err = raw.Control(func(fd uintptr) { cred, cerr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	return cred, errors.Join(err, cerr)
+}
+
+// dial connects to a keeper or worker, of root or of our own user: what is asked of it and handed to it is for no other.
+func dial(at *net.UnixAddr) (*net.UnixConn, error) {
+	c, err := net.DialUnix("unix", nil, at)
+	if err != nil {
+		return nil, err
+	}
+	peer, err := peerOf(c)
+	if err == nil && peer.Uid != 0 && int(peer.Uid) != os.Geteuid() {
+		err = errStranger
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
