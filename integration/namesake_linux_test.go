@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"zramfs/cmd/zramfs/daemon"
 	"zramfs/internal/require"
 )
 
@@ -59,6 +60,36 @@ func TestNamesake(t *testing.T) {
 		t.Errorf("the keeper %d lives on", hidden.KeeperPID)
 	}
 	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// TestImportUnderEyes opens the data file once an import has been let in and before its pages come, as losetup does after an import that was waited for: from
+// then on nothing is imported, whoever has asked before.
+func TestImportUnderEyes(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	if !apart(t) {
+		return
+	}
+	dir := mount(t, "--size", "16M")
+	i, err := daemon.OpenImport(dir, status(t, dir).Fuse.Connection, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := openData(t, dir, 0)
+	mine := bytes.Repeat([]byte("mine"), pageSize/4)
+	if _, err := f.WriteAt(mine, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(i.Word(0, 7), i.Flush()); err == nil {
+		t.Error("a page was imported")
+	}
+	got := make([]byte, pageSize)
+	if _, err := f.ReadAt(got, 0); err != nil || !bytes.Equal(got, mine) {
+		t.Errorf("the page is %q, %v, want %q", got[:4], err, mine[:4])
+	}
+	if err := errors.Join(f.Close(), i.Close()); err != nil {
 		t.Error(err)
 	}
 }

@@ -31,6 +31,7 @@ type pageSink interface {
 type importing struct {
 	file     io.ReaderAt   // immutable
 	engines  engineOptions // immutable
+	force    bool          // immutable
 	progress progress      // used by the goroutine of store
 	report   importReport
 
@@ -52,7 +53,7 @@ func (m *importing) run(ctx context.Context, d device) (err error) {
 		m.shop.close()
 		m.report.workReport = m.shop.report()
 	}()
-	to, err := daemon.OpenImport(d.Dir, d.Status.Fuse.Connection)
+	to, err := daemon.OpenImport(d.Dir, d.Status.Fuse.Connection, m.force)
 	if err != nil {
 		return err
 	}

@@ -20,13 +20,15 @@ import (
 // A command that imports talks to the worker itself, over a socket like the keeper's. It passes a memfd at first, puts a batch of records
 // there, says its length, and waits for the answer:
 //
-//	command: a byte, with the descriptor of the memfd
+//	command: a byte, importing or importingByForce, with the descriptor of the memfd
 //	worker:  an answer
 //	command: length of the batch, 4 bytes
 //	worker:  an answer, once it is stored
 //
 // The worker copies each batch by pread before it looks at it: what it proves is then what it stores, and a memfd that shrinks is no signal.
 // One import is worked on at a time, beside the requests and no faster than they leave it a worker of the store.
+//
+// A command looks whether the data file is free before it begins, and may wait for another's import then: the worker looks before each page.
 const (
 	importAnswer   = 16              // bytes: what became of it, and, in the last 8, the page at which it failed
 	importPatience = 2 * time.Minute // with a command that says nothing
@@ -39,6 +41,13 @@ const (
 	importCorrupt
 	importRefused
 	importForbidden
+	importInUse
+)
+
+// What a command says first.
+const (
+	importing = iota
+	importingByForce
 )
 
 // importAddress is where the worker of the device at dir takes imports. connection is the number of the data file's (see
@@ -53,6 +62,7 @@ func importAddress(dir string, connection int) *net.UnixAddr {
 type importer struct {
 	store *store.Store // immutable
 	mount int          // number of the data file's, which who imports has to see; immutable
+	opens func() int   // how many handles on the data file are open; immutable
 	l     *net.UnixListener
 	done  sync.WaitGroup
 
@@ -66,7 +76,7 @@ type importer struct {
 
 // takeImports lets commands hand pages in. A device without that works.
 func (w *worker) takeImports() {
-	i, err := listenImports(w.cfg.Dir, w.server.Settings().Connection, w.store)
+	i, err := listenImports(w.cfg.Dir, w.server.Settings().Connection, w.store, w.server.OpenCount)
 	if err != nil {
 		w.log.Warn(err.Error())
 		return
@@ -75,12 +85,12 @@ func (w *worker) takeImports() {
 }
 
 // listenImports takes imports until close.
-func listenImports(dir string, connection int, s *store.Store) (*importer, error) {
+func listenImports(dir string, connection int, s *store.Store, opens func() int) (*importer, error) {
 	l, err := net.ListenUnix("unix", importAddress(dir, connection))
 	if err != nil {
 		return nil, fmt.Errorf("imports will not be possible: %w", err)
 	}
-	i := &importer{store: s, mount: connection, l: l}
+	i := &importer{store: s, mount: connection, opens: opens, l: l}
 	i.done.Go(func() {
 		for {
 			c, err := l.AcceptUnix()
@@ -119,7 +129,7 @@ func (i *importer) close() error {
 
 // attend serves one import.
 func (i *importer) attend(c *net.UnixConn) error {
-	memory, err := i.admit(c)
+	memory, free, err := i.admit(c)
 	if err != nil {
 		return err
 	}
@@ -141,29 +151,29 @@ func (i *importer) attend(c *net.UnixConn) error {
 		if _, err := memory.ReadAt(i.batch[:n], 0); err != nil {
 			return answerImport(c, importRefused, 0)
 		}
-		page, err := storeBatch(i.store, i.batch[:n], i.scratch)
+		page, err := storeBatch(i.store, i.batch[:n], i.scratch, free)
 		if err := answerImport(c, outcome(err), page); err != nil {
 			return err
 		}
 	}
 }
 
-// admit lets in who may control the device, and takes the memfd.
-func (i *importer) admit(c *net.UnixConn) (*os.File, error) {
+// admit lets in who may control the device, and takes the memfd. free says why a page may not be stored now.
+func (i *importer) admit(c *net.UnixConn) (batches *os.File, free func() error, err error) {
 	if err := admit(c, i.mount); err != nil {
-		return nil, errors.Join(err, answerImport(c, importForbidden, 0))
+		return nil, nil, errors.Join(err, answerImport(c, importForbidden, 0))
 	}
 	if err := c.SetDeadline(time.Now().Add(importPatience)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	hello, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := c.ReadMsgUnix(hello, rights)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	files, err := sentFiles(rights[:n], "batches")
 	if err != nil {
-		return nil, errors.Join(err, closeAll(files))
+		return nil, nil, errors.Join(err, closeAll(files))
 	}
 	var fs unix.Statfs_t
 	if len(files) == 0 {
@@ -172,9 +182,15 @@ func (i *importer) admit(c *net.UnixConn) (*os.File, error) {
 		err = store.ErrNotMemory // what is read from must not be served by us
 	}
 	if err != nil {
-		return nil, errors.Join(err, answerImport(c, importRefused, 0), closeAll(files))
+		return nil, nil, errors.Join(err, answerImport(c, importRefused, 0), closeAll(files))
 	}
-	return files[0], answerImport(c, importStored, 0)
+	free = func() error {
+		if hello[0] != importingByForce && i.opens() > 0 {
+			return errImportInUse
+		}
+		return nil
+	}
+	return files[0], free, answerImport(c, importStored, 0)
 }
 
 func outcome(err error) uint32 {
@@ -185,6 +201,8 @@ func outcome(err error) uint32 {
 		return importFull
 	case errors.Is(err, store.ErrObject):
 		return importCorrupt
+	case errors.Is(err, errImportInUse):
+		return importInUse
 	}
 	return importRefused
 }

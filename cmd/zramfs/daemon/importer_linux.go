@@ -27,8 +27,8 @@ type Import struct {
 }
 
 // OpenImport begins an import into the device at dir, whose data file has the connection of that number. Root may do that, and who mounted the
-// device. While somebody else's import is under way it waits for that.
-func OpenImport(dir string, connection int) (_ *Import, err error) {
+// device. While somebody else's import is under way it waits for that. Once somebody has the data file open, pages are refused unless force is set.
+func OpenImport(dir string, connection int, force bool) (_ *Import, err error) {
 	c, err := dial(importAddress(dir, connection))
 	if err != nil {
 		return nil, fmt.Errorf("%w: no worker takes imports: %w", ErrNoKeeper, err)
@@ -50,7 +50,11 @@ func OpenImport(dir string, connection int) (_ *Import, err error) {
 	if err := c.SetDeadline(time.Now().Add(importPatience)); err != nil {
 		return nil, err
 	}
-	if _, _, err := c.WriteMsgUnix([]byte{0}, unix.UnixRights(fd), nil); err != nil {
+	hello := []byte{importing}
+	if force {
+		hello[0] = importingByForce
+	}
+	if _, _, err := c.WriteMsgUnix(hello, unix.UnixRights(fd), nil); err != nil {
 		return nil, explainImport(err)
 	}
 	return i, i.answer()
@@ -155,6 +159,8 @@ func (i *Import) answer() error {
 		return fmt.Errorf("page %d: %w", page, store.ErrObject)
 	case importForbidden:
 		return errImportForbidden
+	case importInUse:
+		return fmt.Errorf("page %d: %w", page, errImportInUse)
 	}
 	return fmt.Errorf("page %d: %w", page, errImportRefused)
 }
@@ -164,6 +170,8 @@ var (
 	errImportRefused = errors.New("the serving process refuses it")
 	// errImportForbidden is what it makes of somebody who may not import.
 	errImportForbidden = errForbidden
+	// errImportInUse means that somebody has opened the data file since the import was begun.
+	errImportInUse = errors.New("somebody has opened the device's data file")
 	// errImportEnded means that the worker has ended, or was replaced.
 	errImportEnded = errors.New("the serving process has ended the import")
 )

@@ -93,14 +93,17 @@ func storeRecord(s *store.Store, r record, scratch []byte) error {
 	return fmt.Errorf("%w: kind %d", errRecord, r.kind)
 }
 
-// storeBatch stores all records of a batch, up to the first that fails, of which it returns the page.
-func storeBatch(s *store.Store, batch, scratch []byte) (page uint64, err error) {
+// storeBatch stores all records of a batch, up to the first that fails, or that free does not let in, of which it returns the page.
+func storeBatch(s *store.Store, batch, scratch []byte, free func() error) (page uint64, err error) {
 	for len(batch) > 0 {
 		var r record
 		if r, batch, err = cutRecord(batch); err != nil {
 			return page, err
 		}
 		page = r.page
+		if err := free(); err != nil {
+			return page, err
+		}
 		if err := storeRecord(s, r, scratch); err != nil {
 			return page, err
 		}

@@ -24,7 +24,7 @@ func TestStranger(t *testing.T) {
 			return err
 		},
 		importAddress(dir, testConnection): func() error {
-			_, err := OpenImport(dir, testConnection)
+			_, err := OpenImport(dir, testConnection, false)
 			return err
 		},
 	} {
