@@ -84,6 +84,7 @@ func removeRecord(m machine, dir string) error {
 // forget restores the kernel parameters that up changed for the device on dir and removes its record. All are the devices that run; a
 // record without sysctls, or none, is no reason to say anything.
 func forget(out io.Writer, m machine, dir string, all []device) error {
+	defer lockRecords(m)()
 	rec, err := readRecord(m, dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil

@@ -4,11 +4,14 @@ package command
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 // tuned makes up's change on a machine that begins with these values, in the order of recommendedSysctls; an empty one is missing. It
@@ -160,6 +163,48 @@ func TestSysctlsOfSeveralDevices(t *testing.T) {
 			forgotten(t, m, "/"+string(name), all...)
 		}
 		wantSysctls(t, m, "3", "60", "10", "15000")
+	}
+}
+
+// A gate holds whoever writes to it, once, until it is opened.
+type gate struct {
+	met, open chan struct{}
+	once      sync.Once
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	g.once.Do(func() {
+		close(g.met)
+		<-g.open
+	})
+	return len(p), nil
+}
+
+// TestSysctlsOfDevicesAtOnce takes two down at the same time, of which one is held where it has read both records: one of them restores.
+func TestSysctlsOfDevicesAtOnce(t *testing.T) {
+	m := machine{root: t.TempDir()}
+	tuned(t, m, "/a", "3", "60", "10", "15000")
+	tuned(t, m, "/b")
+	if err := m.writeSysctl("vm.page-cluster", "4"); err != nil { // it has something to say of that
+		t.Fatal(err)
+	}
+	all, out := []device{{Dir: "/a"}, {Dir: "/b"}}, &gate{met: make(chan struct{}), open: make(chan struct{})}
+	first, second := make(chan error, 1), make(chan error, 1)
+	go func() { first <- forget(out, m, "/a", all) }()
+	<-out.met
+	go func() { second <- forget(io.Discard, m, "/b", all) }()
+	select {
+	case err := <-second:
+		second <- err
+	case <-time.After(300 * time.Millisecond): // it waits for the first
+	}
+	close(out.open)
+	if err := errors.Join(<-first, <-second); err != nil {
+		t.Error(err)
+	}
+	wantSysctls(t, m, "4", "60", "10", "15000")
+	if _, err := os.Stat(m.path(recordDir)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the directory of records is left: %v", err)
 	}
 }
 

@@ -117,6 +117,7 @@ func (u *upRun) tune() error {
 	if u.swap.sysctl != sysctlRecommended {
 		return nil
 	}
+	defer lockRecords(u.machine)()
 	return tuneSysctls(u.out, u.machine, &u.record)
 }
 
