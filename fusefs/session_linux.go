@@ -123,8 +123,9 @@ func (s *Session) DataEnded() bool {
 }
 
 // Abort ends both connections, as soon as no server has the files any more: whoever
-// waits for an answer gets an error. That may be somebody in here who takes a mount
-// away, so it does not wait for them. Nobody may need the files any more.
+// waits for an answer gets an error. That may be somebody in here who attaches or takes
+// a mount away, so it does not wait for them. It belongs to who uses Files, which nobody
+// may need any more.
 func (s *Session) Abort() error {
 	err := errors.Join(s.files.Attributes.Close(), s.files.Data.Close())
 	s.files.Attributes, s.files.Data = nil, nil

@@ -113,3 +113,61 @@ func (c *crashing) awaitDeath(pid int) {
 		time.Sleep(10 * time.Millisecond)
 	}
 }
+
+// TestWorkerDiesWhileItIsMounted kills the first worker at requests that come with the mount and with the first look at the device, for which
+// the keeper itself waits: another answers, and the device is there.
+func TestWorkerDiesWhileItIsMounted(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	if os.Getenv(apartVariable) == "" {
+		runWithPoints(t)
+		return
+	}
+	for nth := 3; nth < 6; nth++ { // the first two negotiate
+		dieAtRare(t, nth)
+		dir := mount(t, "--size", crashSize)
+		if s := status(t, dir); s.Restarts != 1 {
+			t.Errorf("at request %d: it says %+v", nth, s)
+		}
+	}
+}
+
+// TestRingsEndWhileItIsMounted is the same where no other can answer: there is no device, and nobody waits for it.
+func TestRingsEndWhileItIsMounted(t *testing.T) {
+	require.Uring(t)
+	if os.Getenv(apartVariable) == "" {
+		runWithPoints(t)
+		return
+	}
+	dieAtRare(t, 3)
+	dir := filepath.Join(tempDir(t), "zram")
+	if r := run(t, commandTimeout, "mount", "--size", crashSize, "--transport", "uring", dir); r.Code != 1 {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	if points, err := mountsBelow(dir); err != nil || len(points) > 0 {
+		t.Errorf("left mounted: %v, %v", points, err)
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the directory is left: %v", err)
+	}
+}
+
+// runWithPoints runs the calling test apart on a program that has the points.
+func runWithPoints(t *testing.T) {
+	t.Helper()
+	program := filepath.Join(tempDir(t), "zramfs")
+	if err := build(program, "urfave_cli_no_docs,invariants"); err != nil {
+		t.Fatal(err)
+	}
+	runApartOn(t, nil, program)
+}
+
+// dieAtRare has the first worker of the next device die at the so-manieth rare request.
+func dieAtRare(t *testing.T, nth int) {
+	t.Helper()
+	file := filepath.Join(tempDir(t), "at")
+	t.Setenv(killVariable, file)
+	if err := os.WriteFile(file, fmt.Appendf(nil, "%d rare request carried out", nth), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

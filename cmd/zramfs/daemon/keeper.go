@@ -97,12 +97,12 @@ func (k *keeper) makeDevice() (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := k.session.Attach(); err != nil {
-		return nil, errors.Join(err, k.process.kill())
-	}
 	k.ready = time.Now()
+	go k.supervise() // to attach waits for the worker, and nobody could end that wait should it die
+	if err := k.session.Attach(); err != nil {
+		return nil, errors.Join(err, <-k.ended) // the device ends with the mounts that were not attached
+	}
 	k.listen()
-	go k.supervise()
 	if k.cfg.CreatedDir {
 		// Spawn's caller removes what it made when there was no mount; from here on it is ours to remove.
 		k.undo = append([]func() error{k.removeDir}, k.undo...)
