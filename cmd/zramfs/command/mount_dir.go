@@ -103,13 +103,18 @@ func checkEmpty(path string) (err error) {
 }
 
 // giveUpDir removes the mount point that prepareDir made when err says that there was no mount. What the serving process
-// had mounted it removes itself.
+// had mounted it removes itself. Who has lost against another that is still at it leaves the directory to that.
 func giveUpDir(cfg daemon.Config, err error) error {
 	if err == nil || !cfg.CreatedDir {
 		return err
 	}
 	if mounted, merr := isMounted(cfg.Dir); merr != nil || mounted {
 		return errors.Join(err, merr)
+	}
+	release, free := claimDir(cfg.Dir)
+	defer release()
+	if !free {
+		return err
 	}
 	if rerr := os.Remove(cfg.Dir); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
 		return errors.Join(err, rerr)

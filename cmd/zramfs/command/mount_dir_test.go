@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"zramfs/cmd/zramfs/daemon"
@@ -72,5 +73,37 @@ func TestGiveUpDirKeeps(t *testing.T) {
 	}
 	if _, err := os.Stat(dir); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestGiveUpDirOfAnother has lost against another mount on the directory that it made, which has claimed it and not mounted yet: that one needs it.
+func TestGiveUpDirOfAnother(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "zram")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	claimed, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(claimed.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	cause := errors.New("cause")
+	cfg := daemon.Config{Dir: dir, CreatedDir: true}
+	if err := giveUpDir(cfg, cause); !errors.Is(err, cause) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Error(err)
+	}
+	if err := claimed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := giveUpDir(cfg, cause); !errors.Is(err, cause) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("it is still there: %v", err)
 	}
 }

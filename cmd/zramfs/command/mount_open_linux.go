@@ -19,3 +19,13 @@ func tryOpen(path string) error {
 	})
 	return err
 }
+
+// claimDir locks a directory as a serving process does that is about to mount on it, and reports whether none is.
+func claimDir(dir string) (release func(), free bool) {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return func() {}, true // there is nothing to lock
+	}
+	err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+	return func() { _ = unix.Close(fd) }, err != unix.EWOULDBLOCK // a directory that was only locked
+}
