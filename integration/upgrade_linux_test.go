@@ -148,7 +148,9 @@ func TestWorkerThatCannotBeStarted(t *testing.T) {
 	}
 	c.kill()
 	f.log.wait(t, "the next worker: ")
-	time.Sleep(time.Second / 2) // for some attempts
+	if r := run(t, commandTimeout, "upgrade", "--binary", "/bin/true", dir); r.Code != 1 { // it is not gone on with
+		t.Errorf("upgrade to another program: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
 	if err := os.Chmod(program, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -119,19 +119,22 @@ func (k *keeper) prepareOther(binary string) (*process, error) {
 	return next, nil
 }
 
-// startAgain starts a worker of another program where none is left.
+// startAgain starts a worker of another program where none is left. One that does not serve is not tried again.
 func (k *keeper) startAgain(binary string) UpgradeReport {
+	before := k.program
 	next, err := k.prepareOther(binary)
 	if err == nil {
-		_, err = k.serveWith(next)
-		if err != nil {
+		if _, err = k.serveWith(next); err != nil {
 			err = errors.Join(err, next.kill())
+			k.program.letGo()
+			k.program = before
 		}
 	}
 	if err != nil {
 		k.log.Error("the new worker: " + err.Error())
 		return UpgradeReport{Error: err.Error()}
 	}
+	before.letGo()
 	k.process = next
 	k.log.Info("a worker serves again", "pid", next.pid())
 	return UpgradeReport{WorkerPID: next.pid()}
