@@ -114,6 +114,13 @@ func (i *importer) begin(c *net.UnixConn) bool {
 	return !i.closed
 }
 
+// over reports whether there is nothing more to be stored.
+func (i *importer) over() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.closed
+}
+
 // close ends the import under way after the page that it is at; nothing touches the store after it.
 func (i *importer) close() error {
 	i.mu.Lock()
@@ -185,6 +192,9 @@ func (i *importer) admit(c *net.UnixConn) (batches *os.File, free func() error, 
 		return nil, nil, errors.Join(err, answerImport(c, importRefused, 0), closeAll(files))
 	}
 	free = func() error {
+		if i.over() { // the rest may take seconds, in which nobody serves
+			return errImportEnded
+		}
 		if hello[0] != importingByForce && i.opens() > 0 {
 			return errImportInUse
 		}
