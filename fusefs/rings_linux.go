@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"zramfs/fusefs/internal/ring"
+	"zramfs/internal/killpoint"
 )
 
 // A Transport is the way by which the data file's requests come.
@@ -120,7 +121,9 @@ func (s *Server) startRings() error {
 	case ringsNever:
 		err = c.rings.Start(c.device)
 	case ringsRest:
-		err = c.rings.Adopt(c.device)
+		if err = c.rings.Adopt(c.device); err == nil {
+			killpoint.At("rings adopted")
+		}
 	default:
 		err = errors.New("the last server died with them")
 	}

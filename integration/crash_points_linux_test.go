@@ -152,6 +152,49 @@ func TestRingsEndWhileItIsMounted(t *testing.T) {
 	}
 }
 
+// TestRingsEndWithTheNextWorker lets the new worker of an upgrade end when it is told to serve, and the next one die once it has taken the rings up:
+// nobody can go on from there, and nobody waits for it.
+func TestRingsEndWithTheNextWorker(t *testing.T) {
+	require.Uring(t)
+	if os.Getenv(apartVariable) == "" {
+		runWithPoints(t)
+		return
+	}
+	file := filepath.Join(tempDir(t), "at")
+	t.Setenv(killVariable, file)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(clientVariable, quitter) // the program knows nothing of it
+	dir := filepath.Join(tempDir(t), "zram")
+	f := startServe(t, dir, "--size", crashSize, "--transport", "uring")
+	if err := os.WriteFile(file, []byte("1 rings adopted"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, commandTimeout, "upgrade", "--binary", self, dir) // which fails, or ends with the device
+	if !f.waitEnd() {
+		t.Errorf("the keeper lives on\n%s", f.log)
+		f.kill(t)
+	}
+	if points, err := mountsBelow(dir); err != nil || len(points) > 0 {
+		t.Errorf("left mounted: %v, %v", points, err)
+	}
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no worker died of it: %v", err)
+	}
+}
+
+// quitter is a worker that can go on, as it says, and ends when it is told to. Its descriptors are those of package daemon.
+var quitter = register("quitter", func([]string) error {
+	orders, news := os.NewFile(3, "orders"), os.NewFile(4, "news")
+	if _, err := news.WriteString("{\"prepared\":true}\n"); err != nil {
+		return err
+	}
+	_, err := orders.Read(make([]byte, 1))
+	return err
+})
+
 // runWithPoints runs the calling test apart on a program that has the points.
 func runWithPoints(t *testing.T) {
 	t.Helper()

@@ -136,10 +136,15 @@ func (k *keeper) workerGone() (done bool, err error) {
 	}
 	k.log.Error("the worker died: "+describeExit(how), "pid", k.process.pid())
 	if !k.session.SurvivesCrash() {
-		k.log.Error("the io_uring transport does not survive that: the device has ended, what was stored is lost")
-		return true, errors.Join(fmt.Errorf("%w: %s", errWorkerDied, describeExit(how)), k.session.Abort(), k.session.TakeAway())
+		return true, k.lost(how)
 	}
 	return k.goOn(died)
+}
+
+// lost ends a device that does not survive the death of its worker.
+func (k *keeper) lost(how error) error {
+	k.log.Error("the io_uring transport does not survive that: the device has ended, what was stored is lost")
+	return errors.Join(fmt.Errorf("%w: %s", errWorkerDied, describeExit(how)), k.session.Abort(), k.session.TakeAway())
 }
 
 const (
@@ -161,6 +166,9 @@ func (k *keeper) goOn(died time.Time) (done bool, err error) {
 				return false, nil
 			}
 			k.log.Error("the next worker: " + err.Error())
+			if !k.session.SurvivesCrash() { // it had taken the rings up
+				return true, k.lost(err)
+			}
 			if !errors.Is(err, errNoProcess) {
 				k.restarts++
 				tooMany = k.deaths.note(time.Now())

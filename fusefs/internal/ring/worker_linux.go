@@ -208,6 +208,9 @@ func (w *worker) serve() {
 		}
 		w.answer(r)
 	}
+	// Others may have answered where Drain waits for nothing: a CPU that is offline.
+	w.commitCompleted()
+	w.flush()
 }
 
 // collect moves completions to the backlog, and wakes somebody when it is long.
