@@ -132,7 +132,8 @@ func (k *keeper) workerGone() (done bool, err error) {
 	died := time.Now()
 	how := k.process.wait()
 	if k.process.leaving {
-		return true, k.session.TakeAway()
+		// Who takes the mounts away may be waiting for an answer that the worker has not given any more.
+		return true, errors.Join(k.session.Abort(), k.session.TakeAway())
 	}
 	k.log.Error("the worker died: "+describeExit(how), "pid", k.process.pid())
 	if !k.session.SurvivesCrash() {
