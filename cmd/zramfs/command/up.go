@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -182,10 +183,17 @@ func (u *upRun) run() error {
 	return err
 }
 
+// errSwapStays means that what is swapped does not fit elsewhere now.
+var errSwapStays = errors.New("swap stays on")
+
+// takeBack undoes the steps, and nothing that swap which stays on needs: zramfs down finds all the rest then.
 func (u *upRun) takeBack() error {
 	var all []error
-	for i := len(u.undo) - 1; i >= 0; i-- {
-		all = append(all, u.undo[i]())
+	for _, undo := range slices.Backward(u.undo) {
+		err := undo()
+		if all = append(all, err); errors.Is(err, errSwapStays) {
+			break
+		}
 	}
 	return errors.Join(all...)
 }

@@ -121,6 +121,15 @@ func (u *upRun) tune() error {
 	return tuneSysctls(u.out, u.machine, &u.record)
 }
 
+// turnOff undoes turnOn for one area.
+func (u *upRun) turnOff(dev string) error {
+	err := loopsetup.SwapOff(dev)
+	if err != nil {
+		return fmt.Errorf("%w at %s: %w; the device is left as it is: zramfs down %s takes it away", errSwapStays, dev, err, u.report.Dir)
+	}
+	return nil
+}
+
 // turnOn turns on all areas at the same priority: the kernel then takes them in turn.
 func (u *upRun) turnOn() error {
 	for _, loop := range u.loops {
@@ -128,7 +137,7 @@ func (u *upRun) turnOn() error {
 		if err := loopsetup.SwapOn(dev, u.swap.priority, u.swap.discard); err != nil {
 			return err
 		}
-		u.undo = append(u.undo, func() error { return loopsetup.SwapOff(dev) })
+		u.undo = append(u.undo, func() error { return u.turnOff(dev) })
 		detail := fmt.Sprintf("priority %d, discard %s", u.swap.priority, u.swap.discard)
 		if u.swap.devices > 1 {
 			detail = dev + ", " + detail

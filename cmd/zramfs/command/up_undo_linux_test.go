@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"zramfs/cmd/zramfs/daemon"
+)
+
+// Swap that does not go off keeps its device, and the record by which down finds it: what was done before is not undone.
+func TestUpLeavesSwapThatStaysOn(t *testing.T) {
+	undone := 0
+	u := &upRun{report: &daemon.Report{Dir: "/run/zram"}}
+	step := func() error { undone++; return nil }
+	u.undo = []func() error{step, step, func() error { return u.turnOff(filepath.Join(t.TempDir(), "nothing")) }}
+	if err := u.takeBack(); !errors.Is(err, errSwapStays) || undone != 0 {
+		t.Errorf("%d steps were undone, %v", undone, err)
+	}
+	failed := errors.New("a step failed")
+	u.undo = []func() error{step, func() error { return failed }}
+	if err := u.takeBack(); !errors.Is(err, failed) || undone != 1 {
+		t.Errorf("%d steps were undone, %v", undone, err)
+	}
+}
