@@ -73,7 +73,7 @@ func TestImportUnderEyes(t *testing.T) {
 		return
 	}
 	dir := mount(t, "--size", "16M")
-	i, err := daemon.OpenImport(dir, status(t, dir).Fuse.Connection, false)
+	i, err := daemon.OpenImport(dir, status(t, dir).Fuse.Connection, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

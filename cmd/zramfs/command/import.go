@@ -69,7 +69,7 @@ func importAction(c *cli.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	m := importing{file: f, engines: engines, force: c.Bool(flagForce), report: importReport{File: c.Args().First(), Dir: d.Dir}}
+	m := importing{file: f, engines: engines, report: importReport{File: c.Args().First(), Dir: d.Dir}}
 	if m.report.Pages, err = pagesToImport(f, d.Status.Disksize); err != nil {
 		return fmt.Errorf("import %s: %w", m.report.File, err)
 	}

@@ -31,7 +31,6 @@ type pageSink interface {
 type importing struct {
 	file     io.ReaderAt   // immutable
 	engines  engineOptions // immutable
-	force    bool          // immutable
 	progress progress      // used by the goroutine of store
 	report   importReport
 
@@ -53,7 +52,7 @@ func (m *importing) run(ctx context.Context, d device) (err error) {
 		m.shop.close()
 		m.report.workReport = m.shop.report()
 	}()
-	to, err := daemon.OpenImport(d.Dir, d.Status.Fuse.Connection, m.force)
+	to, err := daemon.OpenImport(d.Dir, d.Status.Fuse.Connection, d.Status.Opens)
 	if err != nil {
 		return err
 	}

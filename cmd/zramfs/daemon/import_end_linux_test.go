@@ -13,28 +13,38 @@ import (
 	"zramfs/store"
 )
 
-// A worker that is to end, so that another can serve, is not kept by the rest of a batch.
-func TestImportEndsInABatch(t *testing.T) {
-	var begun atomic.Bool
-	reached, goOn := make(chan struct{}), make(chan struct{})
+// rawStore makes a store that compresses nothing, and what ends it and its memory.
+func rawStore(t *testing.T, cfg store.Config) (s *store.Store, end func()) {
+	t.Helper()
 	memory, err := store.NewMemory(store.MemoryMemfd)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := codec.Parse("raw")
-	if err != nil {
+	cfg.Disksize = 32 << 20
+	if cfg.Algorithm, err = codec.Parse("raw"); err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.Create(memory, store.Config{Disksize: 32 << 20, Algorithm: a, MemLimit: 8 << 20, Firmly: func(take func() error) error {
+	if s, err = store.Create(memory, cfg); err != nil {
+		t.Fatal(err)
+	}
+	return s, func() {
+		if err := errors.Join(s.Close(), memory.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A worker that is to end, so that another can serve, is not kept by the rest of a batch.
+func TestImportEndsInABatch(t *testing.T) {
+	var begun atomic.Bool
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	s, end := rawStore(t, store.Config{MemLimit: 8 << 20, Firmly: func(take func() error) error {
 		if begun.CompareAndSwap(true, false) { // the batch needs more than there is
 			close(reached)
 			<-goOn
 		}
 		return take()
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	worker, err := listenImports(dir, testConnection, s, func() int { return 0 })
 	if err != nil {
@@ -68,7 +78,41 @@ func TestImportEndsInABatch(t *testing.T) {
 		t.Error("the whole batch was stored first")
 	}
 	s.Check(func(err error) { t.Error(err) })
-	if err := errors.Join(s.Close(), memory.Close()); err != nil {
+	end()
+}
+
+// Whoever opens the data file during an import may be a loop device with swap on it: not a page is stored from then on, however many had it open before.
+func TestImportEndsWhereTheDeviceIsOpened(t *testing.T) {
+	s, end := rawStore(t, store.Config{})
+	const known, last = 2, 99
+	looks := 0
+	dir := t.TempDir()
+	worker, err := listenImports(dir, testConnection, s, func() int {
+		if looks++; looks > last { // before the last page is stored
+			return known + 1
+		}
+		return known
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, err := OpenImport(dir, testConnection, known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for page := uint64(0); page <= last; page++ {
+		if err := i.Object(page, codec.Raw, randomPage(page)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := i.Flush(); !errors.Is(err, errImportInUse) {
+		t.Errorf("the import was told %v, want errImportInUse", err)
+	}
+	if err := errors.Join(i.Close(), worker.close()); err != nil {
 		t.Error(err)
 	}
+	if !bytes.Equal(readPage(t, s, last-1), randomPage(last-1)) || !bytes.Equal(readPage(t, s, last), make([]byte, store.PageSize)) {
+		t.Error("not all pages before it was opened were stored, or one after that")
+	}
+	end()
 }

@@ -20,7 +20,7 @@ import (
 // A command that imports talks to the worker itself, over a socket like the keeper's. It passes a memfd at first, puts a batch of records
 // there, says its length, and waits for the answer:
 //
-//	command: a byte, importing or importingByForce, with the descriptor of the memfd
+//	command: how many handles on the data file it knows of, a byte, with the descriptor of the memfd
 //	worker:  an answer
 //	command: length of the batch, 4 bytes
 //	worker:  an answer, once it is stored
@@ -28,7 +28,8 @@ import (
 // The worker copies each batch by pread before it looks at it: what it proves is then what it stores, and a memfd that shrinks is no signal.
 // One import is worked on at a time, beside the requests and no faster than they leave it a worker of the store.
 //
-// A command looks whether the data file is free before it begins, and may wait for another's import then: the worker looks before each page.
+// A command looks who has the data file open before it begins, and may wait for another's import then: the worker looks before each page, and stores none
+// once there are more. Such a one may be the kernel, whose pages those of the import would take the place of.
 const (
 	importAnswer   = 16              // bytes: what became of it, and, in the last 8, the page at which it failed
 	importPatience = 2 * time.Minute // with a command that says nothing
@@ -42,12 +43,6 @@ const (
 	importRefused
 	importForbidden
 	importInUse
-)
-
-// What a command says first.
-const (
-	importing = iota
-	importingByForce
 )
 
 // importAddress is where the worker of the device at dir takes imports. connection is the number of the data file's (see
@@ -195,7 +190,7 @@ func (i *importer) admit(c *net.UnixConn) (batches *os.File, free func() error, 
 		if i.over() { // the rest may take seconds, in which nobody serves
 			return errImportEnded
 		}
-		if hello[0] != importingByForce && i.opens() > 0 {
+		if i.opens() > int(hello[0]) {
 			return errImportInUse
 		}
 		return nil

@@ -63,7 +63,7 @@ func importable(t *testing.T, limit uint64) (s *store.Store, dir string, stop fu
 
 func openImport(t *testing.T, dir string) *Import {
 	t.Helper()
-	i, err := OpenImport(dir, testConnection, false)
+	i, err := OpenImport(dir, testConnection, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func TestImportEnds(t *testing.T) {
 	i := openImport(t, dir)
 	waiting := make(chan error, 1)
 	go func() {
-		_, err := OpenImport(dir, testConnection, false) // its turn never comes
+		_, err := OpenImport(dir, testConnection, 0) // its turn never comes
 		waiting <- err
 	}()
 	time.Sleep(20 * time.Millisecond)
@@ -245,7 +245,7 @@ func TestImportEnds(t *testing.T) {
 	if err := <-waiting; err == nil {
 		t.Error("an import was begun")
 	}
-	if _, err := OpenImport(dir, testConnection, false); !errors.Is(err, ErrNoKeeper) {
+	if _, err := OpenImport(dir, testConnection, 0); !errors.Is(err, ErrNoKeeper) {
 		t.Errorf("%v, want ErrNoKeeper", err)
 	}
 }

@@ -27,8 +27,8 @@ type Import struct {
 }
 
 // OpenImport begins an import into the device at dir, whose data file has the connection of that number. Root may do that, and who mounted the
-// device. While somebody else's import is under way it waits for that. Once somebody has the data file open, pages are refused unless force is set.
-func OpenImport(dir string, connection int, force bool) (_ *Import, err error) {
+// device. While somebody else's import is under way it waits for that. Once there are more handles on the data file than opens, pages are refused.
+func OpenImport(dir string, connection, opens int) (_ *Import, err error) {
 	c, err := dial(importAddress(dir, connection))
 	if err != nil {
 		return nil, fmt.Errorf("%w: no worker takes imports: %w", ErrNoKeeper, err)
@@ -50,11 +50,7 @@ func OpenImport(dir string, connection int, force bool) (_ *Import, err error) {
 	if err := c.SetDeadline(time.Now().Add(importPatience)); err != nil {
 		return nil, err
 	}
-	hello := []byte{importing}
-	if force {
-		hello[0] = importingByForce
-	}
-	if _, _, err := c.WriteMsgUnix(hello, unix.UnixRights(fd), nil); err != nil {
+	if _, _, err := c.WriteMsgUnix([]byte{byte(min(opens, 255))}, unix.UnixRights(fd), nil); err != nil {
 		return nil, explainImport(err)
 	}
 	return i, i.answer()
@@ -158,7 +154,7 @@ func (i *Import) answer() error {
 	case importCorrupt:
 		return fmt.Errorf("page %d: %w", page, store.ErrObject)
 	case importForbidden:
-		return errImportForbidden
+		return errForbidden
 	case importInUse:
 		return fmt.Errorf("page %d: %w", page, errImportInUse)
 	}
@@ -168,8 +164,6 @@ func (i *Import) answer() error {
 var (
 	// errImportRefused is what a worker makes of what is no batch.
 	errImportRefused = errors.New("the serving process refuses it")
-	// errImportForbidden is what it makes of somebody who may not import.
-	errImportForbidden = errForbidden
 	// errImportInUse means that somebody has opened the data file since the import was begun.
 	errImportInUse = errors.New("somebody has opened the device's data file")
 	// errImportEnded means that the worker has ended, or was replaced.

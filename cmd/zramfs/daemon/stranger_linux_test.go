@@ -24,7 +24,7 @@ func TestStranger(t *testing.T) {
 			return err
 		},
 		importAddress(dir, testConnection): func() error {
-			_, err := OpenImport(dir, testConnection, false)
+			_, err := OpenImport(dir, testConnection, 0)
 			return err
 		},
 	} {
