@@ -220,3 +220,17 @@ func withUndo(err, undo error) error {
 // closeQuietly closes a descriptor that was only passed to the kernel, which holds the file itself by now: an error of close(2) says
 // nothing about the device.
 func closeQuietly(fd int) { _ = unix.Close(fd) }
+
+// Keep lets the device stay attached when its last user closes it: Detach ends it.
+func (d *Device) Keep() error {
+	fd := int(d.file.Fd())
+	info, err := unix.IoctlLoopGetStatus64(fd)
+	if err == nil {
+		info.Flags &^= unix.LO_FLAGS_AUTOCLEAR
+		err = unix.IoctlLoopSetStatus64(fd, info)
+	}
+	if err != nil {
+		return fmt.Errorf("keep %s attached: %w", d.Path(), err)
+	}
+	return nil
+}

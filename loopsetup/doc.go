@@ -9,7 +9,7 @@
 //
 // # Lifetime of a device
 //
-// Every device is attached with autoclear: the kernel detaches it when its last user closes it. The Device that Attach returns is
+// Every device is attached with autoclear: the kernel detaches it when its last user closes it, unless Keep is called. The Device that Attach returns is
 // such a user, and an active swap area is another. So a caller attaches, formats, calls SwapOn and then closes its Device; from then
 // on the swap area alone keeps the loop device alive, and SwapOff detaches it even if the caller has long gone. A caller that dies
 // half way leaves nothing behind.

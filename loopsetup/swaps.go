@@ -20,11 +20,11 @@ func swaps() ([]Swap, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseSwaps(b)
+	return ParseSwaps(b)
 }
 
-// parseSwaps understands the text of /proc/swaps: a heading, then one area a line.
-func parseSwaps(text []byte) ([]Swap, error) {
+// ParseSwaps understands the text of /proc/swaps: a heading, then one area a line.
+func ParseSwaps(text []byte) ([]Swap, error) {
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	if !lines.Scan() {
 		return nil, lines.Err()
@@ -48,7 +48,7 @@ func parseSwap(line string) (Swap, error) {
 		return Swap{}, fmt.Errorf("%d fields instead of 5", len(f))
 	}
 	path, deleted := splitDeleted(unescape(f[0]))
-	s := Swap{Path: path, Deleted: deleted, Type: f[1]}
+	s := Swap{Path: nodePath(path, f[1]), Deleted: deleted, Type: f[1]}
 	var err error
 	if s.Size, err = parseKiB(f[2]); err != nil {
 		return Swap{}, fmt.Errorf("size: %w", err)
@@ -60,6 +60,17 @@ func parseSwap(line string) (Swap, error) {
 		return Swap{}, fmt.Errorf("priority: %w", err)
 	}
 	return s, nil
+}
+
+// nodePath is the path of a swap area's device node. The kernel writes the path in the mount namespace where swap was
+// turned on. Once that namespace has ended, the path of a loop device begins at the root of devtmpfs: /loop0.
+func nodePath(path, kind string) string {
+	if name, ok := strings.CutPrefix(path, "/"); ok && kind == "partition" {
+		if n, err := loopNumber(name); err == nil {
+			return devPath(n)
+		}
+	}
+	return path
 }
 
 // parseKiB returns as bytes a number of KiB; 54 bits are all that fit.

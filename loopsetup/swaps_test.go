@@ -14,13 +14,17 @@ func TestParseSwaps(t *testing.T) {
 	text := swapsHeading +
 		"/dev/loop0                              partition\t1048572\t\t0\t\t100\n" +
 		"/swap\\040file\\011a\\134b\\012              file\t\t65532\t\t12\t\t-2\n" +
-		"/dev/loop12\\040(deleted)                 partition\t4294967296\t1\t\t32767\n"
+		"/dev/loop12\\040(deleted)                 partition\t4294967296\t1\t\t32767\n" +
+		"/loop7                                  partition\t65532\t\t0\t\t99\n" + // its mount namespace has ended
+		"/loop7                                  file\t\t65532\t\t0\t\t98\n"
 	want := []Swap{
 		{Path: "/dev/loop0", Type: "partition", Size: 1048572 << 10, Priority: 100},
 		{Path: "/swap file\ta\\b\n", Type: "file", Size: 65532 << 10, Used: 12 << 10, Priority: -2},
 		{Path: "/dev/loop12", Deleted: true, Type: "partition", Size: 4 << 40, Used: 1 << 10, Priority: 32767},
+		{Path: "/dev/loop7", Type: "partition", Size: 65532 << 10, Priority: 99},
+		{Path: "/loop7", Type: "file", Size: 65532 << 10, Priority: 98},
 	}
-	got, err := parseSwaps([]byte(text))
+	got, err := ParseSwaps([]byte(text))
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
 	}
@@ -28,7 +32,7 @@ func TestParseSwaps(t *testing.T) {
 
 func TestParseSwapsWithoutAreas(t *testing.T) {
 	for _, text := range []string{"", swapsHeading} {
-		if got, err := parseSwaps([]byte(text)); len(got) != 0 || err != nil {
+		if got, err := ParseSwaps([]byte(text)); len(got) != 0 || err != nil {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}
@@ -39,7 +43,7 @@ func TestParseSwapsRefusesOtherText(t *testing.T) {
 		"", "/dev/loop0", "/dev/loop0 partition 1 2", "/dev/loop0 partition 1 2 3 4", "/dev/loop0 partition x 2 3",
 		"/dev/loop0 partition 1 -2 3", "/dev/loop0 partition 1 2 high", "/dev/loop0 partition 18014398509481984 2 3",
 	} {
-		_, err := parseSwaps([]byte(swapsHeading + line + "\n"))
+		_, err := ParseSwaps([]byte(swapsHeading + line + "\n"))
 		if err == nil || !strings.Contains(err.Error(), "line ") {
 			t.Errorf("%q: %v", line, err)
 		}
@@ -70,7 +74,7 @@ func FuzzParseSwaps(f *testing.F) {
 	f.Add([]byte(swapsHeading + "/a\\040b\\04 file 1 1 -2\n"))
 	f.Add([]byte("\\"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		areas, err := parseSwaps(text)
+		areas, err := ParseSwaps(text)
 		if err != nil && areas != nil {
 			t.Fatal("areas beside an error")
 		}
