@@ -104,7 +104,11 @@ func (a Algorithm) param(key string) string {
 }
 
 // Algorithms returns the names to offer where one is to be chosen, as in the comp_algorithm attribute, the default first.
-// The caller may keep and change the slice. Variants of a name, such as levels, are not listed.
+// The caller may keep and change the slice. Parameters, such as levels, are not listed.
 func Algorithms() []string {
-	return []string{forms[kindAdaptive].name, forms[kindPage].name, forms[kindLZ4].name, forms[kindZstd].name, forms[kindRaw].name}
+	var names []string
+	for _, k := range []kind{kindAdaptive, kindPage, kindPageDense, kindLZ4, kindLZ4Fast, kindZstd, kindRaw} {
+		names = append(names, forms[k].name)
+	}
+	return names
 }
