@@ -61,17 +61,19 @@ func mmStat(s store.Stats) string {
 // ioStat is io_stat_show. The kernel's third figure was invalid I/O, which it
 // no longer counts; a file has none, as any offset and length will do.
 func ioStat(s store.Stats) string {
-	return fmt.Sprintf("%8d %8d 0 %8d\n", s.FailedReads, s.FailedWrites, s.NotifyFree)
+	return fmt.Sprintf("%8d %8d 0 %8d\n", s.FailedReads.Count, s.FailedWrites.Count, s.NotifyFree)
 }
 
 // compAlgorithm is zcomp_available_show, the blank before the newline included:
 // all names, with the chosen one in brackets. A setting with parameters, such as
 // zstd(level=3), stands in its family's place.
 func compAlgorithm(chosen codec.Algorithm) string {
-	setting := chosen.String()
-	family := setting
-	if i := strings.IndexAny(setting, "(:"); i >= 0 {
-		family = setting[:i]
+	setting, family := chosen.String(), ""
+	for _, name := range codec.Algorithms() {
+		rest, ok := strings.CutPrefix(setting, name)
+		if ok && (rest == "" || strings.ContainsAny(rest[:1], "(:")) && len(name) > len(family) {
+			family = name
+		}
 	}
 	var b strings.Builder
 	for _, name := range codec.Algorithms() {

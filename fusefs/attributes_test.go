@@ -24,7 +24,7 @@ func TestStatFormats(t *testing.T) {
 			"181927936 57356288 64487424     4096 106221568     3992       17 123456789 1234567890\n",
 		},
 		"io_stat": {
-			ioStat(store.Stats{FailedReads: 1, FailedWrites: 123456789, NotifyFree: 512}),
+			ioStat(store.Stats{FailedReads: store.ErrorCount{Count: 1}, FailedWrites: store.ErrorCount{Count: 123456789}, NotifyFree: 512}),
 			"       1 123456789 0      512\n",
 		},
 	} {
@@ -36,15 +36,17 @@ func TestStatFormats(t *testing.T) {
 
 func TestCompAlgorithm(t *testing.T) {
 	for setting, want := range map[string]string{
-		"adaptive":                "[adaptive] page lz4 zstd raw \n",
-		"adaptive:entropy":        "[adaptive:entropy] page lz4 zstd raw \n",
-		"page":                    "adaptive [page] lz4 zstd raw \n",
-		"page:dense":              "adaptive [page:dense] lz4 zstd raw \n",
-		"page:dense:simd=generic": "adaptive [page:dense:simd=generic] lz4 zstd raw \n",
-		"lz4":                     "adaptive page [lz4] zstd raw \n",
-		"zstd":                    "adaptive page lz4 [zstd] raw \n",
-		"zstd(level=7)":           "adaptive page lz4 [zstd(level=7)] raw \n",
-		"raw":                     "adaptive page lz4 zstd [raw] \n",
+		"adaptive":                "[adaptive] page page:dense lz4 lz4:fast zstd raw \n",
+		"adaptive:entropy":        "[adaptive:entropy] page page:dense lz4 lz4:fast zstd raw \n",
+		"page":                    "adaptive [page] page:dense lz4 lz4:fast zstd raw \n",
+		"page:dense":              "adaptive page [page:dense] lz4 lz4:fast zstd raw \n",
+		"page:dense:simd=generic": "adaptive page [page:dense:simd=generic] lz4 lz4:fast zstd raw \n",
+		"lz4":                     "adaptive page page:dense [lz4] lz4:fast zstd raw \n",
+		"lz4:fast":                "adaptive page page:dense lz4 [lz4:fast] zstd raw \n",
+		"lz4:fast:simd=generic":   "adaptive page page:dense lz4 [lz4:fast:simd=generic] zstd raw \n",
+		"zstd":                    "adaptive page page:dense lz4 lz4:fast [zstd] raw \n",
+		"zstd(level=7)":           "adaptive page page:dense lz4 lz4:fast [zstd(level=7)] raw \n",
+		"raw":                     "adaptive page page:dense lz4 lz4:fast zstd [raw] \n",
 	} {
 		algorithm, err := codec.Parse(setting)
 		if err != nil {

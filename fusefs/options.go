@@ -17,9 +17,12 @@ const (
 	dataTypeName = "fuse.zramfs-data"
 	sourceName   = "zram0"
 
-	// wantWrite is the largest request asked for, in bytes; the kernel's default
-	// limit (fs.fuse.max_pages_limit) is the same.
-	wantWrite = 1 << 20
+	// wantWrite is the largest request asked for, in bytes. Each thread has a slot of that
+	// size, present from the start. A larger one saves the kernel little: four requests of
+	// this size are carried out side by side.
+	wantWrite = 256 << 10
+	// mostWrite is what sessions of earlier versions have.
+	mostWrite = 1 << 20
 	// background is how many asynchronous requests may wait for us. A loop
 	// device has 128; its worker blocks when there are more than this, so there
 	// is room for several.
@@ -29,8 +32,10 @@ const (
 	// predecessor did not answer.
 	capResend = 1 << 39
 	// extraCapabilities are asked for beside those that go-fuse always asks for.
-	// Without ASYNC_DIO a loop device has one request under way.
-	extraCapabilities = fuse.CAP_ASYNC_DIO | capResend
+	// Without ASYNC_DIO a loop device has one request under way. DIRECT_IO_ALLOW_MMAP
+	// lets the data file be mapped shared (Linux 6.6): the kernel then writes the
+	// pages of mappings back before direct I/O and drops them after.
+	extraCapabilities = fuse.CAP_ASYNC_DIO | fuse.CAP_DIRECT_IO_ALLOW_MMAP | capResend
 
 	// attributeThreads: one more than can be waiting for the device to be ready.
 	attributeThreads = 2

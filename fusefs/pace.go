@@ -22,9 +22,10 @@ type pace struct {
 }
 
 const (
-	// paceDecay: a request counts for what has passed since, less an eighth with
-	// each that follows. A storm is felt after some requests, and forgotten as soon.
-	paceDecay = 8
+	// paceDecay: a request counts for the time that it took, less a 32nd with each that
+	// follows. The kernel swaps out in batches of 32 pages (SWAP_CLUSTER_MAX): one batch
+	// is no storm, after which a thread has nothing to do for a while.
+	paceDecay = 32
 	// Up to easyShare of its time, in per cent, a thread has time for everything, and
 	// from hardShare on for nothing.
 	easyShare = 60

@@ -47,17 +47,20 @@ func TestPaceFollowsTheLoad(t *testing.T) {
 	}
 }
 
-// TestPaceChanges: a storm is felt after some requests, and forgotten as soon.
+// A storm is felt after some requests, and forgotten as soon; a batch of 32 is none.
 func TestPaceChanges(t *testing.T) {
 	var p pace
 	const us = time.Microsecond
 	if got := after(&p, 100, 8*us, 40*us); got != codec.MaxEffort {
 		t.Errorf("quiet: effort %d", got)
 	}
-	if got := after(&p, 40, 8*us, 0); got != 0 {
+	if got := after(&p, 32, 8*us, 0); got < codec.MaxEffort/4 {
+		t.Errorf("a batch: effort %d", got)
+	}
+	if got := after(&p, 160, 8*us, 0); got != 0 {
 		t.Errorf("a storm: effort %d", got)
 	}
-	if got := after(&p, 40, 8*us, 40*us); got != codec.MaxEffort {
+	if got := after(&p, 160, 8*us, 40*us); got != codec.MaxEffort {
 		t.Errorf("quiet again: effort %d", got)
 	}
 }

@@ -165,7 +165,7 @@ func (r requests) shape() (requestsShape, error) {
 		s.online[i] = r.words(onlineAt, len(s.online))[i].Load()
 	}
 	if attributes == 0 || data == 0 || attributes > maxSlots || data > maxSlots || attributes+data > maxSlots ||
-		transfer == 0 || transfer > wantWrite || transfer%pageSize != 0 || entries > 1<<16 || rings > 1<<40 || rings%pageSize != 0 || s.size() > len(r.mem) {
+		transfer == 0 || transfer > mostWrite || transfer%pageSize != 0 || entries > 1<<16 || rings > 1<<40 || rings%pageSize != 0 || s.size() > len(r.mem) {
 		return requestsShape{}, errRequests
 	}
 	return s, nil

@@ -23,7 +23,7 @@ import (
 func TestServedSettings(t *testing.T) {
 	d := newDevice(t, serveConfig{Disksize: smallDisk, AllowOther: true})
 	got := d.ask(commandState).Settings
-	transfer := 1 << 20
+	transfer := wantWrite
 	if got.Transport == TransportUring {
 		transfer = ringTransfer
 	}

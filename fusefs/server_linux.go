@@ -152,6 +152,9 @@ func (s *Server) loopsAttribute(cfg Config) attribute {
 // OpenCount is as Session.OpenCount.
 func (s *Server) OpenCount() int { return s.requests.handles() }
 
+// RequestBytes is the size of the memory of requests, in bytes. All of it is present.
+func (s *Server) RequestBytes() uint64 { return uint64(len(s.requests.mem)) }
+
 // Settings are what was agreed on with the kernel. They are complete when Start
 // has returned.
 func (s *Server) Settings() Settings { return s.settings }

@@ -50,6 +50,11 @@ func (c *check) superblock() {
 }
 
 func (c *check) index() {
+	for i := range c.s.idx.twin {
+		if bits, twin := c.s.idx.bitmap[i].Load(), c.s.idx.twin[i].Load(); bits != twin {
+			c.fail(2, "index pages %d to %d: the bitmap says that %#x exist, its twin %#x", 64*i, 64*i+63, bits, twin)
+		}
+	}
 	present := int64(0)
 	c.s.idx.each(0, c.s.indexPages-1, func(n uint64) {
 		present++
@@ -100,14 +105,14 @@ func (c *check) walk() {
 			c.fail(5, "segment %d counts %d live bytes, the index %d", n, live, c.live[n])
 		}
 		switch state {
-		case segOpen, segSealed:
+		case segOpen, segSealed, segStuck, segCounted:
 			c.segment(n)
 		case segReady:
 			if !allBytes(c.s.segmentBytes(n), 0) {
 				c.fail(6, "segment %d is ready and not clear", n)
 			}
 		}
-		if live != 0 && state != segOpen && state != segSealed {
+		if live != 0 && !occupied(state) {
 			c.fail(4, "segment %d holds objects in state %d", n, state)
 		}
 	}
@@ -132,6 +137,11 @@ func (c *check) segment(n uint64) {
 	}
 }
 
+// occupied reports whether a segment in that state holds objects, where nothing is under way.
+func occupied(state uint64) bool {
+	return state == segOpen || state == segSealed || state == segStuck || state == segCounted
+}
+
 func allBytes(p []byte, b byte) bool { return bytes.Count(p, []byte{b}) == len(p) }
 
 // lists proves that each segment is where its state says, once.
@@ -153,7 +163,7 @@ func (c *check) lists() {
 	backed := int64(0)
 	for n := range s.geometry.segments {
 		state := s.segment(n).state()
-		listed := state != segOpen && state != segSealed && uint64(n) < s.fresh
+		listed := !occupied(state) && uint64(n) < s.fresh
 		if listed != (in[n] == 1) || in[n] > 1 {
 			c.fail(7, "segment %d in state %d is listed %d times", n, state, in[n])
 		}

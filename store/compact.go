@@ -2,7 +2,11 @@
 
 package store
 
-import "zramfs/store/internal/invariant"
+import (
+	"errors"
+
+	"zramfs/store/internal/invariant"
+)
 
 // Compaction moves the objects of segments that are mostly garbage to a fresh
 // one, page by page under the page's lock, while reads and writes go on.
@@ -14,40 +18,43 @@ const (
 )
 
 // compact tries to empty up to n sealed segments with at least worth bytes of
-// garbage, those with the most first, and returns how many it emptied. The
-// caller holds passMu.
-func (s *Store) compact(n int, worth int64) (emptied int) {
+// garbage, those with the most first, and returns how many it emptied, and how
+// many it leaves alone from now on. The caller holds passMu.
+func (s *Store) compact(n int, worth int64) (emptied, stuck int) {
 	var victims [compactSlice]uint32
-	for _, v := range s.victims(victims[:n], worth) {
+	for _, v := range s.victims(victims[:n], segSealed, worth) {
 		seg := s.segment(uint64(v))
 		garbage := SegmentSize - seg.live()
-		moved := s.evacuate(uint64(v))
+		err := s.evacuate(uint64(v))
 		s.compactor().flush(true)
-		if moved && seg.live() == 0 {
+		switch {
+		case err == nil && seg.live() == 0:
 			emptied++
 			s.compacts.Add(garbage)
+		case err == nil && seg.turn(segSealed, segStuck):
+			s.emptied(uint64(v))
+			stuck++
 		}
 		if s.reserve() == 0 {
 			s.recycle() // the compactor itself needs one for the next
 		}
 	}
-	return emptied
+	return emptied, stuck
 }
 
-// victims fills list with the sealed segments that have the most garbage, in
-// two scans over counters: one to see how it is spread, one to choose.
-func (s *Store) victims(list []uint32, worth int64) []uint32 {
+// victims fills list with the segments in a state that have the most garbage, at
+// least worth bytes, in two scans over counters: one to see how it is spread, one
+// to choose.
+func (s *Store) victims(list []uint32, state uint64, worth int64) []uint32 {
 	var spread [garbageClasses]int
 	most := func(n int) (class int, ok bool) {
 		live := s.segment(uint64(n)).live()
-		if s.segment(uint64(n)).state() != segSealed || SegmentSize-live < worth {
+		if s.segment(uint64(n)).state() != state || SegmentSize-live < worth {
 			return 0, false
 		}
 		return int(live / (SegmentSize / garbageClasses)), true
 	}
-	s.mu.Lock()
-	used := int(s.fresh)
-	s.mu.Unlock()
+	used := int(s.everUsed())
 	for n := range used {
 		if class, ok := most(n); ok {
 			spread[min(class, garbageClasses-1)]++
@@ -67,22 +74,24 @@ func (s *Store) victims(list []uint32, worth int64) []uint32 {
 	return found
 }
 
-// evacuate moves what is live in segment n. What cannot be moved now, because
-// somebody is at the page or there is no room, stays. It reports whether the
-// segment was there to be emptied.
-func (s *Store) evacuate(n uint64) bool {
+// evacuate moves what is live in segment n. It fails if an object has to stay for
+// now, because a request is at its page or there is no room, or if the segment is
+// no longer sealed.
+func (s *Store) evacuate(n uint64) (err error) {
 	seg := s.segment(n)
 	if !seg.turn(segSealed, segMoving) {
-		return false
+		return errBusy
 	}
 	for where := range s.objects(n) {
-		if s.move(where) != nil {
-			break
+		if e := s.move(where); e != nil {
+			if err = e; !errors.Is(e, errBusy) {
+				break
+			}
 		}
 	}
 	seg.turn(segMoving, segSealed)
 	s.emptied(n)
-	return true
+	return err
 }
 
 // objects yields where each object of a segment begins, freed ones too. A
@@ -110,14 +119,20 @@ func (s *Store) move(where uint64) error {
 	}
 	l := s.lock(page)
 	if !l.TryLock() { // a writer may hold it while it waits for us
-		return nil
+		return errBusy
 	}
 	defer l.Unlock()
 	e := s.idx.load(page)
 	if !e.object() || e.where() != where || !s.owns(page, e) {
 		return nil
 	}
-	w := s.compactor()
+	return s.relocate(page, e)
+}
+
+// relocate copies the object of a page to the compactor's segment. The caller
+// holds the page's lock.
+func (s *Store) relocate(page uint64, e entry) error {
+	w, where := s.compactor(), e.where()
 	to, err := w.room(footprint(e.length()))
 	if err != nil {
 		return err

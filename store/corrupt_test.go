@@ -37,9 +37,9 @@ func mustBeCorrupt(t *testing.T, s *Store, told *atomic.Uint64, page uint64, wha
 		t.Fatalf("page %d, %s: %v, want ErrCorrupt", page, what, err)
 	}
 	after := s.Stats()
-	if after.FailedReads != before.FailedReads+1 || after.ChecksumErrors != before.ChecksumErrors+1 || told.Load() != page {
+	if after.FailedReads.Count != before.FailedReads.Count+1 || after.ChecksumErrors.Count != before.ChecksumErrors.Count+1 || told.Load() != page {
 		t.Fatalf("page %d, %s: failed reads %d to %d, checksum errors %d to %d, told of page %d", page, what,
-			before.FailedReads, after.FailedReads, before.ChecksumErrors, after.ChecksumErrors, told.Load())
+			before.FailedReads.Count, after.FailedReads.Count, before.ChecksumErrors.Count, after.ChecksumErrors.Count, told.Load())
 	}
 }
 
@@ -223,7 +223,7 @@ func TestReadLooksAgainUnderTheLock(t *testing.T) {
 	if r.err != nil || !bytes.Equal(r.p, c.bytes()) {
 		t.Fatalf("second look: %v", r.err)
 	}
-	if n := s.Stats().ChecksumErrors; n != 0 {
+	if n := s.Stats().ChecksumErrors.Count; n != 0 {
 		t.Errorf("%d checksum errors counted", n)
 	}
 }

@@ -28,6 +28,9 @@ the living is squeezed out by compaction.
 	 +------------------ empty <--------------------------------+    | v
 	                                                               moving
 
+A segment that compaction cannot empty, because a flipped bit hides an object,
+becomes stuck until its objects are recounted; see recount.
+
 The maintainer moves void, ready, empty and moving; the worker that fills a
 segment moves open; whoever frees the last object, or seals a segment without
 any, makes it empty. What Open finds is unswept, and is sealed once it was swept, by
@@ -66,7 +69,8 @@ never a signal.
 Check proves these, by these numbers:
 
  1. The superblock is intact and says the geometry in use.
- 2. An entry is possible, and only in index pages that the bitmap says exist.
+ 2. An entry is possible, and only in index pages that the bitmap and its twin say
+    exist.
  3. An object names its page, length and codec, its checksum holds, and it
     decompresses to one page.
  4. Each object lies in an open or sealed segment, whole, and overlaps no other.

@@ -36,8 +36,8 @@ func TestFullStore(t *testing.T) {
 		t.Errorf("%d raw pages fit into %d bytes", stored, limit)
 	}
 	st := s.Stats()
-	if st.MemUsedTotal > limit || st.MemUsedMax > limit || st.FailedWrites != 1 {
-		t.Errorf("memory used %d, at the most %d, limit %d; %d failed writes", st.MemUsedTotal, st.MemUsedMax, limit, st.FailedWrites)
+	if st.MemUsedTotal > limit || st.MemUsedMax > limit || st.FailedWrites.Count != 1 {
+		t.Errorf("memory used %d, at the most %d, limit %d; %d failed writes", st.MemUsedTotal, st.MemUsedMax, limit, st.FailedWrites.Count)
 	}
 	for page := range stored { // reads go on
 		if !bytes.Equal(read(t, s, page), content{uint32(page), 1, random}.bytes()) {

@@ -14,13 +14,16 @@ import (
 // index is the truth about every page. The pages of a large device's index are
 // taken from the machine when they are first needed; a bitmap says which exist,
 // and one that does not is never touched, since even reading a hole of the image
-// would fill it. Only the maintainer takes them, a piece at a time and some pieces
+// would fill it. The bitmap has a twin outside the image, and an index page exists
+// where either says so: a flipped bit hides none. What the memory file holds is
+// the truth when the store is opened, and for a View. Only the maintainer takes them, a piece at a time and some pieces
 // ahead of where each worker writes: who fills a device in order, as the kernel
 // fills swap, finds them there and never waits.
 type index struct {
 	s       *Store          // immutable
 	entries []atomic.Uint64 // immutable view; elements atomic
 	bitmap  []atomic.Uint64 // immutable view; a bit is set once, by whoever has passMu
+	twin    []atomic.Uint64 // as bitmap; immutable slice, nil where the whole index exists
 	present atomic.Int64    // bits set
 	whole   bool            // the whole index exists; immutable once the store is open
 }
@@ -36,16 +39,58 @@ func (x *index) init(s *Store) error {
 	if s.cfg.Disksize <= populateUpTo {
 		err = x.populate()
 	} else {
-		err = x.adoptPresent()
+		x.twin = make([]atomic.Uint64, len(x.bitmap))
+		err = errors.Join(x.ask(), x.adoptPresent())
 		s.workers[0].near.Store(1) // begins at the beginning
+	}
+	if err != nil {
+		return err
 	}
 	x.each(0, s.indexPages-1, func(uint64) { x.present.Add(1) })
 	s.charged.Store(s.indexBytes())
-	return err
+	return nil
 }
 
 // has reports whether index page n exists.
-func (x *index) has(n uint64) bool { return x.whole || x.bitmap[n/64].Load()>>(n%64)&1 != 0 }
+func (x *index) has(n uint64) bool {
+	return x.whole || x.bitmap[n/64].Load()>>(n%64)&1 != 0 || x.twin[n/64].Load()>>(n%64)&1 != 0
+}
+
+// note makes has say that index page n exists.
+func (x *index) note(n uint64) {
+	x.bitmap[n/64].Or(1 << (n % 64))
+	x.twin[n/64].Or(1 << (n % 64))
+}
+
+// ask notes the index pages that the memory file holds: those that the bitmap names, and those
+// that it has lost. One that is clear is of a process that died before it noted it.
+func (x *index) ask() error {
+	if x.s.memory.Kind() == MemoryHeap { // Go memory does not tell what was taken
+		for i := range x.bitmap {
+			x.twin[i].Store(x.bitmap[i].Load())
+		}
+		return nil
+	}
+	var page [PageSize]byte
+	begin, end := x.s.indexOffset, x.s.indexOffset+int64(x.s.indexPages*PageSize)
+	for off := begin; ; {
+		data, hole, err := x.s.memory.nextData(off)
+		if err != nil || data >= end {
+			return err
+		}
+		for off = data; off < min(hole, end); off += PageSize {
+			n := uint64(off-begin) / PageSize
+			if !x.has(n) {
+				if err := x.s.memory.readAt(page[:], off); err != nil {
+					return err
+				}
+			}
+			if x.has(n) || page != [PageSize]byte{} {
+				x.note(n)
+			}
+		}
+	}
+}
 
 // load is the entry of a page, 0 where its index page does not exist.
 func (x *index) load(page uint64) entry {
@@ -77,6 +122,10 @@ func (w *Worker) ensureIndex(page uint64) error {
 	}
 	crowded := s.waiting.Add(1) > s.mayWait
 	defer s.waiting.Add(-1)
+	w.stepAside()
+	w.flush(true)
+	w.parked.Store(true)
+	defer w.parked.Store(false)
 	for m := s.waitForMemory(crowded); !s.idx.has(n); m.pause() {
 		if m.over() {
 			return ErrFull
@@ -112,7 +161,25 @@ func (x *index) grow() {
 // roomy reports whether there is memory for index pages that nobody waits for,
 // after what the segments need to work with.
 func (x *index) roomy() bool {
-	return !scarce(x.s.used()+int64(minSegments+x.s.target)*SegmentSize, x.s.most())
+	return !scarce(x.s.used()+int64(minSegments+x.s.target())*SegmentSize, x.s.most())
+}
+
+// back takes memory for index pages, of which so many bytes are absent and charged, or undoes the
+// charge. What cannot be given back either is there when it is next asked for.
+func (x *index) back(first, end uint64, absent int64) bool {
+	err := x.s.firmly(func() error {
+		return x.s.memory.populate(x.s.indexOffset+int64(first*PageSize), int64((end-first)*PageSize))
+	})
+	if err == nil {
+		return true
+	}
+	x.s.charged.Add(-absent)
+	for n := first; n < end; n++ {
+		if !x.has(n) {
+			_ = x.s.memory.punch(x.s.indexOffset+int64(n*PageSize), PageSize)
+		}
+	}
+	return false
 }
 
 // take makes the index pages from first to before end exist and reports whether
@@ -128,24 +195,13 @@ func (x *index) take(first, end uint64, cede bool) bool {
 	if absent == 0 {
 		return true
 	}
-	if !x.s.charge(absent) && !(cede && x.s.cedeSegment(absent)) {
-		return false
-	}
-	if x.s.firmly(func() error {
-		return x.s.memory.populate(x.s.indexOffset+int64(first*PageSize), int64((end-first)*PageSize))
-	}) != nil {
-		x.s.charged.Add(-absent)
-		for n := first; n < end; n++ {
-			if !x.has(n) { // what cannot be given back either is there when it is next asked for
-				_ = x.s.memory.punch(x.s.indexOffset+int64(n*PageSize), PageSize)
-			}
-		}
+	if !(x.s.charge(absent) && x.back(first, end, absent)) && !(cede && x.s.cedeSegment(absent) && x.back(first, end, absent)) {
 		return false
 	}
 	invariant.Point("index page taken")
 	for n := first; n < end; n++ {
 		if !x.has(n) {
-			x.bitmap[n/64].Or(1 << (n % 64))
+			x.note(n)
 			x.present.Add(1)
 		}
 		invariant.Point("index page noted")
@@ -195,8 +251,14 @@ func (x *index) adoptPresent() error {
 
 // each calls f for every index page from first to last that exists.
 func (x *index) each(first, last uint64, f func(n uint64)) {
+	if x.whole {
+		for n := first; n <= last; n++ {
+			f(n)
+		}
+		return
+	}
 	for word := first / 64; word <= last/64; word++ {
-		for set := x.bitmap[word].Load(); set != 0; set &= set - 1 {
+		for set := x.bitmap[word].Load() | x.twin[word].Load(); set != 0; set &= set - 1 {
 			n := word*64 + uint64(bits.TrailingZeros64(set))
 			if n >= first && n <= last {
 				f(n)

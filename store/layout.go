@@ -19,7 +19,8 @@ import (
 // it. All integers are little-endian; the image never leaves the machine, and
 // both architectures that we build for are little-endian.
 //
-//	0          superblock                   half a page
+//	0          superblock                   a quarter of a page
+//	1 KiB      errors                       count, first and last time of each kind
 //	2 KiB      renewals                     one 8-byte count a set of same-filled words
 //	4 KiB      same-filled words            sameWords x (word, its complement)
 //	...        presence bitmap              one bit an index page
@@ -45,6 +46,7 @@ const (
 	unit           = 8            // object alignment, bytes
 	headerSize     = 12           // bytes before an object's payload
 	maxFootprint   = (headerSize + PageSize + unit - 1) &^ (unit - 1)
+	errorsOffset   = PageSize / 4 // as is the case with renewals
 	renewalsOffset = PageSize / 2 // what wrote an image before there were renewals left it clear
 	sameOffset     = PageSize
 	bitmapOffset   = sameOffset + sameWords*16
@@ -199,6 +201,10 @@ func (e entry) at(where uint64) entry {
 	return e&^(1<<whereBits-1) | entry(where/unit)
 }
 
+// lostEntry is that of a page whose object cannot be found any more. It is impossible, and stays
+// so with any one bit flipped.
+const lostEntry = ^entry(0)
+
 // length is the payload's, in bytes.
 func (e entry) length() int { return int(e>>whereBits&(1<<lengthBits-1)) + 1 }
 
@@ -253,6 +259,7 @@ func (m *image) words(off int64, n uint64) []atomic.Uint64 {
 func (m *image) index() []atomic.Uint64    { return m.words(m.indexOffset, m.pages) }
 func (m *image) bitmap() []atomic.Uint64   { return m.words(bitmapOffset, (m.indexPages+63)/64) }
 func (m *image) same() []atomic.Uint64     { return m.words(sameOffset, 2*sameWords) }
+func (m *image) errors() []atomic.Uint64   { return m.words(errorsOffset, errorKinds*errorWords) }
 func (m *image) renewals() []atomic.Uint64 { return m.words(renewalsOffset, sameWords/sameWays) }
 
 // headerAt views the header of the object at where.

@@ -70,8 +70,9 @@ func (s *Store) pass() time.Duration {
 
 	s.mu.Lock()
 	s.ended = turn
-	s.full.Store(denied && len(s.ready) <= 1 && s.unswept.Load() == 0)
+	s.full.Store(denied && len(s.ready) <= 1 && s.unswept.Load() == 0 && !s.recountEnds())
 	s.mu.Unlock()
+	s.noteFill()
 	return again
 }
 
@@ -123,7 +124,7 @@ func (s *Store) settleIdle(all bool) bool {
 
 // recycle makes empty segments ready while the reserve is short.
 func (s *Store) recycle() {
-	for s.reserve() < s.target {
+	for s.reserve() < s.target() {
 		n, ok := s.takeEmpty()
 		if !ok {
 			return
@@ -134,9 +135,10 @@ func (s *Store) recycle() {
 
 // shrink gives the memory of empty segments back to the machine: what is beyond
 // a second reserve at once, the rest when writes pause, since a storm of
-// overwrites would take it again right away.
+// overwrites would take it again right away. So it does with a reserve that has
+// become too large for what is stored.
 func (s *Store) shrink(idle bool) time.Duration {
-	keep := s.target
+	keep := s.target()
 	if idle {
 		keep = 0
 	}
@@ -152,6 +154,18 @@ func (s *Store) shrink(idle bool) time.Duration {
 	}
 	if s.emptySegments() > 0 {
 		return settleEvery
+	}
+	return s.shrinkReserve(idle)
+}
+
+func (s *Store) shrinkReserve(idle bool) time.Duration {
+	for s.reserve() > s.target() {
+		if !idle {
+			return settleEvery
+		}
+		if !s.cedeSegment(0) {
+			return settleEvery
+		}
 	}
 	return 0
 }
@@ -177,9 +191,9 @@ func (s *Store) emptySegments() int {
 // refill brings the reserve to its target: with fresh memory, or by compaction
 // where the limit or the machine allows none. The rounds of compaction are
 // bounded, because writers may be waiting for the answer. It reports whether fresh
-// memory was denied.
+// memory was denied and compaction made none either.
 func (s *Store) refill() (again time.Duration, denied bool) {
-	for rounds := 0; s.reserve() < s.target && rounds < squeezeRounds; {
+	for rounds := 0; s.reserve() < s.target() && rounds < squeezeRounds; {
 		if s.grow() == nil {
 			continue
 		}
@@ -188,12 +202,19 @@ func (s *Store) refill() (again time.Duration, denied bool) {
 			s.settleIdle(true)
 			s.recycle()
 		}
-		if s.compact(compactSlice, worthMoving) == 0 {
-			return 0, denied
+		if emptied, stuck := s.compact(compactSlice, worthMoving); emptied+stuck == 0 {
+			freed, more := s.recountSome(recountAtOnce, drainFor)
+			if more {
+				again = compactEvery
+			}
+			if freed == 0 {
+				return again, denied
+			}
 		}
 		s.recycle()
+		s.idx.grow() // before the writers that wait for segments take them
 		if s.reserve() > 1 {
-			return compactEvery, denied // enough for those who wait
+			return compactEvery, false // enough for the writers that wait, though others may take it
 		}
 		rounds++
 	}
@@ -215,14 +236,16 @@ func (s *Store) reserve() int {
 func (s *Store) tidy(idle bool) time.Duration {
 	garbage, live := s.garbage()
 	switch {
-	case garbage > live/8:
+	case garbage > live/24:
 	case garbage <= live/50:
 		return 0
 	case !idle:
 		return settleEvery
 	}
-	if s.compact(compactSlice, worthMoving) == 0 {
-		return 0
+	if emptied, stuck := s.compact(compactSlice, worthMoving); emptied+stuck == 0 {
+		if freed, more := s.recountSome(recountSlice, 0); freed == 0 && !more {
+			return 0
+		}
 	}
 	s.recycle()
 	return compactEvery

@@ -146,6 +146,31 @@ func (m *Memory) readAt(p []byte, off int64) error {
 	return err
 }
 
+// writeAt changes what is there.
+func (m *Memory) writeAt(p []byte, off int64) error {
+	_, err := m.file.WriteAt(p, off)
+	return err
+}
+
+// length is the size of the image, as far as the file says.
+func (m *Memory) length() (int64, error) {
+	info, err := m.file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// nextData is where the next bytes from off on begin that the file holds, and where they end.
+// It is the end of the file where there are none.
+func (m *Memory) nextData(off int64) (data, hole int64, err error) {
+	if data, err = nextData(m.file, off); err != nil || data == int64(len(m.mem)) {
+		return data, data, err
+	}
+	hole, err = m.file.Seek(data, unix.SEEK_HOLE)
+	return data, hole, err
+}
+
 // allocate takes memory for n bytes at off and maps it, so that touching it
 // later neither fails nor faults. The bytes are zeros. off and n are multiples of
 // PageSize. After an error there is no memory at off.

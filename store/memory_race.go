@@ -46,6 +46,18 @@ func (m *Memory) readAt(p []byte, off int64) error {
 	return nil
 }
 
+func (m *Memory) writeAt(p []byte, off int64) error {
+	copy(m.mem[off:], p)
+	return nil
+}
+
+func (m *Memory) length() (int64, error) { return int64(len(m.mem)), nil }
+
+// nextData knows nothing: there are no holes in Go memory.
+func (m *Memory) nextData(int64) (data, hole int64, err error) {
+	return int64(len(m.mem)), int64(len(m.mem)), nil
+}
+
 func (m *Memory) allocate(off, n int64) error { return nil }
 
 func (m *Memory) populate(off, n int64) error { return nil }

@@ -77,8 +77,8 @@ func TestOpenWithImpossibleEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer finish(t, s)
-	if st := s.Stats(); len(told) != len(bad) || st.ChecksumErrors != uint64(len(bad)) {
-		t.Errorf("told of %v, counted %d", told, st.ChecksumErrors)
+	if st := s.Stats(); len(told) != len(bad) || st.ChecksumErrors.Count != uint64(len(bad)) {
+		t.Errorf("told of %v, counted %d", told, st.ChecksumErrors.Count)
 	}
 	w := s.Acquire()
 	p := make([]byte, PageSize)
@@ -136,7 +136,7 @@ func TestServesWhileItSweeps(t *testing.T) {
 // The index pages of a device beyond populateUpTo are found again, and one that
 // was taken when the process died, and not yet noted, is given back.
 func TestOpenHugeDevice(t *testing.T) {
-	mem, cfg := newMemory(t), withAlgorithm(t, Config{Disksize: populateUpTo + 1<<30, MaxMemory: 1 << 28})
+	mem, cfg := newMemory(t), withAlgorithm(t, Config{Disksize: steppedDisk, MaxMemory: 1 << 28})
 	s, err := Create(mem, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestOpenHugeDevice(t *testing.T) {
 
 // Killed while it created the image, at worst in the middle of the superblock.
 func TestCreateAfterDeathInCreate(t *testing.T) {
-	for _, size := range []uint64{16 << 20, populateUpTo + 1<<30} {
+	for _, size := range []uint64{16 << 20, steppedDisk} {
 		mem, cfg := newMemory(t), withAlgorithm(t, Config{Disksize: size, MaxMemory: 1 << 28})
 		s, err := Create(mem, cfg)
 		if err != nil {

@@ -105,7 +105,7 @@ func (l *life) survives() {
 // be, and all invariants once it is open again.
 func TestEveryPointOfDeath(t *testing.T) {
 	small, limited := Config{Disksize: 4 << 20}, Config{Disksize: 4 << 20, MemLimit: limitOf(4<<20, 8)}
-	huge := Config{Disksize: populateUpTo + 1<<30, MaxMemory: 1 << 28}
+	huge := Config{Disksize: steppedDisk, MaxMemory: 1 << 28}
 	for _, c := range []struct {
 		point string
 		cfg   Config

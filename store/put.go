@@ -44,7 +44,7 @@ func (w *Worker) Put(page uint64, id codec.ID, sum uint32, packed []byte) error 
 		e, err = w.place(page, id, packed)
 	}
 	if err != nil {
-		w.count.failedWrites.Add(1)
+		w.s.errors.note(failedWrite)
 		return err
 	}
 	w.publish(page, e)

@@ -48,7 +48,7 @@ type tally struct {
 func (t *tally) adopt(page uint64, e entry) {
 	s := t.s
 	if !e.valid(s.geometry.segments) {
-		s.base.checksumErrors.Add(1)
+		s.errors.note(checksumError)
 		if f := s.cfg.OnCorrupt; f != nil {
 			f(page)
 		}

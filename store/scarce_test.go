@@ -162,7 +162,7 @@ func TestIdleDeviceKeepsNothing(t *testing.T) {
 // The limit holds at every moment, also while index pages and segments are
 // taken at the same time, and an index page gets its share of what there is.
 func TestLimitBeyondPopulatedIndex(t *testing.T) {
-	const disksize = populateUpTo + 1<<30
+	const disksize = steppedDisk
 	for _, segments := range []uint64{minSegments, 20} {
 		limit := limitOf(disksize, segments)
 		s := newStore(t, Config{Disksize: disksize, MemLimit: limit, MaxMemory: 1 << 28})

@@ -19,6 +19,8 @@ const (
 	segEmpty                  // its last object is gone, in Store.empty
 	segUnswept                // full, found by Open
 	segSweeping               // what was dead at Open is being cleared
+	segStuck                  // full, and compaction could not empty it: see recount
+	segCounted                // stuck, and being recounted
 
 	stateBits = 8
 )
@@ -121,27 +123,37 @@ func (s *Store) freeObject(e entry) (deserted bool) {
 	invariant.Point("object cleared")
 	n := e.segment()
 	word := s.segment(n).add(-footprint(e.length()))
-	if word == segSealed {
+	switch word {
+	case segSealed, segStuck, segCounted:
 		s.emptied(n)
 	}
 	return word == segOpen
 }
 
-// emptied queues a segment that is sealed and without objects. Both who seals
-// and who frees the last object may find that it is; one of them wins.
+// emptied queues a segment that is full and without objects. The worker that
+// seals it and the one that frees its last object may both find that it is; one
+// of them wins.
 func (s *Store) emptied(n uint64) {
-	if !s.segment(n).word.CompareAndSwap(segSealed, segEmpty) {
-		return
+	g := &s.segment(n).word
+	switch word := g.Load(); word {
+	case segSealed, segStuck, segCounted:
+		if g.CompareAndSwap(word, segEmpty) {
+			s.queueEmpty(n)
+			s.poke()
+		}
 	}
+}
+
+func (s *Store) queueEmpty(n uint64) {
 	s.mu.Lock()
 	s.empty = append(s.empty, uint32(n))
 	s.mu.Unlock()
-	s.poke()
 }
 
 // takeSegment takes a ready segment, waiting for the maintainer while it can
 // make one. The last ready one is kept for the compactor, which needs it to
-// free others. It fails with ErrFull. The caller holds no page's lock.
+// free others. It fails with ErrFull. The caller holds no page's lock, and has
+// nothing retired.
 func (w *Worker) takeSegment() (uint32, error) {
 	s := w.s
 	if w == s.compactor() { // it is the maintainer: nobody else makes segments
@@ -156,6 +168,8 @@ func (w *Worker) takeSegment() (uint32, error) {
 	crowded := s.waiting.Add(1) > s.mayWait
 	defer s.waiting.Add(-1)
 	w.stepAside()
+	w.parked.Store(true)
+	defer w.parked.Store(false)
 	for wait := s.waitForMemory(crowded); ; wait.pause() {
 		if n, ok := s.tryTake(1); ok {
 			return n, nil
@@ -176,7 +190,7 @@ func (s *Store) tryTake(keep int) (n uint32, ok bool) {
 		s.segment(uint64(n)).turn(segReady, segOpen)
 	}
 	s.mu.Unlock()
-	if ok && last <= s.target/2 {
+	if ok && last <= s.target()/2 {
 		s.poke()
 	}
 	return n, ok

@@ -22,15 +22,17 @@ type Stats struct {
 	HugePages      uint64 // incompressible pages stored
 	HugePagesSince uint64 // incompressible pages written, ever
 
-	FailedReads    uint64 // pages
-	FailedWrites   uint64 // pages
-	NotifyFree     uint64 // pages freed by discard
-	Reads          uint64 // pages, or parts of one
-	Writes         uint64 // pages, or parts of one
-	ChecksumErrors uint64 // reads that found a corrupt page
+	FailedReads    ErrorCount // pages
+	FailedWrites   ErrorCount // pages
+	ChecksumErrors ErrorCount // times that a page was found corrupt
+	NotifyFree     uint64     // pages freed by discard
+	Reads          uint64     // pages, or parts of one
+	Writes         uint64     // pages, or parts of one
 
 	IndexBytes   uint64 // of MemUsedTotal: index and what surrounds it
 	ReserveBytes uint64 // of MemUsedTotal: segments that wait to be filled
+
+	RecountedSegments uint64 // segments that damage made the store lose track of, and that it took back
 
 	Codecs [codecs]CodecStats // by codec.ID
 }
@@ -46,13 +48,11 @@ const codecs = 1 << codecBits
 // counters are one worker's share of the statistics: what it added, less what
 // it took away. Sums over workers mean something, one worker's need not.
 type counters struct {
-	reads, writes, discards   atomic.Int64
-	failedReads, failedWrites atomic.Int64
-	checksumErrors            atomic.Int64
-	hugeSince                 atomic.Int64
-	footprint                 atomic.Int64         // bytes of segments that objects take
-	pages                     [codecs]atomic.Int64 // by codec
-	bytes                     [codecs]atomic.Int64
+	reads, writes, discards atomic.Int64
+	hugeSince               atomic.Int64
+	footprint               atomic.Int64         // bytes of segments that objects take
+	pages                   [codecs]atomic.Int64 // by codec
+	bytes                   [codecs]atomic.Int64
 }
 
 // add counts an entry published (+1) or replaced (-1).
@@ -96,13 +96,14 @@ func (s *Store) Stats() Stats {
 	st := Stats{
 		MemUsedTotal: uint64(s.used()), MemLimit: s.cfg.MemLimit, MemUsedMax: uint64(s.peak.Load()),
 		PagesCompacted: uint64(s.compacts.Load()) / PageSize, IndexBytes: uint64(s.indexBytes()),
-		HugePagesSince: s.sum(func(c *counters) *atomic.Int64 { return &c.hugeSince }),
-		FailedReads:    s.sum(func(c *counters) *atomic.Int64 { return &c.failedReads }),
-		FailedWrites:   s.sum(func(c *counters) *atomic.Int64 { return &c.failedWrites }),
-		NotifyFree:     s.sum(func(c *counters) *atomic.Int64 { return &c.discards }),
-		Reads:          s.sum(func(c *counters) *atomic.Int64 { return &c.reads }),
-		Writes:         s.writes(),
-		ChecksumErrors: s.sum(func(c *counters) *atomic.Int64 { return &c.checksumErrors }),
+		RecountedSegments: uint64(s.recounts.Load()),
+		HugePagesSince:    s.sum(func(c *counters) *atomic.Int64 { return &c.hugeSince }),
+		FailedReads:       s.errors.of(failedRead),
+		FailedWrites:      s.errors.of(failedWrite),
+		ChecksumErrors:    s.errors.of(checksumError),
+		NotifyFree:        s.sum(func(c *counters) *atomic.Int64 { return &c.discards }),
+		Reads:             s.sum(func(c *counters) *atomic.Int64 { return &c.reads }),
+		Writes:            s.writes(),
 	}
 	s.mu.Lock()
 	st.ReserveBytes = uint64(len(s.ready)) * SegmentSize

@@ -52,6 +52,11 @@ type Config struct {
 	// goroutine at a time, with a piece of work of less than a millisecond. Nil is a
 	// plain call.
 	Firmly func(take func() error) error
+	// OnFill, if set, is told when 80, 90 or 100 per cent of MemLimit come into use: of the last,
+	// when no more memory can be had below the limit for what is written. It is told of each again
+	// only after the use was 5 per cent lower. It is called beside the page path, and must neither
+	// block nor allocate, since writes may be waiting.
+	OnFill func(percent int)
 	// OnCorrupt, if set, is told the number of each page whose read failed its
 	// checksum, and by Open that of each whose entry is impossible. It is called on the page path: it must neither block nor allocate.
 	OnCorrupt func(page uint64)
@@ -62,8 +67,9 @@ type Config struct {
 const minSegments = 3
 
 // populateUpTo is the device size, in bytes, up to which the whole index is
-// taken from the machine at the start, so that no write waits for it.
-const populateUpTo = 64 << 30
+// taken from the machine at the start: 2 MiB, little more than the index of a
+// larger device takes ahead of its first write.
+const populateUpTo = 1 << 30
 
 // A Store keeps pages compressed in an image. It is safe for concurrent use:
 // each request takes a Worker.
@@ -72,11 +78,13 @@ type Store struct {
 	memory    *Memory         // immutable
 	cfg       Config          // immutable
 	algorithm codec.Algorithm // immutable
-	target    int             // segments to hold ready; immutable
+	atFirst   int             // segments to hold ready while nothing is stored; immutable
+	atMost    int             // segments to hold ready at the most; immutable
 	mayWait   int32           // how many requests may wait for memory; immutable
 	patience  time.Duration   // how long each does at the most; immutable
 	segments  []segment       // immutable slice, for Store.segment; fields atomic
 	workers   []*Worker       // immutable; the last one is the compactor's
+	errors    errorLog
 	idx       index
 	wake      chan struct{} // one pending wake-up of the maintainer
 	stop      chan struct{} // closed by Close
@@ -97,6 +105,7 @@ type Store struct {
 	peak     atomic.Int64 // of charged
 	waiting  atomic.Int32 // requests that wait for memory
 	compacts atomic.Int64 // bytes given back by compaction
+	recounts atomic.Int64 // segments that a recount emptied
 	_        apart
 
 	mu    sync.Mutex // guards the fields below
@@ -111,6 +120,8 @@ type Store struct {
 	passMu    sync.Mutex // held by a maintenance pass; Check excludes passes with it
 	written   uint64     // pages written when a pass last saw writes; guarded by passMu
 	lastWrite time.Time  // when that was; guarded by passMu
+	filled    int        // per cent that OnFill was last told of; guarded by passMu
+	recount   recount    // guarded by passMu
 	sweepNext uint64     // segments from here on need no sweep; guarded by passMu
 	base      counters   // what was there at Open; immutable after
 	_         apart
@@ -147,7 +158,7 @@ func Create(mem *Memory, cfg Config) (*Store, error) {
 		SameWords: sameWords, Disksize: cfg.Disksize, Segments: segmentsFor(cfg),
 	}
 	g := newGeometry(b.Disksize, b.Segments)
-	if need := uint64(fixedBytes(g)) + minSegments*SegmentSize; cfg.MemLimit != 0 && cfg.MemLimit < need {
+	if need := LeastLimit(cfg); cfg.MemLimit != 0 && cfg.MemLimit < need {
 		return nil, fmt.Errorf("%w: memory limit of %d bytes: a device of %d bytes takes %d before it stores anything",
 			ErrConfig, cfg.MemLimit, cfg.Disksize, need)
 	}
@@ -160,6 +171,11 @@ func Create(mem *Memory, cfg Config) (*Store, error) {
 	copy(mem.mem, b.encode())
 	invariant.Point("superblock written")
 	return open(mem, cfg, g)
+}
+
+// LeastLimit returns the smallest memory limit that Create takes for a device of cfg's size.
+func LeastLimit(cfg Config) uint64 {
+	return uint64(fixedBytes(newGeometry(cfg.Disksize, segmentsFor(cfg)))) + minSegments*SegmentSize
 }
 
 // Open carries on from the image that another Store left in mem; cfg's
@@ -202,21 +218,32 @@ func (m *Memory) Check() error {
 // eighth more for what waits for compaction, and what workers and reserve hold.
 func segmentsFor(cfg Config) uint64 {
 	worst := cfg.Disksize/PageSize/pagesPerSeg + 1
-	n := worst + worst/8 + uint64(reserveTarget(cfg)) + maxWorkers + 2
+	n := worst + worst/8 + uint64(reserveMost(cfg)) + maxWorkers + 2
 	if cfg.MaxMemory != 0 {
 		n = min(n, cfg.MaxMemory/SegmentSize+1)
 	}
 	return min(n, maxSegments)
 }
 
-// reserveTarget is how many segments wait ready: enough for the maintainer to
+// reserveMost is how many segments wait ready at the most: enough for the maintainer to
 // keep up with a burst (16 MiB for 4 GiB), little enough not to be felt.
-func reserveTarget(cfg Config) int {
+func reserveMost(cfg Config) int {
 	n := min(max(cfg.Disksize/256, 2<<20), 64<<20)
 	if cfg.MemLimit != 0 {
 		n = min(n, cfg.MemLimit/16)
 	}
 	return int(max(n/SegmentSize, 2))
+}
+
+const (
+	reserveBeside = 4  // segments ready at first beside one for each worker, which opens one with its first write
+	reserveShare  = 16 // of the memory that the segments have, the part that waits ready grows with
+)
+
+// target is how many segments to hold ready now. An empty device is not kept ready for the
+// burst of a full one: the reserve grows with what is stored.
+func (s *Store) target() int {
+	return min(s.atFirst+int(s.backedBytes()/(reserveShare*SegmentSize)), s.atMost)
 }
 
 // open builds what lies outside the image and starts the maintainer.
@@ -228,13 +255,14 @@ func open(mem *Memory, cfg Config, g geometry) (s *Store, err error) {
 	}()
 	s = &Store{
 		image: image{geometry: g, mem: mem.mem}, memory: mem, cfg: cfg, algorithm: cfg.Algorithm,
-		target: reserveTarget(cfg), segments: make([]segment, roundUp(g.segments, 64)),
+		atMost: reserveMost(cfg), segments: make([]segment, roundUp(g.segments, 64)),
 		empty: make([]uint32, 0, g.segments), void: make([]uint32, 0, g.segments),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
-	s.ready = make([]uint32, 0, s.target+1)
+	s.ready = make([]uint32, 0, s.atMost+1)
 	s.patience = maxWait
 	s.epoch.Store(1)
+	s.errors.words = s.image.errors()
 	s.same.words, s.same.renewals = s.image.same(), s.image.renewals()
 	if err := s.makeWorkers(); err != nil {
 		return nil, err
@@ -271,6 +299,7 @@ func (s *Store) makeWorkers() error {
 		n = 2 * runtime.GOMAXPROCS(0)
 	}
 	n = min(max(n, 4), maxWorkers)
+	s.atFirst = min(n+reserveBeside, s.atMost)
 	for range n + 1 {
 		w, err := newWorker(s)
 		if err != nil {
@@ -279,6 +308,7 @@ func (s *Store) makeWorkers() error {
 		w.effort = codec.MaxEffort
 		s.workers = append(s.workers, w)
 	}
+	s.recount.drained = make([]bool, n)
 	s.compactor().busy.Store(true) // never handed out
 	s.mayWait = int32(n - leftToReads)
 	if s.cfg.MaxWaiting != 0 {

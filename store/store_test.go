@@ -11,6 +11,9 @@ import (
 	"zramfs/codec"
 )
 
+// steppedDisk is the size of a device whose index is taken in steps.
+const steppedDisk = 65 << 30
+
 // newMemory makes a memory file that the test's end releases.
 func newMemory(tb testing.TB) *Memory {
 	tb.Helper()

@@ -178,7 +178,7 @@ func TestPartialWritesOfOnePage(t *testing.T) {
 // The index of a huge device that is filled in order grows ahead of who fills it:
 // no write waits for it.
 func TestIndexGrowsAhead(t *testing.T) {
-	s := newStore(t, Config{Disksize: populateUpTo + 1<<30, MaxMemory: 1 << 28})
+	s := newStore(t, Config{Disksize: steppedDisk, MaxMemory: 1 << 28})
 	for n := range uint64(20 * piecePages) { // index pages
 		if n%piecePages == 0 { // the writer pauses once a piece, as one that fills all of its pages would
 			waitUntil(t, func() bool { return s.idx.has(n + piecePages) })

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"math/bits"
 	"os"
 	"time"
 
@@ -32,7 +31,7 @@ import (
 type View struct {
 	geometry
 	image io.ReaderAt
-	file  *os.File // the same, to be closed; nil in tests
+	file  *os.File // the same; nil in tests, where it is no file
 }
 
 const (
@@ -40,8 +39,7 @@ const (
 	viewPause = time.Millisecond // between two of them
 	viewGap   = 2048             // bytes between two objects that are rather copied along than left out: a call costs more than that
 	viewSpan  = 4 * indexPerPage // pages that the entries of objects copied at once may be apart
-	nextBlock = PageSize / 8     // bytes of the bitmap that are looked through at a time
-	badEntry  = ^entry(0)        // what could not be read: no entry is that
+	badEntry  = lostEntry        // what could not be read
 )
 
 // OpenView makes a view of the image in f, which may be open for reading only, and takes charge of f. It fails as Open does.
@@ -77,30 +75,18 @@ func (v *View) Close() error {
 // Pages is the device's size in pages.
 func (v *View) Pages() uint64 { return v.pages }
 
-// Next is the first page from this one on that may hold anything, or Pages if there is none: what lies between needs no look. Of a device
-// that is mostly empty only a small part of the index exists.
+// Next is the first page from this one on that may hold anything, or Pages if there is none: what
+// lies between needs no look. Of a device that is mostly empty only a small part of the index
+// exists, and the memory file itself says which.
 func (v *View) Next(page uint64) (uint64, error) {
-	var block [nextBlock]byte
-	for page < v.pages {
-		word := page / indexPerPage / 64
-		words := (v.indexPages+63)/64 - word
-		p := block[:min(words*8, nextBlock)]
-		if err := v.read(p, bitmapOffset+int64(word*8)); err != nil {
-			return 0, err
-		}
-		for ; len(p) > 0; p, word = p[8:], word+1 {
-			set := binary.LittleEndian.Uint64(p)
-			if page/indexPerPage > word*64 {
-				set &= ^uint64(0) << (page / indexPerPage % 64)
-			}
-			if set != 0 {
-				found := (word*64 + uint64(bits.TrailingZeros64(set))) * indexPerPage
-				return min(max(found, page), v.pages), nil
-			}
-		}
-		page = word * 64 * indexPerPage
+	if v.file == nil || page >= v.pages {
+		return min(page, v.pages), nil
 	}
-	return v.pages, nil
+	off, err := nextData(v.file, v.indexOffset+int64(page*8))
+	if err != nil {
+		return 0, fmt.Errorf("look for the next index page: %w", err)
+	}
+	return min(uint64(off-v.indexOffset)/8, v.pages), nil
 }
 
 // read fills p from the image.

@@ -205,43 +205,6 @@ func TestViewFollowsWhatChanges(t *testing.T) {
 	}
 }
 
-// Of a large device, what does not exist is passed by.
-func TestViewNext(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector's build has the whole image on the heap")
-	}
-	s := newStore(t, Config{Disksize: 128 << 30})
-	far := s.Pages() * 2 / 3
-	write(t, s, far, content{1, 1, random}.bytes())
-	// The copy would be as large as the index: read where the image is.
-	v, err := newView(bytes.NewReader(s.mem))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []uint64
-	for page, err := v.Next(0); page < v.Pages(); page, err = v.Next(page + indexPerPage) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s.idx.load(page) == 0 {
-			page = page &^ (indexPerPage - 1)
-		}
-		if !s.idx.has(page / indexPerPage) {
-			t.Fatalf("index page of %d does not exist", page)
-		}
-		found = append(found, page/indexPerPage)
-	}
-	if n := s.idx.present.Load(); int64(len(found)) != n || n < 2 {
-		t.Errorf("%d index pages found, %d are there", len(found), n)
-	}
-	if page, err := v.Next(far); err != nil || page != far {
-		t.Errorf("from page %d on the next is %d (%v)", far, page, err)
-	}
-	if page, err := v.Next(v.Pages()); err != nil || page != v.Pages() {
-		t.Errorf("at the end the next is %d (%v)", page, err)
-	}
-}
-
 func TestViewRefusesWhatIsNoImage(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 20})
 	_, image := stillView(t, s)

@@ -21,10 +21,12 @@ const freedByte = invariant.Freed
 type Worker struct {
 	s    *Store      // immutable
 	busy atomic.Bool // somebody has it; whoever wants a worker looks at it
-	_    apart
-	seat atomic.Uint64 // epoch in which its present read began, 0 for none; whoever frees looks at it
-	near atomic.Uint64 // one more than the index page that it last wanted to write to, 0 for none
-	_    apart
+	// parked says that the worker waits for the maintainer and has nothing retired.
+	parked atomic.Bool
+	_      apart
+	seat   atomic.Uint64 // epoch in which its present read began, 0 for none; whoever frees looks at it
+	near   atomic.Uint64 // one more than the index page that it last wanted to write to, 0 for none
+	_      apart
 
 	// What follows belongs to whoever has the worker.
 	compressor   codec.Compressor
@@ -134,14 +136,14 @@ func (w *Worker) readAgain(page uint64, off int, dst []byte) error {
 	err := w.load(page, w.s.idx.load(page), off, dst)
 	l.Unlock()
 	if err != nil {
-		w.count.failedReads.Add(1)
+		w.s.errors.note(failedRead)
 		w.corrupt(page)
 	}
 	return err
 }
 
 func (w *Worker) corrupt(page uint64) {
-	w.count.checksumErrors.Add(1)
+	w.s.errors.note(checksumError)
 	if f := w.s.cfg.OnCorrupt; f != nil {
 		f(page)
 	}
@@ -163,7 +165,7 @@ func (w *Worker) Write(page uint64, off int, src []byte) error {
 		err = w.update(page, off, len(src), src)
 	}
 	if err != nil {
-		w.count.failedWrites.Add(1)
+		w.s.errors.note(failedWrite)
 	}
 	return err
 }
@@ -183,7 +185,7 @@ func (w *Worker) Zero(page uint64, off, n int) error {
 	}
 	err := w.update(page, off, n, nil)
 	if err != nil {
-		w.count.failedWrites.Add(1)
+		w.s.errors.note(failedWrite)
 	}
 	return err
 }

@@ -3,6 +3,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 
 	"zramfs/codec"
@@ -19,6 +20,26 @@ func parseAlgorithms(list string) ([]codec.Algorithm, error) {
 		all = append(all, a)
 	}
 	return all, nil
+}
+
+// zramAlgorithms are kernel zram's algorithms that this program lacks, each with the nearest that it has.
+var zramAlgorithms = map[string]string{"lzo": "lz4", "lzo-rle": "lz4", "lz4hc": "page:dense", "842": "lz4", "deflate": "zstd"}
+
+// unknownAlgorithm explains why codec.Parse refused a text: it names no algorithm, or one with a parameter that cannot be.
+func unknownAlgorithm(text string, err error) error {
+	known := codec.Algorithms()
+	name, _, _ := strings.Cut(text, "(")
+	base, _, _ := strings.Cut(name, ":")
+	if slices.Contains(known, base) {
+		return usageError("%s", strings.TrimPrefix(err.Error(), "unknown "))
+	}
+	hint := "."
+	if near, ok := zramAlgorithms[name]; ok {
+		hint = " (kernel zram's): the nearest is " + near + "."
+	} else if near := nearest(base, known); near != "" {
+		hint = "; did you mean " + near + "?"
+	}
+	return usageError("unknown algorithm %q%s Available: %s", text, hint, strings.Join(known, ", "))
 }
 
 // splitList cuts at the commas that stand outside of parentheses: those inside belong to an algorithm, as in

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
+	"regexp"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -17,6 +18,9 @@ import (
 // version is that of a release, empty for other builds. It is to be called once.
 func Main(version string, args []string) int {
 	release = version
+	if runAside(args, os.Stdout) {
+		return exitOK
+	}
 	return run(args, os.Stdout, os.Stderr)
 }
 
@@ -37,6 +41,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 func runApp(app *cli.App, args []string) error {
+	if err := checkFiles(); err != nil {
+		return err
+	}
 	if err := codec.CheckEnvironment(); err != nil {
 		return usageError("%w", err)
 	}
@@ -89,6 +96,7 @@ func commands() []*cli.Command {
 		doctorCommand(),
 		versionCommand(),
 		helpCommand(),
+		slotsCommand(),
 	}
 	for _, c := range all {
 		tidyFlags(c.Flags)
@@ -115,15 +123,41 @@ func unknownCommand(app *cli.App, name string) error {
 			names = append(names, c.Name)
 		}
 	}
-	return usageError("unknown command %q; the commands are %s", name, strings.Join(names, ", "))
+	if meant := nearest(name, names); meant != "" {
+		return usageError("unknown command %q; did you mean %s? See zramfs --help", name, meant)
+	}
+	return usageError("unknown command %q; see zramfs --help", name)
 }
 
-// onUsageError takes what the flag package found wrong with a value; unknown flags were found by arrange. That package
-// writes flags with one dash.
+// badValue is how the flag package reports a value that a flag cannot have. Unknown flags were found by arrange.
+var badValue = regexp.MustCompile(`^invalid (?:boolean )?value (".*") for (?:flag )?-([a-zA-Z-]+): `)
+
+// onUsageError puts an error of the flag package into words.
 func onUsageError(c *cli.Context, err error, _ bool) error {
-	text := strings.Replace(err.Error(), " for -", " for --", 1)
-	text = strings.Replace(text, " for flag -", " for --", 1)
-	return usageError("%s: %s", c.Command.Name, text)
+	found := badValue.FindStringSubmatch(err.Error())
+	if found == nil {
+		return usageError("%s: %w", c.Command.Name, err)
+	}
+	value, name := found[1], found[2]
+	return usageError("%s: --%s %s: %s", c.Command.Name, name, value, wrongKind(c.Command.Flags, name))
+}
+
+// wrongKind says what the value of the flag with that name is not.
+func wrongKind(flags []cli.Flag, name string) string {
+	for _, f := range flags {
+		if !slices.Contains(f.Names(), name) {
+			continue
+		}
+		switch f.(type) {
+		case *cli.BoolFlag:
+			return "neither true nor false"
+		case *cli.IntSliceFlag:
+			return "not a process number"
+		case *cli.IntFlag, *cli.Uint64Flag, *cli.UintFlag:
+			return "not a whole number"
+		}
+	}
+	return "not a value of this flag"
 }
 
 // checkedWriter remembers the first error of w, so that output lost to a full disk is a failure of the program.

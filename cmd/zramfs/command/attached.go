@@ -4,7 +4,6 @@ package command
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -33,15 +32,7 @@ type notedLoop struct {
 // attached returns the loop devices that are on the data file now, in the order of their places in it. A data file on a detached mount
 // has no path, so there only noted devices are found.
 func (d device) attached() ([]loopsetup.Info, error) {
-	paths, err := loopsetup.Find(d.data())
-	if err != nil {
-		return nil, err
-	}
-	names, sequence := make([]string, len(d.noted)), make(map[string]uint64)
-	for i, n := range d.noted {
-		names[i], sequence[n.Path] = n.Path, n.Sequence
-	}
-	hidden, err := loopsetup.FindAmong(names, detachedData)
+	paths, hidden, sequence, err := d.candidates()
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +54,26 @@ func (d device) attached() ([]loopsetup.Info, error) {
 	return loops, nil
 }
 
+// candidates returns the loop devices that are on a file of the path of the data file, and those noted ones that are on a
+// file of a mount that this process does not see, with the noted numbers of sequence. Where the mount is in another mount
+// namespace, the path of the data file may be that of another device here.
+func (d device) candidates() (paths, hidden []string, sequence map[string]uint64, err error) {
+	names := make([]string, len(d.noted))
+	sequence = make(map[string]uint64)
+	for i, n := range d.noted {
+		names[i], sequence[n.Path] = n.Path, n.Sequence
+	}
+	if hidden, err = loopsetup.FindAmong(names, detachedData); err != nil {
+		return nil, nil, nil, err
+	}
+	if !d.away {
+		paths, err = loopsetup.Find(d.data())
+		return paths, hidden, sequence, err
+	}
+	there, err := loopsetup.FindAmong(names, d.data())
+	return nil, append(hidden, there...), sequence, err
+}
+
 // noteLoops adds what was found on d to what is noted, so that attached goes on telling these devices from others.
 func (d *device) noteLoops(loops []loopsetup.Info) {
 	for _, info := range loops {
@@ -71,33 +82,14 @@ func (d *device) noteLoops(loops []loopsetup.Info) {
 	}
 }
 
-// notedLoops collects what is noted of the device on dir: by up, in its record, which is root's to read; in the status; and where
-// there is neither, in the file from which the status has it.
-func notedLoops(m machine, dir string, status []byte) []notedLoop {
-	var said struct{ Loops []string }
-	if err := json.Unmarshal(status, &said); err != nil {
-		said.Loops = nil // a status that cannot be read is reported by whoever asked for it
-	}
-	rec, err := readRecord(m, dir)
-	if err != nil && status == nil {
-		said.Loops = readNotes(dir)
-	}
-	noted := rec.Loops
-	for _, path := range said.Loops {
-		if !slices.ContainsFunc(noted, func(n notedLoop) bool { return n.Path == path }) {
-			noted = append(noted, notedLoop{Path: path})
+// noteStatus adds the loop devices that a status names to what is noted. Where up's record names them too, it is more
+// exact.
+func (d *device) noteStatus(loops []string) {
+	for _, path := range loops {
+		if !slices.ContainsFunc(d.noted, func(n notedLoop) bool { return n.Path == path }) {
+			d.noted = append(d.noted, notedLoop{Path: path})
 		}
 	}
-	return noted
-}
-
-// readNotes reads the notes in DIR, nothing where there are none or they may not be read.
-func readNotes(dir string) []string {
-	text, err := bounded(answerTime, func() ([]byte, error) { return os.ReadFile(filepath.Join(dir, notesFile)) })
-	if err != nil {
-		return nil
-	}
-	return strings.Fields(string(text))
 }
 
 // hideData takes the data file of the device on dir out of everybody's sight once the loop devices loops are on it, so that nobody can
@@ -117,18 +109,8 @@ func hideData(dir string, loops []string) error {
 // writeNotes writes one path a line to DIR/control/loops; a server that keeps no notes has no such file.
 func writeNotes(dir string, loops []string) error {
 	path := filepath.Join(dir, notesFile)
-	_, err := bounded(answerTime, func() (struct{}, error) {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if errors.Is(err, os.ErrNotExist) {
-			return struct{}{}, nil
-		}
-		if err != nil {
-			return struct{}{}, err
-		}
-		_, err = f.WriteString(strings.Join(loops, "\n") + "\n")
-		return struct{}{}, errors.Join(err, f.Close())
-	})
-	if err != nil {
+	_, err := asideFor(answerTime, "write", path, strings.Join(loops, "\n")+"\n")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("note the loop devices in %s: %w", path, err)
 	}
 	return nil
@@ -148,7 +130,7 @@ func (d device) waitDetached() error {
 			return err
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("%w: %v is on %s, and somebody has it open", errStillAttached, loopPaths(loops), d.data())
+			return fmt.Errorf("%w: %s is on %s, and a process has it open: fuser -v %[2]s", errStillAttached, strings.Join(loopPaths(loops), " "), d.data())
 		}
 	}
 }

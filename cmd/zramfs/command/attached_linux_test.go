@@ -4,12 +4,11 @@ package command
 
 import (
 	"errors"
-	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -70,24 +69,32 @@ func TestAttachedHidden(t *testing.T) {
 	}
 }
 
-// TestDownOutOfSight looks for a device that is mounted nowhere that can be seen, as in another mount namespace or behind a lazy unmount, and whose loop
-// device is there: it may be swapped to, so it is no device that has gone, and what is known of it is kept.
-func TestDownOutOfSight(t *testing.T) {
+// TestOutOfSight looks for a device that is mounted nowhere that can be seen, as in another mount namespace, and whose loop
+// device is there: it may be swapped to, so it has not gone, and what is known of it is kept.
+func TestOutOfSight(t *testing.T) {
 	loop := detachedLoop(t)
 	info, err := loopsetup.Inspect(loop.Path())
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, out := machine{root: t.TempDir()}, strings.Builder{}
-	rec := record{Dir: "/run/zram", Loops: []notedLoop{{loop.Path(), info.Sequence}}}
+	m := machine{root: t.TempDir()}
+	rec := record{Dir: "/run/nowhere", Loops: []notedLoop{{loop.Path(), info.Sequence}}}
 	if err := rec.write(m); err != nil {
 		t.Fatal(err)
 	}
-	if err := forgetGone(&out, m, rec.Dir, nil); err == nil || !strings.Contains(err.Error(), loop.Path()) || out.Len() > 0 {
-		t.Errorf("%v, it says %q", err, out.String())
+	find := func() []device {
+		t.Helper()
+		s, err := look(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return devicesAt(s.devices, rec.Dir)
 	}
-	if _, err := readRecord(m, rec.Dir); err != nil {
-		t.Errorf("the record: %v", err)
+	if found := find(); len(found) != 1 || !found[0].away || found[0].answer() != answerElsewhere || found[0].name() != loop.Path() {
+		t.Errorf("%+v", found)
+	}
+	if err := forget(io.Discard, m, device{Dir: rec.Dir}); err != nil || len(readRecords(m)) != 1 {
+		t.Errorf("the record is gone, %v", err)
 	}
 	if err := loop.Close(); err != nil {
 		t.Fatal(err)
@@ -95,11 +102,11 @@ func TestDownOutOfSight(t *testing.T) {
 	if err := (device{Dir: rec.Dir, noted: rec.Loops}).waitDetached(); err != nil {
 		t.Fatal(err)
 	}
-	if err := forgetGone(&out, m, rec.Dir, nil); err != nil || !strings.Contains(out.String(), "is not running") {
-		t.Errorf("once it is detached: %v, it says %q", err, out.String())
+	if found := find(); len(found) != 0 {
+		t.Errorf("once it is detached: %+v", found)
 	}
-	if _, err := readRecord(m, rec.Dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the record: %v", err)
+	if err := forget(io.Discard, m, device{Dir: rec.Dir}); err != nil || len(readRecords(m)) != 0 {
+		t.Errorf("once it is detached: the record is left, %v", err)
 	}
 }
 
@@ -127,44 +134,12 @@ func TestWaitDetachedKnowsItsOwn(t *testing.T) {
 	}
 }
 
-// TestNotedLoops has every source of notes.
-func TestNotedLoops(t *testing.T) {
-	m := machine{root: t.TempDir()}
-	dir := t.TempDir()
-	const status = `{"loops": ["/dev/loop7", "/dev/loop8"]}`
-	paths := func(noted []notedLoop) string {
-		var words []string
-		for _, n := range noted {
-			words = append(words, fmt.Sprintf("%s:%d", n.Path, n.Sequence))
-		}
-		return strings.Join(words, " ")
-	}
-	if got := paths(notedLoops(m, dir, []byte(status))); got != "/dev/loop7:0 /dev/loop8:0" {
-		t.Errorf("by the status: %q", got)
-	}
-	if got := paths(notedLoops(m, dir, []byte(`{"version": "1"}`))); got != "" {
-		t.Errorf("by a status without them: %q", got)
-	}
-	if got := paths(notedLoops(m, dir, nil)); got != "" {
-		t.Errorf("by nothing: %q", got)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "control"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, notesFile), []byte("/dev/loop5\n/dev/loop6\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := paths(notedLoops(m, dir, nil)); got != "/dev/loop5:0 /dev/loop6:0" {
-		t.Errorf("by the notes: %q", got)
-	}
-	if err := (record{Dir: dir, Loops: []notedLoop{{"/dev/loop8", 3}}}).write(m); err != nil {
-		t.Fatal(err)
-	}
-	if got := paths(notedLoops(m, dir, []byte(status))); got != "/dev/loop8:3 /dev/loop7:0" {
-		t.Errorf("by record and status: %q", got)
-	}
-	if got := paths(notedLoops(m, dir, nil)); got != "/dev/loop8:3" {
-		t.Errorf("by the record: %q", got)
+// TestNoteStatus wants the sequence numbers of up's record kept.
+func TestNoteStatus(t *testing.T) {
+	d := device{noted: []notedLoop{{"/dev/loop8", 3}}}
+	d.noteStatus([]string{"/dev/loop7", "/dev/loop8"})
+	if want := []notedLoop{{"/dev/loop8", 3}, {Path: "/dev/loop7"}}; !slices.Equal(d.noted, want) {
+		t.Errorf("%v, want %v", d.noted, want)
 	}
 }
 

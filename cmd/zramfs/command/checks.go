@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 
 	"zramfs/cmd/zramfs/daemon"
@@ -21,16 +22,21 @@ type check struct {
 // checkMachine runs every check, in the order in which up would meet the trouble.
 func checkMachine(m machine) []finding {
 	checks := []check{
+		{"proc", checkProc},
+		{"sys", checkSys},
 		{"kernel", checkKernel},
+		{"kernel-zram", checkKernelZram},
 		{"fuse", checkFuse},
 		{"loop", checkLoop},
 		{"user-namespace", checkUserNamespace},
+		{"pid-namespace", checkPIDNamespace},
 		{"cap-sys-admin", checkSysAdmin},
 		{"cap-ipc-lock", checkIPCLock},
 		{"cap-sys-resource", checkSysResource},
 		{"cap-sys-nice", checkSysNice},
 		{"memlock-limit", checkLockLimit},
 		{"noswap", checkNoswap},
+		{"other-swap", checkOtherSwap},
 		{"zswap", checkZswap},
 		{"log", checkLog},
 		{"page-cluster", checkPageCluster},
@@ -123,8 +129,8 @@ func checkUserNamespace(m machine) (finding, error) {
 		return finding{}, err
 	}
 	if !first {
-		return fail("this is not the first user namespace: mount works, but neither loop devices nor swap",
-			"run outside of it, as root")
+		return fail("this is a user namespace: zramfs mount works in it, but neither loop devices nor swap do",
+			"run outside of it, as root of the machine")
 	}
 	return ok("loop and swap are not barred by a user namespace")
 }
@@ -136,7 +142,7 @@ func checkSysAdmin(m machine) (finding, error) {
 
 func checkSysResource(m machine) (finding, error) {
 	return checkCapability(m, capSysResource, "CAP_SYS_RESOURCE", "IO_FLUSHER and a lower OOM score are allowed",
-		daemon.StateWarn, "IO_FLUSHER cannot be set and the OOM score not be lowered")
+		daemon.StateWarn, "the OOM killer may kill zramfs, which would lose swapped pages, and taking memory may wait for write-back")
 }
 
 func checkSysNice(m machine) (finding, error) {
@@ -168,7 +174,10 @@ func checkCapability(m machine, bit int, name, granted string, missing daemon.St
 	}
 	f := finding{State: missing, Detail: without}
 	if missing != daemon.StateOK {
-		f.Mend = "run as root (sudo); in a container add the capability " + name
+		f.Mend = "run as root (sudo)"
+		if uid, err := m.field("proc/self/status", "Uid"); err == nil && strings.HasPrefix(uid, "0\t") {
+			f.Mend = "root lacks it here: give the container or the service the capability " + name
+		}
 	}
 	return f, nil
 }

@@ -68,6 +68,9 @@ func checkGroup2(m machine) (finding, error) {
 		return finding{}, err
 	}
 	if h.limitFile != limitFile2 {
+		if h.top != "" {
+			return ok("memory is counted by cgroup v1")
+		}
 		return ok("no memory controller of cgroup v2")
 	}
 	dir, err := ownGroup2(m, h.top)

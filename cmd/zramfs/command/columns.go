@@ -5,7 +5,9 @@ package command
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,6 +17,12 @@ const defaultColumns = "NAME,ALGORITHM,DISKSIZE,DATA,COMPR,TOTAL,STREAMS,MOUNTPO
 
 // swapMountpoint is what zramctl prints in MOUNTPOINT for a swap area.
 const swapMountpoint = "[SWAP]"
+
+// What follows it for a device whose mount is in another mount namespace, and for one that no process serves.
+const (
+	swapElsewhere = swapMountpoint + " elsewhere"
+	swapDead      = swapMountpoint + " dead"
+)
 
 // listColumn is one column of list.
 type listColumn struct {
@@ -57,12 +65,33 @@ var listColumns = []listColumn{
 		sizeOf(func(d device) uint64 { return d.Status.Memory.PagesCompacted })},
 	{tableColumn{name: "COMP-RATIO", right: true}, "DATA for each byte of TOTAL",
 		func(d device) any { return d.ratio() }},
-	{tableColumn{name: "MOUNTPOINT", elastic: true, truncate: true}, "where it is mounted, [SWAP] for swap",
+	{tableColumn{name: "MOUNTPOINT", elastic: true, truncate: true}, "where it is mounted, [SWAP] for swap, with elsewhere or dead where it is not served from here",
 		func(d device) any { return d.use() }},
 }
 
+// swapColumns tell apart what a device stores, which zramctl has no columns for; they are printed where --output names them.
+var swapColumns = []listColumn{
+	{tableColumn{name: "IN-SWAP", right: true}, "what programs have in swap and not in memory",
+		usageOf(func(u *usage) uint64 { return u.InSwap })},
+	{tableColumn{name: "COPIES", right: true}, "pages in swap that are in memory too",
+		usageOf(func(u *usage) uint64 { return u.Copies })},
+	{tableColumn{name: "FREED", right: true}, "freed by programs, and not yet returned by the kernel",
+		usageOf(func(u *usage) uint64 { return u.Freed })},
+}
+
+// usageOf is the value of a column that only swap has.
+func usageOf(f func(*usage) uint64) func(device) any {
+	return func(d device) any {
+		u := newUsage(d)
+		if u == nil {
+			return nil
+		}
+		return byteSize(f(u))
+	}
+}
+
 func findColumn(name string) (listColumn, bool) {
-	for _, column := range listColumns {
+	for _, column := range slices.Concat(listColumns, swapColumns) {
 		if strings.EqualFold(column.name, name) {
 			return column, true
 		}
@@ -72,7 +101,7 @@ func findColumn(name string) (listColumn, bool) {
 
 func columnHelp() string {
 	var out strings.Builder
-	for _, column := range listColumns {
+	for _, column := range slices.Concat(listColumns, swapColumns) {
 		fmt.Fprintf(&out, "%-11s %s\n", column.name, column.help)
 	}
 	return strings.TrimSuffix(out.String(), "\n")
@@ -129,6 +158,10 @@ func (d device) ratio() any {
 
 func (d device) use() any {
 	switch {
+	case len(d.Swaps) > 0 && errors.Is(d.Err, errDead):
+		return swapDead
+	case len(d.Swaps) > 0 && d.away:
+		return swapElsewhere
 	case len(d.Swaps) > 0:
 		return swapMountpoint
 	case d.Mountpoint != "":
@@ -156,7 +189,8 @@ func formatCell(value any, bytes bool) string {
 }
 
 // listJSON prints the devices in the shape of losetup --json: one array under the key zramfs, the columns' names in
-// lower case, null for what is not known. Unlike there, sizes are always numbers of bytes.
+// lower case, null for what is not known. Unlike there, sizes are always numbers of bytes, and answer says whether the
+// device has answered.
 func listJSON(devices []device, columns []listColumn) (string, error) {
 	objects := make([]string, len(devices))
 	for i, d := range devices {
@@ -168,6 +202,7 @@ func listJSON(devices []device, columns []listColumn) (string, error) {
 			}
 			members[j] = fmt.Sprintf("         %q: %s", strings.ToLower(column.name), value)
 		}
+		members = append(members, fmt.Sprintf("         \"answer\": %q", d.answer()))
 		objects[i] = "{\n" + strings.Join(members, ",\n") + "\n      }"
 	}
 	list := strings.Join(objects, ",")

@@ -3,16 +3,11 @@
 package command
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
-	"sync"
-	"syscall"
-	"time"
 
 	"github.com/moby/sys/mountinfo"
 
@@ -25,29 +20,27 @@ const (
 	dataDir    = "dev"            // below DIR, the mount of the data file
 	dataFile   = "dev/zram0"      // below DIR
 	statusFile = "control/status" // below DIR
-
-	// answerTime is how long a command waits for a serving process. A healthy one answers in milliseconds even under
-	// load, since status takes no lock of the page path.
-	answerTime = 3 * time.Second
 )
 
-var (
-	// errNoAnswer means that the serving process is there and does not answer: it is stopped, stuck or starved.
-	errNoAnswer = errors.New("the serving process does not answer")
-	// errDead means that the mount is there and the process that served it is not.
-	errDead = errors.New("the serving process is gone, and with it everything stored")
-)
+// errDead means that the loop device, or the mount, is there and the process that served it is not.
+var errDead = errors.New("no process serves it, and what was stored is lost")
 
-// device is one mounted zramfs and what uses it, at the moment of the search.
+// device is one zramfs and what uses it, at the moment of the search.
 type device struct {
-	Dir        string           // mount point, from the mount table
+	Dir        string           // mount point, from the mount table or up's record; empty when neither has it
 	Status     *daemon.Status   // nil when it could not be read
 	Err        error            // why Status is nil; wraps errNoAnswer, errDead or an error of the file system
 	Loops      []loopsetup.Info // loop devices on the data file, in the order of their places in it
 	Swaps      []loopsetup.Swap // the swap areas on Loops, in that order
 	Mountpoint string           // where a file system on one of Loops is mounted; empty when there is none
 
-	noted []notedLoop // loop devices that may be on the data file although its path does not tell
+	away   bool        // its mount cannot be seen here: it is in another mount namespace, or there is none
+	number int         // of the attributes' file system (st_dev); 0 where it is not known
+	keeper int         // PID of the keeper; 0 where it is not known
+	rec    *record     // what up has left; nil when there is nothing, or it may not be read
+	noted  []notedLoop // loop devices that may be on the data file although its path does not tell
+
+	swapUse swapUse
 }
 
 // data is the path of the device's data file. It must not be opened without a limit on the time.
@@ -76,7 +69,8 @@ func (d device) swapOn(path string) *loopsetup.Swap {
 	return nil
 }
 
-// swap returns all swap areas of the device as if they were one, by the name and the priority of the first; nil when there is none.
+// swap returns all swap areas of the device as if they were one, by the name and the priority of the first; nil when
+// there is none.
 func (d device) swap() *loopsetup.Swap {
 	if len(d.Swaps) == 0 {
 		return nil
@@ -89,8 +83,8 @@ func (d device) swap() *loopsetup.Swap {
 	return &all
 }
 
-// name is what list calls the device: its loop device, the first of several, or the data file as long as there is none. One name stands
-// for the device, as /dev/zram0 does in zramctl, and it is one that /proc/swaps and every command know.
+// name is what list calls the device: its loop device, the first of several, or the data file as long as there is none.
+// One name stands for the device, as /dev/zram0 does in zramctl, and it is one that /proc/swaps and every command know.
 func (d device) name() string {
 	if loop := d.loop(); loop != nil {
 		return loop.Path
@@ -98,61 +92,110 @@ func (d device) name() string {
 	return d.data()
 }
 
-// findDevices returns the devices of this mount namespace in the order in which they were mounted. It asks all serving
-// processes at once and returns within answerTime whatever they do; a process that did not answer is in the result,
-// with Err.
-func findDevices() ([]device, error) {
-	mounts, err := mountinfo.GetMounts(nil)
-	if err != nil {
+// title is what messages call the device: its DIR, where that is known.
+func (d device) title() string {
+	if d.Dir == "" {
+		return d.name()
+	}
+	return d.Dir
+}
+
+// A survey is what the kernel's tables and up's records say about devices. To make it asks no serving process.
+type survey struct {
+	mounts  []*mountinfo.Info
+	swaps   []loopsetup.Swap
+	devices []device
+}
+
+// look makes a survey. Its devices are in the order in which they were mounted; those whose mount cannot be seen are last.
+func look(m machine) (*survey, error) {
+	s := &survey{}
+	var err error
+	if s.mounts, err = mountinfo.GetMounts(nil); err != nil {
 		return nil, fmt.Errorf("read the mount table: %w", err)
 	}
-	swaps, err := loopsetup.Swaps()
+	s.swaps, err = loopsetup.Swaps()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel without swap has no table of it
 		return nil, err
 	}
-	dirs := zramfsMounts(mounts)
-	devices := make([]device, len(dirs))
-	var wg sync.WaitGroup
-	for i, dir := range dirs {
-		wg.Go(func() { devices[i] = examine(dir, mounts, swaps) })
+	s.devices = zramfsMounts(s.mounts)
+	for _, rec := range readRecords(m) {
+		if rec.err == nil {
+			s.addRecord(&rec)
+		}
 	}
-	wg.Wait()
-	return devices, nil
+	for i := range s.devices {
+		if err := s.use(&s.devices[i]); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.addLost()
 }
 
-// zramfsMounts returns the mount points of our file systems, each file system once: a bind mount shows the same one
-// again, and so does a mount point that has been covered by another.
-func zramfsMounts(mounts []*mountinfo.Info) []string {
-	type number struct{ major, minor int }
-	seen := make(map[number]bool)
-	var dirs []string
+// zramfsMounts returns the devices that are mounted, each file system once: a bind mount shows the same one again, and so
+// does a mount point that has been covered by another.
+func zramfsMounts(mounts []*mountinfo.Info) []device {
+	var devices []device
 	for _, m := range mounts {
-		n := number{m.Major, m.Minor}
-		if m.FSType != fsType || m.Root != "/" || seen[n] || slices.Contains(dirs, m.Mountpoint) {
+		known := func(d device) bool { return d.number == m.Minor || d.Dir == m.Mountpoint }
+		if m.FSType == fsType && m.Root == "/" && !slices.ContainsFunc(devices, known) {
+			devices = append(devices, device{Dir: m.Mountpoint, number: m.Minor})
+		}
+	}
+	return devices
+}
+
+// addRecord adds what up has left to the device that it belongs to, or a device whose mount cannot be seen. A record
+// whose device has gone is passed over.
+func (s *survey) addRecord(rec *record) {
+	for i := range s.devices {
+		d := &s.devices[i]
+		if d.Dir == rec.Dir && d.rec == nil && (rec.Mount == d.number || rec.Mount == 0) {
+			d.rec, d.noted, d.keeper = rec, slices.Clone(rec.Loops), rec.keeper()
+			return
+		}
+	}
+	d := device{Dir: rec.Dir, away: true, number: rec.Mount, keeper: rec.keeper(), rec: rec, noted: slices.Clone(rec.Loops)}
+	loops, err := d.attached()
+	if d.keeper != 0 || err != nil || len(loops) > 0 {
+		s.devices = append(s.devices, d)
+	}
+}
+
+// addLost adds a device for each swap area on a data file that belongs to no device so far.
+func (s *survey) addLost() error {
+	for _, area := range s.swaps {
+		info, err := loopsetup.Inspect(area.Path)
+		if errors.Is(err, loopsetup.ErrNotLoop) || errors.Is(err, loopsetup.ErrNotAttached) {
 			continue
 		}
-		seen[n] = true
-		dirs = append(dirs, m.Mountpoint)
+		if err != nil {
+			return err
+		}
+		if info.Backing != detachedData || slices.ContainsFunc(s.devices, func(d device) bool { return d.swapOn(area.Path) != nil }) {
+			continue
+		}
+		d := device{away: true, noted: []notedLoop{{info.Path, info.Sequence}}}
+		if err := s.use(&d); err != nil {
+			return err
+		}
+		s.devices = append(s.devices, d)
 	}
-	return dirs
+	return nil
 }
 
-// examine collects what there is to know about the device on dir.
-func examine(dir string, mounts []*mountinfo.Info, swaps []loopsetup.Swap) device {
-	d := device{Dir: dir}
-	var text []byte
-	d.Status, text, d.Err = readStatus(dir, answerTime)
-	d.noted = notedLoops(thisMachine(), dir, text)
+// use finds the loop devices on d and what they are used for.
+func (s *survey) use(d *device) error {
 	loops, err := d.attached()
 	if err != nil {
-		d.Err = errors.Join(d.Err, err)
+		return err
 	}
 	d.noteLoops(loops)
-	d.Loops = loops
+	d.Loops, d.Swaps, d.Mountpoint = loops, nil, ""
 	for _, loop := range loops {
-		d.attachUse(loop.Path, mounts, swaps)
+		d.attachUse(loop.Path, s.mounts, s.swaps)
 	}
-	return d
+	return nil
 }
 
 // attachUse notes what the loop device at path is used for.
@@ -166,48 +209,5 @@ func (d *device) attachUse(path string, mounts []*mountinfo.Info, swaps []loopse
 		if m.Source == path && d.Mountpoint == "" {
 			d.Mountpoint = m.Mountpoint
 		}
-	}
-}
-
-// readStatus reads DIR/control/status, waiting at most limit, and returns its text besides.
-func readStatus(dir string, limit time.Duration) (*daemon.Status, []byte, error) {
-	text, err := bounded(limit, func() ([]byte, error) {
-		return os.ReadFile(filepath.Join(dir, statusFile))
-	})
-	switch {
-	case errors.Is(err, syscall.ENOTCONN), errors.Is(err, syscall.ECONNABORTED):
-		return nil, nil, fmt.Errorf("%s: %w", dir, errDead)
-	case errors.Is(err, errNoAnswer):
-		return nil, nil, fmt.Errorf("%s: %w (waited %s)", dir, err, limit)
-	case err != nil:
-		return nil, nil, fmt.Errorf("read the status of %s: %w", dir, err)
-	}
-	status := new(daemon.Status)
-	if err := json.Unmarshal(text, status); err != nil {
-		return nil, nil, fmt.Errorf("read the status of %s: %w", dir, err)
-	}
-	return status, text, nil
-}
-
-// bounded runs f and returns what it returns, or errNoAnswer after limit. f then goes on in its goroutine; a process
-// blocked in a request to FUSE can still exit.
-func bounded[T any](limit time.Duration, f func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1) // room for one, so that a late f does not wait for anybody
-	go func() {
-		value, err := f()
-		done <- result{value, err}
-	}()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-timer.C:
-		var none T
-		return none, errNoAnswer
 	}
 }

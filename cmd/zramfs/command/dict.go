@@ -31,10 +31,10 @@ func dictCommand() *cli.Command {
 		Name:      "dict",
 		Usage:     "train a dictionary for zstd",
 		ArgsUsage: "train [DIR]",
-		Description: "Looks at pages that a device at DIR holds, or at those of a file of plain 4096-byte pages, and writes what they " +
-			"have in common to a dictionary in the format of zstd --train. A quarter of the pages is kept aside, to say what the " +
-			"dictionary gains on others than it was made of; where that is nothing, no file is written.\n\n" +
-			"A device takes the dictionary by --algorithm 'zstd(level=1,dict=FILE)' and reads it once, when it is mounted.",
+		Description: "Trains a dictionary on the pages of the device at DIR, which may be up, or of a file of 4096-byte pages, and writes it in " +
+			"the format of zstd --train. A quarter of the pages is kept aside to measure what the dictionary gains; where it gains " +
+			"nothing, no file is written.\n\n" +
+			"A device uses the dictionary with --algorithm 'zstd(level=1,dict=FILE)' and reads FILE once, when it starts.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: flagOutput, Aliases: []string{"o"}, Usage: "`FILE` to write; it must not exist"},
 			&cli.StringFlag{Name: flagPages, Aliases: []string{"p"}, Usage: "take the pages from `FILE` and not from a device"},
@@ -53,7 +53,9 @@ func dictAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	return t.run(c.App.Writer, c.App.ErrWriter)
+	ctx, stop := interruptible(c.Context)
+	defer stop()
+	return obey(ctx, func() error { return t.run(ctx, c.App.Writer, c.App.ErrWriter) })
 }
 
 // readTraining reads the flags and arguments of dict train. All its errors but that of a DIR without a device are usage errors.
@@ -77,25 +79,18 @@ func readTraining(c *cli.Context) (training, error) {
 		return t, usageError("dict: one DIR or --%s FILE, not more", flagPages)
 	case pages != "":
 		t.from = pages
+		t.open = func() (trainSource, error) { return openFilePages(pages) }
 		return t, nil
 	case len(dirs) == 0:
 		return t, usageError("dict: name one DIR, as zramfs dict train -o FILE /run/zram, or --%s FILE", flagPages)
 	}
-	t.from, err = deviceData(dirs[0])
-	return t, err
-}
-
-// deviceData returns the path of the data file of the device that name stands for.
-func deviceData(name string) (string, error) {
-	all, err := findDevices()
+	d, err := findHere(dirs[0])
 	if err != nil {
-		return "", err
+		return t, err
 	}
-	d, err := pickDevice(all, name)
-	if err != nil {
-		return "", err
-	}
-	return d.data(), nil
+	t.from = d.Dir
+	t.open = func() (trainSource, error) { return openImagePages(d) }
+	return t, nil
 }
 
 // parseAlgorithm reads the name of an algorithm and the dictionary that it names, whose path is then absolute: the process that
@@ -129,7 +124,7 @@ func workerAlgorithm(name string) (codec.Algorithm, error) {
 func algorithmWith(name string, read func(path string) ([]byte, error)) (codec.Algorithm, error) {
 	a, err := codec.Parse(name)
 	if err != nil {
-		return a, usageError("%w", err)
+		return a, unknownAlgorithm(name, err)
 	}
 	file := a.DictionaryFile()
 	if file == "" {

@@ -4,6 +4,7 @@ package command
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,7 +35,7 @@ func TestDictTrain(t *testing.T) {
 	if got.code != exitOK || got.stderr != "" {
 		t.Fatalf("%+v", got)
 	}
-	for _, word := range []string{out, "made of 304 pages", "96 other pages", "% fewer bytes", fmt.Sprintf("zstd(level=1,dict=%s)", out)} {
+	for _, word := range []string{out, "made of 304 pages", "96 other pages", "% fewer bytes", " us a page with it, ", " without; decompress ", fmt.Sprintf("zstd(level=1,dict=%s)", out)} {
 		if !strings.Contains(got.stdout, word) {
 			t.Errorf("%q does not say %q", got.stdout, word)
 		}
@@ -100,10 +101,10 @@ func TestDictRefuses(t *testing.T) {
 	wantRefusal(t, out, exitUsage, []string{"dict", "train", "-o", out, "--pages", few, "-l", "20"}, "1 to 19")
 	wantRefusal(t, out, exitUsage, []string{"dict", "train", "-o", out, "--pages", few, "-s", "1M"}, "112K")
 	wantRefusal(t, out, exitUsage, []string{"dict", "train", "-o", out, "--pages", few, "-s", "0"}, "4K")
-	wantRefusal(t, out, exitFailure, []string{"dict", "train", "-o", out, out + "-none"}, "no zramfs is mounted there")
+	wantRefusal(t, out, exitFailure, []string{"dict", "train", "-o", out, out + "-none"}, "no zramfs device at ")
 	wantRefusal(t, out, exitFailure, []string{"dict", "train", "-o", out, "--pages", out + "-none"}, "no such file")
 	for _, from := range []string{few, zero, empty} {
-		wantRefusal(t, out, exitFailure, []string{"dict", "train", "-o", out, "--pages", from}, "are needed at least")
+		wantRefusal(t, out, exitFailure, []string{"dict", "train", "-o", out, "--pages", from}, "usable pages; training needs 64")
 	}
 	wantRefusal(t, out, exitFailure, []string{"dict", "train", "-o", out, "--pages", random}, random)
 }
@@ -143,6 +144,50 @@ func TestStride(t *testing.T) {
 		}
 		if int64(len(seen)) != total {
 			t.Errorf("%d of %d", len(seen), total)
+		}
+	}
+}
+
+// sparseSource has usable pages at the given distance from one another.
+type sparseSource struct{ pages, distance int64 }
+
+func (s sparseSource) count() int64 { return s.pages }
+func (s sparseSource) Close() error { return nil }
+func (s sparseSource) page(_ context.Context, n int64) ([]byte, error) {
+	if n%s.distance != 0 {
+		return nil, nil
+	}
+	return make([]byte, pageSize), nil
+}
+
+// shownSteps is a progress that keeps what was shown.
+type shownSteps struct {
+	sums []uint64
+}
+
+func (s *shownSteps) show(more uint64) error {
+	if n := len(s.sums); n > 0 {
+		more += s.sums[n-1]
+	}
+	s.sums = append(s.sums, more)
+	return nil
+}
+func (s *shownSteps) end() error { return nil }
+
+// The bar of dict train grows evenly and is full at the end, whether the pages or the places to look are used up first.
+func TestDictProgress(t *testing.T) {
+	for _, source := range []sparseSource{{100_000, 1}, {4096, 1}, {20_000, 50}, {100, 1}, {64, 65}, {1 << 20, 20}} {
+		var shown shownSteps
+		pages, err := collect(t.Context(), source, &shown)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := len(shown.sums)
+		if n == 0 || shown.sums[n-1] != trainPages {
+			t.Fatalf("%+v: %d pages found, the bar ends at %v of %d", source, len(pages), shown.sums[max(n-1, 0):], trainPages)
+		}
+		if half := shown.sums[n/2]; half < trainPages/3 || half > trainPages*2/3 {
+			t.Errorf("%+v: in the middle the bar shows %d of %d", source, half, trainPages)
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"zramfs/codec"
-	"zramfs/codec/pagescan"
 )
 
 const (
@@ -27,19 +27,20 @@ const (
 
 // training is one run of dict train.
 type training struct {
-	out       string          // the file to write
-	from      string          // the file that holds the pages
+	out       string // the file to write
+	from      string // the file or the device that holds the pages
+	open      func() (trainSource, error)
 	algorithm codec.Algorithm // at the level to train for, without a dictionary
 	level     int
 	size      int // bytes
 }
 
 // run trains, measures, and writes the dictionary and what it gains.
-func (t training) run(out, bar io.Writer) error {
+func (t training) run(ctx context.Context, out, bar io.Writer) error {
 	if _, err := os.Lstat(t.out); err == nil {
 		return fmt.Errorf("%s is there already: what was stored with a dictionary can be read with that one only", t.out)
 	}
-	pages, err := t.read(bar)
+	pages, err := t.read(ctx, bar)
 	if err != nil {
 		return err
 	}
@@ -84,44 +85,55 @@ func (t training) run(out, bar io.Writer) error {
 func (t training) report(out io.Writer, path string, fit, aside, size int, before, after packed) error {
 	_, err := fmt.Fprintf(out, "%s: %s, made of %d pages\n"+
 		"%d other pages: %.1f%% fewer bytes, ratio %.2f with it and %.2f without\n"+
-		"compress: %.1f us a page and %.1f, decompress: %.1f and %.1f\n"+
+		"compress %.1f us a page with it, %.1f without; decompress %.1f with, %.1f without\n"+
 		"Use it: zramfs mount --algorithm 'zstd(level=%d,dict=%[1]s)' DIR\n",
 		path, humanSize(uint64(size)), fit, aside, 100*(1-float64(after.bytes)/float64(before.bytes)), after.ratio(aside), before.ratio(aside),
 		after.compress, before.compress, after.decompress, before.decompress, t.level)
 	return err
 }
 
-// read returns up to trainPages pages of the file, from all over it, without those that are one word repeated.
-func (t training) read(bar io.Writer) (pages [][]byte, err error) {
-	f, err := os.Open(t.from)
+// read returns up to trainPages pages, from all over the source.
+func (t training) read(ctx context.Context, terminal io.Writer) (pages [][]byte, err error) {
+	from, err := t.open()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	size, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
+	defer func() { err = errors.Join(err, from.Close()) }()
+	p := newSteps(terminal, "reading", trainPages)
+	pages, err = collect(ctx, from, p)
+	if err = errors.Join(err, p.end()); err != nil {
 		return nil, err
-	}
-	total := size / pageSize
-	looks := min(total, trainLooks)
-	p := newSteps(bar, "read", looks)
-	page, step := make([]byte, pageSize), stride(total)
-	for i, at := int64(0), int64(0); i < looks && len(pages) < trainPages; i, at = i+1, (at+step)%total {
-		if _, err := f.ReadAt(page, at*pageSize); err != nil {
-			return nil, errors.Join(fmt.Errorf("read %s at %d: %w", t.from, at*pageSize, err), p.end())
-		}
-		if _, same := pagescan.SameFilled(page); !same {
-			pages = append(pages, page)
-			page = make([]byte, pageSize)
-		}
-		if err := p.show(1); err != nil {
-			return nil, err
-		}
 	}
 	if len(pages) < trainLeast {
-		return nil, errors.Join(fmt.Errorf("%s has %d pages that are not one word repeated; %d are needed at least", t.from, len(pages), trainLeast), p.end())
+		return nil, fmt.Errorf("%s holds %d usable pages; training needs %d", t.from, len(pages), trainLeast)
 	}
-	return pages, p.end()
+	return pages, nil
+}
+
+// collect looks at the pages of a source until it has trainPages that a codec gets to see. Its progress, of trainPages, is
+// that of the pages found or of those looked at, whichever is further on.
+func collect(ctx context.Context, from trainSource, p progress) (pages [][]byte, err error) {
+	total := from.count()
+	looks := min(total, trainLooks)
+	shown, step := int64(0), stride(total)
+	for i, at := int64(0), int64(0); i < looks && len(pages) < trainPages; i, at = i+1, (at+step)%total {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		page, err := from.page(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		if page != nil {
+			pages = append(pages, page)
+		}
+		done := max(int64(len(pages)), (i+1)*trainPages/looks)
+		if err := p.show(uint64(done - shown)); err != nil {
+			return nil, err
+		}
+		shown = done
+	}
+	return pages, nil
 }
 
 // stride returns a step that leads through total numbers, each once, and from the first on evenly over all of them: near the

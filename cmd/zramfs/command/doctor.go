@@ -4,7 +4,8 @@ package command
 
 import (
 	"fmt"
-	"io"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -23,7 +24,7 @@ type finding struct {
 func (f finding) String() string {
 	line := fmt.Sprintf("%-4s  %s: %s", f.State, f.Name, f.Detail)
 	if f.Mend != "" {
-		line += "; to mend: " + f.Mend
+		line += "; fix: " + f.Mend
 	}
 	return line
 }
@@ -32,8 +33,8 @@ func doctorCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
 		Usage: "check whether this machine can run a device safely",
-		Description: "Nothing is changed. A line that says fail is a reason for which up would refuse or fail; warn is a " +
-			"protection or a speed that will be missing. The exit code is 1 if a line says fail.",
+		Description: "Changes nothing. A line that says fail is a reason for which up would refuse or fail; warn is a protection that would be " +
+			"missing, or a setting that costs speed. Failures stand first and the verdict last. The exit code is 1 if a line says fail.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "json", Aliases: []string{"J"}, Usage: "print JSON"},
 		},
@@ -45,26 +46,65 @@ func doctorAction(c *cli.Context) error {
 	if c.Args().Present() {
 		return usageError("doctor: takes no arguments")
 	}
-	findings := checkMachine(thisMachine())
-	if err := printFindings(c.App.Writer, findings, c.Bool("json")); err != nil {
-		return fmt.Errorf("write standard output: %w", err)
+	r := newDiagnosis(checkMachine(thisMachine()))
+	if err := printReport(c.App.Writer, c.Bool("json"), r); err != nil {
+		return err
 	}
-	for _, f := range findings {
-		if f.State == daemon.StateFail {
-			return exitWith(exitFailure)
-		}
+	if !r.Works {
+		return exitWith(exitFailure)
 	}
 	return nil
 }
 
-func printFindings(w io.Writer, findings []finding, asJSON bool) error {
-	if asJSON {
-		return printJSON(w, map[string][]finding{"checks": findings})
-	}
+// A diagnosis is what doctor found; its JSON is what doctor --json prints.
+type diagnosis struct {
+	Checks []finding `json:"checks"` // failures first, then warnings
+	Works  bool      `json:"works"`  // whether up would work
+	Result string    `json:"result"`
+}
+
+// settings are the checks whose warning is about speed or about what to see, and not about a protection.
+var settings = []string{"kernel-zram", "other-swap", "zswap", "log", "page-cluster", "free-memory", "io-uring", "codecs", "instruction-sets"}
+
+// newDiagnosis sorts findings and says what they come to.
+func newDiagnosis(findings []finding) diagnosis {
+	order := map[daemon.State]int{daemon.StateFail: 0, daemon.StateWarn: 1, daemon.StateOK: 2}
+	slices.SortStableFunc(findings, func(a, b finding) int { return order[a.State] - order[b.State] })
+	var failures []string
+	missing, slow := 0, 0
 	for _, f := range findings {
-		if _, err := fmt.Fprintln(w, f); err != nil {
-			return err
+		switch {
+		case f.State == daemon.StateFail:
+			failures = append(failures, f.Detail)
+		case f.State == daemon.StateWarn && slices.Contains(settings, f.Name):
+			slow++
+		case f.State == daemon.StateWarn:
+			missing++
 		}
 	}
-	return nil
+	d := diagnosis{Checks: findings, Works: len(failures) == 0}
+	if !d.Works {
+		d.Result = "zramfs up would not work here: " + strings.Join(failures, "; ")
+		return d
+	}
+	d.Result = "zramfs up would work here"
+	var less []string
+	if missing > 0 {
+		less = append(less, plural(missing, "protection is missing", "protections are missing"))
+	}
+	if slow > 0 {
+		less = append(less, plural(slow, "setting could be better", "settings could be better"))
+	}
+	if len(less) > 0 {
+		d.Result += "; " + strings.Join(less, ", ") + " (see warn)"
+	}
+	return d
+}
+
+func (d diagnosis) text() string {
+	var out strings.Builder
+	for _, f := range d.Checks {
+		out.WriteString(f.String() + "\n")
+	}
+	return out.String() + "Result: " + d.Result + "\n"
 }

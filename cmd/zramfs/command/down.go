@@ -3,12 +3,15 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -16,20 +19,30 @@ import (
 	"zramfs/loopsetup"
 )
 
+const flagWait = "wait"
+
 func downCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "down",
 		Usage:     "turn compressed swap off and end its device",
 		ArgsUsage: "[DIR]",
 		Description: "Brings back what is in swap, after a look at whether it fits into memory and the limits of control groups, " +
-			"detaches the loop devices, gives the kernel parameters that up changed their old values, unless somebody has changed " +
-			"them since, and unmounts DIR (default " + defaultDir + "). What is not running is no error. It can be " +
-			"interrupted while pages come back: swap then stays on.",
-		Flags: []cli.Flag{
+			"detaches the loop devices, gives the kernel parameters that up changed their old values, unless they have been changed " +
+			"since, and unmounts DIR (default " + defaultDir + "), also in the mount namespace where it was mounted. What is not " +
+			"running is no error. It can be interrupted while pages come back: swap then stays on.",
+		Flags: append(narrationFlags(),
 			&cli.BoolFlag{Name: flagForce, Usage: "go on when it does not fit into memory, or the serving process does not answer"},
-		},
+			&cli.UintFlag{Name: flagWait, Usage: "while it does not fit, try again for so many `SECONDS`"},
+		),
 		Action: downAction,
 	}
+}
+
+// downRun is one run of down. It is used by one goroutine.
+type downRun struct {
+	out   *narration
+	force bool
+	until time.Time // how long it waits for what is in swap to fit
 }
 
 func downAction(c *cli.Context) error {
@@ -37,13 +50,14 @@ func downAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := findDevices()
+	said, err := newNarration(c, c.App.Writer)
 	if err != nil {
 		return err
 	}
-	d, err := pickDevice(all, dir)
+	r := &downRun{said, c.Bool(flagForce), time.Now().Add(time.Duration(c.Uint(flagWait)) * time.Second)}
+	d, err := findDevice(dir)
 	if errors.Is(err, errNotRunning) {
-		return forgetGone(c.App.Writer, thisMachine(), dir, all)
+		return errors.Join(forgetGone(r.out, thisMachine(), dir, err), said.sayDown(downSummary{Dir: dir}))
 	}
 	if err != nil {
 		return err
@@ -51,80 +65,160 @@ func downAction(c *cli.Context) error {
 	if d.Mountpoint != "" {
 		return fmt.Errorf("%s has a file system on %s: umount it first", d.name(), d.Mountpoint)
 	}
-	return takeDown(c.App.Writer, d, all, c.Bool(flagForce))
+	s := downSummary{Dir: d.Dir, WasUp: true, BroughtBack: d.used()}
+	if err := r.takeDown(d); err != nil {
+		return err
+	}
+	return said.sayDown(s)
 }
 
-// forgetGone says that no device is on dir, and restores what one that died there has left changed. One that is only out of sight is not gone.
-func forgetGone(out io.Writer, m machine, dir string, all []device) error {
-	path, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	if err := checkGone(m, path, all); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(out, "%s is not running\n", dir); err != nil {
-		return err
-	}
-	return forget(out, m, path, all)
+// A downSummary is what down says in the end; its JSON is what --json prints.
+type downSummary struct {
+	Dir         string   `json:"dir"`
+	WasUp       bool     `json:"was_up"`
+	BroughtBack uint64   `json:"brought_back"` // bytes that were in swap
+	Warnings    []string `json:"warnings"`
 }
 
-// errOutOfSight means that a device is mounted nowhere that can be seen, and is used.
-var errOutOfSight = errors.New("it is not mounted here, but in another mount namespace or behind a lazy unmount, and is in use")
-
-// checkGone fails when a loop device that up noted for dir is still on its data file: it may be swapped to. Without numbers of sequence (before Linux 5.15)
-// one of another device may look like that.
-func checkGone(m machine, dir string, all []device) error {
-	rec, err := readRecord(m, dir)
-	if err != nil {
-		return nil // nothing is known of it; forget says what is wrong with a record
+// sayDown says what down has done. Where nothing was up, that was said.
+func (n *narration) sayDown(s downSummary) error {
+	s.Warnings = append([]string{}, n.warnings...) // not nil: it is printed as a JSON array
+	if n.how == flagJSON {
+		return printJSON(n.out, map[string]downSummary{"down": s})
 	}
-	loops, err := device{Dir: dir, noted: rec.Loops}.attached()
-	if err != nil {
-		return err
+	if s.WasUp {
+		if _, err := fmt.Fprintf(n, "%s is down: %s brought back from swap\n", s.Dir, humanSize(s.BroughtBack)); err != nil {
+			return err
+		}
 	}
-	for _, loop := range loops {
-		if _, others := deviceAt(all, loop.Path); !others {
-			return fmt.Errorf("%s: %w: %s is on its data file; run zramfs down where it is mounted, or swapoff %[3]s", dir, errOutOfSight, loop.Path)
+	for _, w := range s.Warnings {
+		if _, err := fmt.Fprintf(n, "  warning  %s\n", w); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// forgetGone says that no device is on dir, and restores what one that died there has left changed.
+func forgetGone(out io.Writer, m machine, dir string, absent error) error {
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(out, absent); err != nil {
+		return err
+	}
+	return forget(out, m, device{Dir: path})
+}
+
 // takeDown undoes up, in reverse. Each step is left out where there is nothing to do.
-func takeDown(out io.Writer, d device, all []device, force bool) error {
+func (r *downRun) takeDown(d device) error {
 	areas, err := swapAreas(d)
 	if err != nil {
 		return err
 	}
-	if !force {
-		if err := checkReturn(out, d, all, areas); err != nil {
+	if !r.force {
+		if err := r.checkReturn(d, areas); err != nil {
 			return err
 		}
 	}
-	if err := turnOff(out, areas); err != nil {
+	process, err := watchServer(d)
+	if err != nil {
+		return err
+	}
+	defer process.close()
+	if err := r.turnOff(d, areas); err != nil {
 		return err
 	}
 	if err := detachAll(d); err != nil {
 		return err
 	}
 	if len(d.Loops) > 0 {
-		if err := printStep(out, "loop", "ok", strings.Join(loopPaths(d.Loops), " ")+" detached"); err != nil {
+		if err := printStep(r.out, "loop", "ok", strings.Join(loopPaths(d.Loops), " ")+" detached"); err != nil {
 			return err
 		}
 	}
 	d.Loops = nil
-	if err := forget(out, thisMachine(), d.Dir, all); err != nil {
+	if err := forget(r.out, thisMachine(), d); err != nil {
 		return err
+	}
+	switch {
+	case errors.Is(d.Err, errDead) && d.away:
+		return nil
+	case errors.Is(d.Err, errNoAnswer):
+		return leaveSilent(r.out, d)
+	case d.away:
+		return endAway(r.out, d, process)
 	}
 	if err := unmountAndWait(d); err != nil {
 		return err
 	}
-	return printStep(out, "mount", "ok", d.Dir+" unmounted")
+	return printStep(r.out, "mount", "ok", d.Dir+" unmounted")
+}
+
+// leaveSilent takes the mounts of a device away whose processes do not answer, without waiting for these.
+func leaveSilent(out io.Writer, d device) error {
+	if !d.away {
+		if err := detachMount(d.Dir); err != nil {
+			return err
+		}
+	}
+	return printStep(out, "mount", "warn", d.title()+" unmounted; its processes end when they go on")
+}
+
+// endAway waits for the keeper of a device whose mount cannot be seen here: it unmounts when the data file has lost its
+// last loop device. One whose data file is mounted unmounts that too when it is told to end.
+func endAway(out io.Writer, d device, keeper server) error {
+	if keeper.pid == 0 {
+		return nil
+	}
+	err := keeper.wait(detachTime / 10)
+	if err != nil {
+		if kerr := syscall.Kill(keeper.pid, syscall.SIGTERM); kerr != nil && !errors.Is(kerr, syscall.ESRCH) {
+			return fmt.Errorf("end the keeper (PID %d): %w", keeper.pid, kerr)
+		}
+		err = keeper.wait(endTime)
+	}
+	if err != nil {
+		return fmt.Errorf("swap is off, but the keeper (PID %d) has not ended: %w; nsenter -t %[1]d -m zramfs umount %[3]s ends it",
+			keeper.pid, err, d.Dir)
+	}
+	return printStep(out, "mount", "ok", d.title()+" unmounted in another mount namespace")
+}
+
+// turnOff turns the areas off without their ballast, which comes back where they stay on: after a
+// failure, or a signal.
+func (r *downRun) turnOff(d device, areas []loopsetup.Swap) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	p := d.swapUse.slots
+	if p.pid == 0 {
+		return turnOff(ctx, r.out, areas)
+	}
+	if err := p.end(); err != nil {
+		if !r.force {
+			return err
+		}
+		if err := printStep(r.out, "slots", "warn", err.Error()); err != nil {
+			return err
+		}
+	}
+	areas, err := swapAreas(d)
+	if err == nil && !r.force { // what it held may have been in other areas
+		d.swapUse = swapUse{}
+		err = r.checkFit(d, areas)
+	}
+	if err == nil {
+		err = turnOff(ctx, r.out, areas)
+	}
+	if err != nil {
+		return errors.Join(err, d.reviveSlots())
+	}
+	return nil
 }
 
 // detachAll detaches what loop devices are on d now. One that was swapped to has detached itself, and its number may be
-// somebody else's already, so they are looked up again.
+// that of another file already, so they are looked up again.
 func detachAll(d device) error {
 	loops, err := d.attached()
 	if err != nil {
@@ -160,13 +254,14 @@ func swapAreas(d device) ([]loopsetup.Swap, error) {
 
 // turnOff brings back the pages of all areas, showing how far it is. It turns them off at the same time: one after the other, the
 // kernel could send to the second what has come back from the first.
-func turnOff(out io.Writer, areas []loopsetup.Swap) error {
+func turnOff(ctx context.Context, out io.Writer, areas []loopsetup.Swap) error {
 	var off sync.WaitGroup
 	took, errs := make([]time.Duration, len(areas)), make([]error, len(areas))
 	began := time.Now()
 	for i, area := range areas {
 		off.Go(func() {
-			if err := loopsetup.SwapOff(area.Path); err != nil {
+			// A process of its own, which does not keep this one from ending when the device does not answer.
+			if _, err := aside(ctx, "swapoff", area.Path); err != nil {
 				errs[i] = explainSwapOff(err)
 			}
 			took[i] = time.Since(began)
@@ -177,7 +272,9 @@ func turnOff(out io.Writer, areas []loopsetup.Swap) error {
 		off.Wait()
 		done <- errors.Join(errs...)
 	}()
-	if err := showReturn(out, areas, done); err != nil {
+	if err := showReturn(out, areas, done); ctx.Err() != nil {
+		return fmt.Errorf("%w; swap is still on, and down goes on with it", errInterrupted)
+	} else if err != nil {
 		return err
 	}
 	for i, area := range areas {

@@ -5,10 +5,8 @@ package command
 import (
 	"errors"
 	"fmt"
-	"io"
-	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"zramfs/loopsetup"
 )
@@ -41,34 +39,54 @@ func (f fit) String() string {
 		humanSize(f.used), humanSize(f.need()), humanSize(f.available), humanSize(f.otherFree))
 }
 
-// checkReturn refuses to bring back what does not fit, or what cannot be brought back.
-func checkReturn(out io.Writer, d device, all []device, areas []loopsetup.Swap) error {
-	f, err := measureFit(all, areas)
-	if err != nil {
-		return err
-	}
-	if f.used == 0 {
-		return nil
-	}
+// checkReturn refuses to bring back what does not fit, or what cannot be brought back. It waits until it fits, as long as
+// that was asked for.
+func (r *downRun) checkReturn(d device, areas []loopsetup.Swap) error {
+	used := usedIn(areas)
 	switch {
-	case errors.Is(d.Err, errDead):
-		return fmt.Errorf("%w: %s of swap cannot be brought back, and whoever touches those pages is killed; "+
-			"--force turns it off all the same", d.Err, humanSize(f.used))
+	case errors.Is(d.Err, errDead) && used > 0:
+		p := diagnoseDead(d)
+		return fmt.Errorf("%s: %s; processes that touch those pages are killed; %s turns it off all the same", d.title(), p.What, p.Fix)
 	case errors.Is(d.Err, errNoAnswer):
-		return fmt.Errorf("%w: turning swap off would wait for it; --force tries all the same", d.Err)
-	case !f.ok():
-		return fmt.Errorf("%s does not fit into memory: %s; end some programs first, or use --force", d.Dir, f)
+		if err := d.mayUnmount(); err != nil || used > 0 {
+			return errors.Join(err, d.Err)
+		}
 	}
-	if err := checkGroups(out, thisMachine(), f.used); err != nil {
-		return fmt.Errorf("%s: %w", d.Dir, err)
+	for {
+		err := r.checkFit(d, areas)
+		if err == nil || !time.Now().Before(r.until) {
+			return err
+		}
+		time.Sleep(min(waitPause, time.Until(r.until)))
+		d.swapUse = readSwapUse(thisMachine(), d)
+		if areas, err = swapAreas(d); err != nil {
+			return err
+		}
 	}
-	return printStep(out, "fit", "ok", f.String())
 }
 
-// measureFit collects the numbers. Free space in zram and in other devices of ours does not count: it lies in the very
+// waitPause is the time between two looks at whether it fits by now.
+const waitPause = time.Second
+
+// checkFit refuses to bring back what does not fit.
+func (r *downRun) checkFit(d device, areas []loopsetup.Swap) error {
+	f, err := measureFit(areas, d.swapUse.slots.ballast)
+	if err != nil || f.used == 0 {
+		return err
+	}
+	if !f.ok() {
+		return fmt.Errorf("%s does not fit into memory: %s; end some programs first, wait (--wait 60), or use --force", d.title(), f)
+	}
+	if err := checkGroups(r.out, thisMachine(), f); err != nil {
+		return fmt.Errorf("%s: %w", d.title(), err)
+	}
+	return printStep(r.out, "fit", "ok", f.String())
+}
+
+// measureFit collects the numbers. A ballast goes before swap is turned off. Free space in zram and in other devices of ours does not count: it lies in the very
 // memory that is asked about.
-func measureFit(all []device, areas []loopsetup.Swap) (fit, error) {
-	f := fit{used: usedIn(areas)}
+func measureFit(areas []loopsetup.Swap, ballast uint64) (fit, error) {
+	f := fit{used: usedIn(areas) - min(ballast, usedIn(areas))}
 	if f.used == 0 {
 		return f, nil
 	}
@@ -80,20 +98,12 @@ func measureFit(all []device, areas []loopsetup.Swap) (fit, error) {
 	if err != nil {
 		return f, err
 	}
-	f.otherFree = freeElsewhere(swaps, inMemory(all))
+	f.otherFree = freeElsewhere(swaps, inMemory)
 	return f, nil
 }
 
-// inMemory returns the swap areas whose pages lie in memory.
-func inMemory(all []device) func(path string) bool {
-	var ours []string
-	for _, d := range all {
-		for _, loop := range d.Loops {
-			ours = append(ours, loop.Path)
-		}
-	}
-	return func(path string) bool { return strings.HasPrefix(path, "/dev/zram") || slices.Contains(ours, path) }
-}
+// inMemory reports whether the pages of a swap area lie in memory.
+func inMemory(path string) bool { return strings.HasPrefix(path, "/dev/zram") || isOurs(path) }
 
 func freeElsewhere(swaps []loopsetup.Swap, exclude func(path string) bool) uint64 {
 	var free uint64
@@ -107,13 +117,9 @@ func freeElsewhere(swaps []loopsetup.Swap, exclude func(path string) bool) uint6
 
 // availableMemory returns MemAvailable (proc_meminfo(5)) in bytes.
 func availableMemory(m machine) (uint64, error) {
-	text, err := m.field("proc/meminfo", "MemAvailable")
+	available, err := m.kibibytes("proc/meminfo", "MemAvailable")
 	if err != nil {
 		return 0, fmt.Errorf("read the available memory: %w", err)
 	}
-	kib, err := strconv.ParseUint(strings.TrimSuffix(text, " kB"), 10, 54)
-	if err != nil {
-		return 0, fmt.Errorf("read the available memory: %w", err)
-	}
-	return kib << 10, nil
+	return available, nil
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"zramfs/loopsetup"
@@ -42,15 +43,13 @@ func TestFit(t *testing.T) {
 
 // TestFreeElsewhere wants only such swap counted as does not lie in memory itself.
 func TestFreeElsewhere(t *testing.T) {
-	all := []device{
-		{Loops: []loopsetup.Info{{Path: "/dev/loop3"}}},
-		{Loops: []loopsetup.Info{{Path: "/dev/loop4"}, {Path: "/dev/loop5"}}},
-	}
+	ours := []string{"/dev/loop3", "/dev/loop4", "/dev/loop5"}
+	exclude := func(path string) bool { return slices.Contains(ours, path) || inMemory(path) }
 	swaps := []loopsetup.Swap{
 		{Path: "/dev/loop3", Size: 1000, Used: 1}, {Path: "/dev/loop5", Size: 1000}, {Path: "/dev/zram0", Size: 1000},
 		{Path: "/dev/sda2", Size: 500, Used: 100}, {Path: "/swapfile", Size: 70, Used: 70}, {Path: "/dev/loop33", Size: 7, Used: 5},
 	}
-	if got := freeElsewhere(swaps, inMemory(all)); got != 402 {
+	if got := freeElsewhere(swaps, exclude); got != 402 {
 		t.Errorf("%d free, want 402", got)
 	}
 }

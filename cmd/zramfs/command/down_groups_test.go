@@ -18,6 +18,7 @@ import (
 type groupsCase struct {
 	name      string
 	returning uint64
+	other     uint64   // free in other swap
 	words     []string // of the error; none where it fits
 	warning   string   // beginning of what is printed
 }
@@ -26,34 +27,36 @@ type groupsCase struct {
 const everything = 8 << 30
 
 func TestDownGroupsV1(t *testing.T) {
-	const mib, advice = 1 << 20, "; raise memory.limit_in_bytes, or end programs there, or use --force"
+	const mib, advice = 1 << 20, ", and the kernel would kill programs there; raise memory.limit_in_bytes, stop programs, wait (--wait 60), or use --force"
 	checkGroupsCases(t, []groupsCase{
 		// 80 MiB and 4 MiB that are locked, 292 MiB to come back, 3 MiB of margin
-		{"v1-cramped", everything, []string{"/sys/fs/cgroup/memory/pressure needs 379M with a margin (84M in memory, " +
-			"up to 292M coming back) and is limited to 96M" + advice}, ""},
-		{"v1-cramped", 13 * mib, []string{"/pressure needs 100M", "up to 13M coming back"}, ""},
-		{"v1-cramped", 9 * mib, nil, ""}, // no more can come back than there is
-		{"v1-together", everything, []string{"memory/pod needs 154M with a margin (120M in memory, up to 30M", advice}, ""},
-		{"v1-container", everything, []string{"/sys/fs/cgroup/memory needs", "is limited to 100M" + advice}, ""},
-		{"v1-uncounted", everything, nil, "groups        warn  the kernel does not count swap by control group (boot with " +
+		{"v1-cramped", everything, 282 * mib, []string{"not stopped: bringing swap back would exceed the memory limit of " +
+			"/sys/fs/cgroup/memory/pressure (needs 379M with a margin: 84M in memory, up to 292M coming back; limit 96M)" + advice}, ""},
+		// The rest goes to other swap.
+		{"v1-cramped", everything, 283 * mib, nil, "groups        ok    283M of 1 groups go to other swap, where 283M are free"},
+		{"v1-cramped", 13 * mib, 0, []string{"/pressure (needs 100M", "up to 13M coming back"}, ""},
+		{"v1-cramped", 9 * mib, 0, nil, ""}, // no more can come back than there is
+		{"v1-together", everything, 0, []string{"memory/pod (needs 154M with a margin: 120M in memory, up to 30M", advice}, ""},
+		{"v1-container", everything, 0, []string{"/sys/fs/cgroup/memory (needs", "limit 100M)" + advice}, ""},
+		{"v1-uncounted", everything, 0, nil, "groups        warn  the kernel does not count swap by control group (boot with " +
 			"swapaccount=1): in the 1 with a memory limit"},
-		{"v1-garbled", everything, []string{"cannot tell", "/sys/fs/cgroup/memory/a/memory.stat", "--force"}, ""},
-		{"v1-gone", everything, nil, ""},
-		{"none", everything, nil, ""},
+		{"v1-garbled", everything, 0, []string{"cannot tell", "/sys/fs/cgroup/memory/a/memory.stat", "--force"}, ""},
+		{"v1-gone", everything, 0, nil, ""},
+		{"none", everything, 0, nil, ""},
 	})
 }
 
 func TestDownGroupsV2(t *testing.T) {
-	const advice = "; raise memory.max, or end programs there, or use --force"
+	const advice = ", and the kernel would kill programs there; raise memory.max, stop programs, wait (--wait 60), or use --force"
 	checkGroupsCases(t, []groupsCase{
-		{"v2-cramped", everything, []string{"killed, since their control group has no room for what comes back: " +
-			"/sys/fs/cgroup/kubepods.slice needs 1.1G with a margin (700M in memory, up to 400M coming back) and is limited " +
-			"to 1000M, /sys/fs/cgroup/system.slice/a.service needs 217.3M with a margin (151M in memory, up to 60M coming " +
-			"back) and is limited to 200M" + advice}, ""},
-		{"v2-read-back", everything, nil, ""}, // a page in both places is counted once
-		{"v2-container", everything, []string{"/sys/fs/cgroup needs 123.1M", advice}, ""},
-		{"v2-uncounted", everything, nil, "groups        warn  "},
-		{"v2-garbled", everything, []string{"cannot tell", "/sys/fs/cgroup/a/memory.max", "--force"}, ""},
+		{"v2-cramped", everything, 0, []string{"the memory limit " +
+			"of /sys/fs/cgroup/kubepods.slice (needs 1.1G with a margin: 700M in memory, up to 400M coming back; limit 1000M), " +
+			"of /sys/fs/cgroup/system.slice/a.service (needs 217.3M with a margin: 151M in memory, up to 60M coming " +
+			"back; limit 200M)" + advice}, ""},
+		{"v2-read-back", everything, 0, nil, ""}, // a page in both places is counted once
+		{"v2-container", everything, 0, []string{"/sys/fs/cgroup (needs 123.1M", advice}, ""},
+		{"v2-uncounted", everything, 0, nil, "groups        warn  "},
+		{"v2-garbled", everything, 0, []string{"cannot tell", "/sys/fs/cgroup/a/memory.max", "--force"}, ""},
 	})
 }
 
@@ -62,7 +65,7 @@ func checkGroupsCases(t *testing.T, cases []groupsCase) {
 	for _, c := range cases {
 		t.Run(fmt.Sprintf("%s/%d", c.name, c.returning), func(t *testing.T) {
 			var out strings.Builder
-			err := checkGroups(&out, machine{root: filepath.Join("testdata/groups", c.name)}, c.returning)
+			err := checkGroups(&out, machine{root: filepath.Join("testdata/groups", c.name)}, fit{used: c.returning, otherFree: c.other})
 			wantWords(t, err, c.words)
 			if c.warning == "" && out.Len() > 0 || !strings.HasPrefix(out.String(), c.warning) {
 				t.Errorf("printed %q, want %q", out.String(), c.warning)
@@ -87,8 +90,8 @@ func wantWords(t *testing.T, err error, words []string) {
 // TestDownGroupsNamesTheWorst wants few groups named of many, and the first those that lack the most.
 func TestDownGroupsNamesTheWorst(t *testing.T) {
 	m := manyGroups(t, 7)
-	err := checkGroups(&strings.Builder{}, m, 1<<30)
-	wantWords(t, err, []string{"back: /cgroup/g7 needs", ", /cgroup/g6 needs", ", /cgroup/g5 needs", "64M, and 4 more; raise"})
+	err := checkGroups(&strings.Builder{}, m, fit{used: 1 << 30})
+	wantWords(t, err, []string{"limit of /cgroup/g7 (needs", ", of /cgroup/g6 (needs", ", of /cgroup/g5 (needs", "64M), and 4 more, and the kernel"})
 	if strings.Contains(err.Error(), "/cgroup/g4 ") {
 		t.Errorf("too many groups: %v", err)
 	}

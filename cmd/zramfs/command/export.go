@@ -25,11 +25,12 @@ func exportCommand() *cli.Command {
 		Name:      "export",
 		Usage:     "write what a device holds to a file",
 		ArgsUsage: "DIR FILE",
-		Description: "Reads the image of the device at DIR, which may be in use, and not through the device, and decompresses it on all processors. FILE is " +
-			"as large as the device, or the range, and has holes where that holds nothing or zeros. It is there when all of it is, readable by " +
-			"its owner only; an error or an interruption leaves nothing, and neither does being killed where the file system has files without a name.\n\n" +
-			"A page that is written meanwhile is as it was or as it is then, and two pages may be of different moments: for a consistent " +
-			"export nobody may write to the device until it is done. A page that is corrupt is an error; zramfs verify lists them.",
+		Description: "Writes everything that the device at DIR stores to FILE, while it is in use, decompressing on all processors. It reads the " +
+			"memory of the device itself, not the device. FILE is as large as the device, or the range, with holes where the device holds " +
+			"nothing or zeros. It appears once it is complete, readable by its owner only; after an error or an interruption there is " +
+			"none.\n\n" +
+			"A page that is written while export runs is exported as it was or as it is, and two pages may be from different moments: for " +
+			"a consistent copy, nothing may write to the device. A damaged page is an error; zramfs verify lists those.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: flagRange, Usage: "export `FIRST:COUNT` only, a page's number and how many, of 4096 bytes each"},
 			&cli.BoolFlag{Name: flagForce, Usage: "replace FILE where there is one"},
@@ -64,19 +65,15 @@ func exportAction(c *cli.Context) error {
 	if e.report.First, e.report.Pages, err = parseRange(c.String(flagRange)); err != nil {
 		return err
 	}
-	all, err := findDevices()
-	if err != nil {
-		return err
-	}
-	d, err := pickDevice(all, c.Args().First())
+	d, err := findHere(c.Args().First())
 	if err != nil {
 		return err
 	}
 	ctx, stop := interruptible(c.Context)
 	defer stop()
 	e.report.Dir, e.progress = d.Dir, newSteps(c.App.ErrWriter, "exporting", stored(d))
-	if err := e.export(ctx, d); err != nil {
-		return fmt.Errorf("export %s: %w", d.Dir, explainImage(ctx, err))
+	if err := obey(ctx, func() error { return e.export(ctx, d) }); err != nil {
+		return fmt.Errorf("export %s: %w", d.Dir, explainKeeper(err))
 	}
 	return e.report.print(c.App.Writer, c.Bool(flagJSON))
 }
@@ -105,6 +102,18 @@ type exporter struct {
 	engines  engineOptions
 	progress progress
 	report   exportReport
+
+	// The window that was written last is shown as done once it is on the disk, which takes longer than to write it.
+	pending       uint64 // its pages
+	begin, length int64  // where it lies in the file
+}
+
+// An exportFile is what pages are exported to.
+type exportFile interface {
+	io.WriterAt
+	// startSync has the disk begin to write a part of the file, and sync waits until it is there.
+	startSync(begin, length int64) error
+	sync(begin, length int64) error
 }
 
 // export makes the file.
@@ -133,10 +142,11 @@ func (e *exporter) export(ctx context.Context, d device) (err error) {
 		return err
 	}
 	began := time.Now()
-	err = errors.Join(e.copy(ctx, l, f), e.progress.end())
+	err = e.copy(ctx, l, f)
 	if err == nil {
 		err = f.finish(int64(e.report.Pages) * pageSize)
 	}
+	err = errors.Join(err, e.progress.show(e.pending), e.progress.end())
 	took := time.Since(began)
 	e.report.Seconds = took.Seconds()
 	e.report.GBPerSecond = float64(e.report.Data) * pageSize / 1e9 / took.Seconds()
@@ -147,7 +157,7 @@ func (e *exporter) export(ctx context.Context, d device) (err error) {
 const exportWindows = 2
 
 // copy writes all pages that are not zeros.
-func (e *exporter) copy(ctx context.Context, l *liveImage, f io.WriterAt) error {
+func (e *exporter) copy(ctx context.Context, l *liveImage, f exportFile) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	empty, full := make(chan *imageWindow, exportWindows), make(chan *imageWindow, exportWindows)
@@ -177,7 +187,7 @@ func (e *exporter) copy(ctx context.Context, l *liveImage, f io.WriterAt) error 
 }
 
 // write writes a window, neighbouring pages at once.
-func (e *exporter) write(w *imageWindow, f io.WriterAt) error {
+func (e *exporter) write(w *imageWindow, f exportFile) error {
 	begin := 0 // of a run of pages that are no holes
 	flush := func(end int) error {
 		if begin == end {
@@ -189,7 +199,7 @@ func (e *exporter) write(w *imageWindow, f io.WriterAt) error {
 	there := uint64(0)
 	for i, kind := range w.Kind {
 		if kind == store.PageCorrupt {
-			return fmt.Errorf("page %d is corrupt", w.First+uint64(i))
+			return fmt.Errorf("page %d is damaged; zramfs verify lists all such pages", w.First+uint64(i))
 		}
 		if kind != store.PageEmpty {
 			there++
@@ -206,7 +216,20 @@ func (e *exporter) write(w *imageWindow, f io.WriterAt) error {
 		}
 		e.report.Data++
 	}
-	return errors.Join(flush(w.Pages), e.progress.show(there))
+	if err := flush(w.Pages); err != nil {
+		return err
+	}
+	return e.settle(f, int64(w.First-e.report.First)*pageSize, int64(w.Pages)*pageSize, there)
+}
+
+// settle has the disk begin with what was just written, so many pages, and waits for what was written before.
+func (e *exporter) settle(f exportFile, begin, length int64, pages uint64) error {
+	if err := errors.Join(f.startSync(begin, length), f.sync(e.begin, e.length)); err != nil {
+		return err
+	}
+	done := e.pending
+	e.pending, e.begin, e.length = pages, begin, length
+	return e.progress.show(done)
 }
 
 // fillPage fills a page with a word, as the processor has it in memory: both that we build for are little-endian.
@@ -223,7 +246,7 @@ func (r exportReport) print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, map[string]exportReport{"export": r})
 	}
-	_, err := fmt.Fprintf(w, "%s: %s, of which %s are no holes, written to %s in %.1fs, %.2f GB/s\n%s",
-		r.Dir, humanSize(r.Pages*pageSize), humanSize(r.Data*pageSize), r.File, r.Seconds, r.GBPerSecond, r.workReport.text())
+	_, err := fmt.Fprintf(w, "%s written: %s of data in a %s sparse file, in %.1f s, %.2f GB/s\n%s",
+		r.File, humanSize(r.Data*pageSize), humanSize(r.Pages*pageSize), r.Seconds, r.GBPerSecond, r.workReport.text())
 	return err
 }

@@ -30,6 +30,32 @@ func humanSize(n uint64) string {
 	return text + letters[exp:exp+1]
 }
 
+// exactSize is humanSize where that loses nothing, and the number of bytes where it would.
+func exactSize(n uint64) string {
+	text := humanSize(n)
+	if again, err := parseQuantity(text, 0); err == nil && again == n {
+		return text
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// grouped writes a number with a comma between thousands.
+func grouped(n uint64) string {
+	text := strconv.FormatUint(n, 10)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+// pageCount is a number of pages in words.
+func pageCount(n uint64) string {
+	if n == 1 {
+		return "1 page"
+	}
+	return grouped(n) + " pages"
+}
+
 // humanTime writes a duration with its two largest units: 42s, 12m5s, 3h12m, 5d3h.
 func humanTime(d time.Duration) string {
 	s := int64(d / time.Second)

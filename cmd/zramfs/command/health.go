@@ -5,6 +5,9 @@ package command
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"zramfs/cmd/zramfs/daemon"
 )
@@ -12,97 +15,205 @@ import (
 // problem is one reason for which a device is degraded, and what to do about it.
 type problem struct {
 	What string `json:"what"`
-	Mend string `json:"mend"`
+	Fix  string `json:"fix"`
 }
 
 // String is the line that status prints.
 func (p problem) String() string {
-	if p.Mend == "" {
+	if p.Fix == "" {
 		return p.What
 	}
-	return p.What + "; to mend: " + p.Mend
+	return p.What + "; fix: " + p.Fix
 }
 
-// nearlyFull is the share of the memory limit, in per cent, from which a device is degraded: writes will soon fail, and
-// the pages then stay in memory.
-const nearlyFull = 90
+const (
+	// nearlyFull is the share of the memory limit, and of swap, in per cent, from which a device is degraded: writes will
+	// soon fail, and the pages then stay in memory.
+	nearlyFull = 90
+	// manyRestarts is how many workers may die within ten minutes before a device is degraded.
+	manyRestarts = 3
+	// errorsCount is how long an error makes a device degraded.
+	errorsCount = time.Hour
+)
 
-// diagnose returns everything that is wrong with a device, nothing for a healthy one. That a protection is missing
-// counts when it is essential and the device is swapped to; status shows the others without calling it degraded.
-func diagnose(d device) []problem {
+// diagnose returns everything that is wrong with a device at a time, nothing for a healthy one. That a protection is
+// missing counts when it is essential and the device is swapped to; status shows the others without calling it degraded.
+func diagnose(d device, now time.Time) []problem {
 	problems := []problem{} // not nil: it is printed as a JSON array
-	if d.Status == nil {
-		problems = append(problems, diagnoseServer(d))
-	}
-	for _, loop := range d.Loops {
-		if !loop.DirectIO {
-			problems = append(problems, problem{
-				What: "direct I/O of " + loop.Path + " is off: the kernel holds each page twice, and writing needs memory",
-				Mend: "losetup --direct-io=on " + loop.Path,
-			})
-		}
-	}
+	problems = append(problems, diagnoseServer(d)...)
+	problems = append(problems, diagnoseAreas(d)...)
+	problems = append(problems, diagnoseSwap(d)...)
 	if d.Status == nil {
 		return problems
 	}
 	if len(d.Swaps) > 0 {
 		for _, p := range daemon.Blocking(d.Status.Protections) {
-			problems = append(problems, problem{What: "not safe as swap: " + p.Name + ": " + p.Detail, Mend: "zramfs down " + d.Dir})
+			problems = append(problems, problem{What: "not safe as swap: " + p.Name + ": " + p.Detail, Fix: "zramfs down " + d.Dir})
 		}
 	}
 	if s := d.Status; !s.SurvivesCrash && s.Transport == "dev" {
 		problems = append(problems, problem{
 			What: fmt.Sprintf("the keeper (PID %d) has died: should the worker die too, everything stored is lost", s.KeeperPID),
-			Mend: "zramfs down " + d.Dir + ", and set it up again",
+			Fix:  "zramfs down " + d.Dir + ", then up",
 		})
 	}
-	problems = append(problems, diagnoseErrors(d.Status.IO)...)
-	return append(problems, diagnoseLimit(d.Status)...)
+	problems = append(problems, diagnoseRestarts(d.Status, now)...)
+	problems = append(problems, diagnoseErrors(d.Status.IO, now)...)
+	return append(problems, diagnoseLimit(d)...)
 }
 
-// diagnoseServer explains why there is no status.
-func diagnoseServer(d device) problem {
-	switch {
-	case errors.Is(d.Err, errDead):
-		return problem{What: errDead.Error(), Mend: "zramfs down --force " + d.Dir}
-	case errors.Is(d.Err, errNoAnswer):
-		return problem{What: errNoAnswer.Error() + ", and what it holds cannot be read until it does",
-			Mend: "see whether it is stopped or short of CPU, and its log"}
-	}
-	return problem{What: fmt.Sprintf("the status cannot be read: %v", d.Err)}
-}
-
-type errorCount struct {
-	what string
-	n    uint64
-	mend string
-}
-
-func errorCounts(io daemon.IOStatus) []errorCount {
-	return []errorCount{
-		{"damaged pages", io.ChecksumErrors, "test the memory of the machine; the log has the pages' numbers"},
-		{"failed reads", io.FailedReads, "see the log; whoever owned the pages was told by an I/O error"},
-		{"failed writes", io.FailedWrites, "nothing is lost, the kernel kept the pages; allow more memory, or use less swap"},
-	}
-}
-
-func diagnoseErrors(io daemon.IOStatus) []problem {
+// diagnoseServer explains why there is no status, and that a device is mounted elsewhere.
+func diagnoseServer(d device) []problem {
 	var problems []problem
-	for _, e := range errorCounts(io) {
-		if e.n > 0 {
-			problems = append(problems, problem{What: fmt.Sprintf("%s since it was started: %d", e.what, e.n), Mend: e.mend})
+	if d.away && !errors.Is(d.Err, errDead) {
+		problems = append(problems, diagnoseAway(d))
+	}
+	switch {
+	case d.Status != nil, errors.Is(d.Err, errOutOfSight):
+	case errors.Is(d.Err, errDead):
+		problems = append(problems, diagnoseDead(d))
+	case errors.Is(d.Err, errNoAnswer):
+		s := silenceOf(d)
+		problems = append(problems, problem{What: s.what(), Fix: s.fix()})
+	default:
+		problems = append(problems, problem{What: fmt.Sprintf("the status cannot be read: %v", d.Err)})
+	}
+	return problems
+}
+
+// silenceOf is what is known of a device that does not answer.
+func silenceOf(d device) *silence {
+	var s *silence
+	if errors.As(d.Err, &s) {
+		return s
+	}
+	return &silence{dir: d.title()}
+}
+
+// diagnoseAreas finds swap areas that up has recorded and that are off while others are on, and loop devices without
+// direct I/O.
+func diagnoseAreas(d device) []problem {
+	var problems []problem
+	if d.rec != nil && len(d.Swaps) > 0 {
+		var off []string
+		for _, n := range d.rec.Loops {
+			if d.swapOn(n.Path) == nil {
+				off = append(off, n.Path)
+			}
+		}
+		if len(off) > 0 {
+			problems = append(problems, problem{
+				What: fmt.Sprintf("%d of %d swap areas off: %s", len(off), len(d.rec.Loops), strings.Join(off, " ")),
+				Fix:  "zramfs down " + d.title() + ", then up",
+			})
+		}
+	}
+	for _, loop := range d.Loops {
+		if !loop.DirectIO {
+			problems = append(problems, problem{
+				What: "direct I/O of " + loop.Path + " is off: the kernel holds each page twice, and writing needs memory",
+				Fix:  "losetup --direct-io=on " + loop.Path,
+			})
 		}
 	}
 	return problems
 }
 
-func diagnoseLimit(s *daemon.Status) []problem {
+// diagnoseSwap finds swap that is nearly full.
+func diagnoseSwap(d device) []problem {
+	swap := d.swap()
+	if swap == nil || d.used() <= swap.Size/100*nearlyFull {
+		return nil
+	}
+	return []problem{{
+		What: fmt.Sprintf("%s of its swap is used", humanShare(d.used(), swap.Size)),
+		Fix:  "end programs, or give the machine more swap",
+	}}
+}
+
+// diagnoseRestarts finds workers that die one after the other.
+func diagnoseRestarts(s *daemon.Status, now time.Time) []problem {
+	if s.RestartsRecent <= manyRestarts {
+		return nil
+	}
+	return []problem{{
+		What: fmt.Sprintf("%s, %d times within 10 minutes", restartWords(s, now), s.RestartsRecent),
+		Fix:  "see the log (journalctl -t zramfs, or dmesg); zramfs upgrade --binary PATH goes on with another version",
+	}}
+}
+
+// restartWords says how often workers have died, when the last one did, and how.
+func restartWords(s *daemon.Status, now time.Time) string {
+	text := fmt.Sprintf("restarted %d times", s.Restarts)
+	if s.Restarts == 1 {
+		text = "restarted once"
+	}
+	if s.LastRestart == nil {
+		return text
+	}
+	text += ", last " + humanTime(now.Sub(*s.LastRestart)) + " ago"
+	if s.LastExit != "" {
+		text += " (" + s.LastExit + ")"
+	}
+	return text
+}
+
+// errorCount is a kind of error that a device counts.
+type errorCount struct {
+	what string // with the number
+	n    uint64
+	when daemon.ErrorTimes // zero from a worker of an older version
+	fix  string
+}
+
+func errorCounts(io daemon.IOStatus) []errorCount {
+	all := []errorCount{
+		{"%d pages were damaged", io.ChecksumErrors, io.ChecksumErrorTimes, "test the memory of the machine; the log has the pages' numbers"},
+		{"%d reads failed", io.FailedReads, io.FailedReadTimes, "see the log; the programs that the pages belonged to got an I/O error"},
+		{"%d writes failed", io.FailedWrites, io.FailedWriteTimes,
+			"no data is lost, the pages stayed in memory; set it up again with a larger --mem-limit, or end programs"},
+	}
+	return slices.DeleteFunc(all, func(e errorCount) bool { return e.n == 0 })
+}
+
+// String says how many errors there were, and when.
+func (e errorCount) String() string {
+	text := fmt.Sprintf(e.what, e.n)
+	if e.n == 1 {
+		text = strings.NewReplacer("pages were", "page was", "reads", "read", "writes", "write").Replace(text)
+	}
+	switch first, last := e.when.First, e.when.Last; {
+	case last.IsZero():
+		return text
+	case e.n == 1 || last.Sub(first) < time.Second:
+		return text + " (" + clock(last) + ")"
+	default:
+		return text + " (first " + clock(first) + ", last " + clock(last) + ")"
+	}
+}
+
+// clock writes a time in the local zone.
+func clock(t time.Time) string { return t.Local().Format("Jan 2 15:04:05") }
+
+// diagnoseErrors finds the kinds of which the last error is not long ago.
+func diagnoseErrors(io daemon.IOStatus, now time.Time) []problem {
+	var problems []problem
+	for _, e := range errorCounts(io) {
+		if e.when.Last.IsZero() || now.Sub(e.when.Last) < errorsCount {
+			problems = append(problems, problem{What: e.String(), Fix: e.fix})
+		}
+	}
+	return problems
+}
+
+func diagnoseLimit(d device) []problem {
+	s := d.Status
 	used := s.Memory.MemUsedTotal
 	if s.MemLimit == 0 || used < s.MemLimit/100*nearlyFull {
 		return nil
 	}
 	return []problem{{
 		What: fmt.Sprintf("%s of the memory limit of %s is used", humanShare(used, s.MemLimit), humanSize(s.MemLimit)),
-		Mend: "set it up again with a larger --mem-limit",
+		Fix:  "end programs, or zramfs down " + d.title() + ", then up with a larger --mem-limit",
 	}}
 }

@@ -5,10 +5,10 @@ package command
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"zramfs/cmd/zramfs/daemon"
 	"zramfs/codec/bulk"
@@ -139,10 +139,34 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }
 
-// explainImage puts an error of reading an image into words.
-func explainImage(ctx context.Context, err error) error {
+// endingTime is how long a command that is interrupted may take to clean up.
+const endingTime = 500 * time.Millisecond
+
+// obey runs f and returns what it returns, in words. When ctx ends, f has endingTime to clean up and is left behind then: it
+// may wait for a process that does not answer.
+func obey(ctx context.Context, f func() error) error {
+	done := make(chan error, 1) // room for one, so that a late f does not wait
+	go func() { done <- f() }()
+	var err error
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		select {
+		case err = <-done:
+		case <-time.After(endingTime):
+			return errInterrupted
+		}
+	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return fmt.Errorf("interrupted: %w", err)
+		return errInterrupted
+	}
+	return err
+}
+
+// explainKeeper says what users other than root lack where no keeper could be asked.
+func explainKeeper(err error) error {
+	if errors.Is(err, daemon.ErrNoKeeper) && os.Geteuid() != 0 {
+		return errors.New("permission denied: run as root")
 	}
 	return err
 }

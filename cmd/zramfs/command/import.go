@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -17,13 +18,13 @@ func importCommand() *cli.Command {
 		Name:      "import",
 		Usage:     "fill a device from a file",
 		ArgsUsage: "FILE DIR",
-		Description: "Makes what the device at DIR holds that of FILE, from the beginning to the end of FILE, which is as long as the device or " +
-			"shorter, in whole pages of 4096 bytes; what lies beyond it stays as it is. FILE is compressed here, on all processors, by the " +
-			"device's algorithm, and the serving process stores the objects, not through the device.\n\n" +
-			"A device that a loop device is on, or that is swapped to, is refused, and one whose data file somebody has open unless that is " +
-			"wanted. After an error, such as a store that is full, or an interruption, a part of FILE is stored, up to a page that is named.",
+		Description: "Copies FILE to the beginning of the device at DIR; what lies beyond the end of FILE stays as it is. The size of FILE is a " +
+			"multiple of 4096 bytes, at most that of the device. This command compresses FILE on all processors, by the device's " +
+			"algorithm, and the serving process stores the result.\n\n" +
+			"A device with a loop device or swap on it is refused; so is one whose data file a process has open, without --force. After " +
+			"an error or an interruption, a part of FILE is stored, up to the page that the message names.",
 		Flags: append([]cli.Flag{
-			&cli.BoolFlag{Name: flagForce, Usage: "go on although somebody has the data file open"},
+			&cli.BoolFlag{Name: flagForce, Usage: "go on although a process has the data file open"},
 			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},
 		}, engineFlags()...),
 		Action: importAction,
@@ -53,31 +54,27 @@ func importAction(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	all, err := findDevices()
-	if err != nil {
-		return err
-	}
-	d, err := pickDevice(all, c.Args().Get(1))
+	d, err := findHere(c.Args().Get(1))
 	if err != nil {
 		return err
 	}
 	if d, err = unopened(d, c.Bool(flagForce)); err != nil {
 		return fmt.Errorf("import to %s: %w", d.Dir, err)
 	}
-	f, err := os.Open(c.Args().First())
+	f, err := os.OpenFile(c.Args().First(), os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO is refused, not waited for
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	m := importing{file: f, engines: engines, report: importReport{File: c.Args().First(), Dir: d.Dir}}
 	if m.report.Pages, err = pagesToImport(f, d.Status.Disksize); err != nil {
-		return fmt.Errorf("import %s: %w", m.report.File, err)
+		return fmt.Errorf("import: %w", err)
 	}
 	ctx, stop := interruptible(c.Context)
 	defer stop()
 	m.progress = newSteps(c.App.ErrWriter, "importing", int64(m.report.Pages))
-	if err := m.run(ctx, d); err != nil {
-		return fmt.Errorf("import %s: %w", m.report.File, explainImage(ctx, err))
+	if err := obey(ctx, func() error { return m.run(ctx, d) }); err != nil {
+		return fmt.Errorf("import %s: %w", m.report.File, explainKeeper(err))
 	}
 	return m.report.print(c.App.Writer, c.Bool(flagJSON))
 }
@@ -90,7 +87,7 @@ func unopened(d device, force bool) (device, error) {
 			return d, err
 		}
 		time.Sleep(busyPause)
-		if d.Status, _, d.Err = readStatus(d.Dir, answerTime); d.Err != nil {
+		if d.Status, d.Err = readStatus(d.Dir); d.Err != nil {
 			return d, d.Err
 		}
 	}
@@ -104,7 +101,7 @@ func mayImport(d device, force bool) error {
 	case len(d.Loops) > 0:
 		return errors.New("it is in use: " + d.users())
 	case d.Status.Opens > 0 && !force:
-		return fmt.Errorf("somebody has its data file open: --%s imports all the same, under their eyes", flagForce)
+		return fmt.Errorf("a process has its data file open: --%s imports all the same", flagForce)
 	}
 	return nil
 }
@@ -118,11 +115,13 @@ func pagesToImport(f *os.File, disksize uint64) (uint64, error) {
 	size := uint64(info.Size())
 	switch {
 	case !info.Mode().IsRegular():
-		return 0, errors.New("it is no regular file")
-	case size == 0 || size%pageSize != 0:
-		return 0, fmt.Errorf("it has %d bytes: want whole pages of %d, one at least", size, pageSize)
+		return 0, fmt.Errorf("%s is not a regular file", f.Name())
+	case size == 0:
+		return 0, fmt.Errorf("%s is empty", f.Name())
+	case size%pageSize != 0:
+		return 0, fmt.Errorf("%s has %d bytes, not a multiple of %d: truncate -s %%%[3]d %[1]s pads it", f.Name(), size, pageSize)
 	case size > disksize:
-		return 0, fmt.Errorf("it has %d bytes, and the device %d", size, disksize)
+		return 0, fmt.Errorf("%s has %s, and the device %s", f.Name(), exactSize(size), exactSize(disksize))
 	}
 	return size / pageSize, nil
 }
@@ -131,7 +130,7 @@ func (r importReport) print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, map[string]importReport{"import": r})
 	}
-	_, err := fmt.Fprintf(w, "%s: %d pages imported to %s, %d of them same-filled, the others in %s, in %.1fs, %.2f GB/s\n%s",
-		r.File, r.Pages, r.Dir, r.Same, humanSize(r.ObjectBytes), r.Seconds, r.GBPerSecond, r.workReport.text())
+	_, err := fmt.Fprintf(w, "%s: %s imported to %s (%s compressed, %s same-filled) in %.1f s, %.2f GB/s\n%s",
+		r.File, pageCount(r.Pages), r.Dir, humanSize(r.ObjectBytes), grouped(r.Same), r.Seconds, r.GBPerSecond, r.workReport.text())
 	return err
 }

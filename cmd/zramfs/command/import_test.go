@@ -37,7 +37,8 @@ func TestPagesToImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for size, want := range map[int64]string{0: "want whole pages", 1: "want whole pages", 4097: "want whole pages", 4096: "", 8192: "", 12288: "and the device 8192"} {
+	for size, want := range map[int64]string{0: "is empty", 1: "has 1 bytes, not a multiple of 4096", 4097: "truncate -s %4096 " + f.Name() + " pads it", 4096: "", 8192: "",
+		12288: "has 12K, and the device 8K"} {
 		if err := f.Truncate(size); err != nil {
 			t.Fatal(err)
 		}

@@ -148,13 +148,21 @@ func (m *importing) store(ctx context.Context, packed <-chan *importWindow, empt
 			err = m.progress.show(n)
 		}
 		if err != nil {
-			return fmt.Errorf("pages before %d are imported: %w", done, err)
+			return endedAt(done, err)
 		}
 		done += n
 		empty <- w
 	}
 	if done < m.report.Pages {
-		return fmt.Errorf("pages before %d are imported: %w", done, ctx.Err())
+		return endedAt(done, ctx.Err())
 	}
 	return nil
+}
+
+// endedAt says how far an import came that err ended.
+func endedAt(page uint64, err error) error {
+	if errors.Is(err, context.Canceled) {
+		err = errInterrupted
+	}
+	return fmt.Errorf("pages before %d are imported: %w", page, err)
 }

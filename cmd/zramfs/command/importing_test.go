@@ -205,7 +205,7 @@ func TestImportWindowsFail(t *testing.T) {
 				interrupt()
 			}
 			return nil
-		}, 2 * importPages, context.Canceled, "pages before 2048 are imported"},
+		}, 2 * importPages, errInterrupted, "pages before 2048 are imported: interrupted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.series.pages = 6 * importPages

@@ -18,7 +18,7 @@ func TestDoctorInstructions(t *testing.T) {
 		}
 	}
 	f := findingNamed(t, checkMachine(m), "instruction-sets")
-	const want = "warn  instruction-sets: the codecs may use generic; ZRAMFS_DISABLE switches off avx512, avx2; to mend: unset ZRAMFS_DISABLE"
+	const want = "warn  instruction-sets: the codecs may use generic; ZRAMFS_DISABLE switches off avx512, avx2; fix: unset ZRAMFS_DISABLE"
 	if f.String() != want {
 		t.Errorf("%s, want %s", f, want)
 	}

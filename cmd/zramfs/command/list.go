@@ -37,11 +37,7 @@ func listAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := findDevices()
-	if err != nil {
-		return err
-	}
-	devices, err := pickDevices(all, c.Args().Slice())
+	devices, err := findDevices(c.Args().Slice()...)
 	if err != nil {
 		return err
 	}
@@ -121,11 +117,14 @@ func listTable(devices []device, columns []listColumn, bytes bool) table {
 	return t
 }
 
-// statusErrors joins the reasons for which a device's row is incomplete.
+// statusErrors joins the reasons for which a device's row is incomplete. That its mount is elsewhere is none: the row says
+// so.
 func statusErrors(devices []device) error {
 	var all error
 	for _, d := range devices {
-		all = errors.Join(all, d.Err)
+		if !errors.Is(d.Err, errOutOfSight) {
+			all = errors.Join(all, d.Err)
+		}
 	}
 	return all
 }

@@ -77,6 +77,16 @@ func (m machine) field(path, name string) (string, error) {
 	return "", fmt.Errorf("read %s: no %s in it", path, name)
 }
 
+// kibibytes returns the value of a line "name: 123 kB" of a file, in bytes.
+func (m machine) kibibytes(path, name string) (uint64, error) {
+	text, err := m.field(path, name)
+	if err != nil {
+		return 0, err
+	}
+	kib, err := strconv.ParseUint(strings.TrimSuffix(text, " kB"), 10, 54)
+	return kib << 10, err
+}
+
 // kernel returns the release of the running kernel and the two numbers it begins with.
 func (m machine) kernel() (release string, major, minor int, err error) {
 	release, err = m.read("proc/sys/kernel/osrelease")

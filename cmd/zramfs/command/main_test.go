@@ -17,6 +17,9 @@ import (
 const asProgram = "ZRAMFS_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
+	if runAside(os.Args, os.Stdout) { // a command that is tested has started this process
+		os.Exit(0)
+	}
 	if os.Getenv(holdPages) != "" {
 		hold()
 	}
@@ -33,6 +36,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(Main("", append([]string{"zramfs"}, os.Args[1:]...)))
 	}
+	time.Local = time.UTC // for texts that are compared
 	os.Exit(m.Run())
 }
 

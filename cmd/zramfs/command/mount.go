@@ -3,6 +3,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -48,10 +49,10 @@ func mountCommand() *cli.Command {
 		Name:      "mount",
 		Usage:     "serve a device at DIR",
 		ArgsUsage: "DIR",
-		Description: "DIR is made when its parent exists, and then removed again by umount. The device is the file DIR/dev/zram0, " +
-			"ready for losetup, mkswap and swapon, or any other use. Its path is printed when it can be opened; a process " +
-			"stays behind that serves it. That process's protections are printed on standard error.",
-		Flags: append(deviceFlags(),
+		Description: "Makes DIR where only its parent exists; umount then removes it. The device is the file DIR/dev/zram0, ready for " +
+			"losetup, mkswap and swapon, or any other use. Its path is printed on standard output once it can be opened, what it " +
+			"costs and the warnings on standard error. Two processes stay behind that serve it.",
+		Flags: append(append(deviceFlags(), narrationFlags()...),
 			&cli.BoolFlag{Name: flagForeground, Usage: "serve in this process, until DIR is unmounted or it is interrupted"},
 			&cli.BoolFlag{Name: flagServe, Hidden: true},
 			&cli.BoolFlag{Name: flagWork, Hidden: true},
@@ -74,19 +75,38 @@ func mountAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	said, err := newNarration(c, c.App.ErrWriter)
+	if err != nil {
+		return err
+	}
 	report, err := startDevice(cfg)
 	if err != nil {
 		return err
 	}
-	return announceDevice(c, report)
+	status, _ := readStatus(report.Dir) // without it the summary has no memory line
+	if err := announceDevice(c, said, cfg, report, status); err != nil {
+		return errors.Join(err, stopDevice(report)) // no device of which its user was not told
+	}
+	return nil
 }
 
-// announceDevice prints the protections on standard error and the path of the device on standard output.
-func announceDevice(c *cli.Context, report *daemon.Report) error {
-	if err := printProtections(c.App.ErrWriter, report.Protections); err != nil {
+// announceDevice prints the path of the device on standard output, and the rest on standard error. Where status is nil,
+// it leaves out what the memory is used for.
+func announceDevice(c *cli.Context, said *narration, cfg daemon.Config, report *daemon.Report, status *daemon.Status) error {
+	if err := printProtections(said, report.Protections); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(c.App.Writer, device{Dir: report.Dir}.data())
+	s := newSummary(cfg, report, status, said)
+	switch said.how {
+	case flagQuiet:
+		return nil
+	case flagJSON:
+		return printJSON(c.App.Writer, map[string]summary{"mount": s})
+	}
+	if _, err := fmt.Fprintln(c.App.Writer, s.Data); err != nil {
+		return err
+	}
+	_, err := fmt.Fprint(c.App.ErrWriter, s.memoryText(), s.warningText(), s.nextText("umount"))
 	return err
 }
 
@@ -112,6 +132,10 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	}
 	if cfg.MemLimit, err = parseLimit(c.String(flagMemLimit), ram); err != nil {
 		return cfg, err
+	}
+	if least := store.LeastLimit(store.Config{Disksize: cfg.Disksize, MemLimit: cfg.MemLimit}); cfg.MemLimit != 0 && cfg.MemLimit < least {
+		return cfg, usageError("memory limit %s is too small: a %s device needs %s before it stores anything",
+			humanSize(cfg.MemLimit), humanSize(cfg.Disksize), humanSize(least))
 	}
 	switch cfg.Transport = fusefs.Transport(c.String(flagTransport)); cfg.Transport {
 	case fusefs.TransportDev, fusefs.TransportUring:
@@ -169,6 +193,7 @@ func serveSpawned(c *cli.Context) error {
 	}
 	cfg.CreatedDir = c.Bool(flagCreated)
 	cfg.IOFlusher = flusher
+	cfg.OnEnd = func(out io.Writer) error { return forgetEnded(out, thisMachine()) }
 	return daemon.Run(c.Context, cfg, os.NewFile(daemon.ReadyFD, "announcement"))
 }
 
@@ -196,25 +221,17 @@ func serveForeground(c *cli.Context) error {
 	}
 	cfg.Foreground = true
 	cfg.IOFlusher = flusher
-	cfg.OnReady = func(report *daemon.Report) error { return announceDevice(c, report) }
+	said, err := newNarration(c, c.App.ErrWriter)
+	if err != nil {
+		return err
+	}
+	// This process holds the mount, so it asks for no file there: no status.
+	cfg.OnReady = func(report *daemon.Report) error { return announceDevice(c, said, cfg, report, nil) }
+	if err := checkSpace(cfg.Disksize); err != nil {
+		return err
+	}
 	if cfg.Dir, cfg.CreatedDir, err = prepareDir(cfg.Dir); err != nil {
 		return err
 	}
 	return giveUpDir(cfg, fromProcess(daemon.Run(c.Context, cfg, nil)))
-}
-
-// printProtections prints one line for each protection.
-func printProtections(w io.Writer, all []daemon.Protection) error {
-	for _, p := range all {
-		if err := printStep(w, p.Name, string(p.State), p.Detail); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// printStep prints a line of mount, up and down: what, how it went, details.
-func printStep(w io.Writer, name, state, detail string) error {
-	_, err := fmt.Fprintf(w, "%-12s  %-4s  %s\n", name, state, detail)
-	return err
 }

@@ -2,21 +2,18 @@
 
 package command
 
-import "golang.org/x/sys/unix"
+import (
+	"time"
 
-// tryOpen opens path and closes it again, waiting at most answerTime. It does not use package os, which would ask the
-// file system whether the file can be polled.
+	"golang.org/x/sys/unix"
+)
+
+// openTime bounds the wait for the first answer of a device that was just made.
+const openTime = 3 * time.Second
+
+// tryOpen opens path and closes it again.
 func tryOpen(path string) error {
-	_, err := bounded(answerTime, func() (struct{}, error) {
-		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		for err == unix.EINTR {
-			fd, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		}
-		if err == nil {
-			err = unix.Close(fd)
-		}
-		return struct{}{}, err
-	})
+	_, err := asideFor(openTime, "open", path)
 	return err
 }
 

@@ -5,7 +5,6 @@ package command
 import (
 	"errors"
 	"fmt"
-	"os"
 	"syscall"
 
 	"zramfs/cmd/zramfs/daemon"
@@ -14,6 +13,9 @@ import (
 // startDevice starts a process that serves cfg and returns what it reports once the data file can be opened. After an
 // error there is no process, no mount and no directory that was not there before.
 func startDevice(cfg daemon.Config) (_ *daemon.Report, err error) {
+	if err := checkSpace(cfg.Disksize); err != nil {
+		return nil, err
+	}
 	if cfg.Dir, cfg.CreatedDir, err = prepareDir(cfg.Dir); err != nil {
 		return nil, err
 	}
@@ -45,7 +47,7 @@ func removeDead(dir string) error {
 	if err != nil || !mounted {
 		return err
 	}
-	_, err = bounded(answerTime, func() (os.FileInfo, error) { return os.Stat(dir) })
+	_, err = asideFor(answerTime, "stat", dir)
 	if !errors.Is(err, syscall.ENOTCONN) {
 		return nil
 	}
@@ -54,5 +56,5 @@ func removeDead(dir string) error {
 
 // stopDevice undoes startDevice.
 func stopDevice(report *daemon.Report) error {
-	return unmountAndWait(device{Dir: report.Dir, Status: &daemon.Status{PID: report.PID}})
+	return unmountAndWait(device{Dir: report.Dir, keeper: report.PID})
 }

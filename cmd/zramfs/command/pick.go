@@ -3,60 +3,103 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
 )
 
-// errNotRunning means that no device is mounted where one was asked for.
-var errNotRunning = errors.New("no zramfs is mounted there")
+// errNotRunning means that there is no device where one was asked for.
+var errNotRunning = errors.New("no zramfs device")
 
-// pickDevices returns the devices that names stand for, in the order of names, or all of them for no names. A name is
-// a mount point, or what list prints: a loop device or a data file. The error wraps errNotRunning for the first name
-// that stands for none.
-func pickDevices(all []device, names []string) ([]device, error) {
+// pick returns the devices that names stand for, in the order of names, or all of them for no names. A name is a mount
+// point, or what list prints: a loop device or a data file. Devices of the same DIR are all returned, one that can be
+// seen and works first. The error wraps errNotRunning for the first name that stands for none.
+func (s *survey) pick(names []string) ([]device, error) {
 	if len(names) == 0 {
-		return all, nil
+		return s.devices, nil
 	}
-	picked := make([]device, 0, len(names))
+	var picked []device
 	for _, name := range names {
-		d, err := pickDevice(all, name)
+		path, err := filepath.Abs(name)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("find %s: %w", name, err)
 		}
-		picked = append(picked, d)
+		found := devicesAt(s.devices, path)
+		if len(found) == 0 { // the mount table has real paths
+			found = devicesAt(s.devices, realPath(path, s.mounts))
+		}
+		if len(found) == 0 {
+			return nil, s.notRunning(name)
+		}
+		picked = append(picked, found...)
 	}
 	return picked, nil
 }
 
-func pickDevice(all []device, name string) (device, error) {
-	path, err := filepath.Abs(name)
-	if err != nil {
-		return device{}, fmt.Errorf("find %s: %w", name, err)
+// notRunning is the error for a name that stands for no device.
+func (s *survey) notRunning(name string) error {
+	var there []string
+	for _, d := range s.devices {
+		there = append(there, d.title())
 	}
-	if d, ok := deviceAt(all, path); ok {
-		return d, nil
+	if len(there) == 0 {
+		return fmt.Errorf("%w at %s", errNotRunning, name)
 	}
-	// The mount table has real paths. Looking for symbolic links comes second, and with a limit: it may ask a process
-	// that does not answer.
-	if real, err := bounded(answerTime, func() (string, error) { return filepath.EvalSymlinks(path) }); err == nil {
-		if d, ok := deviceAt(all, real); ok {
-			return d, nil
-		}
-	}
-	return device{}, fmt.Errorf("%s: %w", name, errNotRunning)
+	slices.Sort(there)
+	return fmt.Errorf("%w at %s; there are: %s", errNotRunning, name, strings.Join(slices.Compact(there), ", "))
 }
 
-func deviceAt(all []device, path string) (device, bool) {
+// devicesAt returns the devices of which path is a name.
+func devicesAt(all []device, path string) []device {
+	var found []device
 	for _, d := range all {
-		if path == d.Dir || path == d.data() {
-			return d, true
-		}
-		for _, loop := range d.Loops {
-			if path == loop.Path {
-				return d, true
-			}
+		if path == d.Dir || path == d.data() && d.Dir != "" || slices.Contains(loopPaths(d.Loops), path) {
+			found = append(found, d)
 		}
 	}
-	return device{}, false
+	slices.SortStableFunc(found, func(a, b device) int { return cmp.Compare(a.rank(), b.rank()) })
+	return found
+}
+
+// rank orders devices of the same DIR.
+func (d device) rank() int {
+	switch {
+	case !d.away:
+		return 0
+	case d.keeper != 0:
+		return 1
+	}
+	return 2
+}
+
+// realPath follows the symbolic links in an absolute path. It ends where a FUSE file system begins: the server may not
+// answer, and the mount table has the real path of its mount point.
+func realPath(path string, mounts []*mountinfo.Info) string {
+	const mostLinks = 40 // as the kernel has it
+	real, rest := "/", strings.Split(path, "/")
+	for links := 0; len(rest) > 0; {
+		next := filepath.Join(real, rest[0])
+		if slices.ContainsFunc(mounts, func(m *mountinfo.Info) bool { return m.Mountpoint == next && strings.HasPrefix(m.FSType, "fuse") }) {
+			return filepath.Join(append([]string{next}, rest[1:]...)...)
+		}
+		target, err := os.Readlink(next)
+		if err != nil || rest[0] == "" {
+			real, rest = next, rest[1:]
+			continue
+		}
+		if links++; links > mostLinks {
+			return path
+		}
+		if filepath.IsAbs(target) {
+			real = "/"
+		}
+		rest = append(strings.Split(target, "/"), rest[1:]...)
+	}
+	return real
 }

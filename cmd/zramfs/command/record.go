@@ -8,45 +8,123 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
-// recordDir holds a record for each device that up has turned on. It lies outside of DIR, since what it says is needed most when the
-// server of DIR is dead.
+// recordDir holds a record for each device that up has turned on. It lies outside of DIR, since what it says is needed
+// most when the server of DIR is dead, or when DIR is in another mount namespace.
 const recordDir = "run/zramfs"
 
-// record is what up leaves for down. Nothing in it is taken on trust: a loop device counts only with its sequence number, and a kernel
-// parameter is restored only if it is what up set. So a record that outlives its device, as in a container that is started again, does
-// no harm.
+// record is what up leaves for the other commands. Nothing in it is taken on trust: a loop device counts only with its
+// sequence number, a process only with its start, and a kernel parameter is restored only if it is what up set. So a
+// record that outlives its device, as in a container that is started again, does no harm.
 type record struct {
 	Dir     string        `json:"dir"`
 	Loops   []notedLoop   `json:"loops"`
 	Sysctls []tunedSysctl `json:"sysctls"`
+
+	// Keeper is the PID of the keeper in the PID namespace of up, Started when that process began; see process.start.
+	// Records of older versions lack them, and Mount.
+	Keeper  int    `json:"keeper,omitempty"`
+	Started uint64 `json:"started,omitempty"`
+	// Mount is the number of the attributes' file system (st_dev), which no other has as long as it is mounted anywhere.
+	Mount int `json:"mount,omitempty"`
+
+	// Slots is nil where the kernel keeps slots.
+	Slots *notedSlots `json:"slots,omitempty"`
+
+	file string // where it lies; empty before it is written
+	err  error  // why it cannot be read
 }
 
-// recordPath is where the record of the device on dir lies, which is absolute.
-func recordPath(m machine, dir string) string {
-	return filepath.Join(m.path(recordDir), url.PathEscape(dir)+".json")
+// newRecordPath is where a new record of a device on dir lies. Two devices may have the same dir: in two mount
+// namespaces, or when one is dead.
+func newRecordPath(m machine, dir string) string {
+	return filepath.Join(m.path(recordDir), fmt.Sprintf("%s@%08x.json", url.PathEscape(dir), rand.Uint32()))
 }
 
-// readRecord returns the record of the device on dir; the error is fs.ErrNotExist when there is none.
-func readRecord(m machine, dir string) (record, error) {
-	path := recordPath(m, dir)
-	text, err := os.ReadFile(path)
+// readRecords returns all records, those of older versions last. Where this process may not read them there are none.
+func readRecords(m machine) []record {
+	paths, err := filepath.Glob(filepath.Join(m.path(recordDir), "*.json"))
 	if err != nil {
-		return record{}, err
+		return nil
 	}
-	var rec record
-	if err := json.Unmarshal(text, &rec); err != nil {
-		return record{}, fmt.Errorf("read %s: %w", path, err)
+	var all []record
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			continue
+		}
+		var rec record
+		if err == nil {
+			err = json.Unmarshal(text, &rec)
+		}
+		if err != nil {
+			rec.err = fmt.Errorf("read %s: %w", path, err)
+		}
+		rec.file = path
+		all = append(all, rec)
 	}
-	return rec, nil
+	slices.SortStableFunc(all, func(a, b record) int { return b.age() - a.age() })
+	return all
+}
+
+// age is 1 for a record that names the device's processes, else 0.
+func (rec record) age() int { return min(rec.Mount, 1) }
+
+// of reports whether it is a record of a device on dir; one that cannot be read is known by its name.
+func (rec record) of(dir string) bool {
+	if rec.err != nil {
+		name, _ := strings.CutSuffix(filepath.Base(rec.file), ".json")
+		return name == url.PathEscape(dir) || strings.HasPrefix(name, url.PathEscape(dir)+"@")
+	}
+	return rec.Dir == dir
+}
+
+// keeper finds the keeper's process in this PID namespace: 0 when it has ended, or cannot be seen from here.
+func (rec record) keeper() int {
+	if rec.Keeper == 0 {
+		return 0
+	}
+	if p, ok := readProcess(rec.Keeper); ok && p.start == rec.Started {
+		return p.pid
+	}
+	for _, p := range serverProcesses() { // it has another number in the namespace where up was run
+		if p.start == rec.Started && p.numberBelow() == rec.Keeper {
+			return p.pid
+		}
+	}
+	return 0
+}
+
+// numberBelow is the PID of a process in its own PID namespace.
+func (p process) numberBelow() int {
+	text, err := machine{root: "/"}.field(fmt.Sprintf("proc/%d/status", p.pid), "NSpid")
+	if err != nil {
+		return 0
+	}
+	numbers := strings.Fields(text)
+	var n int
+	_, _ = fmt.Sscan(numbers[len(numbers)-1], &n) // 0 for what is no number
+	return n
+}
+
+// alive reports whether the device is there: its keeper runs, or a loop device is on its data file.
+func (rec record) alive() bool {
+	if rec.keeper() != 0 {
+		return true
+	}
+	loops, err := device{noted: rec.Loops, away: true}.attached()
+	return err != nil || len(loops) > 0
 }
 
 // write replaces the record by this one, at once.
-func (rec record) write(m machine) error {
+func (rec *record) write(m machine) error {
 	text, err := json.Marshal(rec)
 	if err != nil {
 		return err
@@ -58,20 +136,25 @@ func (rec record) write(m machine) error {
 	if err != nil {
 		return err
 	}
+	path := rec.file
+	if path == "" {
+		path = newRecordPath(m, rec.Dir)
+	}
 	_, err = f.Write(append(text, '\n'))
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), recordPath(m, rec.Dir))
+		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
+	rec.file = path
 	return nil
 }
 
-// removeRecord removes the record of the device on dir, and the directory with the last one.
-func removeRecord(m machine, dir string) error {
-	err := os.Remove(recordPath(m, dir))
+// remove removes the record, and the directory with the last one.
+func (rec record) remove(m machine) error {
+	err := os.Remove(rec.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -81,35 +164,53 @@ func removeRecord(m machine, dir string) error {
 	return err
 }
 
-// forget restores the kernel parameters that up changed for the device on dir and removes its record. All are the devices that run; a
-// record without sysctls, or none, is no reason to say anything.
-func forget(out io.Writer, m machine, dir string, all []device) error {
+// forget restores the kernel parameters that up changed for the device d, and for those that have gone from its DIR, and
+// removes their records.
+func forget(out io.Writer, m machine, d device) error {
 	defer lockRecords(m)()
-	rec, err := readRecord(m, dir)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil
+	all := readRecords(m)
+	var errs error
+	for _, rec := range all {
+		own := d.rec != nil && d.rec.file == rec.file
+		if own || rec.of(d.Dir) && (rec.err != nil || !rec.alive()) {
+			errs = errors.Join(errs, rec.forget(out, m, all))
+		}
 	}
-	if err != nil {
-		return errors.Join(err, removeRecord(m, dir))
+	return errs
+}
+
+// forget restores the kernel parameters, or leaves them to devices that want the same, and removes the record.
+func (rec record) forget(out io.Writer, m machine, all []record) error {
+	if rec.err != nil {
+		return errors.Join(rec.err, rec.remove(m))
 	}
 	if len(rec.Sysctls) > 0 {
-		if err := restoreSysctls(out, m, rec, otherRecords(m, dir, all)); err != nil {
+		if err := restoreSysctls(out, m, rec, otherRecords(rec, all)); err != nil {
 			return err
 		}
 	}
-	return removeRecord(m, dir)
+	return rec.remove(m)
 }
 
-// otherRecords returns the records of the devices in all that are not on dir and have changed parameters.
-func otherRecords(m machine, dir string, all []device) []record {
-	var records []record
-	for _, d := range all {
-		if d.Dir == dir {
-			continue
-		}
-		if rec, err := readRecord(m, d.Dir); err == nil && len(rec.Sysctls) > 0 {
-			records = append(records, rec)
+// forgetEnded is forget for the keeper of a device that has ended by itself, after swapoff for example. It asks no serving
+// process, and leaves the record of a device whose loop devices are still there.
+func forgetEnded(out io.Writer, m machine) error {
+	defer lockRecords(m)()
+	self, _ := readProcess(os.Getpid())
+	all := readRecords(m)
+	var errs error
+	for _, rec := range all {
+		loops, err := device{noted: rec.Loops, away: true}.attached()
+		if rec.err == nil && rec.Keeper == self.pid && rec.Started == self.start && err == nil && len(loops) == 0 {
+			errs = errors.Join(errs, rec.forget(out, m, all))
 		}
 	}
-	return records
+	return errs
+}
+
+// otherRecords returns those of all records that have changed parameters and whose devices are there.
+func otherRecords(rec record, all []record) []record {
+	return slices.DeleteFunc(slices.Clone(all), func(r record) bool {
+		return r.file == rec.file || r.err != nil || len(r.Sysctls) == 0 || !r.alive()
+	})
 }

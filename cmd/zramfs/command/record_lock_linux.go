@@ -9,11 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// lockTime bounds the wait for the lock on the records.
+const lockTime = 3 * time.Second
+
 // lockRecords keeps other commands from reading and writing records until release is called: who restores kernel parameters asks whether
 // another device still wants them, which may be about to go as well. Anybody who can read the directory could hold the lock, so it waits for a
 // while only, and nothing fails without it.
 func lockRecords(m machine) (release func()) {
-	for end := time.Now().Add(answerTime); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(lockTime); ; time.Sleep(10 * time.Millisecond) {
 		f, err := os.Open(m.path(recordDir))
 		if err != nil {
 			return func() {} // there are no records, or they are not for us to change

@@ -114,8 +114,8 @@ func TestReorderRefuses(t *testing.T) {
 		{"mount -=4G", "mount: unknown flag -=4G; see zramfs mount --help"},
 		{"mount -é", "mount: unknown flag -é; see zramfs mount --help"},
 		{"--size 4G mount a", "unknown flag --size; see zramfs --help"},
-		{"umount a", `unknown command "umount"; the commands are mount`},
-		{"-", `unknown command "-"; the commands are mount`},
+		{"umount a", `unknown command "umount"; did you mean mount? See zramfs --help`},
+		{"-", `unknown command "-"; see zramfs --help`},
 	}
 	for _, test := range tests {
 		app := trialApp(new(string))

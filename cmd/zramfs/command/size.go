@@ -40,6 +40,24 @@ func parseSize(text string, ram uint64) (uint64, error) {
 	return n, nil
 }
 
+// checkSwapSize refuses a size that has no room for a swap area. Text is the size as it was typed: a number without a
+// unit was hardly meant in bytes.
+func checkSwapSize(text string, size uint64) error {
+	if size >= minSlice {
+		return nil
+	}
+	number, isNumber := parseDecimal(text)
+	if !isNumber {
+		return usageError("size %q: %s is too small; at least %s is needed", text, humanSize(size), humanSize(minSlice))
+	}
+	meant := "G"
+	if number.Cmp(big.NewRat(1024, 1)) >= 0 {
+		meant = "M"
+	}
+	return usageError("size %q: %s bytes is too small; at least %s is needed. Did you mean %s?",
+		text, text, humanSize(minSlice), text+meant)
+}
+
 // parseLimit reads a memory limit: as parseSize, without auto, and with 0 for no limit.
 func parseLimit(text string, ram uint64) (uint64, error) {
 	n, err := parseQuantity(text, ram)

@@ -8,17 +8,19 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"zramfs/cmd/zramfs/daemon"
+	"zramfs/cmd/zramfs/slots"
 	"zramfs/loopsetup"
 )
 
 func statusCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "status",
-		Usage:     "say whether a device is well",
+		Usage:     "say whether a device is healthy",
 		ArgsUsage: "[DIR]",
 		Description: "Without DIR every device is described. The exit code is 0 if all are healthy, 1 if one is degraded, " +
 			"3 if none is running.",
@@ -32,12 +34,25 @@ func statusCommand() *cli.Command {
 // report is what status says of one device; its JSON is an element of the array that status --json prints.
 type report struct {
 	Dir      string         `json:"dir"`
+	Answer   string         `json:"answer"` // ok, timeout, dead, elsewhere or error
 	Health   string         `json:"health"` // healthy or degraded
 	Problems []problem      `json:"problems"`
 	Loop     *loopReport    `json:"loop"`  // the loop device that counts; null as long as none is attached
 	Loops    []loopReport   `json:"loops"` // all of them, in the order of their places in the data file
 	Swap     *swapReport    `json:"swap"`  // all swap areas together; null when it is not used as swap
+	Usage    *usage         `json:"usage"` // of the swap areas; null when it is not used as swap
+	Slots    *slotsReport   `json:"slots"` // when the kernel frees their slots; null where that is not known
 	Status   *daemon.Status `json:"status"`
+
+	title string    // what messages call it
+	now   time.Time // of the answer
+	use   swapUse
+}
+
+// slotsReport is the policy for swap slots.
+type slotsReport struct {
+	Policy slots.Policy `json:"policy"`
+	PID    int          `json:"pid"` // the process that holds the ballast, 0 for none
 }
 
 // loopReport is one loop device.
@@ -63,19 +78,19 @@ func statusAction(c *cli.Context) error {
 	if c.NArg() > 1 {
 		return usageError("status: one DIR at most")
 	}
-	all, err := findDevices()
-	if err != nil {
-		return err
-	}
-	devices, err := pickDevices(all, c.Args().Slice())
+	devices, err := findDevices(c.Args().Slice()...)
 	if err != nil && !errors.Is(err, errNotRunning) {
 		return err
 	}
+	absent := errNotRunning.Error()
+	if err != nil {
+		absent = err.Error()
+	}
 	reports := make([]report, len(devices))
 	for i, d := range devices {
-		reports[i] = newReport(d)
+		reports[i] = newReport(d, time.Now())
 	}
-	if err := printReports(c, reports); err != nil {
+	if err := printReports(c, reports, absent); err != nil {
 		return fmt.Errorf("write standard output: %w", err)
 	}
 	return exitWith(healthCode(reports))
@@ -92,8 +107,8 @@ func healthCode(reports []report) int {
 	return code
 }
 
-func newReport(d device) report {
-	r := report{Dir: d.Dir, Health: "healthy", Problems: diagnose(d), Status: d.Status}
+func newReport(d device, now time.Time) report {
+	r := report{Dir: d.Dir, Answer: d.answer(), Health: "healthy", Problems: diagnose(d, now), Status: d.Status, title: d.title(), now: now}
 	if len(r.Problems) > 0 {
 		r.Health = "degraded"
 	}
@@ -105,7 +120,10 @@ func newReport(d device) report {
 			r.Loop = &r.Loops[i]
 		}
 	}
-	r.Swap = newSwapReport(d.swap())
+	r.Swap, r.Usage, r.use = newSwapReport(d.swap()), newUsage(d), d.swapUse
+	if p := d.swapUse.slots; r.Swap != nil && p.policy != "" {
+		r.Slots = &slotsReport{Policy: p.policy, PID: p.pid}
+	}
 	return r
 }
 
@@ -116,17 +134,14 @@ func newSwapReport(s *loopsetup.Swap) *swapReport {
 	return &swapReport{Size: s.Size, Used: s.Used, Priority: s.Priority}
 }
 
-func printReports(c *cli.Context, reports []report) error {
+// printReports prints the reports, and absent in words where there are none.
+func printReports(c *cli.Context, reports []report, absent string) error {
 	w := c.App.Writer
 	if c.Bool("json") {
 		return printJSON(w, map[string][]report{"zramfs": reports})
 	}
 	if len(reports) == 0 {
-		where := ""
-		if c.Args().Present() {
-			where = " at " + c.Args().First()
-		}
-		_, err := fmt.Fprintf(w, "zramfs is not running%s\n", where)
+		_, err := fmt.Fprintln(w, absent)
 		return err
 	}
 	for i, r := range reports {
@@ -142,10 +157,10 @@ func printReports(c *cli.Context, reports []report) error {
 	return nil
 }
 
-// print writes the report in words: what is wrong and how to mend it first, then a line for each side of the device.
+// print writes the report in words: what is wrong and how to fix it first, then a line for each side of the device.
 func (r report) print(w io.Writer) error {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s: %s%s\n", r.Dir, r.Health, r.uptime())
+	fmt.Fprintf(&out, "%s: %s%s\n", r.title, r.Health, r.uptime())
 	for _, p := range r.Problems {
 		fmt.Fprintf(&out, "  %s\n", p)
 	}

@@ -12,10 +12,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"zramfs/cmd/zramfs/daemon"
+	"zramfs/cmd/zramfs/slots"
 	"zramfs/loopsetup"
 )
 
@@ -25,12 +27,13 @@ var update = flag.Bool("update", false, "write the golden files instead of compa
 func wellDevice() device {
 	const mib = 1 << 20
 	return device{
-		Dir:   "/run/zram",
-		Loops: []loopsetup.Info{{Path: "/dev/loop3", DirectIO: true, Autoclear: true, BlockSize: 4096, Size: 4096 * mib}},
-		Swaps: []loopsetup.Swap{{Path: "/dev/loop3", Size: 4096*mib - 4096, Used: 2400 * mib, Priority: 100}},
+		Dir:     "/run/zram",
+		Loops:   []loopsetup.Info{{Path: "/dev/loop3", DirectIO: true, Autoclear: true, BlockSize: 4096, Size: 4096 * mib}},
+		Swaps:   []loopsetup.Swap{{Path: "/dev/loop3", Size: 4096*mib - 4096, Used: 2400 * mib, Priority: 100}},
+		swapUse: swapUse{slots: slotsProcess{pid: 44, policy: slots.Auto, ballast: 100 * mib}, cached: 50 * mib, all: 2400 * mib},
 		Status: &daemon.Status{
 			Version: "1.0.0", PID: 42, KeeperPID: 42, WorkerPID: 43, Transport: "dev", SurvivesCrash: true, UptimeSeconds: 11520.5, Dir: "/run/zram", Name: "zram0",
-			Disksize: 4096 * mib, Algorithm: "adaptive", Streams: 4, Opens: 1,
+			ProcessMemoryBytes: 20 * mib, Disksize: 4096 * mib, Algorithm: "adaptive", Streams: 4, Opens: 1,
 			Memory: daemon.MemoryStatus{
 				OrigDataSize: 2900 * mib, ComprDataSize: 962 * mib, MemUsedTotal: 1000 * mib, MemUsedMax: 1100 * mib,
 				SamePages: 66816, HugePages: 14848, HugePagesSince: 20000, PagesStored: 742400,
@@ -53,6 +56,12 @@ func wellDevice() device {
 	}
 }
 
+// testNow is when devices are asked.
+var testNow = time.Date(2026, 11, 22, 12, 4, 30, 0, time.UTC)
+
+// ago is a time before testNow.
+func ago(d time.Duration) time.Time { return testNow.Add(-d) }
+
 // sickDevice is one with everything wrong that can be wrong at the same time.
 func sickDevice() device {
 	d := wellDevice()
@@ -61,8 +70,12 @@ func sickDevice() device {
 	s := d.Status
 	s.MemLimit = s.Memory.MemUsedTotal + 10<<20
 	s.Fuse.AsyncDIO = false
-	s.Restarts, s.SurvivesCrash = 2, false
+	last := ago(3 * time.Second)
+	s.Restarts, s.RestartsRecent, s.LastRestart, s.LastExit, s.SurvivesCrash = 1056, 5, &last, "killed by signal 9", false
 	s.IO.ChecksumErrors, s.IO.FailedReads, s.IO.FailedWrites = 1, 2, 3
+	s.IO.ChecksumErrorTimes = daemon.ErrorTimes{First: ago(time.Minute), Last: ago(time.Minute)}
+	s.IO.FailedReadTimes = daemon.ErrorTimes{First: ago(26 * time.Hour), Last: ago(25 * time.Hour)}
+	s.IO.FailedWriteTimes = daemon.ErrorTimes{First: ago(2 * time.Hour), Last: ago(time.Second)}
 	s.Protections[1].State, s.Protections[1].Detail = daemon.StateFail, "mlockall: operation not permitted"
 	d.Swaps[0].Used = 3000 << 20
 	return d
@@ -101,11 +114,11 @@ func printedStatus(t *testing.T, devices []device, asJSON bool) string {
 	t.Helper()
 	reports := make([]report, len(devices))
 	for i, d := range devices {
-		reports[i] = newReport(d)
+		reports[i] = newReport(d, testNow)
 	}
 	var out strings.Builder
 	app := newApp(&out, io.Discard)
-	app.Command("status").Action = func(c *cli.Context) error { return printReports(c, reports) }
+	app.Command("status").Action = func(c *cli.Context) error { return printReports(c, reports, errNotRunning.Error()) }
 	args := []string{"zramfs", "status"}
 	if asJSON {
 		args = append(args, "-J")
@@ -149,28 +162,51 @@ func TestHealth(t *testing.T) {
 		{"no loop", func(d *device) { d.Loops, d.Swaps = nil, nil }, ""},
 		{"512-byte blocks", func(d *device) { d.Loops[0].BlockSize = 512 }, ""},
 		{"buffered loop", func(d *device) { d.Loops[0].DirectIO = false }, "losetup --direct-io=on /dev/loop3"},
-		{"damaged page", func(d *device) { d.Status.IO.ChecksumErrors = 1 }, "damaged pages since it was started: 1"},
-		{"failed read", func(d *device) { d.Status.IO.FailedReads = 2 }, "failed reads since it was started: 2"},
-		{"failed write", func(d *device) { d.Status.IO.FailedWrites = 3 }, "failed writes since it was started: 3"},
+		{"damaged page", func(d *device) { d.Status.IO.ChecksumErrors = 1 }, "1 page was damaged"},
+		{"failed read", func(d *device) { d.Status.IO.FailedReads = 2 }, "2 reads failed"},
+		{"failed write", func(d *device) { d.Status.IO.FailedWrites = 3 }, "3 writes failed"},
+		{"failed write long ago", func(d *device) {
+			d.Status.IO.FailedWrites, d.Status.IO.FailedWriteTimes.Last = 3, ago(61*time.Minute)
+		}, ""},
+		{"failed write not long ago", func(d *device) {
+			d.Status.IO.FailedWrites, d.Status.IO.FailedWriteTimes = 3, daemon.ErrorTimes{First: ago(59 * time.Minute), Last: ago(59 * time.Minute)}
+		}, "3 writes failed (Nov 22 11:05:30)"},
+		{"restarts long ago", func(d *device) { d.Status.Restarts, d.Status.RestartsRecent = 1056, 3 }, ""},
+		{"restart storm", func(d *device) { d.Status.Restarts, d.Status.RestartsRecent = 1056, 4 }, "restarted 1056 times, 4 times within 10 minutes"},
+		{"an area gone", func(d *device) {
+			d.rec = &record{Loops: []notedLoop{{"/dev/loop3", 1}, {"/dev/loop4", 2}, {"/dev/loop5", 3}}}
+		},
+			"2 of 3 swap areas off: /dev/loop4 /dev/loop5"},
+		{"all areas there", func(d *device) { d.rec = &record{Loops: []notedLoop{{"/dev/loop3", 1}}} }, ""},
+		{"swap off", func(d *device) { d.rec, d.Swaps = &record{Loops: []notedLoop{{"/dev/loop3", 1}}}, nil }, ""},
+		{"swap nearly full", func(d *device) { d.Swaps[0].Used = d.Swaps[0].Size/100*91 + d.swapUse.slots.ballast }, "91% of its swap is used"},
+		{"swap not full", func(d *device) { d.Swaps[0].Used = d.Swaps[0].Size / 100 * 89 }, ""},
+		{"elsewhere", func(d *device) { d.away, d.keeper = true, 7 },
+			"up in another mount namespace (keeper 7, /dev/loop3, 2.2G in swap); fix: zramfs down /run/zram ends it"},
+		{"elsewhere, unreadable", func(d *device) { d.away, d.Status, d.Err = true, nil, errOutOfSight }, "in another mount namespace (/dev/loop3"},
 		{"missing extra", func(d *device) { d.Status.Protections[0].State = daemon.StateFail }, ""},
 		{"missing essential", func(d *device) { d.Status.Protections[1].State = daemon.StateFail }, "not safe as swap: memory-lock"},
 		{"missing essential, no swap", func(d *device) { d.Status.Protections[1].State, d.Swaps = daemon.StateFail, nil }, ""},
 		{"limit far", func(d *device) { d.Status.MemLimit = 2 * d.Status.Memory.MemUsedTotal }, ""},
 		{"limit near", func(d *device) { d.Status.MemLimit = d.Status.Memory.MemUsedTotal/9*10 - 4096 }, "90% of the memory limit"},
 		{"limit reached", func(d *device) { d.Status.MemLimit = d.Status.Memory.MemUsedTotal }, "100% of the memory limit"},
-		{"dead", func(d *device) { d.Status, d.Err = nil, errDead }, "zramfs down --force /run/zram"},
-		{"hung", func(d *device) { d.Status, d.Err = nil, errNoAnswer }, errNoAnswer.Error()},
+		{"dead", func(d *device) { d.Status, d.Err = nil, errDead },
+			"/dev/loop3 is still swap and no process serves it: 2.2G are lost; fix: zramfs down --force /run/zram"},
+		{"hung", func(d *device) { d.Status, d.Err = nil, errNoAnswer }, "zramfs has not answered for 1 s"},
+		{"stopped", func(d *device) {
+			d.Status, d.Err = nil, &silence{servers{worker: process{pid: 1234, state: 'T'}}, d.Dir}
+		}, "PID 1234 has not answered for 1 s (state T, stopped); fix: kill -CONT 1234, or see dmesg"},
 		{"unreadable", func(d *device) { d.Status, d.Err = nil, os.ErrPermission }, "permission denied"},
 	}
 	for _, test := range tests {
 		d := wellDevice()
 		test.change(&d)
-		r := newReport(d)
+		r := newReport(d, testNow)
 		code, health := exitOK, "healthy"
 		if test.want != "" {
 			code, health = exitFailure, "degraded"
 		}
-		if r.Health != health || healthCode([]report{newReport(wellDevice()), r}) != code {
+		if r.Health != health || healthCode([]report{newReport(wellDevice(), testNow), r}) != code {
 			t.Errorf("%s: %s, want %s", test.name, r.Health, health)
 		}
 		if test.want == "" && len(r.Problems) != 0 || test.want != "" && len(r.Problems) != 1 {

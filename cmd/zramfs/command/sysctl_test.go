@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -30,15 +31,41 @@ func tuned(t *testing.T, m machine, dir string, values ...string) string {
 			t.Fatal(err)
 		}
 	}
-	rec := record{Dir: dir}
-	if before, err := readRecord(m, dir); err == nil {
-		rec.Sysctls = before.Sysctls
+	rec := runningRecord(t, dir)
+	for _, before := range recordsOf(m, dir) {
+		rec.Sysctls, rec.file = before.Sysctls, before.file
 	}
 	var out strings.Builder
 	if err := tuneSysctls(&out, m, &rec); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
+}
+
+// runningRecord is the record of a device that is up: this process passes for the keeper.
+func runningRecord(t *testing.T, dir string) record {
+	t.Helper()
+	p, ok := readProcess(os.Getpid())
+	if !ok {
+		t.Fatal("this process is not there")
+	}
+	return record{Dir: dir, Keeper: p.pid, Started: p.start}
+}
+
+// recordsOf returns the records of devices on dir.
+func recordsOf(m machine, dir string) []record {
+	return slices.DeleteFunc(readRecords(m), func(r record) bool { return !r.of(dir) })
+}
+
+// dies makes the only record of dir one of a device that has died.
+func dies(t *testing.T, m machine, dir string) {
+	t.Helper()
+	for _, rec := range recordsOf(m, dir) {
+		rec.Started++
+		if err := rec.write(m); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // wantSysctls compares the values of the machine.
@@ -52,14 +79,16 @@ func wantSysctls(t *testing.T, m machine, want ...string) {
 }
 
 // forgotten is what down says when it restores.
-func forgotten(t *testing.T, m machine, dir string, all ...device) string {
+func forgotten(t *testing.T, m machine, dir string) string {
 	t.Helper()
 	var out strings.Builder
-	if err := forget(&out, m, dir, all); err != nil {
-		t.Fatal(err)
+	for _, rec := range recordsOf(m, dir) {
+		if err := forget(&out, m, device{Dir: dir, rec: &rec}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if _, err := readRecord(m, dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the record is left: %v", err)
+	if left := recordsOf(m, dir); len(left) > 0 {
+		t.Errorf("records are left: %+v", left)
 	}
 	return out.String()
 }
@@ -154,13 +183,9 @@ func TestSysctlsOfSeveralDevices(t *testing.T) {
 		tuned(t, m, "/a", "3", "60", "10", "15000")
 		tuned(t, m, "/b")
 		tuned(t, m, "/c")
-		for i, name := range order {
+		for _, name := range order {
 			wantSysctls(t, m, "5", "133", "125", "0")
-			all := []device{{Dir: "/keeps"}}
-			for _, left := range order[i:] {
-				all = append(all, device{Dir: "/" + string(left)})
-			}
-			forgotten(t, m, "/"+string(name), all...)
+			forgotten(t, m, "/"+string(name))
 		}
 		wantSysctls(t, m, "3", "60", "10", "15000")
 	}
@@ -188,11 +213,11 @@ func TestSysctlsOfDevicesAtOnce(t *testing.T) {
 	if err := m.writeSysctl("vm.page-cluster", "4"); err != nil { // it has something to say of that
 		t.Fatal(err)
 	}
-	all, out := []device{{Dir: "/a"}, {Dir: "/b"}}, &gate{met: make(chan struct{}), open: make(chan struct{})}
+	a, b, out := recordsOf(m, "/a")[0], recordsOf(m, "/b")[0], &gate{met: make(chan struct{}), open: make(chan struct{})}
 	first, second := make(chan error, 1), make(chan error, 1)
-	go func() { first <- forget(out, m, "/a", all) }()
+	go func() { first <- forget(out, m, device{Dir: "/a", rec: &a}) }()
 	<-out.met
-	go func() { second <- forget(io.Discard, m, "/b", all) }()
+	go func() { second <- forget(io.Discard, m, device{Dir: "/b", rec: &b}) }()
 	select {
 	case err := <-second:
 		second <- err
@@ -213,6 +238,7 @@ func TestSysctlsOfTheDead(t *testing.T) {
 	m := machine{root: t.TempDir()}
 	tuned(t, m, "/a", "3", "60", "10", "15000")
 	tuned(t, m, "/dead")
-	forgotten(t, m, "/a", device{Dir: "/a"})
+	dies(t, m, "/dead")
+	forgotten(t, m, "/a")
 	wantSysctls(t, m, "3", "60", "10", "15000")
 }

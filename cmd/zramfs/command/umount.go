@@ -5,14 +5,12 @@ package command
 import (
 	"errors"
 	"fmt"
-	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
-
-	"zramfs/cmd/zramfs/daemon"
 )
 
 const (
@@ -30,7 +28,7 @@ func umountCommand() *cli.Command {
 		Aliases:   []string{"unmount"},
 		Usage:     "end a device that is not in use",
 		ArgsUsage: "DIR",
-		Description: "Everything stored in the device is gone after that. While a loop device or somebody else uses it, nothing is " +
+		Description: "Everything stored in the device is gone after that. While a loop device or a process uses it, nothing is " +
 			"changed; zramfs down turns swap off first.",
 		Action: umountAction,
 	}
@@ -40,22 +38,36 @@ func umountAction(c *cli.Context) error {
 	if c.NArg() != 1 || c.Args().First() == "" {
 		return usageError("umount: name one DIR")
 	}
-	all, err := findDevices()
+	d, err := findDevice(c.Args().First())
 	if err != nil {
 		return err
 	}
-	d, err := pickDevice(all, c.Args().First())
-	if err != nil {
+	if d.away {
+		p := diagnoseAway(d)
+		return fmt.Errorf("%s: %s; %s", d.title(), p.What, p.Fix)
+	}
+	if err := d.mayUnmount(); err != nil {
 		return err
 	}
 	if err := unmountAndWait(d); err != nil {
 		return err
 	}
-	return forget(c.App.Writer, thisMachine(), d.Dir, all)
+	return forget(c.App.Writer, thisMachine(), d)
+}
+
+// mayUnmount refuses to take away a device that does not answer: what the command had given up would happen as soon as the
+// server goes on. Without a worker no request has been read, and the keeper takes the mounts away.
+func (d device) mayUnmount() error {
+	var s *silence
+	if !errors.As(d.Err, &s) || s.withoutWorker() {
+		return nil
+	}
+	return fmt.Errorf("%s does not answer, so %s cannot be unmounted (%s); to get rid of it with all data, see \"hangs\" in docs/safety.md",
+		s.name(), d.Dir, s.fix())
 }
 
 // unmountAndWait unmounts d and waits until the process that served it has ended. It tries for a second while the device
-// is in use by nobody it knows of.
+// is in use by no process that it knows of.
 func unmountAndWait(d device) error {
 	process, err := watchServer(d)
 	if err != nil {
@@ -71,7 +83,7 @@ func unmountAndWait(d device) error {
 	}
 	switch {
 	case errors.Is(err, syscall.EBUSY):
-		return fmt.Errorf("unmount %s: %w: %s", d.Dir, err, d.users())
+		return fmt.Errorf("cannot unmount %s: %s", d.Dir, d.users())
 	case errors.Is(err, syscall.EPERM):
 		return fmt.Errorf("unmount %s: %w: run as root, in the namespaces in which it was mounted", d.Dir, err)
 	case err != nil:
@@ -83,7 +95,7 @@ func unmountAndWait(d device) error {
 	return nil
 }
 
-// users says who may hold a device that cannot be unmounted, and what to do.
+// users says what may hold a device that cannot be unmounted, and what to do.
 func (d device) users() string {
 	var words []string
 	for _, loop := range d.Loops {
@@ -96,11 +108,8 @@ func (d device) users() string {
 			words = append(words, fmt.Sprintf("%s is on it: losetup -d %[1]s", loop.Path))
 		}
 	}
-	if errors.Is(d.Err, errNoAnswer) {
-		words = append(words, "its serving process does not answer, and whoever waits for it holds the mount")
-	}
 	if len(words) == 0 {
-		return fmt.Sprintf("somebody works in it or has a file in it open: fuser -vm %s shows who", d.Dir)
+		return fmt.Sprintf("a process uses it: fuser -vm %s %s names it", d.Dir, filepath.Join(d.Dir, dataDir))
 	}
 	return strings.Join(words, "; ")
 }
@@ -111,25 +120,20 @@ type server struct {
 	pidfd int // -1 on kernels before Linux 5.3
 }
 
-// watchServer begins to watch the process that serves d, before anything can end it. Where there is no status, or the
-// PID is not that of a serving process, because the process lives in another PID namespace, nothing is watched.
+// watchServer begins to watch the process that keeps d, before anything can end it. Where that is not known, or has ended,
+// nothing is watched.
 func watchServer(d device) (server, error) {
 	none := server{pidfd: -1}
-	if d.Status == nil {
+	pid := serverAt(d.keeper)
+	if pid == 0 {
 		return none, nil
 	}
-	fd, err := openPidfd(d.Status.PID)
+	fd, err := openPidfd(pid)
 	if errors.Is(err, syscall.ESRCH) {
 		return none, nil
 	}
 	if err != nil {
 		return none, fmt.Errorf("watch the serving process: %w", err)
 	}
-	s := server{pid: d.Status.PID, pidfd: fd}
-	comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", s.pid))
-	if err != nil || strings.TrimSpace(string(comm)) != daemon.ProcessName {
-		s.close()
-		return none, nil
-	}
-	return s, nil
+	return server{pid: pid, pidfd: fd}, nil
 }

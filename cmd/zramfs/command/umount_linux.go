@@ -14,22 +14,36 @@ import (
 // unmountDevice removes the mounts of d unless its data file is in use. Where a keeper lives it takes the attributes away
 // itself, as soon as the data file is gone. A data file that is hidden goes with its last loop device.
 func unmountDevice(d device) error {
-	err := unix.Unmount(filepath.Join(d.Dir, dataDir), unix.UMOUNT_NOFOLLOW)
+	_, err := asideFor(unmountTime, "unmount", filepath.Join(d.Dir, dataDir))
 	if errors.Is(err, unix.EINVAL) && len(d.Loops) > 0 {
 		return unix.EBUSY
 	}
 	if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTCONN) {
 		return err
 	}
-	if d.Status != nil {
+	switch {
+	case errors.Is(d.Err, errDead) && len(d.Loops) > 0:
+		return unix.EBUSY
+	case errors.Is(d.Err, errDead):
+		return detachMount(d.Dir)
+	case d.keeper != 0 || d.Status != nil:
 		return nil
 	}
-	return unix.Unmount(d.Dir, unix.UMOUNT_NOFOLLOW)
+	err = unix.Unmount(d.Dir, unix.UMOUNT_NOFOLLOW)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
+		if mounted, merr := isMounted(d.Dir); merr == nil && !mounted {
+			return nil // its keeper was faster
+		}
+	}
+	return err
 }
+
+// unmountTime bounds an unmount, which is nothing that takes time once the server has answered.
+const unmountTime = 5 * time.Second
 
 // detachMount removes the mount on dir from sight even if it is in use.
 func detachMount(dir string) error {
-	if err := unix.Unmount(dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
+	if _, err := asideFor(unmountTime, "detach", dir); err != nil {
 		return fmt.Errorf("detach %s: %w", dir, err)
 	}
 	return nil

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/cmd/zramfs/daemon"
 	"zramfs/loopsetup"
 )
 
@@ -25,8 +24,7 @@ func TestUsers(t *testing.T) {
 		{"swap", device{Loops: loops, Swaps: []loopsetup.Swap{{Path: "/dev/loop7"}}}, "/dev/loop7 is swapped to: zramfs down /run/zram"},
 		{"file system", device{Loops: loops, Mountpoint: "/mnt"}, "/dev/loop7 has a file system on /mnt: umount it, then losetup -d /dev/loop7"},
 		{"loop", device{Loops: loops}, "/dev/loop7 is on it: losetup -d /dev/loop7"},
-		{"stopped server", device{Err: errNoAnswer}, "does not answer"},
-		{"somebody", device{}, "fuser -vm /run/zram"},
+		{"a process", device{}, "fuser -vm /run/zram /run/zram/dev names it"},
 	}
 	for _, test := range tests {
 		test.d.Dir = "/run/zram"
@@ -95,13 +93,13 @@ func TestServerWaitWithoutPidfd(t *testing.T) {
 
 // TestWatchServer wants nobody else's process to be waited for: a PID from another namespace may be anybody's here.
 func TestWatchServer(t *testing.T) {
-	for _, status := range []*daemon.Status{nil, {PID: 1<<22 + 1}, {PID: os.Getpid()}} {
-		s, err := watchServer(device{Status: status})
+	for _, pid := range []int{0, 1<<22 + 1, os.Getpid()} {
+		s, err := watchServer(device{keeper: pid})
 		if err != nil {
-			t.Errorf("%+v: %v", status, err)
+			t.Errorf("%d: %v", pid, err)
 		}
 		if err := s.wait(0); err != nil {
-			t.Errorf("%+v: it is waited for: %v", status, err)
+			t.Errorf("%d: it is waited for: %v", pid, err)
 		}
 		s.close()
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"zramfs/cmd/zramfs/daemon"
+	"zramfs/cmd/zramfs/slots"
 	"zramfs/loopsetup"
 )
 
@@ -25,7 +26,10 @@ const (
 	flagForce    = "force"
 	flagDevices  = "devices"
 	flagSysctl   = "sysctl"
+	flagKeep     = "keep"
 	swapLabel    = "zramfs"
+
+	defaultPriority = 100
 )
 
 func upCommand() *cli.Command {
@@ -34,23 +38,30 @@ func upCommand() *cli.Command {
 		Usage:     "turn on compressed swap",
 		ArgsUsage: "[DIR]",
 		Description: "Serves a device at DIR (default " + defaultDir + ") as mount does, puts a loop device on it, writes a swap " +
-			"header and turns it on. One line is printed for each step; a step that fails undoes those before it. What is up " +
-			"already is left alone.\n\n" +
-			"With --devices N the data file is cut into N slices, each with a loop device and a swap area of the same priority, " +
-			"which the kernel uses in turn: every loop device has one worker in the kernel. To list it is one device all the same.\n\n" +
+			"header and turns it on. A step that fails undoes those before it. What is up already is left alone; where it has other " +
+			"values than those asked for, the exit code is 1.\n\n" +
+			"The data file is cut into slices, each with a loop device and a swap area of a priority lower by one, so that the " +
+			"kernel uses freed slots again before it goes on to the next: it tells a device of freed slots only when a whole " +
+			"cluster of 2 MiB is free. By default there are up to 16, of at least 64 MiB. To list it is one device.\n\n" +
+			slotsHelp + "\n\n" +
 			"With --sysctl recommended it sets " + sysctlHelp() + ", the last three as they are usual for swap in memory and the first " +
 			"by measurement; down restores what was there. Values that cannot be changed here, as in most containers, cost a line.\n\n" +
+			"When swapoff turns all its areas off, the device ends, and the kernel parameters get their old values; with --keep it stays, as " +
+			"/dev/zram0 does, until down.\n\n" +
 			"Freed pages are discarded by default (pages), as zram-generator has it: without that, what processes have " +
 			"freed would stay in the device until it is written over. To discard everything once at the start, as both and once do " +
 			"besides, changes nothing on a device that was just made.",
-		Flags: append(deviceFlags(),
-			&cli.IntFlag{Name: flagPriority, Aliases: []string{"p"}, Value: 100,
+		Flags: append(append(deviceFlags(), narrationFlags()...),
+			&cli.IntFlag{Name: flagPriority, Aliases: []string{"p"}, Value: defaultPriority,
 				Usage: "swap `PRIORITY`, from 0 to 32767: higher ones are used first"},
 			&cli.StringFlag{Name: flagDiscard, Aliases: []string{"d"}, Value: string(loopsetup.DiscardPages),
 				Usage: "`WHEN` to tell the device what is free: both, once, pages or none"},
-			&cli.IntFlag{Name: flagDevices, Value: 1, Usage: "number `N` of loop devices and swap areas, from 1 to 32"},
+			&cli.IntFlag{Name: flagDevices, DefaultText: "by size",
+				Usage: "number `N` of loop devices and swap areas, from 1 to 32"},
+			slotsFlag(),
 			&cli.StringFlag{Name: flagSysctl, Value: sysctlKeep,
 				Usage: "`WHICH` kernel parameters to use while it is up: keep (as they are) or recommended"},
+			&cli.BoolFlag{Name: flagKeep, Usage: "leave the device for another swapon when swap is turned off by swapoff; down ends it"},
 			&cli.BoolFlag{Name: flagForce, Usage: "turn swap on even where that is not safe"},
 		),
 		Action: upAction,
@@ -61,8 +72,10 @@ func upCommand() *cli.Command {
 type swapConfig struct {
 	priority int
 	discard  loopsetup.Discard
-	devices  int    // loop devices, and so swap areas
+	devices  int // loop devices, and so swap areas
+	slots    slots.Policy
 	sysctl   string // one of the sysctl constants
+	keep     bool
 	force    bool
 }
 
@@ -79,19 +92,41 @@ func upAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := findDevices()
+	said, err := newNarration(c, c.App.Writer)
 	if err != nil {
 		return err
 	}
-	done, err := upAlready(c.App.Writer, dir, all)
-	if done || err != nil {
+	if err := canSwapHere(thisMachine()); err != nil {
+		return err
+	}
+	all, err := findDevices(dir)
+	if err != nil && !errors.Is(err, errNotRunning) {
+		return err
+	}
+	if d, err := upAlready(all); d != nil || err != nil {
+		if err == nil {
+			err = sayUp(c, said, *d, wish{cfg: cfg, swap: swap, set: c.IsSet})
+		}
 		return err
 	}
 	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program as if nothing was caught
-	u := &upRun{ctx: ctx, out: c.App.Writer, machine: thisMachine(), cfg: cfg, swap: swap, others: all}
+	u := &upRun{ctx: ctx, out: said, stdout: c.App.Writer, machine: thisMachine(), cfg: cfg, swap: swap}
 	return u.run()
+}
+
+// canSwapHere says what bars swap on a loop device before anything is done for it, where later errors would blame
+// something else.
+func canSwapHere(m machine) error {
+	if !m.exists("sys/block") {
+		return errors.New(noSys)
+	}
+	if first, err := m.inFirstUserNamespace(); err == nil && !first {
+		return errors.New("this is a user namespace, where even root may use neither loop devices nor swap: run zramfs up outside " +
+			"of it; zramfs mount works here")
+	}
+	return nil
 }
 
 // oneDir returns the argument DIR, which up and down can do without.
@@ -99,20 +134,28 @@ func oneDir(c *cli.Context, name string) (string, error) {
 	switch {
 	case c.NArg() > 1:
 		return "", usageError("%s: one DIR at most", name)
-	case c.Args().First() != "":
-		return c.Args().First(), nil
+	case c.NArg() == 0:
+		return defaultDir, nil
+	case c.Args().First() == "":
+		return "", usageError("%s: DIR is empty; leave it out for %s", name, defaultDir)
 	}
-	return defaultDir, nil
+	return c.Args().First(), nil
 }
 
 // readSwapConfig reads the flags for a device of size bytes.
 func readSwapConfig(c *cli.Context, size uint64) (swapConfig, error) {
-	s := swapConfig{priority: c.Int(flagPriority), devices: c.Int(flagDevices), sysctl: c.String(flagSysctl), force: c.Bool(flagForce)}
+	s := swapConfig{priority: c.Int(flagPriority), devices: c.Int(flagDevices), sysctl: c.String(flagSysctl), keep: c.Bool(flagKeep), force: c.Bool(flagForce)}
 	if s.priority < 0 || s.priority > loopsetup.MaxPriority {
 		return s, usageError("priority %d: it is from 0 to %d", s.priority, loopsetup.MaxPriority)
 	}
+	if !c.IsSet(flagDevices) {
+		s.devices = defaultDevices(size, s.priority)
+	}
 	if s.devices < 1 || s.devices > maxDevices {
 		return s, usageError("devices %d: it is from 1 to %d", s.devices, maxDevices)
+	}
+	if s.priority < s.devices-1 {
+		return s, usageError("priority %d: %d areas of descending priority need %d at least", s.priority, s.devices, s.devices-1)
 	}
 	if s.devices > 1 && size/uint64(s.devices) < minSlice {
 		return s, usageError("devices %d: %s for each of them is too little, %s is the least", s.devices,
@@ -122,41 +165,23 @@ func readSwapConfig(c *cli.Context, size uint64) (swapConfig, error) {
 		return s, usageError("sysctl %q is neither %s nor %s", s.sysctl, sysctlKeep, sysctlRecommended)
 	}
 	var err error
-	if s.discard, err = loopsetup.ParseDiscard(c.String(flagDiscard)); err != nil {
+	if s.slots, err = slots.ParsePolicy(c.String(flagSlots)); err != nil {
 		return s, usageError("%w", err)
 	}
-	return s, nil
-}
-
-// upAlready says so when dir is swapped to already. A device that is mounted there for something else may hold data.
-func upAlready(out io.Writer, dir string, all []device) (bool, error) {
-	d, err := pickDevice(all, dir)
-	if errors.Is(err, errNotRunning) {
-		return false, nil
+	if s.discard, err = loopsetup.ParseDiscard(c.String(flagDiscard)); err != nil {
+		return s, usageError("discard %q: use both, once, pages or none", c.String(flagDiscard))
 	}
-	if err != nil {
-		return false, err
-	}
-	swap := d.swap()
-	if swap == nil {
-		return false, fmt.Errorf("%s is mounted, but not used as swap: zramfs down %[1]s removes it, if nobody uses it", d.Dir)
-	}
-	if errors.Is(d.Err, errDead) || errors.Is(d.Err, errNoAnswer) {
-		return false, fmt.Errorf("%s is swap, but %w: zramfs status %s says what to do", strings.Join(loopPaths(d.Loops), " "), d.Err, d.Dir)
-	}
-	_, err = fmt.Fprintf(out, "%s is up already: %s of swap at %s, priority %d\n",
-		d.Dir, humanSize(swap.Size), strings.Join(loopPaths(d.Loops), " "), swap.Priority)
-	return true, err
+	return s, checkSwapSize(c.String(flagSize), size)
 }
 
 // upRun is one run of up. It is used by one goroutine.
 type upRun struct {
 	ctx     context.Context // ended by a signal
-	out     io.Writer
+	out     *narration
+	stdout  io.Writer
 	machine machine
 	cfg     daemon.Config
 	swap    swapConfig
-	others  []device // that were there before
 
 	report *daemon.Report
 	device device              // Dir and the loop devices attached so far
@@ -167,20 +192,45 @@ type upRun struct {
 
 // run does the steps, and undoes them when one fails or a signal came.
 func (u *upRun) run() error {
-	for _, step := range []func() error{u.mount, u.checkSafety, u.attach, u.format, u.note, u.hide, u.tune, u.turnOn, u.letGo} {
+	for _, step := range []func() error{u.mount, u.checkSafety, u.attach, u.format, u.keep, u.note, u.hide, u.tune, u.turnOn, u.letGo, u.freeSlots} {
 		err := u.ctx.Err()
 		if err != nil {
-			err = fmt.Errorf("interrupted: %w", err)
+			err = errInterrupted
 		} else {
 			err = step()
 		}
 		if err != nil {
-			return errors.Join(err, u.takeBack())
+			return u.giveUp(err)
 		}
 	}
-	_, err := fmt.Fprintf(u.out, "%s of swap at %s. See how it does: zramfs status %s  End it: zramfs down %[3]s\n",
-		humanSize(u.cfg.Disksize), strings.Join(loopPaths(u.device.Loops), " "), u.report.Dir)
+	return u.summarize()
+}
+
+// summarize says what is up now.
+func (u *upRun) summarize() error {
+	if u.out.how == flagQuiet {
+		return nil
+	}
+	status, _ := readStatus(u.report.Dir) // without it the summary has no memory line
+	s := newSummary(u.cfg, u.report, status, u.out)
+	s.Loops, s.Priority = loopPaths(u.device.Loops), &u.swap.priority
+	if u.out.how == flagJSON {
+		return printJSON(u.stdout, map[string]summary{"up": s})
+	}
+	_, err := fmt.Fprint(u.stdout, s.swapText(), s.memoryText(), s.warningText(), s.nextText("down"))
 	return err
+}
+
+// giveUp undoes what was done when err ended the run.
+func (u *upRun) giveUp(err error) error {
+	undone := u.takeBack()
+	switch {
+	case undone == nil && errors.Is(err, errInterrupted):
+		return fmt.Errorf("%w; everything was undone", err)
+	case undone == nil && errors.Is(err, errUnsafe):
+		return fmt.Errorf("%w. Nothing was changed", err)
+	}
+	return errors.Join(err, undone)
 }
 
 // errSwapStays means that what is swapped does not fit elsewhere now.
@@ -212,15 +262,18 @@ func (u *upRun) mount() error {
 	return printProtections(u.out, report.Protections)
 }
 
+// errUnsafe means that an essential protection is missing.
+var errUnsafe = errors.New("swap could hang the machine")
+
 // checkSafety refuses swap without the essential protections.
 func (u *upRun) checkSafety() error {
 	missing := daemon.Blocking(u.report.Protections)
 	if len(missing) == 0 || u.swap.force {
 		return nil
 	}
-	all := make([]error, len(missing))
+	all := make([]string, len(missing))
 	for i, p := range missing {
-		all[i] = fmt.Errorf("%s: %s", p.Name, p.Detail)
+		all[i] = p.Detail
 	}
-	return fmt.Errorf("swap there could hang the machine: %w (--force turns it on all the same)", errors.Join(all...))
+	return fmt.Errorf("%w: %s. --force turns it on all the same", errUnsafe, strings.Join(all, "; "))
 }

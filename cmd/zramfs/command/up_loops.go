@@ -5,9 +5,12 @@ package command
 import (
 	"errors"
 	"fmt"
-	"slices"
+	stdslices "slices"
 	"strings"
+	"syscall"
 
+	"zramfs/cmd/zramfs/slots"
+	"zramfs/fusefs"
 	"zramfs/loopsetup"
 )
 
@@ -15,6 +18,13 @@ const (
 	// maxDevices is as many loop devices as up attaches: the kernel numbers swap areas by five bits (MAX_SWAPFILES), and
 	// keeps some of the numbers for other ends: swapon says so.
 	maxDevices = 32
+	// maxDefault and defaultSlice bound how many areas up makes by itself. What programs have freed stays stored until
+	// its slot is used again or its cluster is free, so an area should be small; each costs a line in swapon(8).
+	maxDefault   = 16
+	defaultSlice = 64 << 20
+	// kernelAreas is how many areas the kernel has numbers for at least (MAX_SWAPFILES in include/linux/swap.h, with
+	// all that takes numbers away).
+	kernelAreas = 22
 	// minSlice is the least that a swap area may have: ten pages, as mkswap(8) wants.
 	minSlice = 10 * pageSize
 	// discardMax bounds one discard request. A loop device's worker serves its requests in the order in which they come and waits for
@@ -23,6 +33,14 @@ const (
 	// swapon with DiscardOnce or DiscardBoth, and from programs such as blkdiscard.
 	discardMax = 4 << 20
 )
+
+// defaultDevices is how many areas up makes of size bytes, the first with that priority and each with
+// one lower than the one before: it leaves some of the kernel's numbers to other swap.
+func defaultDevices(size uint64, priority int) int {
+	swaps, _ := loopsetup.Swaps() // without a table there is no swap
+	left := max(0, kernelAreas-len(swaps))
+	return max(1, min(maxDefault, int(size/defaultSlice), left*3/4, priority+1))
+}
 
 // slice is the part of the data file that one loop device shows, in bytes.
 type slice struct{ offset, size uint64 }
@@ -69,7 +87,7 @@ func (u *upRun) describe(loop *loopsetup.Device) error {
 	u.device.noteLoops([]loopsetup.Info{info})
 	words := []string{loop.Path(), "direct I/O", fmt.Sprintf("%d-byte blocks", info.BlockSize)}
 	if u.swap.devices > 1 {
-		words = slices.Insert(words, 1, humanSize(info.Size))
+		words = stdslices.Insert(words, 1, humanSize(info.Size))
 	}
 	if err := printStep(u.out, "loop", "ok", strings.Join(words, ", ")); err != nil {
 		return err
@@ -95,16 +113,47 @@ func (u *upRun) format() error {
 	return nil
 }
 
-// note writes the record for down. What an earlier device on the same DIR has left in it about kernel parameters stays there.
-func (u *upRun) note() error {
-	u.record = record{Dir: u.report.Dir, Loops: u.device.noted}
-	if before, err := readRecord(u.machine, u.record.Dir); err == nil {
-		u.record.Sysctls = before.Sysctls
+// keep lets the loop devices outlast their swap areas, where that was asked for.
+func (u *upRun) keep() error {
+	if !u.swap.keep {
+		return nil
 	}
-	u.undo = append(u.undo, func() error { return forget(u.out, u.machine, u.record.Dir, u.others) })
-	if err := u.record.write(u.machine); err != nil {
+	u.undo = append(u.undo, func() error {
+		var all []error
+		for _, loop := range u.device.Loops {
+			all = append(all, loopsetup.Detach(loop.Path)) // once it is closed
+		}
+		return errors.Join(all...)
+	})
+	for _, loop := range u.loops {
+		if err := loop.Keep(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note writes the record for other commands. What an earlier device on the same DIR, which has gone, has left in it about
+// kernel parameters stays there.
+func (u *upRun) note() error {
+	rec := &u.record
+	*rec = record{Dir: u.report.Dir, Loops: u.device.noted, Keeper: u.report.PID}
+	if p, ok := readProcess(rec.Keeper); ok {
+		rec.Started = p.start
+	}
+	var err error
+	if rec.Mount, err = fusefs.MountNumber(rec.Dir); err != nil {
+		return err
+	}
+	for _, before := range readRecords(u.machine) {
+		if before.err == nil && before.of(rec.Dir) && !before.alive() {
+			rec.Sysctls, rec.file = before.Sysctls, before.file
+		}
+	}
+	u.undo = append(u.undo, func() error { return forget(u.out, u.machine, device{Dir: rec.Dir, rec: rec}) })
+	if err := rec.write(u.machine); err != nil {
 		return printStep(u.out, "record", "warn",
-			fmt.Sprintf("down may not find the loop devices when the serving process is dead: %v", err))
+			fmt.Sprintf("other commands may not find the loop devices when the serving process is dead: %v", err))
 	}
 	return nil
 }
@@ -130,15 +179,20 @@ func (u *upRun) turnOff(dev string) error {
 	return nil
 }
 
-// turnOn turns on all areas at the same priority: the kernel then takes them in turn.
+// turnOn turns the areas on, each at a lower priority than the one before: the kernel fills one before it takes a slot of
+// the next.
 func (u *upRun) turnOn() error {
-	for _, loop := range u.loops {
-		dev := loop.Path()
-		if err := loopsetup.SwapOn(dev, u.swap.priority, u.swap.discard); err != nil {
+	for i, loop := range u.loops {
+		dev, priority := loop.Path(), u.swap.priority-i
+		err := loopsetup.SwapOn(dev, priority, u.swap.discard)
+		if i > 0 && errors.Is(err, syscall.EPERM) {
+			err = fmt.Errorf("%w: the kernel may have no number left for another swap area: give fewer --devices", err)
+		}
+		if err != nil {
 			return err
 		}
 		u.undo = append(u.undo, func() error { return u.turnOff(dev) })
-		detail := fmt.Sprintf("priority %d, discard %s", u.swap.priority, u.swap.discard)
+		detail := fmt.Sprintf("priority %d, discard %s", priority, u.swap.discard)
 		if u.swap.devices > 1 {
 			detail = dev + ", " + detail
 		}
@@ -149,6 +203,22 @@ func (u *upRun) turnOn() error {
 	return nil
 }
 
+// freeSlots starts the process that makes the kernel free slots. Swap works without it.
+func (u *upRun) freeSlots() error {
+	if u.swap.slots == slots.Free && u.cfg.Disksize < slots.MinDevice {
+		return printStep(u.out, "slots", "warn", fmt.Sprintf("the kernel keeps the slots of pages that are in memory again: free them "+
+			"with --size %s or more", humanSize(slots.MinDevice)))
+	}
+	if u.swap.slots == slots.Keep || u.cfg.Disksize < slots.MinDevice {
+		return nil
+	}
+	if err := startSlots(u.machine, &u.record, u.swap.slots, u.report.PID, loopPaths(u.device.Loops)); err != nil {
+		return printStep(u.out, "slots", "warn", fmt.Sprintf("the kernel keeps the slots of pages that are in memory again: %v", err))
+	}
+	u.undo = append(u.undo, func() error { return device{rec: &u.record}.findSlots().end() })
+	return printStep(u.out, "slots", "ok", string(u.swap.slots))
+}
+
 // letGo closes the loop devices: the swap areas hold them from now on, and with the end of each the kernel detaches its own.
 func (u *upRun) letGo() error {
 	var all []error
@@ -157,4 +227,12 @@ func (u *upRun) letGo() error {
 	}
 	u.loops = nil // so that an undo does not close them again
 	return errors.Join(all...)
+}
+
+// areaNames names swap areas in a line: the first and the last of many.
+func areaNames(paths []string) string {
+	if n := len(paths); n > 2 {
+		return fmt.Sprintf("%s to %s (%d areas)", paths[0], paths[n-1], n)
+	}
+	return strings.Join(paths, " and ")
 }

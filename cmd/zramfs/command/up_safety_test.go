@@ -9,7 +9,7 @@ import (
 	"zramfs/cmd/zramfs/daemon"
 )
 
-// Swap is refused without an essential protection, by the name of that, and --force turns it on.
+// Swap is refused without an essential protection, and --force turns it on.
 func TestUpChecksSafety(t *testing.T) {
 	warned := daemon.Protection{Name: daemon.ProtectOOM, State: daemon.StateWarn}
 	group := daemon.Protection{Name: daemon.ProtectCgroup, State: daemon.StateFail, Essential: true, Detail: "limited"}
@@ -19,7 +19,7 @@ func TestUpChecksSafety(t *testing.T) {
 		refusal string
 	}{
 		{[]daemon.Protection{warned}, false, ""},
-		{[]daemon.Protection{warned, group}, false, "cgroup: limited"},
+		{[]daemon.Protection{warned, group}, false, "hang the machine: limited. --force"},
 		{[]daemon.Protection{warned, group}, true, ""},
 	} {
 		u := &upRun{report: &daemon.Report{Protections: c.found}}

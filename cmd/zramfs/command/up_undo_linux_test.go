@@ -3,8 +3,10 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"zramfs/cmd/zramfs/daemon"
@@ -23,5 +25,21 @@ func TestUpLeavesSwapThatStaysOn(t *testing.T) {
 	u.undo = []func() error{step, func() error { return failed }}
 	if err := u.takeBack(); !errors.Is(err, failed) || undone != 1 {
 		t.Errorf("%d steps were undone, %v", undone, err)
+	}
+}
+
+// An interrupted up says so, and that nothing of it is left, without the words of package context.
+func TestUpInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	undone := 0
+	u := &upRun{ctx: ctx, undo: []func() error{func() error { undone++; return nil }}}
+	if err := u.run(); err == nil || err.Error() != "interrupted; everything was undone" || undone != 1 {
+		t.Errorf("%d steps were undone, %v", undone, err)
+	}
+	failed := errors.New("a step failed")
+	u.undo = []func() error{func() error { return failed }}
+	if err := u.run(); !errors.Is(err, failed) || strings.Contains(err.Error(), "everything") {
+		t.Errorf("%v", err)
 	}
 }

@@ -20,10 +20,9 @@ func upgradeCommand() *cli.Command {
 		Name:      "upgrade",
 		Usage:     "go on with another version of the program",
 		ArgsUsage: "[DIR]",
-		Description: "The device at DIR (default " + defaultDir + ") is served on by a new process of the given program, with everything that is " +
-			"stored in it, while it is in use: requests wait for some milliseconds. A program that cannot read what the old one has in " +
-			"memory is refused, and the old one goes on. It also starts a device again that has stopped because one serving " +
-			"process after the other had died.",
+		Description: "A process of the given program takes the device at DIR (default " + defaultDir + ") over, while it is in use and with " +
+			"everything that it stores: requests wait for some milliseconds. A program that cannot read what the old one has in memory is " +
+			"refused, and the old one goes on. It also starts a worker for a device that has none.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: flagBinary, Usage: "`PATH` of the new program (default: this one)"},
 		},
@@ -40,19 +39,18 @@ func upgradeAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := findDevices()
+	d, err := findHere(dir)
 	if err != nil {
 		return err
 	}
-	d, err := pickDevice(all, dir)
-	if err != nil {
-		return err
+	if s := silenceOf(d); s.keeper.stopped() {
+		return fmt.Errorf("upgrade %w", s)
 	}
 	r, err := daemon.Upgrade(d.Dir, binary)
 	if err != nil {
-		return fmt.Errorf("upgrade %s: %w", d.Dir, err)
+		return fmt.Errorf("upgrade %s: %w", d.Dir, explainKeeper(err))
 	}
-	_, err = fmt.Fprintf(c.App.Writer, "%s: process %d serves in place of %d, %s without service\n",
+	_, err = fmt.Fprintf(c.App.Writer, "%s: process %d serves in place of %d; requests waited for %s\n",
 		d.Dir, r.WorkerPID, r.OldPID, r.WithoutService.Round(100*time.Microsecond))
 	return err
 }

@@ -25,12 +25,12 @@ func verifyCommand() *cli.Command {
 		Name:      "verify",
 		Usage:     "check everything that a device stores",
 		ArgsUsage: "[DIR]",
-		Description: "Reads the image of the device at DIR (default " + defaultDir + "), which may be in use, and not through the device: every stored page is " +
-			"proved by its checksum and decompressed, on all processors. What is written meanwhile may be seen as it was or as it " +
-			"is then, and is never called wrong. Nothing is changed.\n\n" +
-			"The exit code is 0 if all pages are right and 1 if one is not: reading that page through the device is an I/O error, " +
-			"until it is written again or discarded. A page's number times 4096 is where it begins in the data file. Speeds are of " +
-			"pages that have an object, in 10^9 bytes of pages a second.",
+		Description: "Reads everything that the device at DIR (default " + defaultDir + ") stores, while it is in use, and checks each page by " +
+			"its checksum and by decompressing it, on all processors. It reads the memory of the device itself, not the device. It changes " +
+			"nothing.\n\n" +
+			"The exit code is 0 without errors, and 1 where a page is damaged: reading that page from the device is an I/O error until it " +
+			"is written again or discarded. A page begins in the data file at its number times 4096. The speed counts pages that have " +
+			"to be decompressed.",
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},
 		}, engineFlags()...),
@@ -69,9 +69,13 @@ func verifyAction(c *cli.Context) error {
 	ctx, stop := interruptible(c.Context)
 	defer stop()
 	o.pages = uint64(stored(d))
-	r, err := verify(ctx, d, o, newSteps(c.App.ErrWriter, "verifying", stored(d)))
+	var r verifyReport
+	err = obey(ctx, func() (err error) {
+		r, err = verify(ctx, d, o, newSteps(c.App.ErrWriter, "verifying", stored(d)))
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("verify %s: %w", d.Dir, explainImage(ctx, err))
+		return fmt.Errorf("verify %s: %w", d.Dir, explainKeeper(err))
 	}
 	if err := r.print(c.App.Writer, c.Bool(flagJSON)); err != nil {
 		return err
@@ -88,11 +92,7 @@ func imageDevice(c *cli.Context, name string) (device, error) {
 	if err != nil {
 		return device{}, err
 	}
-	all, err := findDevices()
-	if err != nil {
-		return device{}, err
-	}
-	return pickDevice(all, dir)
+	return findHere(dir)
 }
 
 // stored is how many pages a device says that it stores; 0 where it says nothing.
@@ -168,15 +168,13 @@ func (r verifyReport) print(w io.Writer, asJSON bool) error {
 		return printJSON(w, map[string]verifyReport{"verify": r})
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s: %d pages checked, %d with an object of %s all together, %d same-filled\n",
-		r.Dir, r.Pages, r.Objects, humanSize(r.ObjectBytes), r.Same)
-	fmt.Fprintf(&out, "%.1fs, %.0f pages/s, %.2f GB/s\n", r.Seconds, r.PagesPerSecond, r.GBPerSecond)
-	out.WriteString(r.workReport.text())
-	if r.Wrong == 0 {
-		out.WriteString("all are right\n")
-	} else {
-		fmt.Fprintf(&out, "%d wrong: %s\n", r.Wrong, listNumbers(r.WrongPages, r.Wrong))
+	found := "no errors"
+	if r.Wrong > 0 {
+		found = fmt.Sprintf("%s damaged: %s", grouped(r.Wrong), listNumbers(r.WrongPages, r.Wrong))
 	}
+	fmt.Fprintf(&out, "%s: %s checked (%s compressed, %s same-filled) in %.1f s, %.2f GB/s: %s\n",
+		r.Dir, pageCount(r.Pages), humanSize(r.ObjectBytes), grouped(r.Same), r.Seconds, r.GBPerSecond, found)
+	out.WriteString(r.workReport.text())
 	_, err := io.WriteString(w, out.String())
 	return err
 }

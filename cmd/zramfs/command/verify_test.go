@@ -43,7 +43,7 @@ func TestVerifyReport(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	var out strings.Builder
-	if err := r.print(&out, false); err != nil || !strings.Contains(out.String(), "100 wrong: 1000 1001 ") || !strings.Contains(out.String(), "1063 and 36 more\n") {
+	if err := r.print(&out, false); err != nil || !strings.Contains(out.String(), "100 damaged: 1000 1001 ") || !strings.Contains(out.String(), "1063 and 36 more\n") {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 	out.Reset()

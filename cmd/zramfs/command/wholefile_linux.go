@@ -46,10 +46,41 @@ func beginWholeFile(name string, force bool, unnamed func(name string) *os.File)
 		return &wholeFile{File: f, name: name, force: force}, nil
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), newPrefix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cannot create %s: no such directory", name)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot create %s: %w", name, bare(err))
 	}
 	return &wholeFile{File: f, name: name, force: force, temporary: f.Name()}, nil
+}
+
+// bare is the reason of an error of package os, without the name of a temporary file.
+func bare(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// startSync begins to write a part of the file to its disk, where the file system can do that.
+func (f *wholeFile) startSync(begin, length int64) error {
+	return f.syncRange(begin, length, unix.SYNC_FILE_RANGE_WRITE)
+}
+
+// sync waits until a part of the file is on its disk, where the file system can say that.
+func (f *wholeFile) sync(begin, length int64) error {
+	return f.syncRange(begin, length,
+		unix.SYNC_FILE_RANGE_WAIT_BEFORE|unix.SYNC_FILE_RANGE_WRITE|unix.SYNC_FILE_RANGE_WAIT_AFTER)
+}
+
+func (f *wholeFile) syncRange(begin, length int64, how int) error {
+	err := unix.SyncFileRange(int(f.Fd()), begin, length, how)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ESPIPE) {
+		return nil // finish does it for all
+	}
+	return os.NewSyscallError("sync_file_range", err)
 }
 
 // unnamedFile makes a file beside name that has none. It is nil where that cannot be, whatever the reason: to make one with a name tells the same reason better.

@@ -17,14 +17,18 @@ type side struct{ name, text string }
 
 // sides says everything that status tells about a device that is there. What is not known has no text.
 func (r report) sides() []side {
-	s := []side{{"device", r.deviceWords()}, {"swap used", r.swapWords()}}
+	s := []side{{"device", r.deviceWords()}, {"swap", r.swapWords()}}
 	if r.Status == nil {
 		return s
 	}
+	if r.Usage != nil {
+		s = append(s, side{"in swap", r.Usage.words(r.Swap.Size)}, side{"slots", r.use.slotsWords()})
+	}
 	s = append(s,
-		side{"served by", serverWords(r.Status)},
-		side{"data stored", r.dataWords()},
+		side{"served by", serverWords(r.Status, r.now)},
+		side{"data stored", humanSize(r.Status.Memory.OrigDataSize)},
 		side{"memory used", memoryWords(r.Status)},
+		side{"saved", r.savedWords()},
 		side{"pages", codecWords(r.Status)},
 		side{"code", instructionWords(r.Status.Instructions)},
 		side{"errors", errorWords(r.Status.IO)},
@@ -61,7 +65,7 @@ func (r report) deviceWords() string {
 			direct = "direct I/O off"
 		}
 	}
-	return strings.Join(append(words, strings.Join(paths, " "), direct, fmt.Sprintf("%d-byte blocks", r.Loop.BlockSize)), ", ")
+	return strings.Join(append(words, areaNames(paths), direct, fmt.Sprintf("%d-byte blocks", r.Loop.BlockSize)), ", ")
 }
 
 func (r report) swapWords() string {
@@ -72,7 +76,7 @@ func (r report) swapWords() string {
 	if n := r.areas(); n > 1 {
 		areas = fmt.Sprintf(" in %d areas", n)
 	}
-	return fmt.Sprintf("%s of %s%s, priority %d: what processes have there now, as in /proc/swaps",
+	return fmt.Sprintf("%s of %s used as in /proc/swaps%s, priority %d",
 		humanSize(r.Swap.Used), humanSize(r.Swap.Size), areas, r.Swap.Priority)
 }
 
@@ -87,47 +91,34 @@ func (r report) areas() int {
 	return n
 }
 
-// serverWords says who serves, and what follows should that process die.
-func serverWords(s *daemon.Status) string {
+// serverWords says which processes serve, and what follows should the worker die.
+func serverWords(s *daemon.Status, now time.Time) string {
 	text := fmt.Sprintf("worker %d for keeper %d, transport %s", s.WorkerPID, s.KeeperPID, s.Transport)
 	if s.SurvivesCrash {
 		text += ", survives a crash"
 	} else {
 		text += ", does not survive a crash"
 	}
-	switch s.Restarts {
-	case 0:
+	if s.Restarts == 0 {
 		return text
-	case 1:
-		return text + ", which it did once"
 	}
-	return text + fmt.Sprintf(", which it did %d times", s.Restarts)
+	return text + ", " + restartWords(s, now)
 }
 
-// dataWords explains why the two figures that users compare differ: the kernel tells of freed swap slots only by
-// discarding whole clusters of them, and it writes no slot that it holds as zeros or still in memory. The pages of the
-// swap headers are no difference worth a word.
-func (r report) dataWords() string {
-	stored := r.Status.Memory.OrigDataSize
-	text := humanSize(stored)
-	if r.Swap == nil {
-		return text
+func (r report) savedWords() string {
+	if r.Usage == nil {
+		return ""
 	}
-	switch used := r.Swap.Used; {
-	case stored > used+uint64(r.areas())*pageSize:
-		text += fmt.Sprintf(": %s more than used, which the kernel has freed but not discarded yet, or keeps a copy of",
-			humanSize(stored-used))
-	case stored < used:
-		text += fmt.Sprintf(": %s less than used, since pages of zeros and pages still in memory are not written",
-			humanSize(used-stored))
-	}
-	return text
+	return r.Usage.savedWords()
 }
+
+// ratioFrom is how much data has to be stored before a ratio says anything.
+const ratioFrom = 1 << 20
 
 func memoryWords(s *daemon.Status) string {
 	m := s.Memory
 	text := humanSize(m.MemUsedTotal)
-	if m.MemUsedTotal > 0 && m.OrigDataSize > 0 {
+	if m.MemUsedTotal > 0 && m.OrigDataSize >= ratioFrom {
 		text += fmt.Sprintf(" for %s, ratio %.2f", humanSize(m.OrigDataSize), float64(m.OrigDataSize)/float64(m.MemUsedTotal))
 	}
 	text += fmt.Sprintf(", at most %s so far", humanSize(m.MemUsedMax))
@@ -161,9 +152,7 @@ func codecWords(s *daemon.Status) string {
 func errorWords(io daemon.IOStatus) string {
 	var words []string
 	for _, e := range errorCounts(io) {
-		if e.n > 0 {
-			words = append(words, fmt.Sprintf("%s: %d", e.what, e.n))
-		}
+		words = append(words, e.String())
 	}
 	if len(words) == 0 {
 		return "none"

@@ -61,9 +61,9 @@ type order struct {
 // keeperFacts are what a worker shows in control/status of things that it cannot know.
 type keeperFacts struct {
 	PID         int          `json:"pid"`
-	Ready       int64        `json:"ready"`    // since when the device can be opened, nanoseconds of Unix time; 0 is now
-	Restarts    int          `json:"restarts"` // of workers that died
+	Ready       int64        `json:"ready"` // since when the device can be opened, nanoseconds of Unix time; 0 is now
 	Protections []Protection `json:"protections"`
+	restarts
 	// Group is what was done about the control group, which the worker is in too.
 	Group groupMove `json:"group,omitzero"`
 	// Holds: the keeper locks what the worker tells it of, on holderFD.
@@ -89,14 +89,13 @@ func (w *newsWriter) send(n news) {
 var errSilent = errors.New("the channel between keeper and worker has ended")
 
 // receive decodes messages until there are no more.
-func receive[T any](from *os.File, to chan<- T) {
-	defer close(to)
+func receive[T any](from *os.File, tell func(T)) {
 	for d := json.NewDecoder(from); ; {
 		var m T
 		if err := d.Decode(&m); err != nil {
 			return
 		}
-		to <- m
+		tell(m)
 	}
 }
 

@@ -79,7 +79,7 @@ func restCollector() Protection {
 		p.State, p.Detail = StateWarn, fmt.Sprintf("the first use of the heap may take page faults: %v", missing)
 		return p
 	}
-	p.Detail = fmt.Sprintf("the collector runs once %d MiB of garbage have gathered, and keeps the memory", garbageLimit>>20)
+	p.Detail = "garbage collection is off while serving"
 	return p
 }
 

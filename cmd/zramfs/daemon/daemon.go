@@ -5,6 +5,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 
 	"zramfs/codec"
@@ -41,6 +42,8 @@ type Config struct {
 	WorkArgs func(Config) []string
 	// OnReady, when set, is told the report that a spawned process would announce. An error of it ends the process.
 	OnReady func(*Report) error
+	// OnEnd, when set, is called by the keeper of a device that was announced, once that has ended. What it writes is logged, a line each.
+	OnEnd func(io.Writer) error
 }
 
 // Run is the keeper of a device until that is unmounted, by a signal or by anybody. When the device can be opened it is announced

@@ -15,8 +15,8 @@ const debugVariable = "ZRAMFS_DEBUG"
 const (
 	// debugNoResend: do as if the kernel could not send unanswered requests again, as before Linux 6.9.
 	debugNoResend = "no-resend"
-	// debugNoDeathLimit: start another worker however many have died.
-	debugNoDeathLimit = "no-death-limit"
+	// debugNoPause: start another worker at once, however many have died.
+	debugNoPause = "no-pause"
 )
 
 // debugging reports whether a word stands in debugVariable.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -79,7 +78,7 @@ func TestDictionaryOfAnotherVersion(t *testing.T) {
 // answerOnce is a keeper that answers one request with this, and so many descriptors.
 func answerOnce(t *testing.T, dir string, a imageAnswer, files int) {
 	t.Helper()
-	l, err := net.ListenUnix("unix", controlAddress(dir, 0))
+	l, _, err := listenAt(controlDirs(), socketName(dir, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,11 @@
 //   - The keeper ([Run]) holds the connections with the kernel, the image and the memory of requests, mounts and
 //     unmounts, and does none of the work. [Spawn] starts it from a command and waits for its announcement.
 //   - The worker ([Work]) is its child and does all the work. When it dies, the keeper starts another, which finds
-//     everything in memory, finishes what the last one was at, and goes on (supervise.go). The same on purpose, with
+//     everything in memory, finishes what the last one was at, and goes on (supervision.go). The same on purpose, with
 //     another program, is [Upgrade].
 //
 // They talk by JSON over two pipes (channel.go). A worker prepares itself, waits for the order to serve, and says when it
-// does. A command talks to either over an abstract socket: the keeper changes workers and hands out the image for reading only ([Upgrade],
+// does. A command talks to either over a socket (socket_linux.go): the keeper changes workers and hands out the image for reading only ([Upgrade],
 // [OpenImage]), the worker takes pages that were compressed elsewhere ([OpenImport]). [Status] is what it says about the device in DIR/control/status.
 //
 // # Hazards

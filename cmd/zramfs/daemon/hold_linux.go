@@ -52,7 +52,7 @@ func (k *keeper) holdFor() (*os.File, error) {
 		_ = beFirm() // where it is not allowed, whoever waits for a piece may wait longer
 		err := k.memory.HoldFor(ours)
 		if err = errors.Join(err, ours.Close()); err != nil {
-			k.log.Error("lock the image: " + err.Error())
+			k.logger.Error("lock the image: " + err.Error())
 		}
 	}()
 	return theirs, nil

@@ -32,6 +32,7 @@ var errOldKeeper = errors.New("the device was made by a version of zramfs that d
 // handOutImage gives whoever asked a descriptor of the image that is open for reading only, and so cannot change it, and one of the dictionary if
 // that was asked for and there is one.
 func (k *keeper) handOutImage(c *net.UnixConn, withDictionary bool) {
+	k.restoreSuperblock()
 	a := imageAnswer{Image: true, Algorithm: k.cfg.Algorithm.String()}
 	var fds []int
 	if f := k.memory.File(); f == nil {
@@ -46,7 +47,7 @@ func (k *keeper) handOutImage(c *net.UnixConn, withDictionary bool) {
 		dictionary, err := dictionaryFile(k.cfg.Algorithm)
 		if err != nil { // the image alone would be read with what lies in the dictionary's file by now
 			a.Error, fds = "hand the dictionary out: "+err.Error(), nil
-			k.log.Warn(a.Error)
+			k.logger.Warn(a.Error)
 		} else if dictionary != nil {
 			fds, a.Dictionary = append(fds, int(dictionary.Fd())), true
 			defer func() { _ = dictionary.Close() }() // as above
@@ -78,14 +79,14 @@ type Image struct {
 // there, so this one dumps no core from then on.
 func OpenImage(dir string) (_ Image, err error) {
 	_ = forbidCore() // where that is not allowed there is none to be expected
-	c, err := ask(dir, controlRequest{Image: true, Dictionary: true})
+	c, err := ask(dir, controlRequest{Image: true, Dictionary: true}, answerTime)
 	if err != nil {
 		return Image{}, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	a, files, err := readImageAnswer(c)
 	if err != nil {
-		return Image{}, errors.Join(fmt.Errorf("%w: %w", ErrNoKeeper, err), closeAll(files))
+		return Image{}, errors.Join(explainSilence(c, answerTime, err), closeAll(files))
 	}
 	switch {
 	case len(files) == 0 && !a.Image:

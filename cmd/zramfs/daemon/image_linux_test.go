@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -30,7 +31,7 @@ func keepImage(t *testing.T, a codec.Algorithm) (dir string) {
 	if _, err := memory.File().WriteAt([]byte("image"), 4096); err != nil {
 		t.Fatal(err)
 	}
-	k := &keeper{cfg: Config{Dir: t.TempDir(), Algorithm: a}, memory: memory, log: slog.New(slog.DiscardHandler)}
+	k := &keeper{cfg: Config{Dir: t.TempDir(), Algorithm: a}, memory: memory, logger: slog.New(slog.DiscardHandler)}
 	k.listen()
 	t.Cleanup(func() {
 		if err := errors.Join(k.takeApart(), memory.Close()); err != nil {
@@ -95,12 +96,12 @@ func TestNoImageWithoutItsDictionary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &keeper{cfg: Config{Dir: t.TempDir(), Algorithm: a}, memory: memory, log: slog.New(slog.DiscardHandler)}
-	l, err := net.ListenUnix("unix", controlAddress(k.cfg.Dir, 0))
+	k := &keeper{cfg: Config{Dir: t.TempDir(), Algorithm: a}, memory: memory, logger: slog.New(slog.DiscardHandler)}
+	l, _, err := listenAt(controlDirs(), socketName(k.cfg.Dir, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	asking, err := ask(k.cfg.Dir, controlRequest{Image: true, Dictionary: true})
+	asking, err := ask(k.cfg.Dir, controlRequest{Image: true, Dictionary: true}, answerTime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +145,7 @@ func oneMoreFile(t *testing.T) (restore func()) {
 // A command of an earlier version, which does not ask for the dictionary, gets one descriptor, since it takes no more.
 func TestDictionaryIsNotForcedOn(t *testing.T) {
 	a, _ := withDictionary(t)
-	c, err := ask(keepImage(t, a), controlRequest{Image: true})
+	c, err := ask(keepImage(t, a), controlRequest{Image: true}, answerTime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestImageOfAnotherVersion(t *testing.T) {
 		`{"ima`: "does not answer",
 	} {
 		dir := t.TempDir()
-		l, err := net.ListenUnix("unix", controlAddress(dir, 0))
+		l, _, err := listenAt(controlDirs(), socketName(dir, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,6 +186,46 @@ func TestImageOfAnotherVersion(t *testing.T) {
 		}
 		if err := l.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 			t.Error(err)
+		}
+	}
+}
+
+// TestIdleConnection connects and says nothing: others are attended meanwhile.
+func TestIdleConnection(t *testing.T) {
+	image := keepImage(t, parse(t, "lz4"))
+	_, imports, _ := importable(t, 0)
+	for name, ask := range map[string]func() error{
+		socketName(image, 0): func() error {
+			i, err := OpenImage(image)
+			if err == nil {
+				err = i.File.Close()
+			}
+			return err
+		},
+		importName(imports, testConnection): func() error {
+			i := openImport(t, imports)
+			return errors.Join(i.Object(1, codec.Raw, randomPage(1)), i.Flush(), i.Close())
+		},
+	} {
+		var idle []*net.UnixConn
+		for range 3 {
+			c, err := dial(controlDirs(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			idle = append(idle, c)
+		}
+		began := time.Now()
+		if err := ask(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took > answerTime/2 {
+			t.Errorf("%s: an answer took %v", name, took)
+		}
+		for _, c := range idle {
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }

@@ -45,28 +45,22 @@ const (
 	importInUse
 )
 
-// importAddress is where the worker of the device at dir takes imports. connection is the number of the data file's (see
-// Status.Fuse): its mount may be hidden, and it lives as long as there is anything to be spoilt.
-func importAddress(dir string, connection int) *net.UnixAddr {
-	a := controlAddress(dir, connection)
-	a.Name += "/import"
-	return a
-}
-
 // An importer is the worker's end.
 type importer struct {
-	store *store.Store // immutable
-	mount int          // number of the data file's, which who imports has to see; immutable
-	opens func() int   // how many handles on the data file are open; immutable
-	l     *net.UnixListener
-	done  sync.WaitGroup
+	store *store.Store  // immutable
+	mount int           // number of the data file's, which who imports has to see; immutable
+	opens func() int    // how many handles on the data file are open; immutable
+	l     *socket       // immutable
+	done  chan struct{} // closed when no connection is attended any more
+	turn  chan struct{} // taken by the import under way
+	ended chan struct{} // closed with closed
 
-	// Made once, by the goroutine that serves: who works for years leaves no garbage.
+	// Made once, by the first import: who works for years leaves no garbage. They belong to the import under way.
 	batch, scratch []byte
 
 	mu     sync.Mutex
-	conn   *net.UnixConn // that is being served; guarded by mu
-	closed bool          // guarded by mu
+	conns  map[*net.UnixConn]bool // that are attended; guarded by mu
+	closed bool                   // guarded by mu
 }
 
 // takeImports lets commands hand pages in. A device without that works.
@@ -76,37 +70,52 @@ func (w *worker) takeImports() {
 		w.log.Warn(err.Error())
 		return
 	}
-	w.undo = append(w.undo, i.close)
+	w.undo = append(w.undo, w.sweep, i.close)
+}
+
+// sweep removes the names of sockets that a killed keeper has left.
+func (w *worker) sweep() error {
+	if !w.kept.Load() {
+		sweepSockets(controlDirs())
+	}
+	return nil
 }
 
 // listenImports takes imports until close.
 func listenImports(dir string, connection int, s *store.Store, opens func() int) (*importer, error) {
-	l, err := net.ListenUnix("unix", importAddress(dir, connection))
+	l, _, err := listenAt(controlDirs(), importName(dir, connection)) // the keeper says whether it is guarded
 	if err != nil {
 		return nil, fmt.Errorf("imports will not be possible: %w", err)
 	}
-	i := &importer{store: s, mount: connection, opens: opens, l: l}
-	i.done.Go(func() {
-		for {
-			c, err := l.AcceptUnix()
-			if err != nil {
-				return // closed
-			}
+	i := &importer{
+		store: s, mount: connection, opens: opens, l: l,
+		done: make(chan struct{}), turn: make(chan struct{}, 1), ended: make(chan struct{}), conns: make(map[*net.UnixConn]bool),
+	}
+	go func() {
+		serveSocket(l, func(c *net.UnixConn) {
 			if i.begin(c) {
-				_ = i.attend(c) // whoever asked has gone, or does not behave
+				_ = i.attend(c) // the command has gone, or does not behave
 			}
-			_ = c.Close()
-		}
-	})
+			i.end(c)
+		})
+		close(i.done)
+	}()
 	return i, nil
 }
 
-// begin notes whom we talk to, unless all is over.
+// begin notes a connection, and reports whether it may be attended.
 func (i *importer) begin(c *net.UnixConn) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.conn = c
+	i.conns[c] = true
 	return !i.closed
+}
+
+// end forgets a connection.
+func (i *importer) end(c *net.UnixConn) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.conns, c)
 }
 
 // over reports whether there is nothing more to be stored.
@@ -119,23 +128,35 @@ func (i *importer) over() bool {
 // close ends the import under way after the page that it is at; nothing touches the store after it.
 func (i *importer) close() error {
 	i.mu.Lock()
-	i.closed = true
-	if i.conn != nil {
-		_ = i.conn.Close() // it may be closed already
+	if !i.closed {
+		i.closed = true
+		close(i.ended)
+	}
+	for c := range i.conns {
+		_ = c.Close() // it may be closed already
 	}
 	i.mu.Unlock()
 	err := i.l.Close()
-	i.done.Wait()
+	<-i.done
 	return err
 }
 
-// attend serves one import.
+// attend serves one import, once no other is under way.
 func (i *importer) attend(c *net.UnixConn) error {
 	memory, free, err := i.admit(c)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = memory.Close() }() // only read from
+	select {
+	case i.turn <- struct{}{}:
+		defer func() { <-i.turn }()
+	case <-i.ended:
+		return errImportEnded
+	}
+	if err := answerImport(c, importStored, 0); err != nil {
+		return err
+	}
 	if i.batch == nil {
 		i.batch, i.scratch = make([]byte, importBatch), make([]byte, store.PageSize)
 	}
@@ -162,10 +183,7 @@ func (i *importer) attend(c *net.UnixConn) error {
 
 // admit lets in who may control the device, and takes the memfd. free says why a page may not be stored now.
 func (i *importer) admit(c *net.UnixConn) (batches *os.File, free func() error, err error) {
-	if err := admit(c, i.mount); err != nil {
-		return nil, nil, errors.Join(err, answerImport(c, importForbidden, 0))
-	}
-	if err := c.SetDeadline(time.Now().Add(importPatience)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(answerTime)); err != nil {
 		return nil, nil, err
 	}
 	hello, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
@@ -174,6 +192,11 @@ func (i *importer) admit(c *net.UnixConn) (batches *os.File, free func() error, 
 		return nil, nil, err
 	}
 	files, err := sentFiles(rights[:n], "batches")
+	if err == nil {
+		if err = admit(c, i.mount); err != nil {
+			err = errors.Join(err, answerImport(c, importForbidden, 0))
+		}
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, closeAll(files))
 	}
@@ -187,7 +210,7 @@ func (i *importer) admit(c *net.UnixConn) (batches *os.File, free func() error, 
 		return nil, nil, errors.Join(err, answerImport(c, importRefused, 0), closeAll(files))
 	}
 	free = func() error {
-		if i.over() { // the rest may take seconds, in which nobody serves
+		if i.over() { // the rest may take seconds, in which no process serves
 			return errImportEnded
 		}
 		if i.opens() > int(hello[0]) {
@@ -195,7 +218,7 @@ func (i *importer) admit(c *net.UnixConn) (batches *os.File, free func() error, 
 		}
 		return nil
 	}
-	return files[0], free, answerImport(c, importStored, 0)
+	return files[0], free, nil
 }
 
 func outcome(err error) uint32 {

@@ -193,7 +193,7 @@ func TestImportOfOthers(t *testing.T) {
 		},
 		"no such message": func(c *net.UnixConn) error { _, err := c.Write(make([]byte, 100)); return err },
 	} {
-		c, err := net.DialUnix("unix", nil, importAddress(dir, testConnection))
+		c, err := dial(controlDirs(), importName(dir, testConnection))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,7 +29,10 @@ type Import struct {
 // OpenImport begins an import into the device at dir, whose data file has the connection of that number. Root may do that, and who mounted the
 // device. While somebody else's import is under way it waits for that. Once there are more handles on the data file than opens, pages are refused.
 func OpenImport(dir string, connection, opens int) (_ *Import, err error) {
-	c, err := dial(importAddress(dir, connection))
+	c, err := dial(controlDirs(), importName(dir, connection))
+	if errors.Is(err, errForbidden) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: no worker takes imports: %w", ErrNoKeeper, err)
 	}
@@ -51,7 +54,7 @@ func OpenImport(dir string, connection, opens int) (_ *Import, err error) {
 		return nil, err
 	}
 	if _, _, err := c.WriteMsgUnix([]byte{byte(min(opens, 255))}, unix.UnixRights(fd), nil); err != nil {
-		return nil, explainImport(err)
+		return nil, i.explain(err)
 	}
 	return i, i.answer()
 }
@@ -121,7 +124,7 @@ func (i *Import) send() error {
 		return err
 	}
 	if _, err := i.c.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(i.batch)))); err != nil {
-		return explainImport(err)
+		return i.explain(err)
 	}
 	i.batch, i.sent = i.batch[:0], true
 	return nil
@@ -143,7 +146,7 @@ func (i *Import) settle() error {
 func (i *Import) answer() error {
 	var a [importAnswer]byte
 	if _, err := io.ReadFull(i.c, a[:]); err != nil {
-		return explainImport(err)
+		return i.explain(err)
 	}
 	page := binary.LittleEndian.Uint64(a[8:])
 	switch what := binary.LittleEndian.Uint32(a[:]); what {
@@ -170,7 +173,10 @@ var (
 	errImportEnded = errors.New("the serving process has ended the import")
 )
 
-func explainImport(err error) error {
+func (i *Import) explain(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return explainSilence(i.c, importPatience, err)
+	}
 	if errors.Is(err, io.EOF) || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
 		return fmt.Errorf("%w: %w", errImportEnded, err)
 	}

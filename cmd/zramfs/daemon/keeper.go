@@ -3,12 +3,15 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"zramfs/fusefs"
@@ -21,42 +24,52 @@ type keeper struct {
 	// What is put together before the first worker serves, and immutable after.
 	cfg         Config
 	logs        *Logs
-	log         *slog.Logger
+	logger      *slog.Logger
 	memory      *store.Memory
 	session     *fusefs.Session
 	mount       int          // number of the attributes' mount
 	protections []Protection // what the worker cannot know
 	holds       bool         // it locks the image
 	group       groupMove
-	ready       time.Time      // since when the device can be opened
 	undo        []func() error // what takeApart calls, last first
 
-	// What the goroutine that supervises uses, and before it begins the one that makes it.
-	process  *process // the worker that serves
-	program  program  // what workers are started from
-	deaths   deathRecord
-	restarts int
-	serving  time.Time // since when the worker answers requests
+	// What the goroutine that supervises uses.
+	processes int       // that were started and have not ended
+	since     time.Time // the device can be opened since then; zero before
 
-	upgrades chan upgradeRequest
-	ended    chan error // has room for the one answer
+	// superblock is a copy of the image's, since the first worker was ready.
+	superblock atomic.Pointer[[]byte]
+
+	events chan event         // of processes, and upgrades that are asked for
+	first  chan *workerReport // of the first worker; has room for it
+	quiet  chan struct{}      // closed when the supervision has ended
+	ended  chan error         // why; has room for the one answer
 }
 
 // serve puts the device together, keeps it, and takes it apart.
 func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err error) {
 	signals := catchSignals()
 	defer signals.stop()
-	k := &keeper{cfg: cfg, ended: make(chan error, 1), upgrades: make(chan upgradeRequest)}
+	k := &keeper{
+		cfg: cfg, events: make(chan event), first: make(chan *workerReport, 1), quiet: make(chan struct{}), ended: make(chan error, 1),
+	}
 	takeName()
 	k.group = settleGroup("/", machineMemory()) // before anything is taken that counts there
 	_, _ = forbidCore(), avoidOOM()             // the worker says how it went: it tries the same
 	k.logs = OpenLogs(cfg.Foreground, cfg.Dir)
-	k.log = k.logs.Logger()
+	k.logger = k.logs.Logger()
 	announced := false
 	defer func() {
 		err = errors.Join(err, k.takeApart())
+		if announced && k.cfg.OnEnd != nil {
+			var said bytes.Buffer
+			err = errors.Join(err, k.cfg.OnEnd(&said))
+			for line := range strings.Lines(said.String()) {
+				k.logger.Info(strings.Join(strings.Fields(line), " "))
+			}
+		}
 		if err != nil && announced {
-			k.log.Error("ended: " + err.Error())
+			k.logger.Error("ended: " + err.Error())
 		}
 		err = errors.Join(err, k.logs.Close())
 	}()
@@ -93,16 +106,15 @@ func (k *keeper) makeDevice() (*Report, error) {
 	}
 	k.holds = holdsImage(k.memory.Kind(), lock)
 	k.protections = append(k.protections, imageProtection(k.memory.Kind(), lock))
+	k.listen()
 	report, err := k.startFirst()
 	if err != nil {
 		return nil, err
 	}
-	k.ready = time.Now()
-	go k.supervise() // to attach waits for the worker, and nobody could end that wait should it die
+	// To attach waits for the worker, which is supervised by now.
 	if err := k.session.Attach(); err != nil {
 		return nil, errors.Join(err, <-k.ended) // the device ends with the mounts that were not attached
 	}
-	k.listen()
 	if k.cfg.CreatedDir {
 		// Spawn's caller removes what it made when there was no mount; from here on it is ours to remove.
 		k.undo = append([]func() error{k.removeDir}, k.undo...)
@@ -133,6 +145,31 @@ func (k *keeper) makeMemory() (err error) {
 	return nil
 }
 
+// keepSuperblock copies the superblock of the image.
+func (k *keeper) keepSuperblock() {
+	b, err := k.memory.Superblock()
+	if err != nil {
+		k.logger.Warn("keep a copy of the superblock: " + err.Error())
+		return
+	}
+	k.superblock.Store(&b)
+}
+
+// restoreSuperblock repairs the one part of the image without which no process can open it.
+func (k *keeper) restoreSuperblock() {
+	kept := k.superblock.Load()
+	if kept == nil {
+		return
+	}
+	restored, err := k.memory.RestoreSuperblock(*kept)
+	switch {
+	case err != nil:
+		k.logger.Error("the superblock of the image is damaged: " + err.Error())
+	case restored:
+		k.logger.Error("the superblock of the image was damaged and is restored: test the memory of the machine")
+	}
+}
+
 // endDevice takes away a device that nobody uses and waits for its worker.
 func (k *keeper) endDevice() error {
 	if err := k.session.Unmount(); err != nil {
@@ -159,11 +196,11 @@ func (k *keeper) removeDir() error {
 }
 
 func (k *keeper) sayReady(r *Report) {
-	k.log.Info("ready", "dir", k.cfg.Dir, "disksize", k.cfg.Disksize, "algorithm", k.cfg.Algorithm.String(),
+	k.logger.Info("ready", "dir", k.cfg.Dir, "disksize", k.cfg.Disksize, "algorithm", k.cfg.Algorithm.String(),
 		"mem_limit", k.cfg.MemLimit, "memory", string(k.memory.Kind()))
 	for _, p := range r.Protections {
 		if p.State != StateOK && !k.cfg.Foreground { // there, the user has just been shown them
-			k.log.Warn("not protected", "name", p.Name, "state", string(p.State), "detail", p.Detail)
+			k.logger.Warn("not protected", "name", p.Name, "state", string(p.State), "detail", p.Detail)
 		}
 	}
 }

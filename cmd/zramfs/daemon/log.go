@@ -18,6 +18,8 @@ const (
 	logQueue = 256
 	// corruptQueue is the number of damaged pages whose numbers may wait to be logged.
 	corruptQueue = 64
+	// filledQueue is the number of notes about the memory limit that may wait.
+	filledQueue = 8
 	// corruptBurst lines about damaged pages are written in a corruptWindow; the rest of them is only counted.
 	corruptBurst  = 10
 	corruptWindow = time.Minute
@@ -40,6 +42,7 @@ type sink interface {
 type Logs struct {
 	lines   chan line     // immutable
 	corrupt chan uint64   // immutable; numbers of damaged pages
+	filled  chan int      // immutable; per cent of the memory limit
 	stop    chan struct{} // immutable; closed by Close
 	done    chan struct{} // immutable; closed when the goroutine has ended
 	sink    sink          // immutable; used by the goroutine
@@ -64,6 +67,7 @@ func newLogs(s sink) *Logs {
 	l := &Logs{
 		lines:   make(chan line, logQueue),
 		corrupt: make(chan uint64, corruptQueue),
+		filled:  make(chan int, filledQueue),
 		stop:    make(chan struct{}),
 		done:    make(chan struct{}),
 		sink:    s,
@@ -86,6 +90,16 @@ func (l *Logs) Corrupt(page uint64) {
 	case l.corrupt <- page:
 	default:
 		l.corruptDropped.Add(1)
+	}
+}
+
+// Filled reports that so many per cent of the memory limit are in use. It allocates nothing and never waits, so the
+// store's maintainer may call it.
+func (l *Logs) Filled(percent int) {
+	select {
+	case l.filled <- percent:
+	default:
+		l.dropped.Add(1)
 	}
 }
 
@@ -127,6 +141,8 @@ func (l *Logs) run() {
 				armed = true
 				idle.Reset(corruptWindow)
 			}
+		case percent := <-l.filled:
+			w.filled(percent)
 		case <-idle.C:
 			armed = false
 			w.sayHeldBack(l.corruptDropped.Swap(0))
@@ -163,10 +179,19 @@ func (w *logWriter) write(level slog.Level, text []byte) {
 // back.
 func (w *logWriter) damaged(page uint64, now time.Time) bool {
 	if w.limit.allow(now) {
-		text := fmt.Appendf(nil, "page %d failed its checksum and was answered with an I/O error", page)
+		text := fmt.Appendf(nil, "page %d is damaged: reading it ends in an I/O error", page)
 		w.write(slog.LevelError, w.dress(slog.LevelError, text))
 	}
 	return w.limit.held > 0
+}
+
+// filled writes a line about the memory limit.
+func (w *logWriter) filled(percent int) {
+	text := fmt.Appendf(nil, "%d %% of the memory limit are in use", percent)
+	if percent >= 100 {
+		text = append(text, ": writes that need memory fail with ENOSPC until pages are freed, and the kernel keeps those pages in memory"...)
+	}
+	w.write(slog.LevelWarn, w.dress(slog.LevelWarn, text))
 }
 
 // sayHeldBack writes how many damaged pages were only counted.
@@ -185,6 +210,8 @@ func (w *logWriter) drain() {
 			w.write(ln.level, ln.text)
 		case page := <-w.logs.corrupt:
 			w.damaged(page, time.Now())
+		case percent := <-w.logs.filled:
+			w.filled(percent)
 		default:
 			w.sayHeldBack(w.logs.corruptDropped.Swap(0))
 			return

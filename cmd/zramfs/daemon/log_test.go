@@ -111,7 +111,7 @@ func TestCorruptLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := sink.text()
-	if len(got) != corruptBurst+1 || !strings.HasPrefix(got[0], "ERROR page 0 failed its checksum") ||
+	if len(got) != corruptBurst+1 || !strings.HasPrefix(got[0], "ERROR page 0 is damaged") ||
 		!strings.Contains(got[corruptBurst], "5 more reads failed") {
 		t.Errorf("lines:\n%s", strings.Join(got, "\n"))
 	}
@@ -147,9 +147,9 @@ func TestLogShape(t *testing.T) {
 		if err := logs.Close(); err != nil {
 			t.Fatal(err)
 		}
-		want := []string{`WARN two words dir=/run/zram g.n=1 g.err="x y"`, "ERROR page 9 failed"}
+		want := []string{`WARN two words dir=/run/zram g.n=1 g.err="x y"`, "ERROR page 9 is damaged"}
 		if plain {
-			want = []string{`level=WARN msg="two words" dir=/run/zram g.n=1 g.err="x y"`, `level=ERROR msg="page 9 failed`}
+			want = []string{`level=WARN msg="two words" dir=/run/zram g.n=1 g.err="x y"`, `level=ERROR msg="page 9 is damaged`}
 		}
 		for _, w := range want {
 			if !contains(sink.text(), w) {
@@ -158,6 +158,30 @@ func TestLogShape(t *testing.T) {
 		}
 		if !plain && contains(sink.text(), "time=") {
 			t.Errorf("a stamped line has a time: %q", sink.text())
+		}
+	}
+}
+
+// TestLogFilled wants a line for each note about the memory limit, and no wait where they find no room.
+func TestLogFilled(t *testing.T) {
+	sink := &heldSink{gate: make(chan struct{})}
+	logs := newLogs(sink)
+	for range 2 * filledQueue {
+		logs.Filled(90)
+	}
+	if logs.Dropped() == 0 {
+		t.Errorf("%d notes found room, the queue has %d", 2*filledQueue, filledQueue)
+	}
+	close(sink.gate)
+	for logs.Filled(100); !contains(sink.text(), "100 %"); time.Sleep(time.Millisecond) {
+		logs.Filled(100)
+	}
+	if err := logs.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"WARN 90 % of the memory limit are in use", "WARN 100 % of the memory limit are in use: writes"} {
+		if !contains(sink.text(), want) {
+			t.Errorf("no line with %q in %q", want, sink.text())
 		}
 	}
 }

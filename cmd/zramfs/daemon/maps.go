@@ -41,9 +41,10 @@ func parseMaps(text string) ([]region, error) {
 	return all, nil
 }
 
-// zeroDataLimit is how much of a program's zero-initialised data is taken. The linker sorts variables by size, so that a few
-// very large ones come last, such as the 32 MiB that crypto/internal/fips140/drbg has for a purpose that we do not have.
-const zeroDataLimit = 1 << 20
+// zeroDataLimit is how much of a program's zero-initialised data is taken; it has 256 KiB that are used. The linker sorts
+// variables by size, so that a few very large ones come last, such as the 32 MiB that crypto/internal/fips140/drbg has for a
+// purpose that we do not have.
+const zeroDataLimit = 320 << 10
 
 // executableRegions returns what holds the program at path: its file mappings and the first of the zero-initialised data
 // that the loader put behind them.

@@ -13,9 +13,11 @@ import (
 )
 
 var (
-	// errForbidden: the process at the other end has another user, or does not see the device.
-	errForbidden = errors.New("only root, or who mounted the device, may do that, where its mount can be seen")
-	// errStranger means that somebody else has taken the name of a device's socket, which anybody may take that is free.
+	// errForbidden: the user is another one.
+	errForbidden = errors.New("permission denied: run as root")
+	// errElsewhere: the process at the other end does not see the device.
+	errElsewhere = errors.New("permission denied: the device is not mounted in this mount namespace")
+	// errStranger means that another user has taken the abstract name of a device's socket.
 	errStranger = errors.New("another user's process answers in its place")
 )
 
@@ -27,8 +29,11 @@ func admit(c *net.UnixConn, mount int) error {
 	if err != nil {
 		return err
 	}
-	if peer.Uid != 0 && int(peer.Uid) != os.Geteuid() || mount != 0 && !seesMount(int(peer.Pid), mount) {
+	if peer.Uid != 0 && int(peer.Uid) != os.Geteuid() {
 		return errForbidden
+	}
+	if mount != 0 && !seesMount(int(peer.Pid), mount) {
+		return errElsewhere
 	}
 	return nil
 }
@@ -60,20 +65,4 @@ func peerOf(c *net.UnixConn) (cred *unix.Ucred, err error) {
 	var cerr error
 	err = raw.Control(func(fd uintptr) { cred, cerr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
 	return cred, errors.Join(err, cerr)
-}
-
-// dial connects to a keeper or worker, of root or of our own user: what is asked of it and handed to it is for no other.
-func dial(at *net.UnixAddr) (*net.UnixConn, error) {
-	c, err := net.DialUnix("unix", nil, at)
-	if err != nil {
-		return nil, err
-	}
-	peer, err := peerOf(c)
-	if err == nil && peer.Uid != 0 && int(peer.Uid) != os.Geteuid() {
-		err = errStranger
-	}
-	if err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	return c, nil
 }

@@ -8,140 +8,177 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"zramfs/fusefs"
 )
 
-// A process is a worker as its keeper sees it. It is used by one goroutine at a time.
+// A process is a worker as its keeper sees it. Its first fields belong to the supervision.
 type process struct {
-	cmd     *exec.Cmd
-	orders  *os.File
-	news    chan news  // closed when the process is gone or says nothing more
-	other   func(news) // told what nobody waits for
-	leaving bool       // it is about to end by itself, rightly
-	over    bool       // it was waited for
-	how     error      // how it ended, once over
+	phase    phase
+	limit    time.Time   // until when it may take for what it is at; zero for no limit
+	leaving  bool        // it is about to end by itself, rightly
+	upgraded bool        // it was a candidate, and the answer to its upgrade is due
+	follows  int         // the process that it was to take over from; 0 for none
+	failure  *StartError // why it ends, in its own words
+	why      error       // why it was killed
+
+	mu     sync.Mutex
+	cmd    *exec.Cmd // nil before it was started; guarded by mu, and immutable then
+	orders *os.File  // as cmd
+	doomed bool      // it is to end, or has ended; guarded by mu
+	news   *os.File  // used by the goroutine that starts and follows it
+}
+
+// enter begins a phase that has to end before limit.
+func (p *process) enter(next phase, limit time.Time) { p.phase, p.limit = next, limit }
+
+func (p *process) late(now time.Time) bool { return !p.limit.IsZero() && !now.Before(p.limit) }
+
+// errNoAnnouncement is ErrNoAnnouncement with how the process ended.
+func errNoAnnouncement(how error) error {
+	return fmt.Errorf("%w: %s", ErrNoAnnouncement, describeExit(how))
+}
+
+// reason is why a process ended, as well as it is known.
+func (p *process) reason(how error) error {
+	switch {
+	case p.failure != nil:
+		return p.failure
+	case p.why != nil:
+		return p.why
+	case p.phase < serving:
+		return fmt.Errorf("%w: %w", ErrNoAnnouncement, exitReason{how})
+	}
+	return exitReason{how}
 }
 
 func pid() int { return os.Getpid() }
 
-// startProcess starts a worker with these descriptors, in the order of the constants, and with the device's dictionary, which is nil where there
-// is none. other is told the news that come while others are waited for.
-func startProcess(cfg Config, from program, other func(news), dictionary *os.File, files ...*os.File) (*process, error) {
+// launch starts the process of a worker.
+func (k *keeper) launch(p *process, from program, files fusefs.Files) error {
+	k.restoreSuperblock()
+	inherited := []*os.File{files.Attributes, files.Data, files.Requests, k.memory.File()}
+	holder, err := k.holdFor()
+	if err != nil {
+		return err
+	}
+	if holder != nil {
+		inherited = append(inherited, holder)
+		defer func() { _ = holder.Close() }() // the worker has its own
+	}
+	dictionary, err := dictionaryFile(k.cfg.Algorithm)
+	if err != nil {
+		return err
+	}
+	if dictionary != nil {
+		defer func() { _ = dictionary.Close() }() // the worker has its own
+	}
+	return p.start(k.cfg, from, dictionary, inherited...)
+}
+
+// start starts a worker with these descriptors, in the order of the constants, and with the device's dictionary, which is nil where there
+// is none. One that was killed meanwhile ends at once.
+func (p *process) start(cfg Config, from program, dictionary *os.File, files ...*os.File) error {
 	ordersR, ordersW, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("make pipe: %w", err)
+		return fmt.Errorf("make pipe: %w", err)
 	}
 	newsR, newsW, err := os.Pipe()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("make pipe: %w", err), ordersR.Close(), ordersW.Close())
+		return errors.Join(fmt.Errorf("make pipe: %w", err), ordersR.Close(), ordersW.Close())
 	}
-	p := &process{orders: ordersW, news: make(chan news, 16), other: other}
-	p.cmd = &exec.Cmd{
+	cmd := &exec.Cmd{
 		Path:        from.path(),
 		Args:        append([]string{"zramfs"}, cfg.WorkArgs(cfg)...),
 		Dir:         "/",
 		ExtraFiles:  append([]*os.File{ordersR, newsW}, files...),
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, // a terminal's signals are the keeper's to hear
 	}
-	passDictionary(p.cmd, dictionary)
+	passDictionary(cmd, dictionary)
 	if cfg.Foreground {
-		p.cmd.Stderr = os.Stderr
+		cmd.Stderr = os.Stderr
 	}
-	err = startFirmly(p.cmd)
+	err = startFirmly(cmd)
 	_ = ordersR.Close() // the worker has its own ends; ours would keep a reader waiting
 	_ = newsW.Close()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start a worker: %w", err), ordersW.Close(), newsR.Close())
+		return errors.Join(fmt.Errorf("start a worker: %w", err), ordersW.Close(), newsR.Close())
 	}
-	go func() {
-		receive(newsR, p.news)
-		_ = newsR.Close() // only read from
-	}()
-	return p, nil
-}
-
-// workerPatience bounds what a worker does before it serves. What takes time is the population of the index: 128 MiB for
-// the largest one that is populated.
-const workerPatience = 25 * time.Second
-
-// await waits for news of a kind. What the worker says of its failure is the error.
-func (p *process) await(wanted func(news) bool) (news, error) {
-	limit := time.After(workerPatience)
-	for {
-		select {
-		case n, ok := <-p.news:
-			switch {
-			case !ok:
-				return n, fmt.Errorf("%w: %s", ErrNoAnnouncement, describeExit(p.wait()))
-			case n.Failed != nil:
-				return n, n.Failed
-			case wanted(n):
-				return n, nil
-			default:
-				p.other(n)
-			}
-		case <-limit:
-			return news{}, fmt.Errorf("the worker was not ready after %s", workerPatience)
-		}
-	}
-}
-
-// tell gives an order.
-func (p *process) tell(o order) error {
-	if err := json.NewEncoder(p.orders).Encode(o); err != nil {
-		return fmt.Errorf("order the worker: %w", err)
+	p.news = newsR
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cmd, p.orders = cmd, ordersW
+	if p.doomed {
+		_ = p.killNow() // its end follows, or it goes on and is ignored
 	}
 	return nil
 }
 
-// errRefused means that a worker cannot stop without loss, and goes on.
-var errRefused = errors.New("the worker cannot be replaced now")
+// lastWords is how long news are awaited of a process that has ended: another that it has started may have its descriptors.
+const lastWords = time.Second / 2
 
-// stopTime is how long a worker may take to finish what it is at: a write waits a second for memory at the most.
-const stopTime = 5 * time.Second
-
-// stop makes the worker end after the requests under way. One that does not is killed, if it is expendable by then: what it
-// was at is finished by its successor. Else it goes on, until it comes to the order after all; its end is news as any other.
-func (p *process) stop(expendable func() bool) error {
-	err := p.tell(order{Stop: true})
-	late := time.NewTimer(stopTime)
-	defer late.Stop()
-	for {
-		select {
-		case n, ok := <-p.news:
-			if !ok {
-				return errors.Join(err, p.wait())
-			}
-			if n.Refused != "" {
-				return fmt.Errorf("%w: %s", errRefused, n.Refused)
-			}
-			p.other(n)
-		case <-late.C:
-			if !expendable() {
-				return fmt.Errorf("%w: it has not stopped within %v, and the device would end with it", errRefused, stopTime)
-			}
-			_ = p.cmd.Process.Kill() // it may have ended meanwhile
-		}
-	}
+// follow tells what a process says, and returns how it ended.
+func (p *process) follow(tell func(news)) (how error) {
+	ended := make(chan error, 1)
+	go func() {
+		err := p.cmd.Wait()
+		_ = p.news.SetReadDeadline(time.Now().Add(lastWords)) // where that fails, its end is the end of the news
+		ended <- err
+	}()
+	receive(p.news, tell)
+	err := p.kill() // what says nothing any more cannot be supervised
+	how = errors.Join(<-ended, err)
+	_ = p.news.Close()   // only read from
+	_ = p.orders.Close() // its reader is gone
+	return how
 }
 
-// wait waits for the end of the process and lets go of it.
-func (p *process) wait() error {
-	if !p.over {
-		p.over = true
-		p.how = errors.Join(p.cmd.Wait(), p.orders.Close())
-	}
-	return p.how
+// orderTime bounds the wait for a pipe to take an order: it is empty, as a rule.
+const orderTime = 5 * time.Second
+
+// tell gives an order. A process that has ended takes none, which its end says too.
+func (p *process) tell(o order) {
+	_ = p.orders.SetWriteDeadline(time.Now().Add(orderTime))
+	_ = json.NewEncoder(p.orders).Encode(o)
 }
 
-// kill makes sure that the process is gone.
+// kill makes sure that a process ends, and those that it has started.
 func (p *process) kill() error {
-	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.doomed = true; p.cmd != nil {
+		return p.killNow()
+	}
+	return nil
+}
+
+// killNow wants mu to be held.
+func (p *process) killNow() error {
+	err := p.cmd.Process.Kill()
+	if errors.Is(err, os.ErrProcessDone) {
+		err = nil
+	}
+	group := unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL) // the group has the number as long as a process is in it
+	if errors.Is(group, unix.ESRCH) {
+		group = nil
+	}
+	if err = errors.Join(err, group); err != nil {
 		return fmt.Errorf("end a worker: %w", err)
 	}
-	_ = p.wait() // that it was killed is known
 	return nil
 }
 
-func (p *process) pid() int { return p.cmd.Process.Pid }
+// pid is the number of a process, 0 before it was started.
+func (p *process) pid() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		return 0
+	}
+	return p.cmd.Process.Pid
+}

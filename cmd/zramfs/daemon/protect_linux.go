@@ -35,9 +35,9 @@ func BecomeIOFlusher() Protection {
 	if err := unix.Prctl(unix.PR_SET_IO_FLUSHER, 1, 0, 0, 0); err != nil {
 		switch {
 		case errors.Is(err, unix.EPERM):
-			p.Detail = "needs the capability CAP_SYS_RESOURCE"
+			p.Detail = "taking memory may wait for write-back: run with CAP_SYS_RESOURCE"
 		case errors.Is(err, unix.EINVAL):
-			p.Detail = "needs Linux 5.6"
+			p.Detail = "taking memory may wait for write-back: use Linux 5.6 or later"
 		default:
 			p.Detail = err.Error()
 		}
@@ -72,11 +72,11 @@ func avoidOOM() Protection {
 		return p
 	}
 	p.State = StateWarn
-	p.Detail = fmt.Sprintf("oom_score_adj stays at %s: %v", strings.TrimSpace(string(now)), err)
+	cure := err.Error()
 	if errors.Is(err, unix.EACCES) {
-		p.Detail = fmt.Sprintf("oom_score_adj stays at %s: lowering it needs the capability CAP_SYS_RESOURCE",
-			strings.TrimSpace(string(now)))
+		cure = "run with CAP_SYS_RESOURCE"
 	}
+	p.Detail = "the OOM killer may kill zramfs, which would lose swapped pages: " + cure
 	return p
 }
 
@@ -96,17 +96,25 @@ func lockMemory() Protection {
 		p.Detail = "mlockall with MCL_ONFAULT needs Linux 4.4"
 		return p
 	case err != nil:
-		p.Detail = fmt.Sprintf("mlockall: %v; RLIMIT_MEMLOCK is %s and the capability CAP_IPC_LOCK is missing: "+
-			"run as root, or raise the limit (LimitMEMLOCK=infinity)", err, limit)
+		p.Detail = "memory cannot be locked " + lockAdvice(limit, inFirstUserNamespace())
 		return p
 	case !unlimited:
-		p.Detail = fmt.Sprintf("only what was mapped at the start is locked: RLIMIT_MEMLOCK is %s and the capability "+
-			"CAP_IPC_LOCK is missing", limit)
+		p.Detail = "only what was mapped at the start is locked " + lockAdvice(limit, inFirstUserNamespace())
 		return p
 	}
 	p.State = StateOK
 	p.Detail = fmt.Sprintf("all memory is locked (VmLck %s of address space)", procField(statusPath, "VmLck"))
 	return p
+}
+
+// lockAdvice says why memory cannot be locked beyond limit, and what to do. In another user namespace than the first,
+// root has the capability without its effect.
+func lockAdvice(limit string, first bool) string {
+	if !first {
+		return fmt.Sprintf("(limit %s, and no user namespace but the first can exceed it): run outside of the namespace, or raise the "+
+			"limit (LimitMEMLOCK=infinity)", limit)
+	}
+	return fmt.Sprintf("(limit %s, no CAP_IPC_LOCK): run with that capability, or raise the limit (LimitMEMLOCK=infinity)", limit)
 }
 
 // lockLimit returns RLIMIT_MEMLOCK as text, and whether the process may lock without limit. The capability counts in
@@ -119,7 +127,7 @@ func lockLimit() (text string, unlimited bool) {
 	if lim.Cur == unix.RLIM_INFINITY {
 		return "unlimited", true
 	}
-	return fmt.Sprintf("%d KiB", lim.Cur>>10), hasCapability(unix.CAP_IPC_LOCK) && inFirstUserNamespace()
+	return fmt.Sprintf("%dK", lim.Cur>>10), hasCapability(unix.CAP_IPC_LOCK) && inFirstUserNamespace()
 }
 
 func hasCapability(c int) bool {

@@ -32,7 +32,7 @@ func (k *keeper) waitForEnd(ctx context.Context, signals signalQueue) error {
 	for {
 		select {
 		case err := <-k.ended:
-			k.log.Info("unmounted", "dir", k.cfg.Dir)
+			k.logger.Info("unmounted", "dir", k.cfg.Dir)
 			return err
 		case s := <-signals:
 			k.tryUnmount(s.String())
@@ -48,11 +48,11 @@ func (k *keeper) waitForEnd(ctx context.Context, signals signalQueue) error {
 func (k *keeper) tryUnmount(why string) {
 	go func() {
 		if n := k.session.OpenCount(); n > 0 {
-			k.log.Warn(refusal(k.cfg.Dir, n), "reason", why)
+			k.logger.Warn(refusal(k.cfg.Dir, n), "reason", why)
 			return
 		}
 		if err := k.session.Unmount(); err != nil {
-			k.log.Warn("still mounted: "+err.Error(), "reason", why)
+			k.logger.Warn("still mounted: "+err.Error(), "reason", why)
 		}
 	}()
 }

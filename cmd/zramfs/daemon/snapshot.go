@@ -13,8 +13,8 @@ import (
 	"zramfs/store"
 )
 
-// statusJSON makes the contents of DIR/control/status. It runs inside a request, so it reads counters and facts that
-// were collected before, and nothing else. It waits for the worker to be ready, which never depends on a request.
+// statusJSON makes the contents of DIR/control/status. It runs inside a request, so it reads counters, its own and the
+// kernel's, and facts that were collected before. It waits for the worker to be ready, which never depends on a request.
 func (w *worker) statusJSON(loops []string) ([]byte, error) {
 	<-w.ready
 	text, err := json.MarshalIndent(w.status(loops), "", "  ")
@@ -29,26 +29,32 @@ func (w *worker) status(loops []string) Status {
 	process := processStatus()
 	process.LogLinesDropped = w.logs.Dropped()
 	return Status{
-		Version:       w.cfg.Version,
-		PID:           w.facts.PID,
-		KeeperPID:     w.facts.PID,
-		WorkerPID:     os.Getpid(),
-		Restarts:      w.facts.Restarts,
-		Transport:     string(settings.Transport),
-		SurvivesCrash: w.kept.Load() && settings.Transport == fusefs.TransportDev,
-		UptimeSeconds: time.Since(time.Unix(0, w.facts.Ready)).Seconds(),
-		Dir:           w.cfg.Dir,
-		Name:          deviceName,
-		Disksize:      w.cfg.Disksize,
-		Algorithm:     w.cfg.Algorithm.String(),
-		MemLimit:      w.cfg.MemLimit,
-		Streams:       settings.Threads,
-		Opens:         w.server.OpenCount(),
-		Loops:         append([]string{}, loops...),
-		Memory:        memoryStatus(stats),
-		Codecs:        codecStatus(stats),
-		Instructions:  Instructions(),
-		IO:            ioStatus(stats),
+		Version:        w.cfg.Version,
+		PID:            w.facts.PID,
+		KeeperPID:      w.facts.PID,
+		WorkerPID:      os.Getpid(),
+		Restarts:       w.facts.Count,
+		RestartsRecent: w.facts.since(time.Now().Add(-recentTime)),
+		LastRestart:    w.facts.last(),
+		LastExit:       w.facts.LastExit,
+		Transport:      string(settings.Transport),
+		SurvivesCrash:  w.kept.Load() && settings.Transport == fusefs.TransportDev,
+		UptimeSeconds:  time.Since(time.Unix(0, w.facts.Ready)).Seconds(),
+		Dir:            w.cfg.Dir,
+		Name:           deviceName,
+		Disksize:       w.cfg.Disksize,
+		Algorithm:      w.cfg.Algorithm.String(),
+		MemLimit:       w.cfg.MemLimit,
+		Streams:        settings.Threads,
+		Opens:          w.server.OpenCount(),
+		Loops:          append([]string{}, loops...),
+		Memory:         memoryStatus(stats),
+
+		ProcessMemoryBytes: processMemory(w.server.RequestBytes(), w.kept.Load()),
+
+		Codecs:       codecStatus(stats),
+		Instructions: Instructions(),
+		IO:           ioStatus(stats),
 		Fuse: FuseStatus{
 			Connection:    settings.Connection,
 			MaxWrite:      settings.MaxWrite,
@@ -73,6 +79,8 @@ func memoryStatus(s store.Stats) MemoryStatus {
 		PagesStored:    s.OrigDataSize / store.PageSize,
 		IndexBytes:     s.IndexBytes,
 		ReserveBytes:   s.ReserveBytes,
+
+		RecountedSegments: s.RecountedSegments,
 	}
 }
 
@@ -93,12 +101,18 @@ func ioStatus(s store.Stats) IOStatus {
 		Reads:          s.Reads,
 		Writes:         s.Writes,
 		Discards:       s.NotifyFree,
-		FailedReads:    s.FailedReads,
-		FailedWrites:   s.FailedWrites,
+		FailedReads:    s.FailedReads.Count,
+		FailedWrites:   s.FailedWrites.Count,
 		NotifyFree:     s.NotifyFree,
-		ChecksumErrors: s.ChecksumErrors,
+		ChecksumErrors: s.ChecksumErrors.Count,
+
+		FailedReadTimes:    timesOf(s.FailedReads),
+		FailedWriteTimes:   timesOf(s.FailedWrites),
+		ChecksumErrorTimes: timesOf(s.ChecksumErrors),
 	}
 }
+
+func timesOf(c store.ErrorCount) ErrorTimes { return ErrorTimes{First: c.First, Last: c.Last} }
 
 // codecStatus lists the formats that something is stored in. Same-filled pages have several identifiers of their own in
 // the image (28 and above) and are one here.

@@ -2,6 +2,8 @@
 
 package daemon
 
+import "time"
+
 // Status is what DIR/control/status shows: one snapshot of a serving process, as JSON. Sizes are bytes and I/O is
 // counted in pages unless a field says otherwise. It is a plain value: nothing in it changes after it was made.
 type Status struct {
@@ -15,6 +17,12 @@ type Status struct {
 	WorkerPID int `json:"worker_pid"`
 	// Restarts is how many workers have died.
 	Restarts int `json:"restarts"`
+	// RestartsRecent is how many of them died within the last ten minutes, 512 at most.
+	RestartsRecent int `json:"restarts_recent"`
+	// LastRestart is when the last of them died; null when none has.
+	LastRestart *time.Time `json:"last_restart"`
+	// LastExit says how it ended, as in "killed by signal 9"; empty when none has died.
+	LastExit string `json:"last_exit"`
 	// Transport is how requests reach the worker: "dev" (read from /dev/fuse) or "uring" (FUSE over io_uring).
 	Transport string `json:"transport"`
 	// SurvivesCrash says whether everything goes on should the worker die.
@@ -39,11 +47,14 @@ type Status struct {
 	Loops []string `json:"loops"`
 	// Memory says what is stored and what that costs.
 	Memory MemoryStatus `json:"memory"`
+	// ProcessMemoryBytes is what keeper and worker take beside Memory: heaps, stacks, the memory of requests, page tables, and
+	// the code that both share. It is 0 where /proc cannot be read.
+	ProcessMemoryBytes uint64 `json:"process_memory_bytes"`
 	// Codecs splits what is stored by the format of the objects.
 	Codecs []CodecStatus `json:"codecs"`
 	// Instructions says what the codecs of the serving process run on.
 	Instructions InstructionStatus `json:"instructions"`
-	// IO counts requests and errors since the device was made.
+	// IO counts requests and errors.
 	IO IOStatus `json:"io"`
 	// Fuse is what was agreed with the kernel when the device was mounted.
 	Fuse FuseStatus `json:"fuse"`
@@ -71,6 +82,9 @@ type MemoryStatus struct {
 	HugePagesSince uint64 `json:"huge_pages_since"`
 	// PagesCompacted is the number of pages that compaction has freed.
 	PagesCompacted uint64 `json:"pages_compacted"`
+	// RecountedSegments is the number of segments that the worker has taken back after damage to
+	// an index entry or an object's header had made it lose track of what they hold.
+	RecountedSegments uint64 `json:"recounted_segments"`
 	// PagesStored is the number of pages that hold data, same-filled ones included.
 	PagesStored uint64 `json:"pages_stored"`
 	// IndexBytes is the part of MemUsedTotal that the page index takes.
@@ -107,7 +121,7 @@ type ImplementationStatus struct {
 	Set string `json:"set"`
 }
 
-// IOStatus counts pages and errors since the device was made.
+// IOStatus counts pages since the worker began, and errors since the device was made.
 type IOStatus struct {
 	// Reads is the number of pages read.
 	Reads uint64 `json:"reads"`
@@ -123,6 +137,17 @@ type IOStatus struct {
 	NotifyFree uint64 `json:"notify_free"`
 	// ChecksumErrors is the number of reads that met a damaged object.
 	ChecksumErrors uint64 `json:"checksum_errors"`
+	// FailedReadTimes, FailedWriteTimes and ChecksumErrorTimes say when such errors occurred.
+	FailedReadTimes    ErrorTimes `json:"failed_read_times"`
+	FailedWriteTimes   ErrorTimes `json:"failed_write_times"`
+	ChecksumErrorTimes ErrorTimes `json:"checksum_error_times"`
+}
+
+// ErrorTimes are the times of the first and the last error of a kind, whichever worker met it.
+// Both are zero, and absent from the JSON, where there was none.
+type ErrorTimes struct {
+	First time.Time `json:"first,omitzero"`
+	Last  time.Time `json:"last,omitzero"`
 }
 
 // FuseStatus is what the FUSE connection was set up with.
@@ -193,6 +218,8 @@ const (
 	ProtectCollector = "collector"
 	// ProtectCgroup is the absence of a memory limit on the process's control groups.
 	ProtectCgroup = "cgroup"
+	// ProtectControl is there only where other users can take the names of the device's sockets.
+	ProtectControl = "control"
 	// ProtectTransport is there only where the transport is not the one that was asked for.
 	ProtectTransport = "transport"
 	// ProtectScheduling is a class of scheduling in which taking memory does not wait.
@@ -210,4 +237,22 @@ func Blocking(all []Protection) []Protection {
 		}
 	}
 	return failed
+}
+
+// mergeProtections returns each protection once, in the order in which they first come. Of several outcomes, such as
+// those of the worker and the keeper, the worst counts.
+func mergeProtections(all []Protection) []Protection {
+	severity := map[State]int{StateOK: 0, StateWarn: 1, StateFail: 2}
+	place := map[string]int{}
+	var merged []Protection
+	for _, p := range all {
+		i, seen := place[p.Name]
+		if !seen {
+			place[p.Name] = len(merged)
+			merged = append(merged, p)
+		} else if severity[p.State] > severity[merged[i].State] {
+			merged[i] = p
+		}
+	}
+	return merged
 }

@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 	"testing"
+	"time"
 
 	"zramfs/codec"
 	"zramfs/store"
@@ -26,11 +27,12 @@ func TestStatusNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"": "algorithm codecs dir disksize fuse instructions io keeper_pid loops mem_limit memory name opens pid process " +
-			"protections restarts streams survives_crash transport uptime_seconds version worker_pid",
+		"": "algorithm codecs dir disksize fuse instructions io keeper_pid last_exit last_restart loops mem_limit memory name opens pid " +
+			"process process_memory_bytes protections restarts restarts_recent streams survives_crash transport uptime_seconds version worker_pid",
 		"memory": "compr_data_size huge_pages huge_pages_since index_bytes mem_used_max mem_used_total orig_data_size " +
-			"pages_compacted pages_stored reserve_bytes same_pages",
-		"io":           "checksum_errors discards failed_reads failed_writes notify_free reads writes",
+			"pages_compacted pages_stored recounted_segments reserve_bytes same_pages",
+		"io": "checksum_error_times checksum_errors discards failed_read_times failed_reads failed_write_times failed_writes " +
+			"notify_free reads writes",
 		"fuse":         "async_dio connection max_background max_write",
 		"process":      "gc_cycles heap_bytes heap_released_bytes log_lines_dropped",
 		"codecs":       "bytes name pages",
@@ -93,8 +95,12 @@ func TestMemoryStatus(t *testing.T) {
 	var s store.Stats
 	v := reflect.ValueOf(&s).Elem()
 	for i := range v.NumField() {
-		if v.Field(i).Kind() == reflect.Uint64 {
-			v.Field(i).SetUint(uint64(i+1) * store.PageSize)
+		switch n := uint64(i+1) * store.PageSize; v.Field(i).Interface().(type) {
+		case uint64:
+			v.Field(i).SetUint(n)
+		case store.ErrorCount:
+			count := store.ErrorCount{Count: n, First: time.Unix(int64(n), 0), Last: time.Unix(int64(n)+1, 0)}
+			v.Field(i).Set(reflect.ValueOf(count))
 		}
 	}
 	m := memoryStatus(s)
@@ -104,7 +110,7 @@ func TestMemoryStatus(t *testing.T) {
 	for _, part := range []any{m, ioStatus(s)} {
 		p := reflect.ValueOf(part)
 		for i := range p.NumField() {
-			if name := p.Type().Field(i).Name; p.Field(i).Uint() == 0 {
+			if name := p.Type().Field(i).Name; p.Field(i).IsZero() {
 				t.Errorf("%s is not filled in", name)
 			}
 		}
@@ -136,5 +142,19 @@ func TestInstructions(t *testing.T) {
 		if c.Name == "" || !slices.Contains(got.Usable, c.Set) {
 			t.Errorf("%+v uses none of %q", c, got.Usable)
 		}
+	}
+}
+
+// A protection that the worker and the keeper both try is shown once, with the worse outcome.
+func TestProtectionsOnce(t *testing.T) {
+	got := mergeProtections([]Protection{
+		{Name: ProtectMemory, State: StateOK, Detail: "worker"}, {Name: ProtectOOM, State: StateWarn, Detail: "worker"},
+		{Name: ProtectMemory, State: StateFail, Detail: "keeper", Essential: true}, {Name: ProtectOOM, State: StateOK, Detail: "keeper"},
+	})
+	want := []Protection{
+		{Name: ProtectMemory, State: StateFail, Detail: "keeper", Essential: true}, {Name: ProtectOOM, State: StateWarn, Detail: "worker"},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }

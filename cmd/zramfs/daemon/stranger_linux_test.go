@@ -18,17 +18,17 @@ import (
 func TestStranger(t *testing.T) {
 	require.Root(t)
 	dir := t.TempDir()
-	for at, ask := range map[*net.UnixAddr]func() error{
-		controlAddress(dir, 0): func() error {
+	for at, ask := range map[string]func() error{
+		abstractAddress(socketName(dir, 0)).Name: func() error {
 			_, err := OpenImage(dir)
 			return err
 		},
-		importAddress(dir, testConnection): func() error {
+		abstractAddress(importName(dir, testConnection)).Name: func() error {
 			_, err := OpenImport(dir, testConnection, 0)
 			return err
 		},
 	} {
-		stranger := exec.Command("/proc/self/exe", "stranger", at.Name)
+		stranger := exec.Command("/proc/self/exe", "stranger", at)
 		stranger.Stderr = os.Stderr
 		input, err := stranger.StdinPipe()
 		if err != nil {
@@ -45,7 +45,7 @@ func TestStranger(t *testing.T) {
 			t.Error(err)
 		}
 		if err := ask(); !errors.Is(err, errStranger) {
-			t.Errorf("%s: %v, want errStranger", at.Name, err)
+			t.Errorf("%s: %v, want errStranger", at, err)
 		}
 		if err := errors.Join(input.Close(), stranger.Wait()); err != nil {
 			t.Error(err)

@@ -62,7 +62,10 @@ func Work(cfg Config) (err error) {
 		}
 		err = errors.Join(err, w.logs.Close())
 	}()
-	go receive(os.NewFile(orderFD, "orders"), w.orders)
+	go func() {
+		receive(os.NewFile(orderFD, "orders"), func(o order) { w.orders <- o })
+		close(w.orders)
+	}()
 	if err := w.prepare(); err != nil {
 		return err
 	}
@@ -116,6 +119,7 @@ func (w *worker) makeStore() (err error) {
 		Workers:   fusefs.Workers(), MaxWaiting: w.waiting,
 		Firmly:    firmly,
 		OnCorrupt: w.logs.Corrupt,
+		OnFill:    w.logs.Filled,
 	}
 	if w.facts.Holds {
 		w.memory.HeldBy(os.NewFile(holderFD, "holder"))
@@ -161,7 +165,7 @@ func (w *worker) serve() (err error) {
 	w.protections = append(w.protections, restCollector())
 	group := settled(checkCgroup("/", machineMemory()), w.facts.Group)
 	w.protections = append(w.protections, group, checkTimeouts("/"), checkScheduling())
-	w.protections = append(w.protections, w.facts.Protections...)
+	w.protections = mergeProtections(append(w.protections, w.facts.Protections...))
 	first := w.facts.Ready == 0
 	if first {
 		w.facts.Ready = time.Now().UnixNano()

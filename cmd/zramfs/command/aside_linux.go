@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"zramfs/loopsetup"
+)
+
+const (
+	// asideWord is the first argument of a process that makes one call for a command.
+	asideWord = "--aside"
+	// answerTime is how long a command waits for all the serving processes that it asks. A healthy one answers in
+	// milliseconds even under load, since status takes no lock of the page path.
+	answerTime = time.Second
+	// asideEnd bounds the wait for the end of a process that has answered.
+	asideEnd = 300 * time.Millisecond
+)
+
+// errNoAnswer means that a serving process does not answer: it is stopped, stuck or starved.
+var errNoAnswer = errors.New("it does not answer")
+
+// An asideAnswer is what the process prints that makes the call.
+type asideAnswer struct {
+	Text  []byte        `json:"text,omitempty"`
+	Errno syscall.Errno `json:"errno,omitempty"`
+	Error string        `json:"error,omitempty"`
+}
+
+// asideCalls are the calls that may wait for a serving process, by name.
+var asideCalls = map[string]func(args []string) ([]byte, error){
+	"read":    func(args []string) ([]byte, error) { return os.ReadFile(args[0]) },
+	"write":   func(args []string) ([]byte, error) { return nil, writeExisting(args[0], args[1]) },
+	"open":    func(args []string) ([]byte, error) { return nil, openOnce(args[0]) },
+	"stat":    func(args []string) ([]byte, error) { _, err := os.Stat(args[0]); return nil, err },
+	"unmount": func(args []string) ([]byte, error) { return nil, unmountLooked(args[0]) },
+	"detach": func(args []string) ([]byte, error) {
+		return nil, unix.Unmount(args[0], unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+	},
+	"swapoff": func(args []string) ([]byte, error) { return nil, loopsetup.SwapOff(args[0]) },
+	"probe":   func(args []string) ([]byte, error) { return probeLoop(args[0]) },
+}
+
+// aside makes a call in a process of its own, which is killed when ctx ends; the error is errNoAnswer then. A process
+// that waits for a request which a stopped server has read does not end before the answer, whatever kills it: a command
+// that made the call itself could not end either.
+func aside(ctx context.Context, call string, args ...string) ([]byte, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }() // nothing was written to it
+	cmd := &exec.Cmd{
+		Path: "/proc/self/exe", Args: append([]string{"zramfs", asideWord, call}, args...), Dir: "/", Stdout: w,
+		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
+	}
+	err = cmd.Start()
+	_ = w.Close() // the process has its own
+	if err != nil {
+		return nil, fmt.Errorf("start a process for %s: %w", call, err)
+	}
+	stop := context.AfterFunc(ctx, func() {
+		_ = cmd.Process.Kill()                 // it may have ended
+		_ = r.SetReadDeadline(time.Unix(1, 0)) // it may not end
+	})
+	defer stop()
+	var a asideAnswer
+	err = json.NewDecoder(r).Decode(&a)
+	gone := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // it has answered, or may stay behind
+		close(gone)
+	}()
+	if err == nil {
+		select { // it ends at once, unless the machine is busy
+		case <-gone:
+		case <-time.After(asideEnd):
+		}
+	}
+	switch {
+	case err == nil:
+		return a.Text, a.err()
+	case ctx.Err() != nil:
+		return nil, errNoAnswer
+	}
+	return nil, fmt.Errorf("the process for %s was killed", call)
+}
+
+// asideFor is aside with a limit on the time.
+func asideFor(limit time.Duration, call string, args ...string) ([]byte, error) {
+	ctx, stop := context.WithTimeout(context.Background(), limit)
+	defer stop()
+	return aside(ctx, call, args...)
+}
+
+// err is the error of the call, which errors.Is knows by its number.
+func (a asideAnswer) err() error {
+	switch {
+	case a.Error == "":
+		return nil
+	case a.Errno == 0:
+		return errors.New(a.Error)
+	}
+	return &asideError{a.Error, a.Errno}
+}
+
+// asideError is an error of a call in another process.
+type asideError struct {
+	text  string
+	errno syscall.Errno
+}
+
+func (e *asideError) Error() string { return e.text }
+func (e *asideError) Unwrap() error { return e.errno }
+
+// runAside is the process that makes the call. It returns false for the arguments of any other process.
+func runAside(args []string, out io.Writer) bool {
+	if len(args) < 4 || args[1] != asideWord || asideCalls[args[2]] == nil {
+		return false
+	}
+	_ = os.WriteFile("/proc/self/comm", []byte("zramfs-aside"), 0) // for ps
+	var a asideAnswer
+	var err error
+	if a.Text, err = asideCalls[args[2]](args[3:]); err != nil {
+		a.Error = err.Error()
+		_ = errors.As(err, &a.Errno)
+	}
+	_ = json.NewEncoder(out).Encode(a) // the command may have gone
+	return true
+}
+
+// writeExisting writes to a file that is there.
+func writeExisting(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// openOnce opens path and closes it again.
+func openOnce(path string) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	return unix.Close(fd)
+}
+
+// unmountLooked removes the mount on path. It looks for path first, which may take a request: a command that has given up
+// meanwhile has killed this process, and nothing is unmounted.
+func unmountLooked(path string) error {
+	var st unix.Statx_t
+	const flags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_STATX_DONT_SYNC // a request for path, and none for what is there
+	if err := unix.Statx(unix.AT_FDCWD, path, flags, 0, &st); err != nil && !errors.Is(err, unix.ENOTCONN) && !errors.Is(err, unix.ECONNABORTED) {
+		return err
+	}
+	return unix.Unmount(path, unix.UMOUNT_NOFOLLOW)
+}
+
+// probeLoop says which file system has the file of a loop device, and whether it is served: the error is EIO when it is
+// not.
+func probeLoop(dev string) ([]byte, error) {
+	id, err := loopsetup.Identify(dev)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(loopProbe{Major: unix.Major(id.Device), Minor: unix.Minor(id.Device)})
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.Open(dev, unix.O_RDONLY|unix.O_DIRECT|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return text, err
+	}
+	page, err := unix.Mmap(-1, 0, pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err == nil {
+		_, err = unix.Pread(fd, page, 0)
+	}
+	return text, errors.Join(err, unix.Close(fd))
+}
+
+// A loopProbe is the number of a file system (st_dev).
+type loopProbe struct{ Major, Minor uint32 }

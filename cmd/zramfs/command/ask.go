@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"github.com/moby/sys/mountinfo"
+
+	"zramfs/cmd/zramfs/daemon"
+	"zramfs/loopsetup"
+)
+
+// findDevices returns the devices that names stand for, in the order of names, or all of them for no names, and asks
+// their serving processes, and no others, all at once and for at most answerTime. One that did not answer is in the
+// result, with Err.
+func findDevices(names ...string) ([]device, error) {
+	s, err := look(thisMachine())
+	if err != nil {
+		return nil, err
+	}
+	picked, err := s.pick(names)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(picked, device.lost) { // the status of another device may name its loop device
+		s.ask(s.devices)
+		s.devices = slices.DeleteFunc(s.devices, s.claimed)
+		return s.pick(names)
+	}
+	s.ask(picked)
+	return picked, nil
+}
+
+// lost reports whether nothing is known of d but a loop device on its data file.
+func (d device) lost() bool { return d.away && d.rec == nil }
+
+// claimed reports whether d is lost no more: its loop device is that of another device, or on no file of ours.
+func (s *survey) claimed(d device) bool {
+	others := func(o device) bool {
+		return !o.lost() && len(d.Loops) > 0 && slices.Contains(loopPaths(o.Loops), d.Loops[0].Path)
+	}
+	return d.lost() && (len(d.Loops) == 0 || slices.ContainsFunc(s.devices, others))
+}
+
+// findDevice is findDevices for the device that name stands for; the best of several.
+func findDevice(name string) (device, error) {
+	found, err := findDevices(name)
+	if err != nil {
+		return device{}, err
+	}
+	return found[0], nil
+}
+
+// findHere is findDevice for a command that works only where the device is mounted.
+func findHere(name string) (device, error) {
+	d, err := findDevice(name)
+	if err == nil && d.away {
+		p := diagnoseAway(d)
+		err = fmt.Errorf("%s: %s; nsenter -t %d -m runs a command there", d.title(), p.What, d.keeper)
+	}
+	return d, err
+}
+
+// ask reads the status of devices, and adds what follows from it.
+func (s *survey) ask(devices []device) {
+	ctx, stop := context.WithTimeout(context.Background(), answerTime)
+	defer stop()
+	var wg sync.WaitGroup
+	for i := range devices {
+		wg.Go(func() { devices[i].ask(ctx) })
+	}
+	wg.Wait()
+	for i := range devices {
+		d := &devices[i]
+		if errors.Is(d.Err, errNoAnswer) {
+			silent := findServers(d.number, d.keeper, d.Dir)
+			d.Err, d.keeper = &silence{silent, d.title()}, silent.keeper.pid
+		}
+		if d.Status != nil {
+			d.noteStatus(d.Status.Loops)
+			if err := s.use(d); err != nil {
+				d.Err = errors.Join(d.Err, err)
+			}
+		}
+		d.swapUse = readSwapUse(thisMachine(), *d)
+	}
+}
+
+// ask reads the status of d, where it can be reached, or finds out whether d is served at all.
+func (d *device) ask(ctx context.Context) {
+	if d.away && d.keeper == 0 {
+		d.probe(ctx)
+	}
+	switch {
+	case d.Err != nil:
+	case !d.away:
+		d.Status, d.Err = askStatus(ctx, d.Dir)
+	case d.reachable():
+		d.Status, d.Err = askStatus(ctx, filepath.Join("/proc", strconv.Itoa(d.keeper), "root", d.Dir))
+	default:
+		d.Err = fmt.Errorf("%s: %w", d.title(), errOutOfSight)
+	}
+	if d.Status != nil && d.keeper == 0 {
+		d.keeper = serverAt(d.Status.PID)
+	}
+}
+
+// serverAt returns pid if that is a process of this program: a PID of another PID namespace may be of any process here.
+func serverAt(pid int) int {
+	if p, ok := readProcess(pid); ok && p.name == daemon.ProcessName {
+		return pid
+	}
+	return 0
+}
+
+// errOutOfSight means that a device is mounted nowhere that can be seen, and is used.
+var errOutOfSight = errors.New("it is mounted in another mount namespace or was unmounted lazily, and its status cannot be read from here")
+
+// probe asks the kernel whether the file of the first loop device is served, and by which process.
+func (d *device) probe(ctx context.Context) {
+	if len(d.Loops) == 0 {
+		return
+	}
+	text, err := aside(ctx, "probe", d.Loops[0].Path)
+	var p loopProbe
+	if len(text) > 0 && json.Unmarshal(text, &p) == nil {
+		if p.Major != 0 { // no FUSE file system
+			d.Loops, d.Swaps = nil, nil
+			return
+		}
+		d.keeper = findServers(int(p.Minor), 0, "").keeper.pid
+	}
+	switch {
+	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.ENOTCONN), errors.Is(err, syscall.ECONNABORTED):
+		d.Err = fmt.Errorf("%s: %w", d.title(), errDead)
+	case err != nil:
+		d.Err = fmt.Errorf("%s: %w", d.title(), err)
+	case d.keeper != 0 && d.Dir == "":
+		d.Dir = process{pid: d.keeper}.dir()
+	}
+}
+
+// reachable reports whether the mount of d is where its keeper sees it.
+func (d *device) reachable() bool {
+	if d.keeper == 0 {
+		return false
+	}
+	mounts, err := mountinfo.PidMountInfo(d.keeper)
+	return err == nil && slices.ContainsFunc(mounts, func(m *mountinfo.Info) bool {
+		return m.Mountpoint == d.Dir && m.FSType == fsType && (m.Minor == d.number || d.number == 0)
+	})
+}
+
+// readStatus reads DIR/control/status in at most answerTime.
+func readStatus(dir string) (*daemon.Status, error) {
+	ctx, stop := context.WithTimeout(context.Background(), answerTime)
+	defer stop()
+	return askStatus(ctx, dir)
+}
+
+// askStatus reads DIR/control/status until ctx ends.
+func askStatus(ctx context.Context, dir string) (*daemon.Status, error) {
+	text, err := aside(ctx, "read", filepath.Join(dir, statusFile))
+	switch {
+	case errors.Is(err, syscall.ENOTCONN), errors.Is(err, syscall.ECONNABORTED):
+		return nil, fmt.Errorf("%s: %w", dir, errDead)
+	case err != nil:
+		return nil, fmt.Errorf("read the status of %s: %w", dir, err)
+	}
+	status := new(daemon.Status)
+	if err := json.Unmarshal(text, status); err != nil {
+		return nil, fmt.Errorf("read the status of %s: %w", dir, err)
+	}
+	return status, nil
+}
+
+// The words of answer, which the JSON of list and status has.
+const (
+	answerOK        = "ok"
+	answerTimeout   = "timeout"
+	answerDead      = "dead"
+	answerElsewhere = "elsewhere"
+	answerError     = "error"
+)
+
+// answer says in one word what became of the question for the status.
+func (d device) answer() string {
+	switch {
+	case errors.Is(d.Err, errDead):
+		return answerDead
+	case errors.Is(d.Err, errNoAnswer):
+		return answerTimeout
+	case d.away:
+		return answerElsewhere
+	case d.Status == nil:
+		return answerError
+	}
+	return answerOK
+}
+
+// isOurs reports whether a loop device is on the data file of a device, as far as the kernel tells without asking it.
+func isOurs(path string) bool {
+	info, err := loopsetup.Inspect(path)
+	return err == nil && filepath.Base(info.Backing) == detachedFile
+}

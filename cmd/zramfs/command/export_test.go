@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"io"
+	"testing"
+)
+
+// A slowDisk knows what was asked to be on it.
+type slowDisk struct {
+	io.WriterAt
+	started, settled int64 // bytes
+}
+
+func (d *slowDisk) startSync(begin, length int64) error {
+	d.started = max(d.started, begin+length)
+	return nil
+}
+
+func (d *slowDisk) sync(begin, length int64) error {
+	d.settled = max(d.settled, begin+length)
+	return nil
+}
+
+// The bar of export counts a page once it is on the disk and not when it is written to the kernel's cache, so that it is
+// full only at the end.
+func TestExportProgress(t *testing.T) {
+	const window, windows = 1024, 5
+	var shown shownSteps
+	disk, e := &slowDisk{}, exporter{progress: &shown}
+	for i := range int64(windows) {
+		if err := e.settle(disk, i*window*pageSize, window*pageSize, window); err != nil {
+			t.Fatal(err)
+		}
+		bar := int64(shown.sums[i])
+		if bar*pageSize != disk.settled || disk.started != (i+1)*window*pageSize || bar != i*window {
+			t.Errorf("window %d: the bar shows %d pages, %d bytes are on the disk", i, bar, disk.settled)
+		}
+	}
+	if e.pending != window {
+		t.Errorf("%d pages are left to show at the end", e.pending)
+	}
+}

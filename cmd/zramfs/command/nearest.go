@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import "strings"
+
+// nearest returns the candidate that word is most likely a typing error of, or "" where none is near: at most a third
+// of its letters, and one in a short word, may differ.
+func nearest(word string, candidates []string) string {
+	word = strings.ToLower(word)
+	best, least := "", max(len(word)/3, 1)+1
+	for _, c := range candidates {
+		if n := distance(word, c); n < least && n < len(c)-1 {
+			best, least = c, n
+		}
+	}
+	return best
+}
+
+// distance is how many letters have to be put in, left out, replaced or swapped with their neighbour to make b of a.
+func distance(a, b string) int {
+	var before, row, next []int // rows of the table of distances between beginnings of a and b
+	for j := range len(b) + 1 {
+		row = append(row, j)
+	}
+	for i := range len(a) {
+		next = append([]int(nil), i+1)
+		for j := range len(b) {
+			n := min(row[j+1], next[j]) + 1
+			if a[i] == b[j] {
+				n = min(n, row[j])
+			} else {
+				n = min(n, row[j]+1)
+			}
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				n = min(n, before[j-1]+1)
+			}
+			next = append(next, n)
+		}
+		before, row = row, next
+	}
+	return row[len(b)]
+}

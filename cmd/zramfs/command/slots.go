@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"zramfs/cmd/zramfs/slots"
+)
+
+const (
+	flagSlots  = "slots"
+	flagKeeper = "keeper"
+
+	// slotsName is the command by which up starts the process that holds the ballast; see package
+	// slots.
+	slotsName = "slots"
+)
+
+// slotsHelp explains the policies in the help of up.
+const slotsHelp = "With --slots free the kernel frees the swap slot of a page that it has read back, as it does on kernel zram. " +
+	"With --slots keep it keeps the slot, and the device the copy, until half of all swap is in use: that takes more " +
+	"memory, and saves writing the page again if it is evicted unchanged. With auto, the default, slots are kept while " +
+	"memory is plentiful and freed while it is short. To have slots freed, a process holds up to half of all swap with " +
+	"pages of zeros, which take no memory and make way for programs: free(1) shows half of swap or more as used meanwhile; " +
+	"status tells what programs use."
+
+func slotsFlag() cli.Flag {
+	return &cli.StringFlag{Name: flagSlots, Value: string(slots.Auto),
+		Usage: "`WHEN` to free the swap slot of a page that is in memory again: auto, free or keep"}
+}
+
+// slotsCommand is for up, which starts it.
+func slotsCommand() *cli.Command {
+	return &cli.Command{
+		Name:      slotsName,
+		Usage:     "make the kernel free swap slots (started by up)",
+		ArgsUsage: "AREA...",
+		Hidden:    true,
+		Flags:     []cli.Flag{slotsFlag(), &cli.IntFlag{Name: flagKeeper, Usage: "end with the process `PID`"}},
+		Action: func(c *cli.Context) error {
+			policy, err := slots.ParsePolicy(c.String(flagSlots))
+			if err != nil || policy == slots.Keep || c.NArg() == 0 || c.Int(flagKeeper) <= 0 {
+				return usageError("%s is for up, which starts it", slotsName)
+			}
+			groups, _ := memoryHierarchy(thisMachine()) // without it the process stays where it is
+			return slots.Run(slots.Config{Policy: policy, Areas: c.Args().Slice(), Keeper: c.Int(flagKeeper), Groups: groups.top})
+		},
+	}
+}
+
+// notedSlots is what the record says of the process that makes the kernel free slots.
+type notedSlots struct {
+	Policy slots.Policy `json:"policy"`
+	// PID is that in the PID namespace of up, Started when the process began; see process.start.
+	PID     int    `json:"pid"`
+	Started uint64 `json:"started"`
+}
+
+// process finds the process in this PID namespace; false when it has ended, or cannot be seen from
+// here. It reads nothing that may lie in swap.
+func (n notedSlots) process() (process, bool) {
+	if p, ok := readProcess(n.PID); ok && p.start == n.Started {
+		return p, true
+	}
+	paths, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return process{}, false
+	}
+	for _, path := range paths { // it has another number in the namespace where up was run
+		pid, _ := strconv.Atoi(filepath.Base(path)) // digits
+		if p, ok := readProcess(pid); ok && p.start == n.Started && p.name == slots.ProcessName && p.numberBelow() == n.PID {
+			return p, true
+		}
+	}
+	return process{}, false
+}
+
+// slotsProcess is the process that holds the ballast of a device. Sizes are in bytes.
+type slotsProcess struct {
+	policy  slots.Policy // empty where it is not known
+	pid     int          // 0 for none
+	ballast uint64       // of swap
+	memory  uint64       // of the process, page tables included
+}
+
+// findSlots returns the process that holds the ballast of d.
+func (d device) findSlots() slotsProcess {
+	switch {
+	case d.rec == nil || d.rec.err != nil:
+		return slotsProcess{} // only root may read records
+	case d.rec.Slots == nil:
+		return slotsProcess{policy: slots.Keep}
+	}
+	p := slotsProcess{policy: d.rec.Slots.Policy}
+	found, ok := d.rec.Slots.process()
+	if !ok {
+		return p
+	}
+	m, status := machine{root: "/"}, fmt.Sprintf("proc/%d/status", found.pid)
+	p.pid = found.pid
+	p.ballast, _ = m.kibibytes(status, "VmSwap") // 0 for a process that ends
+	anonymous, _ := m.kibibytes(status, "RssAnon")
+	tables, _ := m.kibibytes(status, "VmPTE")
+	p.memory = anonymous + tables
+	return p
+}
+
+// startSlots starts the process that makes the kernel free slots of these areas, and notes it in the
+// record. It ends with the keeper, a PID of this namespace.
+func startSlots(m machine, rec *record, policy slots.Policy, keeper int, areas []string) error {
+	pid, err := launchSlots(append([]string{slotsName, fmt.Sprintf("--%s=%s", flagSlots, policy),
+		fmt.Sprintf("--%s=%d", flagKeeper, keeper)}, areas...))
+	if err != nil {
+		return err
+	}
+	rec.Slots = &notedSlots{Policy: policy, PID: pid}
+	if p, ok := readProcess(pid); ok {
+		rec.Slots.Started = p.start
+	}
+	defer lockRecords(m)()
+	return rec.write(m)
+}
+
+// reviveSlots starts the process of d again that has ended, as by the OOM killer.
+func (d device) reviveSlots() error {
+	if p := d.findSlots(); p.policy == "" || p.policy == slots.Keep || p.pid != 0 || len(d.Swaps) == 0 || d.keeper == 0 {
+		return nil
+	}
+	return startSlots(thisMachine(), d.rec, d.rec.Slots.Policy, d.keeper, loopPaths(d.Loops))
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"zramfs/cmd/zramfs/daemon"
+)
+
+// A summary is what up and mount say of the device that they have made; its JSON is what --json prints.
+type summary struct {
+	Dir       string   `json:"dir"`
+	Data      string   `json:"data"` // the path of the data file
+	Size      uint64   `json:"size"`
+	Algorithm string   `json:"algorithm"`
+	Transport string   `json:"transport"`
+	Loops     []string `json:"loops"`    // of swap areas; empty after mount
+	Priority  *int     `json:"priority"` // of the swap areas; null after mount
+	// Memory is null where the serving process was not asked.
+	Memory   *memorySummary `json:"memory"`
+	Warnings []string       `json:"warnings"`
+}
+
+// memorySummary is what a new device costs, in bytes.
+type memorySummary struct {
+	Now       uint64 `json:"now"`       // store and processes
+	Store     uint64 `json:"store"`     // index and reserve
+	Processes uint64 `json:"processes"` // keeper and worker, without the store
+	Worst     uint64 `json:"worst"`     // when the device is full of pages that do not compress, or the limit is reached
+	Limit     uint64 `json:"limit"`     // 0 for none
+}
+
+// newSummary describes the device that cfg asked for.
+func newSummary(cfg daemon.Config, report *daemon.Report, status *daemon.Status, said *narration) summary {
+	s := summary{Dir: report.Dir, Data: device{Dir: report.Dir}.data(), Size: report.Disksize, Algorithm: cfg.Algorithm.String(),
+		Transport: string(cfg.Transport), Loops: []string{}, Warnings: append(byCure(said.warnings), sizeWarnings(cfg)...)}
+	if status == nil {
+		return s
+	}
+	s.Transport = status.Transport
+	m := memorySummary{Store: status.Memory.MemUsedTotal, Processes: status.ProcessMemoryBytes, Limit: cfg.MemLimit}
+	m.Now = m.Store + m.Processes
+	m.Worst = uint64(float64(cfg.Disksize/pageSize)*pageCost(pageSize)) + status.Memory.ReserveBytes
+	if m.Limit > 0 {
+		m.Worst = min(m.Worst, m.Limit)
+	}
+	m.Worst += m.Processes
+	s.Memory = &m
+	return s
+}
+
+// sizeWarnings warns of sizes that this machine's memory cannot hold.
+func sizeWarnings(cfg daemon.Config) []string {
+	ram, err := machineRAM()
+	if err != nil {
+		return nil
+	}
+	return sizesBeyond(cfg.Disksize, cfg.MemLimit, ram)
+}
+
+// sizesBeyond warns of a size and a limit that are beyond ram.
+func sizesBeyond(size, limit, ram uint64) []string {
+	var warnings []string
+	if limit > ram {
+		warnings = append(warnings, fmt.Sprintf("the memory limit of %s is more than RAM (%s), so it limits nothing: use a lower --mem-limit",
+			humanSize(limit), humanSize(ram)))
+	}
+	if size > ram && (limit == 0 || limit > ram) {
+		warnings = append(warnings, fmt.Sprintf("the size of %s is more than RAM (%s): pages that do not compress could fill the memory; "+
+			"give --mem-limit, or a smaller --size", humanSize(size), humanSize(ram)))
+	}
+	return warnings
+}
+
+// byCure joins warnings that end with the same cure, which stands behind the last colon.
+func byCure(warnings []string) []string {
+	joined := []string{} // not nil: it is printed as a JSON array
+	cures := map[string]int{}
+	for _, w := range warnings {
+		at := strings.LastIndex(w, ": ")
+		if at < 0 {
+			joined = append(joined, w)
+			continue
+		}
+		cure := w[at:]
+		if i, ok := cures[cure]; ok {
+			joined[i] = strings.TrimSuffix(joined[i], cure) + "; " + w
+			continue
+		}
+		cures[cure] = len(joined)
+		joined = append(joined, w)
+	}
+	return joined
+}
+
+// swapText is the first line of up.
+func (s summary) swapText() string {
+	return fmt.Sprintf("%s of compressed swap is on: %s, priority %d, algorithm %s\n",
+		humanSize(s.Size), areaNames(s.Loops), *s.Priority, s.Algorithm)
+}
+
+func (s summary) memoryText() string {
+	if s.Memory == nil {
+		return ""
+	}
+	m := *s.Memory
+	now := fmt.Sprintf("%s now (%s index and reserve, %s processes)", humanSize(m.Now), humanSize(m.Store), humanSize(m.Processes))
+	if m.Processes == 0 {
+		now = fmt.Sprintf("%s now and the processes", humanSize(m.Store))
+	}
+	bound := fmt.Sprintf("at worst %s when full: no --mem-limit", humanSize(m.Worst))
+	if m.Limit > 0 {
+		bound = fmt.Sprintf("at most %s when full: --mem-limit %s", humanSize(m.Worst), humanSize(m.Limit))
+	}
+	return "  memory   " + now + ", " + bound + "\n"
+}
+
+func (s summary) warningText() string {
+	var out strings.Builder
+	for _, w := range s.Warnings {
+		out.WriteString("  warning  " + w + "\n")
+	}
+	return out.String()
+}
+
+// nextText says how to look after the device, and which command ends it.
+func (s summary) nextText(end string) string {
+	dir := " " + shellWord(s.Dir)
+	if s.Dir == defaultDir && end == "down" {
+		dir = ""
+	}
+	return fmt.Sprintf("watch: zramfs status%s      end: zramfs %s%[1]s\n", dir, end)
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"zramfs/cmd/zramfs/daemon"
+	"zramfs/codec"
+)
+
+// smallSummary is that of a device of 1 GiB with swap on it.
+func smallSummary(t *testing.T, limit uint64, said *narration) summary {
+	t.Helper()
+	algorithm, err := codec.Parse("adaptive")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSummary(daemon.Config{Dir: "/run/zram", Disksize: 1 << 30, MemLimit: limit, Algorithm: algorithm},
+		&daemon.Report{Dir: "/run/zram", Disksize: 1 << 30},
+		&daemon.Status{Transport: "dev", Memory: daemon.MemoryStatus{MemUsedTotal: 6 << 20, ReserveBytes: 4 << 20}}, said)
+	priority := 100
+	s.Loops, s.Priority, s.Memory.Processes, s.Memory.Now = []string{"/dev/loop0"}, &priority, 25<<20, 31<<20
+	s.Memory.Worst += 25 << 20
+	return s
+}
+
+// Up prints four lines: what there is, what it costs, what is missing, what to type next.
+func TestSummary(t *testing.T) {
+	said := &narration{}
+	for _, p := range []daemon.Protection{
+		{Name: daemon.ProtectOOM, State: daemon.StateWarn, Detail: "the OOM killer may kill it: run with CAP_SYS_RESOURCE"},
+		{Name: daemon.ProtectCore, State: daemon.StateOK, Detail: "core dumps are off"},
+		{Name: daemon.ProtectIOFlusher, State: daemon.StateWarn, Detail: "taking memory may wait: run with CAP_SYS_RESOURCE"},
+	} {
+		if err := printStep(said, p.Name, string(p.State), p.Detail); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := smallSummary(t, 0, said)
+	want := "1G of compressed swap is on: /dev/loop0, priority 100, algorithm adaptive\n" +
+		"  memory   31M now (6M index and reserve, 25M processes), at worst 1G when full: no --mem-limit\n" +
+		"  warning  the OOM killer may kill it; taking memory may wait: run with CAP_SYS_RESOURCE\n" +
+		"watch: zramfs status      end: zramfs down\n"
+	got := s.swapText() + s.memoryText() + s.warningText() + s.nextText("down")
+	if got != want {
+		t.Errorf("it says\n%swant\n%s", got, want)
+	}
+	s = smallSummary(t, 256<<20, &narration{})
+	if got := s.memoryText(); !strings.Contains(got, "at most 281M when full: --mem-limit 256M") {
+		t.Errorf("with a limit: %q", got)
+	}
+	s.Dir = "/run/a b"
+	if got := s.nextText("umount"); got != "watch: zramfs status '/run/a b'      end: zramfs umount '/run/a b'\n" {
+		t.Errorf("elsewhere: %q", got)
+	}
+}
+
+// A size or a limit that RAM cannot hold is a warning.
+func TestSizesBeyondRAM(t *testing.T) {
+	const ram = 8 << 30
+	for _, test := range []struct {
+		size, limit uint64
+		words       []string // one in each warning
+	}{
+		{4 << 30, 0, nil},
+		{16 << 30, 2 << 30, nil},
+		{16 << 30, 0, []string{"the size of 16G is more than RAM (8G)"}},
+		{4 << 30, 9 << 30, []string{"the memory limit of 9G is more than RAM (8G)"}},
+		{16 << 30, 9 << 30, []string{"limit of 9G", "size of 16G"}},
+	} {
+		got := sizesBeyond(test.size, test.limit, ram)
+		if !slices.EqualFunc(got, test.words, strings.Contains) {
+			t.Errorf("%d in %d: %q, want %q", test.size, test.limit, got, test.words)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"zramfs/cmd/zramfs/daemon"
+	"zramfs/cmd/zramfs/slots"
+)
+
+// upAlready returns the device that is swapped to, the first of those on a DIR, and nil where there is none. A device that
+// is mounted there for something else may hold data, and is an error.
+func upAlready(all []device) (*device, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	d := all[0]
+	if err := refuseUp(d); err != nil {
+		return nil, err
+	}
+	if d.swap() == nil {
+		return nil, fmt.Errorf("%s is mounted, but not used as swap: zramfs down %[1]s removes it, if no process uses it", d.Dir)
+	}
+	if d.Status == nil {
+		return nil, fmt.Errorf("%s is swap, but %w: zramfs status %s says what to do", areaNames(loopPaths(d.Loops)), d.Err, d.Dir)
+	}
+	return &d, nil
+}
+
+// A wish is what the user asked of up.
+type wish struct {
+	cfg  daemon.Config
+	swap swapConfig
+	set  func(flag string) bool // whether the flag was given
+}
+
+// sayUp says that d is up, which is a failure where it has other values than w.
+func sayUp(c *cli.Context, said *narration, d device, w wish) error {
+	if has, wants := w.differs(d); len(has) > 0 {
+		return fmt.Errorf("%s is up with %s; you asked for %s. To change it: zramfs down %[1]s, then up",
+			d.Dir, strings.Join(has, ", "), strings.Join(wants, ", "))
+	}
+	if err := d.reviveSlots(); err != nil {
+		return err
+	}
+	swap := d.swap()
+	switch said.how {
+	case flagQuiet:
+		return nil
+	case flagJSON:
+		s := newSummary(daemon.Config{Dir: d.Dir, Disksize: d.Status.Disksize, MemLimit: d.Status.MemLimit, Algorithm: w.cfg.Algorithm},
+			&daemon.Report{Dir: d.Dir, Disksize: d.Status.Disksize}, d.Status, said)
+		s.Algorithm, s.Loops, s.Priority = d.Status.Algorithm, loopPaths(d.Loops), &swap.Priority
+		return printJSON(c.App.Writer, map[string]summary{"up": s})
+	}
+	_, err := fmt.Fprintf(c.App.Writer, "%s is up already: %s of swap at %s, priority %d\n",
+		d.Dir, humanSize(d.Status.Disksize), areaNames(loopPaths(d.Loops)), swap.Priority)
+	return err
+}
+
+// differs returns what d has and what w wants instead, for each flag that was given and asks for another value.
+func (w wish) differs(d device) (has, wants []string) {
+	note := func(flag, is, want string) {
+		if w.set(flag) && is != want {
+			has, wants = append(has, is), append(wants, want)
+		}
+	}
+	limit := func(n uint64) string {
+		if n == 0 {
+			return "no memory limit"
+		}
+		return "a memory limit of " + exactSize(n)
+	}
+	s := d.Status
+	note(flagSize, exactSize(s.Disksize), exactSize(w.cfg.Disksize))
+	note(flagAlgorithm, "algorithm "+s.Algorithm, "algorithm "+w.cfg.Algorithm.String())
+	note(flagMemLimit, limit(s.MemLimit), limit(w.cfg.MemLimit))
+	note(flagTransport, "transport "+s.Transport, "transport "+string(w.cfg.Transport))
+	note(flagPriority, fmt.Sprintf("priority %d", d.swap().Priority), fmt.Sprintf("priority %d", w.swap.priority))
+	if policy := d.findSlots().policy; policy != "" && s.Disksize >= slots.MinDevice {
+		note(flagSlots, "slots "+string(policy), "slots "+string(w.swap.slots))
+	}
+	note(flagDevices, fmt.Sprintf("loop devices: %d", len(d.Loops)), fmt.Sprintf("loop devices: %d", w.swap.devices))
+	return has, wants
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// refuseUp says why no device can be put on the DIR of d: one that is out of sight, dead or silent is there.
+func refuseUp(d device) error {
+	switch {
+	case errors.Is(d.Err, errDead) && len(d.Swaps) > 0:
+		p := diagnoseDead(d)
+		return fmt.Errorf("%s: %s: %s", d.title(), p.What, p.Fix)
+	case d.away:
+		p := diagnoseAway(d)
+		return fmt.Errorf("%s: %s; %s", d.title(), p.What, p.Fix)
+	}
+	return nil
+}
+
+// diagnoseDead says what a device has lost that no process serves.
+func diagnoseDead(d device) problem {
+	p := problem{What: errDead.Error(), Fix: "zramfs down --force " + d.title()}
+	if len(d.Swaps) > 0 {
+		p.What = fmt.Sprintf("%s is still swap and no process serves it: %s are lost", d.swapPaths(), humanSize(d.used()))
+	}
+	return p
+}
+
+// diagnoseAway says where a device is whose mount cannot be seen.
+func diagnoseAway(d device) problem {
+	var words []string
+	if d.keeper != 0 {
+		words = append(words, fmt.Sprintf("keeper %d", d.keeper))
+	}
+	if len(d.Loops) > 0 {
+		words = append(words, areaNames(loopPaths(d.Loops)))
+	}
+	if len(d.Swaps) > 0 {
+		words = append(words, humanSize(d.used())+" in swap")
+	}
+	return problem{
+		What: "a device is up in another mount namespace (" + strings.Join(words, ", ") + ")",
+		Fix:  "zramfs down " + d.title() + " ends it",
+	}
+}
+
+// swapPaths names the loop devices that are swapped to.
+func (d device) swapPaths() string {
+	paths := make([]string, len(d.Swaps))
+	for i, s := range d.Swaps {
+		paths[i] = s.Path
+	}
+	return areaNames(paths)
+}

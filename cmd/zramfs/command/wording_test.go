@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestWrongCalls wants every wrong call refused before anything is done, with the exit code of usage and one line that
+// says what was wrong and what to type instead, free of the words of Go and of errno.
+func TestWrongCalls(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "zram")
+	for _, test := range []struct {
+		args []string
+		want string // the whole line
+	}{
+		{[]string{"up", dir, "-s", "3"}, `size "3": 3 bytes is too small; at least 40K is needed. Did you mean 3G?`},
+		{[]string{"up", dir, "-s", "4096"}, `size "4096": 4096 bytes is too small; at least 40K is needed. Did you mean 4096M?`},
+		{[]string{"up", dir, "-s", "32K"}, `size "32K": 32K is too small; at least 40K is needed`},
+		{[]string{"up", dir, "-s", "4G", "-m", "4K"}, `memory limit 4K is too small: a 4G device needs 812K before it stores anything`},
+		{[]string{"mount", dir, "-s", "4G", "-m", "4K"}, `memory limit 4K is too small: a 4G device needs 812K before it stores anything`},
+		{[]string{"up", dir, "-d", "always"}, `discard "always": use both, once, pages or none`},
+		{[]string{"up", dir, "-a", "lzo-rle"}, `unknown algorithm "lzo-rle" (kernel zram's): the nearest is lz4. ` +
+			`Available: adaptive, page, page:dense, lz4, lz4:fast, zstd, raw`},
+		{[]string{"mount", dir, "-a", "zsdt"}, `unknown algorithm "zsdt"; did you mean zstd? ` +
+			`Available: adaptive, page, page:dense, lz4, lz4:fast, zstd, raw`},
+		{[]string{"mount", dir, "-a", "zstd(level=99)"}, `algorithm "zstd(level=99)": level="99": levels are 1 to 19`},
+		{[]string{"up", ""}, `up: DIR is empty; leave it out for /run/zram`},
+		{[]string{"verify", ""}, `verify: DIR is empty; leave it out for /run/zram`},
+		{[]string{"staus"}, `unknown command "staus"; did you mean status? See zramfs --help`},
+		{[]string{"frobnicate"}, `unknown command "frobnicate"; see zramfs --help`},
+		{[]string{"up", dir, "-p", "high"}, `up: --priority "high": not a whole number`},
+		{[]string{"estimate", "--pid", "abc"}, `estimate: --pid "abc": not a process number`},
+		{[]string{"list", "--bytes=perhaps"}, `list: --bytes "perhaps": neither true nor false`},
+	} {
+		got := runProgram(t, test.args...)
+		if got.code != exitUsage || got.stderr != "zramfs: "+test.want+"\n" {
+			t.Errorf("%q: exit code %d,\n got %q\nwant %q", test.args, got.code, strings.TrimPrefix(got.stderr, "zramfs: "), test.want)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	commands := []string{"up", "down", "list", "status", "umount", "mount", "verify"}
+	for word, want := range map[string]string{
+		"staus": "status", "mont": "mount", "unmount": "umount", "dwon": "down", "lsit": "list", "STATUS": "status",
+		"frobnicate": "", "x": "", "ps": "", "verfiy": "verify",
+	} {
+		if got := nearest(word, commands); got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
+		}
+	}
+}
+
+// TestReports wants what the commands say of their work in words that need no explanation.
+func TestReports(t *testing.T) {
+	for _, test := range []struct {
+		report interface {
+			print(w io.Writer, asJSON bool) error
+		}
+		want string
+	}{
+		{verifyReport{Dir: "/run/zram", Pages: 11509, Same: 1, Objects: 11508, ObjectBytes: 25*1<<20 + 1<<19, Seconds: 0.1, GBPerSecond: 0.5},
+			"/run/zram: 11,509 pages checked (25.5M compressed, 1 same-filled) in 0.1 s, 0.50 GB/s: no errors\n"},
+		{verifyReport{Dir: "/run/zram", Pages: 3, Objects: 1, Wrong: 2, WrongPages: []uint64{5, 7}},
+			"/run/zram: 3 pages checked (0B compressed, 0 same-filled) in 0.0 s, 0.00 GB/s: 2 damaged: 5 7\n"},
+		{verifyReport{Dir: "/run/zram", Pages: 1, Same: 1}, "/run/zram: 1 page checked (0B compressed, 1 same-filled) in 0.0 s, 0.00 GB/s: no errors\n"},
+		{exportReport{File: "F", Pages: 1 << 19, Data: 97638, Seconds: 1.2, GBPerSecond: 0.33},
+			"F written: 381.4M of data in a 2G sparse file, in 1.2 s, 0.33 GB/s\n"},
+		{importReport{File: "F", Dir: "/run/zram", Pages: 1 << 20, Same: 1000, ObjectBytes: 1 << 30, Seconds: 2, GBPerSecond: 2.1},
+			"F: 1,048,576 pages imported to /run/zram (1G compressed, 1,000 same-filled) in 2.0 s, 2.10 GB/s\n"},
+	} {
+		var out strings.Builder
+		if err := test.report.print(&out, false); err != nil || out.String() != test.want {
+			t.Errorf("it says %q (%v), want %q", out.String(), err, test.want)
+		}
+	}
+}
+
+// TestKeeperErrors wants the words of sockets kept from users.
+func TestKeeperErrors(t *testing.T) {
+	other := errors.New("another")
+	if got := explainKeeper(other); got != other {
+		t.Error(got)
+	}
+	name := filepath.Join(t.TempDir(), "none", "x")
+	if _, err := newWholeFile(name, false); err == nil || err.Error() != "cannot create "+name+": no such directory" {
+		t.Error(err)
+	}
+}

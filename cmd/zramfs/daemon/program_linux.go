@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// A program is what workers are started from: this one, or one that an upgrade named. The file stays open, so that it is
+// there when a worker dies, whatever has become of its name.
+type program struct{ file *os.File }
+
+func (p program) path() string {
+	if p.file == nil {
+		return "/proc/self/exe"
+	}
+	return fmt.Sprintf("/proc/%d/fd/%d", pid(), p.file.Fd())
+}
+
+// programHead is how much of a program openProgram reads.
+const programHead = 64 << 10
+
+// openProgram opens the program at a path. It may take as long as the file system there likes, but a FIFO or a device is no reason to wait.
+func openProgram(path string) (program, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	for err == unix.EINTR {
+		fd, err = unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	}
+	if err != nil {
+		return program{}, fmt.Errorf("open the new program %s: %w", path, err)
+	}
+	f := os.NewFile(uintptr(fd), path)
+	info, err := f.Stat()
+	if err == nil && (!info.Mode().IsRegular() || info.Mode()&0o111 == 0) {
+		err = errors.New("not an executable file")
+	}
+	if err == nil {
+		// A file system that hangs does so here, beside the supervision, and not when the program is executed.
+		if _, err = f.ReadAt(make([]byte, programHead), 0); errors.Is(err, io.EOF) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return program{}, errors.Join(fmt.Errorf("new program %s: %w", path, err), f.Close())
+	}
+	return program{f}, nil
+}
+
+// again is the same program with a descriptor of its own.
+func (p program) again() (program, error) {
+	if p.file == nil {
+		return p, nil
+	}
+	fd, err := unix.FcntlInt(p.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return program{}, fmt.Errorf("duplicate the program's descriptor: %w", err)
+	}
+	return program{os.NewFile(uintptr(fd), p.file.Name())}, nil
+}
+
+// letGo closes the file; a program that runs needs it no more.
+func (p program) letGo() {
+	if p.file != nil {
+		_ = p.file.Close() // only executed from
+	}
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// A supervision decides which process serves a device. It is a state machine: step takes one event after the other, and nothing in
+// it waits, so that nothing outside can keep a device without a worker. One goroutine uses it.
+//
+// At most three processes matter. Each may be missing:
+//
+//   - The owner has the order to serve, and with it the device. Another gets that order only once the owner has ended.
+//   - The heir prepares itself while there is no owner.
+//   - The candidate of an upgrade prepares itself beside the others, for as long as that takes it.
+type supervision struct {
+	do actions
+
+	owner, heir, candidate *process
+	upgrade                *upgradeRequest // under way: with a candidate, or with an owner that was one and is not ready yet
+
+	program  program // what workers are started from
+	before   program // what they were started from before the upgrade under way, once its candidate is the owner
+	restarts restarts
+	attempts attempts
+	begun    bool      // a worker has been ready: the device outlives the next one
+	vacated  time.Time // since when no process serves; zero while the owner does
+	served   time.Duration
+	warned   time.Time // when the log last said that workers die in a row
+
+	over   bool
+	result error // why the device has ended, once over
+}
+
+// actions are what a supervision has done. None of them waits: what comes of them are events.
+type actions interface {
+	start(p *process, from program)
+	serve(p *process, r restarts)
+	rest(p *process) // before stop: evRested follows
+	stop(p *process)
+	kill(p *process)
+	hear(n news)              // what says nothing of who serves
+	ready(p *process, n news) // the first time that a worker is
+	survives() bool           // whether another worker can go on where one has died
+	dataEnded() bool          // whether the device has gone, which only a worker would notice
+	log(level slog.Level, text string, args ...any)
+}
+
+// A phase is how far a process has come.
+type phase int
+
+const (
+	preparing phase = iota // it makes sure that it can serve, and says so
+	prepared               // it waits for the order
+	ordered                // it has the order to serve
+	serving                // it answers requests
+	ready                  // it has all its protections as well
+	resting                // the kernel is made to let go of it, before it is stopped
+	stopping               // it has the order to stop
+)
+
+// An eventKind says what has happened.
+type eventKind int
+
+const (
+	evTime       eventKind = iota // nothing but that time has passed
+	evNews                        // a process has said something
+	evRested                      // it can be told to stop
+	evNotStarted                  // a process could not be made
+	evEnded                       // a process has ended
+	evAsked                       // an upgrade is asked for
+)
+
+// An event is what happens to a supervision.
+type event struct {
+	kind    eventKind
+	process *process
+	news    news            // evNews
+	how     error           // evNotStarted, evEnded
+	request *upgradeRequest // evAsked
+}
+
+const (
+	// workerPatience bounds what a worker does before it serves, and again until it is ready. What takes time is the population of the
+	// index: 128 MiB for the largest one that is populated.
+	workerPatience = 25 * time.Second
+	// stopTime is how long a worker may take to finish what it is at: a write waits a second for memory at the most.
+	stopTime = 5 * time.Second
+	// lookPause is how often a keeper without a worker looks whether there still is a device.
+	lookPause = 200 * time.Millisecond
+)
+
+var (
+	// errWorkerDied is why a device ended that does not survive it.
+	errWorkerDied = errors.New("the worker died")
+	// errRefused means that a worker cannot stop without loss, and goes on.
+	errRefused = errors.New("the worker cannot be replaced now")
+	// errUpgrading means that one upgrade at a time is enough.
+	errUpgrading = errors.New("another upgrade is under way")
+	// errNotYet means that there is no worker to upgrade yet.
+	errNotYet = errors.New("the device is not ready yet")
+	// errDeviceEnded means that there is nothing left to upgrade.
+	errDeviceEnded = errors.New("the device has ended")
+	// errNotReady means that a process took too long.
+	errNotReady = fmt.Errorf("the worker was not ready after %v", workerPatience)
+)
+
+// step acts on an event and on the time that has passed.
+func (s *supervision) step(now time.Time, e event) {
+	if s.over {
+		if e.kind == evAsked {
+			e.request.refuse(errDeviceEnded)
+		}
+		return
+	}
+	switch e.kind {
+	case evNews:
+		s.heard(now, e.process, e.news)
+	case evRested:
+		s.rested(now, e.process)
+	case evNotStarted:
+		s.gone(now, e.process, e.how, false)
+	case evEnded:
+		s.gone(now, e.process, e.process.reason(e.how), true)
+	case evAsked:
+		s.asked(now, e.request)
+	}
+	s.passed(now)
+}
+
+// heard acts on news of a process.
+func (s *supervision) heard(now time.Time, p *process, n news) {
+	switch {
+	case n.Failed != nil:
+		p.failure = n.Failed // its end follows
+	case p != s.owner && p != s.heir && p != s.candidate: // it was dismissed
+	case n.Prepared && p.phase == preparing:
+		p.enter(prepared, time.Time{})
+	case n.Serving && p.phase == ordered:
+		p.enter(serving, now.Add(workerPatience))
+		if s.begun {
+			s.served = now.Sub(s.vacated)
+			s.do.log(slog.LevelWarn, "another worker serves", "pid", p.pid(), "without_service", s.served.Round(time.Microsecond*100).String())
+		}
+		s.vacated = time.Time{}
+	case n.Ready != nil && p.phase == serving:
+		p.enter(ready, time.Time{})
+		s.confirm(p)
+		if !s.begun {
+			s.begun = true
+			s.do.ready(p, n)
+		}
+	case n.Refused != "" && p.phase == stopping:
+		s.goOn(p, n.Refused)
+	default:
+		p.leaving = p.leaving || n.DataEnded
+		s.do.hear(n)
+	}
+	s.handOver(now)
+}
+
+// handOver lets a prepared process serve, or prepares that.
+func (s *supervision) handOver(now time.Time) {
+	switch next := s.candidate; {
+	case next != nil && next.phase == prepared && s.owner == nil:
+		s.dismiss(&s.heir)
+		s.candidate, s.before, s.program = nil, s.program, s.upgrade.program
+		next.upgraded = true
+		s.order(now, next)
+	case next != nil && next.phase == prepared:
+		if s.owner.phase == ready && !s.owner.leaving {
+			next.follows = s.owner.pid()
+			s.owner.enter(resting, time.Time{})
+			s.do.rest(s.owner)
+		}
+	case s.owner == nil && s.heir != nil && s.heir.phase == prepared:
+		next, s.heir = s.heir, nil
+		s.order(now, next)
+	}
+}
+
+// order gives a process the device.
+func (s *supervision) order(now time.Time, p *process) {
+	s.owner = p
+	p.enter(ordered, now.Add(workerPatience))
+	s.do.serve(p, s.restarts)
+}
+
+// dismiss ends a process that has no part in the device yet.
+func (s *supervision) dismiss(p **process) {
+	if *p != nil {
+		s.do.kill(*p)
+		*p = nil
+	}
+}
+
+// gone acts on the end of a process, which may never have begun.
+func (s *supervision) gone(now time.Time, p *process, why error, begun bool) {
+	switch p {
+	case s.owner:
+		s.ownerGone(now, why)
+	case s.heir:
+		s.heir = nil
+		if !s.begun { // there will be no device
+			s.finish(why)
+			return
+		}
+		s.do.log(slog.LevelError, "the next worker: "+why.Error())
+		s.lostOne(now, why, begun)
+	case s.candidate:
+		s.candidate = nil
+		s.fail(why)
+	}
+	s.handOver(now)
+}
+
+// ownerGone acts on the end of the process that had the device.
+func (s *supervision) ownerGone(now time.Time, why error) {
+	p := s.owner
+	s.owner = nil
+	switch {
+	case p.leaving:
+		if p.failure != nil {
+			s.do.log(slog.LevelError, "worker: "+p.failure.Error())
+		}
+		s.finish(nil)
+	case !s.begun:
+		s.finish(why)
+	case !s.do.survives():
+		s.do.log(slog.LevelError, "the worker died: "+why.Error(), "pid", p.pid())
+		s.do.log(slog.LevelError, "the io_uring transport does not survive that: the device has ended, what was stored is lost")
+		s.finish(fmt.Errorf("%w: %w", errWorkerDied, why))
+	case p.phase == stopping && s.candidate != nil: // handOver does the rest
+		if why := p.failure; why != nil {
+			s.do.log(slog.LevelWarn, "the old worker: "+why.Error())
+		}
+	default:
+		s.do.log(slog.LevelError, "the worker died: "+why.Error(), "pid", p.pid())
+		if s.vacated.IsZero() {
+			s.vacated = now
+		}
+		if p.upgraded {
+			s.program, s.before = s.before, program{}
+			s.fail(fmt.Errorf("the new program does not serve, the old one goes on: %w", why))
+		}
+		s.lostOne(now, why, true)
+	}
+}
+
+// lostOne notes that there will have to be another start.
+func (s *supervision) lostOne(now time.Time, why error, died bool) {
+	if died {
+		s.restarts.note(now, why)
+	}
+	s.attempts.note(now)
+}
+
+// passed does what is due.
+func (s *supervision) passed(now time.Time) {
+	if p := s.owner; p != nil && p.late(now) {
+		switch {
+		case p.phase == stopping && !s.do.survives():
+			s.goOn(p, fmt.Sprintf("it has not stopped within %v, and the device would end with it", stopTime))
+		default:
+			p.enter(p.phase, time.Time{}) // its end is the next news
+			if p.phase != stopping {
+				p.why = errNotReady
+			}
+			s.do.kill(p)
+		}
+	}
+	for _, p := range []*process{s.heir, s.candidate} {
+		if p != nil && p.late(now) {
+			s.do.kill(p)
+			s.gone(now, p, errNotReady, true)
+		}
+	}
+	if s.owner != nil || s.over {
+		return
+	}
+	if s.begun && s.do.dataEnded() {
+		s.finish(nil)
+		return
+	}
+	s.warn(now)
+	if s.heir == nil && !now.Before(s.attempts.next(now)) {
+		s.heir = &process{limit: now.Add(workerPatience)}
+		s.do.start(s.heir, s.program)
+	}
+}
+
+// warn says, once a minute, that workers die in a row.
+func (s *supervision) warn(now time.Time) {
+	n := s.attempts.recent(now)
+	if n < manyAttempts || now.Sub(s.warned) < attemptWindow {
+		return
+	}
+	s.warned = now
+	s.do.log(slog.LevelError, fmt.Sprintf("%d workers in a minute died or could not be started: what is stored is kept, its users wait, another "+
+		"is tried every %v at least", n, mostPause), "last", s.restarts.LastExit)
+}
+
+// due is when time alone makes a difference; zero for never.
+func (s *supervision) due(now time.Time) (at time.Time) {
+	earlier := func(t time.Time) {
+		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	for _, p := range []*process{s.owner, s.heir, s.candidate} {
+		if p != nil {
+			earlier(p.limit)
+		}
+	}
+	if s.owner == nil {
+		earlier(now.Add(lookPause))
+		if s.heir == nil {
+			earlier(s.attempts.next(now))
+		}
+	}
+	return at
+}
+
+// finish ends the supervision: the device has gone, or can never come back.
+func (s *supervision) finish(why error) {
+	s.dismiss(&s.heir)
+	s.fail(errDeviceEnded)
+	s.over, s.result = true, why
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+// up is how each of the stories below begins: the first worker serves.
+const up = `
+	begin           | start p1
+	p1 prepared     | serve p1
+	p1 serving      |
+	p1 ready        | first p1
+`
+
+// supervisionStories are what may happen to a device, an event a line, and what its supervision does then. Processes are numbered
+// in the order in which they are started. What is not in a story is not done.
+var supervisionStories = map[string]string{
+	"the first worker cannot be started": `
+		begin       | start p1
+		p1 unstarted | end: no fork
+	`,
+	"the first worker ends before it is prepared": `
+		begin       | start p1
+		p1 ends     | end: the serving process ended before it was ready: ended by itself
+	`,
+	"the first worker ends before it is ready": `
+		begin       | start p1
+		p1 prepared | serve p1
+		p1 serving  |
+		p1 ends     | end: ended by itself
+	`,
+	"the first worker takes too long": `
+		begin       | start p1
+		26s         | kill p1; end: the worker was not ready after 25s
+	`,
+	"an upgrade before the first worker serves": `
+		begin       | start p1
+		upgrade     | answer: the device is not ready yet
+	`,
+	"the device is unmounted": up + `
+		p1 leaves   | hear
+		p1 ends     | end
+	`,
+	"a worker dies": up + `
+		p1 dies     | start p2
+		p2 prepared | serve p2
+		p2 serving  | log serves
+		p2 ready    |
+	`,
+	"a worker dies with the rings": up + `
+		rings       |
+		p1 dies     | log rings lost; end: the worker died: killed
+	`,
+	"workers die in a row": up + `
+		p1 dies     | start p2
+		p2 ends     | start p3
+		p3 prepared | serve p3
+		p3 dies     |
+		49ms        |
+		1ms         | start p4
+		p4 unstarted |
+		100ms       | start p5
+		p5 dies     | log storm
+		200ms       | start p6
+		p6 dies     |
+		400ms       | start p7
+		p7 dies     |
+		800ms       | start p8
+		p8 dies     |
+		1600ms      | start p9
+		p9 dies     |
+		2999ms      |
+		1ms         | start p10
+		p10 dies    |
+		3s          | start p11
+		p11 prepared | serve p11
+		p11 serving | log serves
+		p11 ready   |
+		61s         |
+		p11 dies    | start p12
+	`,
+	"the log says once a minute that workers die": up + `
+		p1 dies     | start p2
+		p2 dies     | start p3
+		p3 dies     |
+		50ms        | start p4
+		p4 dies     |
+		100ms       | start p5
+		p5 dies     | log storm
+		200ms       | start p6
+		p6 dies     |
+		50s         | start p7
+		p7 dies     |
+		800ms       | start p8
+		p8 dies     |
+		1600ms      | start p9
+		p9 dies     |
+		3s          | start p10
+		p10 dies    |
+		3s          | start p11
+		p11 dies    |
+		3s          | log storm; start p12
+	`,
+	"the next worker takes too long to prepare itself": up + `
+		p1 dies     | start p2
+		25s         | kill p2; start p3
+		p3 prepared | serve p3
+	`,
+	"the next worker takes too long to serve": up + `
+		p1 dies     | start p2
+		p2 prepared | serve p2
+		25s         | kill p2
+		p2 dies     | start p3
+	`,
+	"the device goes while it has no worker": up + `
+		p1 dies     | start p2
+		gone        | kill p2; end
+	`,
+	"an upgrade": up + `
+		upgrade     | start p2 of new
+		p2 prepared | rest p1
+		p1 rested   | stop p1
+		p1 ends     | serve p2
+		p2 serving  | log serves
+		p2 ready    | answer p2 for p1
+		p2 dies     | start p3 of new
+	`,
+	"one upgrade at a time": up + `
+		upgrade     | start p2 of new
+		upgrade     | answer: another upgrade is under way
+		p2 ends     | answer: the serving process ended before it was ready: ended by itself
+		upgrade     | start p3 of new
+	`,
+	"an upgrade to what cannot be started": up + `
+		upgrade     | start p2 of new
+		p2 unstarted | answer: no fork
+		p1 dies     | start p3
+	`,
+	"an upgrade to what takes too long": up + `
+		upgrade     | start p2 of new
+		25s         | kill p2; answer: the worker was not ready after 25s
+		p2 prepared |
+		p2 dies     |
+	`,
+	"a worker dies while a candidate prepares itself": up + `
+		upgrade     | start p2 of new
+		p1 dies     | start p3
+		p3 prepared | serve p3
+		p3 serving  | log serves
+		p3 ready    |
+		p2 prepared | rest p3
+		p3 rested   | stop p3
+		p3 ends     | serve p2
+		p2 serving  | log serves
+		p2 ready    | answer p2 for p3
+	`,
+	"a candidate is prepared before the next worker": up + `
+		upgrade     | start p2 of new
+		p1 dies     | start p3
+		p2 prepared | kill p3; serve p2
+		p3 dies     |
+		p2 serving  | log serves
+		p2 ready    | answer p2 for none
+	`,
+	"a candidate is prepared while the next worker comes to serve": up + `
+		upgrade     | start p2 of new
+		p1 dies     | start p3
+		p3 prepared | serve p3
+		p2 prepared |
+		p3 serving  | log serves
+		p3 ready    | rest p3
+		p3 rested   | stop p3
+		p3 ends     | serve p2
+	`,
+	"an upgrade where no worker can be started": up + `
+		p1 dies     | start p2
+		p2 unstarted | start p3
+		p3 unstarted |
+		upgrade     | start p4 of new
+		50ms        | start p5
+		p4 prepared | kill p5; serve p4
+		p4 serving  | log serves
+		p4 ready    | answer p4 for none
+	`,
+	"the new program does not serve": up + `
+		upgrade     | start p2 of new
+		p2 prepared | rest p1
+		p1 rested   | stop p1
+		p1 ends     | serve p2
+		p2 dies     | start p3; answer: the new program does not serve, the old one goes on: the serving process ended before it was ready: killed
+		p3 prepared | serve p3
+		p3 serving  | log serves
+		p3 ready    |
+		p3 dies     | start p4
+	`,
+	"the old worker refuses to stop": up + `
+		upgrade     | start p2 of new
+		p2 prepared | rest p1
+		p1 rested   | stop p1
+		p1 refuses  | kill p2; answer: the worker cannot be replaced now: not at rest
+		p2 dies     |
+		p1 dies     | start p3
+	`,
+	"the old worker takes too long to stop": up + `
+		upgrade     | start p2 of new
+		p2 prepared | rest p1
+		p1 rested   | stop p1
+		5s          | kill p1
+		p1 dies     | serve p2
+	`,
+	"the old worker takes too long to stop and has the rings": up + `
+		upgrade     | start p2 of new
+		p2 prepared | rest p1
+		p1 rested   | stop p1
+		rings       |
+		5s          | kill p2; answer: the worker cannot be replaced now: it has not stopped within 5s, and the device would end with it
+		no rings    |
+		p1 ends     | start p3
+	`,
+	"the old worker dies with the rings instead of stopping": up + `
+		upgrade     | start p2 of new
+		p2 prepared | rest p1
+		p1 rested   | stop p1
+		rings       |
+		p1 dies     | log rings lost; kill p2; answer: the device has ended; end: the worker died: killed
+		upgrade     | answer: the device has ended
+	`,
+	"a candidate dies before the old worker is told to stop": up + `
+		upgrade     | start p2 of new
+		p2 prepared | rest p1
+		p2 dies     | answer: the serving process ended before it was ready: killed
+		p1 rested   |
+		upgrade     | start p3 of new
+		p3 prepared | rest p1
+	`,
+	"a candidate dies after the old worker was told to stop": up + `
+		upgrade     | start p2 of new
+		p2 prepared | rest p1
+		p1 rested   | stop p1
+		p2 dies     | answer: the serving process ended before it was ready: killed
+		p1 ends     | start p3
+	`,
+	"the device is unmounted during an upgrade": up + `
+		upgrade     | start p2 of new
+		p1 leaves   | hear
+		p2 prepared |
+		p1 ends     | kill p2; answer: the device has ended; end
+	`,
+}

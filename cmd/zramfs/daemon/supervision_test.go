@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestSupervision plays every story of supervisionStories.
+func TestSupervision(t *testing.T) {
+	for name, text := range supervisionStories {
+		t.Run(name, func(t *testing.T) {
+			s := &stage{t: t, now: time.Unix(1000, 0)}
+			s.machine = &supervision{do: s}
+			for line := range strings.Lines(text) {
+				if happens, want, ok := strings.Cut(line, "|"); ok {
+					s.play(strings.TrimSpace(happens), strings.TrimSpace(want))
+				}
+			}
+		})
+	}
+}
+
+// A stage plays a story. It is what a supervision acts on.
+type stage struct {
+	t           *testing.T
+	machine     *supervision
+	now         time.Time
+	all         []*process
+	asked       []*upgradeRequest
+	rings, gone bool
+	done        []string
+}
+
+// play has something happen, and compares what is done with what is wanted.
+func (s *stage) play(happens, want string) {
+	s.t.Helper()
+	over := s.machine.over
+	s.done = nil
+	s.machine.step(s.now, s.event(happens))
+	s.answers()
+	if s.machine.over && !over {
+		s.did("end%s", colon(s.machine.result))
+	}
+	if got := strings.Join(s.done, "; "); got != want {
+		s.t.Fatalf("after %q it did %q, want %q", happens, got, want)
+	}
+	if due := s.machine.due(s.now); !s.machine.over && s.machine.owner == nil && (due.IsZero() || due.After(s.now.Add(lookPause))) {
+		s.t.Errorf("after %q, without a worker, it looks again at %v", happens, due)
+	}
+}
+
+func (s *stage) did(format string, args ...any) {
+	s.done = append(s.done, fmt.Sprintf(format, args...))
+}
+
+// colon is what goes behind a word for an error, if it is one.
+func colon(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ": " + err.Error()
+}
+
+// answers notes what came of upgrades.
+func (s *stage) answers() {
+	for _, r := range s.asked {
+		select {
+		case a := <-r.answer:
+			if a.Error != "" {
+				s.did("answer: %s", a.Error)
+			} else {
+				s.did("answer %s for %s", name(a.WorkerPID), name(a.OldPID))
+			}
+		default:
+		}
+	}
+}
+
+func name(pid int) string {
+	if pid == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("p%d", pid)
+}
+
+// event makes an event of what a story says, or has time pass.
+func (s *stage) event(happens string) event {
+	switch happens {
+	case "begin":
+		return event{}
+	case "rings", "no rings":
+		s.rings = happens == "rings"
+		return event{}
+	case "gone":
+		s.gone = true
+		return event{}
+	case "upgrade":
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.asked = append(s.asked, &upgradeRequest{program: program{f}, answer: make(chan UpgradeReport, 1)})
+		return event{kind: evAsked, request: s.asked[len(s.asked)-1]}
+	}
+	if pause, err := time.ParseDuration(happens); err == nil {
+		s.now = s.now.Add(pause)
+		return event{}
+	}
+	var number int
+	var what string
+	if _, err := fmt.Sscanf(happens, "p%d %s", &number, &what); err != nil || number > len(s.all) {
+		s.t.Fatalf("a story with %q: %v", happens, err)
+	}
+	e := map[string]event{
+		"prepared":  {kind: evNews, news: news{Prepared: true}},
+		"serving":   {kind: evNews, news: news{Serving: true}},
+		"ready":     {kind: evNews, news: news{Ready: &workerReport{}}},
+		"leaves":    {kind: evNews, news: news{DataEnded: true}},
+		"refuses":   {kind: evNews, news: news{Refused: "not at rest"}},
+		"rested":    {kind: evRested},
+		"dies":      {kind: evEnded, how: errors.New("killed")},
+		"ends":      {kind: evEnded},
+		"unstarted": {kind: evNotStarted, how: errors.New("no fork")},
+	}[what]
+	if e.kind == evTime {
+		s.t.Fatalf("a story with %q", happens)
+	}
+	e.process = s.all[number-1]
+	return e
+}
+
+func (s *stage) start(p *process, from program) {
+	s.all = append(s.all, p)
+	p.cmd = &exec.Cmd{Process: &os.Process{Pid: len(s.all)}}
+	of := ""
+	if from.file != nil {
+		of = " of new"
+	}
+	s.did("start %s%s", name(p.pid()), of)
+}
+
+func (s *stage) serve(p *process, _ restarts) { s.did("serve %s", name(p.pid())) }
+func (s *stage) rest(p *process)              { s.did("rest %s", name(p.pid())) }
+func (s *stage) stop(p *process)              { s.did("stop %s", name(p.pid())) }
+func (s *stage) kill(p *process)              { s.did("kill %s", name(p.pid())) }
+func (s *stage) ready(p *process, _ news)     { s.did("first %s", name(p.pid())) }
+func (s *stage) hear(news)                    { s.did("hear") }
+func (s *stage) survives() bool               { return !s.rings }
+func (s *stage) dataEnded() bool              { return s.gone }
+
+// log notes the lines that stories have.
+func (s *stage) log(_ slog.Level, text string, _ ...any) {
+	for part, word := range map[string]string{
+		"another worker serves": "serves", "io_uring": "rings lost", "workers in a minute": "storm",
+	} {
+		if strings.Contains(text, part) {
+			s.did("log %s", word)
+		}
+	}
+}

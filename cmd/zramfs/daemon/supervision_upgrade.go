@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"fmt"
+	"time"
+)
+
+// This file has the steps of a supervision that belong to upgrades alone.
+
+// asked begins an upgrade.
+func (s *supervision) asked(now time.Time, r *upgradeRequest) {
+	if !s.begun {
+		r.refuse(errNotYet)
+		return
+	}
+	if s.upgrade != nil {
+		r.refuse(errUpgrading)
+		return
+	}
+	s.upgrade = r
+	s.candidate = &process{limit: now.Add(workerPatience)}
+	s.do.start(s.candidate, r.program)
+}
+
+// rested stops an owner, unless its candidate has ended meanwhile.
+func (s *supervision) rested(now time.Time, p *process) {
+	if p != s.owner || p.phase != resting {
+		return
+	}
+	if s.candidate == nil || s.candidate.phase != prepared {
+		p.enter(ready, time.Time{})
+		return
+	}
+	p.enter(stopping, now.Add(stopTime))
+	s.vacated = now
+	s.do.stop(p)
+}
+
+// goOn ends an upgrade whose owner cannot stop.
+func (s *supervision) goOn(p *process, why string) {
+	p.enter(ready, time.Time{})
+	s.vacated = time.Time{}
+	s.fail(fmt.Errorf("%w: %s", errRefused, why))
+}
+
+// confirm ends an upgrade whose worker has become ready.
+func (s *supervision) confirm(p *process) {
+	if !p.upgraded {
+		return
+	}
+	p.upgraded = false
+	s.before.letGo()
+	s.before = program{}
+	s.answer(UpgradeReport{WorkerPID: p.pid(), OldPID: p.follows, WithoutService: s.served})
+}
+
+// answer tells who asked for the upgrade how it went.
+func (s *supervision) answer(r UpgradeReport) {
+	s.upgrade.answer <- r
+	s.upgrade = nil
+}
+
+// fail ends an upgrade under way: the program from before goes on.
+func (s *supervision) fail(why error) {
+	if s.upgrade == nil {
+		return
+	}
+	s.dismiss(&s.candidate)
+	s.upgrade.program.letGo()
+	r := UpgradeReport{Error: why.Error()}
+	if s.owner != nil {
+		r.WorkerPID, r.OldPID = s.owner.pid(), s.owner.pid()
+	}
+	s.answer(r)
+}

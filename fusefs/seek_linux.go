@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fusefs
+
+import (
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+)
+
+// Lseek answers SEEK_DATA and SEEK_HOLE on the data file: holes are the pages that hold nothing. The
+// kernel does the rest itself. The search is bounded, which a caller of SEEK_DATA may see as data
+// of length 0, and one of SEEK_HOLE as a hole that is passed over; both are within lseek(2).
+func (f *fileSystem) Lseek(_ <-chan struct{}, in *fuse.LseekIn, out *fuse.LseekOut) fuse.Status {
+	if n := f.tree.get(in.NodeId); n == nil || !n.isData() {
+		return fuse.ENOSYS
+	}
+	next := f.store.NextStored
+	switch in.Whence {
+	case unix.SEEK_DATA:
+	case unix.SEEK_HOLE:
+		next = f.store.NextEmpty
+	default:
+		return fuse.EINVAL
+	}
+	if in.Offset >= f.size {
+		return fuse.Status(unix.ENXIO)
+	}
+	out.Offset = max(next(in.Offset/pageSize)*pageSize, in.Offset)
+	if in.Whence == unix.SEEK_DATA && out.Offset >= f.size {
+		return fuse.Status(unix.ENXIO)
+	}
+	return fuse.OK
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"slices"
+	"sync"
+	"testing"
+)
+
+// Each step of the memory limit is told once, and again only after the use was lower.
+func TestFillIsTold(t *testing.T) {
+	const limit = 128 << 20 // a step is many segments, so that no fill passes one by chance
+	var mu sync.Mutex
+	var told []int // guarded by mu
+	s := newStore(t, Config{Disksize: 192 << 20, MemLimit: limit, Algorithm: algorithm(t, "raw"), OnFill: func(percent int) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, percent)
+	}})
+	want := func(what string, steps ...int) {
+		t.Helper()
+		waitUntil(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(told) >= len(steps) })
+		mu.Lock()
+		defer mu.Unlock()
+		if !slices.Equal(told, steps) {
+			t.Errorf("%s: told of %v, want %v", what, told, steps)
+		}
+	}
+	fill := func(percent uint64) {
+		for page := uint32(0); uint64(s.used()) < limit/100*percent; page++ {
+			if err := tryWrite(s, uint64(page), page); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	empty := func() {
+		w := s.Acquire()
+		w.Discard(0, s.Pages())
+		w.Release()
+		waitUntil(t, func() bool { return s.used() < limit/2 })
+	}
+	fill(75)
+	want("three quarters")
+	fill(81)
+	want("81 per cent", 80)
+	fill(91)
+	want("91 per cent", 80, 90)
+	fillUp(t, s)
+	want("full", 80, 90, 100)
+	for page := range uint64(100) {
+		_ = tryWrite(s, page, 7) // it may be full
+	}
+	want("still full", 80, 90, 100)
+	empty()
+	fill(81)
+	want("emptied and filled again", 80, 90, 100, 80)
+}
