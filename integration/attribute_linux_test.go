@@ -26,7 +26,7 @@ import (
 var formats = map[string]*regexp.Regexp{
 	"disksize":       regexp.MustCompile(`^\d+\n$`),
 	"initstate":      regexp.MustCompile(`^1\n$`),
-	"comp_algorithm": regexp.MustCompile(`^(?:[a-z0-9-]+ )*\[lz4\] (?:[a-z0-9-]+ )*\n$`),
+	"comp_algorithm": regexp.MustCompile(`^(?:[a-z0-9:-]+ )*\[lz4\] (?:[a-z0-9:-]+ )*\n$`),
 	"mm_stat":        regexp.MustCompile(`^` + eightWide + `(?: ` + eightWide + `){8}\n$`),
 	"io_stat":        regexp.MustCompile(`^` + eightWide + ` ` + eightWide + ` 0 ` + eightWide + `\n$`),
 }
@@ -122,7 +122,7 @@ func visit(name string) error {
 	}
 	format := formats[filepath.Base(name)]
 	if filepath.Base(name) == "comp_algorithm" {
-		format = regexp.MustCompile(`^\[adaptive\] page lz4 zstd raw \n$`)
+		format = regexp.MustCompile(`^\[adaptive\] page page:dense lz4 lz4:fast zstd raw \n$`)
 	}
 	if len(text) == 0 || format != nil && !format.Match(text) {
 		return fmt.Errorf("%s is %q", name, text)

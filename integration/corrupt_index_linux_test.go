@@ -67,3 +67,30 @@ func entryOf(t *testing.T, dir string, memory *os.File, number int, page []byte)
 	}
 	return found[0]
 }
+
+// TestCorruptSuperblock flips a bit of the superblock and kills the worker: the next one finds it restored, and every page is right. An
+// image that is handed out is restored too.
+func TestCorruptSuperblock(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	if !apart(t) {
+		return
+	}
+	f, content := corruptible(t)
+	memory, _ := image(t, f.pid)
+	c := newCrashing(t, f.dir)
+	for _, at := range []int64{0, 8, 24, 32, 40} { // magic, version, sizes, checksum
+		if err := flipBit(memory, at, 3); err != nil {
+			t.Fatal(err)
+		}
+		c.kill()
+		if right, failed := readRounds(t, f.dir, content, 1); failed > 0 || right < len(content) {
+			t.Fatalf("byte %d: %d pages are right, %d errors", at, right, failed)
+		}
+	}
+	f.log.wait(t, "was damaged and is restored")
+	if err := flipBit(memory, 9, 0); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, commandTimeout, "verify", f.dir)
+}

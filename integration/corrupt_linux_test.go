@@ -91,7 +91,7 @@ func TestCorruptPage(t *testing.T) {
 			mustHold(t, f.dir, i, page)
 		}
 	}
-	f.log.wait(t, fmt.Sprintf("page %d failed its checksum", victim))
+	f.log.wait(t, fmt.Sprintf("page %d is damaged", victim))
 	if s := status(t, f.dir).IO; s.ChecksumErrors < 5 || s.FailedReads < 4 || s.FailedWrites != 1 {
 		t.Errorf("counters %+v", s)
 	}

@@ -51,34 +51,45 @@ func TestKeeperKilled(t *testing.T) {
 	}
 }
 
-// TestWorkersDieInARow kills five workers within a minute: no other is started,
-// what is stored is kept, and whoever uses the device waits, until somebody gives
-// it up.
+// TestWorkersDieInARow kills eight workers, each as soon as it is there: the keeper
+// says so and starts another after a longer pause each time, and what is stored is
+// kept for those who wait.
 func TestWorkersDieInARow(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	dir := filepath.Join(tempDir(t), "zram")
 	f := startServe(t, dir, "--size", "16M")
 	c := newCrashing(t, dir)
-	writePart := clientCommand(t.Context(), crashReader, data(dir), "write")
-	if r := runCommand(t, commandTimeout, writePart); r.Code != 0 {
-		t.Fatal(r.Stderr)
-	}
-	for range 5 {
+	accessPage(t, dir, "write")
+	for range 8 {
 		c.kill()
 	}
-	f.log.wait(t, "no other is started")
-	f.log.wait(t, "zramfs upgrade "+dir)
-	time.Sleep(time.Second / 2)
-	for _, pid := range childrenOf(c.keeper) {
-		if state, _, err := stateOf(pid); err == nil && state != "Z" {
-			t.Errorf("process %d was started", pid)
-		}
+	f.log.wait(t, "workers in a minute died")
+	accessPage(t, dir, "read")
+	c.settled()
+	f.end(t)
+}
+
+// accessPage writes or reads a page of the device on dir from another process.
+func accessPage(t *testing.T, dir, how string) {
+	t.Helper()
+	if r := runCommand(t, commandTimeout, clientCommand(t.Context(), crashReader, data(dir), how)); r.Code != 0 {
+		t.Errorf("%s: %s", how, r.Stderr)
 	}
-	if _, kind := image(t, c.keeper); kind == "" {
+}
+
+// TestWithoutWorker keeps the keeper from starting workers: who uses the device waits,
+// and gets an error as soon as the keeper has died too.
+func TestWithoutWorker(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := filepath.Join(tempDir(t), "zram")
+	f := startServe(t, dir, "--size", "16M")
+	accessPage(t, dir, "write")
+	endWorkers(t, f)
+	if _, kind := image(t, f.pid); kind == "" {
 		t.Error("the image is gone")
 	}
-
 	reader := clientCommand(t.Context(), crashReader, data(dir), "read")
 	if err := reader.Start(); err != nil {
 		t.Fatal(err)
@@ -94,10 +105,10 @@ func TestWorkersDieInARow(t *testing.T) {
 	select {
 	case err := <-ended:
 		if err == nil {
-			t.Error("a read had an answer that nobody can have given")
+			t.Error("a read had an answer that no process can have given")
 		}
 	case <-time.After(answerTimeout):
-		t.Error("a read waits although there is nobody to wait for")
+		t.Error("a read waits although there is nothing to wait for")
 	}
 	mustRun(t, commandTimeout, "umount", dir)
 	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -105,7 +116,7 @@ func TestWorkersDieInARow(t *testing.T) {
 	}
 }
 
-// TestKeeperEndsWithoutWorker gives a device up that has no worker any more, in each way that there is: the keeper ends, and
+// TestKeeperEndsWithoutWorker gives a device up that has no worker, in each way that there is: the keeper ends, and
 // the memory of what was stored is free again.
 func TestKeeperEndsWithoutWorker(t *testing.T) {
 	require.Root(t)
@@ -126,14 +137,10 @@ func TestKeeperEndsWithoutWorker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(tempDir(t), "zram")
 			f := startServe(t, dir, "--size", "16M")
-			c := newCrashing(t, dir)
-			for range 5 {
-				c.kill()
-			}
-			f.log.wait(t, "no other is started")
-			giveUp(t, dir, c.keeper)
+			endWorkers(t, f)
+			giveUp(t, dir, f.pid)
 			if !f.waitEnd() {
-				t.Errorf("the keeper %d lives on", c.keeper)
+				t.Errorf("the keeper %d lives on", f.pid)
 				f.kill(t)
 			}
 			if points, err := mountsBelow(dir); err != nil || len(points) > 0 {

@@ -24,9 +24,9 @@ var crashKills = flag.Int("kills", 0, "how many workers to kill under a loop dev
 
 // debugVariable and its words are the daemon's.
 const (
-	debugVariable     = "ZRAMFS_DEBUG"
-	debugNoResend     = "no-resend"
-	debugNoDeathLimit = "no-death-limit"
+	debugVariable = "ZRAMFS_DEBUG"
+	debugNoResend = "no-resend"
+	debugNoPause  = "no-pause"
 )
 
 // crashBytes is how much of a device of crashSize is worked on.
@@ -97,6 +97,9 @@ func (c *crashing) settled() daemon.Status {
 	if s.Restarts != c.kills || s.KeeperPID != c.keeper || s.WorkerPID == c.last || !s.SurvivesCrash {
 		c.t.Errorf("after %d kills, the last of %d, it says %+v", c.kills, c.last, s)
 	}
+	if s.RestartsRecent != c.kills || s.LastExit != "killed by signal 9" || s.LastRestart == nil || time.Since(*s.LastRestart) > time.Minute {
+		c.t.Errorf("after %d kills it says of them: %d recently, the last at %v, %q", c.kills, s.RestartsRecent, s.LastRestart, s.LastExit)
+	}
 	if s.IO.FailedReads+s.IO.FailedWrites+s.IO.ChecksumErrors != 0 {
 		c.t.Errorf("errors were counted: %+v", s.IO)
 	}
@@ -120,7 +123,7 @@ func TestCrashOnLoop(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	require.Loop(t)
-	setDebug(t, debugNoDeathLimit)
+	setDebug(t, debugNoPause)
 	first, more, pause := 5, 20, time.Second
 	if testing.Short() {
 		more, pause = 0, time.Second/2
@@ -149,7 +152,7 @@ func TestUserNSCrash(t *testing.T) {
 	if !inUserNS(t) {
 		return
 	}
-	for name, words := range map[string][]string{"resend": {debugNoDeathLimit}, "replay alone": {debugNoDeathLimit, debugNoResend}} {
+	for name, words := range map[string][]string{"resend": {debugNoPause}, "replay alone": {debugNoPause, debugNoResend}} {
 		t.Run(name, func(t *testing.T) {
 			setDebug(t, words...)
 			dir := mount(t, "--size", crashSize)

@@ -49,7 +49,7 @@ func TestEveryKillPoint(t *testing.T) {
 		runApartOn(t, nil, program)
 		return
 	}
-	setDebug(t, debugNoDeathLimit)
+	setDebug(t, debugNoPause)
 	file := filepath.Join(tempDir(t), "at")
 	t.Setenv(killVariable, file)
 	dir := mount(t, "--size", crashSize)

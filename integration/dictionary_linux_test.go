@@ -130,3 +130,28 @@ func comprDataSize(t *testing.T, dir string) string {
 	field := strings.Fields(attribute(t, dir, "mm_stat"))[1]
 	return strings.Repeat(" ", 20-len(field)) + field
 }
+
+// A device whose data file is hidden, as up hides it, has pages to train on all the same: they are read from its image.
+func TestDictionaryOfHiddenDevice(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := mount(t, "--size", "32M")
+	if err := os.WriteFile(data(dir), bytes.Join(pages.Generate(pages.Text, 1024, 15), nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	held := openData(t, dir, 0) // a loop device holds it so
+	if err := unix.Unmount(filepath.Join(dir, "dev"), unix.MNT_DETACH); err != nil {
+		t.Fatal(err)
+	}
+	dict := filepath.Join(tempDir(t), "dict")
+	if r := run(t, commandTimeout, "dict", "train", "-o", dict, dir); r.Code != 0 || !strings.Contains(r.Stdout, "made of 768 pages") {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	keeper := status(t, dir).KeeperPID
+	if err := held.Close(); err != nil {
+		t.Error(err)
+	}
+	if !waitEnd(keeper, answerTimeout) { // the device ends with its last user
+		t.Errorf("the keeper %d lives on", keeper)
+	}
+}

@@ -49,7 +49,7 @@ func TestServerKilled(t *testing.T) {
 		t.Errorf("read of %s: %v", loop, err)
 	}
 	refused(t, filepath.Dir(dir), command(t, "mount", "--size", "16M", dir), 1, `.*/zram cannot be mounted on: .*zramfs umount`)
-	if r := run(t, commandTimeout, "status", dir); r.Code != 1 || !strings.Contains(r.Stdout, "the serving process is gone") {
+	if r := run(t, commandTimeout, "status", dir); r.Code != 1 || !strings.Contains(r.Stdout, "no process serves it") {
 		t.Errorf("status: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	if err := errors.Join(device.Close(), file.Close()); err != nil {
@@ -82,7 +82,7 @@ func TestServerStopped(t *testing.T) {
 	if err := unix.Kill(pid, unix.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	if r.Code != 1 || !strings.Contains(r.Stdout, "does not answer") {
+	if want := fmt.Sprintf("PID %d has not answered for 1 s (state T, stopped); fix: kill -CONT %[1]d", pid); r.Code != 1 || !strings.Contains(r.Stdout, want) {
 		t.Errorf("status of a stopped process: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	mustRun(t, commandTimeout, "status", dir)

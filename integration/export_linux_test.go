@@ -129,7 +129,7 @@ func refuseExports(t *testing.T, dir, file string) {
 		{[]string{dir, filepath.Join(file, "below")}, 1, "not a directory"},
 		{[]string{"--range", "1000000:1", dir, other}, 2, "the device has"},
 		{[]string{"--range", "1:18446744073709551615", dir, other}, 2, "the device has"},
-		{[]string{filepath.Dir(dir), other}, 1, "no zramfs is mounted there"},
+		{[]string{filepath.Dir(dir), other}, 1, "no zramfs device at "},
 	} {
 		r := run(t, commandTimeout, append([]string{"export"}, c.args...)...)
 		if r.Code != c.code || !strings.Contains(r.Stderr, c.want) || strings.Count(r.Stderr, "\n") != 1 {
@@ -201,7 +201,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		t.Errorf("verify says %+v", v)
 	}
 	file := filepath.Join(tempDir(t), "pages")
-	if r := run(t, commandTimeout, "export", f.dir, file); r.Code != 1 || !strings.Contains(r.Stderr, "page 17 is corrupt") {
+	if r := run(t, commandTimeout, "export", f.dir, file); r.Code != 1 || !strings.Contains(r.Stderr, "page 17 is damaged") {
 		t.Errorf("export: exit code %d: %s", r.Code, r.Stderr)
 	}
 	onlyFile(t, file)

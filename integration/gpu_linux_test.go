@@ -197,11 +197,11 @@ func TestGPUDamage(t *testing.T) {
 	at := locate(t, memory, content[301])
 	mustFlip(t, memory, at)
 	r := withGPUs(t, "devices=1", "verify", "--gpu=require", f.dir)
-	if r.Code != 1 || !strings.Contains(r.Stdout, "\n1 wrong: 301\n") || !strings.Contains(r.Stdout, "\ngpu0: ") {
+	if r.Code != 1 || !strings.Contains(r.Stdout, ": 1 damaged: 301\n") || !strings.Contains(r.Stdout, "\ngpu0: ") {
 		t.Errorf("verify: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	file := filepath.Join(tempDir(t), "pages")
-	if r := withGPUs(t, "devices=1", "export", "--gpu=require", f.dir, file); r.Code != 1 || !strings.Contains(r.Stderr, "page 301 is corrupt") {
+	if r := withGPUs(t, "devices=1", "export", "--gpu=require", f.dir, file); r.Code != 1 || !strings.Contains(r.Stderr, "page 301 is damaged") {
 		t.Errorf("export: exit code %d: %s", r.Code, r.Stderr)
 	}
 	onlyFile(t, file)

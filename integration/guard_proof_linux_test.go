@@ -76,7 +76,7 @@ func TestGuardTurnsSwapOff(t *testing.T) {
 	m := startMemory(t, memoryOrder{Pages: 16 << 20 / memoryPage, Source: sourceMix})
 	m.do(t, "fill")
 	g := startGuard(t, dir, guardLimit)
-	mustRun(t, commandTimeout, "up", "--size", "256M", dir)
+	mustRun(t, commandTimeout, "up", "--size", "256M", "--devices", "1", dir)
 	pid := status(t, dir).PID
 	m.do(t, "pageout")
 	if on, err := swapOn(dir); err != nil || len(on) != 1 || on[0].Used == 0 {

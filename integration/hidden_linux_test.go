@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"zramfs/loopsetup"
@@ -20,9 +21,25 @@ func loopsOn(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile("/run/zramfs/" + url.PathEscape(dir) + ".json")
+	records, err := filepath.Glob("/run/zramfs/" + url.PathEscape(dir) + "*.json")
+	for _, path := range records {
+		hidden, rerr := recordedLoops(path)
+		err = errors.Join(err, rerr)
+		for _, loop := range hidden {
+			if !slices.Contains(loops, loop) {
+				loops = append(loops, loop)
+			}
+		}
+	}
+	return loops, err
+}
+
+// recordedLoops returns the loop devices in a record of up that are still what
+// they were.
+func recordedLoops(path string) (loops []string, err error) {
+	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return loops, nil
+		return nil, nil
 	}
 	var record struct {
 		Loops []struct {
@@ -37,8 +54,7 @@ func loopsOn(dir string) ([]string, error) {
 		hidden, ferr := loopsetup.FindAmong([]string{l.Path}, "/zram0")
 		err = errors.Join(err, ferr)
 		for _, path := range hidden {
-			info, ierr := loopsetup.Inspect(path)
-			if ierr == nil && info.Sequence == l.Sequence && !slices.Contains(loops, path) {
+			if info, ierr := loopsetup.Inspect(path); ierr == nil && info.Sequence == l.Sequence {
 				loops = append(loops, path)
 			}
 		}

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -67,27 +66,23 @@ func protection(t testing.TB, dir, name string) daemon.Protection {
 	return all[i]
 }
 
-// endWorkers kills workers until the keeper starts no other.
-func endWorkers(t *testing.T, f *foreground) {
+// endWorkers leaves a device without a worker: the program that its workers are started from may not be executed any more. Allowing
+// that again brings one back.
+func endWorkers(t *testing.T, f *foreground) (program string) {
 	t.Helper()
-	const enough = "no other is started"
-	dead := map[int]bool{}
-	for end := time.Now().Add(answerTimeout); !strings.Contains(f.log.String(), enough); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d workers were killed\n%s", len(dead), f.log)
-		}
-		for _, pid := range childrenOf(f.pid) {
-			if served := strings.Count(f.log.String(), "another worker serves"); !dead[pid] && served == len(dead) {
-				if err := unix.Kill(pid, unix.SIGKILL); err != nil {
-					t.Fatal(err)
-				}
-				dead[pid] = true
-			}
-		}
+	program = filepath.Join(tempDir(t), "zramfs")
+	system(t, toolTimeout, "cp", binary(t), program)
+	mustRun(t, commandTimeout, "upgrade", "--binary", program, f.dir)
+	c := newCrashing(t, f.dir)
+	if err := os.Chmod(program, 0o600); err != nil {
+		t.Fatal(err)
 	}
+	c.kill()
+	f.log.wait(t, "the next worker: ")
 	if left := childrenOf(f.pid); len(left) > 0 {
 		t.Fatalf("workers %v live", left)
 	}
+	return program
 }
 
 // takenBy is what a memory file takes of the machine, in bytes.

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -25,25 +26,157 @@ func TestIntruder(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	dir := mount(t, "--size", "16M")
-	text, err := os.ReadFile("/proc/net/unix")
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked := 0
-	for line := range strings.Lines(string(text)) {
-		_, name, ok := strings.Cut(strings.TrimSpace(line), "@")
-		if !ok || !strings.HasPrefix(name, fmt.Sprintf("zramfs/%x", sha256.Sum256([]byte(dir)))) {
-			continue
-		}
-		asked++
-		cmd := clientCommand(t.Context(), intruder, "@"+name, dir)
+	asked := socketsOf(t, dir)
+	for _, name := range asked {
+		cmd := clientCommand(t.Context(), intruder, name, dir)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS}
 		if r := runCommand(t, commandTimeout, cmd); r.Code != 0 {
 			t.Errorf("%s: %s%s", name, r.Stdout, r.Stderr)
 		}
 	}
-	if asked != 2 {
-		t.Errorf("%d sockets, want the keeper's and the worker's", asked)
+	if len(asked) != 2 {
+		t.Errorf("sockets %q, want the keeper's and the worker's", asked)
+	}
+}
+
+// socketsOf are the paths of the sockets of the device on dir.
+func socketsOf(t testing.TB, dir string) []string {
+	t.Helper()
+	hash := sha256.Sum256([]byte(dir))
+	names, err := filepath.Glob(fmt.Sprintf("/run/zramfs/control/%x-*", hash[:8]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// TestNamesAreTaken has another user take every abstract name that a device's sockets had, or could have, before the device is there: it
+// is upgraded, verified and filled all the same, also by workers that come later.
+func TestNamesAreTaken(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := filepath.Join(tempDir(t), "zram")
+	taking := clientCommand(t.Context(), squatter, dir)
+	taking.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	end, err := taking.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready, err := taking.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	taking.Stderr = os.Stderr
+	if err := taking.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ready.Read(make([]byte, 1)); err != nil {
+		t.Error(err)
+	}
+	t.Cleanup(func() { takeBack(t, dir) })
+	mustRun(t, commandTimeout, "mount", "--size", "16M", dir)
+	file := filepath.Join(tempDir(t), "pages")
+	if err := os.WriteFile(file, bytes.Repeat([]byte("page"), pageSize/4), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	newCrashing(t, dir).kill()
+	for _, args := range [][]string{{"verify", dir}, {"upgrade", dir}, {"import", file, dir}, {"export", "--force", dir, file}} {
+		mustRun(t, commandTimeout, args...)
+	}
+	if err := errors.Join(end.Close(), taking.Wait()); err != nil {
+		t.Error(err)
+	}
+}
+
+// squatter takes names until its input ends.
+var squatter = register("squatter", func(args []string) error {
+	const minors = 2000
+	hash := sha256.Sum256([]byte(args[0]))
+	for minor := range minors {
+		for _, name := range []string{
+			fmt.Sprintf("@zramfs/%x/%d", hash, minor), fmt.Sprintf("@zramfs/%x/%d/import", hash, minor),
+			fmt.Sprintf("@zramfs/%x-%d", hash[:8], minor), fmt.Sprintf("@zramfs/%x-%d-import", hash[:8], minor),
+		} {
+			fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0) // open until the end
+			if err == nil {
+				err = unix.Bind(fd, &unix.SockaddrUnix{Name: name})
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Print(".")
+	_, _ = os.Stdin.Read(make([]byte, 1)) // until it is closed
+	return nil
+})
+
+// TestSocketsEnd kills both processes of a device: none of their sockets is left once another device has come and gone.
+func TestSocketsEnd(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := filepath.Join(tempDir(t), "zram")
+	f := startServe(t, dir, "--size", "16M")
+	worker := status(t, dir).WorkerPID
+	for _, pid := range []int{f.pid, worker} {
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.waitEnd()
+	mustRun(t, commandTimeout, "umount", dir)
+	if len(socketsOf(t, dir)) == 0 {
+		t.Error("the sockets of killed processes are gone: the test proves nothing")
+	}
+	other := mount(t, "--size", "16M")
+	takeBack(t, other)
+	if left := append(socketsOf(t, dir), socketsOf(t, other)...); len(left) > 0 {
+		t.Errorf("left are %q", left)
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// TestCommandsOfOthers runs, as another user, the commands that are root's: they always say what is missing.
+func TestCommandsOfOthers(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := mount(t, "--size", "16M")
+	out := tempDir(t)
+	if err := os.Chmod(out, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"upgrade", dir}, {"verify", dir}, {"export", dir, filepath.Join(out, "pages")}} {
+		for range 10 {
+			cmd := command(t, args...)
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+			if r := runCommand(t, commandTimeout, cmd); r.Code != 1 || !strings.Contains(r.Stderr, "permission denied: run as root") {
+				t.Errorf("%s: exit code %d: %q", args[0], r.Code, r.Stderr)
+				break
+			}
+		}
+	}
+}
+
+// TestKeeperDoesNotAnswer stops a keeper: who asks it is told which process that is, in time.
+func TestKeeperDoesNotAnswer(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := mount(t, "--size", "16M")
+	keeper := status(t, dir).KeeperPID
+	if err := unix.Kill(keeper, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	waitStopped(t, keeper)
+	want := fmt.Sprintf("zramfs (PID %d) did not answer within 10s", keeper)
+	for _, name := range []string{"upgrade", "verify"} {
+		if r := run(t, commandTimeout, name, dir); r.Code != 1 || !strings.Contains(r.Stderr, want) {
+			t.Errorf("%s: exit code %d: %q, want %q", name, r.Code, r.Stderr, want)
+		}
+	}
+	if err := unix.Kill(keeper, unix.SIGCONT); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -54,7 +187,7 @@ var intruder = register("intruder", func(args []string) error {
 			return err
 		}
 	}
-	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Net: "unix", Name: args[0]})
+	c, err := net.DialUnix("unix", nil, &net.UnixAddr{Net: "unix", Name: args[0]}) // as root of that container may
 	if err != nil {
 		return err
 	}
@@ -74,6 +207,9 @@ var intruder = register("intruder", func(args []string) error {
 	n, m, _, _, err := c.ReadMsgUnix(answer, rights)
 	if errors.Is(err, unix.ECONNRESET) {
 		return c.Close()
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
 	}
 	if m > 0 || bytes.HasPrefix(answer[:n], make([]byte, 16)) {
 		return fmt.Errorf("the answer is %q with %d bytes of rights", answer[:n], m)

@@ -71,7 +71,7 @@ func TestRefusedArguments(t *testing.T) {
 		"a page beyond":          {[]string{"--size", fmt.Sprint(16<<40 + 1), "DIR"}, `size .*beyond 16T`},
 		"overflowing size":       {[]string{"--size", "99999999999999999999E", "DIR"}, `size .*beyond 16T`},
 		"bad limit":              {[]string{"--mem-limit", "x", "DIR"}, `memory limit "x": .*` + size},
-		"limit below the least":  {[]string{"--size", "64M", "--mem-limit", "64K", "DIR"}, `.*memory limit of 65536 bytes.* takes \d+`},
+		"limit below the least":  {[]string{"--size", "64M", "--mem-limit", "64K", "DIR"}, `memory limit 64K is too small: a 64M device needs`},
 		"unknown flag":           {[]string{"--sise", "1G", "DIR"}, `mount: .*--sise.*` + help},
 		"flag without its value": {[]string{"DIR", "--size"}, `mount: .*--size.*` + help},
 		"no DIR":                 {nil, `mount: name one DIR, as`},
@@ -104,10 +104,10 @@ func TestRefusedCommands(t *testing.T) {
 		code    int
 		pattern string
 	}{
-		"unknown command":        {[]string{"mont", "/run/zram"}, 2, `unknown command "mont"; the commands are .*mount`},
+		"unknown command":        {[]string{"mont", "/run/zram"}, 2, `unknown command "mont"; did you mean mount\? See zramfs --help`},
 		"umount of nothing":      {[]string{"umount"}, 2, `umount: name one DIR`},
-		"umount of no mount":     {[]string{"umount", "/proc"}, 1, `/proc: no zramfs is mounted there`},
-		"list of no mount":       {[]string{"list", "/proc"}, 1, `/proc: no zramfs is mounted there`},
+		"umount of no mount":     {[]string{"umount", "/proc"}, 1, `no zramfs device at /proc(; there are: .*)?`},
+		"list of no mount":       {[]string{"list", "/proc"}, 1, `no zramfs device at /proc(; there are: .*)?`},
 		"list of no such column": {[]string{"list", "-o", "NAME,COLOUR"}, 1, `unknown column: COLOUR`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -197,12 +197,12 @@ func TestRefusedUmountInUse(t *testing.T) {
 	dir := mount(t, "--size", "16M")
 	f := openData(t, dir, 0)
 	umount := func() *exec.Cmd { return command(t, "umount", dir) }
-	refused(t, filepath.Dir(dir), umount(), 1, `unmount .*/zram: device or resource busy: .*fuser -vm .*/zram shows who`)
+	refused(t, filepath.Dir(dir), umount(), 1, `cannot unmount .*/zram: a process uses it: fuser -vm .*/zram .*/zram/dev names it`)
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
 	loop := attachments["loopsetup"](t, dir)
-	refused(t, filepath.Dir(dir), umount(), 1, `unmount .*/zram: device or resource busy: `+loop+` is on it: losetup -d `+loop)
+	refused(t, filepath.Dir(dir), umount(), 1, `cannot unmount .*/zram: `+loop+` is on it: losetup -d `+loop)
 }
 
 // TestRefusedWithoutFUSE hides /dev/fuse in a mount namespace, and covers it with

@@ -15,9 +15,14 @@ func TestSwapUpAndDownTwice(t *testing.T) {
 	mustRun(t, commandTimeout, "up", "--size", "64M", "--priority", "5", "--discard", "both", dir)
 	before := oneSwap(t, dir)
 	pid := status(t, dir).PID
-	again := mustRun(t, commandTimeout, "up", "--size", "128M", dir)
-	if !strings.Contains(again.Stdout, "up already") || !strings.Contains(again.Stdout, before.Path) {
-		t.Errorf("the second up says %q", again.Stdout)
+	again := mustRun(t, commandTimeout, "up", "--size", "64M", dir)
+	if want := dir + " is up already: 64M of swap at " + before.Path + ", priority 5\n"; again.Stdout != want || again.Stderr != "" {
+		t.Errorf("the second up says %q, %q, want %q", again.Stdout, again.Stderr, want)
+	}
+	other := run(t, commandTimeout, "up", "--size", "128M", "--priority", "7", dir)
+	want := "zramfs: " + dir + " is up with 64M, priority 5; you asked for 128M, priority 7. To change it: zramfs down " + dir + ", then up\n"
+	if other.Code != 1 || other.Stdout != "" || other.Stderr != want {
+		t.Errorf("up with other values: exit code %d, %q, %q, want %q", other.Code, other.Stdout, other.Stderr, want)
 	}
 	after := oneSwap(t, dir)
 	if after.Used = before.Used; after != before || before.Priority != 5 {
@@ -29,7 +34,7 @@ func TestSwapUpAndDownTwice(t *testing.T) {
 
 	mustRun(t, downTimeout, "down", dir)
 	wantNothingLeft(t, dir)
-	if r := mustRun(t, downTimeout, "down", dir); !strings.Contains(r.Stdout, "not running") {
+	if r := mustRun(t, downTimeout, "down", dir); !strings.Contains(r.Stdout, "no zramfs device at "+dir) {
 		t.Errorf("the second down says %q", r.Stdout)
 	}
 }
@@ -46,7 +51,7 @@ func TestSwapDownRefusesWhatDoesNotFit(t *testing.T) {
 	m := startMemory(t, memoryOrder{Pages: 32 << 20 / memoryPage, Source: sourceMix})
 	m.do(t, "fill")
 	dir := swapDir(t)
-	mustRun(t, commandTimeout, "up", "--size", "1G", dir)
+	mustRun(t, commandTimeout, "up", "--size", "1G", "--devices", "1", dir)
 	m.do(t, "pageout")
 	before := oneSwap(t, dir)
 

@@ -11,15 +11,18 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"zramfs/loopsetup"
 )
 
-// Several loop devices on slices of one data file are used at the same time,
+// Several loop devices on slices of one data file are used one after the other,
 // shown as one device, and ended together.
 func TestSwapSeveralDevices(t *testing.T) {
 	group := memoryGroup(t, "devices", pressureLimit)
 	m := startMemory(t, memoryOrder{Pages: pressureSize / memoryPage, Source: sourceMix, Group: group})
 	dir := swapDir(t)
-	up := mustRun(t, commandTimeout, "up", "--size", "1000004K", "--devices", "3", dir)
+	up := mustRun(t, commandTimeout, "up", "-v", "--size", "1000004K", "--devices", "3", "--slots", "keep", dir)
 	wantSteps(t, up.Stdout, "loop ok /dev/loop", "loop ok /dev/loop", "loop ok /dev/loop", "mkswap ok", "mkswap ok", "mkswap ok",
 		"swap ok /dev/loop", "swap ok /dev/loop", "swap ok /dev/loop")
 	m.do(t, "fill")
@@ -28,11 +31,15 @@ func TestSwapSeveralDevices(t *testing.T) {
 		t.Fatalf("swap areas: %+v, %v", on, err)
 	}
 	var size uint64
-	for _, area := range on {
+	for i, area := range on {
 		size += area.Size + memoryPage
-		if area.Priority != 100 || area.Used < (pressureSize-pressureLimit)/6 {
-			t.Errorf("not used like the others: %+v", area)
+		if area.Priority != 100-i {
+			t.Errorf("area %d has another priority: %+v", i, area)
 		}
+	}
+	// The others come when it is full, but for a cluster of 2 MiB a CPU.
+	if on[0].Used < min(on[0].Size, pressureSize-pressureLimit)-16<<20 {
+		t.Errorf("the first is not used first: %+v", on)
 	}
 	if size != 1000004<<10 {
 		t.Errorf("the areas have %d bytes", size)
@@ -60,7 +67,7 @@ func TestSwapSeveralDevices(t *testing.T) {
 		t.Errorf("status -J shows %+v", all)
 	}
 	liftLimit(t, group)
-	down := mustRun(t, downTimeout, "down", dir)
+	down := mustRun(t, downTimeout, "down", "-v", dir)
 	wantSteps(t, down.Stdout, "fit ok ", "swap ok /dev/loop", "swap ok /dev/loop", "swap ok /dev/loop", "loop ok /dev/loop", "mount ok "+dir)
 	wantNothingLeft(t, dir)
 	m.do(t, "walk")
@@ -72,7 +79,7 @@ func TestSwapSeveralDevices(t *testing.T) {
 func TestSwapUpUndoesSeveralDevices(t *testing.T) {
 	dir := swapDir(t)
 	before := sysctls(t)
-	r := run(t, commandTimeout, "up", "--size", "64M", "--devices", "32", "--sysctl", "recommended", dir)
+	r := run(t, commandTimeout, "up", "-v", "--size", "64M", "--devices", "32", "--sysctl", "recommended", dir)
 	wantRefusal(t, r, "swapon /dev/loop", "operation not permitted")
 	wantSteps(t, r.Stdout, "mount ok", "sysctl ok vm.", "swap ok /dev/loop", "sysctl ok restored vm.")
 	wantNothingLeft(t, dir)
@@ -85,13 +92,13 @@ func TestSwapUpUndoesSeveralDevices(t *testing.T) {
 func TestSwapSysctls(t *testing.T) {
 	dir := swapDir(t)
 	before := sysctls(t)
-	up := mustRun(t, commandTimeout, "up", "--size", "64M", "--sysctl", "recommended", dir)
+	up := mustRun(t, commandTimeout, "up", "-v", "--size", "64M", "--sysctl", "recommended", dir)
 	wantSteps(t, up.Stdout, "sysctl ok vm.", "swap ok")
 	if during := sysctls(t); during == before || !strings.HasPrefix(during, "5 ") {
 		t.Errorf("kernel parameters are %q", during)
 	}
-	down := mustRun(t, downTimeout, "down", dir)
-	wantSteps(t, down.Stdout, "swap ok", "sysctl ok restored vm.", "mount ok")
+	down := mustRun(t, downTimeout, "down", "-v", dir)
+	wantSteps(t, down.Stdout, "swap ok", "mount ok") // the keeper may restore them before down does
 	wantNothingLeft(t, dir)
 	if after := sysctls(t); after != before {
 		t.Errorf("kernel parameters were %q and are %q", before, after)
@@ -99,6 +106,64 @@ func TestSwapSysctls(t *testing.T) {
 	if left, err := filepath.Glob("/run/zramfs/*zramfs-test-*"); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
+}
+
+// swapoff by hand ends the device, and its keeper restores the kernel parameters.
+func TestSwapOffByHand(t *testing.T) {
+	dir := swapDir(t)
+	before := sysctls(t)
+	mustRun(t, commandTimeout, "up", "--size", "512M", "--sysctl", "recommended", dir)
+	keeper, slots := status(t, dir).KeeperPID, slotsStatus(t, dir).Slots.PID
+	swapOffAll(t, dir)
+	if !waitEnd(keeper, answerTimeout) {
+		t.Errorf("the keeper %d lives on", keeper)
+	}
+	if slots == 0 || !waitEnd(slots, answerTimeout) {
+		t.Errorf("the process %d lives on", slots)
+	}
+	if after := sysctls(t); after != before {
+		t.Errorf("kernel parameters were %q and are %q", before, after)
+		mustRun(t, downTimeout, "down", dir)
+	}
+	if left, err := filepath.Glob("/run/zramfs/*zramfs-test-*"); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	wantNothingLeft(t, dir)
+}
+
+// With --keep the device is there for another swapon, and down ends it.
+func TestSwapKept(t *testing.T) {
+	dir := swapDir(t)
+	mustRun(t, commandTimeout, "up", "--keep", "--size", "64M", dir)
+	loops := swapOffAll(t, dir)
+	time.Sleep(time.Second / 2)
+	before := status(t, dir)
+	for _, loop := range loops {
+		if err := loopsetup.SwapOn(loop, 100, loopsetup.DiscardPages); err != nil {
+			t.Error(err)
+		}
+	}
+	swapOffAll(t, dir)
+	if after := status(t, dir); after.KeeperPID != before.KeeperPID {
+		t.Errorf("keeper %d became %d", before.KeeperPID, after.KeeperPID)
+	}
+	mustRun(t, downTimeout, "down", dir)
+	wantNothingLeft(t, dir)
+}
+
+// swapOffAll turns off the areas on a device's loop devices, which it returns.
+func swapOffAll(t *testing.T, dir string) []string {
+	t.Helper()
+	loops := status(t, dir).Loops
+	if len(loops) == 0 {
+		t.Error("no loop device is noted")
+	}
+	for _, loop := range loops {
+		if err := loopsetup.SwapOff(loop); err != nil {
+			t.Error(err)
+		}
+	}
+	return loops
 }
 
 // sysctls returns the kernel parameters that up may set, in one line.

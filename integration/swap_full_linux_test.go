@@ -28,7 +28,7 @@ func TestSwapFullKeepsPages(t *testing.T) {
 	if s.IO.FailedWrites == 0 || s.Memory.MemUsedMax > fullLimit || s.Memory.OrigDataSize == 0 {
 		t.Errorf("the device is not full: %+v, %+v", s.IO, s.Memory)
 	}
-	if r := run(t, commandTimeout, "status", dir); r.Code != 1 || !strings.Contains(r.Stdout, "failed writes") {
+	if r := run(t, commandTimeout, "status", dir); r.Code != 1 || !strings.Contains(r.Stdout, "writes failed") {
 		t.Errorf("status: exit code %d:\n%s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	t.Logf("%d pages stored, %d writes refused", s.Memory.PagesStored, s.IO.FailedWrites)

@@ -24,16 +24,16 @@ func TestSwapF070HoldsWhatMemoryCannot(t *testing.T) {
 	group := memoryGroup(t, "pressure", pressureLimit)
 	m := startMemory(t, memoryOrder{Pages: pressureSize / memoryPage, Source: realSource(t), Group: group})
 	dir := swapDir(t)
-	up := mustRun(t, commandTimeout, "up", "--size", "1G", dir)
+	up := mustRun(t, commandTimeout, "up", "-v", "--size", "1G", "--devices", "1", dir)
 	wantSteps(t, up.Stdout, "mount ok "+data(dir)+", 1G, adaptive", "loop ok /dev/loop", "mkswap ok UUID ",
-		"swap ok priority 100, discard pages", "1G of swap at /dev/loop")
+		"swap ok priority 100, discard pages", "1G of compressed swap is on: /dev/loop")
 	pid := status(t, dir).PID
 	press(t, m, dir)
 	wantShown(t, dir)
 
 	wantGroupRefused(t, dir, group)
 	liftLimit(t, group)
-	down := mustRun(t, downTimeout, "down", dir)
+	down := mustRun(t, downTimeout, "down", "-v", dir)
 	t.Logf("down:\n%s", down.Stdout)
 	wantSteps(t, down.Stdout, "fit ok ", "swap ok /dev/loop", "loop ok /dev/loop", "mount ok "+dir+" unmounted")
 	wantNothingLeft(t, dir)
@@ -52,7 +52,7 @@ func wantGroupRefused(t *testing.T, dir, group string) {
 	before, server := oneSwap(t, dir), status(t, dir).PID
 	r := run(t, downTimeout, "down", dir)
 	t.Logf("down: %s", r.Stderr)
-	wantRefusal(t, r, group+" needs ", "limited to 96M", "raise memory.", "--force")
+	wantRefusal(t, r, "memory limit of "+group+" (needs ", "limit 96M", "aise memory.", "--force")
 	if r.Stdout != "" {
 		t.Errorf("it refuses and prints\n%s", r.Stdout)
 	}

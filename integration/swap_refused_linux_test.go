@@ -3,7 +3,10 @@
 package integration
 
 import (
+	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -13,22 +16,23 @@ func TestSwapUpUndoesItsSteps(t *testing.T) {
 		name     string
 		confined confinement
 		size     string
+		flags    []string
 		done     []string // the steps that came before
 		words    []string // in the message
 	}{
-		{"loop", confinement{Cover: map[string]string{"/dev/loop-control": "/dev/null"}}, "64M",
+		{"loop", confinement{Cover: map[string]string{"/dev/loop-control": "/dev/null"}}, "64M", nil,
 			[]string{"mount ok"}, []string{"attach", "/dev/loop-control"}},
-		// A swap area has ten pages at least.
-		{"mkswap", confinement{}, "32K", []string{"mount ok", "loop ok"}, []string{"swap header", "from 10 to"}},
-		{"swapon", confinement{NoSwapon: true}, "64M",
+		{"swapon", confinement{NoSwapon: true}, "64M", nil,
+			[]string{"mount ok", "loop ok", "mkswap ok"}, []string{"swapon", "/dev/loop", "operation not permitted"}},
+		{"swapon of what is kept", confinement{NoSwapon: true}, "64M", []string{"--keep"},
 			[]string{"mount ok", "loop ok", "mkswap ok"}, []string{"swapon", "/dev/loop", "operation not permitted"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := swapDir(t)
-			r := runConfined(t, c.confined, "up", "--size", c.size, dir)
+			r := runConfined(t, c.confined, append(append([]string{"up", "-v", "--size", c.size}, c.flags...), dir)...)
 			wantRefusal(t, r, c.words...)
 			wantSteps(t, r.Stdout, c.done...)
-			if strings.Contains(r.Stdout, "of swap at") {
+			if strings.Contains(r.Stdout, "swap is on") {
 				t.Errorf("it says that swap is on:\n%s", r.Stdout)
 			}
 			wantNothingLeft(t, dir)
@@ -39,7 +43,7 @@ func TestSwapUpUndoesItsSteps(t *testing.T) {
 // A value that cannot be is refused before anything is done.
 func TestSwapUpRefusesUsage(t *testing.T) {
 	dir := swapDir(t)
-	for _, flags := range [][]string{{"--priority", "32768"}, {"--priority", "-2"}, {"--discard", "always"}} {
+	for _, flags := range [][]string{{"--priority", "32768"}, {"--priority", "-2"}, {"--discard", "always"}, {"--size", "32K"}} {
 		r := run(t, commandTimeout, append(append([]string{"up", "--size", "64M"}, flags...), dir)...)
 		if r.Code != 2 || r.Stdout != "" || strings.Count(r.Stderr, "\n") != 1 {
 			t.Errorf("%q: exit code %d:\n%s%s", flags, r.Code, r.Stdout, r.Stderr)
@@ -52,8 +56,39 @@ func TestSwapUpRefusesUsage(t *testing.T) {
 func TestSwapUpRefusesWithoutLockedMemory(t *testing.T) {
 	dir := swapDir(t)
 	r := runConfined(t, confinement{NoLock: true}, "up", "--size", "64M", dir)
-	wantRefusal(t, r, "memory", "RLIMIT_MEMLOCK", "CAP_IPC_LOCK", "--force")
+	wantRefusal(t, r, "could hang the machine", "memory cannot be locked (limit 64K, no CAP_IPC_LOCK)", "run with that capability", "LimitMEMLOCK", "--force", "Nothing was changed")
 	wantNothingLeft(t, dir)
+}
+
+// Up says what bars swap where it is started, before it does anything: without /sys it
+// is not the loop driver, and root of a user namespace has no use for being root.
+func TestSwapUpRefusesWhereSwapCannotBe(t *testing.T) {
+	for name, c := range map[string]struct {
+		how   syscall.SysProcAttr
+		shell string
+		words []string
+	}{
+		"no sys": {syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}, `umount -l /sys && exec "$@"`,
+			[]string{"/sys is not mounted: mount it, or pass it into the container"}},
+		"user namespace": {syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWUSER,
+			UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}}, `exec "$@"`,
+			[]string{"this is a user namespace", "outside of it", "zramfs mount works here"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := swapDir(t)
+			in := func(args ...string) result {
+				cmd := exec.Command("sh", append([]string{"-c", c.shell, "sh", binary(t)}, args...)...)
+				cmd.SysProcAttr = &c.how
+				return runCommand(t, commandTimeout, cmd)
+			}
+			wantRefusal(t, in("up", "--size", "64M", dir), c.words...)
+			wantNothingLeft(t, dir)
+			r := in("doctor")
+			if r.Code != 1 || !strings.HasPrefix(r.Stdout, "fail ") || !strings.Contains(r.Stdout, "\nResult: zramfs up would not work here: ") {
+				t.Errorf("doctor: exit code %d:\n%s%s", r.Code, r.Stdout, r.Stderr)
+			}
+		})
+	}
 }
 
 // Reclaim in a limited group of cgroup v1 can wait for the device itself, so its

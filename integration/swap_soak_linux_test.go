@@ -73,7 +73,7 @@ func soak(t *testing.T, window time.Duration) (whole bool) {
 	w.dir = swapDir(t)
 	// Before swap goes off, whatever happens: its pages would not fit into the group.
 	t.Cleanup(func() { liftLimit(t, w.group) })
-	mustRun(t, commandTimeout, "up", "--size", "1G", w.dir)
+	mustRun(t, commandTimeout, "up", "--size", "1G", "--slots", "free", w.dir)
 	rounds, err := w.press(t, window)
 	s := status(t, w.dir)
 	if s.IO.FailedReads+s.IO.FailedWrites+s.IO.ChecksumErrors != 0 || s.Restarts != 0 {
@@ -165,22 +165,27 @@ func (w *soakers) toAll(t testing.TB, command func() string) error {
 	return errors.Join(errs...)
 }
 
-// offAndOn turns swap off, for which the group gets room, and on again. The loop
-// device is held meanwhile: it goes with its last user.
+// offAndOn turns each swap area off, for which the group gets room, and on again.
+// Its loop device is held meanwhile: it goes with its last user.
 func (w *soakers) offAndOn(t testing.TB) {
 	t.Helper()
-	area := oneSwap(t, w.dir)
-	held, err := os.Open(area.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer held.Close()
 	liftLimit(t, w.group)
-	if err := loopsetup.SwapOff(area.Path); err != nil {
-		t.Fatal(err)
+	areas, err := swapOn(w.dir)
+	if err != nil || len(areas) == 0 {
+		t.Fatalf("swap areas: %+v, %v", areas, err)
 	}
-	if err := loopsetup.SwapOn(area.Path, area.Priority, loopsetup.DiscardPages); err != nil {
-		t.Fatal(err)
+	for _, area := range areas {
+		held, err := os.Open(area.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer held.Close()
+		if err := loopsetup.SwapOff(area.Path); err != nil {
+			t.Fatal(err)
+		}
+		if err := loopsetup.SwapOn(area.Path, area.Priority, loopsetup.DiscardPages); err != nil {
+			t.Fatal(err)
+		}
 	}
 	// A limit is taken once there is room below it.
 	h, err := memoryHierarchy()

@@ -18,7 +18,7 @@ import (
 	"zramfs/internal/require"
 )
 
-const upgradeSaid = `process \d+ serves in place of \d+, [0-9.]+m?s without service\n$`
+const upgradeSaid = `process \d+ serves in place of \d+; requests waited for [0-9.]+m?s\n$`
 
 // upgradeUnder hands a device over some times under a verifying load: no error and
 // no wrong byte, and no worker has died.
@@ -94,7 +94,7 @@ func TestUpgradeRefused(t *testing.T) {
 	}
 	for binary, want := range map[string]string{
 		other:          "ended before it was ready",
-		text:           "no program that may be executed",
+		text:           "not an executable file",
 		text + "-none": "no such file",
 	} {
 		r := run(t, commandTimeout, "upgrade", "--binary", binary, dir)
@@ -102,7 +102,7 @@ func TestUpgradeRefused(t *testing.T) {
 			t.Errorf("upgrade to %s: exit code %d: %q, want %q", filepath.Base(binary), r.Code, r.Stderr, want)
 		}
 	}
-	if r := run(t, commandTimeout, "upgrade", filepath.Dir(dir)); r.Code != 1 || !strings.Contains(r.Stderr, "no zramfs is mounted there") {
+	if r := run(t, commandTimeout, "upgrade", filepath.Dir(dir)); r.Code != 1 || !strings.Contains(r.Stderr, "no zramfs device at ") {
 		t.Errorf("upgrade of no device: exit code %d: %q", r.Code, r.Stderr)
 	}
 	if after := status(t, dir); after.WorkerPID != before.WorkerPID {
@@ -110,56 +110,85 @@ func TestUpgradeRefused(t *testing.T) {
 	}
 }
 
-// TestUpgradeStartsAgain lets five workers die in a row: upgrade makes the device go
-// on, and who waited gets what was stored.
+// TestUpgradeStartsAgain has a device whose program cannot be started any more: upgrade
+// makes it go on with another, and who waited gets what was stored.
 func TestUpgradeStartsAgain(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	dir := filepath.Join(tempDir(t), "zram")
 	f := startServe(t, dir, "--size", "16M")
-	c := newCrashing(t, dir)
-	if r := runCommand(t, commandTimeout, clientCommand(t.Context(), crashReader, data(dir), "write")); r.Code != 0 {
-		t.Fatal(r.Stderr)
-	}
-	for range 5 {
-		c.kill()
-	}
-	f.log.wait(t, "no other is started")
+	accessPage(t, dir, "write")
+	endWorkers(t, f)
 	mustRun(t, commandTimeout, "upgrade", dir)
-	if r := runCommand(t, commandTimeout, clientCommand(t.Context(), crashReader, data(dir), "read")); r.Code != 0 {
-		t.Error(r.Stderr)
-	}
+	accessPage(t, dir, "read")
 	f.end(t)
 }
 
-// TestWorkerThatCannotBeStarted keeps the program from being executed while the worker dies, as a limit on the number of processes does: no other has
-// died of anything, so the keeper tries again until it succeeds.
+// TestWorkerThatCannotBeStarted keeps the program from being executed while the worker dies, as a limit on the number of processes does: the keeper
+// tries again until it succeeds.
 func TestWorkerThatCannotBeStarted(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	dir := filepath.Join(tempDir(t), "zram")
 	f := startServe(t, dir, "--size", "16M")
-	program := filepath.Join(tempDir(t), "zramfs")
-	system(t, toolTimeout, "cp", binary(t), program)
-	mustRun(t, commandTimeout, "upgrade", "--binary", program, dir)
-	c := newCrashing(t, dir)
-	if err := os.Chmod(program, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c.kill()
-	f.log.wait(t, "the next worker: ")
+	program := endWorkers(t, f)
 	if r := run(t, commandTimeout, "upgrade", "--binary", "/bin/true", dir); r.Code != 1 { // it is not gone on with
 		t.Errorf("upgrade to another program: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 	if err := os.Chmod(program, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := readStatus(dir); err != nil || s.Restarts != 1 || s.WorkerPID == c.last {
+	if s, err := readStatus(dir); err != nil || s.Restarts != 1 {
 		t.Errorf("afterwards it says %+v, %v", s, err)
 		f.kill(t)
 		return
 	}
 	f.end(t)
+}
+
+// TestUpgradeBlocksNothing names programs that an upgrade could wait for, a FIFO without a writer, and one that does nothing for longer than the
+// keeper waits, and kills the worker meanwhile: another serves at once.
+func TestUpgradeBlocksNothing(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := unix.Mkfifo(fifo, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	sleeper := filepath.Join(t.TempDir(), "sleeper")
+	if err := os.WriteFile(sleeper, []byte("#!/bin/sh\nsleep 60\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, at := range map[string]struct{ program, says string }{
+		"FIFO":    {fifo, "not an executable file"},
+		"sleeper": {sleeper, "not ready after 25s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := mount(t, "--size", "16M")
+			c := newCrashing(t, dir)
+			accessPage(t, dir, "write")
+			upgrade := command(t, "upgrade", "--binary", at.program, dir)
+			said := make(chan result, 1)
+			go func() { said <- runCommand(t, 2*commandTimeout, upgrade) }()
+			time.Sleep(time.Second / 2)
+			c.last = status(t, dir).WorkerPID
+			if err := unix.Kill(c.last, unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			accessPage(t, dir, "read")
+			if took := time.Since(began); took > 8*time.Second { // less than the 25 s of the candidate
+				t.Errorf("without a worker for %v", took)
+			}
+			if r := <-said; r.Code != 1 || !strings.Contains(r.Stderr, at.says) {
+				t.Errorf("upgrade says %q with exit code %d, want %q", r.Stderr, r.Code, at.says)
+			}
+			if s := status(t, dir); s.Restarts != 1 {
+				t.Errorf("afterwards it says %+v", s)
+			}
+		})
+	}
 }
 
 // TestRingsCrash kills the worker of a device that is served over io_uring: whoever

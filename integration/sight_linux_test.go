@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"zramfs/internal/require"
+)
+
+// A listed is a device in the JSON of status.
+type listed struct {
+	Dir, Answer, Health string
+	Problems            []struct{ What, Fix string }
+}
+
+// statusOf returns the devices that status -J prints for these names.
+func statusOf(t *testing.T, code int, names ...string) []listed {
+	t.Helper()
+	r := run(t, commandTimeout, append([]string{"status", "-J"}, names...)...)
+	var all struct{ Zramfs []listed }
+	if err := json.Unmarshal([]byte(r.Stdout), &all); err != nil || r.Code != code {
+		t.Errorf("status -J %q: exit code %d, want %d, %v: %s%s", names, r.Code, code, err, r.Stdout, r.Stderr)
+	}
+	return all.Zramfs
+}
+
+// wantMatch wants a text to match a pattern.
+func wantMatch(t *testing.T, what, text, pattern string) {
+	t.Helper()
+	if !regexp.MustCompile(pattern).MatchString(text) {
+		t.Errorf("%s: %q does not match %q", what, text, pattern)
+	}
+}
+
+// unshare runs the program in namespaces of its own.
+func unshare(t *testing.T, flags string, args ...string) result {
+	t.Helper()
+	require.Command(t, "unshare")
+	return runCommand(t, commandTimeout, exec.Command("unshare", append(append(strings.Fields(flags), binary(t)), args...)...))
+}
+
+// Swap that was turned on in another mount namespace is seen, is not turned on a
+// second time, and is turned off, from here.
+func TestSwapInAnotherMountNamespace(t *testing.T) {
+	require.Root(t)
+	dir := swapDir(t)
+	if r := unshare(t, "-m --propagation private", "up", "-p", "0", "--size", "64M", dir); r.Code != 0 {
+		t.Fatalf("up: %s%s", r.Stdout, r.Stderr)
+	}
+	loop := oneSwap(t, dir).Path
+	again := run(t, commandTimeout, "up", "--size", "64M", dir)
+	if again.Code != 1 || again.Stdout != "" {
+		t.Errorf("the second up: exit code %d: %s", again.Code, again.Stdout)
+	}
+	wantMatch(t, "the second up", again.Stderr, fmt.Sprintf(
+		`^zramfs: %s: a device is up in another mount namespace \(keeper \d+, %s, \S+ in swap\); zramfs down %[1]s ends it\n$`, dir, loop))
+	list := mustRun(t, commandTimeout, "list", "-n", "--raw", "-o", "NAME,ALGORITHM,MOUNTPOINT", dir)
+	if want := loop + ` adaptive [SWAP]\x20elsewhere` + "\n"; list.Stdout != want {
+		t.Errorf("list: %q, want %q", list.Stdout, want)
+	}
+	if all := statusOf(t, 1, dir); len(all) != 1 || all[0].Answer != "elsewhere" || all[0].Dir != dir || len(all[0].Problems) != 1 {
+		t.Errorf("status: %+v", all)
+	}
+	umount := run(t, commandTimeout, "umount", dir)
+	wantMatch(t, "umount", umount.Stderr, "another mount namespace")
+	down := mustRun(t, downTimeout, "down", "-v", dir)
+	wantSteps(t, down.Stdout, "swap ok "+loop, "mount ok "+dir+" unmounted in another mount namespace")
+	wantNothingLeft(t, dir)
+	if r := mustRun(t, downTimeout, "down", dir); !strings.HasPrefix(r.Stdout, "no zramfs device at "+dir) {
+		t.Errorf("the second down: %q", r.Stdout)
+	}
+}
+
+// Two devices on one DIR, in two mount namespaces, are told apart: each is there
+// until it is ended.
+func TestSwapTwiceOnOneDir(t *testing.T) {
+	require.Root(t)
+	dir := swapDir(t)
+	first := unshare(t, "-m --propagation private", "up", "-p", "0", "--size", "64M", dir)
+	mustRun(t, commandTimeout, "mount", "--size", "16M", dir)
+	if first.Code != 0 {
+		t.Fatalf("up: %s%s", first.Stdout, first.Stderr)
+	}
+	all := statusOf(t, 1, dir)
+	if len(all) != 2 || all[0].Answer != "ok" || all[1].Answer != "elsewhere" {
+		t.Errorf("status: %+v", all)
+	}
+	mustRun(t, downTimeout, "down", dir)
+	if all := statusOf(t, 1, dir); len(all) != 1 || all[0].Answer != "elsewhere" {
+		t.Errorf("status after one down: %+v", all)
+	}
+	mustRun(t, downTimeout, "down", dir)
+	wantNothingLeft(t, dir)
+}
+
+// Swap whose processes have ended with their PID namespace, as those of a pod do,
+// is seen, is not turned on a second time, and is turned off.
+func TestSwapOfAnEndedNamespace(t *testing.T) {
+	require.Root(t)
+	dir := swapDir(t)
+	if r := unshare(t, "-p -f --mount-proc", "up", "-p", "0", "--size", "64M", dir); r.Code != 0 {
+		t.Fatalf("up: %s%s", r.Stdout, r.Stderr)
+	}
+	loop := oneSwap(t, dir).Path
+	if all := statusOf(t, 1, dir); len(all) != 1 || all[0].Answer != "dead" || len(all[0].Problems) != 1 {
+		t.Errorf("status: %+v", all)
+	}
+	again := run(t, commandTimeout, "up", "--size", "64M", dir)
+	if again.Code != 1 || again.Stdout != "" {
+		t.Errorf("the second up: exit code %d: %s", again.Code, again.Stdout)
+	}
+	wantMatch(t, "the second up", again.Stderr,
+		fmt.Sprintf(`^zramfs: %s: %s is still swap and no process serves it: \S+ are lost: zramfs down --force %[1]s\n$`, dir, loop))
+	list := run(t, commandTimeout, "list", "-n", "--raw", "-o", "NAME,MOUNTPOINT", dir)
+	if want := loop + ` [SWAP]\x20dead` + "\n"; list.Stdout != want || list.Code != 1 {
+		t.Errorf("list: exit code %d, %q, want %q", list.Code, list.Stdout, want)
+	}
+	down := mustRun(t, downTimeout, "down", "-v", "--force", dir)
+	wantSteps(t, down.Stdout, "swap ok "+loop)
+	if on, err := swapOn(dir); err != nil || len(on) > 0 {
+		t.Errorf("swap is still on: %+v, %v", on, err)
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) { // its keeper would have
+		t.Error(err)
+	}
+}
+
+// An area that was turned off by hand while others are on is missed.
+func TestSwapAreaGone(t *testing.T) {
+	require.Command(t, "swapoff")
+	dir := swapDir(t)
+	mustRun(t, commandTimeout, "up", "-p", "1", "--size", "64M", "--devices", "2", dir)
+	on, err := swapOn(dir)
+	if err != nil || len(on) != 2 {
+		t.Fatalf("%+v, %v", on, err)
+	}
+	system(t, toolTimeout, "swapoff", on[1].Path)
+	all := statusOf(t, 1, dir)
+	if len(all) != 1 || len(all[0].Problems) != 1 || all[0].Problems[0].What != "1 of 2 swap areas off: "+on[1].Path {
+		t.Errorf("status: %+v", all)
+	}
+	mustRun(t, downTimeout, "down", dir)
+	wantNothingLeft(t, dir)
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"zramfs/internal/require"
+)
+
+// TestUmountWithoutWorker ends a device that has no worker: that works, and says nothing else.
+func TestUmountWithoutWorker(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := filepath.Join(tempDir(t), "zram")
+	f := startServe(t, dir, "--size", "16M")
+	endWorkers(t, f)
+	if r := run(t, commandTimeout, "umount", dir); r.Code != 0 || r.Stderr != "" {
+		t.Errorf("umount: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	if !f.waitEnd() {
+		t.Errorf("the keeper %d lives on", f.pid)
+		f.kill(t)
+	}
+	takeBack(t, dir)
+}
+
+// TestMountToFullOutput has a standard output that takes nothing: the device is taken back.
+func TestMountToFullOutput(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := filepath.Join(tempDir(t), "zram")
+	t.Cleanup(func() { takeBack(t, dir) })
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := command(t, "mount", "--size", "16M", dir)
+	cmd.Stdout = full
+	if err := inTime(cmd, commandTimeout); err == nil || cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("mount: %v", err)
+	}
+	if points, err := mountsBelow(dir); err != nil || len(points) > 0 {
+		t.Errorf("left mounted: %v, %v", points, err)
+	}
+	if err := full.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestImportOfFIFO names a FIFO that no process writes to.
+func TestImportOfFIFO(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := mount(t, "--size", "16M")
+	fifo := filepath.Join(tempDir(t), "fifo")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, commandTimeout, "import", fifo, dir); r.Code != 1 || !strings.Contains(r.Stderr, "regular file") {
+		t.Errorf("import: exit code %d: %q", r.Code, r.Stderr)
+	}
+}
+
+// TestLimitedProcess has too few descriptors, or too little address space: that is said in one line, before anything is done.
+func TestLimitedProcess(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := filepath.Join(tempDir(t), "zram")
+	t.Cleanup(func() { takeBack(t, dir) })
+	for limit, want := range map[string]string{
+		"-n 16":      "only 16 open files are allowed (ulimit -n)",
+		"-v 1800000": "address space are allowed (ulimit -v)",
+	} {
+		script := "ulimit " + limit + " && exec \"$0\" mount --size 64M \"$1\""
+		r := runCommand(t, commandTimeout, exec.Command("sh", "-c", script, binary(t), dir))
+		if r.Code != 1 || !strings.Contains(r.Stderr, want) || strings.Count(r.Stderr, "\n") != 1 {
+			t.Errorf("ulimit %s: exit code %d: %q", limit, r.Code, r.Stderr)
+		}
+	}
+}
