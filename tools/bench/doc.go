@@ -51,6 +51,10 @@
 // never where kernel zram compresses in the process itself, and all the time where
 // zramfs does so on the other processor.
 //
+// At the end of each phase it notes the memory that the device takes for this work,
+// everything counted: of zramfs all its processes with their page tables, of kernel zram
+// its objects and its table. A copy of a page that is in memory too counts like any other.
+//
 // Kernel zram gets the same size, priority, discards and vm.page-cluster (unless
 // -anchor-page-cluster says otherwise; it does not read ahead whatever that is).
 //

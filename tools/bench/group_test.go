@@ -36,14 +36,3 @@ func TestMemoryHierarchy(t *testing.T) {
 		}
 	}
 }
-
-func TestParseAvailable(t *testing.T) {
-	if got, err := parseAvailable("MemTotal: 9 kB\nMemAvailable:    2048 kB\n"); err != nil || got != 2<<20 {
-		t.Errorf("%d, %v", got, err)
-	}
-	for _, text := range []string{"", "MemAvailable: many kB\n"} {
-		if got, err := parseAvailable(text); !errors.Is(err, errKernelText) {
-			t.Errorf("%q gives %d, %v", text, got, err)
-		}
-	}
-}

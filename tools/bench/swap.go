@@ -10,8 +10,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strconv"
-	"strings"
 
 	"zramfs/codec"
 )
@@ -89,26 +87,12 @@ func checkMemory(opts options) error {
 	if err != nil {
 		return fmt.Errorf("read available memory: %w", err)
 	}
-	available, err := parseAvailable(string(text))
+	available, err := parseKibibytes(string(text), "MemAvailable")
 	if err != nil {
-		return err
+		return fmt.Errorf("read available memory: %w", err)
 	}
-	if need := opts.limit*int64(opts.times+1) + spareMemory; available < need {
+	if need := uint64(opts.limit*int64(opts.times+1) + spareMemory); available < need {
 		return fmt.Errorf("%w: %d MiB of %d MiB; give a smaller -limit", errLittleMemory, available>>20, need>>20)
 	}
 	return nil
-}
-
-// parseAvailable reads MemAvailable, in bytes, from what /proc/meminfo holds.
-func parseAvailable(text string) (int64, error) {
-	for line := range strings.Lines(text) {
-		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
-			kibibytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			if err != nil {
-				return 0, fmt.Errorf("parse /proc/meminfo: %w: %w", errKernelText, err)
-			}
-			return kibibytes << 10, nil
-		}
-	}
-	return 0, fmt.Errorf("parse /proc/meminfo: %w: no MemAvailable", errKernelText)
 }

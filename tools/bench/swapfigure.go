@@ -66,6 +66,7 @@ type phase struct {
 	result  loadResult
 	cpu     cpuTime
 	out, in uint64 // pages
+	memory  uint64 // bytes that the device took at its end, everything counted
 }
 
 // A swapFigure is one window on one device.
@@ -92,6 +93,11 @@ type swapFigure struct {
 	FillCPU  cpuTime `json:"fill_cpu"`
 	WalkCPU  cpuTime `json:"walk_cpu"`
 	TouchCPU float64 `json:"touch_cpu_us"`
+	// TakenFill, TakenWalk and TakenTouch are the memory in MiB that the device took at the end of each phase,
+	// everything counted: the same work on each device.
+	TakenFill  float64 `json:"memory_after_fill_mib"`
+	TakenWalk  float64 `json:"memory_after_walk_mib"`
+	TakenTouch float64 `json:"memory_after_touch_mib"`
 	// Stored is what the device held after the fill, in GiB, and Memory the memory
 	// that each byte of it took.
 	Stored float64 `json:"stored_gib"`
@@ -114,7 +120,8 @@ func newSwapFigure(fill, walk, touch phase, memory *memoryUse) (swapFigure, erro
 		Faults: touch.result.Faults,
 		Out:    gibibytes(out), In: gibibytes(in),
 		Spent: fill.cpu.plus(walk.cpu), FillCPU: fill.cpu, WalkCPU: walk.cpu,
-		TouchCPU: touch.cpu.own() * 1e6 / faults,
+		TouchCPU:  touch.cpu.own() * 1e6 / faults,
+		TakenFill: mebibytes(fill.memory), TakenWalk: mebibytes(walk.memory), TakenTouch: mebibytes(touch.memory),
 	}
 	f.CPU = f.share(f.Spent.own())
 	if memory != nil {
@@ -134,3 +141,5 @@ func speed(result loadResult) float64 {
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
 func gibibytes(pages uint64) float64 { return float64(pages) * codec.PageSize / gibibyte }
+
+func mebibytes(bytes uint64) float64 { return float64(bytes) / (1 << 20) }

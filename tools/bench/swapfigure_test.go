@@ -107,7 +107,7 @@ func TestSwapJSONReport(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Devices) != 3 || got.Devices[0].Rounds[2].Fill != 900 || got.Measure[0].Median[2] != 2 || got.Measure[0].Ratio[0] != 4 {
+	if len(got.Devices) != 3 || got.Devices[0].Rounds[2].Fill != 900 || got.Measure[3].Median[2] != 2 || got.Measure[3].Ratio[0] != 4 {
 		t.Errorf("the JSON says:\n%s", out.String())
 	}
 }

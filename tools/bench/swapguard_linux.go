@@ -23,6 +23,8 @@ const (
 	// device under test is the one that is used, and the mark by which the guard
 	// knows what to turn off.
 	swapPriority = loopsetup.MaxPriority
+	// maxAreas is how many areas a device may have, each of a priority lower by one.
+	maxAreas = 32
 	// guardPatience is how long the guard lets a swapoff take before it ends the
 	// connection of the server, which then fails what it does not answer.
 	guardPatience = 20 * time.Second
@@ -200,7 +202,7 @@ func ownSwap() ([]loopsetup.Swap, error) {
 	}
 	var own []loopsetup.Swap
 	for _, area := range all {
-		if area.Priority == swapPriority {
+		if area.Priority > swapPriority-maxAreas {
 			own = append(own, area)
 		}
 	}

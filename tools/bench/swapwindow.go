@@ -207,6 +207,9 @@ func (b *swapBenchmark) phases(ctx context.Context, load *loadProcess, device *d
 		}
 		done[i].cpu = after.census.since(before.census)
 		done[i].out, done[i].in = after.out-before.out, after.in-before.in
+		if done[i].memory, err = all.takenMemory(device, b.opts.size); err != nil {
+			return swapFigure{}, err
+		}
 		if order == orderFill {
 			if memory, err = readMemory(device); err != nil {
 				return swapFigure{}, err
