@@ -45,6 +45,7 @@ const lattice = `
 	fusefs < cmd/zramfs/daemon
 	loopsetup < cmd/zramfs/daemon
 	cmd/zramfs/daemon < cmd/zramfs/command
+	cmd/zramfs/slots < cmd/zramfs/command
 	codec/bulk < cmd/zramfs/command
 	gpu < cmd/zramfs/command
 	procpages < cmd/zramfs/command
