@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // ourTags are the build tags that somebody may set. Those that Go sets itself are in goTags.

@@ -24,7 +24,7 @@ func TestF080VetAndCheckptrAreClean(t *testing.T) {
 	goTool(t, "vet", "./...")
 	goTool(t, "vet", "-tags", "invariants", "./...")
 	goTool(t, "vet", "-tags", "cuda", "./...")
-	goTool(t, "test", "-gcflags=zramfs/...=-d=checkptr", "-short", "-run", "^TestModel$|^TestReadsBack", "./store")
+	goTool(t, "test", "-gcflags=github.com/zramfs/zramfs/...=-d=checkptr", "-short", "-run", "^TestModel$|^TestReadsBack", "./store")
 }
 
 // panicking is where panic may stand: for a broken invariant of ours, never for
@@ -100,7 +100,7 @@ func TestF094BuildsWithTheGoOfItsModule(t *testing.T) {
 		t.Fatal("go.mod names no Go version, or a toolchain besides")
 	}
 	version, _, _ := strings.Cut(rest, "\n")
-	goTool(t, "build", "-mod=readonly", "-gcflags=zramfs/...=-lang=go"+strings.Join(strings.Split(version, ".")[:2], "."), "-o", os.DevNull, "./cmd/zramfs")
+	goTool(t, "build", "-mod=readonly", "-gcflags=github.com/zramfs/zramfs/...=-lang=go"+strings.Join(strings.Split(version, ".")[:2], "."), "-o", os.DevNull, "./cmd/zramfs")
 }
 
 // calls visits every call outside of tests, with the statement that it is in.

@@ -1,4 +1,4 @@
-module zramfs
+module github.com/zramfs/zramfs
 
 go 1.26.0
 

@@ -86,7 +86,7 @@ var seams = map[string][]string{
 // unsafeFiles is where unsafe may stand, outside of tests.
 var unsafeFiles = []string{"store/layout.go", "loopsetup/swapon_linux.go", "fusefs/requests.go", "fusefs/mapping_linux.go", "fusefs/receive_linux.go", "fusefs/internal/ring/layout_linux.go", "gpu/driver/cuda_block_linux.go"}
 
-const module = "zramfs"
+const module = "github.com/zramfs/zramfs"
 
 type goPackage struct {
 	ImportPath string

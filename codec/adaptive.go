@@ -3,8 +3,8 @@
 package codec
 
 import (
-	"zramfs/codec/page"
-	"zramfs/codec/pagescan"
+	"github.com/zramfs/zramfs/codec/page"
+	"github.com/zramfs/zramfs/codec/pagescan"
 )
 
 // MaxEffort is the highest level of effort that [Adjustable] knows.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
-	"zramfs/codec/pagescan"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/pagescan"
 )
 
 // newAdjusted returns a worker of the adaptive algorithm at a level.

@@ -5,8 +5,8 @@ package codec
 import (
 	"strconv"
 
-	"zramfs/codec/internal/impl"
-	"zramfs/codec/zstd"
+	"github.com/zramfs/zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/codec/zstd"
 )
 
 // kind is what an Algorithm does, without its parameters.

@@ -10,7 +10,7 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // A page costs no allocation there and back. The collector rests, as package zstd's comment explains.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
-	"zramfs/codec/pagescan"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/pagescan"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // eachBench runs f as a sub-benchmark of each algorithm and source of pages. Same-filled pages are left out: the store does not

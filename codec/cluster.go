@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"zramfs/codec/page"
-	"zramfs/codec/zstd"
+	"github.com/zramfs/zramfs/codec/page"
+	"github.com/zramfs/zramfs/codec/zstd"
 )
 
 // ClusterPages is how many pages are compressed together into a cluster's object.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // newClusters returns a cluster compressor of the algorithm that name names.

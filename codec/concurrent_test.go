@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // A thousand goroutines share the workers that a device would have: each takes a worker for a page and gives it back.

@@ -5,9 +5,9 @@ package codec
 import (
 	"fmt"
 
-	"zramfs/codec/lz4"
-	"zramfs/codec/page"
-	"zramfs/codec/zstd"
+	"github.com/zramfs/zramfs/codec/lz4"
+	"github.com/zramfs/zramfs/codec/page"
+	"github.com/zramfs/zramfs/codec/zstd"
 )
 
 // A Decompressor reads the objects of every algorithm that stand for one page. It belongs to one worker: it is not safe for concurrent use.

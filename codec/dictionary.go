@@ -5,7 +5,7 @@ package codec
 import (
 	"fmt"
 
-	"zramfs/codec/zstd"
+	"github.com/zramfs/zramfs/codec/zstd"
 )
 
 // The bounds of a dictionary's size in bytes: of one to train, and of any.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // trained returns a dictionary for pages.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // FuzzDecompress feeds anything to every codec. What is read must be ErrCorrupt or fill the page, twice the same.

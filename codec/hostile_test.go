@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // stored is an object with its ID.

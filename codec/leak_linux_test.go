@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // holding counts what a process can leak: resident bytes, goroutines and open descriptors.

@@ -6,8 +6,8 @@ import (
 	"bytes"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // compressing returns the algorithms that compress, all but raw.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"unicode"
 
-	"zramfs/codec/internal/impl"
-	"zramfs/codec/zstd"
+	"github.com/zramfs/zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/codec/zstd"
 )
 
 // Parse returns the algorithm that s names. The grammar is

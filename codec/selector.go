@@ -5,10 +5,10 @@ package codec
 import (
 	"fmt"
 
-	"zramfs/codec/lz4"
-	"zramfs/codec/page"
-	"zramfs/codec/pagescan"
-	"zramfs/codec/zstd"
+	"github.com/zramfs/zramfs/codec/lz4"
+	"github.com/zramfs/zramfs/codec/page"
+	"github.com/zramfs/zramfs/codec/pagescan"
+	"github.com/zramfs/zramfs/codec/zstd"
 )
 
 // The bounds of adaptive:entropy, in bits a byte, and the levels of zstd between them.

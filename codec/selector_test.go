@@ -5,9 +5,9 @@ package codec
 import (
 	"testing"
 
-	"zramfs/codec/internal/codectest"
-	"zramfs/codec/pagescan"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/pagescan"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // valuesPage returns a page in which as many values are equally frequent, in an order without repetition.

@@ -10,7 +10,7 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // A call that needs more stack than is allowed here ends the test binary.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // A compressor that has seen other pages gives the same object as one that has seen none.

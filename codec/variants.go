@@ -5,9 +5,9 @@ package codec
 import (
 	"slices"
 
-	"zramfs/codec/internal/impl"
-	"zramfs/codec/lz4"
-	"zramfs/codec/page"
+	"github.com/zramfs/zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/codec/lz4"
+	"github.com/zramfs/zramfs/codec/page"
 )
 
 // Instructions says which instruction sets the codecs may use on this machine, each list best first and with "generic", plain

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
-	"zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/impl"
 )
 
 // Both lists end with plain Go, and nothing is usable that was not detected.

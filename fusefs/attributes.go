@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"zramfs/codec"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store"
 )
 
 // An attribute is a file below block/zram0 or control that shows something.

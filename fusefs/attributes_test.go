@@ -5,8 +5,8 @@ package fusefs
 import (
 	"testing"
 
-	"zramfs/codec"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store"
 )
 
 // TestStatFormats compares with lines of a kernel's zram that held the same.

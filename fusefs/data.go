@@ -5,7 +5,7 @@ package fusefs
 import (
 	"syscall"
 
-	"zramfs/store"
+	"github.com/zramfs/zramfs/store"
 )
 
 // hot carries out a READ, WRITE or FALLOCATE on the data file, whichever

@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"zramfs/store"
+	"github.com/zramfs/zramfs/store"
 )
 
 // errno returns what the kernel is told of a store's error, and whether the

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"zramfs/store"
+	"github.com/zramfs/zramfs/store"
 )
 
 func TestErrno(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/store"
+	"github.com/zramfs/zramfs/store"
 )
 
 // Modes of fallocate(2), from linux/falloc.h.

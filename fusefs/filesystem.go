@@ -10,7 +10,7 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 
-	"zramfs/store"
+	"github.com/zramfs/zramfs/store"
 )
 
 var _ fuse.RawFileSystem = (*fileSystem)(nil)

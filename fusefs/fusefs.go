@@ -6,8 +6,8 @@ import (
 	"errors"
 	"os"
 
-	"zramfs/codec"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store"
 )
 
 // Errors of sessions and servers; match them with errors.Is. What the kernel

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/codec"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store"
 )
 
 // What is left is the memory of requests as a process that died has left it, with

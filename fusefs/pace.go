@@ -5,7 +5,7 @@ package fusefs
 import (
 	"time"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // A pace is how busy a thread is: its share of time at work, over the last

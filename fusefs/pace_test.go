@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // after is the effort of a thread that has worked and waited so long, n times.

@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"testing"
 
-	"zramfs/internal/killpoint"
+	"github.com/zramfs/zramfs/internal/killpoint"
 )
 
 // dieAt has a server take a request and die at a point, as far as a goroutine can:

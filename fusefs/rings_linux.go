@@ -13,8 +13,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
-	"zramfs/fusefs/internal/ring"
-	"zramfs/internal/killpoint"
+	"github.com/zramfs/zramfs/fusefs/internal/ring"
+	"github.com/zramfs/zramfs/internal/killpoint"
 )
 
 // A Transport is the way by which the data file's requests come.

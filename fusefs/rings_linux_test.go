@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/fusefs/internal/ring"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/fusefs/internal/ring"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // A processor has come up since the session was made: the next server lays the rings

@@ -14,8 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"zramfs/codec"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store"
 )
 
 // A serveConfig is what a test tells the process that serves.

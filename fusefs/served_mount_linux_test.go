@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/codec"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // TestServedSettings compares what Mount says it got with the mount table and,

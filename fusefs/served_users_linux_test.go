@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // TestServedOtherUsers looks at the tree as another user: attributes can be

@@ -13,8 +13,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
-	"zramfs/codec"
-	"zramfs/fusefs/internal/ring"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/fusefs/internal/ring"
 )
 
 // A Server answers the requests of one device. Its methods are safe for

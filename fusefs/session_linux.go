@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/fusefs/internal/ring"
+	"github.com/zramfs/zramfs/fusefs/internal/ring"
 )
 
 // A Session is what outlives the process that serves a device: the mounts, the

@@ -2,7 +2,7 @@
 
 package fusefs
 
-import "zramfs/store"
+import "github.com/zramfs/zramfs/store"
 
 const pageSize = store.PageSize
 

@@ -13,7 +13,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/killpoint"
+	"github.com/zramfs/zramfs/internal/killpoint"
 )
 
 // A thread takes one request after the other from a connection, each in its own

@@ -7,10 +7,10 @@ import (
 	"context"
 	"testing"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/gpu/driver"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // G.115: four slots keep the way back of the link busy while objects come in and kernels run. How many GB a second that is, a device alone can say: zramfs bench bulk

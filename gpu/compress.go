@@ -9,10 +9,10 @@ import (
 	"errors"
 	"fmt"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/codec/lz4"
-	"zramfs/gpu/kernels"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec/lz4"
+	"github.com/zramfs/zramfs/gpu/kernels"
 )
 
 // longestObject is the longest that package codec keeps, so that what is stored raw does not depend on who compressed it.

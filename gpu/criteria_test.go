@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/gpu/driver"
-	"zramfs/gpu/kernels"
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/kernels"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // unlessShort is how many are done, or how many where there is little time, as under the race detector.

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/gpu/driver"
-	"zramfs/gpu/kernels"
-	"zramfs/gpu/ptx"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/kernels"
+	"github.com/zramfs/zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // What follows is about real devices, and is tried here on a simulated one, with little and without asking for speed. tools/gpucheck measures the same and more.

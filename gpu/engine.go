@@ -9,11 +9,11 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/gpu/driver"
-	"zramfs/gpu/kernels"
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/kernels"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // The bounds of Options, and what they are if nothing is said. Less than leastBatch pages take longer to launch than to do.

@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/codec/lz4"
-	"zramfs/gpu/driver"
-	"zramfs/gpu/kernels"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec/lz4"
+	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/kernels"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // large is a batch that keeps the ring busy, of as many pages as there is time for.

@@ -7,10 +7,10 @@ import (
 	"context"
 	"fmt"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/gpu"
-	"zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu"
+	"github.com/zramfs/zramfs/gpu/driver"
 )
 
 // A batch in, its result with timings out, from a device that is simulated; driver.CUDA instead of the simulator's Driver finds a real one.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec/bulk"
-	"zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu/driver"
 )
 
 // Whatever call fails, once or for good, the batch has the same result, and nothing is left on the device.

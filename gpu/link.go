@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"time"
 
-	"zramfs/codec/bulk"
-	"zramfs/gpu/driver"
-	"zramfs/gpu/kernels"
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/kernels"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // What the link is measured with: copies of so many bytes, or a slot's if that is less, so many in a row, and all as often, of which the best counts.

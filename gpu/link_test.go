@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec/bulk"
-	"zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu/driver"
 )
 
 // What is measured of a link is what it is: copies as fast as it, at most so much faster both ways at once as there are two, and nothing is left behind.

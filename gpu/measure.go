@@ -10,11 +10,11 @@ import (
 	"math"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/codec/lz4"
-	"zramfs/codec/page"
-	"zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec/lz4"
+	"github.com/zramfs/zramfs/codec/page"
+	"github.com/zramfs/zramfs/gpu/driver"
 )
 
 // What the paths are measured with: so many pages, as often, of which the best counts. Fewer tell whether the device can be trusted.

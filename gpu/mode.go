@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/driver"
 )
 
 // A Mode says whether a GPU is wanted.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/codec/bulk"
-	"zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu/driver"
 )
 
 func TestModes(t *testing.T) {

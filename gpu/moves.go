@@ -3,9 +3,9 @@
 package gpu
 
 import (
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu/driver"
 )
 
 // leastStraight is how many bytes are worth a copy of their own between the device and where the batch has them: about as many as a core copies while it calls the driver.

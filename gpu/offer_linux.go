@@ -4,7 +4,7 @@
 
 package gpu
 
-import "zramfs/codec"
+import "github.com/zramfs/zramfs/codec"
 
 // A program that has this engine accepts it as "backend=gpu".
 func init() { codec.OfferEngine("gpu") }

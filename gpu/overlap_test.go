@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu/driver"
 )
 
 // F043: with several pieces in the ring a copy there, a kernel and a copy back are under way at the same time. A profiler would show it; here the streams do.

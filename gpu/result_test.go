@@ -7,11 +7,11 @@ import (
 	"errors"
 	"testing"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/codec/lz4"
-	"zramfs/gpu/driver"
-	"zramfs/gpu/kernels"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec/lz4"
+	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/kernels"
 )
 
 // What a kernel cannot have said is believed of none: a device that has other memory before it than the CPU would otherwise be trusted with what its pages consist of.

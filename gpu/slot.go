@@ -8,11 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/codec/lz4"
-	"zramfs/gpu/driver"
-	"zramfs/gpu/kernels"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec/lz4"
+	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/kernels"
 )
 
 // What kernels ask of memory that they load whole sectors of.

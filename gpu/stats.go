@@ -5,7 +5,7 @@ package gpu
 import (
 	"time"
 
-	"zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec/bulk"
 )
 
 // Stats say what an engine did of one operation, in pieces that came back done, and moved for it. Ratio and speed are a [bulk.Report]'s.

@@ -5,7 +5,7 @@ package gpu
 import (
 	"errors"
 
-	"zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec/bulk"
 )
 
 // enter begins a piece, or something else that uses the engine's memory, unless there is nothing that could do it.

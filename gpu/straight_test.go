@@ -10,11 +10,11 @@ import (
 	"slices"
 	"testing"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/codec/lz4"
-	"zramfs/gpu/driver"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec/lz4"
+	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // direct are options with which objects are copied straight from registered memory.

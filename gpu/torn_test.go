@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec/bulk"
-	"zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu/driver"
 )
 
 // Whatever call fails with memory that the device knows, the batches come out the same.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // TestFlagsBeforeAndAfter writes flags on both sides of DIR.

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/pages"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // Fields of mm_stat that do not depend on how well a page compresses.

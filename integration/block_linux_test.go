@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/pages"
-	"zramfs/internal/require"
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // toolTimeout bounds a program such as mkfs, which on a healthy device is done

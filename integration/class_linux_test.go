@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // A worker that serves has left the real-time class in which its keeper started

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // TestKeeperKilled kills the keeper alone: the worker goes on, and once nobody uses

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // killVariable is package killpoint's.

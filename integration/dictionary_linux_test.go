@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/pages"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // TestF015DeviceWithDictionary trains a dictionary from one device's own pages and serves another with it: the same pages take less

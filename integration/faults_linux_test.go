@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // A worker takes a page fault for each page that its store takes from the machine,

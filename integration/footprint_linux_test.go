@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // kernelStack is what the kernel takes for the stack of each thread, in bytes (THREAD_SIZE on amd64 and arm64).

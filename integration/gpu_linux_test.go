@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // gpusVariable says which GPUs the program has that gpuProgram builds; see the tests of package command.
@@ -25,7 +25,7 @@ const gpusVariable = "ZRAMFS_TEST_GPUS"
 // gpuBuilt is the program with GPUs that are simulated, built once: the test binary of package command, which can behave as the program.
 var gpuBuilt = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(root, "bin", "zramfs-gpus")
-	build := exec.Command("go", "test", "-c", "-tags", "cuda,urfave_cli_no_docs", "-o", path, "zramfs/cmd/zramfs/command")
+	build := exec.Command("go", "test", "-c", "-tags", "cuda,urfave_cli_no_docs", "-o", path, "github.com/zramfs/zramfs/cmd/zramfs/command")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the program with GPUs: %w\n%s", err, out)

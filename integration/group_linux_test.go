@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // A device that is started in a limited control group leaves it, keeper and every

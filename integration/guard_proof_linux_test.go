@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // guardQuick is the limit of a guard that is to act in the test. It is longer than

@@ -20,8 +20,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 const (
@@ -53,7 +53,7 @@ var built = sync.OnceValues(func() (string, error) {
 func build(path, tags string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
-	build := exec.CommandContext(ctx, "go", "build", "-tags", tags, "-o", path, "zramfs/cmd/zramfs")
+	build := exec.CommandContext(ctx, "go", "build", "-tags", tags, "-o", path, "github.com/zramfs/zramfs/cmd/zramfs")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the program: %w\n%s", err, out)

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // loopsOn returns the loop devices on the data file of the device at dir: by its

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // Where the image could be swapped, the keeper holds all of it locked when no

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // TestIntruder asks the processes of a device as root of a container with the host's network does: it is no other user, sees the names of their sockets, and

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // TestMemoryIsNeverSwapped: as root the image lies in a tmpfs that is never

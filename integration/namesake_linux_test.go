@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // TestNamesake has two devices on the same directory, of which one is in use and out of sight, as one in another container is: what is imported

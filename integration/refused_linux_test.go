@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // refused runs a command that must fail with this exit code and one line that

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // longestOp is the most bytes that one random operation covers: more than one

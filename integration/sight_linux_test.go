@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // A listed is a device in the JSON of status.

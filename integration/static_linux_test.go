@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // TestBinaryIsStatic looks for what would have to be on a machine beside the

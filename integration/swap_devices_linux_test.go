@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // Several loop devices on slices of one data file are used one after the other,

@@ -21,8 +21,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/pages"
-	"zramfs/internal/pages/pagefile"
+	"github.com/zramfs/zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/pages/pagefile"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // zramScript is what sets swap on zram up and looks at it, as administrators write

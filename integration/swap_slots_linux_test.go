@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // slotsOf is what status says of the slots of the device on dir.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // F071: what mount serves works with the losetup, mkswap, swapon and swapoff of

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/internal/require"
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 const (

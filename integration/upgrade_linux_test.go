@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 const upgradeSaid = `process \d+ serves in place of \d+; requests waited for [0-9.]+m?s\n$`

@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/pages"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // TestUserNSRandomIO works on a device at any offset and length, with and

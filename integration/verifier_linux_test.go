@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // verifyOrder tells a verifier what to work on.

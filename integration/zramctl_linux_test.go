@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // F066: zramctl of util-linux shows the device from our attribute files. It finds

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"zramfs/internal/require"
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 func TestCloseLeavesDeviceToOtherUsers(t *testing.T) {

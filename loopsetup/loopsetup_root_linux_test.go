@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/require"
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 const areaSize = 8 << 20

@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // childVariable makes the test binary play a part in a process of its own instead of running tests; its value is the part, a space,

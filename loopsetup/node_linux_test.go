@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // spareLoop adds a loop device that nobody else will be given, because the kernel hands out the lowest free number.

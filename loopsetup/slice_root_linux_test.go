@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/require"
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // TestSlicesOfOneFile puts devices on parts of a file and wants each to write where it should, by the new call and by the old ones.

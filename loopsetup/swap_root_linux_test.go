@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/require"
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // command returns the trimmed output of a program.

@@ -20,7 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // The child's memory: pages written, with a mark and their number; pages only read; pages locked.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"zramfs/codec"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 func benchmarkStore(b *testing.B, name string) (*Store, [][]byte) {

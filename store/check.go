@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // Check walks the whole image and reports each violation of the invariants

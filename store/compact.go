@@ -5,7 +5,7 @@ package store
 import (
 	"errors"
 
-	"zramfs/store/internal/invariant"
+	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
 // Compaction moves the objects of segments that are mostly garbage to a fresh

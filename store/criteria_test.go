@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/store/internal/invariant"
+	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
 // F019: a million operations leave no more behind than the first ten thousand:

@@ -2,7 +2,7 @@
 
 package store
 
-import "zramfs/codec"
+import "github.com/zramfs/zramfs/codec"
 
 // How much time a page may take is decided for each write, from what is known without asking: how busy whoever has the worker is
 // (SetEffort), and whether memory is running out.

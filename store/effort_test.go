@@ -5,7 +5,7 @@ package store
 import (
 	"testing"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 func TestMemoryIsScarceFromSevenEighths(t *testing.T) {

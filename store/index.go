@@ -8,7 +8,7 @@ import (
 	"math/bits"
 	"sync/atomic"
 
-	"zramfs/store/internal/invariant"
+	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
 // index is the truth about every page. The pages of a large device's index are

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // This file alone knows the bytes of the image. Everything in it is an offset

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 func TestLayoutIsFrozen(t *testing.T) {

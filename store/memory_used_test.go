@@ -5,7 +5,7 @@ package store
 import (
 	"testing"
 
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // Memory is what the product sells: on real pages all that a full device takes,

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"runtime"
 
-	"zramfs/codec"
-	"zramfs/store/internal/invariant"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
 // place writes an object for page into fresh space. Nobody reaches it before

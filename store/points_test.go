@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/store/internal/invariant"
+	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
 // A life is a process that works on an image until it dies at a point.

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // ErrObject: what was to be put is no object of that page.

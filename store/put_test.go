@@ -7,7 +7,7 @@ import (
 	"errors"
 	"testing"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // packedElsewhere is a page as another process would hand it in.

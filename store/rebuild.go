@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"zramfs/store/internal/invariant"
+	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
 // rebuild derives from the index what lies outside the image: what each

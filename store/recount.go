@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"zramfs/store/internal/invariant"
+	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
 // A flipped bit in an entry or a header makes the store lose track of an object: its space stays

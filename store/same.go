@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"zramfs/store/internal/invariant"
+	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
 // sameTable holds the words of same-filled pages that do not fit into an

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"zramfs/store/internal/invariant"
+	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
 // A segment is in one of these states; the package comment draws who moves it.

@@ -5,7 +5,7 @@ package store
 import (
 	"sync/atomic"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // Stats is a snapshot of a Store's counters, in bytes or counts of pages. The

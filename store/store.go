@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/store/internal/invariant"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
 // Errors of the verbs; match them with errors.Is.

@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // steppedDisk is the size of a device whose index is taken in steps.

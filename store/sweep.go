@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"time"
 
-	"zramfs/store/internal/invariant"
+	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
 // A process that died leaves objects that no entry names. To find them each

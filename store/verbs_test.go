@@ -10,8 +10,8 @@ import (
 	"time"
 	"unsafe"
 
-	"zramfs/codec"
-	"zramfs/store/internal/invariant"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
 func TestF006ZeroPageTakesNoMemory(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"os"
 	"time"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // A View reads the image of a live store from another process, which it does not disturb: it takes no lock, writes

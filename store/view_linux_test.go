@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 func init() {

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // stillView views a copy of the image of a store that is at rest.

@@ -5,7 +5,7 @@ package store
 import (
 	"encoding/binary"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // A PageKind says what a View found of a page.

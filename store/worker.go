@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/codec/pagescan"
-	"zramfs/store/internal/invariant"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/pagescan"
+	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
 const freedByte = invariant.Freed

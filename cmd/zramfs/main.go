@@ -6,7 +6,7 @@ package main
 import (
 	"os"
 
-	"zramfs/cmd/zramfs/command"
+	"github.com/zramfs/zramfs/cmd/zramfs/command"
 )
 
 // version is set by release builds: go build -ldflags "-X main.version=1.2.3".

@@ -1,4 +1,4 @@
-module zramfs/codec/_asm
+module github.com/zramfs/zramfs/codec/_asm
 
 go 1.26.0
 

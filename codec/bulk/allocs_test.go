@@ -10,7 +10,7 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // A batch costs no allocation, whoever does it, and so a page none. The collector rests, as package zstd's comment explains.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // An Op is what is done with a batch.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // benchItems is 64 MiB of pages, more than any cache of one core.

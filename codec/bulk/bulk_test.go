@@ -11,9 +11,9 @@ import (
 	"sync"
 	"testing"
 
-	"zramfs/codec"
-	"zramfs/codec/pagescan"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/pagescan"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 func parse(t testing.TB, name string) codec.Algorithm {

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"runtime"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // The bounds of what a CPU worker takes at a time, in items. 64 pages take from 30 microseconds up, beside which taking them costs nothing; towards the end

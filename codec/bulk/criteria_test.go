@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // criterionPlanner is a planner of four workers and another engine that wants batches of a thousand.

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"time"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // ErrDead reports an engine that will not work again, such as a GPU that has fallen off. An error of Engine.Do that wraps it ends the engine at once.

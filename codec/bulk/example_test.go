@@ -6,8 +6,8 @@ import (
 	"context"
 	"fmt"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
 )
 
 // A batch of 1,000 pages in, their objects and a report out; and back again.

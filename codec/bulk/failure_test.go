@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // Whichever pieces fail, and whatever they leave behind, the batch comes out the same, both ways.

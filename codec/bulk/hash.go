@@ -5,7 +5,7 @@ package bulk
 import (
 	"encoding/binary"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // The multipliers of [Hash]: odd, so that none loses anything.

@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // slowHash is the definition, lane by lane.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // F056: putting a batch in order and gathering what an engine needs to know is faster over a structure of arrays than over an array of structures. The shortest

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/codec"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // F064: one core decompresses objects that lie in its own node's memory, to pages that lie there, faster than if both are another node's.

@@ -7,7 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // maxEngines is how many engines a planner may have beside the CPU: a bit of a word for each.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // Items are queued by who can do them and else as they come, and each engine's limit is where the first is that it cannot do.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // A Mode is who may work.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // An engine that is much slower than the CPU does not hold a batch up once that is known, and learning it costs one piece a lane.

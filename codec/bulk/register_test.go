@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // A registrar is a second engine that notes what it is told of memory.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // A Reason is why the CPU did what an engine might have done.

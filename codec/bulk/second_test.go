@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // errInjected is what a second engine fails with.

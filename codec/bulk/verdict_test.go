@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // What points nowhere, or is not what its ID says, is corrupt, and everything beside it is done.

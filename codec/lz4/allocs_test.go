@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 func TestPagesAllocateNothing(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // The length of dst is an exact cap: with the object's own length it fits, and is the same object; with less it does not.

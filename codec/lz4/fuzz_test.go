@@ -8,8 +8,8 @@ import (
 
 	"github.com/pierrec/lz4/v4"
 
-	"zramfs/codec/internal/codectest"
-	"zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/impl"
 )
 
 // FuzzDecode gives any bytes to all decoders, ours and two others.

@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 func TestF010TruncationIsDetected(t *testing.T) {

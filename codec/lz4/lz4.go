@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/codec/internal/impl"
 )
 
 // MaxSize is the largest number of bytes that one object can stand for: a page.

@@ -4,7 +4,7 @@
 
 package lz4
 
-import "zramfs/codec/internal/impl"
+import "github.com/zramfs/zramfs/codec/internal/impl"
 
 // Go's compiler makes bounds checks and reloads of what the assembly keeps in 15 registers: docs/performance.md has the figures of
 // both. The decoder's assembly needs less than AVX2, but no machine is worth a set of its own.

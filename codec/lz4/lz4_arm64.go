@@ -4,7 +4,7 @@
 
 package lz4
 
-import "zramfs/codec/internal/impl"
+import "github.com/zramfs/zramfs/codec/internal/impl"
 
 // A decoder's time goes into copies, which vectors and freedom from bounds checks make quick; an encoder gains little from either.
 var routinesTable = impl.Table[routines]{

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pierrec/lz4/v4"
 
-	"zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/codec/internal/impl"
 )
 
 // A verdict is what the reference says of a block.

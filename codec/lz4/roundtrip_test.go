@@ -8,8 +8,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
-	"zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/impl"
 )
 
 func TestF001LZ4Lossless(t *testing.T) {

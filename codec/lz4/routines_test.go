@@ -5,8 +5,8 @@ package lz4
 import (
 	"testing"
 
-	"zramfs/codec/internal/codectest"
-	"zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/impl"
 )
 
 // An encoding is one of the two ways to compress, by one implementation.

@@ -5,7 +5,7 @@ package page
 import (
 	"testing"
 
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // stride is how far the benchmarks go through the real pages at once, so that a short run meets all programs.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/codec/internal/impl"
 )
 
 // ClusterPages is how many pages a cluster's object stands for.

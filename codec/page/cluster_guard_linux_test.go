@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // tableRoutines returns a pair's routines where the table has them. Memory that is not the collector's must not point to a copy: nothing else

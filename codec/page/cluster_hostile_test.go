@@ -8,7 +8,7 @@ import (
 	"encoding/hex"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // F009 for clusters: a flipped bit may pass, the store's checksum is what sees it. All decoders say of it what the format says.

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
-	"zramfs/codec/internal/impl"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // F001 for clusters, every page read alone. Each implementation's objects are the same and are read by another one's decoder.

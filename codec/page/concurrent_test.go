@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // F012 at this level: any number of goroutines may use one decoder, each with pages of its own.

@@ -4,7 +4,7 @@
 
 package page
 
-import "zramfs/codec/internal/impl"
+import "github.com/zramfs/zramfs/codec/internal/impl"
 
 var denseTable = impl.Table[denseRoutines]{
 	{Set: impl.AVX512, F: denseRoutines{parse: parseDenseAVX2, write: writeAVX2, read: readAVX2, decode: decodeOf(impl.AVX512)}},

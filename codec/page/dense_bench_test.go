@@ -5,8 +5,8 @@ package page
 import (
 	"testing"
 
-	"zramfs/codec/internal/impl"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // benchmarkedDense returns some of the pages of the sample that have objects, and these.

@@ -6,9 +6,9 @@ import (
 	"bytes"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
-	"zramfs/codec/internal/impl"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 func TestF021AVX2EqualsGenericDense(t *testing.T) { denseEqualsGeneric(t, impl.AVX2) }

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
-	"zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/impl"
 )
 
 // FuzzDenseDecode gives any bytes to all decoders and to the one written from the document.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"unsafe"
 
-	"zramfs/codec/internal/codectest"
-	"zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/impl"
 )
 
 // Page and object lie against inaccessible pages on both sides, so that a read or write one byte outside ends the test. Neither the

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // F009 at this level: a flipped bit may pass, the store's checksum is what sees it. All decoders say of it what the format says.

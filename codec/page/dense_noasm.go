@@ -4,7 +4,7 @@
 
 package page
 
-import "zramfs/codec/internal/impl"
+import "github.com/zramfs/zramfs/codec/internal/impl"
 
 var denseTable = impl.Table[denseRoutines]{
 	{Set: impl.Generic, F: denseRoutines{parse: parseDenseGeneric, write: writeGeneric, read: readGeneric, decode: decodeGeneric}},

@@ -9,8 +9,8 @@ import (
 	"runtime"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
-	"zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/impl"
 )
 
 // F001 for this level, by the best implementation; the others are compared with it below.

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
-	"zramfs/codec/internal/impl"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // F001 for this format: what any implementation makes of a page, another takes back.

@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // FuzzDecompress gives any bytes to all decoders and the reference.

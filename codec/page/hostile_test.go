@@ -5,7 +5,7 @@ package page
 import (
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // verdicts counts what judge said. A test of hostile objects proves something only if both occurred.

@@ -5,7 +5,7 @@ package page
 import (
 	"fmt"
 
-	"zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/codec/internal/impl"
 )
 
 // routines is what one instruction set has.

@@ -4,7 +4,7 @@
 
 package page
 
-import "zramfs/codec/internal/impl"
+import "github.com/zramfs/zramfs/codec/internal/impl"
 
 var routinesTable = impl.Table[routines]{
 	{Set: impl.AVX512, F: routines{parse: parseAVX2, decode: decodeAVX512}},

@@ -5,9 +5,9 @@ package pagescan
 import (
 	"testing"
 
-	"zramfs/codec/internal/codectest"
-	"zramfs/codec/internal/impl"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // The whole page has to be read only where it is same-filled.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // byDefinition is -sum(p*log2(p)).

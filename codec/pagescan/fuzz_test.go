@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/codec/internal/impl"
 )
 
 // F076: for pages of any length SameFilled gives the definition's answer, and so does each implementation.

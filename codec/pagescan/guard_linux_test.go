@@ -5,7 +5,7 @@ package pagescan
 import (
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // The scans read nothing outside the page.

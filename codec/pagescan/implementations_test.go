@@ -6,9 +6,9 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
-	"zramfs/codec/internal/impl"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // eachRepeats runs f as a subtest for each implementation that this machine can run.

@@ -4,7 +4,7 @@
 
 package pagescan
 
-import "zramfs/codec/internal/impl"
+import "github.com/zramfs/zramfs/codec/internal/impl"
 
 // The vectors' widths: the shortest pages that each routine takes.
 const (

@@ -4,7 +4,7 @@
 
 package pagescan
 
-import "zramfs/codec/internal/impl"
+import "github.com/zramfs/zramfs/codec/internal/impl"
 
 // widthNEON is how many bytes one turn of repeatsNEON compares.
 const widthNEON = 64

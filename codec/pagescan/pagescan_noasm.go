@@ -4,7 +4,7 @@
 
 package pagescan
 
-import "zramfs/codec/internal/impl"
+import "github.com/zramfs/zramfs/codec/internal/impl"
 
 var repeatsTable = impl.Table[repeatsFunc]{{Set: impl.Generic, F: repeatsGeneric}}
 

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // repeated returns n bytes of a repeated word.

@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // featuresByDefinition counts byte by byte.

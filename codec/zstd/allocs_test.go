@@ -13,7 +13,7 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // demanding returns pages that ask for long buffers and many tables.

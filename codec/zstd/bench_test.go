@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // benchPages returns real pages to measure with, and others next to them to train with.

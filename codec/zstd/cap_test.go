@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // The length of dst is an exact cap, and nothing behind the object is written.

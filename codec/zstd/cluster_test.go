@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // Every page of a cluster comes back alone, whatever the pages are.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // FuzzContent puts a block header in order before anything, so that it reaches the library's tables and bit streams, which

@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // Source and destination lie against inaccessible pages on both sides, so that a read or write one byte outside ends the test.

@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // objects returns the objects of some pages, of all kinds.

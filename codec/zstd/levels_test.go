@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // total returns the bytes that the first pages of every kind take at a level.

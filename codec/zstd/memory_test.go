@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // heap returns the bytes of live objects.

@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // newPair returns an encoder and a decoder.

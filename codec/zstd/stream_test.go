@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"testing"
 
-	"zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // An encoder that has seen other pages gives the same object as one that has seen none.

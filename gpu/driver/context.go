@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // A Context is the use of a device: its memory, streams and kernels.

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // Offsets in the block of a context's calls.

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/gpu/ptx"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // loopSource is the loop in C that tools/gpucheck compares with on a device.

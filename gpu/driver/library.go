@@ -5,7 +5,7 @@ package driver
 import (
 	"time"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // library is CUDA's driver interface as far as this package uses it, or what

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // batches is how many the test of F040 does, of which the criterion says a million.

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"zramfs/gpu/ptx"
-	"zramfs/gpu/ptx/sim"
+	"github.com/zramfs/zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
 // simDevice is a device and its context, of which there is one that all who retain it share.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // streamDepth is how much a stream holds before the calls that add to it wait.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"zramfs/gpu/ptx/sim"
+	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
 // What a simulated device is where nothing else is said: an H100's figures, but of memory.

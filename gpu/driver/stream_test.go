@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // A copy reads the host's memory when the stream comes to it, not when it is called for.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // A Pointer is an address in the device's memory, or that of host memory as the device knows it.

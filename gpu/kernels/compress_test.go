@@ -10,11 +10,11 @@ import (
 	"slices"
 	"testing"
 
-	"zramfs/codec/lz4"
-	"zramfs/codec/pagescan"
-	"zramfs/gpu/ptx"
-	"zramfs/gpu/ptx/sim"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec/lz4"
+	"github.com/zramfs/zramfs/codec/pagescan"
+	"github.com/zramfs/zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx/sim"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // compressed is what one launch left.

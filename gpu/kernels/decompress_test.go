@@ -9,9 +9,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"zramfs/codec/lz4"
-	"zramfs/codec/page"
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/codec/lz4"
+	"github.com/zramfs/zramfs/codec/page"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // format is one of the two that kernels decompress, with the codec that says what is right.

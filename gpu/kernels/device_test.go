@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"zramfs/gpu/ptx"
-	"zramfs/gpu/ptx/sim"
+	"github.com/zramfs/zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
 // device is a simulated GPU with buffers that know their names.

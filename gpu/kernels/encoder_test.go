@@ -6,8 +6,8 @@ import (
 	"bytes"
 	"testing"
 
-	"zramfs/codec/lz4"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec/lz4"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // The CPU's encoder keeps within its destination to the byte, and what it makes is an LZ4 block of the page.

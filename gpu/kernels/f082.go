@@ -2,7 +2,7 @@
 
 package kernels
 
-import "zramfs/gpu/ptx"
+import "github.com/zramfs/zramfs/gpu/ptx"
 
 // F082Words is how many words each block of an F082 case reads and writes, one a thread.
 const F082Words = 64

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/gpu/internal/ptxas"
-	"zramfs/gpu/ptx"
-	"zramfs/gpu/ptx/sim"
+	"github.com/zramfs/zramfs/gpu/internal/ptxas"
+	"github.com/zramfs/zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
 // Five hypotheses of three cases each.

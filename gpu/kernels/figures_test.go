@@ -6,8 +6,8 @@ import (
 	"bytes"
 	"testing"
 
-	"zramfs/gpu/ptx"
-	"zramfs/gpu/ptx/sim"
+	"github.com/zramfs/zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
 // budgets are the warp instructions that a kernel may take for a page, generated or real, on the mean: a tenth more than it took when that was written.

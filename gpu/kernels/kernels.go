@@ -2,7 +2,7 @@
 
 package kernels
 
-import "zramfs/gpu/ptx"
+import "github.com/zramfs/zramfs/gpu/ptx"
 
 // A Kernel is one of this package's programs.
 type Kernel struct {

@@ -2,7 +2,7 @@
 
 package kernels
 
-import "zramfs/gpu/ptx"
+import "github.com/zramfs/zramfs/gpu/ptx"
 
 // The shared memory of a warp that compresses: the page with zeros behind it, the table of positions, two bytes each, and the object.
 const (

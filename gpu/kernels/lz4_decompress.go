@@ -2,7 +2,7 @@
 
 package kernels
 
-import "zramfs/gpu/ptx"
+import "github.com/zramfs/zramfs/gpu/ptx"
 
 // The shared memory of a warp that decompresses: the page, then what the object is staged in with what may lie before and behind it.
 const (

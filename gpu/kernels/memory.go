@@ -2,7 +2,7 @@
 
 package kernels
 
-import "zramfs/gpu/ptx"
+import "github.com/zramfs/zramfs/gpu/ptx"
 
 // MemoryThreads is how many threads a block of [ReadMemory] and [WriteMemory] has.
 const MemoryThreads = 256

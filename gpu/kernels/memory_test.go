@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"zramfs/gpu/internal/ptxas"
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/internal/ptxas"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // Every quad is read and written once, whichever the grid is, by coalesced accesses; what is read is kept.

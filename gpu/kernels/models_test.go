@@ -7,9 +7,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"zramfs/codec/lz4"
-	"zramfs/codec/page"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec/lz4"
+	"github.com/zramfs/zramfs/codec/page"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // eachSource runs f on generated pages, and on real ones where some were sampled.

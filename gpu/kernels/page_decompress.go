@@ -2,7 +2,7 @@
 
 package kernels
 
-import "zramfs/gpu/ptx"
+import "github.com/zramfs/zramfs/gpu/ptx"
 
 // The shared memory of a warp that decompresses the page format: the page, a bit for each byte that a batch writes, and the object.
 const (

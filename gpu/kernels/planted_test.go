@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/gpu/ptx"
-	"zramfs/gpu/ptx/sim"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx/sim"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // A trial runs a kernel on a little of everything and returns what is wrong.

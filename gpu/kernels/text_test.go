@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"zramfs/gpu/internal/ptxas"
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/internal/ptxas"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")

@@ -2,7 +2,7 @@
 
 package kernels
 
-import "zramfs/gpu/ptx"
+import "github.com/zramfs/zramfs/gpu/ptx"
 
 // warp is what all kernels here begin with: each warp does one page after another, in shared memory that no other warp touches.
 type warp struct {

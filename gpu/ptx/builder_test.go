@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // A loop that lanes leave one by one is divergent from its first instruction on, also where its conditions are not; behind it the lanes are together

@@ -5,7 +5,7 @@ package ptx_test
 import (
 	"fmt"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // A kernel in which each warp sums one row of 4,096 bytes: the lanes add up words side by side, then one another's sums.

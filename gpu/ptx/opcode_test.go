@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/gpu/internal/ptxas"
+	"github.com/zramfs/zramfs/gpu/internal/ptxas"
 )
 
 // everyOpcode is a kernel in which each opcode stands with registers for all operands and, for each place where Verify lets a constant stand, with a

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 var n = ptx.N

@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"zramfs/gpu/ptx"
-	"zramfs/gpu/ptx/sim"
+	"github.com/zramfs/zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
 // program is a kernel made at random: nested conditions and loops, uniform and not, with warp-wide instructions and barriers in them wherever chance puts them. In

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/gpu/internal/ptxas"
+	"github.com/zramfs/zramfs/gpu/internal/ptxas"
 )
 
 // sample is a kernel with an instruction of each shape: 0 reads a parameter, 1 an array's address, 2 a special register; 3 adds 32 bits and 4 adds 64, 5 compares, 6

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"zramfs/internal/pages/pagefile"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/pages/pagefile"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // loaded holds the real pages of this process. Tests share them, because a page

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/internal/pages"
-	"zramfs/internal/pages/pagefile"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/pages/pagefile"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // childVariable makes TestRealChild do its work.

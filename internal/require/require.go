@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"zramfs/internal/pages/pagefile"
+	"github.com/zramfs/zramfs/internal/pages/pagefile"
 )
 
 // Variable is the environment variable that names, separated by commas, the

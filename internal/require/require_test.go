@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // childVariable tells a re-executed test binary which requirement to ask for.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // A trial leaves neither a mount nor a device behind. Others may mount and attach

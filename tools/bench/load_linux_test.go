@@ -14,10 +14,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/codec"
-	"zramfs/internal/pages"
-	"zramfs/internal/pages/pagefile"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/pages/pagefile"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 const testSize = 16 << 20

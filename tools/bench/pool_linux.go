@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/codec"
-	"zramfs/codec/pagescan"
-	"zramfs/internal/pages/pagefile"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/pagescan"
+	"github.com/zramfs/zramfs/internal/pages/pagefile"
 )
 
 const (

@@ -20,7 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 func testRandom() *rand.Rand { return rand.New(rand.NewPCG(1, 1)) }
@@ -52,7 +52,7 @@ func build(t *testing.T, what string) string {
 func TestRunMeasuresBoth(t *testing.T) {
 	needEverything(t)
 	testPool(t)
-	zramfs := build(t, "zramfs/cmd/zramfs")
+	zramfs := build(t, "github.com/zramfs/zramfs/cmd/zramfs")
 	t.Setenv("TMPDIR", t.TempDir())
 	opts, err := parse([]string{"-binary", zramfs, "-size", "64M", "-rounds", "1", "-runtime", "150ms", "-json"}, io.Discard)
 	if err != nil {
@@ -132,7 +132,7 @@ func wantNothingLeft(t *testing.T, output string) {
 func TestInterruptLeavesNothing(t *testing.T) {
 	needEverything(t)
 	testPool(t)
-	zramfs, bench := build(t, "zramfs/cmd/zramfs"), build(t, "zramfs/tools/bench")
+	zramfs, bench := build(t, "github.com/zramfs/zramfs/cmd/zramfs"), build(t, "github.com/zramfs/zramfs/tools/bench")
 	for moment, signal := range map[string]syscall.Signal{
 		"filling zramfs":    unix.SIGTERM,
 		"read 1 MiB":        unix.SIGINT,
@@ -186,7 +186,7 @@ func zramDevices(t *testing.T) []string {
 func TestFailedSetUpLeavesNothing(t *testing.T) {
 	needEverything(t)
 	testPool(t)
-	zramfs := build(t, "zramfs/cmd/zramfs")
+	zramfs := build(t, "github.com/zramfs/zramfs/cmd/zramfs")
 	t.Setenv("TMPDIR", t.TempDir())
 	before := zramDevices(t)
 	fio, err := exec.LookPath("fio")

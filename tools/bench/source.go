@@ -6,8 +6,8 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 
-	"zramfs/codec"
-	"zramfs/codec/pagescan"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/pagescan"
 )
 
 // castagnoli is the polynomial that processors compute.

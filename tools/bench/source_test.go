@@ -6,8 +6,8 @@ import (
 	"bytes"
 	"testing"
 
-	"zramfs/codec"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // Every page holds what was written, and a page in the place of another, or with a

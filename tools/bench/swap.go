@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // A swapBenchmark measures swap on every subject. It belongs to one goroutine.

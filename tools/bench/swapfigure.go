@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // A tally is what the machine has done since it started.

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // A guardedScene is a window without swap: a control group with a process, and a
@@ -122,7 +122,7 @@ func TestGuardActsAfterItsLimit(t *testing.T) {
 // gets an error.
 func TestGuardAbortsTheConnection(t *testing.T) {
 	needEverything(t)
-	opts, err := parse([]string{"-binary", build(t, "zramfs/cmd/zramfs"), "-size", "64M"}, os.Stderr)
+	opts, err := parse([]string{"-binary", build(t, "github.com/zramfs/zramfs/cmd/zramfs"), "-size", "64M"}, os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // poolFD is the descriptor by which the load gets the pool: the first after the

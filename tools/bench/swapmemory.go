@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 const (

@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/require"
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // needSwap skips unless both devices can be swapped to.
@@ -64,7 +64,7 @@ func readCluster(t *testing.T) string {
 func TestSwapRunMeasuresBoth(t *testing.T) {
 	needSwap(t)
 	testPool(t)
-	zramfs, cluster := build(t, "zramfs/cmd/zramfs"), readCluster(t)
+	zramfs, cluster := build(t, "github.com/zramfs/zramfs/cmd/zramfs"), readCluster(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	opts, err := parse([]string{"swap", "-binary", zramfs, "-limit", "48M", "-rounds", "1", "-touches", "2000", "-json"}, io.Discard)
 	if err != nil {
@@ -102,7 +102,7 @@ func TestSwapRunMeasuresBoth(t *testing.T) {
 // it prints comes when it has ended.
 func startSwapTool(t *testing.T, zramfs string) (tool *exec.Cmd, said chan string) {
 	t.Helper()
-	tool = exec.Command(build(t, "zramfs/tools/bench"), "swap", "-binary", zramfs, "-limit", "48M", "-rounds", "1", "-times", "8",
+	tool = exec.Command(build(t, "github.com/zramfs/zramfs/tools/bench"), "swap", "-binary", zramfs, "-limit", "48M", "-rounds", "1", "-times", "8",
 		"-touches", "1000000", "-anchor", "none")
 	progress, err := tool.StderrPipe()
 	if err != nil {
@@ -133,7 +133,7 @@ func startSwapTool(t *testing.T, zramfs string) (tool *exec.Cmd, said chan strin
 func TestInterruptedSwapLeavesNothing(t *testing.T) {
 	needSwap(t)
 	testPool(t)
-	zramfs, cluster := build(t, "zramfs/cmd/zramfs"), readCluster(t)
+	zramfs, cluster := build(t, "github.com/zramfs/zramfs/cmd/zramfs"), readCluster(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	tool, said := startSwapTool(t, zramfs)
 	if err := tool.Process.Signal(unix.SIGINT); err != nil {
@@ -154,7 +154,7 @@ func TestInterruptedSwapLeavesNothing(t *testing.T) {
 func TestKilledToolLeavesNoSwap(t *testing.T) {
 	needSwap(t)
 	testPool(t)
-	zramfs, cluster := build(t, "zramfs/cmd/zramfs"), readCluster(t)
+	zramfs, cluster := build(t, "github.com/zramfs/zramfs/cmd/zramfs"), readCluster(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	tool, _ := startSwapTool(t, zramfs)
 	if err := tool.Process.Signal(unix.SIGKILL); err != nil {

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // pageCluster holds how much the kernel reads ahead from swap: two to the power of

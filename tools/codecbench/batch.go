@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // slotSize is the room in bytes for one object: more than any of the contestants can make of a page.

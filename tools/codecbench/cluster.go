@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // clusterSuffix marks those that compress codec.ClusterPages pages together.

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // mixedPages is how many pages the mixture of the specification has.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 type options struct {

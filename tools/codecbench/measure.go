@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // roundPages is how many pages a round has: enough that a contestant's tables and the branch predictor settle, few enough that a round of all

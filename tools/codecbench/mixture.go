@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // The oracle takes the pages that save most in the least time, a part of the last one, and none that would grow.

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"testing"
 
-	"zramfs/codec"
-	"zramfs/internal/pages"
-	"zramfs/internal/pages/pagefile"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/pages/pagefile"
 )
 
 // The tests look for the page file in the repository, as the program does.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // expected lists algorithms that there should be; one that this version does not know is told of, so that nobody misses it in a table

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"zramfs/codec"
-	"zramfs/internal/pages/pagefile"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/pages/pagefile"
 )
 
 // A sample is pages that are not same-filled, of one program or of several.

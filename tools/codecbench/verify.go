@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // errDecoded reports an LZ4 block that one side wrote and the other does not read.

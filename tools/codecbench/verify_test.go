@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/codec"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // few returns a small sample whose last round is not full.

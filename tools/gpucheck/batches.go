@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/gpu"
-	"zramfs/gpu/driver"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu"
+	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // batches is a step.

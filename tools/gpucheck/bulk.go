@@ -8,9 +8,9 @@ import (
 	"math"
 	"time"
 
-	"zramfs/codec/bulk"
-	"zramfs/gpu"
-	"zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu"
+	"github.com/zramfs/zramfs/gpu/driver"
 )
 
 // A bulkCheck works on one large batch, host to host.

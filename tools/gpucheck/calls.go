@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"zramfs/gpu/driver"
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // calls is a step.

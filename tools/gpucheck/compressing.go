@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"zramfs/codec/lz4"
-	"zramfs/gpu/driver"
-	"zramfs/gpu/kernels"
+	"github.com/zramfs/zramfs/codec/lz4"
+	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/kernels"
 )
 
 // packed is what the compressing kernel made.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/driver"
 )
 
 // told plays a step and returns what it told.

@@ -5,8 +5,8 @@ package main
 import (
 	"fmt"
 
-	"zramfs/codec/bulk"
-	"zramfs/gpu"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu"
 )
 
 // firstCross is the smallest batch that the crossover is looked for at: the engine wants no smaller one.

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"time"
 
-	"zramfs/gpu/driver"
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // stagingBytes is how much goes to the device or back at a time.

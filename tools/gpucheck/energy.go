@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/gpu/driver"
-	"zramfs/gpu/kernels"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/kernels"
 )
 
 // settled is when nvidia-smi tells what the device draws now, and not before the work began.

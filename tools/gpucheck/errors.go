@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 
-	"zramfs/gpu"
-	"zramfs/gpu/driver"
-	"zramfs/gpu/kernels"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/gpu"
+	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/kernels"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // errors is a step, H9. The last thing that it does ends what the process can do with the device.

@@ -10,11 +10,11 @@ import (
 	"math"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/gpu/driver"
-	"zramfs/gpu/kernels"
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/kernels"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // limit is the longest object that is kept, as package codec keeps them.

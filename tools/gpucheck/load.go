@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"zramfs/gpu/driver"
-	"zramfs/gpu/kernels"
+	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/kernels"
 )
 
 // load is a step.

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"time"
 
-	"zramfs/gpu/driver"
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // A loopCost is what the loops of testdata/loop.c take, in nanoseconds: one launch, and one round of a copy in, a kernel, a copy out and waiting.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/driver"
 )
 
 // Exit codes, as those of zramfs itself.

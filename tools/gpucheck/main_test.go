@@ -12,12 +12,12 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/codec/bulk"
-	"zramfs/codec/lz4"
-	"zramfs/gpu/driver"
-	"zramfs/gpu/kernels"
-	"zramfs/internal/pages"
-	"zramfs/internal/pages/pagefile"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec/lz4"
+	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/kernels"
+	"github.com/zramfs/zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/pages/pagefile"
 )
 
 // simulatedRig is one with a simulated device, whose findings go to out.

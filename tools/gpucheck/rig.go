@@ -10,7 +10,7 @@ import (
 	"io"
 	"time"
 
-	"zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/gpu/driver"
 )
 
 // sizes say how much of everything is done.

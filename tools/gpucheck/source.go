@@ -9,8 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"zramfs/internal/pages"
-	"zramfs/internal/pages/pagefile"
+	"github.com/zramfs/zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/pages/pagefile"
 )
 
 const pageSize = pages.PageSize

@@ -2,7 +2,7 @@
 
 package main
 
-import "zramfs/gpu/ptx"
+import "github.com/zramfs/zramfs/gpu/ptx"
 
 func n(i int) ptx.U32 { return ptx.N(uint32(i)) }
 

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/procpages"
+	"github.com/zramfs/zramfs/procpages"
 )
 
 // A group is a process group that this program started, named by its number.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"zramfs/internal/pages/pagefile"
+	"github.com/zramfs/zramfs/internal/pages/pagefile"
 )
 
 // defaultMaxPages is how many pages of a program are kept unless told otherwise:

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/internal/pages/pagefile"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/pages/pagefile"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // The whole run on one program: what is printed is what is in the file.

@@ -3,8 +3,8 @@
 package main
 
 import (
-	"zramfs/codec"
-	"zramfs/codec/pagescan"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/pagescan"
 )
 
 // figures are what a line of the report shows.

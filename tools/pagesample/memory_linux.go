@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 
-	"zramfs/procpages"
+	"github.com/zramfs/zramfs/procpages"
 )
 
 // copyPages returns a copy of at most maxPages resident anonymous pages of the

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/internal/pages/pagefile"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/pages/pagefile"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // named returns the workload with a name.

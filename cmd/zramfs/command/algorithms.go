@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // parseAlgorithms reads a list of algorithms with commas between them, each as parseAlgorithm does.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 func TestSplitList(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // Main runs the program with its arguments, args[0] being the name it was started by, and returns the exit code.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // findDevices returns the devices that names stand for, in the order of names, or all of them for no names, and asks

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 const (

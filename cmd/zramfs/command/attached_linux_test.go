@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/internal/require"
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // detachedLoop attaches a loop device to a file zram0 whose mount is then detached.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 const (

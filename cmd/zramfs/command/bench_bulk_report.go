@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
 )
 
 // A bulkReport is what bench bulk --json prints.

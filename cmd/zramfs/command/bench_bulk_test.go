@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
 )
 
 // withEngine makes the test binary have a kind of engine more: one that works where it is "there", and one that there is none of otherwise.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec/bulk"
 )
 
 // What may be said of a criterion.

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/gpu"
-	"zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu"
+	"github.com/zramfs/zramfs/gpu/driver"
 )
 
 // fastReport is of a machine on which every claim holds, if only just.

@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec/bulk"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
 )
 
 // lz4Name is the algorithm whose objects engines make, if they make any.

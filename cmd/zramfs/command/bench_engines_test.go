@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
 )
 
 // A pacer is an engine that computes nothing: it leaves pages as they are, as fast as it is asked, but each piece takes it some time, as with a device that is far away.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec/bulk"
 )
 
 // A program that is built with GPUs measures two of them, their links and what memory they know, and judges the claims; those that take a large batch are open.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // A benchReport is what bench codec --json prints.

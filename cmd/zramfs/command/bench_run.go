@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 const (

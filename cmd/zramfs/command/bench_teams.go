@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
 )
 
 // A team is those who work for one algorithm.

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // benchOf runs bench codec as a program, for a moment, and reads its JSON.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
 // A check is a question to the machine.

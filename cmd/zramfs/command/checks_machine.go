@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // noSys is what up and doctor say where /sys is not there: the loop driver is set up there.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 const (

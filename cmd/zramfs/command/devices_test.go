@@ -16,8 +16,8 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 
-	"zramfs/internal/require"
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 func TestZramfsMounts(t *testing.T) {

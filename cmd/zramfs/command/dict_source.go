@@ -8,9 +8,9 @@ import (
 	"io"
 	"os"
 
-	"zramfs/codec/bulk"
-	"zramfs/codec/pagescan"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec/pagescan"
+	"github.com/zramfs/zramfs/store"
 )
 
 // A trainSource holds the pages that a dictionary is trained on.

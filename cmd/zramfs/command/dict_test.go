@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/codec"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // pageFile writes pages to a file and returns its path.

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
 // wellMachine is the files of a machine on which every check is well.

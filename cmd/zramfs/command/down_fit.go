@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // fit is the question whether what is in swap has room elsewhere. All sizes are in bytes.

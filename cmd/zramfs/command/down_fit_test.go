@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 func TestFit(t *testing.T) {

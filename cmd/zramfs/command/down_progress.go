@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // TestProgressLines wants a line for each step that was passed, and none twice.

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
 )
 
 // An engineKind is a kind of engine for bulk work, beside the CPU, that this program was built with. Immutable.

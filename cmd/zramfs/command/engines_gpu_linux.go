@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"strings"
 
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/gpu"
-	"zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu"
+	"github.com/zramfs/zramfs/gpu/driver"
 )
 
 // gpuName is what GPUs are called as a kind of engine.

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu/driver"
 )
 
 // gpusVariable makes the test binary have GPUs, when it behaves as zramfs: it says in words, as "devices=2 fail=cuMemAlloc:3:2", how many are simulated and what they are

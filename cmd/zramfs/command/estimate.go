@@ -7,7 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // The flags that estimate and bench share, and their bounds.

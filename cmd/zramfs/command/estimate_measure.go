@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"math"
 
-	"zramfs/codec"
-	"zramfs/codec/pagescan"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/pagescan"
 )
 
 // What a page costs in the store beside its object, in bytes. TestEstimateIsWhatTheStoreTakes compares with a real one.

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/codec"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store"
 )
 
 // estimateOf runs estimate as a program and reads its JSON.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"zramfs/codec/bulk"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/store"
 )
 
 const flagRange = "range"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
 // problem is one reason for which a device is degraded, and what to do about it.

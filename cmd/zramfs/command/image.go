@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"time"
 
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/codec/bulk"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/store"
 )
 
 // A liveImage is the image of a device that is in use, and what reads it on all processors.

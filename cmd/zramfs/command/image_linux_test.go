@@ -8,9 +8,9 @@ import (
 	"os"
 	"testing"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/store"
 )
 
 // A page that was discarded when an engine got it, and written again before that failed, is there when the CPU looks at it again.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 func TestMayImport(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
-	"zramfs/codec/pagescan"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec/pagescan"
+	"github.com/zramfs/zramfs/store"
 )
 
 // An importWindow is a part of a file on its way to a device. It belongs to one goroutine at a time.

@@ -9,8 +9,8 @@ import (
 	"io"
 	"time"
 
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/codec"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // A pageSeries is a file of which each page is made when it is read: in turn two of zeros, one of a word, and some of words that differ.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
 // checkInstructions says which instruction sets the codecs may use, and warns of those that were switched off.

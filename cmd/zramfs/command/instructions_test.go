@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
 func TestDoctorInstructions(t *testing.T) {

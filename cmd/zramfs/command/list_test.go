@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 func TestParseColumns(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
 // machine is where the checks of doctor look.

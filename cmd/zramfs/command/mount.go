@@ -11,9 +11,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/fusefs"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/fusefs"
+	"github.com/zramfs/zramfs/store"
 )
 
 // Names of flags that more than one function uses.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
 func TestPrepareDir(t *testing.T) {

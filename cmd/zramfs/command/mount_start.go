@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"syscall"
 
-	"zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
 // startDevice starts a process that serves cfg and returns what it reports once the data file can be opened. After an

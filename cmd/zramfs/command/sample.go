@@ -12,7 +12,7 @@ import (
 	"os"
 	"time"
 
-	"zramfs/procpages"
+	"github.com/zramfs/zramfs/procpages"
 )
 
 // sampleTime bounds how long processes are looked through. Measured, 1.5 GiB in small pages took 0.12 s.

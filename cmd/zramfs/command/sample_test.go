@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/procpages"
+	"github.com/zramfs/zramfs/procpages"
 )
 
 // numberedFile is a file of which each page begins with its number, and which has rest bytes more of 0xff.

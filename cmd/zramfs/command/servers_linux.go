@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
 // A process is what the kernel says of one, without asking it (proc_pid_stat(5)).

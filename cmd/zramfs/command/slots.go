@@ -9,7 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"zramfs/cmd/zramfs/slots"
+	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 )
 
 const (

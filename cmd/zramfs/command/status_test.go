@@ -16,9 +16,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/cmd/zramfs/slots"
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/slots"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
 // A summary is what up and mount say of the device that they have made; its JSON is what --json prints.

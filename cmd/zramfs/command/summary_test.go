@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // smallSummary is that of a device of 1 GiB with swap on it.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // TestUsers wants everybody who may hold a device named, with what to do about it.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/cmd/zramfs/slots"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 )
 
 // upAlready returns the device that is swapped to, the first of those on a DIR, and nil where there is none. A device that

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/codec"
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // upDevice is a device that is up.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"syscall"
 
-	"zramfs/cmd/zramfs/slots"
-	"zramfs/fusefs"
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/cmd/zramfs/slots"
+	"github.com/zramfs/zramfs/fusefs"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 const (

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 func TestCut(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
 // Swap that does not go off keeps its device, and the record by which down finds it: what was done before is not undone.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"zramfs/cmd/zramfs/slots"
+	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 )
 
 // usage tells apart what the used slots of a device's swap areas are, in bytes; its JSON is a part

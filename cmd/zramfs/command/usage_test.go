@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/cmd/zramfs/slots"
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/cmd/zramfs/slots"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 func TestUsage(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"zramfs/codec/bulk"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/store"
 )
 
 // maxListed is how many wrong pages are listed by number.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/store"
+	"github.com/zramfs/zramfs/store"
 )
 
 func TestParseRange(t *testing.T) {

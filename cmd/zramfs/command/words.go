@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
 // side is one line of status.

@@ -6,8 +6,8 @@ import (
 	"context"
 	"errors"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
 )
 
 const (

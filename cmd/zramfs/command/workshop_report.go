@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec/bulk"
 )
 
 // A workReport says who did what of some bulk work. It is a part of the reports of commands that do such work, and of their JSON.

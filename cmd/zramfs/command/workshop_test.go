@@ -13,8 +13,8 @@ import (
 	"sync"
 	"testing"
 
-	"zramfs/codec"
-	"zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/bulk"
 )
 
 // A troubled engine is the CPU's codecs with trouble: what of it is not nil is what the method answers.

@@ -18,9 +18,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"zramfs/cmd/zramfs/daemon"
-	"zramfs/internal/require"
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // zramDevice is a kernel zram described as if it were ours: what zramctl reads from the kernel's attributes goes where

@@ -10,7 +10,7 @@ import (
 	"os"
 	"sync"
 
-	"zramfs/fusefs"
+	"github.com/zramfs/zramfs/fusefs"
 )
 
 // The descriptors that a worker is started with, after the standard ones.

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/fusefs"
+	"github.com/zramfs/zramfs/fusefs"
 )
 
 const (

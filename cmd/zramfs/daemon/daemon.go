@@ -8,9 +8,9 @@ import (
 	"io"
 	"os"
 
-	"zramfs/codec"
-	"zramfs/fusefs"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/fusefs"
+	"github.com/zramfs/zramfs/store"
 )
 
 // deviceName is the device's name below dev and block.

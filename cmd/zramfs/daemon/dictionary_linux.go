@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/codec"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // dictionaryVariable names, in a worker's environment, the descriptor that it finds the device's dictionary at. The file that this was read from may have gone

@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/codec"
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 func parse(t *testing.T, name string) codec.Algorithm {

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/store"
+	"github.com/zramfs/zramfs/store"
 )
 
 // imageProtection says what keeps the image itself out of swap, whoever dies. lock is what came of locking the keeper.

@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/codec"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store"
 )
 
 // keepImage is a keeper that has only an image to hand out.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store"
 )
 
 // rawStore makes a store that compresses nothing, and what ends it and its memory.

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/store"
+	"github.com/zramfs/zramfs/store"
 )
 
 // A command that imports talks to the worker itself, over a socket like the keeper's. It passes a memfd at first, puts a batch of records

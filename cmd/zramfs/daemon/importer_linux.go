@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/codec"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store"
 )
 
 // An Import hands pages to the worker of a device, which stores each as if it had been written. It belongs to one goroutine. What was handed in is

@@ -14,8 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"zramfs/fusefs"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/fusefs"
+	"github.com/zramfs/zramfs/store"
 )
 
 // A keeper holds what must not go while anybody swaps to the device: the connections with the kernel, the image and the

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/fusefs"
+	"github.com/zramfs/zramfs/fusefs"
 )
 
 // sparePool is how many operating system threads are made before they are needed. The runtime keeps threads and makes new

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"zramfs/fusefs"
+	"github.com/zramfs/zramfs/fusefs"
 )
 
 // A process is a worker as its keeper sees it. Its first fields belong to the supervision.

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 
-	"zramfs/codec"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store"
 )
 
 // What a command hands a worker to store lies in a batch of records, one behind the other, little-endian:

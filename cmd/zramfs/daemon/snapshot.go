@@ -8,9 +8,9 @@ import (
 	"os"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/fusefs"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/fusefs"
+	"github.com/zramfs/zramfs/store"
 )
 
 // statusJSON makes the contents of DIR/control/status. It runs inside a request, so it reads counters, its own and the

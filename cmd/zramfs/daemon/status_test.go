@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/codec"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store"
 )
 
 // TestStatusNames pins the names in the JSON: other programs read them.

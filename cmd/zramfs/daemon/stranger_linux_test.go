@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"testing"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // Anybody may take a name that is free, such as that of a worker that is being replaced: another user's process is asked for nothing, and given no page.

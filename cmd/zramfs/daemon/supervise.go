@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"time"
 
-	"zramfs/fusefs"
+	"github.com/zramfs/zramfs/fusefs"
 )
 
 // startFirst starts the first worker and waits until it is ready. Should it fail, there will be no device.

@@ -13,8 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"zramfs/fusefs"
-	"zramfs/store"
+	"github.com/zramfs/zramfs/fusefs"
+	"github.com/zramfs/zramfs/store"
 )
 
 // A worker is the process that does all the work on requests. It may die at any moment: what matters lies in memory that

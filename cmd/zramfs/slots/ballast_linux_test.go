@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"zramfs/internal/require"
-	"zramfs/loopsetup"
+	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // swapForTest turns a small area on until the test ends. Should the test be killed, a process of

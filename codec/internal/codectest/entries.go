@@ -5,8 +5,8 @@ package codectest
 import (
 	"testing"
 
-	"zramfs/codec/internal/impl"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // EachEntry runs f as a subtest for every implementation in table, named by its instruction set. One that cannot be used here is skipped,

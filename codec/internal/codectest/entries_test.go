@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"zramfs/codec/internal/impl"
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 func TestEachEntryRunsWhatIsUsableHere(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/pages"
 )
 
 // basePages is how many generated pages a stream is made of: generating one takes longer than compressing it.

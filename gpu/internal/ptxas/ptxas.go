@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // Targets are the devices' architectures that kernels are assembled for: from the oldest that we support to the newest that every ptxas since 11.8 knows.

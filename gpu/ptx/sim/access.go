@@ -5,7 +5,7 @@ package sim
 import (
 	"encoding/binary"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // access describes a load, a store or an atomic instruction.

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"testing"
 
-	"zramfs/gpu/ptx"
-	"zramfs/gpu/ptx/sim"
+	"github.com/zramfs/zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
 // place is an address in either space.

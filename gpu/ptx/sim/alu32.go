@@ -5,7 +5,7 @@ package sim
 import (
 	"math/bits"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // A row is a register of 32 bits in the lanes of a warp, a wide one of 64.

@@ -5,7 +5,7 @@ package sim
 import (
 	"math/bits"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // wideFuncs do for 64 bits what rowFuncs do for 32.

@@ -5,8 +5,8 @@ package sim_test
 import (
 	"testing"
 
-	"zramfs/gpu/ptx"
-	"zramfs/gpu/ptx/sim"
+	"github.com/zramfs/zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
 // benchmark reports warp instructions a second of one worker.

@@ -5,7 +5,7 @@ package sim
 import (
 	"math/bits"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 const full = ^uint32(0)

@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"sync"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // block is the room in which one goroutine runs one block after the other.

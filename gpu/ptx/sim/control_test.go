@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"zramfs/gpu/ptx"
-	"zramfs/gpu/ptx/sim"
+	"github.com/zramfs/zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
 // A statement of a random program over two variables that differ between lanes.

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"zramfs/gpu/ptx"
-	"zramfs/gpu/ptx/sim"
+	"github.com/zramfs/zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
 // A kernel reverses the lanes of a warp through shared memory. Without the barrier it would be a

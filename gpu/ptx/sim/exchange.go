@@ -5,7 +5,7 @@ package sim
 import (
 	"math/bits"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // exchanges are the instructions that all lanes of a warp execute together. They

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 const defaultStepLimit = 1 << 24

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"zramfs/gpu/ptx"
-	"zramfs/gpu/ptx/sim"
+	"github.com/zramfs/zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
 func TestLaunchesThatDoNotFit(t *testing.T) {

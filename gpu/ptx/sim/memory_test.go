@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/gpu/ptx"
-	"zramfs/gpu/ptx/sim"
+	"github.com/zramfs/zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
 func TestMemoryIsLimited(t *testing.T) {

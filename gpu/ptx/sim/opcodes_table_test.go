@@ -5,7 +5,7 @@ package sim_test
 import (
 	"math/big"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 var opcodes32 = []opcode{

@@ -3,8 +3,8 @@
 package sim_test
 
 import (
-	"zramfs/gpu/ptx"
-	"zramfs/gpu/ptx/sim"
+	"github.com/zramfs/zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
 // varying puts the first predicate that the kernel computes in the place of the

@@ -3,7 +3,7 @@
 package sim_test
 
 import (
-	"zramfs/gpu/ptx/sim"
+	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
 var sharedRaces = []planted{

@@ -2,7 +2,7 @@
 
 package sim
 
-import "zramfs/gpu/ptx"
+import "github.com/zramfs/zramfs/gpu/ptx"
 
 // A predicate is one word, a bit a lane.
 

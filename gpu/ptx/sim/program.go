@@ -5,7 +5,7 @@ package sim
 import (
 	"fmt"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // runFunc executes an instruction in the lanes of m, which is not empty.

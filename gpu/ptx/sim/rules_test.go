@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/gpu/ptx"
-	"zramfs/gpu/ptx/sim"
+	"github.com/zramfs/zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
 // What the builder proved of a register is checked, if that is asked for.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // Each array of shared memory lies in a window of its own, so that what runs

@@ -7,8 +7,8 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"zramfs/gpu/ptx"
-	"zramfs/gpu/ptx/sim"
+	"github.com/zramfs/zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
 var n = ptx.N

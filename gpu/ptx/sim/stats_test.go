@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"zramfs/gpu/ptx"
-	"zramfs/gpu/ptx/sim"
+	"github.com/zramfs/zramfs/gpu/ptx"
+	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
 // Each case is one access by a warp, at the addresses lane*stride + start, or

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"zramfs/internal/pages/pagefile"
+	"github.com/zramfs/zramfs/internal/pages/pagefile"
 )
 
 // sample returns programs whose pages all differ.

@@ -4,7 +4,7 @@
 
 package invariant
 
-import "zramfs/internal/killpoint"
+import "github.com/zramfs/zramfs/internal/killpoint"
 
 // Enabled reports that the self-checks are compiled in.
 const Enabled = true
