@@ -60,7 +60,8 @@ func named(x constraint.Expr, found map[string]bool) {
 	}
 }
 
-// compiles has packages compiled, and with -test their tests, and linked nowhere: what go list -export needs.
+// compiles has packages compiled, and with -test their tests, and linked nowhere: what go list
+// -export needs.
 func compiles(t *testing.T, environment []string, args ...string) {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"list", "-export", "-f", `{{""}}`}, args...)...)
@@ -70,7 +71,8 @@ func compiles(t *testing.T, environment []string, args ...string) {
 	}
 }
 
-// F088: every build tag that there is builds alone, with all tests, and so does the race detector, which needs a C compiler.
+// F088: every build tag that there is builds alone, with all tests, and so does the race detector,
+// which needs a C compiler.
 func TestF088EveryTagBuilds(t *testing.T) {
 	all := slices.Sorted(slices.Values(append(slices.Clone(ourTags), goTags...)))
 	if found := constraints(t); !slices.Equal(found, all) {
@@ -87,7 +89,8 @@ func TestF088EveryTagBuilds(t *testing.T) {
 	})
 }
 
-// F093: any of the tags build together, of which what one alone builds is known from F088, and the program links with all.
+// F093: any of the tags build together, of which what one alone builds is known from F088, and the
+// program links with all.
 func TestF093TagsCompose(t *testing.T) {
 	for set := range 1 << len(ourTags) {
 		var tags []string
@@ -114,7 +117,8 @@ var purePackages = []string{
 	"./codec", "./codec/bulk", "./codec/lz4", "./codec/page", "./codec/pagescan", "./codec/zstd", "./gpu/kernels", "./gpu/ptx", "./gpu/ptx/sim",
 }
 
-// F095: the pure packages build for WebAssembly, and nothing that reaches a GPU comes along, whatever the tags say.
+// F095: the pure packages build for WebAssembly, and nothing that reaches a GPU comes along,
+// whatever the tags say.
 func TestF095NoGPUCodeInWASM(t *testing.T) {
 	for _, system := range []string{"js", "wasip1"} {
 		t.Run(system, func(t *testing.T) {

@@ -32,7 +32,8 @@ var (
 	oneCriterion = regexp.MustCompile(`[FGH]\d+`)
 )
 
-// Each criterion has a row in docs/gpu.md that says how it stands, and a test that is named after it unless it is excluded. What is open or excluded has a reason.
+// Each criterion has a row in docs/gpu.md that says how it stands, and a test that is named after
+// it unless it is excluded. What is open or excluded has a reason.
 func TestGPUCriteriaHaveTests(t *testing.T) {
 	tested := map[string]bool{}
 	goFiles(t, func(path string, file *ast.File, _ string) {

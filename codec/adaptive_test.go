@@ -39,7 +39,8 @@ func compressible(tb testing.TB, base [][]byte) [][]byte {
 	})
 }
 
-// At each end one codec has every page, and levels beyond the ends are those of the ends. A new compressor stands at the upper one.
+// At each end one codec has every page, and levels beyond the ends are those of the ends. A new
+// compressor stands at the upper one.
 func TestAdaptiveAtTheEnds(t *testing.T) {
 	for level, name := range map[int]string{-1 << 40: "page", 0: "page", MaxEffort: "page:dense", 1 << 40: "page:dense"} {
 		w, fresh, only := newAdjusted(t, level), newWorker(t, "adaptive"), newWorker(t, name)
@@ -61,7 +62,8 @@ func TestAdaptiveAtTheEnds(t *testing.T) {
 	}
 }
 
-// The dense codec gets about the share of the pages that the level stands for, once the chooser has seen some.
+// The dense codec gets about the share of the pages that the level stands for, once the chooser has
+// seen some.
 func TestAdaptiveShareFollowsEffort(t *testing.T) {
 	codectest.EachSource(t, func(t *testing.T, base [][]byte) {
 		base = compressible(t, base)
@@ -80,7 +82,8 @@ func TestAdaptiveShareFollowsEffort(t *testing.T) {
 				}
 			}
 			got, want := float64(chosen)/pages, float64(share)/256
-			// What is explored is in it, and bounds that move slowly: few large gains make more of small shares.
+			// What is explored is in it, and bounds that move slowly: few large gains make more of small
+			// shares.
 			if math.Abs(got-want) > 0.1*want+0.06 || (share == 0 || share == 256) && got != want {
 				t.Errorf("level %d: %.3f of the pages are dense, want about %.3f", level, got, want)
 			}
@@ -88,7 +91,8 @@ func TestAdaptiveShareFollowsEffort(t *testing.T) {
 	})
 }
 
-// Between the ends an object is still that which its codec makes of the page, whatever came before; all levels read back.
+// Between the ends an object is still that which its codec makes of the page, whatever came before;
+// all levels read back.
 func TestAdaptiveObjectsAreThoseOfItsCodecs(t *testing.T) {
 	codectest.EachSource(t, func(t *testing.T, base [][]byte) {
 		w := newWorker(t, "adaptive")
@@ -127,8 +131,8 @@ func TestAdaptiveRepeatsItself(t *testing.T) {
 	}
 }
 
-// Over pages that differ in what the dense codec saves, adaptive finds some of those on which it saves much: it stores less than if as many
-// pages were drawn.
+// Over pages that differ in what the dense codec saves, adaptive finds some of those on which it
+// saves much: it stores less than if as many pages were drawn.
 func TestF057AdaptiveStoresLessThanADraw(t *testing.T) {
 	base := compressible(t, codectest.Generated())
 	size := func(w *worker, page []byte) int {

@@ -29,13 +29,14 @@ const (
 type form struct {
 	name string   // with its variant, as in "lz4:fast"
 	keys []string // the parameters it takes, in the order in which String writes them
-	// paren says that String writes parameters as in zstd(level=1), and not as in lz4:simd=avx2: what changes the objects
-	// stands in parentheses, what only says who makes them follows a colon. Parse takes either.
+	// paren says that String writes parameters as in zstd(level=1), and not as in lz4:simd=avx2: what
+	// changes the objects stands in parentheses, what only says who makes them follows a colon. Parse
+	// takes either.
 	paren bool
 }
 
-// forms holds the text of each kind. Parse, String and Algorithms read it, so a name stands only here; makers, in selector.go,
-// has what a kind is made of. A new algorithm is a row in each.
+// forms holds the text of each kind. Parse, String and Algorithms read it, so a name stands only
+// here; makers, in selector.go, has what a kind is made of. A new algorithm is a row in each.
 var forms = [kinds]form{
 	kindNone:      {name: "none"},
 	kindAdaptive:  {name: "adaptive"},
@@ -57,11 +58,13 @@ const (
 	keyBatch   = "batch"
 )
 
-// defaultLevel is the level of "zstd" without a parameter: the C library's default, and so the kernel's.
+// defaultLevel is the level of "zstd" without a parameter: the C library's default, and so the
+// kernel's.
 const defaultLevel = 3
 
-// An Algorithm says how pages are to be compressed. It is an immutable value that can be compared with ==; two that are
-// equal do the same. Only [Parse] and [Algorithm.WithDictionary] make one: the zero value is no algorithm.
+// An Algorithm says how pages are to be compressed. It is an immutable value that can be compared
+// with ==; two that are equal do the same. Only [Parse] and [Algorithm.WithDictionary] make one:
+// the zero value is no algorithm.
 type Algorithm struct {
 	kind    kind
 	level   uint8            // 1 to 19 for kindZstd, else 0
@@ -72,9 +75,9 @@ type Algorithm struct {
 	batch   uint32           // pages for it at a time, or 0
 }
 
-// String returns the text that [Parse] makes this algorithm of, the shortest if there are several: "zstd", not
-// "zstd(level=3)". What is in a dictionary is not part of it, only where that was read from. For the zero value it returns
-// "none", which is no algorithm's name.
+// String returns the text that [Parse] makes this algorithm of, the shortest if there are several:
+// "zstd", not "zstd(level=3)". What is in a dictionary is not part of it, only where that was read
+// from. For the zero value it returns "none", which is no algorithm's name.
 func (a Algorithm) String() string {
 	f := forms[a.kind]
 	var params []string
@@ -103,8 +106,9 @@ func (a Algorithm) param(key string) string {
 	return ""
 }
 
-// Algorithms returns the names to offer where one is to be chosen, as in the comp_algorithm attribute, the default first.
-// The caller may keep and change the slice. Parameters, such as levels, are not listed.
+// Algorithms returns the names to offer where one is to be chosen, as in the comp_algorithm
+// attribute, the default first. The caller may keep and change the slice. Parameters, such as
+// levels, are not listed.
 func Algorithms() []string {
 	var names []string
 	for _, k := range []kind{kindAdaptive, kindPage, kindPageDense, kindLZ4, kindLZ4Fast, kindZstd, kindRaw} {

@@ -2,7 +2,8 @@
 
 //go:build !race
 
-// Under the race detector a sync.Pool drops what it is given at random, so the zstd library's decoder allocates.
+// Under the race detector a sync.Pool drops what it is given at random, so the zstd library's
+// decoder allocates.
 
 package codec
 
@@ -13,7 +14,8 @@ import (
 	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
-// A page costs no allocation there and back. The collector rests, as package zstd's comment explains.
+// A page costs no allocation there and back. The collector rests, as package zstd's comment
+// explains.
 func TestPagesAllocateNothing(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	base := codectest.Generated()

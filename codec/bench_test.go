@@ -11,8 +11,8 @@ import (
 	"github.com/zramfs/zramfs/internal/pages"
 )
 
-// eachBench runs f as a sub-benchmark of each algorithm and source of pages. Same-filled pages are left out: the store does not
-// compress them, and they would flatter every figure.
+// eachBench runs f as a sub-benchmark of each algorithm and source of pages. Same-filled pages are
+// left out: the store does not compress them, and they would flatter every figure.
 func eachBench(b *testing.B, f func(b *testing.B, w *worker, base [][]byte)) {
 	b.Helper()
 	sources := []struct {
@@ -35,7 +35,8 @@ func eachBench(b *testing.B, f func(b *testing.B, w *worker, base [][]byte)) {
 	}
 }
 
-// reportRatio reports the bytes of all pages over those of their objects, whichever pages the loop came to.
+// reportRatio reports the bytes of all pages over those of their objects, whichever pages the loop
+// came to.
 func reportRatio(b *testing.B, w *worker, base [][]byte) {
 	b.Helper()
 	in, out := 0, 0

@@ -13,7 +13,8 @@ import (
 // ClusterPages is how many pages are compressed together into a cluster's object.
 const ClusterPages = zstd.ClusterPages
 
-// maxCluster is the length in bytes of the longest object of a cluster that is kept, by the rule for pages.
+// maxCluster is the length in bytes of the longest object of a cluster that is kept, by the rule
+// for pages.
 const maxCluster = ClusterPages * maxObject
 
 // ErrNoCluster reports an Algorithm that cannot compress pages together.
@@ -22,14 +23,17 @@ var ErrNoCluster = errors.New("algorithm has no clusters")
 // ErrIndex reports a number that no page of a cluster has.
 var ErrIndex = errors.New("page numbers in a cluster are 0 to 3")
 
-// A ClusterCompressor turns ClusterPages pages, best those that lie side by side, into one object, of which any page can be read
-// back alone. That object is smaller than theirs together, by 5 % with page:dense on real pages, and reading a page of it takes as
-// long as reading up to four pages: it is for what has gone cold. It belongs to one worker and allocates nothing after it is made.
+// A ClusterCompressor turns ClusterPages pages, best those that lie side by side, into one object,
+// of which any page can be read back alone. That object is smaller than theirs together, by 5 %
+// with page:dense on real pages, and reading a page of it takes as long as reading up to four
+// pages: it is for what has gone cold. It belongs to one worker and allocates nothing after it is
+// made.
 type ClusterCompressor interface {
-	// CompressCluster writes the object of pages, each of PageSize bytes (else [ErrPageSize]), to dst and returns its codec and
-	// its length in bytes. Where nothing is gained, or the object is longer than dst, the codec is [None]: the pages are best
-	// stored one by one. Nothing is written beyond the length of dst, and what it holds without an object means nothing. The
-	// pages must not change meanwhile and must not overlap dst. Any other error is a defect in a compression library.
+	// CompressCluster writes the object of pages, each of PageSize bytes (else [ErrPageSize]), to dst
+	// and returns its codec and its length in bytes. Where nothing is gained, or the object is longer
+	// than dst, the codec is [None]: the pages are best stored one by one. Nothing is written beyond
+	// the length of dst, and what it holds without an object means nothing. The pages must not change
+	// meanwhile and must not overlap dst. Any other error is a defect in a compression library.
 	CompressCluster(dst []byte, pages [ClusterPages][]byte) (ID, int, error)
 }
 
@@ -39,7 +43,8 @@ var clusterMakers = [kinds]func(Algorithm) (ClusterCompressor, error){
 	kindZstd:      newZstdCluster,
 }
 
-// NewClusterCompressor makes a cluster compressor for one worker. For an Algorithm without one the error wraps [ErrNoCluster].
+// NewClusterCompressor makes a cluster compressor for one worker. For an Algorithm without one the
+// error wraps [ErrNoCluster].
 func (a Algorithm) NewClusterCompressor() (ClusterCompressor, error) {
 	if clusterMakers[a.kind] == nil {
 		return nil, fmt.Errorf("make cluster compressor %s: %w", a, ErrNoCluster)
@@ -53,7 +58,8 @@ func (a Algorithm) NewClusterCompressor() (ClusterCompressor, error) {
 
 // A clusterEncoder is what the codecs' packages have in common.
 type clusterEncoder interface {
-	// CompressCluster writes the object of pages to dst and returns its length, or 0 if it does not fit.
+	// CompressCluster writes the object of pages to dst and returns its length, or 0 if it does not
+	// fit.
 	CompressCluster(dst []byte, pages [ClusterPages][]byte) (int, error)
 }
 
@@ -63,7 +69,8 @@ type clusters struct {
 	enc clusterEncoder // one worker's
 }
 
-// newZstdCluster leaves a dictionary out: four pages are nearly one for themselves, and an object that needs none can always be read.
+// newZstdCluster leaves a dictionary out: four pages are nearly one for themselves, and an object
+// that needs none can always be read.
 func newZstdCluster(a Algorithm) (ClusterCompressor, error) {
 	enc, err := zstd.NewClusterEncoder(int(a.level))
 	if err != nil {
@@ -96,15 +103,16 @@ func (c *clusters) CompressCluster(dst []byte, pages [ClusterPages][]byte) (ID, 
 	return c.id, n, nil
 }
 
-// A ClusterDecompressor reads the objects of every ClusterCompressor. It has memory that single pages need none of, so that only who reads
-// clusters pays for it. It belongs to one worker: it is not safe for concurrent use.
+// A ClusterDecompressor reads the objects of every ClusterCompressor. It has memory that single
+// pages need none of, so that only who reads clusters pays for it. It belongs to one worker: it is
+// not safe for concurrent use.
 type ClusterDecompressor struct {
 	dense *page.ClusterDecoder // one worker's
 	zstd  *zstd.Decoder        // one worker's
 }
 
-// NewClusterDecompressor makes a decompressor of clusters for one worker, with all the memory that it will need. It uses no more than the
-// instruction set that a names.
+// NewClusterDecompressor makes a decompressor of clusters for one worker, with all the memory that
+// it will need. It uses no more than the instruction set that a names.
 func (a Algorithm) NewClusterDecompressor() (*ClusterDecompressor, error) {
 	dense, err := page.NewClusterDecoder(a.simd)
 	if err != nil {
@@ -117,8 +125,9 @@ func (a Algorithm) NewClusterDecompressor() (*ClusterDecompressor, error) {
 	return &ClusterDecompressor{dense: dense, zstd: blocks}, nil
 }
 
-// DecompressCluster fills dst, of exactly PageSize bytes (else [ErrPageSize]), with page number index (else [ErrIndex]) of the
-// cluster that src is the object of by codec id. What else is promised is as for [Decompressor.Decompress].
+// DecompressCluster fills dst, of exactly PageSize bytes (else [ErrPageSize]), with page number
+// index (else [ErrIndex]) of the cluster that src is the object of by codec id. What else is
+// promised is as for [Decompressor.Decompress].
 func (d *ClusterDecompressor) DecompressCluster(dst []byte, id ID, index int, src []byte) error {
 	if len(dst) != PageSize {
 		return fmt.Errorf("decompress to %d bytes: %w", len(dst), ErrPageSize)

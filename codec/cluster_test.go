@@ -40,7 +40,8 @@ func newClusterReader(tb testing.TB, name string) *ClusterDecompressor {
 	return d
 }
 
-// eachClusters runs f as a subtest for an algorithm of each codec that has clusters, with that codec's ID.
+// eachClusters runs f as a subtest for an algorithm of each codec that has clusters, with that
+// codec's ID.
 func eachClusters(t *testing.T, f func(t *testing.T, name string, id ID)) {
 	t.Helper()
 	for name, id := range map[string]ID{"zstd": ZstdCluster, "page:dense": PageDenseCluster} {
@@ -56,7 +57,8 @@ func clusterOf(base [][]byte, at int) (four [ClusterPages][]byte) {
 	return four
 }
 
-// Each page of a cluster comes back alone, in any order, from objects read in turn: nothing of one stays for the next.
+// Each page of a cluster comes back alone, in any order, from objects read in turn: nothing of one
+// stays for the next.
 func TestF016ClustersReadPageByPage(t *testing.T) {
 	codectest.EachSource(t, func(t *testing.T, base [][]byte) {
 		for _, name := range []string{"zstd(level=1)", "zstd", "page:dense", "page:dense:simd=generic"} {

@@ -7,19 +7,23 @@ import (
 	"strconv"
 )
 
-// PageSize is the length in bytes of every page: that of the machines this runs on, and of a zram page.
+// PageSize is the length in bytes of every page: that of the machines this runs on, and of a zram
+// page.
 const PageSize = 4096
 
-// maxObject is the length in bytes of the longest object that is kept; the package comment says why.
+// maxObject is the length in bytes of the longest object that is kept; the package comment says
+// why.
 const maxObject = PageSize - PageSize/16
 
-// An ID says how an object was made. It is stored beside the object in 5 bits, so the numbers are part of the image's
-// format: they never change and are never used again for something else.
+// An ID says how an object was made. It is stored beside the object in 5 bits, so the numbers are
+// part of the image's format: they never change and are never used again for something else.
 type ID uint8
 
-// The codecs. IDs 9 to 27 are free for later formats, 28 to 31 belong to the store's same-filled entries.
+// The codecs. IDs 9 to 27 are free for later formats, 28 to 31 belong to the store's same-filled
+// entries.
 const (
-	// None is the ID of a page that has no object. Nothing compresses to it, and it cannot be decompressed.
+	// None is the ID of a page that has no object. Nothing compresses to it, and it cannot be
+	// decompressed.
 	None ID = 0
 	// Raw is the page itself, PageSize bytes.
 	Raw ID = 1
@@ -45,7 +49,8 @@ var idNames = [...]string{
 	PageDenseCluster: "page:dense cluster", ZstdCluster: "zstd cluster",
 }
 
-// String returns the codec's name for people, as in "lz4", or "id 9" for one that this version does not know.
+// String returns the codec's name for people, as in "lz4", or "id 9" for one that this version does
+// not know.
 func (id ID) String() string {
 	if int(id) < len(idNames) {
 		return idNames[id]
@@ -54,7 +59,8 @@ func (id ID) String() string {
 }
 
 var (
-	// ErrUnknownAlgorithm reports a text that names no algorithm, or an [Algorithm] that [Parse] did not return.
+	// ErrUnknownAlgorithm reports a text that names no algorithm, or an [Algorithm] that [Parse] did
+	// not return.
 	ErrUnknownAlgorithm = errors.New("unknown algorithm")
 	// ErrPageSize reports a page, to compress or to decompress to, that is not of PageSize bytes.
 	ErrPageSize = errors.New("page is not of 4096 bytes")
@@ -64,16 +70,19 @@ var (
 	ErrCorrupt = errors.New("corrupt object")
 )
 
-// A Compressor turns pages into objects by one algorithm. It belongs to one worker: it is not safe for concurrent use. It
-// allocates nothing after it is made, and each object depends on its page and its codec alone, not on the pages before.
+// A Compressor turns pages into objects by one algorithm. It belongs to one worker: it is not safe
+// for concurrent use. It allocates nothing after it is made, and each object depends on its page
+// and its codec alone, not on the pages before.
 type Compressor interface {
-	// Compress writes the object of page to dst and returns its codec and its length in bytes, 1 to PageSize.
+	// Compress writes the object of page to dst and returns its codec and its length in bytes, 1 to
+	// PageSize.
 	//
-	// For [Raw] it returns PageSize and does not copy: the caller stores page itself, and what dst holds then means
-	// nothing. Otherwise dst[:length] is the object. Nothing is written beyond the first PageSize bytes of dst. The page must
-	// not change meanwhile, and the two buffers must not overlap.
+	// For [Raw] it returns PageSize and does not copy: the caller stores page itself, and what dst
+	// holds then means nothing. Otherwise dst[:length] is the object. Nothing is written beyond the
+	// first PageSize bytes of dst. The page must not change meanwhile, and the two buffers must not
+	// overlap.
 	//
-	// It returns [ErrPageSize] if page is not of PageSize bytes and [ErrBuffer] if dst is shorter than that. Any other error
-	// is a defect in a compression library; the page can still be stored raw.
+	// It returns [ErrPageSize] if page is not of PageSize bytes and [ErrBuffer] if dst is shorter than
+	// that. Any other error is a defect in a compression library; the page can still be stored raw.
 	Compress(dst, page []byte) (ID, int, error)
 }

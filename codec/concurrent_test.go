@@ -10,7 +10,8 @@ import (
 	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
-// A thousand goroutines share the workers that a device would have: each takes a worker for a page and gives it back.
+// A thousand goroutines share the workers that a device would have: each takes a worker for a page
+// and gives it back.
 func TestF012ThousandGoroutines(t *testing.T) {
 	const goroutines, workers, each = 1000, 4, 20
 	base := codectest.Generated()

@@ -10,7 +10,8 @@ import (
 	"github.com/zramfs/zramfs/codec/zstd"
 )
 
-// A Decompressor reads the objects of every algorithm that stand for one page. It belongs to one worker: it is not safe for concurrent use.
+// A Decompressor reads the objects of every algorithm that stand for one page. It belongs to one
+// worker: it is not safe for concurrent use.
 type Decompressor struct {
 	page  *page.Decoder      // one worker's
 	dense *page.DenseDecoder // one worker's
@@ -18,15 +19,16 @@ type Decompressor struct {
 	zstd  *zstd.Decoder      // one worker's
 }
 
-// NewDecompressor makes a decompressor for one worker, with all the memory that it will need. It has no dictionary; see
-// [Algorithm.NewDecompressor].
+// NewDecompressor makes a decompressor for one worker, with all the memory that it will need. It
+// has no dictionary; see [Algorithm.NewDecompressor].
 func NewDecompressor() (*Decompressor, error) {
 	return Algorithm{kind: kindRaw}.NewDecompressor()
 }
 
-// NewDecompressor makes a decompressor for one worker, with all the memory that it will need. It reads the objects of every
-// algorithm, but those made with a dictionary only if it is a's; and it uses no more than the instruction set that a names.
-// For an Algorithm whose dictionary was not given by [Algorithm.WithDictionary] the error wraps [ErrDictionary].
+// NewDecompressor makes a decompressor for one worker, with all the memory that it will need. It
+// reads the objects of every algorithm, but those made with a dictionary only if it is a's; and it
+// uses no more than the instruction set that a names. For an Algorithm whose dictionary was not
+// given by [Algorithm.WithDictionary] the error wraps [ErrDictionary].
 func (a Algorithm) NewDecompressor() (*Decompressor, error) {
 	if err := a.checkDictionary(); err != nil {
 		return nil, fmt.Errorf("make decompressor: %w", err)
@@ -48,13 +50,14 @@ func (a Algorithm) NewDecompressor() (*Decompressor, error) {
 	return &d, nil
 }
 
-// Decompress fills dst, of exactly PageSize bytes (else [ErrPageSize]), with the page that src is the object of by codec id.
-// The two buffers must not overlap. When src cannot be such an object, or id is no codec's, it returns an error that wraps
-// [ErrCorrupt], and what dst holds then means nothing. Whatever src holds, it does not panic and does not write outside
-// dst; but damage may pass unnoticed, see the package comment.
+// Decompress fills dst, of exactly PageSize bytes (else [ErrPageSize]), with the page that src is
+// the object of by codec id. The two buffers must not overlap. When src cannot be such an object,
+// or id is no codec's, it returns an error that wraps [ErrCorrupt], and what dst holds then means
+// nothing. Whatever src holds, it does not panic and does not write outside dst; but damage may
+// pass unnoticed, see the package comment.
 //
-// For an object made with a dictionary where there is none the error wraps [ErrDictionary] as well; where there is another one the
-// object counts as corrupt.
+// For an object made with a dictionary where there is none the error wraps [ErrDictionary] as well;
+// where there is another one the object counts as corrupt.
 func (d *Decompressor) Decompress(dst []byte, id ID, src []byte) error {
 	if len(dst) != PageSize {
 		return fmt.Errorf("decompress to %d bytes: %w", len(dst), ErrPageSize)

@@ -15,7 +15,8 @@ const (
 )
 
 var (
-	// ErrDictionary reports a dictionary that is not one, that is too large, or that is missing where one is needed.
+	// ErrDictionary reports a dictionary that is not one, that is too large, or that is missing where
+	// one is needed.
 	ErrDictionary = zstd.ErrDictionary
 	// ErrTraining reports pages that no dictionary can be made of.
 	ErrTraining = zstd.ErrTraining
@@ -24,15 +25,17 @@ var (
 // DictionaryFile returns the file that "dict=" names, or nothing.
 func (a Algorithm) DictionaryFile() string { return a.file }
 
-// WithDictionary returns a with what was read from its dictionary's file: data, a dictionary as zstd --train makes it, of at
-// most [MaxDictionary] bytes, which is not kept. From now on String says that it was read from file, which lets a caller write
-// the name in full. An Algorithm that takes no dictionary, a file whose name "dict=" cannot have and data that is no
-// dictionary are errors that wrap [ErrDictionary].
+// WithDictionary returns a with what was read from its dictionary's file: data, a dictionary as
+// zstd --train makes it, of at most [MaxDictionary] bytes, which is not kept. From now on String
+// says that it was read from file, which lets a caller write the name in full. An Algorithm that
+// takes no dictionary, a file whose name "dict=" cannot have and data that is no dictionary are
+// errors that wrap [ErrDictionary].
 //
-// Reading the file is left to the caller: only a process that was told a name by its user may open it, and a name that is
-// looked up twice may be two files. The bytes travel inside the Algorithm, so that all that makes compressors or
-// decompressors from one, a store for each of its workers, needs to know nothing of dictionaries; it is one pointer, and two
-// Algorithms with the same pointer do the same.
+// Reading the file is left to the caller: only a process that was told a name by its user may open
+// it, and a name that is looked up twice may be two files. The bytes travel inside the Algorithm,
+// so that all that makes compressors or decompressors from one, a store for each of its workers,
+// needs to know nothing of dictionaries; it is one pointer, and two Algorithms with the same
+// pointer do the same.
 func (a Algorithm) WithDictionary(file string, data []byte) (Algorithm, error) {
 	if a.file == "" {
 		return Algorithm{}, fmt.Errorf("%w: %s has no parameter dict", ErrDictionary, a)
@@ -48,7 +51,8 @@ func (a Algorithm) WithDictionary(file string, data []byte) (Algorithm, error) {
 	return a, nil
 }
 
-// Dictionary returns a copy of the dictionary that WithDictionary was given, for another process to give it again; nil where there was none.
+// Dictionary returns a copy of the dictionary that WithDictionary was given, for another process to
+// give it again; nil where there was none.
 func (a Algorithm) Dictionary() []byte {
 	if a.dict == nil {
 		return nil
@@ -64,9 +68,10 @@ func (a Algorithm) checkDictionary() error {
 	return nil
 }
 
-// TrainDictionary makes a dictionary of at most size bytes for pages like these, compressed by zstd at a level; [Algorithm.WithDictionary]
-// takes what it returns, and [zstd.Train] says more. Pages that are one word repeated should be left out, since no device
-// compresses them. Where the pages have too little in common the error wraps [ErrTraining].
+// TrainDictionary makes a dictionary of at most size bytes for pages like these, compressed by zstd
+// at a level; [Algorithm.WithDictionary] takes what it returns, and [zstd.Train] says more. Pages
+// that are one word repeated should be left out, since no device compresses them. Where the pages
+// have too little in common the error wraps [ErrTraining].
 func TrainDictionary(pages [][]byte, level, size int) ([]byte, error) {
 	return zstd.Train(pages, level, size)
 }

@@ -21,7 +21,8 @@ func trained(tb testing.TB, pages [][]byte) []byte {
 	return data
 }
 
-// withDictionary returns a worker of the algorithm that name names, with a dictionary trained on some pages.
+// withDictionary returns a worker of the algorithm that name names, with a dictionary trained on
+// some pages.
 func withDictionary(tb testing.TB, name string, dict []byte) *worker {
 	tb.Helper()
 	a, err := Parse(name)
@@ -88,7 +89,8 @@ func TestF015DictionaryReadsOtherObjects(t *testing.T) {
 	}
 }
 
-// Without the dictionary, or with another, an object is refused: the wrong bytes would pass any checksum of the object.
+// Without the dictionary, or with another, an object is refused: the wrong bytes would pass any
+// checksum of the object.
 func TestF015AnotherDictionaryIsRefused(t *testing.T) {
 	base := codectest.Generated()
 	first, second := trained(t, base[:300]), trained(t, base[300:600])
@@ -158,7 +160,8 @@ func TestDictionaryThatIsNone(t *testing.T) {
 	}
 }
 
-// An algorithm whose file nobody has read makes nothing, rather than objects without the dictionary.
+// An algorithm whose file nobody has read makes nothing, rather than objects without the
+// dictionary.
 func TestDictionaryThatWasNotRead(t *testing.T) {
 	a, err := Parse("zstd(dict=/d)")
 	if err != nil || a.DictionaryFile() != "/d" {

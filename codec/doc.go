@@ -2,9 +2,10 @@
 
 // Package codec compresses and decompresses memory pages, one page of 4096 bytes at a time.
 //
-// An [Algorithm] is what a user asks for by name; it makes a [Compressor], which chooses for each page how to store it and
-// says so by an [ID]. The ID is stored beside the object, and one [Decompressor] reads every ID. So a device may change its
-// algorithm, and an algorithm may mix codecs, and all that was stored before stays readable.
+// An [Algorithm] is what a user asks for by name; it makes a [Compressor], which chooses for each
+// page how to store it and says so by an [ID]. The ID is stored beside the object, and one
+// [Decompressor] reads every ID. So a device may change its algorithm, and an algorithm may mix
+// codecs, and all that was stored before stays readable.
 //
 //	adaptive          page:dense, page, or raw where neither fits; how many pages get the denser one is told by [Adjustable]
 //	adaptive:entropy  by Shannon entropy in bits a byte: below 0.5 LZ4, below 4 zstd level 3, below 6 zstd level 1, else raw
@@ -15,40 +16,44 @@
 //	zstd(level=N)     zstd at level 1 to 19; zstd alone is level 3, as in the kernel. Level 1 leaves 32 % fewer bytes than LZ4, in 5 times lz4's time
 //	raw               as it is
 //
-// [Parse] describes their parameters. [Algorithm.NewClusterCompressor] compresses neighbouring pages together, for what has gone
-// cold.
+// [Parse] describes their parameters. [Algorithm.NewClusterCompressor] compresses neighbouring
+// pages together, for what has gone cold.
 //
 // # Dictionaries
 //
-// A device may have one dictionary, what its pages have in common, for "zstd(dict=FILE)". Its objects have an ID of their own, so
-// that those made without it stay readable, and none can be read with another dictionary. On real pages of the programs that it was
-// trained on it saves 1 to 14 % of the bytes; but the library behind zstd takes 1.3 times as long to compress with one at level
-// 1, twice as long from level 3 on, and 1.4 times as long to decompress. At levels of 10 and more it copies a table of 32 MiB
-// for each page, which takes 1.4 ms.
+// A device may have one dictionary, what its pages have in common, for "zstd(dict=FILE)". Its
+// objects have an ID of their own, so that those made without it stay readable, and none can be
+// read with another dictionary. On real pages of the programs that it was trained on it saves 1 to
+// 14 % of the bytes; but the library behind zstd takes 1.3 times as long to compress with one at
+// level 1, twice as long from level 3 on, and 1.4 times as long to decompress. At levels of 10 and
+// more it copies a table of 32 MiB for each page, which takes 1.4 ms.
 //
-// The package knows nothing of where objects lie. Pages that are one word repeated are compressed like any other; the store
-// finds them first, by package pagescan, and keeps no object for them.
+// The package knows nothing of where objects lie. Pages that are one word repeated are compressed
+// like any other; the store finds them first, by package pagescan, and keeps no object for them.
 //
 // # What adaptive gains
 //
-// On real pages the dense level stores 17 % fewer bytes than page and takes 1.4 times as long in both directions. Which pages it saves
-// most on is learnt while pages are compressed: where up to half of the pages get the dense level, adaptive stores 0.4 to 3 % fewer bytes
-// than if as much time went to pages drawn at random.
+// On real pages the dense level stores 17 % fewer bytes than page and takes 1.4 times as long in
+// both directions. Which pages it saves most on is learnt while pages are compressed: where up to
+// half of the pages get the dense level, adaptive stores 0.4 to 3 % fewer bytes than if as much
+// time went to pages drawn at random.
 //
 // # When a page stays raw
 //
-// An object is kept only if it is at least 1/16 smaller than the page, at most 3840 bytes; else the page is stored raw.
-// Less than that is eaten by what an allocator rounds up, and would be paid for with a decompression at every read where a
-// copy would do.
+// An object is kept only if it is at least 1/16 smaller than the page, at most 3840 bytes; else the
+// page is stored raw. Less than that is eaten by what an allocator rounds up, and would be paid for
+// with a decompression at every read where a copy would do.
 //
 // # Hazards
 //
-// Objects carry no checksum. A damaged object is often not noticed and then decompresses to a wrong page, without an error;
-// the store's checksum, which it verifies first, is what stands between that and the user. What is promised for any object
-// whatever is only this: no panic, no write outside the destination, no memory beyond what was made at the start.
+// Objects carry no checksum. A damaged object is often not noticed and then decompresses to a wrong
+// page, without an error; the store's checksum, which it verifies first, is what stands between
+// that and the user. What is promised for any object whatever is only this: no panic, no write
+// outside the destination, no memory beyond what was made at the start.
 //
-// Compressors and decompressors belong to one worker each. All of their memory is made when they are made, so that the page
-// path neither allocates nor meets an error for want of memory. In Go heap a worker takes:
+// Compressors and decompressors belong to one worker each. All of their memory is made when they
+// are made, so that the page path neither allocates nor meets an error for want of memory. In Go
+// heap a worker takes:
 //
 //	lz4, lz4:fast               8 KiB
 //	page                       32 KiB

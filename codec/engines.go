@@ -12,12 +12,14 @@ import (
 // ErrNoEngine reports a text that names an engine for bulk work which this program does not have.
 var ErrNoEngine = errors.New("no such engine")
 
-// engines are the engines for bulk work that "backend=" may name: those that this program was built with. Without any the word is read all the
-// same, so that it is refused for what it asks and not as an unknown one. Changed by init functions alone.
+// engines are the engines for bulk work that "backend=" may name: those that this program was built
+// with. Without any the word is read all the same, so that it is refused for what it asks and not
+// as an unknown one. Changed by init functions alone.
 var engines []string
 
-// OfferEngine lets [Parse] accept "backend=" with this name from now on, for an engine that the program was built with. Whether the machine has what it
-// needs is found out when it is opened. It is to be called by init functions alone.
+// OfferEngine lets [Parse] accept "backend=" with this name from now on, for an engine that the
+// program was built with. Whether the machine has what it needs is found out when it is opened. It
+// is to be called by init functions alone.
 func OfferEngine(name string) {
 	if !slices.Contains(engines, name) {
 		engines = append(engines, name)
@@ -27,8 +29,9 @@ func OfferEngine(name string) {
 // maxBatch bounds "batch=", in pages: 4 GiB of them.
 const maxBatch = 1 << 20
 
-// Engine returns the engine for bulk work that "backend=" names, or nothing, and how many pages it is to be given at a time, 0 where that is left to it.
-// Compressors and decompressors take no notice of either: they are for one page at a time.
+// Engine returns the engine for bulk work that "backend=" names, or nothing, and how many pages it
+// is to be given at a time, 0 where that is left to it. Compressors and decompressors take no
+// notice of either: they are for one page at a time.
 func (a Algorithm) Engine() (name string, batch int) { return a.backend, int(a.batch) }
 
 // shown returns the keys that it makes sense to offer here.

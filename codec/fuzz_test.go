@@ -9,7 +9,8 @@ import (
 	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
-// FuzzDecompress feeds anything to every codec. What is read must be ErrCorrupt or fill the page, twice the same.
+// FuzzDecompress feeds anything to every codec. What is read must be ErrCorrupt or fill the page,
+// twice the same.
 func FuzzDecompress(f *testing.F) {
 	for _, name := range []string{"page", "page:dense", "lz4", "zstd(level=1)", "zstd", "raw"} {
 		w := newWorker(f, name)
@@ -43,8 +44,9 @@ func FuzzDecompress(f *testing.F) {
 	})
 }
 
-// FuzzRoundTrip sends pages made of anything through every algorithm. The input is repeated to a page, with one byte of each
-// repetition changed, so that a short input makes a page that compresses without being one word repeated.
+// FuzzRoundTrip sends pages made of anything through every algorithm. The input is repeated to a
+// page, with one byte of each repetition changed, so that a short input makes a page that
+// compresses without being one word repeated.
 func FuzzRoundTrip(f *testing.F) {
 	for _, page := range codectest.Generated()[:8] {
 		f.Add(page, uint16(0))

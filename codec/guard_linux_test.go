@@ -9,7 +9,8 @@ import (
 	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
-// Page, object and result lie against inaccessible pages on both sides, so that a read or write one byte outside ends the test.
+// Page, object and result lie against inaccessible pages on both sides, so that a read or write one
+// byte outside ends the test.
 func TestF014BetweenGuardPages(t *testing.T) {
 	pageEnd, pageStart := codectest.Guarded(t, PageSize)
 	objectEnd, objectStart := codectest.Guarded(t, PageSize)

@@ -53,7 +53,8 @@ func TestF019NothingLeaks(t *testing.T) {
 	before, goroutines, descriptors := holding(t)
 	pass(codectest.Rounds())
 	after, goroutinesAfter, descriptorsAfter := holding(t)
-	// The runtime keeps a little more or less from one moment to the next; one byte leaked a page would be a mebibyte here.
+	// The runtime keeps a little more or less from one moment to the next; one byte leaked a page
+	// would be a mebibyte here.
 	if after > before+4<<20 {
 		t.Errorf("%d KiB more are resident after %d pages", (after-before)>>10, codectest.Rounds())
 	}

@@ -19,8 +19,8 @@ import (
 //	name[:variant][:key=value]...        lz4   lz4:fast   lz4:simd=avx2   adaptive:entropy
 //	name[:variant](key=value,...)        zstd(level=1)   zstd(level=3,dict=/etc/zramfs.dict)
 //
-// in lower case and without spaces, as in the kernel's comp_algorithm. The package comment lists the names; their parameters
-// are, in any order and each at most once:
+// in lower case and without spaces, as in the kernel's comp_algorithm. The package comment lists
+// the names; their parameters are, in any order and each at most once:
 //
 //	simd=SET       the instruction set to use at most, one that this machine has: avx512, avx2, neon or generic
 //	level=N        1 to 19
@@ -28,7 +28,8 @@ import (
 //	backend=NAME   the engine for bulk work, one that this program was built with, else an error that wraps [ErrNoEngine]
 //	batch=N        how many pages that engine is given at a time
 //
-// For anything else it returns an error of one line that wraps [ErrUnknownAlgorithm] and says what is accepted in its place. Parse reads no file.
+// For anything else it returns an error of one line that wraps [ErrUnknownAlgorithm] and says what
+// is accepted in its place. Parse reads no file.
 func Parse(s string) (Algorithm, error) {
 	name, params, err := split(s)
 	if err != nil {
@@ -68,7 +69,8 @@ func split(s string) (name string, params []string, err error) {
 	return s[:colon], strings.Split(s[colon+1:], ":"), nil
 }
 
-// join is the other way of split, where parameters may stand in either form. A file's name may rule one of them out.
+// join is the other way of split, where parameters may stand in either form. A file's name may rule
+// one of them out.
 func join(params []string, paren bool) string {
 	switch {
 	case len(params) == 0:
@@ -169,8 +171,8 @@ func parseNumber(digits string, low, high uint64) (n uint64, ok bool) {
 	return n, err == nil && n >= low && n <= high && strconv.FormatUint(n, 10) == digits
 }
 
-// checkFile refuses the name of a file that String could not write, or that would break the comp_algorithm attribute, in which
-// spaces separate the names and brackets stand around one.
+// checkFile refuses the name of a file that String could not write, or that would break the
+// comp_algorithm attribute, in which spaces separate the names and brackets stand around one.
 func checkFile(name string) error {
 	if name == "" {
 		return errors.New("dict= needs a file")

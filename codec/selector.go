@@ -33,9 +33,10 @@ var makers = [kinds]func(Algorithm) (Compressor, error){
 	kindRaw:       func(Algorithm) (Compressor, error) { return rawCompressor{}, nil },
 }
 
-// NewCompressor makes a compressor for one worker. The package comment says how much memory each algorithm takes. For an
-// Algorithm that [Parse] did not return the error wraps [ErrUnknownAlgorithm], and for one whose dictionary was not given by
-// [Algorithm.WithDictionary] it wraps [ErrDictionary].
+// NewCompressor makes a compressor for one worker. The package comment says how much memory each
+// algorithm takes. For an Algorithm that [Parse] did not return the error wraps
+// [ErrUnknownAlgorithm], and for one whose dictionary was not given by [Algorithm.WithDictionary]
+// it wraps [ErrDictionary].
 func (a Algorithm) NewCompressor() (Compressor, error) {
 	if makers[a.kind] == nil {
 		return nil, fmt.Errorf("make compressor: %w", ErrUnknownAlgorithm)
@@ -129,8 +130,9 @@ func newZstd(a Algorithm) (Compressor, error) {
 	return &fixed{id: ZstdDict, enc: enc}, nil
 }
 
-// entropy is the rule of the specification, kept so that others can be compared with it: on real pages zstd level 1 alone
-// is at least as small, and faster. Reading the whole page for its entropy takes a third as long as compressing it by LZ4.
+// entropy is the rule of the specification, kept so that others can be compared with it: on real
+// pages zstd level 1 alone is at least as small, and faster. Reading the whole page for its entropy
+// takes a third as long as compressing it by LZ4.
 type entropy struct {
 	lz4   *lz4.Encoder  // one worker's
 	dense *zstd.Encoder // one worker's

@@ -10,7 +10,8 @@ import (
 	"github.com/zramfs/zramfs/internal/pages"
 )
 
-// valuesPage returns a page in which as many values are equally frequent, in an order without repetition.
+// valuesPage returns a page in which as many values are equally frequent, in an order without
+// repetition.
 func valuesPage(t *testing.T, values int) []byte {
 	t.Helper()
 	page := make([]byte, PageSize)

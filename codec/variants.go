@@ -10,23 +10,25 @@ import (
 	"github.com/zramfs/zramfs/codec/page"
 )
 
-// Instructions says which instruction sets the codecs may use on this machine, each list best first and with "generic", plain
-// Go, at its end.
+// Instructions says which instruction sets the codecs may use on this machine, each list best first
+// and with "generic", plain Go, at its end.
 type Instructions struct {
 	Detected []string // what the machine and this program have
 	Usable   []string // of these, what the environment variable ZRAMFS_DISABLE leaves
 }
 
-// InstructionSets returns the instruction sets of this machine. The answer never changes while the program runs.
+// InstructionSets returns the instruction sets of this machine. The answer never changes while the
+// program runs.
 func InstructionSets() Instructions {
 	return Instructions{Detected: words(impl.Detected()), Usable: words(impl.Usable())}
 }
 
-// CheckEnvironment returns an error of one line if the environment variable ZRAMFS_DISABLE names anything that is no
-// instruction set. Such a word has no effect; whoever set it meant something.
+// CheckEnvironment returns an error of one line if the environment variable ZRAMFS_DISABLE names
+// anything that is no instruction set. Such a word has no effect; whoever set it meant something.
 func CheckEnvironment() error { return impl.CheckEnvironment() }
 
-// A Variant is one implementation of an algorithm. All variants of an algorithm make the same objects, at different speeds.
+// A Variant is one implementation of an algorithm. All variants of an algorithm make the same
+// objects, at different speeds.
 type Variant struct {
 	Algorithm Algorithm // makes compressors and decompressors that use this implementation
 	Name      string    // of the algorithm without the choice of an implementation, as "lz4"
@@ -34,8 +36,8 @@ type Variant struct {
 	Selected  bool      // this is the one taken where nobody asks for another
 }
 
-// Variants returns the implementations of a that this machine can run, the selected one first. Where a names an instruction set
-// there is one alone: the best that needs no more than that.
+// Variants returns the implementations of a that this machine can run, the selected one first.
+// Where a names an instruction set there is one alone: the best that needs no more than that.
 func (a Algorithm) Variants() []Variant {
 	plain := a
 	plain.simd = ""
@@ -64,8 +66,8 @@ func within(set, most impl.Set) bool {
 	return slices.Index(usable, set) >= slices.Index(usable, most)
 }
 
-// Comparable returns the algorithms that are worth comparing with one another: each name with its usual parameters, and zstd at
-// its fastest level besides.
+// Comparable returns the algorithms that are worth comparing with one another: each name with its
+// usual parameters, and zstd at its fastest level besides.
 func Comparable() []Algorithm {
 	var all []Algorithm
 	for k := kindNone + 1; k < kinds; k++ {
@@ -78,8 +80,9 @@ func Comparable() []Algorithm {
 	return all
 }
 
-// written holds, for the kinds whose packages say so, the sets that there is code for, best first. Of the others every set that this
-// machine may use counts as an implementation, though two may come to the same code.
+// written holds, for the kinds whose packages say so, the sets that there is code for, best first.
+// Of the others every set that this machine may use counts as an implementation, though two may
+// come to the same code.
 var written = [kinds]func() []impl.Set{
 	kindPage:      page.Sets,
 	kindPageDense: page.Sets, // both levels have code for the same
@@ -87,7 +90,8 @@ var written = [kinds]func() []impl.Set{
 	kindLZ4Fast:   lz4.Sets,
 }
 
-// implementations returns the sets that a kind has implementations for and that may be used here, best first.
+// implementations returns the sets that a kind has implementations for and that may be used here,
+// best first.
 func implementations(k kind) []impl.Set {
 	if written[k] == nil {
 		return impl.Usable()

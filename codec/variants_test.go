@@ -26,7 +26,8 @@ func TestInstructionSets(t *testing.T) {
 	}
 }
 
-// Each algorithm has one selected variant, the first, and each variant is what its name says: Parse makes it too.
+// Each algorithm has one selected variant, the first, and each variant is what its name says: Parse
+// makes it too.
 func TestVariantsAreAlgorithms(t *testing.T) {
 	for _, a := range Comparable() {
 		variants := a.Variants()

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestPagePathAllocatesNothing counts what requests allocate on their way: nothing, at any length and alignment.
+// TestPagePathAllocatesNothing counts what requests allocate on their way: nothing, at any length
+// and alignment.
 func TestPagePathAllocatesNothing(t *testing.T) {
 	const size, longest = 16 << 20, 1 << 20
 	f := newTestFileSystem(t, size)

@@ -13,8 +13,9 @@ import (
 	"github.com/zramfs/zramfs/internal/pages"
 )
 
-// G.115: four slots keep the way back of the link busy while objects come in and kernels run. How many GB a second that is, a device alone can say: zramfs bench bulk
-// and gpu/check.sh measure it. Here the link is so slow that simulated kernels do not matter beside it.
+// G.115: four slots keep the way back of the link busy while objects come in and kernels run. How
+// many GB a second that is, a device alone can say: zramfs bench bulk and gpu/check.sh measure it.
+// Here the link is so slow that simulated kernels do not matter beside it.
 func TestG115StreamsAtTheLinksSpeed(t *testing.T) {
 	const speed, n, wanted = 500e3, 256, 0.7 // one after the other it would be 0.55 at best; of few pieces the first and the last have nobody to share with
 	s := driver.NewSimulator(driver.SimulatedDevice{Link: speed})
@@ -61,7 +62,8 @@ func lz4Objects(t *testing.T, all []byte) *bulk.Batch {
 	return copyOf(b, bulk.Decompress)
 }
 
-// G.116: the objects of mixed data are at most 1/1.8 of it. The ratio is the same on a device, since the kernel is; on whoever's data, zramfs bench bulk tells.
+// G.116: the objects of mixed data are at most 1/1.8 of it. The ratio is the same on a device,
+// since the kernel is; on whoever's data, zramfs bench bulk tells.
 func TestG116RatioOnMixedData(t *testing.T) {
 	const wanted = 1.8
 	n := large() / 4

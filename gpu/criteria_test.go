@@ -18,7 +18,8 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// unlessShort is how many are done, or how many where there is little time, as under the race detector.
+// unlessShort is how many are done, or how many where there is little time, as under the race
+// detector.
 func unlessShort(n, short int) int {
 	if testing.Short() {
 		return short
@@ -26,7 +27,8 @@ func unlessShort(n, short int) int {
 	return n
 }
 
-// thereAndBack has the engine, and nobody beside it who could do what it leaves, compress pages and decompress the objects.
+// thereAndBack has the engine, and nobody beside it who could do what it leaves, compress pages and
+// decompress the objects.
 func thereAndBack(t *testing.T, e *Engine, all []byte) {
 	t.Helper()
 	n := len(all) / codec.PageSize
@@ -81,7 +83,8 @@ func TestF037BatchOfOne(t *testing.T) {
 	}
 }
 
-// F038: a batch of as many pages as the device's cache of the second level has room for, in one slot; and the largest that its memory has room for.
+// F038: a batch of as many pages as the device's cache of the second level has room for, in one
+// slot; and the largest that its memory has room for.
 func TestF038LargestBatches(t *testing.T) {
 	t.Run("L2", func(t *testing.T) {
 		cached := unlessShort(96, 24)
@@ -130,7 +133,8 @@ func TestF038LargestBatches(t *testing.T) {
 	})
 }
 
-// oneLaunchEach has n pages done, which must take a launch each way for each format, and closes the engine.
+// oneLaunchEach has n pages done, which must take a launch each way for each format, and closes the
+// engine.
 func oneLaunchEach(t *testing.T, s *driver.Simulator, e *Engine, n int) {
 	t.Helper()
 	stop := s.Trace()
@@ -162,7 +166,8 @@ func TestF039PartialBatches(t *testing.T) {
 	}
 }
 
-// F046: a warp a page, blocks of as many warps as the kernel has pages a block, and just as many blocks as the pages take.
+// F046: a warp a page, blocks of as many warps as the kernel has pages a block, and just as many
+// blocks as the pages take.
 func TestF046GridFitsTheBatch(t *testing.T) {
 	s := simulated(1)
 	e := openEngine(t, s, small())
@@ -241,7 +246,8 @@ func every(t *testing.T) []*ptx.Kernel {
 	return all
 }
 
-// F050: a driver loads every kernel, and the text asks for no more than the oldest that we accept knows: CUDA 11.1 takes PTX up to 7.1, for devices from 7.0 on.
+// F050: a driver loads every kernel, and the text asks for no more than the oldest that we accept
+// knows: CUDA 11.1 takes PTX up to 7.1, for devices from 7.0 on.
 func TestF050EveryKernelLoads(t *testing.T) {
 	d, err := simulated(1).Driver()
 	if err != nil {
@@ -277,7 +283,8 @@ func loads(t *testing.T, d *driver.Driver) {
 	}
 }
 
-// G.108: of a batch of 1,000 pages the device gets its part beside the CPU. G.109: asked for by name it does all of them, in one piece. G.110: they come back equal.
+// G.108: of a batch of 1,000 pages the device gets its part beside the CPU. G.109: asked for by
+// name it does all of them, in one piece. G.110: they come back equal.
 func TestG108G109G110Thousand(t *testing.T) {
 	n := unlessShort(1000, 200)
 	o := small()
@@ -302,7 +309,8 @@ func TestG108G109G110Thousand(t *testing.T) {
 	t.Error("the device got nothing of 10 batches")
 }
 
-// F087: this package makes the program one that has an engine, if it was built to reach a device, and nothing else does: then algorithms may ask for it by name.
+// F087: this package makes the program one that has an engine, if it was built to reach a device,
+// and nothing else does: then algorithms may ask for it by name.
 func TestF087EngineIsOfferedWhereItIsBuilt(t *testing.T) {
 	d, err := driver.CUDA()
 	if err == nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// The bounds of Options, and what they are if nothing is said. Less than leastBatch pages take longer to launch than to do.
+// The bounds of Options, and what they are if nothing is said. Less than leastBatch pages take
+// longer to launch than to do.
 const (
 	defaultBatch = 8192
 	mostBatch    = 1 << 17
@@ -28,14 +29,16 @@ const (
 // A Path is how the kernels get at objects.
 type Path uint8
 
-// The paths. Measured is one of the others, for objects in registered memory; those elsewhere are always gathered and copied.
+// The paths. Measured is one of the others, for objects in registered memory; those elsewhere are
+// always gathered and copied.
 const (
 	Measured Path = iota
 	// Copied objects are gathered in pinned memory, and that is copied to the device.
 	Copied
 	// InPlace the kernels read objects where they are.
 	InPlace
-	// Straight copies to the device what objects lie in, with what is between them, where that is not much; others go as Copied ones.
+	// Straight copies to the device what objects lie in, with what is between them, where that is not
+	// much; others go as Copied ones.
 	Straight
 )
 
@@ -116,7 +119,8 @@ var (
 	_ bulk.Registrar = (*Engine)(nil)
 )
 
-// Open makes an engine of a device. The driver stays the caller's, and must not be closed before the engine.
+// Open makes an engine of a device. The driver stays the caller's, and must not be closed before
+// the engine.
 func Open(d *driver.Driver, o Options) (*Engine, error) {
 	o, err := o.clean()
 	if err != nil {
@@ -133,7 +137,8 @@ func Open(d *driver.Driver, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// prepare makes everything that the engine has on the device, so that there is nothing to allocate later.
+// prepare makes everything that the engine has on the device, so that there is nothing to allocate
+// later.
 func (e *Engine) prepare() error {
 	if err := e.loadKernels(); err != nil {
 		return err
@@ -169,7 +174,8 @@ func (e *Engine) prepare() error {
 	return nil
 }
 
-// loadKernels has the kernels that are to be used translated. If the first piece had to wait for that, a planner would take the engine for as slow, and for gigabytes give it nothing.
+// loadKernels has the kernels that are to be used translated. If the first piece had to wait for
+// that, a planner would take the engine for as slow, and for gigabytes give it nothing.
 func (e *Engine) loadKernels() error {
 	for i, k := range kernels.All() {
 		kernel, err := k.Build()
@@ -215,7 +221,8 @@ func (e *Engine) Properties() driver.Properties { return e.context.Properties() 
 // Path is how objects in registered memory are read.
 func (e *Engine) Path() Path { return Path(e.path.Load()) }
 
-// SetPath changes that for pieces that are to come, to compare the paths. There is no other reason, and Measured is none of them.
+// SetPath changes that for pieces that are to come, to compare the paths. There is no other reason,
+// and Measured is none of them.
 func (e *Engine) SetPath(p Path) error {
 	if p == Measured || p > Straight {
 		return fmt.Errorf("%w: path %s", driver.ErrArgument, p)
@@ -257,7 +264,8 @@ func (e *Engine) Do(ctx context.Context, lane int, p bulk.Piece) (bulk.Times, er
 	return s.times, nil
 }
 
-// Close implements [bulk.Engine]. All that the engine had on the device is freed; what is still registered is unregistered.
+// Close implements [bulk.Engine]. All that the engine had on the device is freed; what is still
+// registered is unregistered.
 func (e *Engine) Close() error {
 	err := e.free()
 	if e.ending != nil {

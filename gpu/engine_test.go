@@ -37,7 +37,8 @@ func small() Options {
 	return Options{Batch: 64, Slots: 4, Path: Copied, Compress: true, Driver: driver.Options{Limit: patience}}
 }
 
-// patience is more than a simulated kernel ever takes, also on a machine that is busy with something else.
+// patience is more than a simulated kernel ever takes, also on a machine that is busy with
+// something else.
 const patience = 2 * time.Minute
 
 func openEngine(tb testing.TB, s *driver.Simulator, o Options) *Engine {
@@ -53,7 +54,8 @@ func openEngine(tb testing.TB, s *driver.Simulator, o Options) *Engine {
 	return e
 }
 
-// newPlanner makes a planner over LZ4 and engines, which is closed at the end of the test, as they are.
+// newPlanner makes a planner over LZ4 and engines, which is closed at the end of the test, as they
+// are.
 func newPlanner(tb testing.TB, mode bulk.Mode, engines ...bulk.Engine) *bulk.Planner {
 	tb.Helper()
 	a, err := codec.Parse("lz4")
@@ -95,7 +97,8 @@ func aligned(n int) []byte {
 	return all[from : from+n : from+n]
 }
 
-// objects makes a batch to decompress: the pages by turns of two algorithms, and by one that no kernel reads, some of them damaged.
+// objects makes a batch to decompress: the pages by turns of two algorithms, and by one that no
+// kernel reads, some of them damaged.
 func objects(tb testing.TB, all []byte, damaged bool) *bulk.Batch {
 	tb.Helper()
 	return objectsBy(tb, all, damaged, "lz4", "page", "lz4", "page", "zstd")
@@ -184,7 +187,8 @@ func same(tb testing.TB, got, want *bulk.Batch) {
 	}
 }
 
-// F036-F039, G.110: whoever reads, pages, verdicts and hashes are the same, in batches of whatever size, damaged or not, by whichever path.
+// F036-F039, G.110: whoever reads, pages, verdicts and hashes are the same, in batches of whatever
+// size, damaged or not, by whichever path.
 func TestF036ReadsTheSameAsTheCPU(t *testing.T) {
 	cpu := newPlanner(t, bulk.CPUAlone)
 	for _, path := range []Path{Copied, InPlace, Straight} {
@@ -223,7 +227,8 @@ func TestF036ReadsTheSameAsTheCPU(t *testing.T) {
 	}
 }
 
-// What the engine compresses reads back by the CPU, and is raw where the CPU would have it raw, by and large.
+// What the engine compresses reads back by the CPU, and is raw where the CPU would have it raw, by
+// and large.
 func TestCompressesWhatTheCPUReads(t *testing.T) {
 	cpu := newPlanner(t, bulk.CPUAlone)
 	e := openEngine(t, simulated(1), small())
@@ -254,7 +259,8 @@ func TestCompressesWhatTheCPUReads(t *testing.T) {
 	}
 }
 
-// longestObject is package codec's, which it does not tell: it keeps an object of that size and none that is longer.
+// longestObject is package codec's, which it does not tell: it keeps an object of that size and
+// none that is longer.
 func TestLongestObjectIsTheCodecs(t *testing.T) {
 	a, err := codec.Parse("lz4")
 	if err != nil {
@@ -309,7 +315,8 @@ func TestKernelsAreWhereTheEngineLooks(t *testing.T) {
 	}
 }
 
-// No piece has to wait for a translation, which takes a device's driver longer than thousands of pages take: a planner would think the engine slow for gigabytes.
+// No piece has to wait for a translation, which takes a device's driver longer than thousands of
+// pages take: a planner would think the engine slow for gigabytes.
 func TestPiecesTranslateNothing(t *testing.T) {
 	for _, compress := range []bool{true, false} {
 		s, o := simulated(1), small()

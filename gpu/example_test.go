@@ -13,7 +13,8 @@ import (
 	"github.com/zramfs/zramfs/gpu/driver"
 )
 
-// A batch in, its result with timings out, from a device that is simulated; driver.CUDA instead of the simulator's Driver finds a real one.
+// A batch in, its result with timings out, from a device that is simulated; driver.CUDA instead of
+// the simulator's Driver finds a real one.
 func Example() {
 	choice, err := gpu.Choose(gpu.Require, driver.NewSimulator(driver.SimulatedDevice{}).Driver, gpu.Options{Batch: 32, Path: gpu.Copied, Compress: true})
 	if err != nil {

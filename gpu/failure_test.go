@@ -14,7 +14,8 @@ import (
 	"github.com/zramfs/zramfs/gpu/driver"
 )
 
-// Whatever call fails, once or for good, the batch has the same result, and nothing is left on the device.
+// Whatever call fails, once or for good, the batch has the same result, and nothing is left on the
+// device.
 func TestEachCallFailsOnce(t *testing.T) {
 	b := objects(t, memory(40, 3), true)
 	want := copyOf(b, bulk.Decompress)
@@ -112,7 +113,8 @@ func TestF041TwoDevicesShareTheWork(t *testing.T) {
 	}
 }
 
-// A device that does not answer costs its limit once; the planner goes on without it, and with the other one.
+// A device that does not answer costs its limit once; the planner goes on without it, and with the
+// other one.
 func TestF041OneOfTwoDevicesIsSilent(t *testing.T) {
 	s, p := two(t, time.Second)
 	release := s.Hold(1)
@@ -139,7 +141,8 @@ func piece(b *bulk.Batch) bulk.Piece {
 	return p
 }
 
-// After an error that leaves the context alive Do returns only when the device has done with the slot; and the slot works again.
+// After an error that leaves the context alive Do returns only when the device has done with the
+// slot; and the slot works again.
 func TestErrorsLeaveNothingUnderWay(t *testing.T) {
 	s := simulated(1)
 	e := openEngine(t, s, small())
@@ -172,7 +175,8 @@ func TestErrorsLeaveNothingUnderWay(t *testing.T) {
 	}
 }
 
-// A slot whose streams cannot be emptied is never used again: a copy that is left in them would take what the next piece writes there for addresses.
+// A slot whose streams cannot be emptied is never used again: a copy that is left in them would
+// take what the next piece writes there for addresses.
 func TestStreamsThatDoNotEmptyEndTheEngine(t *testing.T) {
 	s := simulated(1)
 	e := openEngine(t, s, small())

@@ -15,7 +15,8 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// What the link is measured with: copies of so many bytes, or a slot's if that is less, so many in a row, and all as often, of which the best counts.
+// What the link is measured with: copies of so many bytes, or a slot's if that is less, so many in
+// a row, and all as often, of which the best counts.
 const (
 	linkBytes  = 32 << 20
 	linkCopies = 8
@@ -56,7 +57,8 @@ func (e *Engine) linkMemory(n int) (m LinkMemory, err error) {
 	return m, err
 }
 
-// putLinkMemory gives it back to the device and the machine, since nobody will want as much again. What a dead device had is gone with it.
+// putLinkMemory gives it back to the device and the machine, since nobody will want as much again.
+// What a dead device had is gone with it.
 func (e *Engine) putLinkMemory(m LinkMemory) error {
 	var errs []error
 	for _, h := range []driver.Host{m.In, m.Out} {
@@ -72,15 +74,17 @@ func (e *Engine) putLinkMemory(m LinkMemory) error {
 	return errors.Join(append(errs, e.host.Trim(), e.device.Trim())...)
 }
 
-// LinkMemory is what a link is measured with, and its owner's: locked memory, and as much of the device's. What is in Out and on the device is lost.
+// LinkMemory is what a link is measured with, and its owner's: locked memory, and as much of the
+// device's. What is in Out and on the device is lost.
 type LinkMemory struct {
 	In, Out             driver.Host
 	DeviceIn, DeviceOut driver.Pointer
 }
 
-// MeasureLink measures the link of a device, by so many copies in a row of all the memory that it is given, one way, the other, and both at once, and by kernels that
-// read and write the host's. When it returns, with an error too, the device does not touch the memory any more, unless the context is dead:
-// then that is certain only after [driver.Context.Stop].
+// MeasureLink measures the link of a device, by so many copies in a row of all the memory that it
+// is given, one way, the other, and both at once, and by kernels that read and write the host's.
+// When it returns, with an error too, the device does not touch the memory any more, unless the
+// context is dead: then that is certain only after [driver.Context.Stop].
 func MeasureLink(ctx context.Context, c *driver.Context, m LinkMemory, copies int) (l bulk.Link, err error) {
 	b := &linkBench{Context: c, memory: m, copies: copies}
 	if err = b.open(); err == nil {
@@ -122,7 +126,8 @@ func (b *linkBench) open() error {
 	})
 }
 
-// close waits until the streams are empty, whatever went wrong before, and ends them. A dead context has told why.
+// close waits until the streams are empty, whatever went wrong before, and ends them. A dead
+// context has told why.
 func (b *linkBench) close() error {
 	var errs []error
 	for i, e := range b.ends {
@@ -203,7 +208,8 @@ func (b *linkBench) repeat(f func() error) error {
 	return nil
 }
 
-// timed has work put into the streams, which begin it together, and returns after how long the device had done with both.
+// timed has work put into the streams, which begin it together, and returns after how long the
+// device had done with both.
 func (b *linkBench) timed(there, back func(*driver.Thread) error) (time.Duration, error) {
 	err := b.Do(func(t *driver.Thread) error {
 		err := inOrder(
@@ -288,8 +294,9 @@ func (b *linkBench) kernels(ctx context.Context, l *bulk.Link) error {
 	return nil
 }
 
-// MemoryBlocks is how many blocks of the kernels that only read or write memory there should be for n bytes of it: enough to fill a device, and no more than find
-// something to do. Four bytes a thread of them are less than n.
+// MemoryBlocks is how many blocks of the kernels that only read or write memory there should be for
+// n bytes of it: enough to fill a device, and no more than find something to do. Four bytes a
+// thread of them are less than n.
 func MemoryBlocks(p driver.Properties, n int) int {
 	return max(1, min(8*p.Multiprocessors, n/quadBytes/kernels.MemoryThreads))
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/zramfs/zramfs/gpu/driver"
 )
 
-// What is measured of a link is what it is: copies as fast as it, at most so much faster both ways at once as there are two, and nothing is left behind.
+// What is measured of a link is what it is: copies as fast as it, at most so much faster both ways
+// at once as there are two, and nothing is left behind.
 func TestLinkIsMeasured(t *testing.T) {
 	const speed = 100e6
 	s := driver.NewSimulator(driver.SimulatedDevice{Link: speed})
@@ -126,7 +127,8 @@ func TestLinkOfTooLittleMemory(t *testing.T) {
 	}
 }
 
-// The context is not ended under a measurement that is under way, whose memory would be gone with it.
+// The context is not ended under a measurement that is under way, whose memory would be gone with
+// it.
 func TestLinkEndsBeforeTheEngineIsStopped(t *testing.T) {
 	s := simulated(1)
 	e := openEngine(t, s, small())
@@ -144,7 +146,8 @@ func TestLinkEndsBeforeTheEngineIsStopped(t *testing.T) {
 		defer e.mu.Unlock()
 		stopped <- e.stop()
 	}()
-	// Stop waits without the lock as long as somebody is inside, and holds it while it ends the context.
+	// Stop waits without the lock as long as somebody is inside, and holds it while it ends the
+	// context.
 	for stopping, from := false, time.Now(); !stopping && time.Since(from) < time.Second; time.Sleep(time.Millisecond) {
 		if e.mu.TryLock() {
 			stopping = e.stopped

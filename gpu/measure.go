@@ -17,7 +17,8 @@ import (
 	"github.com/zramfs/zramfs/gpu/driver"
 )
 
-// What the paths are measured with: so many pages, as often, of which the best counts. Fewer tell whether the device can be trusted.
+// What the paths are measured with: so many pages, as often, of which the best counts. Fewer tell
+// whether the device can be trusted.
 const (
 	measuredPages  = 2048
 	measuredRounds = 3
@@ -27,7 +28,8 @@ const (
 // errComputes is of a device that makes something else of objects than the CPU.
 var errComputes = errors.New("the device does not compute what the CPU does")
 
-// measure decides between the paths: it has pages decompressed whose objects lie in memory that the device knows, by each.
+// measure decides between the paths: it has pages decompressed whose objects lie in memory that the
+// device knows, by each.
 func (e *Engine) measure() error {
 	n := min(measuredPages, e.options.Batch)
 	h, err := e.host.Get(n * codec.PageSize)
@@ -67,7 +69,8 @@ func (e *Engine) measureIn(h driver.Host, n int) error {
 	return e.compare(b, want)
 }
 
-// measuredBatch makes objects of pages that are half noise, as many pages in memory compress to about that, and the hashes of these.
+// measuredBatch makes objects of pages that are half noise, as many pages in memory compress to
+// about that, and the hashes of these.
 func measuredBatch(h driver.Host, n int, id codec.ID, encoder interface {
 	Compress(dst, page []byte) (int, error)
 }) (*bulk.Batch, []uint64, error) {
@@ -89,7 +92,8 @@ func measuredBatch(h driver.Host, n int, id codec.ID, encoder interface {
 	return b, want, nil
 }
 
-// trust asks the device for the pages of objects, and for the hashes of these. Nobody would notice later that an object became another page than it is.
+// trust asks the device for the pages of objects, and for the hashes of these. Nobody would notice
+// later that an object became another page than it is.
 func (e *Engine) trust(b *bulk.Batch, want []uint64) error {
 	e.path.Store(uint32(Copied))
 	for _, b.Op = range []bulk.Op{bulk.Decompress, bulk.Verify} {
@@ -104,7 +108,8 @@ func (e *Engine) trust(b *bulk.Batch, want []uint64) error {
 	return nil
 }
 
-// right reports whether all items of a batch are done. It fails if what any of them became has not the hash that it is to have.
+// right reports whether all items of a batch are done. It fails if what any of them became has not
+// the hash that it is to have.
 func (e *Engine) right(b *bulk.Batch, want []uint64) (all bool, err error) {
 	b.Hash = make([]uint64, b.N)
 	defer func() { b.Hash = nil }()

@@ -35,22 +35,25 @@ func ParseMode(name string) (Mode, error) {
 	return Auto, fmt.Errorf("%w: %q is none of auto, off and require", driver.ErrArgument, name)
 }
 
-// AllDevices is what [Choose] takes for a device's number to open each that there is, up to as many as a planner can have.
+// AllDevices is what [Choose] takes for a device's number to open each that there is, up to as many
+// as a planner can have.
 const AllDevices = -1
 
 const mostDevices = 64
 
 // A Choice is what came of looking for GPUs.
 type Choice struct {
-	// Engines is one for each device that was opened, in the order of their numbers. They belong to whoever uses them, as [bulk.Planner] does, and with the last
-	// of them that is closed the driver is closed as well.
+	// Engines is one for each device that was opened, in the order of their numbers. They belong to
+	// whoever uses them, as [bulk.Planner] does, and with the last of them that is closed the driver
+	// is closed as well.
 	Engines []*Engine
 	// Why is why there is none, or why a device that was wanted is not among them.
 	Why error
 }
 
-// Choose looks for GPUs as the mode says, by a function like [driver.CUDA], and opens the one that the options name, or all. That there is none is an error only if one is
-// required, and a device that cannot be used is none where another can.
+// Choose looks for GPUs as the mode says, by a function like [driver.CUDA], and opens the one that
+// the options name, or all. That there is none is an error only if one is required, and a device
+// that cannot be used is none where another can.
 func Choose(m Mode, find func() (*driver.Driver, error), o Options) (Choice, error) {
 	if m == Off {
 		return Choice{}, nil
@@ -76,7 +79,8 @@ func Choose(m Mode, find func() (*driver.Driver, error), o Options) (Choice, err
 	return c, nil
 }
 
-// openAll opens the devices one after the other: what is measured of one must not be disturbed by another.
+// openAll opens the devices one after the other: what is measured of one must not be disturbed by
+// another.
 func openAll(d *driver.Driver, o Options) (c Choice) {
 	first, end := o.Device, o.Device+1
 	if o.Device == AllDevices {

@@ -42,8 +42,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// All devices, or the one that is named; one that cannot be used is told of, and no reason to do without the others. The driver is closed with the last engine, and
-// not before.
+// All devices, or the one that is named; one that cannot be used is told of, and no reason to do
+// without the others. The driver is closed with the last engine, and not before.
 func TestF041ChooseSeveral(t *testing.T) {
 	s := driver.NewSimulator(driver.SimulatedDevice{}, driver.SimulatedDevice{Major: 6}, driver.SimulatedDevice{})
 	var library *driver.Driver

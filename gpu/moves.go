@@ -8,20 +8,23 @@ import (
 	"github.com/zramfs/zramfs/gpu/driver"
 )
 
-// leastStraight is how many bytes are worth a copy of their own between the device and where the batch has them: about as many as a core copies while it calls the driver.
+// leastStraight is how many bytes are worth a copy of their own between the device and where the
+// batch has them: about as many as a core copies while it calls the driver.
 const leastStraight = 32 << 10
 
 // A move is one copy to or from the slot's buffer on the device.
 type move struct {
 	host driver.Host
 	at   int // in the buffer
-	// first and last say which items of the round have their pages in it, first to before last; none has where it is for something else.
+	// first and last say which items of the round have their pages in it, first to before last; none
+	// has where it is for something else.
 	first, last int
 	// straight says that host is the batch's own memory, so that nobody has to copy to or from it.
 	straight bool
 }
 
-// A span is objects of a round that lie close together in a region, and are copied to the device with what is between them.
+// A span is objects of a round that lie close together in a region, and are copied to the device
+// with what is between them.
 type span struct {
 	*region
 	from, to    int // bytes of the region, whole sectors
@@ -46,12 +49,14 @@ func (s *slot) spanOf(p bulk.Piece, k int, i uint32) span {
 		return span{first: k, last: k + 1}
 	}
 	from, length := known.at+int(p.Offset[i]), int(p.Length[i])
-	// The kernels read whole sectors, so those are copied; where the region ends within one, they read no further than it goes.
+	// The kernels read whole sectors, so those are copied; where the region ends within one, they read
+	// no further than it goes.
 	to := min(sectors(from+length), len(known.host.Bytes()))
 	return span{region: known.region, from: from / sectorBytes * sectorBytes, to: to, bytes: length, first: k, last: k + 1}
 }
 
-// findSpans decides which objects of the round are copied straight from where they lie, and returns how many bytes of the others, out of bytes in all, are to be gathered.
+// findSpans decides which objects of the round are copied straight from where they lie, and returns
+// how many bytes of the others, out of bytes in all, are to be gathered.
 func (s *slot) findSpans(p bulk.Piece, bytes int) (gathered int) {
 	s.spans = s.spans[:0]
 	if s.path != Straight {
@@ -108,8 +113,9 @@ func (s *slot) placeSpans(bytes int) (gathered int) {
 	return gathered
 }
 
-// movePages adds how the pages of the round travel, the first of which is at at in the device's buffer: between the device and the batch's own
-// memory, run by run, where that is registered and enough of them are neighbours, and through the slot's memory, at the same place, where not.
+// movePages adds how the pages of the round travel, the first of which is at at in the device's
+// buffer: between the device and the batch's own memory, run by run, where that is registered and
+// enough of them are neighbours, and through the slot's memory, at the same place, where not.
 func (s *slot) movePages(moves []move, p bulk.Piece, staging driver.Host, at int) []move {
 	staged := 0 // the first that no move has yet
 	for first := 0; first < len(s.items); {

@@ -11,7 +11,8 @@ import (
 	"github.com/zramfs/zramfs/gpu/driver"
 )
 
-// F043: with several pieces in the ring a copy there, a kernel and a copy back are under way at the same time. A profiler would show it; here the streams do.
+// F043: with several pieces in the ring a copy there, a kernel and a copy back are under way at the
+// same time. A profiler would show it; here the streams do.
 func TestF043StagesOverlap(t *testing.T) {
 	const pieces, batch = 8, 2
 	tries := 5 // since the machine may have something else to do

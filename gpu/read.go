@@ -36,8 +36,9 @@ func (s *slot) read(ctx context.Context, p bulk.Piece, id codec.ID) error {
 	}
 }
 
-// choose takes as many items for the next round as fit, and returns those behind them, and the bytes of the objects that are to be copied. What no object can be
-// is left to the CPU, which says so.
+// choose takes as many items for the next round as fit, and returns those behind them, and the
+// bytes of the objects that are to be copied. What no object can be is left to the CPU, which says
+// so.
 func (s *slot) choose(p bulk.Piece, id codec.ID, from []uint32) (rest []uint32, bytes int) {
 	longest := uint32(kernels.MaxLZ4Object)
 	if id == codec.Page {
@@ -115,8 +116,8 @@ func (s *slot) readRound(p bulk.Piece, id codec.ID, bytes int) error {
 	return nil
 }
 
-// gather fills the buffer with what the kernel reads: where all objects are, and those that neither it nor a copy finds by itself. What is between them
-// and behind them may be anything.
+// gather fills the buffer with what the kernel reads: where all objects are, and those that neither
+// it nor a copy finds by itself. What is between them and behind them may be anything.
 func (s *slot) gather(p bulk.Piece, size int) {
 	n, b, spans := len(s.items), s.in.Bytes()[:size], s.spans
 	at := objectsAt(n)
@@ -141,8 +142,8 @@ func (s *slot) gather(p bulk.Piece, size int) {
 	}
 }
 
-// scatter takes pages or hashes to where they belong, unless they came there by themselves. An item with another status stays Pending, and what its page is then
-// is anything.
+// scatter takes pages or hashes to where they belong, unless they came there by themselves. An item
+// with another status stays Pending, and what its page is then is anything.
 func (s *slot) scatter(p bulk.Piece, statuses, results []byte) {
 	for _, m := range s.outs {
 		for k := m.first; k < m.last; k++ {

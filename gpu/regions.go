@@ -27,12 +27,15 @@ type part struct {
 	at int
 }
 
-// addressOf is where a slice that is not empty begins, to be compared with others. The memory that is registered does not move.
+// addressOf is where a slice that is not empty begins, to be compared with others. The memory that
+// is registered does not move.
 func addressOf(b []byte) uintptr { return reflect.ValueOf(&b[0]).Pointer() }
 
-// Register implements [bulk.Registrar]: it lets the device read objects, and pages that are to be compressed, where they lie in a region of batches that are to
-// come, and with write bring pages there. The region must be a mapping that begins at a multiple of a page and has a multiple of 16 bytes, overlap no other, and stay what and
-// where it is until Unregister. Its pages are locked in memory.
+// Register implements [bulk.Registrar]: it lets the device read objects, and pages that are to be
+// compressed, where they lie in a region of batches that are to come, and with write bring pages
+// there. The region must be a mapping that begins at a multiple of a page and has a multiple of 16
+// bytes, overlap no other, and stay what and where it is until Unregister. Its pages are locked in
+// memory.
 func (e *Engine) Register(memory []byte, write bool) error {
 	if len(memory) == 0 || addressOf(memory)%codec.PageSize != 0 || len(memory)%quadBytes != 0 {
 		return fmt.Errorf("%w: register %d bytes with %s: a region begins at a multiple of %d and has a multiple of %d bytes",

@@ -14,7 +14,8 @@ import (
 	"github.com/zramfs/zramfs/gpu/kernels"
 )
 
-// What a kernel cannot have said is believed of none: a device that has other memory before it than the CPU would otherwise be trusted with what its pages consist of.
+// What a kernel cannot have said is believed of none: a device that has other memory before it than
+// the CPU would otherwise be trusted with what its pages consist of.
 func TestResultsThatMakeNoSense(t *testing.T) {
 	b := bulk.NewBatch(bulk.Compress, 1)
 	b.Pages = text(1)
@@ -41,7 +42,8 @@ func TestResultsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// A device whose kernels make other pages of objects than the CPU is not used, however sure it is that all is well.
+// A device whose kernels make other pages of objects than the CPU is not used, however sure it is
+// that all is well.
 func TestDeviceThatComputesSomethingElse(t *testing.T) {
 	e := openEngine(t, simulated(1), Options{Batch: 8, Path: Copied, Driver: driver.Options{Limit: patience}})
 	defer e.Close()

@@ -32,7 +32,8 @@ const (
 	eventCount
 )
 
-// A slot is what one piece at a time needs, for one lane. Before an error is told its streams are empty, or the engine is stopped, so nothing of it is used from one call to the next.
+// A slot is what one piece at a time needs, for one lane. Before an error is told its streams are
+// empty, or the engine is stopped, so nothing of it is used from one call to the next.
 type slot struct {
 	engine              *Engine // immutable, as are those up to encoder
 	in, out             driver.Host
@@ -58,7 +59,8 @@ type slot struct {
 // sizes are those of a slot's buffers.
 type sizes struct{ in, out int }
 
-// slotSizes makes room for so many pages each way, with what is told of each. Objects that are longer than pages make a round shorter.
+// slotSizes makes room for so many pages each way, with what is told of each. Objects that are
+// longer than pages make a round shorter.
 func slotSizes(batch int) sizes {
 	return sizes{
 		in:  sectors(batch*(codec.PageSize+addressBytes+lengthBytes)) + 4*sectorBytes,
@@ -147,7 +149,8 @@ func (s *slot) do(ctx context.Context, p bulk.Piece) error {
 type round struct {
 	kernel program
 	args   []uint64
-	// cleared is how many bytes at the beginning of the device's buffer for the way back must be 0 before.
+	// cleared is how many bytes at the beginning of the device's buffer for the way back must be 0
+	// before.
 	cleared int
 }
 
@@ -182,7 +185,8 @@ func (s *slot) fetch(off, n int) error {
 	return s.await(s.engine.context.Do(s.back), false)
 }
 
-// await waits for what was queued, if that was no error, and takes the times: of all stages, or of the way back alone.
+// await waits for what was queued, if that was no error, and takes the times: of all stages, or of
+// the way back alone.
 func (s *slot) await(err error, all bool) error {
 	if err != nil {
 		return err
@@ -264,7 +268,8 @@ func (s *slot) time(all bool) error {
 	return nil
 }
 
-// drain waits until nothing in the streams can touch the slot any more. A device that is dead does nothing more that anybody would see.
+// drain waits until nothing in the streams can touch the slot any more. A device that is dead does
+// nothing more that anybody would see.
 func (s *slot) drain() error {
 	if s.engine.context.Err() != nil {
 		return nil

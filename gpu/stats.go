@@ -8,7 +8,8 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// Stats say what an engine did of one operation, in pieces that came back done, and moved for it. Ratio and speed are a [bulk.Report]'s.
+// Stats say what an engine did of one operation, in pieces that came back done, and moved for it.
+// Ratio and speed are a [bulk.Report]'s.
 type Stats struct {
 	Pieces, Failed int64 // those that failed count in nothing else
 	Pages          int64

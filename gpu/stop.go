@@ -8,7 +8,8 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// enter begins a piece, or something else that uses the engine's memory, unless there is nothing that could do it.
+// enter begins a piece, or something else that uses the engine's memory, unless there is nothing
+// that could do it.
 func (e *Engine) enter() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -32,7 +33,8 @@ func (e *Engine) out() {
 	e.left.Broadcast()
 }
 
-// drain empties the streams after an error. Where that fails nobody knows what they may yet do with the slot, so that no other piece may have it.
+// drain empties the streams after an error. Where that fails nobody knows what they may yet do with
+// the slot, so that no other piece may have it.
 func (e *Engine) drain(s *slot) error {
 	err := s.drain()
 	if err != nil {
@@ -43,7 +45,8 @@ func (e *Engine) drain(s *slot) error {
 	return err
 }
 
-// leave ends a piece. Where the device may still write to the batch's pages it is stopped, and where that is not certain the error says so.
+// leave ends a piece. Where the device may still write to the batch's pages it is stopped, and
+// where that is not certain the error says so.
 func (e *Engine) leave(s *slot, err error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -64,7 +67,8 @@ func (e *Engine) leave(s *slot, err error) error {
 	return err
 }
 
-// stop ends the context, and with it memory that others inside use, so they must have ended before. e.mu is held.
+// stop ends the context, and with it memory that others inside use, so they must have ended before.
+// e.mu is held.
 func (e *Engine) stop() error {
 	e.stopped = true
 	for e.inside > 0 {

@@ -60,7 +60,8 @@ func copies(moves []move) (straight, bytes int) {
 	return straight, bytes
 }
 
-// Wherever pages go, and whatever is damaged, they come straight there as they come through the slot.
+// Wherever pages go, and whatever is damaged, they come straight there as they come through the
+// slot.
 func TestPagesComeStraightToTheBatch(t *testing.T) {
 	n := large()
 	b := objectsBy(t, text(n), true, "page")
@@ -96,7 +97,8 @@ func fill(b []byte, v byte) {
 	}
 }
 
-// checkUntouched looks at the pages that no item has, of memory of which page 5 is the batch's first.
+// checkUntouched looks at the pages that no item has, of memory of which page 5 is the batch's
+// first.
 func checkUntouched(t *testing.T, name string, around []byte, slot []uint32) {
 	t.Helper()
 	for at := range len(around) / codec.PageSize {
@@ -153,7 +155,8 @@ func TestPagesDoNotComeToWhatIsOnlyRead(t *testing.T) {
 	}
 }
 
-// Objects that lie close together are copied with one call, from any part of a region: here the first half, and the other one far from it.
+// Objects that lie close together are copied with one call, from any part of a region: here the
+// first half, and the other one far from it.
 func TestObjectsAreCopiedStraight(t *testing.T) {
 	n := 60
 	plain := objectsBy(t, text(n), false, "page")
@@ -206,7 +209,8 @@ func checkHashes(t *testing.T, got, want *bulk.Batch) {
 	}
 }
 
-// Pages that are neighbours in registered memory are compressed from there, the others through the slot, to the same objects.
+// Pages that are neighbours in registered memory are compressed from there, the others through the
+// slot, to the same objects.
 func TestPagesAreCompressedFromWhereTheyLie(t *testing.T) {
 	n := large()
 	all := memory(n, 11)

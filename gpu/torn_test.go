@@ -60,7 +60,8 @@ func silent(t *testing.T, known bool) (*bulk.Batch, bulk.Report, error) {
 	return b, r, err
 }
 
-// A device that falls silent and may yet write to the batch's pages ends the batch; one that writes to memory of its own does not.
+// A device that falls silent and may yet write to the batch's pages ends the batch; one that writes
+// to memory of its own does not.
 func TestSilentDeviceTearsPages(t *testing.T) {
 	b, r, err := silent(t, true)
 	if !errors.Is(err, bulk.ErrTorn) || !errors.Is(err, bulk.ErrDead) || !errors.Is(err, driver.ErrTimeout) {
@@ -81,8 +82,9 @@ func TestSilentDeviceTearsPages(t *testing.T) {
 	}
 }
 
-// After an error that sticks, or when nobody can tell any more what is under way, the device is stopped before anybody does its pages again; and if it cannot be,
-// because something else uses it, nobody does.
+// After an error that sticks, or when nobody can tell any more what is under way, the device is
+// stopped before anybody does its pages again; and if it cannot be, because something else uses it,
+// nobody does.
 func TestDeviceIsStoppedBeforePagesAreDoneAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail   func(*driver.Simulator)

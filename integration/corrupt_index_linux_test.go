@@ -68,8 +68,8 @@ func entryOf(t *testing.T, dir string, memory *os.File, number int, page []byte)
 	return found[0]
 }
 
-// TestCorruptSuperblock flips a bit of the superblock and kills the worker: the next one finds it restored, and every page is right. An
-// image that is handed out is restored too.
+// TestCorruptSuperblock flips a bit of the superblock and kills the worker: the next one finds it
+// restored, and every page is right. An image that is handed out is restored too.
 func TestCorruptSuperblock(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

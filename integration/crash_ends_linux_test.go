@@ -116,8 +116,8 @@ func TestWithoutWorker(t *testing.T) {
 	}
 }
 
-// TestKeeperEndsWithoutWorker gives a device up that has no worker, in each way that there is: the keeper ends, and
-// the memory of what was stored is free again.
+// TestKeeperEndsWithoutWorker gives a device up that has no worker, in each way that there is: the
+// keeper ends, and the memory of what was stored is free again.
 func TestKeeperEndsWithoutWorker(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

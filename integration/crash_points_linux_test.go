@@ -114,8 +114,9 @@ func (c *crashing) awaitDeath(pid int) {
 	}
 }
 
-// TestWorkerDiesWhileItIsMounted kills the first worker at requests that come with the mount and with the first look at the device, for which
-// the keeper itself waits: another answers, and the device is there.
+// TestWorkerDiesWhileItIsMounted kills the first worker at requests that come with the mount and
+// with the first look at the device, for which the keeper itself waits: another answers, and the
+// device is there.
 func TestWorkerDiesWhileItIsMounted(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -132,7 +133,8 @@ func TestWorkerDiesWhileItIsMounted(t *testing.T) {
 	}
 }
 
-// TestRingsEndWhileItIsMounted is the same where no other can answer: there is no device, and nobody waits for it.
+// TestRingsEndWhileItIsMounted is the same where no other can answer: there is no device, and
+// nobody waits for it.
 func TestRingsEndWhileItIsMounted(t *testing.T) {
 	require.Uring(t)
 	if os.Getenv(apartVariable) == "" {
@@ -152,8 +154,9 @@ func TestRingsEndWhileItIsMounted(t *testing.T) {
 	}
 }
 
-// TestRingsEndWithTheNextWorker lets the new worker of an upgrade end when it is told to serve, and the next one die once it has taken the rings up:
-// nobody can go on from there, and nobody waits for it.
+// TestRingsEndWithTheNextWorker lets the new worker of an upgrade end when it is told to serve, and
+// the next one die once it has taken the rings up: nobody can go on from there, and nobody waits
+// for it.
 func TestRingsEndWithTheNextWorker(t *testing.T) {
 	require.Uring(t)
 	if os.Getenv(apartVariable) == "" {
@@ -185,7 +188,8 @@ func TestRingsEndWithTheNextWorker(t *testing.T) {
 	}
 }
 
-// quitter is a worker that can go on, as it says, and ends when it is told to. Its descriptors are those of package daemon.
+// quitter is a worker that can go on, as it says, and ends when it is told to. Its descriptors are
+// those of package daemon.
 var quitter = register("quitter", func([]string) error {
 	orders, news := os.NewFile(3, "orders"), os.NewFile(4, "news")
 	if _, err := news.WriteString("{\"prepared\":true}\n"); err != nil {

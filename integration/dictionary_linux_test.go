@@ -16,8 +16,8 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// TestF015DeviceWithDictionary trains a dictionary from one device's own pages and serves another with it: the same pages take less
-// there, and come back.
+// TestF015DeviceWithDictionary trains a dictionary from one device's own pages and serves another
+// with it: the same pages take less there, and come back.
 func TestF015DeviceWithDictionary(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -55,8 +55,8 @@ func TestF015DeviceWithDictionary(t *testing.T) {
 	}
 }
 
-// TestF015DictionaryMayChange takes a device's dictionary away, and puts another one in its place: workers that come after that, verify, export and import go on
-// with what the device has.
+// TestF015DictionaryMayChange takes a device's dictionary away, and puts another one in its place:
+// workers that come after that, verify, export and import go on with what the device has.
 func TestF015DictionaryMayChange(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -92,7 +92,8 @@ func TestF015DictionaryMayChange(t *testing.T) {
 	}
 }
 
-// withoutItsFile has a device whose dictionary's file is of no use replace workers, and be verified, exported and imported to: file is what it holds then.
+// withoutItsFile has a device whose dictionary's file is of no use replace workers, and be
+// verified, exported and imported to: file is what it holds then.
 func withoutItsFile(t *testing.T, dir, file string, want []byte) {
 	t.Helper()
 	was := status(t, dir)
@@ -124,14 +125,16 @@ func withoutItsFile(t *testing.T, dir, file string, want []byte) {
 	}
 }
 
-// comprDataSize is the second field of mm_stat, filled to a fixed width so that texts compare as numbers do.
+// comprDataSize is the second field of mm_stat, filled to a fixed width so that texts compare as
+// numbers do.
 func comprDataSize(t *testing.T, dir string) string {
 	t.Helper()
 	field := strings.Fields(attribute(t, dir, "mm_stat"))[1]
 	return strings.Repeat(" ", 20-len(field)) + field
 }
 
-// A device whose data file is hidden, as up hides it, has pages to train on all the same: they are read from its image.
+// A device whose data file is hidden, as up hides it, has pages to train on all the same: they are
+// read from its image.
 func TestDictionaryOfHiddenDevice(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

@@ -88,8 +88,8 @@ func TestServerStopped(t *testing.T) {
 	mustRun(t, commandTimeout, "status", dir)
 }
 
-// waitStopped waits until every thread of a process that was sent SIGSTOP has stopped: kill(2) returns before, and a thread
-// that still runs on another processor answers.
+// waitStopped waits until every thread of a process that was sent SIGSTOP has stopped: kill(2)
+// returns before, and a thread that still runs on another processor answers.
 func waitStopped(t *testing.T, pid int) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {

@@ -48,7 +48,8 @@ func scrub(t *testing.T, dir string) verified {
 	return v
 }
 
-// mixedDevice fills the beginning of a device with pages of all kinds, some of which are never written, and returns what it holds.
+// mixedDevice fills the beginning of a device with pages of all kinds, some of which are never
+// written, and returns what it holds.
 func mixedDevice(t *testing.T, dir string, n int) []byte {
 	t.Helper()
 	want := make([]byte, status(t, dir).Disksize)
@@ -176,7 +177,8 @@ func TestUserNSExport(t *testing.T) {
 	checkExports(t, mount(t, "--size", "64M", "-a", "zstd"))
 }
 
-// TestVerifyFindsDamage flips bits of objects: verify lists those pages, export makes no file, and all is well once they are whole again.
+// TestVerifyFindsDamage flips bits of objects: verify lists those pages, export makes no file, and
+// all is well once they are whole again.
 func TestVerifyFindsDamage(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -212,7 +214,8 @@ func TestVerifyFindsDamage(t *testing.T) {
 	}
 }
 
-// TestVerifyUnderLoad verifies while the device is written, discarded and served by one worker after the other: nothing is called wrong.
+// TestVerifyUnderLoad verifies while the device is written, discarded and served by one worker
+// after the other: nothing is called wrong.
 func TestVerifyUnderLoad(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -259,7 +262,8 @@ func TestVerifyOfAStoppedWorker(t *testing.T) {
 	}
 }
 
-// stopAll stops a process and waits until all its threads stand still: one that takes a request before it does would keep whoever has asked from ending.
+// stopAll stops a process and waits until all its threads stand still: one that takes a request
+// before it does would keep whoever has asked from ending.
 func stopAll(t *testing.T, pid int) {
 	t.Helper()
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
@@ -281,7 +285,8 @@ func stopAll(t *testing.T, pid int) {
 	}
 }
 
-// TestExportInterrupted ends exports at some moments: either the file is there as a whole, or nothing is.
+// TestExportInterrupted ends exports at some moments: either the file is there as a whole, or
+// nothing is.
 func TestExportInterrupted(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -303,7 +308,8 @@ func TestExportInterrupted(t *testing.T) {
 	t.Logf("exit codes %v", ends)
 }
 
-// TestExportKilled kills exports, which leave nothing where the file system has files without a name.
+// TestExportKilled kills exports, which leave nothing where the file system has files without a
+// name.
 func TestExportKilled(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

@@ -17,11 +17,13 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// kernelStack is what the kernel takes for the stack of each thread, in bytes (THREAD_SIZE on amd64 and arm64).
+// kernelStack is what the kernel takes for the stack of each thread, in bytes (THREAD_SIZE on amd64
+// and arm64).
 const kernelStack = 16 << 10
 
-// A device that holds nothing takes no more of the machine's memory than this, everything counted, seen from outside. The
-// limits are for a machine with two processors; each further one has a thread and a slot for requests.
+// A device that holds nothing takes no more of the machine's memory than this, everything counted,
+// seen from outside. The limits are for a machine with two processors; each further one has a
+// thread and a slot for requests.
 func TestEmptyDeviceCost(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -50,7 +52,8 @@ func TestEmptyDeviceCost(t *testing.T) {
 	}
 }
 
-// All zero-initialised data of the program is present in a worker but one that no code uses, 32 MiB in size.
+// All zero-initialised data of the program is present in a worker but one that no code uses, 32 MiB
+// in size.
 func TestZeroDataIsPresent(t *testing.T) {
 	require.FUSE(t)
 	const unused = "crypto/internal/fips140/drbg.memory"

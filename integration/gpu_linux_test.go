@@ -19,10 +19,12 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// gpusVariable says which GPUs the program has that gpuProgram builds; see the tests of package command.
+// gpusVariable says which GPUs the program has that gpuProgram builds; see the tests of package
+// command.
 const gpusVariable = "ZRAMFS_TEST_GPUS"
 
-// gpuBuilt is the program with GPUs that are simulated, built once: the test binary of package command, which can behave as the program.
+// gpuBuilt is the program with GPUs that are simulated, built once: the test binary of package
+// command, which can behave as the program.
 var gpuBuilt = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(root, "bin", "zramfs-gpus")
 	build := exec.Command("go", "test", "-c", "-tags", "cuda,urfave_cli_no_docs", "-o", path, "github.com/zramfs/zramfs/cmd/zramfs/command")
@@ -33,7 +35,8 @@ var gpuBuilt = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// gpuCommand prepares a run of the program on a machine with these GPUs, by another program and its arguments if there is one. They are slow, so their pieces are small.
+// gpuCommand prepares a run of the program on a machine with these GPUs, by another program and its
+// arguments if there is one. They are slow, so their pieces are small.
 func gpuCommand(t *testing.T, gpus string, by []string, args ...string) *exec.Cmd {
 	t.Helper()
 	path, err := gpuBuilt()
@@ -110,7 +113,8 @@ func (w worked) everybody() bool {
 	return !slices.ContainsFunc(w.Engines, func(e workedPart) bool { return e.Pages == 0 })
 }
 
-// sharedBy runs a command as workedBy does until all of these engines had their part, which they have as a rule.
+// sharedBy runs a command as workedBy does until all of these engines had their part, which they
+// have as a rule.
 func sharedBy(t *testing.T, names, gpus string, args ...string) {
 	t.Helper()
 	w := workedBy(t, gpus, args...)
@@ -131,7 +135,8 @@ func workedBy(t *testing.T, gpus string, args ...string) worked {
 	return all[args[0]]
 }
 
-// failedIn runs an export as workedBy does until the GPU was given something to fail at, which it is as a rule: the CPU may be done before.
+// failedIn runs an export as workedBy does until the GPU was given something to fail at, which it
+// is as a rule: the CPU may be done before.
 func failedIn(t *testing.T, gpus, dir, file string, want []byte) worked {
 	t.Helper()
 	for try := 0; ; try++ {
@@ -158,7 +163,8 @@ func sameFile(t *testing.T, path string, want []byte) {
 	}
 }
 
-// TestGPU lets the commands share their work with two GPUs, on a device in use: what they leave is the same.
+// TestGPU lets the commands share their work with two GPUs, on a device in use: what they leave is
+// the same.
 func TestGPU(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -211,7 +217,8 @@ func TestGPUDamage(t *testing.T) {
 	}
 }
 
-// TestGPUFails makes calls of CUDA fail in the middle of an export, or when the device is opened: it says so, and leaves the same file. So does it with a device that falls silent.
+// TestGPUFails makes calls of CUDA fail in the middle of an export, or when the device is opened:
+// it says so, and leaves the same file. So does it with a device that falls silent.
 func TestGPUFails(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -241,7 +248,8 @@ func TestGPUFails(t *testing.T) {
 	onlyFile(t, file)
 }
 
-// TestGPUInterrupted ends exports at some moments of a GPU's work: either the file is there as a whole, or nothing is.
+// TestGPUInterrupted ends exports at some moments of a GPU's work: either the file is there as a
+// whole, or nothing is.
 func TestGPUInterrupted(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -267,8 +275,8 @@ func TestGPUInterrupted(t *testing.T) {
 	t.Logf("exit codes %v", ends)
 }
 
-// TestGPUMissing goes through the reasons for there being no GPU: each command says which it is and goes on, or, where one is required, ends with exit code 1 and leaves all as it
-// was.
+// TestGPUMissing goes through the reasons for there being no GPU: each command says which it is and
+// goes on, or, where one is required, ends with exit code 1 and leaves all as it was.
 func TestGPUMissing(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

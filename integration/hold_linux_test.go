@@ -66,8 +66,8 @@ func protection(t testing.TB, dir, name string) daemon.Protection {
 	return all[i]
 }
 
-// endWorkers leaves a device without a worker: the program that its workers are started from may not be executed any more. Allowing
-// that again brings one back.
+// endWorkers leaves a device without a worker: the program that its workers are started from may
+// not be executed any more. Allowing that again brings one back.
 func endWorkers(t *testing.T, f *foreground) (program string) {
 	t.Helper()
 	program = filepath.Join(tempDir(t), "zramfs")

@@ -16,7 +16,8 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// roundTrip exports a device, imports that to another one by another algorithm, over what that holds, and exports it again.
+// roundTrip exports a device, imports that to another one by another algorithm, over what that
+// holds, and exports it again.
 func roundTrip(t *testing.T, from, to string) {
 	t.Helper()
 	want := mixedDevice(t, from, 4000)
@@ -169,7 +170,8 @@ func TestImportIntoAFullStore(t *testing.T) {
 	}
 }
 
-// TestImportWhileWorkersDie either succeeds or says that the worker has ended; the device goes on, and a further import succeeds.
+// TestImportWhileWorkersDie either succeeds or says that the worker has ended; the device goes on,
+// and a further import succeeds.
 func TestImportWhileWorkersDie(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

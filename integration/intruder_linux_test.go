@@ -20,8 +20,9 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// TestIntruder asks the processes of a device as root of a container with the host's network does: it is no other user, sees the names of their sockets, and
-// does not see the device. What everybody has in swap is not for it to read or to change, nor a program for it to name.
+// TestIntruder asks the processes of a device as root of a container with the host's network does:
+// it is no other user, sees the names of their sockets, and does not see the device. What everybody
+// has in swap is not for it to read or to change, nor a program for it to name.
 func TestIntruder(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -50,8 +51,9 @@ func socketsOf(t testing.TB, dir string) []string {
 	return names
 }
 
-// TestNamesAreTaken has another user take every abstract name that a device's sockets had, or could have, before the device is there: it
-// is upgraded, verified and filled all the same, also by workers that come later.
+// TestNamesAreTaken has another user take every abstract name that a device's sockets had, or could
+// have, before the device is there: it is upgraded, verified and filled all the same, also by
+// workers that come later.
 func TestNamesAreTaken(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -111,7 +113,8 @@ var squatter = register("squatter", func(args []string) error {
 	return nil
 })
 
-// TestSocketsEnd kills both processes of a device: none of their sockets is left once another device has come and gone.
+// TestSocketsEnd kills both processes of a device: none of their sockets is left once another
+// device has come and gone.
 func TestSocketsEnd(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -138,7 +141,8 @@ func TestSocketsEnd(t *testing.T) {
 	}
 }
 
-// TestCommandsOfOthers runs, as another user, the commands that are root's: they always say what is missing.
+// TestCommandsOfOthers runs, as another user, the commands that are root's: they always say what is
+// missing.
 func TestCommandsOfOthers(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

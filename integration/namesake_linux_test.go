@@ -15,8 +15,8 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// TestNamesake has two devices on the same directory, of which one is in use and out of sight, as one in another container is: what is imported
-// goes to the one that is there, and nowhere else.
+// TestNamesake has two devices on the same directory, of which one is in use and out of sight, as
+// one in another container is: what is imported goes to the one that is there, and nowhere else.
 func TestNamesake(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -64,8 +64,9 @@ func TestNamesake(t *testing.T) {
 	}
 }
 
-// TestImportUnderEyes opens the data file once an import has been let in and before its pages come, as losetup does after an import that was waited for: from
-// then on nothing is imported, whoever has asked before.
+// TestImportUnderEyes opens the data file once an import has been let in and before its pages come,
+// as losetup does after an import that was waited for: from then on nothing is imported, whoever
+// has asked before.
 func TestImportUnderEyes(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

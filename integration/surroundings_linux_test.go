@@ -68,7 +68,8 @@ func TestImportOfFIFO(t *testing.T) {
 	}
 }
 
-// TestLimitedProcess has too few descriptors, or too little address space: that is said in one line, before anything is done.
+// TestLimitedProcess has too few descriptors, or too little address space: that is said in one
+// line, before anything is done.
 func TestLimitedProcess(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

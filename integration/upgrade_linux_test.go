@@ -124,8 +124,8 @@ func TestUpgradeStartsAgain(t *testing.T) {
 	f.end(t)
 }
 
-// TestWorkerThatCannotBeStarted keeps the program from being executed while the worker dies, as a limit on the number of processes does: the keeper
-// tries again until it succeeds.
+// TestWorkerThatCannotBeStarted keeps the program from being executed while the worker dies, as a
+// limit on the number of processes does: the keeper tries again until it succeeds.
 func TestWorkerThatCannotBeStarted(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -146,8 +146,9 @@ func TestWorkerThatCannotBeStarted(t *testing.T) {
 	f.end(t)
 }
 
-// TestUpgradeBlocksNothing names programs that an upgrade could wait for, a FIFO without a writer, and one that does nothing for longer than the
-// keeper waits, and kills the worker meanwhile: another serves at once.
+// TestUpgradeBlocksNothing names programs that an upgrade could wait for, a FIFO without a writer,
+// and one that does nothing for longer than the keeper waits, and kills the worker meanwhile:
+// another serves at once.
 func TestUpgradeBlocksNothing(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -249,8 +250,9 @@ func TestUpgradeByRingsDies(t *testing.T) {
 	}
 }
 
-// TestUpgradeByRingsOfAStoppedWorker has a worker that cannot stop in time, as on a machine that has no processor for it: the upgrade is refused, since
-// with the worker's death the device would end, and nothing is lost.
+// TestUpgradeByRingsOfAStoppedWorker has a worker that cannot stop in time, as on a machine that
+// has no processor for it: the upgrade is refused, since with the worker's death the device would
+// end, and nothing is lost.
 func TestUpgradeByRingsOfAStoppedWorker(t *testing.T) {
 	require.Uring(t)
 	if !apart(t) {

@@ -41,14 +41,14 @@ func attach(backing string, cfg Config) (*Device, error) {
 	}
 }
 
-// lostRace says whether another attempt may succeed: someone else took the device (EBUSY), removed it (ENXIO), or has read from it so
-// that its block size cannot change just now (EAGAIN).
+// lostRace says whether another attempt may succeed: someone else took the device (EBUSY), removed
+// it (ENXIO), or has read from it so that its block size cannot change just now (EAGAIN).
 func lostRace(err error) bool {
 	return errors.Is(err, unix.EBUSY) || errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EAGAIN)
 }
 
-// openBacking opens the file a device is to be put on. It keeps the descriptor out of package os, whose poller would otherwise ask the
-// file system whether the file can be waited for.
+// openBacking opens the file a device is to be put on. It keeps the descriptor out of package os,
+// whose poller would otherwise ask the file system whether the file can be waited for.
 func openBacking(path string) (int, error) {
 	fd, err := openRetry(path, unix.O_RDWR)
 	if err != nil {
@@ -67,7 +67,8 @@ func openBacking(path string) (int, error) {
 	return fd, nil
 }
 
-// attachFree asks for a free device and sets it up, once. Autoclear makes closing the device undo everything.
+// attachFree asks for a free device and sets it up, once. Autoclear makes closing the device undo
+// everything.
 func attachFree(control, file int, backing string, cfg Config) (*Device, error) {
 	n, err := unix.IoctlRetInt(control, unix.LOOP_CTL_GET_FREE)
 	if err != nil {
@@ -96,8 +97,8 @@ func attachFree(control, file int, backing string, cfg Config) (*Device, error) 
 	return d, nil
 }
 
-// configure puts the open device fd on the open file, in one call where the kernel has it (since 5.8). Older kernels know no such
-// ioctl and answer EINVAL or, behind some filters, ENOTTY.
+// configure puts the open device fd on the open file, in one call where the kernel has it (since
+// 5.8). Older kernels know no such ioctl and answer EINVAL or, behind some filters, ENOTTY.
 func configure(fd, file int, backing string, cfg Config) error {
 	info := unix.LoopInfo64{Flags: unix.LO_FLAGS_AUTOCLEAR, Offset: cfg.Offset, Sizelimit: cfg.SizeLimit}
 	copy(info.File_name[:len(info.File_name)-1], backing) // for people who read it; the kernel has the file itself
@@ -115,8 +116,8 @@ func configure(fd, file int, backing string, cfg Config) error {
 	return err
 }
 
-// configureLegacy does the same by the calls of older kernels. Autoclear comes first, so that from then on a dead process leaves
-// nothing behind.
+// configureLegacy does the same by the calls of older kernels. Autoclear comes first, so that from
+// then on a dead process leaves nothing behind.
 func configureLegacy(fd, file int, info unix.LoopInfo64, cfg Config) error {
 	if err := unix.IoctlSetInt(fd, unix.LOOP_SET_FD, file); err != nil {
 		return fmt.Errorf("set file: %w", err)
@@ -145,7 +146,8 @@ func configureAttached(fd int, info unix.LoopInfo64, cfg Config) error {
 	return err
 }
 
-// verify compares what the kernel made of the request with the request: it turns direct I/O off silently where it cannot have it.
+// verify compares what the kernel made of the request with the request: it turns direct I/O off
+// silently where it cannot have it.
 func verify(n int, cfg Config) error {
 	info, err := inspect(n)
 	if err != nil {
@@ -167,8 +169,8 @@ func verify(n int, cfg Config) error {
 	return nil
 }
 
-// identify asks for the file of loop device n. The device is opened for reading alone: to close one that was opened for writing makes
-// udev look at it again.
+// identify asks for the file of loop device n. The device is opened for reading alone: to close one
+// that was opened for writing makes udev look at it again.
 func identify(n int) (FileID, error) {
 	if _, _, err := backingFile(n); err != nil {
 		return FileID{}, err // before a node is made for nothing
@@ -204,12 +206,14 @@ func detach(n int) error {
 	return err
 }
 
-// clearAndClose takes the file off an open device. The kernel does it when the last user closes the device, which may be us.
+// clearAndClose takes the file off an open device. The kernel does it when the last user closes the
+// device, which may be us.
 func clearAndClose(dev *os.File) error {
 	return withUndo(unix.IoctlSetInt(int(dev.Fd()), unix.LOOP_CLR_FD, 0), dev.Close())
 }
 
-// withUndo adds to err, on the same line, what went wrong while its effects were undone. Either may be nil.
+// withUndo adds to err, on the same line, what went wrong while its effects were undone. Either may
+// be nil.
 func withUndo(err, undo error) error {
 	if err == nil || undo == nil {
 		return errors.Join(err, undo)
@@ -217,8 +221,8 @@ func withUndo(err, undo error) error {
 	return fmt.Errorf("%w; then %w", err, undo)
 }
 
-// closeQuietly closes a descriptor that was only passed to the kernel, which holds the file itself by now: an error of close(2) says
-// nothing about the device.
+// closeQuietly closes a descriptor that was only passed to the kernel, which holds the file itself
+// by now: an error of close(2) says nothing about the device.
 func closeQuietly(fd int) { _ = unix.Close(fd) }
 
 // Keep lets the device stay attached when its last user closes it: Detach ends it.

@@ -49,7 +49,8 @@ func TestDetachWaitsForUsers(t *testing.T) {
 	waitDetached(t, path)
 }
 
-// TestDetachOfForeignDevice detaches a device that stays when its maker closes it, as one of losetup(8) does.
+// TestDetachOfForeignDevice detaches a device that stays when its maker closes it, as one of
+// losetup(8) does.
 func TestDetachOfForeignDevice(t *testing.T) {
 	require.Command(t, "losetup")
 	path := backingFile(t)
@@ -95,7 +96,8 @@ func TestDeletedBackingFileIsFound(t *testing.T) {
 	}
 }
 
-// TestNoDescriptorLeaks counts the descriptors of this process before and after attaching, failing to, and detaching.
+// TestNoDescriptorLeaks counts the descriptors of this process before and after attaching, failing
+// to, and detaching.
 func TestNoDescriptorLeaks(t *testing.T) {
 	path := backingFile(t)
 	cycle := func() {

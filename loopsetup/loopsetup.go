@@ -26,12 +26,14 @@ const (
 	OpSwaps    = "read"
 )
 
-// Conditions that a caller may want to tell apart with errors.Is. Beside them stands the kernel's own error number, so that
-// errors.Is(err, fs.ErrPermission) or errors.Is(err, fs.ErrNotExist) work too.
+// Conditions that a caller may want to tell apart with errors.Is. Beside them stands the kernel's
+// own error number, so that errors.Is(err, fs.ErrPermission) or errors.Is(err, fs.ErrNotExist) work
+// too.
 var (
 	// ErrNoDriver means that the running kernel has no loop driver.
 	ErrNoDriver = errors.New("the kernel has no loop driver (try: modprobe loop)")
-	// ErrNoDirectIO means that the device was attached but the kernel refused direct I/O on the backing file; it is detached again.
+	// ErrNoDirectIO means that the device was attached but the kernel refused direct I/O on the
+	// backing file; it is detached again.
 	ErrNoDirectIO = errors.New("the file system of the backing file does not allow direct I/O")
 	// ErrNotLoop means that a name is not that of a loop device.
 	ErrNotLoop = errors.New("not a loop device (a name such as /dev/loop0 is wanted)")
@@ -41,11 +43,13 @@ var (
 	ErrSwapHeader = errors.New("no usable swap header")
 	// ErrNotSwap means that a device is not an active swap area.
 	ErrNotSwap = errors.New("not an active swap area")
-	// ErrInvalid means that an argument is outside what the operation accepts; the text around it says what is accepted.
+	// ErrInvalid means that an argument is outside what the operation accepts; the text around it says
+	// what is accepted.
 	ErrInvalid = errors.New("invalid argument")
 )
 
-// Error is the type of every error of this package: what was attempted, on which file or device, and why it did not work.
+// Error is the type of every error of this package: what was attempted, on which file or device,
+// and why it did not work.
 type Error struct {
 	Op   string // one of the Op constants
 	Path string // the file or device, as the caller named it; empty where the operation has none
@@ -76,25 +80,29 @@ const defaultBlockSize = 4096
 
 // Config says how Attach sets up a device. The zero value and nil stand for the defaults.
 type Config struct {
-	// BlockSize is the logical block size of the device in bytes: a power of two from 512 to the page size of the kernel.
-	// 0 means 4096.
+	// BlockSize is the logical block size of the device in bytes: a power of two from 512 to the page
+	// size of the kernel. 0 means 4096.
 	BlockSize uint32
-	// NoDirectIO leaves direct I/O off: every page is then cached a second time by the kernel. Not for swap.
+	// NoDirectIO leaves direct I/O off: every page is then cached a second time by the kernel. Not for
+	// swap.
 	NoDirectIO bool
-	// Legacy sets the device up by the calls of kernels before 5.8, which Attach otherwise uses only where LOOP_CONFIGURE is
-	// missing. A process that is killed between these calls can leave the device attached.
+	// Legacy sets the device up by the calls of kernels before 5.8, which Attach otherwise uses only
+	// where LOOP_CONFIGURE is missing. A process that is killed between these calls can leave the
+	// device attached.
 	Legacy bool
 	// Offset is where in the file the device begins, in bytes: a multiple of the block size.
 	Offset uint64
-	// SizeLimit is the size of the device in bytes: a multiple of the block size, and no more than the file has behind Offset. 0 means
-	// all of that.
+	// SizeLimit is the size of the device in bytes: a multiple of the block size, and no more than the
+	// file has behind Offset. 0 means all of that.
 	SizeLimit uint64
-	// DiscardMax bounds one discard request in bytes: a multiple of the block size. The kernel splits larger ones. 0 leaves the bound
-	// that the device has. The kernel remembers it with the device, also for the file that is attached to it next.
+	// DiscardMax bounds one discard request in bytes: a multiple of the block size. The kernel splits
+	// larger ones. 0 leaves the bound that the device has. The kernel remembers it with the device,
+	// also for the file that is attached to it next.
 	DiscardMax uint64
 }
 
-// withDefaults returns the configuration that a possibly nil cfg stands for, or an error that says what is accepted.
+// withDefaults returns the configuration that a possibly nil cfg stands for, or an error that says
+// what is accepted.
 func (cfg *Config) withDefaults() (Config, error) {
 	var c Config
 	if cfg != nil {
@@ -117,18 +125,21 @@ func (cfg *Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// A Device is an attached loop device that this process holds open. Its methods may be called concurrently.
+// A Device is an attached loop device that this process holds open. Its methods may be called
+// concurrently.
 type Device struct {
 	file     *os.File // immutable
 	warnings []error  // immutable
 }
 
-// Attach puts a free loop device on the file backing (a regular file or a block device) and returns it held open. It needs
-// CAP_SYS_ADMIN. A nil cfg means the defaults: direct I/O and blocks of 4096 bytes.
+// Attach puts a free loop device on the file backing (a regular file or a block device) and returns
+// it held open. It needs CAP_SYS_ADMIN. A nil cfg means the defaults: direct I/O and blocks of 4096
+// bytes.
 //
-// The kernel offers a free device and takes it in two steps, so that others may come between; Attach tries again when that happens,
-// for about a second. Where /dev lacks the node of a device, as in a container without udev, Attach makes it and leaves it there for
-// the next use. The errors ErrNoDriver, ErrNoDirectIO and ErrInvalid can be told apart; after an error nothing is attached.
+// The kernel offers a free device and takes it in two steps, so that others may come between;
+// Attach tries again when that happens, for about a second. Where /dev lacks the node of a device,
+// as in a container without udev, Attach makes it and leaves it there for the next use. The errors
+// ErrNoDriver, ErrNoDirectIO and ErrInvalid can be told apart; after an error nothing is attached.
 func Attach(backing string, cfg *Config) (*Device, error) {
 	c, err := cfg.withDefaults()
 	if err != nil {
@@ -144,21 +155,24 @@ func Attach(backing string, cfg *Config) (*Device, error) {
 // Path returns the path of the device, such as /dev/loop0.
 func (d *Device) Path() string { return d.file.Name() }
 
-// File returns the open device, for reading and writing. It stays usable until Close, which is the only one to close it.
+// File returns the open device, for reading and writing. It stays usable until Close, which is the
+// only one to close it.
 func (d *Device) File() *os.File { return d.file }
 
-// Warnings returns what Attach wanted to set beside the essential and was refused, one error each: the device works without it.
-// Such settings are the kernel's write-back throttling, which is turned off because it delays swap-out while reads are waiting, and
-// Config.DiscardMax.
+// Warnings returns what Attach wanted to set beside the essential and was refused, one error each:
+// the device works without it. Such settings are the kernel's write-back throttling, which is
+// turned off because it delays swap-out while reads are waiting, and Config.DiscardMax.
 func (d *Device) Warnings() []error { return d.warnings }
 
-// Close lets go of the device. Unless it is in use elsewhere, as an active swap area or a mounted file system, the kernel then
-// detaches it at once; otherwise when that use ends. A second Close returns an error.
+// Close lets go of the device. Unless it is in use elsewhere, as an active swap area or a mounted
+// file system, the kernel then detaches it at once; otherwise when that use ends. A second Close
+// returns an error.
 func (d *Device) Close() error { return newError(OpClose, d.Path(), d.file.Close()) }
 
-// Detach takes the backing file off the loop device dev. A device in use stays until its last user closes it, and Detach returns nil
-// all the same: Inspect then still shows it, with autoclear. For a device that does not exist or has no file the error is
-// ErrNotAttached, for another kind of path ErrNotLoop.
+// Detach takes the backing file off the loop device dev. A device in use stays until its last user
+// closes it, and Detach returns nil all the same: Inspect then still shows it, with autoclear. For
+// a device that does not exist or has no file the error is ErrNotAttached, for another kind of path
+// ErrNotLoop.
 func Detach(dev string) error {
 	n, err := loopNumber(dev)
 	if err != nil {
@@ -167,11 +181,13 @@ func Detach(dev string) error {
 	return newError(OpDetach, dev, detach(n))
 }
 
-// Find returns the paths of the loop devices on the file backing in the order of their numbers; none is no error.
+// Find returns the paths of the loop devices on the file backing in the order of their numbers;
+// none is no error.
 //
-// The kernel knows the file by its real path, so backing must be free of symbolic links, as a path from the mount table is. Find does
-// not resolve them: that would ask the server of the file, which may be dead or hang. A relative path is taken from the
-// current directory. A device whose file has been deleted since is found too.
+// The kernel knows the file by its real path, so backing must be free of symbolic links, as a path
+// from the mount table is. Find does not resolve them: that would ask the server of the file, which
+// may be dead or hang. A relative path is taken from the current directory. A device whose file has
+// been deleted since is found too.
 func Find(backing string) ([]string, error) {
 	path, err := filepath.Abs(backing)
 	if err != nil {
@@ -181,11 +197,12 @@ func Find(backing string) ([]string, error) {
 	return devs, newError(OpFind, backing, err)
 }
 
-// FindAmong returns those of the loop devices devs that are on a file of the path backing now, in the order of devs; none is no error.
-// It is for files that Find cannot tell apart: of a file on a detached mount the kernel gives the path below the root of that mount,
-// so that the first files of two such mounts have the same path. Somebody has to have noted the devices; Info.Sequence or Identify
-// says whether a noted device is still the same. A name that is not that of a loop device is passed over, as is one that is not
-// attached.
+// FindAmong returns those of the loop devices devs that are on a file of the path backing now, in
+// the order of devs; none is no error. It is for files that Find cannot tell apart: of a file on a
+// detached mount the kernel gives the path below the root of that mount, so that the first files of
+// two such mounts have the same path. Somebody has to have noted the devices; Info.Sequence or
+// Identify says whether a noted device is still the same. A name that is not that of a loop device
+// is passed over, as is one that is not attached.
 func FindAmong(devs []string, backing string) ([]string, error) {
 	found, err := findAmong(devs, backing)
 	return found, newError(OpFind, backing, err)
@@ -194,10 +211,11 @@ func FindAmong(devs []string, backing string) ([]string, error) {
 // FileID says which file it is, as st_dev and st_ino of stat(2) do.
 type FileID struct{ Device, Inode uint64 }
 
-// Identify returns the file that the loop device dev is on, however it is mounted (LOOP_GET_STATUS64 of loop(4)). It opens the device,
-// which takes the rights of its node, root's as a rule; of a device with autoclear that nobody else has open, that is the last use.
-// The kernel may ask the server of the file for its attributes: when that may hang, call it in a goroutine of its own. The errors are
-// those of Inspect.
+// Identify returns the file that the loop device dev is on, however it is mounted
+// (LOOP_GET_STATUS64 of loop(4)). It opens the device, which takes the rights of its node, root's
+// as a rule; of a device with autoclear that nobody else has open, that is the last use. The kernel
+// may ask the server of the file for its attributes: when that may hang, call it in a goroutine of
+// its own. The errors are those of Inspect.
 func Identify(dev string) (FileID, error) {
 	n, err := loopNumber(dev)
 	if err != nil {
@@ -219,13 +237,15 @@ type Info struct {
 	Size      uint64 // size of the device in bytes
 	Offset    uint64 // where in the file the device begins, in bytes
 	SizeLimit uint64 // at most so many bytes of the file; 0 is no limit
-	// Sequence is another number for each file that is attached to any device since the machine was started (diskseq, Linux 5.15):
-	// a device with the number that was noted is on the file that was noted. 0 on older kernels.
+	// Sequence is another number for each file that is attached to any device since the machine was
+	// started (diskseq, Linux 5.15): a device with the number that was noted is on the file that was
+	// noted. 0 on older kernels.
 	Sequence uint64
 }
 
-// Inspect describes the loop device dev from /sys alone: it needs no privilege and no device node. For a device that does not exist
-// or has no file the error is ErrNotAttached, for another kind of path ErrNotLoop.
+// Inspect describes the loop device dev from /sys alone: it needs no privilege and no device node.
+// For a device that does not exist or has no file the error is ErrNotAttached, for another kind of
+// path ErrNotLoop.
 func Inspect(dev string) (Info, error) {
 	n, err := loopNumber(dev)
 	if err != nil {
@@ -235,7 +255,8 @@ func Inspect(dev string) (Info, error) {
 	return info, newError(OpInspect, dev, err)
 }
 
-// SwapHeader is the first page of a swap area: version 1 of union swap_header in the kernel's include/linux/swap.h.
+// SwapHeader is the first page of a swap area: version 1 of union swap_header in the kernel's
+// include/linux/swap.h.
 type SwapHeader struct {
 	Pages    uint64 // pages of the area, the one with the header included
 	BadPages uint32 // entries in the list of unusable pages
@@ -243,16 +264,19 @@ type SwapHeader struct {
 	Label    string // at most 15 bytes
 }
 
-// FormatSwap makes w, an area of size bytes, a swap area by writing its first page, and returns the random UUID it was given. If w has
-// a method Sync, as a file has, FormatSwap calls it. A header is valid only for kernels of the same page size; this one is for the
-// running kernel. A rest of size that fills no page stays unused. The error is ErrInvalid for less than 10 pages, for more than 2^32
-// pages (16 TiB with pages of 4096 bytes), which the header cannot express, and for a label of more than 15 bytes or with a NUL.
+// FormatSwap makes w, an area of size bytes, a swap area by writing its first page, and returns the
+// random UUID it was given. If w has a method Sync, as a file has, FormatSwap calls it. A header is
+// valid only for kernels of the same page size; this one is for the running kernel. A rest of size
+// that fills no page stays unused. The error is ErrInvalid for less than 10 pages, for more than
+// 2^32 pages (16 TiB with pages of 4096 bytes), which the header cannot express, and for a label of
+// more than 15 bytes or with a NUL.
 func FormatSwap(w io.WriterAt, size uint64, label string) (uuid string, err error) {
 	uuid, err = formatSwap(w, size, label, os.Getpagesize())
 	return uuid, newError(OpFormat, nameOf(w), err)
 }
 
-// ReadSwapHeader reads the header of a swap area. The error is ErrSwapHeader where there is none that the running kernel accepts.
+// ReadSwapHeader reads the header of a swap area. The error is ErrSwapHeader where there is none
+// that the running kernel accepts.
 func ReadSwapHeader(r io.ReaderAt) (SwapHeader, error) {
 	h, err := readSwapHeader(r, os.Getpagesize())
 	return h, newError(OpReadSwap, nameOf(r), err)
@@ -266,7 +290,8 @@ func nameOf(v any) string {
 	return ""
 }
 
-// Discard says when the kernel tells a swap area which pages it no longer needs, as the option --discard of swapon(8).
+// Discard says when the kernel tells a swap area which pages it no longer needs, as the option
+// --discard of swapon(8).
 type Discard string
 
 // The policies of Discard. The zero value means DiscardNone.
@@ -286,19 +311,22 @@ func ParseDiscard(s string) (Discard, error) {
 	return "", fmt.Errorf("%w: discard policy %q is none of both, once, pages, none", ErrInvalid, s)
 }
 
-// MaxPriority is the highest priority of a swap area (SWAP_FLAG_PRIO_MASK in the kernel's include/linux/swap.h).
+// MaxPriority is the highest priority of a swap area (SWAP_FLAG_PRIO_MASK in the kernel's
+// include/linux/swap.h).
 const MaxPriority = 0x7fff
 
-// SwapOn makes the formatted device dev an active swap area. The priority is from 0 to MaxPriority, areas of higher priority being
-// used first, or -1 for one that the kernel chooses below all of these. It needs CAP_SYS_ADMIN. The errors are ErrInvalid for
-// another priority or policy, ErrSwapHeader where the kernel finds no header, and EBUSY from the kernel for a device in use.
+// SwapOn makes the formatted device dev an active swap area. The priority is from 0 to MaxPriority,
+// areas of higher priority being used first, or -1 for one that the kernel chooses below all of
+// these. It needs CAP_SYS_ADMIN. The errors are ErrInvalid for another priority or policy,
+// ErrSwapHeader where the kernel finds no header, and EBUSY from the kernel for a device in use.
 func SwapOn(dev string, priority int, d Discard) error {
 	return newError(OpSwapOn, dev, swapOn(dev, priority, d))
 }
 
-// SwapOff brings every page on dev back into memory and ends its use as swap. That can take minutes. It needs CAP_SYS_ADMIN. The
-// error is ErrNotSwap where dev is not an active swap area, and ENOMEM from the kernel where the pages do not fit into memory; dev
-// then stays in use. Signals do not interrupt it unless they end the process, in which case dev stays in use too.
+// SwapOff brings every page on dev back into memory and ends its use as swap. That can take
+// minutes. It needs CAP_SYS_ADMIN. The error is ErrNotSwap where dev is not an active swap area,
+// and ENOMEM from the kernel where the pages do not fit into memory; dev then stays in use. Signals
+// do not interrupt it unless they end the process, in which case dev stays in use too.
 func SwapOff(dev string) error {
 	return newError(OpSwapOff, dev, swapOff(dev))
 }
@@ -313,8 +341,8 @@ type Swap struct {
 	Priority int    // as given to SwapOn, or negative where the kernel chose it
 }
 
-// Swaps returns the active swap areas in the order of /proc/swaps; none is no error. On a kernel without swap it is
-// fs.ErrNotExist.
+// Swaps returns the active swap areas in the order of /proc/swaps; none is no error. On a kernel
+// without swap it is fs.ErrNotExist.
 func Swaps() ([]Swap, error) {
 	s, err := swaps()
 	return s, newError(OpSwaps, procSwaps, err)

@@ -22,8 +22,8 @@ import (
 
 const areaSize = 8 << 20
 
-// backingFile returns the path of a new sparse file where the file system allows direct I/O. When the test ends no loop device may be
-// on it.
+// backingFile returns the path of a new sparse file where the file system allows direct I/O. When
+// the test ends no loop device may be on it.
 func backingFile(t *testing.T) string {
 	t.Helper()
 	require.Root(t)
@@ -65,7 +65,8 @@ func find(t *testing.T, backing string) []string {
 	return devs
 }
 
-// waitDetached fails the test unless the file is without a device soon: some kernels detach after the last close has returned.
+// waitDetached fails the test unless the file is without a device soon: some kernels detach after
+// the last close has returned.
 func waitDetached(t *testing.T, backing string) {
 	t.Helper()
 	var devs []string
@@ -135,7 +136,8 @@ func checkBytesReachFile(t *testing.T, dev *loopsetup.Device, path string) {
 	}
 }
 
-// TestWriteThrottlingIsOff turns it on again for the devices that Attach may choose, since the kernel remembers it as off.
+// TestWriteThrottlingIsOff turns it on again for the devices that Attach may choose, since the
+// kernel remembers it as off.
 func TestWriteThrottlingIsOff(t *testing.T) {
 	path := backingFile(t)
 	attrs, err := filepath.Glob("/sys/block/loop*/queue/wbt_lat_usec")
@@ -181,7 +183,8 @@ func TestAttachRefusals(t *testing.T) {
 	}
 }
 
-// TestDirectIOIsVerified uses ramfs, which has no direct I/O: the one call silently attaches the device all the same.
+// TestDirectIOIsVerified uses ramfs, which has no direct I/O: the one call silently attaches the
+// device all the same.
 func TestDirectIOIsVerified(t *testing.T) {
 	require.Root(t)
 	require.Loop(t)

@@ -21,8 +21,8 @@ import (
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
-// childVariable makes the test binary play a part in a process of its own instead of running tests; its value is the part, a space,
-// and the part's argument.
+// childVariable makes the test binary play a part in a process of its own instead of running tests;
+// its value is the part, a space, and the part's argument.
 const childVariable = "ZRAMFS_LOOPSETUP_CHILD"
 
 // guardTimeout is how long a swap area may stay on before the guard takes it off.
@@ -56,8 +56,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// child returns a command that runs this binary in another part. The path is that of the running program itself, so that another
-// user can run it even where the directory is closed to him.
+// child returns a command that runs this binary in another part. The path is that of the running
+// program itself, so that another user can run it even where the directory is closed to him.
 func child(part, arg string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), childVariable+"="+part+" "+arg)
@@ -65,8 +65,9 @@ func child(part, arg string) *exec.Cmd {
 	return cmd
 }
 
-// startGuard starts a process that takes swap off dev, and returns when it is ready: locked in memory, so that it does not need a page
-// from the swap area it is to take off. The guard acts after guardTimeout, or as soon as this process dies. The test ends it.
+// startGuard starts a process that takes swap off dev, and returns when it is ready: locked in
+// memory, so that it does not need a page from the swap area it is to take off. The guard acts
+// after guardTimeout, or as soon as this process dies. The test ends it.
 func startGuard(t *testing.T, dev string) {
 	t.Helper()
 	cmd := child("guard", dev)
@@ -82,7 +83,8 @@ func startGuard(t *testing.T, dev string) {
 	})
 }
 
-// waitReady starts a child and waits for the line that it prints when it is ready. The child is killed when the test ends early.
+// waitReady starts a child and waits for the line that it prints when it is ready. The child is
+// killed when the test ends early.
 func waitReady(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
@@ -139,7 +141,8 @@ func attachAndWait(backing string) error {
 // swappedSize is how much of its memory the part "swapped" sends to swap.
 const swappedSize = 4 << 20
 
-// holdSwappedPages fills pages, sends them to swap, and checks them when the other end of its input is closed.
+// holdSwappedPages fills pages, sends them to swap, and checks them when the other end of its input
+// is closed.
 func holdSwappedPages() error {
 	pages, err := unix.Mmap(-1, 0, swappedSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
@@ -164,7 +167,8 @@ func holdSwappedPages() error {
 	return nil
 }
 
-// attachInBareContainer attaches a device in a mount namespace whose /dev is empty, as in a container without udev.
+// attachInBareContainer attaches a device in a mount namespace whose /dev is empty, as in a
+// container without udev.
 func attachInBareContainer(backing string) (err error) {
 	if err := unix.Mount("none", "/dev", "tmpfs", 0, "size=64k"); err != nil {
 		return fmt.Errorf("empty /dev: %w", err)
@@ -180,7 +184,8 @@ func attachInBareContainer(backing string) (err error) {
 	return errors.Join(err, dev.Close())
 }
 
-// attachWithReadOnlySys attaches a device where nothing in /sys can be changed, and prints the warnings.
+// attachWithReadOnlySys attaches a device where nothing in /sys can be changed, and prints the
+// warnings.
 func attachWithReadOnlySys(backing string) error {
 	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
@@ -204,7 +209,8 @@ func inMountNamespace(cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// lookWithoutPrivilege does what an ordinary user may; arg is "device file". It runs with such a user's credentials.
+// lookWithoutPrivilege does what an ordinary user may; arg is "device file". It runs with such a
+// user's credentials.
 func lookWithoutPrivilege(arg string) error {
 	dev, backing, _ := strings.Cut(arg, " ")
 	if os.Geteuid() == 0 {

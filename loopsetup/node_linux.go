@@ -32,8 +32,9 @@ func openLoop(n int) (int, error) {
 	return openNode(devPath(n), sysPath(n, "dev"), unix.S_IFBLK, unix.O_RDWR)
 }
 
-// openNode opens the device node path with flags and makes it first where it is missing; sysDev is the file in which the kernel gives
-// its number. A node that is something else is refused: in a container, /dev may come from anywhere.
+// openNode opens the device node path with flags and makes it first where it is missing; sysDev is
+// the file in which the kernel gives its number. A node that is something else is refused: in a
+// container, /dev may come from anywhere.
 func openNode(path, sysDev string, kind uint32, flags int) (int, error) {
 	fd, err := openRetry(path, flags)
 	if errors.Is(err, unix.ENOENT) {
@@ -94,8 +95,8 @@ func readDev(path string) (uint64, error) {
 	return unix.Mkdev(major, minor), nil
 }
 
-// openRetry opens a file, again where a signal came between: the Go runtime sends itself signals, and a FUSE server may
-// answer them with EINTR.
+// openRetry opens a file, again where a signal came between: the Go runtime sends itself signals,
+// and a FUSE server may answer them with EINTR.
 func openRetry(path string, flags int) (int, error) {
 	for {
 		fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)

@@ -17,7 +17,8 @@ import (
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
-// TestSlicesOfOneFile puts devices on parts of a file and wants each to write where it should, by the new call and by the old ones.
+// TestSlicesOfOneFile puts devices on parts of a file and wants each to write where it should, by
+// the new call and by the old ones.
 func TestSlicesOfOneFile(t *testing.T) {
 	const slice = 2 << 20
 	path := backingFile(t)
@@ -57,7 +58,8 @@ func TestSlicesOfOneFile(t *testing.T) {
 	}
 }
 
-// TestSliceBeyondTheFile wants no device that is smaller than was asked for: the kernel makes it without a word.
+// TestSliceBeyondTheFile wants no device that is smaller than was asked for: the kernel makes it
+// without a word.
 func TestSliceBeyondTheFile(t *testing.T) {
 	path := backingFile(t)
 	for _, cfg := range []loopsetup.Config{
@@ -87,7 +89,8 @@ func TestDiscardMax(t *testing.T) {
 	}
 }
 
-// TestDiscardMaxRefused wants a warning and a device that works: /sys is read-only in most containers.
+// TestDiscardMaxRefused wants a warning and a device that works: /sys is read-only in most
+// containers.
 func TestDiscardMaxRefused(t *testing.T) {
 	path := backingFile(t)
 	out, err := inMountNamespace(child("nosys", path)).Output()
@@ -97,7 +100,8 @@ func TestDiscardMaxRefused(t *testing.T) {
 	waitDetached(t, path)
 }
 
-// detachedFile makes a file system with a file zram0 of 1 MiB, attaches a device to the file and detaches the mount.
+// detachedFile makes a file system with a file zram0 of 1 MiB, attaches a device to the file and
+// detaches the mount.
 func detachedFile(t *testing.T) (dev *loopsetup.Device, id loopsetup.FileID) {
 	t.Helper()
 	require.Root(t)
@@ -150,7 +154,8 @@ func TestDetachedFiles(t *testing.T) {
 	}
 }
 
-// TestSequenceTellsFilesApart attaches a device twice: it is not the same the second time, even when it has the same number.
+// TestSequenceTellsFilesApart attaches a device twice: it is not the same the second time, even
+// when it has the same number.
 func TestSequenceTellsFilesApart(t *testing.T) {
 	path := backingFile(t)
 	seen := make(map[uint64]bool)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The flags of swapon(2), from include/linux/swap.h of the kernel. DISCARD alone stands for both kinds of discard; one of the other
-// two beside it takes the other kind away.
+// The flags of swapon(2), from include/linux/swap.h of the kernel. DISCARD alone stands for both
+// kinds of discard; one of the other two beside it takes the other kind away.
 const (
 	flagPrefer       = 0x8000
 	flagDiscard      = 0x10000
@@ -61,9 +61,10 @@ func swapOn(dev string, priority int, d Discard) error {
 	return err
 }
 
-// swapOff blocks the thread's signals meanwhile. Between two processes whose pages it brings back the kernel gives up with EINTR if a
-// signal is pending, even one that means nothing to a Go program, such as that of a resized terminal, and the area stays in use. A
-// signal that ends the process reaches another thread and still ends this call.
+// swapOff blocks the thread's signals meanwhile. Between two processes whose pages it brings back
+// the kernel gives up with EINTR if a signal is pending, even one that means nothing to a Go
+// program, such as that of a resized terminal, and the area stays in use. A signal that ends the
+// process reaches another thread and still ends this call.
 func swapOff(dev string) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSwapFlags holds the values that strace shows swapon(8) of util-linux 2.38 pass for the same options.
+// TestSwapFlags holds the values that strace shows swapon(8) of util-linux 2.38 pass for the same
+// options.
 func TestSwapFlags(t *testing.T) {
 	for _, c := range []struct {
 		priority int
@@ -50,7 +51,8 @@ func TestSwapOnRefusesArguments(t *testing.T) {
 	}
 }
 
-// TestSwapOffLeavesSignalsAlone checks that a call which fails at once restores the mask of its thread.
+// TestSwapOffLeavesSignalsAlone checks that a call which fails at once restores the mask of its
+// thread.
 func TestSwapOffLeavesSignalsAlone(t *testing.T) {
 	var before, after unix.Sigset_t
 	done := make(chan error)

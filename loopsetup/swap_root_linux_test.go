@@ -29,7 +29,8 @@ func command(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// swapArea returns a formatted device of size bytes which is taken off swap when the test ends, by the guard if the test cannot.
+// swapArea returns a formatted device of size bytes which is taken off swap when the test ends, by
+// the guard if the test cannot.
 func swapArea(t *testing.T, size int64) (dev *loopsetup.Device, backing string) {
 	t.Helper()
 	require.Swap(t)
@@ -104,7 +105,8 @@ func TestSwapOnKernelChosenPriority(t *testing.T) {
 	}
 }
 
-// TestDiscardPolicies sees the single discard at swapon in the blocks of the backing file: it frees them.
+// TestDiscardPolicies sees the single discard at swapon in the blocks of the backing file: it frees
+// them.
 func TestDiscardPolicies(t *testing.T) {
 	dev, backing := swapArea(t, areaSize)
 	for policy, frees := range map[loopsetup.Discard]bool{
@@ -155,8 +157,8 @@ func TestSwapErrorsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestSwapOffBringsPagesBackDespiteSignals lets several processes page out, then takes swap off while signals rain on the calling
-// thread: the kernel looks for them between two processes.
+// TestSwapOffBringsPagesBackDespiteSignals lets several processes page out, then takes swap off
+// while signals rain on the calling thread: the kernel looks for them between two processes.
 func TestSwapOffBringsPagesBackDespiteSignals(t *testing.T) {
 	dev, _ := swapArea(t, 64<<20)
 	if err := loopsetup.SwapOn(dev.Path(), 0, loopsetup.DiscardPages); err != nil {
@@ -193,7 +195,8 @@ func TestSwapOffBringsPagesBackDespiteSignals(t *testing.T) {
 	}
 }
 
-// rainSignals sends a thread of this process signals which a Go program ignores, until the function it returns is called.
+// rainSignals sends a thread of this process signals which a Go program ignores, until the function
+// it returns is called.
 func rainSignals(t *testing.T, thread int) (stop func()) {
 	t.Helper()
 	end, ended := make(chan struct{}), make(chan error)
@@ -219,7 +222,8 @@ func rainSignals(t *testing.T, thread int) (stop func()) {
 	}
 }
 
-// TestGuardTakesSwapOff proves the guard by letting it act: here it believes that the test has died.
+// TestGuardTakesSwapOff proves the guard by letting it act: here it believes that the test has
+// died.
 func TestGuardTakesSwapOff(t *testing.T) {
 	dev, _ := swapArea(t, areaSize)
 	guard := child("guard", dev.Path())

@@ -13,8 +13,9 @@ import (
 	"strings"
 )
 
-// Where the fields of union swap_header (include/linux/swap.h of the kernel) lie in the first page. The bytes before the version are
-// left for a boot loader. The magic is the last thing in the page, so that a page of another size is not mistaken for a header.
+// Where the fields of union swap_header (include/linux/swap.h of the kernel) lie in the first page.
+// The bytes before the version are left for a boot loader. The magic is the last thing in the page,
+// so that a page of another size is not mistaken for a header.
 const (
 	offVersion  = 1024
 	offLastPage = 1028

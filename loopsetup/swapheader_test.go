@@ -117,7 +117,8 @@ func TestReadSwapHeaderRefusesOtherData(t *testing.T) {
 	}
 }
 
-// TestF071SwapHeaderEqualsMkswap compares every byte of the first page, for both page sizes that Linux uses on our machines.
+// TestF071SwapHeaderEqualsMkswap compares every byte of the first page, for both page sizes that
+// Linux uses on our machines.
 func TestF071SwapHeaderEqualsMkswap(t *testing.T) {
 	require.Command(t, "mkswap")
 	uuid := [uuidSize]byte{0xde, 0xad, 0xbe, 0xef, 0, 1, 0x42, 3, 0x84, 5, 6, 7, 8, 9, 10, 11}
@@ -171,8 +172,8 @@ func run(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// FuzzDecodeSwapHeader looks for a page that makes the decoder panic, and checks that what it accepts is encoded into an equal
-// header.
+// FuzzDecodeSwapHeader looks for a page that makes the decoder panic, and checks that what it
+// accepts is encoded into an equal header.
 func FuzzDecodeSwapHeader(f *testing.F) {
 	page, err := encodeSwapHeader(100, [uuidSize]byte{1, 2, 3}, "label", 4096)
 	if err != nil {

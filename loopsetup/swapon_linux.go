@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sysSwapon is swapon(2), for which x/sys has a number but no function. The conversion stands in the call itself, as package unsafe
-// demands for a pointer that a system call takes.
+// sysSwapon is swapon(2), for which x/sys has a number but no function. The conversion stands in
+// the call itself, as package unsafe demands for a pointer that a system call takes.
 func sysSwapon(path string, flags int) error {
 	p, err := unix.BytePtrFromString(path)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// procSwaps is the kernel's table of active swap areas, described in proc(5) and written by swap_show in mm/swapfile.c.
+// procSwaps is the kernel's table of active swap areas, described in proc(5) and written by
+// swap_show in mm/swapfile.c.
 const procSwaps = "/proc/swaps"
 
 // swaps reads the table.
@@ -40,8 +41,8 @@ func ParseSwaps(text []byte) ([]Swap, error) {
 	return areas, lines.Err()
 }
 
-// parseSwap understands one line: path, type, size and use in KiB, priority. White space within the path is escaped, so the fields
-// can be split before they are read.
+// parseSwap understands one line: path, type, size and use in KiB, priority. White space within the
+// path is escaped, so the fields can be split before they are read.
 func parseSwap(line string) (Swap, error) {
 	f := strings.Fields(line)
 	if len(f) != 5 {
@@ -62,8 +63,9 @@ func parseSwap(line string) (Swap, error) {
 	return s, nil
 }
 
-// nodePath is the path of a swap area's device node. The kernel writes the path in the mount namespace where swap was
-// turned on. Once that namespace has ended, the path of a loop device begins at the root of devtmpfs: /loop0.
+// nodePath is the path of a swap area's device node. The kernel writes the path in the mount
+// namespace where swap was turned on. Once that namespace has ended, the path of a loop device
+// begins at the root of devtmpfs: /loop0.
 func nodePath(path, kind string) string {
 	if name, ok := strings.CutPrefix(path, "/"); ok && kind == "partition" {
 		if n, err := loopNumber(name); err == nil {
@@ -79,8 +81,8 @@ func parseKiB(s string) (uint64, error) {
 	return v * 1024, err
 }
 
-// unescape turns the kernel's \ooo (three octal digits, mangle_path in fs/seq_file.c) into the bytes they stand for. Anything else
-// stays as it is.
+// unescape turns the kernel's \ooo (three octal digits, mangle_path in fs/seq_file.c) into the
+// bytes they stand for. Anything else stays as it is.
 func unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s

@@ -68,7 +68,8 @@ func TestUnescape(t *testing.T) {
 	}
 }
 
-// FuzzParseSwaps looks for text that makes the parser panic or accept an area without a path or type.
+// FuzzParseSwaps looks for text that makes the parser panic or accept an area without a path or
+// type.
 func FuzzParseSwaps(f *testing.F) {
 	f.Add([]byte(swapsHeading + "/dev/loop0 partition 1048572 0 100\n"))
 	f.Add([]byte(swapsHeading + "/a\\040b\\04 file 1 1 -2\n"))

@@ -13,14 +13,16 @@ import (
 	"strings"
 )
 
-// sysBlock holds a directory for each block device; the attributes are those of Documentation/ABI/testing/sysfs-block(-loop) and
-// of loop_attribute_group in the kernel's drivers/block/loop.c.
+// sysBlock holds a directory for each block device; the attributes are those of
+// Documentation/ABI/testing/sysfs-block(-loop) and of loop_attribute_group in the kernel's
+// drivers/block/loop.c.
 const sysBlock = "/sys/block"
 
 // sectorSize is the unit of the attribute "size", whatever the block size of the device.
 const sectorSize = 512
 
-// deletedSuffix is what the kernel appends to the path of a file that has no name any more (d_path in fs/d_path.c).
+// deletedSuffix is what the kernel appends to the path of a file that has no name any more (d_path
+// in fs/d_path.c).
 const deletedSuffix = " (deleted)"
 
 // devPath returns the path of the device node of loop device n.
@@ -31,8 +33,8 @@ func sysPath(n int, attr string) string {
 	return filepath.Join(sysBlock, "loop"+strconv.Itoa(n), attr)
 }
 
-// loopNumber returns N of /dev/loopN or loopN. Only the spelling that the kernel itself uses is accepted, so that one device has one
-// name.
+// loopNumber returns N of /dev/loopN or loopN. Only the spelling that the kernel itself uses is
+// accepted, so that one device has one name.
 func loopNumber(dev string) (int, error) {
 	digits, ok := strings.CutPrefix(strings.TrimPrefix(dev, "/dev/"), "loop")
 	n, err := strconv.ParseUint(digits, 10, 20) // 20 bits: MINORBITS of the kernel
@@ -102,7 +104,8 @@ func findAmong(devs []string, path string) ([]string, error) {
 	return found, nil
 }
 
-// backingFile returns the path of the file that loop device n is on, and whether that file has been deleted.
+// backingFile returns the path of the file that loop device n is on, and whether that file has been
+// deleted.
 func backingFile(n int) (path string, deleted bool, err error) {
 	b, err := os.ReadFile(sysPath(n, "loop/backing_file"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,8 +122,8 @@ func backingFile(n int) (path string, deleted bool, err error) {
 	return path, deleted, nil
 }
 
-// splitDeleted takes the kernel's mark of a deleted file off its path. A file whose own name ends like the mark is taken for a
-// deleted one: the kernel's text does not tell the two apart.
+// splitDeleted takes the kernel's mark of a deleted file off its path. A file whose own name ends
+// like the mark is taken for a deleted one: the kernel's text does not tell the two apart.
 func splitDeleted(text string) (path string, deleted bool) {
 	return strings.CutSuffix(text, deletedSuffix)
 }
@@ -195,8 +198,9 @@ func readUint(path string) (uint64, error) {
 	return v, nil
 }
 
-// stopWriteThrottling turns the kernel's write-back throttling off for loop device n, where the kernel has it and it is on. It
-// reads first because writing the attribute of a device without throttling would start it.
+// stopWriteThrottling turns the kernel's write-back throttling off for loop device n, where the
+// kernel has it and it is on. It reads first because writing the attribute of a device without
+// throttling would start it.
 func stopWriteThrottling(n int) error {
 	path := sysPath(n, "queue/wbt_lat_usec")
 	b, err := os.ReadFile(path)

@@ -20,9 +20,10 @@ type mapping struct {
 	anonymous  int64 // bytes that smaps counts in it
 }
 
-// readMappings returns the mappings in the text of /proc/PID/smaps that have pages for us. Looking at their counts first
-// matters: a Java or Node.js process reserves far more address space than could be searched page by page. The text is read
-// line by line, since a process with all the mappings that it may have makes 60 MiB of it.
+// readMappings returns the mappings in the text of /proc/PID/smaps that have pages for us. Looking
+// at their counts first matters: a Java or Node.js process reserves far more address space than
+// could be searched page by page. The text is read line by line, since a process with all the
+// mappings that it may have makes 60 MiB of it.
 func readMappings(smaps io.Reader) ([]mapping, error) {
 	var found []mapping
 	var current mapping
@@ -65,7 +66,8 @@ func appendWanted(found []mapping, m mapping) []mapping {
 	return found
 }
 
-// parseMapping reads a mapping's first line, its addresses and permissions, as in "7f0000000000-7f0000021000 rw-p".
+// parseMapping reads a mapping's first line, its addresses and permissions, as in
+// "7f0000000000-7f0000021000 rw-p".
 func parseMapping(line []byte) (mapping, error) {
 	fields := bytes.Fields(line)
 	if len(fields) < 2 || len(fields[1]) != 4 {
@@ -83,8 +85,8 @@ func parseMapping(line []byte) (mapping, error) {
 	return m, nil
 }
 
-// parseAddress reads a hexadecimal address. Those of the kernel's half, as of [vsyscall], do not fit and are of no process;
-// they become an empty range.
+// parseAddress reads a hexadecimal address. Those of the kernel's half, as of [vsyscall], do not
+// fit and are of no process; they become an empty range.
 func parseAddress(text []byte) (int64, error) {
 	address, err := strconv.ParseUint(string(text), 16, 64)
 	if err != nil || address > 1<<63-1 {

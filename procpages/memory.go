@@ -12,8 +12,9 @@ import (
 	"syscall"
 )
 
-// Bits of an entry of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst). A page is taken when it is present and
-// mapped by one process alone; the kernel's zero page is present but nobody's own, and so are pages shared with a parent.
+// Bits of an entry of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst). A page is taken
+// when it is present and mapped by one process alone; the kernel's zero page is present but
+// nobody's own, and so are pages shared with a parent.
 const (
 	entryExclusive = 1 << 56
 	entryFile      = 1 << 61
@@ -45,7 +46,8 @@ type file interface {
 	io.Closer
 }
 
-// Open opens the memory of a process. The error wraps [ErrGone] or fs.ErrPermission where that is the reason.
+// Open opens the memory of a process. The error wraps [ErrGone] or fs.ErrPermission where that is
+// the reason.
 func Open(pid int) (*Memory, error) {
 	m := &Memory{pid: pid}
 	if err := m.open(); err != nil {
@@ -87,8 +89,8 @@ func (m *Memory) Close() error {
 	return all
 }
 
-// Walk calls visit with the address of every page that may be copied, in ascending order, and ends with the first error that
-// visit returns or when ctx is done.
+// Walk calls visit with the address of every page that may be copied, in ascending order, and ends
+// with the first error that visit returns or when ctx is done.
 func (m *Memory) Walk(ctx context.Context, visit func(address int64) error) error {
 	for _, mapped := range m.mappings {
 		if err := m.walkMapping(ctx, mapped, visit); err != nil {
@@ -98,8 +100,8 @@ func (m *Memory) Walk(ctx context.Context, visit func(address int64) error) erro
 	return nil
 }
 
-// walkMapping ends early when it has seen as many anonymous pages as smaps has counted: a garbage-collected heap may be
-// terabytes of addresses, with memory at the beginning alone.
+// walkMapping ends early when it has seen as many anonymous pages as smaps has counted: a
+// garbage-collected heap may be terabytes of addresses, with memory at the beginning alone.
 func (m *Memory) walkMapping(ctx context.Context, mapped mapping, visit func(address int64) error) error {
 	left := mapped.anonymous / PageSize
 	for address := mapped.first; address < mapped.end && left > 0; {
@@ -125,8 +127,8 @@ func (m *Memory) walkMapping(ctx context.Context, mapped mapping, visit func(add
 	return nil
 }
 
-// ReadPage copies the page at address, one that Walk named, to page, of PageSize bytes. A page that is in swap or gone by now
-// is not touched: the error wraps [ErrMoved].
+// ReadPage copies the page at address, one that Walk named, to page, of PageSize bytes. A page that
+// is in swap or gone by now is not touched: the error wraps [ErrMoved].
 func (m *Memory) ReadPage(page []byte, address int64) error {
 	var entry [entrySize]byte
 	if _, err := m.pagemap.ReadAt(entry[:], address/PageSize*entrySize); err != nil {
@@ -144,7 +146,8 @@ func (m *Memory) ReadPage(page []byte, address int64) error {
 	return nil
 }
 
-// ended gives the end of a file its meaning: the files of a process's memory end when the memory is given up.
+// ended gives the end of a file its meaning: the files of a process's memory end when the memory is
+// given up.
 func ended(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return ErrGone

@@ -18,7 +18,8 @@ const PageSize = 4096
 // ErrGone means that there is no such process, or no more.
 var ErrGone = errors.New("the process has ended")
 
-// Processes returns the numbers of all processes that /proc shows to the caller, zombies and the kernel's own among them.
+// Processes returns the numbers of all processes that /proc shows to the caller, zombies and the
+// kernel's own among them.
 func Processes() ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -33,8 +34,9 @@ func Processes() ([]int, error) {
 	return pids, nil
 }
 
-// A Count is what the kernel counts of a process's anonymous memory, in bytes. It costs next to nothing to get, and anybody
-// may. What belongs to several processes is counted in each, so the sum over processes can be more than there is.
+// A Count is what the kernel counts of a process's anonymous memory, in bytes. It costs next to
+// nothing to get, and anybody may. What belongs to several processes is counted in each, so the sum
+// over processes can be more than there is.
 type Count struct {
 	Resident int64 // RssAnon of /proc/PID/status
 	Swapped  int64 // VmSwap

@@ -89,7 +89,8 @@ func fill(memory []byte, mark uint64) {
 	}
 }
 
-// startChild returns the number of a child that holds its memory until the test ends, and a function that ends it before.
+// startChild returns the number of a child that holds its memory until the test ends, and a
+// function that ends it before.
 func startChild(t *testing.T) (pid int, end func()) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
@@ -132,7 +133,8 @@ func marked(memory []byte, mark uint64) []int {
 	return numbers
 }
 
-// All pages that the child wrote are found, in order, with their contents; none that it only read or has locked.
+// All pages that the child wrote are found, in order, with their contents; none that it only read
+// or has locked.
 func TestChildIsReadCompletely(t *testing.T) {
 	pid, _ := startChild(t)
 	s := NewSample(1<<20, 0, 0)

@@ -8,9 +8,10 @@ import (
 	"math"
 )
 
-// A Sample holds copies of pages, spread evenly over all the pages of the processes that were added, one after the other: of N
-// pages every N/n-th. So a process, and a part of it, has the share of the sample that it has of the memory. It takes the memory
-// that it was made with and no more, however large the processes are. It is used by one goroutine.
+// A Sample holds copies of pages, spread evenly over all the pages of the processes that were
+// added, one after the other: of N pages every N/n-th. So a process, and a part of it, has the
+// share of the sample that it has of the memory. It takes the memory that it was made with and no
+// more, however large the processes are. It is used by one goroutine.
 type Sample struct {
 	memory []byte  // room for the copies
 	taken  int     // copies in it
@@ -19,9 +20,10 @@ type Sample struct {
 	offset float64 // of the first, in steps, below 1
 }
 
-// NewSample makes a sample of at most limit pages, at least one. expected is how many pages there will be to choose from: if it is
-// right, limit pages are taken, or all if there are fewer; if there are more in the end, from half of limit to limit. offset, from 0
-// to below 1, says where in the first step to begin.
+// NewSample makes a sample of at most limit pages, at least one. expected is how many pages there
+// will be to choose from: if it is right, limit pages are taken, or all if there are fewer; if
+// there are more in the end, from half of limit to limit. offset, from 0 to below 1, says where in
+// the first step to begin.
 func NewSample(limit int, expected int64, offset float64) *Sample {
 	limit = max(limit, 1)
 	step := max(float64(expected)/float64(limit), 1)
@@ -37,8 +39,8 @@ func (s *Sample) Pages() []byte { return s.memory[:s.taken*PageSize] }
 // Seen returns how many pages there were to choose from so far.
 func (s *Sample) Seen() int64 { return s.seen }
 
-// Add samples a process. When the process ends or ctx is done meanwhile, what was seen and taken of it stays, and the error wraps
-// [ErrGone] or is the context's.
+// Add samples a process. When the process ends or ctx is done meanwhile, what was seen and taken of
+// it stays, and the error wraps [ErrGone] or is the context's.
 func (s *Sample) Add(ctx context.Context, pid int) (err error) {
 	m, err := Open(pid)
 	if err != nil {
@@ -72,7 +74,8 @@ func (s *Sample) visit(m *Memory, address int64) error {
 	return err
 }
 
-// next is the number of the page that is to be taken next. What is added makes up for rounding, so that a whole number stays one.
+// next is the number of the page that is to be taken next. What is added makes up for rounding, so
+// that a whole number stays one.
 func (s *Sample) next() float64 {
 	const rounding = 1e-12
 	return math.Floor((float64(s.taken) + s.offset) * s.step * (1 + rounding))

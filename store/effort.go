@@ -4,11 +4,11 @@ package store
 
 import "github.com/zramfs/zramfs/codec"
 
-// How much time a page may take is decided for each write, from what is known without asking: how busy whoever has the worker is
-// (SetEffort), and whether memory is running out.
+// How much time a page may take is decided for each write, from what is known without asking: how
+// busy whoever has the worker is (SetEffort), and whether memory is running out.
 
-// scarceFrom is, in eighths of the most memory that there can be, where it is scarce: from there on a page that finds no room costs more than
-// the time saved on it.
+// scarceFrom is, in eighths of the most memory that there can be, where it is scarce: from there on
+// a page that finds no room costs more than the time saved on it.
 const scarceFrom = 7
 
 // scarce reports whether of most bytes of memory, used ones leave little.
@@ -22,8 +22,8 @@ func (s *Store) most() int64 {
 	return s.size
 }
 
-// SetEffort says how much time there is for what is written until Release, from 0 for none to codec.MaxEffort, which it is without a
-// word. An algorithm that does not adapt takes no notice.
+// SetEffort says how much time there is for what is written until Release, from 0 for none to
+// codec.MaxEffort, which it is without a word. An algorithm that does not adapt takes no notice.
 func (w *Worker) SetEffort(level int) { w.effort = level }
 
 // setEffort tells the compressor, if it wants to know, how much time it has.

@@ -21,7 +21,8 @@ func TestMemoryIsScarceFromSevenEighths(t *testing.T) {
 	}
 }
 
-// stored counts the pages that one request of an effort stores by each codec, and discards them again.
+// stored counts the pages that one request of an effort stores by each codec, and discards them
+// again.
 func stored(t *testing.T, s *Store, effort int) [codecs]CodecStats {
 	t.Helper()
 	w := s.Acquire()
@@ -37,7 +38,8 @@ func stored(t *testing.T, s *Store, effort int) [codecs]CodecStats {
 	return got
 }
 
-// A device with time packs tight, one without goes fast, and one whose memory is nearly used packs tight all the same.
+// A device with time packs tight, one without goes fast, and one whose memory is nearly used packs
+// tight all the same.
 func TestF057LoadChoosesTheCodec(t *testing.T) {
 	for _, c := range []struct {
 		name   string

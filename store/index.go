@@ -11,14 +11,13 @@ import (
 	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
-// index is the truth about every page. The pages of a large device's index are
-// taken from the machine when they are first needed; a bitmap says which exist,
-// and one that does not is never touched, since even reading a hole of the image
-// would fill it. The bitmap has a twin outside the image, and an index page exists
-// where either says so: a flipped bit hides none. What the memory file holds is
-// the truth when the store is opened, and for a View. Only the maintainer takes them, a piece at a time and some pieces
-// ahead of where each worker writes: who fills a device in order, as the kernel
-// fills swap, finds them there and never waits.
+// index is the truth about every page. The pages of a large device's index are taken from the
+// machine when they are first needed; a bitmap says which exist, and one that does not is never
+// touched, since even reading a hole of the image would fill it. The bitmap has a twin outside the
+// image, and an index page exists where either says so: a flipped bit hides none. What the memory
+// file holds is the truth when the store is opened, and for a View. Only the maintainer takes them,
+// a piece at a time and some pieces ahead of where each worker writes: who fills a device in order,
+// as the kernel fills swap, finds them there and never waits.
 type index struct {
 	s       *Store          // immutable
 	entries []atomic.Uint64 // immutable view; elements atomic

@@ -14,8 +14,9 @@ import (
 // ErrObject: what was to be put is no object of that page.
 var ErrObject = errors.New("not an object of the page")
 
-// Seal is the checksum that an object of a page is stored with. Whoever compresses a page in another process makes it, and Put proves it, so
-// that nothing that happens to the object on its way goes unnoticed.
+// Seal is the checksum that an object of a page is stored with. Whoever compresses a page in
+// another process makes it, and Put proves it, so that nothing that happens to the object on its
+// way goes unnoticed.
 func Seal(page uint64, id codec.ID, packed []byte) uint32 {
 	var h [headerSize]byte
 	binary.LittleEndian.PutUint32(h[4:], uint32(page))
@@ -24,9 +25,10 @@ func Seal(page uint64, id codec.ID, packed []byte) uint32 {
 	return crc32.Update(crc32.Checksum(h[4:], castagnoli), castagnoli, packed)
 }
 
-// Put stores a page that was compressed elsewhere, as Write would have: packed is its object by codec id, and sum what Seal has made of that. It
-// is not kept, and must not change meanwhile. It fails with ErrRange, ErrFull, or ErrObject where this cannot be an object, or is not the
-// one that was sealed; the page then keeps what it held. That it decompresses is not looked at.
+// Put stores a page that was compressed elsewhere, as Write would have: packed is its object by
+// codec id, and sum what Seal has made of that. It is not kept, and must not change meanwhile. It
+// fails with ErrRange, ErrFull, or ErrObject where this cannot be an object, or is not the one that
+// was sealed; the page then keeps what it held. That it decompresses is not looked at.
 func (w *Worker) Put(page uint64, id codec.ID, sum uint32, packed []byte) error {
 	if err := w.inRange(page, 0, 0); err != nil {
 		return err

@@ -4,7 +4,8 @@ package store
 
 import "testing"
 
-// The reserve is small while nothing is stored, grows with what is, and is given back when that goes.
+// The reserve is small while nothing is stored, grows with what is, and is given back when that
+// goes.
 func TestReserveGrowsWithUse(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 30, Workers: 4})
 	const first = 4 + reserveBeside
@@ -21,7 +22,8 @@ func TestReserveGrowsWithUse(t *testing.T) {
 	w := s.Acquire()
 	w.Discard(0, s.Pages())
 	w.Release()
-	// Freed objects are cleared once no reader is in the way, and memory is given back when writes pause.
+	// Freed objects are cleared once no reader is in the way, and memory is given back when writes
+	// pause.
 	waitUntil(t, func() bool { return s.reserve() <= first+1 && s.backedBytes() <= (first+6)*SegmentSize })
 	if s.reserve() < first {
 		t.Errorf("%d segments wait, want %d at least", s.reserve(), first)

@@ -94,7 +94,8 @@ func TestFreedAfterTheReaderLeft(t *testing.T) {
 	}
 }
 
-// What the maintainer frees for one worker may be the last of another's segment, which it has looked at before.
+// What the maintainer frees for one worker may be the last of another's segment, which it has
+// looked at before.
 func TestDesertedByTheMaintainer(t *testing.T) {
 	s := newStore(t, Config{Disksize: 64 << 20})
 	owner, other, reader := s.Acquire(), s.Acquire(), s.Acquire()

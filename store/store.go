@@ -57,8 +57,9 @@ type Config struct {
 	// only after the use was 5 per cent lower. It is called beside the page path, and must neither
 	// block nor allocate, since writes may be waiting.
 	OnFill func(percent int)
-	// OnCorrupt, if set, is told the number of each page whose read failed its
-	// checksum, and by Open that of each whose entry is impossible. It is called on the page path: it must neither block nor allocate.
+	// OnCorrupt, if set, is told the number of each page whose read failed its checksum, and by Open
+	// that of each whose entry is impossible. It is called on the page path: it must neither block nor
+	// allocate.
 	OnCorrupt func(page uint64)
 }
 

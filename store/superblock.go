@@ -8,8 +8,8 @@ import (
 	"fmt"
 )
 
-// Superblock returns a copy of what names the image in m and says how it is laid out. Without it no process can open the image; who
-// keeps the copy can restore it.
+// Superblock returns a copy of what names the image in m and says how it is laid out. Without it no
+// process can open the image; who keeps the copy can restore it.
 func (m *Memory) Superblock() ([]byte, error) {
 	b := make([]byte, binary.Size(superblock{}))
 	if err := m.readAt(b, 0); err != nil {
@@ -21,8 +21,9 @@ func (m *Memory) Superblock() ([]byte, error) {
 	return b, nil
 }
 
-// RestoreSuperblock writes a copy back where the image has something else, and reports whether that was so. It changes nothing where the
-// image does not have the size that the copy says: then it is another image. It is safe while the image is in use.
+// RestoreSuperblock writes a copy back where the image has something else, and reports whether that
+// was so. It changes nothing where the image does not have the size that the copy says: then it is
+// another image. It is safe while the image is in use.
 func (m *Memory) RestoreSuperblock(kept []byte) (restored bool, err error) {
 	b, err := decodeSuperblock(kept)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestRestoreSuperblock flips each bit of the superblock: the copy is restored, and the image opens with what it held.
+// TestRestoreSuperblock flips each bit of the superblock: the copy is restored, and the image opens
+// with what it held.
 func TestRestoreSuperblock(t *testing.T) {
 	mem, cfg := newMemory(t), withAlgorithm(t, Config{Disksize: 16 << 20})
 	s, err := Create(mem, cfg)

@@ -7,15 +7,18 @@ import (
 	"slices"
 )
 
-// A Survey goes through all pages of a View that hold anything, in the order in which their objects lie in the image. Those of pages that
-// were written at random are scattered over all of it, and in the order of pages each is copied by a call of its own; here many are at once.
+// A Survey goes through all pages of a View that hold anything, in the order in which their objects
+// lie in the image. Those of pages that were written at random are scattered over all of it, and in
+// the order of pages each is copied by a call of its own; here many are at once.
 //
-// The entry of a page is read long before its object is copied, and not again if what was copied is proved: it is then what the page had
-// since the survey began, or, where the page is being written at that moment, what it is about to have. That says that the page is right. For its bytes, which a
-// write that failed might have left, there is View.Look.
+// The entry of a page is read long before its object is copied, and not again if what was copied is
+// proved: it is then what the page had since the survey began, or, where the page is being written
+// at that moment, what it is about to have. That says that the page is right. For its bytes, which
+// a write that failed might have left, there is View.Look.
 //
-// It takes up to 56 MiB, 28 bytes for each page that holds anything and of 8 GiB of them at a time. What is scattered over more than that has gaps in each
-// part, and gains less. A Survey belongs to one goroutine.
+// It takes up to 56 MiB, 28 bytes for each page that holds anything and of 8 GiB of them at a time.
+// What is scattered over more than that has gaps in each part, and gains less. A Survey belongs to
+// one goroutine.
 type Survey struct {
 	view      *View    // immutable
 	next, end uint64   // pages that are yet to be looked at
@@ -45,8 +48,8 @@ func (v *View) Survey(first, end uint64) *Survey {
 	}
 }
 
-// Next fills w with what comes next, as many pages as it is for, or with none at the end. It says of them what Look does, and Fetch copies
-// their objects. It fails if the image cannot be read.
+// Next fills w with what comes next, as many pages as it is for, or with none at the end. It says
+// of them what Look does, and Fetch copies their objects. It fails if the image cannot be read.
 func (s *Survey) Next(w *Window) error {
 	if len(s.rest) == 0 {
 		if err := s.gather(); err != nil {
@@ -105,8 +108,9 @@ func (s *Survey) take(found []entry) {
 	}
 }
 
-// sortPlaces sorts by all but the lowest surveyBits, what is equal there as it was, and returns which of the two slices holds the result. It takes a tenth of the time of a sort
-// by comparison, which all processors would wait for.
+// sortPlaces sorts by all but the lowest surveyBits, what is equal there as it was, and returns
+// which of the two slices holds the result. It takes a tenth of the time of a sort by comparison,
+// which all processors would wait for.
 func sortPlaces(places, spare []uint64) []uint64 {
 	if slices.IsSorted(places) {
 		return places

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// surveyed is what a survey makes of all pages, in windows of some size, sorting so many at a time: a page, or nil where it is corrupt. What it passes by
-// is zeros. No page may come twice.
+// surveyed is what a survey makes of all pages, in windows of some size, sorting so many at a time:
+// a page, or nil where it is corrupt. What it passes by is zeros. No page may come twice.
 func surveyed(t *testing.T, v *View, size, most int) [][]byte {
 	t.Helper()
 	w, all, s := NewWindow(size), make([][]byte, v.Pages()), v.Survey(0, v.Pages())
@@ -108,7 +108,8 @@ func TestSurveyReadsManyObjectsAtOnce(t *testing.T) {
 	}
 }
 
-// Of a run in which some objects have changed only those are fetched again, wherever there is room for them, and the others stay what they are.
+// Of a run in which some objects have changed only those are fetched again, wherever there is room
+// for them, and the others stay what they are.
 func TestViewMendsWhatHasChanged(t *testing.T) {
 	for _, c := range []struct {
 		even, odd contentKind

@@ -14,20 +14,23 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// A View reads the image of a live store from another process, which it does not disturb: it takes no lock, writes
-// nothing, and no memory for the image.
+// A View reads the image of a live store from another process, which it does not disturb: it takes
+// no lock, writes nothing, and no memory for the image.
 //
-// It copies by pread and maps nothing. To touch a hole of a tmpfs through a mapping, even to read it, takes a page for it,
-// which here would belong to a segment that the store has given back and nobody would count or free; pread of a hole is
-// zeros. Neither is a segment that goes away meanwhile a signal, then. Mapping and pinning segments for a device that reads them in place takes three times
-// as long as copying them, besides (BenchmarkViewPinning).
+// It copies by pread and maps nothing. To touch a hole of a tmpfs through a mapping, even to read
+// it, takes a page for it, which here would belong to a segment that the store has given back and
+// nobody would count or free; pread of a hole is zeros. Neither is a segment that goes away
+// meanwhile a signal, then. Mapping and pinning segments for a device that reads them in place
+// takes three times as long as copying them, besides (BenchmarkViewPinning).
 //
-// It is optimistic: an entry is read, what it refers to is copied and proved, and the entry is read again. If it has changed,
-// or was read in the middle of a change, all that is done again. A page is called corrupt only if it was found wrong
-// viewLooks times, some time apart, under one and the same entry. So each page is as it was at some moment of the call; two pages need not be
-// of the same one. A Survey leaves out the second reading of entries.
+// It is optimistic: an entry is read, what it refers to is copied and proved, and the entry is read
+// again. If it has changed, or was read in the middle of a change, all that is done again. A page
+// is called corrupt only if it was found wrong viewLooks times, some time apart, under one and the
+// same entry. So each page is as it was at some moment of the call; two pages need not be of the
+// same one. A Survey leaves out the second reading of entries.
 //
-// A View is immutable and safe for concurrent use. While it is open, the memory of the image is not freed, even if its device ends.
+// A View is immutable and safe for concurrent use. While it is open, the memory of the image is not
+// freed, even if its device ends.
 type View struct {
 	geometry
 	image io.ReaderAt
@@ -42,7 +45,8 @@ const (
 	badEntry  = lostEntry        // what could not be read
 )
 
-// OpenView makes a view of the image in f, which may be open for reading only, and takes charge of f. It fails as Open does.
+// OpenView makes a view of the image in f, which may be open for reading only, and takes charge of
+// f. It fails as Open does.
 func OpenView(f *os.File) (*View, error) {
 	v, err := newView(f)
 	if err != nil {
@@ -100,7 +104,8 @@ func (v *View) read(p []byte, off int64) error {
 // entries reads those of pages from first on, as many as there is room for in p.
 func (v *View) entries(p []byte, first uint64) error { return v.read(p, v.indexOffset+int64(first*8)) }
 
-// settled reads the entries of pages from first on, and those that change at that moment as badEntry: each is to be looked at by itself. Scratch has room for them.
+// settled reads the entries of pages from first on, and those that change at that moment as
+// badEntry: each is to be looked at by itself. Scratch has room for them.
 func (v *View) settled(entries []entry, first uint64, scratch []byte) error {
 	raw := scratch[:8*len(entries)]
 	if err := v.entries(raw, first); err != nil {
@@ -128,8 +133,8 @@ func (v *View) entry(page uint64, scratch []byte) entry {
 	return entry(binary.LittleEndian.Uint64(scratch))
 }
 
-// agree looks at a page until what try makes of its entry is true and the entry still the same. It returns false where that is wrong for
-// good.
+// agree looks at a page until what try makes of its entry is true and the entry still the same. It
+// returns false where that is wrong for good.
 func (v *View) agree(page uint64, scratch []byte, try func(entry) bool) (e entry, ok bool) {
 	suspect, looks := entry(0), 0
 	for {
@@ -151,7 +156,8 @@ func (v *View) agree(page uint64, scratch []byte, try func(entry) bool) (e entry
 	}
 }
 
-// word is what a same-filled entry of a page stands for, if that is intact; scratch has room for two words.
+// word is what a same-filled entry of a page stands for, if that is intact; scratch has room for
+// two words.
 func (v *View) word(page uint64, e entry, scratch []byte) (word uint64, ok bool) {
 	switch e.codec() {
 	case sameHalf:
@@ -162,9 +168,10 @@ func (v *View) word(page uint64, e entry, scratch []byte) (word uint64, ok bool)
 	return e.value(), true
 }
 
-// tableWord is the word of a slot that the entry of a page names. A word proves nothing of whose it is: the slot may have gone to another page and
-// come back between two looks at the entry, which is then the same. So no slot of its set may have got a word from before the entry was seen
-// until after the word was read.
+// tableWord is the word of a slot that the entry of a page names. A word proves nothing of whose it
+// is: the slot may have gone to another page and come back between two looks at the entry, which is
+// then the same. So no slot of its set may have got a word from before the entry was seen until
+// after the word was read.
 func (v *View) tableWord(page uint64, e entry, scratch []byte) (word uint64, ok bool) {
 	for {
 		before, ok := v.renewals(e, scratch)
@@ -179,7 +186,8 @@ func (v *View) tableWord(page uint64, e entry, scratch []byte) (word uint64, ok 
 	}
 }
 
-// renewals is how often a slot of the set that an entry names has got a word; scratch has room for it.
+// renewals is how often a slot of the set that an entry names has got a word; scratch has room for
+// it.
 func (v *View) renewals(e entry, scratch []byte) (n uint64, ok bool) {
 	err := v.read(scratch[:8], renewalsOffset+int64(e.value()/sameWays*8))
 	return binary.LittleEndian.Uint64(scratch), err == nil

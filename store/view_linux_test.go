@@ -46,8 +46,8 @@ func openView(t testing.TB, mem *Memory) *View {
 
 const viewedSize = 24 << 20
 
-// writeUnderView is a worker that overwrites, discards and resets until it is killed. Every second one has a limit that binds, so that
-// it compacts all the time.
+// writeUnderView is a worker that overwrites, discards and resets until it is killed. Every second
+// one has a limit that binds, so that it compacts all the time.
 func writeUnderView() error {
 	mem, err := AdoptMemory(os.NewFile(3, "image"), MemoryKind(os.Getenv("KIND")))
 	if err != nil {
@@ -110,8 +110,8 @@ func ofItself(page uint32, got []byte) bool {
 	return false
 }
 
-// While another process writes, discards, resets, compacts, is killed and replaced, no page is corrupt, none is another's, and none is
-// torn.
+// While another process writes, discards, resets, compacts, is killed and replaced, no page is
+// corrupt, none is another's, and none is torn.
 func TestViewOfALiveImage(t *testing.T) {
 	mem := newMemory(t)
 	s, err := Create(mem, withAlgorithm(t, Config{Disksize: viewedSize}))
@@ -154,7 +154,8 @@ func TestViewOfALiveImage(t *testing.T) {
 	finish(t, s)
 }
 
-// To look at an image takes no memory for it, also where its memory was given back; to touch it would, which is why it is not mapped.
+// To look at an image takes no memory for it, also where its memory was given back; to touch it
+// would, which is why it is not mapped.
 func TestViewTakesNoMemory(t *testing.T) {
 	s := mustCreate(t, Config{Disksize: 64 << 20})
 	for page := range uint32(s.Pages()) {
@@ -212,7 +213,8 @@ func touchedThroughMapping(t *testing.T, mem *Memory, size int64) int64 {
 	return taken
 }
 
-// BenchmarkView copies and proves what is stored, where it was written in the order of pages and at random.
+// BenchmarkView copies and proves what is stored, where it was written in the order of pages and at
+// random.
 func BenchmarkView(b *testing.B) {
 	for _, order := range []string{"in order", "at random", "at random, surveyed"} {
 		b.Run(order, func(b *testing.B) {

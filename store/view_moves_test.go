@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// A moving image is one of several from some read on, as if everything had changed between two reads.
+// A moving image is one of several from some read on, as if everything had changed between two
+// reads.
 type moving struct {
 	images [][]byte
 	until  []int // reads, of each image but the last
@@ -27,7 +28,8 @@ func (m *moving) ReadAt(p []byte, off int64) (int, error) {
 	return copy(p, m.images[n][off:]), nil
 }
 
-// What was written to the place of an object that has gone, and never published, is no page's, even if it would do for it. To a survey, which keeps no bytes, it is right.
+// What was written to the place of an object that has gone, and never published, is no page's, even
+// if it would do for it. To a survey, which keeps no bytes, it is right.
 func TestViewShowsWhatWasPublished(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 20})
 	write(t, s, 0, content{0, 1, random}.bytes())
@@ -62,7 +64,8 @@ func TestViewShowsWhatWasPublished(t *testing.T) {
 	}
 }
 
-// Whenever the image changes, and changes again, between any two reads of a view, no page is corrupt, and each is as it was in one of them.
+// Whenever the image changes, and changes again, between any two reads of a view, no page is
+// corrupt, and each is as it was in one of them.
 func TestViewBetweenAnyTwoReads(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 20})
 	const pages, versions = 4, 3

@@ -27,7 +27,8 @@ func stillView(t *testing.T, s *Store) (*View, []byte) {
 	return v, copied
 }
 
-// viewed is what a view makes of all pages, in windows of some size: a page, or nil where it is corrupt.
+// viewed is what a view makes of all pages, in windows of some size: a page, or nil where it is
+// corrupt.
 func viewed(t *testing.T, v *View, size int) [][]byte {
 	t.Helper()
 	w, all := NewWindow(size), make([][]byte, v.Pages())

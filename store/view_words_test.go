@@ -19,8 +19,9 @@ func wordsOfASet(n int) (words []uint64) {
 	return words
 }
 
-// The entry of a page is the same whenever its word has the same slot, and between two looks at it the slot may have been another page's. What a
-// view makes of the page is one of its own words even so.
+// The entry of a page is the same whenever its word has the same slot, and between two looks at it
+// the slot may have been another page's. What a view makes of the page is one of its own words even
+// so.
 func TestViewOfAWordWhoseSlotWasAnothers(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 20})
 	words := wordsOfASet(3)

@@ -23,8 +23,9 @@ const (
 	PageCorrupt
 )
 
-// A Window is some pages as a View found them: a run of them, or what a Survey says is next. It is filled in two steps: View.Look or Survey.Next
-// says what there is, and View.Fetch copies objects, when and by whom they are needed. All slices are its own, and used again. It belongs to one
+// A Window is some pages as a View found them: a run of them, or what a Survey says is next. It is
+// filled in two steps: View.Look or Survey.Next says what there is, and View.Fetch copies objects,
+// when and by whom they are needed. All slices are its own, and used again. It belongs to one
 // goroutine, but for Fetch.
 type Window struct {
 	// First is the first page of a run. What a Survey gives is none; see Number.
@@ -35,7 +36,8 @@ type Window struct {
 	Kind []PageKind
 	Word []uint64
 
-	// Page says of each object which page of the window it is, in ascending order. The length is that of what follows.
+	// Page says of each object which page of the window it is, in ascending order. The length is that
+	// of what follows.
 	Page []uint32
 	// ID, Offset and Length are the object itself: Arena[Offset:][:Length], once it was fetched.
 	ID     []codec.ID
@@ -73,8 +75,8 @@ func NewWindowIn(arena []byte, n int) *Window {
 	}
 }
 
-// Look fills w with the pages from first on to before end, as many as it is for, or as there are. What it calls corrupt is. Objects are yet to be fetched.
-// It fails if the image cannot be read.
+// Look fills w with the pages from first on to before end, as many as it is for, or as there are.
+// What it calls corrupt is. Objects are yet to be fetched. It fails if the image cannot be read.
 func (v *View) Look(w *Window, first, end uint64) error {
 	end = min(end, v.pages)
 	w.empty(int(min(uint64(cap(w.entries)), end-min(first, end))))
@@ -132,8 +134,9 @@ func (w *Window) note(i int, e entry, word uint64) {
 	}
 }
 
-// Fetch copies objects, by their numbers in w, in ascending order, and proves them. Afterwards a page that was an object may be of any kind, since it may have
-// been written meanwhile, or be corrupt. Several goroutines may fetch different objects of a window at the same time.
+// Fetch copies objects, by their numbers in w, in ascending order, and proves them. Afterwards a
+// page that was an object may be of any kind, since it may have been written meanwhile, or be
+// corrupt. Several goroutines may fetch different objects of a window at the same time.
 func (v *View) Fetch(w *Window, objects []uint32) {
 	for len(objects) > 0 {
 		n := w.neighbours(objects)
@@ -142,7 +145,8 @@ func (v *View) Fetch(w *Window, objects []uint32) {
 	}
 }
 
-// neighbours is how many of the objects follow each other in the window, so that nobody else works on the pages between them, nor uses the arena there.
+// neighbours is how many of the objects follow each other in the window, so that nobody else works
+// on the pages between them, nor uses the arena there.
 func (w *Window) neighbours(objects []uint32) int {
 	first := objects[0]
 	for n := 1; n < len(objects); n++ {
@@ -153,7 +157,8 @@ func (w *Window) neighbours(objects []uint32) int {
 	return len(objects)
 }
 
-// fetchTogether copies neighbours, and looks at all their entries once after that. What is not right is fetched by itself.
+// fetchTogether copies neighbours, and looks at all their entries once after that. What is not
+// right is fetched by itself.
 func (v *View) fetchTogether(w *Window, objects []uint32) {
 	for rest := objects; len(rest) > 0; {
 		n := w.run(rest)
@@ -177,8 +182,9 @@ func (v *View) fetchTogether(w *Window, objects []uint32) {
 // wrong is the length of an object that is to be fetched by itself. None is that short.
 const wrong = 0
 
-// mend fetches those of a run that are wrong, one by one, to where the run has left room, and the whole run if there is too little. On a device at work
-// one in a hundred may have changed meanwhile, and so one of most runs.
+// mend fetches those of a run that are wrong, one by one, to where the run has left room, and the
+// whole run if there is too little. On a device at work one in a hundred may have changed
+// meanwhile, and so one of most runs.
 func (v *View) mend(w *Window, run []uint32) {
 	n := uint32(0)
 	for _, o := range run {
@@ -204,8 +210,9 @@ func (v *View) mend(w *Window, run []uint32) {
 	}
 }
 
-// again reads the entries of neighbours once more, from that of the first to that of the last one's page. Those of a surveyed window lie anywhere, and what is
-// copied of their objects proves enough: see Survey.
+// again reads the entries of neighbours once more, from that of the first to that of the last one's
+// page. Those of a surveyed window lie anywhere, and what is copied of their objects proves enough:
+// see Survey.
 func (v *View) again(w *Window, objects []uint32) []byte {
 	if w.surveyed {
 		return nil
@@ -218,8 +225,8 @@ func (v *View) again(w *Window, objects []uint32) []byte {
 	return raw
 }
 
-// run is how many of some neighbours lie so close together that they are best copied at once, one after the other where there is room for as
-// many in the arena.
+// run is how many of some neighbours lie so close together that they are best copied at once, one
+// after the other where there is room for as many in the arena.
 func (w *Window) run(objects []uint32) int {
 	e := w.entries[w.Page[objects[0]]]
 	begin, end := e.where(), e.where()+uint64(footprint(e.length()))
@@ -250,8 +257,8 @@ func (v *View) copyRun(w *Window, run []uint32) {
 	}
 }
 
-// right reports whether an object was copied that is what its page's entry says, and this has not changed; now are the entries from page first of the window on, where
-// they count.
+// right reports whether an object was copied that is what its page's entry says, and this has not
+// changed; now are the entries from page first of the window on, where they count.
 func (w *Window) right(o uint32, now []byte, first uint32) bool {
 	i := w.Page[o]
 	e := w.entries[i]
@@ -261,7 +268,8 @@ func (w *Window) right(o uint32, now []byte, first uint32) bool {
 	return e.object() && proved(w.Arena[w.Offset[o]-headerSize:], w.Number(int(i)), e)
 }
 
-// fetchOne copies an object whose page may be in motion, to where the arena has room for one of that number.
+// fetchOne copies an object whose page may be in motion, to where the arena has room for one of
+// that number.
 func (v *View) fetchOne(w *Window, o, slot uint32) {
 	i := int(w.Page[o])
 	page, at, scratch := w.Number(i), int64(slot)*maxFootprint, w.scratch[16*i:16*i+16]

@@ -2,7 +2,8 @@
 
 //go:build !race
 
-// Under the race detector a sync.Pool drops what it is given at random, so the zstd library's decoder allocates.
+// Under the race detector a sync.Pool drops what it is given at random, so the zstd library's
+// decoder allocates.
 
 package bulk
 
@@ -13,7 +14,8 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// A batch costs no allocation, whoever does it, and so a page none. The collector rests, as package zstd's comment explains.
+// A batch costs no allocation, whoever does it, and so a page none. The collector rests, as package
+// zstd's comment explains.
 func TestBatchesAllocateNothing(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	const n = 2000

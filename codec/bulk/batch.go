@@ -17,7 +17,8 @@ type Op uint8
 const (
 	// Decompress makes pages of objects.
 	Decompress Op = iota
-	// Verify decompresses objects and keeps no page: the verdict is wanted, and the hash where there is room for it.
+	// Verify decompresses objects and keeps no page: the verdict is wanted, and the hash where there
+	// is room for it.
 	Verify
 	// Compress makes objects of pages.
 	Compress
@@ -74,14 +75,16 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("verdict %d", uint8(v))
 }
 
-// A Batch is items that the same is done with: objects, pages, or both. It is a structure of arrays, all of the caller's, item i being at
-// index i of each; the ones longer than N are used as far as that. Two batches may share arrays: what one decompresses another may compress.
+// A Batch is items that the same is done with: objects, pages, or both. It is a structure of
+// arrays, all of the caller's, item i being at index i of each; the ones longer than N are used as
+// far as that. Two batches may share arrays: what one decompresses another may compress.
 type Batch struct {
 	Op Op
 	N  int // items, at most [MaxItems]
 
-	// Where objects lie: Regions[Region[i]][Offset[i]:][:Length[i]]. Read by Decompress and Verify. Compress writes all of these: it makes
-	// Arena region 0 and Pages region 1, where a page that is stored raw has its object, since that is not copied.
+	// Where objects lie: Regions[Region[i]][Offset[i]:][:Length[i]]. Read by Decompress and Verify.
+	// Compress writes all of these: it makes Arena region 0 and Pages region 1, where a page that is
+	// stored raw has its object, since that is not copied.
 	Regions [][]byte
 	Region  []uint16
 	Offset  []uint64
@@ -89,7 +92,8 @@ type Batch struct {
 	ID      []codec.ID
 	Index   []uint8 // which page of the object, for those of clusters; may be nil where there are none
 
-	// Arena is what Compress writes objects to, N*PageSize bytes at least. It is filled in pieces, with room between them.
+	// Arena is what Compress writes objects to, N*PageSize bytes at least. It is filled in pieces,
+	// with room between them.
 	Arena []byte
 
 	// Pages holds page i at Slot[i]*PageSize, or at i*PageSize where Slot is nil. Verify needs none.
@@ -101,9 +105,12 @@ type Batch struct {
 	// Hash takes [Hash] of each page that is done, for whichever Op, where it is not nil.
 	Hash []uint64
 
-	// Before and After are called, where they are not nil, for the items of a piece before an engine begins with it and after it has ended, by
-	// several goroutines at once for different items. Before may prove checksums, and set the Verdict of what fails to Skipped; an item may come more than
-	// once, and what was Skipped then may be made Pending again. After may compute them while an object is in the cache; an item comes once that is Done, and those that are not are none of its business.
+	// Before and After are called, where they are not nil, for the items of a piece before an engine
+	// begins with it and after it has ended, by several goroutines at once for different items. Before
+	// may prove checksums, and set the Verdict of what fails to Skipped; an item may come more than
+	// once, and what was Skipped then may be made Pending again. After may compute them while an
+	// object is in the cache; an item comes once that is Done, and those that are not are none of its
+	// business.
 	Before, After func(items []uint32)
 }
 
@@ -113,7 +120,8 @@ const MaxItems = math.MaxInt32
 // ErrBatch reports a batch whose arrays are too short, or that points outside of its pages.
 var ErrBatch = errors.New("unfit batch")
 
-// NewBatch returns a batch of arrays for n items, and nothing that they point to: for Compress an Arena of its own, but neither Pages, Slot, Index nor Hash.
+// NewBatch returns a batch of arrays for n items, and nothing that they point to: for Compress an
+// Arena of its own, but neither Pages, Slot, Index nor Hash.
 func NewBatch(op Op, n int) *Batch {
 	b := &Batch{
 		Op: op, N: n,
@@ -182,7 +190,8 @@ func (b *Batch) prepare() error {
 	return nil
 }
 
-// checkPages refuses pages outside of the buffer. That of objects is a matter of each, since they may come from outside.
+// checkPages refuses pages outside of the buffer. That of objects is a matter of each, since they
+// may come from outside.
 func (b *Batch) checkPages() error {
 	there := len(b.Pages) / codec.PageSize
 	if b.Slot == nil {
@@ -199,12 +208,15 @@ func (b *Batch) checkPages() error {
 	return nil
 }
 
-// A Piece is the part of a batch that an engine gets to do at a time. No two have an item in common while they are worked on.
+// A Piece is the part of a batch that an engine gets to do at a time. No two have an item in common
+// while they are worked on.
 type Piece struct {
 	*Batch
-	// Items are those of the piece, in ascending order but for a step where the codec changes. Those whose Verdict is not Pending are to be left alone.
+	// Items are those of the piece, in ascending order but for a step where the codec changes. Those
+	// whose Verdict is not Pending are to be left alone.
 	Items []uint32
-	// At is where in the Batch's Arena the piece's own part begins, of len(Items)*PageSize bytes: where Compress puts its objects, in any order.
+	// At is where in the Batch's Arena the piece's own part begins, of len(Items)*PageSize bytes:
+	// where Compress puts its objects, in any order.
 	At int
 }
 
@@ -214,7 +226,8 @@ func (p Piece) Own() []byte {
 	return p.Arena[p.At:end:end]
 }
 
-// Stored notes the object of item i, length bytes of the arena at offset at, and that the item is done.
+// Stored notes the object of item i, length bytes of the arena at offset at, and that the item is
+// done.
 func (p Piece) Stored(i uint32, id codec.ID, at, length int) {
 	p.Region[i], p.Offset[i], p.Length[i], p.ID[i] = 0, uint64(at), uint32(length), id
 	p.Verdict[i] = Done

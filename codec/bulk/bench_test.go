@@ -15,8 +15,10 @@ import (
 // benchItems is 64 MiB of pages, more than any cache of one core.
 const benchItems = 16384
 
-// BenchmarkF063Scaling is the CPU alone, with one worker and with as many as there are cores, and a plain loop over the same objects with one core's codec, by turns.
-// Of each the shortest time counts, since whatever comes in between makes it longer. One worker is to reach 0.9 of the loop, two on two cores 1.8 times one.
+// BenchmarkF063Scaling is the CPU alone, with one worker and with as many as there are cores, and a
+// plain loop over the same objects with one core's codec, by turns. Of each the shortest time
+// counts, since whatever comes in between makes it longer. One worker is to reach 0.9 of the loop,
+// two on two cores 1.8 times one.
 func BenchmarkF063Scaling(b *testing.B) {
 	all := realPages(b, benchItems)
 	for _, name := range []string{"lz4", "page", "page:dense"} {
@@ -106,9 +108,11 @@ type item struct {
 	verdict Verdict
 }
 
-// BenchmarkF056Layout is what is done with a batch's arrays, as structure of arrays, which a Batch is, and as array of structures: clearing the verdicts and putting
-// the items in order by codec, which one core does for all the others; the addresses and lengths of a piece for a GPU; and decompressing itself, by one core. For
-// the first two the batch has 4 GiB of pages, of which only the arrays exist.
+// BenchmarkF056Layout is what is done with a batch's arrays, as structure of arrays, which a Batch
+// is, and as array of structures: clearing the verdicts and putting the items in order by codec,
+// which one core does for all the others; the addresses and lengths of a piece for a GPU; and
+// decompressing itself, by one core. For the first two the batch has 4 GiB of pages, of which only
+// the arrays exist.
 func BenchmarkF056Layout(b *testing.B) {
 	const many = 1 << 20
 	all := realPages(b, benchItems)
@@ -190,7 +194,8 @@ func sortItems(o *order, items []item, c *classing) {
 	}
 }
 
-// decompressItems is cpuLane.decompress for an array of structures; b has the memory that they point to.
+// decompressItems is cpuLane.decompress for an array of structures; b has the memory that they
+// point to.
 func decompressItems(l *cpuLane, b *Batch, items []item) {
 	for i := range items {
 		it := &items[i]

@@ -76,7 +76,8 @@ func realPages(t testing.TB, n int) []byte {
 	return out
 }
 
-// mixed makes objects of pages by several algorithms by turns, scattered over two regions, as a store's objects are. Between them are gaps.
+// mixed makes objects of pages by several algorithms by turns, scattered over two regions, as a
+// store's objects are. Between them are gaps.
 func mixed(t testing.TB, all []byte, algorithms ...string) *Batch {
 	t.Helper()
 	n := len(all) / codec.PageSize

@@ -11,14 +11,16 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// The bounds of what a CPU worker takes at a time, in items. 64 pages take from 30 microseconds up, beside which taking them costs nothing; towards the end
-// of a batch pieces get smaller, so that all workers end together.
+// The bounds of what a CPU worker takes at a time, in items. 64 pages take from 30 microseconds up,
+// beside which taking them costs nothing; towards the end of a batch pieces get smaller, so that
+// all workers end together.
 const (
 	cpuMin = 16
 	cpuMax = 64
 )
 
-// A CPU is the engine of the machine's cores. It reads the objects of every algorithm, those of clusters too, and compresses by one.
+// A CPU is the engine of the machine's cores. It reads the objects of every algorithm, those of
+// clusters too, and compresses by one.
 type CPU struct {
 	lanes []cpuLane // one for each worker; each one's own
 }
@@ -31,8 +33,9 @@ type cpuLane struct {
 	page         [codec.PageSize]byte // that is verified; also keeps the lanes apart in memory
 }
 
-// NewCPU makes an engine of so many workers, or, for 0, of as many as the program may use cores. They compress by a, read what was made with its
-// dictionary, and use no more than the instruction set that it names. Each takes the memory that package codec says.
+// NewCPU makes an engine of so many workers, or, for 0, of as many as the program may use cores.
+// They compress by a, read what was made with its dictionary, and use no more than the instruction
+// set that it names. Each takes the memory that package codec says.
 func NewCPU(a codec.Algorithm, workers int) (*CPU, error) {
 	if workers < 0 {
 		return nil, fmt.Errorf("make CPU engine of %d workers: a number from 0 up is needed", workers)
@@ -69,7 +72,8 @@ func (c *CPU) Can(Op, codec.ID) bool { return true }
 // Close implements [Engine]. There is nothing to end.
 func (c *CPU) Close() error { return nil }
 
-// Do implements [Engine]. It leaves no item Pending, and looks at the context only before it begins.
+// Do implements [Engine]. It leaves no item Pending, and looks at the context only before it
+// begins.
 func (c *CPU) Do(ctx context.Context, lane int, p Piece) (Times, error) {
 	if err := ctx.Err(); err != nil {
 		return Times{}, err
@@ -138,7 +142,8 @@ func (l *cpuLane) read(b *Batch, i int, page []byte) Verdict {
 	return Corrupt
 }
 
-// compress packs the objects one after the other. An object that is kept is so much shorter than a page that there is room for a whole one behind all before.
+// compress packs the objects one after the other. An object that is kept is so much shorter than a
+// page that there is room for a whole one behind all before.
 func (l *cpuLane) compress(p Piece) error {
 	own, at := p.Own(), 0
 	for _, i := range p.Items {

@@ -10,13 +10,15 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// criterionPlanner is a planner of four workers and another engine that wants batches of a thousand.
+// criterionPlanner is a planner of four workers and another engine that wants batches of a
+// thousand.
 func criterionPlanner(t *testing.T, c Config) *Planner {
 	t.Helper()
 	return newPlanner(t, newCPU(t, "lz4", 4), c, newSecond(t, "lz4", codec.LZ4))
 }
 
-// G.105: a batch of 50 pages goes to one worker, one of 500 to all, and one of 2,000 to the other engine as well.
+// G.105: a batch of 50 pages goes to one worker, one of 500 to all, and one of 2,000 to the other
+// engine as well.
 func TestG105BackendFitsTheBatch(t *testing.T) {
 	p := criterionPlanner(t, Config{})
 	for _, c := range []struct {
@@ -37,7 +39,8 @@ func TestG105BackendFitsTheBatch(t *testing.T) {
 	}
 }
 
-// G.108: in a batch of 1,000 pages the other engine gets its part, if not in the first, where the CPU may be done before it is awake, before it is tried in any case.
+// G.108: in a batch of 1,000 pages the other engine gets its part, if not in the first, where the
+// CPU may be done before it is awake, before it is tried in any case.
 func TestG108EngineIsChosen(t *testing.T) {
 	p := criterionPlanner(t, Config{})
 	all := lz4Only(t, 1000)
@@ -75,7 +78,8 @@ func lz4Only(t *testing.T, n int) []byte {
 	return out
 }
 
-// G.109: asked for by name, the engine does all 1,000 pages, in one piece. G.110: they come back equal. Both ways.
+// G.109: asked for by name, the engine does all 1,000 pages, in one piece. G.110: they come back
+// equal. Both ways.
 func TestG109G110EngineAlone(t *testing.T) {
 	const n = 1000
 	all := lz4Only(t, n)
@@ -120,7 +124,8 @@ func TestUnreadablePagesStayWithTheCPU(t *testing.T) {
 	}
 }
 
-// Of two engines the one that knows more codecs does what the other cannot, and the CPU what neither can.
+// Of two engines the one that knows more codecs does what the other cannot, and the CPU what
+// neither can.
 func TestTwoEngines(t *testing.T) {
 	const n = 3000
 	all := lz4Only(t, n)

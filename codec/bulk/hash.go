@@ -21,12 +21,14 @@ const (
 	rowBytes  = hashLanes * laneBytes
 )
 
-// Hash returns eight bytes that stand for a page, which must be of PageSize bytes. It finds equal pages and accidental changes; whoever wants to can make
-// two pages that have the same one.
+// Hash returns eight bytes that stand for a page, which must be of PageSize bytes. It finds equal
+// pages and accidental changes; whoever wants to can make two pages that have the same one.
 //
-// It is the hash that the kernels of package gpu compute, in which each of 32 lanes goes over 16 bytes of each row of 512, eight at a time, little-endian: h
-// begins as (lane+1) * hashSeed, and a word makes h = (h^word) * hashFactor and then h ^= h>>32. Each lane ends with two words that are 0, so that a change in its
-// last one reaches all of its bits and those of two lanes do not cancel each other; and so does the lanes' sum with one.
+// It is the hash that the kernels of package gpu compute, in which each of 32 lanes goes over 16
+// bytes of each row of 512, eight at a time, little-endian: h begins as (lane+1) * hashSeed, and a
+// word makes h = (h^word) * hashFactor and then h ^= h>>32. Each lane ends with two words that are
+// 0, so that a change in its last one reaches all of its bits and those of two lanes do not cancel
+// each other; and so does the lanes' sum with one.
 func Hash(page []byte) uint64 {
 	page = page[:codec.PageSize]
 	sum := uint64(0)

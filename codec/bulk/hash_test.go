@@ -45,7 +45,8 @@ func TestHashIsAsDefined(t *testing.T) {
 
 const zeroHash = 0x02f6860d74caba45
 
-// Every single bit counts, any two of the last row do not cancel each other, and no two of many pages have the same hash.
+// Every single bit counts, any two of the last row do not cancel each other, and no two of many
+// pages have the same hash.
 func TestHashTellsPagesApart(t *testing.T) {
 	page := somePages(1)
 	seen := map[uint64]bool{}

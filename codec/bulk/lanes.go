@@ -29,7 +29,8 @@ type tally struct {
 	err           error
 }
 
-// count takes in the items of a piece as they are now, and counts as done by its owner those that are not Pending.
+// count takes in the items of a piece as they are now, and counts as done by its owner those that
+// are not Pending.
 func (t *tally) count(p Piece) {
 	for _, i := range p.Items {
 		v := p.Verdict[i]
@@ -167,7 +168,8 @@ func (p *Planner) give(m *member, lane int, s span) {
 	}
 }
 
-// fail notes a piece that ended with an error after some time, and how many items the CPU has to do for it.
+// fail notes a piece that ended with an error after some time, and how many items the CPU has to do
+// for it.
 func (m *member) fail(undone int, times Times, took time.Duration, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -209,8 +211,9 @@ func (p *Planner) undo(piece Piece) (undone int) {
 	return undone
 }
 
-// left makes what an engine has not done of a piece Pending and counts it. What it compressed lies anywhere in the piece's part of the arena, where the CPU
-// would write, so that nothing of such a piece counts if anything is left.
+// left makes what an engine has not done of a piece Pending and counts it. What it compressed lies
+// anywhere in the piece's part of the arena, where the CPU would write, so that nothing of such a
+// piece counts if anything is left.
 func (p *Planner) left(piece Piece) (left int) {
 	for _, i := range piece.Items {
 		if v := piece.Verdict[i]; v != Done && v != Skipped {

@@ -14,8 +14,9 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// F056: putting a batch in order and gathering what an engine needs to know is faster over a structure of arrays than over an array of structures. The shortest
-// time of each step counts, since other programs run too, and there are more rounds as long as the claim does not hold.
+// F056: putting a batch in order and gathering what an engine needs to know is faster over a
+// structure of arrays than over an array of structures. The shortest time of each step counts,
+// since other programs run too, and there are more rounds as long as the claim does not hold.
 func TestF056StructureOfArraysIsFaster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("times are those of this processor, and an emulator's are not; -short is what runs there")

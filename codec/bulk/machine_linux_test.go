@@ -16,7 +16,8 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// F064: one core decompresses objects that lie in its own node's memory, to pages that lie there, faster than if both are another node's.
+// F064: one core decompresses objects that lie in its own node's memory, to pages that lie there,
+// faster than if both are another node's.
 func TestF064NearMemoryIsFaster(t *testing.T) {
 	nodes := require.NUMA(t)
 	near, far := nearAndFar(t, nodes[0][0], nodes[1][0], benchItems, 10)
@@ -26,7 +27,8 @@ func TestF064NearMemoryIsFaster(t *testing.T) {
 	}
 }
 
-// Where there is one node, what measures nodes is tried on it: it comes to its end, and neither is faster by much.
+// Where there is one node, what measures nodes is tried on it: it comes to its end, and neither is
+// faster by much.
 func TestNearAndFarOnOneNode(t *testing.T) {
 	var allowed unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
@@ -42,8 +44,9 @@ func TestNearAndFarOnOneNode(t *testing.T) {
 	}
 }
 
-// nearAndFar is how many bytes of pages a second a core decompresses, from and to memory that it touched first and memory that another core did, which is where the
-// kernel puts memory. The best of some rounds counts.
+// nearAndFar is how many bytes of pages a second a core decompresses, from and to memory that it
+// touched first and memory that another core did, which is where the kernel puts memory. The best
+// of some rounds counts.
 func nearAndFar(t *testing.T, core, other, n, rounds int) (near, far float64) {
 	t.Helper()
 	model := mixed(t, repeatedPages(n), "lz4")
@@ -86,7 +89,8 @@ func repeatedPages(n int) []byte {
 	return bytes.Repeat(all, n*codec.PageSize/len(all)+1)[:n*codec.PageSize]
 }
 
-// touched is a copy of a batch whose objects and pages lie in memory of their own, that nobody touched before.
+// touched is a copy of a batch whose objects and pages lie in memory of their own, that nobody
+// touched before.
 func touched(model *Batch) (*Batch, error) {
 	b := *model
 	b.Verdict = make([]Verdict, b.N)
@@ -132,7 +136,8 @@ func onCore[T any](core int, f func() (T, error)) (T, error) {
 	return a.v, a.err
 }
 
-// F065: what a gigabyte of pages costs in energy, where the machine tells it. Nothing is asked but that the figure makes sense.
+// F065: what a gigabyte of pages costs in energy, where the machine tells it. Nothing is asked but
+// that the figure makes sense.
 func TestF065EnergyOfAGigabyte(t *testing.T) {
 	counter := require.Energy(t)
 	joules := energyOf(t, counter.Read, counter.Joules, 5*time.Second)
@@ -157,7 +162,8 @@ func TestEnergyOfACounterThatIsKnown(t *testing.T) {
 	}
 }
 
-// energyOf is how many joules the machine uses for each 10^9 bytes of pages that it decompresses for so long, on all cores.
+// energyOf is how many joules the machine uses for each 10^9 bytes of pages that it decompresses
+// for so long, on all cores.
 func energyOf(t *testing.T, read func() ([]uint64, error), joules func(from, to []uint64) (float64, error), long time.Duration) float64 {
 	t.Helper()
 	const n = 2000

@@ -96,7 +96,8 @@ func (o *order) sort(b *Batch, c *classing) {
 	}
 }
 
-// limit returns before which position engine number i can do everything. Where engines know different codecs, neither all of the other's, that is less than it could.
+// limit returns before which position engine number i can do everything. Where engines know
+// different codecs, neither all of the other's, that is less than it could.
 func (o *order) limit(c *classing, i int) int {
 	end := 0
 	for k, class := range c.classes {

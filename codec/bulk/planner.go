@@ -22,23 +22,27 @@ const (
 	Shared Mode = iota
 	// CPUAlone leaves the engines out.
 	CPUAlone
-	// EnginesAlone leaves to the CPU only what no engine can do, and does not ask whether it would be faster.
+	// EnginesAlone leaves to the CPU only what no engine can do, and does not ask whether it would be
+	// faster.
 	EnginesAlone
 )
 
 // Config says how a planner divides work. The zero value is right where nothing is known better.
 type Config struct {
 	Mode Mode
-	// Piece bounds the items of a piece for the engines beside the CPU, where it is not 0; with EnginesAlone it is how many they get.
+	// Piece bounds the items of a piece for the engines beside the CPU, where it is not 0; with
+	// EnginesAlone it is how many they get.
 	Piece int
-	// Items is the size of the largest batch that is expected: for one that is larger memory is allocated.
+	// Items is the size of the largest batch that is expected: for one that is larger memory is
+	// allocated.
 	Items int
 }
 
 // ErrClosed reports a planner that was closed.
 var ErrClosed = errors.New("planner is closed")
 
-// A Planner divides batches between the CPU and other engines. It is safe for concurrent use, and does one batch at a time.
+// A Planner divides batches between the CPU and other engines. It is safe for concurrent use, and
+// does one batch at a time.
 type Planner struct {
 	config   Config                      // immutable
 	cpu      *CPU                        // immutable
@@ -59,7 +63,8 @@ type Planner struct {
 	defect   atomic.Pointer[defectError] // what ended the batch early
 }
 
-// A defectError is what cannot be made good: an error of the CPU engine, which is a defect in a compression library, or pages that are torn.
+// A defectError is what cannot be made good: an error of the CPU engine, which is a defect in a
+// compression library, or pages that are torn.
 type defectError struct{ error }
 
 // A worker is a lane of the CPU, and what it did of a batch.
@@ -69,7 +74,8 @@ type worker struct {
 	_     [64]byte // apart from the next one's in memory
 }
 
-// NewPlanner makes a planner, which owns the engines from then on, if there is no error: [Planner.Close] closes them.
+// NewPlanner makes a planner, which owns the engines from then on, if there is no error:
+// [Planner.Close] closes them.
 func NewPlanner(cpu *CPU, engines []Engine, c Config) (*Planner, error) {
 	names := []string{cpu.Name()}
 	for _, e := range engines {
@@ -121,7 +127,8 @@ func (p *Planner) start() {
 	}
 }
 
-// Close waits for the batch that runs, ends all goroutines and closes the engines. It may be called more than once.
+// Close waits for the batch that runs, ends all goroutines and closes the engines. It may be called
+// more than once.
 func (p *Planner) Close() error {
 	p.turn.Lock()
 	defer p.turn.Unlock()
@@ -147,12 +154,14 @@ func (p *Planner) Close() error {
 	return errors.Join(append(errs, p.cpu.Close())...)
 }
 
-// Run does a batch and returns when nobody touches it any more. It sets the Verdict of each item; that some are corrupt is no error. It fills r, if that is
-// not nil, with the report of this batch alone.
+// Run does a batch and returns when nobody touches it any more. It sets the Verdict of each item;
+// that some are corrupt is no error. It fills r, if that is not nil, with the report of this batch
+// alone.
 //
-// When the context is cancelled it returns its error soon, and when a compression library fails, that failure: then some items are still Pending. So they are with an
-// error that wraps [ErrTorn], after which Pages may change at any time. For a batch that
-// cannot be worked on the error wraps [ErrBatch], and for a closed planner [ErrClosed].
+// When the context is cancelled it returns its error soon, and when a compression library fails,
+// that failure: then some items are still Pending. So they are with an error that wraps [ErrTorn],
+// after which Pages may change at any time. For a batch that cannot be worked on the error wraps
+// [ErrBatch], and for a closed planner [ErrClosed].
 func (p *Planner) Run(ctx context.Context, b *Batch, r *Report) error {
 	p.turn.Lock()
 	defer p.turn.Unlock()
@@ -218,7 +227,8 @@ func (p *Planner) plan() (why Reason) {
 	return why
 }
 
-// workersFor returns how many of the CPU's workers a batch is given to: one where it is a single piece, and all where an engine may give something back.
+// workersFor returns how many of the CPU's workers a batch is given to: one where it is a single
+// piece, and all where an engine may give something back.
 func (p *Planner) workersFor(n, lanes int) int {
 	switch {
 	case lanes > 0:

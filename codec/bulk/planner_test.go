@@ -13,7 +13,8 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// An engine that is much slower than the CPU does not hold a batch up once that is known, and learning it costs one piece a lane.
+// An engine that is much slower than the CPU does not hold a batch up once that is known, and
+// learning it costs one piece a lane.
 func TestSlowEngineIsLeftOut(t *testing.T) {
 	const n = 4000
 	all := lz4Only(t, n)
@@ -69,7 +70,8 @@ func TestFastEngineGetsMost(t *testing.T) {
 	checkPages(t, b, all)
 }
 
-// An engine that becomes slow in the middle is found out by the pieces that it has, and gets smaller ones or none.
+// An engine that becomes slow in the middle is found out by the pieces that it has, and gets
+// smaller ones or none.
 func TestEngineThatSlowsDown(t *testing.T) {
 	const n = 4000
 	all := lz4Only(t, n)
@@ -128,7 +130,8 @@ func TestConcurrentCallers(t *testing.T) {
 	callers.Wait()
 }
 
-// After Close there is no goroutine left, the engines are closed once, and nothing is done any more.
+// After Close there is no goroutine left, the engines are closed once, and nothing is done any
+// more.
 func TestClose(t *testing.T) {
 	before := runtime.NumGoroutine()
 	e := newSecond(t, "lz4", codec.LZ4)
@@ -217,7 +220,8 @@ func TestReportAdds(t *testing.T) {
 	}
 }
 
-// Of each engine the report says what ratio and speed it had, and of its stages whether computing takes most.
+// Of each engine the report says what ratio and speed it had, and of its stages whether computing
+// takes most.
 func TestReportOfAnEngine(t *testing.T) {
 	e := EngineReport{Items: 100, Objects: 100 * codec.PageSize / 4, Busy: time.Millisecond}
 	if e.Ratio() != 4 || e.BytesPerSecond() != 100*codec.PageSize*1000 {

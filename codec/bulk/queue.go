@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// A queue is what is left of a batch: positions in its order, which engines take from the head and the CPU from the tail, and what came back from engines.
+// A queue is what is left of a batch: positions in its order, which engines take from the head and
+// the CPU from the tail, and what came back from engines.
 type queue struct {
 	ends  atomic.Uint64 // head in the upper half, tail in the lower: what is in between nobody has taken
 	floor atomic.Int64  // the CPU takes nothing before this position while an engine is at work
@@ -101,7 +102,8 @@ func (q *queue) ended() {
 	}
 }
 
-// cpu takes a span for a CPU worker. When there is none it waits for the engines, and when those have ended it returns an empty one.
+// cpu takes a span for a CPU worker. When there is none it waits for the engines, and when those
+// have ended it returns an empty one.
 func (q *queue) cpu(workers int) span {
 	for {
 		if s := q.tail(workers); s.count() > 0 {

@@ -14,7 +14,8 @@ func newQueue(n, floor, lanes int) *queue {
 	return q
 }
 
-// However many take from both ends at once, each position is taken once, and what comes back once more.
+// However many take from both ends at once, each position is taken once, and what comes back once
+// more.
 func TestQueueGivesEachPositionOnce(t *testing.T) {
 	const n, limit, engines, workers = 100000, 70000, 3, 4
 	q := newQueue(n, 0, engines)

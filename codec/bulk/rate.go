@@ -12,13 +12,15 @@ import (
 const (
 	// forget is the weight of the newest piece in a moving average.
 	forget = 0.25
-	// paceItems is over how many items a CPU worker's pace is averaged. That is long, because somebody who takes the core away for a moment is no reason to call engines.
+	// paceItems is over how many items a CPU worker's pace is averaged. That is long, because somebody
+	// who takes the core away for a moment is no reason to call engines.
 	paceItems = 2048
-	// maxPieceTime bounds how long a piece is to take by what is known of the engine, in seconds: as long as everybody may have to wait for it at the end if
-	// the engine has become slower since.
+	// maxPieceTime bounds how long a piece is to take by what is known of the engine, in seconds: as
+	// long as everybody may have to wait for it at the end if the engine has become slower since.
 	maxPieceTime = 0.05
-	// probeEvery is after how many batches that it was thought too slow for an engine is tried again, and probeItems is how many times its
-	// smallest piece such a batch must have, so that the CPU has something to do meanwhile.
+	// probeEvery is after how many batches that it was thought too slow for an engine is tried again,
+	// and probeItems is how many times its smallest piece such a batch must have, so that the CPU has
+	// something to do meanwhile.
 	probeEvery = 16
 	probeItems = 4
 )
@@ -35,7 +37,8 @@ type estimate struct {
 	probing  bool      // the next piece says more than all before it; guarded by mu
 }
 
-// learn takes in a piece that has ended, and returns for how much of its time no other piece was under way that had begun before.
+// learn takes in a piece that has ended, and returns for how much of its time no other piece was
+// under way that had begun before.
 func (e *estimate) learn(items int, began, ended time.Time) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -73,7 +76,8 @@ func (e *estimate) Rate() float64 {
 	return e.rate()
 }
 
-// begin says whether a batch of n items may be the engine's turn to be tried again although it is thought too slow. What its next piece takes is then all that is known.
+// begin says whether a batch of n items may be the engine's turn to be tried again although it is
+// thought too slow. What its next piece takes is then all that is known.
 func (e *estimate) begin(n int, l Limits) (probe bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -90,11 +94,13 @@ func (e *estimate) end(used bool) {
 	}
 }
 
-// piece returns how many items the engine is to take next, of left that it could, when remaining are left of the batch and the CPU does cpu items a second, 0 if that
-// is unknown. It returns 0 when the CPU will be done before the engine would.
+// piece returns how many items the engine is to take next, of left that it could, when remaining
+// are left of the batch and the CPU does cpu items a second, 0 if that is unknown. It returns 0
+// when the CPU will be done before the engine would.
 //
-// The engine gets its share of what remains, divided by the pieces that it has at once and once more by two, so that pieces shrink towards the end; and no more
-// than it brings back before the CPU has done the rest: overhead + n/rate <= (remaining-n)/cpu.
+// The engine gets its share of what remains, divided by the pieces that it has at once and once
+// more by two, so that pieces shrink towards the end; and no more than it brings back before the
+// CPU has done the rest: overhead + n/rate <= (remaining-n)/cpu.
 func (e *estimate) piece(l Limits, left, remaining int, cpu float64) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -117,7 +123,8 @@ func (e *estimate) piece(l Limits, left, remaining int, cpu float64) int {
 	return max(l.Min, min(l.Max, left, int(n)))
 }
 
-// A pace is how long one CPU worker takes for an item, written by that worker alone and read by all. It fills a cache line and the one that is fetched with it.
+// A pace is how long one CPU worker takes for an item, written by that worker alone and read by
+// all. It fills a cache line and the one that is fetched with it.
 type pace struct {
 	nanos atomic.Uint64 // a moving average as the bits of a float64, 0 where nothing is known
 	_     [120]byte
@@ -131,7 +138,8 @@ func (p *pace) learn(items int, took time.Duration) {
 	p.nanos.Store(math.Float64bits(now))
 }
 
-// cpuRate returns what all workers together do in a second, of which some may not have been measured yet; 0 where none has.
+// cpuRate returns what all workers together do in a second, of which some may not have been
+// measured yet; 0 where none has.
 func cpuRate(paces []pace) float64 {
 	sum, known := 0.0, 0
 	for i := range paces {

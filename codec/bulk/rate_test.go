@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// pieces lets an estimate learn from pieces one after the other, each of so many items at a rate after an overhead.
+// pieces lets an estimate learn from pieces one after the other, each of so many items at a rate
+// after an overhead.
 func (e *estimate) pieces(count, items int, rate float64, overhead time.Duration) {
 	at := time.Unix(1000, 0)
 	if !e.last.IsZero() {
@@ -23,7 +24,8 @@ func (e *estimate) pieces(count, items int, rate float64, overhead time.Duration
 
 func near(got, want, part float64) bool { return math.Abs(got-want) <= part*want }
 
-// The rate is what was done in the time during which anything was under way, also where pieces overlap.
+// The rate is what was done in the time during which anything was under way, also where pieces
+// overlap.
 func TestRateIsLearned(t *testing.T) {
 	var e estimate
 	if e.Rate() != 0 {

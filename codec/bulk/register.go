@@ -8,9 +8,11 @@ import (
 	"slices"
 )
 
-// Register tells every engine that is a [Registrar] of memory that batches to come have their objects or pages in; with write pages are brought there. The memory has
-// to be a mapping, not of Go's heap, beginning at a multiple of a page, and must stay where it is until [Planner.Unregister] or [Planner.Close]. No two regions
-// overlap. An error says that an engine goes on without, and nothing else. It waits for the batch that runs.
+// Register tells every engine that is a [Registrar] of memory that batches to come have their
+// objects or pages in; with write pages are brought there. The memory has to be a mapping, not of
+// Go's heap, beginning at a multiple of a page, and must stay where it is until
+// [Planner.Unregister] or [Planner.Close]. No two regions overlap. An error says that an engine
+// goes on without, and nothing else. It waits for the batch that runs.
 func (p *Planner) Register(region []byte, write bool) error {
 	p.turn.Lock()
 	defer p.turn.Unlock()
@@ -35,8 +37,9 @@ func (p *Planner) Register(region []byte, write bool) error {
 	return errors.Join(errs...)
 }
 
-// Unregister undoes Register for those engines that took the region, dead ones too. It waits for the batch that runs. The memory may be unmapped afterwards, whatever
-// the answer, unless a batch ended with [ErrTorn]: then it must stay as it is to the end of the program.
+// Unregister undoes Register for those engines that took the region, dead ones too. It waits for
+// the batch that runs. The memory may be unmapped afterwards, whatever the answer, unless a batch
+// ended with [ErrTorn]: then it must stay as it is to the end of the program.
 func (p *Planner) Unregister(region []byte) error {
 	p.turn.Lock()
 	defer p.turn.Unlock()

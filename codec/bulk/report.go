@@ -18,7 +18,8 @@ const (
 	Unreadable Reason = iota
 	// Small batches are not worth waking an engine for.
 	Small
-	// Slow engines would have come back after the CPU had done the rest; the items of a batch count here if no engine got any of it.
+	// Slow engines would have come back after the CPU had done the rest; the items of a batch count
+	// here if no engine got any of it.
 	Slow
 	// Failed items are those of a piece for which an engine returned an error.
 	Failed
@@ -95,7 +96,8 @@ func (e *EngineReport) Ratio() float64 {
 	return float64(e.Items) * codec.PageSize / float64(e.Objects)
 }
 
-// BytesPerSecond is how many bytes of pages it did a second while it was busy, 0 where it never was; of the CPU that is what one worker did.
+// BytesPerSecond is how many bytes of pages it did a second while it was busy, 0 where it never
+// was; of the CPU that is what one worker did.
 func (e *EngineReport) BytesPerSecond() float64 {
 	if e.Busy <= 0 {
 		return 0
@@ -149,7 +151,8 @@ func (e *EngineReport) add(o *EngineReport) {
 	}
 }
 
-// report fills r, where it is not nil, and notes which engines were not used. The batch is over, and no lane at work.
+// report fills r, where it is not nil, and notes which engines were not used. The batch is over,
+// and no lane at work.
 func (p *Planner) report(r *Report, b *Batch, why Reason, elapsed time.Duration) {
 	if r == nil {
 		r = &p.unwanted

@@ -16,8 +16,8 @@ import (
 // errInjected is what a second engine fails with.
 var errInjected = errors.New("injected error")
 
-// A second is another engine for tests: the CPU's codecs with workers of their own, behind limits, ignorance, errors and delays. It imitates no device: what it
-// proves is that of the planner.
+// A second is another engine for tests: the CPU's codecs with workers of their own, behind limits,
+// ignorance, errors and delays. It imitates no device: what it proves is that of the planner.
 type second struct {
 	*CPU
 	name   string

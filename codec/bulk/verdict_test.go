@@ -160,7 +160,8 @@ func TestUnfitBatches(t *testing.T) {
 	run(t, p, empty)
 }
 
-// Nothing outside of a batch's pages and of its arena is written, and nothing inside that is not its own.
+// Nothing outside of a batch's pages and of its arena is written, and nothing inside that is not
+// its own.
 func TestOtherPagesStay(t *testing.T) {
 	const n = 200
 	b := mixed(t, somePages(n), "lz4", "zstd(level=1)")

@@ -38,8 +38,9 @@ func TestPagesAllocateNothing(t *testing.T) {
 	})
 }
 
-// F030: no two encoders have a line of the processor's cache in common, so that workers do not take it from each other with each entry in
-// their tables. The allocator sees to that for what is so large.
+// F030: no two encoders have a line of the processor's cache in common, so that workers do not take
+// it from each other with each entry in their tables. The allocator sees to that for what is so
+// large.
 func TestF030EncodersShareNoCacheLine(t *testing.T) {
 	const line = 64
 	owner := map[uintptr]int{}

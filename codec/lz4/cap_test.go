@@ -9,7 +9,8 @@ import (
 	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
-// The length of dst is an exact cap: with the object's own length it fits, and is the same object; with less it does not.
+// The length of dst is an exact cap: with the object's own length it fits, and is the same object;
+// with less it does not.
 func TestCapIsExact(t *testing.T) {
 	codectest.EachSource(t, func(t *testing.T, base [][]byte) {
 		eachEncoding(t, func(t *testing.T, encode encodeFunc, _ decodeFunc) {
@@ -44,7 +45,8 @@ func TestCapIsExact(t *testing.T) {
 	})
 }
 
-// Every cap that there is, for a few pages; with -short some of them, others for each page, and those about the object's length.
+// Every cap that there is, for a few pages; with -short some of them, others for each page, and
+// those about the object's length.
 func TestEveryCap(t *testing.T) {
 	eachEncoding(t, func(t *testing.T, encode encodeFunc, _ decodeFunc) {
 		object, capped := make([]byte, MaxObject), make([]byte, MaxObject)

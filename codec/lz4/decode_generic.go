@@ -4,17 +4,20 @@ package lz4
 
 import "encoding/binary"
 
-// The margins of the assembly, which codec/_asm/lz4 has as well: it decodes a sequence that begins so many bytes before the ends of
-// dst and src. In shorter buffers, which may be nil and so lie at address 0, the limits that it computes from them would mean nothing.
+// The margins of the assembly, which codec/_asm/lz4 has as well: it decodes a sequence that begins
+// so many bytes before the ends of dst and src. In shorter buffers, which may be nil and so lie at
+// address 0, the limits that it computes from them would mean nothing.
 const (
 	writeMargin = 32
 	readMargin  = 18
 )
 
-// decodeGeneric fills dst from the block src and reports whether src is a block of exactly that many bytes.
+// decodeGeneric fills dst from the block src and reports whether src is a block of exactly that
+// many bytes.
 func decodeGeneric(dst, src []byte) bool { return decodeFrom(dst, src, 0, 0) }
 
-// decodeFrom decodes the sequences that begin at src[read:], where written bytes of dst are filled already.
+// decodeFrom decodes the sequences that begin at src[read:], where written bytes of dst are filled
+// already.
 func decodeFrom(dst, src []byte, written, read int) bool {
 	for read < len(src) {
 		token := int(src[read])
@@ -22,7 +25,8 @@ func decodeFrom(dst, src []byte, written, read int) bool {
 		if read = from; !ok || literals > len(src)-read || literals > len(dst)-written {
 			return false
 		}
-		// The words that a short run is in are copied whole where there is space, which is quicker than to copy just that many bytes.
+		// The words that a short run is in are copied whole where there is space, which is quicker than
+		// to copy just that many bytes.
 		if literals <= 8 && len(src)-read >= 8 && len(dst)-written >= 8 {
 			binary.LittleEndian.PutUint64(dst[written:], load(src, read))
 		} else {
@@ -48,7 +52,8 @@ func decodeFrom(dst, src []byte, written, read int) bool {
 	return false
 }
 
-// lengthAt returns the length that begins with half a token and goes on at src[read:], and where that ends.
+// lengthAt returns the length that begins with half a token and goes on at src[read:], and where
+// that ends.
 func lengthAt(src []byte, read, half int) (length, end int, ok bool) {
 	if half < escape {
 		return half, read, true
@@ -56,8 +61,8 @@ func lengthAt(src []byte, read, half int) (length, end int, ok bool) {
 	return readExtra(src, read)
 }
 
-// readExtra adds up the bytes of a length at src[read:] and returns the length and where they end. The sum stays below 255 times
-// the number of bytes, which no object makes too large for an int.
+// readExtra adds up the bytes of a length at src[read:] and returns the length and where they end.
+// The sum stays below 255 times the number of bytes, which no object makes too large for an int.
 func readExtra(src []byte, read int) (length, end int, ok bool) {
 	length = escape
 	for read < len(src) {
@@ -70,14 +75,16 @@ func readExtra(src []byte, read int) (length, end int, ok bool) {
 	return 0, read, false
 }
 
-// repeat writes length bytes to dst[at:], each a copy of the one that lies distance before it. It may write up to 15 more that lie within dst.
+// repeat writes length bytes to dst[at:], each a copy of the one that lies distance before it. It
+// may write up to 15 more that lie within dst.
 func repeat(dst []byte, at, distance, length int) {
 	if distance >= 8 && length <= 16 && len(dst)-at >= 16 {
 		binary.LittleEndian.PutUint64(dst[at:], load(dst, at-distance))
 		binary.LittleEndian.PutUint64(dst[at+8:], load(dst, at-distance+8))
 		return
 	}
-	// What is written so far is a whole number of distances, and so can be copied as one, doubling with each turn.
+	// What is written so far is a whole number of distances, and so can be copied as one, doubling
+	// with each turn.
 	from, end := at-distance, at+length
 	for at < end {
 		at += copy(dst[at:end], dst[from:at])

@@ -7,9 +7,9 @@ import (
 	"math/bits"
 )
 
-// The format's numbers: a match repeats at least minMatch bytes, and the last tailLiterals bytes of a block are literals. The
-// format wants a match to begin 12 bytes before the end at the latest; with one more, the eight bytes that a search compares
-// never reach into the literals at the end.
+// The format's numbers: a match repeats at least minMatch bytes, and the last tailLiterals bytes of
+// a block are literals. The format wants a match to begin 12 bytes before the end at the latest;
+// with one more, the eight bytes that a search compares never reach into the literals at the end.
 const (
 	minMatch     = 4
 	tailLiterals = 5
@@ -18,20 +18,24 @@ const (
 	moreLength   = 255
 )
 
-// A table holds the position at which a hash was last seen. It is cleared for each page: position 0 is where every hash was seen
-// at first. An entry is only a guess, checked before use, but what stale entries would lead to would depend on the page
-// before, and clearing 8 KiB takes one hundredth of a page's time.
+// A table holds the position at which a hash was last seen. It is cleared for each page: position 0
+// is where every hash was seen at first. An entry is only a guess, checked before use, but what
+// stale entries would lead to would depend on the page before, and clearing 8 KiB takes one
+// hundredth of a page's time.
 type table [tableSize]uint16
 
 const (
 	tableBits = 12
 	tableSize = 1 << tableBits
-	// hashBits is how many bits are hashed: five bytes, and one bit that tells apart half of what they would confuse. Fewer find matches
-	// that gain little, more miss the five-byte records of databases.
+	// hashBits is how many bits are hashed: five bytes, and one bit that tells apart half of what they
+	// would confuse. Fewer find matches that gain little, more miss the five-byte records of
+	// databases.
 	hashBits = 41
-	// hashFactor is 2^64 over the golden ratio, moved so that the bits that are not hashed fall out of the product.
+	// hashFactor is 2^64 over the golden ratio, moved so that the bits that are not hashed fall out of
+	// the product.
 	hashFactor = 0x9E3779B185EBCA87 << (64 - hashBits) & (1<<64 - 1)
-	// stepShift slows a search down to look at everything: after 64 bytes without a match steps are of 2 bytes, after 128 of 3.
+	// stepShift slows a search down to look at everything: after 64 bytes without a match steps are of
+	// 2 bytes, after 128 of 3.
 	stepShift = 6
 )
 
@@ -39,8 +43,9 @@ func hash(v uint64) uint64 { return v * hashFactor >> (64 - tableBits) }
 
 func load(b []byte, at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 
-// place is where an encoder stands: n bytes of the object are written, src has been read up to anchor, and a match was found at
-// position at that repeats what is at from. No match begins at position 0: there at stands for the end of the search.
+// place is where an encoder stands: n bytes of the object are written, src has been read up to
+// anchor, and a match was found at position at that repeats what is at from. No match begins at
+// position 0: there at stands for the end of the search.
 type place struct{ n, anchor, at, from int }
 
 // encodeGeneric is the standard encoder.
@@ -50,7 +55,8 @@ func encodeGeneric(dst, src []byte, t *table) int {
 	return finish(dst, src, t, place{0, 0, at, from})
 }
 
-// finish goes on from p to the end of src and returns the length of the object, 0 if it does not fit.
+// finish goes on from p to the end of src and returns the length of the object, 0 if it does not
+// fit.
 func finish(dst, src []byte, t *table, p place) int {
 	for p.at > 0 {
 		n, end := emit(dst, src, p)
@@ -67,7 +73,8 @@ func finish(dst, src []byte, t *table, p place) int {
 	return emitLast(dst, p.n, src[p.anchor:])
 }
 
-// find returns the first match at ip or behind it, and at = 0 if there is none. The literals before it begin at anchor.
+// find returns the first match at ip or behind it, and at = 0 if there is none. The literals before
+// it begin at anchor.
 func find(src []byte, t *table, anchor, ip int) (at, from int) {
 	for ip <= len(src)-matchMargin {
 		v := load(src, ip)
@@ -82,12 +89,14 @@ func find(src []byte, t *table, anchor, ip int) (at, from int) {
 	return 0, 0
 }
 
-// emit writes the sequence of the match at p and returns where the object and the match end, or n = 0 if dst is too short.
+// emit writes the sequence of the match at p and returns where the object and the match end, or n =
+// 0 if dst is too short.
 func emit(dst, src []byte, p place) (n, end int) {
 	end = matchEnd(src, p.at, p.from)
 	literals, length := p.at-p.anchor, end-p.at-minMatch
 	n = p.n
-	// A sequence that needs no bytes of length and few for its literals, with space for eight of these whatever their number.
+	// A sequence that needs no bytes of length and few for its literals, with space for eight of these
+	// whatever their number.
 	if literals <= 8 && length < escape && n+11 <= len(dst) {
 		out := dst[n : n+11]
 		out[0] = byte(literals<<4 | length)
@@ -115,7 +124,8 @@ func emitLast(dst []byte, n int, literals []byte) int {
 	return n + copy(dst[n:], literals)
 }
 
-// matchEnd returns where the match of at with from ends, of which the first four bytes are known to be equal.
+// matchEnd returns where the match of at with from ends, of which the first four bytes are known to
+// be equal.
 func matchEnd(src []byte, at, from int) int {
 	stop := len(src) - tailLiterals
 	for ; at <= stop-8; at, from = at+8, from+8 {

@@ -17,9 +17,10 @@ func TestF022AVX512EqualsGeneric(t *testing.T) { equalsGeneric(t, impl.AVX512) }
 
 func TestF023NEONEqualsGeneric(t *testing.T) { equalsGeneric(t, impl.NEON) }
 
-// equalsGeneric compares object for object over the stream of pages, a million in all, at caps that some of them do not fit in, and lets
-// each side's decoder read what both made. Where nothing was written for set, what is taken in its place is compared over
-// fewer pages, for it has a test of its own.
+// equalsGeneric compares object for object over the stream of pages, a million in all, at caps that
+// some of them do not fit in, and lets each side's decoder read what both made. Where nothing was
+// written for set, what is taken in its place is compared over fewer pages, for it has a test of
+// its own.
 func equalsGeneric(t *testing.T, set impl.Set) {
 	require.Instructions(t, string(set), impl.Has(set))
 	e, err := routinesTable.For(set)
@@ -65,7 +66,8 @@ func equalOver(t *testing.T, r routines, base [][]byte, rounds int) {
 	}
 }
 
-// F016 and F018: an encoder that has seen other pages, or whose table holds anything at all, gives the same object as one that has seen none.
+// F016 and F018: an encoder that has seen other pages, or whose table holds anything at all, gives
+// the same object as one that has seen none.
 func TestF016NoStateBetweenPages(t *testing.T) {
 	codectest.EachSource(t, func(t *testing.T, base [][]byte) {
 		eachEncoding(t, func(t *testing.T, encode encodeFunc, _ decodeFunc) {

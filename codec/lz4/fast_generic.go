@@ -7,11 +7,13 @@ import (
 	"math/bits"
 )
 
-// stride is what the fast encoder's positions are multiples of, except for the one where a match ends. Most of what a page repeats are
-// words, and a match found in their midst is extended backwards.
+// stride is what the fast encoder's positions are multiples of, except for the one where a match
+// ends. Most of what a page repeats are words, and a match found in their midst is extended
+// backwards.
 const stride = 4
 
-// maxBack is how many bytes a match of the fast encoder can grow at its beginning: as many as one comparison shows.
+// maxBack is how many bytes a match of the fast encoder can grow at its beginning: as many as one
+// comparison shows.
 const maxBack = 8
 
 // encodeFastGeneric is the fast encoder.

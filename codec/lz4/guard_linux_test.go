@@ -10,8 +10,9 @@ import (
 	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
-// Source and destination lie against inaccessible pages on both sides, so that a read or write one byte outside ends the test.
-// Neither the compiler's bounds checks nor the race detector see what assembly does.
+// Source and destination lie against inaccessible pages on both sides, so that a read or write one
+// byte outside ends the test. Neither the compiler's bounds checks nor the race detector see what
+// assembly does.
 func TestF014BetweenGuardPages(t *testing.T) {
 	pageEnd, pageStart := codectest.Guarded(t, MaxSize)
 	backEnd, backStart := codectest.Guarded(t, MaxSize)
@@ -44,7 +45,8 @@ func TestF014BetweenGuardPages(t *testing.T) {
 	})
 }
 
-// Damaged and cut objects keep inside as well, whichever end of them lies against an inaccessible page.
+// Damaged and cut objects keep inside as well, whichever end of them lies against an inaccessible
+// page.
 func TestF014HostileBetweenGuardPages(t *testing.T) {
 	backEnd, backStart := codectest.Guarded(t, MaxSize)
 	memory, first := codectest.Guarded(t, 2*MaxSize)

@@ -25,7 +25,8 @@ func TestF010TruncationIsDetected(t *testing.T) {
 	})
 }
 
-// F009 at this level: a flipped bit may pass, the store's checksum is what sees it. All decoders say of it what the format says.
+// F009 at this level: a flipped bit may pass, the store's checksum is what sees it. All decoders
+// say of it what the format says.
 func TestF009BitFlipsAreJudgedAlike(t *testing.T) {
 	counts := map[verdict]int{}
 	for _, object := range objects(t, 5) {
@@ -40,7 +41,8 @@ func TestF009BitFlipsAreJudgedAlike(t *testing.T) {
 	}
 }
 
-// Blocks with everything that the format allows, which encoders seldom make, and with one thing that it does not.
+// Blocks with everything that the format allows, which encoders seldom make, and with one thing
+// that it does not.
 func TestMadeBlocksAreJudgedAlike(t *testing.T) {
 	counts := map[verdict]int{}
 	for i := range 300_000 / codectest.Stride() {

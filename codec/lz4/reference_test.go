@@ -47,8 +47,8 @@ func (r *blockReader) length(n int) int {
 	return n
 }
 
-// referenceDecode reads a block byte by byte, as the format's description goes, and fills dst from it. It shares nothing with the decoders
-// that it judges.
+// referenceDecode reads a block byte by byte, as the format's description goes, and fills dst from
+// it. It shares nothing with the decoders that it judges.
 func referenceDecode(dst, src []byte) verdict {
 	var out []byte
 	r := blockReader{src, true}
@@ -81,8 +81,8 @@ func pierrecDecode(dst, src []byte) bool {
 	return err == nil && n == len(dst)
 }
 
-// judge fails the test unless all our decoders say of the block src what the reference does, with the same bytes, and the other library as
-// well where it is of one mind with the format.
+// judge fails the test unless all our decoders say of the block src what the reference does, with
+// the same bytes, and the other library as well where it is of one mind with the format.
 func judge(t *testing.T, size int, src []byte) verdict {
 	t.Helper()
 	want, got := make([]byte, size), make([]byte, size)
@@ -102,7 +102,8 @@ func judge(t *testing.T, size int, src []byte) verdict {
 	return v
 }
 
-// madeBlock returns a block of sequences whose every field is drawn, mostly a valid one, and the number of bytes that it stands for.
+// madeBlock returns a block of sequences whose every field is drawn, mostly a valid one, and the
+// number of bytes that it stands for.
 func madeBlock(seed uint64) (object []byte, size int) {
 	rng := rand.New(rand.NewPCG(seed, 14))
 	limit := 1 + rng.IntN(MaxSize)

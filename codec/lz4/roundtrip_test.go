@@ -115,7 +115,8 @@ func TestInstructionSetIsAsked(t *testing.T) {
 	}
 }
 
-// step returns how far to go from a buffer of n bytes to the next: by one, but with -short only where they are short.
+// step returns how far to go from a buffer of n bytes to the next: by one, but with -short only
+// where they are short.
 func step(n int) int {
 	if n < 300 {
 		return 1

@@ -26,7 +26,8 @@ func eachRoutines(t *testing.T, f func(t *testing.T, r routines)) {
 	codectest.EachEntry(t, routinesTable, func(t *testing.T, e impl.Entry[routines]) { f(t, e.F) })
 }
 
-// eachEncoding runs f as a subtest for both ways of each implementation, with the decoder of the same one.
+// eachEncoding runs f as a subtest for both ways of each implementation, with the decoder of the
+// same one.
 func eachEncoding(t *testing.T, f func(t *testing.T, encode encodeFunc, decode decodeFunc)) {
 	t.Helper()
 	eachRoutines(t, func(t *testing.T, r routines) {

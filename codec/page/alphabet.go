@@ -13,7 +13,8 @@ const (
 	kinds
 )
 
-// The tokens behind those of the alphabet. Each has a byte b in the stream of near distances and stands for 16(b+1) bytes.
+// The tokens behind those of the alphabet. Each has a byte b in the stream of near distances and
+// stands for 16(b+1) bytes.
 const (
 	literalRun = 254 // literals
 	matchRun   = 255 // a match at the last distance
@@ -29,15 +30,16 @@ const (
 	maxLength   = 48
 )
 
-// A token says that literals are copied from their stream and that a match follows them. A length of zero is no match; the kind is
-// then rep0, so that the distances stay as they are.
+// A token says that literals are copied from their stream and that a match follows them. A length
+// of zero is no match; the kind is then rep0, so that the distances stay as they are.
 type token struct {
 	literals, length, kind uint8
 }
 
-// alphabet holds the tokens in the order of their numbers: of each kind and number of literals, the lengths. These are the
-// combinations that saved most on pages of five programs (python, gcc, java, awk and git), and all that are needed to say anything.
-// It is part of the format and never changes.
+// alphabet holds the tokens in the order of their numbers: of each kind and number of literals, the
+// lengths. These are the combinations that saved most on pages of five programs (python, gcc, java,
+// awk and git), and all that are needed to say anything. It is part of the format and never
+// changes.
 var alphabet = []struct {
 	kind, literals uint8
 	lengths        []uint8

@@ -84,8 +84,8 @@ func TestPlansAreThere(t *testing.T) {
 	}
 }
 
-// writeMatch makes enc's object of a page that repeats what lies distance before it from start on: first some literals, then a match of length
-// and the rest.
+// writeMatch makes enc's object of a page that repeats what lies distance before it from start on:
+// first some literals, then a match of length and the rest.
 func writeMatch(enc *Encoder, object, page []byte, first, start, length, distance, kind int) int {
 	enc.begin(page)
 	enc.emitLiterals(first)

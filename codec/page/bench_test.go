@@ -8,7 +8,8 @@ import (
 	"github.com/zramfs/zramfs/internal/pages"
 )
 
-// stride is how far the benchmarks go through the real pages at once, so that a short run meets all programs.
+// stride is how far the benchmarks go through the real pages at once, so that a short run meets all
+// programs.
 const stride = 7
 
 func BenchmarkCompress(b *testing.B) {

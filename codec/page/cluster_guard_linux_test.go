@@ -10,8 +10,8 @@ import (
 	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
-// tableRoutines returns a pair's routines where the table has them. Memory that is not the collector's must not point to a copy: nothing else
-// would keep that.
+// tableRoutines returns a pair's routines where the table has them. Memory that is not the
+// collector's must not point to a copy: nothing else would keep that.
 func tableRoutines(t *testing.T, p clusterPair) *denseRoutines {
 	t.Helper()
 	for i := range denseTable {
@@ -23,8 +23,8 @@ func tableRoutines(t *testing.T, p clusterPair) *denseRoutines {
 	return nil
 }
 
-// Pages, object and what encoder and decoder work in lie against inaccessible pages on both sides, so that a read or write one byte outside ends the
-// test.
+// Pages, object and what encoder and decoder work in lie against inaccessible pages on both sides,
+// so that a read or write one byte outside ends the test.
 func TestF014ClustersBetweenGuardPages(t *testing.T) {
 	pageEnd, pageStart := codectest.Guarded(t, Size)
 	backEnd, backStart := codectest.Guarded(t, Size)

@@ -11,7 +11,8 @@ import (
 	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
-// F009 for clusters: a flipped bit may pass, the store's checksum is what sees it. All decoders say of it what the format says.
+// F009 for clusters: a flipped bit may pass, the store's checksum is what sees it. All decoders say
+// of it what the format says.
 func TestF009ClusterBitFlipsAreJudgedAlike(t *testing.T) {
 	judge, broken := clusterDecoders(t), 0
 	for i, object := range clusterObjects(t, 4) {
@@ -28,7 +29,8 @@ func TestF009ClusterBitFlipsAreJudgedAlike(t *testing.T) {
 	}
 }
 
-// F010 for clusters: whatever page is asked for, a cut object is refused, for its parts' lengths say how long it is; so is a longer one.
+// F010 for clusters: whatever page is asked for, a cut object is refused, for its parts' lengths
+// say how long it is; so is a longer one.
 func TestF010ClusterTruncationIsDetected(t *testing.T) {
 	judge := clusterDecoders(t)
 	for i, object := range clusterObjects(t, 8) {
@@ -43,7 +45,8 @@ func TestF010ClusterTruncationIsDetected(t *testing.T) {
 	}
 }
 
-// Objects with everything that the format allows, which our encoder seldom makes, and with one thing that it does not.
+// Objects with everything that the format allows, which our encoder seldom makes, and with one
+// thing that it does not.
 func TestMadeClusterObjectsAreJudgedAlike(t *testing.T) {
 	judge := clusterDecoders(t)
 	var valid, broken [ClusterPages]int
@@ -63,13 +66,14 @@ func TestMadeClusterObjectsAreJudgedAlike(t *testing.T) {
 	}
 }
 
-// A part that stands for more than its page: pages from there on are read if the parts up to them make up for it. So says the format, and so do all
-// decoders.
+// A part that stands for more than its page: pages from there on are read if the parts up to them
+// make up for it. So says the format, and so do all decoders.
 func TestPartsOfOtherSizesAreJudgedAlike(t *testing.T) {
 	judge := clusterDecoders(t)
 	seen := map[[ClusterPages]bool]int{}
 	for i := range 200 {
-		// Whole pages of one byte, moved from part to part by runs: a run of n units is token 254 or 255 and the near byte n-1.
+		// Whole pages of one byte, moved from part to part by runs: a run of n units is token 254 or 255
+		// and the near byte n-1.
 		units := []int{256, 256, 256, 256}
 		from, to := i%4, i/4%4
 		units[from] -= i % 9
@@ -90,7 +94,8 @@ func TestPartsOfOtherSizesAreJudgedAlike(t *testing.T) {
 	}
 }
 
-// runsObject returns a dense object that stands for so many units of zeros, the first of them literals.
+// runsObject returns a dense object that stands for so many units of zeros, the first of them
+// literals.
 func runsObject(literals bool, units int) []byte {
 	var p densePacker
 	s := new(search)
@@ -121,7 +126,8 @@ func FuzzClusterDecode(f *testing.F) {
 
 const clusterGoldenPath = "testdata/golden-cluster.txt"
 
-// Objects that were stored stay readable for ever, as the pages that they were. An object in the file never changes.
+// Objects that were stored stay readable for ever, as the pages that they were. An object in the
+// file never changes.
 func TestGoldenClusterObjectsStayReadable(t *testing.T) {
 	eachClusterPair(t, func(t *testing.T, p clusterPair) {
 		all := goldensIn(t, clusterGoldenPath)

@@ -12,7 +12,8 @@ import (
 	"github.com/zramfs/zramfs/codec/internal/impl"
 )
 
-// clusterReferenceDecode returns a page of a cluster by its number. It is written from the document, as the reference for single pages is.
+// clusterReferenceDecode returns a page of a cluster by its number. It is written from the
+// document, as the reference for single pages is.
 func clusterReferenceDecode(object []byte, index int) ([]byte, error) {
 	if len(object) < 6 {
 		return nil, errBroken
@@ -116,8 +117,9 @@ func clusterObjects(tb testing.TB, count int) (all [][]byte) {
 	return all
 }
 
-// madeClusterObject returns an object of four made ones, which our encoder seldom makes, sometimes with a wrong length. The distances
-// that one of them leaves remembered reach, in the next one, before its page.
+// madeClusterObject returns an object of four made ones, which our encoder seldom makes, sometimes
+// with a wrong length. The distances that one of them leaves remembered reach, in the next one,
+// before its page.
 func madeClusterObject(seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(seed, 6))
 	object := make([]byte, 6)
@@ -139,8 +141,9 @@ func madeClusterObject(seed uint64) []byte {
 	return object
 }
 
-// clusterDecoders makes a judge of what all decoders say. The function that it returns fails the test unless they say of each page of an object what
-// the reference does, and reports which of its pages are valid.
+// clusterDecoders makes a judge of what all decoders say. The function that it returns fails the
+// test unless they say of each page of an object what the reference does, and reports which of its
+// pages are valid.
 func clusterDecoders(t *testing.T) (judge func(object []byte) (valid [ClusterPages]bool)) {
 	t.Helper()
 	all := map[impl.Set]*ClusterDecoder{}

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// chainBits is the logarithm of the number of chains, and chainFactor is 2^32 divided by the golden ratio.
+	// chainBits is the logarithm of the number of chains, and chainFactor is 2^32 divided by the
+	// golden ratio.
 	chainBits   = 14
 	chainFactor = 0x9E3779B1
 	// chainDepth is how many positions of a chain are looked at.
@@ -19,9 +20,10 @@ const (
 	leastEntered = 4
 )
 
-// A clusterSearch looks for matches in one page of a cluster after another, and in the pages before it. Other than a search for a single page it
-// compares with many earlier positions and weighs all that it finds by what it is worth. Positions in the text are counted from its
-// first page, those in matches from the page that they are in.
+// A clusterSearch looks for matches in one page of a cluster after another, and in the pages before
+// it. Other than a search for a single page it compares with many earlier positions and weighs all
+// that it finds by what it is worth. Positions in the text are counted from its first page, those
+// in matches from the page that they are in.
 type clusterSearch struct {
 	page    search // takes what is found; its table stays unused
 	base    int    // where the page begins in the text
@@ -41,7 +43,8 @@ func (c *clusterSearch) begin(pages [ClusterPages][]byte) {
 	c.page.reps = firstReps
 }
 
-// parse collects the streams of a page by its number. The pages before it must have had their turns.
+// parse collects the streams of a page by its number. The pages before it must have had their
+// turns.
 func (c *clusterSearch) parse(number int, page []byte) {
 	reps := c.page.reps
 	c.page.begin(page)
@@ -64,8 +67,8 @@ func (c *clusterSearch) parse(number int, page []byte) {
 	c.page.emitLiterals(Size - c.page.anchor)
 }
 
-// best returns the match that is worth most of those that begin at a position of the page, or up to eight bytes earlier, and what it is worth. Its
-// length is zero if there is none.
+// best returns the match that is worth most of those that begin at a position of the page, or up to
+// eight bytes earlier, and what it is worth. Its length is zero if there is none.
 func (c *clusterSearch) best(at int) (best match, worth int) {
 	try := func(m match) {
 		if w := c.page.worth(m); best.length == 0 || w > worth {
@@ -97,7 +100,8 @@ func (c *clusterSearch) best(at int) (best match, worth int) {
 	return best, worth
 }
 
-// enter enters all positions of the text up to one into their chains and returns the last one before it with the same hash, or -1.
+// enter enters all positions of the text up to one into their chains and returns the last one
+// before it with the same hash, or -1.
 func (c *clusterSearch) enter(at int) int {
 	for ; c.entered <= at; c.entered++ {
 		head := &c.heads[uint32(c.eight(c.entered))*chainFactor>>(32-chainBits)]
@@ -110,7 +114,8 @@ func (c *clusterSearch) enter(at int) int {
 // eight returns the eight bytes at a position of the text, which may lie in the margins.
 func (c *clusterSearch) eight(at int) uint64 { return binary.LittleEndian.Uint64(c.text[margin+at:]) }
 
-// equal returns how many bytes of the page, from a position on, repeat those of the text at a distance.
+// equal returns how many bytes of the page, from a position on, repeat those of the text at a
+// distance.
 func (c *clusterSearch) equal(at, distance int) int {
 	here, most := c.base+at, Size-at
 	if distance > here {
@@ -124,7 +129,8 @@ func (c *clusterSearch) equal(at, distance int) int {
 	return most
 }
 
-// equalBefore returns how many bytes before two positions of the text are equal, up to eight and as far as they are in no stream yet.
+// equalBefore returns how many bytes before two positions of the text are equal, up to eight and as
+// far as they are in no stream yet.
 func (c *clusterSearch) equalBefore(at, from int) int {
 	return min(bits.LeadingZeros64(c.eight(at-8)^c.eight(from-8))/8, at-c.base-c.page.anchor, from)
 }

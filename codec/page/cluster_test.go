@@ -12,7 +12,8 @@ import (
 	"github.com/zramfs/zramfs/internal/pages"
 )
 
-// F001 for clusters, every page read alone. Each implementation's objects are the same and are read by another one's decoder.
+// F001 for clusters, every page read alone. Each implementation's objects are the same and are read
+// by another one's decoder.
 func TestF001ClusterLossless(t *testing.T) {
 	codectest.EachSource(t, func(t *testing.T, base [][]byte) {
 		t.Parallel()
@@ -66,7 +67,8 @@ func TestClustersAreReadByTheReference(t *testing.T) {
 	})
 }
 
-// Noise that repeats over the whole cluster, at any distance that a far word can say: only its first turn is in the object.
+// Noise that repeats over the whole cluster, at any distance that a far word can say: only its
+// first turn is in the object.
 func TestClusterMatchesReachThePagesBefore(t *testing.T) {
 	rng := newRand(21)
 	text, back := make([]byte, ClusterPages*Size), make([]byte, Size)
@@ -99,7 +101,8 @@ func TestClusterMatchesReachThePagesBefore(t *testing.T) {
 	})
 }
 
-// Neighbours that have something in common take less together, and one page of noise has no object and so its cluster has none.
+// Neighbours that have something in common take less together, and one page of noise has no object
+// and so its cluster has none.
 func TestClustersAreShorter(t *testing.T) {
 	text := pages.Generate(pages.Text, ClusterPages, 22)
 	eachClusterPair(t, func(t *testing.T, p clusterPair) {
@@ -146,7 +149,8 @@ func TestClusterCapIsExact(t *testing.T) {
 	})
 }
 
-// F016 and F018: nothing of what was done before, nor of what lies in buffers, is in an object or a page.
+// F016 and F018: nothing of what was done before, nor of what lies in buffers, is in an object or a
+// page.
 func TestF016NoStateBetweenClusters(t *testing.T) {
 	base := codectest.Generated()
 	eachClusterPair(t, func(t *testing.T, p clusterPair) {

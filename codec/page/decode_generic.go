@@ -4,7 +4,8 @@ package page
 
 import "encoding/binary"
 
-// decodeFunc fills dst, of Size bytes or as many as some pages of a cluster have, from an object's streams and reports whether they stand for that.
+// decodeFunc fills dst, of Size bytes or as many as some pages of a cluster have, from an object's
+// streams and reports whether they stand for that.
 type decodeFunc func(dst []byte, s streams) bool
 
 // A decoding is a page on its way out.
@@ -66,8 +67,9 @@ func (d *decoding) distance(kind uint8) (distance, more int, ok bool) {
 	return distance, more, true
 }
 
-// remember returns the remembered distances after a match of some kind at distance: that becomes the first, and those that were before it
-// move back by one place, into that which it left or out of the last.
+// remember returns the remembered distances after a match of some kind at distance: that becomes
+// the first, and those that were before it move back by one place, into that which it left or out
+// of the last.
 func remember(reps uint64, kind uint8, distance int) uint64 {
 	masks := &rememberMasks[kind&7]
 	return uint64(distance) | reps&masks.before<<16 | reps&masks.behind
@@ -99,7 +101,8 @@ func (d *decoding) copyLiterals(n int) bool {
 	return true
 }
 
-// copyMatch repeats n bytes of the page at a distance, which may be less than n. Without any byte the distance does not matter.
+// copyMatch repeats n bytes of the page at a distance, which may be less than n. Without any byte
+// the distance does not matter.
 func (d *decoding) copyMatch(distance, n int) bool {
 	if n == 0 {
 		return true

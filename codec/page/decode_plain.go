@@ -4,7 +4,8 @@ package page
 
 import "encoding/binary"
 
-// plainRoom is how many bytes plain may write behind the place where a token begins: literals and a match, in whole steps.
+// plainRoom is how many bytes plain may write behind the place where a token begins: literals and a
+// match, in whole steps.
 const plainRoom = maxLiterals + maxLength + farExtra + 16
 
 // nearDistances holds the distances of near bytes.
@@ -15,8 +16,8 @@ var nearDistances = func() (t [256]uint16) {
 	return t
 }()
 
-// rememberMasks says by kind which of the remembered distances lie before the place that a match's distance leaves, and which behind it. Its length
-// makes every index fit.
+// rememberMasks says by kind which of the remembered distances lie before the place that a match's
+// distance leaves, and which behind it. Its length makes every index fit.
 var rememberMasks = func() (t [8]struct{ before, behind uint64 }) {
 	for kind := range kinds {
 		place := min(kind, rep3)
@@ -26,9 +27,11 @@ var rememberMasks = func() (t [8]struct{ before, behind uint64 }) {
 	return t
 }()
 
-// plain does tokens as long as there is room to copy in whole steps, up to a run or one that is not right: these it leaves to next, as they are.
+// plain does tokens as long as there is room to copy in whole steps, up to a run or one that is not
+// right: these it leaves to next, as they are.
 func (d *decoding) plain() {
-	// Behind the literals lie the distances and tokens: they are as good to copy where fewer literals are left than one step has.
+	// Behind the literals lie the distances and tokens: they are as good to copy where fewer literals
+	// are left than one step has.
 	room := len(d.literals) + len(d.distances) + len(d.tokens)
 	literals := d.literals[:len(d.literals):min(cap(d.literals), room)]
 	dst, distances, reps, at, used := d.dst, d.distances, d.reps, d.at, 0
@@ -66,8 +69,8 @@ func (d *decoding) plain() {
 	d.tokens, d.literals, d.distances, d.reps, d.at = d.tokens[used:], literals, distances, reps, at
 }
 
-// patterns says by a distance of less than eight how the bytes at it fill eight: which of them count, what they are multiplied with, and how many bytes
-// are whole periods.
+// patterns says by a distance of less than eight how the bytes at it fill eight: which of them
+// count, what they are multiplied with, and how many bytes are whole periods.
 var patterns = func() (t [8]struct {
 	mask, factor uint64
 	step         int

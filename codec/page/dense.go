@@ -19,17 +19,19 @@ type denseRoutines struct {
 // bestDense is this machine's implementation. It is chosen at start and never written again.
 var bestDense = denseTable.Best().F
 
-// A DenseEncoder compresses pages to the dense level, one after another. Its objects are shorter by a tenth to a fifth than an [Encoder]'s and are
-// for a [DenseDecoder] alone. What it keeps between calls saves making it again: each object depends on its own page alone.
-// It takes 49 KiB. The zero value is ready. It is not safe for concurrent use.
+// A DenseEncoder compresses pages to the dense level, one after another. Its objects are shorter by
+// a tenth to a fifth than an [Encoder]'s and are for a [DenseDecoder] alone. What it keeps between
+// calls saves making it again: each object depends on its own page alone. It takes 49 KiB. The zero
+// value is ready. It is not safe for concurrent use.
 type DenseEncoder struct {
 	routines *denseRoutines // immutable; nil for the best
 	search
 	densePacker
 }
 
-// NewDenseEncoder makes an encoder for one worker that uses no more than set of this machine's instructions, or the best if set is empty:
-// that changes the speed, not the objects. A set that may not be used here is an error that wraps impl.ErrUnavailable.
+// NewDenseEncoder makes an encoder for one worker that uses no more than set of this machine's
+// instructions, or the best if set is empty: that changes the speed, not the objects. A set that
+// may not be used here is an error that wraps impl.ErrUnavailable.
 func NewDenseEncoder(set impl.Set) (*DenseEncoder, error) {
 	e, err := denseTable.For(set)
 	if err != nil {
@@ -38,9 +40,10 @@ func NewDenseEncoder(set impl.Set) (*DenseEncoder, error) {
 	return &DenseEncoder{routines: &e.F}, nil
 }
 
-// Compress writes the object of page, of exactly [Size] bytes (else [ErrSize]), to dst and returns its length in bytes. The length of
-// dst is the cap on the object, and so is [MaxObject]: where the object would be longer, Compress returns 0, and what it left in
-// dst means nothing. Nothing beyond len(dst) is written, whatever its capacity. The two buffers must not overlap.
+// Compress writes the object of page, of exactly [Size] bytes (else [ErrSize]), to dst and returns
+// its length in bytes. The length of dst is the cap on the object, and so is [MaxObject]: where the
+// object would be longer, Compress returns 0, and what it left in dst means nothing. Nothing beyond
+// len(dst) is written, whatever its capacity. The two buffers must not overlap.
 func (e *DenseEncoder) Compress(dst, page []byte) (int, error) {
 	if len(page) != Size {
 		return 0, fmt.Errorf("compress page of %d bytes: %w", len(page), ErrSize)
@@ -57,15 +60,15 @@ func (e *DenseEncoder) Compress(dst, page []byte) (int, error) {
 	return e.pack(dst, &e.search, r.write), nil
 }
 
-// A DenseDecoder brings back what a [DenseEncoder] made. What it keeps between calls is room to work in: it takes 29 KiB. The zero value
-// is ready. It is not safe for concurrent use.
+// A DenseDecoder brings back what a [DenseEncoder] made. What it keeps between calls is room to
+// work in: it takes 29 KiB. The zero value is ready. It is not safe for concurrent use.
 type DenseDecoder struct {
 	routines *denseRoutines // immutable; nil for the best
 	denseUnpacker
 }
 
-// NewDenseDecoder makes a decoder for one worker that uses no more than set, or the best if set is empty. A set that may not be used here is
-// an error that wraps impl.ErrUnavailable.
+// NewDenseDecoder makes a decoder for one worker that uses no more than set, or the best if set is
+// empty. A set that may not be used here is an error that wraps impl.ErrUnavailable.
 func NewDenseDecoder(set impl.Set) (*DenseDecoder, error) {
 	e, err := denseTable.For(set)
 	if err != nil {
@@ -74,9 +77,10 @@ func NewDenseDecoder(set impl.Set) (*DenseDecoder, error) {
 	return &DenseDecoder{routines: &e.F}, nil
 }
 
-// Decompress fills dst, of exactly [Size] bytes (else [ErrSize]), with the page that object stands for. It returns an error that wraps
-// [ErrCorrupt], and leaves anything in dst, when object stands for none; it never panics and never writes outside dst, whatever
-// object holds. Damage that makes it another page's object passes unnoticed. The two buffers must not overlap.
+// Decompress fills dst, of exactly [Size] bytes (else [ErrSize]), with the page that object stands
+// for. It returns an error that wraps [ErrCorrupt], and leaves anything in dst, when object stands
+// for none; it never panics and never writes outside dst, whatever object holds. Damage that makes
+// it another page's object passes unnoticed. The two buffers must not overlap.
 func (d *DenseDecoder) Decompress(dst, object []byte) error {
 	if len(dst) != Size {
 		return fmt.Errorf("decompress dense page to %d bytes: %w", len(dst), ErrSize)

@@ -22,7 +22,8 @@ func decodeOf(set impl.Set) decodeFunc {
 	return decodeGeneric
 }
 
-// parseDenseAVX2 writes nearly all matches itself and leaves to the caller those that take more tokens than a plan has.
+// parseDenseAVX2 writes nearly all matches itself and leaves to the caller those that take more
+// tokens than a plan has.
 func parseDenseAVX2(s *search) bool { return parseDenseTokensAVX2(s, plans) }
 
 // parseDenseTokensAVX2 works like parseDenseGeneric.
@@ -37,7 +38,8 @@ func writeAVX2(w *[lanes]laneWriter, codes *[256]uint16, segment []byte) {
 	}
 }
 
-// writeSegmentAVX2 works like writeGeneric, where there is any symbol. It may read a block behind the segment.
+// writeSegmentAVX2 works like writeGeneric, where there is any symbol. It may read a block behind
+// the segment.
 //
 //go:noescape
 func writeSegmentAVX2(w *[lanes]laneWriter, codes *[256]uint16, segment []byte)

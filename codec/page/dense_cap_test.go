@@ -9,8 +9,9 @@ import (
 	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
-// The length of dst is an exact cap: with the object's own length it fits, and is the same object; with less it does not. Every cap, for
-// a few pages; with -short some, others for each page, and those about the object's length.
+// The length of dst is an exact cap: with the object's own length it fits, and is the same object;
+// with less it does not. Every cap, for a few pages; with -short some, others for each page, and
+// those about the object's length.
 func TestEveryCapDense(t *testing.T) {
 	capped := make([]byte, Size+100)
 	eachDensePair(t, func(t *testing.T, p densePair) {
@@ -55,8 +56,8 @@ func TestCapKeepsWhatIsBehindDense(t *testing.T) {
 	})
 }
 
-// However much room there is, no object is longer than MaxObject. The pages have more and more that repeats, so that the objects
-// of some are just shorter than that.
+// However much room there is, no object is longer than MaxObject. The pages have more and more that
+// repeats, so that the objects of some are just shorter than that.
 func TestDenseObjectsAreShorterThanPages(t *testing.T) {
 	page, object, noise := make([]byte, Size), make([]byte, 2*Size), make([]byte, Size)
 	rng := newRand(11)

@@ -5,8 +5,9 @@ package page
 // leastFavourite is how often a token must be there to be a favourite.
 const leastFavourite = 3
 
-// costs holds, by segment and byte, the lengths of the byte's codes in all of the segment's codes, 16 bits each, the first in the lowest:
-// their sums over a page have room there. It is immutable once made.
+// costs holds, by segment and byte, the lengths of the byte's codes in all of the segment's codes,
+// 16 bits each, the first in the lowest: their sums over a page have room there. It is immutable
+// once made.
 var costs = makeCosts()
 
 func makeCosts() (costs [segments][256]uint64) {
@@ -26,7 +27,8 @@ type chooser struct {
 	coding [256]uint16 // the last answer of codesOf
 }
 
-// choose returns the code in which a segment takes fewest bits, favourites among them, and how many.
+// choose returns the code in which a segment takes fewest bits, favourites among them, and how
+// many.
 func (c *chooser) choose(segment int, content []byte) (choice, cost int) {
 	costs := &costs[segment]
 	var sums uint64
@@ -82,14 +84,16 @@ type ranking struct {
 	sorted     [256]byte
 }
 
-// rank makes the ranking of tokens. Of equals those come first that were there for the third time first.
+// rank makes the ranking of tokens. Of equals those come first that were there for the third time
+// first.
 func (r *ranking) rank(tokens []byte) {
 	clear(r.counts[:])
 	n := 0
 	for _, b := range tokens {
 		x := r.counts[b] + 1
 		r.counts[b] = x
-		// Every token is written and those stay that come for the third time: that asks nothing of the branch predictor.
+		// Every token is written and those stay that come for the third time: that asks nothing of the
+		// branch predictor.
 		r.often[n] = b
 		if x == leastFavourite {
 			n++

@@ -17,9 +17,10 @@ func TestF022AVX512EqualsGenericDense(t *testing.T) { denseEqualsGeneric(t, impl
 
 func TestF023NEONEqualsGenericDense(t *testing.T) { denseEqualsGeneric(t, impl.NEON) }
 
-// denseEqualsGeneric compares object for object over the stream of pages, a million in all, at caps that some of them do not fit in, and
-// lets each side's decoder read what both made. Where nothing was written for set, what is taken in its place is compared over fewer
-// pages, for it has a test of its own.
+// denseEqualsGeneric compares object for object over the stream of pages, a million in all, at caps
+// that some of them do not fit in, and lets each side's decoder read what both made. Where nothing
+// was written for set, what is taken in its place is compared over fewer pages, for it has a test
+// of its own.
 func denseEqualsGeneric(t *testing.T, set impl.Set) {
 	require.Instructions(t, string(set), impl.Has(set))
 	e, err := denseTable.For(set)
@@ -69,8 +70,8 @@ func denseEqualOver(t *testing.T, p densePair, base [][]byte, rounds int) {
 	}
 }
 
-// F016 and F018: an encoder that has seen other pages gives the same object as one that has seen none, and a decoder that has seen other
-// objects, damaged ones among them, the same page.
+// F016 and F018: an encoder that has seen other pages gives the same object as one that has seen
+// none, and a decoder that has seen other objects, damaged ones among them, the same page.
 func TestF016NoStateBetweenDensePages(t *testing.T) {
 	codectest.EachSource(t, func(t *testing.T, base [][]byte) {
 		eachDensePair(t, func(t *testing.T, used densePair) {

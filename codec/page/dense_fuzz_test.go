@@ -37,7 +37,8 @@ var denseEncoders = sync.OnceValue(func() map[impl.Set]densePair {
 	return all
 })
 
-// FuzzDenseEncode gives any page to all encoders, which must agree at any cap, and what they make to the decoders.
+// FuzzDenseEncode gives any page to all encoders, which must agree at any cap, and what they make
+// to the decoders.
 func FuzzDenseEncode(f *testing.F) {
 	for _, page := range codectest.Generated()[:10] {
 		f.Add(page, uint16(MaxObject))

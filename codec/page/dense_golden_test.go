@@ -13,8 +13,8 @@ import (
 
 const denseGoldenPath = "testdata/golden-dense.txt"
 
-// Objects that were stored stay readable for ever, as the pages that they were. An object in the file never changes. What the encoder makes
-// of the pages today may be another object.
+// Objects that were stored stay readable for ever, as the pages that they were. An object in the
+// file never changes. What the encoder makes of the pages today may be another object.
 func TestGoldenDenseObjectsStayReadable(t *testing.T) {
 	all := goldensIn(t, denseGoldenPath)
 	page, back := make([]byte, Size), make([]byte, Size)
@@ -43,7 +43,8 @@ func TestGoldenDenseObjectsStayReadable(t *testing.T) {
 	})
 }
 
-// They have every code, and regions that are too large, so that none can come to mean something else.
+// They have every code, and regions that are too large, so that none can come to mean something
+// else.
 func TestGoldenDenseObjectsHaveEveryCode(t *testing.T) {
 	seen, borders := [segments]map[int]bool{}, map[byte]bool{}
 	for i := range seen {

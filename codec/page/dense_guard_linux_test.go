@@ -11,8 +11,9 @@ import (
 	"github.com/zramfs/zramfs/codec/internal/impl"
 )
 
-// Page and object lie against inaccessible pages on both sides, so that a read or write one byte outside ends the test. Neither the
-// compiler's bounds checks nor the race detector see what assembly does.
+// Page and object lie against inaccessible pages on both sides, so that a read or write one byte
+// outside ends the test. Neither the compiler's bounds checks nor the race detector see what
+// assembly does.
 func TestF014DenseBetweenGuardPages(t *testing.T) {
 	pageEnd, pageStart := codectest.Guarded(t, Size)
 	backEnd, backStart := codectest.Guarded(t, Size)
@@ -61,7 +62,8 @@ func (g *guarded) decompressDense(t *testing.T, dec *DenseDecoder, object []byte
 	return first == nil
 }
 
-// Damaged and cut objects keep inside as well, whichever end of them lies against an inaccessible page.
+// Damaged and cut objects keep inside as well, whichever end of them lies against an inaccessible
+// page.
 func TestF014HostileDenseBetweenGuardPages(t *testing.T) {
 	g := newGuarded(t)
 	eachDensePair(t, func(t *testing.T, p densePair) {
@@ -105,7 +107,8 @@ func TestF014MadeDenseObjectsBetweenGuardPages(t *testing.T) {
 	})
 }
 
-// Noise whose header says as many symbols as can be, so that the lanes run as far beyond the object as they can.
+// Noise whose header says as many symbols as can be, so that the lanes run as far beyond the object
+// as they can.
 func TestF014NoiseBetweenGuardPagesDense(t *testing.T) {
 	g := newGuarded(t)
 	rng := newRand(10)
@@ -128,7 +131,8 @@ func TestF014NoiseBetweenGuardPagesDense(t *testing.T) {
 	})
 }
 
-// What encoders and decoders work in lies against inaccessible pages too: assembly reads and writes there without a look at where it ends.
+// What encoders and decoders work in lies against inaccessible pages too: assembly reads and writes
+// there without a look at where it ends.
 func TestF014DenseRoomBetweenGuardPages(t *testing.T) {
 	encEnd, encStart := codectest.Guarded(t, int(unsafe.Sizeof(DenseEncoder{})))
 	decEnd, decStart := codectest.Guarded(t, int(unsafe.Sizeof(DenseDecoder{})))

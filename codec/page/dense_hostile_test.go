@@ -10,7 +10,8 @@ import (
 	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
-// F009 at this level: a flipped bit may pass, the store's checksum is what sees it. All decoders say of it what the format says.
+// F009 at this level: a flipped bit may pass, the store's checksum is what sees it. All decoders
+// say of it what the format says.
 func TestF009DenseBitFlipsAreJudgedAlike(t *testing.T) {
 	var seen verdicts
 	for _, object := range denseObjects(t, 5) {
@@ -25,7 +26,8 @@ func TestF009DenseBitFlipsAreJudgedAlike(t *testing.T) {
 	}
 }
 
-// F010 at this level: the lanes of a cut object do not end where they should; all decoders refuse it.
+// F010 at this level: the lanes of a cut object do not end where they should; all decoders refuse
+// it.
 func TestF010DenseTruncationIsDetected(t *testing.T) {
 	for i, object := range denseObjects(t, 20) {
 		for n := i % codectest.Stride(); n < len(object); n += codectest.Stride() {
@@ -64,7 +66,8 @@ func TestMutatedDenseObjectsAreJudgedAlike(t *testing.T) {
 	}
 }
 
-// Objects with everything that the format allows, which our encoder seldom makes, and with one thing that it does not.
+// Objects with everything that the format allows, which our encoder seldom makes, and with one
+// thing that it does not.
 func TestMadeDenseObjectsAreJudgedAlike(t *testing.T) {
 	var seen verdicts
 	padded := map[int]int{}
@@ -100,7 +103,8 @@ func TestNoiseIsJudgedAlikeDense(t *testing.T) {
 	}
 }
 
-// unequalPage makes a page of literals: of any four, two are bytes with short codes, and two are bytes with long ones.
+// unequalPage makes a page of literals: of any four, two are bytes with short codes, and two are
+// bytes with long ones.
 func unequalPage(page []byte, number int) {
 	rng := newRand(uint64(number))
 	bytes := make([]byte, 256)
@@ -117,8 +121,8 @@ func unequalPage(page []byte, number int) {
 	}
 }
 
-// Pages whose symbols are dealt to the lanes most unequally: the border cannot say by how much, and one region gets more room than it
-// needs.
+// Pages whose symbols are dealt to the lanes most unequally: the border cannot say by how much, and
+// one region gets more room than it needs.
 func TestUnequalLanes(t *testing.T) {
 	page, back := make([]byte, Size), make([]byte, Size)
 	eachDensePair(t, func(t *testing.T, p densePair) {
@@ -143,7 +147,8 @@ func TestUnequalLanes(t *testing.T) {
 	})
 }
 
-// The sizes of regions that need any number of bytes are what the border says of them, and no byte too much unless it must be.
+// The sizes of regions that need any number of bytes are what the border says of them, and no byte
+// too much unless it must be.
 func TestBorders(t *testing.T) {
 	for first := range 1200 {
 		for second := range 1200 {

@@ -4,7 +4,8 @@ package page
 
 import "encoding/binary"
 
-// writeFunc writes a segment to the lanes: symbol i to lane i mod lanes. Codes are as a code has them, by byte.
+// writeFunc writes a segment to the lanes: symbol i to lane i mod lanes. Codes are as a code has
+// them, by byte.
 type writeFunc func(w *[lanes]laneWriter, codes *[256]uint16, segment []byte)
 
 func writeGeneric(w *[lanes]laneWriter, codes *[256]uint16, segment []byte) {
@@ -71,7 +72,8 @@ func (p *densePacker) assemble(dst []byte, counts int, choices [segments]int) in
 	return n
 }
 
-// putRegion writes one lane from the beginning of a region on and another from its end back, and zeros between them.
+// putRegion writes one lane from the beginning of a region on and another from its end back, and
+// zeros between them.
 func putRegion(region []byte, forward, backward *laneWriter) {
 	n := copy(region, forward.bytes[:forward.length()])
 	last := backward.bytes[:backward.length()]

@@ -2,8 +2,8 @@
 
 package page
 
-// What the dense level's parse weighs matches by, in tenths of a bit: what a byte of a match is worth and a literal costs, and what it costs to
-// say each distance.
+// What the dense level's parse weighs matches by, in tenths of a bit: what a byte of a match is
+// worth and a literal costs, and what it costs to say each distance.
 const (
 	byteWorth   = 20
 	literalCost = 73
@@ -12,12 +12,14 @@ const (
 	rankCost    = 8 // for each remembered distance before it
 )
 
-// lastDense is behind the last position at which a match may begin, so that the four bytes that are looked up end in the page.
+// lastDense is behind the last position at which a match may begin, so that the four bytes that are
+// looked up end in the page.
 const lastDense = Size - 3
 
-// parseDenseGeneric leaves every match to the caller. Other than parseGeneric it looks every position up that no match at a remembered distance
-// begins at, and enters the position before last in every match, and gives a match that the table gave up for one that begins a byte
-// later at a remembered distance, if that is worth more.
+// parseDenseGeneric leaves every match to the caller. Other than parseGeneric it looks every
+// position up that no match at a remembered distance begins at, and enters the position before last
+// in every match, and gives a match that the table gave up for one that begins a byte later at a
+// remembered distance, if that is worth more.
 func parseDenseGeneric(s *search) bool {
 	if s.at >= 2 && s.at < lastDense {
 		s.lookUp(s.at - 2)
@@ -32,7 +34,8 @@ func parseDenseGeneric(s *search) bool {
 	return false
 }
 
-// parseDenseStart looks for a match from s.at on, up to last, where distances may reach before the page.
+// parseDenseStart looks for a match from s.at on, up to last, where distances may reach before the
+// page.
 func (s *search) parseDenseStart(last int) bool {
 	for at := s.at; at < last; at++ {
 		if s.remembered(at) {
@@ -63,7 +66,8 @@ func (s *search) parseDenseWindow(last int) bool {
 	return false
 }
 
-// lookUpDense enters a position into the table. If the one that was there begins with the same word it puts the better match into s.found.
+// lookUpDense enters a position into the table. If the one that was there begins with the same word
+// it puts the better match into s.found.
 func (s *search) lookUpDense(at int) bool {
 	from := s.lookUp(at)
 	if s.word(from) != s.word(at) {
@@ -73,8 +77,8 @@ func (s *search) lookUpDense(at int) bool {
 	return true
 }
 
-// orLater returns a match that the table gave at a position, or the longest one at a remembered distance at the next position if that is worth
-// more, as far as the window from s.at shows.
+// orLater returns a match that the table gave at a position, or the longest one at a remembered
+// distance at the next position if that is worth more, as far as the window from s.at shows.
 func (s *search) orLater(m match, at int) match {
 	if m.at+m.length-at >= window {
 		return m

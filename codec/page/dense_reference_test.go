@@ -12,14 +12,16 @@ import (
 	"sync"
 )
 
-// The reference is written from docs/page-dense-format.md, and takes its codes from there. It shares nothing with the code that it judges.
+// The reference is written from docs/page-dense-format.md, and takes its codes from there. It
+// shares nothing with the code that it judges.
 
 const denseDocumentPath = "../../docs/page-dense-format.md"
 
 // segmentNames are the document's words for the segments, in their order.
 var segmentNames = []string{"tokens", "literals", "near bytes", "far low bytes", "far high bytes"}
 
-// denseDocument reads the lengths of the codes: under a heading with the segment and the code's number, lines of hexadecimal digits.
+// denseDocument reads the lengths of the codes: under a heading with the segment and the code's
+// number, lines of hexadecimal digits.
 var denseDocument = sync.OnceValues(func() (lengths map[string][]int, err error) {
 	text, err := os.ReadFile(denseDocumentPath)
 	if err != nil {
@@ -51,7 +53,8 @@ var denseDocument = sync.OnceValues(func() (lengths map[string][]int, err error)
 	return lengths, nil
 })
 
-// A bitCode is a code as a table from the length and the number of a code, its first bit in front, to a symbol and one more.
+// A bitCode is a code as a table from the length and the number of a code, its first bit in front,
+// to a symbol and one more.
 type bitCode struct {
 	symbols    [11][1 << 10]int
 	favourites int
@@ -232,8 +235,8 @@ type denseMaker struct {
 	lanes [4]string // one character a bit
 }
 
-// madeDenseObject returns an object with everything that the format allows, which our encoder seldom makes, and sometimes with something
-// that it does not.
+// madeDenseObject returns an object with everything that the format allows, which our encoder
+// seldom makes, and sometimes with something that it does not.
 func madeDenseObject(seed uint64) []byte {
 	m := denseMaker{rng: rand.New(rand.NewPCG(seed, 5))}
 	plain := madeObject(seed)
@@ -262,7 +265,8 @@ func madeDenseObject(seed uint64) []byte {
 	return m.join(object)
 }
 
-// unequal replaces symbols by those with the shortest codes in one region, and with the longest in the other one.
+// unequal replaces symbols by those with the shortest codes in one region, and with the longest in
+// the other one.
 func (m *denseMaker) unequal(stream []byte, c *bitCode) {
 	var sorted []byte
 	for length := range c.symbols {
@@ -281,7 +285,8 @@ func (m *denseMaker) unequal(stream []byte, c *bitCode) {
 	}
 }
 
-// write adds a segment to the lanes and returns the favourites: any bytes, some of them more than once.
+// write adds a segment to the lanes and returns the favourites: any bytes, some of them more than
+// once.
 func (m *denseMaker) write(stream []byte, c *bitCode) (favourites []byte) {
 	codes := map[int]string{}
 	for length := range c.symbols {

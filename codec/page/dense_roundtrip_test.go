@@ -60,7 +60,8 @@ func TestF004RandomPagesHaveNoDenseObject(t *testing.T) {
 	})
 }
 
-// F006 and F007: pages of one byte take few bytes whatever it is, and so do those that repeat what is short.
+// F006 and F007: pages of one byte take few bytes whatever it is, and so do those that repeat what
+// is short.
 func TestF006RepeatedPagesAreSmallDense(t *testing.T) {
 	page, back := make([]byte, Size), make([]byte, Size)
 	eachDensePair(t, func(t *testing.T, p densePair) {
@@ -140,7 +141,8 @@ func TestF013WrongSizesDense(t *testing.T) {
 	}
 }
 
-// A set that is not there is refused; each that there is makes an encoder and a decoder. Those of no choice work as well.
+// A set that is not there is refused; each that there is makes an encoder and a decoder. Those of
+// no choice work as well.
 func TestInstructionSetIsAskedDense(t *testing.T) {
 	if _, err := NewDenseEncoder("mmx"); !errors.Is(err, impl.ErrUnavailable) {
 		t.Errorf("encoder: got %v", err)
@@ -187,8 +189,8 @@ func TestDensePagesAllocateNothing(t *testing.T) {
 	})
 }
 
-// F030: no two encoders or decoders have a line of the processor's cache in common, so that workers do not take it from each other. The
-// allocator sees to that for what is so large.
+// F030: no two encoders or decoders have a line of the processor's cache in common, so that workers
+// do not take it from each other. The allocator sees to that for what is so large.
 func TestF030DenseStateSharesNoCacheLine(t *testing.T) {
 	const line = 64
 	owner := map[uintptr]int{}

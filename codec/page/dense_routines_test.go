@@ -85,8 +85,8 @@ var denseDecoders = sync.OnceValue(func() map[impl.Set]*DenseDecoder {
 	return all
 })
 
-// judgeDense fails the test unless all decoders say of an object what the reference does, with the same page. It reports whether the object
-// is valid. Only one test may call it at a time.
+// judgeDense fails the test unless all decoders say of an object what the reference does, with the
+// same page. It reports whether the object is valid. Only one test may call it at a time.
 func judgeDense(t *testing.T, object []byte) bool {
 	t.Helper()
 	want, broken := denseReferenceDecode(object)

@@ -2,8 +2,9 @@
 
 package page
 
-// codeLengths holds the lengths of all codes, by stream and then by number: a hexadecimal digit for each byte from 0 to 255 and then for each
-// favourite. They were trained on pages of five programs (python, gcc, java, awk and git), are part of the format and never change.
+// codeLengths holds the lengths of all codes, by stream and then by number: a hexadecimal digit for
+// each byte from 0 to 255 and then for each favourite. They were trained on pages of five programs
+// (python, gcc, java, awk and git), are part of the format and never change.
 var codeLengths = [segments][]string{
 	{ // tokens
 		"56666667898aa757a9a87a98aa87899aa947aa78a79a7a879aa97877a8aaaaaa" +

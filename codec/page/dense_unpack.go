@@ -4,18 +4,21 @@ package page
 
 import "encoding/binary"
 
-// scratchMargin is how far beyond a damaged object the lanes may be read: those of as many symbols as unpack allows, in codes of maxCode
-// bits, and a word.
+// scratchMargin is how far beyond a damaged object the lanes may be read: those of as many symbols
+// as unpack allows, in codes of maxCode bits, and a word.
 const scratchMargin = Size
 
-// A scratch holds an object, of which all lanes can be read, whatever it says, without a look at where they end.
+// A scratch holds an object, of which all lanes can be read, whatever it says, without a look at
+// where they end.
 type scratch [scratchMargin + Size + scratchMargin]byte
 
-// Positions say where in the scratch the lanes go on, in bits. For lanes 1 and 3, which go backwards, it is how many bits lie before.
+// Positions say where in the scratch the lanes go on, in bits. For lanes 1 and 3, which go
+// backwards, it is how many bits lie before.
 type positions [lanes]int
 
-// readFunc decodes as many symbols as are wanted of a segment to dst, where it may write as many more as a block has. The names are
-// what the symbols stand for, or nil where that is themselves. Wherever positions may get to by that there must be a scratch.
+// readFunc decodes as many symbols as are wanted of a segment to dst, where it may write as many
+// more as a block has. The names are what the symbols stand for, or nil where that is themselves.
+// Wherever positions may get to by that there must be a scratch.
 type readFunc func(s *scratch, p *positions, decode *[1 << maxCode]uint16, names *[maxSymbols]byte, dst []byte)
 
 func readGeneric(s *scratch, p *positions, decode *[1 << maxCode]uint16, names *[maxSymbols]byte, dst []byte) {
@@ -119,8 +122,8 @@ func (u *denseUnpacker) unpack(object []byte, read readFunc) (s streams, ok bool
 	return s, u.readWhole(border)
 }
 
-// readWhole reports whether the lanes ended where they should: in each region next to one another, or less where that region was made larger
-// for the border's sake.
+// readWhole reports whether the lanes ended where they should: in each region next to one another,
+// or less where that region was made larger for the border's sake.
 func (u *denseUnpacker) readWhole(border int) bool {
 	p := &u.positions
 	left0, left1 := p[1]>>3-(p[0]+7)>>3, p[3]>>3-(p[2]+7)>>3

@@ -37,8 +37,8 @@ func TestF022AVX512EqualsGeneric(t *testing.T) { equalsGeneric(t, impl.AVX512) }
 
 func TestF023NEONEqualsGeneric(t *testing.T) { equalsGeneric(t, impl.NEON) }
 
-// equalsGeneric reports what became of a set in the comparison over the stream of pages, a million in all. Where nothing was written for set,
-// what is taken in its place is reported.
+// equalsGeneric reports what became of a set in the comparison over the stream of pages, a million
+// in all. Where nothing was written for set, what is taken in its place is reported.
 func equalsGeneric(t *testing.T, set impl.Set) {
 	require.Instructions(t, string(set), impl.Has(set))
 	e, err := routinesTable.For(set)
@@ -58,7 +58,8 @@ func equalsGeneric(t *testing.T, set impl.Set) {
 	})
 }
 
-// comparisons holds those of each source. One serves the tests of all sets, since the generic encoder takes most of the time.
+// comparisons holds those of each source. One serves the tests of all sets, since the generic
+// encoder takes most of the time.
 var comparisons = map[string]*comparison{"generated": {}, "real": {}}
 
 // A comparison goes through the pages of one source, once, by all implementations.
@@ -99,7 +100,8 @@ func (c *comparison) run(t *testing.T, base [][]byte) {
 	}
 }
 
-// equals compares what p makes of page number i with the generic encoder's object, and takes that back if it is its turn.
+// equals compares what p makes of page number i with the generic encoder's object, and takes that
+// back if it is its turn.
 func (p pair) equals(page, object, want []byte, i int, turn bool) error {
 	if p.set != impl.Generic {
 		n, err := p.enc.Compress(object, page)
@@ -117,7 +119,8 @@ func (p pair) equals(page, object, want []byte, i int, turn bool) error {
 	return nil
 }
 
-// F016 and F018: an encoder that has seen other pages gives the same object as one that has seen none.
+// F016 and F018: an encoder that has seen other pages gives the same object as one that has seen
+// none.
 func TestF016NoStateBetweenPages(t *testing.T) {
 	codectest.EachSource(t, func(t *testing.T, base [][]byte) {
 		eachPair(t, func(t *testing.T, used pair) {
@@ -138,7 +141,8 @@ func TestF016NoStateBetweenPages(t *testing.T) {
 	})
 }
 
-// An object does not depend on what lies around the page, nor on what dst held, nor on what the encoder's streams held.
+// An object does not depend on what lies around the page, nor on what dst held, nor on what the
+// encoder's streams held.
 func TestF018SameInputSameOutput(t *testing.T) {
 	eachPair(t, func(t *testing.T, p pair) {
 		object, memory := make([]byte, Size), make([]byte, 3*Size)
@@ -159,8 +163,8 @@ func TestF018SameInputSameOutput(t *testing.T) {
 	})
 }
 
-// The room around the encoder's copy of the page is compared by vectors that go too far, but makes no difference. The byte behind the page
-// is part of the last hash and so must stay zero.
+// The room around the encoder's copy of the page is compared by vectors that go too far, but makes
+// no difference. The byte behind the page is part of the last hash and so must stay zero.
 func TestMarginsMakeNoDifference(t *testing.T) {
 	codectest.EachSource(t, func(t *testing.T, base [][]byte) {
 		eachPair(t, func(t *testing.T, p pair) {

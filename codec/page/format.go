@@ -7,15 +7,16 @@ import "errors"
 // Size is the size in bytes of what one object stands for: a page.
 const Size = 4096
 
-// MaxObject is the length in bytes of the longest object: one as long as a page gains nothing, and no count in a header can be larger.
+// MaxObject is the length in bytes of the longest object: one as long as a page gains nothing, and
+// no count in a header can be larger.
 const MaxObject = Size - 1
 
-// headerSize is the size in bytes of an object's beginning: 12 bits with the number of literals and above them 12 with that of
-// tokens, the low byte first.
+// headerSize is the size in bytes of an object's beginning: 12 bits with the number of literals and
+// above them 12 with that of tokens, the low byte first.
 const headerSize = 3
 
-// firstReps are the remembered distances before the first token, 16 bits each, the last one in the lowest: one byte, and the
-// sizes of the words and small structures that memory is made of.
+// firstReps are the remembered distances before the first token, 16 bits each, the last one in the
+// lowest: one byte, and the sizes of the words and small structures that memory is made of.
 const firstReps = 1 | 8<<16 | 4<<32 | 16<<48
 
 // Near distances are 1 to nearDense, and from there to maxNear the multiples of nearStep.
@@ -53,7 +54,8 @@ func nearByte(distance int) byte {
 	return byte(nearDense - 1 + (distance-nearDense)/nearStep)
 }
 
-// An object is split into its streams. The distances are two: near bytes from the front on, and far words from the back.
+// An object is split into its streams. The distances are two: near bytes from the front on, and far
+// words from the back.
 type streams struct {
 	literals, distances, tokens []byte
 }

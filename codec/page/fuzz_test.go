@@ -23,8 +23,9 @@ func FuzzDecompress(f *testing.F) {
 	f.Fuzz(func(t *testing.T, object []byte) { judge(t, object) })
 }
 
-// FuzzRoundTrip gives any page to all encoders, which must agree at any cap, and what they make to all decoders and the reference. The page is
-// the given bytes, as often as they go into it, with the number of the time added to each byte of it.
+// FuzzRoundTrip gives any page to all encoders, which must agree at any cap, and what they make to
+// all decoders and the reference. The page is the given bytes, as often as they go into it, with
+// the number of the time added to each byte of it.
 func FuzzRoundTrip(f *testing.F) {
 	for _, page := range codectest.Generated()[:10] {
 		f.Add(page, byte(0), uint16(Size))

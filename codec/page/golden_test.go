@@ -20,7 +20,8 @@ type golden struct {
 	object    []byte
 }
 
-// goldens reads the file of objects: in each line a name, the SHA-256 sum of the page and the object, both in hexadecimal.
+// goldens reads the file of objects: in each line a name, the SHA-256 sum of the page and the
+// object, both in hexadecimal.
 func goldens(t *testing.T) []golden {
 	t.Helper()
 	return goldensIn(t, goldenPath)
@@ -50,8 +51,8 @@ func goldensIn(t *testing.T, path string) []golden {
 	return all
 }
 
-// Objects that were stored stay readable for ever, as the pages that they were. An object in the file never changes. What the encoder makes
-// of the pages today may be another object.
+// Objects that were stored stay readable for ever, as the pages that they were. An object in the
+// file never changes. What the encoder makes of the pages today may be another object.
 func TestGoldenObjectsStayReadable(t *testing.T) {
 	all := goldens(t)
 	if len(all) < 8 {

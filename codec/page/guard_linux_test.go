@@ -9,8 +9,9 @@ import (
 	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
-// Page and object lie against inaccessible pages on both sides, so that a read or write one byte outside ends the test. Neither the
-// compiler's bounds checks nor the race detector see what assembly does.
+// Page and object lie against inaccessible pages on both sides, so that a read or write one byte
+// outside ends the test. Neither the compiler's bounds checks nor the race detector see what
+// assembly does.
 func TestF014BetweenGuardPages(t *testing.T) {
 	pageEnd, pageStart := codectest.Guarded(t, Size)
 	backEnd, backStart := codectest.Guarded(t, Size)
@@ -57,8 +58,8 @@ func newGuarded(t *testing.T) guarded {
 	return g
 }
 
-// decompress takes an object at the end and at the start of memory to a page at the end and at the start of memory. Whether that is
-// taken must not depend on where they lie.
+// decompress takes an object at the end and at the start of memory to a page at the end and at the
+// start of memory. Whether that is taken must not depend on where they lie.
 func (g *guarded) decompress(t *testing.T, dec *Decoder, object []byte) bool {
 	t.Helper()
 	end, start := g.memoryEnd[len(g.memoryEnd)-len(object):], g.memoryStart[:len(object)]
@@ -72,7 +73,8 @@ func (g *guarded) decompress(t *testing.T, dec *Decoder, object []byte) bool {
 	return first == nil
 }
 
-// Damaged and cut objects keep inside as well, whichever end of them lies against an inaccessible page.
+// Damaged and cut objects keep inside as well, whichever end of them lies against an inaccessible
+// page.
 func TestF014HostileBetweenGuardPages(t *testing.T) {
 	g := newGuarded(t)
 	eachPair(t, func(t *testing.T, p pair) {

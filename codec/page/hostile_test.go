@@ -8,7 +8,8 @@ import (
 	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
-// verdicts counts what judge said. A test of hostile objects proves something only if both occurred.
+// verdicts counts what judge said. A test of hostile objects proves something only if both
+// occurred.
 type verdicts struct{ valid, broken int }
 
 func (v *verdicts) count(valid bool) {
@@ -26,7 +27,8 @@ func (v *verdicts) mustBeBoth(t *testing.T) {
 	}
 }
 
-// F009 at this level: a flipped bit may pass, the store's checksum is what sees it. All decoders say of it what the format says.
+// F009 at this level: a flipped bit may pass, the store's checksum is what sees it. All decoders
+// say of it what the format says.
 func TestF009BitFlipsAreJudgedAlike(t *testing.T) {
 	var seen verdicts
 	for _, object := range objects(t, 5) {
@@ -39,7 +41,8 @@ func TestF009BitFlipsAreJudgedAlike(t *testing.T) {
 	seen.mustBeBoth(t)
 }
 
-// F010 at this level: a cut object has no place for its counts, or too few distances; all decoders refuse it.
+// F010 at this level: a cut object has no place for its counts, or too few distances; all decoders
+// refuse it.
 func TestF010TruncationIsDetected(t *testing.T) {
 	for i, object := range objects(t, 40) {
 		for n := i % codectest.Stride(); n < len(object); n += codectest.Stride() {
@@ -76,7 +79,8 @@ func TestMutatedObjectsAreJudgedAlike(t *testing.T) {
 	seen.mustBeBoth(t)
 }
 
-// Objects with everything that the format allows, which our encoder seldom makes, and with one thing that it does not.
+// Objects with everything that the format allows, which our encoder seldom makes, and with one
+// thing that it does not.
 func TestMadeObjectsAreJudgedAlike(t *testing.T) {
 	var seen verdicts
 	for i := range 30_000 / codectest.Stride() {

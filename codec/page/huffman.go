@@ -5,19 +5,22 @@ package page
 import "encoding/binary"
 
 const (
-	// maxCode is the length in bits of the longest code, so that a table of 2 KiB decodes it in one step.
+	// maxCode is the length in bits of the longest code, so that a table of 2 KiB decodes it in one
+	// step.
 	maxCode = 10
 	// maxFavourites is how many symbols a code may have besides the 256 bytes.
 	maxFavourites = 24
 	maxSymbols    = 256 + maxFavourites
-	// lengthBits is how many low bits of a table's entry are the length of a code: as many as a processor looks at when it shifts
-	// a word by the whole entry.
+	// lengthBits is how many low bits of a table's entry are the length of a code: as many as a
+	// processor looks at when it shifts a word by the whole entry.
 	lengthBits = 6
 	lengthMask = 1<<lengthBits - 1
 
-	// lanes is how many strings of bits an object's symbols are dealt out to, so that as many can be decoded at once.
+	// lanes is how many strings of bits an object's symbols are dealt out to, so that as many can be
+	// decoded at once.
 	lanes = 4
-	// atOnce is how many symbols of a lane are decoded from one word: the longest codes, behind up to seven bits of another byte.
+	// atOnce is how many symbols of a lane are decoded from one word: the longest codes, behind up to
+	// seven bits of another byte.
 	atOnce = (64 - 7) / maxCode
 	// block is how many symbols all lanes decode at once.
 	block = lanes * atOnce
@@ -30,7 +33,8 @@ type code struct {
 	encode     [maxSymbols]uint16   // for a symbol: its bits, the first in the lowest, <<lengthBits | length
 }
 
-// newCode makes the canonical code of lengths, one hexadecimal digit a symbol: codes are numbered by length and then by symbol.
+// newCode makes the canonical code of lengths, one hexadecimal digit a symbol: codes are numbered
+// by length and then by symbol.
 func newCode(lengths string) *code {
 	c := &code{favourites: len(lengths) - 256}
 	next := 0
@@ -78,11 +82,13 @@ type laneWriter struct {
 	bytes [laneSize]byte
 }
 
-// laneSize is the largest number of bytes that a lane of an encoder's needs, and room for a word behind them: a page has no more than Size
-// literals and tokens together with the bytes of their distances, a quarter of them in each lane, and each takes maxCode bits.
+// laneSize is the largest number of bytes that a lane of an encoder's needs, and room for a word
+// behind them: a page has no more than Size literals and tokens together with the bytes of their
+// distances, a quarter of them in each lane, and each takes maxCode bits.
 const laneSize = 3*Size*maxCode/(8*lanes) + 256
 
-// write appends those symbols of a segment that are the lane's, from the first on. Codes are as a code has them.
+// write appends those symbols of a segment that are the lane's, from the first on. Codes are as a
+// code has them.
 func (w *laneWriter) write(codes *[256]uint16, segment []byte, lane int) {
 	bits, count, size := w.bits, w.count, w.size
 	for ; len(segment) >= block; segment = segment[block:] {

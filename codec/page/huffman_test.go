@@ -80,7 +80,8 @@ func TestCodesDecodeWhatTheyEncode(t *testing.T) {
 	})
 }
 
-// Codes of one length are numbered in the order of their symbols, those that are longer behind those that are shorter.
+// Codes of one length are numbered in the order of their symbols, those that are longer behind
+// those that are shorter.
 func TestCodesAreCanonical(t *testing.T) {
 	eachCode(t, func(t *testing.T, _, _ int, c *code) {
 		last := -1

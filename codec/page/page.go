@@ -17,8 +17,9 @@ type routines struct {
 // best is this machine's implementation. It is chosen at start and never written again.
 var best = routinesTable.Best().F
 
-// Sets returns the instruction sets that there is code for on this architecture, the fastest first and impl.Generic last, whether this
-// machine has them or not. The caller may keep and change the slice.
+// Sets returns the instruction sets that there is code for on this architecture, the fastest first
+// and impl.Generic last, whether this machine has them or not. The caller may keep and change the
+// slice.
 func Sets() []impl.Set {
 	var sets []impl.Set
 	for _, e := range routinesTable {
@@ -27,15 +28,17 @@ func Sets() []impl.Set {
 	return sets
 }
 
-// An Encoder compresses pages one after another. What it keeps between calls saves making it again: each object depends on its own
-// page alone. It takes 32 KiB. The zero value is ready. It is not safe for concurrent use.
+// An Encoder compresses pages one after another. What it keeps between calls saves making it again:
+// each object depends on its own page alone. It takes 32 KiB. The zero value is ready. It is not
+// safe for concurrent use.
 type Encoder struct {
 	parse parseFunc // immutable; nil for the best
 	search
 }
 
-// NewEncoder makes an encoder for one worker that uses no more than set of this machine's instructions, or the best if set is empty: that
-// changes the speed, not the objects. A set that may not be used here is an error that wraps impl.ErrUnavailable.
+// NewEncoder makes an encoder for one worker that uses no more than set of this machine's
+// instructions, or the best if set is empty: that changes the speed, not the objects. A set that
+// may not be used here is an error that wraps impl.ErrUnavailable.
 func NewEncoder(set impl.Set) (*Encoder, error) {
 	e, err := routinesTable.For(set)
 	if err != nil {
@@ -44,9 +47,10 @@ func NewEncoder(set impl.Set) (*Encoder, error) {
 	return &Encoder{parse: e.F.parse}, nil
 }
 
-// Compress writes the object of page, of exactly [Size] bytes (else [ErrSize]), to dst and returns its length in bytes. The length of
-// dst is the cap on the object, and so is [MaxObject]: where the object would be longer, Compress returns 0, and what it left in
-// dst means nothing. Nothing beyond len(dst) is written, whatever its capacity. The two buffers must not overlap.
+// Compress writes the object of page, of exactly [Size] bytes (else [ErrSize]), to dst and returns
+// its length in bytes. The length of dst is the cap on the object, and so is [MaxObject]: where the
+// object would be longer, Compress returns 0, and what it left in dst means nothing. Nothing beyond
+// len(dst) is written, whatever its capacity. The two buffers must not overlap.
 func (e *Encoder) Compress(dst, page []byte) (int, error) {
 	if len(page) != Size {
 		return 0, fmt.Errorf("compress page of %d bytes: %w", len(page), ErrSize)
@@ -63,14 +67,14 @@ func (e *Encoder) Compress(dst, page []byte) (int, error) {
 	return e.assemble(dst), nil
 }
 
-// A Decoder decompresses by one implementation. It keeps no state, so any number of goroutines may use one. The zero value is
-// that of [Decompress].
+// A Decoder decompresses by one implementation. It keeps no state, so any number of goroutines may
+// use one. The zero value is that of [Decompress].
 type Decoder struct {
 	decode decodeFunc // immutable; nil for the best
 }
 
-// NewDecoder makes a decoder that uses no more than set, or the best if set is empty. A set that may not be used here is an error
-// that wraps impl.ErrUnavailable.
+// NewDecoder makes a decoder that uses no more than set, or the best if set is empty. A set that
+// may not be used here is an error that wraps impl.ErrUnavailable.
 func NewDecoder(set impl.Set) (*Decoder, error) {
 	e, err := routinesTable.For(set)
 	if err != nil {
@@ -87,9 +91,10 @@ func (d *Decoder) Decompress(dst, object []byte) error {
 	return decompress(d.decode, dst, object)
 }
 
-// Decompress fills dst, of exactly [Size] bytes (else [ErrSize]), with the page that object stands for. It returns an error that wraps
-// [ErrCorrupt], and leaves anything in dst, when object stands for none; it never panics and never writes outside dst, whatever
-// object holds. Damage that makes it another page's object passes unnoticed. It keeps no state, so any number of goroutines may
+// Decompress fills dst, of exactly [Size] bytes (else [ErrSize]), with the page that object stands
+// for. It returns an error that wraps [ErrCorrupt], and leaves anything in dst, when object stands
+// for none; it never panics and never writes outside dst, whatever object holds. Damage that makes
+// it another page's object passes unnoticed. It keeps no state, so any number of goroutines may
 // call it. The two buffers must not overlap.
 func Decompress(dst, object []byte) error { return decompress(best.decode, dst, object) }
 

@@ -12,8 +12,8 @@ var routinesTable = impl.Table[routines]{
 	{Set: impl.Generic, F: routines{parse: parseGeneric, decode: decodeGeneric}},
 }
 
-// parseAVX2 writes nearly all matches itself and leaves to the caller those that take more tokens than a plan has. One vector of AVX-512 in place
-// of two of AVX2 makes it 2 % slower.
+// parseAVX2 writes nearly all matches itself and leaves to the caller those that take more tokens
+// than a plan has. One vector of AVX-512 in place of two of AVX2 makes it 2 % slower.
 func parseAVX2(s *search) bool { return parseTokensAVX2(s, plans) }
 
 // decodeAVX512 needs what it loads too much of literals to be in the object.
@@ -44,12 +44,13 @@ func decodeAVX2(dst []byte, s streams) bool {
 	return d.rest()
 }
 
-// writeMargin is how many bytes behind the place where a token begins the assembly may write: its literals and match in whole vectors of
-// 16 bytes.
+// writeMargin is how many bytes behind the place where a token begins the assembly may write: its
+// literals and match in whole vectors of 16 bytes.
 const writeMargin = 16 + 16 + 64
 
-// decodeTokensAVX2 does tokens up to the first run, or to where fewer than writeMargin bytes of the page are left, and returns how much of each stream it
-// used, how much of the page is there and the remembered distances. What is wrong makes newAt -1. It may read as decodeTokensAVX512 does.
+// decodeTokensAVX2 does tokens up to the first run, or to where fewer than writeMargin bytes of the
+// page are left, and returns how much of each stream it used, how much of the page is there and the
+// remembered distances. What is wrong makes newAt -1. It may read as decodeTokensAVX512 does.
 //
 //go:noescape
 func decodeTokensAVX2(dst, literals, distances, tokens []byte, at int, reps uint64, tables *vectorTables) (used, usedLiterals, nears, fars, newAt int, newReps uint64)
@@ -59,8 +60,8 @@ func decodeTokensAVX2(dst, literals, distances, tokens []byte, at int, reps uint
 //go:noescape
 func parseTokensAVX2(s *search, plans *planTable) bool
 
-// decodeTokensAVX512 works like decodeGeneric. It may read 16 bytes behind the literals' end, and the two before the distances, which the
-// object's header makes its own.
+// decodeTokensAVX512 works like decodeGeneric. It may read 16 bytes behind the literals' end, and
+// the two before the distances, which the object's header makes its own.
 //
 //go:noescape
 func decodeTokensAVX512(dst, literals, distances, tokens []byte, tables *vectorTables) bool
@@ -91,11 +92,12 @@ type vectorTables struct {
 	tokens [256]tokenEntry
 	near   [256]uint16 // the distances of near bytes
 	kinds  [kinds]kindRow
-	// How much is subtracted from a byte's number for the byte that it repeats, by distance and behind these, for far matches, by number of
-	// literals.
+	// How much is subtracted from a byte's number for the byte that it repeats, by distance and behind
+	// these, for far matches, by number of literals.
 	rows   [farRows + maxLiterals + 1][rowSize]byte
 	counts [3 * windowSize]byte // 0, 1, 2 and so on
-	// For the decoder with short vectors, by distance up to their length: which bytes of 16 are repeated over four such vectors.
+	// For the decoder with short vectors, by distance up to their length: which bytes of 16 are
+	// repeated over four such vectors.
 	shuffles [17][windowSize]byte
 }
 

@@ -7,9 +7,10 @@ import (
 	"math/bits"
 )
 
-// parseFunc looks for matches from s.at on and writes them and the literals before them to the streams. It returns true with the next one in
-// s.found where it leaves that to the caller, who calls emit and then parseFunc again, and false at the end of the page, where the literals
-// from s.anchor on are left. Which matches it writes itself makes no difference to the object.
+// parseFunc looks for matches from s.at on and writes them and the literals before them to the
+// streams. It returns true with the next one in s.found where it leaves that to the caller, who
+// calls emit and then parseFunc again, and false at the end of the page, where the literals from
+// s.anchor on are left. Which matches it writes itself makes no difference to the object.
 type parseFunc func(s *search) bool
 
 // parseGeneric leaves every match to the caller.
@@ -24,8 +25,8 @@ func parseGeneric(s *search) bool {
 	return false
 }
 
-// firstReach is the first position before which there is room for every distance remembered there: those of firstReps, and any that an earlier
-// match had.
+// firstReach is the first position before which there is room for every distance remembered there:
+// those of firstReps, and any that an earlier match had.
 const firstReach = 16
 
 // parseStart looks for a match from s.at on, up to last, where distances may reach before the page.
@@ -42,7 +43,8 @@ func (s *search) parseStart(last int) bool {
 	return false
 }
 
-// step is how many positions parseWindow sees at once: eight bytes show the three of a match at each of so many.
+// step is how many positions parseWindow sees at once: eight bytes show the three of a match at
+// each of so many.
 const step = 6
 
 // parseWindow looks for a match from s.at or firstReach on, up to last.
@@ -63,7 +65,8 @@ func (s *search) parseWindow(last int) bool {
 	return false
 }
 
-// firstRemembered returns how far behind a position the first match at a remembered distance begins, if that is less than step.
+// firstRemembered returns how far behind a position the first match at a remembered distance
+// begins, if that is less than step.
 func (s *search) firstRemembered(at int) int {
 	x := s.eight(at)
 	repeats := zeroBytes(x ^ s.eight(at-int(s.reps&0xffff)))
@@ -95,8 +98,8 @@ func (s *search) eight(at int) uint64 {
 // word returns the four bytes at a position.
 func (s *search) word(at int) uint32 { return binary.LittleEndian.Uint32(s.page[margin+at:]) }
 
-// enter enters a position into the table. It reports whether the one that was there begins with the same word, and puts the match with it into
-// s.found.
+// enter enters a position into the table. It reports whether the one that was there begins with the
+// same word, and puts the match with it into s.found.
 func (s *search) enter(at int) bool {
 	from := s.lookUp(at)
 	if s.word(from) != s.word(at) {
@@ -117,8 +120,8 @@ func (s *search) lookUp(at int) int {
 // rep returns a remembered distance.
 func (s *search) rep(kind int) int { return int(s.reps >> (16 * kind) & 0xffff) }
 
-// remembered reports whether a match at a remembered distance begins at a position: of two bytes at the last two distances, of three at the
-// others.
+// remembered reports whether a match at a remembered distance begins at a position: of two bytes at
+// the last two distances, of three at the others.
 func (s *search) remembered(at int) bool {
 	for kind := range near {
 		if n := s.equal(at, s.rep(kind), 3); n == 3 || n == 2 && kind <= rep1 {
@@ -142,8 +145,8 @@ func (s *search) equal(at, distance, most int) int {
 	return most
 }
 
-// longestRemembered returns the longest of the matches at remembered distances as far as the window from s.at shows them, the most recent
-// distance's of equals, and then all of that one.
+// longestRemembered returns the longest of the matches at remembered distances as far as the window
+// from s.at shows them, the most recent distance's of equals, and then all of that one.
 func (s *search) longestRemembered(at int) match {
 	seen := min(s.at+window, Size) - at
 	best := firstSeen * near
@@ -169,8 +172,8 @@ func (s *search) ranked(at, best int) match {
 // firstSeen is how many bytes firstBytes looks at.
 const firstSeen = 16
 
-// firstBytes does what longerRemembered does, for the first 16 bytes and without a branch that could be guessed wrong. The position must not be
-// less than firstReach.
+// firstBytes does what longerRemembered does, for the first 16 bytes and without a branch that
+// could be guessed wrong. The position must not be less than firstReach.
 func (s *search) firstBytes(at, seen int) int {
 	x, y, reps := s.eight(at), s.eight(at+8), s.reps
 	a := s.repeated(x, y, at-int(reps&0xffff))
@@ -189,8 +192,8 @@ func (s *search) repeated(x, y uint64, from int) int {
 	return n
 }
 
-// longerRemembered returns the most bytes that repeat those at a remembered distance, times near, plus how many ranks there are behind that
-// distance's.
+// longerRemembered returns the most bytes that repeat those at a remembered distance, times near,
+// plus how many ranks there are behind that distance's.
 func (s *search) longerRemembered(at, seen int) (best int) {
 	for kind := range near {
 		best = max(best, s.equal(at, s.rep(kind), seen)*near+near-1-kind)
@@ -198,7 +201,8 @@ func (s *search) longerRemembered(at, seen int) (best int) {
 	return best
 }
 
-// entered returns the match with an earlier position that the table gave, also as far as it goes back: up to eight bytes.
+// entered returns the match with an earlier position that the table gave, also as far as it goes
+// back: up to eight bytes.
 func (s *search) entered(at, from int) match {
 	back := min(bits.LeadingZeros64(s.eight(at-8)^s.eight(from-8))/8, at-s.anchor, from)
 	m := match{at: at - back, length: s.equal(at, at-from, Size) + back, distance: at - from, kind: far}

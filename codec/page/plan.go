@@ -2,21 +2,23 @@
 
 package page
 
-// Plans are made for up to planLiterals-1 literals and matches of up to planLength+minLength-1 bytes.
+// Plans are made for up to planLiterals-1 literals and matches of up to planLength+minLength-1
+// bytes.
 const (
 	planLiterals = 16
 	planLength   = 64
 	minLength    = 2
 )
 
-// A plan says by which tokens a number of literals and a match behind them are written: up to three, from the lowest byte on. Bits 24
-// and 25 are how many; bits 28 to 31 what the far distance adds to the length. Where three are not enough the number is
-// zero, the lowest byte is the token with the match, and the next two say how many literals are written before it and
-// how many bytes of the match behind it.
+// A plan says by which tokens a number of literals and a match behind them are written: up to
+// three, from the lowest byte on. Bits 24 and 25 are how many; bits 28 to 31 what the far distance
+// adds to the length. Where three are not enough the number is zero, the lowest byte is the token
+// with the match, and the next two say how many literals are written before it and how many bytes
+// of the match behind it.
 type plan uint32
 
-// A planTable holds the plans by kind, literals and length, the match's least. It has no plan, zero, where there can be none: far
-// matches of fewer than four bytes and near ones of two.
+// A planTable holds the plans by kind, literals and length, the match's least. It has no plan,
+// zero, where there can be none: far matches of fewer than four bytes and near ones of two.
 type planTable [kinds * planLiterals * planLength]plan
 
 // planAt is the place of a plan in the table.
@@ -33,7 +35,8 @@ func (p plan) extra() int { return int(p >> 28) }
 // plans is immutable once made.
 var plans = makePlans()
 
-// A planner knows which tokens there are and what runs of literals alone and of matches at the last distance alone cost.
+// A planner knows which tokens there are and what runs of literals alone and of matches at the last
+// distance alone cost.
 type planner struct {
 	number       [kinds][maxLiterals + 1][planLength + minLength]uint8 // the token for these, plus one
 	literalSteps [maxLiterals + 1]int                                  // the longest token of literals alone that is no longer
@@ -83,7 +86,8 @@ func makePlans() *planTable {
 	return table
 }
 
-// plan finds the fewest tokens: one with the match and as many of the literals and bytes as may be, and the rest alone.
+// plan finds the fewest tokens: one with the match and as many of the literals and bytes as may be,
+// and the rest alone.
 func (p *planner) plan(kind, literals, length int) plan {
 	best, before, behind := 1<<30, 0, 0
 	for a := literals; a >= 0; a-- {

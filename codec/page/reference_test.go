@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// The reference is written from docs/page-format.md, and takes its table from there. It shares nothing with the code that it judges.
+// The reference is written from docs/page-format.md, and takes its table from there. It shares
+// nothing with the code that it judges.
 
 const documentPath = "../../docs/page-format.md"
 
@@ -23,7 +24,8 @@ type documented struct {
 	literals, length int
 }
 
-// A tableReader collects the tokens of the document's table; whatever is not as it must be ends up in problems.
+// A tableReader collects the tokens of the document's table; whatever is not as it must be ends up
+// in problems.
 type tableReader struct {
 	tokens   []documented
 	problems []string
@@ -187,8 +189,8 @@ func (r *reference) append(literals, length, distance int) error {
 	return nil
 }
 
-// judge fails the test unless all decoders say of an object what the reference does, with the same page. It reports whether the object
-// is valid.
+// judge fails the test unless all decoders say of an object what the reference does, with the same
+// page. It reports whether the object is valid.
 func judge(t *testing.T, object []byte) bool {
 	t.Helper()
 	want, broken := referenceDecode(object)
@@ -217,8 +219,8 @@ type maker struct {
 	remembered                    []int
 }
 
-// madeObject returns an object with everything that the format allows, which our encoder seldom makes, and sometimes with something that it does
-// not.
+// madeObject returns an object with everything that the format allows, which our encoder seldom
+// makes, and sometimes with something that it does not.
 func madeObject(seed uint64) []byte {
 	m := maker{rng: rand.New(rand.NewPCG(seed, 4)), remembered: []int{1, 8, 4, 16}}
 	last := Size - m.rng.IntN(100)

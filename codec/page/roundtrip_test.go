@@ -27,7 +27,8 @@ func TestF004RandomPagesHaveNoObject(t *testing.T) {
 	})
 }
 
-// F006 and F007: pages of one byte take few bytes whatever it is, and so do those that repeat what is short.
+// F006 and F007: pages of one byte take few bytes whatever it is, and so do those that repeat what
+// is short.
 func TestF006RepeatedPagesAreSmall(t *testing.T) {
 	page, back := make([]byte, Size), make([]byte, Size)
 	eachPair(t, func(t *testing.T, p pair) {
@@ -92,7 +93,8 @@ func TestF013WrongSizes(t *testing.T) {
 	}
 }
 
-// A set that is not there is refused; each that there is makes an encoder and a decoder. Those of no choice work as well.
+// A set that is not there is refused; each that there is makes an encoder and a decoder. Those of
+// no choice work as well.
 func TestInstructionSetIsAsked(t *testing.T) {
 	if _, err := NewEncoder("mmx"); !errors.Is(err, impl.ErrUnavailable) {
 		t.Errorf("encoder: got %v", err)

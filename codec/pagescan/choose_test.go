@@ -13,7 +13,8 @@ type machine struct {
 	target bool // whether it is the pages with few high bytes that the denser codec saves most on, or the others
 }
 
-// next returns a page of one of two kinds, of which the first is one in four, and the sizes by codec.
+// next returns a page of one of two kinds, of which the first is one in four, and the sizes by
+// codec.
 func (m *machine) next() (f Features, sizes [2]int, gainful bool) {
 	gainful = m.rng.IntN(4) == 0
 	f = Features{Zero: uint16(m.rng.IntN(Sampled + 1)), Same24: uint16(m.rng.IntN(Sampled + 1)), Same16: uint16(m.rng.IntN(Sampled + 1))}
@@ -28,7 +29,8 @@ func (m *machine) next() (f Features, sizes [2]int, gainful bool) {
 	return f, [2]int{ofFast, ofFast - m.rng.IntN(300)}, false
 }
 
-// play chooses for n pages and returns how many went to the denser codec, and how many of those gained much.
+// play chooses for n pages and returns how many went to the denser codec, and how many of those
+// gained much.
 func (m *machine) play(c *Chooser, level, n int) (chosen, gainful int) {
 	for range n {
 		f, sizes, much := m.next()
@@ -50,7 +52,8 @@ func newMachine(target bool) *machine {
 	return &machine{rng: rand.New(rand.NewPCG(11, 13)), target: target}
 }
 
-// It learns which pages gain, without having been told anything, and learns anew when that turns about.
+// It learns which pages gain, without having been told anything, and learns anew when that turns
+// about.
 func TestChooserFindsThePagesThatGain(t *testing.T) {
 	c := NewChooser(1400, 900)
 	for _, target := range []bool{false, true, false} {
@@ -103,7 +106,8 @@ func TestChooserRepeatsItself(t *testing.T) {
 	}
 }
 
-// Whatever it is told, estimates stay within what the tables can hold, and sizes that cannot be are taken for the nearest.
+// Whatever it is told, estimates stay within what the tables can hold, and sizes that cannot be are
+// taken for the nearest.
 func TestChooserBearsAnything(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 19))
 	c := NewChooser(-5, 1<<40)

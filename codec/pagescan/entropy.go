@@ -7,8 +7,8 @@ import "math"
 // tableCounts is the largest byte count that countLog covers: a whole page of one value.
 const tableCounts = 4096
 
-// countLog holds c*log2(c) for each count c that a page can have, so that a page costs 256 loads and no logarithm.
-// It is filled once at start and never written again.
+// countLog holds c*log2(c) for each count c that a page can have, so that a page costs 256 loads
+// and no logarithm. It is filled once at start and never written again.
 var countLog = makeCountLog()
 
 func makeCountLog() *[tableCounts + 1]float64 {
@@ -19,9 +19,9 @@ func makeCountLog() *[tableCounts + 1]float64 {
 	return table
 }
 
-// Entropy returns the Shannon entropy of the bytes of page, over the whole page and not a sample, in bits a byte: 0 for a
-// page of one value or an empty page, 8 for one in which all 256 values are equally frequent. It sees how often each value
-// occurs and nothing of their order.
+// Entropy returns the Shannon entropy of the bytes of page, over the whole page and not a sample,
+// in bits a byte: 0 for a page of one value or an empty page, 8 for one in which all 256 values are
+// equally frequent. It sees how often each value occurs and nothing of their order.
 func Entropy(page []byte) float64 {
 	if len(page) == 0 {
 		return 0
@@ -40,8 +40,8 @@ func Entropy(page []byte) float64 {
 	return max(0, math.Log2(n)-sum/n)
 }
 
-// histogram counts the values of page. Four tables are counted in turn: with one, equal neighbours, which pages are full
-// of, would make each increment wait for the store of the one before.
+// histogram counts the values of page. Four tables are counted in turn: with one, equal neighbours,
+// which pages are full of, would make each increment wait for the store of the one before.
 func histogram(page []byte) [256]uint32 {
 	var a, b, c, d [256]uint32
 	rest := page

@@ -9,7 +9,8 @@ import (
 	"github.com/zramfs/zramfs/codec/internal/impl"
 )
 
-// F076: for pages of any length SameFilled gives the definition's answer, and so does each implementation.
+// F076: for pages of any length SameFilled gives the definition's answer, and so does each
+// implementation.
 func FuzzF076SameFilled(f *testing.F) {
 	f.Add(repeated(0, 4096))
 	f.Add(repeated(0x0102030405060708, 72))
@@ -35,8 +36,8 @@ func FuzzF076SameFilled(f *testing.F) {
 	})
 }
 
-// F076: Scan counts what its definition says. What is fuzzed is repeated to fill the page, so that a short input can make
-// any distance repeat.
+// F076: Scan counts what its definition says. What is fuzzed is repeated to fill the page, so that
+// a short input can make any distance repeat.
 func FuzzF076Scan(f *testing.F) {
 	f.Add([]byte{0})
 	f.Add([]byte("abcdefghijklmnopqrstuvw\x80"))

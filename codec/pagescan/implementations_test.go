@@ -29,8 +29,8 @@ func TestF022AVX512EqualsGeneric(t *testing.T) { equalsGeneric(t, impl.AVX512) }
 
 func TestF023NEONEqualsGeneric(t *testing.T) { equalsGeneric(t, impl.NEON) }
 
-// equalsGeneric compares answer for answer over the stream of pages. Every fourth page repeats a word up to some place, since
-// few of the others keep repeats busy for long.
+// equalsGeneric compares answer for answer over the stream of pages. Every fourth page repeats a
+// word up to some place, since few of the others keep repeats busy for long.
 func equalsGeneric(t *testing.T, set impl.Set) {
 	require.Instructions(t, string(set), impl.Has(set))
 	repeats, err := repeatsTable.For(set)
@@ -67,8 +67,8 @@ func equalsGeneric(t *testing.T, set impl.Set) {
 	})
 }
 
-// Every length that a page may have, at every place of a word, with each of its bytes different once: no vector of a loop, and
-// nothing between the last whole one and the end, is left out.
+// Every length that a page may have, at every place of a word, with each of its bytes different
+// once: no vector of a loop, and nothing between the last whole one and the end, is left out.
 func TestRepeatsSeesEveryByteOfEveryLength(t *testing.T) {
 	eachRepeats(t, func(t *testing.T, repeats repeatsFunc) {
 		const word = 0x0102030405060708

@@ -2,8 +2,8 @@
 
 package pagescan
 
-// The tables of a predictor: one for each pair of features in fine steps, one for all four in coarse steps, and one for what
-// became of the page before.
+// The tables of a predictor: one for each pair of features in fine steps, one for all four in
+// coarse steps, and one for what became of the page before.
 const (
 	pairTables = 6
 	tables     = pairTables + 2
@@ -29,10 +29,11 @@ const (
 	dense
 )
 
-// A predictor estimates what two codecs make of a page, each as a typical size and a sum of corrections that the page's
-// features select from tables. It starts knowing only the typical sizes and learns from each page that one of the codecs has
-// compressed: weights fitted to some programs turned out to be worth little on others. It computes in integers, and the
-// same pages in the same order give the same estimates. It is not safe for concurrent use.
+// A predictor estimates what two codecs make of a page, each as a typical size and a sum of
+// corrections that the page's features select from tables. It starts knowing only the typical sizes
+// and learns from each page that one of the codecs has compressed: weights fitted to some programs
+// turned out to be worth little on others. It computes in integers, and the same pages in the same
+// order give the same estimates. It is not safe for concurrent use.
 type predictor struct {
 	entries [tables][tableSize][2]int16 // in 1/8 byte, by codec
 	typical [2]int32                    // in 1/8 byte, by codec; immutable
@@ -52,7 +53,8 @@ func (p *predictor) locate(f Features) places {
 	}
 }
 
-// fine returns the step of a count, 0 to 15. The last holds one count more than the others, that of all bytes.
+// fine returns the step of a count, 0 to 15. The last holds one count more than the others, that of
+// all bytes.
 func fine(count uint16) uint8 { return uint8(min(count>>fineShift, fineMost)) }
 
 // coarse returns the step of four that a fine one lies in.
@@ -69,8 +71,8 @@ func (p *predictor) sizes(at *places) (ofFast, ofDense int32) {
 	return ofFast, ofDense
 }
 
-// learn corrects what led to the estimate of one codec for the page at these places, which was estimate and should have been
-// size bytes.
+// learn corrects what led to the estimate of one codec for the page at these places, which was
+// estimate and should have been size bytes.
 func (p *predictor) learn(at *places, codec int, estimate int32, size int) {
 	miss := int32(size)<<unitShift - estimate
 	step := miss >> entryShift

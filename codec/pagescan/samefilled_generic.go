@@ -7,8 +7,8 @@ import "encoding/binary"
 // stride is how many bytes one turn of the unrolled loop compares: a cache line.
 const stride = 64
 
-// repeatsGeneric reports whether each word of page is word. The length of page must be a multiple of a word's and not zero.
-// The functions in assembly give the same answer.
+// repeatsGeneric reports whether each word of page is word. The length of page must be a multiple
+// of a word's and not zero. The functions in assembly give the same answer.
 func repeatsGeneric(page []byte, word uint64) bool {
 	for len(page) >= stride {
 		if lineDiffers(page[:stride], word) {
@@ -25,8 +25,8 @@ func repeatsGeneric(page []byte, word uint64) bool {
 	return true
 }
 
-// lineDiffers reports whether any of the eight words of line is not word. One branch for eight loads lets the processor
-// do them side by side.
+// lineDiffers reports whether any of the eight words of line is not word. One branch for eight
+// loads lets the processor do them side by side.
 func lineDiffers(line []byte, word uint64) bool {
 	_ = line[stride-1]
 	diff := binary.LittleEndian.Uint64(line[0:]) ^ word

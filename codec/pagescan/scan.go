@@ -14,8 +14,8 @@ type countFunc func(page []byte) uint64
 // count is this machine's implementation. It is chosen at start and never written again.
 var count = countTable.Best().F
 
-// Features says of how many of a page's [Sampled] bytes something is true, 0 to Sampled each. The zero value is that of
-// text without a repetition, and of nothing else.
+// Features says of how many of a page's [Sampled] bytes something is true, 0 to Sampled each. The
+// zero value is that of text without a repetition, and of nothing else.
 type Features struct {
 	High   uint16 // bytes of 0x80 and more: few in text, some in pointers, half of what is compressed or encrypted
 	Zero   uint16 // zero bytes
@@ -23,8 +23,8 @@ type Features struct {
 	Same16 uint16 // bytes of those aligned 8-byte words that equal the word 16 before: what any codec says in a byte
 }
 
-// Scan counts the features of page, which may lie at any address. Its cost does not depend on what the page holds. For a page
-// of another length than [PageSize] it returns the zero value.
+// Scan counts the features of page, which may lie at any address. Its cost does not depend on what
+// the page holds. For a page of another length than [PageSize] it returns the zero value.
 func Scan(page []byte) Features {
 	if len(page) != PageSize {
 		return Features{}

@@ -4,8 +4,8 @@ package pagescan
 
 import "encoding/binary"
 
-// The sample: sampleLines cache lines, one each sampleStride bytes from sampleStart on. The generator of the assembly has
-// the same numbers.
+// The sample: sampleLines cache lines, one each sampleStride bytes from sampleStart on. The
+// generator of the assembly has the same numbers.
 const (
 	sampleStart  = 128
 	sampleStride = 512
@@ -26,8 +26,8 @@ const (
 	evenOnes = 0x0001000100010001
 )
 
-// countGeneric returns the features of a page of PageSize bytes, 16 bits each, in the order of the fields of Features from
-// the lowest bits up. The functions in assembly return the same.
+// countGeneric returns the features of a page of PageSize bytes, 16 bits each, in the order of the
+// fields of Features from the lowest bits up. The functions in assembly return the same.
 func countGeneric(page []byte) uint64 {
 	_ = page[:PageSize]
 	// Each byte of a sum counts the hits at that place of a word: at most one for each of 64 words.
@@ -49,7 +49,8 @@ func countGeneric(page []byte) uint64 {
 
 // zeroBytes returns a word with the lowest bit of each byte set where that byte of w is zero.
 func zeroBytes(w uint64) uint64 {
-	// The addition carries into the highest bit of a byte, and never beyond, unless its lower seven are zero.
+	// The addition carries into the highest bit of a byte, and never beyond, unless its lower seven
+	// are zero.
 	return ^(w&lowSeven + lowSeven | w) >> 7 & lowOnes
 }
 

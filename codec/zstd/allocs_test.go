@@ -2,7 +2,8 @@
 
 //go:build !race
 
-// Under the race detector a sync.Pool drops what it is given at random, so the library's decoder allocates.
+// Under the race detector a sync.Pool drops what it is given at random, so the library's decoder
+// allocates.
 
 package zstd
 
@@ -30,7 +31,8 @@ func demanding() [][]byte {
 	return append(all, codectest.Generated()...)
 }
 
-// shortMatches has as many sequences as can be, by repeating 4 to 8 bytes of shortly before over and over.
+// shortMatches has as many sequences as can be, by repeating 4 to 8 bytes of shortly before over
+// and over.
 func shortMatches(rng *rand.Rand) []byte {
 	page := randomPage(rng, MaxSize)
 	for at := 64; at+9 < len(page); {
@@ -42,8 +44,8 @@ func shortMatches(rng *rand.Rand) []byte {
 	return page
 }
 
-// countAllocs returns the allocations of one call of f. testing.AllocsPerRun calls a function once before it counts, which
-// would hide just the first pages; that call does nothing here.
+// countAllocs returns the allocations of one call of f. testing.AllocsPerRun calls a function once
+// before it counts, which would hide just the first pages; that call does nothing here.
 func countAllocs(f func()) float64 {
 	first := true
 	return testing.AllocsPerRun(1, func() {
@@ -55,8 +57,8 @@ func countAllocs(f func()) float64 {
 	})
 }
 
-// steady keeps the garbage collector from emptying the library's pools while a test counts, and the test on one processor,
-// since a sync.Pool makes a list for each.
+// steady keeps the garbage collector from emptying the library's pools while a test counts, and the
+// test on one processor, since a sync.Pool makes a list for each.
 func steady(t *testing.T) {
 	t.Helper()
 	percent, procs := debug.SetGCPercent(-1), runtime.GOMAXPROCS(1)
@@ -80,8 +82,8 @@ func pass(enc *Encoder, dec *Decoder, object, page []byte, pages [][]byte) error
 	return nil
 }
 
-// Nothing is allocated from the first page on. The runtime's own goroutines allocate now and then and are counted too, so a
-// count that is not zero is taken again with a new pair.
+// Nothing is allocated from the first page on. The runtime's own goroutines allocate now and then
+// and are counted too, so a count that is not zero is taken again with a new pair.
 func TestPagesAllocateNothing(t *testing.T) {
 	for level, share := range map[int]int{1: 1, 3: 1, 6: 1, 19: 10} {
 		t.Run(fmt.Sprint("level", level), func(t *testing.T) {
@@ -106,8 +108,8 @@ func TestPagesAllocateNothing(t *testing.T) {
 	}
 }
 
-// What the package comment says of the library's pools: two collections while no page uses a decoder's tables empty them, and
-// they are made anew once.
+// What the package comment says of the library's pools: two collections while no page uses a
+// decoder's tables empty them, and they are made anew once.
 func TestAllocationsAfterCollection(t *testing.T) {
 	steady(t)
 	enc, dec := newPair(t, 1)

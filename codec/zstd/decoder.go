@@ -8,26 +8,28 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// slack is what the library wants behind its output to copy matches in whole 16-byte steps, which is 6 % faster.
+// slack is what the library wants behind its output to copy matches in whole 16-byte steps, which
+// is 6 % faster.
 const slack = 16
 
-// A Decoder decompresses objects of any level, pages and clusters, one after another. It is not safe for concurrent use. It
-// holds no goroutine and needs no closing.
+// A Decoder decompresses objects of any level, pages and clusters, one after another. It is not
+// safe for concurrent use. It holds no goroutine and needs no closing.
 type Decoder struct {
 	dec  *zstd.Decoder
 	dict *Dictionary // or nil; immutable
 	// frame is where an object gets its frame header back.
 	frame [maxFrameHeader + MaxClusterObject]byte
-	// out is where the library writes. The caller's buffer is then written once, with exactly the bytes asked for, and
-	// nothing depends on what the library does near the end of its output.
+	// out is where the library writes. The caller's buffer is then written once, with exactly the
+	// bytes asked for, and nothing depends on what the library does near the end of its output.
 	out [MaxCluster + slack]byte
 }
 
-// NewDecoder returns a decoder without a dictionary. The package comment says how much memory it takes, all of which is made
-// here.
+// NewDecoder returns a decoder without a dictionary. The package comment says how much memory it
+// takes, all of which is made here.
 func NewDecoder() (*Decoder, error) { return NewDictionaryDecoder(nil) }
 
-// NewDictionaryDecoder returns a decoder that can read the objects of a dictionary as well; dict may be nil.
+// NewDictionaryDecoder returns a decoder that can read the objects of a dictionary as well; dict
+// may be nil.
 func NewDictionaryDecoder(dict *Dictionary) (*Decoder, error) {
 	options := []zstd.DOption{
 		zstd.WithDecoderConcurrency(1),
@@ -51,9 +53,10 @@ func NewDictionaryDecoder(dict *Dictionary) (*Decoder, error) {
 	return d, nil
 }
 
-// Decompress fills dst (1 to [MaxSize] bytes, else [ErrSize]) from the object src, made without a dictionary. It returns an
-// error that wraps [ErrCorrupt], and leaves dst as it was, when src is not a block of exactly len(dst) bytes; it never panics,
-// never writes outside dst, and takes no memory that src asks for, whatever src holds.
+// Decompress fills dst (1 to [MaxSize] bytes, else [ErrSize]) from the object src, made without a
+// dictionary. It returns an error that wraps [ErrCorrupt], and leaves dst as it was, when src is
+// not a block of exactly len(dst) bytes; it never panics, never writes outside dst, and takes no
+// memory that src asks for, whatever src holds.
 func (d *Decoder) Decompress(dst, src []byte) error {
 	if len(dst) == 0 || len(dst) > MaxSize {
 		return fmt.Errorf("decompress zstd block to %d bytes: %w", len(dst), ErrSize)
@@ -66,9 +69,9 @@ func (d *Decoder) Decompress(dst, src []byte) error {
 	return nil
 }
 
-// DecompressDictionary is [Decoder.Decompress] for an object that was made with the decoder's dictionary. Where the decoder has
-// none the error wraps [ErrDictionary]; an object of another dictionary is, but for 1 in 4 million pairs of dictionaries, an error that
-// wraps [ErrCorrupt].
+// DecompressDictionary is [Decoder.Decompress] for an object that was made with the decoder's
+// dictionary. Where the decoder has none the error wraps [ErrDictionary]; an object of another
+// dictionary is, but for 1 in 4 million pairs of dictionaries, an error that wraps [ErrCorrupt].
 func (d *Decoder) DecompressDictionary(dst, src []byte) error {
 	if len(dst) == 0 || len(dst) > MaxSize {
 		return fmt.Errorf("decompress zstd block to %d bytes: %w", len(dst), ErrSize)
@@ -84,7 +87,8 @@ func (d *Decoder) DecompressDictionary(dst, src []byte) error {
 	return nil
 }
 
-// decode returns the n bytes that object stands for. They lie in d.out and are valid until the next call.
+// decode returns the n bytes that object stands for. They lie in d.out and are valid until the next
+// call.
 func (d *Decoder) decode(object []byte, n int, dict *Dictionary) ([]byte, error) {
 	if len(object) < blockHeaderSize || len(object) > MaxClusterObject {
 		return nil, fmt.Errorf("decompress zstd block of %d bytes: %w", len(object), ErrCorrupt)

@@ -10,23 +10,25 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MaxDictionary is the largest size in bytes of a dictionary, a little above what zstd --train makes by default: all of it lies in
-// the locked memory of each worker, several times over.
+// MaxDictionary is the largest size in bytes of a dictionary, a little above what zstd --train
+// makes by default: all of it lies in the locked memory of each worker, several times over.
 const MaxDictionary = 112 << 10
 
-// ErrDictionary reports bytes that are no dictionary, a dictionary that is too large, or an object of one where there is none.
+// ErrDictionary reports bytes that are no dictionary, a dictionary that is too large, or an object
+// of one where there is none.
 var ErrDictionary = errors.New("bad dictionary")
 
-// A Dictionary is what pages have in common, in the format that zstd --train writes (RFC 8878, section 5): tables for the
-// entropy coders and content to refer to. It is immutable and may be used by any number of goroutines.
+// A Dictionary is what pages have in common, in the format that zstd --train writes (RFC 8878,
+// section 5): tables for the entropy coders and content to refer to. It is immutable and may be
+// used by any number of goroutines.
 type Dictionary struct {
 	data []byte // immutable
 	id   uint32 // of the format, not 0
 	mark uint32 // 24 bits that tell dictionaries apart, see seal
 }
 
-// NewDictionary reads a dictionary. Bytes that are none and more than [MaxDictionary] of them are an error that wraps
-// [ErrDictionary]. It keeps a copy.
+// NewDictionary reads a dictionary. Bytes that are none and more than [MaxDictionary] of them are
+// an error that wraps [ErrDictionary]. It keeps a copy.
 func NewDictionary(data []byte) (d *Dictionary, err error) {
 	defer contain(&err)
 	if len(data) > MaxDictionary {
@@ -45,8 +47,8 @@ func NewDictionary(data []byte) (d *Dictionary, err error) {
 	return d, nil
 }
 
-// ID returns the number that the dictionary carries by its format. Those who make dictionaries choose it, often at random; it
-// is not 0.
+// ID returns the number that the dictionary carries by its format. Those who make dictionaries
+// choose it, often at random; it is not 0.
 func (d *Dictionary) ID() uint32 { return d.id }
 
 // Size returns the length of the dictionary in bytes.
@@ -55,9 +57,10 @@ func (d *Dictionary) Size() int { return len(d.data) }
 // Bytes returns a copy of the dictionary, which NewDictionary makes it of again.
 func (d *Dictionary) Bytes() []byte { return append([]byte(nil), d.data...) }
 
-// seal changes the block header of an object in place, and changes it back the second time. Without a word to spare it makes the
-// object refuse any other dictionary: what that makes of the header does not fit the object's length, but for 4 in 2^24 pairs of
-// dictionaries. Nothing else would notice, since with another dictionary a block decompresses to another page.
+// seal changes the block header of an object in place, and changes it back the second time. Without
+// a word to spare it makes the object refuse any other dictionary: what that makes of the header
+// does not fit the object's length, but for 4 in 2^24 pairs of dictionaries. Nothing else would
+// notice, since with another dictionary a block decompresses to another page.
 func (d *Dictionary) seal(object []byte) {
 	object[0] ^= byte(d.mark)
 	object[1] ^= byte(d.mark >> 8)

@@ -77,8 +77,8 @@ func TestF015DictionaryShortBuffers(t *testing.T) {
 	}
 }
 
-// With its header back, an object is a frame that any decoder with the dictionary reads. The number of a dictionary takes 1 to 4
-// bytes of it.
+// With its header back, an object is a frame that any decoder with the dictionary reads. The number
+// of a dictionary takes 1 to 4 bytes of it.
 func TestF015ObjectIsAFramesBlock(t *testing.T) {
 	original := trained(t, codectest.Generated()[:300]).data
 	for _, id := range []uint32{1, 255, 256, 65535, 65536, 1<<32 - 1} {
@@ -139,7 +139,8 @@ func TestDictionaryBitFlipsDoNoHarm(t *testing.T) {
 	}
 }
 
-// Bytes that are almost a dictionary are refused or are one; nothing panics on the way to the first page.
+// Bytes that are almost a dictionary are refused or are one; nothing panics on the way to the first
+// page.
 func TestDamagedDictionaries(t *testing.T) {
 	good := trained(t, codectest.Generated()[:300]).data
 	page, object := codectest.Generated()[0], make([]byte, MaxObject)

@@ -8,34 +8,37 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// scratchSize is the capacity that an Encoder gives the library to write a frame to. The library writes a block in full
-// before it sees that the data itself is shorter; a sequence stands for 4 bytes at least and takes 5 at most, so twice a
-// page is more than it ever needs and it never has to grow the buffer.
+// scratchSize is the capacity that an Encoder gives the library to write a frame to. The library
+// writes a block in full before it sees that the data itself is shorter; a sequence stands for 4
+// bytes at least and takes 5 at most, so twice a page is more than it ever needs and it never has
+// to grow the buffer.
 const scratchSize = 2 * MaxSize
 
-// windowSize is the encoder's window in bytes, a power of two. It is not in the frame: a single segment has none of its own.
+// windowSize is the encoder's window in bytes, a power of two. It is not in the frame: a single
+// segment has none of its own.
 const windowSize = 2 * MaxSize
 
-// An Encoder compresses buffers one after another. It keeps tables between calls only to save making them again: each
-// object depends on its own buffer, and dictionary, alone. It is not safe for concurrent use. It holds no goroutine and needs
-// no closing.
+// An Encoder compresses buffers one after another. It keeps tables between calls only to save
+// making them again: each object depends on its own buffer, and dictionary, alone. It is not safe
+// for concurrent use. It holds no goroutine and needs no closing.
 type Encoder struct {
 	enc     *zstd.Encoder
 	dict    *Dictionary // or nil; immutable
 	scratch []byte      // length 0, capacity scratchSize
 }
 
-// NewEncoder returns an encoder for level, [MinLevel] to [MaxLevel], or an error that wraps [ErrLevel]. The package comment
-// says how much memory it takes, all of which is made here.
+// NewEncoder returns an encoder for level, [MinLevel] to [MaxLevel], or an error that wraps
+// [ErrLevel]. The package comment says how much memory it takes, all of which is made here.
 func NewEncoder(level int) (*Encoder, error) { return NewDictionaryEncoder(level, nil) }
 
-// NewDictionaryEncoder is [NewEncoder] with a dictionary, or without one if dict is nil. Objects made with a dictionary can be read
-// only by [Decoder.DecompressDictionary], with the same one.
+// NewDictionaryEncoder is [NewEncoder] with a dictionary, or without one if dict is nil. Objects
+// made with a dictionary can be read only by [Decoder.DecompressDictionary], with the same one.
 func NewDictionaryEncoder(level int, dict *Dictionary) (*Encoder, error) {
 	e := &Encoder{dict: dict, scratch: make([]byte, 0, scratchSize)}
 	window := windowSize
 	if dict != nil {
-		// The library finds nothing that is further back than its window, so that has to hold the dictionary too.
+		// The library finds nothing that is further back than its window, so that has to hold the
+		// dictionary too.
 		for window < dict.Size()+MaxSize {
 			window *= 2
 		}
@@ -76,9 +79,10 @@ func newLibraryEncoder(level, window int, dict *Dictionary) (*zstd.Encoder, erro
 	return enc, nil
 }
 
-// Compress writes the object of src (1 to [MaxSize] bytes, else [ErrSize]) to dst and returns its length in bytes, or 0
-// when the object is longer than dst. With [MaxObject] bytes of dst every object fits. Nothing beyond the object is
-// written. The two buffers must not overlap. Any other error is a defect of the library.
+// Compress writes the object of src (1 to [MaxSize] bytes, else [ErrSize]) to dst and returns its
+// length in bytes, or 0 when the object is longer than dst. With [MaxObject] bytes of dst every
+// object fits. Nothing beyond the object is written. The two buffers must not overlap. Any other
+// error is a defect of the library.
 func (e *Encoder) Compress(dst, src []byte) (n int, err error) {
 	if len(src) == 0 || len(src) > MaxSize {
 		return 0, fmt.Errorf("compress zstd block of %d bytes: %w", len(src), ErrSize)

@@ -4,7 +4,8 @@ package zstd
 
 import "encoding/binary"
 
-// The parts of a frame that this package writes and checks itself: RFC 8878, sections 3.1.1.1 and 3.1.1.2.
+// The parts of a frame that this package writes and checks itself: RFC 8878, sections 3.1.1.1 and
+// 3.1.1.2.
 const (
 	// magic is Magic_Number.
 	magic = 0xFD2FB528
@@ -12,7 +13,8 @@ const (
 	singleSegment = 1 << 5
 	// contentSize16 is the Frame_Content_Size_flag of Frame_Header_Descriptor for a field of 2 bytes.
 	contentSize16 = 1 << 6
-	// contentSizeBias is what a content size field of 2 bytes leaves out; smaller sizes have a field of 1 byte.
+	// contentSizeBias is what a content size field of 2 bytes leaves out; smaller sizes have a field
+	// of 1 byte.
 	contentSizeBias = 256
 
 	// dictionaryID32 is the Dictionary_ID_flag of Frame_Header_Descriptor for a field of 4 bytes.
@@ -20,7 +22,8 @@ const (
 
 	// dictionaryIDSize is the length in bytes of the field that dictionaryID32 announces.
 	dictionaryIDSize = 4
-	// maxPlainHeader is the length in bytes of the header of a frame of 256 bytes and more without a dictionary.
+	// maxPlainHeader is the length in bytes of the header of a frame of 256 bytes and more without a
+	// dictionary.
 	maxPlainHeader = 7
 	// maxFrameHeader is the same with one.
 	maxFrameHeader = maxPlainHeader + dictionaryIDSize
@@ -35,7 +38,8 @@ const (
 	blockCompressed = 2
 )
 
-// frameHeaderSize returns the length of the header of a frame that holds n bytes, without a dictionary.
+// frameHeaderSize returns the length of the header of a frame that holds n bytes, without a
+// dictionary.
 func frameHeaderSize(n int) int {
 	if n < contentSizeBias {
 		return maxPlainHeader - 1
@@ -43,9 +47,10 @@ func frameHeaderSize(n int) int {
 	return maxPlainHeader
 }
 
-// putFrameHeader writes the header of a frame that holds n bytes (1 to MaxCluster), made with dict or, if that is nil, without
-// one, to dst and returns its length. Without a dictionary it is byte for byte the header that the library writes with this
-// package's options, which a test compares; with one the field for its ID is always the long one.
+// putFrameHeader writes the header of a frame that holds n bytes (1 to MaxCluster), made with dict
+// or, if that is nil, without one, to dst and returns its length. Without a dictionary it is byte
+// for byte the header that the library writes with this package's options, which a test compares;
+// with one the field for its ID is always the long one.
 func putFrameHeader(dst *[maxFrameHeader]byte, n int, dict *Dictionary) int {
 	binary.LittleEndian.PutUint32(dst[:], magic)
 	descriptor, at := byte(singleSegment), 5
@@ -66,8 +71,9 @@ func putFrameHeader(dst *[maxFrameHeader]byte, n int, dict *Dictionary) int {
 	return at
 }
 
-// soleBlock reports whether object is, by its header, one block, the last of its frame, that ends where object ends and
-// can hold n bytes. What follows the last block would be read as a further frame, with a header that is not ours.
+// soleBlock reports whether object is, by its header, one block, the last of its frame, that ends
+// where object ends and can hold n bytes. What follows the last block would be read as a further
+// frame, with a header that is not ours.
 func soleBlock(object []byte, n int) bool {
 	if len(object) <= blockHeaderSize || len(object) > n+blockHeaderSize && len(object) > MaxObject {
 		return false

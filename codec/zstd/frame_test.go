@@ -57,7 +57,8 @@ func block(last bool, kind, size, n int) []byte {
 	return append([]byte{byte(header), byte(header >> 8), byte(header >> 16)}, make([]byte, n)...)
 }
 
-// Only one block that fills the page and ends the object is passed to the library, so that it meets no header but ours.
+// Only one block that fills the page and ends the object is passed to the library, so that it meets
+// no header but ours.
 func TestSoleBlock(t *testing.T) {
 	cases := []struct {
 		what   string

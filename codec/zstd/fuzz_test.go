@@ -9,8 +9,9 @@ import (
 	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
-// FuzzContent puts a block header in order before anything, so that it reaches the library's tables and bit streams, which
-// noise with a header of its own hardly ever does. Two decoders, one of which has just read a good object, must agree.
+// FuzzContent puts a block header in order before anything, so that it reaches the library's tables
+// and bit streams, which noise with a header of its own hardly ever does. Two decoders, one of
+// which has just read a good object, must agree.
 func FuzzContent(f *testing.F) {
 	enc, dec := newPair(f, 1)
 	good := make([]byte, MaxObject)

@@ -9,7 +9,8 @@ import (
 	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
-// Source and destination lie against inaccessible pages on both sides, so that a read or write one byte outside ends the test.
+// Source and destination lie against inaccessible pages on both sides, so that a read or write one
+// byte outside ends the test.
 func TestF014BetweenGuardPages(t *testing.T) {
 	pageEnd, pageStart := codectest.Guarded(t, MaxSize)
 	backEnd, backStart := codectest.Guarded(t, MaxSize)
@@ -36,7 +37,8 @@ func TestF014BetweenGuardPages(t *testing.T) {
 	}
 }
 
-// The library's own buffers, where it does its wide copies, lie against inaccessible pages too, for good and damaged objects.
+// The library's own buffers, where it does its wide copies, lie against inaccessible pages too, for
+// good and damaged objects.
 func TestF014LibraryBetweenGuardPages(t *testing.T) {
 	_, dec := newPair(t, 1)
 	frame, _ := codectest.Guarded(t, maxFrameHeader+MaxObject)

@@ -40,8 +40,9 @@ func TestF010TruncationIsDetected(t *testing.T) {
 	}
 }
 
-// A flipped bit may pass here, the store's checksum is what sees it. It must do no harm: each call fills dst, or fails and
-// leaves it alone, and the decoder reads the next object as if nothing had been.
+// A flipped bit may pass here, the store's checksum is what sees it. It must do no harm: each call
+// fills dst, or fails and leaves it alone, and the decoder reads the next object as if nothing had
+// been.
 func TestBitFlipsDoNoHarm(t *testing.T) {
 	_, dec := newPair(t, 1)
 	page, want := make([]byte, MaxSize), make([]byte, MaxSize)
@@ -94,7 +95,8 @@ func TestNoiseTakesNoMemory(t *testing.T) {
 		}
 	}
 	runtime.ReadMemStats(&after)
-	// The noise itself and the texts of the errors take under 2 KiB a round; a page's worth more would be an output.
+	// The noise itself and the texts of the errors take under 2 KiB a round; a page's worth more would
+	// be an output.
 	if perRound := (after.TotalAlloc - before.TotalAlloc) / uint64(rounds); perRound > 2*MaxSize {
 		t.Errorf("%d bytes were allocated a round", perRound)
 	}

@@ -38,8 +38,8 @@ func held(t *testing.T, n int, create func() (any, error)) int {
 	return bytes
 }
 
-// The figures are the package comment's, in KiB. A library that takes a tenth more has to be noticed: all of it is locked in
-// memory.
+// The figures are the package comment's, in KiB. A library that takes a tenth more has to be
+// noticed: all of it is locked in memory.
 func TestMemoryIsAsStated(t *testing.T) {
 	if _, err := NewDecoder(); err != nil { // makes what is made once a process
 		t.Fatal(err)

@@ -47,8 +47,8 @@ func roundTrip(t *testing.T, level, count int, base [][]byte) {
 	}
 }
 
-// The page counts take the encoder past the point, at 174,763 pages, where the library's positions run out and its tables are
-// cleared.
+// The page counts take the encoder past the point, at 174,763 pages, where the library's positions
+// run out and its tables are cleared.
 func TestF002ZstdLossless(t *testing.T) {
 	codectest.EachSource(t, func(t *testing.T, base [][]byte) {
 		t.Parallel()

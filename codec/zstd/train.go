@@ -21,10 +21,12 @@ var ErrTraining = errors.New("no dictionary can be made of these pages")
 const (
 	// trainTables is what the tables of a dictionary take at most, in bytes.
 	trainTables = 512
-	// trainSegment is the length in bytes of the pieces that a dictionary's content is put together from. On real pages 512
-	// is as good as 1024, and better than 256 by 0.3 % of what is stored and than 128 by 0.6 %.
+	// trainSegment is the length in bytes of the pieces that a dictionary's content is put together
+	// from. On real pages 512 is as good as 1024, and better than 256 by 0.3 % of what is stored and
+	// than 128 by 0.6 %.
 	trainSegment = 512
-	// trainWord is how many bytes are looked at together: what is shorter hardly gains by a match in a dictionary.
+	// trainWord is how many bytes are looked at together: what is shorter hardly gains by a match in a
+	// dictionary.
 	trainWord = 8
 	// trainBits is the logarithm of the number of counters. Words that share one count as the same.
 	trainBits = 20
@@ -34,13 +36,15 @@ const (
 	firstID, lastID = 1 << 15, 1<<31 - 1
 )
 
-// Train makes a dictionary of at most size bytes, MinDictionary to MaxDictionary, for pages like these at a level. The pages, of MaxSize
-// bytes each (else [ErrSize]), stay as they are; the same pages give the same dictionary. It takes about 0.2 ms a page, and 8 MiB.
-// Where the pages have too little in common the error wraps [ErrTraining].
+// Train makes a dictionary of at most size bytes, MinDictionary to MaxDictionary, for pages like
+// these at a level. The pages, of MaxSize bytes each (else [ErrSize]), stay as they are; the same
+// pages give the same dictionary. It takes about 0.2 ms a page, and 8 MiB. Where the pages have too
+// little in common the error wraps [ErrTraining].
 //
-// The tables are the library's. The content is chosen here, by the idea of Liao, Petri, Moffat and Wirth ("Effective construction of
-// relative Lempel-Ziv dictionaries", 2016): of each group of pages the segment whose words occur on most pages, where a word
-// counts only once. That stores 2.5 % fewer bytes than the library's own builder, in a third of the time.
+// The tables are the library's. The content is chosen here, by the idea of Liao, Petri, Moffat and
+// Wirth ("Effective construction of relative Lempel-Ziv dictionaries", 2016): of each group of
+// pages the segment whose words occur on most pages, where a word counts only once. That stores 2.5
+// % fewer bytes than the library's own builder, in a third of the time.
 func Train(pages [][]byte, level, size int) (dict []byte, err error) {
 	if level < MinLevel || level > MaxLevel {
 		return nil, fmt.Errorf("train for level %d: %w", level, ErrLevel)
@@ -115,7 +119,8 @@ type segment struct {
 	score int // pages that its words occur on, added up
 }
 
-// content returns at most size bytes. The best segments come last, where they are nearest to the page.
+// content returns at most size bytes. The best segments come last, where they are nearest to the
+// page.
 func (t *trainer) content(size int) []byte {
 	wanted := size / trainSegment
 	group := max(1, len(t.pages)/max(1, wanted))

@@ -11,8 +11,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The library makes a buffer when data first needs it and a larger one when other data needs more. The pages here need the
-// most of each, so an encoder or decoder that has seen them is complete.
+// The library makes a buffer when data first needs it and a larger one when other data needs more.
+// The pages here need the most of each, so an encoder or decoder that has seen them is complete.
 
 // warm has the encoder make its buffers.
 func (e *Encoder) warm() error { return warm(e.enc, e.scratch, MaxSize) }
@@ -26,15 +26,16 @@ func warm(enc *zstd.Encoder, scratch []byte, size int) (err error) {
 	for _, page := range warmPages(size) {
 		enc.EncodeAll(page, scratch)
 	}
-	// An encoder's list of sequences grows by steps, and a page with its at most 1024 sequences of 4 bytes each just fits in
-	// the step that 640 sequences take it to: more than words of 6 bytes, the shortest that every level finds, make of one
-	// page. So it takes one and a half.
+	// An encoder's list of sequences grows by steps, and a page with its at most 1024 sequences of 4
+	// bytes each just fits in the step that 640 sequences take it to: more than words of 6 bytes, the
+	// shortest that every level finds, make of one page. So it takes one and a half.
 	enc.EncodeAll(wordPage(source(), size*3/2, 6), scratch)
 	return nil
 }
 
-// warm has the decoder make its buffers. The last warm page uses every table, and the library's decoder keeps the tables of
-// its latest frame to itself, so the next decoder that is made gets others.
+// warm has the decoder make its buffers. The last warm page uses every table, and the library's
+// decoder keeps the tables of its latest frame to itself, so the next decoder that is made gets
+// others.
 func (d *Decoder) warm() error {
 	objects, err := warmObjects()
 	if err != nil {
@@ -48,8 +49,8 @@ func (d *Decoder) warm() error {
 	return nil
 }
 
-// warmObjects returns the objects of the warm pages, as long as clusters, made once a process: the encoder that this takes is
-// several times the size of a decoder.
+// warmObjects returns the objects of the warm pages, as long as clusters, made once a process: the
+// encoder that this takes is several times the size of a decoder.
 var warmObjects = sync.OnceValues(func() ([][]byte, error) {
 	enc, err := NewClusterEncoder(MinLevel)
 	if err != nil {
@@ -74,7 +75,8 @@ var warmObjects = sync.OnceValues(func() ([][]byte, error) {
 // source returns the random numbers of the warm pages, which are always the same.
 func source() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
-// warmPages returns pages of a size that fill the library's buffers, the last of which uses all tables of a decoder.
+// warmPages returns pages of a size that fill the library's buffers, the last of which uses all
+// tables of a decoder.
 func warmPages(size int) [][]byte {
 	rng := source()
 	single := singleMatchPage(rng, size)
@@ -96,7 +98,8 @@ func randomPage(rng *rand.Rand, size int) []byte {
 	return page
 }
 
-// literalPage returns a page that is all Huffman-coded literals: 64 values in any order, which repeat nothing.
+// literalPage returns a page that is all Huffman-coded literals: 64 values in any order, which
+// repeat nothing.
 func literalPage(rng *rand.Rand, size int) []byte {
 	page := make([]byte, size)
 	for i := range page {
@@ -105,8 +108,8 @@ func literalPage(rng *rand.Rand, size int) []byte {
 	return page
 }
 
-// unevenPage returns a page that is coded in full and found to be longer than it was: random, but for one value that occurs
-// just often enough for an attempt.
+// unevenPage returns a page that is coded in full and found to be longer than it was: random, but
+// for one value that occurs just often enough for an attempt.
 func unevenPage(rng *rand.Rand, size int) []byte {
 	page := randomPage(rng, size)
 	for i := 0; i < size; i += 64 {
@@ -115,15 +118,16 @@ func unevenPage(rng *rand.Rand, size int) []byte {
 	return page
 }
 
-// singleMatchPage returns a page with one sequence, for which the library makes the largest sequence tables.
+// singleMatchPage returns a page with one sequence, for which the library makes the largest
+// sequence tables.
 func singleMatchPage(rng *rand.Rand, size int) []byte {
 	page := randomPage(rng, size)
 	copy(page[size/2:], page)
 	return page
 }
 
-// wordPage returns n bytes of words of a length, from a list of 64 in an order that makes neighbours match no further: each
-// is a sequence.
+// wordPage returns n bytes of words of a length, from a list of 64 in an order that makes
+// neighbours match no further: each is a sequence.
 func wordPage(rng *rand.Rand, n, length int) []byte {
 	const words = 64
 	list := randomPage(rng, words*length)
@@ -135,8 +139,8 @@ func wordPage(rng *rand.Rand, n, length int) []byte {
 	return page[:n]
 }
 
-// recordPage returns what looks like an array of structures, the commonest kind of page: its literals are worth a Huffman
-// table and its lengths and distances a table each.
+// recordPage returns what looks like an array of structures, the commonest kind of page: its
+// literals are worth a Huffman table and its lengths and distances a table each.
 func recordPage(rng *rand.Rand, size int) []byte {
 	names := randomPage(rng, 2048)
 	page := make([]byte, 0, size+64)

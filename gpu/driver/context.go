@@ -88,8 +88,9 @@ func (c *Context) run(started chan<- error) {
 	}
 }
 
-// end gives back what the context took, once nobody waits in it any more, since that would be left without it. Of a device that is silent that may be never. A dead one has
-// told its error before, and tells it with every call again.
+// end gives back what the context took, once nobody waits in it any more, since that would be left
+// without it. Of a device that is silent that may be never. A dead one has told its error before,
+// and tells it with every call again.
 func (c *Context) end(t *Thread) error {
 	c.mu.Lock()
 	c.ending = true
@@ -118,8 +119,8 @@ func (c *Context) end(t *Thread) error {
 // Properties are those of the device.
 func (c *Context) Properties() Properties { return c.device }
 
-// Do runs f on the context's thread and returns its error. Within f neither Do, Wait nor a pool may be called.
-// When the device stops answering while f runs, Do returns ErrDead and f may still run.
+// Do runs f on the context's thread and returns its error. Within f neither Do, Wait nor a pool may
+// be called. When the device stops answering while f runs, Do returns ErrDead and f may still run.
 func (c *Context) Do(f func(*Thread) error) error {
 	if err := c.Err(); err != nil {
 		return err
@@ -142,8 +143,8 @@ func (c *Context) Do(f func(*Thread) error) error {
 	}
 }
 
-// Wait returns when everything that stood before the event in its stream has ended, or with the error that came of it.
-// An event that was never recorded has come to pass.
+// Wait returns when everything that stood before the event in its stream has ended, or with the
+// error that came of it. An event that was never recorded has come to pass.
 func (c *Context) Wait(e Event) error {
 	if err := c.Err(); err != nil {
 		return err
@@ -169,8 +170,9 @@ func (c *Context) Wait(e Event) error {
 	return c.Err()
 }
 
-// limitParts is in how many parts a limit runs down. While the program stands still, because somebody stopped it or its machine is being moved, only one of them does,
-// however long that takes: the answer may be there, with no chance yet to be heard.
+// limitParts is in how many parts a limit runs down. While the program stands still, because
+// somebody stopped it or its machine is being moved, only one of them does, however long that
+// takes: the answer may be there, with no chance yet to be heard.
 const limitParts = 10
 
 // answered receives an answer, unless the limit is over before, or the device is silent.
@@ -211,7 +213,8 @@ func (c *Context) check(err error) error {
 	return err
 }
 
-// kill makes the context dead; the first cause counts. A device that is silent is never asked anything again, for the call might not return.
+// kill makes the context dead; the first cause counts. A device that is silent is never asked
+// anything again, for the call might not return.
 func (c *Context) kill(cause error, silent bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -236,8 +239,9 @@ func (c *Context) Close() error {
 // errShared is why a context that was released is not gone.
 var errShared = errors.New("another context is open on it")
 
-// Stop closes the context, as Close does, and answers nil only if the device touches no memory of the program any more: after an error that sticks there is no
-// other way to be sure of that. One is not where the device is silent, or has another context, which shares what this one made.
+// Stop closes the context, as Close does, and answers nil only if the device touches no memory of
+// the program any more: after an error that sticks there is no other way to be sure of that. One is
+// not where the device is silent, or has another context, which shares what this one made.
 func (c *Context) Stop() error {
 	err := c.Close()
 	select {

@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A block is memory outside of Go's heap, through which libcuda is given what it takes by address and gives back its answers: a
-// goroutine's stack moves, and Go does not see the pointers within what a call is given.
+// A block is memory outside of Go's heap, through which libcuda is given what it takes by address
+// and gives back its answers: a goroutine's stack moves, and Go does not see the pointers within
+// what a call is given.
 type block struct {
 	bytes []byte
 	base  uintptr

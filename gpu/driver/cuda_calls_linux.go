@@ -41,7 +41,8 @@ var (
 
 func (c *cudaCalls) abandon() { c.abandoned.Store(true) }
 
-// An answer that cannot be given back is the operating system's to tell of, and nothing that we could mend.
+// An answer that cannot be given back is the operating system's to tell of, and nothing that we
+// could mend.
 func (c *cudaCalls) detach() {
 	c.forgetRegistered()
 	_ = c.block.free()
@@ -190,7 +191,8 @@ func (c *cudaCalls) launch(s, function uint64, k *ptx.Kernel, grid int, args []u
 	if len(args) > mostParams {
 		return fmt.Errorf("%w: kernel %s: %d arguments, at most %d are possible", ErrArgument, k.Name(), len(args), mostParams)
 	}
-	// A parameter of 32 bits is the first half of its 8 bytes: both processors that this is built for are little-endian.
+	// A parameter of 32 bits is the first half of its 8 bytes: both processors that this is built for
+	// are little-endian.
 	for i, a := range args {
 		c.block.set(valuesAt+8*i, a)
 		c.block.set(pointersAt+8*i, uint64(c.block.at(valuesAt+8*i)))

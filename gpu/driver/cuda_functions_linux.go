@@ -52,9 +52,10 @@ const (
 	functionCount
 )
 
-// functionNames has the name in CUDA's manual, which errors show, and the symbol: the header cuda.h renames functions to the version whose
-// types it declares, sizes of 64 bits above all, and the plain names are those of CUDA 3.1. The last one, if there are three, is taken where the
-// second is missing.
+// functionNames has the name in CUDA's manual, which errors show, and the symbol: the header cuda.h
+// renames functions to the version whose types it declares, sizes of 64 bits above all, and the
+// plain names are those of CUDA 3.1. The last one, if there are three, is taken where the second is
+// missing.
 var functionNames = [functionCount][]string{
 	cuInit:                     {"cuInit", "cuInit"},
 	cuDriverGetVersion:         {"cuDriverGetVersion", "cuDriverGetVersion"},

@@ -42,7 +42,8 @@ type libcuda struct {
 	registered   map[uint64]*registration
 }
 
-// CUDA loads libcuda and asks it for its devices. The error is ErrNoLibrary, ErrNoDevice, ErrDriverTooOld or what the library said.
+// CUDA loads libcuda and asks it for its devices. The error is ErrNoLibrary, ErrNoDevice,
+// ErrDriverTooOld or what the library said.
 func CUDA() (*Driver, error) {
 	lib, err := loadLibcuda()
 	if err != nil {

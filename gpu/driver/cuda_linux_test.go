@@ -24,7 +24,8 @@ import (
 // childVariable tells a child process what to do with libcuda.
 const childVariable = "ZRAMFS_CUDA_TEST_CHILD"
 
-// TestCUDAChild is what the other tests start the test binary for, since a process looks for libraries where the environment said when it began.
+// TestCUDAChild is what the other tests start the test binary for, since a process looks for
+// libraries where the environment said when it began.
 func TestCUDAChild(t *testing.T) {
 	act, ok := map[string]func(*testing.T) error{
 		"open": openAndTell, "story": childStory, "kernel": childKernel, "hang": childHang, "sticky": childSticky, "memory": childMemory, "launch": childLaunch,
@@ -40,7 +41,8 @@ func TestCUDAChild(t *testing.T) {
 	fmt.Println("answer: all is well")
 }
 
-// child runs an act in a process that finds libcuda in dir, if that is not empty, and returns what it answers. The process must end well.
+// child runs an act in a process that finds libcuda in dir, if that is not empty, and returns what
+// it answers. The process must end well.
 func child(t *testing.T, act, dir string, environment ...string) string {
 	t.Helper()
 	command := exec.Command("/proc/self/exe", "-test.run=^TestCUDAChild$")
@@ -231,7 +233,8 @@ func childMemory(*testing.T) error {
 	return errors.Join(err, poolErr, p.Close(), d.Close())
 }
 
-// childLaunch tells what a launch costs through all of this package, and what the library alone takes for it.
+// childLaunch tells what a launch costs through all of this package, and what the library alone
+// takes for it.
 func childLaunch(t *testing.T) error {
 	d, c, err := childContext()
 	if err != nil {

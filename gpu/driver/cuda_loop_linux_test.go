@@ -76,8 +76,9 @@ func childLoop(t *testing.T) error {
 	return err
 }
 
-// H11: copies, a kernel and waiting take at most 1.05 times what the same calls take in C, and a launch, as H4 says, at most 2 microseconds more. Here both call a
-// library whose copies are over when a link would be done with them; on a device tools/gpucheck compares the same two programs.
+// H11: copies, a kernel and waiting take at most 1.05 times what the same calls take in C, and a
+// launch, as H4 says, at most 2 microseconds more. Here both call a library whose copies are over
+// when a link would be done with them; on a device tools/gpucheck compares the same two programs.
 func TestH11AsFastAsC(t *testing.T) {
 	dir := fakeLibcuda(t)
 	program, text := filepath.Join(dir, "loop"), filepath.Join(dir, "add.ptx")
@@ -88,7 +89,8 @@ func TestH11AsFastAsC(t *testing.T) {
 	if err := os.WriteFile(text, []byte(addOne(t).PTX()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// The shortest of several runs counts, since other programs run too, and pages lie otherwise in each.
+	// The shortest of several runs counts, since other programs run too, and pages lie otherwise in
+	// each.
 	ours, theirs := [2]float64{math.MaxFloat64, math.MaxFloat64}, [2]float64{math.MaxFloat64, math.MaxFloat64}
 	var excess, ratio float64
 	for range 8 {
@@ -133,7 +135,8 @@ func childThreads(t *testing.T) error {
 	return errors.Join(fourGoroutines(c, increment(t)), d.Close())
 }
 
-// H13: whichever goroutine calls, the library is called by the thread whose context is current, and by no two at once.
+// H13: whichever goroutine calls, the library is called by the thread whose context is current, and
+// by no two at once.
 func TestH13LibcudaIsCalledByOneThread(t *testing.T) {
 	wantAnswer(t, child(t, "threads", fakeLibcuda(t)), "answer: all is well")
 }

@@ -9,7 +9,8 @@ import (
 	"slices"
 )
 
-// A registration is memory of the program that libcuda was told of, which counts for all contexts: libcuda refuses memory that another one has registered.
+// A registration is memory of the program that libcuda was told of, which counts for all contexts:
+// libcuda refuses memory that another one has registered.
 type registration struct {
 	size     int
 	readOnly bool         // and the device must not write to it
@@ -17,8 +18,9 @@ type registration struct {
 	users    []*cudaCalls // who counts on it
 }
 
-// stale reports whether only dead contexts count on a registration. They do not say when the program gives the memory back, so what lies there by now may be another mapping,
-// while the device would go on with the old one.
+// stale reports whether only dead contexts count on a registration. They do not say when the
+// program gives the memory back, so what lies there by now may be another mapping, while the device
+// would go on with the old one.
 func (r *registration) stale() bool {
 	return !slices.ContainsFunc(r.users, func(u *cudaCalls) bool { return !u.abandoned.Load() })
 }
@@ -48,8 +50,10 @@ func (c *cudaCalls) register(b []byte, readOnly bool) (Host, error) {
 	return h, nil
 }
 
-// lock registers for writing too where that can be done, and returns whether it could not. A page of a private mapping that nobody has written to yet is the system's one
-// page of zeros; locked for reading alone it would stay that for the device, for some kernels (Linux before 6.2), while the program writes to another page in its place.
+// lock registers for writing too where that can be done, and returns whether it could not. A page
+// of a private mapping that nobody has written to yet is the system's one page of zeros; locked for
+// reading alone it would stay that for the device, for some kernels (Linux before 6.2), while the
+// program writes to another page in its place.
 func (c *cudaCalls) lock(h Host, readOnly bool) (onlyRead bool, err error) {
 	const flags = hostPortable | hostDeviceMap
 	register := func(flags uintptr) error {
@@ -73,7 +77,8 @@ func (c *cudaCalls) unregister(h Host) error {
 	return c.leave(h.address, r)
 }
 
-// leave takes this context off the users, and the last one unregisters. What another context registered may have gone with that one.
+// leave takes this context off the users, and the last one unregisters. What another context
+// registered may have gone with that one.
 func (c *cudaCalls) leave(address uint64, r *registration) error {
 	if r.users = slices.DeleteFunc(r.users, func(u *cudaCalls) bool { return u == c }); len(r.users) > 0 {
 		return nil

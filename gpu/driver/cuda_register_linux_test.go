@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childRegister registers memory for reading alone: some that the program writes to, though it has not yet, and some that it cannot write to.
+// childRegister registers memory for reading alone: some that the program writes to, though it has
+// not yet, and some that it cannot write to.
 func childRegister(*testing.T) error {
 	d, c, err := childContext()
 	if err != nil {
@@ -33,7 +34,8 @@ func childRegister(*testing.T) error {
 	return errors.Join(err, d.Close())
 }
 
-// twoContexts calls f with two contexts of one device, as if they were two devices of a program, and memory for both to register.
+// twoContexts calls f with two contexts of one device, as if they were two devices of a program,
+// and memory for both to register.
 func twoContexts(f func(one, two *Context, b []byte) error) error {
 	d, one, err := childContext()
 	if err != nil {
@@ -64,7 +66,8 @@ func unregister(c *Context, h Host) error {
 	return c.Do(func(t *Thread) error { return t.UnregisterHost(h) })
 }
 
-// childShare registers the same memory in two contexts, and copies from there until the last one has left it.
+// childShare registers the same memory in two contexts, and copies from there until the last one
+// has left it.
 func childShare(*testing.T) error {
 	return twoContexts(func(one, two *Context, b []byte) error {
 		first, err := register(one, b, false)
@@ -81,7 +84,8 @@ func childShare(*testing.T) error {
 	})
 }
 
-// childStale lets one of two contexts that share memory die, and registers memory at the same place after the other one has left it.
+// childStale lets one of two contexts that share memory die, and registers memory at the same place
+// after the other one has left it.
 func childStale(t *testing.T) error {
 	return twoContexts(func(one, two *Context, b []byte) error {
 		_, err := register(one, b, false)
@@ -115,12 +119,14 @@ func childDrivers(*testing.T) error {
 	return errors.Join(d.Close(), other.Close())
 }
 
-// Libcuda has one context a device, whoever loads it: while one driver uses it another cannot end it.
+// Libcuda has one context a device, whoever loads it: while one driver uses it another cannot end
+// it.
 func TestDriversShareContexts(t *testing.T) {
 	wantAnswer(t, child(t, "drivers", fakeLibcuda(t)), "first: GPU may still be at work: another context is open on it", "second: <nil>", "answer: all is well")
 }
 
-// What the program may write to is registered for writing, whatever the device does there: see [cudaCalls.lock].
+// What the program may write to is registered for writing, whatever the device does there: see
+// [cudaCalls.lock].
 func TestRegisteredMemoryIsLockedForWriting(t *testing.T) {
 	wantAnswer(t, child(t, "register", fakeLibcuda(t)), "answer: all is well", "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED (712)")
 }
@@ -130,7 +136,8 @@ func TestContextsShareRegisteredMemory(t *testing.T) {
 		"cuMemHostUnregister: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED (713)")
 }
 
-// A dead context does not say that its memory was given back, so nobody may take for registered what lies at the same place later: the device would write to what was there before.
+// A dead context does not say that its memory was given back, so nobody may take for registered
+// what lies at the same place later: the device would write to what was there before.
 func TestDeadContextKeepsNoMemoryForOthers(t *testing.T) {
 	wantAnswer(t, child(t, "stale", fakeLibcuda(t), "FAKE_LAUNCH=700"), "launch: cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (700)",
 		"again: cuMemHostRegister: CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED (712)", "answer: all is well")

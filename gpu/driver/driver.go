@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// oldestVersion of CUDA that is known to the driver: 11.1 registers host memory that may only be read.
+	// oldestVersion of CUDA that is known to the driver: 11.1 registers host memory that may only be
+	// read.
 	oldestVersion = 11010
 	// oldestCapability is that of Volta, whose lanes can diverge and meet as the kernels expect.
 	oldestCapability = 7
@@ -36,7 +37,8 @@ type Properties struct {
 	ThreadsPerBlock int
 	// Copiers is how many copies the device does beside a kernel; with 2 one each way.
 	Copiers int
-	// MapsHost says that kernels can read registered host memory, ReadOnlyHost that it can be registered for reading alone.
+	// MapsHost says that kernels can read registered host memory, ReadOnlyHost that it can be
+	// registered for reading alone.
 	MapsHost, ReadOnlyHost bool
 }
 
@@ -78,7 +80,8 @@ func newDriver(lib library) (*Driver, error) {
 }
 
 func (d *Driver) start() error {
-	// The version comes first, for it is known without a device, and says more than what an old driver answers then.
+	// The version comes first, for it is known without a device, and says more than what an old driver
+	// answers then.
 	version, err := d.lib.version()
 	if err != nil {
 		return explain(err)
@@ -156,7 +159,8 @@ func (d *Driver) Open(device int, o Options) (*Context, error) {
 	return c, nil
 }
 
-// Close closes the contexts that are still open, and the library. Of a device that does not answer everything is left as it is.
+// Close closes the contexts that are still open, and the library. Of a device that does not answer
+// everything is left as it is.
 func (d *Driver) Close() error {
 	d.mu.Lock()
 	open, closed := d.open, d.closed

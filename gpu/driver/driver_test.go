@@ -208,8 +208,8 @@ func TestH1H2H3KernelsRunAndCopiesAreExact(t *testing.T) {
 	}
 }
 
-// Whatever call fails, whether it can be survived or not, its error comes out with the call's name, everything can be closed, no goroutine
-// stays, and the next story is as if nothing had been.
+// Whatever call fails, whether it can be survived or not, its error comes out with the call's name,
+// everything can be closed, no goroutine stays, and the next story is as if nothing had been.
 func TestF044H9EachCallFailsOnce(t *testing.T) {
 	k := increment(t)
 	s := NewSimulator(SimulatedDevice{Workers: 1})
@@ -251,7 +251,8 @@ func failOnce(t *testing.T, k *ptx.Kernel, call string, n int, code Code) {
 	}
 }
 
-// A sticky error ends the context, with its cause, and another context on the other device does not notice.
+// A sticky error ends the context, with its cause, and another context on the other device does not
+// notice.
 func TestF041StickyErrorsEndOneContextAlone(t *testing.T) {
 	s := NewSimulator(SimulatedDevice{Name: "one"}, SimulatedDevice{Name: "two"})
 	d, err := s.Driver()

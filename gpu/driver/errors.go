@@ -27,7 +27,8 @@ var (
 	ErrDead = errors.New("GPU context is dead")
 	// ErrTimeout reports that a context is dead because the device did not answer.
 	ErrTimeout = errors.New("GPU does not answer")
-	// ErrBusy reports a device that may still be at work in the program's memory although its context was closed.
+	// ErrBusy reports a device that may still be at work in the program's memory although its context
+	// was closed.
 	ErrBusy = errors.New("GPU may still be at work")
 	// ErrClosed reports a driver, context or pool that was closed.
 	ErrClosed = errors.New("closed")
@@ -66,7 +67,8 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Code, e.Cause}
 }
 
-// A KernelError is why the driver would not translate a kernel: the Cause of the Error of the call that loads it.
+// A KernelError is why the driver would not translate a kernel: the Cause of the Error of the call
+// that loads it.
 type KernelError struct {
 	Kernel string
 	Line   int    // of the PTX, from 1 on; 0 if the log names none

@@ -20,11 +20,14 @@ type library interface {
 	// retain makes the device's context and returns its handle; waiting in it sleeps.
 	retain(device int) (uint64, error)
 	release(device int) error
-	// active reports whether the device's context is still there, because somebody else in the program has retained it: another driver, too.
+	// active reports whether the device's context is still there, because somebody else in the program
+	// has retained it: another driver, too.
 	active(device int) (bool, error)
-	// attach makes a context that of the calling thread, to which the goroutine is locked, and returns its calls for this thread alone.
+	// attach makes a context that of the calling thread, to which the goroutine is locked, and returns
+	// its calls for this thread alone.
 	attach(context uint64) (calls, error)
-	// wait returns when the event has come to pass. Any thread may call it, to which its goroutine is locked meanwhile.
+	// wait returns when the event has come to pass. Any thread may call it, to which its goroutine is
+	// locked meanwhile.
 	wait(context, event uint64) error
 	close() error
 }
@@ -33,7 +36,8 @@ type library interface {
 type calls interface {
 	// detach ends the use of these calls, and asks nothing of the device.
 	detach()
-	// abandon says that the context is dead, so that nothing will be unregistered by it, and waits for nothing. Any goroutine may call it.
+	// abandon says that the context is dead, so that nothing will be unregistered by it, and waits for
+	// nothing. Any goroutine may call it.
 	abandon()
 
 	memoryInfo() (free, total int64, err error)

@@ -11,7 +11,8 @@ import (
 // defaultSlab is what a pool allocates at least, where its owner says nothing.
 const defaultSlab = 32 << 20
 
-// slabShare makes slabs grow with the pool: another is at least a part of what there is, so that there are never many.
+// slabShare makes slabs grow with the pool: another is at least a part of what there is, so that
+// there are never many.
 const slabShare = 16
 
 // largestSlab ends that growth.
@@ -69,8 +70,8 @@ func (p *pool[T]) get(n int) (*span, T, error) {
 	return s, p.slabs[s.slab], nil
 }
 
-// grow adds a slab that n bytes fit into. Where there is too little memory for a large one, unused slabs are given back
-// and one of just n bytes is tried.
+// grow adds a slab that n bytes fit into. Where there is too little memory for a large one, unused
+// slabs are given back and one of just n bytes is tried.
 func (p *pool[T]) grow(n int) error {
 	n = rounded(n)
 	size := max(n, p.least, min(rounded(int(p.ranges.held/slabShare)), largestSlab))
@@ -110,7 +111,8 @@ func (p *pool[T]) trim() error {
 			continue
 		}
 		p.stats.Calls++
-		// A slab that cannot be freed is forgotten too: it would not be freed the next time either. A dead context has lost it already.
+		// A slab that cannot be freed is forgotten too: it would not be freed the next time either. A
+		// dead context has lost it already.
 		if err := p.end(t); err != nil && !errors.Is(err, ErrDead) {
 			errs = append(errs, fmt.Errorf("free a slab of %s: %w", p.what, err))
 		}
@@ -136,8 +138,8 @@ func (p *pool[T]) Stats() PoolStats {
 	return s
 }
 
-// Close frees everything. It is an error if somebody still has a part, which stays allocated then, and may still be put back; Trim
-// frees it after that.
+// Close frees everything. It is an error if somebody still has a part, which stays allocated then,
+// and may still be put back; Trim frees it after that.
 func (p *pool[T]) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,8 +164,8 @@ func doFor[T any](c *Context, f func(*Thread) (T, error)) (T, error) {
 	return answer, nil
 }
 
-// A DevicePool gives out device memory. It makes few calls however many Get and Put there are. What was put back is given out again at
-// once, so nothing that a stream has yet to do may use it.
+// A DevicePool gives out device memory. It makes few calls however many Get and Put there are. What
+// was put back is given out again at once, so nothing that a stream has yet to do may use it.
 type DevicePool struct {
 	*pool[Pointer]
 

@@ -49,7 +49,8 @@ type given struct {
 	size int
 }
 
-// H8: a hundred operations on the pool make fewer than ten calls of CUDA; without the pool each makes one, and what is left at the end one more.
+// H8: a hundred operations on the pool make fewer than ten calls of CUDA; without the pool each
+// makes one, and what is left at the end one more.
 func TestH8PoolMakesFewCalls(t *testing.T) {
 	m, p := paperPool(0)
 	random := rand.New(rand.NewPCG(8, 1))
@@ -80,8 +81,9 @@ func operate(t *testing.T, p *pool[uint64], random *rand.Rand, live []given) []g
 	return slices.Delete(live, i, i+1)
 }
 
-// H12: after 10,000 rounds no more than a tenth is held beyond what is needed; before, no more than a tenth beyond what was needed at most so far, from when a slab
-// is little beside that. No two ranges overlap.
+// H12: after 10,000 rounds no more than a tenth is held beyond what is needed; before, no more than
+// a tenth beyond what was needed at most so far, from when a slab is little beside that. No two
+// ranges overlap.
 func TestH12PoolWastesLittle(t *testing.T) {
 	for seed := range uint64(5) {
 		m, p := paperPool(0)
@@ -124,7 +126,8 @@ func apart(t *testing.T, live []given) {
 	}
 }
 
-// After each step the ranges of each slab cover it, no two free ones touch, and the list of free ones has them all.
+// After each step the ranges of each slab cover it, no two free ones touch, and the list of free
+// ones has them all.
 func TestRangesStayWhole(t *testing.T) {
 	_, p := paperPool(64 << 10)
 	random := rand.New(rand.NewPCG(3, 3))

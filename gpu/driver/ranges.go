@@ -7,11 +7,13 @@ import (
 	"slices"
 )
 
-// granule is what the sizes of ranges are rounded up to: a multiple of what CUDA aligns allocations to.
+// granule is what the sizes of ranges are rounded up to: a multiple of what CUDA aligns allocations
+// to.
 const granule = 512
 
-// ranges cuts slabs into ranges of any size. It knows nothing of what the slabs are. A free range is never beside
-// another one, and of the free ranges that are large enough the smallest is cut, of equal ones the first.
+// ranges cuts slabs into ranges of any size. It knows nothing of what the slabs are. A free range
+// is never beside another one, and of the free ranges that are large enough the smallest is cut, of
+// equal ones the first.
 type ranges struct {
 	slabs []*slab
 	free  []*span // by size, then slab, then offset

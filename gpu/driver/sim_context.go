@@ -45,7 +45,8 @@ func (d *simDevice) retain() (uint64, error) {
 	return d.context.handle, nil
 }
 
-// release ends the context with its last user, and returns when its streams have ended, with what broke it: every call answers that.
+// release ends the context with its last user, and returns when its streams have ended, with what
+// broke it: every call answers that.
 func (d *simDevice) release() *Error {
 	c := d.leave()
 	if c == nil {

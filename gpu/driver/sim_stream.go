@@ -220,7 +220,8 @@ func (c *simContext) elapsed(from, to uint64) (time.Duration, error) {
 	return b.at.Sub(a.at), nil
 }
 
-// enqueue adds what a stream is to do, to be noted as did; the name of it, as Fail knows it, is for when it fails.
+// enqueue adds what a stream is to do, to be noted as did; the name of it, as Fail knows it, is for
+// when it fails.
 func (c *simContext) enqueue(did Span, stream uint64, what string, f func() error) error {
 	s, err := c.stream(did.Call, stream)
 	if err != nil {

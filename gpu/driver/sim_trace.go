@@ -17,7 +17,8 @@ type Span struct {
 // Overlaps reports whether two things were under way at the same time.
 func (s Span) Overlaps(t Span) bool { return s.Begin.Before(t.End) && t.Begin.Before(s.End) }
 
-// Trace has what streams do from now on noted until stop is called, which returns it in the order in which it ended. There is one trace at a time.
+// Trace has what streams do from now on noted until stop is called, which returns it in the order
+// in which it ended. There is one trace at a time.
 func (s *Simulator) Trace() (stop func() []Span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

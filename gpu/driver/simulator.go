@@ -27,7 +27,8 @@ const (
 	simulatedSMs      = 132
 )
 
-// A SimulatedDevice says what a device of a [Simulator] is like. The zero value is one of 1 GiB of memory.
+// A SimulatedDevice says what a device of a [Simulator] is like. The zero value is one of 1 GiB of
+// memory.
 type SimulatedDevice struct {
 	Name         string
 	Memory       int64 // bytes
@@ -37,12 +38,14 @@ type SimulatedDevice struct {
 	Link int64
 	// Workers is how many blocks of a launch run at a time: 0 is one a core.
 	Workers int
-	// Seed chooses the order in which lanes and warps run, and Strict checks what kernels call uniform; see package sim.
+	// Seed chooses the order in which lanes and warps run, and Strict checks what kernels call
+	// uniform; see package sim.
 	Seed   uint64
 	Strict bool
 }
 
-// A Simulator is GPUs, and a driver for them, that a program without any can have. It is safe for concurrent use.
+// A Simulator is GPUs, and a driver for them, that a program without any can have. It is safe for
+// concurrent use.
 type Simulator struct {
 	specs []SimulatedDevice // immutable
 	// next is the last handle that was given out. They are never given out twice.
@@ -77,9 +80,9 @@ func NewSimulator(devices ...SimulatedDevice) *Simulator {
 // Driver loads the simulator as CUDA loads libcuda. There may be several at a time.
 func (s *Simulator) Driver() (*Driver, error) { return newDriver(&simLibrary{s}) }
 
-// Fail makes the n-th call from now on of a function, like cuMemAlloc, fail with a code, where 1 is the next. A sticky
-// code makes the context unusable, as on a GPU. What a stream does fails later than the call for it: the names for that are
-// "run copy", "run fill" and "run kernel".
+// Fail makes the n-th call from now on of a function, like cuMemAlloc, fail with a code, where 1 is
+// the next. A sticky code makes the context unusable, as on a GPU. What a stream does fails later
+// than the call for it: the names for that are "run copy", "run fill" and "run kernel".
 func (s *Simulator) Fail(call string, n int, code Code) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,10 +99,12 @@ func (s *Simulator) Calls() map[string]int {
 // Hold stops the streams of a device before what they would do next, until release is called.
 func (s *Simulator) Hold(device int) (release func()) { return s.devices[device].hold() }
 
-// Leaks names what the last context of a device had allocated when it was closed, or has now if there is one.
+// Leaks names what the last context of a device had allocated when it was closed, or has now if
+// there is one.
 func (s *Simulator) Leaks(device int) []string { return s.devices[device].leaks() }
 
-// SetVersion changes which version of CUDA the driver says that it knows, as 1000 times the major and 10 times the minor version.
+// SetVersion changes which version of CUDA the driver says that it knows, as 1000 times the major
+// and 10 times the minor version.
 func (s *Simulator) SetVersion(v int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

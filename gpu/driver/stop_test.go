@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// A context that was stopped has written all that it ever will; of one that cannot be stopped that is said.
+// A context that was stopped has written all that it ever will; of one that cannot be stopped that
+// is said.
 func TestStop(t *testing.T) {
 	for name, c := range map[string]struct {
 		before func(t *testing.T, s *Simulator, c *Context)
@@ -124,7 +125,8 @@ func (l lastly) release(device int) error {
 	return l.library.release(device)
 }
 
-// A driver that is closed while a context is being closed waits for that one: libcuda answers it in memory that goes with the driver.
+// A driver that is closed while a context is being closed waits for that one: libcuda answers it in
+// memory that goes with the driver.
 func TestDriverClosesAfterItsContexts(t *testing.T) {
 	s := NewSimulator(SimulatedDevice{})
 	l := lastly{&simLibrary{s}, make(chan struct{}), make(chan bool, 1)}

@@ -43,7 +43,8 @@ func TestCopiesHappenWhenTheStreamComesToThem(t *testing.T) {
 	}
 }
 
-// A stream that waits for an event of another does not run ahead of it, and what the event was recorded as later does not count.
+// A stream that waits for an event of another does not run ahead of it, and what the event was
+// recorded as later does not count.
 func TestStreamsWaitForEachOther(t *testing.T) {
 	s, c := open(t, SimulatedDevice{}, Options{})
 	k := increment(t)
@@ -85,7 +86,8 @@ func TestStreamsWaitForEachOther(t *testing.T) {
 	}
 }
 
-// F043, H10: copies of three streams take less time together than one after the other, and events measure what a copy takes.
+// F043, H10: copies of three streams take less time together than one after the other, and events
+// measure what a copy takes.
 func TestF043H10StreamsGoOnBesideEachOther(t *testing.T) {
 	const size, link = 1 << 20, 20 << 20 // 50 ms a copy
 	_, c := open(t, SimulatedDevice{Link: link}, Options{})
@@ -132,7 +134,8 @@ func TestF043H10StreamsGoOnBesideEachOther(t *testing.T) {
 	})
 }
 
-// A device that does not answer is dead after the limit; those who wait are told, everything can be closed, and nothing is left when it answers after all.
+// A device that does not answer is dead after the limit; those who wait are told, everything can be
+// closed, and nothing is left when it answers after all.
 func TestSilentDeviceIsDead(t *testing.T) {
 	before := runtime.NumGoroutine()
 	s := NewSimulator(SimulatedDevice{})
@@ -179,7 +182,8 @@ func TestSilentDeviceIsDead(t *testing.T) {
 	}
 }
 
-// A call that does not return holds nobody up once the device is known to be silent, and when it does, nothing is copied any more.
+// A call that does not return holds nobody up once the device is known to be silent, and when it
+// does, nothing is copied any more.
 func TestDoReturnsFromSilentDevice(t *testing.T) {
 	s, c := open(t, SimulatedDevice{}, Options{Limit: 50 * time.Millisecond})
 	var r room

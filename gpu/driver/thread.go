@@ -31,7 +31,8 @@ func (h Host) Slice(off, n int) Host {
 	return Host{h.bytes[off : off+n : off+n], h.address + uint64(off), h.device + Pointer(off)}
 }
 
-// A Thread makes calls, in the Do that it was given to. All of its methods answer an *Error if CUDA refuses.
+// A Thread makes calls, in the Do that it was given to. All of its methods answer an *Error if CUDA
+// refuses.
 type Thread struct {
 	context *Context
 	calls   calls
@@ -76,9 +77,11 @@ func (t *Thread) AllocHost(n int) (Host, error) {
 // FreeHost frees what AllocHost returned.
 func (t *Thread) FreeHost(h Host) error { return t.context.check(t.calls.freeHost(h)) }
 
-// RegisterHost locks memory of the program and makes it known to the device. With readOnly the device writes nothing there, and it may be a mapping that the program itself
-// only reads, where the device can do that. It must be a mapping of the program's own, not of Go's heap, and stay mapped until it is unregistered; pages of it that
-// the program gives back meanwhile stay what they were for the device.
+// RegisterHost locks memory of the program and makes it known to the device. With readOnly the
+// device writes nothing there, and it may be a mapping that the program itself only reads, where
+// the device can do that. It must be a mapping of the program's own, not of Go's heap, and stay
+// mapped until it is unregistered; pages of it that the program gives back meanwhile stay what they
+// were for the device.
 func (t *Thread) RegisterHost(b []byte, readOnly bool) (Host, error) {
 	if len(b) == 0 {
 		return Host{}, fmt.Errorf("%w: register no memory", ErrArgument)
@@ -90,8 +93,9 @@ func (t *Thread) RegisterHost(b []byte, readOnly bool) (Host, error) {
 // UnregisterHost undoes RegisterHost.
 func (t *Thread) UnregisterHost(h Host) error { return t.context.check(t.calls.unregister(h)) }
 
-// CopyIn copies all of src to the device, some time after the call. Like CopyOut it does nothing any more once the device is dead: whoever called the Do has gone on, and may
-// have given the memory back.
+// CopyIn copies all of src to the device, some time after the call. Like CopyOut it does nothing
+// any more once the device is dead: whoever called the Do has gone on, and may have given the
+// memory back.
 func (t *Thread) CopyIn(s Stream, dst Pointer, src Host) error {
 	if err := t.context.Err(); err != nil || len(src.bytes) == 0 {
 		return err
@@ -169,7 +173,8 @@ func (t *Thread) unloadAll() error {
 	return errors.Join(errs...)
 }
 
-// Launch runs grid blocks of a kernel, some time after the call. The arguments are the kernel's parameters in order.
+// Launch runs grid blocks of a kernel, some time after the call. The arguments are the kernel's
+// parameters in order.
 func (t *Thread) Launch(s Stream, k *ptx.Kernel, grid int, args ...uint64) error {
 	l, err := t.loaded(k)
 	if err != nil {

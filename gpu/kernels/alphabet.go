@@ -4,7 +4,8 @@ package kernels
 
 import "encoding/binary"
 
-// Kinds of tokens in the entries of [PageTable]: ranks of remembered distances from 0 on, and behind them
+// Kinds of tokens in the entries of [PageTable]: ranks of remembered distances from 0 on, and
+// behind them
 const (
 	kindNear         = 4 // a near byte is the distance
 	kindFar          = 5 // a far word is the distance
@@ -15,7 +16,8 @@ const (
 	runUnit          = 16
 )
 
-// An entry of the table has the literals in its lowest byte, the length in the second and the kind in the third.
+// An entry of the table has the literals in its lowest byte, the length in the second and the kind
+// in the third.
 const (
 	entryLength = 8
 	entryKind   = 16
@@ -24,7 +26,8 @@ const (
 // PageTableSize is the size of the table that [PageDecompress] and [PageVerify] read, in bytes.
 const PageTableSize = 256 * 4
 
-// alphabet is the table of docs/page-format.md, tokens 0 to 253 in order: a kind, a number of literals, and the lengths.
+// alphabet is the table of docs/page-format.md, tokens 0 to 253 in order: a kind, a number of
+// literals, and the lengths.
 var alphabet = []struct {
 	kind, literals uint32
 	lengths        []uint32
@@ -79,7 +82,8 @@ var alphabet = []struct {
 	{kindFar, 11, []uint32{4}},
 }
 
-// PageTable returns the table of tokens that the kernels of the page format want in global memory, aligned to 16 bytes.
+// PageTable returns the table of tokens that the kernels of the page format want in global memory,
+// aligned to 16 bytes.
 func PageTable() []byte {
 	table := make([]byte, 0, PageTableSize)
 	for _, row := range alphabet {

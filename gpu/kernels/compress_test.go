@@ -53,7 +53,8 @@ func (d *device) tryCompress(k *ptx.Kernel, all [][]byte, granules, limit int) (
 
 func (c compressed) object(r Result) []byte { return c.arena[r.Offset:][:r.Length] }
 
-// judge holds everything that the kernel says against what the CPU says of the same pages, and returns what is wrong.
+// judge holds everything that the kernel says against what the CPU says of the same pages, and
+// returns what is wrong.
 func (c compressed) judge(all [][]byte, limit int) error {
 	var back [PageSize]byte
 	needed, refused := 0, false
@@ -152,7 +153,8 @@ func TestLimitAndSpaceAreKept(t *testing.T) {
 	}
 }
 
-// hardPages are hard on the details: lengths at which bytes of length begin, matches that end at the page's end, runs, hashes that are all the same.
+// hardPages are hard on the details: lengths at which bytes of length begin, matches that end at
+// the page's end, runs, hashes that are all the same.
 func hardPages() [][]byte {
 	rng := rand.New(rand.NewPCG(8, 9))
 	var all [][]byte
@@ -207,7 +209,8 @@ func TestG120RatioIsThatOfTheCPU(t *testing.T) {
 	})
 }
 
-// orRaw is what a page takes that has an object of so many bytes: itself, if there is none or if that is longer.
+// orRaw is what a page takes that has an object of so many bytes: itself, if there is none or if
+// that is longer.
 func orRaw(n int) int {
 	if n == 0 || n > PageSize {
 		return PageSize

@@ -59,7 +59,8 @@ func (f format) run(t *testing.T, k *ptx.Kernel, seed uint64, objects [][]byte) 
 	return refused
 }
 
-// judge is run that returns what is wrong: a fault, or something that is not as the codec has it. Of pages that are refused nothing may be written.
+// judge is run that returns what is wrong: a fault, or something that is not as the codec has it.
+// Of pages that are refused nothing may be written.
 func (f format) judge(t *testing.T, k *ptx.Kernel, seed uint64, objects [][]byte) (refused int, err error) {
 	t.Helper()
 	d := newDevice(t)
@@ -127,7 +128,8 @@ func TestCorruptObjectsAreJudgedAsByTheCodec(t *testing.T) {
 	})
 }
 
-// A length that no object has is refused before anything is loaded: here the addresses lead nowhere.
+// A length that no object has is refused before anything is loaded: here the addresses lead
+// nowhere.
 func TestWrongLengthsAreRefused(t *testing.T) {
 	eachFormat(t, func(t *testing.T, f format) {
 		wrong := []uint32{0, uint32(f.most) + 1, 1 << 16, 1 << 31, 1<<32 - 1}
@@ -150,7 +152,8 @@ func TestWrongLengthsAreRefused(t *testing.T) {
 	})
 }
 
-// What the verifying kernels say of objects is what the decompressing ones say, and of a page its hash.
+// What the verifying kernels say of objects is what the decompressing ones say, and of a page its
+// hash.
 func TestVerifyHashesPages(t *testing.T) {
 	eachFormat(t, func(t *testing.T, f format) {
 		k := build(t, f.verify)
@@ -181,7 +184,8 @@ func TestVerifyHashesPages(t *testing.T) {
 	})
 }
 
-// The codec refuses what is longer than the kernels read, or there would be objects that only the CPU reads.
+// The codec refuses what is longer than the kernels read, or there would be objects that only the
+// CPU reads.
 func TestNoLZ4ObjectIsLongerThanTheLimit(t *testing.T) {
 	page := bytes.Repeat([]byte{7}, PageSize)
 	longest := modelSequence{0, PageSize, 0, 0}.append(nil, page)

@@ -74,8 +74,8 @@ func words(all []uint32) []byte {
 	return b
 }
 
-// place puts each object into a buffer of its own, at all offsets in a sector, which ends with the quad that the object ends in. It returns the arrays that a
-// kernel wants of them.
+// place puts each object into a buffer of its own, at all offsets in a sector, which ends with the
+// quad that the object ends in. It returns the arrays that a kernel wants of them.
 func (d *device) place(objects [][]byte) (addresses, lengths uint64) {
 	d.Helper()
 	var at []byte

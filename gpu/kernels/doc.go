@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kernels has the programs that a GPU runs on many pages at once, written with package ptx: [LZ4Decompress], [LZ4Verify] and [LZ4Compress] for
-// the objects of package codec/lz4, [PageDecompress] and [PageVerify] for those of codec/page (identifier 4).
+// Package kernels has the programs that a GPU runs on many pages at once, written with package ptx:
+// [LZ4Decompress], [LZ4Verify] and [LZ4Compress] for the objects of package codec/lz4,
+// [PageDecompress] and [PageVerify] for those of codec/page (identifier 4).
 //
-// They are built when asked for; nothing here needs a GPU. Package sim runs them in the tests: on real pages, on corrupt objects, where what they say must be what the
-// codec says, and with faults planted in them, which must be found. testdata has their text. A built kernel never changes and may be used by any
-// number of goroutines; building one takes a few milliseconds and is safe in several at once.
+// They are built when asked for; nothing here needs a GPU. Package sim runs them in the tests: on
+// real pages, on corrupt objects, where what they say must be what the codec says, and with faults
+// planted in them, which must be found. testdata has their text. A built kernel never changes and
+// may be used by any number of goroutines; building one takes a few milliseconds and is safe in
+// several at once.
 //
 // # Launching
 //
-// A warp does one page at a time, and goes on to another until all n are done, so any number of blocks up to 1<<24 is right; as many as [Kernel.PagesPerBlock] says
-// to cover all pages are the most that is of use. n may be up to 1<<24. Threads a block and shared memory are those of the ptx.Kernel; shared memory is static and
-// under 48 KiB. Addresses are of global memory, which may be the device's own or the host's, registered. Arrays are aligned to their elements.
-// Parameters are passed in the order of the tables.
+// A warp does one page at a time, and goes on to another until all n are done, so any number of
+// blocks up to 1<<24 is right; as many as [Kernel.PagesPerBlock] says to cover all pages are the
+// most that is of use. n may be up to 1<<24. Threads a block and shared memory are those of the
+// ptx.Kernel; shared memory is static and under 48 KiB. Addresses are of global memory, which may
+// be the device's own or the host's, registered. Arrays are aligned to their elements. Parameters
+// are passed in the order of the tables.
 //
 // # Decompressing
 //
@@ -23,12 +28,14 @@
 //	n         u32  number of pages
 //	table     u64  of page_decompress and page_verify only: the bytes of [PageTable], aligned to 16 bytes
 //
-// The verifying kernels have hashes in the place of pages: an array of n hashes, u64 each. They write the [PageHash] of each page instead of the page, 0 for one
-// that is corrupt.
+// The verifying kernels have hashes in the place of pages: an array of n hashes, u64 each. They
+// write the [PageHash] of each page instead of the page, 0 for one that is corrupt.
 //
-// An object is corrupt where the codec's Decompress to a page of 4096 bytes fails, and no other is. A corrupt object's page is not written. A length that no
-// object has is refused before anything is loaded. Whole sectors are loaded, so the memory that objects lie in must begin at a multiple of 32 bytes and end at a multiple of
-// 16; what lies around an object may be anything, even an object that is just being written, as long as it is memory.
+// An object is corrupt where the codec's Decompress to a page of 4096 bytes fails, and no other is.
+// A corrupt object's page is not written. A length that no object has is refused before anything is
+// loaded. Whole sectors are loaded, so the memory that objects lie in must begin at a multiple of
+// 32 bytes and end at a multiple of 16; what lies around an object may be anything, even an object
+// that is just being written, as long as it is memory.
 //
 // # Compressing
 //
@@ -40,14 +47,18 @@
 //	limit     u32  an object that would be longer than this many bytes is not stored; 4095 at most
 //	n         u32  number of pages
 //
-// Objects lie behind one another in the order in which warps were done with them, each from a granule's start and with zeros up to the next granule's. So where an object
-// lies differs from launch to launch; what it is does not: the same page and limit always give the same bytes, on every machine, and those that [Encoder] makes on
-// the CPU. They are LZ4 blocks that any decoder reads, but not those that codec/lz4 makes: about 2 % longer in all. The cursor counts on where the arena is full;
-// copying back as many granules as it says, or as the arena has, copies everything. It has 32 bits, so fewer than 1<<24 pages may
-// be counted by one.
+// Objects lie behind one another in the order in which warps were done with them, each from a
+// granule's start and with zeros up to the next granule's. So where an object lies differs from
+// launch to launch; what it is does not: the same page and limit always give the same bytes, on
+// every machine, and those that [Encoder] makes on the CPU. They are LZ4 blocks that any decoder
+// reads, but not those that codec/lz4 makes: about 2 % longer in all. The cursor counts on where
+// the arena is full; copying back as many granules as it says, or as the arena has, copies
+// everything. It has 32 bits, so fewer than 1<<24 pages may be counted by one.
 //
 // # Occupancy
 //
-// Shared memory is what limits how many warps run at once on a multiprocessor, 227 KiB on an H100: 24 that decompress and 18 that compress, all kernels staying under 64 registers.
-// A warp that decompresses waits for nobody and diverges nowhere; what one does with a page is told in each file.
+// Shared memory is what limits how many warps run at once on a multiprocessor, 227 KiB on an H100:
+// 24 that decompress and 18 that compress, all kernels staying under 64 registers. A warp that
+// decompresses waits for nobody and diverges nowhere; what one does with a page is told in each
+// file.
 package kernels

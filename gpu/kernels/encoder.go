@@ -7,15 +7,17 @@ import (
 	"math/bits"
 )
 
-// An Encoder makes on the CPU the objects that [LZ4Compress] makes: where a GPU has failed, another may go on and nobody sees a difference. The zero value is
-// ready. It is not safe for concurrent use, keeps nothing between pages, and allocates nothing.
+// An Encoder makes on the CPU the objects that [LZ4Compress] makes: where a GPU has failed, another
+// may go on and nobody sees a difference. The zero value is ready. It is not safe for concurrent
+// use, keeps nothing between pages, and allocates nothing.
 type Encoder struct {
 	table [tableSize]uint16 // where a hash was last seen
 	out   []byte            // the object so far, in the caller's memory
 }
 
-// Compress writes the object of a page of [PageSize] bytes to dst and returns its length in bytes, or 0 if dst is too short. That is the kernel's limit, so it is never
-// longer than 4095. It panics if the page is shorter than a page.
+// Compress writes the object of a page of [PageSize] bytes to dst and returns its length in bytes,
+// or 0 if dst is too short. That is the kernel's limit, so it is never longer than 4095. It panics
+// if the page is shorter than a page.
 func (e *Encoder) Compress(dst, page []byte) int {
 	page = page[:PageSize]
 	e.table, e.out = [tableSize]uint16{}, dst[:0:min(len(dst), PageSize-1)]
@@ -39,7 +41,8 @@ func (e *Encoder) Compress(dst, page []byte) int {
 	return len(e.out)
 }
 
-// window looks 32 positions up and enters them, one after another: a bit for each at which a match begins, and what it repeats.
+// window looks 32 positions up and enters them, one after another: a bit for each at which a match
+// begins, and what it repeats.
 func (e *Encoder) window(page []byte, base int, from *[lanes]int) (hits uint32) {
 	for lane := range min(lanes, lastMatch+1-base) {
 		at := base + lane

@@ -10,7 +10,8 @@ import (
 	"github.com/zramfs/zramfs/internal/pages"
 )
 
-// The CPU's encoder keeps within its destination to the byte, and what it makes is an LZ4 block of the page.
+// The CPU's encoder keeps within its destination to the byte, and what it makes is an LZ4 block of
+// the page.
 func TestEncoderKeepsWithinItsDestination(t *testing.T) {
 	var e Encoder
 	var back [PageSize]byte

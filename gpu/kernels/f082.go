@@ -7,10 +7,13 @@ import "github.com/zramfs/zramfs/gpu/ptx"
 // F082Words is how many words each block of an F082 case reads and writes, one a thread.
 const F082Words = 64
 
-// An F082Case is one of fifteen small kernels for what the original specification suspects of crashing: storing to an address that was computed from a loaded value. There
-// are three for each of its five hypotheses, repaired where their text does not assemble or breaks the machine's own rules. docs/gpu.md has the story; what the cases show is that a device does as it is told.
+// An F082Case is one of fifteen small kernels for what the original specification suspects of
+// crashing: storing to an address that was computed from a loaded value. There are three for each
+// of its five hypotheses, repaired where their text does not assemble or breaks the machine's own
+// rules. docs/gpu.md has the story; what the cases show is that a device does as it is told.
 //
-// Each takes two parameters, in and out, which are addresses of [F082Words] words for each block. What it reads must be that of [F082Input], and what it writes to must hold zeros.
+// Each takes two parameters, in and out, which are addresses of [F082Words] words for each block.
+// What it reads must be that of [F082Input], and what it writes to must hold zeros.
 type F082Case struct {
 	Name       string // the kernel's
 	Hypothesis string // what would have to crash it
@@ -53,7 +56,8 @@ func F082Cases() []F082Case {
 	}
 }
 
-// F082Input is what a block must be given: its words' offsets in bytes, in another order for each block, even ones at even places.
+// F082Input is what a block must be given: its words' offsets in bytes, in another order for each
+// block, even ones at even places.
 func F082Input(block int) []uint32 {
 	in := make([]uint32, F082Words)
 	for i := range in {
@@ -62,7 +66,8 @@ func F082Input(block int) []uint32 {
 	return in
 }
 
-// f082Kernel is a case being built: its words lie in shared memory, too, where all threads of the block can read them.
+// f082Kernel is a case being built: its words lie in shared memory, too, where all threads of the
+// block can read them.
 type f082Kernel struct {
 	*ptx.Builder
 	tid, other ptx.U32 // other is a thread of the other warp
@@ -104,7 +109,8 @@ func (f *f082Kernel) storeShared(offset ptx.U32) {
 	f.out.Index(f.tid, 4).StoreU32(result.Add(f.tid.Shl(n(2))).LoadU32())
 }
 
-// storeAtLiterals adds constants of 64 bits to a base. An address that is nothing but a literal, as the specification has it, is no memory of ours.
+// storeAtLiterals adds constants of 64 bits to a base. An address that is nothing but a literal, as
+// the specification has it, is no memory of ours.
 func (f *f082Kernel) storeAtLiterals() {
 	f.When(f.tid.Eq(n(0)), func() {
 		for i := range F082Words {
@@ -113,7 +119,8 @@ func (f *f082Kernel) storeAtLiterals() {
 	})
 }
 
-// overwrite has a store behind the load whose place the load's value depends on: were they exchanged, the wrong word would be written.
+// overwrite has a store behind the load whose place the load's value depends on: were they
+// exchanged, the wrong word would be written.
 func (f *f082Kernel) overwrite() {
 	place := f.neighbour()
 	offset := place.LoadU32()
@@ -121,7 +128,8 @@ func (f *f082Kernel) overwrite() {
 	f.store(offset.Add(place.LoadU32()))
 }
 
-// The words that are held while an address is: a few, and more than there are registers for if they are limited.
+// The words that are held while an address is: a few, and more than there are registers for if they
+// are limited.
 const (
 	f082Few  = 8
 	f082Many = 160
@@ -129,7 +137,8 @@ const (
 	f082Factor = 31
 )
 
-// storeHash computes an address, then loads so many words that registers get scarce, and needs them in the opposite order before it stores. Volatile loads stay where they are.
+// storeHash computes an address, then loads so many words that registers get scarce, and needs them
+// in the opposite order before it stores. Volatile loads stay where they are.
 func (f *f082Kernel) storeHash(count, registers int) {
 	if registers > 0 {
 		f.MaxRegisters(registers)
@@ -146,7 +155,8 @@ func (f *f082Kernel) storeHash(count, registers int) {
 	place.StoreU32(hash)
 }
 
-// storeTogether has all lanes of a warp go to one address. A plain store by 32 lanes to one word is a race, so they count.
+// storeTogether has all lanes of a warp go to one address. A plain store by 32 lanes to one word is
+// a race, so they count.
 func (f *f082Kernel) storeTogether() { f.out.Index(f.WarpID(), 4).At(40).AtomicAdd(n(1)) }
 
 // storeElected has all lanes load from one address; one of them stores.

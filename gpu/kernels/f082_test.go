@@ -72,7 +72,8 @@ func TestF082CasesOnTheSimulator(t *testing.T) {
 	}
 }
 
-// An offset that is not a multiple of four, as the original kernel makes them, is found in every case that computes an address; so is one behind the block's words.
+// An offset that is not a multiple of four, as the original kernel makes them, is found in every
+// case that computes an address; so is one behind the block's words.
 func TestF082FaultsAreFound(t *testing.T) {
 	for _, fault := range []struct {
 		offset uint32

@@ -4,7 +4,8 @@ package kernels
 
 // What the F082 cases must write, in Go.
 
-// placed has each thread write its number to the word at an offset that comes from the other thread's.
+// placed has each thread write its number to the word at an offset that comes from the other
+// thread's.
 func placed(in []uint32, offset func(thread int, of uint32) uint32) []uint32 {
 	out := make([]uint32, F082Words)
 	for i := range out {

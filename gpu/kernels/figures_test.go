@@ -10,10 +10,12 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
-// budgets are the warp instructions that a kernel may take for a page, generated or real, on the mean: a tenth more than it took when that was written.
+// budgets are the warp instructions that a kernel may take for a page, generated or real, on the
+// mean: a tenth more than it took when that was written.
 var budgets = map[string]uint64{"lz4_compress": 18700, "lz4_decompress": 14400, "lz4_verify": 14500, "page_decompress": 9050, "page_verify": 9200}
 
-// What the simulator counts stays within what is told of the kernels. F059: more than 80 % of the loads from global memory are coalesced.
+// What the simulator counts stays within what is told of the kernels. F059: more than 80 % of the
+// loads from global memory are coalesced.
 func TestF059Figures(t *testing.T) {
 	check := func(t *testing.T, k *ptx.Kernel, s sim.Stats, n int) {
 		pages := uint64(n)
@@ -41,7 +43,8 @@ func TestF059Figures(t *testing.T) {
 	})
 }
 
-// A run of zeros, noise, and a page of one word take what is told of them: nothing depends on the content by more than this.
+// A run of zeros, noise, and a page of one word take what is told of them: nothing depends on the
+// content by more than this.
 func TestFiguresOfExtremePages(t *testing.T) {
 	k := build(t, LZ4Compress)
 	zero, almost := make([]byte, PageSize), make([]byte, PageSize)
@@ -59,7 +62,8 @@ func TestFiguresOfExtremePages(t *testing.T) {
 	}
 }
 
-// The hash tells pages apart that differ in a bit, that have words in another order, or that are shifted.
+// The hash tells pages apart that differ in a bit, that have words in another order, or that are
+// shifted.
 func TestHashTellsPagesApart(t *testing.T) {
 	seen := map[uint64]string{}
 	add := func(what string, p []byte) {

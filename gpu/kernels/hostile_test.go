@@ -12,7 +12,8 @@ import (
 // some are bytes that are there.
 var some = bytes.Repeat([]byte("page"), 1100)
 
-// hostileLZ4 are objects that each want one thing that must not happen, and their harmless neighbours.
+// hostileLZ4 are objects that each want one thing that must not happen, and their harmless
+// neighbours.
 func hostileLZ4() [][]byte {
 	all := [][]byte{some}
 	for n := range 4 {
@@ -35,7 +36,8 @@ func hostileLengths() (all [][]byte) {
 	return all
 }
 
-// hostileDistances are 0, of what is there and of more, behind literals of some number; then come the literals that would make it a page.
+// hostileDistances are 0, of what is there and of more, behind literals of some number; then come
+// the literals that would make it a page.
 func hostileDistances() (all [][]byte) {
 	for _, literals := range []int{0, 1, 2, 14, 15, 31, 32, 33} {
 		for distance := range 36 {
@@ -49,7 +51,8 @@ func hostileDistances() (all [][]byte) {
 	return all
 }
 
-// hostileEnds make pages that end a byte early and late, by literals and by matches, or end themselves where a token or a distance should be.
+// hostileEnds make pages that end a byte early and late, by literals and by matches, or end
+// themselves where a token or a distance should be.
 func hostileEnds() (all [][]byte) {
 	for n := PageSize - 3; n <= PageSize+3; n++ {
 		match := modelSequence{0, 5, 4, n - 10}.append(nil, some)
@@ -65,7 +68,8 @@ func hostileEnds() (all [][]byte) {
 	return all
 }
 
-// hostilePage are made of counts that say anything before streams that say anything, in part such as the format wants.
+// hostilePage are made of counts that say anything before streams that say anything, in part such
+// as the format wants.
 func hostilePage() [][]byte {
 	rng := rand.New(rand.NewPCG(21, 22))
 	var all [][]byte
@@ -105,7 +109,8 @@ func hostilePage() [][]byte {
 	return append(all, exactPages(rng)...)
 }
 
-// exactPages fill a page to the byte, or miss it by one: runs of literals and matches over all kinds of distances.
+// exactPages fill a page to the byte, or miss it by one: runs of literals and matches over all
+// kinds of distances.
 func exactPages(rng *rand.Rand) [][]byte {
 	var all [][]byte
 	for i := range 300 {
@@ -125,13 +130,15 @@ func exactPages(rng *rand.Rand) [][]byte {
 	return all
 }
 
-// pageStreams are an object of the page format in the making, of which so many bytes of the page are said.
+// pageStreams are an object of the page format in the making, of which so many bytes of the page
+// are said.
 type pageStreams struct {
 	literals, near, far, tokens []byte
 	at                          int
 }
 
-// add says some more of the page, which has room for it. A far distance may reach up to so many bytes before the page.
+// add says some more of the page, which has room for it. A far distance may reach up to so many
+// bytes before the page.
 func (p *pageStreams) add(rng *rand.Rand, before int) {
 	left := PageSize - p.at
 	switch choice := rng.IntN(5); {

@@ -2,8 +2,9 @@
 
 package kernels
 
-// The numbers of the LZ4 block format: a match has at least minMatch bytes, none begins behind lastMatch or reaches matchStop, and a length in
-// a token that is escape goes on in bytes behind it.
+// The numbers of the LZ4 block format: a match has at least minMatch bytes, none begins behind
+// lastMatch or reaches matchStop, and a length in a token that is escape goes on in bytes behind
+// it.
 const (
 	minMatch  = 4
 	lastMatch = PageSize - 12
@@ -11,8 +12,8 @@ const (
 	escape    = 15
 )
 
-// The longest objects that the kernels read, in bytes. No LZ4 block of a page is longer, since only its lengths can make it longer than the page; a
-// longer one is corrupt, as package lz4 says too.
+// The longest objects that the kernels read, in bytes. No LZ4 block of a page is longer, since only
+// its lengths can make it longer than the page; a longer one is corrupt, as package lz4 says too.
 const (
 	MaxLZ4Object  = PageSize + PageSize/255 + 64
 	MaxPageObject = PageSize - 1
@@ -26,14 +27,16 @@ const (
 	hashHigh  = 0x85EBCA77
 )
 
-// Zeros behind what is in shared memory, for loads that may go further than what they are for: the word behind the literals of an LZ4 object that ends
-// early, and the words at the last positions of a page that is looked up 32 positions at a time.
+// Zeros behind what is in shared memory, for loads that may go further than what they are for: the
+// word behind the literals of an LZ4 object that ends early, and the words at the last positions of
+// a page that is looked up 32 positions at a time.
 const (
 	lz4Pad      = 32
 	compressPad = 32
 )
 
-// How the remembered distances move, a byte each from the last one on: the rank that it comes from. Of moveNew the last one is new.
+// How the remembered distances move, a byte each from the last one on: the rank that it comes from.
+// Of moveNew the last one is new.
 const (
 	moveLast   = 0x03020100
 	moveSecond = 0x03020001
@@ -49,7 +52,8 @@ const (
 	StatusCorrupt = 1
 )
 
-// Near bytes stand for distances of 1 to nearDense and from there in steps: nearBase + nearStep times the byte.
+// Near bytes stand for distances of 1 to nearDense and from there in steps: nearBase + nearStep
+// times the byte.
 const (
 	nearDense = 64
 	nearStep  = 8

@@ -4,7 +4,8 @@ package kernels
 
 import "github.com/zramfs/zramfs/gpu/ptx"
 
-// The shared memory of a warp that compresses: the page with zeros behind it, the table of positions, two bytes each, and the object.
+// The shared memory of a warp that compresses: the page with zeros behind it, the table of
+// positions, two bytes each, and the object.
 const (
 	compressWarpsPerBlock = 2
 	tableAt               = PageSize + compressPad
@@ -13,23 +14,26 @@ const (
 	compressWarpBytes     = objectAt + PageSize
 )
 
-// A window of 32 positions has at most perWindow matches, so a queue of 32 has room for another window's, and a last sequence, while it is not fuller than
-// queueFull.
+// A window of 32 positions has at most perWindow matches, so a queue of 32 has room for another
+// window's, and a last sequence, while it is not fuller than queueFull.
 const (
 	perWindow = lanes / minMatch
 	queueFull = lanes - perWindow - 1
 )
 
-// longLiterals is from how many literals on the warp copies them together; fewer are copied by the lane that has the sequence.
+// longLiterals is from how many literals on the warp copies them together; fewer are copied by the
+// lane that has the sequence.
 const longLiterals = 32
 
-// lz4Encoder is a warp that compresses a page. It looks 32 positions up at a time, takes the matches from there one after another into a queue of which
-// each lane holds one place, and then writes the queue's sequences at once.
+// lz4Encoder is a warp that compresses a page. It looks 32 positions up at a time, takes the
+// matches from there one after another into a queue of which each lane holds one place, and then
+// writes the queue's sequences at once.
 type lz4Encoder struct {
 	*warp
 	table, object ptx.Shared32
 	limit         ptx.U32
-	// The queue: in each lane the positions of literals and match, then the match's distance and length, the second in the upper half.
+	// The queue: in each lane the positions of literals and match, then the match's distance and
+	// length, the second in the upper half.
 	places, matches *ptx.Var[ptx.U32]
 	count           *ptx.Var[ptx.U32] // of lanes whose place is taken
 	anchor          *ptx.Var[ptx.U32] // where the next sequence's literals begin
@@ -37,7 +41,8 @@ type lz4Encoder struct {
 	tooLong         *ptx.Var[ptx.Pred]
 }
 
-// LZ4Compress builds lz4_compress, which makes LZ4 objects of pages, packs them, and says of each page what became of it, and its hash.
+// LZ4Compress builds lz4_compress, which makes LZ4 objects of pages, packs them, and says of each
+// page what became of it, and its hash.
 func LZ4Compress() (*ptx.Kernel, error) {
 	w := newWarp("lz4_compress", compressWarpsPerBlock, compressWarpBytes)
 	pages, results, arena, cursor := w.ParamGlobal("pages"), w.ParamGlobal("results"), w.ParamGlobal("arena"), w.ParamGlobal("cursor")
@@ -69,7 +74,8 @@ func LZ4Compress() (*ptx.Kernel, error) {
 // nowhere is the place of an object that found no space.
 const nowhere = 0xffffffff
 
-// loadPage copies a page to shared memory and clears the table. It returns the page's hash, its first eight bytes, and whether it consists of nothing else.
+// loadPage copies a page to shared memory and clears the table. It returns the page's hash, its
+// first eight bytes, and whether it consists of nothing else.
 func (w *warp) loadPage(from ptx.Global64) (hash ptx.U64, word [2]ptx.U32, same ptx.Pred) {
 	from, to := from.Index(w.lane, quadBytes), w.memory.Add(w.lane.Shl(n(4)))
 	quads := map[int][4]ptx.U32{}
@@ -116,8 +122,9 @@ func (w *warp) compress(limit ptx.U32) lz4Encoder {
 	return e
 }
 
-// window looks up the 32 positions from base on and enters them. It returns a bit for each lane at whose position a match begins, and in each lane what it
-// repeats: of what has the same hash, the last before it.
+// window looks up the 32 positions from base on and enters them. It returns a bit for each lane at
+// whose position a match begins, and in each lane what it repeats: of what has the same hash, the
+// last before it.
 func (e *lz4Encoder) window(base ptx.U32) (hits, from ptx.U32) {
 	at := base.Add(e.lane)
 	valid := at.Le(n(lastMatch))
@@ -131,7 +138,8 @@ func (e *lz4Encoder) window(base ptx.U32) (hits, from ptx.U32) {
 	from = ptx.Select(before.Eq(n(0)), slot.LoadU16(), base.Add(before.Bfind()))
 	repeated := e.wordAt(from)
 	hits = e.Ballot(valid.And(from.Lt(at)).And(word.Eq(repeated)))
-	// Only the last lane of those with one hash writes, so there is no race, and the same page always gives the same object.
+	// Only the last lane of those with one hash writes, so there is no race, and the same page always
+	// gives the same object.
 	e.WarpSync()
 	e.When(valid.And(same.Shr(e.lane).Eq(n(1))), func() { slot.StoreU16(at) })
 	e.WarpSync()
@@ -155,8 +163,9 @@ func (e *lz4Encoder) take(at, from ptx.U32) (end ptx.U32) {
 	return next.Get()
 }
 
-// enqueue puts a sequence into the queue: the positions of its literals and its match, and the match's distance and length, in two halves each. A
-// match of length 0 is none, and ends the object.
+// enqueue puts a sequence into the queue: the positions of its literals and its match, and the
+// match's distance and length, in two halves each. A match of length 0 is none, and ends the
+// object.
 func (e *lz4Encoder) enqueue(places, match ptx.U32) {
 	e.When(e.lane.Eq(e.count.Get()), func() {
 		e.places.Set(places)
@@ -174,7 +183,8 @@ type sequence struct {
 	extraMatch, matches ptx.U32
 }
 
-// write appends the queue's sequences to the object and empties it, or finds that the object is too long.
+// write appends the queue's sequences to the object and empties it, or finds that the object is too
+// long.
 func (e *lz4Encoder) write() {
 	var s sequence
 	s.matches = e.matches.Get()
@@ -196,8 +206,8 @@ func (e *lz4Encoder) write() {
 	})
 }
 
-// extraBytes is how many bytes of length follow a half token: one from 15 on, and another for each 255 more. What a sequence without a match has as its
-// match's length, -4, needs none.
+// extraBytes is how many bytes of length follow a half token: one from 15 on, and another for each
+// 255 more. What a sequence without a match has as its match's length, -4, needs none.
 func extraBytes(length ptx.U32) ptx.U32 {
 	// (length + 240) / 255, exact for numbers of 16 bits.
 	return length.Add(n(255 - escape)).Mul(n(0x8081)).Shr(n(23))
@@ -246,7 +256,8 @@ func (e *lz4Encoder) writeLong(s sequence, start ptx.Shared32) {
 	})
 }
 
-// store finds space for the object and copies it there, with zeros up to the next granule. It returns the number of the first granule, or nowhere.
+// store finds space for the object and copies it there, with zeros up to the next granule. It
+// returns the number of the first granule, or nowhere.
 func (e *lz4Encoder) store(arena, cursor ptx.Global64, granules ptx.U32) (place ptx.U32) {
 	size := e.size.Get()
 	needed := size.Add(n(GranuleSize - 1)).Shr(n(4))

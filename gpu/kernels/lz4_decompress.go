@@ -4,7 +4,8 @@ package kernels
 
 import "github.com/zramfs/zramfs/gpu/ptx"
 
-// The shared memory of a warp that decompresses: the page, then what the object is staged in with what may lie before and behind it.
+// The shared memory of a warp that decompresses: the page, then what the object is staged in with
+// what may lie before and behind it.
 const (
 	lz4WarpsPerBlock = 4
 	lz4InputAt       = PageSize
@@ -15,15 +16,18 @@ const (
 // endless is a length that no object and no page has room for.
 const endless = 1 << 30
 
-// lz4Decoder is a warp that decompresses an LZ4 object. All of it but the copying is the same in all lanes.
+// lz4Decoder is a warp that decompresses an LZ4 object. All of it but the copying is the same in
+// all lanes.
 type lz4Decoder struct {
 	*warp
 	status *ptx.Var[ptx.U32]
 	end    ptx.U32 // offset in the warp's memory behind the object
 	last   ptx.U32 // of the last word that lies within it
-	// The state between two sequences: the token, the offset of the byte behind it, and how much of the page is there.
+	// The state between two sequences: the token, the offset of the byte behind it, and how much of
+	// the page is there.
 	token, in, out *ptx.Var[ptx.U32]
-	// reciprocal is 1024 divided by the lane's number, rounded up: a quotient k / d is k * reciprocal(d) >> 10 for k and d of up to 32.
+	// reciprocal is 1024 divided by the lane's number, rounded up: a quotient k / d is k *
+	// reciprocal(d) >> 10 for k and d of up to 32.
 	reciprocal ptx.U32
 }
 
@@ -70,7 +74,8 @@ func (w *warp) reciprocal() ptx.U32 {
 	return lane.Add(n(1023)).Div(lane)
 }
 
-// lz4Object decompresses one object into the warp's memory, where all lanes can read it, and returns its status.
+// lz4Object decompresses one object into the warp's memory, where all lanes can read it, and
+// returns its status.
 func (w *warp) lz4Object(objects, lengths ptx.Global64, page, reciprocal ptx.U32) ptx.U32 {
 	d := lz4Decoder{warp: w, reciprocal: reciprocal, status: ptx.NewUniform(w.Builder, n(StatusCorrupt))}
 	length := lengths.Index(page, 4).LoadU32()
@@ -88,8 +93,9 @@ func (w *warp) lz4Object(objects, lengths ptx.Global64, page, reciprocal ptx.U32
 	return d.status.Get()
 }
 
-// sequence does one sequence. If it has few literals and lies well within object and page, all of it is in the word behind the literals: the distance, a byte of length if
-// there is one, and the next token.
+// sequence does one sequence. If it has few literals and lies well within object and page, all of
+// it is in the word behind the literals: the distance, a byte of length if there is one, and the
+// next token.
 func (d *lz4Decoder) sequence() {
 	literals, match := d.token.Get().Shr(n(4)), d.token.Get().And(n(15))
 	behind := d.in.Get().Add(literals)
@@ -118,8 +124,9 @@ func (d *lz4Decoder) sequence() {
 	})
 }
 
-// step writes a sequence without bytes of length, which has 32 bytes at most. Each lane finds its own: among the literals, in the page, or, of what the match
-// repeats of itself, a whole number of distances before.
+// step writes a sequence without bytes of length, which has 32 bytes at most. Each lane finds its
+// own: among the literals, in the page, or, of what the match repeats of itself, a whole number of
+// distances before.
 func (d *lz4Decoder) step(literals, length, distance, end ptx.U32) {
 	back := ptx.NewVar(d.Builder, distance)
 	d.If(distance.Lt(length), func() {
@@ -166,7 +173,8 @@ func (d *lz4Decoder) anySequence(literalHalf, matchHalf ptx.U32) {
 // breakIf ends the loop over sequences where something is wrong; the status says so already.
 func (d *lz4Decoder) breakIf(wrong ptx.Pred) { d.If(wrong, func() { d.Break() }) }
 
-// length reads the bytes behind a half token that is an escape. If the object ends in them the length is endless.
+// length reads the bytes behind a half token that is an escape. If the object ends in them the
+// length is endless.
 func (d *lz4Decoder) length(half ptx.U32) ptx.U32 {
 	length := ptx.NewUniform(d.Builder, half)
 	d.If(half.Eq(n(escape)), func() {
@@ -184,8 +192,8 @@ func (d *lz4Decoder) length(half ptx.U32) ptx.U32 {
 	return length.Get()
 }
 
-// match writes a match of any length. Only what was there before it is read, so that no lane waits for another: each goes round in the last
-// distance bytes by steps of 32.
+// match writes a match of any length. Only what was there before it is read, so that no lane waits
+// for another: each goes round in the last distance bytes by steps of 32.
 func (d *lz4Decoder) match(out, distance, length ptx.U32) {
 	place, step := ptx.NewVar(d.Builder, d.lane), ptx.NewUniform(d.Builder, n(lanes))
 	d.If(distance.Lt(n(lanes)), func() {

@@ -6,9 +6,11 @@ import (
 	"encoding/binary"
 )
 
-// The models are the kernels' algorithms in Go: what a warp does at once is a loop over its lanes. That of the compressor is [Encoder].
+// The models are the kernels' algorithms in Go: what a warp does at once is a loop over its lanes.
+// That of the compressor is [Encoder].
 
-// modelLZ4 decompresses as the kernel does: short sequences in one step of the warp, everything else carefully.
+// modelLZ4 decompresses as the kernel does: short sequences in one step of the warp, everything
+// else carefully.
 func modelLZ4(object []byte) (page []byte, ok bool) {
 	in := append(append([]byte(nil), object...), make([]byte, lz4Pad)...)
 	n, at, ip := len(object), 0, 1
@@ -78,7 +80,8 @@ func modelPeriod(k, distance int) int {
 	return k - k*((1024+distance-1)/distance)>>10*distance
 }
 
-// modelLZ4Slow does one sequence of any kind. The token it returns is -1 if that was the last, in which case ok says whether it was right.
+// modelLZ4Slow does one sequence of any kind. The token it returns is -1 if that was the last, in
+// which case ok says whether it was right.
 func modelLZ4Slow(in, page []byte, n, token, ip, at int) (next, ip2, at2 int, ok bool) {
 	length := func(half int) (int, bool) {
 		for b := 255; half >= escape && b == 255; ip++ {

@@ -7,9 +7,10 @@ import "github.com/zramfs/zramfs/gpu/ptx"
 // MemoryThreads is how many threads a block of [ReadMemory] and [WriteMemory] has.
 const MemoryThreads = 256
 
-// ReadMemory makes a kernel that reads memory and does little else, to measure what reading takes. Its parameters are the memory, at a multiple of 16
-// bytes, room for four bytes a thread of the grid, and how many times 16 bytes there are to read. Each thread keeps a word of what it read, so that nothing
-// of it can be left out.
+// ReadMemory makes a kernel that reads memory and does little else, to measure what reading takes.
+// Its parameters are the memory, at a multiple of 16 bytes, room for four bytes a thread of the
+// grid, and how many times 16 bytes there are to read. Each thread keeps a word of what it read, so
+// that nothing of it can be left out.
 func ReadMemory() (*ptx.Kernel, error) {
 	b := ptx.New("memory_read", MemoryThreads)
 	from, sums, count := b.ParamGlobal("from"), b.ParamGlobal("sums"), b.ParamU32("quads")
@@ -22,7 +23,8 @@ func ReadMemory() (*ptx.Kernel, error) {
 	return b.Build()
 }
 
-// WriteMemory makes a kernel that writes to each 16 bytes of memory their number, four times. Its parameters are the memory and how many there are.
+// WriteMemory makes a kernel that writes to each 16 bytes of memory their number, four times. Its
+// parameters are the memory and how many there are.
 func WriteMemory() (*ptx.Kernel, error) {
 	b := ptx.New("memory_write", MemoryThreads)
 	to, count := b.ParamGlobal("to"), b.ParamU32("quads")
@@ -32,7 +34,8 @@ func WriteMemory() (*ptx.Kernel, error) {
 	return b.Build()
 }
 
-// eachQuad builds body for the quads of 16 bytes that this thread of the grid has to do, and returns the thread's number.
+// eachQuad builds body for the quads of 16 bytes that this thread of the grid has to do, and
+// returns the thread's number.
 func eachQuad(b *ptx.Builder, count ptx.U32, body func(i ptx.U32)) (thread ptx.U32) {
 	thread = b.CtaidX().Mad(n(MemoryThreads), b.TidX())
 	step := b.NctaidX().Mul(n(MemoryThreads))

@@ -10,7 +10,8 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// Every quad is read and written once, whichever the grid is, by coalesced accesses; what is read is kept.
+// Every quad is read and written once, whichever the grid is, by coalesced accesses; what is read
+// is kept.
 func TestMemoryKernels(t *testing.T) {
 	read, write := build(t, ReadMemory), build(t, WriteMemory)
 	for _, c := range []struct{ quads, blocks int }{{1, 1}, {MemoryThreads, 1}, {1000, 1}, {1000, 4}, {5000, 3}} {

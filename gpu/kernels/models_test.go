@@ -18,7 +18,8 @@ func eachSource(t *testing.T, n int, f func(t *testing.T, all [][]byte)) {
 	t.Run("real", func(t *testing.T) { f(t, spread(pages.Real(t), n)) })
 }
 
-// fewer is n, or an eighth of it with -short: the race detector makes the simulator twenty times slower.
+// fewer is n, or an eighth of it with -short: the race detector makes the simulator twenty times
+// slower.
 func fewer(n int) int {
 	if testing.Short() {
 		return n / 8

@@ -4,7 +4,8 @@ package kernels
 
 import "github.com/zramfs/zramfs/gpu/ptx"
 
-// The shared memory of a warp that decompresses the page format: the page, a bit for each byte that a batch writes, and the object.
+// The shared memory of a warp that decompresses the page format: the page, a bit for each byte that
+// a batch writes, and the object.
 const (
 	pageWarpsPerBlock = 4
 	marksAt           = PageSize
@@ -17,7 +18,8 @@ const (
 // headerSize is how many bytes of an object hold its counts.
 const headerSize = 3
 
-// pageDecoder is a warp that decompresses an object of the page format, 32 tokens at a time, of which each lane has one.
+// pageDecoder is a warp that decompresses an object of the page format, 32 tokens at a time, of
+// which each lane has one.
 type pageDecoder struct {
 	*warp
 	table  ptx.Shared32 // the block's copy of [PageTable]
@@ -45,7 +47,8 @@ func PageDecompress() (*ptx.Kernel, error) {
 	return w.Build()
 }
 
-// PageVerify builds page_verify, which tells the hashes of the pages that objects of the page format stand for.
+// PageVerify builds page_verify, which tells the hashes of the pages that objects of the page
+// format stand for.
 func PageVerify() (*ptx.Kernel, error) {
 	w := newWarp("page_verify", pageWarpsPerBlock, pageWarpBytes)
 	objects, lengths, hashes, statuses := w.ParamGlobal("objects"), w.ParamGlobal("lengths"), w.ParamGlobal("hashes"), w.ParamGlobal("statuses")
@@ -69,7 +72,8 @@ func (w *warp) pageTable(from ptx.Global64) ptx.Shared32 {
 	return table
 }
 
-// pageObject decompresses one object into the warp's memory, where all lanes can read it, and returns its status.
+// pageObject decompresses one object into the warp's memory, where all lanes can read it, and
+// returns its status.
 func (w *warp) pageObject(table ptx.Shared32, objects, lengths ptx.Global64, page ptx.U32) ptx.U32 {
 	d := pageDecoder{warp: w, table: table, status: ptx.NewUniform(w.Builder, n(StatusCorrupt))}
 	length := lengths.Index(page, 4).LoadU32()
@@ -99,7 +103,8 @@ func (d *pageDecoder) begin(start, literals, end, tokens ptx.U32) {
 	d.remembered = ptx.NewVar(d.Builder, n(0x10040801).Shr(d.lane.And(n(3)).Shl(n(3))).And(n(0xff)))
 }
 
-// batch does up to 32 tokens, or ends the loop: at the end of the tokens, or where something is wrong, which the status says already.
+// batch does up to 32 tokens, or ends the loop: at the end of the tokens, or where something is
+// wrong, which the status says already.
 func (d *pageDecoder) batch() {
 	d.If(d.token.Get().Ge(d.tokensEnd.Get()), func() {
 		whole := d.out.Get().Eq(n(PageSize)).And(d.literal.Get().Eq(d.literalsEnd.Get())).And(d.near.Get().Eq(d.far.Get()))
@@ -127,7 +132,8 @@ func (d *pageDecoder) batch() {
 
 func (d *pageDecoder) breakIf(wrong ptx.Pred) { d.If(wrong, func() { d.Break() }) }
 
-// look finds the lane's token in the table and returns its kind. A lane without a token has one that does nothing.
+// look finds the lane's token in the table and returns its kind. A lane without a token has one
+// that does nothing.
 func (d *pageDecoder) look(active ptx.Pred) (kind ptx.U32) {
 	number, at := ptx.NewVar(d.Builder, n(0)), d.byLane.Add(d.token.Get())
 	d.When(active, func() { number.Set(at.LoadU8()) })
@@ -137,8 +143,8 @@ func (d *pageDecoder) look(active ptx.Pred) (kind ptx.U32) {
 	return entry.Shr(n(entryKind))
 }
 
-// distances takes the bytes and words of distances of all tokens at once, near ones from the front of their stream, far ones from its back, and
-// ends the loop if there are too few.
+// distances takes the bytes and words of distances of all tokens at once, near ones from the front
+// of their stream, far ones from its back, and ends the loop if there are too few.
 func (d *pageDecoder) distances(kind ptx.U32) {
 	d.dist = ptx.NewVar(d.Builder, n(0))
 	isFar := kind.Eq(n(kindFar))
@@ -180,9 +186,10 @@ func (w *warp) sum(v ptx.U32) ptx.U32 {
 	return sum.Get()
 }
 
-// remember returns the distance of each lane's match and moves the remembered ones. What tokens do to these is a move: a byte for each rank that tells where it
-// comes from, 0 to 3 for what was at that rank before, and 128 and more for the distance of the lane of that number. Moves are put together by a
-// scan over the lanes.
+// remember returns the distance of each lane's match and moves the remembered ones. What tokens do
+// to these is a move: a byte for each rank that tells where it comes from, 0 to 3 for what was at
+// that rank before, and 128 and more for the distance of the lane of that number. Moves are put
+// together by a scan over the lanes.
 func (d *pageDecoder) remember(kind ptx.U32) ptx.U32 {
 	initial := ptx.Select(kind.Eq(n(1)), n(moveSecond), n(moveLast))
 	initial = ptx.Select(kind.Eq(n(2)), n(moveThird), initial)
@@ -205,7 +212,8 @@ func (d *pageDecoder) source(from ptx.U32) ptx.U32 {
 	return ptx.Select(from.Ge(n(moveOfLane)), new, old)
 }
 
-// then is the move that does first and afterwards second: where second takes from a rank it takes what first has put there.
+// then is the move that does first and afterwards second: where second takes from a rank it takes
+// what first has put there.
 func (d *pageDecoder) then(first, second ptx.U32) ptx.U32 {
 	isLane := second.Prmt(second, n(0xba98)) // the bytes' signs
 	pick := second.Xor(second.Xor(n(0x07060504)).And(isLane))
@@ -223,8 +231,8 @@ func (d *pageDecoder) mark(active ptx.Pred, first ptx.U32) {
 	d.WarpSync()
 }
 
-// copy writes the batch's bytes, 32 at a time, a byte a lane. It gets of each lane's token where in the batch the match begins and, in the upper half, how many
-// bytes of matches lie before it.
+// copy writes the batch's bytes, 32 at a time, a byte a lane. It gets of each lane's token where in
+// the batch the match begins and, in the upper half, how many bytes of matches lie before it.
 func (d *pageDecoder) copy(places, distances, all ptx.U32) {
 	before := ptx.NewUniform(d.Builder, ptx.N(^uint32(0)))
 	upTo := d.LanemaskLT().Shl(n(1)).Or(n(1))
@@ -243,8 +251,9 @@ func (d *pageDecoder) copy(places, distances, all ptx.U32) {
 	})
 }
 
-// settle returns the offset that each lane's byte comes from. Where that would be another lane's byte of this step, it is what that one's comes
-// from: each time round, what is left of a way there is halved.
+// settle returns the offset that each lane's byte comes from. Where that would be another lane's
+// byte of this step, it is what that one's comes from: each time round, what is left of a way there
+// is halved.
 func (d *pageDecoder) settle(isLiteral ptx.Pred, distance, from ptx.U32) ptx.U32 {
 	source := ptx.NewVar(d.Builder, from)
 	unsettled := isLiteral.Not().And(distance.Le(d.lane))

@@ -100,8 +100,8 @@ func (b *modelBatch) places(out, used int) (literals, all int) {
 	return literals, all
 }
 
-// A move tells of each remembered distance, a byte each, where it comes from: 0 to 3 is what was at that rank before, 128 and more the distance
-// of the lane of that number.
+// A move tells of each remembered distance, a byte each, where it comes from: 0 to 3 is what was at
+// that rank before, 128 and more the distance of the lane of that number.
 var modelMoves = [8]uint32{moveLast, moveSecond, moveThird, moveFourth, moveNew, moveNew, moveLast, moveLast}
 
 // modelThen is the move that does a and then b.
@@ -117,7 +117,8 @@ func modelThen(a, b uint32) uint32 {
 	return c
 }
 
-// remember resolves the distances of the tokens that name a rank, by a scan over moves, and gives the state after the last.
+// remember resolves the distances of the tokens that name a rank, by a scan over moves, and gives
+// the state after the last.
 func (b *modelBatch) remember(state *[lanes]int) {
 	var move [lanes]uint32
 	for lane := range lanes {
@@ -155,7 +156,8 @@ func (b *modelBatch) reach() bool {
 	return true
 }
 
-// copy writes the bytes of the batch, 32 at a time: each lane finds the token that its byte is of by the marks of where tokens begin.
+// copy writes the bytes of the batch, 32 at a time: each lane finds the token that its byte is of
+// by the marks of where tokens begin.
 func (b *modelBatch) copy(page, literals []byte, count, out, sum int) {
 	var marks [PageSize / 32]uint32
 	for lane := range count {

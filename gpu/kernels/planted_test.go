@@ -94,7 +94,8 @@ var harmless = map[string]string{
 	"w.If(last.Or(e.count.Get().Gt(n(queueFull": "writing earlier changes nothing",
 }
 
-// survivors counts how often something was taken away and nothing was wrong, by lines of which that is not known.
+// survivors counts how often something was taken away and nothing was wrong, by lines of which that
+// is not known.
 func survivors(t *testing.T, k *ptx.Kernel, try trial, tried func(in ptx.Instruction) bool, guardOnly bool) {
 	t.Helper()
 	tries := 0
@@ -149,7 +150,8 @@ func TestEveryStoreIsNeeded(t *testing.T) {
 	})
 }
 
-// Where only some lanes store, load from global memory or set a variable, something is wrong if all do.
+// Where only some lanes store, load from global memory or set a variable, something is wrong if all
+// do.
 func TestEveryGuardIsNeeded(t *testing.T) {
 	eachTrial(t, func(t *testing.T, k *ptx.Kernel, try trial) {
 		registers := k.Registers()
@@ -168,7 +170,8 @@ func TestEveryBranchIsNeeded(t *testing.T) {
 	})
 }
 
-// altered is the kernel with the first instruction of an opcode, and perhaps with a constant, changed.
+// altered is the kernel with the first instruction of an opcode, and perhaps with a constant,
+// changed.
 func altered(t *testing.T, k *ptx.Kernel, op ptx.Opcode, constant uint64, change func(in *ptx.Instruction)) *ptx.Kernel {
 	t.Helper()
 	return k.Altered(func(code []ptx.Instruction) {
@@ -229,7 +232,8 @@ func TestPlantedFaults(t *testing.T) {
 	}
 }
 
-// A kernel in which widths do not fit, like the one that the specification has printed, is refused before it runs.
+// A kernel in which widths do not fit, like the one that the specification has printed, is refused
+// before it runs.
 func TestWrongWidthIsRefused(t *testing.T) {
 	wrong := altered(t, build(t, LZ4Decompress), ptx.OpAddU32, 0, func(in *ptx.Instruction) { in.Op = ptx.OpAddU64 })
 	if err := wrong.Verify(); err == nil {

@@ -36,7 +36,8 @@ type Result struct {
 	Kind   Kind
 }
 
-// ReadResult reads what [LZ4Compress] wrote, which has [ResultSize] bytes. It panics if there are fewer.
+// ReadResult reads what [LZ4Compress] wrote, which has [ResultSize] bytes. It panics if there are
+// fewer.
 func ReadResult(b []byte) Result {
 	b = b[:ResultSize]
 	r := Result{

@@ -59,7 +59,8 @@ func TestF047SharedMemoryFits(t *testing.T) {
 	}
 }
 
-// F048: NVIDIA's assembler takes each kernel for every target, with fewer than 64 registers and none of them in memory.
+// F048: NVIDIA's assembler takes each kernel for every target, with fewer than 64 registers and
+// none of them in memory.
 func TestF048RegistersFit(t *testing.T) {
 	for _, kernel := range All() {
 		k := build(t, kernel.Build)

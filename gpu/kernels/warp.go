@@ -4,7 +4,8 @@ package kernels
 
 import "github.com/zramfs/zramfs/gpu/ptx"
 
-// warp is what all kernels here begin with: each warp does one page after another, in shared memory that no other warp touches.
+// warp is what all kernels here begin with: each warp does one page after another, in shared memory
+// that no other warp touches.
 type warp struct {
 	*ptx.Builder
 	lane   ptx.U32
@@ -14,7 +15,8 @@ type warp struct {
 	warps  int          // of a block
 }
 
-// newWarp begins a kernel whose blocks have some warps of which each has so many bytes of shared memory, a multiple of 16.
+// newWarp begins a kernel whose blocks have some warps of which each has so many bytes of shared
+// memory, a multiple of 16.
 func newWarp(name string, warps, bytes int) *warp {
 	b := ptx.New(name, warps*lanes)
 	memory := b.Shared("memory", warps*bytes, quadBytes).Add(b.WarpID().Mul(n(bytes)))
@@ -24,8 +26,8 @@ func newWarp(name string, warps, bytes int) *warp {
 
 func n(i int) ptx.U32 { return ptx.N(uint32(i)) }
 
-// eachPage builds body for the pages of this warp, of which each is far from the next. What body does first to shared memory must not be in the way of lanes that are
-// still at its end.
+// eachPage builds body for the pages of this warp, of which each is far from the next. What body
+// does first to shared memory must not be in the way of lanes that are still at its end.
 func (w *warp) eachPage(body func(page ptx.U32)) {
 	first := w.CtaidX().Mad(n(w.warps), w.WarpID())
 	page, step := ptx.NewUniform(w.Builder, first), w.NctaidX().Mul(n(w.warps))
@@ -35,7 +37,8 @@ func (w *warp) eachPage(body func(page ptx.U32)) {
 	})
 }
 
-// stride builds body for k = 0, 32, 64 and so on below limit, which is uniform, with the lanes where k + lane is below it.
+// stride builds body for k = 0, 32, 64 and so on below limit, which is uniform, with the lanes
+// where k + lane is below it.
 func (w *warp) stride(limit ptx.U32, body func(k ptx.U32, within ptx.Pred)) {
 	k := ptx.NewUniform(w.Builder, n(0))
 	w.While(func() ptx.Pred { return k.Get().Lt(limit) }, func() {
@@ -56,13 +59,15 @@ func (w *warp) wordAt(offset ptx.U32) ptx.U32 {
 	return low.FunnelR(high, shift)
 }
 
-// around loads the two words that those at any offset are in, and returns the shift that takes them out.
+// around loads the two words that those at any offset are in, and returns the shift that takes them
+// out.
 func (w *warp) around(offset ptx.U32) (low, high, shift ptx.U32) {
 	aligned := w.at(offset.And(ptx.N(^uint32(3))))
 	return aligned.LoadU32(), aligned.At(4).LoadU32(), offset.Shl(n(3))
 }
 
-// copyByte copies a byte in some lanes. The addresses are computed in all: what is computed in some only keeps a register busy for the others.
+// copyByte copies a byte in some lanes. The addresses are computed in all: what is computed in some
+// only keeps a register busy for the others.
 func (w *warp) copyByte(in ptx.Pred, to, from ptx.Shared32) {
 	w.When(in, func() { to.StoreU8(from.LoadU8()) })
 }
@@ -79,8 +84,9 @@ func rows(bytes int, do func(offset int)) {
 	}
 }
 
-// stage copies an object of any alignment to shared memory at an offset, with zeros behind it, and returns the offset of its first byte. Lanes load 16 bytes each
-// from the sector on that the object begins in, which may be more than the object. A WarpSync must follow before any of it is used.
+// stage copies an object of any alignment to shared memory at an offset, with zeros behind it, and
+// returns the offset of its first byte. Lanes load 16 bytes each from the sector on that the object
+// begins in, which may be more than the object. A WarpSync must follow before any of it is used.
 func (w *warp) stage(object ptx.Global64, length ptx.U32, offset, most, pad int) ptx.U32 {
 	skew := object.Low().And(n(sectorBytes - 1))
 	quads := skew.Add(length).Add(n(quadBytes - 1)).Shr(n(4))
@@ -98,7 +104,8 @@ func (w *warp) stage(object ptx.Global64, length ptx.U32, offset, most, pad int)
 	return skew.Add(n(offset))
 }
 
-// stageFirst is how many rows of an object are loaded without a look at whether there are so many: most objects have no more.
+// stageFirst is how many rows of an object are loaded without a look at whether there are so many:
+// most objects have no more.
 const stageFirst = 4
 
 // stageRows has all loads under way before it waits for the first.

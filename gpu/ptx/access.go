@@ -2,7 +2,8 @@
 
 package ptx
 
-// read appends a load. Lanes that load from one address together get one value, unless others may change it meanwhile.
+// read appends a load. Lanes that load from one address together get one value, unless others may
+// change it meanwhile.
 func read(op Opcode, a value) [4]value {
 	var loaded [4]value
 	b := builderOf(a)
@@ -145,16 +146,19 @@ func (a Shared32) LoadRelaxedU16() U32 { return wrap[U32](read(OpLdRelaxedShared
 // LoadRelaxedU32 reads four bytes that other threads of the block may be writing.
 func (a Shared32) LoadRelaxedU32() U32 { return wrap[U32](read(OpLdRelaxedSharedU32, a.value)[0]) }
 
-// StoreRelaxedU16 writes two bytes that other threads of the block may be reading or writing: one of the values written stays.
+// StoreRelaxedU16 writes two bytes that other threads of the block may be reading or writing: one
+// of the values written stays.
 func (a Shared32) StoreRelaxedU16(v U32) { write(OpStRelaxedSharedU16, a.value, v.value) }
 
-// StoreRelaxedU32 writes four bytes that other threads of the block may be reading or writing: one of the values written stays.
+// StoreRelaxedU32 writes four bytes that other threads of the block may be reading or writing: one
+// of the values written stays.
 func (a Shared32) StoreRelaxedU32(v U32) { write(OpStRelaxedSharedU32, a.value, v.value) }
 
 // LoadVolatileU32 reads four bytes just here and just once, even if other threads are writing them.
 func (a Shared32) LoadVolatileU32() U32 { return wrap[U32](read(OpLdVolatileSharedU32, a.value)[0]) }
 
-// StoreVolatileU32 writes four bytes just here and just once, even if other threads are reading or writing them.
+// StoreVolatileU32 writes four bytes just here and just once, even if other threads are reading or
+// writing them.
 func (a Global64) StoreVolatileU32(v U32) { write(OpStVolatileGlobalU32, a.value, v.value) }
 
 // AtomicAdd adds v and returns what was there before.

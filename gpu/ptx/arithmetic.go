@@ -60,8 +60,8 @@ func (x U32) ShrS(n U32) U32 { return u32(OpShrS32, x.value, n.value) }
 // FunnelL is the upper half of high:low << (n & 31), where x is low.
 func (x U32) FunnelL(high, n U32) U32 { return u32(OpShfLWrapB32, x.value, high.value, n.value) }
 
-// FunnelR is the lower half of high:low >> (n & 31), where x is low. With n = 8 * (address & 3) it takes the word at any address out of the two aligned
-// words that hold it.
+// FunnelR is the lower half of high:low >> (n & 31), where x is low. With n = 8 * (address & 3) it
+// takes the word at any address out of the two aligned words that hold it.
 func (x U32) FunnelR(high, n U32) U32 { return u32(OpShfRWrapB32, x.value, high.value, n.value) }
 
 // Popc counts the bits that are set.

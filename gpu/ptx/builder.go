@@ -14,13 +14,16 @@ import (
 // maxErrors is how many faults a builder keeps: after that many the rest says little.
 const maxErrors = 20
 
-// A Builder takes down one kernel, instruction by instruction, in the order of the calls. It is for one goroutine, and of no use after Build.
+// A Builder takes down one kernel, instruction by instruction, in the order of the calls. It is for
+// one goroutine, and of no use after Build.
 type Builder struct {
 	kernel Kernel
-	// labels are the indices of the instructions before which each label stands; until Build, a branch's target is an index into labels.
+	// labels are the indices of the instructions before which each label stands; until Build, a
+	// branch's target is an index into labels.
 	labels []int
 	region *region // innermost
-	// floor is how uniform the kernel's threads still are as a whole: less than UniformBlock once some warps may have returned.
+	// floor is how uniform the kernel's threads still are as a whole: less than UniformBlock once some
+	// warps may have returned.
 	floor  Uniformity
 	events int // counts reads of variables and beginnings of loops, to tell which came first
 	errors []error
@@ -37,7 +40,8 @@ func New(name string, threads int) *Builder {
 	return b
 }
 
-// MaxRegisters limits the registers that a thread may have on the device, from 24 to 255. What does not fit goes to memory, which is slow.
+// MaxRegisters limits the registers that a thread may have on the device, from 24 to 255. What does
+// not fit goes to memory, which is slow.
 func (b *Builder) MaxRegisters(n int) {
 	if n < 24 || n > 255 {
 		b.fail("at most %d registers: want 24 to 255", n)
@@ -45,7 +49,8 @@ func (b *Builder) MaxRegisters(n int) {
 	b.kernel.most = n
 }
 
-// Build returns the finished kernel, or all that is wrong with it, each fault with the line that it was made on.
+// Build returns the finished kernel, or all that is wrong with it, each fault with the line that it
+// was made on.
 func (b *Builder) Build() (*Kernel, error) {
 	if b.built {
 		return nil, fmt.Errorf("the kernel %s is built already", b.kernel.name)
@@ -95,8 +100,9 @@ func (b *Builder) param(name string, op Opcode, t Type) value {
 	return b.define(op, t, UniformBlock, Operand{Kind: OperandParam, Value: uint64(len(b.kernel.params) - 1)})
 }
 
-// Shared declares an array in the block's shared memory and returns its address. Nothing initialises it. The alignment is 1, 2, 4, 8 or 16.
-// Two arrays may lie in any order: an address of one must never be used to reach the other.
+// Shared declares an array in the block's shared memory and returns its address. Nothing
+// initialises it. The alignment is 1, 2, 4, 8 or 16. Two arrays may lie in any order: an address of
+// one must never be used to reach the other.
 func (b *Builder) Shared(name string, size, align int) Shared32 {
 	b.checkName("shared array", name)
 	if slices.ContainsFunc(b.kernel.shared, func(a SharedArray) bool { return a.Name == name }) {
@@ -122,7 +128,8 @@ func (b *Builder) register(t Type, u Uniformity, variable bool) RegisterID {
 	return RegisterID(len(b.kernel.registers) - 1)
 }
 
-// append puts an instruction without results at the end of the program and returns its place. It is the only way into the program.
+// append puts an instruction without results at the end of the program and returns its place. It is
+// the only way into the program.
 func (b *Builder) append(op Opcode, guard Guard, src ...Operand) *Instruction {
 	if b.region.ended {
 		b.fail("%v is never reached: the code before it has left", op)
@@ -139,7 +146,8 @@ func (b *Builder) append(op Opcode, guard Guard, src ...Operand) *Instruction {
 	return &b.kernel.code[len(b.kernel.code)-1]
 }
 
-// define appends an instruction that has one result, of a type which may say more than the table does, and returns the result.
+// define appends an instruction that has one result, of a type which may say more than the table
+// does, and returns the result.
 func (b *Builder) define(op Opcode, t Type, u Uniformity, src ...Operand) value {
 	in := b.append(op, Guard{Register: NoRegister}, src...)
 	in.Dst[0] = b.register(t, u, false)
@@ -151,7 +159,8 @@ func (b *Builder) made(r RegisterID, u Uniformity) value {
 	return value{b: b, operand: Operand{Kind: OperandRegister, Register: r}, uniformity: u, region: b.region}
 }
 
-// compute appends an instruction whose operands and result are as the table says, and returns the result, which is as uniform as the least of the operands.
+// compute appends an instruction whose operands and result are as the table says, and returns the
+// result, which is as uniform as the least of the operands.
 func (b *Builder) compute(op Opcode, src ...value) value {
 	return b.computeAs(op, op.Signature().Dst[0], src...)
 }
@@ -181,7 +190,8 @@ func (b *Builder) failAt(line Position, format string, args ...any) {
 	}
 }
 
-// own is the directory that this package's files lie in. Functions do not tell: a closure is named after what it is inlined into.
+// own is the directory that this package's files lie in. Functions do not tell: a closure is named
+// after what it is inlined into.
 var own = func() string {
 	_, file, _, _ := runtime.Caller(0)
 	return directory(file)

@@ -9,8 +9,9 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// A loop that lanes leave one by one is divergent from its first instruction on, also where its conditions are not; behind it the lanes are together
-// again. Its counter is the same in all lanes that still count.
+// A loop that lanes leave one by one is divergent from its first instruction on, also where its
+// conditions are not; behind it the lanes are together again. Its counter is the same in all lanes
+// that still count.
 func TestLanesMayLeaveALoop(t *testing.T) {
 	k := build(t, "leave", func(b *ptx.Builder) {
 		out, lane := b.ParamGlobal("out"), b.LaneID()
@@ -50,7 +51,8 @@ func TestSharedArraysAreAligned(t *testing.T) {
 	}
 }
 
-// What is known of values that come out of warp-wide instructions, loads and the machine's registers: each is taken by a variable of its level.
+// What is known of values that come out of warp-wide instructions, loads and the machine's
+// registers: each is taken by a variable of its level.
 func TestWhatIsUniform(t *testing.T) {
 	build(t, "uniform", func(b *ptx.Builder) {
 		a, s := b.ParamGlobal("a"), b.Shared("s", 64, 16)
@@ -74,7 +76,8 @@ func TestWhatIsUniform(t *testing.T) {
 	})
 }
 
-// An instruction remembers the line of the kernel's author, also where a function of the author's own stands between.
+// An instruction remembers the line of the kernel's author, also where a function of the author's
+// own stands between.
 func TestLinesAreTheAuthors(t *testing.T) {
 	b := ptx.New("lines", 32)
 	lane := b.LaneID()

@@ -69,7 +69,8 @@ func (p Pred) Not() Pred {
 	return p
 }
 
-// Select is x where p holds and y elsewhere. Of addresses in shared memory, both must belong to the same array.
+// Select is x where p holds and y elsewhere. Of addresses in shared memory, both must belong to the
+// same array.
 func Select[T Selectable](p Pred, x, y T) T {
 	vx, vy := x.raw(), y.raw()
 	b := builderOf(p.value, vx, vy)

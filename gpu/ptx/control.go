@@ -2,7 +2,8 @@
 
 package ptx
 
-// region is a part of the program that is entered together: the kernel as a whole, a branch of a condition, a loop, what stands under a guard.
+// region is a part of the program that is entered together: the kernel as a whole, a branch of a
+// condition, a loop, what stands under a guard.
 type region struct {
 	parent *region
 	cond   Uniformity // how uniform the condition is on which it is entered, and on which a loop is left
@@ -106,7 +107,8 @@ func (b *Builder) branch(label int, guard Guard, u Uniformity) {
 // If runs then where the condition holds.
 func (b *Builder) If(p Pred, then func()) { b.IfElse(p, then, nil) }
 
-// IfElse runs then where the condition holds and otherwise where it does not. After it, all threads are together again.
+// IfElse runs then where the condition holds and otherwise where it does not. After it, all threads
+// are together again.
 func (b *Builder) IfElse(p Pred, then, otherwise func()) {
 	guard, end := b.guardOn(p), b.label()
 	target := end
@@ -127,8 +129,9 @@ func (b *Builder) IfElse(p Pred, then, otherwise func()) {
 	b.place(end)
 }
 
-// When puts each instruction of body under the condition as its guard, instead of branching around them. It is for a few loads, stores, atomics
-// and assignments; a body with control flow is refused.
+// When puts each instruction of body under the condition as its guard, instead of branching around
+// them. It is for a few loads, stores, atomics and assignments; a body with control flow is
+// refused.
 func (b *Builder) When(p Pred, body func()) {
 	if b.region.guard().Register != NoRegister {
 		b.fail("When under When: combine the conditions")
@@ -172,7 +175,8 @@ func (b *Builder) While(condition func() Pred, body func()) {
 	})
 }
 
-// Repeat runs its body once, and again as long as the condition that it returns holds. It takes one branch less each time than While.
+// Repeat runs its body once, and again as long as the condition that it returns holds. It takes one
+// branch less each time than While.
 func (b *Builder) Repeat(body func() Pred) {
 	l := b.loop()
 	b.inside(&region{cond: UniformBlock, loop: l}, func() {

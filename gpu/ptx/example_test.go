@@ -8,7 +8,8 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// A kernel in which each warp sums one row of 4,096 bytes: the lanes add up words side by side, then one another's sums.
+// A kernel in which each warp sums one row of 4,096 bytes: the lanes add up words side by side,
+// then one another's sums.
 func Example() {
 	n := ptx.N
 	b := ptx.New("sum_rows", 128)
@@ -104,6 +105,6 @@ func ExampleBuilder_Build() {
 	})
 	_, err := b.Build()
 	fmt.Println(err)
-	// Output:
-	// kernel wrong: example_test.go:103: shfl.sync.idx.b32 is for threads that are together (uniform in the warp), but a condition here is varying
+	// Output: kernel wrong: example_test.go:103: shfl.sync.idx.b32 is for threads that are together
+	// (uniform in the warp), but a condition here is varying
 }

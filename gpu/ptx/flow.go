@@ -4,7 +4,8 @@ package ptx
 
 import "slices"
 
-// tidy takes out instructions that only the way in which kernels are written needs. Labels are indices of instructions, and targets are labels.
+// tidy takes out instructions that only the way in which kernels are written needs. Labels are
+// indices of instructions, and targets are labels.
 func tidy(code []Instruction, labels []int, registers []Register) ([]Instruction, []int) {
 	drop := make([]bool, len(code))
 	uses := make([]int, len(registers))
@@ -31,7 +32,8 @@ func tidy(code []Instruction, labels []int, registers []Register) ([]Instruction
 	return kept, moved
 }
 
-// without is the code less some of it, and for each instruction where it, or else the one after it, has got to.
+// without is the code less some of it, and for each instruction where it, or else the one after it,
+// has got to.
 func without(code []Instruction, drop []bool) ([]Instruction, []int) {
 	kept, place := make([]Instruction, 0, len(code)), make([]int, len(code)+1)
 	for i := range code {
@@ -44,8 +46,9 @@ func without(code []Instruction, drop []bool) ([]Instruction, []int) {
 	return kept, place
 }
 
-// jumpsInstead gives a branch that skips only the branch after it the latter's target under the opposite guard: that is how a condition comes out which contains no more
-// than a Break. It tells whether that was possible; next is the index behind both.
+// jumpsInstead gives a branch that skips only the branch after it the latter's target under the
+// opposite guard: that is how a condition comes out which contains no more than a Break. It tells
+// whether that was possible; next is the index behind both.
 func jumpsInstead(in, skipped *Instruction, labels []int, next int) bool {
 	if in.Op.Signature().Effect != EffectBranch || in.Guard.Register == NoRegister || labels[in.Target] != next ||
 		skipped.Op.Signature().Effect != EffectBranch || skipped.Guard.Register != NoRegister {
@@ -55,8 +58,8 @@ func jumpsInstead(in, skipped *Instruction, labels []int, next int) bool {
 	return true
 }
 
-// takesOver makes an instruction write the register that the move after it would copy its result to, where nothing else needs the result. It tells whether that was
-// possible.
+// takesOver makes an instruction write the register that the move after it would copy its result
+// to, where nothing else needs the result. It tells whether that was possible.
 func takesOver(in, move *Instruction, uses []int) bool {
 	if move.Op != OpMovU32 && move.Op != OpMovU64 && move.Op != OpMovPred || move.Src[0].Kind != OperandRegister || in.Guard != move.Guard {
 		return false
@@ -84,7 +87,8 @@ func (in *Instruction) reads() []RegisterID {
 	return all
 }
 
-// resolve turns the targets of branches from labels into indices and finds where their threads meet again.
+// resolve turns the targets of branches from labels into indices and finds where their threads meet
+// again.
 func resolve(code []Instruction, labels []int) []Instruction {
 	for i := range code {
 		if code[i].Op.Signature().Effect == EffectBranch {
@@ -123,7 +127,8 @@ func destination(code []Instruction, i int) int {
 	return i
 }
 
-// unreached marks the instructions that no way from the first one leads to, except the last, which marks the end.
+// unreached marks the instructions that no way from the first one leads to, except the last, which
+// marks the end.
 func unreached(code []Instruction) []bool {
 	none := make([]bool, len(code))
 	for i := range none {
@@ -142,7 +147,8 @@ func unreached(code []Instruction) []bool {
 	return none
 }
 
-// successors are the instructions that may come after number i; len(code) stands for the kernel's end.
+// successors are the instructions that may come after number i; len(code) stands for the kernel's
+// end.
 func successors(code []Instruction, i int) []int {
 	guarded := code[i].Guard.Register != NoRegister
 	var all []int
@@ -160,8 +166,9 @@ func successors(code []Instruction, i int) []int {
 	return all
 }
 
-// postDominators finds for each instruction the first one that all ways from it to the end have in common, len(code) if there is only the end. It is the
-// iteration to a fixed point that is usual for dominators, on the reversed graph and numbered from the end.
+// postDominators finds for each instruction the first one that all ways from it to the end have in
+// common, len(code) if there is only the end. It is the iteration to a fixed point that is usual
+// for dominators, on the reversed graph and numbered from the end.
 func postDominators(code []Instruction) []int {
 	exit := len(code)
 	order := reversePostorder(code)
@@ -215,7 +222,8 @@ func intersect(meet, number []int, a, b int) int {
 	return a
 }
 
-// reversePostorder lists the end and all instructions from which it can be reached, in reverse postorder of the reversed graph.
+// reversePostorder lists the end and all instructions from which it can be reached, in reverse
+// postorder of the reversed graph.
 func reversePostorder(code []Instruction) []int {
 	before := make([][]int, len(code)+1)
 	for i := range code {

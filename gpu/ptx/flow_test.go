@@ -87,8 +87,8 @@ func reaches(code []Instruction, from, avoided int) bool {
 	return false
 }
 
-// meeting finds by the definition where the threads of a branch meet again: of the places without which the end cannot be reached, the one
-// from which the others still lie ahead.
+// meeting finds by the definition where the threads of a branch meet again: of the places without
+// which the end cannot be reached, the one from which the others still lie ahead.
 func meeting(code []Instruction, branch int) int {
 	var all []int
 	for i := range code {
@@ -138,7 +138,8 @@ func TestBranchesMeetAtTheirPostDominator(t *testing.T) {
 	}
 }
 
-// Nothing is left that cannot be reached, every kernel ends with a return, and no target lies outside.
+// Nothing is left that cannot be reached, every kernel ends with a return, and no target lies
+// outside.
 func TestCodeIsTidy(t *testing.T) {
 	for seed := range uint64(400) {
 		k, err := someKernel(seed)

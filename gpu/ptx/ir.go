@@ -10,7 +10,8 @@ import (
 // WarpSize is the number of lanes of a warp.
 const WarpSize = 32
 
-// MaxSharedBytes is what a block may declare of shared memory: the limit of static allocation on every device.
+// MaxSharedBytes is what a block may declare of shared memory: the limit of static allocation on
+// every device.
 const MaxSharedBytes = 48 << 10
 
 // MaxThreads is the largest block.
@@ -19,7 +20,8 @@ const MaxThreads = 1024
 // A Type is the type of a register or of an instruction's operand.
 type Type uint8
 
-// The types of registers. Shared32 and Global64 are addresses: a register of U32's and U64's width whose space is known.
+// The types of registers. Shared32 and Global64 are addresses: a register of U32's and U64's width
+// whose space is known.
 const (
 	TypeNone Type = iota
 	TypePred
@@ -58,7 +60,8 @@ func (t Type) String() string {
 	return fmt.Sprintf("Type(%d)", t)
 }
 
-// Uniformity says among which threads a value is known to be the same, or code to be reached together.
+// Uniformity says among which threads a value is known to be the same, or code to be reached
+// together.
 type Uniformity uint8
 
 // From the least to the most that is known.
@@ -82,10 +85,12 @@ const NoRegister RegisterID = -1
 // A Register is a virtual register: each thread has one of its own.
 type Register struct {
 	Type Type
-	// Uniformity is what the builder could prove of the values that one execution of a defining instruction leaves in the threads that execute
-	// it together. A simulator may hold the kernel to it.
+	// Uniformity is what the builder could prove of the values that one execution of a defining
+	// instruction leaves in the threads that execute it together. A simulator may hold the kernel to
+	// it.
 	Uniformity Uniformity
-	// Variable says that more than one instruction may write the register. Others are written by one instruction only, which dominates all uses.
+	// Variable says that more than one instruction may write the register. Others are written by one
+	// instruction only, which dominates all uses.
 	Variable bool
 }
 
@@ -162,16 +167,19 @@ type Guard struct {
 	Negated  bool
 }
 
-// An Instruction is one line of the program. How many of Dst and Src count, and their types, is told by the opcode's [Signature].
+// An Instruction is one line of the program. How many of Dst and Src count, and their types, is
+// told by the opcode's [Signature].
 type Instruction struct {
 	Op    Opcode
 	Guard Guard
 	Dst   [4]RegisterID
 	Src   [5]Operand
-	// Target is, for a branch, the index of the instruction that is executed next where the guard holds.
+	// Target is, for a branch, the index of the instruction that is executed next where the guard
+	// holds.
 	Target int
-	// Reconverge is, for a branch with a guard, the index of the first instruction that all its threads reach whichever way they go: the branch's immediate
-	// post-dominator. It is the number of instructions if they meet only in the kernel's end.
+	// Reconverge is, for a branch with a guard, the index of the first instruction that all its
+	// threads reach whichever way they go: the branch's immediate post-dominator. It is the number of
+	// instructions if they meet only in the kernel's end.
 	Reconverge int
 	// Control is how uniformly the instruction is reached, guard included.
 	Control Uniformity
@@ -200,7 +208,8 @@ func (k *Kernel) Params() []Param { return slices.Clone(k.params) }
 // Registers are the kernel's virtual registers.
 func (k *Kernel) Registers() []Register { return slices.Clone(k.registers) }
 
-// Shared are the arrays in the block's shared memory. The driver may place them in another order: no address of one array reaches another.
+// Shared are the arrays in the block's shared memory. The driver may place them in another order:
+// no address of one array reaches another.
 func (k *Kernel) Shared() []SharedArray { return slices.Clone(k.shared) }
 
 // SharedBytes is the shared memory that a block takes.
@@ -209,14 +218,17 @@ func (k *Kernel) SharedBytes() int { return k.sharedBytes }
 // Threads is the number of threads that each block of a launch must have.
 func (k *Kernel) Threads() int { return k.threads }
 
-// MaxRegisters is how many registers a thread may have at most on the device, 0 if that is left to the driver.
+// MaxRegisters is how many registers a thread may have at most on the device, 0 if that is left to
+// the driver.
 func (k *Kernel) MaxRegisters() int { return k.most }
 
 // Instructions is the program. Execution begins with the first; the last is always a return.
 func (k *Kernel) Instructions() []Instruction { return slices.Clone(k.code) }
 
-// Altered returns a kernel that differs in what alter did to the instructions. It is meant for tests that plant faults, so nothing is checked and
-// reconvergence points are left alone; [Kernel.Verify] tells whether the types still fit. An instruction is removed by making its opcode OpNop.
+// Altered returns a kernel that differs in what alter did to the instructions. It is meant for
+// tests that plant faults, so nothing is checked and reconvergence points are left alone;
+// [Kernel.Verify] tells whether the types still fit. An instruction is removed by making its opcode
+// OpNop.
 func (k *Kernel) Altered(alter func(code []Instruction)) *Kernel {
 	altered := *k
 	altered.code = slices.Clone(k.code)

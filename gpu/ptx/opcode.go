@@ -5,7 +5,8 @@ package ptx
 // An Opcode is an instruction with all that its mnemonic says, its types included.
 type Opcode uint8
 
-// The opcodes. What each takes and gives is in the table of signatures; what they do is in the PTX ISA under the mnemonic.
+// The opcodes. What each takes and gives is in the table of signatures; what they do is in the PTX
+// ISA under the mnemonic.
 const (
 	OpNop Opcode = iota
 	OpBra
@@ -178,14 +179,16 @@ const (
 // A Signature is all that is known of an opcode.
 type Signature struct {
 	Mnemonic string
-	// Dst and Src are the types of the operands. Where Src says TypePred, TypeU32 or TypeU64 the operand may be a constant too. TypeU32
-	// and TypeU64 allow an address of their width.
+	// Dst and Src are the types of the operands. Where Src says TypePred, TypeU32 or TypeU64 the
+	// operand may be a constant too. TypeU32 and TypeU64 allow an address of their width.
 	Dst, Src []Type
 	Effect   Effect
 	Space    Space
-	// Element is the bytes of one element of a memory access, Elements their number; the address must be a multiple of the product.
+	// Element is the bytes of one element of a memory access, Elements their number; the address must
+	// be a multiple of the product.
 	Element, Elements int
-	// Relaxed says that threads may do this to the same bytes at the same time without a race: the result is one of theirs.
+	// Relaxed says that threads may do this to the same bytes at the same time without a race: the
+	// result is one of theirs.
 	Relaxed bool
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/zramfs/zramfs/gpu/internal/ptxas"
 )
 
-// everyOpcode is a kernel in which each opcode stands with registers for all operands and, for each place where Verify lets a constant stand, with a
-// constant there.
+// everyOpcode is a kernel in which each opcode stands with registers for all operands and, for each
+// place where Verify lets a constant stand, with a constant there.
 func everyOpcode() *Kernel {
 	k := &Kernel{
 		name: "every_opcode", threads: 64,
@@ -84,7 +84,8 @@ func TestEveryOpcodeIsInTheTable(t *testing.T) {
 	}
 }
 
-// The mnemonic of a memory access says its space and size once more; the columns that the simulator reads must agree with it.
+// The mnemonic of a memory access says its space and size once more; the columns that the simulator
+// reads must agree with it.
 func TestColumnsAgreeWithMnemonics(t *testing.T) {
 	for op := range opcodes {
 		sig := op.Signature()

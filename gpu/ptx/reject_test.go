@@ -14,7 +14,8 @@ import (
 
 var n = ptx.N
 
-// rejected are kernels that must not be built. The fault is on line number at after the function's first, and the message says want.
+// rejected are kernels that must not be built. The fault is on line number at after the function's
+// first, and the message says want.
 var rejected = map[string]struct {
 	build func(b *ptx.Builder)
 	at    int

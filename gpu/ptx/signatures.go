@@ -172,7 +172,8 @@ func warp(mnemonic string, dst, src []Type) Signature {
 	return Signature{Mnemonic: mnemonic, Dst: dst, Src: src, Effect: EffectWarp}
 }
 
-// elements are the registers that hold what a memory access moves: U32 for everything of up to four bytes.
+// elements are the registers that hold what a memory access moves: U32 for everything of up to four
+// bytes.
 func elements(element, n int) []Type {
 	types := make([]Type, n)
 	for i := range types {

@@ -11,8 +11,9 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
-// program is a kernel made at random: nested conditions and loops, uniform and not, with warp-wide instructions and barriers in them wherever chance puts them. In
-// many places they are wrong, which the builder has to see.
+// program is a kernel made at random: nested conditions and loops, uniform and not, with warp-wide
+// instructions and barriers in them wherever chance puts them. In many places they are wrong, which
+// the builder has to see.
 type program struct {
 	*ptx.Builder
 	random *rand.Rand
@@ -124,8 +125,8 @@ func (p *program) together() {
 	}
 }
 
-// What the builder accepts never has threads missing where they are needed, nor values that differ where it says that they are the same, and computes the same
-// in any order of lanes and warps.
+// What the builder accepts never has threads missing where they are needed, nor values that differ
+// where it says that they are the same, and computes the same in any order of lanes and warps.
 func TestAcceptedKernelsAreSound(t *testing.T) {
 	const blocks = 6
 	accepted, rejected := 0, 0

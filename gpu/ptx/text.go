@@ -8,13 +8,15 @@ import (
 	"strings"
 )
 
-// Header is what all text begins with: the oldest version and target that have all that kernels use, so that every driver which knows the device takes it.
+// Header is what all text begins with: the oldest version and target that have all that kernels
+// use, so that every driver which knows the device takes it.
 const header = ".version 6.0\n.target sm_70\n.address_size 64\n"
 
 // PTX prints the kernel as a module of its own.
 func (k *Kernel) PTX() string { return Module(k) }
 
-// Module prints kernels, whose names must differ, as one text for ptxas or the driver. The same kernels always give the same text.
+// Module prints kernels, whose names must differ, as one text for ptxas or the driver. The same
+// kernels always give the same text.
 func Module(kernels ...*Kernel) string {
 	var text strings.Builder
 	text.WriteString(header)
@@ -34,7 +36,8 @@ type printer struct {
 	labels map[int]string
 }
 
-// classes are the letters that names of registers begin with, and what a register of that class is declared as.
+// classes are the letters that names of registers begin with, and what a register of that class is
+// declared as.
 var classes = []struct {
 	t           Type
 	letters, is string
@@ -46,7 +49,8 @@ var classes = []struct {
 	{TypeGlobal64, "%g", ".b64"},
 }
 
-// newPrinter gives names to the registers and labels in the order in which the program comes to them.
+// newPrinter gives names to the registers and labels in the order in which the program comes to
+// them.
 func newPrinter(k *Kernel, text *strings.Builder) *printer {
 	p := &printer{k, text, map[RegisterID]string{}, map[string]int{}, map[int]string{}}
 	var targets []int

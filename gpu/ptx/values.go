@@ -2,7 +2,8 @@
 
 package ptx
 
-// value is what all the types of values have inside: a register or a constant, and what the builder knows of it.
+// value is what all the types of values have inside: a register or a constant, and what the builder
+// knows of it.
 type value struct {
 	b          *Builder // nil for a constant
 	operand    Operand

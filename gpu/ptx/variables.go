@@ -9,14 +9,15 @@ type variable struct {
 	region     *region // where it was declared
 	version    int     // counts the writes
 	written    Position
-	// counter says that it counts a loop's rounds and is seen only inside: threads that left the loop earlier make it no less uniform in those which did not.
+	// counter says that it counts a loop's rounds and is seen only inside: threads that left the loop
+	// earlier make it no less uniform in those which did not.
 	counter bool
 }
 
 // A Var is a variable of the kernel: it keeps a value across loops and conditions.
 //
-// What Get returns is the variable's register itself and not a copy of it. So it is good until the next Set, and using it after that is refused: if the
-// old value is meant, ask for a Copy.
+// What Get returns is the variable's register itself and not a copy of it. So it is good until the
+// next Set, and using it after that is refused: if the old value is meant, ask for a Copy.
 type Var[T Value] struct {
 	b *Builder
 	v *variable
@@ -25,7 +26,8 @@ type Var[T Value] struct {
 // NewVar declares a variable that each lane may give another value.
 func NewVar[T Value](b *Builder, initial T) *Var[T] { return newVar(b, initial, Varying) }
 
-// NewUniform declares a variable that has the same value in all lanes of the warp. Only such values may be assigned, and only where the warp's lanes are together.
+// NewUniform declares a variable that has the same value in all lanes of the warp. Only such values
+// may be assigned, and only where the warp's lanes are together.
 func NewUniform[T Value](b *Builder, initial T) *Var[T] { return newVar(b, initial, UniformWarp) }
 
 // NewBlockUniform declares a variable that has the same value in all threads of the block.

@@ -7,8 +7,9 @@ import (
 	"fmt"
 )
 
-// Verify tells whether every instruction has the operands that its opcode asks for: their number, their kinds, and their widths to the bit. A
-// kernel that came out of [Builder.Build] passes; one that was [Kernel.Altered] may not.
+// Verify tells whether every instruction has the operands that its opcode asks for: their number,
+// their kinds, and their widths to the bit. A kernel that came out of [Builder.Build] passes; one
+// that was [Kernel.Altered] may not.
 func (k *Kernel) Verify() error {
 	var all []error
 	for i := range k.code {

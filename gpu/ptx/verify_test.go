@@ -9,8 +9,9 @@ import (
 	"github.com/zramfs/zramfs/gpu/internal/ptxas"
 )
 
-// sample is a kernel with an instruction of each shape: 0 reads a parameter, 1 an array's address, 2 a special register; 3 adds 32 bits and 4 adds 64, 5 compares, 6
-// loads, 7 stores under a guard, 8 branches.
+// sample is a kernel with an instruction of each shape: 0 reads a parameter, 1 an array's address,
+// 2 a special register; 3 adds 32 bits and 4 adds 64, 5 compares, 6 loads, 7 stores under a guard,
+// 8 branches.
 func sample(t *testing.T) *Kernel {
 	t.Helper()
 	b := New("sample", 32)
@@ -38,14 +39,16 @@ const (
 	sampleBra   = 8
 )
 
-// alterations are faults that Verify must find; those which are also faults of the text, ptxas must find too.
+// alterations are faults that Verify must find; those which are also faults of the text, ptxas must
+// find too.
 var alterations = map[string]struct {
 	alter func(code []Instruction)
 	want  string
 	text  bool
 }{
 	"no opcode": {func(code []Instruction) { code[sampleAdd].Op = opcodes }, "there is no opcode", false},
-	// The literal instruction of the specification's F082 snippet: a 64-bit addition of a 32-bit register.
+	// The literal instruction of the specification's F082 snippet: a 64-bit addition of a 32-bit
+	// register.
 	"32-bit register in a 64-bit addition": {func(code []Instruction) {
 		code[sampleAdd64].Src[1].Register = code[sampleLane].Dst[0]
 	}, "operand 2: a register of type u32, want u64", true},

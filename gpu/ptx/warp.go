@@ -2,10 +2,12 @@
 
 package ptx
 
-// fullMask names all lanes of a warp. Warp-wide instructions are refused where some may be absent, so no other mask is needed.
+// fullMask names all lanes of a warp. Warp-wide instructions are refused where some may be absent,
+// so no other mask is needed.
 const fullMask = 0xffffffff
 
-// Clamp and segment mask of the shuffles: one segment of 32 lanes, and the last lane that a source may be.
+// Clamp and segment mask of the shuffles: one segment of 32 lanes, and the last lane that a source
+// may be.
 const (
 	lastLane  = 31
 	firstLane = 0 // for ShflUp
@@ -33,7 +35,8 @@ func (b *Builder) LaneID() U32 { return b.special(LaneID, Varying) }
 // LanemaskLT has a bit set for each lane below this one.
 func (b *Builder) LanemaskLT() U32 { return b.special(LanemaskLT, Varying) }
 
-// WarpID is the warp's number in its block. It is the same in all lanes, which the builder knows of this value only because it is made here.
+// WarpID is the warp's number in its block. It is the same in all lanes, which the builder knows of
+// this value only because it is made here.
 func (b *Builder) WarpID() U32 {
 	tid := b.TidX()
 	return wrap[U32](b.define(OpShrU32, TypeU32, UniformWarp, tid.operand, Operand{Kind: OperandImmediate, Value: 5}))
@@ -42,7 +45,8 @@ func (b *Builder) WarpID() U32 {
 // Warps is the number of warps in a block.
 func (b *Builder) Warps() U32 { return N(uint32(b.kernel.threads / WarpSize)) }
 
-// ShflIdx is what v is in the given lane, modulo 32. With a lane that is uniform the result is uniform.
+// ShflIdx is what v is in the given lane, modulo 32. With a lane that is uniform the result is
+// uniform.
 func (b *Builder) ShflIdx(v, lane U32) U32 {
 	return b.shuffle(OpShflIdx, v, lane, lastLane, max(v.uniformity, min(lane.uniformity, UniformWarp)))
 }
@@ -102,18 +106,21 @@ func (b *Builder) MatchAny(v U32) U32 {
 	return wrap[U32](b.define(OpMatchAny, TypeU32, Varying, operands...))
 }
 
-// WarpSync waits for all lanes of the warp, and makes what they wrote to memory before it visible to all of them after it. Shuffles and votes do not: where one
-// lane reads what another wrote, a WarpSync has to stand between.
+// WarpSync waits for all lanes of the warp, and makes what they wrote to memory before it visible
+// to all of them after it. Shuffles and votes do not: where one lane reads what another wrote, a
+// WarpSync has to stand between.
 func (b *Builder) WarpSync() {
 	b.together(OpBarWarpSync, UniformWarp)
 	b.append(OpBarWarpSync, Guard{Register: NoRegister}, constant(fullMask).operand)
 }
 
-// MembarCta keeps this thread's accesses to memory before it and those after it in this order for the other threads of the block. It waits for nobody, so it is rarely
-// what is wanted: WarpSync and BlockSync order memory, too.
+// MembarCta keeps this thread's accesses to memory before it and those after it in this order for
+// the other threads of the block. It waits for nobody, so it is rarely what is wanted: WarpSync and
+// BlockSync order memory, too.
 func (b *Builder) MembarCta() { b.append(OpMembarCta, Guard{Register: NoRegister}) }
 
-// BlockSync waits for all threads of the block, and makes what they wrote to memory before it visible to all of them after it.
+// BlockSync waits for all threads of the block, and makes what they wrote to memory before it
+// visible to all of them after it.
 func (b *Builder) BlockSync() {
 	b.together(OpBarSync, UniformBlock)
 	b.append(OpBarSync, Guard{Register: NoRegister}, constant(0).operand)

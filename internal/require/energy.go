@@ -12,10 +12,12 @@ import (
 	"testing"
 )
 
-// An EnergyCounter is what the machine tells of the energy that it uses, in packages of the processor.
+// An EnergyCounter is what the machine tells of the energy that it uses, in packages of the
+// processor.
 type EnergyCounter struct{ dirs []string }
 
-// Energy skips the test unless the kernel tells what the processor's packages use, and lets this process read it.
+// Energy skips the test unless the kernel tells what the processor's packages use, and lets this
+// process read it.
 func Energy(tb testing.TB) EnergyCounter {
 	tb.Helper()
 	counter, missing := tryEnergy("/sys/class/powercap")
@@ -36,7 +38,8 @@ func tryEnergy(class string) (EnergyCounter, *unmet) {
 		if err != nil {
 			return EnergyCounter{}, &unmet{err, mend}
 		}
-		// The zones below a package, of its cores or its memory, are part of it, and a psys has all packages again.
+		// The zones below a package, of its cores or its memory, are part of it, and a psys has all
+		// packages again.
 		if strings.HasPrefix(string(zone), "package-") {
 			counter.dirs = append(counter.dirs, dir)
 		}

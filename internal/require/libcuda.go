@@ -10,11 +10,12 @@ import (
 	"testing"
 )
 
-// LibcudaVariable is the environment variable that names the directory in which NVIDIA's driver library is.
+// LibcudaVariable is the environment variable that names the directory in which NVIDIA's driver
+// library is.
 const LibcudaVariable = "ZRAMFS_LIBCUDA"
 
-// Libcuda skips the test unless there is a copy of NVIDIA's driver library for tests, and no GPU that it could find. It
-// returns the directory for LD_LIBRARY_PATH.
+// Libcuda skips the test unless there is a copy of NVIDIA's driver library for tests, and no GPU
+// that it could find. It returns the directory for LD_LIBRARY_PATH.
 func Libcuda(tb testing.TB) string {
 	tb.Helper()
 	dir, missing := tryLibcuda()

@@ -26,7 +26,8 @@ func tree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// Nodes without memory, without processors, or whose processors this process must not use, are none.
+// Nodes without memory, without processors, or whose processors this process must not use, are
+// none.
 func TestNUMANodesAreThoseThatCanBeUsed(t *testing.T) {
 	files := map[string]string{
 		"has_memory": "0-2,4\n", "node0/cpulist": "0-3,8\n", "node1/cpulist": "\n", "node2/cpulist": "4-7\n", "node3/cpulist": "9\n", "node4/cpulist": "10-11\n",
@@ -53,7 +54,8 @@ func TestNUMANodesAreThoseThatCanBeUsed(t *testing.T) {
 	}
 }
 
-// The packages' energy is added up, also when a counter begins again, and what is part of a package is not counted twice.
+// The packages' energy is added up, also when a counter begins again, and what is part of a package
+// is not counted twice.
 func TestEnergyIsThatOfThePackages(t *testing.T) {
 	dir := tree(t, map[string]string{
 		"intel-rapl:0/name": "package-0\n", "intel-rapl:0/energy_uj": "5000000\n", "intel-rapl:0/max_energy_range_uj": "9000000\n",

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// NUMA skips the test unless this process may run on processors of at least two nodes that have memory, and returns the processors of each.
+// NUMA skips the test unless this process may run on processors of at least two nodes that have
+// memory, and returns the processors of each.
 func NUMA(tb testing.TB) [][]int {
 	tb.Helper()
 	nodes, missing := tryNUMA("/sys/devices/system/node", "/proc/self/status")

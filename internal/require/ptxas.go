@@ -13,7 +13,8 @@ import (
 // PtxasVariable is the environment variable that names NVIDIA's assembler where it is not in PATH.
 const PtxasVariable = "ZRAMFS_PTXAS"
 
-// Ptxas skips the test unless NVIDIA's assembler is there, and returns its path. It is run once, to see that it starts.
+// Ptxas skips the test unless NVIDIA's assembler is there, and returns its path. It is run once, to
+// see that it starts.
 func Ptxas(tb testing.TB) string {
 	tb.Helper()
 	path, missing := tryPtxas()

@@ -122,9 +122,10 @@ func Command(tb testing.TB, program string) {
 	check(tb, nameCommands, tryCommand(program))
 }
 
-// Instructions skips the test unless usable, which says whether the program under test takes the instruction set of that name here: the
-// package that chooses is asked, because a processor that has a set proves nothing if its code is never reached. The name in [Variable] is that
-// of the set: avx512, avx2 or neon.
+// Instructions skips the test unless usable, which says whether the program under test takes the
+// instruction set of that name here: the package that chooses is asked, because a processor that
+// has a set proves nothing if its code is never reached. The name in [Variable] is that of the set:
+// avx512, avx2 or neon.
 func Instructions(tb testing.TB, set string, usable bool) {
 	tb.Helper()
 	if usable {

@@ -93,8 +93,8 @@ type swapFigure struct {
 	FillCPU  cpuTime `json:"fill_cpu"`
 	WalkCPU  cpuTime `json:"walk_cpu"`
 	TouchCPU float64 `json:"touch_cpu_us"`
-	// TakenFill, TakenWalk and TakenTouch are the memory in MiB that the device took at the end of each phase,
-	// everything counted: the same work on each device.
+	// TakenFill, TakenWalk and TakenTouch are the memory in MiB that the device took at the end of
+	// each phase, everything counted: the same work on each device.
 	TakenFill  float64 `json:"memory_after_fill_mib"`
 	TakenWalk  float64 `json:"memory_after_walk_mib"`
 	TakenTouch float64 `json:"memory_after_touch_mib"`

@@ -9,7 +9,8 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// slotSize is the room in bytes for one object: more than any of the contestants can make of a page.
+// slotSize is the room in bytes for one object: more than any of the contestants can make of a
+// page.
 const slotSize = 4096 + 512
 
 // A batch is the pages of one round and what a contestant makes of them.
@@ -36,7 +37,8 @@ func newBatch(n int) *batch {
 	return b
 }
 
-// load takes every step-th group of neighbouring pages, from group number start on and around their end, as many as fit.
+// load takes every step-th group of neighbouring pages, from group number start on and around their
+// end, as many as fit.
 func (b *batch) load(all [][]byte, start, step int) {
 	const group = codec.ClusterPages
 	b.n = min(len(b.lengths), len(all))

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadTime returns the processor time that the calling thread has used. The goroutine must be locked to its thread.
+// threadTime returns the processor time that the calling thread has used. The goroutine must be
+// locked to its thread.
 func threadTime() (time.Duration, error) {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {

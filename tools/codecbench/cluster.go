@@ -12,8 +12,9 @@ import (
 // clusterSuffix marks those that compress codec.ClusterPages pages together.
 const clusterSuffix = " clusters"
 
-// clustered returns the contestant that compresses neighbours of the batch together by algorithm, nil if it has no clusters. Every page is
-// read back alone, at the cost that this has for a reader. Pages that gain nothing together are stored one by one.
+// clustered returns the contestant that compresses neighbours of the batch together by algorithm,
+// nil if it has no clusters. Every page is read back alone, at the cost that this has for a reader.
+// Pages that gain nothing together are stored one by one.
 func clustered(algorithm codec.Algorithm, single *contestant) (*contestant, error) {
 	compressor, err := algorithm.NewClusterCompressor()
 	if errors.Is(err, codec.ErrNoCluster) {
@@ -33,7 +34,8 @@ func clustered(algorithm codec.Algorithm, single *contestant) (*contestant, erro
 	}, nil
 }
 
-// groups compresses each full group of pages of a batch. The object lies from the first page's slot on; the lengths of the others are 0.
+// groups compresses each full group of pages of a batch. The object lies from the first page's slot
+// on; the lengths of the others are 0.
 type groups struct {
 	compressor   codec.ClusterCompressor
 	decompressor *codec.ClusterDecompressor

@@ -19,8 +19,9 @@ import (
 // mixedPages is how many pages the mixture of the specification has.
 const mixedPages = 3 * 1024
 
-// mixedSample returns the data that the specification measures with, "mixed data (text, binaries, zeros)", a third of each: generated text,
-// the file of this program, and zeros, which are left in here.
+// mixedSample returns the data that the specification measures with, "mixed data (text, binaries,
+// zeros)", a third of each: generated text, the file of this program, and zeros, which are left in
+// here.
 func mixedSample() (sample, error) {
 	s := sample{name: "the specification's mixture"}
 	program, err := os.Executable()
@@ -95,7 +96,8 @@ const (
 	scalingTime   = 400 * time.Millisecond
 )
 
-// scaling judges F063: eight threads do six times the work of one; where there are fewer processors as many threads, nine tenths of so much.
+// scaling judges F063: eight threads do six times the work of one; where there are fewer processors
+// as many threads, nine tenths of so much.
 func scaling(s sample, all []*contestant) ([]finding, error) {
 	threads := min(8, runtime.NumCPU())
 	want := 0.9 * float64(threads)
@@ -131,8 +133,8 @@ func scaling(s sample, all []*contestant) ([]finding, error) {
 	return found, nil
 }
 
-// together lets threads compress for a while, each with its own state and pages, and returns their pages a second: of time that went by, and, added
-// up, of each one's processor time.
+// together lets threads compress for a while, each with its own state and pages, and returns their
+// pages a second: of time that went by, and, added up, of each one's processor time.
 func together(s sample, name string, threads int) (wall, own float64, err error) {
 	rates, counts, errs := make([]float64, threads), make([]int, threads), make([]error, threads)
 	var wg sync.WaitGroup

@@ -15,12 +15,13 @@ import (
 // A contestant compresses the pages of a batch and brings them back.
 type contestant struct {
 	name string
-	// ours is whether it is one of our codecs, and block whether its objects are LZ4 blocks, those with the ID for it if ours.
-	// A reader only decompresses: what it packs is liblz4's.
+	// ours is whether it is one of our codecs, and block whether its objects are LZ4 blocks, those
+	// with the ID for it if ours. A reader only decompresses: what it packs is liblz4's.
 	ours, block, reader bool
 	// pack and unpack do all pages of a batch; they are what is timed.
 	pack, unpack func(b *batch) error
-	// settle, if there is one, brings objects that pack left elsewhere to their slots. It is not timed.
+	// settle, if there is one, brings objects that pack left elsewhere to their slots. It is not
+	// timed.
 	settle func(b *batch)
 	// packOne and unpackOne do one page of it; nil where that is not possible without cgo.
 	packOne, unpackOne func(b *batch, i int) error

@@ -40,7 +40,8 @@ func writeFindings(out io.Writer, all []finding) {
 	}
 }
 
-// speedClaims are what the specification asks of one thread, in MB/s, and for how long one page may take in microseconds, of an instruction set.
+// speedClaims are what the specification asks of one thread, in MB/s, and for how long one page may
+// take in microseconds, of an instruction set.
 var speedClaims = []struct {
 	id, set                   string
 	compress, decompress, p99 float64
@@ -50,8 +51,8 @@ var speedClaims = []struct {
 	{"F053", "avx512", 5000, 8000, 1.5},
 }
 
-// criteria measures what can be told of the criteria of speed in about the given time, and prints or writes it as JSON. previous is the
-// report of the last release, or nil.
+// criteria measures what can be told of the criteria of speed in about the given time, and prints
+// or writes it as JSON. previous is the report of the last release, or nil.
 func criteria(real sample, all []*contestant, previous *report, budget time.Duration) ([]finding, error) {
 	mixed, err := mixedSample()
 	if err != nil {
@@ -85,7 +86,8 @@ func criteria(real sample, all []*contestant, previous *report, budget time.Dura
 	return append(found, more...), err
 }
 
-// speeds judges F051 to F053 and F055 on one kind of data. Instruction sets that are not here leave them open.
+// speeds judges F051 to F053 and F055 on one kind of data. Instruction sets that are not here leave
+// them open.
 func speeds(t table) []finding {
 	var found []finding
 	lib := t.Lines[0]
@@ -113,10 +115,12 @@ func speeds(t table) []finding {
 	return found
 }
 
-// tolerance is how far a ratio to liblz4 may fall without a regression: what those of two runs on a busy machine may differ by.
+// tolerance is how far a ratio to liblz4 may fall without a regression: what those of two runs on a
+// busy machine may differ by.
 const tolerance = 0.05
 
-// regressions judges F060: nothing of what the last release had has become slower, or larger, beside liblz4.
+// regressions judges F060: nothing of what the last release had has become slower, or larger,
+// beside liblz4.
 func regressions(now table, previous *report) []finding {
 	if previous == nil || len(previous.Tables) == 0 {
 		return []finding{{"F060", "no codec is slower than in the last release", "its report is not there (-against)", open}}

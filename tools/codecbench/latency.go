@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// latencyPages is how many pages are timed one by one, latencyRounds how often. The middle of a page's times counts, because another
-// program may interrupt one of them, and that is no property of a codec.
+// latencyPages is how many pages are timed one by one, latencyRounds how often. The middle of a
+// page's times counts, because another program may interrupt one of them, and that is no property
+// of a codec.
 const (
 	latencyPages  = 2048
 	latencyRounds = 5

@@ -16,7 +16,8 @@ static int64_t now(void)
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-// Compresses n pages of 4096 bytes to slots that lie stride bytes apart. With times, also how long each page took.
+// Compresses n pages of 4096 bytes to slots that lie stride bytes apart. With times, also how long
+// each page took.
 static void lib_compress(const uint8_t *pages, int n, uint8_t *slots, int stride, int32_t *lengths, int64_t *times)
 {
 	for (int i = 0; i < n; i++) {
@@ -77,7 +78,8 @@ func libVersion() string {
 	return fmt.Sprintf("%d.%d.%d", n/10000, n/100%100, n%100)
 }
 
-// libCompress compresses the pages of b to its slots. Where times is not nil it also says how long each took.
+// libCompress compresses the pages of b to its slots. Where times is not nil it also says how long
+// each took.
 func libCompress(b *batch, times []int64) error {
 	C.lib_compress((*C.uint8_t)(&b.src[0]), C.int(b.n), (*C.uint8_t)(&b.slots[0]), slotSize, (*C.int32_t)(&b.lengths[0]), first(times))
 	for i, n := range b.lengths[:b.n] {

@@ -69,7 +69,8 @@ func parse(args []string) (options, error) {
 // run measures and prints what o asks for.
 func run(o options, out, notes io.Writer) error {
 	end := time.Now().Add(o.time)
-	// Nothing here allocates much, and a collection would take the processor from whoever has his turn.
+	// Nothing here allocates much, and a collection would take the processor from whoever has his
+	// turn.
 	debug.SetGCPercent(-1)
 	path, err := findPages()
 	if err != nil {

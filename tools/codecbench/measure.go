@@ -12,8 +12,9 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// roundPages is how many pages a round has: enough that a contestant's tables and the branch predictor settle, few enough that a round of all
-// contestants is over before the machine changes its speed.
+// roundPages is how many pages a round has: enough that a contestant's tables and the branch
+// predictor settle, few enough that a round of all contestants is over before the machine changes
+// its speed.
 const roundPages = 512
 
 // anchorEvery is after how many contestants liblz4 has its turn again.
@@ -41,7 +42,8 @@ func middle(all []speed) speed {
 	return speed{median(pack), median(unpack)}
 }
 
-// median returns the middle of values, of an even number the mean of the middle two, 0 where there are none. It sorts them.
+// median returns the middle of values, of an even number the mean of the middle two, 0 where there
+// are none. It sorts them.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -63,7 +65,8 @@ func (l limit) reached(done int) bool {
 	return done >= 3 && time.Now().After(l.end)
 }
 
-// measure runs rounds of all contestants over the pages of s and returns each one's series, in their order.
+// measure runs rounds of all contestants over the pages of s and returns each one's series, in
+// their order.
 func measure(s sample, all []*contestant, limit limit) ([]series, int, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -85,7 +88,8 @@ func measure(s sample, all []*contestant, limit limit) ([]series, int, error) {
 	return result, done, nil
 }
 
-// round gives every contestant its turn in the given order and liblz4 one in between, and appends the figures to result if they are to be kept.
+// round gives every contestant its turn in the given order and liblz4 one in between, and appends
+// the figures to result if they are to be kept.
 func round(b *batch, all []*contestant, order []int, result []series, keep bool) error {
 	lib := anchor()
 	var anchors []speed

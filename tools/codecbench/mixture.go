@@ -22,7 +22,8 @@ const (
 // errNotAdjustable reports that adaptive cannot be told how much time it has.
 var errNotAdjustable = errors.New("adaptive is not adjustable")
 
-// A pageCost is what the two codecs that adaptive chooses between make of one page: bytes, and nanoseconds without the clock's.
+// A pageCost is what the two codecs that adaptive chooses between make of one page: bytes, and
+// nanoseconds without the clock's.
 type pageCost struct {
 	bytes [2]int
 	ns    [2]float64
@@ -36,12 +37,14 @@ type mixture struct {
 	mix, oracle float64 // bytes a page of the random mix, and of the best choice of pages
 }
 
-// gained returns the bytes saved over the random mix as parts of it: by adaptive, and by the oracle.
+// gained returns the bytes saved over the random mix as parts of it: by adaptive, and by the
+// oracle.
 func (m mixture) gained() (own, most float64) {
 	return (m.mix - m.stored) / m.mix, (m.mix - m.oracle) / m.mix
 }
 
-// mixtures judges F057 on the pages of s: program after program, and with the programs taking turns, as they do on a busy machine.
+// mixtures judges F057 on the pages of s: program after program, and with the programs taking
+// turns, as they do on a busy machine.
 func mixtures(s sample) ([]finding, error) {
 	var found []finding
 	for _, data := range []sample{{name: "program after program", pages: s.pages}, {name: "programs in turns", pages: inTurns(s.pages)}} {
@@ -83,7 +86,8 @@ func mixturesOf(all [][]byte) ([]mixture, error) {
 	if err != nil {
 		return nil, err
 	}
-	// How far each level's time is on the way from the first one's to the last one's, and that one's time over the first one's.
+	// How far each level's time is on the way from the first one's to the last one's, and that one's
+	// time over the first one's.
 	var ways [codec.MaxEffort + 1][]float64
 	var slowest []float64
 	var result []mixture
@@ -106,9 +110,10 @@ func mixturesOf(all [][]byte) ([]mixture, error) {
 	return result[1:codec.MaxEffort], nil
 }
 
-// pass sends all pages through the codecs alone, which stand for the first and the last level, and through adaptive at the levels between, in
-// turns of a batch each. It adds up the seconds that each takes, and returns what it makes of the pages. The compressors are new: what adaptive
-// knows of the pages it has learnt in this pass.
+// pass sends all pages through the codecs alone, which stand for the first and the last level, and
+// through adaptive at the levels between, in turns of a batch each. It adds up the seconds that
+// each takes, and returns what it makes of the pages. The compressors are new: what adaptive knows
+// of the pages it has learnt in this pass.
 func pass(all [][]byte, took *[codec.MaxEffort + 1]float64) ([]mixture, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -149,7 +154,8 @@ func (m *mixture) add(c codec.Compressor, all [][]byte) error {
 	return nil
 }
 
-// levels returns a compressor for each level: those of the ends are the codecs alone, which do not scan.
+// levels returns a compressor for each level: those of the ends are the codecs alone, which do not
+// scan.
 func levels() ([]codec.Compressor, error) {
 	var all []codec.Compressor
 	for level := range codec.MaxEffort + 1 {
@@ -221,8 +227,9 @@ func (p *pageCost) measure(c codec.Compressor, i int, page []byte) error {
 	return err
 }
 
-// oracle returns how many bytes a page can be saved over the faster codec by whoever knows sizes and times, in a fraction of the time
-// that the denser codec takes longer than the faster one over all pages.
+// oracle returns how many bytes a page can be saved over the faster codec by whoever knows sizes
+// and times, in a fraction of the time that the denser codec takes longer than the faster one over
+// all pages.
 func oracle(costs []pageCost, fraction float64) float64 {
 	left := 0.0
 	for _, c := range costs {

@@ -10,7 +10,8 @@ import (
 	"github.com/zramfs/zramfs/internal/pages"
 )
 
-// The oracle takes the pages that save most in the least time, a part of the last one, and none that would grow.
+// The oracle takes the pages that save most in the least time, a part of the last one, and none
+// that would grow.
 func TestOracleTakesTheBest(t *testing.T) {
 	costs := []pageCost{
 		{bytes: [2]int{1000, 900}, ns: [2]float64{10, 110}},  // 1 a nanosecond

@@ -102,8 +102,8 @@ func newJudge(t *testing.T) *judge {
 	return &judge{all: blocks(t), counts: map[verdict]int{}, lib: map[verdict]int{}, own: map[verdict]int{}}
 }
 
-// compare fails the test unless all accept what is valid and refuse what is broken, with the same bytes; where the format leaves a choice,
-// our implementations must make the same.
+// compare fails the test unless all accept what is valid and refuse what is broken, with the same
+// bytes; where the format leaves a choice, our implementations must make the same.
 func (j *judge) compare(t *testing.T, object []byte) {
 	t.Helper()
 	var want, got, first [codec.PageSize]byte
@@ -197,7 +197,8 @@ func TestOracleNoise(t *testing.T) {
 	j.enough(t, valid, broken, zeroOffset)
 }
 
-// Short blocks whose every field is drawn, so that they often come out at a page, or a few bytes beside it.
+// Short blocks whose every field is drawn, so that they often come out at a page, or a few bytes
+// beside it.
 func TestOracleMadeBlocks(t *testing.T) {
 	j := newJudge(t)
 	rng := rand.New(rand.NewPCG(3, 4))

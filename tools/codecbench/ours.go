@@ -11,11 +11,13 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// expected lists algorithms that there should be; one that this version does not know is told of, so that nobody misses it in a table
-// that looks whole. What there is besides comes from package codec.
+// expected lists algorithms that there should be; one that this version does not know is told of,
+// so that nobody misses it in a table that looks whole. What there is besides comes from package
+// codec.
 var expected = []string{"lz4", "lz4:fast", "page", "page:dense", "zstd", "adaptive", "adaptive:entropy"}
 
-// ours returns a contestant for every implementation of every algorithm of ours that compresses, and writes to notes what it left out and why.
+// ours returns a contestant for every implementation of every algorithm of ours that compresses,
+// and writes to notes what it left out and why.
 func ours(notes io.Writer) ([]*contestant, error) {
 	for _, name := range expected {
 		if _, err := codec.Parse(name); err != nil {

@@ -10,17 +10,19 @@ type verdict int
 const (
 	// valid is a block of the length asked for.
 	valid verdict = iota
-	// sloppy is one at whose end something is odd that a decoder may refuse or overlook: less than five literals there, a match that starts
-	// in the last twelve bytes, or a match length in the last token, which has no match.
+	// sloppy is one at whose end something is odd that a decoder may refuse or overlook: less than
+	// five literals there, a match that starts in the last twelve bytes, or a match length in the last
+	// token, which has no match.
 	sloppy
-	// zeroOffset is a block with a match at distance 0, which the format forbids. liblz4 does not look.
+	// zeroOffset is a block with a match at distance 0, which the format forbids. liblz4 does not
+	// look.
 	zeroOffset
 	// broken is anything else.
 	broken
 )
 
-// reference decodes an LZ4 block to exactly len(dst) bytes as slowly and plainly as can be, and says what it is. What it wrote counts for valid and
-// sloppy blocks.
+// reference decodes an LZ4 block to exactly len(dst) bytes as slowly and plainly as can be, and
+// says what it is. What it wrote counts for valid and sloppy blocks.
 func reference(dst, src []byte) verdict {
 	r, at := reader{src, true}, 0
 	worst, lastMatch := valid, -1

@@ -11,7 +11,8 @@ import (
 	"os"
 )
 
-// A line is what is known of one contestant over one sample. Speeds are in MB/s, times in microseconds; what has an x is over liblz4's.
+// A line is what is known of one contestant over one sample. Speeds are in MB/s, times in
+// microseconds; what has an x is over liblz4's.
 type line struct {
 	Codec         string   `json:"codec"`
 	Ours          bool     `json:"ours"`
@@ -48,7 +49,8 @@ func writeJSON(out io.Writer, value any) error {
 	return e.Encode(value)
 }
 
-// readReport reads what writeJSON wrote of a report to the file at path. Where there is no such file it returns nil.
+// readReport reads what writeJSON wrote of a report to the file at path. Where there is no such
+// file it returns nil.
 func readReport(path string) (*report, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -21,8 +21,8 @@ type sample struct {
 	same  int // same-filled pages that were left out
 }
 
-// findPages returns the path of the page file: what ZRAMFS_PAGES names, or that of the repository, whose root is two directories above
-// this module's.
+// findPages returns the path of the page file: what ZRAMFS_PAGES names, or that of the repository,
+// whose root is two directories above this module's.
 func findPages() (string, error) {
 	path, err := pagefile.Find()
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -36,8 +36,8 @@ func findPages() (string, error) {
 	return filepath.Join(filepath.Dir(filepath.Clean(cache)), "..", "..", filepath.Base(filepath.Clean(cache)), name), nil
 }
 
-// loadSamples reads the page file and returns a sample for each program, of those that only names and without does not. Both may be
-// empty; a name that no program has is an error.
+// loadSamples reads the page file and returns a sample for each program, of those that only names
+// and without does not. Both may be empty; a name that no program has is an error.
 func loadSamples(path string, only, without []string) ([]sample, error) {
 	programs, err := pagefile.Load(path)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 // errDecoded reports an LZ4 block that one side wrote and the other does not read.
 var errDecoded = errors.New("decoded wrongly by the other side")
 
-// verify sends the whole sample through c, compares what comes back, lets liblz4 read c's LZ4 blocks and c liblz4's, and returns the
-// bytes of c's objects.
+// verify sends the whole sample through c, compares what comes back, lets liblz4 read c's LZ4
+// blocks and c liblz4's, and returns the bytes of c's objects.
 func verify(s sample, c *contestant) (stored int, err error) {
 	b, lib := newBatch(roundPages), newBatch(roundPages)
 	for start := 0; start < len(s.pages); start += roundPages {
@@ -49,7 +49,8 @@ func there(b *batch, c *contestant) error {
 	return b.check()
 }
 
-// cross lets liblz4 decode the blocks in b, which c made, and c those that liblz4 makes of the same pages.
+// cross lets liblz4 decode the blocks in b, which c made, and c those that liblz4 makes of the same
+// pages.
 func cross(b, lib *batch, c *contestant) error {
 	b.spoil()
 	for i := range b.n {

@@ -20,7 +20,8 @@ func copying() *contestant {
 		func(dst, object []byte) error { copy(dst, object); return nil })
 }
 
-// A contestant that brings back another page is found, and so is one that brings back nothing and leaves what stood there.
+// A contestant that brings back another page is found, and so is one that brings back nothing and
+// leaves what stood there.
 func TestCheatsAreFound(t *testing.T) {
 	for name, unpack := range map[string]func(b *batch, i int) error{
 		"one bit":  func(b *batch, i int) error { copy(b.back(i), b.object(i)); b.back(i)[4095] ^= byte(i % 2); return nil },
@@ -95,7 +96,8 @@ func TestLatencyIgnoresInterruptions(t *testing.T) {
 	}
 }
 
-// The state follows the figure, and a codec of the last release is compared with the implementation that is taken now.
+// The state follows the figure, and a codec of the last release is compared with the implementation
+// that is taken now.
 func TestCriteriaFollowTheFigures(t *testing.T) {
 	old := &report{Tables: []table{{Lines: []line{{Codec: "lz4", Ours: true, RatioX: 1, PackX: 0.8, UnpackX: 1}, {Codec: "gone", Ours: true}}}}}
 	now := table{Sample: "test", Lines: []line{

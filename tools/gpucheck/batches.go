@@ -80,7 +80,8 @@ func (r *rig) oneBatch(e *gpu.Engine, size int) error {
 	return r.thereAndBack(e, b, make([]byte, len(b.Pages)))
 }
 
-// straightBatch is one whose pages and objects the device copies from and to where they lie, without anybody else.
+// straightBatch is one whose pages and objects the device copies from and to where they lie,
+// without anybody else.
 func (r *rig) straightBatch(e *gpu.Engine, size int) (err error) {
 	memory, unmap, err := mapMemory(3 * size * pageSize)
 	if err != nil {
@@ -188,7 +189,8 @@ func (d *device) free() (free int64, err error) {
 	return free, err
 }
 
-// thousand is G.108 to G.110: a batch of 1,000 pages goes to the device, at once, and comes back equal.
+// thousand is G.108 to G.110: a batch of 1,000 pages goes to the device, at once, and comes back
+// equal.
 func (r *rig) thousand() error {
 	const size = 1000
 	library, err := r.find()

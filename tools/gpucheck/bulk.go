@@ -22,12 +22,14 @@ type bulkCheck struct {
 	back    []byte      // what is made of made
 	in, out float64     // GB/s that copies to the device and back reach
 
-	// Of one algorithm: what the CPU alone and the device alone reach at best, by operation, in GB/s, and the bytes of the CPU's objects.
+	// Of one algorithm: what the CPU alone and the device alone reach at best, by operation, in GB/s,
+	// and the bytes of the CPU's objects.
 	cpu, gpu map[bulk.Op]float64
 	objects  int64
 }
 
-// bulkShare is how much memory there must be for the step, in batches: three of them are pages and objects, one what the rest may take, one spare.
+// bulkShare is how much memory there must be for the step, in batches: three of them are pages and
+// objects, one what the rest may take, one spare.
 const bulkShare = 5
 
 // bulk is a step.
@@ -141,7 +143,8 @@ func (c *bulkCheck) withDevice(name string) error {
 	return errors.Join(c.paths(name, e, planner), planner.Close(), library.Close())
 }
 
-// paths goes through them: first nothing is registered, then everything is, so that pages travel straight too.
+// paths goes through them: first nothing is registered, then everything is, so that pages travel
+// straight too.
 func (c *bulkCheck) paths(name string, e *gpu.Engine, planner *bulk.Planner) error {
 	if err := c.engine(name, e, planner); err != nil {
 		return fmt.Errorf("%s: %w", e.Path(), err)
@@ -163,7 +166,8 @@ func (c *bulkCheck) paths(name string, e *gpu.Engine, planner *bulk.Planner) err
 	return nil
 }
 
-// engine measures the operations. Objects are the CPU's until the last, compressing, of which it makes no difference how objects are read.
+// engine measures the operations. Objects are the CPU's until the last, compressing, of which it
+// makes no difference how objects are read.
 func (c *bulkCheck) engine(name string, e *gpu.Engine, planner *bulk.Planner) error {
 	for _, op := range []bulk.Op{bulk.Decompress, bulk.Verify} {
 		if err := c.together(name, op, e, planner); err != nil {
@@ -242,7 +246,8 @@ func (c *bulkCheck) stages(what string, op bulk.Op, before, after gpu.Stats) {
 		there, kernel, back, kernel >= 5*(there+back), 100*straight)})
 }
 
-// best does an operation on so many pages some times and returns the best in GB/s, and the report of the last. Every result is looked at once.
+// best does an operation on so many pages some times and returns the best in GB/s, and the report
+// of the last. Every result is looked at once.
 func (c *bulkCheck) best(planner *bulk.Planner, op bulk.Op, size, times int) (value float64, report bulk.Report, err error) {
 	b := *c.made
 	b.Op, b.N, b.Pages = op, size, c.pages

@@ -45,7 +45,8 @@ func (r *rig) roundTrip(d *device) error {
 	return nil
 }
 
-// launchesAtOnce is how many launches are made before the device is waited for: fewer than it queues.
+// launchesAtOnce is how many launches are made before the device is waited for: fewer than it
+// queues.
 const launchesAtOnce = 400
 
 // launchCost is H4 and H11, where there is a loop in C to compare with.

@@ -16,7 +16,8 @@ import (
 // packed is what the compressing kernel made.
 type packed struct{ results, arena []byte }
 
-// compressing has pages compressed, and compares objects with those that package kernels' own encoder makes on the CPU, and what they decompress to with the pages.
+// compressing has pages compressed, and compares objects with those that package kernels' own
+// encoder makes on the CPU, and what they decompress to with the pages.
 func (c *kernelCheck) compressing(memory []byte) error {
 	n := len(memory) / pageSize
 	got, err := c.compressed(memory)

@@ -48,7 +48,8 @@ func find(t *testing.T, all []finding, what string) finding {
 	return finding{}
 }
 
-// H4, H11: whether they are reached follows from what the loop in C takes, and one that fails is an error.
+// H4, H11: whether they are reached follows from what the loop in C takes, and one that fails is an
+// error.
 func TestH4H11AreJudgedByTheLoopInC(t *testing.T) {
 	for _, c := range []struct {
 		loop      string
@@ -93,7 +94,8 @@ func TestH4H11AreJudgedByTheLoopInC(t *testing.T) {
 	}
 }
 
-// F065: the energy for each GB is the power, times how long it was drawn, by the pages done meanwhile; and no meter, no figure.
+// F065: the energy for each GB is the power, times how long it was drawn, by the pages done
+// meanwhile; and no meter, no figure.
 func TestF065EnergyIsMeasured(t *testing.T) {
 	const moment, power = 30 * time.Millisecond, 250.0
 	r := simulatedRig(t, driver.NewSimulator(driver.SimulatedDevice{}), nil)

@@ -9,13 +9,15 @@ import (
 	"github.com/zramfs/zramfs/gpu"
 )
 
-// firstCross is the smallest batch that the crossover is looked for at: the engine wants no smaller one.
+// firstCross is the smallest batch that the crossover is looked for at: the engine wants no smaller
+// one.
 const firstCross = 256
 
 // lastCross is the largest before those of whole GB.
 const lastCross = 1 << 17
 
-// crossover finds the smallest batch from which on the engine alone is faster than the CPU alone, in powers of two, and compares them at 1, 2, 3 and 5 GB.
+// crossover finds the smallest batch from which on the engine alone is faster than the CPU alone,
+// in powers of two, and compares them at 1, 2, 3 and 5 GB.
 func (c *bulkCheck) crossover(name string, op bulk.Op, e *gpu.Engine, planner *bulk.Planner) error {
 	what := fmt.Sprintf("%s: %s, %s", name, op, e.Path())
 	found := 0

@@ -150,7 +150,8 @@ func (d *device) download(b []byte, p driver.Pointer) error {
 	return nil
 }
 
-// place allocates memory for bytes and copies them there. It ends at a multiple of 16 and has something behind them.
+// place allocates memory for bytes and copies them there. It ends at a multiple of 16 and has
+// something behind them.
 func (d *device) place(name string, b []byte) (driver.Pointer, error) {
 	p, err := d.alloc(name, (len(b)+31)/32*32)
 	if err != nil {

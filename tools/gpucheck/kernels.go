@@ -47,8 +47,9 @@ func programs() (map[string]*program, error) {
 	return all, nil
 }
 
-// run runs a kernel on so many pages some times, each after prepare if that is not nil, and takes the best time into account: a device that was idle takes a while to
-// run at full speed. The pages are far more than its cache has room for.
+// run runs a kernel on so many pages some times, each after prepare if that is not nil, and takes
+// the best time into account: a device that was idle takes a while to run at full speed. The pages
+// are far more than its cache has room for.
 func (c *kernelCheck) run(p *program, n int, prepare func() error, args ...uint64) error {
 	best := time.Duration(math.MaxInt64)
 	for range c.rounds + 1 {
@@ -181,7 +182,8 @@ func (c *kernelCheck) reading(name string, b *bulk.Batch) error {
 	return nil
 }
 
-// readingArgs are the reading kernels' arguments: objects, lengths, pages, statuses, how many, and for the page format the table.
+// readingArgs are the reading kernels' arguments: objects, lengths, pages, statuses, how many, and
+// for the page format the table.
 func (c *kernelCheck) readingArgs(addresses, lengths []byte, id codec.ID) ([]uint64, error) {
 	n := len(lengths) / 4
 	args := make([]uint64, 0, 6)

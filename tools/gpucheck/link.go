@@ -91,7 +91,8 @@ func (c *linkCheck) free() error {
 	}))
 }
 
-// registered measures what it takes to make memory of the program known to the device, and reads it by a kernel.
+// registered measures what it takes to make memory of the program known to the device, and reads it
+// by a kernel.
 func (c *linkCheck) registered() (err error) {
 	k, err := kernels.ReadMemory()
 	if err != nil {

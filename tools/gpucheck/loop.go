@@ -16,7 +16,8 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// A loopCost is what the loops of testdata/loop.c take, in nanoseconds: one launch, and one round of a copy in, a kernel, a copy out and waiting.
+// A loopCost is what the loops of testdata/loop.c take, in nanoseconds: one launch, and one round
+// of a copy in, a kernel, a copy out and waiting.
 type loopCost struct{ launch, round float64 }
 
 // loopRounds is how many rounds there are, each with copies of so many bytes.
@@ -76,7 +77,8 @@ func (d *device) launches(k *ptx.Kernel, far driver.Pointer, count int) (took ti
 	return took, errors.Join(err, d.Wait(d.end))
 }
 
-// cLoop runs the program, which gets the kernel's text, its name and the numbers, and prints its two.
+// cLoop runs the program, which gets the kernel's text, its name and the numbers, and prints its
+// two.
 func (r *rig) cLoop() (cost loopCost, err error) {
 	k, err := build(addKernel)
 	if err != nil {

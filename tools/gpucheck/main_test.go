@@ -25,7 +25,8 @@ func simulatedRig(t *testing.T, s *driver.Simulator, out *bytes.Buffer) *rig {
 	return &rig{ctx: t.Context(), sizes: small(), find: s.Driver, meter: noPower, out: out, simulated: true}
 }
 
-// Every step runs to its end on a simulated device, leaves nothing there, and tells no wrong result.
+// Every step runs to its end on a simulated device, leaves nothing there, and tells no wrong
+// result.
 func TestEveryStep(t *testing.T) {
 	for _, s := range steps() {
 		t.Run(s.name, func(t *testing.T) {
@@ -69,7 +70,8 @@ func TestFailingCallsFailTheirSteps(t *testing.T) {
 	}
 }
 
-// Results that are not the CPU's are found: a page, a hash, an object and a status that something is wrong with.
+// Results that are not the CPU's are found: a page, a hash, an object and a status that something
+// is wrong with.
 func TestWrongResultsAreFound(t *testing.T) {
 	var out bytes.Buffer
 	r := simulatedRig(t, driver.NewSimulator(driver.SimulatedDevice{}), &out)
@@ -126,7 +128,8 @@ func TestWrongResultsAreFound(t *testing.T) {
 	}
 }
 
-// The findings of a file become a table and a document, whole or not; a failure among them is an error.
+// The findings of a file become a table and a document, whole or not; a failure among them is an
+// error.
 func TestTable(t *testing.T) {
 	dir := t.TempDir()
 	file, document := filepath.Join(dir, "findings.jsonl"), filepath.Join(dir, "findings.json")
@@ -167,7 +170,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Pages come from a file without those of one word, or are generated; none is of one word, and generated ones are all different.
+// Pages come from a file without those of one word, or are generated; none is of one word, and
+// generated ones are all different.
 func TestSource(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pages.zpg")
 	sample := bytes.Join(append(pages.Generate(pages.Text, 5, 1), make([]byte, pageSize)), nil)

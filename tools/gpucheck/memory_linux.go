@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapMemory returns memory that is no part of Go's heap, and what gives it back. It consists of huge pages if it can, which are registered several times as fast.
+// mapMemory returns memory that is no part of Go's heap, and what gives it back. It consists of
+// huge pages if it can, which are registered several times as fast.
 func mapMemory(n int) (memory []byte, unmap func() error, err error) {
 	memory, err = unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
@@ -25,7 +26,8 @@ func mapMemory(n int) (memory []byte, unmap func() error, err error) {
 	return memory, func() error { return unix.Munmap(memory) }, nil
 }
 
-// freeMemory is how many bytes the program may yet take: what the machine has left, or, if that is less, its control group.
+// freeMemory is how many bytes the program may yet take: what the machine has left, or, if that is
+// less, its control group.
 func freeMemory() (int64, error) {
 	info, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -48,7 +50,8 @@ func freeMemory() (int64, error) {
 	return min(free, max(limit-used, 0)), err
 }
 
-// groupFigure reads a figure of the control group that a container shows as the root: 0 if it has none.
+// groupFigure reads a figure of the control group that a container shows as the root: 0 if it has
+// none.
 func groupFigure(name string) (int64, error) {
 	text, err := os.ReadFile("/sys/fs/cgroup/" + name)
 	if errors.Is(err, fs.ErrNotExist) || strings.TrimSpace(string(text)) == "max" {

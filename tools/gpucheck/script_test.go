@@ -28,8 +28,9 @@ func TestMain(m *testing.M) {
 
 const script = "../../gpu/check.sh"
 
-// checkScript runs gpu/check.sh on a simulated device, with a program that is a shell script in front of this one, and other programs in the way of NVIDIA's. It returns
-// the findings and whether it ended well.
+// checkScript runs gpu/check.sh on a simulated device, with a program that is a shell script in
+// front of this one, and other programs in the way of NVIDIA's. It returns the findings and whether
+// it ended well.
 func checkScript(t *testing.T, program string, others map[string]string) (all []finding, well bool) {
 	t.Helper()
 	require.Command(t, "bash")
@@ -78,7 +79,8 @@ func TestScriptIsWellFormed(t *testing.T) {
 	}
 }
 
-// The script does all steps, asks NVIDIA's programs what they know, and has all of it in its document.
+// The script does all steps, asks NVIDIA's programs what they know, and has all of it in its
+// document.
 func TestScript(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
@@ -106,7 +108,8 @@ ptxas info    : Used 40 registers"`,
 	}
 }
 
-// A step that hangs, one that dies, an assembler that refuses and a sanitizer that finds something are failures, and none of them stops the rest.
+// A step that hangs, one that dies, an assembler that refuses and a sanitizer that finds something
+// are failures, and none of them stops the rest.
 func TestScriptGoesOn(t *testing.T) {
 	all, well := checkScript(t, `case $* in
 -list) echo "hang 1 s"; echo "die 9 s"; echo "crash 9 s"; echo "f082 40 s"; exit ;;

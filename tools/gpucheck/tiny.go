@@ -14,7 +14,8 @@ func addKernel() (*ptx.Kernel, error) {
 	return b.Build()
 }
 
-// spinKernel has one warp add up numbers until it has done so rounds times, so that a launch takes long and little of the device.
+// spinKernel has one warp add up numbers until it has done so rounds times, so that a launch takes
+// long and little of the device.
 func spinKernel() (*ptx.Kernel, error) {
 	b := ptx.New("check_spin", ptx.WarpSize)
 	sums, rounds := b.ParamGlobal("sums"), b.ParamU32("rounds")

@@ -49,8 +49,9 @@ func checkLog(m machine) (finding, error) {
 	return ok("messages go to the kernel log (dmesg)")
 }
 
-// checkPageCluster looks at read-ahead. A request costs tens of microseconds here and a further page in it about two,
-// so that reading single pages, as is advised for zram, pays only for access at random.
+// checkPageCluster looks at read-ahead. A request costs tens of microseconds here and a further
+// page in it about two, so that reading single pages, as is advised for zram, pays only for access
+// at random.
 func checkPageCluster(m machine) (finding, error) {
 	n, err := m.readNumber("proc/sys/vm/page-cluster")
 	if err != nil {
@@ -66,8 +67,9 @@ func checkPageCluster(m machine) (finding, error) {
 // minFreeCap bounds what checkFreeMemory asks for: the smaller of 64 MiB and 1/64 of RAM.
 const minFreeCap = 64 << 20
 
-// checkFreeMemory asks whether reclaim starts while the kernel still has memory for the requests that it takes: a low
-// vm.min_free_kbytes can be made up for by a vm.watermark_scale_factor above its default of 10.
+// checkFreeMemory asks whether reclaim starts while the kernel still has memory for the requests
+// that it takes: a low vm.min_free_kbytes can be made up for by a vm.watermark_scale_factor above
+// its default of 10.
 func checkFreeMemory(m machine) (finding, error) {
 	kib, err := m.readNumber("proc/sys/vm/min_free_kbytes")
 	if err != nil {

@@ -22,10 +22,12 @@ func parseAlgorithms(list string) ([]codec.Algorithm, error) {
 	return all, nil
 }
 
-// zramAlgorithms are kernel zram's algorithms that this program lacks, each with the nearest that it has.
+// zramAlgorithms are kernel zram's algorithms that this program lacks, each with the nearest that
+// it has.
 var zramAlgorithms = map[string]string{"lzo": "lz4", "lzo-rle": "lz4", "lz4hc": "page:dense", "842": "lz4", "deflate": "zstd"}
 
-// unknownAlgorithm explains why codec.Parse refused a text: it names no algorithm, or one with a parameter that cannot be.
+// unknownAlgorithm explains why codec.Parse refused a text: it names no algorithm, or one with a
+// parameter that cannot be.
 func unknownAlgorithm(text string, err error) error {
 	known := codec.Algorithms()
 	name, _, _ := strings.Cut(text, "(")
@@ -42,8 +44,8 @@ func unknownAlgorithm(text string, err error) error {
 	return usageError("unknown algorithm %q%s Available: %s", text, hint, strings.Join(known, ", "))
 }
 
-// splitList cuts at the commas that stand outside of parentheses: those inside belong to an algorithm, as in
-// zstd(level=3,dict=FILE).
+// splitList cuts at the commas that stand outside of parentheses: those inside belong to an
+// algorithm, as in zstd(level=3,dict=FILE).
 func splitList(list string) []string {
 	var names []string
 	depth, begin := 0, 0

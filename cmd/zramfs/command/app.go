@@ -14,8 +14,8 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// Main runs the program with its arguments, args[0] being the name it was started by, and returns the exit code.
-// version is that of a release, empty for other builds. It is to be called once.
+// Main runs the program with its arguments, args[0] being the name it was started by, and returns
+// the exit code. version is that of a release, empty for other builds. It is to be called once.
 func Main(version string, args []string) int {
 	release = version
 	if runAside(args, os.Stdout) {
@@ -54,7 +54,8 @@ func runApp(app *cli.App, args []string) error {
 	return app.Run(arranged)
 }
 
-// newApp builds the command tree. Errors come back from App.Run: cli itself prints none of them and never exits.
+// newApp builds the command tree. Errors come back from App.Run: cli itself prints none of them and
+// never exits.
 func newApp(stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
 		Name:            "zramfs",
@@ -129,7 +130,8 @@ func unknownCommand(app *cli.App, name string) error {
 	return usageError("unknown command %q; see zramfs --help", name)
 }
 
-// badValue is how the flag package reports a value that a flag cannot have. Unknown flags were found by arrange.
+// badValue is how the flag package reports a value that a flag cannot have. Unknown flags were
+// found by arrange.
 var badValue = regexp.MustCompile(`^invalid (?:boolean )?value (".*") for (?:flag )?-([a-zA-Z-]+): `)
 
 // onUsageError puts an error of the flag package into words.
@@ -160,7 +162,8 @@ func wrongKind(flags []cli.Flag, name string) string {
 	return "not a value of this flag"
 }
 
-// checkedWriter remembers the first error of w, so that output lost to a full disk is a failure of the program.
+// checkedWriter remembers the first error of w, so that output lost to a full disk is a failure of
+// the program.
 type checkedWriter struct {
 	w   io.Writer // immutable
 	err error     // used by one goroutine

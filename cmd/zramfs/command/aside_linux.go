@@ -21,8 +21,8 @@ import (
 const (
 	// asideWord is the first argument of a process that makes one call for a command.
 	asideWord = "--aside"
-	// answerTime is how long a command waits for all the serving processes that it asks. A healthy one answers in
-	// milliseconds even under load, since status takes no lock of the page path.
+	// answerTime is how long a command waits for all the serving processes that it asks. A healthy one
+	// answers in milliseconds even under load, since status takes no lock of the page path.
 	answerTime = time.Second
 	// asideEnd bounds the wait for the end of a process that has answered.
 	asideEnd = 300 * time.Millisecond
@@ -52,9 +52,9 @@ var asideCalls = map[string]func(args []string) ([]byte, error){
 	"probe":   func(args []string) ([]byte, error) { return probeLoop(args[0]) },
 }
 
-// aside makes a call in a process of its own, which is killed when ctx ends; the error is errNoAnswer then. A process
-// that waits for a request which a stopped server has read does not end before the answer, whatever kills it: a command
-// that made the call itself could not end either.
+// aside makes a call in a process of its own, which is killed when ctx ends; the error is
+// errNoAnswer then. A process that waits for a request which a stopped server has read does not end
+// before the answer, whatever kills it: a command that made the call itself could not end either.
 func aside(ctx context.Context, call string, args ...string) ([]byte, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -124,7 +124,8 @@ type asideError struct {
 func (e *asideError) Error() string { return e.text }
 func (e *asideError) Unwrap() error { return e.errno }
 
-// runAside is the process that makes the call. It returns false for the arguments of any other process.
+// runAside is the process that makes the call. It returns false for the arguments of any other
+// process.
 func runAside(args []string, out io.Writer) bool {
 	if len(args) < 4 || args[1] != asideWord || asideCalls[args[2]] == nil {
 		return false
@@ -159,8 +160,8 @@ func openOnce(path string) error {
 	return unix.Close(fd)
 }
 
-// unmountLooked removes the mount on path. It looks for path first, which may take a request: a command that has given up
-// meanwhile has killed this process, and nothing is unmounted.
+// unmountLooked removes the mount on path. It looks for path first, which may take a request: a
+// command that has given up meanwhile has killed this process, and nothing is unmounted.
 func unmountLooked(path string) error {
 	var st unix.Statx_t
 	const flags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_STATX_DONT_SYNC // a request for path, and none for what is there
@@ -170,8 +171,8 @@ func unmountLooked(path string) error {
 	return unix.Unmount(path, unix.UMOUNT_NOFOLLOW)
 }
 
-// probeLoop says which file system has the file of a loop device, and whether it is served: the error is EIO when it is
-// not.
+// probeLoop says which file system has the file of a loop device, and whether it is served: the
+// error is EIO when it is not.
 func probeLoop(dev string) ([]byte, error) {
 	id, err := loopsetup.Identify(dev)
 	if err != nil {

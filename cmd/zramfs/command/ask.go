@@ -19,9 +19,9 @@ import (
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
-// findDevices returns the devices that names stand for, in the order of names, or all of them for no names, and asks
-// their serving processes, and no others, all at once and for at most answerTime. One that did not answer is in the
-// result, with Err.
+// findDevices returns the devices that names stand for, in the order of names, or all of them for
+// no names, and asks their serving processes, and no others, all at once and for at most
+// answerTime. One that did not answer is in the result, with Err.
 func findDevices(names ...string) ([]device, error) {
 	s, err := look(thisMachine())
 	if err != nil {
@@ -43,7 +43,8 @@ func findDevices(names ...string) ([]device, error) {
 // lost reports whether nothing is known of d but a loop device on its data file.
 func (d device) lost() bool { return d.away && d.rec == nil }
 
-// claimed reports whether d is lost no more: its loop device is that of another device, or on no file of ours.
+// claimed reports whether d is lost no more: its loop device is that of another device, or on no
+// file of ours.
 func (s *survey) claimed(d device) bool {
 	others := func(o device) bool {
 		return !o.lost() && len(d.Loops) > 0 && slices.Contains(loopPaths(o.Loops), d.Loops[0].Path)
@@ -114,7 +115,8 @@ func (d *device) ask(ctx context.Context) {
 	}
 }
 
-// serverAt returns pid if that is a process of this program: a PID of another PID namespace may be of any process here.
+// serverAt returns pid if that is a process of this program: a PID of another PID namespace may be
+// of any process here.
 func serverAt(pid int) int {
 	if p, ok := readProcess(pid); ok && p.name == daemon.ProcessName {
 		return pid
@@ -207,7 +209,8 @@ func (d device) answer() string {
 	return answerOK
 }
 
-// isOurs reports whether a loop device is on the data file of a device, as far as the kernel tells without asking it.
+// isOurs reports whether a loop device is on the data file of a device, as far as the kernel tells
+// without asking it.
 func isOurs(path string) bool {
 	info, err := loopsetup.Inspect(path)
 	return err == nil && filepath.Base(info.Backing) == detachedFile

@@ -22,15 +22,16 @@ const (
 	detachedFile = "zram0"            // below the root of that mount
 )
 
-// notedLoop is a loop device that somebody noted when it was attached. Sequence is that of loopsetup.Info, 0 where it is not known:
-// with it, a device that has been detached and taken for another file since is told from the one that was noted.
+// notedLoop is a loop device that somebody noted when it was attached. Sequence is that of
+// loopsetup.Info, 0 where it is not known: with it, a device that has been detached and taken for
+// another file since is told from the one that was noted.
 type notedLoop struct {
 	Path     string `json:"path"`
 	Sequence uint64 `json:"sequence"`
 }
 
-// attached returns the loop devices that are on the data file now, in the order of their places in it. A data file on a detached mount
-// has no path, so there only noted devices are found.
+// attached returns the loop devices that are on the data file now, in the order of their places in
+// it. A data file on a detached mount has no path, so there only noted devices are found.
 func (d device) attached() ([]loopsetup.Info, error) {
 	paths, hidden, sequence, err := d.candidates()
 	if err != nil {
@@ -54,9 +55,10 @@ func (d device) attached() ([]loopsetup.Info, error) {
 	return loops, nil
 }
 
-// candidates returns the loop devices that are on a file of the path of the data file, and those noted ones that are on a
-// file of a mount that this process does not see, with the noted numbers of sequence. Where the mount is in another mount
-// namespace, the path of the data file may be that of another device here.
+// candidates returns the loop devices that are on a file of the path of the data file, and those
+// noted ones that are on a file of a mount that this process does not see, with the noted numbers
+// of sequence. Where the mount is in another mount namespace, the path of the data file may be that
+// of another device here.
 func (d device) candidates() (paths, hidden []string, sequence map[string]uint64, err error) {
 	names := make([]string, len(d.noted))
 	sequence = make(map[string]uint64)
@@ -74,7 +76,8 @@ func (d device) candidates() (paths, hidden []string, sequence map[string]uint64
 	return nil, append(hidden, there...), sequence, err
 }
 
-// noteLoops adds what was found on d to what is noted, so that attached goes on telling these devices from others.
+// noteLoops adds what was found on d to what is noted, so that attached goes on telling these
+// devices from others.
 func (d *device) noteLoops(loops []loopsetup.Info) {
 	for _, info := range loops {
 		d.noted = slices.DeleteFunc(d.noted, func(n notedLoop) bool { return n.Path == info.Path })
@@ -82,8 +85,8 @@ func (d *device) noteLoops(loops []loopsetup.Info) {
 	}
 }
 
-// noteStatus adds the loop devices that a status names to what is noted. Where up's record names them too, it is more
-// exact.
+// noteStatus adds the loop devices that a status names to what is noted. Where up's record names
+// them too, it is more exact.
 func (d *device) noteStatus(loops []string) {
 	for _, path := range loops {
 		if !slices.ContainsFunc(d.noted, func(n notedLoop) bool { return n.Path == path }) {
@@ -92,9 +95,10 @@ func (d *device) noteStatus(loops []string) {
 	}
 }
 
-// hideData takes the data file of the device on dir out of everybody's sight once the loop devices loops are on it, so that nobody can
-// open it beside them, nor end its connection by a forced unmount. It writes the devices' paths down first, since from then on they
-// cannot be found by the path of their file. A device whose data file is not on a mount of its own stays as it is.
+// hideData takes the data file of the device on dir out of everybody's sight once the loop devices
+// loops are on it, so that nobody can open it beside them, nor end its connection by a forced
+// unmount. It writes the devices' paths down first, since from then on they cannot be found by the
+// path of their file. A device whose data file is not on a mount of its own stays as it is.
 func hideData(dir string, loops []string) error {
 	if err := writeNotes(dir, loops); err != nil {
 		return err
@@ -106,7 +110,8 @@ func hideData(dir string, loops []string) error {
 	return detachMount(data)
 }
 
-// writeNotes writes one path a line to DIR/control/loops; a server that keeps no notes has no such file.
+// writeNotes writes one path a line to DIR/control/loops; a server that keeps no notes has no such
+// file.
 func writeNotes(dir string, loops []string) error {
 	path := filepath.Join(dir, notesFile)
 	_, err := asideFor(answerTime, "write", path, strings.Join(loops, "\n")+"\n")
@@ -119,7 +124,8 @@ func writeNotes(dir string, loops []string) error {
 // errStillAttached means that a loop device did not go although it was told to.
 var errStillAttached = errors.New("a loop device is still attached")
 
-// detachTime bounds the wait for loop devices that are being let go: something like udev may be looking at one.
+// detachTime bounds the wait for loop devices that are being let go: something like udev may be
+// looking at one.
 const detachTime = 10 * time.Second
 
 // waitDetached waits until no loop device is on the data file.

@@ -69,8 +69,9 @@ func TestAttachedHidden(t *testing.T) {
 	}
 }
 
-// TestOutOfSight looks for a device that is mounted nowhere that can be seen, as in another mount namespace, and whose loop
-// device is there: it may be swapped to, so it has not gone, and what is known of it is kept.
+// TestOutOfSight looks for a device that is mounted nowhere that can be seen, as in another mount
+// namespace, and whose loop device is there: it may be swapped to, so it has not gone, and what is
+// known of it is kept.
 func TestOutOfSight(t *testing.T) {
 	loop := detachedLoop(t)
 	info, err := loopsetup.Inspect(loop.Path())
@@ -143,8 +144,8 @@ func TestNoteStatus(t *testing.T) {
 	}
 }
 
-// hideScript makes a device of two mounts at $1 that nobody serves, and calls hideData in the program behind descriptor 3. The mounts
-// end with the namespace.
+// hideScript makes a device of two mounts at $1 that nobody serves, and calls hideData in the
+// program behind descriptor 3. The mounts end with the namespace.
 const hideScript = `
 set -eu
 mkdir "$1/dev" "$1/control"

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// A bar shows on a terminal how far something is, in one line that it draws over and over. (It is our own because the
-// library for it brings an HTTP client and TLS along: 4 MiB of code, which a serving process would have locked in memory.)
+// A bar shows on a terminal how far something is, in one line that it draws over and over. (It is
+// our own because the library for it brings an HTTP client and TLS along: 4 MiB of code, which a
+// serving process would have locked in memory.)
 type bar struct {
 	out         io.Writer
 	what        string

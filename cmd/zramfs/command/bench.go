@@ -107,8 +107,8 @@ func benchCodecAction(c *cli.Context, from pageSource, length time.Duration) err
 	return printReport(c.App.Writer, c.Bool(flagJSON), r.report(sample))
 }
 
-// benched returns the variants to measure: of the algorithms that a list names, else of all worth comparing. memcpy comes first:
-// storing pages as they are, which is a copy each way.
+// benched returns the variants to measure: of the algorithms that a list names, else of all worth
+// comparing. memcpy comes first: storing pages as they are, which is a copy each way.
 func benched(list string) ([]codec.Variant, error) {
 	algorithms := codec.Comparable()
 	if list != "" {

@@ -2,7 +2,8 @@
 
 //go:build !race
 
-// Under the race detector a sync.Pool drops what it is given at random, so the zstd library's decoder allocates.
+// Under the race detector a sync.Pool drops what it is given at random, so the zstd library's
+// decoder allocates.
 
 package command
 
@@ -11,7 +12,8 @@ import (
 	"testing"
 )
 
-// What is under the clocks allocates nothing. The collector rests, as package zstd's comment explains.
+// What is under the clocks allocates nothing. The collector rests, as package zstd's comment
+// explains.
 func TestBenchLoopDoesNotAllocate(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	r := newRun(t, "adaptive,lz4,zstd(level=1)")

@@ -19,7 +19,8 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// maxBenchBatch is how many pages a batch of bench bulk may have: 16 GiB of them, for which it takes three times as much memory.
+// maxBenchBatch is how many pages a batch of bench bulk may have: 16 GiB of them, for which it
+// takes three times as much memory.
 const maxBenchBatch = 1 << 22
 
 // cpuName is what the CPU is called as an engine.
@@ -57,7 +58,8 @@ func benchBulkAction(c *cli.Context, from pageSource, length time.Duration) erro
 	return printReport(c.App.Writer, c.Bool(flagJSON), report)
 }
 
-// bulkBenched returns what to measure: the algorithms that a list names, else those that are offered for a device. A plain copy comes first.
+// bulkBenched returns what to measure: the algorithms that a list names, else those that are
+// offered for a device. A plain copy comes first.
 func bulkBenched(list string) ([]codec.Algorithm, error) {
 	if list == "" {
 		list = strings.Join(codec.Algorithms(), ",")
@@ -99,7 +101,8 @@ type bulkRun struct {
 	gigabyte int // bytes of what crossSizes counts: 10^9 but for tests
 }
 
-// newBulkRun makes a run with batches of so many pages; for 0 as many as are right for who is there.
+// newBulkRun makes a run with batches of so many pages; for 0 as many as are right for who is
+// there.
 func newBulkRun(s pageSample, algorithms []codec.Algorithm, batch int, o engineOptions) (_ *bulkRun, err error) {
 	pages, same := withoutSameFilled(s.pages)
 	if len(pages) == 0 {
@@ -175,8 +178,9 @@ func (r *bulkRun) close() error {
 	return errors.Join(append(errs, r.buffers.close())...)
 }
 
-// measure does a round to see that all is right, and to have all memory present, and then rounds that count for as long as told, one at least. Of the
-// time, what finding the crossover takes is kept.
+// measure does a round to see that all is right, and to have all memory present, and then rounds
+// that count for as long as told, one at least. Of the time, what finding the crossover takes is
+// kept.
 func (r *bulkRun) measure(ctx context.Context, length time.Duration, show progress) error {
 	r.start, r.length, r.show = time.Now(), length, show
 	if err := r.engines.measureLinks(ctx); err != nil {
@@ -204,7 +208,8 @@ func (r *bulkRun) measure(ctx context.Context, length time.Duration, show progre
 	return r.show.end()
 }
 
-// round gives each crew a batch. All who read objects read the same ones, of whoever made them last.
+// round gives each crew a batch. All who read objects read the same ones, of whoever made them
+// last.
 func (r *bulkRun) round(ctx context.Context, after func(*team, *crew) error) error {
 	for _, t := range r.teams {
 		for _, c := range t.crews {
@@ -225,7 +230,8 @@ func (r *bulkRun) round(ctx context.Context, after func(*team, *crew) error) err
 	return nil
 }
 
-// able reports whether an engine beside the CPU can do anything of an operation, with the objects that the team made last.
+// able reports whether an engine beside the CPU can do anything of an operation, with the objects
+// that the team made last.
 func (r *bulkRun) able(t *team, op bulk.Op) bool {
 	var seen [256]bool
 	for _, id := range r.made.ID {

@@ -52,7 +52,8 @@ type bulkResult struct {
 	Fallbacks map[string]int `json:"fallbacks"` // pages that the CPU did for another engine, by reason
 }
 
-// bulkPart is what one engine did of all batches of a line. Times are in milliseconds, of the stages that it has.
+// bulkPart is what one engine did of all batches of a line. Times are in milliseconds, of the
+// stages that it has.
 type bulkPart struct {
 	Engine   string  `json:"engine"`
 	Pages    int     `json:"pages"`
@@ -215,7 +216,8 @@ func (b bulkReport) table() table {
 	return t
 }
 
-// crossoverText says in a line for each from which batch on the other engines are faster, and by how much at what sizes.
+// crossoverText says in a line for each from which batch on the other engines are faster, and by
+// how much at what sizes.
 func (b bulkReport) crossoverText() string {
 	var out strings.Builder
 	for _, c := range b.Crossovers {

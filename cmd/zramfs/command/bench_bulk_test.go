@@ -20,7 +20,8 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// withEngine makes the test binary have a kind of engine more: one that works where it is "there", and one that there is none of otherwise.
+// withEngine makes the test binary have a kind of engine more: one that works where it is "there",
+// and one that there is none of otherwise.
 const withEngine = "ZRAMFS_TEST_ENGINE"
 
 // testEngine is the CPU's codecs as another engine, which knows LZ4 alone. It imitates no device.
@@ -68,7 +69,8 @@ func (b bulkReport) lines() []string {
 	return all
 }
 
-// Without another engine one worker and all of them are measured, at each operation of each algorithm, beside a plain copy.
+// Without another engine one worker and all of them are measured, at each operation of each
+// algorithm, beside a plain copy.
 func TestBulkMeasuresTheCPU(t *testing.T) {
 	t.Setenv("GOMAXPROCS", "2")
 	b := bulkOf(t, "--file", knownFile(t, 600), "--algorithm", "lz4,page", "--batch", "500")
@@ -92,7 +94,8 @@ func TestBulkMeasuresTheCPU(t *testing.T) {
 	}
 }
 
-// With another engine that is measured alone and together with the CPU, with its part and from which batch on it is faster.
+// With another engine that is measured alone and together with the CPU, with its part and from
+// which batch on it is faster.
 func TestBulkMeasuresEngines(t *testing.T) {
 	t.Setenv(withEngine, "there")
 	t.Setenv("GOMAXPROCS", "2")

@@ -18,7 +18,8 @@ const (
 	open      = "OPEN"
 )
 
-// What is wanted of a machine with a GPU, by the original specification, in GB/s where nothing else is said.
+// What is wanted of a machine with a GPU, by the original specification, in GB/s where nothing else
+// is said.
 const (
 	wantedStream   = 14.4 // G.115: and wantedOfLink of what its link copies
 	wantedOfLink   = 0.9
@@ -31,7 +32,8 @@ const (
 	enoughShare    = 0.9  // of pages for what is said to be the engines'
 )
 
-// A bulkCriterion is a claim about bulk work, and what was measured of it: of the algorithm that it holds best for.
+// A bulkCriterion is a claim about bulk work, and what was measured of it: of the algorithm that it
+// holds best for.
 type bulkCriterion struct {
 	Criterion string   `json:"criterion"`
 	Claim     string   `json:"claim"`
@@ -77,7 +79,8 @@ func (c bulkCriterion) unmeasured(b bulkReport) bulkCriterion {
 	return c
 }
 
-// best returns the line of an operation that has the most of something, of those by the CPU alone, by the engines alone or by both; nil where there is none.
+// best returns the line of an operation that has the most of something, of those by the CPU alone,
+// by the engines alone or by both; nil where there is none.
 func (b bulkReport) best(op bulk.Op, mode bulk.Mode, most func(bulkResult) float64) *bulkResult {
 	var found *bulkResult
 	for i, r := range b.Results {
@@ -122,7 +125,8 @@ func (r bulkResult) tooSmall() string {
 	return fmt.Sprintf("a batch of 10 GB is wanted, and this was of %s", humanSize(uint64(r.Pages)*pageSize))
 }
 
-// failed is what failed of the engines, if anything did: then the CPU did it, and nothing is known of them.
+// failed is what failed of the engines, if anything did: then the CPU did it, and nothing is known
+// of them.
 func (b bulkReport) failed() string { return strings.Join(b.faults, "; ") }
 
 // unshared is why a line is not what the engines did, if it is not.
@@ -133,7 +137,8 @@ func (r bulkResult) unshared() string {
 	return fmt.Sprintf("the engines did only %.0f%% of the pages", 100*r.Share)
 }
 
-// streaming is G.115: the ring keeps the way back of the link busy, with the pages of a large batch.
+// streaming is G.115: the ring keeps the way back of the link busy, with the pages of a large
+// batch.
 func (b bulkReport) streaming() bulkCriterion {
 	link := 0.0
 	for _, l := range b.Links {
@@ -171,7 +176,8 @@ func (b bulkReport) ratio() bulkCriterion {
 	return c.settle(r.Ratio >= wantedRatio, r.Ratio, generated, r.unshared(), b.failed())
 }
 
-// fasterFrom is G.117: by LZ4, the first algorithm that engines know in both directions, else by the first.
+// fasterFrom is G.117: by LZ4, the first algorithm that engines know in both directions, else by
+// the first.
 func (b bulkReport) fasterFrom(op bulk.Op) bulkCriterion {
 	c := bulkCriterion{
 		Criterion: "G.117", Claim: "engines beside the CPU, " + op.String(), Wanted: fmt.Sprintf("over 1 from %d GB on", wantedFrom), Unit: "times",

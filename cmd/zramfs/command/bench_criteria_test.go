@@ -45,7 +45,8 @@ func verdicts(b bulkReport) []string {
 	return all
 }
 
-// G.115-G.120: what is said of each follows the claim. On a machine where all hold they survive, a little less falsifies each, and what was not measured is open.
+// G.115-G.120: what is said of each follows the claim. On a machine where all hold they survive, a
+// little less falsifies each, and what was not measured is open.
 func TestG115ToG120Verdicts(t *testing.T) {
 	claims := []string{"G.115", "G.116", "G.117", "G.117", "G.118", "G.119", "G.120", "hybrid", "hybrid"}
 	var allHold []string
@@ -97,8 +98,8 @@ func TestG115ToG120Verdicts(t *testing.T) {
 	}
 }
 
-// G.117: the smallest batch from which on an engine is faster is found, and so is who is faster at each size, for an engine of which it is known. Where that is for a GPU
-// is a device's figure.
+// G.117: the smallest batch from which on an engine is faster is found, and so is who is faster at
+// each size, for an engine of which it is known. Where that is for a GPU is a device's figure.
 func TestG117CrossoverIsFound(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // so that no machine is too fast for it
 	for _, c := range []struct {
@@ -156,8 +157,9 @@ func simulated(t *testing.T) *driver.Simulator {
 	return s
 }
 
-// G.118, G.119: a GPU's engine, alone and together with the CPU, does what the claims are of, and its part is told; the CPU's bulk decompression is told as part of a plain
-// copy. Of the speeds only a device's count: these are a simulator's, and the batch is not one of 10 GB.
+// G.118, G.119: a GPU's engine, alone and together with the CPU, does what the claims are of, and
+// its part is told; the CPU's bulk decompression is told as part of a plain copy. Of the speeds
+// only a device's count: these are a simulator's, and the batch is not one of 10 GB.
 func TestG118G119OnTheSimulator(t *testing.T) {
 	batch, algorithms, want := 96, "lz4,page", 5 // lines of all together: it makes no objects of the page format
 	if testing.Short() {

@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// firstCross is the smallest batch that a crossover is looked for at, and lastCross the largest: 512 MiB. Each is measured crossTries times, and those of more
-	// than manyPages pages sizeTries times, as the sizes are.
+	// firstCross is the smallest batch that a crossover is looked for at, and lastCross the largest:
+	// 512 MiB. Each is measured crossTries times, and those of more than manyPages pages sizeTries
+	// times, as the sizes are.
 	firstCross = 64
 	lastCross  = 1 << 17
 	crossTries = 5
@@ -20,10 +21,12 @@ const (
 	sizeTries  = 2
 )
 
-// crossSizes are the batches that the CPU and the engines are compared at besides, in GB of 10^9 bytes.
+// crossSizes are the batches that the CPU and the engines are compared at besides, in GB of 10^9
+// bytes.
 var crossSizes = []int{1, 2, 3, 5}
 
-// bulkCrossover is the smallest batch from which on the other engines alone are faster than the CPU alone.
+// bulkCrossover is the smallest batch from which on the other engines alone are faster than the CPU
+// alone.
 type bulkCrossover struct {
 	Algorithm string     `json:"algorithm"`
 	Operation string     `json:"operation"`
@@ -42,8 +45,8 @@ type bulkSize struct {
 // pagesOf is how many pages so many GB are.
 func (r *bulkRun) pagesOf(gb int) int { return (gb*r.gigabyte + pageSize - 1) / pageSize }
 
-// crossovers finds, for each operation, the smallest batch from which on the other engines alone are faster than the CPU alone, in powers of two, and compares them at
-// some sizes.
+// crossovers finds, for each operation, the smallest batch from which on the other engines alone
+// are faster than the CPU alone, in powers of two, and compares them at some sizes.
 func (r *bulkRun) crossovers(ctx context.Context, t *team) error {
 	if len(t.loans) == 0 {
 		return nil
@@ -102,7 +105,8 @@ func (r *bulkRun) crossover(ctx context.Context, t *team, op bulk.Op) (found bul
 	return found, nil
 }
 
-// sideBySide returns the shortest times of the CPU alone and of the other engines alone for n items.
+// sideBySide returns the shortest times of the CPU alone and of the other engines alone for n
+// items.
 func (r *bulkRun) sideBySide(ctx context.Context, t *team, op bulk.Op, n int) (cpu, engines time.Duration, err error) {
 	if cpu, err = r.shortest(ctx, t, &crew{op: op, mode: bulk.CPUAlone}, n); err == nil {
 		engines, err = r.shortest(ctx, t, &crew{op: op, mode: bulk.EnginesAlone}, n)

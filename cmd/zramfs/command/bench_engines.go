@@ -17,8 +17,9 @@ import (
 // lz4Name is the algorithm whose objects engines make, if they make any.
 const lz4Name = "lz4"
 
-// benchEngines are the engines of a bulkRun: opened once, however many algorithms there are, since each takes memory, of its device too, and measures itself when
-// it is opened. It is used by one goroutine.
+// benchEngines are the engines of a bulkRun: opened once, however many algorithms there are, since
+// each takes memory, of its device too, and measures itself when it is opened. It is used by one
+// goroutine.
 type benchEngines struct {
 	sets  []engineSet
 	links []bulkLink
@@ -63,7 +64,8 @@ func openBenchEngines(algorithms []codec.Algorithm, o engineOptions) (*benchEngi
 	return e, nil
 }
 
-// lz4Of returns the algorithm that an engine of that kind is opened for: one that makes LZ4 objects. What it makes is left unused where others are measured.
+// lz4Of returns the algorithm that an engine of that kind is opened for: one that makes LZ4
+// objects. What it makes is left unused where others are measured.
 func lz4Of(algorithms []codec.Algorithm, kind string) (codec.Algorithm, error) {
 	for _, a := range algorithms {
 		if asked, _ := a.Engine(); asked == kind && makesLZ4(a) {
@@ -163,7 +165,8 @@ func (e *benchEngines) measureLinks(ctx context.Context) error {
 	return nil
 }
 
-// register tells the engines that want to know of the memory of batches, of which pages are written to the last. One that cannot have it goes on without.
+// register tells the engines that want to know of the memory of batches, of which pages are written
+// to the last. One that cannot have it goes on without.
 func (e *benchEngines) register(read, written [][]byte) {
 	for _, engine := range e.all() {
 		registrar, ok := engine.(bulk.Registrar)

@@ -16,8 +16,8 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// A pacer is an engine that computes nothing: it leaves pages as they are, as fast as it is asked, but each piece takes it some time, as with a device that is far away.
-// It notes what it is told.
+// A pacer is an engine that computes nothing: it leaves pages as they are, as fast as it is asked,
+// but each piece takes it some time, as with a device that is far away. It notes what it is told.
 type pacer struct {
 	takes   time.Duration
 	refuses bool // to know memory
@@ -83,8 +83,9 @@ func paced(t *testing.T, p *pacer, batch int, algorithms string) (r *bulkRun, op
 	return r, opened
 }
 
-// However many algorithms there are, an engine is opened once, knows the memory of all batches, has its link measured, and is closed once. It makes objects for those whose
-// objects it can make, and where it can do nothing there is no line for it.
+// However many algorithms there are, an engine is opened once, knows the memory of all batches, has
+// its link measured, and is closed once. It makes objects for those whose objects it can make, and
+// where it can do nothing there is no line for it.
 func TestBulkOpensEnginesOnce(t *testing.T) {
 	p := &pacer{}
 	r, opened := paced(t, p, 200, "zstd(level=1),lz4,page")
@@ -123,7 +124,8 @@ func TestBulkOpensEnginesOnce(t *testing.T) {
 	}
 }
 
-// An engine that cannot know memory, or whose link cannot be measured, works all the same, and that is said.
+// An engine that cannot know memory, or whose link cannot be measured, works all the same, and that
+// is said.
 func TestBulkGoesOnWithout(t *testing.T) {
 	r, _ := paced(t, &pacer{refuses: true, link: errors.New("it is cut")}, 64, "lz4")
 	if err := r.measure(t.Context(), time.Nanosecond, nothing{}); err != nil {

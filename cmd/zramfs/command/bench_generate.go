@@ -11,8 +11,9 @@ import (
 // generatedSource names generated pages in a report.
 const generatedSource = "generated memory"
 
-// generatedSample returns pages that are the same on every machine and imitate the kinds of memory that codecs meet. Tests have
-// pages of their own, which come with what tests need; these only have to be there without a file or a process.
+// generatedSample returns pages that are the same on every machine and imitate the kinds of memory
+// that codecs meet. Tests have pages of their own, which come with what tests need; these only have
+// to be there without a file or a process.
 func generatedSample(limit int) pageSample {
 	count := min(limit, benchPages/8) // 8 MiB repeat nothing that a codec could remember
 	s := pageSample{pages: make([]byte, count*pageSize), total: int64(count), source: generatedSource}

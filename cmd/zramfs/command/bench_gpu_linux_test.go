@@ -12,7 +12,8 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// A program that is built with GPUs measures two of them, their links and what memory they know, and judges the claims; those that take a large batch are open.
+// A program that is built with GPUs measures two of them, their links and what memory they know,
+// and judges the claims; those that take a large batch are open.
 func TestBulkMeasuresGPUs(t *testing.T) {
 	t.Setenv(gpusVariable, "devices=2")
 	b := bulkOf(t, "--algorithm", "lz4", "--batch", "64", "--gpu-batch", "32", "--gpu-ring-slots", "2", "--seconds", "0.01")
@@ -50,7 +51,8 @@ func TestBulkWithASilentGPU(t *testing.T) {
 	}
 }
 
-// Without the GPU that is wanted the CPU is measured, and what is claimed of one is open; where it is required that is an error.
+// Without the GPU that is wanted the CPU is measured, and what is claimed of one is open; where it
+// is required that is an error.
 func TestBulkWithoutAGPU(t *testing.T) {
 	t.Setenv(gpusVariable, "devices=0")
 	b := bulkOf(t, "--algorithm", "lz4", "--batch", "64")

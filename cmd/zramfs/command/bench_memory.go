@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	// largeBatch is how many pages are a batch where there are engines beside the CPU, as the original specification has it: 10^10 bytes of them.
+	// largeBatch is how many pages are a batch where there are engines beside the CPU, as the original
+	// specification has it: 10^10 bytes of them.
 	largeBatch = (10_000_000_000 + pageSize - 1) / pageSize
-	// benchShares is what part of the memory that is left a batch's pages may take. There are three times as many bytes, for pages, objects and pages again, and the
-	// rest is for all else.
+	// benchShares is what part of the memory that is left a batch's pages may take. There are three
+	// times as many bytes, for pages, objects and pages again, and the rest is for all else.
 	benchShares = 4
 )
 
@@ -26,8 +27,9 @@ func fitting(m machine, pages int) (int, error) {
 	return max(1, int(min(uint64(pages), room/benchShares/pageSize))), nil
 }
 
-// roomInMemory is how many bytes the program may yet take: what the machine has left or, if that is less, the control group that is seen as the top, as in
-// a container. What the kernel could drop there is left.
+// roomInMemory is how many bytes the program may yet take: what the machine has left or, if that is
+// less, the control group that is seen as the top, as in a container. What the kernel could drop
+// there is left.
 func roomInMemory(m machine) (uint64, error) {
 	room, err := availableMemory(m)
 	if err != nil {

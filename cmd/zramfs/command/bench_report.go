@@ -76,8 +76,8 @@ func (r *benchRun) result(c *contestant) benchResult {
 	return b
 }
 
-// timesOf takes the median of the rounds of each turn, since a round that something came between says nothing, and adds those up,
-// since the turns have different pages.
+// timesOf takes the median of the rounds of each turn, since a round that something came between
+// says nothing, and adds those up, since the turns have different pages.
 func (r *benchRun) timesOf(c *contestant, d direction) benchTime {
 	var bytes int
 	var sum time.Duration

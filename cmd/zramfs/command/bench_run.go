@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	// turnPages is how many pages a contestant does at a time: enough that a clock can tell how long they take, and few enough
-	// that a CPU which changes its speed does so for all contestants.
+	// turnPages is how many pages a contestant does at a time: enough that a clock can tell how long
+	// they take, and few enough that a CPU which changes its speed does so for all contestants.
 	turnPages = 256
-	// maxTimes bounds how many times of single pages are kept, of each contestant and direction; later ones replace the oldest.
+	// maxTimes bounds how many times of single pages are kept, of each contestant and direction; later
+	// ones replace the oldest.
 	maxTimes = 1 << 17
 )
 
@@ -82,7 +83,8 @@ func newBenchRun(s pageSample, variants []codec.Variant) (*benchRun, error) {
 	return r, nil
 }
 
-// turnsOf deals the pages out, so that each turn has its share of every part of them, and a run that ends early too.
+// turnsOf deals the pages out, so that each turn has its share of every part of them, and a run
+// that ends early too.
 func turnsOf(pages [][]byte) [][]byte {
 	count := (len(pages) + turnPages - 1) / turnPages
 	turns := make([][]byte, count)
@@ -114,7 +116,8 @@ func (r *benchRun) measure(length time.Duration, show progress) error {
 	return show.end()
 }
 
-// round gives each contestant a turn with the same pages. Who is first changes: the one before leaves its mark in the caches.
+// round gives each contestant a turn with the same pages. Who is first changes: the one before
+// leaves its mark in the caches.
 func (r *benchRun) round() error {
 	turn := r.done % len(r.turns)
 	for i := range r.contestants {
@@ -127,8 +130,9 @@ func (r *benchRun) round() error {
 	return nil
 }
 
-// give is one contestant's turn: all pages under one clock for the speed, the thread's own, which stands still while somebody
-// else has the CPU; then each under a clock of its own, the usual one, since that of the thread takes a system call.
+// give is one contestant's turn: all pages under one clock for the speed, the thread's own, which
+// stands still while somebody else has the CPU; then each under a clock of its own, the usual one,
+// since that of the thread takes a system call.
 func (r *benchRun) give(c *contestant, turn int) error {
 	pages := r.turns[turn]
 	for d := range directions {

@@ -36,7 +36,8 @@ type crew struct {
 	last  bulk.Report
 }
 
-// newTeam makes one. For the plain copy there are no other engines, and reading is all that copies: what is stored raw is not moved.
+// newTeam makes one. For the plain copy there are no other engines, and reading is all that copies:
+// what is stored raw is not moved.
 func (r *bulkRun) newTeam(a codec.Algorithm) (t *team, err error) {
 	operations := []bulk.Op{bulk.Compress, bulk.Decompress}
 	if a.String() != rawName {
@@ -55,7 +56,8 @@ func (r *bulkRun) newTeam(a codec.Algorithm) (t *team, err error) {
 	return t, nil
 }
 
-// crewsFor returns who does an operation. One worker has no more pages than it takes to know how fast it is, if there are more.
+// crewsFor returns who does an operation. One worker has no more pages than it takes to know how
+// fast it is, if there are more.
 func (t *team) crewsFor(op bulk.Op, batch int) []*crew {
 	one := &crew{op: op, by: cpuName, mode: bulk.CPUAlone, alone: true, pages: batch}
 	crews := []*crew{one}

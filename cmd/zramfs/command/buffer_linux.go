@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapBuffer makes n bytes outside of Go's heap, in whole pages, so that they stay where they are and a device can be told of them, which takes less time
-// of huge pages.
+// mapBuffer makes n bytes outside of Go's heap, in whole pages, so that they stay where they are
+// and a device can be told of them, which takes less time of huge pages.
 func mapBuffer(n int) ([]byte, error) {
 	n = max(n+pageSize-1, pageSize) / pageSize * pageSize
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)

@@ -80,8 +80,9 @@ func fail(detail, mend string) (finding, error) {
 	return finding{State: daemon.StateFail, Detail: detail, Mend: mend}, nil
 }
 
-// checkKernel names the oldest kernel that can work (4.4 brought MCL_ONFAULT and direct I/O of loop) and the one from
-// which nothing is missing (6.4: noswap; 6.2: parallel direct writes; 5.8: LOOP_CONFIGURE; 5.6: IO_FLUSHER).
+// checkKernel names the oldest kernel that can work (4.4 brought MCL_ONFAULT and direct I/O of
+// loop) and the one from which nothing is missing (6.4: noswap; 6.2: parallel direct writes; 5.8:
+// LOOP_CONFIGURE; 5.6: IO_FLUSHER).
 func checkKernel(m machine) (finding, error) {
 	release, major, minor, err := m.kernel()
 	switch {

@@ -67,7 +67,8 @@ func (m machine) modulesBarred() string {
 	return ""
 }
 
-// checkOtherSwap compares the priorities of the swap areas that are on with that which up gives by default.
+// checkOtherSwap compares the priorities of the swap areas that are on with that which up gives by
+// default.
 func checkOtherSwap(m machine) (finding, error) {
 	table, err := m.read("proc/swaps")
 	if errors.Is(err, fs.ErrNotExist) && m.exists("proc/self") {
@@ -103,8 +104,8 @@ func checkOtherSwap(m machine) (finding, error) {
 	return ok("no other swap area is on")
 }
 
-// firstPIDNamespace is the inode of the namespace that ends with the machine (PROC_PID_INIT_INO in the kernel's
-// include/linux/proc_ns.h).
+// firstPIDNamespace is the inode of the namespace that ends with the machine (PROC_PID_INIT_INO in
+// the kernel's include/linux/proc_ns.h).
 const firstPIDNamespace = "pid:[4026531836]"
 
 // checkPIDNamespace asks whether the processes could be ended with a container while swap is on.

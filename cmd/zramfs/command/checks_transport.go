@@ -16,7 +16,8 @@ const (
 	uringDisabled  = "proc/sys/kernel/io_uring_disabled"       // Linux 6.6
 )
 
-// checkUring asks whether the transport io_uring can be had. Nothing depends on it: /dev/fuse serves in its place.
+// checkUring asks whether the transport io_uring can be had. Nothing depends on it: /dev/fuse
+// serves in its place.
 func checkUring(m machine) (finding, error) {
 	release, major, minor, err := m.kernel()
 	if err != nil {
@@ -41,7 +42,8 @@ func checkUring(m machine) (finding, error) {
 	return checkUringAllowed(m)
 }
 
-// checkUringAllowed looks at the kernel's switch against all use of io_uring (Documentation/admin-guide/sysctl/kernel.rst).
+// checkUringAllowed looks at the kernel's switch against all use of io_uring
+// (Documentation/admin-guide/sysctl/kernel.rst).
 func checkUringAllowed(m machine) (finding, error) {
 	level, err := m.read(uringDisabled)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -57,8 +59,9 @@ func checkUringAllowed(m machine) (finding, error) {
 	return ok("FUSE over io_uring can be used (--transport uring)")
 }
 
-// checkGroup2 tells how the control group of this process protects a device that is started from it, on cgroup v2. What is locked needs
-// neither setting; they matter where locking was refused and the device was forced.
+// checkGroup2 tells how the control group of this process protects a device that is started from
+// it, on cgroup v2. What is locked needs neither setting; they matter where locking was refused and
+// the device was forced.
 func checkGroup2(m machine) (finding, error) {
 	h, err := memoryHierarchy(m)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,8 +98,8 @@ func checkGroup2(m machine) (finding, error) {
 		"group, as in a service, sets 0 and max", dir, swap, reserved)
 }
 
-// ownGroup2 is where the group of this process lies in the hierarchy mounted on top; a path that is not below what is mounted leaves
-// the top.
+// ownGroup2 is where the group of this process lies in the hierarchy mounted on top; a path that is
+// not below what is mounted leaves the top.
 func ownGroup2(m machine, top string) (string, error) {
 	text, err := m.read("proc/self/cgroup")
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadTime returns the CPU time that the calling thread has used, for a goroutine that is locked to it.
+// threadTime returns the CPU time that the calling thread has used, for a goroutine that is locked
+// to it.
 func threadTime() (time.Duration, error) {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {

@@ -18,7 +18,8 @@ const defaultColumns = "NAME,ALGORITHM,DISKSIZE,DATA,COMPR,TOTAL,STREAMS,MOUNTPO
 // swapMountpoint is what zramctl prints in MOUNTPOINT for a swap area.
 const swapMountpoint = "[SWAP]"
 
-// What follows it for a device whose mount is in another mount namespace, and for one that no process serves.
+// What follows it for a device whose mount is in another mount namespace, and for one that no
+// process serves.
 const (
 	swapElsewhere = swapMountpoint + " elsewhere"
 	swapDead      = swapMountpoint + " dead"
@@ -28,7 +29,8 @@ const (
 type listColumn struct {
 	tableColumn
 	help string
-	// value returns the cell's content: text, a byteSize, a count, a ratio, or nil where it is not known.
+	// value returns the cell's content: text, a byteSize, a count, a ratio, or nil where it is not
+	// known.
 	value func(device) any
 }
 
@@ -69,7 +71,8 @@ var listColumns = []listColumn{
 		func(d device) any { return d.use() }},
 }
 
-// swapColumns tell apart what a device stores, which zramctl has no columns for; they are printed where --output names them.
+// swapColumns tell apart what a device stores, which zramctl has no columns for; they are printed
+// where --output names them.
 var swapColumns = []listColumn{
 	{tableColumn{name: "IN-SWAP", right: true}, "what programs have in swap and not in memory",
 		usageOf(func(u *usage) uint64 { return u.InSwap })},
@@ -127,7 +130,8 @@ func countOf(f func(device) uint64) func(device) any {
 	}
 }
 
-// disksize falls back on the loop devices, which the kernel describes even when the server does not answer.
+// disksize falls back on the loop devices, which the kernel describes even when the server does not
+// answer.
 func (d device) disksize() any {
 	if d.Status != nil {
 		return byteSize(d.Status.Disksize)
@@ -188,9 +192,9 @@ func formatCell(value any, bytes bool) string {
 	return ""
 }
 
-// listJSON prints the devices in the shape of losetup --json: one array under the key zramfs, the columns' names in
-// lower case, null for what is not known. Unlike there, sizes are always numbers of bytes, and answer says whether the
-// device has answered.
+// listJSON prints the devices in the shape of losetup --json: one array under the key zramfs, the
+// columns' names in lower case, null for what is not known. Unlike there, sizes are always numbers
+// of bytes, and answer says whether the device has answered.
 func listJSON(devices []device, columns []listColumn) (string, error) {
 	objects := make([]string, len(devices))
 	for i, d := range devices {

@@ -46,7 +46,8 @@ type device struct {
 // data is the path of the device's data file. It must not be opened without a limit on the time.
 func (d device) data() string { return filepath.Join(d.Dir, dataFile) }
 
-// loop returns the loop device that counts: the first one that is swapped to, else the first; nil when there is none.
+// loop returns the loop device that counts: the first one that is swapped to, else the first; nil
+// when there is none.
 func (d device) loop() *loopsetup.Info {
 	for i := range d.Loops {
 		if d.swapOn(d.Loops[i].Path) != nil {
@@ -69,8 +70,8 @@ func (d device) swapOn(path string) *loopsetup.Swap {
 	return nil
 }
 
-// swap returns all swap areas of the device as if they were one, by the name and the priority of the first; nil when
-// there is none.
+// swap returns all swap areas of the device as if they were one, by the name and the priority of
+// the first; nil when there is none.
 func (d device) swap() *loopsetup.Swap {
 	if len(d.Swaps) == 0 {
 		return nil
@@ -83,8 +84,9 @@ func (d device) swap() *loopsetup.Swap {
 	return &all
 }
 
-// name is what list calls the device: its loop device, the first of several, or the data file as long as there is none.
-// One name stands for the device, as /dev/zram0 does in zramctl, and it is one that /proc/swaps and every command know.
+// name is what list calls the device: its loop device, the first of several, or the data file as
+// long as there is none. One name stands for the device, as /dev/zram0 does in zramctl, and it is
+// one that /proc/swaps and every command know.
 func (d device) name() string {
 	if loop := d.loop(); loop != nil {
 		return loop.Path
@@ -100,14 +102,16 @@ func (d device) title() string {
 	return d.Dir
 }
 
-// A survey is what the kernel's tables and up's records say about devices. To make it asks no serving process.
+// A survey is what the kernel's tables and up's records say about devices. To make it asks no
+// serving process.
 type survey struct {
 	mounts  []*mountinfo.Info
 	swaps   []loopsetup.Swap
 	devices []device
 }
 
-// look makes a survey. Its devices are in the order in which they were mounted; those whose mount cannot be seen are last.
+// look makes a survey. Its devices are in the order in which they were mounted; those whose mount
+// cannot be seen are last.
 func look(m machine) (*survey, error) {
 	s := &survey{}
 	var err error
@@ -132,8 +136,8 @@ func look(m machine) (*survey, error) {
 	return s, s.addLost()
 }
 
-// zramfsMounts returns the devices that are mounted, each file system once: a bind mount shows the same one again, and so
-// does a mount point that has been covered by another.
+// zramfsMounts returns the devices that are mounted, each file system once: a bind mount shows the
+// same one again, and so does a mount point that has been covered by another.
 func zramfsMounts(mounts []*mountinfo.Info) []device {
 	var devices []device
 	for _, m := range mounts {
@@ -145,8 +149,8 @@ func zramfsMounts(mounts []*mountinfo.Info) []device {
 	return devices
 }
 
-// addRecord adds what up has left to the device that it belongs to, or a device whose mount cannot be seen. A record
-// whose device has gone is passed over.
+// addRecord adds what up has left to the device that it belongs to, or a device whose mount cannot
+// be seen. A record whose device has gone is passed over.
 func (s *survey) addRecord(rec *record) {
 	for i := range s.devices {
 		d := &s.devices[i]

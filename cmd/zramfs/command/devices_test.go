@@ -125,8 +125,8 @@ func TestRealPath(t *testing.T) {
 	}
 }
 
-// serverScript mounts a fuse.zramfs that nobody serves at $1, makes its server hang or die by $2, and runs the program
-// behind descriptor 3 on it. The mount ends with the namespace.
+// serverScript mounts a fuse.zramfs that nobody serves at $1, makes its server hang or die by $2,
+// and runs the program behind descriptor 3 on it. The mount ends with the namespace.
 const serverScript = `
 set -eu
 dir=$1 how=$2
@@ -136,8 +136,8 @@ mount -i -t fuse.zramfs -o fd=4,rootmode=40000,user_id=0,group_id=0 zram0 "$dir"
 [ "$how" = hang ] || exec 4<&-
 exec timeout -s KILL 25 /proc/self/fd/3 "$@"`
 
-// TestBrokenServer runs commands against a server that hangs and one that has died. No command may hang with it, and
-// all must say what is wrong.
+// TestBrokenServer runs commands against a server that hangs and one that has died. No command may
+// hang with it, and all must say what is wrong.
 func TestBrokenServer(t *testing.T) {
 	tests := []struct {
 		how, args   string
@@ -182,7 +182,8 @@ func TestBrokenServerJSON(t *testing.T) {
 	}
 }
 
-// ownMounts returns the attributes of a process whose mounts nobody else sees and which end with it.
+// ownMounts returns the attributes of a process whose mounts nobody else sees and which end with
+// it.
 func ownMounts(t *testing.T) *syscall.SysProcAttr {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -21,8 +21,8 @@ const (
 	flagPages  = "pages"
 	flagLevel  = "level"
 
-	// trainDefault is the size of a dictionary unless told otherwise. On real pages 4 KiB gain nearly as much and 64 KiB no more,
-	// and every worker of a device holds a few copies.
+	// trainDefault is the size of a dictionary unless told otherwise. On real pages 4 KiB gain nearly
+	// as much and 64 KiB no more, and every worker of a device holds a few copies.
 	trainDefault = "16K"
 )
 
@@ -58,7 +58,8 @@ func dictAction(c *cli.Context) error {
 	return obey(ctx, func() error { return t.run(ctx, c.App.Writer, c.App.ErrWriter) })
 }
 
-// readTraining reads the flags and arguments of dict train. All its errors but that of a DIR without a device are usage errors.
+// readTraining reads the flags and arguments of dict train. All its errors but that of a DIR
+// without a device are usage errors.
 func readTraining(c *cli.Context) (training, error) {
 	t := training{out: c.String(flagOutput), level: c.Int(flagLevel)}
 	size, err := parseLimit(c.String(flagSize), 0)
@@ -93,12 +94,13 @@ func readTraining(c *cli.Context) (training, error) {
 	return t, nil
 }
 
-// parseAlgorithm reads the name of an algorithm and the dictionary that it names, whose path is then absolute: the process that
-// serves a device works elsewhere. Its errors are usage errors.
+// parseAlgorithm reads the name of an algorithm and the dictionary that it names, whose path is
+// then absolute: the process that serves a device works elsewhere. Its errors are usage errors.
 func parseAlgorithm(name string) (codec.Algorithm, error) { return algorithmWith(name, readDictionary) }
 
-// deviceAlgorithm is the algorithm of a device, by its name there, with the dictionary that the device has; where that is nil, because of a keeper of an earlier version,
-// it is read again from its file.
+// deviceAlgorithm is the algorithm of a device, by its name there, with the dictionary that the
+// device has; where that is nil, because of a keeper of an earlier version, it is read again from
+// its file.
 func deviceAlgorithm(name string, dictionary []byte) (codec.Algorithm, error) {
 	read := readDictionary
 	if dictionary != nil {
@@ -111,7 +113,8 @@ func deviceAlgorithm(name string, dictionary []byte) (codec.Algorithm, error) {
 	return a, nil
 }
 
-// workerAlgorithm is the algorithm of the device that this worker is for, as deviceAlgorithm has it.
+// workerAlgorithm is the algorithm of the device that this worker is for, as deviceAlgorithm has
+// it.
 func workerAlgorithm(name string) (codec.Algorithm, error) {
 	dictionary, err := daemon.WorkerDictionary()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 type trainSource interface {
 	// count is how many pages there are, empty ones included.
 	count() int64
-	// page returns page n, which the caller may keep, and nil for one that no codec gets to see: an empty one, or one word
-	// repeated.
+	// page returns page n, which the caller may keep, and nil for one that no codec gets to see: an
+	// empty one, or one word repeated.
 	page(ctx context.Context, n int64) ([]byte, error)
 	io.Closer
 }

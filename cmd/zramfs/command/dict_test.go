@@ -109,7 +109,8 @@ func TestDictRefuses(t *testing.T) {
 	wantRefusal(t, out, exitFailure, []string{"dict", "train", "-o", out, "--pages", random}, random)
 }
 
-// TestMountRefusesDictionaries wants every file that is no dictionary refused before anything is made.
+// TestMountRefusesDictionaries wants every file that is no dictionary refused before anything is
+// made.
 func TestMountRefusesDictionaries(t *testing.T) {
 	base := t.TempDir()
 	dir := filepath.Join(base, "zram")
@@ -174,7 +175,8 @@ func (s *shownSteps) show(more uint64) error {
 }
 func (s *shownSteps) end() error { return nil }
 
-// The bar of dict train grows evenly and is full at the end, whether the pages or the places to look are used up first.
+// The bar of dict train grows evenly and is full at the end, whether the pages or the places to
+// look are used up first.
 func TestDictProgress(t *testing.T) {
 	for _, source := range []sparseSource{{100_000, 1}, {4096, 1}, {20_000, 50}, {100, 1}, {64, 65}, {1 << 20, 20}} {
 		var shown shownSteps

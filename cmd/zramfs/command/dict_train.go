@@ -15,11 +15,13 @@ import (
 )
 
 const (
-	// trainPages is how many pages are looked at: with fewer the gain drops, and more of them change nothing but the time.
+	// trainPages is how many pages are looked at: with fewer the gain drops, and more of them change
+	// nothing but the time.
 	trainPages = 4096
 	// trainLeast is the fewest that say anything.
 	trainLeast = 64
-	// trainLooks bounds how many pages are read to find them, so that an empty device does not take for ever.
+	// trainLooks bounds how many pages are read to find them, so that an empty device does not take
+	// for ever.
 	trainLooks = 4 << 20
 	// trainRun and trainAside: of each trainAside runs of this many pages, one is kept aside.
 	trainRun, trainAside = 16, 4
@@ -110,8 +112,9 @@ func (t training) read(ctx context.Context, terminal io.Writer) (pages [][]byte,
 	return pages, nil
 }
 
-// collect looks at the pages of a source until it has trainPages that a codec gets to see. Its progress, of trainPages, is
-// that of the pages found or of those looked at, whichever is further on.
+// collect looks at the pages of a source until it has trainPages that a codec gets to see. Its
+// progress, of trainPages, is that of the pages found or of those looked at, whichever is further
+// on.
 func collect(ctx context.Context, from trainSource, p progress) (pages [][]byte, err error) {
 	total := from.count()
 	looks := min(total, trainLooks)
@@ -136,8 +139,8 @@ func collect(ctx context.Context, from trainSource, p progress) (pages [][]byte,
 	return pages, nil
 }
 
-// stride returns a step that leads through total numbers, each once, and from the first on evenly over all of them: near the
-// golden section, and without a factor in common with total.
+// stride returns a step that leads through total numbers, each once, and from the first on evenly
+// over all of them: near the golden section, and without a factor in common with total.
 func stride(total int64) int64 {
 	step := int64(float64(total)*0.6180339887) | 1
 	for step < total && gcd(step, total) != 1 {
@@ -171,7 +174,8 @@ func compare(a, b codec.Algorithm, pages [][]byte) (first, second packed, err er
 	return first, second, err
 }
 
-// pack measures one. It goes over the pages twice and takes the times of the second, in which caches are as warm as they get.
+// pack measures one. It goes over the pages twice and takes the times of the second, in which
+// caches are as warm as they get.
 func pack(a codec.Algorithm, pages [][]byte) (p packed, err error) {
 	c, err := a.NewCompressor()
 	if err != nil {

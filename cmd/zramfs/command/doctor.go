@@ -63,7 +63,8 @@ type diagnosis struct {
 	Result string    `json:"result"`
 }
 
-// settings are the checks whose warning is about speed or about what to see, and not about a protection.
+// settings are the checks whose warning is about speed or about what to see, and not about a
+// protection.
 var settings = []string{"kernel-zram", "other-swap", "zswap", "log", "page-cluster", "free-memory", "io-uring", "codecs", "instruction-sets"}
 
 // newDiagnosis sorts findings and says what they come to.

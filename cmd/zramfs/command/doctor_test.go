@@ -89,7 +89,8 @@ func TestDoctorWellMachine(t *testing.T) {
 	}
 }
 
-// TestDoctorFindings changes one file of the well machine and wants one check to notice, with a mend.
+// TestDoctorFindings changes one file of the well machine and wants one check to notice, with a
+// mend.
 func TestDoctorFindings(t *testing.T) {
 	const missing = "\x00missing"
 	const noCaps = "CapEff:\t0000000000000000\n"
@@ -223,7 +224,8 @@ func TestDiagnosis(t *testing.T) {
 	}
 }
 
-// TestUpHere wants up to say what bars swap before it does anything, and nothing of the loop driver or of root.
+// TestUpHere wants up to say what bars swap before it does anything, and nothing of the loop driver
+// or of root.
 func TestUpHere(t *testing.T) {
 	files := wellMachine()
 	if err := canSwapHere(machineOf(t, files)); err != nil {
@@ -302,7 +304,8 @@ func TestDoctorNoswap(t *testing.T) {
 	}
 }
 
-// TestDoctorHere runs the checks on this machine: none may be at a loss, and the exit code must follow the lines.
+// TestDoctorHere runs the checks on this machine: none may be at a loss, and the exit code must
+// follow the lines.
 func TestDoctorHere(t *testing.T) {
 	got := runProgram(t, "doctor")
 	want := exitOK

@@ -156,7 +156,8 @@ func (r *downRun) takeDown(d device) error {
 	return printStep(r.out, "mount", "ok", d.Dir+" unmounted")
 }
 
-// leaveSilent takes the mounts of a device away whose processes do not answer, without waiting for these.
+// leaveSilent takes the mounts of a device away whose processes do not answer, without waiting for
+// these.
 func leaveSilent(out io.Writer, d device) error {
 	if !d.away {
 		if err := detachMount(d.Dir); err != nil {
@@ -166,8 +167,9 @@ func leaveSilent(out io.Writer, d device) error {
 	return printStep(out, "mount", "warn", d.title()+" unmounted; its processes end when they go on")
 }
 
-// endAway waits for the keeper of a device whose mount cannot be seen here: it unmounts when the data file has lost its
-// last loop device. One whose data file is mounted unmounts that too when it is told to end.
+// endAway waits for the keeper of a device whose mount cannot be seen here: it unmounts when the
+// data file has lost its last loop device. One whose data file is mounted unmounts that too when it
+// is told to end.
 func endAway(out io.Writer, d device, keeper server) error {
 	if keeper.pid == 0 {
 		return nil
@@ -217,8 +219,8 @@ func (r *downRun) turnOff(d device, areas []loopsetup.Swap) error {
 	return nil
 }
 
-// detachAll detaches what loop devices are on d now. One that was swapped to has detached itself, and its number may be
-// that of another file already, so they are looked up again.
+// detachAll detaches what loop devices are on d now. One that was swapped to has detached itself,
+// and its number may be that of another file already, so they are looked up again.
 func detachAll(d device) error {
 	loops, err := d.attached()
 	if err != nil {
@@ -252,15 +254,16 @@ func swapAreas(d device) ([]loopsetup.Swap, error) {
 	return areas, nil
 }
 
-// turnOff brings back the pages of all areas, showing how far it is. It turns them off at the same time: one after the other, the
-// kernel could send to the second what has come back from the first.
+// turnOff brings back the pages of all areas, showing how far it is. It turns them off at the same
+// time: one after the other, the kernel could send to the second what has come back from the first.
 func turnOff(ctx context.Context, out io.Writer, areas []loopsetup.Swap) error {
 	var off sync.WaitGroup
 	took, errs := make([]time.Duration, len(areas)), make([]error, len(areas))
 	began := time.Now()
 	for i, area := range areas {
 		off.Go(func() {
-			// A process of its own, which does not keep this one from ending when the device does not answer.
+			// A process of its own, which does not keep this one from ending when the device does not
+			// answer.
 			if _, err := aside(ctx, "swapoff", area.Path); err != nil {
 				errs[i] = explainSwapOff(err)
 			}

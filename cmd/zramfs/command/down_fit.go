@@ -18,12 +18,12 @@ type fit struct {
 	otherFree uint64 // free in swap areas that do not lie in memory themselves
 }
 
-// margin is what has to be left for everybody else: the more there is to bring back, the longer it takes, and the more
-// they ask for meanwhile.
+// margin is what has to be left for everybody else: the more there is to bring back, the longer it
+// takes, and the more they ask for meanwhile.
 func (f fit) margin() uint64 { return 32<<20 + f.used/16 }
 
-// need is what bringing everything back takes. What the device gives back in turn as it empties is not counted: it comes
-// afterwards.
+// need is what bringing everything back takes. What the device gives back in turn as it empties is
+// not counted: it comes afterwards.
 func (f fit) need() uint64 {
 	if f.used == 0 {
 		return 0
@@ -39,8 +39,8 @@ func (f fit) String() string {
 		humanSize(f.used), humanSize(f.need()), humanSize(f.available), humanSize(f.otherFree))
 }
 
-// checkReturn refuses to bring back what does not fit, or what cannot be brought back. It waits until it fits, as long as
-// that was asked for.
+// checkReturn refuses to bring back what does not fit, or what cannot be brought back. It waits
+// until it fits, as long as that was asked for.
 func (r *downRun) checkReturn(d device, areas []loopsetup.Swap) error {
 	used := usedIn(areas)
 	switch {
@@ -83,8 +83,8 @@ func (r *downRun) checkFit(d device, areas []loopsetup.Swap) error {
 	return printStep(r.out, "fit", "ok", f.String())
 }
 
-// measureFit collects the numbers. A ballast goes before swap is turned off. Free space in zram and in other devices of ours does not count: it lies in the very
-// memory that is asked about.
+// measureFit collects the numbers. A ballast goes before swap is turned off. Free space in zram and
+// in other devices of ours does not count: it lies in the very memory that is asked about.
 func measureFit(areas []loopsetup.Swap, ballast uint64) (fit, error) {
 	f := fit{used: usedIn(areas) - min(ballast, usedIn(areas))}
 	if f.used == 0 {

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// group is a control group of the memory controller, with all that is in the groups below it. All sizes are in bytes.
+// group is a control group of the memory controller, with all that is in the groups below it. All
+// sizes are in bytes.
 type group struct {
 	dir       string // as seen from this process
 	limit     uint64 // noGroupLimit or more where there is none
@@ -22,28 +23,30 @@ type group struct {
 	uncounted bool   // the kernel does not say what of it is in swap
 }
 
-// noGroupLimit is below what cgroup v1 shows for a group without a limit (PAGE_COUNTER_MAX in the kernel's
-// page_counter.h) and above the memory of any machine.
+// noGroupLimit is below what cgroup v1 shows for a group without a limit (PAGE_COUNTER_MAX in the
+// kernel's page_counter.h) and above the memory of any machine.
 const noGroupLimit = 1 << 62
 
-// need is what the group takes when at most so many bytes come back from swap, with a margin of 1/32 of the limit for
-// what else is charged to it: page tables, stacks, and what its programs ask for meanwhile.
+// need is what the group takes when at most so many bytes come back from swap, with a margin of
+// 1/32 of the limit for what else is charged to it: page tables, stacks, and what its programs ask
+// for meanwhile.
 func (g group) need(returning uint64) uint64 {
 	return g.held + min(g.swapped, returning) + g.limit/32
 }
 
 // cramped reports whether the kernel would have to kill programs in the group.
 //
-// What the group has in other swap areas stays there, but no file tells the areas apart. So where there are others,
-// what comes back may be less than is taken here, never more.
+// What the group has in other swap areas stays there, but no file tells the areas apart. So where
+// there are others, what comes back may be less than is taken here, never more.
 func (g group) cramped(returning uint64) bool {
 	return g.limit < noGroupLimit && min(g.swapped, returning) > 0 && g.need(returning) > g.limit
 }
 
-// checkGroups refuses to bring f.used bytes back where control groups have no room for them. The kernel charges each page
-// to the group of its owner, however much memory the machine has left, and makes room in the group by swapping out: so what
-// goes over the limits has to have room in other swap. The groups' own limits on swap are no matter, since what comes back
-// is swap no more. Only groups that are mounted here are seen: from inside a container that may be its own alone.
+// checkGroups refuses to bring f.used bytes back where control groups have no room for them. The
+// kernel charges each page to the group of its owner, however much memory the machine has left, and
+// makes room in the group by swapping out: so what goes over the limits has to have room in other
+// swap. The groups' own limits on swap are no matter, since what comes back is swap no more. Only
+// groups that are mounted here are seen: from inside a container that may be its own alone.
 func checkGroups(out io.Writer, m machine, f fit) error {
 	h, err := memoryHierarchy(m)
 	if err == nil && h.top == "" {

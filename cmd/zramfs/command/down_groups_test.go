@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// groupsCase is a tree of files as a machine would show them, testdata/groups/NAME being its root directory, and what
-// has to be said of it.
+// groupsCase is a tree of files as a machine would show them, testdata/groups/NAME being its root
+// directory, and what has to be said of it.
 type groupsCase struct {
 	name      string
 	returning uint64
@@ -87,7 +87,8 @@ func wantWords(t *testing.T, err error, words []string) {
 	}
 }
 
-// TestDownGroupsNamesTheWorst wants few groups named of many, and the first those that lack the most.
+// TestDownGroupsNamesTheWorst wants few groups named of many, and the first those that lack the
+// most.
 func TestDownGroupsNamesTheWorst(t *testing.T) {
 	m := manyGroups(t, 7)
 	err := checkGroups(&strings.Builder{}, m, fit{used: 1 << 30})
@@ -112,7 +113,8 @@ func TestDownGroupsTakesLimitedTime(t *testing.T) {
 	}
 }
 
-// manyGroups returns a machine with n groups of cgroup v2 whose limit of 64 MiB is too low, the later the more.
+// manyGroups returns a machine with n groups of cgroup v2 whose limit of 64 MiB is too low, the
+// later the more.
 func manyGroups(t *testing.T, n int) machine {
 	t.Helper()
 	files := map[string]string{
@@ -145,7 +147,8 @@ func TestDownGroupsOfThisMachine(t *testing.T) {
 	}
 }
 
-// TestExplainSwapOff wants the kernel's lack of memory told from other errors, and none to hide that swap is on.
+// TestExplainSwapOff wants the kernel's lack of memory told from other errors, and none to hide
+// that swap is on.
 func TestExplainSwapOff(t *testing.T) {
 	for _, cause := range []error{syscall.ENOMEM, syscall.EPERM} {
 		err := explainSwapOff(&os.PathError{Op: "swapoff", Path: "/dev/loop3", Err: cause})

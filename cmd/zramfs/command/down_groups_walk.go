@@ -27,7 +27,8 @@ type hierarchy struct {
 // limitFile2 is hierarchy.limitFile of cgroup v2.
 const limitFile2 = "memory.max"
 
-// memoryHierarchy finds the hierarchy that has the memory controller, which is one of all (cgroups(7)).
+// memoryHierarchy finds the hierarchy that has the memory controller, which is one of all
+// (cgroups(7)).
 func memoryHierarchy(m machine) (h hierarchy, err error) {
 	f, err := os.Open(m.path("proc/self/mountinfo"))
 	if err != nil {
@@ -60,8 +61,8 @@ const groupsTime = 10 * time.Second
 // errManyGroups means that the time was over before all groups were read.
 var errManyGroups = fmt.Errorf("there are too many to read in %s", groupsTime)
 
-// walk reads all groups until the given time. With an error it returns what it had found by then. Groups that go
-// meanwhile are none.
+// walk reads all groups until the given time. With an error it returns what it had found by then.
+// Groups that go meanwhile are none.
 func (h hierarchy) walk(m machine, returning uint64, until time.Time) (found groups, err error) {
 	for todo := []string{h.top}; len(todo) > 0; {
 		if time.Now().After(until) {
@@ -96,12 +97,12 @@ func groupsBelow(m machine, dir string) (dirs []string, err error) {
 // gone recognises a group that was removed, before its file was opened or after.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) }
 
-// readGroup1 reads a group of cgroup v1 (Documentation/admin-guide/cgroup-v1/memory.rst). The fields of memory.stat that
-// begin with total_ count the groups below. Groups above the top are not seen, but its memory.stat tells the lowest of
-// their limits.
+// readGroup1 reads a group of cgroup v1 (Documentation/admin-guide/cgroup-v1/memory.rst). The
+// fields of memory.stat that begin with total_ count the groups below. Groups above the top are not
+// seen, but its memory.stat tells the lowest of their limits.
 //
-// What is in memory comes from the lists of the LRU, since rss leaves out shared and locked memory. A page is charged to
-// memory or to swap, never to both.
+// What is in memory comes from the lists of the LRU, since rss leaves out shared and locked memory.
+// A page is charged to memory or to swap, never to both.
 func readGroup1(m machine, dir, top string) (group, error) {
 	g := group{dir: dir}
 	var err error
@@ -129,11 +130,12 @@ func readGroup1(m machine, dir, top string) (group, error) {
 	return g, nil
 }
 
-// readGroup2 reads a group of cgroup v2 (Documentation/admin-guide/cgroup-v2.rst), whose every number counts the groups
-// below. The top of the whole hierarchy has no limit. Elsewhere a directory without one is not under the controller, and
-// nothing below it is.
+// readGroup2 reads a group of cgroup v2 (Documentation/admin-guide/cgroup-v2.rst), whose every
+// number counts the groups below. The top of the whole hierarchy has no limit. Elsewhere a
+// directory without one is not under the controller, and nothing below it is.
 //
-// A page that was read back keeps its place in swap, and is charged to both, until the kernel wants the place.
+// A page that was read back keeps its place in swap, and is charged to both, until the kernel wants
+// the place.
 func readGroup2(m machine, dir, top string) (group, error) {
 	path := filepath.Join(dir, limitFile2)
 	limit, err := m.read(path)

@@ -23,8 +23,9 @@ type progress interface {
 	end() error
 }
 
-// showReturn shows the progress of a swapoff of these areas together until it sends its outcome on done, and returns that. Output that
-// nobody takes is an error of its own, but no reason to leave a swapoff alone.
+// showReturn shows the progress of a swapoff of these areas together until it sends its outcome on
+// done, and returns that. Output that nobody takes is an error of its own, but no reason to leave a
+// swapoff alone.
 func showReturn(out io.Writer, areas []loopsetup.Swap, done <-chan error) error {
 	total := usedIn(areas)
 	p := newProgress(out, total)

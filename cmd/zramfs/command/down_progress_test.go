@@ -28,7 +28,8 @@ func TestProgressLines(t *testing.T) {
 	}
 }
 
-// TestShowReturn wants the outcome of the swapoff, for an area that is not there and so has come back altogether.
+// TestShowReturn wants the outcome of the swapoff, for an area that is not there and so has come
+// back altogether.
 func TestShowReturn(t *testing.T) {
 	areas := []loopsetup.Swap{{Path: "/dev/nonexistent", Used: 1 << 20}}
 	cause := errors.New("cause")

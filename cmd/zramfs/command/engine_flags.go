@@ -34,7 +34,8 @@ const (
 	allGPUs      = -1
 )
 
-// engineOptions say which engines are wanted beside the CPU and how they work. The zero value is not one: see engineOptionsOf.
+// engineOptions say which engines are wanted beside the CPU and how they work. The zero value is
+// not one: see engineOptionsOf.
 type engineOptions struct {
 	mode         string // one of gpuModes
 	device       int    // its number, or allGPUs
@@ -53,11 +54,12 @@ const (
 	unpacking      // reading them
 )
 
-// fewPages is too few of them to open an engine for that nobody has asked for: cores do them in less time, a gigabyte. Changed by tests
-// alone.
+// fewPages is too few of them to open an engine for that nobody has asked for: cores do them in
+// less time, a gigabyte. Changed by tests alone.
 var fewPages uint64 = 1 << 18
 
-// engineFlags are the flags that engineOptionsOf reads. Every program has them, so that the same words do everywhere.
+// engineFlags are the flags that engineOptionsOf reads. Every program has them, so that the same
+// words do everywhere.
 func engineFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: flagGPU, Value: gpuAuto, Usage: "`WHEN` to use GPUs: " + gpuAuto + " is where there are any, " + gpuOff + ", " + gpuRequire},
@@ -67,7 +69,8 @@ func engineFlags() []cli.Flag {
 	}
 }
 
-// engineOptionsOf reads the flags of a command with a task. That none can be had of what is required is an error here in a program that has none.
+// engineOptionsOf reads the flags of a command with a task. That none can be had of what is
+// required is an error here in a program that has none.
 func engineOptionsOf(c *cli.Context, t task) (engineOptions, error) {
 	o := engineOptions{mode: c.String(flagGPU), device: allGPUs, batch: c.Int(flagGPUBatch), slots: c.Int(flagGPUSlots), task: t}
 	if !slices.Contains(gpuModes, o.mode) {

@@ -10,10 +10,12 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// An engineKind is a kind of engine for bulk work, beside the CPU, that this program was built with. Immutable.
+// An engineKind is a kind of engine for bulk work, beside the CPU, that this program was built
+// with. Immutable.
 type engineKind struct {
 	name string // as "backend=" names it
-	// open returns those of this machine for an algorithm that are wanted. The error says why there is none, or, if there are some, why others that are there cannot be used.
+	// open returns those of this machine for an algorithm that are wanted. The error says why there is
+	// none, or, if there are some, why others that are there cannot be used.
 	open func(codec.Algorithm, engineOptions) ([]bulk.Engine, error)
 	// does says whether they are of use for a task with objects of an algorithm; nil is always.
 	does func(codec.Algorithm, task) bool
@@ -21,7 +23,8 @@ type engineKind struct {
 	check func() (finding, error)
 }
 
-// engineKinds holds them. Changed by init functions alone, of files with a build tag: the default program has none.
+// engineKinds holds them. Changed by init functions alone, of files with a build tag: the default
+// program has none.
 var engineKinds []engineKind
 
 // offerEngine adds a kind of engine. It is to be called by init functions alone.
@@ -33,9 +36,11 @@ func offerEngine(k engineKind) {
 // errNoEngines is why nothing can be required of the default program.
 var errNoEngines = errors.New("this program was built without GPUs; make build-cuda makes one that has them")
 
-// openEngines opens the engines of this machine for an algorithm, which its caller has to close. Where "backend=" names a kind, it is that one alone and it has to be
-// there; otherwise missing says of each kind that is not why that is so. Nothing is opened where engines are off, whatever is named, and where they are required one has
-// to be there. One that nobody has asked for is not opened in vain.
+// openEngines opens the engines of this machine for an algorithm, which its caller has to close.
+// Where "backend=" names a kind, it is that one alone and it has to be there; otherwise missing
+// says of each kind that is not why that is so. Nothing is opened where engines are off, whatever
+// is named, and where they are required one has to be there. One that nobody has asked for is not
+// opened in vain.
 func openEngines(a codec.Algorithm, o engineOptions) (engines []bulk.Engine, missing []string, err error) {
 	if o.mode == gpuOff {
 		return nil, nil, nil
@@ -82,7 +87,8 @@ func (k engineKind) vain(a codec.Algorithm, o engineOptions) string {
 	return ""
 }
 
-// newPlanner makes a planner over so many workers and other engines, all of which it has closed if there is an error.
+// newPlanner makes a planner over so many workers and other engines, all of which it has closed if
+// there is an error.
 func newPlanner(a codec.Algorithm, workers int, engines []bulk.Engine, items int) (*bulk.Planner, error) {
 	cpu, err := bulk.NewCPU(a, workers)
 	if err == nil {

@@ -32,7 +32,8 @@ func gpuKind(find func() (*driver.Driver, error), d driver.Options) engineKind {
 	}
 }
 
-// usefulGPUs reports whether they can do something of a task: they read LZ4 blocks and the page format but for its dense level, and make LZ4 blocks.
+// usefulGPUs reports whether they can do something of a task: they read LZ4 blocks and the page
+// format but for its dense level, and make LZ4 blocks.
 func usefulGPUs(a codec.Algorithm, t task) bool {
 	name := a.String()
 	family, _, _ := strings.Cut(name, ":")
@@ -46,9 +47,11 @@ func usefulGPUs(a codec.Algorithm, t task) bool {
 }
 
 const (
-	// lockedPage is what a page of a batch takes of memory that is locked at the most, for an object and the page itself: in three windows, which import has, and in a slot.
+	// lockedPage is what a page of a batch takes of memory that is locked at the most, for an object
+	// and the page itself: in three windows, which import has, and in a slot.
 	lockedPage = (importWindows + 1) * 2 * (pageSize + pageSize/16)
-	// lockedShares is which part of the memory that is left may be locked for one device unless the batch is named: whoever needs zramfs has little to spare.
+	// lockedShares is which part of the memory that is left may be locked for one device unless the
+	// batch is named: whoever needs zramfs has little to spare.
 	lockedShares = 8
 
 	ownGPUBatch   = 8192 // pages, where memory allows it; below leastGPUBatch it is not worth it
@@ -56,7 +59,8 @@ const (
 	ownGPUSlots   = 4
 )
 
-// fittingBatch is how many pages a device gets at a time on a machine that has room for so many bytes, and whether these are no more than its part.
+// fittingBatch is how many pages a device gets at a time on a machine that has room for so many
+// bytes, and whether these are no more than its part.
 func fittingBatch(room uint64, slots int) (pages int, fits bool) {
 	for pages = ownGPUBatch; ; pages /= 2 {
 		fits = uint64(pages*slots)*lockedPage <= room/lockedShares

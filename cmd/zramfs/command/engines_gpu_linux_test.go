@@ -18,8 +18,9 @@ import (
 	"github.com/zramfs/zramfs/gpu/driver"
 )
 
-// gpusVariable makes the test binary have GPUs, when it behaves as zramfs: it says in words, as "devices=2 fail=cuMemAlloc:3:2", how many are simulated and what they are
-// like. Without it there is no such kind of engine, as in the default program.
+// gpusVariable makes the test binary have GPUs, when it behaves as zramfs: it says in words, as
+// "devices=2 fail=cuMemAlloc:3:2", how many are simulated and what they are like. Without it there
+// is no such kind of engine, as in the default program.
 const gpusVariable = "ZRAMFS_TEST_GPUS"
 
 func init() {
@@ -49,8 +50,9 @@ type plannedFailure struct {
 	n, code int
 }
 
-// readSimulated reads libcuda, unasked, devices=N, major=N of the compute capability of the last device, version=N of CUDA, silent=MILLISECONDS, and any number of fail=CALL:N:CODE and, for failures after the
-// opening, late=CALL:N:CODE.
+// readSimulated reads libcuda, unasked, devices=N, major=N of the compute capability of the last
+// device, version=N of CUDA, silent=MILLISECONDS, and any number of fail=CALL:N:CODE and, for
+// failures after the opening, late=CALL:N:CODE.
 func readSimulated(text string) (g simulatedGPU, err error) {
 	g.devices = 1
 	for word := range strings.FieldsSeq(text) {
@@ -119,7 +121,8 @@ func plan(s *driver.Simulator, failures []plannedFailure) {
 	}
 }
 
-// patience is more than a simulated kernel ever takes, also on a machine that is busy with something else.
+// patience is more than a simulated kernel ever takes, also on a machine that is busy with
+// something else.
 const patience = 2 * time.Minute
 
 // simulatedKind is simulated devices as a kind of engine.
@@ -190,7 +193,8 @@ func TestGPUBatchFitsMemory(t *testing.T) {
 	}
 }
 
-// The options get to the engine, and so does what the algorithm says; engines make LZ4 blocks where these are wanted.
+// The options get to the engine, and so does what the algorithm says; engines make LZ4 blocks where
+// these are wanted.
 func TestGPUOptions(t *testing.T) {
 	for _, c := range []struct {
 		algorithm  string

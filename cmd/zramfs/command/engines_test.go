@@ -58,7 +58,8 @@ func TestEngineOptions(t *testing.T) {
 	}
 }
 
-// A program that has no engines refuses what requires one, as a value that cannot be used, and says how to get one that has.
+// A program that has no engines refuses what requires one, as a value that cannot be used, and says
+// how to get one that has.
 func TestRequireWithoutEngines(t *testing.T) {
 	withKinds(t)
 	_, err := optionsOf(t, "--gpu", "require")
@@ -109,7 +110,8 @@ func TestOpenEngines(t *testing.T) {
 	}
 }
 
-// An engine is not opened in vain where it is only wanted if there is one; who asks for it has it whatever it is good for.
+// An engine is not opened in vain where it is only wanted if there is one; who asks for it has it
+// whatever it is good for.
 func TestEnginesAreNotOpenedInVain(t *testing.T) {
 	withKinds(t, engineKind{
 		name: "a", open: func(codec.Algorithm, engineOptions) ([]bulk.Engine, error) { return make([]bulk.Engine, 1), nil },

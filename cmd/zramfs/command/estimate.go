@@ -78,8 +78,8 @@ func estimateAction(c *cli.Context) error {
 	return printReport(c.App.Writer, c.Bool(flagJSON), e)
 }
 
-// estimated returns the algorithms that a list names, else those that it makes sense to ask about: storing pages as they are
-// saves nothing.
+// estimated returns the algorithms that a list names, else those that it makes sense to ask about:
+// storing pages as they are saves nothing.
 func estimated(list string) ([]codec.Algorithm, error) {
 	if list != "" {
 		return parseAlgorithms(list)

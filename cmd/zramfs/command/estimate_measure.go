@@ -10,7 +10,8 @@ import (
 	"github.com/zramfs/zramfs/codec/pagescan"
 )
 
-// What a page costs in the store beside its object, in bytes. TestEstimateIsWhatTheStoreTakes compares with a real one.
+// What a page costs in the store beside its object, in bytes. TestEstimateIsWhatTheStoreTakes
+// compares with a real one.
 const (
 	indexCost   = 8  // its entry in the index
 	headerCost  = 12 // before its object
@@ -47,7 +48,8 @@ type algorithmReport struct {
 	Incompressible float64 `json:"incompressible"` // share of pages, 0 to 1
 }
 
-// newEstimate compresses the sample by every algorithm. The advice is for the first, the default where nobody chose.
+// newEstimate compresses the sample by every algorithm. The advice is for the first, the default
+// where nobody chose.
 func newEstimate(s pageSample, algorithms []codec.Algorithm, ram uint64, show progress) (*estimate, error) {
 	e := &estimate{Sample: sampleReport{
 		Source: s.source, Processes: s.looked, Pages: s.count(), Bytes: int64(len(s.pages)),
@@ -82,7 +84,8 @@ func withoutSameFilled(pages []byte) (other [][]byte, same int) {
 	return other, same
 }
 
-// measureRatio compresses the pages of a sample, to which same-filled ones belong besides, and says what that means for total.
+// measureRatio compresses the pages of a sample, to which same-filled ones belong besides, and says
+// what that means for total.
 func measureRatio(a codec.Algorithm, pages [][]byte, same int, total int64) (algorithmReport, error) {
 	r := algorithmReport{Algorithm: a.String()}
 	compressor, err := a.NewCompressor()
@@ -131,9 +134,9 @@ func (m *moments) add(x float64, times int) {
 
 func (m moments) mean() float64 { return m.sum / m.n }
 
-// margin is half of the interval in which the mean of all total values lies with 95 % confidence, n of which were looked at. They
-// were taken at even distances, which is at least as good as at random where neighbours are alike. When all were looked at there is
-// nothing left to be unsure of.
+// margin is half of the interval in which the mean of all total values lies with 95 % confidence, n
+// of which were looked at. They were taken at even distances, which is at least as good as at
+// random where neighbours are alike. When all were looked at there is nothing left to be unsure of.
 func (m moments) margin(total int64) float64 {
 	unseen := 1 - m.n/float64(total)
 	if unseen <= 0 {
@@ -146,8 +149,9 @@ func (m moments) margin(total int64) float64 {
 	return studentT(m.n-1) * math.Sqrt(variance/m.n*unseen)
 }
 
-// studentT is the 0.975 quantile of Student's distribution, by its expansion around the normal one (Abramowitz and Stegun
-// 26.7.5), which is within 1 % from 3 degrees of freedom on and is not asked for more exactness with fewer.
+// studentT is the 0.975 quantile of Student's distribution, by its expansion around the normal one
+// (Abramowitz and Stegun 26.7.5), which is within 1 % from 3 degrees of freedom on and is not asked
+// for more exactness with fewer.
 func studentT(freedom float64) float64 {
 	const z = 1.959964
 	z3, z5, z7 := z*z*z, z*z*z*z*z, z*z*z*z*z*z*z

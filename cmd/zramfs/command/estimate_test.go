@@ -33,8 +33,8 @@ func estimateOf(t *testing.T, args ...string) estimate {
 	return e
 }
 
-// A child's memory is found to be what it is: a third same-filled, a third incompressible, the rest nearly nothing. Of what its
-// runtime holds besides nothing is known.
+// A child's memory is found to be what it is: a third same-filled, a third incompressible, the rest
+// nearly nothing. Of what its runtime holds besides nothing is known.
 func TestEstimateOfAProcess(t *testing.T) {
 	pid, _ := startHolder(t)
 	e := estimateOf(t, "--pid", strconv.Itoa(pid), "--algorithm", "lz4,raw", "--sample", "8M")
@@ -81,7 +81,8 @@ func TestEstimateOfAWholeFile(t *testing.T) {
 	}
 }
 
-// All processes of the machine can be looked at, whatever they do meanwhile, and this test among them.
+// All processes of the machine can be looked at, whatever they do meanwhile, and this test among
+// them.
 func TestEstimateOfAll(t *testing.T) {
 	startHolder(t)
 	e := estimateOf(t, "--all", "--sample", "1M", "--algorithm", "lz4")
@@ -112,7 +113,8 @@ func TestEstimateIsWhatTheStoreTakes(t *testing.T) {
 	}
 }
 
-// storeTakes writes the pages a number of times over to a new store and returns the memory that it takes.
+// storeTakes writes the pages a number of times over to a new store and returns the memory that it
+// takes.
 func storeTakes(t *testing.T, a codec.Algorithm, pages []byte, times int) uint64 {
 	t.Helper()
 	mem, err := store.NewMemory(store.MemoryAuto)
@@ -220,8 +222,8 @@ func TestAdviceCanBeFollowed(t *testing.T) {
 	}
 }
 
-// The interval holds the true mean as often as it says. The numbers are drawn with a fixed seed, so that the test is the same
-// each time.
+// The interval holds the true mean as often as it says. The numbers are drawn with a fixed seed, so
+// that the test is the same each time.
 func TestIntervalHoldsTheTruth(t *testing.T) {
 	population := make([]float64, 5000)
 	var truth float64

@@ -103,7 +103,8 @@ type exporter struct {
 	progress progress
 	report   exportReport
 
-	// The window that was written last is shown as done once it is on the disk, which takes longer than to write it.
+	// The window that was written last is shown as done once it is on the disk, which takes longer
+	// than to write it.
 	pending       uint64 // its pages
 	begin, length int64  // where it lies in the file
 }
@@ -222,7 +223,8 @@ func (e *exporter) write(w *imageWindow, f exportFile) error {
 	return e.settle(f, int64(w.First-e.report.First)*pageSize, int64(w.Pages)*pageSize, there)
 }
 
-// settle has the disk begin with what was just written, so many pages, and waits for what was written before.
+// settle has the disk begin with what was just written, so many pages, and waits for what was
+// written before.
 func (e *exporter) settle(f exportFile, begin, length int64, pages uint64) error {
 	if err := errors.Join(f.startSync(begin, length), f.sync(e.begin, e.length)); err != nil {
 		return err
@@ -232,7 +234,8 @@ func (e *exporter) settle(f exportFile, begin, length int64, pages uint64) error
 	return e.progress.show(done)
 }
 
-// fillPage fills a page with a word, as the processor has it in memory: both that we build for are little-endian.
+// fillPage fills a page with a word, as the processor has it in memory: both that we build for are
+// little-endian.
 func fillPage(page []byte, word uint64) {
 	for i := range 8 {
 		page[i] = byte(word >> (8 * i))

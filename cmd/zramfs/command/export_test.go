@@ -23,8 +23,8 @@ func (d *slowDisk) sync(begin, length int64) error {
 	return nil
 }
 
-// The bar of export counts a page once it is on the disk and not when it is written to the kernel's cache, so that it is
-// full only at the end.
+// The bar of export counts a page once it is on the disk and not when it is written to the kernel's
+// cache, so that it is full only at the end.
 func TestExportProgress(t *testing.T) {
 	const window, windows = 1024, 5
 	var shown shownSteps

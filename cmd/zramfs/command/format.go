@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// humanSize writes a number of bytes as zramctl, lsblk and losetup do: one letter, powers of 1024, at most one decimal
-// (0B, 4K, 173.5M, 1G). The unit is the largest that is not larger than n; tenths are rounded half up, and what is
-// rounded up to 1024 keeps its unit (1024M, not 1G).
+// humanSize writes a number of bytes as zramctl, lsblk and losetup do: one letter, powers of 1024,
+// at most one decimal (0B, 4K, 173.5M, 1G). The unit is the largest that is not larger than n;
+// tenths are rounded half up, and what is rounded up to 1024 keeps its unit (1024M, not 1G).
 func humanSize(n uint64) string {
 	const letters = "BKMGTPE"
 	exp := 0

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestHumanSizeRecorded compares with what zramctl and lsblk printed for the same numbers; testdata/sizes.txt says how
-// it was recorded.
+// TestHumanSizeRecorded compares with what zramctl and lsblk printed for the same numbers;
+// testdata/sizes.txt says how it was recorded.
 func TestHumanSizeRecorded(t *testing.T) {
 	text, err := os.ReadFile("testdata/sizes.txt")
 	if err != nil {

@@ -27,8 +27,8 @@ func (p problem) String() string {
 }
 
 const (
-	// nearlyFull is the share of the memory limit, and of swap, in per cent, from which a device is degraded: writes will
-	// soon fail, and the pages then stay in memory.
+	// nearlyFull is the share of the memory limit, and of swap, in per cent, from which a device is
+	// degraded: writes will soon fail, and the pages then stay in memory.
 	nearlyFull = 90
 	// manyRestarts is how many workers may die within ten minutes before a device is degraded.
 	manyRestarts = 3
@@ -36,8 +36,9 @@ const (
 	errorsCount = time.Hour
 )
 
-// diagnose returns everything that is wrong with a device at a time, nothing for a healthy one. That a protection is
-// missing counts when it is essential and the device is swapped to; status shows the others without calling it degraded.
+// diagnose returns everything that is wrong with a device at a time, nothing for a healthy one.
+// That a protection is missing counts when it is essential and the device is swapped to; status
+// shows the others without calling it degraded.
 func diagnose(d device, now time.Time) []problem {
 	problems := []problem{} // not nil: it is printed as a JSON array
 	problems = append(problems, diagnoseServer(d)...)
@@ -90,8 +91,8 @@ func silenceOf(d device) *silence {
 	return &silence{dir: d.title()}
 }
 
-// diagnoseAreas finds swap areas that up has recorded and that are off while others are on, and loop devices without
-// direct I/O.
+// diagnoseAreas finds swap areas that up has recorded and that are off while others are on, and
+// loop devices without direct I/O.
 func diagnoseAreas(d device) []problem {
 	var problems []problem
 	if d.rec != nil && len(d.Swaps) > 0 {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// holdPages makes the test binary a process that holds known memory: the thirds of heldPages are of one repeated word, of noise, and
-// of something that compresses well.
+// holdPages makes the test binary a process that holds known memory: the thirds of heldPages are of
+// one repeated word, of noise, and of something that compresses well.
 const (
 	holdPages = "ZRAMFS_TEST_HOLD_PAGES"
 	heldPages = 3 * 4096
@@ -45,8 +45,8 @@ func fillKnown(memory []byte) {
 	}
 }
 
-// hold is the life of that process: it ends when its standard input does. Its memory is none of the Go heap's, where the race detector
-// would keep as much again, and more, of its own.
+// hold is the life of that process: it ends when its standard input does. Its memory is none of the
+// Go heap's, where the race detector would keep as much again, and more, of its own.
 func hold() {
 	memory, err := syscall.Mmap(-1, 0, heldPages*pageSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	if err != nil {
@@ -61,7 +61,8 @@ func hold() {
 	os.Exit(0)
 }
 
-// startHolder returns the number of such a process, which ends with the test, and a function that ends it before.
+// startHolder returns the number of such a process, which ends with the test, and a function that
+// ends it before.
 func startHolder(t *testing.T) (pid int, end func()) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")

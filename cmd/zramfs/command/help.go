@@ -38,8 +38,8 @@ func tidyFlags(flags []cli.Flag) {
 	}
 }
 
-// fold breaks lines at blanks so that they are no longer than width, where they have blanks. It counts bytes: the help
-// is ASCII.
+// fold breaks lines at blanks so that they are no longer than width, where they have blanks. It
+// counts bytes: the help is ASCII.
 func fold(text string, width int) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {

@@ -25,7 +25,8 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// TestHelp wants every command to say what it is for, and every flag what it does, in lines that a terminal shows.
+// TestHelp wants every command to say what it is for, and every flag what it does, in lines that a
+// terminal shows.
 func TestHelp(t *testing.T) {
 	app := newApp(io.Discard, io.Discard)
 	for _, c := range app.Commands {

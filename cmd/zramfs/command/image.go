@@ -55,7 +55,8 @@ type imageWindow struct {
 	objects int64
 }
 
-// newWindow makes a window for an operation: Verify, or Decompress, which leaves each page in batch.Pages.
+// newWindow makes a window for an operation: Verify, or Decompress, which leaves each page in
+// batch.Pages.
 func (l *liveImage) newWindow(op bulk.Op) *imageWindow {
 	n := l.shop.pages
 	w := &imageWindow{Window: store.NewWindowIn(l.shop.buffer(store.ArenaSize(n), false), n), batch: *bulk.NewBatch(op, n)}
@@ -77,7 +78,8 @@ func (l *liveImage) newWindow(op bulk.Op) *imageWindow {
 	return w
 }
 
-// work does what a window is for with its objects. Afterwards one that its codec cannot read is of kind PageCorrupt as well.
+// work does what a window is for with its objects. Afterwards one that its codec cannot read is of
+// kind PageCorrupt as well.
 func (l *liveImage) work(ctx context.Context, w *imageWindow) error {
 	b := &w.batch
 	b.N, b.Offset, b.Length, b.ID, b.Slot = len(w.Page), w.Offset, w.Length, w.ID, w.Page
@@ -97,7 +99,8 @@ func (l *liveImage) work(ctx context.Context, w *imageWindow) error {
 	return nil
 }
 
-// walk goes through the pages from first to before end that may hold anything. Each part is read into a window that take returns, and given to done.
+// walk goes through the pages from first to before end that may hold anything. Each part is read
+// into a window that take returns, and given to done.
 func (l *liveImage) walk(ctx context.Context, first, end uint64, take func() *imageWindow, done func(*imageWindow) error) error {
 	for {
 		page, err := l.view.Next(first)
@@ -118,7 +121,8 @@ func (l *liveImage) walk(ctx context.Context, first, end uint64, take func() *im
 	}
 }
 
-// scrub goes through all pages that hold anything, in the order in which they lie in the image. Each part is read into w and given to done.
+// scrub goes through all pages that hold anything, in the order in which they lie in the image.
+// Each part is read into w and given to done.
 func (l *liveImage) scrub(ctx context.Context, w *imageWindow, done func(*imageWindow) error) error {
 	survey := l.view.Survey(0, l.view.Pages())
 	for {
@@ -142,8 +146,8 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 // endingTime is how long a command that is interrupted may take to clean up.
 const endingTime = 500 * time.Millisecond
 
-// obey runs f and returns what it returns, in words. When ctx ends, f has endingTime to clean up and is left behind then: it
-// may wait for a process that does not answer.
+// obey runs f and returns what it returns, in words. When ctx ends, f has endingTime to clean up
+// and is left behind then: it may wait for a process that does not answer.
 func obey(ctx context.Context, f func() error) error {
 	done := make(chan error, 1) // room for one, so that a late f does not wait
 	go func() { done <- f() }()

@@ -13,7 +13,8 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// A page that was discarded when an engine got it, and written again before that failed, is there when the CPU looks at it again.
+// A page that was discarded when an engine got it, and written again before that failed, is there
+// when the CPU looks at it again.
 func TestPageComesBackWhileAnEngineFails(t *testing.T) {
 	for _, op := range []bulk.Op{bulk.Verify, bulk.Decompress} {
 		e := &troubled{do: errors.New("out of order")}
@@ -48,7 +49,8 @@ func TestPageComesBackWhileAnEngineFails(t *testing.T) {
 	}
 }
 
-// troubledImage is the image of a store and who writes to that; an engine gets all that it can do. The writer is nil where the image lies in no file.
+// troubledImage is the image of a store and who writes to that; an engine gets all that it can do.
+// The writer is nil where the image lies in no file.
 func troubledImage(t *testing.T, e *troubled) (*liveImage, *store.Worker) {
 	t.Helper()
 	memory, err := store.NewMemory(store.MemoryMemfd)

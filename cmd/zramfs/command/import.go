@@ -35,7 +35,8 @@ func importCommand() *cli.Command {
 type importReport struct {
 	File string `json:"file"`
 	Dir  string `json:"dir"`
-	// Pages is how many FILE has, Same how many of them are filled with one word, Zeros how many of those with zeros.
+	// Pages is how many FILE has, Same how many of them are filled with one word, Zeros how many of
+	// those with zeros.
 	Pages uint64 `json:"pages"`
 	Same  uint64 `json:"same_pages"`
 	Zeros uint64 `json:"zero_pages"`
@@ -79,7 +80,8 @@ func importAction(c *cli.Context) (err error) {
 	return m.report.print(c.App.Writer, c.Bool(flagJSON))
 }
 
-// unopened waits a moment for the data file of d to be free: the serving process hears of its being closed a little later.
+// unopened waits a moment for the data file of d to be free: the serving process hears of its being
+// closed a little later.
 func unopened(d device, force bool) (device, error) {
 	for try := 1; ; try++ {
 		err := mayImport(d, force)

@@ -13,7 +13,8 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// An importWindow is a part of a file on its way to a device. It belongs to one goroutine at a time.
+// An importWindow is a part of a file on its way to a device. It belongs to one goroutine at a
+// time.
 type importWindow struct {
 	first uint64 // the number of its first page
 	// kind and word are of each page: zeros are PageEmpty, other pages of one word PageSame.

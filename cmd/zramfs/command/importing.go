@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	// importWindows is how many windows there are: one is read while another is compressed and a third is handed in.
+	// importWindows is how many windows there are: one is read while another is compressed and a third
+	// is handed in.
 	importWindows = 3
-	// importPages is how many pages a window has where the CPU works alone: what stays in a cache while it goes from one to the next. Where there are
-	// engines, these say how many they want.
+	// importPages is how many pages a window has where the CPU works alone: what stays in a cache
+	// while it goes from one to the next. Where there are engines, these say how many they want.
 	importPages = 1024
 )
 
@@ -65,7 +66,8 @@ func (m *importing) run(ctx context.Context, d device) (err error) {
 	return err
 }
 
-// importAlgorithm is the algorithm of d. Only its keeper has the dictionary for certain that it works with.
+// importAlgorithm is the algorithm of d. Only its keeper has the dictionary for certain that it
+// works with.
 func importAlgorithm(d device) (codec.Algorithm, error) {
 	a, err := codec.Parse(d.Status.Algorithm)
 	if err != nil || a.DictionaryFile() == "" {
@@ -78,7 +80,8 @@ func importAlgorithm(d device) (codec.Algorithm, error) {
 	return deviceAlgorithm(d.Status.Algorithm, dictionary)
 }
 
-// copy imports the file window by window, each of which goes through three goroutines, in the order of the file.
+// copy imports the file window by window, each of which goes through three goroutines, in the order
+// of the file.
 func (m *importing) copy(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -100,7 +103,8 @@ func (m *importing) copy(ctx context.Context) error {
 	return err
 }
 
-// read fills windows from the file. It ends after the last page, after an error, which goes with the window, and with ctx.
+// read fills windows from the file. It ends after the last page, after an error, which goes with
+// the window, and with ctx.
 func (m *importing) read(ctx context.Context, empty <-chan *importWindow, full chan<- *importWindow) {
 	defer close(full)
 	for first := uint64(0); first < m.report.Pages; first += uint64(m.pages) {

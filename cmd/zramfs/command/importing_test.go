@@ -16,7 +16,8 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// A pageSeries is a file of which each page is made when it is read: in turn two of zeros, one of a word, and some of words that differ.
+// A pageSeries is a file of which each page is made when it is read: in turn two of zeros, one of a
+// word, and some of words that differ.
 type pageSeries struct {
 	pages uint64
 	// fail is the page whose reading is an error; 0 is none.
@@ -110,8 +111,8 @@ func (d *deviceOfPages) Flush() error {
 	return nil
 }
 
-// importSeries imports a series and wants the flushed pages to be those before stored, each as it was. flush is called before each flush, and
-// may interrupt all.
+// importSeries imports a series and wants the flushed pages to be those before stored, each as it
+// was. flush is called before each flush, and may interrupt all.
 func importSeries(t *testing.T, s pageSeries, flush func(next uint64, interrupt func()) error, stored uint64) (importReport, error) {
 	t.Helper()
 	a, err := codec.Parse("lz4")

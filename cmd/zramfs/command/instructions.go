@@ -9,7 +9,8 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
-// checkInstructions says which instruction sets the codecs may use, and warns of those that were switched off.
+// checkInstructions says which instruction sets the codecs may use, and warns of those that were
+// switched off.
 func checkInstructions(m machine) (finding, error) {
 	s := m.instructions()
 	usable := "the codecs may use " + strings.Join(s.Usable, ", ")
@@ -33,7 +34,8 @@ func implementationWords(s daemon.InstructionStatus) string {
 	return strings.Join(words, ", ")
 }
 
-// instructionWords is a line of status: what the codecs of a device run on. Older programs do not say.
+// instructionWords is a line of status: what the codecs of a device run on. Older programs do not
+// say.
 func instructionWords(s daemon.InstructionStatus) string {
 	if len(s.Usable) == 0 {
 		return ""

@@ -11,7 +11,8 @@ import (
 const (
 	// leastFiles is how many open files every command may need.
 	leastFiles = 64
-	// leastSpace is how much address space the processes of a device take beside its image; the image takes twice its size at most.
+	// leastSpace is how much address space the processes of a device take beside its image; the image
+	// takes twice its size at most.
 	leastSpace = 1792 << 20
 )
 
@@ -24,7 +25,8 @@ func checkFiles() error {
 	return nil
 }
 
-// checkSpace refuses a device for which a limit leaves too little address space: without that, a process ends at any moment.
+// checkSpace refuses a device for which a limit leaves too little address space: without that, a
+// process ends at any moment.
 func checkSpace(disksize uint64) error {
 	n, limited := limitOf(unix.RLIMIT_AS)
 	if want := leastSpace + 2*disksize; limited && n < want {

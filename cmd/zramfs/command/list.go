@@ -64,9 +64,9 @@ func listColumnsOf(c *cli.Context) ([]listColumn, error) {
 	return parseColumns(defaultColumns)
 }
 
-// parseColumns returns the columns that a list of names stands for, upper or lower case, in the order of the list; a
-// list that begins with + comes after the usual columns. As in zramctl an unknown column is a failure, not a usage
-// error.
+// parseColumns returns the columns that a list of names stands for, upper or lower case, in the
+// order of the list; a list that begins with + comes after the usual columns. As in zramctl an
+// unknown column is a failure, not a usage error.
 func parseColumns(list string) ([]listColumn, error) {
 	if added, ok := strings.CutPrefix(list, "+"); ok {
 		list = defaultColumns + "," + added
@@ -117,8 +117,8 @@ func listTable(devices []device, columns []listColumn, bytes bool) table {
 	return t
 }
 
-// statusErrors joins the reasons for which a device's row is incomplete. That its mount is elsewhere is none: the row says
-// so.
+// statusErrors joins the reasons for which a device's row is incomplete. That its mount is
+// elsewhere is none: the row says so.
 func statusErrors(devices []device) error {
 	var all error
 	for _, d := range devices {

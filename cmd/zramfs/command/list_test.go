@@ -57,7 +57,8 @@ func TestListJSON(t *testing.T) {
 	}
 }
 
-// TestListUnknown wants empty cells for a device that did not answer, with what the kernel says of its loop device.
+// TestListUnknown wants empty cells for a device that did not answer, with what the kernel says of
+// its loop device.
 func TestListUnknown(t *testing.T) {
 	d := device{Dir: "/run/zram", Err: errNoAnswer, Loops: []loopsetup.Info{{Path: "/dev/loop9", Size: 1 << 30}}}
 	columns, err := parseColumns(defaultColumns)
@@ -91,7 +92,8 @@ func TestListRatio(t *testing.T) {
 	}
 }
 
-// TestTableLocale wants other bytes than ASCII only where the locale is UTF-8, and no byte that is not text anywhere.
+// TestTableLocale wants other bytes than ASCII only where the locale is UTF-8, and no byte that is
+// not text anywhere.
 func TestTableLocale(t *testing.T) {
 	for _, test := range []struct {
 		cell, ascii, utf8 string

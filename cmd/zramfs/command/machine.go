@@ -48,7 +48,8 @@ func (m machine) readNumber(path string) (uint64, error) {
 	return n, nil
 }
 
-// open opens a file and closes it again: the only way to learn of a device that a control group denies.
+// open opens a file and closes it again: the only way to learn of a device that a control group
+// denies.
 func (m machine) open(path string, flags int) error {
 	f, err := os.OpenFile(m.path(path), flags, 0)
 	if err != nil {
@@ -99,7 +100,8 @@ func (m machine) kernel() (release string, major, minor int, err error) {
 	return release, major, minor, nil
 }
 
-// The capabilities that matter, by their bits in the sets of /proc/PID/status (include/uapi/linux/capability.h).
+// The capabilities that matter, by their bits in the sets of /proc/PID/status
+// (include/uapi/linux/capability.h).
 const (
 	capIPCLock     = 14
 	capSysAdmin    = 21
@@ -120,8 +122,8 @@ func (m machine) hasCapability(bit int) (bool, error) {
 	return set>>bit&1 == 1, nil
 }
 
-// inFirstUserNamespace recognises it by its identity map of all IDs (user_namespaces(7)). A kernel without user
-// namespaces has no such file, and no other namespace.
+// inFirstUserNamespace recognises it by its identity map of all IDs (user_namespaces(7)). A kernel
+// without user namespaces has no such file, and no other namespace.
 func (m machine) inFirstUserNamespace() (bool, error) {
 	text, err := m.read("proc/self/uid_map")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -130,7 +132,8 @@ func (m machine) inFirstUserNamespace() (bool, error) {
 	return strings.Join(strings.Fields(text), " ") == "0 0 4294967295", err
 }
 
-// lockLimit returns the soft limit RLIMIT_MEMLOCK as /proc/self/limits shows it: bytes, or "unlimited".
+// lockLimit returns the soft limit RLIMIT_MEMLOCK as /proc/self/limits shows it: bytes, or
+// "unlimited".
 func (m machine) lockLimit() (string, error) {
 	const name = "Max locked memory"
 	text, err := m.read("proc/self/limits")

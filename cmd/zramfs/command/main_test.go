@@ -40,7 +40,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// hideDir makes the test binary call hideData on the directory that it names, since a mount namespace is a matter of a whole process.
+// hideDir makes the test binary call hideData on the directory that it names, since a mount
+// namespace is a matter of a whole process.
 const hideDir = "ZRAMFS_TEST_HIDE"
 
 // outcome is what a run of the program left behind.

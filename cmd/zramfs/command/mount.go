@@ -90,8 +90,8 @@ func mountAction(c *cli.Context) error {
 	return nil
 }
 
-// announceDevice prints the path of the device on standard output, and the rest on standard error. Where status is nil,
-// it leaves out what the memory is used for.
+// announceDevice prints the path of the device on standard output, and the rest on standard error.
+// Where status is nil, it leaves out what the memory is used for.
 func announceDevice(c *cli.Context, said *narration, cfg daemon.Config, report *daemon.Report, status *daemon.Status) error {
 	if err := printProtections(said, report.Protections); err != nil {
 		return err
@@ -152,8 +152,8 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	return cfg, nil
 }
 
-// servingArgs are the arguments that make this program keep the device cfg; serveSpawned reads them. They are plain
-// enough for ps to show what runs.
+// servingArgs are the arguments that make this program keep the device cfg; serveSpawned reads
+// them. They are plain enough for ps to show what runs.
 func servingArgs(cfg daemon.Config) []string { return deviceArgs(flagServe, cfg) }
 
 // workArgs are those that make it work for a keeper; serveAsWorker reads them.
@@ -197,7 +197,8 @@ func serveSpawned(c *cli.Context) error {
 	return daemon.Run(c.Context, cfg, os.NewFile(daemon.ReadyFD, "announcement"))
 }
 
-// serveAsWorker is the process that a keeper starts. What its keeper could set for its threads it has inherited.
+// serveAsWorker is the process that a keeper starts. What its keeper could set for its threads it
+// has inherited.
 func serveAsWorker(c *cli.Context) error {
 	flusher := daemon.BecomeIOFlusher()
 	cfg, err := deviceConfig(c, "mount")

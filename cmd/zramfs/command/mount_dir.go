@@ -18,9 +18,9 @@ import (
 // errBusyDir means that nothing can be mounted on a directory, for a reason that the message gives.
 var errBusyDir = errors.New("cannot be mounted on")
 
-// prepareDir returns dir as the mount table will show it, and makes it where only its parent exists. Where nothing is to
-// be mounted it changes nothing. The mount table is asked first: a mount point may be served by a process that does not
-// answer.
+// prepareDir returns dir as the mount table will show it, and makes it where only its parent
+// exists. Where nothing is to be mounted it changes nothing. The mount table is asked first: a
+// mount point may be served by a process that does not answer.
 func prepareDir(dir string) (path string, created bool, err error) {
 	path, err = filepath.Abs(dir)
 	if err != nil {
@@ -51,8 +51,8 @@ func prepareDir(dir string) (path string, created bool, err error) {
 	return path, false, checkEmpty(path)
 }
 
-// checkUnmounted fails when the uppermost mount on path is one of ours. A mount of another kind is as good a directory
-// as any.
+// checkUnmounted fails when the uppermost mount on path is one of ours. A mount of another kind is
+// as good a directory as any.
 func checkUnmounted(path string) error {
 	mounted, err := isMounted(path)
 	if err != nil {
@@ -64,10 +64,12 @@ func checkUnmounted(path string) error {
 	return nil
 }
 
-// isMounted says whether a zramfs is the uppermost mount on path, which must be free of symbolic links.
+// isMounted says whether a zramfs is the uppermost mount on path, which must be free of symbolic
+// links.
 func isMounted(path string) (bool, error) { return isMountOf(fsType, path) }
 
-// isMountOf says whether the uppermost mount on path, which must be free of symbolic links, is of that type.
+// isMountOf says whether the uppermost mount on path, which must be free of symbolic links, is of
+// that type.
 func isMountOf(kind, path string) (bool, error) {
 	there, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) { return m.Mountpoint != path, false })
 	if err != nil {
@@ -102,8 +104,9 @@ func checkEmpty(path string) (err error) {
 	return fmt.Errorf("%s %w: it is not empty; name an empty directory, or one that does not exist", path, errBusyDir)
 }
 
-// giveUpDir removes the mount point that prepareDir made when err says that there was no mount. What the serving process
-// had mounted it removes itself. Who has lost against another that is still at it leaves the directory to that.
+// giveUpDir removes the mount point that prepareDir made when err says that there was no mount.
+// What the serving process had mounted it removes itself. Who has lost against another that is
+// still at it leaves the directory to that.
 func giveUpDir(cfg daemon.Config, err error) error {
 	if err == nil || !cfg.CreatedDir {
 		return err

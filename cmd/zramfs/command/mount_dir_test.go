@@ -76,7 +76,8 @@ func TestGiveUpDirKeeps(t *testing.T) {
 	}
 }
 
-// TestGiveUpDirOfAnother has lost against another mount on the directory that it made, which has claimed it and not mounted yet: that one needs it.
+// TestGiveUpDirOfAnother has lost against another mount on the directory that it made, which has
+// claimed it and not mounted yet: that one needs it.
 func TestGiveUpDirOfAnother(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "zram")
 	if err := os.Mkdir(dir, 0o755); err != nil {

@@ -17,7 +17,8 @@ func tryOpen(path string) error {
 	return err
 }
 
-// claimDir locks a directory as a serving process does that is about to mount on it, and reports whether none is.
+// claimDir locks a directory as a serving process does that is about to mount on it, and reports
+// whether none is.
 func claimDir(dir string) (release func(), free bool) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

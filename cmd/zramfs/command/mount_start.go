@@ -10,8 +10,9 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
-// startDevice starts a process that serves cfg and returns what it reports once the data file can be opened. After an
-// error there is no process, no mount and no directory that was not there before.
+// startDevice starts a process that serves cfg and returns what it reports once the data file can
+// be opened. After an error there is no process, no mount and no directory that was not there
+// before.
 func startDevice(cfg daemon.Config) (_ *daemon.Report, err error) {
 	if err := checkSpace(cfg.Disksize); err != nil {
 		return nil, err
@@ -40,8 +41,8 @@ func fromProcess(err error) error {
 	return err
 }
 
-// removeDead takes away the mount of a serving process that died between mounting and its announcement. A mount that
-// lives is somebody else's, who was faster.
+// removeDead takes away the mount of a serving process that died between mounting and its
+// announcement. A mount that lives is somebody else's, who was faster.
 func removeDead(dir string) error {
 	mounted, err := isMounted(dir)
 	if err != nil || !mounted {

@@ -52,7 +52,8 @@ func TestServingArgs(t *testing.T) {
 	}
 }
 
-// TestF077 wants every impossible size refused with a line and the exit code of usage, and nothing made.
+// TestF077 wants every impossible size refused with a line and the exit code of usage, and nothing
+// made.
 func TestF077MountRefusesSizes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "zram")
 	for _, args := range [][]string{
@@ -101,7 +102,8 @@ func TestMountRefuses(t *testing.T) {
 	wantRefusal(t, dir, exitFailure, []string{"mount", filepath.Join(dir, "deep")}, "its parent must exist")
 }
 
-// wantRefusal runs the program and wants an exit code, one line of error with a word in it, and no directory dir.
+// wantRefusal runs the program and wants an exit code, one line of error with a word in it, and no
+// directory dir.
 func wantRefusal(t *testing.T, dir string, code int, args []string, word string) {
 	t.Helper()
 	got := runProgram(t, args...)

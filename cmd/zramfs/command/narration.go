@@ -25,8 +25,8 @@ func narrationFlags() []cli.Flag {
 	}
 }
 
-// A narration is what a command says of its steps: it writes them where --verbose asks for that, and keeps their
-// warnings for the summary. It is used by one goroutine.
+// A narration is what a command says of its steps: it writes them where --verbose asks for that,
+// and keeps their warnings for the summary. It is used by one goroutine.
 type narration struct {
 	out      io.Writer // where steps are written
 	how      string    // the flag that was given: flagVerbose, flagQuiet, flagJSON, or "" for the summary alone

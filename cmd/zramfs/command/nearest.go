@@ -4,8 +4,8 @@ package command
 
 import "strings"
 
-// nearest returns the candidate that word is most likely a typing error of, or "" where none is near: at most a third
-// of its letters, and one in a short word, may differ.
+// nearest returns the candidate that word is most likely a typing error of, or "" where none is
+// near: at most a third of its letters, and one in a short word, may differ.
 func nearest(word string, candidates []string) string {
 	word = strings.ToLower(word)
 	best, least := "", max(len(word)/3, 1)+1
@@ -17,7 +17,8 @@ func nearest(word string, candidates []string) string {
 	return best
 }
 
-// distance is how many letters have to be put in, left out, replaced or swapped with their neighbour to make b of a.
+// distance is how many letters have to be put in, left out, replaced or swapped with their
+// neighbour to make b of a.
 func distance(a, b string) int {
 	var before, row, next []int // rows of the table of distances between beginnings of a and b
 	for j := range len(b) + 1 {

@@ -17,9 +17,10 @@ import (
 // errNotRunning means that there is no device where one was asked for.
 var errNotRunning = errors.New("no zramfs device")
 
-// pick returns the devices that names stand for, in the order of names, or all of them for no names. A name is a mount
-// point, or what list prints: a loop device or a data file. Devices of the same DIR are all returned, one that can be
-// seen and works first. The error wraps errNotRunning for the first name that stands for none.
+// pick returns the devices that names stand for, in the order of names, or all of them for no
+// names. A name is a mount point, or what list prints: a loop device or a data file. Devices of the
+// same DIR are all returned, one that can be seen and works first. The error wraps errNotRunning
+// for the first name that stands for none.
 func (s *survey) pick(names []string) ([]device, error) {
 	if len(names) == 0 {
 		return s.devices, nil
@@ -78,8 +79,8 @@ func (d device) rank() int {
 	return 2
 }
 
-// realPath follows the symbolic links in an absolute path. It ends where a FUSE file system begins: the server may not
-// answer, and the mount table has the real path of its mount point.
+// realPath follows the symbolic links in an absolute path. It ends where a FUSE file system begins:
+// the server may not answer, and the mount table has the real path of its mount point.
 func realPath(path string, mounts []*mountinfo.Info) string {
 	const mostLinks = 40 // as the kernel has it
 	real, rest := "/", strings.Split(path, "/")

@@ -16,23 +16,26 @@ import (
 	"strings"
 )
 
-// recordDir holds a record for each device that up has turned on. It lies outside of DIR, since what it says is needed
-// most when the server of DIR is dead, or when DIR is in another mount namespace.
+// recordDir holds a record for each device that up has turned on. It lies outside of DIR, since
+// what it says is needed most when the server of DIR is dead, or when DIR is in another mount
+// namespace.
 const recordDir = "run/zramfs"
 
-// record is what up leaves for the other commands. Nothing in it is taken on trust: a loop device counts only with its
-// sequence number, a process only with its start, and a kernel parameter is restored only if it is what up set. So a
-// record that outlives its device, as in a container that is started again, does no harm.
+// record is what up leaves for the other commands. Nothing in it is taken on trust: a loop device
+// counts only with its sequence number, a process only with its start, and a kernel parameter is
+// restored only if it is what up set. So a record that outlives its device, as in a container that
+// is started again, does no harm.
 type record struct {
 	Dir     string        `json:"dir"`
 	Loops   []notedLoop   `json:"loops"`
 	Sysctls []tunedSysctl `json:"sysctls"`
 
-	// Keeper is the PID of the keeper in the PID namespace of up, Started when that process began; see process.start.
-	// Records of older versions lack them, and Mount.
+	// Keeper is the PID of the keeper in the PID namespace of up, Started when that process began; see
+	// process.start. Records of older versions lack them, and Mount.
 	Keeper  int    `json:"keeper,omitempty"`
 	Started uint64 `json:"started,omitempty"`
-	// Mount is the number of the attributes' file system (st_dev), which no other has as long as it is mounted anywhere.
+	// Mount is the number of the attributes' file system (st_dev), which no other has as long as it is
+	// mounted anywhere.
 	Mount int `json:"mount,omitempty"`
 
 	// Slots is nil where the kernel keeps slots.
@@ -42,13 +45,14 @@ type record struct {
 	err  error  // why it cannot be read
 }
 
-// newRecordPath is where a new record of a device on dir lies. Two devices may have the same dir: in two mount
-// namespaces, or when one is dead.
+// newRecordPath is where a new record of a device on dir lies. Two devices may have the same dir:
+// in two mount namespaces, or when one is dead.
 func newRecordPath(m machine, dir string) string {
 	return filepath.Join(m.path(recordDir), fmt.Sprintf("%s@%08x.json", url.PathEscape(dir), rand.Uint32()))
 }
 
-// readRecords returns all records, those of older versions last. Where this process may not read them there are none.
+// readRecords returns all records, those of older versions last. Where this process may not read
+// them there are none.
 func readRecords(m machine) []record {
 	paths, err := filepath.Glob(filepath.Join(m.path(recordDir), "*.json"))
 	if err != nil {
@@ -77,7 +81,8 @@ func readRecords(m machine) []record {
 // age is 1 for a record that names the device's processes, else 0.
 func (rec record) age() int { return min(rec.Mount, 1) }
 
-// of reports whether it is a record of a device on dir; one that cannot be read is known by its name.
+// of reports whether it is a record of a device on dir; one that cannot be read is known by its
+// name.
 func (rec record) of(dir string) bool {
 	if rec.err != nil {
 		name, _ := strings.CutSuffix(filepath.Base(rec.file), ".json")
@@ -86,7 +91,8 @@ func (rec record) of(dir string) bool {
 	return rec.Dir == dir
 }
 
-// keeper finds the keeper's process in this PID namespace: 0 when it has ended, or cannot be seen from here.
+// keeper finds the keeper's process in this PID namespace: 0 when it has ended, or cannot be seen
+// from here.
 func (rec record) keeper() int {
 	if rec.Keeper == 0 {
 		return 0
@@ -164,8 +170,8 @@ func (rec record) remove(m machine) error {
 	return err
 }
 
-// forget restores the kernel parameters that up changed for the device d, and for those that have gone from its DIR, and
-// removes their records.
+// forget restores the kernel parameters that up changed for the device d, and for those that have
+// gone from its DIR, and removes their records.
 func forget(out io.Writer, m machine, d device) error {
 	defer lockRecords(m)()
 	all := readRecords(m)
@@ -179,7 +185,8 @@ func forget(out io.Writer, m machine, d device) error {
 	return errs
 }
 
-// forget restores the kernel parameters, or leaves them to devices that want the same, and removes the record.
+// forget restores the kernel parameters, or leaves them to devices that want the same, and removes
+// the record.
 func (rec record) forget(out io.Writer, m machine, all []record) error {
 	if rec.err != nil {
 		return errors.Join(rec.err, rec.remove(m))
@@ -192,8 +199,9 @@ func (rec record) forget(out io.Writer, m machine, all []record) error {
 	return rec.remove(m)
 }
 
-// forgetEnded is forget for the keeper of a device that has ended by itself, after swapoff for example. It asks no serving
-// process, and leaves the record of a device whose loop devices are still there.
+// forgetEnded is forget for the keeper of a device that has ended by itself, after swapoff for
+// example. It asks no serving process, and leaves the record of a device whose loop devices are
+// still there.
 func forgetEnded(out io.Writer, m machine) error {
 	defer lockRecords(m)()
 	self, _ := readProcess(os.Getpid())
@@ -208,7 +216,8 @@ func forgetEnded(out io.Writer, m machine) error {
 	return errs
 }
 
-// otherRecords returns those of all records that have changed parameters and whose devices are there.
+// otherRecords returns those of all records that have changed parameters and whose devices are
+// there.
 func otherRecords(rec record, all []record) []record {
 	return slices.DeleteFunc(slices.Clone(all), func(r record) bool {
 		return r.file == rec.file || r.err != nil || len(r.Sysctls) == 0 || !r.alive()

@@ -12,9 +12,10 @@ import (
 // lockTime bounds the wait for the lock on the records.
 const lockTime = 3 * time.Second
 
-// lockRecords keeps other commands from reading and writing records until release is called: who restores kernel parameters asks whether
-// another device still wants them, which may be about to go as well. Anybody who can read the directory could hold the lock, so it waits for a
-// while only, and nothing fails without it.
+// lockRecords keeps other commands from reading and writing records until release is called: who
+// restores kernel parameters asks whether another device still wants them, which may be about to go
+// as well. Anybody who can read the directory could hold the lock, so it waits for a while only,
+// and nothing fails without it.
 func lockRecords(m machine) (release func()) {
 	for end := time.Now().Add(lockTime); ; time.Sleep(10 * time.Millisecond) {
 		f, err := os.Open(m.path(recordDir))
@@ -29,7 +30,8 @@ func lockRecords(m machine) (release func()) {
 	}
 }
 
-// inPlace reports whether an open directory is still the one that has the name: the last record goes with it.
+// inPlace reports whether an open directory is still the one that has the name: the last record
+// goes with it.
 func inPlace(f *os.File, path string) bool {
 	is, err := f.Stat()
 	if err != nil {

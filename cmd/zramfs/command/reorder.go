@@ -10,9 +10,9 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// cli v2 stops looking for flags at the first argument: in `mount /run/zram --size 4G` it would take --size and 4G for
-// two more directories. So the command line is put in order before cli sees it: the flags first, each as --name or
-// --name=value, then "--", then the arguments.
+// cli v2 stops looking for flags at the first argument: in `mount /run/zram --size 4G` it would
+// take --size and 4G for two more directories. So the command line is put in order before cli sees
+// it: the flags first, each as --name or --name=value, then "--", then the arguments.
 
 // knownFlag is what has to be known about a flag to find the end of it.
 type knownFlag struct {
@@ -39,8 +39,9 @@ func newFlagTable(flags []cli.Flag) flagTable {
 	return t
 }
 
-// arrange returns args with the flags of the command before its arguments. Unknown commands and flags and missing
-// values are usage errors here already, since only here their spelling is still known.
+// arrange returns args with the flags of the command before its arguments. Unknown commands and
+// flags and missing values are usage errors here already, since only here their spelling is still
+// known.
 func arrange(app *cli.App, args []string) ([]string, error) {
 	if len(args) == 0 {
 		return []string{app.Name}, nil
@@ -63,7 +64,8 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	}
 	out = append(out, rest[0])
 	out = append(out, flags...)
-	// With help asked for, cli would take an operand for the topic: mount --help /run/zram, bench codec --help.
+	// With help asked for, cli would take an operand for the topic: mount --help /run/zram, bench
+	// codec --help.
 	if len(operands) > 0 && !slices.Contains(flags, "--"+cli.HelpFlag.Names()[0]) {
 		out = append(out, "--")
 		out = append(out, operands...)
@@ -71,12 +73,12 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	return out, nil
 }
 
-// split separates flags, in the form --name or --name=value, from operands. With stop it ends at the first operand and
-// returns everything from there on untouched.
+// split separates flags, in the form --name or --name=value, from operands. With stop it ends at
+// the first operand and returns everything from there on untouched.
 //
-// It reads what cli and getopt_long(3) read: -s 4G, -s=4G, -s4G, --size 4G, --size=4G, -size 4G, one-letter flags in a
-// bundle (-bn, -bno NAME), "--" as the end of the flags, "-" as an operand. The word after a flag that takes a value is
-// its value whatever it looks like.
+// It reads what cli and getopt_long(3) read: -s 4G, -s=4G, -s4G, --size 4G, --size=4G, -size 4G,
+// one-letter flags in a bundle (-bn, -bno NAME), "--" as the end of the flags, "-" as an operand.
+// The word after a flag that takes a value is its value whatever it looks like.
 func (t flagTable) split(args []string, stop bool) (flags, operands []string, err error) {
 	for len(args) > 0 {
 		arg := args[0]
@@ -101,7 +103,8 @@ func (t flagTable) split(args []string, stop bool) (flags, operands []string, er
 	return flags, operands, nil
 }
 
-// read reads the flag or the bundle of flags in args[0] and says how many words it took: one, or two with a value.
+// read reads the flag or the bundle of flags in args[0] and says how many words it took: one, or
+// two with a value.
 func (t flagTable) read(args []string) (flags []string, taken int, err error) {
 	word := strings.TrimPrefix(args[0], "-")
 	long := strings.HasPrefix(word, "-")
@@ -118,8 +121,8 @@ func (t flagTable) read(args []string) (flags []string, taken int, err error) {
 	return t.readBundle(word, args)
 }
 
-// readBundle reads one-letter flags that stand together behind one dash. The first that takes a value ends it: the rest
-// of the word is the value, or the next word if there is no rest.
+// readBundle reads one-letter flags that stand together behind one dash. The first that takes a
+// value ends it: the rest of the word is the value, or the next word if there is no rest.
 func (t flagTable) readBundle(word string, args []string) (flags []string, taken int, err error) {
 	for i, letter := range word {
 		flag, ok := t[string(letter)]

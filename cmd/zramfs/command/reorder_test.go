@@ -182,7 +182,8 @@ func TestReorderOurFlags(t *testing.T) {
 	}
 }
 
-// FuzzReorder wants any words either refused or arranged so that cli reads the same flags and arguments from them again.
+// FuzzReorder wants any words either refused or arranged so that cli reads the same flags and
+// arguments from them again.
 func FuzzReorder(f *testing.F) {
 	for _, seed := range []string{"a -s 4G b", "-fJs4G", "-- -f", "--size=", "-é", "- -- -", "-s -- a", "\xff -\xff"} {
 		f.Add(seed)

@@ -15,7 +15,8 @@ import (
 	"github.com/zramfs/zramfs/procpages"
 )
 
-// sampleTime bounds how long processes are looked through. Measured, 1.5 GiB in small pages took 0.12 s.
+// sampleTime bounds how long processes are looked through. Measured, 1.5 GiB in small pages took
+// 0.12 s.
 const sampleTime = time.Minute
 
 // A pageSample is pages to measure, and what they stand for. Immutable once made.
@@ -38,8 +39,8 @@ type leftOut struct {
 // count returns the number of pages in the sample.
 func (s pageSample) count() int { return len(s.pages) / pageSize }
 
-// sampleFile returns at most limit pages of a file, spread evenly. What is in the last page behind the end of the file counts as
-// zeros, as it does when a file is mapped.
+// sampleFile returns at most limit pages of a file, spread evenly. What is in the last page behind
+// the end of the file counts as zeros, as it does when a file is mapped.
 func sampleFile(path string, limit int) (s pageSample, err error) {
 	info, err := os.Stat(path) // before opening: a pipe would be waited for
 	if err != nil {
@@ -74,8 +75,9 @@ func sampleFile(path string, limit int) (s pageSample, err error) {
 	return s, nil
 }
 
-// pageNumber is which of total pages the i-th of count is, evenly spread. The product of the largest numbers that there are, a
-// sample of 4 GiB from 8 EiB, needs more than 64 bits, so it is taken apart.
+// pageNumber is which of total pages the i-th of count is, evenly spread. The product of the
+// largest numbers that there are, a sample of 4 GiB from 8 EiB, needs more than 64 bits, so it is
+// taken apart.
 func pageNumber(i, count, total int64) int64 {
 	return i*(total/count) + i*(total%count)/count
 }
@@ -88,8 +90,8 @@ type sampler struct {
 	terminal io.Writer     // where progress is shown, if it is one
 }
 
-// sampleProcesses returns pages of processes, spread evenly over all that they have resident. A process that ends meanwhile is
-// no error as long as something is left.
+// sampleProcesses returns pages of processes, spread evenly over all that they have resident. A
+// process that ends meanwhile is no error as long as something is left.
 func (p sampler) sampleProcesses(ctx context.Context, pids []int) (pageSample, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.time)
 	defer cancel()

@@ -18,7 +18,8 @@ import (
 	"github.com/zramfs/zramfs/procpages"
 )
 
-// numberedFile is a file of which each page begins with its number, and which has rest bytes more of 0xff.
+// numberedFile is a file of which each page begins with its number, and which has rest bytes more
+// of 0xff.
 func numberedFile(t *testing.T, pages, rest int) string {
 	t.Helper()
 	memory := make([]byte, pages*pageSize)
@@ -99,7 +100,8 @@ func TestPageNumber(t *testing.T) {
 	}
 }
 
-// One process that is gone takes nothing from the sample of the others when all were asked for, and is an error when it was named.
+// One process that is gone takes nothing from the sample of the others when all were asked for, and
+// is an error when it was named.
 func TestSampleWithoutAProcessThatEnded(t *testing.T) {
 	pid, _ := startHolder(t)
 	gone, end := startHolder(t)
@@ -114,7 +116,8 @@ func TestSampleWithoutAProcessThatEnded(t *testing.T) {
 	}
 }
 
-// When the time is over, what was not reached is counted, and a sample without any page is an error.
+// When the time is over, what was not reached is counted, and a sample without any page is an
+// error.
 func TestSampleOutOfTime(t *testing.T) {
 	pid, _ := startHolder(t)
 	s, err := sampler{limit: 1000, all: true, time: 0}.sampleProcesses(t.Context(), []int{pid})

@@ -85,8 +85,8 @@ func serverProcesses() []process {
 	return all
 }
 
-// serves reports whether a process holds the FUSE connection of that number, which the kernel says to root since
-// Linux 6.17.
+// serves reports whether a process holds the FUSE connection of that number, which the kernel says
+// to root since Linux 6.17.
 func (p process) serves(connection int) bool {
 	infos, err := filepath.Glob(fmt.Sprintf("/proc/%d/fdinfo/*", p.pid))
 	if err != nil || connection == 0 {
@@ -99,11 +99,12 @@ func (p process) serves(connection int) bool {
 	})
 }
 
-// servers are the processes of one device; a PID of 0 is of one that does not exist or cannot be found.
+// servers are the processes of one device; a PID of 0 is of one that does not exist or cannot be
+// found.
 type servers struct{ keeper, worker process }
 
-// findServers returns the processes of the device whose attributes, or data, have the connection of that number, whose keeper
-// is that process, or that is on dir: by what is known of these.
+// findServers returns the processes of the device whose attributes, or data, have the connection of
+// that number, whose keeper is that process, or that is on dir: by what is known of these.
 func findServers(connection, keeper int, dir string) servers {
 	all := serverProcesses()
 	mine := func(p process) bool { return p.serves(connection) }
@@ -126,7 +127,8 @@ func findServers(connection, keeper int, dir string) servers {
 	return s
 }
 
-// silent is the process to blame for a device that does not answer: the one that is stopped, else the worker.
+// silent is the process to blame for a device that does not answer: the one that is stopped, else
+// the worker.
 func (s servers) silent() process {
 	if s.keeper.stopped() && !s.worker.stopped() || s.worker.pid == 0 {
 		return s.keeper
@@ -171,7 +173,8 @@ func (s *silence) fix() string {
 	return "see dmesg, and docs/safety.md about a device that hangs"
 }
 
-// withoutWorker reports whether the keeper runs and has no worker: nothing has been read that could be answered later.
+// withoutWorker reports whether the keeper runs and has no worker: nothing has been read that could
+// be answered later.
 func (s servers) withoutWorker() bool {
 	return s.keeper.pid != 0 && !s.keeper.stopped() && s.worker.pid == 0
 }

@@ -20,9 +20,10 @@ const (
 // sizeHint ends every error about a size.
 const sizeHint = "write bytes or K, M, G or T (of 1024), as 4G, or a share of RAM, as 50%"
 
-// parseSize reads the size of a device: auto (the smaller of half of RAM and 4 GiB), a number with a unit, or a
-// percentage of ram, which is in bytes. Units are those of zramctl: K and KiB are 1024, KB is 1000, and so on. The
-// result is rounded up to whole pages, as zram does. Errors are usage errors.
+// parseSize reads the size of a device: auto (the smaller of half of RAM and 4 GiB), a number with
+// a unit, or a percentage of ram, which is in bytes. Units are those of zramctl: K and KiB are
+// 1024, KB is 1000, and so on. The result is rounded up to whole pages, as zram does. Errors are
+// usage errors.
 func parseSize(text string, ram uint64) (uint64, error) {
 	if text == "auto" {
 		if ram == 0 {
@@ -40,8 +41,8 @@ func parseSize(text string, ram uint64) (uint64, error) {
 	return n, nil
 }
 
-// checkSwapSize refuses a size that has no room for a swap area. Text is the size as it was typed: a number without a
-// unit was hardly meant in bytes.
+// checkSwapSize refuses a size that has no room for a swap area. Text is the size as it was typed:
+// a number without a unit was hardly meant in bytes.
 func checkSwapSize(text string, size uint64) error {
 	if size >= minSlice {
 		return nil
@@ -88,8 +89,8 @@ func parseQuantity(text string, ram uint64) (uint64, error) {
 	return roundToPages(ceil(number)), nil
 }
 
-// parseDecimal reads digits with at most one point in them. The length is bounded, and an exponent or a fraction, which
-// big.Rat would read, refused.
+// parseDecimal reads digits with at most one point in them. The length is bounded, and an exponent
+// or a fraction, which big.Rat would read, refused.
 func parseDecimal(s string) (*big.Rat, bool) {
 	if s == "" || len(s) > 40 || strings.Trim(s, "0123456789.") != "" {
 		return nil, false
@@ -137,8 +138,9 @@ func roundToPages(n uint64) uint64 {
 	return (n + pageSize - 1) / pageSize * pageSize
 }
 
-// machineRAM returns the RAM that the kernel manages, in bytes: MemTotal of /proc/meminfo (proc(5)). A limit of the
-// caller's control group does not matter here: swap serves the whole machine.
+// machineRAM returns the RAM that the kernel manages, in bytes: MemTotal of /proc/meminfo
+// (proc(5)). A limit of the caller's control group does not matter here: swap serves the whole
+// machine.
 func machineRAM() (uint64, error) {
 	return memTotal("/proc/meminfo")
 }

@@ -110,8 +110,8 @@ func (d device) findSlots() slotsProcess {
 	return p
 }
 
-// startSlots starts the process that makes the kernel free slots of these areas, and notes it in the
-// record. It ends with the keeper, a PID of this namespace.
+// startSlots starts the process that makes the kernel free slots of these areas, and notes it in
+// the record. It ends with the keeper, a PID of this namespace.
 func startSlots(m machine, rec *record, policy slots.Policy, keeper int, areas []string) error {
 	pid, err := launchSlots(append([]string{slotsName, fmt.Sprintf("--%s=%s", flagSlots, policy),
 		fmt.Sprintf("--%s=%d", flagKeeper, keeper)}, areas...))

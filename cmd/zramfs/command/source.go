@@ -20,7 +20,8 @@ type pageSource struct {
 	limit     int // pages
 }
 
-// readPageSource reads those flags, of which one may be given and, unless pages can be generated, must be.
+// readPageSource reads those flags, of which one may be given and, unless pages can be generated,
+// must be.
 func readPageSource(c *cli.Context, name string, flags ...string) (pageSource, error) {
 	var from pageSource
 	var given []string

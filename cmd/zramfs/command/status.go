@@ -31,7 +31,8 @@ func statusCommand() *cli.Command {
 	}
 }
 
-// report is what status says of one device; its JSON is an element of the array that status --json prints.
+// report is what status says of one device; its JSON is an element of the array that status --json
+// prints.
 type report struct {
 	Dir      string         `json:"dir"`
 	Answer   string         `json:"answer"` // ok, timeout, dead, elsewhere or error
@@ -157,7 +158,8 @@ func printReports(c *cli.Context, reports []report, absent string) error {
 	return nil
 }
 
-// print writes the report in words: what is wrong and how to fix it first, then a line for each side of the device.
+// print writes the report in words: what is wrong and how to fix it first, then a line for each
+// side of the device.
 func (r report) print(w io.Writer) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s: %s%s\n", r.title, r.Health, r.uptime())

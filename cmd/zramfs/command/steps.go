@@ -7,10 +7,12 @@ import (
 	"time"
 )
 
-// steps is the progress of work that is counted in steps of its own: each call of show adds to what was done.
+// steps is the progress of work that is counted in steps of its own: each call of show adds to what
+// was done.
 type steps struct{ *bar }
 
-// newSteps shows the progress of something on out, where that is a terminal, and nothing anywhere else.
+// newSteps shows the progress of something on out, where that is a terminal, and nothing anywhere
+// else.
 func newSteps(out io.Writer, what string, total int64) progress {
 	if !isTerminal(out) || total <= 0 {
 		return nothing{}

@@ -9,7 +9,8 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
-// A summary is what up and mount say of the device that they have made; its JSON is what --json prints.
+// A summary is what up and mount say of the device that they have made; its JSON is what --json
+// prints.
 type summary struct {
 	Dir       string   `json:"dir"`
 	Data      string   `json:"data"` // the path of the data file

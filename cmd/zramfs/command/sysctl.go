@@ -25,16 +25,20 @@ type sysctlSetting struct {
 	least bool // a larger value that is there is left alone
 }
 
-// recommendedSysctls is what up --sysctl recommended sets (Documentation/admin-guide/sysctl/vm.rst of the kernel).
+// recommendedSysctls is what up --sysctl recommended sets (Documentation/admin-guide/sysctl/vm.rst
+// of the kernel).
 var recommendedSysctls = []sysctlSetting{
-	// 32 pages a swap-in. A request costs tens of microseconds and another page in it about two, so that one page at a time, as is
-	// advised for zram, loses; docs/performance.md has the figures.
+	// 32 pages a swap-in. A request costs tens of microseconds and another page in it about two, so
+	// that one page at a time, as is advised for zram, loses; docs/performance.md has the figures.
 	{"vm.page-cluster", 5, false},
-	// To bring a page back from here takes about half as long as to read it from a disk, for which the kernel's documentation gives 133.
+	// To bring a page back from here takes about half as long as to read it from a disk, for which the
+	// kernel's documentation gives 133.
 	{"vm.swappiness", 133, true},
-	// Reclaim begins, and stops, with 1.25 % of memory more between the watermarks: the requests that it takes find memory then.
+	// Reclaim begins, and stops, with 1.25 % of memory more between the watermarks: the requests that
+	// it takes find memory then.
 	{"vm.watermark_scale_factor", 125, true},
-	// After an allocation that mixed kinds of memory the kernel would reclaim beyond that for a while, in bursts.
+	// After an allocation that mixed kinds of memory the kernel would reclaim beyond that for a while,
+	// in bursts.
 	{"vm.watermark_boost_factor", 0, false},
 }
 
@@ -67,8 +71,8 @@ func (m machine) writeSysctl(name, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// plan says what to change on m. What an earlier device on the same DIR has changed and not restored, because it was killed, counts
-// by what was there before.
+// plan says what to change on m. What an earlier device on the same DIR has changed and not
+// restored, because it was killed, counts by what was there before.
 func (s sysctlSetting) plan(m machine, before []tunedSysctl) (tunedSysctl, bool, error) {
 	now, err := m.read(sysctlPath(s.name))
 	if err != nil {
@@ -86,8 +90,9 @@ func (s sysctlSetting) plan(m machine, before []tunedSysctl) (tunedSysctl, bool,
 	return t, true, nil
 }
 
-// tuneSysctls sets the recommended values and says so on out. The record is written first, so that what is changed can always be
-// restored. What cannot be changed, as in a container whose /proc/sys is read-only, costs a line and nothing else.
+// tuneSysctls sets the recommended values and says so on out. The record is written first, so that
+// what is changed can always be restored. What cannot be changed, as in a container whose /proc/sys
+// is read-only, costs a line and nothing else.
 func tuneSysctls(out io.Writer, m machine, rec *record) error {
 	before := rec.Sysctls
 	rec.Sysctls = nil
@@ -133,8 +138,8 @@ func tuneSysctls(out io.Writer, m machine, rec *record) error {
 	return nil
 }
 
-// restoreSysctls gives every parameter in rec that is still as up set it its old value, or leaves it to a device that runs on and wants
-// the same. It says what it did on out.
+// restoreSysctls gives every parameter in rec that is still as up set it its old value, or leaves
+// it to a device that runs on and wants the same. It says what it did on out.
 func restoreSysctls(out io.Writer, m machine, rec record, running []record) error {
 	var restored []string
 	for _, t := range rec.Sysctls {
@@ -167,8 +172,8 @@ func restoreSysctls(out io.Writer, m machine, rec record, running []record) erro
 	return printStep(out, "sysctl", "ok", "restored "+strings.Join(restored, ", "))
 }
 
-// bequeath tells the records of running devices that want the same value what was there before, and says whether there are any. A
-// device that found the value in place has it for its old one.
+// bequeath tells the records of running devices that want the same value what was there before, and
+// says whether there are any. A device that found the value in place has it for its old one.
 func bequeath(t tunedSysctl, running []record) bool {
 	heirs := false
 	for _, rec := range running {

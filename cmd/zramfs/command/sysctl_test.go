@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// tuned makes up's change on a machine that begins with these values, in the order of recommendedSysctls; an empty one is missing. It
-// returns what was said.
+// tuned makes up's change on a machine that begins with these values, in the order of
+// recommendedSysctls; an empty one is missing. It returns what was said.
 func tuned(t *testing.T, m machine, dir string, values ...string) string {
 	t.Helper()
 	for i, v := range values {
@@ -110,7 +110,8 @@ func TestSysctlsAreSetAndRestored(t *testing.T) {
 	}
 }
 
-// TestSysctlsOfOthers wants what somebody has set since left alone, and what somebody has set higher before.
+// TestSysctlsOfOthers wants what somebody has set since left alone, and what somebody has set
+// higher before.
 func TestSysctlsOfOthers(t *testing.T) {
 	m := machine{root: t.TempDir()}
 	tuned(t, m, "/run/zram", "3", "180", "10", "15000")
@@ -125,7 +126,8 @@ func TestSysctlsOfOthers(t *testing.T) {
 	}
 }
 
-// TestSysctlsRefused has one parameter that this kernel lacks and one that cannot be written: up goes on.
+// TestSysctlsRefused has one parameter that this kernel lacks and one that cannot be written: up
+// goes on.
 func TestSysctlsRefused(t *testing.T) {
 	m := machine{root: t.TempDir()}
 	path := m.path(sysctlPath("vm.swappiness"))
@@ -162,7 +164,8 @@ func TestSysctlsNeedTheRecord(t *testing.T) {
 	}
 }
 
-// TestSysctlsAfterDeath turns swap on twice without a down between, as after a death: what was there at first is restored.
+// TestSysctlsAfterDeath turns swap on twice without a down between, as after a death: what was
+// there at first is restored.
 func TestSysctlsAfterDeath(t *testing.T) {
 	m := machine{root: t.TempDir()}
 	tuned(t, m, "/run/zram", "3", "60", "10", "15000")
@@ -205,7 +208,8 @@ func (g *gate) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestSysctlsOfDevicesAtOnce takes two down at the same time, of which one is held where it has read both records: one of them restores.
+// TestSysctlsOfDevicesAtOnce takes two down at the same time, of which one is held where it has
+// read both records: one of them restores.
 func TestSysctlsOfDevicesAtOnce(t *testing.T) {
 	m := machine{root: t.TempDir()}
 	tuned(t, m, "/a", "3", "60", "10", "15000")

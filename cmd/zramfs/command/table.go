@@ -10,16 +10,17 @@ import (
 	"unicode/utf8"
 )
 
-// tableColumn is how one column of a table is laid out. The rules are those of libsmartcols, which zramctl prints with,
-// as they show on its output.
+// tableColumn is how one column of a table is laid out. The rules are those of libsmartcols, which
+// zramctl prints with, as they show on its output.
 type tableColumn struct {
 	name string
 	// right aligns cells and heading to the right.
 	right bool
-	// preferred is a width in characters for a column that would be narrower and whose heading is; 0 for none. It makes
-	// DATA five wide for cells of four characters, though not for shorter ones.
+	// preferred is a width in characters for a column that would be narrower and whose heading is; 0
+	// for none. It makes DATA five wide for cells of four characters, though not for shorter ones.
 	preferred int
-	// elastic columns give up width when the terminal is too narrow, down to the width of their heading.
+	// elastic columns give up width when the terminal is too narrow, down to the width of their
+	// heading.
 	elastic bool
 	// truncate cuts a cell that is too wide for its column; without it the line breaks after the cell.
 	truncate bool
@@ -107,8 +108,8 @@ func (t table) widestCell(lines [][]string, i int) int {
 	return widest
 }
 
-// fit takes width from elastic columns until the table is no wider than the terminal or nothing is left to take: first
-// from those that are truncated, then from the others.
+// fit takes width from elastic columns until the table is no wider than the terminal or nothing is
+// left to take: first from those that are truncated, then from the others.
 func (t table) fit(widths []int, terminal int) {
 	total := len(widths) - 1
 	for _, w := range widths {
@@ -159,8 +160,8 @@ func (t table) renderAligned(lines [][]string, widths []int) string {
 	return out.String()
 }
 
-// encodeCell makes what would disturb the table visible: control characters, bytes that are not text, and a backslash
-// that would be taken for the beginning of such an escape.
+// encodeCell makes what would disturb the table visible: control characters, bytes that are not
+// text, and a backslash that would be taken for the beginning of such an escape.
 func (s tableStyle) encodeCell(cell string) string {
 	var out strings.Builder
 	for i := 0; i < len(cell); {
@@ -208,7 +209,8 @@ func displayWidth(s string) int {
 	return width
 }
 
-// wideRunes are the blocks that terminals print two columns wide (Unicode Standard Annex 11, the common ones).
+// wideRunes are the blocks that terminals print two columns wide (Unicode Standard Annex 11, the
+// common ones).
 var wideRunes = []struct{ first, last rune }{
 	{0x1100, 0x115f}, {0x2e80, 0xa4cf}, {0xac00, 0xd7a3}, {0xf900, 0xfaff}, {0xfe30, 0xfe6f},
 	{0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x1f300, 0x1faff}, {0x20000, 0x3fffd},

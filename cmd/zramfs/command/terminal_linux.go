@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminalWidth returns the width of the terminal that standard output is, 0 when it is none. A terminal that does not
-// know its width has that of COLUMNS, else 80.
+// terminalWidth returns the width of the terminal that standard output is, 0 when it is none. A
+// terminal that does not know its width has that of COLUMNS, else 80.
 func terminalWidth() int {
 	size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ)
 	if err != nil {

@@ -18,7 +18,8 @@ const (
 	busyTries = 20
 	busyPause = 50 * time.Millisecond
 
-	// endTime bounds the wait for the serving process after the unmount; freeing the memory of a large device takes time.
+	// endTime bounds the wait for the serving process after the unmount; freeing the memory of a large
+	// device takes time.
 	endTime = 20 * time.Second
 )
 
@@ -55,8 +56,9 @@ func umountAction(c *cli.Context) error {
 	return forget(c.App.Writer, thisMachine(), d)
 }
 
-// mayUnmount refuses to take away a device that does not answer: what the command had given up would happen as soon as the
-// server goes on. Without a worker no request has been read, and the keeper takes the mounts away.
+// mayUnmount refuses to take away a device that does not answer: what the command had given up
+// would happen as soon as the server goes on. Without a worker no request has been read, and the
+// keeper takes the mounts away.
 func (d device) mayUnmount() error {
 	var s *silence
 	if !errors.As(d.Err, &s) || s.withoutWorker() {
@@ -66,8 +68,8 @@ func (d device) mayUnmount() error {
 		s.name(), d.Dir, s.fix())
 }
 
-// unmountAndWait unmounts d and waits until the process that served it has ended. It tries for a second while the device
-// is in use by no process that it knows of.
+// unmountAndWait unmounts d and waits until the process that served it has ended. It tries for a
+// second while the device is in use by no process that it knows of.
 func unmountAndWait(d device) error {
 	process, err := watchServer(d)
 	if err != nil {
@@ -114,14 +116,15 @@ func (d device) users() string {
 	return strings.Join(words, "; ")
 }
 
-// server is the process that serves a device, watched by something that a new process of the same PID cannot be.
+// server is the process that serves a device, watched by something that a new process of the same
+// PID cannot be.
 type server struct {
 	pid   int // 0 when there is nothing to wait for
 	pidfd int // -1 on kernels before Linux 5.3
 }
 
-// watchServer begins to watch the process that keeps d, before anything can end it. Where that is not known, or has ended,
-// nothing is watched.
+// watchServer begins to watch the process that keeps d, before anything can end it. Where that is
+// not known, or has ended, nothing is watched.
 func watchServer(d device) (server, error) {
 	none := server{pidfd: -1}
 	pid := serverAt(d.keeper)

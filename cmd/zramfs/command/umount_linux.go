@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unmountDevice removes the mounts of d unless its data file is in use. Where a keeper lives it takes the attributes away
-// itself, as soon as the data file is gone. A data file that is hidden goes with its last loop device.
+// unmountDevice removes the mounts of d unless its data file is in use. Where a keeper lives it
+// takes the attributes away itself, as soon as the data file is gone. A data file that is hidden
+// goes with its last loop device.
 func unmountDevice(d device) error {
 	_, err := asideFor(unmountTime, "unmount", filepath.Join(d.Dir, dataDir))
 	if errors.Is(err, unix.EINVAL) && len(d.Loops) > 0 {
@@ -49,7 +50,8 @@ func detachMount(dir string) error {
 	return nil
 }
 
-// openPidfd returns a descriptor of the process, or -1 and no error where the kernel has none to give.
+// openPidfd returns a descriptor of the process, or -1 and no error where the kernel has none to
+// give.
 func openPidfd(pid int) (int, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ENOSYS) {

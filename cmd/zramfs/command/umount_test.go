@@ -91,7 +91,8 @@ func TestServerWaitWithoutPidfd(t *testing.T) {
 	}
 }
 
-// TestWatchServer wants nobody else's process to be waited for: a PID from another namespace may be anybody's here.
+// TestWatchServer wants nobody else's process to be waited for: a PID from another namespace may be
+// anybody's here.
 func TestWatchServer(t *testing.T) {
 	for _, pid := range []int{0, 1<<22 + 1, os.Getpid()} {
 		s, err := watchServer(device{keeper: pid})

@@ -116,8 +116,8 @@ func upAction(c *cli.Context) error {
 	return u.run()
 }
 
-// canSwapHere says what bars swap on a loop device before anything is done for it, where later errors would blame
-// something else.
+// canSwapHere says what bars swap on a loop device before anything is done for it, where later
+// errors would blame something else.
 func canSwapHere(m machine) error {
 	if !m.exists("sys/block") {
 		return errors.New(noSys)
@@ -236,7 +236,8 @@ func (u *upRun) giveUp(err error) error {
 // errSwapStays means that what is swapped does not fit elsewhere now.
 var errSwapStays = errors.New("swap stays on")
 
-// takeBack undoes the steps, and nothing that swap which stays on needs: zramfs down finds all the rest then.
+// takeBack undoes the steps, and nothing that swap which stays on needs: zramfs down finds all the
+// rest then.
 func (u *upRun) takeBack() error {
 	var all []error
 	for _, undo := range slices.Backward(u.undo) {

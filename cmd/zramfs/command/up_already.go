@@ -12,8 +12,8 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 )
 
-// upAlready returns the device that is swapped to, the first of those on a DIR, and nil where there is none. A device that
-// is mounted there for something else may hold data, and is an error.
+// upAlready returns the device that is swapped to, the first of those on a DIR, and nil where there
+// is none. A device that is mounted there for something else may hold data, and is an error.
 func upAlready(all []device) (*device, error) {
 	if len(all) == 0 {
 		return nil, nil
@@ -62,7 +62,8 @@ func sayUp(c *cli.Context, said *narration, d device, w wish) error {
 	return err
 }
 
-// differs returns what d has and what w wants instead, for each flag that was given and asks for another value.
+// differs returns what d has and what w wants instead, for each flag that was given and asks for
+// another value.
 func (w wish) differs(d device) (has, wants []string) {
 	note := func(flag, is, want string) {
 		if w.set(flag) && is != want {

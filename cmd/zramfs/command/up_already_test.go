@@ -23,8 +23,8 @@ func upDevice() device {
 	}
 }
 
-// What is swapped to is up already, unless the serving process does not answer: a user who starts it again after a death
-// must not hear that all is well.
+// What is swapped to is up already, unless the serving process does not answer: a user who starts
+// it again after a death must not hear that all is well.
 func TestUpAlready(t *testing.T) {
 	up := upDevice()
 	if d, err := upAlready([]device{up}); d == nil || err != nil {

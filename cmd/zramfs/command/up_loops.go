@@ -15,27 +15,29 @@ import (
 )
 
 const (
-	// maxDevices is as many loop devices as up attaches: the kernel numbers swap areas by five bits (MAX_SWAPFILES), and
-	// keeps some of the numbers for other ends: swapon says so.
+	// maxDevices is as many loop devices as up attaches: the kernel numbers swap areas by five bits
+	// (MAX_SWAPFILES), and keeps some of the numbers for other ends: swapon says so.
 	maxDevices = 32
-	// maxDefault and defaultSlice bound how many areas up makes by itself. What programs have freed stays stored until
-	// its slot is used again or its cluster is free, so an area should be small; each costs a line in swapon(8).
+	// maxDefault and defaultSlice bound how many areas up makes by itself. What programs have freed
+	// stays stored until its slot is used again or its cluster is free, so an area should be small;
+	// each costs a line in swapon(8).
 	maxDefault   = 16
 	defaultSlice = 64 << 20
-	// kernelAreas is how many areas the kernel has numbers for at least (MAX_SWAPFILES in include/linux/swap.h, with
-	// all that takes numbers away).
+	// kernelAreas is how many areas the kernel has numbers for at least (MAX_SWAPFILES in
+	// include/linux/swap.h, with all that takes numbers away).
 	kernelAreas = 22
 	// minSlice is the least that a swap area may have: ten pages, as mkswap(8) wants.
 	minSlice = 10 * pageSize
-	// discardMax bounds one discard request. A loop device's worker serves its requests in the order in which they come and waits for
-	// a discard, and nobody can read a page from there meanwhile. A MiB of stored pages takes about 0.15 ms, so that one request holds
-	// the worker for less than a millisecond. The kernel discards freed swap in clusters of 2 MiB at most; larger requests come from
-	// swapon with DiscardOnce or DiscardBoth, and from programs such as blkdiscard.
+	// discardMax bounds one discard request. A loop device's worker serves its requests in the order
+	// in which they come and waits for a discard, and nobody can read a page from there meanwhile. A
+	// MiB of stored pages takes about 0.15 ms, so that one request holds the worker for less than a
+	// millisecond. The kernel discards freed swap in clusters of 2 MiB at most; larger requests come
+	// from swapon with DiscardOnce or DiscardBoth, and from programs such as blkdiscard.
 	discardMax = 4 << 20
 )
 
-// defaultDevices is how many areas up makes of size bytes, the first with that priority and each with
-// one lower than the one before: it leaves some of the kernel's numbers to other swap.
+// defaultDevices is how many areas up makes of size bytes, the first with that priority and each
+// with one lower than the one before: it leaves some of the kernel's numbers to other swap.
 func defaultDevices(size uint64, priority int) int {
 	swaps, _ := loopsetup.Swaps() // without a table there is no swap
 	left := max(0, kernelAreas-len(swaps))
@@ -45,7 +47,8 @@ func defaultDevices(size uint64, priority int) int {
 // slice is the part of the data file that one loop device shows, in bytes.
 type slice struct{ offset, size uint64 }
 
-// cut divides a data file of size bytes into n slices of whole pages, equal but for the last, which has the rest.
+// cut divides a data file of size bytes into n slices of whole pages, equal but for the last, which
+// has the rest.
 func cut(size uint64, n int) []slice {
 	each := size / uint64(n) / pageSize * pageSize
 	slices := make([]slice, n)
@@ -133,8 +136,8 @@ func (u *upRun) keep() error {
 	return nil
 }
 
-// note writes the record for other commands. What an earlier device on the same DIR, which has gone, has left in it about
-// kernel parameters stays there.
+// note writes the record for other commands. What an earlier device on the same DIR, which has
+// gone, has left in it about kernel parameters stays there.
 func (u *upRun) note() error {
 	rec := &u.record
 	*rec = record{Dir: u.report.Dir, Loops: u.device.noted, Keeper: u.report.PID}
@@ -179,8 +182,8 @@ func (u *upRun) turnOff(dev string) error {
 	return nil
 }
 
-// turnOn turns the areas on, each at a lower priority than the one before: the kernel fills one before it takes a slot of
-// the next.
+// turnOn turns the areas on, each at a lower priority than the one before: the kernel fills one
+// before it takes a slot of the next.
 func (u *upRun) turnOn() error {
 	for i, loop := range u.loops {
 		dev, priority := loop.Path(), u.swap.priority-i
@@ -219,7 +222,8 @@ func (u *upRun) freeSlots() error {
 	return printStep(u.out, "slots", "ok", string(u.swap.slots))
 }
 
-// letGo closes the loop devices: the swap areas hold them from now on, and with the end of each the kernel detaches its own.
+// letGo closes the loop devices: the swap areas hold them from now on, and with the end of each the
+// kernel detaches its own.
 func (u *upRun) letGo() error {
 	var all []error
 	for _, loop := range u.loops {

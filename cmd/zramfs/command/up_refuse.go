@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// refuseUp says why no device can be put on the DIR of d: one that is out of sight, dead or silent is there.
+// refuseUp says why no device can be put on the DIR of d: one that is out of sight, dead or silent
+// is there.
 func refuseUp(d device) error {
 	switch {
 	case errors.Is(d.Err, errDead) && len(d.Swaps) > 0:

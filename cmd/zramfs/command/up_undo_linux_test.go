@@ -12,7 +12,8 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
-// Swap that does not go off keeps its device, and the record by which down finds it: what was done before is not undone.
+// Swap that does not go off keeps its device, and the record by which down finds it: what was done
+// before is not undone.
 func TestUpLeavesSwapThatStaysOn(t *testing.T) {
 	undone := 0
 	u := &upRun{report: &daemon.Report{Dir: "/run/zram"}}

@@ -47,7 +47,8 @@ type verifyReport struct {
 	Objects uint64 `json:"objects"`
 	// ObjectBytes is the size of the right ones among them.
 	ObjectBytes uint64 `json:"object_bytes"`
-	// Wrong counts pages that are not what was written; WrongPages are the numbers of the first of them.
+	// Wrong counts pages that are not what was written; WrongPages are the numbers of the first of
+	// them.
 	Wrong      uint64   `json:"wrong"`
 	WrongPages []uint64 `json:"wrong_pages"`
 	Seconds    float64  `json:"seconds"`

@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A wholeFile is a file that gets its name when all of it is there, and goes if it never is: also when this process is killed, where the file system has
-// files without a name. Elsewhere a killed process leaves one whose name begins with newPrefix.
+// A wholeFile is a file that gets its name when all of it is there, and goes if it never is: also
+// when this process is killed, where the file system has files without a name. Elsewhere a killed
+// process leaves one whose name begins with newPrefix.
 type wholeFile struct {
 	*os.File
 	name  string // that it is to have
@@ -26,12 +27,14 @@ type wholeFile struct {
 // newPrefix is what the names of files begin with that are not whole yet.
 const newPrefix = ".zramfs-new-"
 
-// newWholeFile begins a file for its owner alone. Nothing may have its name, but, with force, a regular file, which it will replace.
+// newWholeFile begins a file for its owner alone. Nothing may have its name, but, with force, a
+// regular file, which it will replace.
 func newWholeFile(name string, force bool) (*wholeFile, error) {
 	return beginWholeFile(name, force, unnamedFile)
 }
 
-// beginWholeFile is newWholeFile with a way to make a file without a name, which is nil where there is none.
+// beginWholeFile is newWholeFile with a way to make a file without a name, which is nil where there
+// is none.
 func beginWholeFile(name string, force bool, unnamed func(name string) *os.File) (*wholeFile, error) {
 	switch info, err := os.Lstat(name); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -83,7 +86,8 @@ func (f *wholeFile) syncRange(begin, length int64, how int) error {
 	return os.NewSyscallError("sync_file_range", err)
 }
 
-// unnamedFile makes a file beside name that has none. It is nil where that cannot be, whatever the reason: to make one with a name tells the same reason better.
+// unnamedFile makes a file beside name that has none. It is nil where that cannot be, whatever the
+// reason: to make one with a name tells the same reason better.
 func unnamedFile(name string) *os.File {
 	fd, err := unix.Open(filepath.Dir(name), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	for errors.Is(err, unix.EINTR) {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eachWholeFile runs a test in an empty directory on each file system that there is for temporary files, with files that have no name until they are whole, where it has
-// those, and with others.
+// eachWholeFile runs a test in an empty directory on each file system that there is for temporary
+// files, with files that have no name until they are whole, where it has those, and with others.
 func eachWholeFile(t *testing.T, test func(t *testing.T, dir string, begin func(name string, force bool) (*wholeFile, error), unnamed bool)) {
 	parents := map[string]string{"disk": os.TempDir()}
 	var in unix.Statfs_t
@@ -50,7 +50,8 @@ func eachWholeFile(t *testing.T, test func(t *testing.T, dir string, begin func(
 	}
 }
 
-// wantFiles wants a directory to hold so many files, and pages, where there is one, to begin with a text.
+// wantFiles wants a directory to hold so many files, and pages, where there is one, to begin with a
+// text.
 func wantFiles(t *testing.T, dir string, n int, text string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -63,7 +64,8 @@ func wantFiles(t *testing.T, dir string, n int, text string) {
 	}
 }
 
-// A file that is not finished leaves nothing, and one that is has its name; nothing is replaced unless that is wanted. Until then there is no trace of one that has no name.
+// A file that is not finished leaves nothing, and one that is has its name; nothing is replaced
+// unless that is wanted. Until then there is no trace of one that has no name.
 func TestWholeFile(t *testing.T) {
 	eachWholeFile(t, func(t *testing.T, dir string, begin func(string, bool) (*wholeFile, error), unnamed bool) {
 		name, was := filepath.Join(dir, "pages"), ""
@@ -104,7 +106,8 @@ func TestWholeFile(t *testing.T) {
 	})
 }
 
-// Who was faster with the name keeps it; what is no regular file is never replaced. A name of ours that somebody has left is in nobody's way.
+// Who was faster with the name keeps it; what is no regular file is never replaced. A name of ours
+// that somebody has left is in nobody's way.
 func TestWholeFileReplacesNothing(t *testing.T) {
 	eachWholeFile(t, func(t *testing.T, dir string, begin func(string, bool) (*wholeFile, error), unnamed bool) {
 		name := filepath.Join(dir, "pages")

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// TestWrongCalls wants every wrong call refused before anything is done, with the exit code of usage and one line that
-// says what was wrong and what to type instead, free of the words of Go and of errno.
+// TestWrongCalls wants every wrong call refused before anything is done, with the exit code of
+// usage and one line that says what was wrong and what to type instead, free of the words of Go and
+// of errno.
 func TestWrongCalls(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "zram")
 	for _, test := range []struct {

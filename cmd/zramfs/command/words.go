@@ -15,7 +15,8 @@ import (
 // side is one line of status.
 type side struct{ name, text string }
 
-// sides says everything that status tells about a device that is there. What is not known has no text.
+// sides says everything that status tells about a device that is there. What is not known has no
+// text.
 func (r report) sides() []side {
 	s := []side{{"device", r.deviceWords()}, {"swap", r.swapWords()}}
 	if r.Status == nil {

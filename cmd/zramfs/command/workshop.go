@@ -11,14 +11,16 @@ import (
 )
 
 const (
-	// windowPages is how many pages are worked on at a time by the CPU alone: 16 MiB of them, enough for all processors to have their part.
+	// windowPages is how many pages are worked on at a time by the CPU alone: 16 MiB of them, enough
+	// for all processors to have their part.
 	windowPages = 4096
 	// mostWindow is how many at the most, whatever engines there are: 1 GiB of them.
 	mostWindow = 1 << 18
 )
 
-// A workshop is where a command does bulk work: a planner with all that the machine has for it, memory for its batches, and an account of what was done. It is used by
-// one goroutine at a time, but its memory and its planner by whom they are given to.
+// A workshop is where a command does bulk work: a planner with all that the machine has for it,
+// memory for its batches, and an account of what was done. It is used by one goroutine at a time,
+// but its memory and its planner by whom they are given to.
 type workshop struct {
 	planner *bulk.Planner // immutable
 	pages   int           // of a batch at the most, so that every engine has its pieces; immutable
@@ -57,8 +59,9 @@ func batchPages(engines []bulk.Engine, most uint64) int {
 	return int(min(n, mostWindow, max(most, 1)))
 }
 
-// buffer makes memory for batches, which is there until close; write says that pages are to be brought there. Where there are engines it is mapped, and they are told of
-// it: one that cannot have it goes on without.
+// buffer makes memory for batches, which is there until close; write says that pages are to be
+// brought there. Where there are engines it is mapped, and they are told of it: one that cannot
+// have it goes on without.
 func (s *workshop) buffer(n int, write bool) []byte {
 	if len(s.names) == 1 {
 		return make([]byte, n)
@@ -75,7 +78,8 @@ func (s *workshop) buffer(n int, write bool) []byte {
 	return b[:n]
 }
 
-// run does a batch. What an engine has torn is done again in other memory, which b has then: the old may still be written to by the device.
+// run does a batch. What an engine has torn is done again in other memory, which b has then: the
+// old may still be written to by the device.
 func (s *workshop) run(ctx context.Context, b *bulk.Batch) error {
 	err := s.planner.Run(ctx, b, &s.last)
 	if errors.Is(err, bulk.ErrTorn) && b.Op == bulk.Decompress {
@@ -110,7 +114,8 @@ func (s *workshop) leave(p []byte) {
 	}
 }
 
-// close ends the work. That an engine does not end well is noted, and no more: what it did was proved.
+// close ends the work. That an engine does not end well is noted, and no more: what it did was
+// proved.
 func (s *workshop) close() {
 	for _, b := range s.buffers {
 		if err := errors.Join(s.planner.Unregister(b), unmapBuffer(b)); err != nil {

@@ -9,18 +9,22 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// A workReport says who did what of some bulk work. It is a part of the reports of commands that do such work, and of their JSON.
+// A workReport says who did what of some bulk work. It is a part of the reports of commands that do
+// such work, and of their JSON.
 type workReport struct {
 	Engines []engineReport `json:"engines"` // the CPU first
-	// Fallbacks counts pages that the CPU did although there was another engine, by reason; see bulk.Reason.
+	// Fallbacks counts pages that the CPU did although there was another engine, by reason; see
+	// bulk.Reason.
 	Fallbacks map[string]int `json:"fallbacks"`
 	// Missing says what there is not of engines, and why.
 	Missing []string `json:"missing"`
-	// Trouble is what went wrong with engines beside the work: memory that one could not have, an end that was none.
+	// Trouble is what went wrong with engines beside the work: memory that one could not have, an end
+	// that was none.
 	Trouble []string `json:"trouble"`
 }
 
-// engineReport is the part of one engine. Times are in milliseconds, of the stages that it has; several pieces can be under way at a time.
+// engineReport is the part of one engine. Times are in milliseconds, of the stages that it has;
+// several pieces can be under way at a time.
 type engineReport struct {
 	Name     string  `json:"name"`
 	Pages    int     `json:"pages"` // with objects; others need no engine
@@ -69,7 +73,8 @@ func (e *engineReport) take(from *bulk.EngineReport) {
 	}
 }
 
-// text is a line for each engine, where there is one besides the CPU, for what there is not, and for trouble.
+// text is a line for each engine, where there is one besides the CPU, for what there is not, and
+// for trouble.
 func (r workReport) text() string {
 	var out strings.Builder
 	if len(r.Engines) > 1 {

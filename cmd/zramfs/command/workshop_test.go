@@ -17,7 +17,8 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// A troubled engine is the CPU's codecs with trouble: what of it is not nil is what the method answers.
+// A troubled engine is the CPU's codecs with trouble: what of it is not nil is what the method
+// answers.
 type troubled struct {
 	*bulk.CPU
 	name                  string
@@ -93,7 +94,8 @@ func workshopOf(t *testing.T, most uint64, engines ...*troubled) *workshop {
 	return s
 }
 
-// thereAndBack compresses generated pages, decompresses them into a buffer, and wants them as they were.
+// thereAndBack compresses generated pages, decompresses them into a buffer, and wants them as they
+// were.
 func thereAndBack(t *testing.T, s *workshop, n int) *bulk.Batch {
 	t.Helper()
 	made := bulk.NewBatch(bulk.Compress, n)
@@ -131,7 +133,8 @@ func TestBatchesAreLargeEnoughForEveryEngine(t *testing.T) {
 	}
 }
 
-// Engines are told of all memory while there is work, and of none afterwards; each has its part in the report.
+// Engines are told of all memory while there is work, and of none afterwards; each has its part in
+// the report.
 func TestWorkshop(t *testing.T) {
 	e := &troubled{}
 	s := workshopOf(t, 1<<40, e)
@@ -174,7 +177,8 @@ func TestWorkshopOfTheCPU(t *testing.T) {
 	}
 }
 
-// What fails of an engine is done by the CPU, noted, and no error. One that is given up is not told of memory any more.
+// What fails of an engine is done by the CPU, noted, and no error. One that is given up is not told
+// of memory any more.
 func TestWorkshopGoesOn(t *testing.T) {
 	e := &troubled{do: errors.New("out of order"), register: errors.New("no memory"), closing: errors.New("no end")}
 	s := workshopOf(t, 1<<40, e)
@@ -233,7 +237,8 @@ func TestWorkshopDoesAgainWhatIsTorn(t *testing.T) {
 	}
 }
 
-// Pages that are compressed are no engine's to write to: one that says so all the same ends the work, rather than have other pages compressed in their place.
+// Pages that are compressed are no engine's to write to: one that says so all the same ends the
+// work, rather than have other pages compressed in their place.
 func TestWorkshopLosesNoPages(t *testing.T) {
 	s := workshopOf(t, 1<<40, &troubled{do: bulk.ErrTorn})
 	defer s.close()

@@ -23,8 +23,8 @@ import (
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
-// zramDevice is a kernel zram described as if it were ours: what zramctl reads from the kernel's attributes goes where
-// list finds it.
+// zramDevice is a kernel zram described as if it were ours: what zramctl reads from the kernel's
+// attributes goes where list finds it.
 func zramDevice(name string, disksize uint64, algorithm string, mmStat []uint64, mountpoint string) device {
 	return device{
 		Loops:      []loopsetup.Info{{Path: name}},
@@ -45,7 +45,8 @@ type zramctlKnows struct {
 	ratio   bool // COMP-RATIO came with util-linux 2.41
 }
 
-// print prints devices by our list command with these arguments on a terminal of that width, as such a zramctl would.
+// print prints devices by our list command with these arguments on a terminal of that width, as
+// such a zramctl would.
 func (z zramctlKnows) print(t *testing.T, devices []device, width int, args ...string) string {
 	t.Helper()
 	var text string
@@ -72,7 +73,8 @@ func (z zramctlKnows) print(t *testing.T, devices []device, width int, args ...s
 	return text
 }
 
-// TestListRecorded compares list with what the real zramctl printed for the same values; testdata/record.sh recorded it.
+// TestListRecorded compares list with what the real zramctl printed for the same values;
+// testdata/record.sh recorded it.
 func TestListRecorded(t *testing.T) {
 	text, err := os.ReadFile("testdata/zramctl.txt")
 	if err != nil {
@@ -106,7 +108,8 @@ func TestListRecorded(t *testing.T) {
 	}
 }
 
-// parseDevice reads "name disksize algorithm", the nine fields of mm_stat, and a mount point, which may hold blanks.
+// parseDevice reads "name disksize algorithm", the nine fields of mm_stat, and a mount point, which
+// may hold blanks.
 func parseDevice(t *testing.T, line string) device {
 	t.Helper()
 	fields := strings.SplitN(line, " ", 13)

@@ -5,12 +5,14 @@ package daemon
 import "time"
 
 const (
-	// attemptWindow is how far back attempts count, and manyAttempts how many of them are reason to say so.
+	// attemptWindow is how far back attempts count, and manyAttempts how many of them are reason to
+	// say so.
 	attemptWindow = time.Minute
 	manyAttempts  = 5
-	// freeAttempts in a row cost no pause: one death, and one more in what the first one left, are repaired at once. The next one waits for
-	// leastPause, each further one twice as long, mostPause at most. A request that kills all who carry it out is given up after ten of
-	// them, within some seconds.
+	// freeAttempts in a row cost no pause: one death, and one more in what the first one left, are
+	// repaired at once. The next one waits for leastPause, each further one twice as long, mostPause
+	// at most. A request that kills all who carry it out is given up after ten of them, within some
+	// seconds.
 	freeAttempts = 2
 	leastPause   = 50 * time.Millisecond
 	mostPause    = 3 * time.Second

@@ -22,12 +22,13 @@ type memoryLimit struct {
 	v1    bool
 }
 
-// noLimit is below what cgroup v1 shows for a group without a limit (PAGE_COUNTER_MAX in the kernel's page_counter.h) and
-// above the memory of any machine.
+// noLimit is below what cgroup v1 shows for a group without a limit (PAGE_COUNTER_MAX in the
+// kernel's page_counter.h) and above the memory of any machine.
 const noLimit = 1 << 62
 
-// checkCgroup looks for memory limits on the process's control groups below root ("/" but for tests). ram is the size
-// of the machine's memory: a limit that is no lower is none. 0 stands for a size that is not known.
+// checkCgroup looks for memory limits on the process's control groups below root ("/" but for
+// tests). ram is the size of the machine's memory: a limit that is no lower is none. 0 stands for a
+// size that is not known.
 func checkCgroup(root string, ram uint64) Protection {
 	if ram == 0 {
 		ram = noLimit
@@ -86,7 +87,8 @@ func memoryLimits(root string, ram uint64) ([]memoryLimit, error) {
 	return below(append(v1, v2...), ram), nil
 }
 
-// splitGroup splits a line of /proc/self/cgroup (cgroups(7)): hierarchy-ID:controller-list:cgroup-path.
+// splitGroup splits a line of /proc/self/cgroup (cgroups(7)):
+// hierarchy-ID:controller-list:cgroup-path.
 func splitGroup(line string) (id, controllers, path string, ok bool) {
 	id, rest, ok1 := strings.Cut(line, ":")
 	controllers, path, ok2 := strings.Cut(rest, ":")
@@ -108,7 +110,8 @@ func hasWord(list, word string) bool {
 	return false
 }
 
-// limitsUp reads the named files of the group at path and of all groups above it that the first fitting mount shows.
+// limitsUp reads the named files of the group at path and of all groups above it that the first
+// fitting mount shows.
 func limitsUp(root string, mounts []*mountinfo.Info, fits func(*mountinfo.Info) bool, path string, names ...string,
 ) ([]memoryLimit, error) {
 	var found []memoryLimit
@@ -135,8 +138,8 @@ func limitsUp(root string, mounts []*mountinfo.Info, fits func(*mountinfo.Info) 
 	return nil, nil
 }
 
-// belowMount returns where below the mount point the group at path lies. A mount may show a part of the hierarchy only
-// (a container's); a path outside it leaves the top of what is shown.
+// belowMount returns where below the mount point the group at path lies. A mount may show a part of
+// the hierarchy only (a container's); a path outside it leaves the top of what is shown.
 func belowMount(m *mountinfo.Info, path string) string {
 	rel, err := filepath.Rel(m.Root, path)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {

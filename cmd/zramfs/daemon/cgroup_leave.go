@@ -12,23 +12,25 @@ import (
 	"strings"
 )
 
-// groupMove is what a keeper has done about its control group before it took any memory: what it has taken by then stays
-// charged to the group that it was in.
+// groupMove is what a keeper has done about its control group before it took any memory: what it
+// has taken by then stays charged to the group that it was in.
 type groupMove struct {
-	// Left is the limit that it got away from, as path of the control file; empty where there was none.
+	// Left is the limit that it got away from, as path of the control file; empty where there was
+	// none.
 	Left string `json:"left,omitempty"`
 	// Stayed is why it did not, empty where it did.
 	Stayed string `json:"stayed,omitempty"`
-	// Own is the group of cgroup v2 that it keeps out of swap and in memory, as one that is its own alone.
+	// Own is the group of cgroup v2 that it keeps out of swap and in memory, as one that is its own
+	// alone.
 	Own string `json:"own,omitempty"`
 }
 
 // errTopLimit: there is no group above the limit.
 var errTopLimit = errors.New("the limit is that of the highest group in sight")
 
-// settleGroup moves the process out of a control group that limits its memory, to the highest group there is, and protects
-// a group of cgroup v2 that holds nobody else. Every step is made as far as it is allowed. root is "/" but for tests; ram is
-// as for checkCgroup.
+// settleGroup moves the process out of a control group that limits its memory, to the highest group
+// there is, and protects a group of cgroup v2 that holds nobody else. Every step is made as far as
+// it is allowed. root is "/" but for tests; ram is as for checkCgroup.
 func settleGroup(root string, ram uint64) (m groupMove) {
 	limits, err := memoryLimits(root, ram)
 	if err != nil {
@@ -77,7 +79,8 @@ func openTop(root, top string, limits []memoryLimit) (*os.File, error) {
 	return os.OpenFile(filepath.Join(root, top, "cgroup.procs"), os.O_WRONLY, 0)
 }
 
-// mayLeave reports why settleGroup would not get the process away from all limits. It changes nothing.
+// mayLeave reports why settleGroup would not get the process away from all limits. It changes
+// nothing.
 func mayLeave(root string, limits []memoryLimit) error {
 	for _, top := range topsOf(limits) {
 		f, err := openTop(root, top, limits)
@@ -91,8 +94,8 @@ func mayLeave(root string, limits []memoryLimit) error {
 	return nil
 }
 
-// protectOwn keeps the process's group of cgroup v2 out of swap and in memory, if it holds this program alone, as that of a
-// service does. It returns the group, or nothing.
+// protectOwn keeps the process's group of cgroup v2 out of swap and in memory, if it holds this
+// program alone, as that of a service does. It returns the group, or nothing.
 func protectOwn(root string) string {
 	dir, err := ownGroup(root)
 	if err != nil || !ours(root, dir) {

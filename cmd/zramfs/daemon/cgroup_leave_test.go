@@ -15,8 +15,8 @@ const (
 	v2Top    = "sys/fs/cgroup/cgroup.procs"
 )
 
-// machineTree is a copy of testdata/cgroup/name with more files in it, path to text. A text that begins with -> is where a
-// symbolic link leads.
+// machineTree is a copy of testdata/cgroup/name with more files in it, path to text. A text that
+// begins with -> is where a symbolic link leads.
 func machineTree(t *testing.T, name string, more map[string]string) (root string) {
 	t.Helper()
 	root = t.TempDir()
@@ -50,8 +50,8 @@ func content(t *testing.T, root, path string) string {
 	return string(text)
 }
 
-// A process moves to the highest group where its own or one above it is limited, and nowhere else; what is foreseen says
-// the same.
+// A process moves to the highest group where its own or one above it is limited, and nowhere else;
+// what is foreseen says the same.
 func TestLeaveLimitedGroup(t *testing.T) {
 	for _, c := range []struct {
 		name, top    string

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestCgroup reads trees of files as a machine would show them: testdata/cgroup/CASE is its root directory.
+// TestCgroup reads trees of files as a machine would show them: testdata/cgroup/CASE is its root
+// directory.
 func TestCgroup(t *testing.T) {
 	const ram = 8 << 30
 	tests := []struct {

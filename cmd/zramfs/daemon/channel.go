@@ -78,7 +78,8 @@ type newsWriter struct {
 
 func newNewsWriter(w io.Writer) *newsWriter { return &newsWriter{to: json.NewEncoder(w)} }
 
-// send tells the keeper. Should it be gone there is nobody to be told, which the end of the orders says too.
+// send tells the keeper. Should it be gone there is nobody to be told, which the end of the orders
+// says too.
 func (w *newsWriter) send(n news) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

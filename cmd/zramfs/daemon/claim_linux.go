@@ -12,9 +12,9 @@ import (
 // errClaimed means that another process is about to mount on the same directory.
 var errClaimed = errors.New("another zramfs is being mounted there")
 
-// claim locks the directory dir until release is called, so that two processes that find it free at the same time do
-// not both mount on it: the loser finds the lock or, later, the mount. After the mount, dir leads elsewhere, but the
-// descriptor keeps what was locked.
+// claim locks the directory dir until release is called, so that two processes that find it free at
+// the same time do not both mount on it: the loser finds the lock or, later, the mount. After the
+// mount, dir leads elsewhere, but the descriptor keeps what was locked.
 func claim(dir string) (release func(), err error) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -15,16 +15,17 @@ import (
 )
 
 const (
-	// garbageLimit is what gathers between two collections, in bytes. Requests for pages leave none; whoever reads the status
-	// leaves some 50 KiB, and an attribute 1 KiB.
+	// garbageLimit is what gathers between two collections, in bytes. Requests for pages leave none;
+	// whoever reads the status leaves some 50 KiB, and an attribute 1 KiB.
 	garbageLimit = 1 << 20
 	// spareHeap is room for holes, in bytes.
 	spareHeap = 1 << 20
-	// processorHeap is what all processors together may have set aside for themselves, in bytes: 64 pages of 8 KiB each
-	// (pageCachePages in the runtime's mpagecache.go), for as many as work at a time.
+	// processorHeap is what all processors together may have set aside for themselves, in bytes: 64
+	// pages of 8 KiB each (pageCachePages in the runtime's mpagecache.go), for as many as work at a
+	// time.
 	processorHeap = 8 << 20
-	// spareBlock is the size of the blocks that the heap is first filled with: one span of the runtime each, so that as
-	// many descriptors of spans exist as there can ever be.
+	// spareBlock is the size of the blocks that the heap is first filled with: one span of the runtime
+	// each, so that as many descriptors of spans exist as there can ever be.
 	spareBlock = 8 << 10
 	pageSize   = 4096
 	// readers is how many read attributes at a time: what fusefs has threads for.
@@ -33,21 +34,24 @@ const (
 	rehearsals = 8
 )
 
-// ballast is address space that counts as heap in use and has no memory; see takeBallast, which sets it once.
+// ballast is address space that counts as heap in use and has no memory; see takeBallast, which
+// sets it once.
 var ballast []byte
 
 // takeBallast sets the collector's pace, at the start of the process.
 //
-// A collection stops the world for moments and every thread has to come along, so that one of them which waits for memory
-// would hold up all; it had better be rare. The runtime also gives memory back to the kernel behind a collection, and taking
-// it again is a page fault, in a thread that others may be waiting for. Of the heap the runtime keeps what was in use at the
-// collection and a tenth more (retainExtraPercent in mgcscavenge.go). Under a memory limit it keeps 95 % of that
+// A collection stops the world for moments and every thread has to come along, so that one of them
+// which waits for memory would hold up all; it had better be rare. The runtime also gives memory
+// back to the kernel behind a collection, and taking it again is a page fault, in a thread that
+// others may be waiting for. Of the heap the runtime keeps what was in use at the collection and a
+// tenth more (retainExtraPercent in mgcscavenge.go). Under a memory limit it keeps 95 % of that
 // (reduceExtraPercent), which a heap that is only collected at the limit exceeds each time.
 //
-// So there is a ballast: address space that nobody touches. It counts as in use, a tenth of it is more than what the heap
-// has beside what is in use, and so nothing is given back. The collector is paced by the usual percentage, of the ballast.
-// Measured with random 4 KiB reads at a depth of 32 by two processes, while the status was read ten times a second: a
-// collection a second, for the status alone; 35 to 45 page faults in each without the ballast, less than one with it.
+// So there is a ballast: address space that nobody touches. It counts as in use, a tenth of it is
+// more than what the heap has beside what is in use, and so nothing is given back. The collector is
+// paced by the usual percentage, of the ballast. Measured with random 4 KiB reads at a depth of 32
+// by two processes, while the status was read ten times a second: a collection a second, for the
+// status alone; 35 to 45 page faults in each without the ballast, less than one with it.
 func takeBallast() {
 	const size = 10 * (garbageLimit + spareHeap + processorHeap)
 	debug.SetMemoryLimit(math.MaxInt64)
@@ -59,8 +63,8 @@ func takeBallast() {
 	debug.SetGCPercent((garbageLimit*100 + size/2) / size)
 }
 
-// restCollector gives the heap its final size, all of it present, and leaves the collector asleep until some garbage has
-// gathered.
+// restCollector gives the heap its final size, all of it present, and leaves the collector asleep
+// until some garbage has gathered.
 func restCollector() Protection {
 	p := Protection{Name: ProtectCollector, State: StateOK}
 	runtime.GC()
@@ -83,9 +87,9 @@ func restCollector() Protection {
 	return p
 }
 
-// rehearse makes garbage as those do who read the status, as many at a time as can, until it was collected some times:
-// what the heap and the collector need for that is then there, wherever they have it. The pauses are for other processors
-// to take over.
+// rehearse makes garbage as those do who read the status, as many at a time as can, until it was
+// collected some times: what the heap and the collector need for that is then there, wherever they
+// have it. The pauses are for other processors to take over.
 func rehearse(use func()) {
 	last := processStatus().GCCycles + rehearsals
 	var players sync.WaitGroup
@@ -100,15 +104,16 @@ func rehearse(use func()) {
 	players.Wait()
 }
 
-// mayReserve says whether so much address space can be had without memory behind it. Where the kernel counts address
-// space (vm.overcommit_memory is 2), or where it would be more than there is memory, the attempt could end the process.
+// mayReserve says whether so much address space can be had without memory behind it. Where the
+// kernel counts address space (vm.overcommit_memory is 2), or where it would be more than there is
+// memory, the attempt could end the process.
 func mayReserve(size, ram uint64) bool {
 	mode, err := os.ReadFile("/proc/sys/vm/overcommit_memory")
 	return err == nil && strings.TrimSpace(string(mode)) != "2" && size < ram/2
 }
 
-// fillHeap grows the heap to have spare bytes of free memory, where it has less. The collection while all is in use makes
-// what the collector itself needs; the one after frees the blocks.
+// fillHeap grows the heap to have spare bytes of free memory, where it has less. The collection
+// while all is in use makes what the collector itself needs; the one after frees the blocks.
 func fillHeap(spare uint64) {
 	runtime.GC()
 	if freeHeap() >= spare {

@@ -18,9 +18,11 @@ import (
 )
 
 const (
-	// upgradeTime bounds an upgrade: a worker that prepares itself, the end of another, and two waits until one serves.
+	// upgradeTime bounds an upgrade: a worker that prepares itself, the end of another, and two waits
+	// until one serves.
 	upgradeTime = 4 * workerPatience
-	// answerTime bounds the wait for what a keeper can say at once, and for what a command has to say to it.
+	// answerTime bounds the wait for what a keeper can say at once, and for what a command has to say
+	// to it.
 	answerTime = 10 * time.Second
 	// maxRequest bounds a request, which is read before its sender is known to be allowed it.
 	maxRequest = 64 << 10
@@ -107,7 +109,8 @@ type controlRequest struct {
 	Hello bool `json:"hello,omitempty"`
 	// Image asks for the descriptor of the image, see [OpenImage].
 	Image bool `json:"image,omitempty"`
-	// Dictionary asks for the dictionary's as well, if there is one. Who does not know of it expects one descriptor.
+	// Dictionary asks for the dictionary's as well, if there is one. Who does not know of it expects
+	// one descriptor.
 	Dictionary bool `json:"dictionary,omitempty"`
 }
 
@@ -117,7 +120,8 @@ func answer(c *net.UnixConn, report any) { _ = json.NewEncoder(c).Encode(report)
 // ErrNoKeeper is returned when no keeper of a device answers.
 var ErrNoKeeper = errors.New("the keeper of the device does not answer")
 
-// Upgrade asks the keeper of the device at dir to go on with workers of the program binary, an absolute path.
+// Upgrade asks the keeper of the device at dir to go on with workers of the program binary, an
+// absolute path.
 func Upgrade(dir, binary string) (UpgradeReport, error) {
 	var r UpgradeReport
 	var any struct{}
@@ -143,7 +147,8 @@ func askFor(dir string, r controlRequest, limit time.Duration, what any) (err er
 	return explainSilence(c, limit, json.NewDecoder(c).Decode(what))
 }
 
-// ask sends the keeper of the device at dir a request. The caller closes the connection, on which the answer comes within the limit.
+// ask sends the keeper of the device at dir a request. The caller closes the connection, on which
+// the answer comes within the limit.
 func ask(dir string, r controlRequest, limit time.Duration) (*net.UnixConn, error) {
 	mount, err := fusefs.MountNumber(dir)
 	if err != nil {

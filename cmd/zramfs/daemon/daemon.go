@@ -40,17 +40,20 @@ type Config struct {
 	IOFlusher Protection
 	// WorkArgs returns the arguments that make this program call Work with a configuration.
 	WorkArgs func(Config) []string
-	// OnReady, when set, is told the report that a spawned process would announce. An error of it ends the process.
+	// OnReady, when set, is told the report that a spawned process would announce. An error of it ends
+	// the process.
 	OnReady func(*Report) error
-	// OnEnd, when set, is called by the keeper of a device that was announced, once that has ended. What it writes is logged, a line each.
+	// OnEnd, when set, is called by the keeper of a device that was announced, once that has ended.
+	// What it writes is logged, a line each.
 	OnEnd func(io.Writer) error
 }
 
-// Run is the keeper of a device until that is unmounted, by a signal or by anybody. When the device can be opened it is announced
-// on ready, the descriptor that Spawn left, and to cfg.OnReady; ready may be nil. Run closes ready.
+// Run is the keeper of a device until that is unmounted, by a signal or by anybody. When the device
+// can be opened it is announced on ready, the descriptor that Spawn left, and to cfg.OnReady; ready
+// may be nil. Run closes ready.
 //
-// SIGTERM, SIGINT and the end of ctx unmount the device unless somebody has its data file open; then Run logs why not
-// and goes on.
+// SIGTERM, SIGINT and the end of ctx unmount the device unless somebody has its data file open;
+// then Run logs why not and goes on.
 func Run(ctx context.Context, cfg Config, ready *os.File) error {
 	err := serve(ctx, cfg, func(r *Report) error { return tell(cfg, ready, r) })
 	if ready == nil {
@@ -60,7 +63,8 @@ func Run(ctx context.Context, cfg Config, ready *os.File) error {
 		return nil
 	}
 	if err != nil {
-		// Where the device had been announced, or where the command that started us is gone, nobody listens.
+		// Where the device had been announced, or where the command that started us is gone, nobody
+		// listens.
 		_ = writeFailure(ready, startError(err))
 	}
 	return errors.Join(err, ignoreClosed(ready.Close()))

@@ -8,12 +8,14 @@ import (
 	"strings"
 )
 
-// debugVariable is an environment variable for tests of what a device does after a worker has died; nobody else needs
-// it. It is a list of the words below, separated by commas. Others in it mean nothing.
+// debugVariable is an environment variable for tests of what a device does after a worker has died;
+// nobody else needs it. It is a list of the words below, separated by commas. Others in it mean
+// nothing.
 const debugVariable = "ZRAMFS_DEBUG"
 
 const (
-	// debugNoResend: do as if the kernel could not send unanswered requests again, as before Linux 6.9.
+	// debugNoResend: do as if the kernel could not send unanswered requests again, as before Linux
+	// 6.9.
 	debugNoResend = "no-resend"
 	// debugNoPause: start another worker at once, however many have died.
 	debugNoPause = "no-pause"

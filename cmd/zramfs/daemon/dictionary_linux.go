@@ -16,12 +16,14 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// dictionaryVariable names, in a worker's environment, the descriptor that it finds the device's dictionary at. The file that this was read from may have gone
-// since the device was made, or be another one: the pages that are stored need what their keeper has.
+// dictionaryVariable names, in a worker's environment, the descriptor that it finds the device's
+// dictionary at. The file that this was read from may have gone since the device was made, or be
+// another one: the pages that are stored need what their keeper has.
 const dictionaryVariable = "ZRAMFS_DICTIONARY_FD"
 
-// dictionaryFile makes a file in memory of an algorithm's dictionary, which nobody can change; nil where there is none. It is made for each who needs it, since the
-// keeper's own copy lies in locked memory, and a file would not.
+// dictionaryFile makes a file in memory of an algorithm's dictionary, which nobody can change; nil
+// where there is none. It is made for each who needs it, since the keeper's own copy lies in locked
+// memory, and a file would not.
 func dictionaryFile(a codec.Algorithm) (*os.File, error) {
 	data := a.Dictionary()
 	if data == nil {
@@ -51,7 +53,8 @@ func readDictionary(f *os.File) ([]byte, error) {
 	return data, nil
 }
 
-// passDictionary lets a worker that is to be started have the dictionary, behind all other descriptors. What our own environment says of one is not its.
+// passDictionary lets a worker that is to be started have the dictionary, behind all other
+// descriptors. What our own environment says of one is not its.
 func passDictionary(cmd *exec.Cmd, dictionary *os.File) {
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, dictionaryVariable+"=") {
@@ -64,8 +67,8 @@ func passDictionary(cmd *exec.Cmd, dictionary *os.File) {
 	}
 }
 
-// WorkerDictionary is the dictionary that a worker was given by its keeper; nil where the device has none, or its keeper is of a version that gives none. It can be asked
-// once.
+// WorkerDictionary is the dictionary that a worker was given by its keeper; nil where the device
+// has none, or its keeper is of a version that gives none. It can be asked once.
 func WorkerDictionary() ([]byte, error) {
 	text := os.Getenv(dictionaryVariable)
 	if text == "" {

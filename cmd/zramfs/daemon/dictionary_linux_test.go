@@ -41,7 +41,8 @@ func withDictionary(t *testing.T) (a codec.Algorithm, data []byte) {
 	return a, data
 }
 
-// What else a keeper may answer: one of an earlier version knows of no dictionary, one with a defect sends another number of descriptors.
+// What else a keeper may answer: one of an earlier version knows of no dictionary, one with a
+// defect sends another number of descriptors.
 func TestDictionaryOfAnotherVersion(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer imageAnswer
@@ -150,7 +151,8 @@ func childDictionary() error {
 	return err
 }
 
-// A worker gets its keeper's dictionary behind what else it is given, and nothing of what somebody wrote into the environment.
+// A worker gets its keeper's dictionary behind what else it is given, and nothing of what somebody
+// wrote into the environment.
 func TestDictionaryForWorker(t *testing.T) {
 	a, data := withDictionary(t)
 	t.Setenv(dictionaryVariable, "12")

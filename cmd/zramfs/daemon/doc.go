@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package daemon puts the processes of a device together and takes them apart again in reverse: protections, store, mount,
-// locked memory, ready, and back.
+// Package daemon puts the processes of a device together and takes them apart again in reverse:
+// protections, store, mount, locked memory, ready, and back.
 //
 // It is the one place that knows all of these. There are two processes:
 //
@@ -11,13 +11,16 @@
 //     everything in memory, finishes what the last one was at, and goes on (supervision.go). The same on purpose, with
 //     another program, is [Upgrade].
 //
-// They talk by JSON over two pipes (channel.go). A worker prepares itself, waits for the order to serve, and says when it
-// does. A command talks to either over a socket (socket_linux.go): the keeper changes workers and hands out the image for reading only ([Upgrade],
-// [OpenImage]), the worker takes pages that were compressed elsewhere ([OpenImport]). [Status] is what it says about the device in DIR/control/status.
+// They talk by JSON over two pipes (channel.go). A worker prepares itself, waits for the order to
+// serve, and says when it does. A command talks to either over a socket (socket_linux.go): the
+// keeper changes workers and hands out the image for reading only ([Upgrade], [OpenImage]), the
+// worker takes pages that were compressed elsewhere ([OpenImport]). [Status] is what it says about
+// the device in DIR/control/status.
 //
 // # Hazards
 //
-// The processes serve the device that the machine swaps to. Whatever they wait for may be waiting for them:
+// The processes serve the device that the machine swaps to. Whatever they wait for may be waiting
+// for them:
 //
 //   - The worker never opens, stats or removes anything below its own mount, and has its working directory at /. The
 //     keeper does so only beside what listens for the death of a worker.

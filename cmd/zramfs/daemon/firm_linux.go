@@ -13,10 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// When memory is short the kernel lets a task of a real-time class have half of what it keeps below its lowest watermark
-// (ALLOC_MIN_RESERVE in its mm/page_alloc.c), and others wait for reclaim, which may be waiting for us. So who takes memory
-// that others depend on does it in such a class: the store's maintainer, the keeper when it locks, and a worker while it
-// comes to life. Nobody stays there: it is no way to be faster, and a loop in it takes a processor from all the machine.
+// When memory is short the kernel lets a task of a real-time class have half of what it keeps below
+// its lowest watermark (ALLOC_MIN_RESERVE in its mm/page_alloc.c), and others wait for reclaim,
+// which may be waiting for us. So who takes memory that others depend on does it in such a class:
+// the store's maintainer, the keeper when it locks, and a worker while it comes to life. Nobody
+// stays there: it is no way to be faster, and a loop in it takes a processor from all the machine.
 
 // The two classes of scheduling, real-time at the lowest priority and the usual one; immutable.
 var (
@@ -24,8 +25,9 @@ var (
 	usual    = &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
 )
 
-// firmly calls take in the real-time class, where that is allowed. It is what store.Config.Firmly wants. Threads that the
-// Go runtime makes meanwhile are not in it: none are made by a thread that is locked to its goroutine.
+// firmly calls take in the real-time class, where that is allowed. It is what store.Config.Firmly
+// wants. Threads that the Go runtime makes meanwhile are not in it: none are made by a thread that
+// is locked to its goroutine.
 func firmly(take func() error) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -35,11 +37,12 @@ func firmly(take func() error) (err error) {
 	return take()
 }
 
-// startFirmly starts a program in the real-time class, where that is allowed. A worker leaves the class once it serves.
+// startFirmly starts a program in the real-time class, where that is allowed. A worker leaves the
+// class once it serves.
 func startFirmly(cmd *exec.Cmd) error { return firmly(cmd.Start) }
 
-// beFirm puts the calling thread, which must be locked to its goroutine for good, into the real-time class, and reports
-// whether that is allowed.
+// beFirm puts the calling thread, which must be locked to its goroutine for good, into the
+// real-time class, and reports whether that is allowed.
 func beFirm() bool { return unix.SchedSetAttr(0, realTime, 0) == nil }
 
 // checkScheduling tells whether memory is taken firmly, by trying. It leaves the thread as it was.
@@ -70,8 +73,8 @@ func checkScheduling() Protection {
 	return p
 }
 
-// leaveRealTime brings every thread of the process to the usual class. It looks again until it finds none to change, since
-// one that was still to be changed may have made another.
+// leaveRealTime brings every thread of the process to the usual class. It looks again until it
+// finds none to change, since one that was still to be changed may have made another.
 func leaveRealTime() error {
 	for range 100 {
 		changed, err := leaveRealTimeOnce()

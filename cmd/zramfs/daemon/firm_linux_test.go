@@ -31,7 +31,8 @@ func needRealTime(t *testing.T) {
 	}
 }
 
-// What is called firmly runs in the real-time class, and nothing does after it, whether it succeeds or not.
+// What is called firmly runs in the real-time class, and nothing does after it, whether it succeeds
+// or not.
 func TestFirmly(t *testing.T) {
 	needRealTime(t)
 	runtime.LockOSThread()

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// processUse is the part of /proc/PID/status that says what a process takes of the machine's memory, in bytes.
+// processUse is the part of /proc/PID/status that says what a process takes of the machine's
+// memory, in bytes.
 type processUse struct {
 	anon   uint64 // RssAnon: heap, stacks and data
 	file   uint64 // RssFile: code and tables, which keeper and worker share
@@ -39,9 +40,10 @@ func parseProcessUse(text string) (u processUse) {
 	return u
 }
 
-// processMemory is what this worker and its keeper take of the machine's memory beside the image, in bytes, with the memory
-// of requests, which both map, and their code counted once. The kernel keeps these sums, so reading them takes as long for
-// a large device as for a small one. The keeper is found by its number in the mount of /proc that there is.
+// processMemory is what this worker and its keeper take of the machine's memory beside the image,
+// in bytes, with the memory of requests, which both map, and their code counted once. The kernel
+// keeps these sums, so reading them takes as long for a large device as for a small one. The keeper
+// is found by its number in the mount of /proc that there is.
 func processMemory(requests uint64, kept bool) uint64 {
 	text, err := os.ReadFile(statusPath)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// imageProtection says what keeps the image itself out of swap, whoever dies. lock is what came of locking the keeper.
+// imageProtection says what keeps the image itself out of swap, whoever dies. lock is what came of
+// locking the keeper.
 func imageProtection(kind store.MemoryKind, lock Protection) Protection {
 	p := Protection{Name: ProtectImage, State: StateOK, Detail: "what is stored lies on a tmpfs that is never swapped"}
 	switch {
@@ -28,14 +29,15 @@ func imageProtection(kind store.MemoryKind, lock Protection) Protection {
 	return p
 }
 
-// holdsImage says whether the keeper locks the image: where the kernel could swap it, and the keeper may lock without limit.
-// With a limit, the first lock beyond it would be a write that fails for want of memory that there is.
+// holdsImage says whether the keeper locks the image: where the kernel could swap it, and the
+// keeper may lock without limit. With a limit, the first lock beyond it would be a write that fails
+// for want of memory that there is.
 func holdsImage(kind store.MemoryKind, lock Protection) bool {
 	return kind == store.MemoryMemfd && lock.State == StateOK
 }
 
-// holdFor makes the keeper lock what its next worker takes, and returns the worker's end of their conversation, which the
-// caller closes once the worker has it; nil where there is nothing to hold.
+// holdFor makes the keeper lock what its next worker takes, and returns the worker's end of their
+// conversation, which the caller closes once the worker has it; nil where there is nothing to hold.
 func (k *keeper) holdFor() (*os.File, error) {
 	if !k.holds {
 		return nil, nil
@@ -46,8 +48,8 @@ func (k *keeper) holdFor() (*os.File, error) {
 	}
 	ours, theirs := os.NewFile(uintptr(fds[0]), "hold"), os.NewFile(uintptr(fds[1]), "holder")
 	go func() {
-		// Locking takes page tables. The thread is in the real-time class to have them from the kernel's reserve, and ends
-		// with this goroutine, as one that is locked to it.
+		// Locking takes page tables. The thread is in the real-time class to have them from the kernel's
+		// reserve, and ends with this goroutine, as one that is locked to it.
 		runtime.LockOSThread()
 		_ = beFirm() // where it is not allowed, whoever waits for a piece may wait longer
 		err := k.memory.HoldFor(ours)

@@ -26,11 +26,12 @@ type imageAnswer struct {
 	Dictionary bool `json:"dictionary,omitempty"`
 }
 
-// errOldKeeper means that the keeper is of a version without images to hand out. An upgrade replaces the worker only.
+// errOldKeeper means that the keeper is of a version without images to hand out. An upgrade
+// replaces the worker only.
 var errOldKeeper = errors.New("the device was made by a version of zramfs that does not hand its image out")
 
-// handOutImage gives whoever asked a descriptor of the image that is open for reading only, and so cannot change it, and one of the dictionary if
-// that was asked for and there is one.
+// handOutImage gives whoever asked a descriptor of the image that is open for reading only, and so
+// cannot change it, and one of the dictionary if that was asked for and there is one.
 func (k *keeper) handOutImage(c *net.UnixConn, withDictionary bool) {
 	k.restoreSuperblock()
 	a := imageAnswer{Image: true, Algorithm: k.cfg.Algorithm.String()}
@@ -66,17 +67,19 @@ func (k *keeper) handOutImage(c *net.UnixConn, withDictionary bool) {
 
 // An Image is what a keeper hands out.
 type Image struct {
-	// File is the image, open for reading only; see store.OpenView. While it is open, the memory of the device is not freed.
+	// File is the image, open for reading only; see store.OpenView. While it is open, the memory of
+	// the device is not freed.
 	File *os.File
 	// Algorithm is the device's, as codec.Parse reads it.
 	Algorithm string
-	// Dictionary is what the device has read from the file that Algorithm names. It is nil where that names none, and where the keeper is of a version
-	// that does not hand it out.
+	// Dictionary is what the device has read from the file that Algorithm names. It is nil where that
+	// names none, and where the keeper is of a version that does not hand it out.
 	Dictionary []byte
 }
 
-// OpenImage asks the keeper of the device at dir for its image. Root may do that, and who mounted the device. What other processes keep secret lies in
-// there, so this one dumps no core from then on.
+// OpenImage asks the keeper of the device at dir for its image. Root may do that, and who mounted
+// the device. What other processes keep secret lies in there, so this one dumps no core from then
+// on.
 func OpenImage(dir string) (_ Image, err error) {
 	_ = forbidCore() // where that is not allowed there is none to be expected
 	c, err := ask(dir, controlRequest{Image: true, Dictionary: true}, answerTime)
@@ -105,7 +108,8 @@ func OpenImage(dir string) (_ Image, err error) {
 	return Image{File: files[0], Algorithm: a.Algorithm, Dictionary: dictionary}, nil
 }
 
-// DeviceDictionary asks the keeper of the device at dir for its dictionary alone, as OpenImage does: Image.Dictionary says when there is none.
+// DeviceDictionary asks the keeper of the device at dir for its dictionary alone, as OpenImage
+// does: Image.Dictionary says when there is none.
 func DeviceDictionary(dir string) ([]byte, error) {
 	image, err := OpenImage(dir)
 	if errors.Is(err, errOldKeeper) {
@@ -117,7 +121,8 @@ func DeviceDictionary(dir string) ([]byte, error) {
 	return image.Dictionary, image.File.Close()
 }
 
-// readImageAnswer reads what a keeper answers. The files are the caller's to close, also with an error.
+// readImageAnswer reads what a keeper answers. The files are the caller's to close, also with an
+// error.
 func readImageAnswer(c *net.UnixConn) (a imageAnswer, files []*os.File, err error) {
 	text, rights := make([]byte, 4096), make([]byte, unix.CmsgSpace(2*4))
 	n, oobn, _, _, err := c.ReadMsgUnix(text, rights)

@@ -89,7 +89,8 @@ func TestDictionaryIsHandedOut(t *testing.T) {
 	}
 }
 
-// Who asks for a dictionary that cannot be handed out gets no image either: with what lies in its file by now that would be read wrong.
+// Who asks for a dictionary that cannot be handed out gets no image either: with what lies in its
+// file by now that would be read wrong.
 func TestNoImageWithoutItsDictionary(t *testing.T) {
 	a, _ := withDictionary(t)
 	memory, err := store.NewMemory(store.MemoryMemfd)
@@ -142,7 +143,8 @@ func oneMoreFile(t *testing.T) (restore func()) {
 	}
 }
 
-// A command of an earlier version, which does not ask for the dictionary, gets one descriptor, since it takes no more.
+// A command of an earlier version, which does not ask for the dictionary, gets one descriptor,
+// since it takes no more.
 func TestDictionaryIsNotForcedOn(t *testing.T) {
 	a, _ := withDictionary(t)
 	c, err := ask(keepImage(t, a), controlRequest{Image: true}, answerTime)

@@ -81,7 +81,8 @@ func TestImportEndsInABatch(t *testing.T) {
 	end()
 }
 
-// Whoever opens the data file during an import may be a loop device with swap on it: not a page is stored from then on, however many had it open before.
+// Whoever opens the data file during an import may be a loop device with swap on it: not a page is
+// stored from then on, however many had it open before.
 func TestImportEndsWhereTheDeviceIsOpened(t *testing.T) {
 	s, end := rawStore(t, store.Config{})
 	const known, last = 2, 99

@@ -17,19 +17,21 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// A command that imports talks to the worker itself, over a socket like the keeper's. It passes a memfd at first, puts a batch of records
-// there, says its length, and waits for the answer:
+// A command that imports talks to the worker itself, over a socket like the keeper's. It passes a
+// memfd at first, puts a batch of records there, says its length, and waits for the answer:
 //
 //	command: how many handles on the data file it knows of, a byte, with the descriptor of the memfd
 //	worker:  an answer
 //	command: length of the batch, 4 bytes
 //	worker:  an answer, once it is stored
 //
-// The worker copies each batch by pread before it looks at it: what it proves is then what it stores, and a memfd that shrinks is no signal.
-// One import is worked on at a time, beside the requests and no faster than they leave it a worker of the store.
+// The worker copies each batch by pread before it looks at it: what it proves is then what it
+// stores, and a memfd that shrinks is no signal. One import is worked on at a time, beside the
+// requests and no faster than they leave it a worker of the store.
 //
-// A command looks who has the data file open before it begins, and may wait for another's import then: the worker looks before each page, and stores none
-// once there are more. Such a one may be the kernel, whose pages those of the import would take the place of.
+// A command looks who has the data file open before it begins, and may wait for another's import
+// then: the worker looks before each page, and stores none once there are more. Such a one may be
+// the kernel, whose pages those of the import would take the place of.
 const (
 	importAnswer   = 16              // bytes: what became of it, and, in the last 8, the page at which it failed
 	importPatience = 2 * time.Minute // with a command that says nothing
@@ -55,7 +57,8 @@ type importer struct {
 	turn  chan struct{} // taken by the import under way
 	ended chan struct{} // closed with closed
 
-	// Made once, by the first import: who works for years leaves no garbage. They belong to the import under way.
+	// Made once, by the first import: who works for years leaves no garbage. They belong to the import
+	// under way.
 	batch, scratch []byte
 
 	mu     sync.Mutex
@@ -181,7 +184,8 @@ func (i *importer) attend(c *net.UnixConn) error {
 	}
 }
 
-// admit lets in who may control the device, and takes the memfd. free says why a page may not be stored now.
+// admit lets in who may control the device, and takes the memfd. free says why a page may not be
+// stored now.
 func (i *importer) admit(c *net.UnixConn) (batches *os.File, free func() error, err error) {
 	if err := c.SetDeadline(time.Now().Add(answerTime)); err != nil {
 		return nil, nil, err

@@ -17,8 +17,9 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// An Import hands pages to the worker of a device, which stores each as if it had been written. It belongs to one goroutine. What was handed in is
-// stored once Flush has returned without an error; after an error nothing more can be handed in.
+// An Import hands pages to the worker of a device, which stores each as if it had been written. It
+// belongs to one goroutine. What was handed in is stored once Flush has returned without an error;
+// after an error nothing more can be handed in.
 type Import struct {
 	c      *net.UnixConn
 	memory *os.File
@@ -26,8 +27,9 @@ type Import struct {
 	sent   bool // the worker has a batch that it has not answered yet
 }
 
-// OpenImport begins an import into the device at dir, whose data file has the connection of that number. Root may do that, and who mounted the
-// device. While somebody else's import is under way it waits for that. Once there are more handles on the data file than opens, pages are refused.
+// OpenImport begins an import into the device at dir, whose data file has the connection of that
+// number. Root may do that, and who mounted the device. While somebody else's import is under way
+// it waits for that. Once there are more handles on the data file than opens, pages are refused.
 func OpenImport(dir string, connection, opens int) (_ *Import, err error) {
 	c, err := dial(controlDirs(), importName(dir, connection))
 	if errors.Is(err, errForbidden) {
@@ -112,7 +114,8 @@ func (i *Import) Flush() error {
 	return i.settle()
 }
 
-// send gives the worker the batch, once it has stored the one before. While it is at it the next one can be filled.
+// send gives the worker the batch, once it has stored the one before. While it is at it the next
+// one can be filled.
 func (i *Import) send() error {
 	if err := i.settle(); err != nil {
 		return err

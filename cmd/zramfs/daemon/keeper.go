@@ -18,8 +18,9 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// A keeper holds what must not go while anybody swaps to the device: the connections with the kernel, the image and the
-// memory of requests. It does none of the work, so that it has next to no reason to die.
+// A keeper holds what must not go while anybody swaps to the device: the connections with the
+// kernel, the image and the memory of requests. It does none of the work, so that it has next to no
+// reason to die.
 type keeper struct {
 	// What is put together before the first worker serves, and immutable after.
 	cfg         Config
@@ -122,8 +123,8 @@ func (k *keeper) makeDevice() (*Report, error) {
 	return &Report{PID: os.Getpid(), Dir: k.cfg.Dir, Disksize: k.cfg.Disksize, Protections: report.Protections}, nil
 }
 
-// makeSession makes the mounts and what outlives a worker of their requests. Where the machine does not have the transport
-// that was asked for, it takes the other.
+// makeSession makes the mounts and what outlives a worker of their requests. Where the machine does
+// not have the transport that was asked for, it takes the other.
 func (k *keeper) makeSession() (err error) {
 	k.session, err = fusefs.NewSession(k.cfg.Dir, true, k.cfg.Transport)
 	if errors.Is(err, fusefs.ErrTransport) {
@@ -135,7 +136,8 @@ func (k *keeper) makeSession() (err error) {
 	return err
 }
 
-// makeMemory makes the file that holds the image and, where the kernel could swap it, holds it locked.
+// makeMemory makes the file that holds the image and, where the kernel could swap it, holds it
+// locked.
 func (k *keeper) makeMemory() (err error) {
 	if k.memory, err = store.NewMemory(k.cfg.Memory); err != nil {
 		return err

@@ -20,7 +20,8 @@ const (
 	corruptQueue = 64
 	// filledQueue is the number of notes about the memory limit that may wait.
 	filledQueue = 8
-	// corruptBurst lines about damaged pages are written in a corruptWindow; the rest of them is only counted.
+	// corruptBurst lines about damaged pages are written in a corruptWindow; the rest of them is only
+	// counted.
 	corruptBurst  = 10
 	corruptWindow = time.Minute
 	// closeTimeout bounds the wait for the sink at the end.
@@ -36,9 +37,9 @@ type sink interface {
 	Close() error
 }
 
-// Logs carries log lines to stderr, the journal or the kernel log without ever making the caller wait: lines pass
-// through a bounded queue to one goroutine, and those that find it full are dropped and counted. Its methods are safe
-// for concurrent use.
+// Logs carries log lines to stderr, the journal or the kernel log without ever making the caller
+// wait: lines pass through a bounded queue to one goroutine, and those that find it full are
+// dropped and counted. Its methods are safe for concurrent use.
 type Logs struct {
 	lines   chan line     // immutable
 	corrupt chan uint64   // immutable; numbers of damaged pages
@@ -57,8 +58,8 @@ type line struct {
 	text  []byte
 }
 
-// OpenLogs opens the first sink that works: stderr when the process is in the foreground, else the journal, else the
-// kernel log, else stderr. dir names the device in the lines.
+// OpenLogs opens the first sink that works: stderr when the process is in the foreground, else the
+// journal, else the kernel log, else stderr. dir names the device in the lines.
 func OpenLogs(foreground bool, dir string) *Logs {
 	return newLogs(openSink(foreground, dir))
 }
@@ -83,8 +84,9 @@ func (l *Logs) Logger() *slog.Logger {
 	return slog.New(h)
 }
 
-// Corrupt reports that a stored page failed its checksum. It allocates nothing and never waits, so the page path may
-// call it. Repeated lines are limited to corruptBurst in a corruptWindow; all are counted.
+// Corrupt reports that a stored page failed its checksum. It allocates nothing and never waits, so
+// the page path may call it. Repeated lines are limited to corruptBurst in a corruptWindow; all are
+// counted.
 func (l *Logs) Corrupt(page uint64) {
 	select {
 	case l.corrupt <- page:
@@ -93,8 +95,8 @@ func (l *Logs) Corrupt(page uint64) {
 	}
 }
 
-// Filled reports that so many per cent of the memory limit are in use. It allocates nothing and never waits, so the
-// store's maintainer may call it.
+// Filled reports that so many per cent of the memory limit are in use. It allocates nothing and
+// never waits, so the store's maintainer may call it.
 func (l *Logs) Filled(percent int) {
 	select {
 	case l.filled <- percent:
@@ -106,7 +108,8 @@ func (l *Logs) Filled(percent int) {
 // Dropped returns the number of lines that were dropped because the queue was full.
 func (l *Logs) Dropped() uint64 { return l.dropped.Load() }
 
-// Close writes what is queued, waits for that at most closeTimeout, and closes the sink. Lines after it are dropped.
+// Close writes what is queued, waits for that at most closeTimeout, and closes the sink. Lines
+// after it are dropped.
 func (l *Logs) Close() error {
 	l.closing.Do(func() { close(l.stop) })
 	select {
@@ -175,8 +178,8 @@ func (w *logWriter) write(level slog.Level, text []byte) {
 	}
 }
 
-// damaged writes a line about a damaged page, or counts it where there were too many. It says whether something is held
-// back.
+// damaged writes a line about a damaged page, or counts it where there were too many. It says
+// whether something is held back.
 func (w *logWriter) damaged(page uint64, now time.Time) bool {
 	if w.limit.allow(now) {
 		text := fmt.Appendf(nil, "page %d is damaged: reading it ends in an I/O error", page)

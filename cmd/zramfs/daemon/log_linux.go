@@ -12,11 +12,13 @@ import (
 )
 
 const (
-	// journalSocket takes datagrams in the native protocol of the journal (systemd, "Native Journal Protocol").
+	// journalSocket takes datagrams in the native protocol of the journal (systemd, "Native Journal
+	// Protocol").
 	journalSocket = "/run/systemd/journal/socket"
 	kernelLog     = "/dev/kmsg"
 	identifier    = "zramfs"
-	// facilityDaemon is LOG_DAEMON of syslog(3), which the kernel log's <N> prefix carries above the priority.
+	// facilityDaemon is LOG_DAEMON of syslog(3), which the kernel log's <N> prefix carries above the
+	// priority.
 	facilityDaemon = 3 << 3
 )
 
@@ -33,8 +35,8 @@ func openSink(foreground bool, dir string) sink {
 	return stderrSink{}
 }
 
-// journalSink sends one datagram a line. The socket does not block: a journal that has stopped reading, perhaps
-// because it waits for a page of ours, costs a dropped line.
+// journalSink sends one datagram a line. The socket does not block: a journal that has stopped
+// reading, perhaps because it waits for a page of ours, costs a dropped line.
 type journalSink struct {
 	fd  int    // immutable until Close
 	dir string // immutable; sent as the field ZRAMFS_DIR
@@ -85,8 +87,8 @@ func (j *journalSink) stamped() bool { return true }
 
 func (j *journalSink) Close() error { return unix.Close(j.fd) }
 
-// kernelSink writes records to the kernel log, which stamps them itself. The kernel drops records of a writer that
-// sends many (printk.devkmsg=ratelimit, its default).
+// kernelSink writes records to the kernel log, which stamps them itself. The kernel drops records
+// of a writer that sends many (printk.devkmsg=ratelimit, its default).
 type kernelSink struct {
 	fd int // immutable until Close
 }

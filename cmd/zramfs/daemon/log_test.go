@@ -42,7 +42,8 @@ func contains(lines []string, part string) bool {
 	return slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, part) })
 }
 
-// TestLogNeverBlocks fills the queue behind a sink that takes nothing. Were there any waiting, it would never end.
+// TestLogNeverBlocks fills the queue behind a sink that takes nothing. Were there any waiting, it
+// would never end.
 func TestLogNeverBlocks(t *testing.T) {
 	sink := &heldSink{gate: make(chan struct{})}
 	logs := newLogs(sink)
@@ -162,7 +163,8 @@ func TestLogShape(t *testing.T) {
 	}
 }
 
-// TestLogFilled wants a line for each note about the memory limit, and no wait where they find no room.
+// TestLogFilled wants a line for each note about the memory limit, and no wait where they find no
+// room.
 func TestLogFilled(t *testing.T) {
 	sink := &heldSink{gate: make(chan struct{})}
 	logs := newLogs(sink)

@@ -31,7 +31,8 @@ func parseMaps(text string) ([]region, error) {
 			return nil, fmt.Errorf("parse maps: unexpected line %q", line)
 		}
 		if inode != 0 {
-			// The path is the rest of the line and may hold spaces; a memory file has an inode and a path too.
+			// The path is the rest of the line and may hold spaces; a memory file has an inode and a path
+			// too.
 			if at := strings.IndexByte(line, '/'); at >= 0 {
 				r.path = line[at:]
 			}
@@ -41,13 +42,13 @@ func parseMaps(text string) ([]region, error) {
 	return all, nil
 }
 
-// zeroDataLimit is how much of a program's zero-initialised data is taken; it has 256 KiB that are used. The linker sorts
-// variables by size, so that a few very large ones come last, such as the 32 MiB that crypto/internal/fips140/drbg has for a
-// purpose that we do not have.
+// zeroDataLimit is how much of a program's zero-initialised data is taken; it has 256 KiB that are
+// used. The linker sorts variables by size, so that a few very large ones come last, such as the 32
+// MiB that crypto/internal/fips140/drbg has for a purpose that we do not have.
 const zeroDataLimit = 320 << 10
 
-// executableRegions returns what holds the program at path: its file mappings and the first of the zero-initialised data
-// that the loader put behind them.
+// executableRegions returns what holds the program at path: its file mappings and the first of the
+// zero-initialised data that the loader put behind them.
 func executableRegions(all []region, path string) []region {
 	var own []region
 	end := uint64(0)

@@ -21,9 +21,10 @@ var (
 	errStranger = errors.New("another user's process answers in its place")
 )
 
-// admit lets in who may control the device with the mount of that number: root, or our own user, and a process that has that mount in
-// its namespace. Root of a container with the host's network sees our sockets and has no business with our pages, let alone with what
-// program we go on with. 0 stands for any mount.
+// admit lets in who may control the device with the mount of that number: root, or our own user,
+// and a process that has that mount in its namespace. Root of a container with the host's network
+// sees our sockets and has no business with our pages, let alone with what program we go on with. 0
+// stands for any mount.
 func admit(c *net.UnixConn, mount int) error {
 	peer, err := peerOf(c)
 	if err != nil {
@@ -38,8 +39,8 @@ func admit(c *net.UnixConn, mount int) error {
 	return nil
 }
 
-// seesMount reports whether a mount is in the namespace of a process, which is 0 for one outside of our PID namespace. Only the
-// table is read, and nothing at a path that the process might choose.
+// seesMount reports whether a mount is in the namespace of a process, which is 0 for one outside of
+// our PID namespace. Only the table is read, and nothing at a path that the process might choose.
 func seesMount(pid, mount int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
 	if err != nil {

@@ -15,12 +15,14 @@ import (
 	"github.com/zramfs/zramfs/fusefs"
 )
 
-// sparePool is how many operating system threads are made before they are needed. The runtime keeps threads and makes new
-// ones when all of its own are in system calls or belong to a goroutine; making one takes kernel memory. There can be those
-// that run goroutines, those of fusefs that wait for memory or for a request, and some that wait for keeper and log.
+// sparePool is how many operating system threads are made before they are needed. The runtime keeps
+// threads and makes new ones when all of its own are in system calls or belong to a goroutine;
+// making one takes kernel memory. There can be those that run goroutines, those of fusefs that wait
+// for memory or for a request, and some that wait for keeper and log.
 func sparePool() int { return runtime.GOMAXPROCS(0) + fusefs.Workers() + readers }
 
-// populate makes present what the process will touch later: the program's code and tables, and threads.
+// populate makes present what the process will touch later: the program's code and tables, and
+// threads.
 func populate() Protection {
 	p := Protection{Name: ProtectPopulate, State: StateOK}
 	bytes, err := populateExecutable()
@@ -59,8 +61,9 @@ func populateExecutable() (bytes uint64, err error) {
 	return bytes, nil
 }
 
-// populateRegion locks r, which also makes it present, on any kernel. Where locking is not allowed madvise makes it
-// present alone (Linux 5.14). Pages that may be written get their own copy either way.
+// populateRegion locks r, which also makes it present, on any kernel. Where locking is not allowed
+// madvise makes it present alone (Linux 5.14). Pages that may be written get their own copy either
+// way.
 func populateRegion(r region) error {
 	if _, _, errno := unix.Syscall(unix.SYS_MLOCK, uintptr(r.start), uintptr(r.end-r.start), 0); errno == 0 {
 		return nil
@@ -79,8 +82,9 @@ func populateRegion(r region) error {
 	return fmt.Errorf("populate %x-%x %s: %w", r.start, r.end, r.perms, errno)
 }
 
-// populateHeap makes all of the Go heap present but the ballast. Much of what codecs and store have there, their tables
-// above all, nobody has touched before the first request needs it. It needs Linux 5.14.
+// populateHeap makes all of the Go heap present but the ballast. Much of what codecs and store have
+// there, their tables above all, nobody has touched before the first request needs it. It needs
+// Linux 5.14.
 func populateHeap() error {
 	text, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
@@ -117,8 +121,8 @@ func populateRange(start, end uint64) error {
 // giveBack lets the kernel have the memory of bytes that nobody uses.
 func giveBack(unused []byte) error { return unix.Madvise(unused, unix.MADV_DONTNEED) }
 
-// makeThreads brings n threads into being at the same time, by goroutines that each keep theirs, and leaves them to the
-// runtime.
+// makeThreads brings n threads into being at the same time, by goroutines that each keep theirs,
+// and leaves them to the runtime.
 func makeThreads(n int) {
 	var all, gate sync.WaitGroup
 	all.Add(n)

@@ -81,8 +81,9 @@ func (k *keeper) launch(p *process, from program, files fusefs.Files) error {
 	return p.start(k.cfg, from, dictionary, inherited...)
 }
 
-// start starts a worker with these descriptors, in the order of the constants, and with the device's dictionary, which is nil where there
-// is none. One that was killed meanwhile ends at once.
+// start starts a worker with these descriptors, in the order of the constants, and with the
+// device's dictionary, which is nil where there is none. One that was killed meanwhile ends at
+// once.
 func (p *process) start(cfg Config, from program, dictionary *os.File, files ...*os.File) error {
 	ordersR, ordersW, err := os.Pipe()
 	if err != nil {
@@ -119,7 +120,8 @@ func (p *process) start(cfg Config, from program, dictionary *os.File, files ...
 	return nil
 }
 
-// lastWords is how long news are awaited of a process that has ended: another that it has started may have its descriptors.
+// lastWords is how long news are awaited of a process that has ended: another that it has started
+// may have its descriptors.
 const lastWords = time.Second / 2
 
 // follow tells what a process says, and returns how it ended.

@@ -10,8 +10,8 @@ import (
 
 const statusPath = "/proc/self/status"
 
-// procField returns the value of one field of a file of "Name: value" lines, such as /proc/self/status and
-// /proc/meminfo, or "unknown".
+// procField returns the value of one field of a file of "Name: value" lines, such as
+// /proc/self/status and /proc/meminfo, or "unknown".
 func procField(path, name string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -37,8 +37,8 @@ func machineMemory() uint64 {
 // ProcessName is the name that ps and /proc/PID/comm show of a serving process.
 const ProcessName = "zramfs"
 
-// takeName sets it: a process that was started as /proc/self/exe is called "exe". It is cosmetic but for commands that
-// want to know whether a PID still is that of a serving process.
+// takeName sets it: a process that was started as /proc/self/exe is called "exe". It is cosmetic
+// but for commands that want to know whether a PID still is that of a serving process.
 func takeName() {
 	_ = os.WriteFile("/proc/self/comm", []byte(ProcessName), 0) // nothing depends on it
 }

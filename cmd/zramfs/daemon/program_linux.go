@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A program is what workers are started from: this one, or one that an upgrade named. The file stays open, so that it is
-// there when a worker dies, whatever has become of its name.
+// A program is what workers are started from: this one, or one that an upgrade named. The file
+// stays open, so that it is there when a worker dies, whatever has become of its name.
 type program struct{ file *os.File }
 
 func (p program) path() string {
@@ -25,7 +25,8 @@ func (p program) path() string {
 // programHead is how much of a program openProgram reads.
 const programHead = 64 << 10
 
-// openProgram opens the program at a path. It may take as long as the file system there likes, but a FIFO or a device is no reason to wait.
+// openProgram opens the program at a path. It may take as long as the file system there likes, but
+// a FIFO or a device is no reason to wait.
 func openProgram(path string) (program, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	for err == unix.EINTR {
@@ -40,7 +41,8 @@ func openProgram(path string) (program, error) {
 		err = errors.New("not an executable file")
 	}
 	if err == nil {
-		// A file system that hangs does so here, beside the supervision, and not when the program is executed.
+		// A file system that hangs does so here, beside the supervision, and not when the program is
+		// executed.
 		if _, err = f.ReadAt(make([]byte, programHead), 0); errors.Is(err, io.EOF) {
 			err = nil
 		}

@@ -13,14 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// flusherGuard is set in the environment of the re-executed process, with the outcome of the prctl. Asking the kernel
-// is no substitute: PR_GET_IO_FLUSHER needs the privilege that PR_SET_IO_FLUSHER needs.
+// flusherGuard is set in the environment of the re-executed process, with the outcome of the prctl.
+// Asking the kernel is no substitute: PR_GET_IO_FLUSHER needs the privilege that PR_SET_IO_FLUSHER
+// needs.
 const flusherGuard = "ZRAMFS_IO_FLUSHER"
 
-// BecomeIOFlusher sets PR_SET_IO_FLUSHER for every thread of the process: the flag is one of a thread, passed on to
-// what it creates and kept by execve, so that the way to set it for all is to set it on one and to execute again from
-// there. It must be the first thing that a serving process does, and does not return where it succeeds the first time:
-// the program starts from its beginning, with the same arguments and descriptors, and a second call returns.
+// BecomeIOFlusher sets PR_SET_IO_FLUSHER for every thread of the process: the flag is one of a
+// thread, passed on to what it creates and kept by execve, so that the way to set it for all is to
+// set it on one and to execute again from there. It must be the first thing that a serving process
+// does, and does not return where it succeeds the first time: the program starts from its
+// beginning, with the same arguments and descriptors, and a second call returns.
 func BecomeIOFlusher() Protection {
 	p := Protection{Name: ProtectIOFlusher, State: StateOK, Detail: "no allocation of the process waits for writeback"}
 	if os.Getenv(flusherGuard) == "on" {
@@ -48,8 +50,8 @@ func BecomeIOFlusher() Protection {
 	return p
 }
 
-// forbidCore sets RLIMIT_CORE to 0. A core dump would write everybody's secrets, and would keep the device's
-// descriptors open while it is written.
+// forbidCore sets RLIMIT_CORE to 0. A core dump would write everybody's secrets, and would keep the
+// device's descriptors open while it is written.
 func forbidCore() Protection {
 	p := Protection{Name: ProtectCore, State: StateOK, Detail: "core dumps are off"}
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
@@ -80,15 +82,16 @@ func avoidOOM() Protection {
 	return p
 }
 
-// lockMemory locks what is mapped and what will be. MCL_ONFAULT is not only a matter of size: without it the kernel
-// would populate the sparse image, which is as large as the device. There is therefore no way round a kernel before
-// Linux 4.4, which lacks it.
+// lockMemory locks what is mapped and what will be. MCL_ONFAULT is not only a matter of size:
+// without it the kernel would populate the sparse image, which is as large as the device. There is
+// therefore no way round a kernel before Linux 4.4, which lacks it.
 func lockMemory() Protection {
 	p := Protection{Name: ProtectMemory, State: StateFail, Essential: true}
 	limit, unlimited := lockLimit()
 	flags := unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT
 	if !unlimited {
-		// With a limit, MCL_FUTURE would make a later mmap fail, and the Go runtime end the process on that.
+		// With a limit, MCL_FUTURE would make a later mmap fail, and the Go runtime end the process on
+		// that.
 		flags = unix.MCL_CURRENT | unix.MCL_ONFAULT
 	}
 	switch err := unix.Mlockall(flags); {
@@ -107,8 +110,8 @@ func lockMemory() Protection {
 	return p
 }
 
-// lockAdvice says why memory cannot be locked beyond limit, and what to do. In another user namespace than the first,
-// root has the capability without its effect.
+// lockAdvice says why memory cannot be locked beyond limit, and what to do. In another user
+// namespace than the first, root has the capability without its effect.
 func lockAdvice(limit string, first bool) string {
 	if !first {
 		return fmt.Sprintf("(limit %s, and no user namespace but the first can exceed it): run outside of the namespace, or raise the "+
@@ -117,8 +120,9 @@ func lockAdvice(limit string, first bool) string {
 	return fmt.Sprintf("(limit %s, no CAP_IPC_LOCK): run with that capability, or raise the limit (LimitMEMLOCK=infinity)", limit)
 }
 
-// lockLimit returns RLIMIT_MEMLOCK as text, and whether the process may lock without limit. The capability counts in
-// the first user namespace only, and a process in another one has it there without effect.
+// lockLimit returns RLIMIT_MEMLOCK as text, and whether the process may lock without limit. The
+// capability counts in the first user namespace only, and a process in another one has it there
+// without effect.
 func lockLimit() (text string, unlimited bool) {
 	var lim unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &lim); err != nil {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// inChild runs one of children and wants it to succeed: it announces itself when it has, and its complaint when not.
+// inChild runs one of children and wants it to succeed: it announces itself when it has, and its
+// complaint when not.
 func inChild(t *testing.T, name string) {
 	t.Helper()
 	if _, err := Spawn([]string{name}); err != nil {
@@ -45,8 +46,8 @@ func childLock() error {
 	return report(nil)
 }
 
-// TestCollector wants the heap to keep its memory under the kind of garbage that requests make: a page fault or two for
-// each collection, of some ten thousand pieces of garbage.
+// TestCollector wants the heap to keep its memory under the kind of garbage that requests make: a
+// page fault or two for each collection, of some ten thousand pieces of garbage.
 func TestCollector(t *testing.T) { inChild(t, "collect") }
 
 var garbage []byte // keeps what it holds from being placed on the stack; several processors may write it, none reads it
@@ -75,7 +76,8 @@ func childCollect() error {
 	return report(errors.New(strings.Join(tries, ", ")))
 }
 
-// churn makes some hundred MiB of garbage, a little slower than it could: requests do other things too.
+// churn makes some hundred MiB of garbage, a little slower than it could: requests do other things
+// too.
 func churn() {
 	for i := range 5 << 10 {
 		churnOnce()

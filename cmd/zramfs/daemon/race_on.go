@@ -4,5 +4,6 @@
 
 package daemon
 
-// raceEnabled says that the race detector is in the build. It touches memory of its own for each byte that is allocated.
+// raceEnabled says that the race detector is in the build. It touches memory of its own for each
+// byte that is allocated.
 const raceEnabled = true

@@ -68,8 +68,8 @@ func announce(w io.Writer, kind byte, content any) error {
 	return nil
 }
 
-// readAnnouncement reads until the writer closes its end. It returns a *StartError for an announced failure and wraps
-// ErrNoAnnouncement when there was nothing to read.
+// readAnnouncement reads until the writer closes its end. It returns a *StartError for an announced
+// failure and wraps ErrNoAnnouncement when there was nothing to read.
 func readAnnouncement(r io.Reader) (*Report, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// What a command hands a worker to store lies in a batch of records, one behind the other, little-endian:
+// What a command hands a worker to store lies in a batch of records, one behind the other,
+// little-endian:
 //
 //	8  number of the page, of the first one for zeros
 //	4  what store.Seal says of an object
@@ -93,7 +94,8 @@ func storeRecord(s *store.Store, r record, scratch []byte) error {
 	return fmt.Errorf("%w: kind %d", errRecord, r.kind)
 }
 
-// storeBatch stores all records of a batch, up to the first that fails, or that free does not let in, of which it returns the page.
+// storeBatch stores all records of a batch, up to the first that fails, or that free does not let
+// in, of which it returns the page.
 func storeBatch(s *store.Store, batch, scratch []byte, free func() error) (page uint64, err error) {
 	for len(batch) > 0 {
 		var r record

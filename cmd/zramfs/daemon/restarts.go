@@ -13,15 +13,18 @@ import (
 const (
 	// recentTime is how far back Status.RestartsRecent looks.
 	recentTime = 10 * time.Minute
-	// maxRecent bounds how many deaths are remembered with their times, and so what the keeper tells a worker of them.
+	// maxRecent bounds how many deaths are remembered with their times, and so what the keeper tells a
+	// worker of them.
 	maxRecent = 512
 )
 
-// restarts are the deaths of a device's workers. The keeper counts them and tells each worker, which shows them.
+// restarts are the deaths of a device's workers. The keeper counts them and tells each worker,
+// which shows them.
 type restarts struct {
 	// Count is how many workers have died.
 	Count int `json:"restarts"`
-	// Recent has the times of the last deaths, oldest first, nanoseconds of Unix time; maxRecent at most.
+	// Recent has the times of the last deaths, oldest first, nanoseconds of Unix time; maxRecent at
+	// most.
 	Recent []int64 `json:"recent_restarts,omitempty"`
 	// LastExit says how the last one ended.
 	LastExit string `json:"last_exit,omitempty"`

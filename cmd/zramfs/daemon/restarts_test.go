@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestRestarts notes more deaths than are remembered: the count is of all, the times are the last ones.
+// TestRestarts notes more deaths than are remembered: the count is of all, the times are the last
+// ones.
 func TestRestarts(t *testing.T) {
 	var r restarts
 	if r.last() != nil {

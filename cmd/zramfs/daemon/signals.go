@@ -14,8 +14,9 @@ import (
 // signalQueue holds the signals that wait to be looked at.
 type signalQueue chan os.Signal
 
-// catchSignals takes SIGTERM and SIGINT, and makes the process deaf to the other signals that would end or stop it: a
-// terminal that closes, a pipe that nobody reads, a key pressed in the wrong window must not take the swap away.
+// catchSignals takes SIGTERM and SIGINT, and makes the process deaf to the other signals that would
+// end or stop it: a terminal that closes, a pipe that nobody reads, a key pressed in the wrong
+// window must not take the swap away.
 func catchSignals() signalQueue {
 	q := make(signalQueue, 4)
 	signal.Notify(q, syscall.SIGTERM, syscall.SIGINT)
@@ -43,8 +44,8 @@ func (k *keeper) waitForEnd(ctx context.Context, signals signalQueue) error {
 	}
 }
 
-// tryUnmount unmounts unless somebody uses the device. The kernel decides: the count only makes the message. It goes on
-// beside what else there is to do, because it may have to wait for a worker.
+// tryUnmount unmounts unless somebody uses the device. The kernel decides: the count only makes the
+// message. It goes on beside what else there is to do, because it may have to wait for a worker.
 func (k *keeper) tryUnmount(why string) {
 	go func() {
 		if n := k.session.OpenCount(); n > 0 {

@@ -15,9 +15,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Commands talk to keeper and worker over Unix sockets. Each lies in a directory that only root can enter, or the user who mounted in a
-// user namespace: no other user can take its name, or fill its queue. Where there is no such directory the name is an abstract one
-// (unix(7)), which any local user may take first: then the commands that need it fail, and the device says so beforehand.
+// Commands talk to keeper and worker over Unix sockets. Each lies in a directory that only root can
+// enter, or the user who mounted in a user namespace: no other user can take its name, or fill its
+// queue. Where there is no such directory the name is an abstract one (unix(7)), which any local
+// user may take first: then the commands that need it fail, and the device says so beforehand.
 
 // controlDir is root's directory.
 const controlDir = "/run/zramfs/control"
@@ -31,7 +32,8 @@ func controlDirs() []string {
 	return dirs
 }
 
-// outerUser is the number that our user has outside of the user namespace, as user_namespaces(7) has the map.
+// outerUser is the number that our user has outside of the user namespace, as user_namespaces(7)
+// has the map.
 func outerUser(uidMap string) (uid int, ok bool) {
 	text, err := os.ReadFile(uidMap)
 	if err != nil {
@@ -47,16 +49,17 @@ func outerUser(uidMap string) (uid int, ok bool) {
 	return 0, false
 }
 
-// socketName names the keeper's socket of the device at dir. Several may be on the same dir, in other mount namespaces or out of sight
-// (umount -l), so the number of the mount is a part of the name: no other has it while this one is somewhere. It is 0 where
-// nothing of ours is mounted. The hash makes the name short: a socket's path has 108 bytes at most.
+// socketName names the keeper's socket of the device at dir. Several may be on the same dir, in
+// other mount namespaces or out of sight (umount -l), so the number of the mount is a part of the
+// name: no other has it while this one is somewhere. It is 0 where nothing of ours is mounted. The
+// hash makes the name short: a socket's path has 108 bytes at most.
 func socketName(dir string, mount int) string {
 	hash := sha256.Sum256([]byte(dir))
 	return fmt.Sprintf("%x-%d", hash[:8], mount)
 }
 
-// importName names the worker's socket. connection is the number of the data file's (see Status.Fuse): its mount may be hidden, and
-// it lives as long as there is anything to be spoilt.
+// importName names the worker's socket. connection is the number of the data file's (see
+// Status.Fuse): its mount may be hidden, and it lives as long as there is anything to be spoilt.
 func importName(dir string, connection int) string { return socketName(dir, connection) + "-import" }
 
 func abstractAddress(name string) *net.UnixAddr {
@@ -70,8 +73,8 @@ type socket struct {
 	inode fs.FileInfo
 }
 
-// listenAt makes the socket of that name in the first directory where that is possible, else an abstract one. guarded is nil where
-// no other user could have taken the name, else why not.
+// listenAt makes the socket of that name in the first directory where that is possible, else an
+// abstract one. guarded is nil where no other user could have taken the name, else why not.
 func listenAt(dirs []string, name string) (s *socket, guarded, err error) {
 	var all []error
 	for _, dir := range dirs {
@@ -88,7 +91,8 @@ func listenAt(dirs []string, name string) (s *socket, guarded, err error) {
 	return &socket{UnixListener: l}, errors.Join(all...), nil
 }
 
-// makeTries is how often a socket is made in a directory that another process removes, which had the last socket in it.
+// makeTries is how often a socket is made in a directory that another process removes, which had
+// the last socket in it.
 const makeTries = 5
 
 func listenIn(dir, name string) (s *socket, err error) {
@@ -122,7 +126,8 @@ func makeControlDir(dir string) error {
 	return nil
 }
 
-// makeSocket makes a socket that takes connections as soon as it has its name, which a dead one may have.
+// makeSocket makes a socket that takes connections as soon as it has its name, which a dead one may
+// have.
 func makeSocket(dir, name string) (*socket, error) {
 	for try := 0; ; try++ {
 		begun := filepath.Join(dir, fmt.Sprintf(".%d-%d", os.Getpid(), try))
@@ -145,7 +150,8 @@ func makeSocket(dir, name string) (*socket, error) {
 	}
 }
 
-// Close ends the socket and takes its name away, unless another has that by now, and the directories with the last name.
+// Close ends the socket and takes its name away, unless another has that by now, and the
+// directories with the last name.
 func (s *socket) Close() error {
 	if s.path != "" {
 		if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.inode) {
@@ -183,7 +189,8 @@ func sweepSockets(dirs []string) {
 	}
 }
 
-// dial connects to a keeper or worker, of root or of our own user: what is asked of it and handed to it is for no other.
+// dial connects to a keeper or worker, of root or of our own user: what is asked of it and handed
+// to it is for no other.
 func dial(dirs []string, name string) (*net.UnixConn, error) {
 	forbidden := false
 	for _, dir := range dirs {

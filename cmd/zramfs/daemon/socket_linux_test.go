@@ -42,7 +42,8 @@ func reach(t *testing.T, dirs []string, name string, at *socket) {
 	}
 }
 
-// TestSocketTakesOver has a name that a dead process has left, and one that another process takes over.
+// TestSocketTakesOver has a name that a dead process has left, and one that another process takes
+// over.
 func TestSocketTakesOver(t *testing.T) {
 	dirs := []string{filepath.Join(t.TempDir(), "control")}
 	old, guarded, err := listenAt(dirs, "name")
@@ -99,7 +100,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSocketWithoutDirectory has no directory, or one that others may enter: the socket is an abstract one, and that is said.
+// TestSocketWithoutDirectory has no directory, or one that others may enter: the socket is an
+// abstract one, and that is said.
 func TestSocketWithoutDirectory(t *testing.T) {
 	open := filepath.Join(t.TempDir(), "open")
 	if err := errors.Join(os.Mkdir(open, 0o755), os.Chmod(open, 0o755)); err != nil {

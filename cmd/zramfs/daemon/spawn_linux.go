@@ -16,19 +16,21 @@ import (
 )
 
 const (
-	// ReadyFD is the descriptor on which a process started by Spawn announces itself: the first after the standard ones.
+	// ReadyFD is the descriptor on which a process started by Spawn announces itself: the first after
+	// the standard ones.
 	ReadyFD = 3
-	// spawnTimeout bounds the wait for the announcement. What takes time before it is the population of the index:
-	// 128 MiB for the largest one.
+	// spawnTimeout bounds the wait for the announcement. What takes time before it is the population
+	// of the index: 128 MiB for the largest one.
 	spawnTimeout = 30 * time.Second
 )
 
-// Spawn starts the running program again with the arguments args, which must make it call Run with the descriptor
-// ReadyFD, and waits until that process has announced itself, has failed or has ended, for at most 30 seconds. The
-// process has a session of its own, no terminal, and / for its working directory.
+// Spawn starts the running program again with the arguments args, which must make it call Run with
+// the descriptor ReadyFD, and waits until that process has announced itself, has failed or has
+// ended, for at most 30 seconds. The process has a session of its own, no terminal, and / for its
+// working directory.
 //
-// A failure that the process announced is a *StartError; when it ended silently the error wraps ErrNoAnnouncement. After
-// an error the process is gone.
+// A failure that the process announced is a *StartError; when it ended silently the error wraps
+// ErrNoAnnouncement. After an error the process is gone.
 func Spawn(args []string) (*Report, error) { return spawn(args, spawnTimeout) }
 
 func spawn(args []string, timeout time.Duration) (*Report, error) {
@@ -45,8 +47,8 @@ func spawn(args []string, timeout time.Duration) (*Report, error) {
 		ExtraFiles:  []*os.File{w},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
-	// What others left open to us must not stay open as long as the device. The descriptors that are passed on are
-	// copies. Before Linux 5.11 it stays open.
+	// What others left open to us must not stay open as long as the device. The descriptors that are
+	// passed on are copies. Before Linux 5.11 it stays open.
 	_ = unix.CloseRange(ReadyFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	err = cmd.Start()
 	_ = w.Close() // the child has its own; ours would keep the reader waiting
@@ -68,8 +70,9 @@ func await(r *os.File, timeout time.Duration) (*Report, error) {
 	return readAnnouncement(r)
 }
 
-// abandon makes sure that a process which did not become ready is gone, and says how it ended. One that announced its
-// failure, or closed its descriptor, is about to end by itself, having undone everything.
+// abandon makes sure that a process which did not become ready is gone, and says how it ended. One
+// that announced its failure, or closed its descriptor, is about to end by itself, having undone
+// everything.
 func abandon(cmd *exec.Cmd, cause error, timeout time.Duration) error {
 	var failure *StartError
 	patience := time.Duration(0)
@@ -90,8 +93,8 @@ func abandon(cmd *exec.Cmd, cause error, timeout time.Duration) error {
 	return cause
 }
 
-// daemonEnvironment keeps of the environment what the runtime and we ourselves look at. The rest may hold secrets and
-// would stay in memory as long as the device.
+// daemonEnvironment keeps of the environment what the runtime and we ourselves look at. The rest
+// may hold secrets and would stay in memory as long as the device.
 func daemonEnvironment(all []string) []string {
 	kept := []string{}
 	for _, v := range all {

@@ -55,7 +55,8 @@ func childHang() error {
 	return nil
 }
 
-// childDescriptors reports which descriptors the process was started with, beside those that every process has.
+// childDescriptors reports which descriptors the process was started with, beside those that every
+// process has.
 func childDescriptors() error {
 	var open []string
 	for fd := 0; fd < 256; fd++ {
@@ -67,7 +68,8 @@ func childDescriptors() error {
 	return writeReady(announcement(), &Report{PID: os.Getpid(), Dir: strings.Join(open, " ")})
 }
 
-// TestSpawn wants a child without terminal, with a session and a directory of its own, and without our environment.
+// TestSpawn wants a child without terminal, with a session and a directory of its own, and without
+// our environment.
 func TestSpawn(t *testing.T) {
 	t.Setenv("SECRET", "1")
 	t.Setenv("ZRAMFS_KEPT", "1")

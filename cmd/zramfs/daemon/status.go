@@ -4,8 +4,9 @@ package daemon
 
 import "time"
 
-// Status is what DIR/control/status shows: one snapshot of a serving process, as JSON. Sizes are bytes and I/O is
-// counted in pages unless a field says otherwise. It is a plain value: nothing in it changes after it was made.
+// Status is what DIR/control/status shows: one snapshot of a serving process, as JSON. Sizes are
+// bytes and I/O is counted in pages unless a field says otherwise. It is a plain value: nothing in
+// it changes after it was made.
 type Status struct {
 	// Version is the version of the program that serves.
 	Version string `json:"version"`
@@ -23,7 +24,8 @@ type Status struct {
 	LastRestart *time.Time `json:"last_restart"`
 	// LastExit says how it ended, as in "killed by signal 9"; empty when none has died.
 	LastExit string `json:"last_exit"`
-	// Transport is how requests reach the worker: "dev" (read from /dev/fuse) or "uring" (FUSE over io_uring).
+	// Transport is how requests reach the worker: "dev" (read from /dev/fuse) or "uring" (FUSE over
+	// io_uring).
 	Transport string `json:"transport"`
 	// SurvivesCrash says whether everything goes on should the worker die.
 	SurvivesCrash bool `json:"survives_crash"`
@@ -47,8 +49,8 @@ type Status struct {
 	Loops []string `json:"loops"`
 	// Memory says what is stored and what that costs.
 	Memory MemoryStatus `json:"memory"`
-	// ProcessMemoryBytes is what keeper and worker take beside Memory: heaps, stacks, the memory of requests, page tables, and
-	// the code that both share. It is 0 where /proc cannot be read.
+	// ProcessMemoryBytes is what keeper and worker take beside Memory: heaps, stacks, the memory of
+	// requests, page tables, and the code that both share. It is 0 where /proc cannot be read.
 	ProcessMemoryBytes uint64 `json:"process_memory_bytes"`
 	// Codecs splits what is stored by the format of the objects.
 	Codecs []CodecStatus `json:"codecs"`
@@ -60,11 +62,13 @@ type Status struct {
 	Fuse FuseStatus `json:"fuse"`
 	// Process is what the serving process itself uses.
 	Process ProcessStatus `json:"process"`
-	// Protections are the measures taken before the device became ready, in the order in which they were taken.
+	// Protections are the measures taken before the device became ready, in the order in which they
+	// were taken.
 	Protections []Protection `json:"protections"`
 }
 
-// MemoryStatus is the memory side of a [Status]. The names are those of zram's mm_stat where it has them.
+// MemoryStatus is the memory side of a [Status]. The names are those of zram's mm_stat where it has
+// them.
 type MemoryStatus struct {
 	// OrigDataSize is the uncompressed size of everything stored.
 	OrigDataSize uint64 `json:"orig_data_size"`
@@ -103,7 +107,8 @@ type CodecStatus struct {
 	Bytes uint64 `json:"bytes"`
 }
 
-// InstructionStatus is the instruction sets of the serving process, each list best first and plain Go ("generic") last.
+// InstructionStatus is the instruction sets of the serving process, each list best first and plain
+// Go ("generic") last.
 type InstructionStatus struct {
 	// Detected is what the machine and the program have.
 	Detected []string `json:"detected"`
@@ -158,7 +163,8 @@ type FuseStatus struct {
 	MaxWrite int `json:"max_write"`
 	// MaxBackground is the number of asynchronous requests that the kernel may have under way.
 	MaxBackground int `json:"max_background"`
-	// AsyncDIO says that direct I/O is asynchronous; without it a loop device has one request under way at a time.
+	// AsyncDIO says that direct I/O is asynchronous; without it a loop device has one request under
+	// way at a time.
 	AsyncDIO bool `json:"async_dio"`
 }
 
@@ -166,8 +172,8 @@ type FuseStatus struct {
 type ProcessStatus struct {
 	// HeapBytes is the size of the Go heap, free parts included.
 	HeapBytes uint64 `json:"heap_bytes"`
-	// HeapReleasedBytes is the part of the heap that the runtime has given back to the kernel. Growth under load means
-	// that the page path takes page faults.
+	// HeapReleasedBytes is the part of the heap that the runtime has given back to the kernel. Growth
+	// under load means that the page path takes page faults.
 	HeapReleasedBytes uint64 `json:"heap_released_bytes"`
 	// GCCycles is the number of garbage collections since the process started.
 	GCCycles uint64 `json:"gc_cycles"`
@@ -188,7 +194,8 @@ const (
 	StateFail State = "fail"
 )
 
-// Protection is one measure that keeps the serving process from depending on the memory that it provides.
+// Protection is one measure that keeps the serving process from depending on the memory that it
+// provides.
 type Protection struct {
 	// Name is short and stable: one of the Protect constants.
 	Name string `json:"name"`
@@ -210,7 +217,8 @@ const (
 	ProtectOOM = "oom-score"
 	// ProtectMemory is mlockall: the process cannot be swapped out.
 	ProtectMemory = "memory-lock"
-	// ProtectImage is an image that the kernel never swaps, whether or not the process holds it locked.
+	// ProtectImage is an image that the kernel never swaps, whether or not the process holds it
+	// locked.
 	ProtectImage = "image"
 	// ProtectPopulate is code and heap made present before the first request.
 	ProtectPopulate = "populate"
@@ -228,7 +236,8 @@ const (
 	ProtectTimeout = "fuse-timeout"
 )
 
-// Blocking returns the essential protections that failed: the reasons for which swap must not be turned on.
+// Blocking returns the essential protections that failed: the reasons for which swap must not be
+// turned on.
 func Blocking(all []Protection) []Protection {
 	var failed []Protection
 	for _, p := range all {
@@ -239,8 +248,8 @@ func Blocking(all []Protection) []Protection {
 	return failed
 }
 
-// mergeProtections returns each protection once, in the order in which they first come. Of several outcomes, such as
-// those of the worker and the keeper, the worst counts.
+// mergeProtections returns each protection once, in the order in which they first come. Of several
+// outcomes, such as those of the worker and the keeper, the worst counts.
 func mergeProtections(all []Protection) []Protection {
 	severity := map[State]int{StateOK: 0, StateWarn: 1, StateFail: 2}
 	place := map[string]int{}

@@ -127,7 +127,8 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// The status names the instruction sets of this process, plain Go last, and an implementation that may be used for each codec.
+// The status names the instruction sets of this process, plain Go last, and an implementation that
+// may be used for each codec.
 func TestInstructions(t *testing.T) {
 	got := Instructions()
 	for _, sets := range [][]string{got.Detected, got.Usable} {

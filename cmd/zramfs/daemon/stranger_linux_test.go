@@ -14,7 +14,8 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// Anybody may take a name that is free, such as that of a worker that is being replaced: another user's process is asked for nothing, and given no page.
+// Anybody may take a name that is free, such as that of a worker that is being replaced: another
+// user's process is asked for nothing, and given no page.
 func TestStranger(t *testing.T) {
 	require.Root(t)
 	dir := t.TempDir()

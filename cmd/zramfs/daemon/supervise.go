@@ -11,7 +11,8 @@ import (
 	"github.com/zramfs/zramfs/fusefs"
 )
 
-// startFirst starts the first worker and waits until it is ready. Should it fail, there will be no device.
+// startFirst starts the first worker and waits until it is ready. Should it fail, there will be no
+// device.
 func (k *keeper) startFirst() (*workerReport, error) {
 	go k.supervise()
 	select {

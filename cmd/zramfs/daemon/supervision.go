@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// A supervision decides which process serves a device. It is a state machine: step takes one event after the other, and nothing in
-// it waits, so that nothing outside can keep a device without a worker. One goroutine uses it.
+// A supervision decides which process serves a device. It is a state machine: step takes one event
+// after the other, and nothing in it waits, so that nothing outside can keep a device without a
+// worker. One goroutine uses it.
 //
 // At most three processes matter. Each may be missing:
 //
@@ -85,10 +86,11 @@ type event struct {
 }
 
 const (
-	// workerPatience bounds what a worker does before it serves, and again until it is ready. What takes time is the population of the
-	// index: 128 MiB for the largest one that is populated.
+	// workerPatience bounds what a worker does before it serves, and again until it is ready. What
+	// takes time is the population of the index: 128 MiB for the largest one that is populated.
 	workerPatience = 25 * time.Second
-	// stopTime is how long a worker may take to finish what it is at: a write waits a second for memory at the most.
+	// stopTime is how long a worker may take to finish what it is at: a write waits a second for
+	// memory at the most.
 	stopTime = 5 * time.Second
 	// lookPause is how often a keeper without a worker looks whether there still is a device.
 	lookPause = 200 * time.Millisecond

@@ -10,8 +10,9 @@ const up = `
 	p1 ready        | first p1
 `
 
-// supervisionStories are what may happen to a device, an event a line, and what its supervision does then. Processes are numbered
-// in the order in which they are started. What is not in a story is not done.
+// supervisionStories are what may happen to a device, an event a line, and what its supervision
+// does then. Processes are numbered in the order in which they are started. What is not in a story
+// is not done.
 var supervisionStories = map[string]string{
 	"the first worker cannot be started": `
 		begin       | start p1

@@ -11,9 +11,10 @@ import (
 	"strings"
 )
 
-// checkTimeouts looks for FUSE request timeouts (Linux 6.15, Documentation/admin-guide/sysctl/fs.rst) below root. After
-// such a time the kernel aborts the connection, which is the end of everything on the device; a machine that is short
-// of memory can be slow for longer.
+// checkTimeouts looks for FUSE request timeouts (Linux 6.15,
+// Documentation/admin-guide/sysctl/fs.rst) below root. After such a time the kernel aborts the
+// connection, which is the end of everything on the device; a machine that is short of memory can
+// be slow for longer.
 func checkTimeouts(root string) Protection {
 	p := Protection{Name: ProtectTimeout, State: StateOK, Detail: "no FUSE request timeout is set", Essential: true}
 	for _, name := range []string{"default_request_timeout", "max_request_timeout"} {
@@ -35,9 +36,9 @@ func checkTimeouts(root string) Protection {
 	return p
 }
 
-// CheckMachine returns the protections that depend on the machine alone, as they would be found by a process started
-// here and now: the memory limits of the control groups, the FUSE request timeouts and the classes of scheduling. It changes
-// nothing.
+// CheckMachine returns the protections that depend on the machine alone, as they would be found by
+// a process started here and now: the memory limits of the control groups, the FUSE request
+// timeouts and the classes of scheduling. It changes nothing.
 func CheckMachine() []Protection {
 	return []Protection{foreseeCgroup("/", machineMemory()), checkTimeouts("/"), checkScheduling()}
 }

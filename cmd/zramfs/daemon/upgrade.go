@@ -27,8 +27,8 @@ type UpgradeReport struct {
 	WithoutService time.Duration `json:"without_service"`
 }
 
-// upgrade goes on with workers of the program at a path. The candidate first makes sure that it can read what lies in memory; until then
-// nothing has changed.
+// upgrade goes on with workers of the program at a path. The candidate first makes sure that it can
+// read what lies in memory; until then nothing has changed.
 func (k *keeper) upgrade(path string) UpgradeReport {
 	p, err := openProgram(path)
 	if err != nil {

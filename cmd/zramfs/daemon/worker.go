@@ -17,8 +17,8 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// A worker is the process that does all the work on requests. It may die at any moment: what matters lies in memory that
-// the keeper holds too.
+// A worker is the process that does all the work on requests. It may die at any moment: what
+// matters lies in memory that the keeper holds too.
 type worker struct {
 	cfg         Config         // immutable
 	news        *newsWriter    // has its own lock
@@ -37,7 +37,8 @@ type worker struct {
 	undo        []func() error // what takeApart calls, last first; used by Work's goroutine
 }
 
-// Work is the process that a keeper starts: it serves until the device has gone or the keeper orders it to stop.
+// Work is the process that a keeper starts: it serves until the device has gone or the keeper
+// orders it to stop.
 func Work(cfg Config) (err error) {
 	signals := catchSignals() // the keeper decides what they mean
 	defer signals.stop()
@@ -151,8 +152,8 @@ func (w *worker) serve() (err error) {
 	if err != nil {
 		return err
 	}
-	// Its keeper started it in the real-time class. Who serves must not be there: nobody else would get a processor while
-	// there is anything to do.
+	// Its keeper started it in the real-time class. Who serves must not be there: nobody else would
+	// get a processor while there is anything to do.
 	if err := leaveRealTime(); err != nil {
 		w.log.Warn(err.Error())
 	}
@@ -176,8 +177,8 @@ func (w *worker) serve() (err error) {
 	return nil
 }
 
-// rehearse makes present what readers of the status take. With wait it is there when it returns; else, where requests are
-// waiting, soon after.
+// rehearse makes present what readers of the status take. With wait it is there when it returns;
+// else, where requests are waiting, soon after.
 func (w *worker) rehearse(wait bool) {
 	var done sync.WaitGroup
 	done.Go(func() {

@@ -42,9 +42,10 @@ type sample struct {
 // used is what is in use of all swap.
 func (s sample) used() uint64 { return s.swapTotal - min(s.swapFree, s.swapTotal) }
 
-// MinDevice is the size in bytes of the smallest device for which there is a ballast. The half of its
-// slots that is free lasts longer than the process takes to notice that programs want the other half,
-// since a CPU compresses less than 1 GiB a second; and its copies take less memory than the process.
+// MinDevice is the size in bytes of the smallest device for which there is a ballast. The half of
+// its slots that is free lasts longer than the process takes to notice that programs want the other
+// half, since a CPU compresses less than 1 GiB a second; and its copies take less memory than the
+// process.
 const MinDevice = 512 << 20
 
 const (
@@ -82,8 +83,8 @@ func (g *governor) target(s sample, held uint64, now time.Time) uint64 {
 	return fit(s, held)
 }
 
-// fit returns the ballast that there should be where one of held bytes is: it leaves one as it is that
-// makes a little more than half of all swap used, since swap in use always moves a little.
+// fit returns the ballast that there should be where one of held bytes is: it leaves one as it is
+// that makes a little more than half of all swap used, since swap in use always moves a little.
 func fit(s sample, held uint64) uint64 {
 	half, margin, used := s.swapTotal/2, s.swapTotal/64, s.used()
 	if held > 0 && s.own > 0 && s.swapTotal >= minSwap && used > half+margin/4 && used < half+2*margin {

@@ -37,8 +37,8 @@ const (
 // retryTime passes before a ballast grows again that the kernel did not page out.
 const retryTime = time.Minute
 
-// Run holds a ballast as the policy wants it, until the keeper has gone. SIGTERM may end the process
-// at any time: there is nothing to undo.
+// Run holds a ballast as the policy wants it, until the keeper has gone. SIGTERM may end the
+// process at any time: there is nothing to undo.
 func Run(cfg Config) (err error) {
 	prepare(cfg.Groups)
 	if text, err := os.ReadFile("/proc/sys/vm/overcommit_memory"); err == nil && strings.TrimSpace(string(text)) == "2" {

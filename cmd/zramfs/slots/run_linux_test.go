@@ -28,7 +28,8 @@ func holderAt(t *testing.T, meminfo string) *holder {
 
 const emptySwap = "MemTotal: 8388608 kB\nMemAvailable: 8000000 kB\nSwapTotal: 4194300 kB\nSwapFree: 4194300 kB\n"
 
-// Where its pages stay in memory, the ballast stops soon, and is freed; it grows again a minute later.
+// Where its pages stay in memory, the ballast stops soon, and is freed; it grows again a minute
+// later.
 func TestBallastThatCannotSwap(t *testing.T) {
 	h, now := holderAt(t, emptySwap), time.Now()
 	before := own(t, "VmHWM")

@@ -8,12 +8,13 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// The longest match that is copied with no question but whether it lies at least eight bytes back. A token can say up to 18, but few matches are
-// that long, and two more bytes would be one more copy for all of them.
+// The longest match that is copied with no question but whether it lies at least eight bytes back.
+// A token can say up to 18, but few matches are that long, and two more bytes would be one more
+// copy for all of them.
 const shortMatch = 16
 
-// What a step of the main loop touches beyond the place where it begins, and one of the loop near the end, which has copies of
-// eight literals instead of sixteen.
+// What a step of the main loop touches beyond the place where it begins, and one of the loop near
+// the end, which has copies of eight literals instead of sixteen.
 const (
 	readMargin  = 18 // a token, sixteen bytes of which fourteen are literals, and, behind fourteen, a distance and a byte of length
 	writeMargin = 32 // fourteen literals and a match of sixteen; a long match writes as much too much
@@ -36,8 +37,8 @@ type decoder struct {
 	src, end              Mem // the beginning of the object and its end
 }
 
-// shuffleTable makes, for each distance below 16, the shuffle that repeats so many bytes over a vector, and behind these how many bytes of the
-// vector are whole repetitions.
+// shuffleTable makes, for each distance below 16, the shuffle that repeats so many bytes over a
+// vector, and behind these how many bytes of the vector are whole repetitions.
 func shuffleTable() Mem {
 	m := GLOBL("shuffles", RODATA|NOPTR)
 	for distance := 1; distance < 16; distance++ {
@@ -119,7 +120,8 @@ func (d *decoder) sequence() {
 	d.match("long", "near", "sequence")
 }
 
-// match copies a match and jumps to next. Matches that are long, near, or before the beginning of dst are for others.
+// match copies a match and jumps to next. Matches that are long, near, or before the beginning of
+// dst are for others.
 func (d *decoder) match(long, near, next string) {
 	v, w := GP64(), GP64()
 	ANDL(Imm(15), d.length.As32())
@@ -201,7 +203,8 @@ func (d *decoder) farCopy() {
 	jump("loaded")
 }
 
-// nearCopy copies a long match that lies less than 16 bytes back: it reads once what the match repeats. It writes up to 31 bytes too much.
+// nearCopy copies a long match that lies less than 16 bytes back: it reads once what the match
+// repeats. It writes up to 31 bytes too much.
 func (d *decoder) nearCopy() {
 	whole := GP64()
 	align()
@@ -220,7 +223,8 @@ func (d *decoder) nearCopy() {
 	jump("copied")
 }
 
-// manyLiterals copies 15 literals or more by 32 bytes, where there is so much space behind them in both buffers.
+// manyLiterals copies 15 literals or more by 32 bytes, where there is so much space behind them in
+// both buffers.
 func (d *decoder) manyLiterals() {
 	b, end, from := GP64(), GP64(), GP64()
 	y := XMM()
@@ -260,7 +264,8 @@ func (d *decoder) manyLiterals() {
 	jump("match")
 }
 
-// tail decodes sequences near the end of a buffer, with narrower copies. What is not short is for the caller.
+// tail decodes sequences near the end of a buffer, with narrower copies. What is not short is for
+// the caller.
 func (d *decoder) tail() {
 	bytes := GP64()
 	Label("tail")

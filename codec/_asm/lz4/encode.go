@@ -10,8 +10,9 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// few is how many numbers of literals, from none on, have a path of their own, in which the number is known wherever it is used: four
-// sequences in five. With more it is not faster. At most 5: what is copied is four bytes.
+// few is how many numbers of literals, from none on, have a path of their own, in which the number
+// is known wherever it is used: four sequences in five. With more it is not faster. At most 5: what
+// is copied is four bytes.
 const few = 3
 
 func encodeBlock() {
@@ -116,7 +117,8 @@ func (e *encoder) sequence(literals int) {
 	jump("long")
 }
 
-// second measures a match of which the first eight bytes are equal, and writes it if the eight behind them are not. More is for long.
+// second measures a match of which the first eight bytes are equal, and writes it if the eight
+// behind them are not. More is for long.
 func (e *encoder) second(literals int, length GPVirtual) {
 	longer := fmt.Sprintf("longer%d", literals)
 	Label(fmt.Sprintf("long%d", literals))
@@ -136,7 +138,8 @@ func (e *encoder) second(literals int, length GPVirtual) {
 	Label(longer)
 }
 
-// afterLiterals writes a match that begins at start, with any number of literals, which is in high. It reads nothing behind these.
+// afterLiterals writes a match that begins at start, with any number of literals, which is in high.
+// It reads nothing behind these.
 func (e *encoder) afterLiterals() {
 	room, bytes, length := GP64(), GP64(), GP64()
 	LEAQ(at(e.op, e.high, 0), room)

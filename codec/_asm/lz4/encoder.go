@@ -42,8 +42,8 @@ type encoder struct {
 
 const encoderSignature = "func(dst, src []byte, t *[4096]uint16) (n, anchor, at, from int)"
 
-// begin clears the table and loads the registers. The search begins at position first. With fetch it asks for the page's lines
-// meanwhile.
+// begin clears the table and loads the registers. The search begins at position first. With fetch
+// it asks for the page's lines meanwhile.
 func (e *encoder) begin(first int, fetch bool) {
 	registers(&e.factor, &e.ip, &e.anchor, &e.x, &e.from, &e.start, &e.token, &e.high)
 	e.clear(fetch)
@@ -61,8 +61,9 @@ func (e *encoder) begin(first int, fetch bool) {
 	MOVL(U32(uint32(first)), e.ip.As32())
 }
 
-// clear clears the table. With fetch it also asks for the 4096 bytes of a page from src on, a line of the cache for each two that it clears:
-// the loop has time for it. Where src is shorter, what lies behind is asked for in vain, which neither faults nor counts as reading.
+// clear clears the table. With fetch it also asks for the 4096 bytes of a page from src on, a line
+// of the cache for each two that it clears: the loop has time for it. Where src is shorter, what
+// lies behind is asked for in vain, which neither faults nor counts as reading.
 func (e *encoder) clear(fetch bool) {
 	const (
 		vector  = 32
@@ -101,8 +102,9 @@ func (e *encoder) hashed(v GPVirtual) Mem {
 	return Mem{Base: e.table, Index: v, Scale: 2}
 }
 
-// probe looks up the position ahead of ip and enters it, and jumps if four bytes are equal to those at the position found. The other
-// bytes of x are for the length of the match: reading both places again would be on the path that everything waits for.
+// probe looks up the position ahead of ip and enters it, and jumps if four bytes are equal to those
+// at the position found. The other bytes of x are for the length of the match: reading both places
+// again would be on the path that everything waits for.
 func (e *encoder) probe(ahead int, found string) {
 	v, position := GP64(), e.ip
 	MOVQ(at(e.src, e.ip, ahead), e.x)
@@ -119,7 +121,8 @@ func (e *encoder) probe(ahead int, found string) {
 	JZ(LabelRef(found))
 }
 
-// run searches from ip on in steps that are multiples of stride (1, 2, 4 or 8), for the match that the label "match" takes.
+// run searches from ip on in steps that are multiples of stride (1, 2, 4 or 8), for the match that
+// the label "match" takes.
 func (e *encoder) run(stride int) {
 	limit, step := GP64(), GP64()
 	Label("search")

@@ -60,7 +60,8 @@ func (e *encoder) extend() {
 	Label("extended")
 }
 
-// bytewise is for a match that repeats one of the first eight positions, where less than eight bytes lie before.
+// bytewise is for a match that repeats one of the first eight positions, where less than eight
+// bytes lie before.
 func (e *encoder) bytewise() {
 	left, b := GP64(), GP64()
 	Label("bytewise")

@@ -8,7 +8,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// long goes on with a match of which eight bytes from ip on are equal, and writes its token and length.
+// long goes on with a match of which eight bytes from ip on are equal, and writes its token and
+// length.
 func (e *encoder) long() {
 	x, length := GP64(), GP64()
 	align()
@@ -55,7 +56,8 @@ func (e *encoder) tail() {
 	jump("byte")
 }
 
-// extra writes the bytes of a length that does not fit in its half of the token, and jumps to done. The register is changed.
+// extra writes the bytes of a length that does not fit in its half of the token, and jumps to done.
+// The register is changed.
 func (e *encoder) extra(length GPVirtual, loop, done string) {
 	SUBL(Imm(escape), length.As32())
 	Label(loop)
@@ -93,8 +95,8 @@ func (e *encoder) manyLiterals() {
 	jump("copied")
 }
 
-// copyLiterals copies to what lies before op what lies before from: by sixteen bytes, of which the last may lie over bytes that were copied
-// already, or by eight bytes in the same way.
+// copyLiterals copies to what lies before op what lies before from: by sixteen bytes, of which the
+// last may lie over bytes that were copied already, or by eight bytes in the same way.
 func (e *encoder) copyLiterals(from, left GPVirtual) {
 	v, bytes := XMM(), GP64()
 	MOVL(e.high.As32(), left.As32())

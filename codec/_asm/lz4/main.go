@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command lz4 writes the assembly of package lz4 for amd64. The Go functions in encode_generic.go, fast_generic.go and decode_generic.go
-// of that package say what each routine computes; this says how it is done quickly.
+// Command lz4 writes the assembly of package lz4 for amd64. The Go functions in encode_generic.go,
+// fast_generic.go and decode_generic.go of that package say what each routine computes; this says
+// how it is done quickly.
 package main
 
 import (
@@ -22,7 +23,8 @@ func main() {
 // cacheLine is the size of a line of the cache.
 const cacheLine = 64
 
-// align makes the next instruction begin a line of the cache, as the beginnings of what is done most often should.
+// align makes the next instruction begin a line of the cache, as the beginnings of what is done
+// most often should.
 func align() {
 	Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []Op{Imm(cacheLine)}})
 }

@@ -43,9 +43,10 @@ const (
 
 // A decoder holds the registers that the parts of the routine share.
 //
-// The last 64 bytes of the page are always in a vector. One permutation of these, of 16 literals and of 48 bytes from the match makes the
-// last 64 bytes after a token, whatever the token is: so there is no jump to predict but for what is wrong, and no load from memory
-// that was only just written but for distances of more than 64 bytes.
+// The last 64 bytes of the page are always in a vector. One permutation of these, of 16 literals
+// and of 48 bytes from the match makes the last 64 bytes after a token, whatever the token is: so
+// there is no jump to predict but for what is wrong, and no load from memory that was only just
+// written but for distances of more than 64 bytes.
 type decoder struct {
 	next, literals, nears, fars GPVirtual // where to read; far words from the end down
 	out                         GPVirtual // where to write
@@ -107,7 +108,8 @@ func (d *decoder) begin() {
 	MOVQ(U64(firstReps), d.reps)
 }
 
-// A phase is one of two copies of the loop: the first writes the first 64 bytes of the page, where less than a vector may be written.
+// A phase is one of two copies of the loop: the first writes the first 64 bytes of the page, where
+// less than a vector may be written.
 type phase struct {
 	label string
 	first bool
@@ -180,7 +182,8 @@ func (d *decoder) place(p phase, literals, length, distance GPVirtual) {
 	JA(LabelRef("wrong"))
 	ADDQ(literals, d.out)
 	d.inPage(p, distance, from, row)
-	// A match from the vector takes the row of its distance. A far one takes that of the number of literals, and its bytes from memory.
+	// A match from the vector takes the row of its distance. A far one takes that of the number of
+	// literals, and its bytes from memory.
 	LEAQ(behind(d.out, -runUnit), from)
 	SUBQ(distance, from)
 	LEAQ(behind(literals, farRows), row)
@@ -203,7 +206,8 @@ func (d *decoder) place(p phase, literals, length, distance GPVirtual) {
 	CMPQ(d.out, d.end)
 	JA(LabelRef("wrong"))
 	d.store(p, "Placed")
-	// The match begins before the page, or with its first bytes: then nothing may be read that would be replaced by literals.
+	// The match begins before the page, or with its first bytes: then nothing may be read that would
+	// be replaced by literals.
 	Label(p.name("Beginning"))
 	ADDQ(Imm(runUnit), from)
 	CMPQ(from, d.start)
@@ -213,7 +217,8 @@ func (d *decoder) place(p phase, literals, length, distance GPVirtual) {
 	jump(p.name("Loaded"))
 }
 
-// inPage refuses a distance of zero and, while the page is shorter than the vector, those of its bytes that are not there yet.
+// inPage refuses a distance of zero and, while the page is shorter than the vector, those of its
+// bytes that are not there yet.
 func (d *decoder) inPage(p phase, distance, t, u GPVirtual) {
 	if !p.first {
 		TESTQ(distance, distance)
@@ -227,7 +232,8 @@ func (d *decoder) inPage(p phase, distance, t, u GPVirtual) {
 	JAE(LabelRef("wrong"))
 }
 
-// store writes the last 64 bytes, in the first phase as many of them as there are, and goes on with the next token.
+// store writes the last 64 bytes, in the first phase as many of them as there are, and goes on with
+// the next token.
 func (d *decoder) store(p phase, label string) {
 	if p.first {
 		d.storeSome(label)
@@ -238,7 +244,8 @@ func (d *decoder) store(p phase, label string) {
 	jump("done")
 }
 
-// storeSome writes the page's bytes where it has fewer than 64 and goes on, and does nothing otherwise.
+// storeSome writes the page's bytes where it has fewer than 64 and goes on, and does nothing
+// otherwise.
 func (d *decoder) storeSome(label string) {
 	n, start, index := GP64(), GP64(), ZMM()
 	d.some(n, label)

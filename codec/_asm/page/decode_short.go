@@ -14,9 +14,10 @@ const (
 	writeMargin  = short + short + 64
 )
 
-// decodeShort is the decoder for machines without the permutation of whole vectors. It copies through memory, by vectors of 16 bytes: of a
-// distance of less than that, the bytes that repeat are spread over the vector first. The only jump that is hard to predict is for matches
-// of more than 16 bytes.
+// decodeShort is the decoder for machines without the permutation of whole vectors. It copies
+// through memory, by vectors of 16 bytes: of a distance of less than that, the bytes that repeat
+// are spread over the vector first. The only jump that is hard to predict is for matches of more
+// than 16 bytes.
 func decodeShort() {
 	TEXT("decodeTokensAVX2", NOSPLIT,
 		"func(dst, literals, distances, tokens []byte, at int, reps uint64, tables *byte) (used, usedLiterals, nears, fars, newAt int, newReps uint64)")
@@ -64,7 +65,8 @@ func (d *decoder) shortToken() {
 	d.shortMatch(length, distance, token, kind, literals)
 }
 
-// rememberByMasks works like remember, without an instruction that takes some processors of this set hundreds of cycles.
+// rememberByMasks works like remember, without an instruction that takes some processors of this
+// set hundreds of cycles.
 func (d *decoder) rememberByMasks(kind, distance, t GPVirtual) {
 	MOVQ(at(d.tables, kind, 1, kindLow), t)
 	ANDQ(d.reps, t)
@@ -78,7 +80,8 @@ func (d *decoder) rememberByMasks(kind, distance, t GPVirtual) {
 func (d *decoder) shortMatch(length, distance, from, row, step GPVirtual) {
 	x := XMM()
 	to := GP64()
-	// From 16 on all distances take the row of 16, which changes nothing, and their bytes from where the last vector's end.
+	// From 16 on all distances take the row of 16, which changes nothing, and their bytes from where
+	// the last vector's end.
 	MOVQ(d.out, from)
 	SUBQ(distance, from)
 	MOVQ(d.out, to)

@@ -18,8 +18,8 @@ const (
 	rankCost    = 8
 )
 
-// parseDense is the parse of the dense level: the plain level's, with every position looked up and matches of the table given up for
-// later ones.
+// parseDense is the parse of the dense level: the plain level's, with every position looked up and
+// matches of the table given up for later ones.
 func parseDense() {
 	TEXT("parseDenseTokensAVX2", NOSPLIT, "func(s, plans *byte) bool")
 	p := parser{step: 1, last: lastDense, dense: true}
@@ -52,8 +52,8 @@ func (p *parser) findLater() {
 	MOVQ(p.masks[0], p.later)
 }
 
-// orLater jumps to where that match is taken, if it is worth more. Both are weighed from the position that was looked up on: the bytes of one
-// begin before it, and so do fewer literals.
+// orLater jumps to where that match is taken, if it is worth more. Both are weighed from the
+// position that was looked up on: the bytes of one begin before it, and so do fewer literals.
 func (p *parser) orLater(back, code, t, u GPVirtual) {
 	worth, cost := p.from, t
 	MOVQ(p.later, u)
@@ -69,7 +69,8 @@ func (p *parser) orLater(back, code, t, u GPVirtual) {
 	SUBQ(cost, worth)
 	IMUL3Q(U32(literalCost), back, cost)
 	SUBQ(cost, worth)
-	// What is left are constants: that seven less the rank was added, and the kind from 0 on instead of from near on.
+	// What is left are constants: that seven less the rank was added, and the kind from 0 on instead
+	// of from near on.
 	CMPQ(worth, U32(literalCost-byteWorth+7*rankCost+kindFar5*(farCost-nearCost)-farCost))
 	JLE(LabelRef("notLater"))
 	CMPQ(u, Imm(minLength<<3))

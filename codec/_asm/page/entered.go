@@ -69,7 +69,8 @@ func (p *parser) clamp(t GPVirtual) {
 	CMOVQCS(t, p.length)
 }
 
-// nearOrFar finds the kind of a match at a new distance and, in code, its near byte, or 256 and more.
+// nearOrFar finds the kind of a match at a new distance and, in code, its near byte, or 256 and
+// more.
 func (p *parser) nearOrFar(code, t GPVirtual) {
 	// A multiple of eight turns into an eighth, all others into large numbers.
 	MOVL(p.distance.As32(), code.As32())

@@ -19,9 +19,9 @@ const (
 
 // A reader holds the registers that the parts of a routine share.
 //
-// Of each lane a word holds the next bits, of which count are sure. A word is filled up from the byte behind these: what it already holds of that
-// byte and the next ones is the same, so that it may be written twice. So the load waits for nothing that was decoded since the
-// last one.
+// Of each lane a word holds the next bits, of which count are sure. A word is filled up from the
+// byte behind these: what it already holds of that byte and the next ones is the same, so that it
+// may be written twice. So the load waits for nothing that was decoded since the last one.
 type reader struct {
 	scratch, decode, names GPVirtual
 	dst                    GPVirtual
@@ -31,8 +31,9 @@ type reader struct {
 	left                   Mem        // how many symbols
 }
 
-// readSegment decodes the symbols of all lanes in turn, five of each from one word. The lengths of codes are the low bits of a table's entry,
-// which are all that a shift looks at, so that entries are shifted by and subtracted as they are.
+// readSegment decodes the symbols of all lanes in turn, five of each from one word. The lengths of
+// codes are the low bits of a table's entry, which are all that a shift looks at, so that entries
+// are shifted by and subtracted as they are.
 func readSegment(name string, named bool) {
 	signature := "func(s *byte, p *[4]int, decode *[1024]uint16, dst []byte)"
 	if named {
@@ -80,7 +81,8 @@ func word(lane int, place, w GPVirtual) {
 	}
 }
 
-// begin loads each lane's first word. Seven bytes of it are sure, but for the bits before the position.
+// begin loads each lane's first word. Seven bytes of it are sure, but for the bits before the
+// position.
 func (r *reader) begin() {
 	s, p, t, place := GP64(), GP64(), GP64(), GP64()
 	Load(Param("s"), s)
@@ -150,8 +152,8 @@ func (r *reader) step(step int) {
 	}
 }
 
-// last decodes a block of which some symbols may be too many: their names come to lie behind those that are wanted, and their lengths do not
-// count.
+// last decodes a block of which some symbols may be too many: their names come to lie behind those
+// that are wanted, and their lengths do not count.
 func (r *reader) last() {
 	r.fill()
 	for step := range atOnce + 1 {

@@ -22,8 +22,8 @@ type writer struct {
 	lanes, codes, src, six, zero, left GPVirtual
 }
 
-// writeSegment writes the symbols of all lanes in turn, five of each from one word. An entry is shifted by and added up as it is, for its
-// low bits are a length.
+// writeSegment writes the symbols of all lanes in turn, five of each from one word. An entry is
+// shifted by and added up as it is, for its low bits are a length.
 func writeSegment() {
 	TEXT("writeSegmentAVX2", NOSPLIT, "func(w *byte, codes *[256]uint16, segment []byte)")
 	var w writer

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command page writes the assembly of package page for amd64. The Go functions in parse_generic.go and decode_generic.go of that package say
-// what each routine computes; this says how it is done quickly.
+// Command page writes the assembly of package page for amd64. The Go functions in parse_generic.go
+// and decode_generic.go of that package say what each routine computes; this says how it is done
+// quickly.
 package main
 
 import (
@@ -59,7 +60,8 @@ func registers(fields ...*GPVirtual) {
 // jump ends a path.
 func jump(label string) { JMP(LabelRef(label)) }
 
-// align makes the next instruction begin a line of the cache, as the beginnings of what is done most often should.
+// align makes the next instruction begin a line of the cache, as the beginnings of what is done
+// most often should.
 func align() {
 	Instruction(&ir.Instruction{Opcode: "PCALIGN", Operands: []Op{Imm(64)}})
 }

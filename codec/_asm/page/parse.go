@@ -93,7 +93,8 @@ func (p *parser) begin() {
 	}
 }
 
-// end stores what the registers hold. Of a match that is left to the caller, emit finds where to go on.
+// end stores what the registers hold. Of a match that is left to the caller, emit finds where to go
+// on.
 func (p *parser) end(found uint8) {
 	result := GP8()
 	MOVQ(p.anchor, behind(p.s, searchAnchor))
@@ -145,7 +146,8 @@ func (p *parser) rep(i int, to GPVirtual) {
 	}
 }
 
-// starts makes, in kind, the mask of the positions at which a match at a remembered distance may begin.
+// starts makes, in kind, the mask of the positions at which a match at a remembered distance may
+// begin.
 func (p *parser) starts() {
 	for i, m := range p.masks {
 		to := p.distance
@@ -195,7 +197,8 @@ func (p *parser) lookUp() {
 	JB(LabelRef("probe"))
 }
 
-// remembered takes the longest match at a remembered distance at pos, and of equals the most recent distance's.
+// remembered takes the longest match at a remembered distance at pos, and of equals the most recent
+// distance's.
 func (p *parser) remembered() {
 	m, t := p.masks, p.at
 	Label("remembered")
@@ -243,8 +246,9 @@ func (p *parser) remembered() {
 	jump("rememberedWhole")
 }
 
-// longest finds the longest match at a remembered distance, and of equals the most recent distance's: it makes the first mask its length and, in
-// three bits below it, seven less the kind. The other masks are lost.
+// longest finds the longest match at a remembered distance, and of equals the most recent
+// distance's: it makes the first mask its length and, in three bits below it, seven less the kind.
+// The other masks are lost.
 func (p *parser) longest(t GPVirtual) {
 	m := p.masks
 	for i := range m {
@@ -279,7 +283,8 @@ func (p *parser) extend(end, from, n GPVirtual, label string) {
 	Label(label + "Done")
 }
 
-// plan loads the chosen match's plan and its number of tokens. It leaves a match without a plan to the caller.
+// plan loads the chosen match's plan and its number of tokens. It leaves a match without a plan to
+// the caller.
 func (p *parser) plan(plan, count, literals GPVirtual) {
 	MOVQ(p.pos, literals)
 	SUBQ(p.anchor, literals)
@@ -320,7 +325,8 @@ func (p *parser) emit(plan, count, literals GPVirtual) {
 	jump("done")
 }
 
-// edge leaves out of the masks what lies before the page, where a distance is larger than the position, and behind it.
+// edge leaves out of the masks what lies before the page, where a distance is larger than the
+// position, and behind it.
 func (p *parser) edge() {
 	t, left := p.distance, p.length
 	Label("edge")

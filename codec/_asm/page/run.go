@@ -8,8 +8,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// run does a token that stands for a multiple of 16 bytes: literals for number 254, and for 255, whose entry has one bit more, a match at
-// the last distance.
+// run does a token that stands for a multiple of 16 bytes: literals for number 254, and for 255,
+// whose entry has one bit more, a match at the last distance.
 func (d *decoder) run(p phase) {
 	n, distance, t := GP64(), GP64(), GP64()
 	Label(p.name("Run"))
@@ -79,7 +79,8 @@ func (d *decoder) runLiterals(p phase, n GPVirtual) {
 	d.reload(p)
 }
 
-// runNear repeats n bytes at a distance of up to 64, by vectors, and then what is left as a token would.
+// runNear repeats n bytes at a distance of up to 64, by vectors, and then what is left as a token
+// would.
 func (d *decoder) runNear(p phase, n, distance GPVirtual) {
 	row, count := GP64(), GP64()
 	index := ZMM()

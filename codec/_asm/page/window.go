@@ -8,7 +8,8 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// A window is 64 bytes in two vectors. One vector of AVX-512 makes no difference, as it takes as long to load and longer to make a mask of.
+// A window is 64 bytes in two vectors. One vector of AVX-512 makes no difference, as it takes as
+// long to load and longer to make a mask of.
 type window struct{ low, high VecVirtual }
 
 const half = 32
@@ -20,7 +21,8 @@ func (w *window) load(m Mem) {
 	VMOVDQU(m.Offset(half), w.high)
 }
 
-// equal makes the mask of those of its bytes that those from m on equal. It overwrites t, which may be a register of m.
+// equal makes the mask of those of its bytes that those from m on equal. It overwrites t, which may
+// be a register of m.
 func (w *window) equal(m Mem, mask, t GPVirtual) {
 	x, y := YMM(), YMM()
 	VPCMPEQB(m, w.low, x)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command pagescan writes the assembly of package pagescan for amd64. The Go functions beside it in samefilled_generic.go and
-// scan_generic.go say what each routine computes.
+// Command pagescan writes the assembly of package pagescan for amd64. The Go functions beside it in
+// samefilled_generic.go and scan_generic.go say what each routine computes.
 package main
 
 import (
@@ -29,8 +29,9 @@ func main() {
 // countNames says what is counted, in the order of the result's fields.
 var countNames = [4]string{"bytes of 0x80 and more", "zero bytes", "bytes equal to the byte 24 before", "bytes of words equal to the word 16 before"}
 
-// countAVX2 keeps four vectors of byte counters, which two hits a turn cannot overflow. With ZMM registers, masks and either
-// masked additions or population counts it was not faster (19 to 23 ns against 19 on Zen 5).
+// countAVX2 keeps four vectors of byte counters, which two hits a turn cannot overflow. With ZMM
+// registers, masks and either masked additions or population counts it was not faster (19 to 23 ns
+// against 19 on Zen 5).
 func countAVX2() {
 	TEXT("countAVX2", NOSPLIT, "func(page []byte) uint64")
 	Doc("countAVX2 works like countGeneric.")
@@ -97,9 +98,9 @@ func fold(y VecVirtual) {
 	RET()
 }
 
-// repeats writes the loop that both widths share: blocks of eight vectors, single vectors, and one more that ends where
-// the page ends and may lie over bytes that were compared already. A page is a multiple of the word's length, so the word
-// lies in step with each of them.
+// repeats writes the loop that both widths share: blocks of eight vectors, single vectors, and one
+// more that ends where the page ends and may lie over bytes that were compared already. A page is a
+// multiple of the word's length, so the word lies in step with each of them.
 func repeats(width int, word VecVirtual, differs func(first Mem, vectors int)) {
 	page := Load(Param("page").Base(), GP64())
 	length := Load(Param("page").Len(), GP64())

@@ -8,10 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Guarded returns two zeroed buffers of n bytes, each in memory of its own between two pages that cannot be accessed: one
-// whose last byte is the last before the page behind it, and one whose first byte is the first behind the page before it.
-// A read or write across that edge by any code, assembly included, ends the test binary with a fault at that place. Where n
-// is a multiple of the machine's page size both edges of both buffers are guarded. The memory is given back when the test ends.
+// Guarded returns two zeroed buffers of n bytes, each in memory of its own between two pages that
+// cannot be accessed: one whose last byte is the last before the page behind it, and one whose
+// first byte is the first behind the page before it. A read or write across that edge by any code,
+// assembly included, ends the test binary with a fault at that place. Where n is a multiple of the
+// machine's page size both edges of both buffers are guarded. The memory is given back when the
+// test ends.
 func Guarded(tb testing.TB, n int) (atEnd, atStart []byte) {
 	tb.Helper()
 	usable := between(tb, n)

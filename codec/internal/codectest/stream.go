@@ -12,13 +12,14 @@ import (
 	"github.com/zramfs/zramfs/internal/pages"
 )
 
-// basePages is how many generated pages a stream is made of: generating one takes longer than compressing it.
+// basePages is how many generated pages a stream is made of: generating one takes longer than
+// compressing it.
 const basePages = 4096
 
 var generated = sync.OnceValue(func() [][]byte { return pages.Mix(basePages, 1) })
 
-// Rounds returns how many pages a round trip should take: a million, 20,000 with -short, and ten million where the
-// environment variable ZRAMFS_LONG is set.
+// Rounds returns how many pages a round trip should take: a million, 20,000 with -short, and ten
+// million where the environment variable ZRAMFS_LONG is set.
 func Rounds() int {
 	switch {
 	case testing.Short():
@@ -30,8 +31,9 @@ func Rounds() int {
 	}
 }
 
-// Stride returns the step at which to go through what a full run tries one by one: 1, or 11 with -short. It has no factor in
-// common with the sizes of bytes and words, so that steps of bits meet every bit of a byte.
+// Stride returns the step at which to go through what a full run tries one by one: 1, or 11 with
+// -short. It has no factor in common with the sizes of bytes and words, so that steps of bits meet
+// every bit of a byte.
 func Stride() int {
 	if testing.Short() {
 		return 11
@@ -39,19 +41,21 @@ func Stride() int {
 	return 1
 }
 
-// Generated returns a few thousand generated pages of all kinds. Tests share them and must not write to them.
+// Generated returns a few thousand generated pages of all kinds. Tests share them and must not
+// write to them.
 func Generated() [][]byte { return generated() }
 
-// EachSource runs f as a subtest on generated pages and as another on real ones, which is skipped where none were sampled.
+// EachSource runs f as a subtest on generated pages and as another on real ones, which is skipped
+// where none were sampled.
 func EachSource(t *testing.T, f func(t *testing.T, base [][]byte)) {
 	t.Helper()
 	t.Run("generated", func(t *testing.T) { f(t, Generated()) })
 	t.Run("real", func(t *testing.T) { f(t, pages.Real(t)) })
 }
 
-// Derive writes page number i of a stream to page, whose length must be that of the base pages. The first len(base) pages of
-// a stream are the base pages themselves; each one after has the start of one, the end of another and a few bytes of
-// its own, so that no two are alike.
+// Derive writes page number i of a stream to page, whose length must be that of the base pages. The
+// first len(base) pages of a stream are the base pages themselves; each one after has the start of
+// one, the end of another and a few bytes of its own, so that no two are alike.
 func Derive(page []byte, base [][]byte, i int) {
 	copy(page, base[i%len(base)])
 	if i < len(base) {

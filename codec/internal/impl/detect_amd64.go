@@ -6,7 +6,8 @@ package impl
 
 import "github.com/klauspost/cpuid/v2"
 
-// detected returns the sets of this CPU that the operating system saves the registers of, best first, without Generic.
+// detected returns the sets of this CPU that the operating system saves the registers of, best
+// first, without Generic.
 func detected() []Set {
 	var sets []Set
 	if cpuid.CPU.X64Level() >= 4 && cpuid.CPU.Supports(cpuid.AVX512VBMI, cpuid.AVX512VBMI2) {

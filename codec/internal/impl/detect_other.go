@@ -4,5 +4,6 @@
 
 package impl
 
-// detected returns the sets of this CPU, best first, without Generic: nothing was written for it, or it is not wanted.
+// detected returns the sets of this CPU, best first, without Generic: nothing was written for it,
+// or it is not wanted.
 func detected() []Set { return nil }

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// needs lists the words of /proc/cpuinfo that make each set. The kernel leaves out what it does not save the registers of.
+// needs lists the words of /proc/cpuinfo that make each set. The kernel leaves out what it does not
+// save the registers of.
 var needs = map[Set]string{
 	AVX2: "cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3 avx avx2 bmi1 bmi2 f16c fma abm movbe xsave",
 	AVX512: "cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3 avx avx2 bmi1 bmi2 f16c fma abm movbe xsave " +
@@ -35,8 +36,8 @@ func flags(t *testing.T) []string {
 	return nil
 }
 
-// emulatorVariable holds the command that runs this test binary, if it is not run as it is: tests that start it again need it, and
-// /proc/cpuinfo is then of another processor.
+// emulatorVariable holds the command that runs this test binary, if it is not run as it is: tests
+// that start it again need it, and /proc/cpuinfo is then of another processor.
 const emulatorVariable = "ZRAMFS_TEST_EMULATOR"
 
 // F025: what is detected is what the kernel sees.

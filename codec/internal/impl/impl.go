@@ -31,13 +31,15 @@ const disableVariable = "ZRAMFS_DISABLE"
 // all lists the sets that exist anywhere, best first.
 var all = []Set{AVX512, AVX2, NEON, Generic}
 
-// ErrUnavailable reports a set that does not exist, that this machine lacks, or that was switched off.
+// ErrUnavailable reports a set that does not exist, that this machine lacks, or that was switched
+// off.
 var ErrUnavailable = errors.New("instruction set is not available")
 
 // usable holds the sets that may be used, best first. It is made at start and never written again.
 var usable, unknown = selected(detected(), os.Getenv(disableVariable))
 
-// selected returns those of sets that the list disable does not name, and the names in it that are no set's.
+// selected returns those of sets that the list disable does not name, and the names in it that are
+// no set's.
 func selected(sets []Set, disable string) (left []Set, strange []string) {
 	off := map[Set]bool{}
 	for name := range strings.SplitSeq(disable, ",") {
@@ -60,17 +62,19 @@ func selected(sets []Set, disable string) (left []Set, strange []string) {
 	return append(left, Generic), strange
 }
 
-// Usable returns the sets that this machine has and that are not switched off, best first; the last is [Generic]. The caller
-// may keep and change the slice.
+// Usable returns the sets that this machine has and that are not switched off, best first; the last
+// is [Generic]. The caller may keep and change the slice.
 func Usable() []Set { return slices.Clone(usable) }
 
-// Detected returns the sets that this machine has, whether switched off or not, best first; the last is [Generic].
+// Detected returns the sets that this machine has, whether switched off or not, best first; the
+// last is [Generic].
 func Detected() []Set { return append(detected(), Generic) }
 
 // Known reports whether name is a set of any machine.
 func Known(name string) bool { return slices.Contains(all, Set(name)) }
 
-// CheckEnvironment returns an error of one line if ZRAMFS_DISABLE names anything that is no instruction set, or generic.
+// CheckEnvironment returns an error of one line if ZRAMFS_DISABLE names anything that is no
+// instruction set, or generic.
 func CheckEnvironment() error {
 	if len(unknown) == 0 {
 		return nil
@@ -87,8 +91,8 @@ type Entry[F any] struct {
 	F   F   // the function, or a structure of those that belong together
 }
 
-// A Table holds the implementations of one primitive, the fastest first and the generic one last. It is made at start and never
-// written again.
+// A Table holds the implementations of one primitive, the fastest first and the generic one last.
+// It is made at start and never written again.
 type Table[F any] []Entry[F]
 
 // Best returns the first entry that may be used here.
@@ -101,8 +105,9 @@ func (t Table[F]) Best() Entry[F] {
 	panic("impl: table without a generic implementation") // a table that no test has run through
 }
 
-// For returns the entry to take where a user asked for set: the best that needs no more than set does. The empty set stands for no wish. A set
-// that may not be used here is an error that wraps [ErrUnavailable] and names those that may.
+// For returns the entry to take where a user asked for set: the best that needs no more than set
+// does. The empty set stands for no wish. A set that may not be used here is an error that wraps
+// [ErrUnavailable] and names those that may.
 func (t Table[F]) For(set Set) (Entry[F], error) {
 	if set == "" {
 		return t.Best(), nil

@@ -116,7 +116,8 @@ func TestForRefusesWhatMayNotBeUsed(t *testing.T) {
 	}
 }
 
-// A table without a generic implementation is a defect, and must not look like a missing instruction set.
+// A table without a generic implementation is a defect, and must not look like a missing
+// instruction set.
 func TestTableWithoutGenericPanics(t *testing.T) {
 	with(t, Generic)
 	for name, call := range map[string]func(Table[int]){

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ptxas gives tests NVIDIA's assembler: it says whether a device's own translator takes a text, and what the result needs.
+// Package ptxas gives tests NVIDIA's assembler: it says whether a device's own translator takes a
+// text, and what the result needs.
 //
-// The program is not ours to pass on, so it is taken from where [require.Ptxas] finds it. It needs no GPU. Each call starts a process of its own in a directory of
-// its own, so any number of tests may run it.
+// The program is not ours to pass on, so it is taken from where [require.Ptxas] finds it. It needs
+// no GPU. Each call starts a process of its own in a directory of its own, so any number of tests
+// may run it.
 package ptxas
 
 import (
@@ -19,7 +21,8 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// Targets are the devices' architectures that kernels are assembled for: from the oldest that we support to the newest that every ptxas since 11.8 knows.
+// Targets are the devices' architectures that kernels are assembled for: from the oldest that we
+// support to the newest that every ptxas since 11.8 knows.
 var Targets = []string{"sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90"}
 
 // A Usage is what one kernel needs of the machine.
@@ -31,8 +34,9 @@ type Usage struct {
 	SharedBytes int // a block
 }
 
-// Assemble translates a text for one target, with warnings as errors, and returns what each kernel in it needs, by name. It skips the test where there is no ptxas, and fails it
-// if the text is refused.
+// Assemble translates a text for one target, with warnings as errors, and returns what each kernel
+// in it needs, by name. It skips the test where there is no ptxas, and fails it if the text is
+// refused.
 func Assemble(tb testing.TB, text, target string) map[string]Usage {
 	tb.Helper()
 	usage, err := Try(tb, text, target)

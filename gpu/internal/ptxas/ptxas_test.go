@@ -31,7 +31,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A kernel that needs more registers than it is allowed: this shows that spills are seen if there are any.
+// A kernel that needs more registers than it is allowed: this shows that spills are seen if there
+// are any.
 func TestSpillsAreSeen(t *testing.T) {
 	var text strings.Builder
 	text.WriteString(".version 6.0\n.target sm_70\n.address_size 64\n.visible .entry many(.param .u64 out)\n.maxnreg 24\n{\n.reg .b32 %r<64>;\n.reg .b64 %d<2>;\nld.param.u64 %d0, [out];\n")

@@ -38,8 +38,6 @@ func ExampleDevice_Launch() {
 	_, err = d.Launch(k, 2, k.Threads(), address)
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, sim.ErrOutOfBounds))
-	// Output:
-	// 16 4 <nil>
-	// reverse: example_test.go:22: outside of the memory: st.global.u32 (block 1, warp 0, lane 28): 4 bytes at out[60]+0 of 240 bytes
-	// true
+	// Output: 16 4 <nil> reverse: example_test.go:22: outside of the memory: st.global.u32 (block 1,
+	// warp 0, lane 28): 4 bytes at out[60]+0 of 240 bytes true
 }
