@@ -42,6 +42,7 @@ const lattice = `
 	internal/killpoint < fusefs
 	store < fusefs
 	fusefs/internal/ring < fusefs
+	cmd/zramfs/host < cmd/zramfs/daemon
 	fusefs < cmd/zramfs/daemon
 	loopsetup < cmd/zramfs/daemon
 	cmd/zramfs/daemon < cmd/zramfs/command

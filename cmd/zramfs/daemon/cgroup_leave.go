@@ -5,11 +5,12 @@ package daemon
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 // groupMove is what a keeper has done about its control group before it took any memory: what it
@@ -30,9 +31,9 @@ var errTopLimit = errors.New("the limit is that of the highest group in sight")
 
 // settleGroup moves the process out of a control group that limits its memory, to the highest group
 // there is, and protects a group of cgroup v2 that holds nobody else. Every step is made as far as
-// it is allowed. root is "/" but for tests; ram is as for checkCgroup.
-func settleGroup(root string, ram uint64) (m groupMove) {
-	limits, err := memoryLimits(root, ram)
+// it is allowed. ram is as for checkCgroup.
+func settleGroup(root host.Root, ram uint64) (m groupMove) {
+	limits, err := root.MemoryLimits(ram)
 	if err != nil {
 		return m // checkCgroup says it
 	}
@@ -40,7 +41,7 @@ func settleGroup(root string, ram uint64) (m groupMove) {
 		if err := leaveFor(root, top, limits); err != nil {
 			m.Stayed = err.Error()
 		} else if m.Left == "" {
-			m.Left = limits[slices.IndexFunc(limits, func(l memoryLimit) bool { return l.top == top })].file
+			m.Left = limits[slices.IndexFunc(limits, func(l host.MemoryLimit) bool { return l.Top == top })].File
 		}
 	}
 	if m.Left == "" {
@@ -50,17 +51,17 @@ func settleGroup(root string, ram uint64) (m groupMove) {
 }
 
 // topsOf are the hierarchies in which there are limits.
-func topsOf(limits []memoryLimit) (tops []string) {
+func topsOf(limits []host.MemoryLimit) (tops []string) {
 	for _, l := range limits {
-		if len(tops) == 0 || tops[len(tops)-1] != l.top {
-			tops = append(tops, l.top)
+		if len(tops) == 0 || tops[len(tops)-1] != l.Top {
+			tops = append(tops, l.Top)
 		}
 	}
 	return tops
 }
 
 // leaveFor moves the process to the group top, unless that is limited as well.
-func leaveFor(root, top string, limits []memoryLimit) error {
+func leaveFor(root host.Root, top string, limits []host.MemoryLimit) error {
 	f, err := openTop(root, top, limits)
 	if err != nil {
 		return err
@@ -70,18 +71,18 @@ func leaveFor(root, top string, limits []memoryLimit) error {
 }
 
 // openTop opens the list of processes of the group top, for a process to be added to it.
-func openTop(root, top string, limits []memoryLimit) (*os.File, error) {
+func openTop(root host.Root, top string, limits []host.MemoryLimit) (*os.File, error) {
 	for _, l := range limits {
-		if filepath.Dir(l.file) == top {
+		if filepath.Dir(l.File) == top {
 			return nil, errTopLimit
 		}
 	}
-	return os.OpenFile(filepath.Join(root, top, "cgroup.procs"), os.O_WRONLY, 0)
+	return os.OpenFile(root.Path(top, "cgroup.procs"), os.O_WRONLY, 0)
 }
 
 // mayLeave reports why settleGroup would not get the process away from all limits. It changes
 // nothing.
-func mayLeave(root string, limits []memoryLimit) error {
+func mayLeave(root host.Root, limits []host.MemoryLimit) error {
 	for _, top := range topsOf(limits) {
 		f, err := openTop(root, top, limits)
 		if err != nil {
@@ -96,65 +97,34 @@ func mayLeave(root string, limits []memoryLimit) error {
 
 // protectOwn keeps the process's group of cgroup v2 out of swap and in memory, if it holds this
 // program alone, as that of a service does. It returns the group, or nothing.
-func protectOwn(root string) string {
-	dir, err := ownGroup(root)
+func protectOwn(root host.Root) string {
+	dir, err := root.Group()
 	if err != nil || !ours(root, dir) {
 		return ""
 	}
-	if set(filepath.Join(root, dir, "memory.swap.max"), "0") != nil || set(filepath.Join(root, dir, "memory.min"), "max") != nil {
+	if root.WriteControl(filepath.Join(dir, "memory.swap.max"), "0") != nil || root.WriteControl(filepath.Join(dir, "memory.min"), "max") != nil {
 		return ""
 	}
 	return dir
 }
 
-// set writes to a control file that exists.
-func set(file, value string) error {
-	f, err := os.OpenFile(file, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(value)
-	return errors.Join(err, f.Close())
-}
-
-// ownGroup is where the process's group of cgroup v2 is in the file system.
-func ownGroup(root string) (dir string, err error) {
-	groups, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
-	if err != nil {
-		return "", err
-	}
-	mounts, err := readMounts(filepath.Join(root, "proc/self/mountinfo"))
-	if err != nil {
-		return "", err
-	}
-	for line := range strings.Lines(string(groups)) {
-		id, _, path, ok := splitGroup(strings.TrimSpace(line))
-		for _, m := range mounts {
-			if ok && id == "0" && isV2(m) {
-				return filepath.Join(m.Mountpoint, belowMount(m, path)), nil
-			}
-		}
-	}
-	return "", fs.ErrNotExist
-}
-
 // ours reports whether a group and those below it hold processes of this program only.
-func ours(root, dir string) bool {
-	below, err := filepath.Glob(filepath.Join(root, dir, "*", "cgroup.procs"))
+func ours(root host.Root, dir string) bool {
+	below, err := filepath.Glob(root.Path(dir, "*", "cgroup.procs"))
 	if err != nil || len(below) > 0 {
 		return false
 	}
-	text, err := os.ReadFile(filepath.Join(root, dir, "cgroup.procs"))
+	text, err := os.ReadFile(root.Path(dir, "cgroup.procs"))
 	if err != nil {
 		return false
 	}
-	program, err := os.Readlink(filepath.Join(root, "proc/self/exe"))
+	program, err := os.Readlink(root.Path("proc/self/exe"))
 	if err != nil {
 		return false
 	}
 	for _, pid := range strings.Fields(string(text)) {
 		// A process that we cannot see is listed as 0.
-		if other, err := os.Readlink(filepath.Join(root, "proc", pid, "exe")); err != nil || other != program {
+		if other, err := os.Readlink(root.Path("proc", pid, "exe")); err != nil || other != program {
 			return false
 		}
 	}
@@ -175,12 +145,9 @@ func settled(p Protection, m groupMove) Protection {
 }
 
 // foreseeCgroup is what checkCgroup would find in a process that settleGroup was called in.
-func foreseeCgroup(root string, ram uint64) Protection {
+func foreseeCgroup(root host.Root, ram uint64) Protection {
 	p := checkCgroup(root, ram)
-	if ram == 0 {
-		ram = noLimit
-	}
-	limits, err := memoryLimits(root, ram)
+	limits, err := root.MemoryLimits(ram)
 	if err != nil || len(limits) == 0 {
 		return p
 	}
@@ -188,6 +155,6 @@ func foreseeCgroup(root string, ram uint64) Protection {
 		return settled(p, groupMove{Stayed: err.Error()})
 	}
 	p.State = StateOK
-	p.Detail = fmt.Sprintf("%s is %d: the device's processes will leave this group", limits[0].file, limits[0].bytes)
+	p.Detail = fmt.Sprintf("%s is %d: the device's processes will leave this group", limits[0].File, limits[0].Bytes)
 	return p
 }

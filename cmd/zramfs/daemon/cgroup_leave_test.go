@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 const (
@@ -15,12 +17,12 @@ const (
 	v2Top    = "sys/fs/cgroup/cgroup.procs"
 )
 
-// machineTree is a copy of testdata/cgroup/name with more files in it, path to text. A text that
+// machineTree is a copy of one of groups with more files in it, path to text. A text that
 // begins with -> is where a symbolic link leads.
-func machineTree(t *testing.T, name string, more map[string]string) (root string) {
+func machineTree(t *testing.T, name string, more map[string]string) host.Root {
 	t.Helper()
-	root = t.TempDir()
-	if err := os.CopyFS(root, os.DirFS(filepath.Join("testdata/cgroup", name))); err != nil {
+	root := t.TempDir()
+	if err := os.CopyFS(root, os.DirFS(groups.Path(name))); err != nil {
 		t.Fatal(err)
 	}
 	for path, text := range more {
@@ -38,12 +40,12 @@ func machineTree(t *testing.T, name string, more map[string]string) (root string
 			t.Fatal(err)
 		}
 	}
-	return root
+	return host.Root(root)
 }
 
-func content(t *testing.T, root, path string) string {
+func content(t *testing.T, root host.Root, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, path))
+	text, err := os.ReadFile(root.Path(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +149,7 @@ func TestProtectOwnGroupWithoutController(t *testing.T) {
 	if m := settleGroup(root, groupRAM); m.Own != "" {
 		t.Errorf("%+v", m)
 	}
-	if _, err := os.Stat(filepath.Join(root, group, "memory.swap.max")); err == nil {
+	if _, err := os.Stat(root.Path(group, "memory.swap.max")); err == nil {
 		t.Error("memory.swap.max was made")
 	}
 }

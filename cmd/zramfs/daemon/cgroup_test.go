@@ -3,13 +3,15 @@
 package daemon
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
-// TestCgroup reads trees of files as a machine would show them: testdata/cgroup/CASE is its root
-// directory.
+// groups has a Root for each machine.
+const groups host.Root = "../host/testdata/cgroup/"
+
 func TestCgroup(t *testing.T) {
 	const ram = 8 << 30
 	tests := []struct {
@@ -31,7 +33,7 @@ func TestCgroup(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			p := checkCgroup(filepath.Join("testdata", "cgroup", test.name), ram)
+			p := checkCgroup(groups+host.Root(test.name), ram)
 			if p.State != test.state || !strings.Contains(p.Detail, test.detail) {
 				t.Errorf("%s %q; want %s %q", p.State, p.Detail, test.state, test.detail)
 			}
@@ -40,10 +42,10 @@ func TestCgroup(t *testing.T) {
 			}
 		})
 	}
-	if p := checkCgroup("testdata/cgroup/v1-unlimited", 0); p.State != StateOK {
+	if p := checkCgroup(groups+"v1-unlimited", 0); p.State != StateOK {
 		t.Errorf("with unknown memory: %+v", p)
 	}
-	if p := checkCgroup("testdata/cgroup/v1-limit-beyond-ram", 0); p.State != StateFail {
+	if p := checkCgroup(groups+"v1-limit-beyond-ram", 0); p.State != StateFail {
 		t.Errorf("with unknown memory: %+v", p)
 	}
 }

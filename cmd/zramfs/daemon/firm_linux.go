@@ -11,6 +11,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 // When memory is short the kernel lets a task of a real-time class have half of what it keeps below
@@ -59,7 +61,7 @@ func checkScheduling() Protection {
 		err = unix.SchedSetAttr(0, before, 0)
 	}
 	switch {
-	case errors.Is(err, unix.EPERM) && hasCapability(unix.CAP_SYS_NICE):
+	case errors.Is(err, unix.EPERM) && hasCapability(host.CapSysNice):
 		p.Detail = "the real-time class is denied to this control group (cpu.rt_runtime_us of cgroup v1 is 0): when memory is " +
 			"short, taking some waits for reclaim"
 	case errors.Is(err, unix.EPERM):

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 // classOf is the class of scheduling of a thread, 0 for the calling one.
@@ -78,7 +80,7 @@ func TestCheckScheduling(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := checkScheduling()
-	if may := hasCapability(unix.CAP_SYS_NICE); p.State == StateOK && !may && unix.Geteuid() == 0 || p.State == StateWarn && may && p.Detail == "" {
+	if may := hasCapability(host.CapSysNice); p.State == StateOK && !may && unix.Geteuid() == 0 || p.State == StateWarn && may && p.Detail == "" {
 		t.Errorf("%+v, CAP_SYS_NICE %v", p, may)
 	}
 	if after, err := unix.SchedGetAttr(0, 0); err != nil || *after != *before {

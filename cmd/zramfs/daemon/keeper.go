@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/store"
 )
@@ -55,8 +56,8 @@ func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err e
 		cfg: cfg, events: make(chan event), first: make(chan *workerReport, 1), quiet: make(chan struct{}), ended: make(chan error, 1),
 	}
 	takeName()
-	k.group = settleGroup("/", machineMemory()) // before anything is taken that counts there
-	_, _ = forbidCore(), avoidOOM()             // the worker says how it went: it tries the same
+	k.group = settleGroup(host.Local, machineMemory()) // before anything is taken that counts there
+	_, _ = forbidCore(), avoidOOM()                    // the worker says how it went: it tries the same
 	k.logs = OpenLogs(cfg.Foreground, cfg.Dir)
 	k.logger = k.logs.Logger()
 	announced := false

@@ -4,12 +4,12 @@ package daemon
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 var (
@@ -33,28 +33,10 @@ func admit(c *net.UnixConn, mount int) error {
 	if peer.Uid != 0 && int(peer.Uid) != os.Geteuid() {
 		return errForbidden
 	}
-	if mount != 0 && !seesMount(int(peer.Pid), mount) {
+	if mount != 0 && !host.Local.SeesMount(int(peer.Pid), mount) {
 		return errElsewhere
 	}
 	return nil
-}
-
-// seesMount reports whether a mount is in the namespace of a process, which is 0 for one outside of
-// our PID namespace. Only the table is read, and nothing at a path that the process might choose.
-func seesMount(pid, mount int) bool {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
-	if err != nil {
-		return false
-	}
-	device := fmt.Sprintf("0:%d", mount)
-	for line := range strings.Lines(string(text)) { // proc_pid_mountinfo(5): number, number above, device
-		_, rest, _ := strings.Cut(line, " ")
-		_, rest, _ = strings.Cut(rest, " ")
-		if found, _, ok := strings.Cut(rest, " "); ok && found == device {
-			return true
-		}
-	}
-	return false
 }
 
 // peerOf is the process at the other end: who connected, or who listens.

@@ -3,35 +3,18 @@
 package daemon
 
 import (
-	"fmt"
 	"os"
-	"strings"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
-
-const statusPath = "/proc/self/status"
-
-// procField returns the value of one field of a file of "Name: value" lines, such as
-// /proc/self/status and /proc/meminfo, or "unknown".
-func procField(path, name string) string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "unknown"
-	}
-	for line := range strings.Lines(string(text)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && key == name {
-			return strings.TrimSpace(value)
-		}
-	}
-	return "unknown"
-}
 
 // machineMemory returns the size of the machine's memory in bytes, or 0 when it cannot be read.
 func machineMemory() uint64 {
-	var kib uint64
-	if _, err := fmt.Sscanf(procField("/proc/meminfo", "MemTotal"), "%d kB", &kib); err != nil {
+	n, err := host.Local.MemTotal()
+	if err != nil {
 		return 0
 	}
-	return kib << 10
+	return n
 }
 
 // ProcessName is the name that ps and /proc/PID/comm show of a serving process.

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 // flusherGuard is set in the environment of the re-executed process, with the outcome of the prctl.
@@ -60,6 +62,8 @@ func forbidCore() Protection {
 	return p
 }
 
+const selfStatus = "proc/self/status"
+
 const oomScorePath = "/proc/self/oom_score_adj"
 
 // avoidOOM asks the OOM killer to leave the process alone.
@@ -105,8 +109,11 @@ func lockMemory() Protection {
 		p.Detail = "only what was mapped at the start is locked " + lockAdvice(limit, inFirstUserNamespace())
 		return p
 	}
-	p.State = StateOK
-	p.Detail = fmt.Sprintf("all memory is locked (VmLck %s of address space)", procField(statusPath, "VmLck"))
+	locked, err := host.Local.Field(selfStatus, "VmLck")
+	if err != nil {
+		locked = "unknown"
+	}
+	p.State, p.Detail = StateOK, fmt.Sprintf("all memory is locked (VmLck %s of address space)", locked)
 	return p
 }
 
@@ -131,19 +138,15 @@ func lockLimit() (text string, unlimited bool) {
 	if lim.Cur == unix.RLIM_INFINITY {
 		return "unlimited", true
 	}
-	return fmt.Sprintf("%dK", lim.Cur>>10), hasCapability(unix.CAP_IPC_LOCK) && inFirstUserNamespace()
+	return fmt.Sprintf("%dK", lim.Cur>>10), hasCapability(host.CapIPCLock) && inFirstUserNamespace()
 }
 
-func hasCapability(c int) bool {
-	var set uint64
-	if _, err := fmt.Sscanf(procField(statusPath, "CapEff"), "%x", &set); err != nil {
-		return false
-	}
-	return set>>c&1 == 1
+func hasCapability(c host.Capability) bool {
+	has, err := host.Local.HasCapability(c)
+	return err == nil && has
 }
 
-// inFirstUserNamespace recognises it by its identity map of all IDs (user_namespaces(7)).
 func inFirstUserNamespace() bool {
-	text, err := os.ReadFile("/proc/self/uid_map")
-	return err == nil && strings.Join(strings.Fields(string(text)), " ") == "0 0 4294967295"
+	first, err := host.Local.InFirstUserNamespace()
+	return err == nil && first
 }

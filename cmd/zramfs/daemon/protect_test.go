@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 // inChild runs one of children and wants it to succeed: it announces itself when it has, and its
@@ -33,9 +35,11 @@ func TestLockMemory(t *testing.T) { inChild(t, "lock") }
 
 func childLock() error {
 	p := lockMemory()
-	locked := procField(statusPath, "VmLck")
+	locked, err := host.Local.Field(selfStatus, "VmLck")
 	_, unlimited := lockLimit()
 	switch {
+	case err != nil:
+		return report(err)
 	case (p.State == StateOK) != unlimited:
 		return report(fmt.Errorf("%+v with unlimited %v", p, unlimited))
 	case p.State == StateOK && strings.HasPrefix(locked, "0 "):

@@ -10,9 +10,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 // Commands talk to keeper and worker over Unix sockets. Each lies in a directory that only root can
@@ -26,27 +27,10 @@ const controlDir = "/run/zramfs/control"
 // controlDirs are the directories for sockets, the best first.
 func controlDirs() []string {
 	dirs := []string{controlDir}
-	if uid, ok := outerUser("/proc/self/uid_map"); ok && uid != 0 {
+	if uid, ok := host.Local.OuterUser(); ok && uid != 0 {
 		dirs = append(dirs, fmt.Sprintf("/run/user/%d/zramfs", uid))
 	}
 	return dirs
-}
-
-// outerUser is the number that our user has outside of the user namespace, as user_namespaces(7)
-// has the map.
-func outerUser(uidMap string) (uid int, ok bool) {
-	text, err := os.ReadFile(uidMap)
-	if err != nil {
-		return 0, false
-	}
-	for line := range strings.Lines(string(text)) {
-		var inside, outside, count int
-		_, err := fmt.Sscan(line, &inside, &outside, &count)
-		if own := os.Geteuid(); err == nil && own >= inside && own < inside+count {
-			return outside + own - inside, true
-		}
-	}
-	return 0, false
 }
 
 // socketName names the keeper's socket of the device at dir. Several may be on the same dir, in

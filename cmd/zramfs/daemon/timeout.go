@@ -6,19 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 // checkTimeouts looks for FUSE request timeouts (Linux 6.15,
-// Documentation/admin-guide/sysctl/fs.rst) below root. After such a time the kernel aborts the
+// Documentation/admin-guide/sysctl/fs.rst). After such a time the kernel aborts the
 // connection, which is the end of everything on the device; a machine that is short of memory can
 // be slow for longer.
-func checkTimeouts(root string) Protection {
+func checkTimeouts(root host.Root) Protection {
 	p := Protection{Name: ProtectTimeout, State: StateOK, Detail: "no FUSE request timeout is set", Essential: true}
 	for _, name := range []string{"default_request_timeout", "max_request_timeout"} {
-		text, err := os.ReadFile(filepath.Join(root, "proc/sys/fs/fuse", name))
+		value, err := root.Sysctl("fs.fuse." + name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -26,7 +25,7 @@ func checkTimeouts(root string) Protection {
 			p.State, p.Detail = StateWarn, fmt.Sprintf("cannot tell whether a FUSE request timeout is set: %v", err)
 			return p
 		}
-		if value := strings.TrimSpace(string(text)); value != "0" {
+		if value != "0" {
 			p.State = StateFail
 			p.Detail = fmt.Sprintf("fs.fuse.%s is %s s: the kernel cuts the device off when a request takes longer; "+
 				"set it to 0 (sysctl fs.fuse.%s=0)", name, value, name)
@@ -40,5 +39,5 @@ func checkTimeouts(root string) Protection {
 // a process started here and now: the memory limits of the control groups, the FUSE request
 // timeouts and the classes of scheduling. It changes nothing.
 func CheckMachine() []Protection {
-	return []Protection{foreseeCgroup("/", machineMemory()), checkTimeouts("/"), checkScheduling()}
+	return []Protection{foreseeCgroup(host.Local, machineMemory()), checkTimeouts(host.Local), checkScheduling()}
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 func TestTimeouts(t *testing.T) {
@@ -35,7 +37,7 @@ func TestTimeouts(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			p := checkTimeouts(root)
+			p := checkTimeouts(host.Root(root))
 			if p.State != test.state || !strings.Contains(p.Detail, test.word) || !p.Essential {
 				t.Errorf("%+v, want %s and %q", p, test.state, test.word)
 			}

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/store"
 )
@@ -164,8 +165,8 @@ func (w *worker) serve() (err error) {
 	w.undo = append(w.undo, w.server.Close)
 	w.takeImports()
 	w.protections = append(w.protections, restCollector())
-	group := settled(checkCgroup("/", machineMemory()), w.facts.Group)
-	w.protections = append(w.protections, group, checkTimeouts("/"), checkScheduling())
+	group := settled(checkCgroup(host.Local, machineMemory()), w.facts.Group)
+	w.protections = append(w.protections, group, checkTimeouts(host.Local), checkScheduling())
 	w.protections = mergeProtections(append(w.protections, w.facts.Protections...))
 	first := w.facts.Ready == 0
 	if first {

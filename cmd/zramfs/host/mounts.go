@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+)
+
+// Mounts returns the mounts in the namespace of the process.
+func (r Root) Mounts() (_ []*mountinfo.Info, err error) {
+	f, err := os.Open(r.Path("proc/self/mountinfo"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return mountinfo.GetMountsFromReader(f, nil)
+}
+
+// SeesMount reports whether the mount namespace of a process has a mount of the device 0:minor, as
+// file systems without a block device have. A pid of 0, which is that of a process outside of our
+// PID namespace, sees none. SeesMount opens nothing at a path that the process could choose.
+func (r Root) SeesMount(pid, minor int) bool {
+	text, err := os.ReadFile(r.Path(fmt.Sprintf("proc/%d/mountinfo", pid)))
+	if err != nil {
+		return false
+	}
+	device := fmt.Sprintf("0:%d", minor)
+	for line := range strings.Lines(string(text)) { // proc_pid_mountinfo(5): number, number above, device
+		_, rest, _ := strings.Cut(line, " ")
+		_, rest, _ = strings.Cut(rest, " ")
+		if found, _, ok := strings.Cut(rest, " "); ok && found == device {
+			return true
+		}
+	}
+	return false
+}
