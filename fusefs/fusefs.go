@@ -5,88 +5,144 @@ package fusefs
 import (
 	"errors"
 	"os"
+	"runtime"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/fusefs/internal/ring"
 	"github.com/zramfs/zramfs/store"
 )
 
-// Errors of sessions and servers; match them with errors.Is. What the kernel
-// answered is in the chain too, as a syscall.Errno: EPERM and EACCES also match
-// fs.ErrPermission, ENOENT matches fs.ErrNotExist.
+// This file is what users of the package see, with Session (session_linux.go) and Server
+// (server_linux.go).
+
+// Errors of sessions and servers; match them with errors.Is. The kernel's answer is in the chain
+// too, as a syscall.Errno: EPERM and EACCES also match fs.ErrPermission, ENOENT matches
+// fs.ErrNotExist.
 var (
-	// ErrConfig: a Config that cannot be; the message says why.
+	// ErrConfig: a Config is incomplete or contradicts itself; the message says why.
 	ErrConfig = errors.New("bad mount configuration")
 	// ErrMounted: the mount point has a zramfs already.
 	ErrMounted = errors.New("a zramfs is mounted there already")
-	// ErrInUse: the device cannot go, because somebody has its file open or works
-	// beside it, or because another mount namespace has a copy of the mount.
+	// ErrInUse: the device cannot be removed, because a process has its file open or works below
+	// the mount point, or because another mount namespace has a copy of the mount.
 	ErrInUse = errors.New("still in use")
-	// ErrTransport: this machine does not have the transport that was asked for.
+	// ErrTransport: this machine does not have the requested transport.
 	ErrTransport = errors.New("no such transport here")
-	// ErrEnded: the connection ended before the kernel and we had agreed.
+	// ErrEnded: the connection ended before the negotiation with the kernel was complete.
 	ErrEnded = errors.New("the kernel has ended the connection")
+)
+
+// A Transport is the way in which the data file's requests arrive.
+type Transport string
+
+const (
+	// TransportDev reads requests from /dev/fuse. If the server dies, its successor finishes the
+	// requests under way.
+	TransportDev Transport = "dev"
+	// TransportUring is FUSE over io_uring (Linux 6.14): faster for single requests, but the
+	// device ends if its server dies.
+	TransportUring Transport = "uring"
 )
 
 // Config says what to serve.
 type Config struct {
-	// Store holds the device's pages. The caller closes it, after the server has
-	// ended.
+	// Store holds the device's pages. The caller closes it, after the server has ended.
 	Store *store.Store
 	// Algorithm is what block/zram0/comp_algorithm shows as chosen.
 	Algorithm codec.Algorithm
-	// Status makes the contents of control/status, anew at each open, of what the
-	// file control/loops says. It runs inside a request: it must not touch the
-	// mount, and what it waits for must not either. Nil leaves the file empty.
+	// Status returns the contents of control/status, for each open anew. loops is the contents
+	// of control/loops. Status runs inside a request: neither it nor anything it waits for may
+	// touch the mount. If nil, the file is empty.
 	Status func(loops []string) ([]byte, error)
-	// Noted is called when control/loops was written: whoever did is about to hide
-	// the data file. It must not block. Nil is nobody.
+	// Noted is called after a write to control/loops: the writer is about to hide the data
+	// file. It must not block. May be nil.
 	Noted func()
-	// Logf takes what there is to say, one message a call, from any goroutine.
-	// It must not block: a request may be waiting. Nil discards.
+	// Logf logs one message a call, from any goroutine. It must not block: a request may be
+	// waiting. If nil, messages are discarded.
 	Logf func(format string, args ...any)
-	// NoResend leaves FUSE_HAS_RESEND out of the negotiation, as with a kernel
-	// before 6.9: a successor has the memory of requests alone.
+	// NoResend leaves FUSE_HAS_RESEND out of the negotiation, as with a kernel before 6.9: a
+	// successor then has only the memory of requests.
 	NoResend bool
 }
 
-// Files are what a device's server needs and its successor inherits: the two
-// connections with the kernel, and the memory of requests under way.
+// Files are what a device's server needs and its successor inherits: the two connections with the
+// kernel, and the memory of requests under way.
 type Files struct {
 	Attributes, Data, Requests *os.File
 }
 
+// Check reports whether a server of this program can carry on with the files on this machine. It
+// changes nothing.
+func (f Files) Check() error {
+	shape, err := f.shape()
+	if err == nil && shape.rings > 0 {
+		err = ring.Try()
+	}
+	return err
+}
+
+// MaxWaiting is how many of a server's requests may wait for memory at a time while others are
+// read: store.Config takes it. A ring's worker has no other to take its place.
+func (f Files) MaxWaiting() (int, error) {
+	shape, err := f.shape()
+	if err != nil {
+		return 0, err
+	}
+	if shape.rings == 0 {
+		return waitingOf(shape.data), nil
+	}
+	workers := len(shape.online.list())
+	if workers == 0 { // an earlier version made the session
+		workers = runtime.NumCPU()
+	}
+	return max(workers-1, 1), nil
+}
+
+func (f Files) shape() (requestsShape, error) {
+	mem, err := mapRequests(f.Requests)
+	if err != nil {
+		return requestsShape{}, err
+	}
+	r := requests{mem}
+	shape, err := r.shape()
+	return shape, errors.Join(err, r.unmap())
+}
+
 // Settings are the facts of a device that the kernel had a say in.
 type Settings struct {
-	// Connection is the number of the data file's FUSE connection: its directory
-	// in /sys/fs/fuse/connections, where writing to the file abort ends it.
+	// Connection is the number of the data file's FUSE connection: its directory in
+	// /sys/fs/fuse/connections, where writing to the file abort ends it.
 	Connection int
-	// AsyncDIO tells whether direct I/O of many requests goes on at a time.
+	// AsyncDIO reports whether the kernel carries out several direct I/O requests at a time.
 	// Without it a loop device does one request after the other.
 	AsyncDIO bool
-	// Resend tells whether the kernel sends again what a predecessor did not
-	// answer (Linux 6.9). The memory of requests knows it as well.
+	// Resend reports whether the kernel sends unanswered requests to a successor again (Linux
+	// 6.9). The memory of requests has them as well.
 	Resend bool
-	// MaxWrite is the most bytes one read or write request carries.
+	// MaxWrite is the most bytes that one read or write request carries.
 	MaxWrite int
 	// MaxBackground is how many asynchronous requests the kernel lets wait.
 	MaxBackground int
-	// Transport is how the data file's requests come.
+	// Transport is how the data file's requests arrive.
 	Transport Transport
 	// Threads is how many requests on the data file are worked on at once.
 	Threads int
 }
 
-// A connectionKind is one of a device's two connections.
-type connectionKind int
-
-const (
-	attributeConnection connectionKind = iota
-	dataConnection
-)
-
-func (c connectionKind) String() string {
-	if c == dataConnection {
-		return "data"
+// MountNumber returns the number of the device that is mounted on dir, which is absolute and free
+// of symbolic links, or 0 where none is. It sends no request. No other mount has the number as
+// long as this one exists anywhere.
+func MountNumber(dir string) (int, error) {
+	top, err := topMount(dir)
+	if err != nil || top == nil || top.FSType != typeName {
+		return 0, err
 	}
-	return "attributes"
+	return top.Minor, nil
 }
+
+// Workers is how many workers the store of a server needs: store.Config takes it.
+func Workers() int { return dataThreads() }
+
+// Processors is the least GOMAXPROCS of a process that serves: a thread keeps a processor while it
+// waits for a request, and the rest of the process needs some too.
+func Processors() int { return dataTurns() + attributeThreads + 2 + runtime.NumCPU() }

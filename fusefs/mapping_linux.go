@@ -32,6 +32,8 @@ func mapRequests(f *os.File) ([]byte, error) {
 	return mem, nil
 }
 
+func (r requests) unmap() error { return unix.Munmap(r.mem) }
+
 // present makes all pages of a mapping present. MAP_POPULATE would not, in a process
 // that has all its memory locked as it comes (MCL_ONFAULT of mlockall(2)): the kernel
 // leaves such mappings out. A page that is not there is more than a fault on the page

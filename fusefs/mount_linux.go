@@ -59,17 +59,6 @@ func topMount(path string) (*mountinfo.Info, error) {
 	return mounts[len(mounts)-1], nil
 }
 
-// MountNumber is the number of the device that is mounted on dir, which is absolute and free of
-// symbolic links; 0 where there is none. It asks nobody. No other mount has it as long as this one
-// is anywhere.
-func MountNumber(dir string) (int, error) {
-	top, err := topMount(dir)
-	if err != nil || top == nil || top.FSType != typeName {
-		return 0, err
-	}
-	return top.Minor, nil
-}
-
 // openDevice opens a connection: the descriptor that requests come from. No
 // program that is started inherits it unasked, which would keep a dead device's
 // users waiting.

@@ -49,36 +49,10 @@ func dataTurns() int { return min(max(runtime.NumCPU(), 2), 14) }
 // there for reads, so at most MaxWaiting of them may.
 func dataThreads() int { return min(2*dataTurns(), 16) }
 
-// Workers is how many workers the store of a server needs: store.Config has it.
-func Workers() int { return dataThreads() }
-
 // waitingOf is how many of so many threads may wait for memory: for each turn there is
 // one that does not. There may be fewer threads than processors ask for: the session
 // may be older than some of these.
 func waitingOf(threads int) int { return max(min(dataThreads()-dataTurns(), threads/2), 1) }
-
-// MaxWaiting is how many of a server's requests may wait for memory at a time, while
-// others are read: store.Config has it. A worker of a ring has no other to take its
-// place.
-func (f Files) MaxWaiting() (int, error) {
-	shape, err := f.shape()
-	if err != nil {
-		return 0, err
-	}
-	if shape.rings == 0 {
-		return waitingOf(shape.data), nil
-	}
-	workers := len(shape.online.list())
-	if workers == 0 { // that was not kept yet
-		workers = runtime.NumCPU()
-	}
-	return max(workers-1, 1), nil
-}
-
-// Processors is what GOMAXPROCS must be at least in a process that serves: a
-// thread keeps one while it waits for a request, and the rest of the process needs
-// some too.
-func Processors() int { return dataTurns() + attributeThreads + 2 + runtime.NumCPU() }
 
 // protocolOptions says what is asked of the kernel, and of go-fuse, which
 // negotiates and carries out what is rare.

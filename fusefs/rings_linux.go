@@ -17,18 +17,6 @@ import (
 	"github.com/zramfs/zramfs/internal/killpoint"
 )
 
-// A Transport is the way by which the data file's requests come.
-type Transport string
-
-const (
-	// TransportDev reads requests from /dev/fuse. A request that a dead server had
-	// is finished by its successor.
-	TransportDev Transport = "dev"
-	// TransportUring is FUSE over io_uring (Linux 6.14): faster for single requests,
-	// but the end of the device if its server dies.
-	TransportUring Transport = "uring"
-)
-
 const (
 	// ringTransfer is the largest read or write by io_uring, in bytes. Each entry has a
 	// buffer of that size; what the loop driver has merged comes in two or three.

@@ -5,7 +5,6 @@ package fusefs
 import (
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/codec"
-	"github.com/zramfs/zramfs/fusefs/internal/ring"
 )
 
 // A Server answers the requests of one device. Its methods are safe for
@@ -34,34 +32,6 @@ type Server struct {
 	ringMemory  fixedMapping  // immutable once Start has begun
 	unmapped    sync.Once
 	unmapResult error // of unmapped
-}
-
-// A connection is one of a device's two, with what answers its requests.
-type connection struct {
-	kind   connectionKind       // immutable
-	device int                  // descriptor; immutable
-	fs     *fileSystem          // immutable
-	rare   *fuse.ProtocolServer // everything but the page path
-	// agreed is closed when the kernel and we have negotiated; flags, then
-	// immutable, say what.
-	agreed    chan struct{}
-	agreeOnce sync.Once
-	initiated atomic.Bool // go-fuse has heard INIT
-	flags     uint64
-	looking   atomic.Bool  // a thread looks for a request without sleeping
-	busy      atomic.Int32 // threads that carry a request out
-	requests  requests     // immutable view
-	stopping  *atomic.Bool // of the server
-	rings     *ring.Rings  // nil where there are none; immutable once Start has returned
-	paces     []pace       // of the rings' workers, each belongs to one
-	asides    []func()     // likewise: what one does before it waits for memory; immutable
-	threads   []*thread    // immutable
-	// turns are taken to wait for requests and to work on them. There are fewer
-	// than threads: the kernel wakes whoever has waited longest, so that more than
-	// the processors need only makes caches cold. A thread that waits for memory
-	// gives its turn to one that has slept.
-	turns   chan struct{}
-	running sync.WaitGroup
 }
 
 // NewServer makes a server of a session's files; it serves from Start on. The
@@ -105,32 +75,6 @@ func NewServer(files Files, cfg Config) (_ *Server, err error) {
 	return s, err
 }
 
-func (s *Server) connect(kind connectionKind, device *os.File, cfg Config, t tree, transfer int, rings bool) (*connection, error) {
-	slots, err := s.requests.slots(kind)
-	if err != nil {
-		return nil, err
-	}
-	fs := newFileSystem(cfg, t)
-	c := &connection{
-		kind: kind, device: int(device.Fd()), fs: fs, rare: fuse.NewProtocolServer(fs, protocolOptions(cfg, transfer, rings)),
-		agreed: make(chan struct{}), requests: s.requests, stopping: &s.stopping,
-	}
-	for _, slot := range slots {
-		t := &thread{c: c, slot: slot}
-		t.aside = t.giveTurn
-		c.threads = append(c.threads, t)
-	}
-	turns := len(slots)
-	if kind == dataConnection {
-		turns = max(min(turns-waitingOf(turns), dataTurns()), 1)
-	}
-	c.turns = make(chan struct{}, turns)
-	for range turns {
-		c.turns <- struct{}{}
-	}
-	return c, nil
-}
-
 // loopsAttribute is the file control/loops: the loop devices of a data file that
 // is hidden, one a line, as who hid it has written them. It outlives the process.
 func (s *Server) loopsAttribute(cfg Config) attribute {
@@ -158,10 +102,6 @@ func (s *Server) RequestBytes() uint64 { return uint64(len(s.requests.mem)) }
 // Settings are what was agreed on with the kernel. They are complete when Start
 // has returned.
 func (s *Server) Settings() Settings { return s.settings }
-
-// agreement bounds the wait for the kernel's first request, which it sends when a
-// mount is made.
-const agreement = 20 * time.Second
 
 // Start finishes what a predecessor began and starts serving. It returns when the
 // kernel and we have agreed on the connections.
@@ -201,33 +141,6 @@ func (s *Server) Start() error {
 	return nil
 }
 
-func (c *connection) awaitAgreement(ended <-chan struct{}) error {
-	select {
-	case <-c.agreed: // whatever has happened since: a device may end before its new server has begun
-		return nil
-	default:
-	}
-	select {
-	case <-c.agreed:
-		return nil
-	case <-ended:
-		return fmt.Errorf("negotiate the %v connection: %w", c.kind, ErrEnded)
-	case <-time.After(agreement):
-		return fmt.Errorf("negotiate the %v connection: the kernel said nothing for %v", c.kind, agreement)
-	}
-}
-
-func (s *Server) awaitEnd() {
-	go func() {
-		s.attributes.running.Wait()
-		close(s.shownEnded)
-	}()
-	s.data.running.Wait()
-	close(s.dataEnded)
-	<-s.shownEnded
-	close(s.ended)
-}
-
 // AttributesEnded is closed when the attributes cannot be reached any more. The
 // data file may still be served.
 func (s *Server) AttributesEnded() <-chan struct{} { return s.shownEnded }
@@ -249,6 +162,67 @@ func (s *Server) Failure() error {
 // Ended is closed when nothing is served any more.
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 
+// Stop ends serving after the requests under way, and leaves those that come to a
+// successor. The connections and mounts stay. After an error it goes on serving.
+func (s *Server) Stop() error {
+	s.stop.Lock()
+	defer s.stop.Unlock()
+	select {
+	case <-s.ended:
+		return nil
+	default:
+	}
+	if err := s.restRings(); err != nil {
+		return err
+	}
+	s.stopping.Store(true)
+	s.awaitThreads()
+	return nil
+}
+
+// fail ends serving for a reason: see Failure.
+func (s *Server) fail(err error) {
+	s.failure.Store(&err) // before anybody hears that the connection has ended
+	s.stopping.Store(true)
+	go s.awaitThreads()
+}
+
+// awaitThreads makes the threads notice that they are to end.
+func (s *Server) awaitThreads() {
+	for {
+		select {
+		case <-s.ended:
+			return
+		default:
+		}
+		// Again and again: a thread may have looked just before it was told, and not
+		// be waiting yet.
+		for _, c := range []*connection{s.attributes, s.data} {
+			c.interrupt()
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func (s *Server) awaitEnd() {
+	go func() {
+		s.attributes.running.Wait()
+		close(s.shownEnded)
+	}()
+	s.data.running.Wait()
+	close(s.dataEnded)
+	<-s.shownEnded
+	close(s.ended)
+}
+
+// TakeAway removes the attributes' mount where the session's process has died: what
+// Unmount would do once the data file is gone. The server may call it.
+func (s *Server) TakeAway(dir string) error {
+	number := int(s.requests.word(wordConnection + int(attributeConnection)).Load())
+	_, err := unmount(dir, typeName, number, unix.MNT_DETACH, s.OpenCount)
+	return err
+}
+
 // Close lets go of the memory of requests, after serving has ended or where it
 // never began.
 func (s *Server) Close() error {
@@ -259,6 +233,6 @@ func (s *Server) Close() error {
 }
 
 func (s *Server) unmap() error {
-	s.unmapped.Do(func() { s.unmapResult = errors.Join(unix.Munmap(s.requests.mem), s.ringMemory.unmap()) })
+	s.unmapped.Do(func() { s.unmapResult = errors.Join(s.requests.unmap(), s.ringMemory.unmap()) })
 	return s.unmapResult
 }

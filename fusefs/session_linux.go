@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/zramfs/zramfs/fusefs/internal/ring"
 )
 
 // A Session is what outlives the process that serves a device: the mounts, the
@@ -294,35 +292,8 @@ func (s *Session) Close() error {
 	s.view.Lock()
 	defer s.view.Unlock()
 	if s.requests.mem != nil {
-		err = errors.Join(err, unix.Munmap(s.requests.mem))
+		err = errors.Join(err, s.requests.unmap())
 	}
 	s.requests = requests{}
 	return err
-}
-
-// TakeAway removes the attributes' mount where the session's process has died: what
-// Unmount would do once the data file is gone. The server may call it.
-func (s *Server) TakeAway(dir string) error {
-	number := int(s.requests.word(wordConnection + int(attributeConnection)).Load())
-	_, err := unmount(dir, typeName, number, unix.MNT_DETACH, s.OpenCount)
-	return err
-}
-
-// Check reports whether a server of this program can carry on with the files, here and
-// now, and changes nothing.
-func (f Files) Check() error {
-	shape, err := f.shape()
-	if err == nil && shape.rings > 0 {
-		err = ring.Try()
-	}
-	return err
-}
-
-func (f Files) shape() (requestsShape, error) {
-	mem, err := mapRequests(f.Requests)
-	if err != nil {
-		return requestsShape{}, err
-	}
-	shape, err := requests{mem}.shape()
-	return shape, errors.Join(err, unix.Munmap(mem))
 }

@@ -4,13 +4,11 @@ package fusefs
 
 import (
 	"encoding/binary"
-	"fmt"
 	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
 
-	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/killpoint"
@@ -31,91 +29,6 @@ type thread struct {
 	aside func()
 	in    [1][]byte // what go-fuse is handed
 	out   [1][]byte
-}
-
-// carryOn takes up what a predecessor left. Where it had agreed with the kernel,
-// go-fuse hears first what it would know. Of the requests it finishes those for
-// the data file.
-func (c *connection) carryOn() error {
-	if init := c.requests.init(c.kind); init != nil {
-		scratch := make([]byte, 4096)
-		n, status := c.rare.HandleRequest([][]byte{init}, [][]byte{scratch})
-		if !status.Ok() {
-			return fmt.Errorf("repeat the negotiation of the %v connection: %w", c.kind, syscall.Errno(status))
-		}
-		c.agree(scratch[:n])
-	}
-	if c.kind != dataConnection {
-		return nil
-	}
-	return c.finish()
-}
-
-// finish finishes the requests that a predecessor left in the slots.
-func (c *connection) finish() error {
-	for _, t := range c.threads {
-		if t.slot.unique.Load() != 0 {
-			killpoint.At("request found")
-			t.finish()
-			killpoint.At("found request answered")
-		}
-		t.slot.free()
-	}
-	killpoint.At("requests finished")
-	if c.flags&capResend != 0 {
-		return c.askAgain()
-	}
-	return nil
-}
-
-// maxAttempts is how often a request is carried out again that was under way when
-// a process died: one that is itself the reason must not be so for ever. It is
-// more than the deaths after which a keeper starts no other process by itself, so that who
-// kills processes sees no error.
-const maxAttempts = 10
-
-// finish does what is left to do for the request in the slot.
-func (t *thread) finish() {
-	m := message(t.slot.room())
-	length := binary.LittleEndian.Uint32(m)
-	if result, ok := t.slot.applied(); ok {
-		t.answerResult(m.unique(), result)
-	} else if length < inHeaderSize || uint64(length) > uint64(len(m)) || // the memory is damaged
-		t.slot.words[wordAttempts].Add(1) > maxAttempts {
-		t.c.fs.logf("a request (opcode %d, %d bytes) is answered with EIO: it was under way when %d processes died, or is damaged",
-			m.opcode(), length, t.slot.words[wordAttempts].Load())
-		t.answerResult(m.unique(), -int64(unix.EIO))
-	} else {
-		t.carryOut(m[:length])
-	}
-	t.slot.words[wordAttempts].Store(0) // the next request in the slot has tried nothing
-}
-
-// askAgain makes the kernel send again what it has sent and we do not have.
-func (c *connection) askAgain() error {
-	var m [outHeaderSize]byte
-	binary.LittleEndian.PutUint32(m[:], outHeaderSize)
-	binary.LittleEndian.PutUint32(m[4:], codeResend)
-	if _, err := unix.Write(c.device, m[:]); err != nil {
-		return fmt.Errorf("ask for unanswered requests of the %v connection: %w", c.kind, err)
-	}
-	return nil
-}
-
-// start serves with all threads. Attributes that a predecessor was asked for come
-// first, but only now: control/status is shown by whoever has started the server,
-// and can be once that is done.
-func (c *connection) start() {
-	c.running.Go(func() {
-		if c.kind == attributeConnection {
-			if err := c.finish(); err != nil {
-				c.fs.logf("%v", err) // it has ended, as the threads will hear
-			}
-		}
-		for _, t := range c.threads {
-			c.running.Go(t.serve)
-		}
-	})
 }
 
 // serve takes requests until the connection ends or the server stops.
@@ -228,18 +141,6 @@ func resultOf(answer []byte, n int, errno syscall.Errno) int64 {
 	return 0
 }
 
-// answerResult answers an applied request.
-func (t *thread) answerResult(unique uint64, result int64) {
-	m, answer := message(t.slot.room()), t.slot.answer()
-	n := 0
-	if result >= 0 && m.opcode() == opWrite {
-		putWriteOut(answer[outHeaderSize:], int(result))
-		n = writeOutSize
-	}
-	putOutHeader(answer, unique, syscall.Errno(max(-result, 0)), n)
-	t.send(answer[:outHeaderSize+n])
-}
-
 // carryOutRare leaves a request to go-fuse.
 func (t *thread) carryOutRare(m message) {
 	op, unique := m.opcode(), m.unique()
@@ -273,33 +174,4 @@ func (t *thread) carryOutRare(m message) {
 	if op == opInit {
 		t.c.agree(answer[:n])
 	}
-}
-
-// count keeps the account of open data files, of a request that has succeeded.
-func (c *connection) count(s *slot, op uint32, m message) {
-	if c.kind != dataConnection || m.node() != dataNode {
-		return
-	}
-	switch op {
-	case opOpen:
-		s.countHandle(m.unique(), 1)
-	case opRelease:
-		s.countHandle(m.unique(), -1)
-	}
-}
-
-// agree learns from an answered INIT what both sides have agreed on: flags and
-// flags2 of fuse_init_out.
-func (c *connection) agree(answer []byte) {
-	const flags, flags2 = outHeaderSize + 12, outHeaderSize + 32
-	if len(answer) < flags2+4 || binary.LittleEndian.Uint32(answer[4:]) != 0 {
-		return
-	}
-	c.agreeOnce.Do(func() {
-		c.flags = uint64(binary.LittleEndian.Uint32(answer[flags:]))
-		if c.flags&fuse.CAP_INIT_EXT != 0 {
-			c.flags |= uint64(binary.LittleEndian.Uint32(answer[flags2:])) << 32
-		}
-		close(c.agreed)
-	})
 }
