@@ -31,19 +31,18 @@ func TestPagePathAllocatesNothing(t *testing.T) {
 		"parts":          {4000, 9000},
 		"at the end":     {size - 100, 200},
 	} {
-		hot := func(op uint32) syscall.Errno {
+		thread := pageThread{beforeWait: func() {}}
+		serve := func(op uint32) syscall.Errno {
 			binary.LittleEndian.PutUint64(argument[8:], c.off)
 			binary.LittleEndian.PutUint64(argument[16:], uint64(c.n)) // both take it for their size
 			binary.LittleEndian.PutUint32(argument[24:], punchHole)
-			w := f.store.Acquire()
-			defer w.Release()
-			_, errno := f.hot(w, op, argument, buf[:c.n], answer)
+			_, errno := f.servePage(&thread, op, argument, buf[:c.n], answer)
 			return errno
 		}
 		for verb, request := range map[string]func() syscall.Errno{
-			"write": func() syscall.Errno { return hot(opWrite) },
-			"read":  func() syscall.Errno { return hot(opRead) },
-			"punch": func() syscall.Errno { return max(hot(opWrite), hot(opFallocate)) },
+			"write": func() syscall.Errno { return serve(opWrite) },
+			"read":  func() syscall.Errno { return serve(opRead) },
+			"punch": func() syscall.Errno { return max(serve(opWrite), serve(opFallocate)) },
 		} {
 			errno := request() // whatever is made on first use
 			got := testing.AllocsPerRun(50, func() { errno = max(errno, request()) })

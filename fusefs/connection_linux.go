@@ -33,10 +33,10 @@ func (c connectionKind) String() string {
 
 // A connection is one of a device's two, with what answers its requests.
 type connection struct {
-	kind   connectionKind       // immutable
-	device int                  // descriptor; immutable
-	fs     *fileSystem          // immutable
-	rare   *fuse.ProtocolServer // everything but the page path
+	kind     connectionKind       // immutable
+	device   int                  // descriptor; immutable
+	fs       *fileSystem          // immutable
+	protocol *fuse.ProtocolServer // answers all but page requests
 	// agreed is closed when the kernel and we have negotiated; flags, then
 	// immutable, say what.
 	agreed    chan struct{}
@@ -48,8 +48,7 @@ type connection struct {
 	requests  requests     // immutable view
 	stopping  *atomic.Bool // of the server
 	rings     *ring.Rings  // nil where there are none; immutable once Start has returned
-	paces     []pace       // of the rings' workers, each belongs to one
-	asides    []func()     // likewise: what one does before it waits for memory; immutable
+	workers   []pageThread // of the rings, each belongs to its worker
 	threads   []*thread    // immutable
 	// turns are taken to wait for requests and to work on them. There are fewer
 	// than threads: the kernel wakes whoever has waited longest, so that more than
@@ -66,12 +65,12 @@ func (s *Server) connect(kind connectionKind, device *os.File, cfg Config, t tre
 	}
 	fs := newFileSystem(cfg, t)
 	c := &connection{
-		kind: kind, device: int(device.Fd()), fs: fs, rare: fuse.NewProtocolServer(fs, protocolOptions(cfg, transfer, rings)),
+		kind: kind, device: int(device.Fd()), fs: fs, protocol: fuse.NewProtocolServer(fs, protocolOptions(cfg, transfer, rings)),
 		agreed: make(chan struct{}), requests: s.requests, stopping: &s.stopping,
 	}
 	for _, slot := range slots {
 		t := &thread{c: c, slot: slot}
-		t.aside = t.giveTurn
+		t.page.beforeWait = t.giveTurn
 		c.threads = append(c.threads, t)
 	}
 	turns := len(slots)

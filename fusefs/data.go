@@ -8,10 +8,33 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// hot carries out a READ, WRITE or FALLOCATE on the data file, whichever
-// transport it came by: the page path. argument is what follows the header, in the
-// data of a write. The answer's n bytes go into out, which may be where in was.
-func (f *fileSystem) hot(w *store.Worker, op uint32, argument, in, out []byte) (n int, errno syscall.Errno) {
+// A pageThread is what a thread of either transport keeps from one page request to the next.
+type pageThread struct {
+	pace pace
+	// beforeWait is called before the thread waits for memory. It is made once, because making
+	// it for each request would allocate. Immutable.
+	beforeWait func()
+}
+
+// isPageRequest reports whether an operation on an inode of the data tree is on the page path.
+func isPageRequest(op uint32, node uint64) bool {
+	return node == dataNode && (op == opRead || op == opWrite || op == opFallocate)
+}
+
+// servePage carries out a page request: READ, WRITE or FALLOCATE on the data file, by either
+// transport. argument follows the request's header, in is the data of a write. The answer's n
+// bytes go into out, which may overlap in.
+func (f *fileSystem) servePage(t *pageThread, op uint32, argument, in, out []byte) (n int, errno syscall.Errno) {
+	w := f.store.Acquire()
+	w.OnWait(t.beforeWait)
+	w.SetEffort(t.pace.effort())
+	n, errno = f.access(w, op, argument, in, out)
+	w.Release()
+	return n, errno
+}
+
+// access reads, writes or frees pages.
+func (f *fileSystem) access(w *store.Worker, op uint32, argument, in, out []byte) (n int, errno syscall.Errno) {
 	switch op {
 	case opRead:
 		off, size := transfer(argument)

@@ -106,7 +106,7 @@ func TestEveryPointOfDeathInAPunch(t *testing.T) {
 
 // An open is answered however its first server died, and counts once.
 func TestEveryPointOfDeathInAnOpen(t *testing.T) {
-	for _, point := range []string{"rare request carried out", "rare request counted"} {
+	for _, point := range []string{"other request carried out", "other request counted"} {
 		t.Run(point, func(t *testing.T) {
 			l := newLeft(t)
 			l.dieAt(point, request(opOpen, 10, dataNode, make([]byte, 8)))

@@ -73,7 +73,7 @@ const lookFor = 50 * time.Microsecond
 // requests come side by side, or on a machine with one processor: whoever makes them
 // has use for it.
 func (t *thread) look() {
-	if runtime.NumCPU() == 1 || t.beside > 0 || !t.pace.expects() || !t.c.looking.CompareAndSwap(false, true) {
+	if runtime.NumCPU() == 1 || t.beside > 0 || !t.page.pace.expects() || !t.c.looking.CompareAndSwap(false, true) {
 		return
 	}
 	device := [1]unix.PollFd{{Fd: int32(t.c.device), Events: unix.POLLIN}}

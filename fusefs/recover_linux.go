@@ -18,7 +18,7 @@ import (
 func (c *connection) carryOn() error {
 	if init := c.requests.init(c.kind); init != nil {
 		scratch := make([]byte, 4096)
-		n, status := c.rare.HandleRequest([][]byte{init}, [][]byte{scratch})
+		n, status := c.protocol.HandleRequest([][]byte{init}, [][]byte{scratch})
 		if !status.Ok() {
 			return fmt.Errorf("repeat the negotiation of the %v connection: %w", c.kind, syscall.Errno(status))
 		}

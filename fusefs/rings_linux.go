@@ -87,9 +87,9 @@ func (s *Server) makeRings(shape requestsShape, f *os.File) error {
 		return err
 	}
 	cfg.Memory = s.ringMemory.mem
-	s.data.paces = make([]pace, cpus.Workers())
-	for worker := range cpus.Workers() {
-		s.data.asides = append(s.data.asides, func() { s.data.rings.Send(worker) })
+	s.data.workers = make([]pageThread, cpus.Workers())
+	for i := range s.data.workers {
+		s.data.workers[i].beforeWait = func() { s.data.rings.Send(i) }
 	}
 	s.data.rings, err = ring.New(cfg)
 	return err
@@ -152,32 +152,27 @@ func (s *Server) restRings() error {
 // handle carries out a request that came by a ring, in the worker's thread.
 func (c *connection) handle(worker int, r *ring.Request) ring.Verdict {
 	op := r.Opcode()
-	if r.Node() == dataNode && (op == opRead || op == opWrite || op == opFallocate) {
-		c.handleHot(worker, op, r)
+	if isPageRequest(op, r.Node()) {
+		c.handlePage(&c.workers[worker], op, r)
 	} else {
-		c.handleRare(worker, op, r)
+		c.handleOther(worker, op, r)
 	}
 	return ring.Answered
 }
 
-func (c *connection) handleHot(worker int, op uint32, r *ring.Request) {
-	p := &c.paces[worker]
-	p.begin(time.Now())
-	w := c.fs.store.Acquire()
-	w.OnWait(c.asides[worker])
-	w.SetEffort(p.effort())
-	n, errno := c.fs.hot(w, op, r.Arg, r.In, r.Out)
-	w.Release()
+func (c *connection) handlePage(t *pageThread, op uint32, r *ring.Request) {
+	t.pace.begin(time.Now())
+	n, errno := c.fs.servePage(t, op, r.Arg, r.In, r.Out)
 	if errno != 0 {
 		r.Refuse(errno)
 	} else {
 		r.Answer(n)
 	}
-	p.end(time.Now())
+	t.pace.end(time.Now())
 }
 
-// handleRare leaves a request to go-fuse, as a thread does.
-func (c *connection) handleRare(worker int, op uint32, r *ring.Request) {
+// handleOther leaves a request to go-fuse, as a thread does.
+func (c *connection) handleOther(worker int, op uint32, r *ring.Request) {
 	header := make([]byte, outHeaderSize)
 	argument := int(message(r.Header).length()) - inHeaderSize - len(r.In)
 	if argument < 0 || argument > len(r.Arg) {
@@ -187,7 +182,7 @@ func (c *connection) handleRare(worker int, op uint32, r *ring.Request) {
 	in := make([]byte, 0, inHeaderSize+argument+len(r.In)) // the answer goes where the names are
 	in = append(append(append(in, r.Header...), r.Arg[:argument]...), r.In...)
 	c.initiated.Load() // as a thread does
-	n, status := c.rare.HandleRequest([][]byte{in}, [][]byte{header, r.Out})
+	n, status := c.protocol.HandleRequest([][]byte{in}, [][]byte{header, r.Out})
 	if status == fuse.OK && n >= outHeaderSize {
 		status = fuse.Status(errnoOf(header))
 	}

@@ -33,7 +33,7 @@ func TestRingsStayAsTheyWere(t *testing.T) {
 	l := newLeftOf(t, requestsShape{attributes: 1, data: 2, transfer: leftTransfer,
 		entries: entries, rings: (size + pageSize - 1) &^ (pageSize - 1), online: processorSetOf(before.Online())})
 	s := l.successor()
-	if got := len(s.data.paces); got != 1 {
+	if got := len(s.data.workers); got != 1 {
 		t.Errorf("%d workers where one was", got)
 	}
 	if err := s.data.rings.Close(); err != nil {

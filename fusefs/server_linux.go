@@ -128,7 +128,7 @@ func (s *Server) Start() error {
 		if err := s.startRings(); err != nil {
 			return fmt.Errorf("serve by io_uring: %w", err)
 		}
-		s.settings.Transport, s.settings.Threads = TransportUring, len(s.data.paces)
+		s.settings.Transport, s.settings.Threads = TransportUring, len(s.data.workers)
 	}
 	s.settings.AsyncDIO = s.data.flags&fuse.CAP_ASYNC_DIO != 0
 	s.settings.Resend = s.data.flags&capResend != 0

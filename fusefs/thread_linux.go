@@ -21,14 +21,12 @@ type thread struct {
 	slot *slot        // immutable
 	tid  atomic.Int32 // of the operating system, once it runs
 	turn bool         // it has a turn; see connection.turns
-	pace pace
+	page pageThread
 	// beside is for how many requests still it counts that one was carried out while
 	// another was.
 	beside int
-	// aside is giveTurn, made once.
-	aside func()
-	in    [1][]byte // what go-fuse is handed
-	out   [1][]byte
+	in     [1][]byte // what go-fuse is handed
+	out    [1][]byte
 }
 
 // serve takes requests until the connection ends or the server stops.
@@ -47,11 +45,11 @@ func (t *thread) serve() {
 		switch {
 		case errno == 0 && n >= inHeaderSize:
 			killpoint.At("request read")
-			t.pace.begin(time.Now())
+			t.page.pace.begin(time.Now())
 			t.note(t.c.busy.Add(1))
 			t.carryOut(message(t.slot.room()[:n]))
 			t.c.busy.Add(-1)
-			t.pace.end(time.Now())
+			t.page.pace.end(time.Now())
 			killpoint.At("request answered")
 		case errno == unix.ENODEV, errno == unix.ECONNABORTED, errno == unix.EPERM, errno == unix.EBADF:
 			return
@@ -93,19 +91,17 @@ func (t *thread) giveTurn() {
 
 // carryOut does what a message asks for and answers it.
 func (t *thread) carryOut(m message) {
-	if t.c.kind == dataConnection && m.node() == dataNode && len(m) > inHeaderSize+fallocateSize-1 {
-		switch op := m.opcode(); op {
-		case opRead, opWrite, opFallocate:
-			t.carryOutHot(op, m)
-			return
-		}
+	op := m.opcode()
+	if t.c.kind == dataConnection && isPageRequest(op, m.node()) && len(m) >= inHeaderSize+fallocateSize {
+		t.carryOutPage(op, m)
+	} else {
+		t.carryOutOther(op, m)
 	}
-	t.carryOutRare(m)
 }
 
-// carryOutHot is the page path. What a read does can be done again; what the
+// carryOutPage is the page path. What a read does can be done again; what the
 // others do is noted before it is answered.
-func (t *thread) carryOutHot(op uint32, m message) {
+func (t *thread) carryOutPage(op uint32, m message) {
 	argument := m[inHeaderSize:]
 	var data []byte
 	if op == opWrite {
@@ -115,11 +111,7 @@ func (t *thread) carryOutHot(op uint32, m message) {
 	if op != opRead { // until it is applied all of it may be needed again
 		answer = t.slot.answerBeside()
 	}
-	w := t.c.fs.store.Acquire()
-	w.OnWait(t.aside)
-	w.SetEffort(t.pace.effort())
-	n, errno := t.c.fs.hot(w, op, argument, data, answer[outHeaderSize:])
-	w.Release()
+	n, errno := t.c.fs.servePage(&t.page, op, argument, data, answer[outHeaderSize:])
 	killpoint.At("request carried out")
 	if op != opRead {
 		t.slot.apply(unique, resultOf(answer[outHeaderSize:], n, errno))
@@ -141,10 +133,9 @@ func resultOf(answer []byte, n int, errno syscall.Errno) int64 {
 	return 0
 }
 
-// carryOutRare leaves a request to go-fuse.
-func (t *thread) carryOutRare(m message) {
-	op, unique := m.opcode(), m.unique()
-	answer := t.slot.answer()
+// carryOutOther leaves a request to go-fuse.
+func (t *thread) carryOutOther(op uint32, m message) {
+	unique, answer := m.unique(), t.slot.answer()
 	if op == opInterrupt { // nothing here takes long: the kernel need not ask again
 		putOutHeader(answer, unique, unix.ENOSYS, 0)
 		t.send(answer[:outHeaderSize])
@@ -155,16 +146,16 @@ func (t *thread) carryOutRare(m message) {
 	}
 	t.c.initiated.Load() // what go-fuse remembers of INIT was written by another thread
 	t.in[0], t.out[0] = m, answer
-	n, status := t.c.rare.HandleRequest(t.in[:], t.out[:])
+	n, status := t.c.protocol.HandleRequest(t.in[:], t.out[:])
 	if !status.Ok() {
 		putOutHeader(answer, unique, syscall.Errno(status), 0)
 		n = outHeaderSize
 	}
-	killpoint.At("rare request carried out")
+	killpoint.At("other request carried out")
 	if n >= outHeaderSize && errnoOf(answer) == 0 {
 		t.c.count(t.slot, op, m)
 	}
-	killpoint.At("rare request counted")
+	killpoint.At("other request counted")
 	if op == opInit {
 		t.c.initiated.Store(true) // before the kernel, which asks nothing else until it has the answer
 	}

@@ -27,7 +27,7 @@ var takeoverPoints = []string{
 
 var killPoints = []string{
 	"request read", "request carried out", "request applied", "request answered",
-	"rare request carried out", "rare request counted",
+	"other request carried out", "other request counted",
 	"room found", "object begun", "object without checksum",
 	"entry to be published", "entry published", "entry withdrawn",
 	"changed entry to be published", "changed entry published",
@@ -97,7 +97,7 @@ func (c *crashing) dieAt(file, point string, nth int) {
 				c.awaitDeath(doomed)
 				return
 			}
-			_, _ = readStatus(c.dir) // requests of the rare kind
+			_, _ = readStatus(c.dir) // other requests
 		}
 	}
 	c.t.Errorf("no worker has come to the point %q", point)
@@ -125,7 +125,7 @@ func TestWorkerDiesWhileItIsMounted(t *testing.T) {
 		return
 	}
 	for nth := 3; nth < 6; nth++ { // the first two negotiate
-		dieAtRare(t, nth)
+		dieAtOther(t, nth)
 		dir := mount(t, "--size", crashSize)
 		if s := status(t, dir); s.Restarts != 1 {
 			t.Errorf("at request %d: it says %+v", nth, s)
@@ -141,7 +141,7 @@ func TestRingsEndWhileItIsMounted(t *testing.T) {
 		runWithPoints(t)
 		return
 	}
-	dieAtRare(t, 3)
+	dieAtOther(t, 3)
 	dir := filepath.Join(tempDir(t), "zram")
 	if r := run(t, commandTimeout, "mount", "--size", crashSize, "--transport", "uring", dir); r.Code != 1 {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
@@ -209,12 +209,12 @@ func runWithPoints(t *testing.T) {
 	runApartOn(t, nil, program)
 }
 
-// dieAtRare has the first worker of the next device die at the so-manieth rare request.
-func dieAtRare(t *testing.T, nth int) {
+// dieAtOther has the first worker of the next device die at the given other request.
+func dieAtOther(t *testing.T, nth int) {
 	t.Helper()
 	file := filepath.Join(tempDir(t), "at")
 	t.Setenv(killVariable, file)
-	if err := os.WriteFile(file, fmt.Appendf(nil, "%d rare request carried out", nth), 0o600); err != nil {
+	if err := os.WriteFile(file, fmt.Appendf(nil, "%d other request carried out", nth), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
