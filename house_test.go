@@ -47,6 +47,7 @@ const lattice = `
 	loopsetup < cmd/zramfs/daemon
 	cmd/zramfs/daemon < cmd/zramfs/command
 	cmd/zramfs/slots < cmd/zramfs/command
+	cmd/zramfs/term < cmd/zramfs/command
 	codec/bulk < cmd/zramfs/command
 	gpu < cmd/zramfs/command
 	procpages < cmd/zramfs/command

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // The checks in this file find nothing that would keep a device from working.
@@ -85,7 +87,7 @@ func checkFreeMemory(m machine) (finding, error) {
 	}
 	want := min(ram/64, minFreeCap)
 	if kib<<10 < want && scale < 50 {
-		return warn(fmt.Sprintf("vm.min_free_kbytes keeps only %s free: reclaim starts late", humanSize(kib<<10)),
+		return warn(fmt.Sprintf("vm.min_free_kbytes keeps only %s free: reclaim starts late", term.Size(kib<<10)),
 			fmt.Sprintf("sysctl vm.min_free_kbytes=%d, or vm.watermark_scale_factor=50", want>>10))
 	}
 	return ok("reclaim starts early enough (vm.min_free_kbytes %d, vm.watermark_scale_factor %d)", kib, scale)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
 
@@ -38,7 +39,7 @@ func unknownAlgorithm(text string, err error) error {
 	hint := "."
 	if near, ok := zramAlgorithms[name]; ok {
 		hint = " (kernel zram's): the nearest is " + near + "."
-	} else if near := nearest(base, known); near != "" {
+	} else if near := term.Nearest(base, known); near != "" {
 		hint = "; did you mean " + near + "?"
 	}
 	return usageError("unknown algorithm %q%s Available: %s", text, hint, strings.Join(known, ", "))

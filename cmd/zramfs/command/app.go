@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
 
@@ -124,7 +125,7 @@ func unknownCommand(app *cli.App, name string) error {
 			names = append(names, c.Name)
 		}
 	}
-	if meant := nearest(name, names); meant != "" {
+	if meant := term.Nearest(name, names); meant != "" {
 		return usageError("unknown command %q; did you mean %s? See zramfs --help", name, meant)
 	}
 	return usageError("unknown command %q; see zramfs --help", name)

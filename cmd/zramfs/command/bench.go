@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
 
@@ -101,7 +102,7 @@ func benchCodecAction(c *cli.Context, from pageSource, length time.Duration) err
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
-	if err := r.measure(length, newSteps(c.App.ErrWriter, "measuring", length.Milliseconds())); err != nil {
+	if err := r.measure(length, term.NewSteps(c.App.ErrWriter, "measuring", length.Milliseconds())); err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
 	return printReport(c.App.Writer, c.Bool(flagJSON), r.report(sample))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
 )
@@ -49,7 +50,7 @@ func benchBulkAction(c *cli.Context, from pageSource, length time.Duration) erro
 		return fmt.Errorf("bench: %w", err)
 	}
 	var report bulkReport
-	if err = r.measure(c.Context, length, newSteps(c.App.ErrWriter, "measuring", length.Milliseconds())); err == nil {
+	if err = r.measure(c.Context, length, term.NewSteps(c.App.ErrWriter, "measuring", length.Milliseconds())); err == nil {
 		report = r.report(sample)
 	}
 	if err := errors.Join(err, r.close()); err != nil {
@@ -95,7 +96,7 @@ type bulkRun struct {
 	start   time.Time
 	length  time.Duration
 	shown   time.Duration
-	show    progress
+	show    term.Steps
 	done    int // rounds
 
 	gigabyte int // bytes of what crossSizes counts: 10^9 but for tests
@@ -181,7 +182,7 @@ func (r *bulkRun) close() error {
 // measure does a round to see that all is right, and to have all memory present, and then rounds
 // that count for as long as told, one at least. Of the time, what finding the crossover takes is
 // kept.
-func (r *bulkRun) measure(ctx context.Context, length time.Duration, show progress) error {
+func (r *bulkRun) measure(ctx context.Context, length time.Duration, show term.Steps) error {
 	r.start, r.length, r.show = time.Now(), length, show
 	if err := r.engines.measureLinks(ctx); err != nil {
 		return err
@@ -205,7 +206,7 @@ func (r *bulkRun) measure(ctx context.Context, length time.Duration, show progre
 			return fmt.Errorf("%s: %w", t.algorithm, err)
 		}
 	}
-	return r.show.end()
+	return r.show.End()
 }
 
 // round gives each crew a batch. All who read objects read the same ones, of whoever made them
@@ -310,5 +311,5 @@ func (r *bulkRun) tick() error {
 	}
 	step := (at - r.shown) / time.Millisecond
 	r.shown += step * time.Millisecond
-	return r.show.show(uint64(step))
+	return r.show.Add(uint64(step))
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
 )
@@ -132,7 +133,7 @@ func (r *bulkRun) result(t *team, c *crew, speed, one, memcpy float64) bulkResul
 			H2D: milliseconds(e.Times.H2D), Kernel: milliseconds(e.Times.Kernel), D2H: milliseconds(e.Times.D2H), Failures: e.Failures,
 		}
 		if e.Err != nil {
-			part.LastError = oneLine(e.Err.Error())
+			part.LastError = term.OneLine(e.Err.Error())
 		}
 		b.Parts = append(b.Parts, part)
 	}
@@ -149,15 +150,15 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 func (b bulkReport) text() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "batches of %s, %d different ones of %s, %s left out as one repeated word; %s\n",
-		plural(b.Batch, "page", "pages"), b.Pages, b.Source, plural(b.SameFilled, "page", "pages"), plural(b.Rounds, "round", "rounds"))
+		term.Plural(b.Batch, "page", "pages"), b.Pages, b.Source, term.Plural(b.SameFilled, "page", "pages"), term.Plural(b.Rounds, "round", "rounds"))
 	if b.Batch < b.Wanted {
-		fmt.Fprintf(&out, "the batch was to have %s, for which there is not memory enough\n", plural(b.Wanted, "page", "pages"))
+		fmt.Fprintf(&out, "the batch was to have %s, for which there is not memory enough\n", term.Plural(b.Wanted, "page", "pages"))
 	}
 	engines := "none but the CPU"
 	if len(b.Engines) > 0 {
 		engines = cpuName + ", " + strings.Join(b.Engines, ", ")
 	}
-	fmt.Fprintf(&out, "engines: %s, with %s\n", engines, plural(b.Workers, "worker", "workers"))
+	fmt.Fprintf(&out, "engines: %s, with %s\n", engines, term.Plural(b.Workers, "worker", "workers"))
 	for _, l := range b.Links {
 		out.WriteString(l.text())
 	}
@@ -169,12 +170,12 @@ func (b bulkReport) text() string {
 	}
 	fmt.Fprintf(&out, "instruction sets: %s\n", strings.Join(codec.InstructionSets().Usable, ", "))
 	out.WriteString("speeds in MB/s, and as multiples of one worker's and of a plain copy's by as many workers\n\n")
-	style := tableStyle{utf8: localeIsUTF8(), width: terminalWidth()}
-	out.WriteString(b.table().render(style))
+	style := term.Style{UTF8: term.UTF8(), Width: term.Width()}
+	out.WriteString(b.table().Render(style))
 	if len(b.Crossovers) > 0 {
 		out.WriteString("\n" + b.crossoverText())
 	}
-	out.WriteString("\n" + criteriaTable(b.Criteria).render(style))
+	out.WriteString("\n" + criteriaTable(b.Criteria).Render(style))
 	if b.Generated {
 		out.WriteString("\nThe pages are generated: their ratios say nothing about a machine. Use --pid or --file for that.\n")
 	}
@@ -198,17 +199,17 @@ func (l bulkLink) text() string {
 	return fmt.Sprintf("link of %s, in GB/s: %s\n", l.Engine, strings.Join(words, ", "))
 }
 
-func (b bulkReport) table() table {
-	t := table{columns: []tableColumn{
-		{name: "ALGORITHM"}, {name: "RATIO", right: true}, {name: "OPERATION"}, {name: "BY"}, {name: "WORKERS", right: true},
-		{name: "SPEED", right: true}, {name: "OF-ONE", right: true}, {name: "OF-COPY", right: true}, {name: "SHARE", right: true},
+func (b bulkReport) table() term.Table {
+	t := term.Table{Columns: []term.Column{
+		{Name: "ALGORITHM"}, {Name: "RATIO", Right: true}, {Name: "OPERATION"}, {Name: "BY"}, {Name: "WORKERS", Right: true},
+		{Name: "SPEED", Right: true}, {Name: "OF-ONE", Right: true}, {Name: "OF-COPY", Right: true}, {Name: "SHARE", Right: true},
 	}}
 	for _, r := range b.Results {
 		share := "-"
 		if r.mode() != bulk.CPUAlone {
 			share = fmt.Sprintf("%.0f%%", 100*r.Share)
 		}
-		t.rows = append(t.rows, []string{
+		t.Rows = append(t.Rows, []string{
 			marked(r.Algorithm, r.Default), fmt.Sprintf("%.2f", r.Ratio), r.Operation, r.By, fmt.Sprint(r.Workers),
 			fmt.Sprintf("%.0f", r.Speed), fmt.Sprintf("%.2f", r.OfOne), fmt.Sprintf("%.2f", r.OfMemcpy), share,
 		})
@@ -222,9 +223,9 @@ func (b bulkReport) crossoverText() string {
 	var out strings.Builder
 	for _, c := range b.Crossovers {
 		if c.Pages == nil {
-			fmt.Fprintf(&out, "%s, %s: the CPU is faster in every batch up to %s", c.Algorithm, c.Operation, plural(c.Upto, "page", "pages"))
+			fmt.Fprintf(&out, "%s, %s: the CPU is faster in every batch up to %s", c.Algorithm, c.Operation, term.Plural(c.Upto, "page", "pages"))
 		} else {
-			fmt.Fprintf(&out, "%s, %s: the other engines are faster from %s on (%s)", c.Algorithm, c.Operation, plural(*c.Pages, "page", "pages"), humanSize(uint64(*c.Pages)*pageSize))
+			fmt.Fprintf(&out, "%s, %s: the other engines are faster from %s on (%s)", c.Algorithm, c.Operation, term.Plural(*c.Pages, "page", "pages"), term.Size(uint64(*c.Pages)*pageSize))
 		}
 		if len(c.Sizes) > 0 {
 			out.WriteString("; " + c.sizes())

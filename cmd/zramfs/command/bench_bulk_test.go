@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
 )
@@ -234,7 +236,7 @@ func TestBulkNoticesAWrongPage(t *testing.T) {
 		"were not done":     func(r *bulkRun) { r.made.ID[0] = codec.None },
 	} {
 		r := newBulk(t, 100)
-		r.show = nothing{}
+		r.show = term.NewSteps(io.Discard, "", 0)
 		if err := r.round(t.Context(), r.check); err != nil {
 			t.Fatal(err)
 		}
@@ -256,7 +258,7 @@ func TestBulkIsInterrupted(t *testing.T) {
 	r := newBulk(t, 100)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := r.measure(ctx, time.Second, nothing{}); !errors.Is(err, context.Canceled) {
+	if err := r.measure(ctx, time.Second, term.NewSteps(io.Discard, "", 0)); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
@@ -122,7 +123,7 @@ func (r bulkResult) tooSmall() string {
 	if r.Pages >= largeBatch {
 		return ""
 	}
-	return fmt.Sprintf("a batch of 10 GB is wanted, and this was of %s", humanSize(uint64(r.Pages)*pageSize))
+	return fmt.Sprintf("a batch of 10 GB is wanted, and this was of %s", term.Size(uint64(r.Pages)*pageSize))
 }
 
 // failed is what failed of the engines, if anything did: then the CPU did it, and nothing is known
@@ -203,7 +204,7 @@ func (b bulkReport) fasterFrom(op bulk.Op) bulkCriterion {
 	}
 	if last < crossSizes[len(crossSizes)-1] {
 		c.Verdict = open
-		c.Why = fmt.Sprintf("batches of up to %d GB are wanted, and memory was for %s", crossSizes[len(crossSizes)-1], humanSize(uint64(b.Batch)*pageSize))
+		c.Why = fmt.Sprintf("batches of up to %d GB are wanted, and memory was for %s", crossSizes[len(crossSizes)-1], term.Size(uint64(b.Batch)*pageSize))
 		return c
 	}
 	c.Why = found.sizes()
@@ -276,16 +277,16 @@ func (b bulkReport) together(op bulk.Op) bulkCriterion {
 	return c.settle(gain(*r) >= wantedTogether, gain(*r), r.tooSmall(), b.failed())
 }
 
-func criteriaTable(all []bulkCriterion) table {
-	t := table{columns: []tableColumn{
-		{name: "CRITERION"}, {name: "CLAIM"}, {name: "ALGORITHM"}, {name: "WANTED"}, {name: "MEASURED", right: true}, {name: "UNIT"}, {name: "VERDICT"}, {name: "WHY"},
+func criteriaTable(all []bulkCriterion) term.Table {
+	t := term.Table{Columns: []term.Column{
+		{Name: "CRITERION"}, {Name: "CLAIM"}, {Name: "ALGORITHM"}, {Name: "WANTED"}, {Name: "MEASURED", Right: true}, {Name: "UNIT"}, {Name: "VERDICT"}, {Name: "WHY"},
 	}}
 	for _, c := range all {
 		measured := "-"
 		if c.Measured != nil {
 			measured = fmt.Sprintf("%.2f", *c.Measured)
 		}
-		t.rows = append(t.rows, []string{c.Criterion, c.Claim, cmp.Or(c.Algorithm, "-"), c.Wanted, measured, cmp.Or(c.Unit, "-"), c.Verdict, c.Why})
+		t.Rows = append(t.Rows, []string{c.Criterion, c.Claim, cmp.Or(c.Algorithm, "-"), c.Wanted, measured, cmp.Or(c.Unit, "-"), c.Verdict, c.Why})
 	}
 	return t
 }

@@ -3,12 +3,14 @@
 package command
 
 import (
+	"io"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
 	"github.com/zramfs/zramfs/gpu"
@@ -113,7 +115,7 @@ func TestG117CrossoverIsFound(t *testing.T) {
 	} {
 		r, _ := paced(t, &pacer{takes: c.takes}, 5*c.pages, "lz4")
 		r.gigabyte = c.pages * pageSize
-		if err := r.measure(t.Context(), time.Nanosecond, nothing{}); err != nil {
+		if err := r.measure(t.Context(), time.Nanosecond, term.NewSteps(io.Discard, "", 0)); err != nil {
 			t.Fatal(err)
 		}
 		b := r.report(generatedSample(100))
@@ -175,7 +177,7 @@ func TestG118G119OnTheSimulator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.show, r.start = nothing{}, time.Now()
+	r.show, r.start = term.NewSteps(io.Discard, "", 0), time.Now()
 	err = r.engines.measureLinks(t.Context())
 	for _, after := range []func(*team, *crew) error{r.check, r.note} {
 		if err == nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
 )
@@ -155,7 +156,7 @@ func (e *benchEngines) measureLinks(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			e.trouble = append(e.trouble, oneLine(err.Error()))
+			e.trouble = append(e.trouble, term.OneLine(err.Error()))
 			continue
 		}
 		l := e.link(engine.Name())
@@ -176,7 +177,7 @@ func (e *benchEngines) register(read, written [][]byte) {
 		bytes, start := 0, time.Now()
 		for i, region := range slices.Concat(read, written) {
 			if err := registrar.Register(region, i >= len(read)); err != nil {
-				e.trouble = append(e.trouble, engine.Name()+": "+oneLine(err.Error()))
+				e.trouble = append(e.trouble, engine.Name()+": "+term.OneLine(err.Error()))
 				continue
 			}
 			bytes += len(region)
@@ -206,7 +207,7 @@ func (e *benchEngines) note(r *bulk.Report) {
 // faults says it in a line for each.
 func (e *benchEngines) faults() (all []string) {
 	for _, f := range e.failed {
-		all = append(all, fmt.Sprintf("%s: %s failed, the last one by %s", f.name, plural(f.pieces, "piece", "pieces"), oneLine(f.last.Error())))
+		all = append(all, fmt.Sprintf("%s: %s failed, the last one by %s", f.name, term.Plural(f.pieces, "piece", "pieces"), term.OneLine(f.last.Error())))
 	}
 	return all
 }

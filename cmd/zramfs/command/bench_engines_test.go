@@ -5,6 +5,7 @@ package command
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
 )
@@ -79,7 +81,7 @@ func paced(t *testing.T, p *pacer, batch int, algorithms string) (r *bulkRun, op
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.show = nothing{}
+	r.show = term.NewSteps(io.Discard, "", 0)
 	return r, opened
 }
 
@@ -95,7 +97,7 @@ func TestBulkOpensEnginesOnce(t *testing.T) {
 	if len(p.known) != 3 || p.known[&r.pages[0]] || p.known[&r.made.Arena[0]] || !p.known[&r.back.Pages[0]] {
 		t.Errorf("it knows %v", p.known)
 	}
-	if err := r.measure(t.Context(), time.Nanosecond, nothing{}); err != nil {
+	if err := r.measure(t.Context(), time.Nanosecond, term.NewSteps(io.Discard, "", 0)); err != nil {
 		t.Fatal(err)
 	}
 	b := r.report(generatedSample(100))
@@ -128,7 +130,7 @@ func TestBulkOpensEnginesOnce(t *testing.T) {
 // is said.
 func TestBulkGoesOnWithout(t *testing.T) {
 	r, _ := paced(t, &pacer{refuses: true, link: errors.New("it is cut")}, 64, "lz4")
-	if err := r.measure(t.Context(), time.Nanosecond, nothing{}); err != nil {
+	if err := r.measure(t.Context(), time.Nanosecond, term.NewSteps(io.Discard, "", 0)); err != nil {
 		t.Fatal(err)
 	}
 	b := r.report(generatedSample(100))

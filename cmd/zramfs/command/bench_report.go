@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
 
@@ -103,23 +104,23 @@ func microseconds(sorted []time.Duration, percent int) float64 {
 func (b benchReport) text() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s of %s, %s left out as one repeated word; %s\n",
-		plural(b.Pages, "page", "pages"), b.Source, plural(b.SameFilled, "page", "pages"), plural(b.Rounds, "round", "rounds"))
+		term.Plural(b.Pages, "page", "pages"), b.Source, term.Plural(b.SameFilled, "page", "pages"), term.Plural(b.Rounds, "round", "rounds"))
 	fmt.Fprintf(&out, "instruction sets: %s\n", instructionWords(daemon.InstructionStatus{Detected: b.Sets.Detected, Usable: b.Sets.Usable}))
 	out.WriteString("speeds in MB/s, times in microseconds a page\n\n")
-	out.WriteString(b.table().render(tableStyle{utf8: localeIsUTF8(), width: terminalWidth()}))
+	out.WriteString(b.table().Render(term.Style{UTF8: term.UTF8(), Width: term.Width()}))
 	if b.Generated {
 		out.WriteString("\nThe pages are generated: their ratios say nothing about a machine. Use --pid or --file for that.\n")
 	}
 	return out.String()
 }
 
-func (b benchReport) table() table {
-	t := table{columns: []tableColumn{
-		{name: "ALGORITHM"}, {name: "IMPLEMENTATION"}, {name: "RATIO", right: true}, {name: "COMPR", right: true}, {name: "C-P50", right: true},
-		{name: "C-P99", right: true}, {name: "DECOMPR", right: true}, {name: "D-P50", right: true}, {name: "D-P99", right: true},
+func (b benchReport) table() term.Table {
+	t := term.Table{Columns: []term.Column{
+		{Name: "ALGORITHM"}, {Name: "IMPLEMENTATION"}, {Name: "RATIO", Right: true}, {Name: "COMPR", Right: true}, {Name: "C-P50", Right: true},
+		{Name: "C-P99", Right: true}, {Name: "DECOMPR", Right: true}, {Name: "D-P50", Right: true}, {Name: "D-P99", Right: true},
 	}}
 	for _, r := range b.Results {
-		t.rows = append(t.rows, append([]string{
+		t.Rows = append(t.Rows, append([]string{
 			marked(r.Algorithm, r.Default), implementationCell(r), fmt.Sprintf("%.2f", r.Ratio),
 		}, slices.Concat(r.Compress.cells(), r.Decompress.cells())...))
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
 
@@ -95,7 +96,7 @@ func turnsOf(pages [][]byte) [][]byte {
 }
 
 // measure goes round for as long as told, once at least.
-func (r *benchRun) measure(length time.Duration, show progress) error {
+func (r *benchRun) measure(length time.Duration, show term.Steps) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	runtime.GC() // not in the middle of it
@@ -107,13 +108,13 @@ func (r *benchRun) measure(length time.Duration, show progress) error {
 			return err
 		}
 		if at := min(time.Since(r.start), length); at-shown >= time.Millisecond {
-			if err := show.show(uint64((at - shown) / time.Millisecond)); err != nil {
+			if err := show.Add(uint64((at - shown) / time.Millisecond)); err != nil {
 				return err
 			}
 			shown = at
 		}
 	}
-	return show.end()
+	return show.End()
 }
 
 // round gives each contestant a turn with the same pages. Who is first changes: the one before

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -88,7 +89,7 @@ func checkOtherSwap(m machine) (finding, error) {
 	var all, first []string
 	highest := 0
 	for _, a := range areas {
-		words := fmt.Sprintf("%s (%s, priority %d)", a.Path, humanSize(a.Size), a.Priority)
+		words := fmt.Sprintf("%s (%s, priority %d)", a.Path, term.Size(a.Size), a.Priority)
 		all = append(all, words)
 		if a.Priority > defaultPriority-maxDefault { // that of the last area
 			first, highest = append(first, words), max(highest, a.Priority)

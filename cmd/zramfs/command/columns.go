@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // defaultColumns are the columns of list without flags, in zramctl's order.
@@ -27,7 +29,7 @@ const (
 
 // listColumn is one column of list.
 type listColumn struct {
-	tableColumn
+	term.Column
 	help string
 	// value returns the cell's content: text, a byteSize, a count, a ratio, or nil where it is not
 	// known.
@@ -43,42 +45,42 @@ type (
 
 // listColumns are zramctl's columns (util-linux 2.42) in its order, which is that of --output-all.
 var listColumns = []listColumn{
-	{tableColumn{name: "NAME", elastic: true}, "loop device, the first of several, else the data file",
+	{term.Column{Name: "NAME", Elastic: true}, "loop device, the first of several, else the data file",
 		func(d device) any { return d.name() }},
-	{tableColumn{name: "DISKSIZE", right: true}, "limit on the uncompressed amount of data",
+	{term.Column{Name: "DISKSIZE", Right: true}, "limit on the uncompressed amount of data",
 		func(d device) any { return d.disksize() }},
-	{tableColumn{name: "DATA", right: true, preferred: 5}, "uncompressed size of stored data",
+	{term.Column{Name: "DATA", Right: true, Preferred: 5}, "uncompressed size of stored data",
 		sizeOf(func(d device) uint64 { return d.Status.Memory.OrigDataSize })},
-	{tableColumn{name: "COMPR", right: true}, "compressed size of stored data",
+	{term.Column{Name: "COMPR", Right: true}, "compressed size of stored data",
 		sizeOf(func(d device) uint64 { return d.Status.Memory.ComprDataSize })},
-	{tableColumn{name: "ALGORITHM"}, "the selected compression algorithm",
+	{term.Column{Name: "ALGORITHM"}, "the selected compression algorithm",
 		func(d device) any { return d.algorithm() }},
-	{tableColumn{name: "STREAMS", right: true}, "number of requests worked on at the same time",
+	{term.Column{Name: "STREAMS", Right: true}, "number of requests worked on at the same time",
 		countOf(func(d device) uint64 { return uint64(max(d.Status.Streams, 0)) })},
-	{tableColumn{name: "ZERO-PAGES", right: true}, "pages of one repeated word, which take no memory",
+	{term.Column{Name: "ZERO-PAGES", Right: true}, "pages of one repeated word, which take no memory",
 		countOf(func(d device) uint64 { return d.Status.Memory.SamePages })},
-	{tableColumn{name: "TOTAL", right: true}, "all memory in use, with index and fragmentation",
+	{term.Column{Name: "TOTAL", Right: true}, "all memory in use, with index and fragmentation",
 		sizeOf(func(d device) uint64 { return d.Status.Memory.MemUsedTotal })},
-	{tableColumn{name: "MEM-LIMIT", right: true}, "limit on TOTAL, 0 for none",
+	{term.Column{Name: "MEM-LIMIT", Right: true}, "limit on TOTAL, 0 for none",
 		sizeOf(func(d device) uint64 { return d.Status.MemLimit })},
-	{tableColumn{name: "MEM-USED", right: true}, "largest TOTAL so far",
+	{term.Column{Name: "MEM-USED", Right: true}, "largest TOTAL so far",
 		sizeOf(func(d device) uint64 { return d.Status.Memory.MemUsedMax })},
-	{tableColumn{name: "MIGRATED", right: true}, "pages freed by compaction",
+	{term.Column{Name: "MIGRATED", Right: true}, "pages freed by compaction",
 		sizeOf(func(d device) uint64 { return d.Status.Memory.PagesCompacted })},
-	{tableColumn{name: "COMP-RATIO", right: true}, "DATA for each byte of TOTAL",
+	{term.Column{Name: "COMP-RATIO", Right: true}, "DATA for each byte of TOTAL",
 		func(d device) any { return d.ratio() }},
-	{tableColumn{name: "MOUNTPOINT", elastic: true, truncate: true}, "where it is mounted, [SWAP] for swap, with elsewhere or dead where it is not served from here",
+	{term.Column{Name: "MOUNTPOINT", Elastic: true, Truncate: true}, "where it is mounted, [SWAP] for swap, with elsewhere or dead where it is not served from here",
 		func(d device) any { return d.use() }},
 }
 
 // swapColumns tell apart what a device stores, which zramctl has no columns for; they are printed
 // where --output names them.
 var swapColumns = []listColumn{
-	{tableColumn{name: "IN-SWAP", right: true}, "what programs have in swap and not in memory",
+	{term.Column{Name: "IN-SWAP", Right: true}, "what programs have in swap and not in memory",
 		usageOf(func(u *usage) uint64 { return u.InSwap })},
-	{tableColumn{name: "COPIES", right: true}, "pages in swap that are in memory too",
+	{term.Column{Name: "COPIES", Right: true}, "pages in swap that are in memory too",
 		usageOf(func(u *usage) uint64 { return u.Copies })},
-	{tableColumn{name: "FREED", right: true}, "freed by programs, and not yet returned by the kernel",
+	{term.Column{Name: "FREED", Right: true}, "freed by programs, and not yet returned by the kernel",
 		usageOf(func(u *usage) uint64 { return u.Freed })},
 }
 
@@ -95,7 +97,7 @@ func usageOf(f func(*usage) uint64) func(device) any {
 
 func findColumn(name string) (listColumn, bool) {
 	for _, column := range slices.Concat(listColumns, swapColumns) {
-		if strings.EqualFold(column.name, name) {
+		if strings.EqualFold(column.Name, name) {
 			return column, true
 		}
 	}
@@ -105,7 +107,7 @@ func findColumn(name string) (listColumn, bool) {
 func columnHelp() string {
 	var out strings.Builder
 	for _, column := range slices.Concat(listColumns, swapColumns) {
-		fmt.Fprintf(&out, "%-11s %s\n", column.name, column.help)
+		fmt.Fprintf(&out, "%-11s %s\n", column.Name, column.help)
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }
@@ -181,7 +183,7 @@ func formatCell(value any, bytes bool) string {
 		if bytes {
 			return strconv.FormatUint(uint64(v), 10)
 		}
-		return humanSize(uint64(v))
+		return term.Size(uint64(v))
 	case count:
 		return strconv.FormatUint(uint64(v), 10)
 	case ratio:
@@ -202,9 +204,9 @@ func listJSON(devices []device, columns []listColumn) (string, error) {
 		for j, column := range columns {
 			value, err := jsonValue(column.value(d))
 			if err != nil {
-				return "", fmt.Errorf("print %s as JSON: %w", column.name, err)
+				return "", fmt.Errorf("print %s as JSON: %w", column.Name, err)
 			}
-			members[j] = fmt.Sprintf("         %q: %s", strings.ToLower(column.name), value)
+			members[j] = fmt.Sprintf("         %q: %s", strings.ToLower(column.Name), value)
 		}
 		members = append(members, fmt.Sprintf("         \"answer\": %q", d.answer()))
 		objects[i] = "{\n" + strings.Join(members, ",\n") + "\n      }"

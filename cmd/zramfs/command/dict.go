@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
 
@@ -73,7 +74,7 @@ func readTraining(c *cli.Context) (training, error) {
 	pages, dirs := c.String(flagPages), c.Args().Tail()
 	switch {
 	case t.size < codec.MinDictionary || t.size > codec.MaxDictionary:
-		return t, usageError("dict: --%s %s: it is from %s to %s", flagSize, c.String(flagSize), humanSize(codec.MinDictionary), humanSize(codec.MaxDictionary))
+		return t, usageError("dict: --%s %s: it is from %s to %s", flagSize, c.String(flagSize), term.Size(codec.MinDictionary), term.Size(codec.MaxDictionary))
 	case t.out == "":
 		return t, usageError("dict: name the FILE to write by --%s", flagOutput)
 	case pages != "" && len(dirs) > 0 || len(dirs) > 1:

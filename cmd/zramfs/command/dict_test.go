@@ -166,14 +166,14 @@ type shownSteps struct {
 	sums []uint64
 }
 
-func (s *shownSteps) show(more uint64) error {
+func (s *shownSteps) Add(more uint64) error {
 	if n := len(s.sums); n > 0 {
 		more += s.sums[n-1]
 	}
 	s.sums = append(s.sums, more)
 	return nil
 }
-func (s *shownSteps) end() error { return nil }
+func (s *shownSteps) End() error { return nil }
 
 // The bar of dict train grows evenly and is full at the end, whether the pages or the places to
 // look are used up first.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
 
@@ -89,7 +90,7 @@ func (t training) report(out io.Writer, path string, fit, aside, size int, befor
 		"%d other pages: %.1f%% fewer bytes, ratio %.2f with it and %.2f without\n"+
 		"compress %.1f us a page with it, %.1f without; decompress %.1f with, %.1f without\n"+
 		"Use it: zramfs mount --algorithm 'zstd(level=%d,dict=%[1]s)' DIR\n",
-		path, humanSize(uint64(size)), fit, aside, 100*(1-float64(after.bytes)/float64(before.bytes)), after.ratio(aside), before.ratio(aside),
+		path, term.Size(uint64(size)), fit, aside, 100*(1-float64(after.bytes)/float64(before.bytes)), after.ratio(aside), before.ratio(aside),
 		after.compress, before.compress, after.decompress, before.decompress, t.level)
 	return err
 }
@@ -101,9 +102,9 @@ func (t training) read(ctx context.Context, terminal io.Writer) (pages [][]byte,
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	p := newSteps(terminal, "reading", trainPages)
+	p := term.NewSteps(terminal, "reading", trainPages)
 	pages, err = collect(ctx, from, p)
-	if err = errors.Join(err, p.end()); err != nil {
+	if err = errors.Join(err, p.End()); err != nil {
 		return nil, err
 	}
 	if len(pages) < trainLeast {
@@ -115,7 +116,7 @@ func (t training) read(ctx context.Context, terminal io.Writer) (pages [][]byte,
 // collect looks at the pages of a source until it has trainPages that a codec gets to see. Its
 // progress, of trainPages, is that of the pages found or of those looked at, whichever is further
 // on.
-func collect(ctx context.Context, from trainSource, p progress) (pages [][]byte, err error) {
+func collect(ctx context.Context, from trainSource, p term.Steps) (pages [][]byte, err error) {
 	total := from.count()
 	looks := min(total, trainLooks)
 	shown, step := int64(0), stride(total)
@@ -131,7 +132,7 @@ func collect(ctx context.Context, from trainSource, p progress) (pages [][]byte,
 			pages = append(pages, page)
 		}
 		done := max(int64(len(pages)), (i+1)*trainPages/looks)
-		if err := p.show(uint64(done - shown)); err != nil {
+		if err := p.Add(uint64(done - shown)); err != nil {
 			return nil, err
 		}
 		shown = done

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // finding is the outcome of one check of the machine.
@@ -91,10 +92,10 @@ func newDiagnosis(findings []finding) diagnosis {
 	d.Result = "zramfs up would work here"
 	var less []string
 	if missing > 0 {
-		less = append(less, plural(missing, "protection is missing", "protections are missing"))
+		less = append(less, term.Plural(missing, "protection is missing", "protections are missing"))
 	}
 	if slow > 0 {
-		less = append(less, plural(slow, "setting could be better", "settings could be better"))
+		less = append(less, term.Plural(slow, "setting could be better", "settings could be better"))
 	}
 	if len(less) > 0 {
 		d.Result += "; " + strings.Join(less, ", ") + " (see warn)"

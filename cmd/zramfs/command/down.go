@@ -16,6 +16,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -87,7 +88,7 @@ func (n *narration) sayDown(s downSummary) error {
 		return printJSON(n.out, map[string]downSummary{"down": s})
 	}
 	if s.WasUp {
-		if _, err := fmt.Fprintf(n, "%s is down: %s brought back from swap\n", s.Dir, humanSize(s.BroughtBack)); err != nil {
+		if _, err := fmt.Fprintf(n, "%s is down: %s brought back from swap\n", s.Dir, term.Size(s.BroughtBack)); err != nil {
 			return err
 		}
 	}
@@ -281,7 +282,7 @@ func turnOff(ctx context.Context, out io.Writer, areas []loopsetup.Swap) error {
 		return err
 	}
 	for i, area := range areas {
-		detail := fmt.Sprintf("%s off, %s brought back in %s", area.Path, humanSize(area.Used), humanDuration(took[i]))
+		detail := fmt.Sprintf("%s off, %s brought back in %s", area.Path, term.Size(area.Used), humanDuration(took[i]))
 		if err := printStep(out, "swap", "ok", detail); err != nil {
 			return err
 		}
@@ -293,5 +294,5 @@ func humanDuration(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%.1fs", d.Seconds())
 	}
-	return humanTime(d)
+	return term.Time(d)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -36,7 +37,7 @@ func (f fit) ok() bool { return f.need() == 0 || f.need() < f.available+f.otherF
 // String says the numbers.
 func (f fit) String() string {
 	return fmt.Sprintf("%s in swap (%s with a margin), %s of memory available, %s free in other swap",
-		humanSize(f.used), humanSize(f.need()), humanSize(f.available), humanSize(f.otherFree))
+		term.Size(f.used), term.Size(f.need()), term.Size(f.available), term.Size(f.otherFree))
 }
 
 // checkReturn refuses to bring back what does not fit, or what cannot be brought back. It waits

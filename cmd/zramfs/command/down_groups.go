@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // group is a control group of the memory controller, with all that is in the groups below it. All
@@ -66,7 +68,7 @@ func checkGroups(out io.Writer, m machine, f fit) error {
 			"--force goes on without knowing", err)
 	case over > 0:
 		return printStep(out, "groups", "ok", fmt.Sprintf("%s of %d groups go to other swap, where %s are free",
-			humanSize(over), len(found.cramped), humanSize(f.otherFree)))
+			term.Size(over), len(found.cramped), term.Size(f.otherFree)))
 	case found.uncounted > 0:
 		return printStep(out, "groups", "warn", fmt.Sprintf("the kernel does not count swap by control group (boot with "+
 			"swapaccount=1): in the %d with a memory limit it kills programs where it does not fit", found.uncounted))
@@ -109,7 +111,7 @@ func (f *groups) describe(returning uint64) string {
 	var words []string
 	for _, g := range worst[:min(groupsNamed, len(worst))] {
 		words = append(words, fmt.Sprintf("of %s (needs %s with a margin: %s in memory, up to %s coming back; limit %s)",
-			g.dir, humanSize(g.need(returning)), humanSize(g.held), humanSize(min(g.swapped, returning)), humanSize(g.limit)))
+			g.dir, term.Size(g.need(returning)), term.Size(g.held), term.Size(min(g.swapped, returning)), term.Size(g.limit)))
 	}
 	text := "bringing swap back would exceed the memory limit " + strings.Join(words, ", ")
 	if more := len(worst) - groupsNamed; more > 0 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
 )
@@ -61,7 +62,7 @@ func openEngines(a codec.Algorithm, o engineOptions) (engines []bulk.Engine, mis
 		}
 		engines = append(engines, some...)
 		if err != nil {
-			missing, why = append(missing, k.name+": "+oneLine(err.Error())), append(why, err)
+			missing, why = append(missing, k.name+": "+term.OneLine(err.Error())), append(why, err)
 		}
 	}
 	if asked != "" && len(engines) == 0 {
@@ -82,7 +83,7 @@ func (k engineKind) vain(a codec.Algorithm, o engineOptions) string {
 	case k.does != nil && !k.does(a, o.task):
 		return fmt.Sprintf("it is of no use for %s", a)
 	case o.pages > 0 && o.pages < fewPages:
-		return fmt.Sprintf("%s are too few to open one, less than %d", plural(int(o.pages), "page", "pages"), fewPages)
+		return fmt.Sprintf("%s are too few to open one, less than %d", term.Plural(int(o.pages), "page", "pages"), fewPages)
 	}
 	return ""
 }

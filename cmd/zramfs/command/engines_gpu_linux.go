@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
 	"github.com/zramfs/zramfs/gpu"
@@ -85,7 +86,7 @@ func openGPUs(find func() (*driver.Driver, error), d driver.Options, a codec.Alg
 		}
 		batch, fits := fittingBatch(room, o.slots)
 		if !fits && o.mode == gpuAuto {
-			return nil, fmt.Errorf("%s of memory are left, too little to lock a part of it", humanSize(room))
+			return nil, fmt.Errorf("%s of memory are left, too little to lock a part of it", term.Size(room))
 		}
 		o.batch = batch
 	}
@@ -108,7 +109,7 @@ func openGPUs(find func() (*driver.Driver, error), d driver.Options, a codec.Alg
 func checkGPUs(find func() (*driver.Driver, error)) (f finding, err error) {
 	d, err := find()
 	if err != nil {
-		return warn(oneLine(err.Error()), "")
+		return warn(term.OneLine(err.Error()), "")
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	f.State = daemon.StateOK
@@ -119,7 +120,7 @@ func checkGPUs(find func() (*driver.Driver, error)) (f finding, err error) {
 			all = append(all, err.Error())
 			continue
 		}
-		all = append(all, fmt.Sprintf("device %d, %s, has %s and compute capability %d.%d", p.Ordinal, p.Name, humanSize(uint64(p.Memory)), p.Major, p.Minor))
+		all = append(all, fmt.Sprintf("device %d, %s, has %s and compute capability %d.%d", p.Ordinal, p.Name, term.Size(uint64(p.Memory)), p.Major, p.Minor))
 	}
 	f.Detail = strings.Join(append(all, "the driver knows "+d.Version()), "; ")
 	return f, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
 
@@ -71,7 +72,7 @@ func estimateAction(c *cli.Context) error {
 	if err != nil {
 		return fmt.Errorf("estimate: %w", err)
 	}
-	e, err := newEstimate(sample, algorithms, ram, newSteps(c.App.ErrWriter, "compressing", int64(sample.count()*len(algorithms))))
+	e, err := newEstimate(sample, algorithms, ram, term.NewSteps(c.App.ErrWriter, "compressing", int64(sample.count()*len(algorithms))))
 	if err != nil {
 		return fmt.Errorf("estimate: %w", err)
 	}
@@ -98,12 +99,12 @@ const rawName = "raw"
 
 // sampleLimit reads the size of a sample and returns it in pages.
 func sampleLimit(text string, ram uint64) (int, error) {
-	n, err := parseQuantity(text, ram)
+	n, err := term.ParseBytes(text, ram)
 	if err != nil {
 		return 0, usageError("sample %q: %w", text, err)
 	}
 	if n < minSample || n > maxSample {
-		return 0, usageError("sample %q: it is from %s to %s", text, humanSize(minSample), humanSize(maxSample))
+		return 0, usageError("sample %q: it is from %s to %s", text, term.Size(minSample), term.Size(maxSample))
 	}
 	return int(n / pageSize), nil
 }

@@ -5,6 +5,8 @@ package command
 import (
 	"fmt"
 	"math"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // The rules of the advice.
@@ -36,7 +38,7 @@ func advise(r algorithmReport, s sampleReport, ram uint64) advice {
 	perByte := limitMargin / r.Low // of limit for one of size
 	a.Size = roundNicely(max(uint64(s.Total+s.Swapped), minAdvised))
 	a.MemLimit = roundNicely(uint64(math.Ceil(float64(a.Size) * perByte)))
-	if most := roundToPages(ram / ramShare); ram > 0 && a.MemLimit > most {
+	if most := term.RoundToPages(ram / ramShare); ram > 0 && a.MemLimit > most {
 		a.Bounded = true
 		a.MemLimit = most &^ (1<<20 - 1)
 		a.Size = min(a.Size, roundDown(uint64(float64(a.MemLimit)/perByte)))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/pagescan"
 )
@@ -50,7 +51,7 @@ type algorithmReport struct {
 
 // newEstimate compresses the sample by every algorithm. The advice is for the first, the default
 // where nobody chose.
-func newEstimate(s pageSample, algorithms []codec.Algorithm, ram uint64, show progress) (*estimate, error) {
+func newEstimate(s pageSample, algorithms []codec.Algorithm, ram uint64, show term.Steps) (*estimate, error) {
 	e := &estimate{Sample: sampleReport{
 		Source: s.source, Processes: s.looked, Pages: s.count(), Bytes: int64(len(s.pages)),
 		Total: s.total * pageSize, Swapped: s.swapped, LeftOut: s.left,
@@ -63,12 +64,12 @@ func newEstimate(s pageSample, algorithms []codec.Algorithm, ram uint64, show pr
 			return nil, err
 		}
 		e.Algorithms = append(e.Algorithms, r)
-		if err := show.show(uint64(s.count())); err != nil {
+		if err := show.Add(uint64(s.count())); err != nil {
 			return nil, err
 		}
 	}
 	e.Advice = advise(e.Algorithms[0], e.Sample, ram)
-	return e, show.end()
+	return e, show.End()
 }
 
 // withoutSameFilled returns the pages that a codec gets to see, and how many others there are.

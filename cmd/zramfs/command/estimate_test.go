@@ -5,6 +5,7 @@ package command
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/store"
 )
@@ -101,7 +103,7 @@ func TestEstimateIsWhatTheStoreTakes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := newEstimate(s, []codec.Algorithm{a}, 0, nothing{})
+		e, err := newEstimate(s, []codec.Algorithm{a}, 0, term.NewSteps(io.Discard, "", 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -285,7 +287,7 @@ func TestMarginAtItsEnds(t *testing.T) {
 func TestHumanShareOf(t *testing.T) {
 	var got []string
 	for _, share := range []float64{0, 0.001, 0.041, 0.5, 0.999, 1} {
-		got = append(got, humanShareOf(share))
+		got = append(got, term.ShareOf(share))
 	}
 	if want := []string{"0%", "<1%", "4%", "50%", ">99%", "100%"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)

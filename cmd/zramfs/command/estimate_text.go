@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // text is what estimate prints: what was looked at, what each algorithm makes of it, what to do.
@@ -13,7 +15,7 @@ func (e *estimate) text() string {
 	var out strings.Builder
 	out.WriteString(e.Sample.words())
 	out.WriteByte('\n')
-	out.WriteString(e.table().render(tableStyle{utf8: localeIsUTF8(), width: terminalWidth()}))
+	out.WriteString(e.table().Render(term.Style{UTF8: term.UTF8(), Width: term.Width()}))
 	out.WriteByte('\n')
 	out.WriteString(e.Advice.words())
 	return out.String()
@@ -29,17 +31,17 @@ func (s sampleReport) words() string {
 	case s.Processes != 1:
 		what = fmt.Sprintf("of resident anonymous memory of %d processes", s.Processes)
 	}
-	taken := "All " + humanSize(uint64(s.Total)) + " " + what + " was looked at"
+	taken := "All " + term.Size(uint64(s.Total)) + " " + what + " was looked at"
 	if s.Bytes < s.Total {
-		taken = fmt.Sprintf("A sample of %s was taken, evenly, from %s %s", humanSize(uint64(s.Bytes)), humanSize(uint64(s.Total)), what)
+		taken = fmt.Sprintf("A sample of %s was taken, evenly, from %s %s", term.Size(uint64(s.Bytes)), term.Size(uint64(s.Total)), what)
 	}
 	fmt.Fprintf(&out, "%s.\n", taken)
 	if s.Swapped > 0 {
-		fmt.Fprintf(&out, "%s more of theirs is in swap already and was not looked at.\n", humanSize(uint64(s.Swapped)))
+		fmt.Fprintf(&out, "%s more of theirs is in swap already and was not looked at.\n", term.Size(uint64(s.Swapped)))
 	}
 	out.WriteString(s.LeftOut.words())
 	fmt.Fprintf(&out, "%s of the pages are one repeated word and take no memory but their index entry.\n",
-		humanShareOf(s.SameFilled))
+		term.ShareOf(s.SameFilled))
 	return out.String()
 }
 
@@ -52,37 +54,24 @@ func (l leftOut) words() string {
 	}{
 		{l.Denied, "may not be looked into: it takes root, or CAP_SYS_PTRACE"},
 		{l.Gone, "ended meanwhile"},
-		{l.Late, fmt.Sprintf("could not be looked through in %s", humanTime(sampleTime))},
+		{l.Late, fmt.Sprintf("could not be looked through in %s", term.Time(sampleTime))},
 	} {
 		if reason.n > 0 {
-			fmt.Fprintf(&out, "Left out: %s, which %s.\n", plural(reason.n, "process", "processes"), reason.why)
+			fmt.Fprintf(&out, "Left out: %s, which %s.\n", term.Plural(reason.n, "process", "processes"), reason.why)
 		}
 	}
 	return out.String()
 }
 
-func plural(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
-}
-
-// humanShareOf writes a share between 0 and 1 in per cent.
-func humanShareOf(share float64) string {
-	const whole = 1 << 40
-	return humanShare(uint64(share*whole), whole)
-}
-
-func (e *estimate) table() table {
-	t := table{columns: []tableColumn{
-		{name: "ALGORITHM"}, {name: "RATIO", right: true}, {name: "95%-INTERVAL", right: true}, {name: "TAKES", right: true},
-		{name: "SAVES", right: true}, {name: "INCOMPRESSIBLE", right: true},
+func (e *estimate) table() term.Table {
+	t := term.Table{Columns: []term.Column{
+		{Name: "ALGORITHM"}, {Name: "RATIO", Right: true}, {Name: "95%-INTERVAL", Right: true}, {Name: "TAKES", Right: true},
+		{Name: "SAVES", Right: true}, {Name: "INCOMPRESSIBLE", Right: true},
 	}}
 	for _, r := range e.Algorithms {
-		t.rows = append(t.rows, []string{
+		t.Rows = append(t.Rows, []string{
 			r.Algorithm, fmt.Sprintf("%.2f", r.Ratio), fmt.Sprintf("%.2f-%.2f", r.Low, r.High),
-			humanSize(uint64(r.Takes)), humanSize(uint64(r.Saves)), humanShareOf(r.Incompressible),
+			term.Size(uint64(r.Takes)), term.Size(uint64(r.Saves)), term.ShareOf(r.Incompressible),
 		})
 	}
 	return t
@@ -100,10 +89,10 @@ func (a advice) words() string {
 	}
 	fmt.Fprintf(&out, "%s, with %s:\n", what, a.Algorithm)
 	lines := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(lines, "  virtual size\t%s\twhat free and swapon will show; it takes no memory by itself\n", humanSize(a.Size))
-	fmt.Fprintf(lines, "  expected RAM\t%s\twhen it is full of such memory\n", humanSize(a.Expected))
+	fmt.Fprintf(lines, "  virtual size\t%s\twhat free and swapon will show; it takes no memory by itself\n", term.Size(a.Size))
+	fmt.Fprintf(lines, "  expected RAM\t%s\twhen it is full of such memory\n", term.Size(a.Expected))
 	fmt.Fprintf(lines, "  worst case\t%s\tits limit, reached when contents compress worse; without a limit %s, when nothing compresses\n",
-		humanSize(a.MemLimit), humanSize(a.Unlimited))
+		term.Size(a.MemLimit), term.Size(a.Unlimited))
 	_ = lines.Flush() // a strings.Builder takes everything
 	fmt.Fprintf(&out, "\n  %s\n", a.Command)
 	return out.String()

@@ -5,7 +5,8 @@ package command
 import (
 	"errors"
 	"fmt"
-	"strings"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // The exit codes, as the package comment explains them.
@@ -59,15 +60,10 @@ func describe(err error) (code int, message string) {
 	}
 	var exit *exitError
 	if !errors.As(err, &exit) {
-		return exitFailure, oneLine(err.Error())
+		return exitFailure, term.OneLine(err.Error())
 	}
 	if exit.cause == nil {
 		return exit.code, ""
 	}
-	return exit.code, oneLine(err.Error())
-}
-
-// oneLine keeps the promise of one line for joined errors, which have one line each.
-func oneLine(s string) string {
-	return strings.ReplaceAll(strings.TrimSpace(s), "\n", "; ")
+	return exit.code, term.OneLine(err.Error())
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec/bulk"
 	"github.com/zramfs/zramfs/store"
 )
@@ -71,7 +72,7 @@ func exportAction(c *cli.Context) error {
 	}
 	ctx, stop := interruptible(c.Context)
 	defer stop()
-	e.report.Dir, e.progress = d.Dir, newSteps(c.App.ErrWriter, "exporting", stored(d))
+	e.report.Dir, e.progress = d.Dir, term.NewSteps(c.App.ErrWriter, "exporting", stored(d))
 	if err := obey(ctx, func() error { return e.export(ctx, d) }); err != nil {
 		return fmt.Errorf("export %s: %w", d.Dir, explainKeeper(err))
 	}
@@ -100,7 +101,7 @@ func parseRange(text string) (first, count uint64, err error) {
 type exporter struct {
 	force    bool
 	engines  engineOptions
-	progress progress
+	progress term.Steps
 	report   exportReport
 
 	// The window that was written last is shown as done once it is on the disk, which takes longer
@@ -147,7 +148,7 @@ func (e *exporter) export(ctx context.Context, d device) (err error) {
 	if err == nil {
 		err = f.finish(int64(e.report.Pages) * pageSize)
 	}
-	err = errors.Join(err, e.progress.show(e.pending), e.progress.end())
+	err = errors.Join(err, e.progress.Add(e.pending), e.progress.End())
 	took := time.Since(began)
 	e.report.Seconds = took.Seconds()
 	e.report.GBPerSecond = float64(e.report.Data) * pageSize / 1e9 / took.Seconds()
@@ -231,7 +232,7 @@ func (e *exporter) settle(f exportFile, begin, length int64, pages uint64) error
 	}
 	done := e.pending
 	e.pending, e.begin, e.length = pages, begin, length
-	return e.progress.show(done)
+	return e.progress.Add(done)
 }
 
 // fillPage fills a page with a word, as the processor has it in memory: both that we build for are
@@ -250,6 +251,6 @@ func (r exportReport) print(w io.Writer, asJSON bool) error {
 		return printJSON(w, map[string]exportReport{"export": r})
 	}
 	_, err := fmt.Fprintf(w, "%s written: %s of data in a %s sparse file, in %.1f s, %.2f GB/s\n%s",
-		r.File, humanSize(r.Data*pageSize), humanSize(r.Pages*pageSize), r.Seconds, r.GBPerSecond, r.workReport.text())
+		r.File, term.Size(r.Data*pageSize), term.Size(r.Pages*pageSize), r.Seconds, r.GBPerSecond, r.workReport.text())
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // problem is one reason for which a device is degraded, and what to do about it.
@@ -127,7 +128,7 @@ func diagnoseSwap(d device) []problem {
 		return nil
 	}
 	return []problem{{
-		What: fmt.Sprintf("%s of its swap is used", humanShare(d.used(), swap.Size)),
+		What: fmt.Sprintf("%s of its swap is used", term.Share(d.used(), swap.Size)),
 		Fix:  "end programs, or give the machine more swap",
 	}}
 }
@@ -152,7 +153,7 @@ func restartWords(s *daemon.Status, now time.Time) string {
 	if s.LastRestart == nil {
 		return text
 	}
-	text += ", last " + humanTime(now.Sub(*s.LastRestart)) + " ago"
+	text += ", last " + term.Time(now.Sub(*s.LastRestart)) + " ago"
 	if s.LastExit != "" {
 		text += " (" + s.LastExit + ")"
 	}
@@ -214,7 +215,7 @@ func diagnoseLimit(d device) []problem {
 		return nil
 	}
 	return []problem{{
-		What: fmt.Sprintf("%s of the memory limit of %s is used", humanShare(used, s.MemLimit), humanSize(s.MemLimit)),
+		What: fmt.Sprintf("%s of the memory limit of %s is used", term.Share(used, s.MemLimit), term.Size(s.MemLimit)),
 		Fix:  "end programs, or zramfs down " + d.title() + ", then up with a larger --mem-limit",
 	}}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 func importCommand() *cli.Command {
@@ -73,7 +74,7 @@ func importAction(c *cli.Context) (err error) {
 	}
 	ctx, stop := interruptible(c.Context)
 	defer stop()
-	m.progress = newSteps(c.App.ErrWriter, "importing", int64(m.report.Pages))
+	m.progress = term.NewSteps(c.App.ErrWriter, "importing", int64(m.report.Pages))
 	if err := obey(ctx, func() error { return m.run(ctx, d) }); err != nil {
 		return fmt.Errorf("import %s: %w", m.report.File, explainKeeper(err))
 	}
@@ -123,7 +124,7 @@ func pagesToImport(f *os.File, disksize uint64) (uint64, error) {
 	case size%pageSize != 0:
 		return 0, fmt.Errorf("%s has %d bytes, not a multiple of %d: truncate -s %%%[3]d %[1]s pads it", f.Name(), size, pageSize)
 	case size > disksize:
-		return 0, fmt.Errorf("%s has %s, and the device %s", f.Name(), exactSize(size), exactSize(disksize))
+		return 0, fmt.Errorf("%s has %s, and the device %s", f.Name(), term.ExactSize(size), term.ExactSize(disksize))
 	}
 	return size / pageSize, nil
 }
@@ -133,6 +134,6 @@ func (r importReport) print(w io.Writer, asJSON bool) error {
 		return printJSON(w, map[string]importReport{"import": r})
 	}
 	_, err := fmt.Fprintf(w, "%s: %s imported to %s (%s compressed, %s same-filled) in %.1f s, %.2f GB/s\n%s",
-		r.File, pageCount(r.Pages), r.Dir, humanSize(r.ObjectBytes), grouped(r.Same), r.Seconds, r.GBPerSecond, r.workReport.text())
+		r.File, term.Pages(r.Pages), r.Dir, term.Size(r.ObjectBytes), term.Grouped(r.Same), r.Seconds, r.GBPerSecond, r.workReport.text())
 	return err
 }

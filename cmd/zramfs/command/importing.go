@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
 
@@ -32,7 +33,7 @@ type pageSink interface {
 type importing struct {
 	file     io.ReaderAt   // immutable
 	engines  engineOptions // immutable
-	progress progress      // used by the goroutine of store
+	progress term.Steps    // used by the goroutine of store
 	report   importReport
 
 	pages int       // of a window; immutable while windows are on their way
@@ -60,7 +61,7 @@ func (m *importing) run(ctx context.Context, d device) (err error) {
 	defer func() { err = errors.Join(err, to.Close()) }()
 	m.to = to
 	began := time.Now()
-	err = errors.Join(m.copy(ctx), m.progress.end())
+	err = errors.Join(m.copy(ctx), m.progress.End())
 	m.report.Seconds = time.Since(began).Seconds()
 	m.report.GBPerSecond = float64(m.report.Pages) * pageSize / 1e9 / m.report.Seconds
 	return err
@@ -149,7 +150,7 @@ func (m *importing) store(ctx context.Context, packed <-chan *importWindow, empt
 		}
 		if err == nil {
 			w.count(&m.report)
-			err = m.progress.show(n)
+			err = m.progress.Add(n)
 		}
 		if err != nil {
 			return endedAt(done, err)

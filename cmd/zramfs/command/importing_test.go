@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
 
@@ -130,7 +131,7 @@ func importSeries(t *testing.T, s pageSeries, flush func(next uint64, interrupt 
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	d := &deviceOfPages{t: t, d: reader, stop: stop, pages: make([][]byte, s.pages), fresh: map[uint64][]byte{}, flush: flush}
-	m := importing{file: s, progress: nothing{}, shop: shop, to: d, report: importReport{Pages: s.pages}}
+	m := importing{file: s, progress: term.NewSteps(io.Discard, "", 0), shop: shop, to: d, report: importReport{Pages: s.pages}}
 	ran := m.copy(ctx)
 	shop.close()
 	want := make([]byte, pageSize)

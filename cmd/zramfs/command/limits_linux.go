@@ -5,6 +5,7 @@ package command
 import (
 	"fmt"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"golang.org/x/sys/unix"
 )
 
@@ -31,7 +32,7 @@ func checkSpace(disksize uint64) error {
 	n, limited := limitOf(unix.RLIMIT_AS)
 	if want := leastSpace + 2*disksize; limited && n < want {
 		return fmt.Errorf("only %s of address space are allowed (ulimit -v), and a device of %s needs %s: ulimit -v unlimited",
-			humanSize(n), humanSize(disksize), humanSize(want))
+			term.Size(n), term.Size(disksize), term.Size(want))
 	}
 	return nil
 }

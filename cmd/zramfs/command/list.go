@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 func listCommand() *cli.Command {
@@ -93,8 +94,8 @@ func printList(c *cli.Context, devices []device, columns []listColumn) error {
 			return err
 		}
 	} else {
-		style := tableStyle{raw: c.Bool("raw"), noHeadings: c.Bool("noheadings"), utf8: localeIsUTF8(), width: terminalWidth()}
-		text = listTable(devices, columns, c.Bool("bytes")).render(style)
+		style := term.Style{Raw: c.Bool("raw"), NoHeadings: c.Bool("noheadings"), UTF8: term.UTF8(), Width: term.Width()}
+		text = listTable(devices, columns, c.Bool("bytes")).Render(style)
 	}
 	if _, err := io.WriteString(c.App.Writer, text); err != nil {
 		return fmt.Errorf("write standard output: %w", err)
@@ -102,17 +103,17 @@ func printList(c *cli.Context, devices []device, columns []listColumn) error {
 	return nil
 }
 
-func listTable(devices []device, columns []listColumn, bytes bool) table {
-	t := table{columns: make([]tableColumn, len(columns))}
+func listTable(devices []device, columns []listColumn, bytes bool) term.Table {
+	t := term.Table{Columns: make([]term.Column, len(columns))}
 	for i, column := range columns {
-		t.columns[i] = column.tableColumn
+		t.Columns[i] = column.Column
 	}
 	for _, d := range devices {
 		row := make([]string, len(columns))
 		for i, column := range columns {
 			row[i] = formatCell(column.value(d), bytes)
 		}
-		t.rows = append(t.rows, row)
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -23,7 +24,7 @@ func TestParseColumns(t *testing.T) {
 		columns, err := parseColumns(test.list)
 		var names []string
 		for _, c := range columns {
-			names = append(names, c.name)
+			names = append(names, c.Name)
 		}
 		if got := strings.Join(names, " "); err != nil || got != test.want {
 			t.Errorf("%q: %s, %v; want %s", test.list, got, err, test.want)
@@ -67,7 +68,7 @@ func TestListUnknown(t *testing.T) {
 	}
 	const want = "NAME       ALGORITHM DISKSIZE DATA COMPR TOTAL STREAMS MOUNTPOINT\n" +
 		"/dev/loop9                 1G                          \n"
-	if got := listTable([]device{d}, columns, false).render(tableStyle{}); got != want {
+	if got := listTable([]device{d}, columns, false).Render(term.Style{}); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if err := statusErrors([]device{wellDevice(), d}); !errors.Is(err, errNoAnswer) {
@@ -87,39 +88,7 @@ func TestListRatio(t *testing.T) {
 	empty := wellDevice()
 	empty.Status.Memory.MemUsedTotal = 0
 	const want = "COMP-RATIO NAME\n    2.9000 /dev/loop3\n           /dev/loop3\n"
-	if got := listTable([]device{wellDevice(), empty}, columns, true).render(tableStyle{}); got != want {
+	if got := listTable([]device{wellDevice(), empty}, columns, true).Render(term.Style{}); got != want {
 		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// TestTableLocale wants other bytes than ASCII only where the locale is UTF-8, and no byte that is
-// not text anywhere.
-func TestTableLocale(t *testing.T) {
-	for _, test := range []struct {
-		cell, ascii, utf8 string
-	}{
-		{"ä", `\xc3\xa4`, "ä"}, {"\xff", `\xff`, `\xff`}, {"a\x1b[31m", `a\x1b[31m`, `a\x1b[31m`}, {`\x41`, `\x5cx41`, `\x5cx41`},
-		{`\y`, `\y`, `\y`}, {"\u202e", `\xe2\x80\xae`, `\xe2\x80\xae`}, {"\ufffd", `\xef\xbf\xbd`, "\ufffd"},
-	} {
-		if got := (tableStyle{}).encodeCell(test.cell); got != test.ascii {
-			t.Errorf("%q: %s, want %s", test.cell, got, test.ascii)
-		}
-		if got := (tableStyle{utf8: true}).encodeCell(test.cell); got != test.utf8 {
-			t.Errorf("%q in UTF-8: %s, want %s", test.cell, got, test.utf8)
-		}
-	}
-	for _, test := range []struct {
-		all, ctype, lang string
-		want             bool
-	}{
-		{"", "", "", false}, {"C", "C.UTF-8", "C.UTF-8", false}, {"", "de_DE.utf8", "C", true}, {"", "", "en_US.UTF-8", true},
-		{"", "POSIX", "en_US.UTF-8", false},
-	} {
-		t.Setenv("LC_ALL", test.all)
-		t.Setenv("LC_CTYPE", test.ctype)
-		t.Setenv("LANG", test.lang)
-		if got := localeIsUTF8(); got != test.want {
-			t.Errorf("%+v: %t", test, got)
-		}
 	}
 }

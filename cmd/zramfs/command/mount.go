@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/store"
 )
@@ -135,7 +136,7 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	}
 	if least := store.LeastLimit(store.Config{Disksize: cfg.Disksize, MemLimit: cfg.MemLimit}); cfg.MemLimit != 0 && cfg.MemLimit < least {
 		return cfg, usageError("memory limit %s is too small: a %s device needs %s before it stores anything",
-			humanSize(cfg.MemLimit), humanSize(cfg.Disksize), humanSize(least))
+			term.Size(cfg.MemLimit), term.Size(cfg.Disksize), term.Size(least))
 	}
 	switch cfg.Transport = fusefs.Transport(c.String(flagTransport)); cfg.Transport {
 	case fusefs.TransportDev, fusefs.TransportUring:

@@ -12,6 +12,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/procpages"
 )
 
@@ -100,7 +101,7 @@ func (p sampler) sampleProcesses(ctx context.Context, pids []int) (pageSample, e
 		return s, err
 	}
 	sample := procpages.NewSample(p.limit, expected/pageSize, rand.Float64())
-	show := newSteps(p.terminal, "looking through memory", expected)
+	show := term.NewSteps(p.terminal, "looking through memory", expected)
 	for _, c := range counts {
 		err := context.Cause(ctx)
 		if err == nil {
@@ -121,12 +122,12 @@ func (p sampler) sampleProcesses(ctx context.Context, pids []int) (pageSample, e
 		default:
 			return s, err
 		}
-		if err := show.show(uint64(c.Resident)); err != nil {
+		if err := show.Add(uint64(c.Resident)); err != nil {
 			return s, err
 		}
 	}
 	s.pages, s.total = sample.Pages(), sample.Seen()
-	return s, errors.Join(s.check(), show.end())
+	return s, errors.Join(s.check(), show.End())
 }
 
 // counted is a process and what the kernel counts in it.

@@ -5,6 +5,8 @@ package command
 import (
 	"strings"
 	"testing"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 const gib = 1 << 30
@@ -112,7 +114,7 @@ func FuzzParseSize(f *testing.F) {
 			}
 			return
 		}
-		if n%pageSize != 0 || n > maxSize || n == 0 && text != "auto" {
+		if n%pageSize != 0 || n > term.MaxSize || n == 0 && text != "auto" {
 			t.Errorf("parseSize(%q, %d) = %d", text, ram, n)
 		}
 	})

@@ -38,16 +38,6 @@ func openTerminal(t *testing.T) (user, program *os.File) {
 
 // Progress goes to a terminal that standard error is, and to nothing else.
 func TestProgressOnATerminal(t *testing.T) {
-	_, program := openTerminal(t)
-	if _, ok := newSteps(program, "working", 100).(steps); !ok {
-		t.Error("a terminal shows no progress")
-	}
-	if _, ok := newSteps(program, "working", 0).(nothing); !ok {
-		t.Error("progress of nothing is shown")
-	}
-	if _, ok := newSteps(&bytes.Buffer{}, "working", 100).(nothing); !ok {
-		t.Error("progress is shown where there is no terminal")
-	}
 	for _, what := range []string{benchCodec, benchBulk} {
 		showsProgress(t, what)
 	}

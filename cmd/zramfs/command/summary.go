@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // A summary is what up and mount say of the device that they have made; its JSON is what --json
@@ -66,11 +67,11 @@ func sizesBeyond(size, limit, ram uint64) []string {
 	var warnings []string
 	if limit > ram {
 		warnings = append(warnings, fmt.Sprintf("the memory limit of %s is more than RAM (%s), so it limits nothing: use a lower --mem-limit",
-			humanSize(limit), humanSize(ram)))
+			term.Size(limit), term.Size(ram)))
 	}
 	if size > ram && (limit == 0 || limit > ram) {
 		warnings = append(warnings, fmt.Sprintf("the size of %s is more than RAM (%s): pages that do not compress could fill the memory; "+
-			"give --mem-limit, or a smaller --size", humanSize(size), humanSize(ram)))
+			"give --mem-limit, or a smaller --size", term.Size(size), term.Size(ram)))
 	}
 	return warnings
 }
@@ -99,7 +100,7 @@ func byCure(warnings []string) []string {
 // swapText is the first line of up.
 func (s summary) swapText() string {
 	return fmt.Sprintf("%s of compressed swap is on: %s, priority %d, algorithm %s\n",
-		humanSize(s.Size), areaNames(s.Loops), *s.Priority, s.Algorithm)
+		term.Size(s.Size), areaNames(s.Loops), *s.Priority, s.Algorithm)
 }
 
 func (s summary) memoryText() string {
@@ -107,13 +108,13 @@ func (s summary) memoryText() string {
 		return ""
 	}
 	m := *s.Memory
-	now := fmt.Sprintf("%s now (%s index and reserve, %s processes)", humanSize(m.Now), humanSize(m.Store), humanSize(m.Processes))
+	now := fmt.Sprintf("%s now (%s index and reserve, %s processes)", term.Size(m.Now), term.Size(m.Store), term.Size(m.Processes))
 	if m.Processes == 0 {
-		now = fmt.Sprintf("%s now and the processes", humanSize(m.Store))
+		now = fmt.Sprintf("%s now and the processes", term.Size(m.Store))
 	}
-	bound := fmt.Sprintf("at worst %s when full: no --mem-limit", humanSize(m.Worst))
+	bound := fmt.Sprintf("at worst %s when full: no --mem-limit", term.Size(m.Worst))
 	if m.Limit > 0 {
-		bound = fmt.Sprintf("at most %s when full: --mem-limit %s", humanSize(m.Worst), humanSize(m.Limit))
+		bound = fmt.Sprintf("at most %s when full: --mem-limit %s", term.Size(m.Worst), term.Size(m.Limit))
 	}
 	return "  memory   " + now + ", " + bound + "\n"
 }

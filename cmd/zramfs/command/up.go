@@ -16,6 +16,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -159,7 +160,7 @@ func readSwapConfig(c *cli.Context, size uint64) (swapConfig, error) {
 	}
 	if s.devices > 1 && size/uint64(s.devices) < minSlice {
 		return s, usageError("devices %d: %s for each of them is too little, %s is the least", s.devices,
-			humanSize(size/uint64(s.devices)), humanSize(minSlice))
+			term.Size(size/uint64(s.devices)), term.Size(minSlice))
 	}
 	if s.sysctl != sysctlKeep && s.sysctl != sysctlRecommended {
 		return s, usageError("sysctl %q is neither %s nor %s", s.sysctl, sysctlKeep, sysctlRecommended)
@@ -256,7 +257,7 @@ func (u *upRun) mount() error {
 	}
 	u.report = report
 	u.undo = append(u.undo, func() error { return stopDevice(report) })
-	detail := fmt.Sprintf("%s, %s, %s", device{Dir: report.Dir}.data(), humanSize(report.Disksize), u.cfg.Algorithm)
+	detail := fmt.Sprintf("%s, %s, %s", device{Dir: report.Dir}.data(), term.Size(report.Disksize), u.cfg.Algorithm)
 	if err := printStep(u.out, "mount", "ok", detail); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // upAlready returns the device that is swapped to, the first of those on a DIR, and nil where there
@@ -58,7 +59,7 @@ func sayUp(c *cli.Context, said *narration, d device, w wish) error {
 		return printJSON(c.App.Writer, map[string]summary{"up": s})
 	}
 	_, err := fmt.Fprintf(c.App.Writer, "%s is up already: %s of swap at %s, priority %d\n",
-		d.Dir, humanSize(d.Status.Disksize), areaNames(loopPaths(d.Loops)), swap.Priority)
+		d.Dir, term.Size(d.Status.Disksize), areaNames(loopPaths(d.Loops)), swap.Priority)
 	return err
 }
 
@@ -74,10 +75,10 @@ func (w wish) differs(d device) (has, wants []string) {
 		if n == 0 {
 			return "no memory limit"
 		}
-		return "a memory limit of " + exactSize(n)
+		return "a memory limit of " + term.ExactSize(n)
 	}
 	s := d.Status
-	note(flagSize, exactSize(s.Disksize), exactSize(w.cfg.Disksize))
+	note(flagSize, term.ExactSize(s.Disksize), term.ExactSize(w.cfg.Disksize))
 	note(flagAlgorithm, "algorithm "+s.Algorithm, "algorithm "+w.cfg.Algorithm.String())
 	note(flagMemLimit, limit(s.MemLimit), limit(w.cfg.MemLimit))
 	note(flagTransport, "transport "+s.Transport, "transport "+string(w.cfg.Transport))

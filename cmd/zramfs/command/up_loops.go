@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -90,7 +91,7 @@ func (u *upRun) describe(loop *loopsetup.Device) error {
 	u.device.noteLoops([]loopsetup.Info{info})
 	words := []string{loop.Path(), "direct I/O", fmt.Sprintf("%d-byte blocks", info.BlockSize)}
 	if u.swap.devices > 1 {
-		words = stdslices.Insert(words, 1, humanSize(info.Size))
+		words = stdslices.Insert(words, 1, term.Size(info.Size))
 	}
 	if err := printStep(u.out, "loop", "ok", strings.Join(words, ", ")); err != nil {
 		return err
@@ -210,7 +211,7 @@ func (u *upRun) turnOn() error {
 func (u *upRun) freeSlots() error {
 	if u.swap.slots == slots.Free && u.cfg.Disksize < slots.MinDevice {
 		return printStep(u.out, "slots", "warn", fmt.Sprintf("the kernel keeps the slots of pages that are in memory again: free them "+
-			"with --size %s or more", humanSize(slots.MinDevice)))
+			"with --size %s or more", term.Size(slots.MinDevice)))
 	}
 	if u.swap.slots == slots.Keep || u.cfg.Disksize < slots.MinDevice {
 		return nil

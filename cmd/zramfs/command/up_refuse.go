@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // refuseUp says why no device can be put on the DIR of d: one that is out of sight, dead or silent
@@ -26,7 +28,7 @@ func refuseUp(d device) error {
 func diagnoseDead(d device) problem {
 	p := problem{What: errDead.Error(), Fix: "zramfs down --force " + d.title()}
 	if len(d.Swaps) > 0 {
-		p.What = fmt.Sprintf("%s is still swap and no process serves it: %s are lost", d.swapPaths(), humanSize(d.used()))
+		p.What = fmt.Sprintf("%s is still swap and no process serves it: %s are lost", d.swapPaths(), term.Size(d.used()))
 	}
 	return p
 }
@@ -41,7 +43,7 @@ func diagnoseAway(d device) problem {
 		words = append(words, areaNames(loopPaths(d.Loops)))
 	}
 	if len(d.Swaps) > 0 {
-		words = append(words, humanSize(d.used())+" in swap")
+		words = append(words, term.Size(d.used())+" in swap")
 	}
 	return problem{
 		What: "a device is up in another mount namespace (" + strings.Join(words, ", ") + ")",

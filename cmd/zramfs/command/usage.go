@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // usage tells apart what the used slots of a device's swap areas are, in bytes; its JSON is a part
@@ -83,12 +84,12 @@ func (d device) used() uint64 {
 
 // words is the line "in swap" of status.
 func (u usage) words(size uint64) string {
-	words := []string{fmt.Sprintf("%s of %s by programs", humanSize(u.InSwap), humanSize(size))}
+	words := []string{fmt.Sprintf("%s of %s by programs", term.Size(u.InSwap), term.Size(size))}
 	if u.Copies > 0 {
-		words = append(words, humanSize(u.Copies)+" copies of pages that are in memory too")
+		words = append(words, term.Size(u.Copies)+" copies of pages that are in memory too")
 	}
 	if u.Freed > 0 {
-		words = append(words, humanSize(u.Freed)+" freed by programs and not yet returned by the kernel")
+		words = append(words, term.Size(u.Freed)+" freed by programs and not yet returned by the kernel")
 	}
 	return strings.Join(words, ", ")
 }
@@ -96,9 +97,9 @@ func (u usage) words(size uint64) string {
 // savedWords is the line "saved".
 func (u usage) savedWords() string {
 	if u.Saved < 0 {
-		return fmt.Sprintf("nothing yet: the device takes %s more than it holds", humanSize(uint64(-u.Saved)))
+		return fmt.Sprintf("nothing yet: the device takes %s more than it holds", term.Size(uint64(-u.Saved)))
 	}
-	return fmt.Sprintf("%s: what programs have in swap, less the memory of store and processes", humanSize(uint64(u.Saved)))
+	return fmt.Sprintf("%s: what programs have in swap, less the memory of store and processes", term.Size(uint64(u.Saved)))
 }
 
 // slotsWords says what the kernel does with slots at present, and why.
@@ -111,7 +112,7 @@ func (u swapUse) slotsWords() string {
 	freed := "freed when a page is read back" + why
 	switch {
 	case p.ballast > 0 && 2*u.all > u.total:
-		return fmt.Sprintf("%s: process %d holds %s of swap, which make way for programs", freed, p.pid, humanSize(p.ballast))
+		return fmt.Sprintf("%s: process %d holds %s of swap, which make way for programs", freed, p.pid, term.Size(p.ballast))
 	case 2*u.all > u.total:
 		return freed + ": half of all swap is in use"
 	case p.policy == slots.Free || p.policy == slots.Auto && p.pid == 0:

@@ -43,7 +43,7 @@ func TestUsage(t *testing.T) {
 	}
 	for i, want := range []string{"2.2G", "50M", "600M"} {
 		if got := formatCell(columns[i].value(well), false); got != want {
-			t.Errorf("list prints %s for %s, want %s", got, columns[i].name, want)
+			t.Errorf("list prints %s for %s, want %s", got, columns[i].Name, want)
 		}
 	}
 	file := wellDevice()

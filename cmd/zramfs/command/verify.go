@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec/bulk"
 	"github.com/zramfs/zramfs/store"
 )
@@ -72,7 +73,7 @@ func verifyAction(c *cli.Context) error {
 	o.pages = uint64(stored(d))
 	var r verifyReport
 	err = obey(ctx, func() (err error) {
-		r, err = verify(ctx, d, o, newSteps(c.App.ErrWriter, "verifying", stored(d)))
+		r, err = verify(ctx, d, o, term.NewSteps(c.App.ErrWriter, "verifying", stored(d)))
 		return err
 	})
 	if err != nil {
@@ -104,7 +105,7 @@ func stored(d device) int64 {
 	return int64(d.Status.Memory.PagesStored)
 }
 
-func verify(ctx context.Context, d device, o engineOptions, p progress) (r verifyReport, err error) {
+func verify(ctx context.Context, d device, o engineOptions, p term.Steps) (r verifyReport, err error) {
 	l, err := openImage(d, o, math.MaxUint64)
 	if err != nil {
 		return r, err
@@ -118,9 +119,9 @@ func verify(ctx context.Context, d device, o engineOptions, p progress) (r verif
 	r = verifyReport{Dir: d.Dir, WrongPages: []uint64{}} // not nil: it is printed as a JSON array
 	w := l.newWindow(bulk.Verify)
 	began := time.Now()
-	err = l.scrub(ctx, w, func(w *imageWindow) error { return p.show(r.add(w)) })
+	err = l.scrub(ctx, w, func(w *imageWindow) error { return p.Add(r.add(w)) })
 	r.rate(time.Since(began))
-	if eerr := p.end(); err == nil {
+	if eerr := p.End(); err == nil {
 		err = eerr
 	}
 	return r, err
@@ -171,10 +172,10 @@ func (r verifyReport) print(w io.Writer, asJSON bool) error {
 	var out strings.Builder
 	found := "no errors"
 	if r.Wrong > 0 {
-		found = fmt.Sprintf("%s damaged: %s", grouped(r.Wrong), listNumbers(r.WrongPages, r.Wrong))
+		found = fmt.Sprintf("%s damaged: %s", term.Grouped(r.Wrong), listNumbers(r.WrongPages, r.Wrong))
 	}
 	fmt.Fprintf(&out, "%s: %s checked (%s compressed, %s same-filled) in %.1f s, %.2f GB/s: %s\n",
-		r.Dir, pageCount(r.Pages), humanSize(r.ObjectBytes), grouped(r.Same), r.Seconds, r.GBPerSecond, found)
+		r.Dir, term.Pages(r.Pages), term.Size(r.ObjectBytes), term.Grouped(r.Same), r.Seconds, r.GBPerSecond, found)
 	out.WriteString(r.workReport.text())
 	_, err := io.WriteString(w, out.String())
 	return err

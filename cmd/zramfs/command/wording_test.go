@@ -45,18 +45,6 @@ func TestWrongCalls(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	commands := []string{"up", "down", "list", "status", "umount", "mount", "verify"}
-	for word, want := range map[string]string{
-		"staus": "status", "mont": "mount", "unmount": "umount", "dwon": "down", "lsit": "list", "STATUS": "status",
-		"frobnicate": "", "x": "", "ps": "", "verfiy": "verify",
-	} {
-		if got := nearest(word, commands); got != want {
-			t.Errorf("%q: %q, want %q", word, got, want)
-		}
-	}
-}
-
 // TestReports wants what the commands say of their work in words that need no explanation.
 func TestReports(t *testing.T) {
 	for _, test := range []struct {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // side is one line of status.
@@ -27,7 +28,7 @@ func (r report) sides() []side {
 	}
 	s = append(s,
 		side{"served by", serverWords(r.Status, r.now)},
-		side{"data stored", humanSize(r.Status.Memory.OrigDataSize)},
+		side{"data stored", term.Size(r.Status.Memory.OrigDataSize)},
 		side{"memory used", memoryWords(r.Status)},
 		side{"saved", r.savedWords()},
 		side{"pages", codecWords(r.Status)},
@@ -44,13 +45,13 @@ func (r report) uptime() string {
 	if r.Status == nil {
 		return ""
 	}
-	return ", up " + humanTime(time.Duration(r.Status.UptimeSeconds*float64(time.Second)))
+	return ", up " + term.Time(time.Duration(r.Status.UptimeSeconds*float64(time.Second)))
 }
 
 func (r report) deviceWords() string {
 	var words []string
 	if r.Status != nil {
-		words = append(words, humanSize(r.Status.Disksize), r.Status.Algorithm)
+		words = append(words, term.Size(r.Status.Disksize), r.Status.Algorithm)
 		if !r.Status.Fuse.AsyncDIO {
 			words = append(words, "one request at a time (the kernel has no asynchronous direct I/O for it)")
 		}
@@ -78,7 +79,7 @@ func (r report) swapWords() string {
 		areas = fmt.Sprintf(" in %d areas", n)
 	}
 	return fmt.Sprintf("%s of %s used as in /proc/swaps%s, priority %d",
-		humanSize(r.Swap.Used), humanSize(r.Swap.Size), areas, r.Swap.Priority)
+		term.Size(r.Swap.Used), term.Size(r.Swap.Size), areas, r.Swap.Priority)
 }
 
 // areas is the number of swap areas.
@@ -118,13 +119,13 @@ const ratioFrom = 1 << 20
 
 func memoryWords(s *daemon.Status) string {
 	m := s.Memory
-	text := humanSize(m.MemUsedTotal)
+	text := term.Size(m.MemUsedTotal)
 	if m.MemUsedTotal > 0 && m.OrigDataSize >= ratioFrom {
-		text += fmt.Sprintf(" for %s, ratio %.2f", humanSize(m.OrigDataSize), float64(m.OrigDataSize)/float64(m.MemUsedTotal))
+		text += fmt.Sprintf(" for %s, ratio %.2f", term.Size(m.OrigDataSize), float64(m.OrigDataSize)/float64(m.MemUsedTotal))
 	}
-	text += fmt.Sprintf(", at most %s so far", humanSize(m.MemUsedMax))
+	text += fmt.Sprintf(", at most %s so far", term.Size(m.MemUsedMax))
 	if s.MemLimit > 0 {
-		return text + fmt.Sprintf(", limit %s", humanSize(s.MemLimit))
+		return text + fmt.Sprintf(", limit %s", term.Size(s.MemLimit))
 	}
 	return text + ", no limit"
 }
@@ -144,7 +145,7 @@ func codecWords(s *daemon.Status) string {
 	words := make([]string, 0, len(codecs))
 	for _, c := range codecs {
 		if c.Pages > 0 {
-			words = append(words, humanShare(c.Pages, total)+" "+c.Name)
+			words = append(words, term.Share(c.Pages, total)+" "+c.Name)
 		}
 	}
 	return fmt.Sprintf("%d: %s", total, strings.Join(words, ", "))

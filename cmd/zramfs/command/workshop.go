@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
 )
@@ -129,4 +130,4 @@ func (s *workshop) close() {
 }
 
 // note keeps an error that the work goes on after.
-func (s *workshop) note(err error) { s.trouble = append(s.trouble, oneLine(err.Error())) }
+func (s *workshop) note(err error) { s.trouble = append(s.trouble, term.OneLine(err.Error())) }

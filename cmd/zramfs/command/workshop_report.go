@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
@@ -69,7 +70,7 @@ func (e *engineReport) take(from *bulk.EngineReport) {
 	e.H2D, e.Kernel, e.D2H = milliseconds(from.Times.H2D), milliseconds(from.Times.Kernel), milliseconds(from.Times.D2H)
 	e.Worth = from.Times.Outweighs()
 	if from.Err != nil {
-		e.LastError = oneLine(from.Err.Error())
+		e.LastError = term.OneLine(from.Err.Error())
 	}
 }
 
@@ -79,9 +80,9 @@ func (r workReport) text() string {
 	var out strings.Builder
 	if len(r.Engines) > 1 {
 		for i, e := range r.Engines {
-			fmt.Fprintf(&out, "%s: %.0f%%, %s", e.Name, 100*e.Share, plural(e.Pages, "page", "pages"))
+			fmt.Fprintf(&out, "%s: %.0f%%, %s", e.Name, 100*e.Share, term.Plural(e.Pages, "page", "pages"))
 			if i > 0 {
-				fmt.Fprintf(&out, " in %s, %.0f MB/s; to it %.1f ms, computing %.1f ms, back %.1f ms", plural(e.Pieces, "piece", "pieces"), e.Speed, e.H2D, e.Kernel, e.D2H)
+				fmt.Fprintf(&out, " in %s, %.0f MB/s; to it %.1f ms, computing %.1f ms, back %.1f ms", term.Plural(e.Pieces, "piece", "pieces"), e.Speed, e.H2D, e.Kernel, e.D2H)
 			}
 			if e.Failures > 0 {
 				fmt.Fprintf(&out, "; %d failed, the last one by %s", e.Failures, e.LastError)

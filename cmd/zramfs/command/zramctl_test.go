@@ -19,6 +19,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/internal/require"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -57,14 +58,14 @@ func (z zramctlKnows) print(t *testing.T, devices []device, width int, args ...s
 		if err != nil {
 			return err
 		}
-		columns = slices.DeleteFunc(slices.Clone(columns), func(c listColumn) bool { return c.name == "COMP-RATIO" && !z.ratio })
+		columns = slices.DeleteFunc(slices.Clone(columns), func(c listColumn) bool { return c.Name == "COMP-RATIO" && !z.ratio })
 		for i := range columns {
-			if columns[i].name == "STREAMS" && !z.streams {
+			if columns[i].Name == "STREAMS" && !z.streams {
 				columns[i].value = func(device) any { return nil }
 			}
 		}
-		style := tableStyle{raw: c.Bool("raw"), noHeadings: c.Bool("noheadings"), utf8: true, width: width}
-		text = listTable(devices, columns, c.Bool("bytes")).render(style)
+		style := term.Style{Raw: c.Bool("raw"), NoHeadings: c.Bool("noheadings"), UTF8: true, Width: width}
+		text = listTable(devices, columns, c.Bool("bytes")).Render(style)
 		return nil
 	}
 	if err := runApp(app, append([]string{"zramfs", "list"}, args...)); err != nil {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# record.sh writes sizes.txt and zramctl.txt beside it: what the real zramctl and lsblk print, for the tests to compare
+# record.sh writes zramctl.txt beside it and sizes.txt of package term: what the real zramctl and lsblk print, for the tests to compare
 # with. It needs root, the zram module, util-linux and e2fsprogs, and that nobody else uses zram meanwhile. It hot-adds
 # two devices and removes them.
 set -eu
@@ -132,4 +132,4 @@ sizes() {
 }
 
 tables >zramctl.txt
-sizes >sizes.txt
+sizes >../../term/testdata/sizes.txt

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package term
 
 import "strings"
 
-// nearest returns the candidate that word is most likely a typing error of, or "" where none is
-// near: at most a third of its letters, and one in a short word, may differ.
-func nearest(word string, candidates []string) string {
+// Nearest returns the candidate that word most likely misspells, or "" where none is near. At most a
+// third of the letters of word may differ, and one in a short word.
+func Nearest(word string, candidates []string) string {
 	word = strings.ToLower(word)
 	best, least := "", max(len(word)/3, 1)+1
 	for _, c := range candidates {
@@ -17,8 +17,8 @@ func nearest(word string, candidates []string) string {
 	return best
 }
 
-// distance is how many letters have to be put in, left out, replaced or swapped with their
-// neighbour to make b of a.
+// distance is the number of letters to insert, delete, replace or swap with their neighbour to turn
+// a into b (the optimal string alignment distance).
 func distance(a, b string) int {
 	var before, row, next []int // rows of the table of distances between beginnings of a and b
 	for j := range len(b) + 1 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package term
 
 import (
 	"fmt"
@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// A bar shows on a terminal how far something is, in one line that it draws over and over. (It is
-// our own because the library for it brings an HTTP client and TLS along: 4 MiB of code, which a
-// serving process would have locked in memory.)
+// A bar shows progress on a terminal, in one line that it draws again and again. It is our own: the
+// usual library imports an HTTP client and TLS, 4 MiB of code that a serving process would lock in
+// memory.
 type bar struct {
 	out         io.Writer
 	what        string
 	done, total uint64
-	unit        func(uint64) string // nil for what only a share is shown of
+	unit        func(uint64) string // formats done and total; nil shows the share alone
 	began       time.Time
 	drawn       time.Time
-	pause       time.Duration // between two drawings, at the least
+	pause       time.Duration // shortest time between two drawings
 }
 
 const (
@@ -27,13 +27,13 @@ const (
 	clearLine = "\r\x1b[K" // ECMA-48: erase to the end of the line
 )
 
-// newBar shows bytes that come back from swap.
-func newBar(out io.Writer, total uint64) *bar {
-	return &bar{out: out, what: "swapoff", total: total, unit: humanSize, began: time.Now()}
+// newBar returns a bar for total bytes of what.
+func newBar(out io.Writer, what string, total uint64) *bar {
+	return &bar{out: out, what: what, total: total, unit: Size, began: time.Now()}
 }
 
-// show draws the bar where so much is done.
-func (b *bar) show(done uint64) error {
+// Show draws the bar with done of its total, unless it was drawn less than pause ago.
+func (b *bar) Show(done uint64) error {
 	b.done = min(done, b.total)
 	now := time.Now()
 	if now.Sub(b.drawn) < b.pause && b.done < b.total {
@@ -44,7 +44,7 @@ func (b *bar) show(done uint64) error {
 	return err
 }
 
-// line is what the bar looks like after so long.
+// line returns the text of the bar at a time after its beginning.
 func (b *bar) line(after time.Duration) string {
 	share := 1.0
 	if b.total > 0 {
@@ -62,8 +62,8 @@ func (b *bar) line(after time.Duration) string {
 	return line
 }
 
-// end takes the bar away.
-func (b *bar) end() error {
+// End clears the line.
+func (b *bar) End() error {
 	_, err := io.WriteString(b.out, clearLine)
 	return err
 }

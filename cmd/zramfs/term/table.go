@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package term
 
 import (
 	"fmt"
@@ -10,66 +10,66 @@ import (
 	"unicode/utf8"
 )
 
-// tableColumn is how one column of a table is laid out. The rules are those of libsmartcols, which
-// zramctl prints with, as they show on its output.
-type tableColumn struct {
-	name string
-	// right aligns cells and heading to the right.
-	right bool
-	// preferred is a width in characters for a column that would be narrower and whose heading is; 0
+// A Column is the layout of one column of a table. The rules are those of libsmartcols, which zramctl
+// prints with, as its output shows them.
+type Column struct {
+	Name string
+	// Right aligns cells and heading to the right.
+	Right bool
+	// Preferred is a width in characters for a column that would be narrower and whose heading is; 0
 	// for none. It makes DATA five wide for cells of four characters, though not for shorter ones.
-	preferred int
-	// elastic columns give up width when the terminal is too narrow, down to the width of their
+	Preferred int
+	// Elastic columns shrink when the terminal is too narrow, down to the width of their
 	// heading.
-	elastic bool
-	// truncate cuts a cell that is too wide for its column; without it the line breaks after the cell.
-	truncate bool
+	Elastic bool
+	// Truncate cuts a cell that is too wide for its column; without it the line breaks after the cell.
+	Truncate bool
 }
 
-// table is columns and rows of cells, one for each column.
-type table struct {
-	columns []tableColumn
-	rows    [][]string
+// A Table is columns and rows of cells, one for each column.
+type Table struct {
+	Columns []Column
+	Rows    [][]string
 }
 
-// tableStyle is how a table is printed.
-type tableStyle struct {
-	raw        bool // one space between cells, no alignment, blanks in cells as \x20
-	noHeadings bool
-	utf8       bool // the terminal or file takes UTF-8; other bytes than ASCII are escaped without it
-	width      int  // of the terminal in characters; 0 when the output is none
+// A Style is the way in which a table is printed.
+type Style struct {
+	Raw        bool // one space between cells, no alignment, blanks in cells as \x20
+	NoHeadings bool
+	UTF8       bool // the output is UTF-8; without it, all bytes but ASCII are escaped
+	Width      int  // of the terminal in characters; 0 for other outputs
 }
 
-// render returns the lines of the table. A table without rows has none, not even the headings.
-func (t table) render(style tableStyle) string {
-	if len(t.rows) == 0 {
+// Render returns the lines of the table: none for a table without rows, not even the headings.
+func (t Table) Render(style Style) string {
+	if len(t.Rows) == 0 {
 		return ""
 	}
 	encode := style.encodeCell
-	if style.raw {
+	if style.Raw {
 		encode = encodeRaw
 	}
 	var lines [][]string
-	if !style.noHeadings {
-		headings := make([]string, len(t.columns))
-		for i, c := range t.columns {
-			headings[i] = c.name
+	if !style.NoHeadings {
+		headings := make([]string, len(t.Columns))
+		for i, c := range t.Columns {
+			headings[i] = c.Name
 		}
 		lines = append(lines, headings)
 	}
-	for _, row := range t.rows {
+	for _, row := range t.Rows {
 		cells := make([]string, len(row))
 		for i, cell := range row {
 			cells[i] = encode(cell)
 		}
 		lines = append(lines, cells)
 	}
-	if style.raw {
+	if style.Raw {
 		return renderRaw(lines)
 	}
 	widths := t.naturalWidths(lines)
-	if style.width > 0 {
-		t.fit(widths, style.width)
+	if style.Width > 0 {
+		t.fit(widths, style.Width)
 	}
 	return t.renderAligned(lines, widths)
 }
@@ -83,44 +83,44 @@ func renderRaw(lines [][]string) string {
 	return out.String()
 }
 
-// naturalWidths returns the width that each column has when there is room enough.
-func (t table) naturalWidths(lines [][]string) []int {
-	widths := make([]int, len(t.columns))
-	for i, c := range t.columns {
+// naturalWidths returns the widths of the columns where the terminal is wide enough.
+func (t Table) naturalWidths(lines [][]string) []int {
+	widths := make([]int, len(t.Columns))
+	for i, c := range t.Columns {
 		for _, cells := range lines {
 			widths[i] = max(widths[i], displayWidth(cells[i]))
 		}
-		heading := displayWidth(c.name) // counts even when headings are not printed
+		heading := displayWidth(c.Name) // counts even when headings are not printed
 		widths[i] = max(widths[i], heading)
-		if widths[i] < c.preferred && t.widestCell(lines, i) >= heading {
-			widths[i] = c.preferred
+		if widths[i] < c.Preferred && t.widestCell(lines, i) >= heading {
+			widths[i] = c.Preferred
 		}
 	}
 	return widths
 }
 
 // widestCell is the width of column i without its heading.
-func (t table) widestCell(lines [][]string, i int) int {
+func (t Table) widestCell(lines [][]string, i int) int {
 	widest := 0
-	for _, cells := range lines[len(lines)-len(t.rows):] {
+	for _, cells := range lines[len(lines)-len(t.Rows):] {
 		widest = max(widest, displayWidth(cells[i]))
 	}
 	return widest
 }
 
-// fit takes width from elastic columns until the table is no wider than the terminal or nothing is
-// left to take: first from those that are truncated, then from the others.
-func (t table) fit(widths []int, terminal int) {
+// fit shrinks elastic columns until the table fits the terminal or all are as narrow as their
+// headings: first the columns that are truncated, then the others.
+func (t Table) fit(widths []int, terminal int) {
 	total := len(widths) - 1
 	for _, w := range widths {
 		total += w
 	}
 	for _, truncated := range []bool{true, false} {
-		for i, c := range t.columns {
-			if !c.elastic || c.truncate != truncated {
+		for i, c := range t.Columns {
+			if !c.Elastic || c.Truncate != truncated {
 				continue
 			}
-			spare := widths[i] - displayWidth(c.name)
+			spare := widths[i] - displayWidth(c.Name)
 			cut := min(max(total-terminal, 0), spare)
 			widths[i] -= cut
 			total -= cut
@@ -128,19 +128,19 @@ func (t table) fit(widths []int, terminal int) {
 	}
 }
 
-func (t table) renderAligned(lines [][]string, widths []int) string {
+func (t Table) renderAligned(lines [][]string, widths []int) string {
 	var out strings.Builder
 	for _, cells := range lines {
 		indent := 0
 		for i, cell := range cells {
 			last := i == len(cells)-1
-			if t.columns[i].truncate {
+			if t.Columns[i].Truncate {
 				cell = truncateTo(cell, widths[i])
 			}
 			padding := widths[i] - displayWidth(cell)
 			indent += widths[i] + 1
 			switch {
-			case t.columns[i].right:
+			case t.Columns[i].Right:
 				out.WriteString(strings.Repeat(" ", max(padding, 0)) + cell)
 			case last:
 				out.WriteString(cell)
@@ -160,14 +160,14 @@ func (t table) renderAligned(lines [][]string, widths []int) string {
 	return out.String()
 }
 
-// encodeCell makes what would disturb the table visible: control characters, bytes that are not
-// text, and a backslash that would be taken for the beginning of such an escape.
-func (s tableStyle) encodeCell(cell string) string {
+// encodeCell escapes as \xNN what would disturb the table: control characters, bytes that are not
+// text, and a backslash that would read as the beginning of such an escape.
+func (s Style) encodeCell(cell string) string {
 	var out strings.Builder
 	for i := 0; i < len(cell); {
 		r, size := utf8.DecodeRuneInString(cell[i:])
 		bytes := cell[i : i+size]
-		plain := unicode.IsPrint(r) && (size == 1 || s.utf8) && (r != utf8.RuneError || size > 1)
+		plain := unicode.IsPrint(r) && (size == 1 || s.UTF8) && (r != utf8.RuneError || size > 1)
 		if r == '\\' && strings.HasPrefix(cell[i:], `\x`) {
 			plain = false
 		}
@@ -181,7 +181,7 @@ func (s tableStyle) encodeCell(cell string) string {
 	return out.String()
 }
 
-// encodeRaw leaves only what a program can split at blanks: visible ASCII without the backslash.
+// encodeRaw escapes all but visible ASCII, and the backslash, so that a program can split at blanks.
 func encodeRaw(cell string) string {
 	var out strings.Builder
 	for i := range len(cell) {
@@ -200,7 +200,7 @@ func escapeBytes(out *strings.Builder, bytes string) {
 	}
 }
 
-// displayWidth is the number of terminal columns that s takes.
+// displayWidth is the number of terminal columns of s.
 func displayWidth(s string) int {
 	width := 0
 	for _, r := range s {
@@ -240,8 +240,8 @@ func truncateTo(s string, width int) string {
 	return s
 }
 
-// localeIsUTF8 reports whether the environment asks for UTF-8, in the order of locale(7).
-func localeIsUTF8() bool {
+// UTF8 reports whether the environment asks for UTF-8, in the order of locale(7).
+func UTF8() bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if value := os.Getenv(name); value != "" {
 			value = strings.ToLower(value)

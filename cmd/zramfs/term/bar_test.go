@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package term
 
 import (
 	"errors"
@@ -21,7 +21,7 @@ func TestBarLine(t *testing.T) {
 		{200 << 20, 200 << 20, time.Minute, "swapoff 100% [====================] 200M of 200M"},
 		{0, 0, time.Minute, "swapoff 100% [====================] 0B of 0B"},
 	} {
-		b := newBar(io.Discard, c.total)
+		b := newBar(io.Discard, "swapoff", c.total)
 		b.done = c.done
 		if got := b.line(c.after); got != c.want {
 			t.Errorf("%d of %d: %q, want %q", c.done, c.total, got, c.want)
@@ -32,16 +32,16 @@ func TestBarLine(t *testing.T) {
 // A bar that is moved often draws seldom, and its end leaves an empty line.
 func TestBarDrawsSeldom(t *testing.T) {
 	var out strings.Builder
-	s := steps{&bar{out: &out, what: "measuring", total: 1000, began: time.Now(), pause: time.Hour}}
+	s := stepBar{&bar{out: &out, what: "measuring", total: 1000, began: time.Now(), pause: time.Hour}}
 	for range 999 {
-		if err := s.show(1); err != nil {
+		if err := s.Add(1); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if n := strings.Count(out.String(), "measuring"); n != 1 {
 		t.Errorf("%d drawings, want 1", n)
 	}
-	if err := errors.Join(s.show(5), s.end()); err != nil || !strings.Contains(out.String(), "100%") || !strings.HasSuffix(out.String(), clearLine) {
+	if err := errors.Join(s.Add(5), s.End()); err != nil || !strings.Contains(out.String(), "100%") || !strings.HasSuffix(out.String(), clearLine) {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package term
 
 import (
 	"io"
@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminalWidth returns the width of the terminal that standard output is, 0 when it is none. A
-// terminal that does not know its width has that of COLUMNS, else 80.
-func terminalWidth() int {
+// Width returns the width of the terminal on standard output in characters, or 0 where standard
+// output is no terminal. For a terminal that does not know its width it is COLUMNS, else 80.
+func Width() int {
 	size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
 		return 0

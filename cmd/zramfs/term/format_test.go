@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package term
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ func TestHumanSizeRecorded(t *testing.T) {
 		if _, err := fmt.Sscan(line, &n, &want); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		if got := humanSize(n); got != want {
+		if got := Size(n); got != want {
 			t.Errorf("humanSize(%d) = %s, want %s", n, got, want)
 		}
 		compared++
@@ -46,7 +46,7 @@ func TestHumanTime(t *testing.T) {
 		{725 * time.Second, "12m5s"}, {11520 * time.Second, "3h12m"}, {125 * time.Hour, "5d5h"},
 	}
 	for _, test := range tests {
-		if got := humanTime(test.d); got != test.want {
+		if got := Time(test.d); got != test.want {
 			t.Errorf("humanTime(%v) = %s, want %s", test.d, got, test.want)
 		}
 	}
@@ -60,7 +60,7 @@ func TestHumanShare(t *testing.T) {
 		{0, 0, "0%"}, {0, 5, "0%"}, {1, 1000, "<1%"}, {1, 3, "33%"}, {1, 2, "50%"}, {999, 1000, ">99%"}, {5, 5, "100%"},
 	}
 	for _, test := range tests {
-		if got := humanShare(test.part, test.whole); got != test.want {
+		if got := Share(test.part, test.whole); got != test.want {
 			t.Errorf("humanShare(%d, %d) = %s, want %s", test.part, test.whole, got, test.want)
 		}
 	}
