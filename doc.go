@@ -12,7 +12,7 @@ A page on its way in, hop by hop:
     ring brings it (rings_linux.go); it becomes page spans (span.go, data.go).
  3. store: Worker.Write (worker.go) compresses the page and places it
     (object.go) in a segment (segment.go), then publishes its index entry
-    (index.go). layout.go knows the bytes.
+    (index.go). store/internal/image knows the bytes.
  4. codec: the algorithm's Compressor chooses (selector.go) and compresses.
 
 A page on its way out takes the same rooms: fusefs, Worker.Read, codec's
@@ -22,7 +22,7 @@ estimates, and docs/ says the rest in words. What is written in assembly has a
 generic twin; codec/internal/impl knows which of them this machine takes, and
 codec/_asm holds the programs that write the assembly for amd64.
 
-Many pages at once, for export, import and verify, take another way: store.View
+Many pages at once, for export, import and verify, take another way: store/view
 reads a live image from outside, codec/bulk divides batches between cores and
 engines, and gpu is such an engine: kernels written in Go (gpu/kernels, with
 gpu/ptx) for a device or a simulated one (gpu/driver, gpu/ptx/sim).

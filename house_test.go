@@ -36,7 +36,9 @@ const lattice = `
 	codec/zstd < codec
 	codec/pagescan < codec
 	codec < codec/bulk
-	codec < store
+	codec < store/internal/image
+	store/internal/image < store
+	store/internal/image < store/view
 	internal/killpoint < store/internal/invariant
 	store/internal/invariant < store
 	internal/killpoint < fusefs
@@ -49,6 +51,7 @@ const lattice = `
 	cmd/zramfs/slots < cmd/zramfs/command
 	cmd/zramfs/term < cmd/zramfs/command
 	codec/bulk < cmd/zramfs/command
+	store/view < cmd/zramfs/command
 	gpu < cmd/zramfs/command
 	procpages < cmd/zramfs/command
 	cmd/zramfs/command < cmd/zramfs
@@ -86,7 +89,7 @@ var seams = map[string][]string{
 }
 
 // unsafeFiles is where unsafe may stand, outside of tests.
-var unsafeFiles = []string{"store/layout.go", "loopsetup/swapon_linux.go", "fusefs/requests.go", "fusefs/mapping_linux.go", "fusefs/receive_linux.go", "fusefs/internal/ring/layout_linux.go", "gpu/driver/cuda_block_linux.go"}
+var unsafeFiles = []string{"store/internal/image/image.go", "loopsetup/swapon_linux.go", "fusefs/requests.go", "fusefs/mapping_linux.go", "fusefs/receive_linux.go", "fusefs/internal/ring/layout_linux.go", "gpu/driver/cuda_block_linux.go"}
 
 const module = "github.com/zramfs/zramfs"
 

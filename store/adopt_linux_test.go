@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 func init() {
@@ -121,7 +122,7 @@ func TestWorkerDiesAndItsImageStays(t *testing.T) {
 			}
 			// The worker may have died while it took a segment, which holds nothing yet.
 			takes, err := keeper.taken()
-			if not := takes - locked(t); err != nil || keeper.Kind() == MemoryMemfd && (not < 0 || not > SegmentSize) {
+			if not := takes - locked(t); err != nil || keeper.Kind() == MemoryMemfd && (not < 0 || not > image.SegmentSize) {
 				t.Errorf("the image takes %d bytes (%v), of which the keeper has %d not locked", takes, err, not)
 			}
 			carryOn(t, keeper)

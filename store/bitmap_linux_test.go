@@ -8,6 +8,9 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+
+	"github.com/zramfs/zramfs/store/internal/image"
+	"github.com/zramfs/zramfs/store/view"
 )
 
 // Of a large device, what does not exist is passed by.
@@ -17,17 +20,17 @@ func TestViewNext(t *testing.T) {
 	write(t, s, far, content{1, 1, random}.bytes())
 	v := openView(t, s.memory)
 	var found []uint64
-	for page, err := v.Next(0); page < v.Pages(); page, err = v.Next(page + indexPerPage) {
+	for page, err := v.Next(0); page < v.Pages(); page, err = v.Next(page + image.EntriesPerPage) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if s.idx.load(page) == 0 {
-			page = page &^ (indexPerPage - 1)
+			page = page &^ (image.EntriesPerPage - 1)
 		}
-		if !s.idx.has(page / indexPerPage) {
+		if !s.idx.has(page / image.EntriesPerPage) {
 			t.Fatalf("index page of %d does not exist", page)
 		}
-		found = append(found, page/indexPerPage)
+		found = append(found, page/image.EntriesPerPage)
 	}
 	if n := s.idx.present.Load(); int64(len(found)) != n || n < 2 {
 		t.Errorf("%d index pages found, %d are there", len(found), n)
@@ -55,14 +58,14 @@ func TestDamagedBitmap(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				const pages = 2 * indexPerPage
+				const pages = 2 * image.EntriesPerPage
 				for page := range uint32(pages) {
 					write(t, s, uint64(page), content{page, 1, contentKind(page) % contentKinds}.bytes())
 				}
 				spoil := func() {
 					s.idx.bitmap[0].Store(damage(s.idx.bitmap[0].Load()))
 					found := 0
-					for page, w := uint64(0), NewWindow(pages); page < pages; page += uint64(w.Pages) {
+					for page, w := uint64(0), view.NewWindow(pages); page < pages; page += uint64(w.Pages) {
 						if page, err = openView(t, mem).Next(page); err != nil || page >= pages {
 							break
 						}

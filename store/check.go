@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // Check walks the whole image and reports each violation of the invariants
@@ -15,10 +16,10 @@ import (
 func (s *Store) Check(report func(error)) {
 	s.quiesce()
 	defer s.resume()
-	for n := range s.geometry.segments {
+	for n := range s.image.Segments {
 		s.sweep(n)
 	}
-	c := check{s: s, report: report, live: make([]int64, s.geometry.segments), objects: make([]int, s.geometry.segments)}
+	c := check{s: s, report: report, live: make([]int64, s.image.Segments), objects: make([]int, s.image.Segments)}
 	c.superblock()
 	c.index()
 	c.walk()
@@ -32,7 +33,7 @@ type check struct {
 	report  func(error)
 	live    []int64 // bytes of objects by segment, as the index has it
 	objects []int   // objects by segment, as the index has it
-	refs    [sameWords]uint32
+	refs    [image.SameWords]uint32
 	count   counters
 }
 
@@ -41,10 +42,10 @@ func (c *check) fail(rule int, format string, args ...any) {
 }
 
 func (c *check) superblock() {
-	b, err := decodeSuperblock(c.s.mem[:PageSize])
+	b, err := image.DecodeSuperblock(c.s.image.Mem[:PageSize])
 	if err != nil {
 		c.fail(1, "superblock: %v", err)
-	} else if newGeometry(b.Disksize, b.Segments) != c.s.geometry {
+	} else if b.Geometry() != c.s.image.Geometry {
 		c.fail(1, "superblock: geometry differs from the one in use")
 	}
 }
@@ -56,9 +57,9 @@ func (c *check) index() {
 		}
 	}
 	present := int64(0)
-	c.s.idx.each(0, c.s.indexPages-1, func(n uint64) {
+	c.s.idx.each(0, c.s.image.IndexPages-1, func(n uint64) {
 		present++
-		for page := n * indexPerPage; page < min((n+1)*indexPerPage, c.s.pages); page++ {
+		for page := n * image.EntriesPerPage; page < min((n+1)*image.EntriesPerPage, c.s.image.Pages); page++ {
 			c.entry(page, c.s.idx.load(page))
 		}
 	})
@@ -67,30 +68,30 @@ func (c *check) index() {
 	}
 }
 
-func (c *check) entry(page uint64, e entry) {
-	if !e.valid(c.s.geometry.segments) {
+func (c *check) entry(page uint64, e image.Entry) {
+	if !e.Valid(c.s.image.Segments) {
 		c.fail(2, "page %d: impossible entry %#x", page, uint64(e))
 		return
 	}
 	c.count.add(e, +1)
 	switch {
-	case e.codec() == sameWordSlot:
-		c.refs[e.value()]++
-	case e.object():
-		c.live[e.segment()] += int64(footprint(e.length()))
-		c.objects[e.segment()]++
+	case e.Codec() == image.SameSlot:
+		c.refs[e.Value()]++
+	case e.Object():
+		c.live[e.Segment()] += int64(image.Footprint(e.Length()))
+		c.objects[e.Segment()]++
 		c.object(page, e)
 	}
 }
 
-func (c *check) object(page uint64, e entry) {
+func (c *check) object(page uint64, e image.Entry) {
 	packed, err := c.s.object(page, e)
 	if err != nil {
 		c.fail(3, "%v", err)
 		return
 	}
 	w := c.s.compactor()
-	if err := w.unpack(w.packed[:], page, e.codec(), packed); err != nil {
+	if err := w.unpack(w.packed[:], page, e.Codec(), packed); err != nil {
 		c.fail(3, "%v", err)
 	}
 }
@@ -99,7 +100,7 @@ func (c *check) object(page uint64, e entry) {
 // header says, and the walk meets as many live ones as the index has, no two
 // overlap.
 func (c *check) walk() {
-	for n := range c.s.geometry.segments {
+	for n := range c.s.image.Segments {
 		state, live := c.s.segment(n).state(), c.s.segment(n).live()
 		if live != c.live[n] {
 			c.fail(5, "segment %d counts %d live bytes, the index %d", n, live, c.live[n])
@@ -108,7 +109,7 @@ func (c *check) walk() {
 		case segOpen, segSealed, segStuck, segCounted:
 			c.segment(n)
 		case segReady:
-			if !allBytes(c.s.segmentBytes(n), 0) {
+			if !allBytes(c.s.image.SegmentBytes(n), 0) {
 				c.fail(6, "segment %d is ready and not clear", n)
 			}
 		}
@@ -119,20 +120,20 @@ func (c *check) walk() {
 }
 
 func (c *check) segment(n uint64) {
-	end, met := n*SegmentSize, 0
+	end, met := n*image.SegmentSize, 0
 	for where := range c.s.objects(n) {
-		h := c.s.headerAt(where)
-		end = where + uint64(footprint(int(h.Length)))
+		h := c.s.image.HeaderAt(where)
+		end = where + uint64(image.Footprint(int(h.Length)))
 		if c.s.named(where, h) {
 			met++
-		} else if h.Checksum != 0 || !allBytes(c.s.payload(where, int(h.Length)), freedByte) {
+		} else if h.Checksum != 0 || !allBytes(c.s.image.Payload(where, int(h.Length)), freedByte) {
 			c.fail(6, "segment %d: freed object at %d is not clear", n, where)
 		}
 	}
 	if met != c.objects[n] {
 		c.fail(4, "segment %d holds %d live objects, the index names %d", n, met, c.objects[n])
 	}
-	if tail := c.s.segmentBytes(n)[end-n*SegmentSize:]; !allBytes(tail, 0) {
+	if tail := c.s.image.SegmentBytes(n)[end-n*image.SegmentSize:]; !allBytes(tail, 0) {
 		c.fail(6, "segment %d: unused tail is not clear", n)
 	}
 }
@@ -149,7 +150,7 @@ func (c *check) lists() {
 	s := c.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	in := make([]uint32, s.geometry.segments)
+	in := make([]uint32, s.image.Segments)
 	for _, l := range []struct {
 		list  []uint32
 		state uint64
@@ -161,7 +162,7 @@ func (c *check) lists() {
 		}
 	}
 	backed := int64(0)
-	for n := range s.geometry.segments {
+	for n := range s.image.Segments {
 		state := s.segment(n).state()
 		listed := !occupied(state) && uint64(n) < s.fresh
 		if listed != (in[n] == 1) || in[n] > 1 {
@@ -171,7 +172,7 @@ func (c *check) lists() {
 			backed++
 		}
 	}
-	if backed*SegmentSize != s.backedBytes() {
+	if backed*image.SegmentSize != s.backedBytes() {
 		c.fail(7, "%d segments have memory, %d bytes are counted", backed, s.backedBytes())
 	}
 	if taken, err := s.memory.taken(); err != nil || taken >= 0 && taken != s.used() {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // Check must find each invariant broken: here every one is, one at a time, and
@@ -18,31 +20,31 @@ func TestCheckFindsEachViolation(t *testing.T) {
 	w := s.Acquire()
 	w.Discard(0, 50)
 	w.Release()
-	object, table := findEntry(t, s, entry.object), findEntry(t, s, func(e entry) bool { return e.codec() == sameWordSlot })
+	object, table := findEntry(t, s, image.Entry.Object), findEntry(t, s, func(e image.Entry) bool { return e.Codec() == image.SameSlot })
 	e := s.idx.load(object)
-	flipWord := func(page uint64, change entry) func() {
+	flipWord := func(page uint64, change image.Entry) func() {
 		return func() { s.idx.entries[page].Store(uint64(s.idx.load(page) ^ change)) }
 	}
-	flipByte := func(off int64) func() { return func() { s.mem[off] ^= 0x40 } }
-	where := s.dataOffset + int64(e.where())
+	flipByte := func(off int64) func() { return func() { s.image.Mem[off] ^= 0x40 } }
+	where := s.image.ObjectAt(e.Where())
 	for _, c := range []struct {
 		rule  int
 		name  string
 		spoil func() // twice is not at all
 	}{
 		{1, "superblock", flipByte(24)},
-		{2, "codec of an entry", flipWord(object, entry(e.codec())<<codecShift)},
-		{3, "payload", flipByte(where + headerSize)},
+		{2, "codec of an entry", flipWord(object, image.Entry(e.Codec())<<image.ValueBits)},
+		{3, "payload", flipByte(where + image.HeaderSize)},
 		{3, "page in the header", flipByte(where + 4)},
 		{3, "place of an object", flipWord(object, 1)},
-		{5, "live bytes", func() { s.segment(e.segment()).word.Store(s.segment(e.segment()).word.Load() ^ 8<<stateBits) }},
-		{6, "freed space", flipByte(s.dataOffset + int64(deadObject(t, s)) + headerSize)},
-		{6, "ready segment", func() { s.segmentBytes(uint64(s.ready[0]))[77] ^= 1 }},
+		{5, "live bytes", func() { s.segment(e.Segment()).word.Store(s.segment(e.Segment()).word.Load() ^ 8<<stateBits) }},
+		{6, "freed space", flipByte(s.image.ObjectAt(deadObject(t, s)) + image.HeaderSize)},
+		{6, "ready segment", func() { s.image.SegmentBytes(uint64(s.ready[0]))[77] ^= 1 }},
 		{7, "state", func() {
 			s.segment(uint64(s.ready[0])).word.Store(s.segment(uint64(s.ready[0])).word.Load() ^ segReady ^ segEmpty)
 		}},
 		{7, "memory", func() { s.charged.Store(s.charged.Load() ^ 1) }},
-		{8, "references", func() { s.same.refs[s.idx.load(table).value()] ^= 1 }},
+		{8, "references", func() { s.same.refs[s.idx.load(table).Value()] ^= 1 }},
 		{9, "counter", func() { s.base.pages[3].Store(s.base.pages[3].Load() ^ 1) }},
 	} {
 		c.spoil()
@@ -55,7 +57,7 @@ func TestCheckFindsEachViolation(t *testing.T) {
 	}
 }
 
-func findEntry(t *testing.T, s *Store, ok func(entry) bool) uint64 {
+func findEntry(t *testing.T, s *Store, ok func(image.Entry) bool) uint64 {
 	t.Helper()
 	for page := range s.Pages() {
 		if ok(s.idx.load(page)) {
@@ -74,7 +76,7 @@ func deadObject(t *testing.T, s *Store) uint64 {
 			continue
 		}
 		for where := range s.objects(n) {
-			if !s.named(where, s.headerAt(where)) {
+			if !s.named(where, s.image.HeaderAt(where)) {
 				return where
 			}
 		}

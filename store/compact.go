@@ -5,6 +5,7 @@ package store
 import (
 	"errors"
 
+	"github.com/zramfs/zramfs/store/internal/image"
 	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
@@ -12,8 +13,8 @@ import (
 // one, page by page under the page's lock, while reads and writes go on.
 
 const (
-	compactSlice   = 16               // segments at a time, about a millisecond
-	worthMoving    = SegmentSize / 32 // garbage that a segment must have, bytes
+	compactSlice   = 16                     // segments at a time, about a millisecond
+	worthMoving    = image.SegmentSize / 32 // garbage that a segment must have, bytes
 	garbageClasses = 64
 )
 
@@ -24,7 +25,7 @@ func (s *Store) compact(n int, worth int64) (emptied, stuck int) {
 	var victims [compactSlice]uint32
 	for _, v := range s.victims(victims[:n], segSealed, worth) {
 		seg := s.segment(uint64(v))
-		garbage := SegmentSize - seg.live()
+		garbage := image.SegmentSize - seg.live()
 		err := s.evacuate(uint64(v))
 		s.compactor().flush(true)
 		switch {
@@ -49,10 +50,10 @@ func (s *Store) victims(list []uint32, state uint64, worth int64) []uint32 {
 	var spread [garbageClasses]int
 	most := func(n int) (class int, ok bool) {
 		live := s.segment(uint64(n)).live()
-		if s.segment(uint64(n)).state() != state || SegmentSize-live < worth {
+		if s.segment(uint64(n)).state() != state || image.SegmentSize-live < worth {
 			return 0, false
 		}
-		return int(live / (SegmentSize / garbageClasses)), true
+		return int(live / (image.SegmentSize / garbageClasses)), true
 	}
 	used := int(s.everUsed())
 	for n := range used {
@@ -99,12 +100,12 @@ func (s *Store) evacuate(n uint64) (err error) {
 // entry points there.
 func (s *Store) objects(n uint64) func(yield func(uint64) bool) {
 	return func(yield func(uint64) bool) {
-		for where, end := n*SegmentSize, (n+1)*SegmentSize; where+headerSize < end; {
-			length := int(s.headerAt(where).Length)
-			if length == 0 || length > PageSize || where+uint64(footprint(length)) > end || !yield(where) {
+		for where, end := n*image.SegmentSize, (n+1)*image.SegmentSize; where+image.HeaderSize < end; {
+			length := int(s.image.HeaderAt(where).Length)
+			if length == 0 || length > PageSize || where+uint64(image.Footprint(length)) > end || !yield(where) {
 				return
 			}
-			where += uint64(footprint(length))
+			where += uint64(image.Footprint(length))
 		}
 	}
 }
@@ -113,8 +114,8 @@ func (s *Store) objects(n uint64) func(yield func(uint64) bool) {
 // It goes as it is: the checksum does not depend on the place, so damage stays
 // noticeable.
 func (s *Store) move(where uint64) error {
-	page := uint64(s.headerAt(where).Page)
-	if page >= s.pages {
+	page := uint64(s.image.HeaderAt(where).Page)
+	if page >= s.image.Pages {
 		return nil
 	}
 	l := s.lock(page)
@@ -123,7 +124,7 @@ func (s *Store) move(where uint64) error {
 	}
 	defer l.Unlock()
 	e := s.idx.load(page)
-	if !e.object() || e.where() != where || !s.owns(page, e) {
+	if !e.Object() || e.Where() != where || !s.owns(page, e) {
 		return nil
 	}
 	return s.relocate(page, e)
@@ -131,16 +132,16 @@ func (s *Store) move(where uint64) error {
 
 // relocate copies the object of a page to the compactor's segment. The caller
 // holds the page's lock.
-func (s *Store) relocate(page uint64, e entry) error {
-	w, where := s.compactor(), e.where()
-	to, err := w.room(footprint(e.length()))
+func (s *Store) relocate(page uint64, e image.Entry) error {
+	w, where := s.compactor(), e.Where()
+	to, err := w.room(image.Footprint(e.Length()))
 	if err != nil {
 		return err
 	}
-	*s.headerAt(to) = *s.headerAt(where)
-	copy(s.payload(to, e.length()), s.payload(where, e.length()))
+	*s.image.HeaderAt(to) = *s.image.HeaderAt(where)
+	copy(s.image.Payload(to, e.Length()), s.image.Payload(where, e.Length()))
 	invariant.Point("object copied")
-	s.idx.swap(page, e.at(to))
+	s.idx.swap(page, e.At(to))
 	invariant.Point("object moved")
 	w.retire(e)
 	return nil

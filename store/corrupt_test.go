@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // oneOfEach writes a page of each kind that owns an object and returns the
@@ -49,9 +51,9 @@ func TestF009EverySingleBitFlipIsDetected(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 20, OnCorrupt: func(p uint64) { told.Store(p) }})
 	for page, c := range oneOfEach(t, s) {
 		e := s.idx.load(page)
-		object := s.mem[s.dataOffset+int64(e.where()):][:headerSize+e.length()]
+		object := s.image.Mem[s.image.ObjectAt(e.Where()):][:image.HeaderSize+e.Length()]
 		for bit := range len(object) * 8 {
-			if bit/8 == headerSize-1 { // the header's last byte is not used
+			if bit/8 == image.HeaderSize-1 { // the header's last byte is not used
 				continue
 			}
 			object[bit/8] ^= 1 << (bit % 8)
@@ -73,13 +75,13 @@ func TestF010EveryTruncationIsDetected(t *testing.T) {
 	for page := range pages {
 		e := s.idx.load(page)
 		for length := 1; length <= PageSize; length++ {
-			if length != e.length() {
-				s.idx.entries[page].Store(uint64(objectEntry(e.where(), e.codec(), length)))
+			if length != e.Length() {
+				s.idx.entries[page].Store(uint64(image.ObjectEntry(e.Where(), e.Codec(), length)))
 				mustBeCorrupt(t, s, &told, page, "length changed")
 			}
 		}
-		for bit := whereBits + lengthBits; bit < valueBits+codecBits; bit++ {
-			if bad := e ^ 1<<bit; !bad.same() && bad.valid(s.geometry.segments) && bad != e {
+		for bit := image.ValueBits; 1<<bit <= (image.Codecs-1)<<image.ValueBits; bit++ {
+			if bad := e ^ 1<<bit; !bad.Same() && bad.Valid(s.image.Segments) && bad != e {
 				s.idx.entries[page].Store(uint64(bad))
 				mustBeCorrupt(t, s, &told, page, "codec changed")
 			}
@@ -90,7 +92,7 @@ func TestF010EveryTruncationIsDetected(t *testing.T) {
 				mustBeCorrupt(t, s, &told, page, "points at another page's object")
 			}
 		}
-		s.idx.entries[page].Store(uint64(e.at(s.geometry.segments * SegmentSize)))
+		s.idx.entries[page].Store(uint64(e.At(s.image.Segments * image.SegmentSize)))
 		mustBeCorrupt(t, s, &told, page, "points outside the image")
 		s.idx.entries[page].Store(uint64(e))
 	}
@@ -111,7 +113,7 @@ func TestF009EverySingleBitFlipOfAnEntryIsDetected(t *testing.T) {
 		for bit := range 64 {
 			write(t, s, victim, c.bytes())
 			e := s.idx.load(victim)
-			if e.object() && bit >= checkShift-2 {
+			if e.Object() && bit >= image.ValueBits+3 {
 				continue
 			}
 			s.idx.entries[victim].Store(uint64(e ^ 1<<bit))
@@ -136,7 +138,7 @@ func TestF009EverySingleBitFlipOfAWordIsDetected(t *testing.T) {
 	var told atomic.Uint64
 	s := newStore(t, Config{Disksize: 1 << 20, OnCorrupt: func(p uint64) { told.Store(p) }})
 	write(t, s, 3, content{3, 1, tableWord}.bytes())
-	slot := s.idx.load(3).value()
+	slot := s.idx.load(3).Value()
 	for bit := range 128 {
 		word := &s.same.words[2*slot+uint64(bit/64)]
 		word.Store(word.Load() ^ 1<<(bit%64))
@@ -152,7 +154,7 @@ func TestRandomDamage(t *testing.T) {
 	c := content{5, 1, compressible}
 	write(t, s, 5, c.bytes())
 	e := s.idx.load(5)
-	object := s.mem[s.dataOffset+int64(e.where()):][:headerSize+e.length()]
+	object := s.image.Mem[s.image.ObjectAt(e.Where()):][:image.HeaderSize+e.Length()]
 	good := bytes.Clone(object)
 	w := s.Acquire()
 	defer w.Release()
@@ -161,7 +163,7 @@ func TestRandomDamage(t *testing.T) {
 		for range 1 + rng.IntN(8) {
 			object[rng.IntN(len(object)-1)] = byte(rng.Uint32())
 		}
-		object[headerSize-1] = 0
+		object[image.HeaderSize-1] = 0
 		if err := w.Read(5, 0, p); err == nil && !bytes.Equal(p, c.bytes()) {
 			t.Fatal("damaged page read as something else without an error")
 		}
@@ -174,7 +176,7 @@ func TestPartialWriteOfCorruptPage(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 20})
 	c := content{5, 1, compressible}
 	write(t, s, 5, c.bytes())
-	damage := &s.mem[s.dataOffset+int64(s.idx.load(5).where())+headerSize]
+	damage := &s.image.Mem[s.image.ObjectAt(s.idx.load(5).Where())+image.HeaderSize]
 	*damage ^= 1
 	w := s.Acquire()
 	err := w.Write(5, 10, []byte("part"))
@@ -195,7 +197,7 @@ func TestReadLooksAgainUnderTheLock(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 20})
 	c := content{5, 1, compressible}
 	write(t, s, 5, c.bytes())
-	damage := &s.mem[s.dataOffset+int64(s.idx.load(5).where())+headerSize]
+	damage := &s.image.Mem[s.image.ObjectAt(s.idx.load(5).Where())+image.HeaderSize]
 
 	l := s.lock(5)
 	l.Lock()

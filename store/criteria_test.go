@@ -123,7 +123,7 @@ func TestF078NoUseAfterFree(t *testing.T) {
 		t.Errorf("a page was freed under its reader: %v", err)
 	}
 	reader.leave()
-	for deadline := time.Now().Add(5 * time.Second); !allBytes(s.payload(e.where(), e.length()), freedByte); {
+	for deadline := time.Now().Add(5 * time.Second); !allBytes(s.image.Payload(e.Where(), e.Length()), freedByte); {
 		write(t, s, 9, content{9, 9, random}.bytes())
 		if time.Now().After(deadline) {
 			t.Fatal("the page was not freed after its reader left")

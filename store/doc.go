@@ -50,9 +50,9 @@ readers of another, so that one only tries for either.
 
 # Other processes
 
-A View reads the image of a store at work from another process: lock-free, by copies that
-prove themselves, see view.go; a Survey does so in the order in which objects lie. Put takes a page that another process has compressed
-and sealed, and publishes it as a write is.
+Package store/view reads the image of a store at work from another process:
+lock-free, by copies that prove themselves. Put takes a page that another process
+has compressed and sealed, and publishes it as a write is.
 
 # Limits
 

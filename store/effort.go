@@ -19,7 +19,7 @@ func (s *Store) most() int64 {
 	if s.cfg.MemLimit != 0 {
 		return int64(s.cfg.MemLimit)
 	}
-	return s.size
+	return s.image.Size
 }
 
 // SetEffort says how much time there is for what is written until Release, from 0 for none to

@@ -5,6 +5,8 @@ package store
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // ErrorCount says how often an error of one kind has occurred since the image was created, and
@@ -22,9 +24,6 @@ const (
 	checksumError errorKind = iota // an object, entry or word that is not what was stored
 	failedRead                     // a read that ended in an error
 	failedWrite                    // a write that ended in an error, ErrFull included
-
-	errorKinds = 3
-	errorWords = 3 // for each kind: count, time of the first, time of the last, in Unix nanoseconds
 )
 
 // errorLog counts errors in the image, so that the account survives the worker.
@@ -34,7 +33,7 @@ type errorLog struct {
 
 // note counts an error that occurs now. It neither blocks nor allocates.
 func (l errorLog) note(kind errorKind) {
-	words, now := l.words[kind*errorWords:], uint64(time.Now().UnixNano())
+	words, now := l.words[kind*image.ErrorWords:], uint64(time.Now().UnixNano())
 	words[2].Store(now)
 	words[1].CompareAndSwap(0, now)
 	words[0].Add(1)
@@ -42,7 +41,7 @@ func (l errorLog) note(kind errorKind) {
 
 // of is the account of one kind. An error that occurs meanwhile may be counted in part.
 func (l errorLog) of(kind errorKind) ErrorCount {
-	words := l.words[kind*errorWords:]
+	words := l.words[kind*image.ErrorWords:]
 	return ErrorCount{Count: words[0].Load(), First: timeOf(words[1].Load()), Last: timeOf(words[2].Load())}
 }
 

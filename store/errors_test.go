@@ -6,6 +6,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // Errors are counted, with the times of the first and the last one, and a worker that carries on
@@ -50,11 +52,11 @@ func failOnce(t *testing.T, s *Store) {
 	t.Helper()
 	fillUp(t, s)
 	e := s.idx.load(0)
-	s.mem[s.dataOffset+int64(e.where())+headerSize] ^= 1
+	s.image.Mem[s.image.ObjectAt(e.Where())+image.HeaderSize] ^= 1
 	w := s.Acquire()
 	if err := w.Read(0, 0, make([]byte, PageSize)); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("%v, want ErrCorrupt", err)
 	}
 	w.Release()
-	s.mem[s.dataOffset+int64(e.where())+headerSize] ^= 1
+	s.image.Mem[s.image.ObjectAt(e.Where())+image.HeaderSize] ^= 1
 }

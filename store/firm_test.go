@@ -6,6 +6,8 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // All memory for what is written is taken as Config.Firmly wants it, one piece at a
@@ -20,12 +22,12 @@ func TestMemoryIsTakenFirmly(t *testing.T) {
 		defer inside.Add(-1)
 		return take()
 	}})
-	for page := range uint32(4 * pagesPerSeg) {
+	for page := range uint32(4 * image.RawPerSegment) {
 		write(t, s, uint64(page), content{page, 1, random}.bytes())
 	}
 	s.passMu.Lock() // what is charged is taken then
 	defer s.passMu.Unlock()
-	if segments := s.backedBytes() / SegmentSize; segments < 4 || calls.Load() < segments || overlapped.Load() != 0 {
+	if segments := s.backedBytes() / image.SegmentSize; segments < 4 || calls.Load() < segments || overlapped.Load() != 0 {
 		t.Errorf("%d segments have memory after %d calls, of which %d overlapped", segments, calls.Load(), overlapped.Load())
 	}
 }

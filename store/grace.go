@@ -2,7 +2,11 @@
 
 package store
 
-import "runtime"
+import (
+	"runtime"
+
+	"github.com/zramfs/zramfs/store/internal/image"
+)
 
 // Reads take no lock: a reader takes a seat, which notes the epoch, loads the
 // entry, uses what it refers to, and leaves. Whoever replaces an entry retires
@@ -17,8 +21,8 @@ func (w *Worker) enter() { w.seat.Store(w.s.epoch.Load()) }
 func (w *Worker) leave() { w.seat.Store(0) }
 
 // retire takes charge of an entry that was unpublished.
-func (w *Worker) retire(e entry) {
-	if !e.object() && e.codec() != sameWordSlot {
+func (w *Worker) retire(e image.Entry) {
+	if !e.Object() && e.Codec() != image.SameSlot {
 		return
 	}
 	w.retired = append(w.retired, e)
@@ -50,8 +54,8 @@ func (w *Worker) flush(wait bool) bool {
 }
 
 // free gives up what an entry that nobody can reach refers to.
-func (w *Worker) free(e entry) {
-	if e.codec() == sameWordSlot {
+func (w *Worker) free(e image.Entry) {
+	if e.Codec() == image.SameSlot {
 		w.s.same.unref(e)
 		return
 	}
@@ -59,7 +63,7 @@ func (w *Worker) free(e entry) {
 		w.deserted = true
 		w.s.deserted.Store(true)
 	}
-	if w.freed += footprint(e.length()); w.freed >= SegmentSize {
+	if w.freed += image.Footprint(e.Length()); w.freed >= image.SegmentSize {
 		w.freed = 0
 		if w.s.drowsy.Load() {
 			w.s.poke()

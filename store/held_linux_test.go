@@ -49,8 +49,8 @@ func TestOpenWithAKeeperThatLocksNoMore(t *testing.T) {
 	}
 	want := content{1, 1, random}.bytes()
 	write(t, s, 1, want)
-	only := s.segmentOffset(s.idx.load(1).segment())
-	maps.DeleteFunc(keeper.held, func(piece [2]int64, _ bool) bool { return piece[0] >= s.dataOffset && piece[0] != only })
+	only := s.image.SegmentAt(s.idx.load(1).Segment())
+	maps.DeleteFunc(keeper.held, func(piece [2]int64, _ bool) bool { return piece[0] >= s.image.SegmentAt(0) && piece[0] != only })
 	finish(t, s)
 	keeper.full = true
 	if s, err = Open(mem, withAlgorithm(t, Config{})); err != nil {

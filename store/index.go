@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"sync/atomic"
 
+	"github.com/zramfs/zramfs/store/internal/image"
 	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
@@ -33,7 +34,7 @@ const (
 )
 
 func (x *index) init(s *Store) error {
-	x.s, x.entries, x.bitmap = s, s.image.index(), s.image.bitmap()
+	x.s, x.entries, x.bitmap = s, s.image.Index(), s.image.Bitmap()
 	var err error
 	if s.cfg.Disksize <= populateUpTo {
 		err = x.populate()
@@ -45,7 +46,7 @@ func (x *index) init(s *Store) error {
 	if err != nil {
 		return err
 	}
-	x.each(0, s.indexPages-1, func(uint64) { x.present.Add(1) })
+	x.each(0, s.image.IndexPages-1, func(uint64) { x.present.Add(1) })
 	s.charged.Store(s.indexBytes())
 	return nil
 }
@@ -71,7 +72,7 @@ func (x *index) ask() error {
 		return nil
 	}
 	var page [PageSize]byte
-	begin, end := x.s.indexOffset, x.s.indexOffset+int64(x.s.indexPages*PageSize)
+	begin, end := x.s.image.IndexOffset, x.s.image.IndexOffset+int64(x.s.image.IndexPages*PageSize)
 	for off := begin; ; {
 		data, hole, err := x.s.memory.nextData(off)
 		if err != nil || data >= end {
@@ -92,27 +93,29 @@ func (x *index) ask() error {
 }
 
 // load is the entry of a page, 0 where its index page does not exist.
-func (x *index) load(page uint64) entry {
-	if !x.has(page / indexPerPage) {
+func (x *index) load(page uint64) image.Entry {
+	if !x.has(page / image.EntriesPerPage) {
 		return 0
 	}
-	return entry(x.entries[page].Load())
+	return image.Entry(x.entries[page].Load())
 }
 
 // swap publishes e, whose index page exists, and returns what it replaces. The
 // caller holds the page's lock.
-func (x *index) swap(page uint64, e entry) entry { return entry(x.entries[page].Swap(uint64(e))) }
+func (x *index) swap(page uint64, e image.Entry) image.Entry {
+	return image.Entry(x.entries[page].Swap(uint64(e)))
+}
 
 // ensureIndex makes the index page of a page exist: it waits for the maintainer,
 // if it must. It fails with ErrFull. The caller holds no page's lock.
 func (w *Worker) ensureIndex(page uint64) error {
-	s, n := w.s, page/indexPerPage
+	s, n := w.s, page/image.EntriesPerPage
 	if s.idx.whole {
 		return nil
 	}
 	if w.near.Load() != n+1 {
 		w.near.Store(n + 1)
-		if !s.idx.has(min(n+aheadPieces*piecePages, s.indexPages-1)) {
+		if !s.idx.has(min(n+aheadPieces*piecePages, s.image.IndexPages-1)) {
 			s.poke()
 		}
 	}
@@ -149,7 +152,7 @@ func (x *index) grow() {
 		if !x.has(n) && !(x.roomy() && x.take(first, first+piecePages, false)) {
 			x.take(n, n+1, true)
 		}
-		for ahead := first + piecePages; ahead <= first+aheadPieces*piecePages && ahead < x.s.indexPages; ahead += piecePages {
+		for ahead := first + piecePages; ahead <= first+aheadPieces*piecePages && ahead < x.s.image.IndexPages; ahead += piecePages {
 			if !x.roomy() || !x.take(ahead, ahead+piecePages, false) {
 				break
 			}
@@ -160,14 +163,14 @@ func (x *index) grow() {
 // roomy reports whether there is memory for index pages that nobody waits for,
 // after what the segments need to work with.
 func (x *index) roomy() bool {
-	return !scarce(x.s.used()+int64(minSegments+x.s.target())*SegmentSize, x.s.most())
+	return !scarce(x.s.used()+int64(minSegments+x.s.target())*image.SegmentSize, x.s.most())
 }
 
 // back takes memory for index pages, of which so many bytes are absent and charged, or undoes the
 // charge. What cannot be given back either is there when it is next asked for.
 func (x *index) back(first, end uint64, absent int64) bool {
 	err := x.s.firmly(func() error {
-		return x.s.memory.populate(x.s.indexOffset+int64(first*PageSize), int64((end-first)*PageSize))
+		return x.s.memory.populate(x.s.image.IndexPageAt(first), int64((end-first)*PageSize))
 	})
 	if err == nil {
 		return true
@@ -175,7 +178,7 @@ func (x *index) back(first, end uint64, absent int64) bool {
 	x.s.charged.Add(-absent)
 	for n := first; n < end; n++ {
 		if !x.has(n) {
-			_ = x.s.memory.punch(x.s.indexOffset+int64(n*PageSize), PageSize)
+			_ = x.s.memory.punch(x.s.image.IndexPageAt(n), PageSize)
 		}
 	}
 	return false
@@ -184,7 +187,7 @@ func (x *index) back(first, end uint64, absent int64) bool {
 // take makes the index pages from first to before end exist and reports whether
 // they do. With cede a ready segment may be given up for them.
 func (x *index) take(first, end uint64, cede bool) bool {
-	end = min(end, x.s.indexPages)
+	end = min(end, x.s.image.IndexPages)
 	absent := int64(0)
 	for n := first; n < end; n++ {
 		if !x.has(n) {
@@ -211,13 +214,13 @@ func (x *index) take(first, end uint64, cede bool) bool {
 // populate makes the whole index exist, in pieces that a signal may interrupt.
 func (x *index) populate() error {
 	const piece = 64 << 20
-	size := int64(x.s.indexPages * PageSize)
+	size := int64(x.s.image.IndexPages * PageSize)
 	for off := int64(0); off < size; off += piece {
-		if err := x.s.memory.populate(x.s.indexOffset+off, min(piece, size-off)); err != nil {
+		if err := x.s.memory.populate(x.s.image.IndexOffset+off, min(piece, size-off)); err != nil {
 			return fmt.Errorf("%w: %w", ErrNoMemory, err)
 		}
 	}
-	for n := range x.s.indexPages {
+	for n := range x.s.image.IndexPages {
 		x.bitmap[n/64].Or(1 << (n % 64))
 	}
 	x.whole = true
@@ -231,12 +234,12 @@ func (x *index) adoptPresent() error {
 	var bad error
 	deal := func(to uint64, f func(off, n int64) error) {
 		if next < to {
-			bad = errors.Join(bad, f(x.s.indexOffset+int64(next*PageSize), int64((to-next)*PageSize)))
+			bad = errors.Join(bad, f(x.s.image.IndexPageAt(next), int64((to-next)*PageSize)))
 			next = to
 		}
 	}
 	end := uint64(0) // of the run of pages that exist
-	x.each(0, x.s.indexPages-1, func(n uint64) {
+	x.each(0, x.s.image.IndexPages-1, func(n uint64) {
 		if n != end {
 			deal(end, x.s.memory.adopt)
 			deal(n, x.s.memory.punch)
@@ -244,7 +247,7 @@ func (x *index) adoptPresent() error {
 		end = n + 1
 	})
 	deal(end, x.s.memory.adopt)
-	deal(x.s.indexPages, x.s.memory.punch)
+	deal(x.s.image.IndexPages, x.s.memory.punch)
 	return bad
 }
 

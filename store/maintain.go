@@ -4,6 +4,8 @@ package store
 
 import (
 	"time"
+
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // The maintainer is one goroutine beside the page path: it keeps a reserve of
@@ -255,7 +257,7 @@ func (s *Store) tidy(idle bool) time.Duration {
 // open segments may still take, and tells the bytes of objects.
 func (s *Store) garbage() (garbage, live int64) {
 	s.mu.Lock()
-	spare := int64(len(s.ready)+len(s.empty)+len(s.workers)) * SegmentSize
+	spare := int64(len(s.ready)+len(s.empty)+len(s.workers)) * image.SegmentSize
 	s.mu.Unlock()
 	live = int64(s.footprint())
 	return s.backedBytes() - spare - live, live

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 type memoryFile = *os.File
@@ -164,7 +166,7 @@ func (m *Memory) length() (int64, error) {
 // nextData is where the next bytes from off on begin that the file holds, and where they end.
 // It is the end of the file where there are none.
 func (m *Memory) nextData(off int64) (data, hole int64, err error) {
-	if data, err = nextData(m.file, off); err != nil || data == int64(len(m.mem)) {
+	if data, err = image.NextData(m.file, off); err != nil || data == int64(len(m.mem)) {
 		return data, data, err
 	}
 	hole, err = m.file.Seek(data, unix.SEEK_HOLE)

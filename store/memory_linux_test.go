@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // limitedMemory is a memory file on a tmpfs that holds size bytes: what a
@@ -131,7 +132,7 @@ func TestDiscardGivesMemoryBack(t *testing.T) {
 	w := s.Acquire()
 	w.Discard(0, s.Pages())
 	w.Release()
-	takenAtMost(t, s, empty+int64(len(s.workers))*SegmentSize) // the open ones stay
+	takenAtMost(t, s, empty+int64(len(s.workers))*image.SegmentSize) // the open ones stay
 	if n := s.Stats().NotifyFree; n != s.Pages() {
 		t.Errorf("%d pages counted as freed, want %d", n, s.Pages())
 	}

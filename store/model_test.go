@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // The model test: writers do random operations on pages of their own and
@@ -175,7 +177,7 @@ func plausible(page uint32, p []byte) error {
 	if bytes.Equal(p[8:], p[:PageSize-8]) { // one word repeated: the version is in it
 		word := binary.LittleEndian.Uint64(p)
 		of := uint32(word >> 32 &^ (1 << 31))
-		if word == 0 || word>>63 == 0 && of == page&(1<<(valueBits-32)-1) || word>>63 == 1 && of == page ||
+		if word == 0 || word>>63 == 0 && of == page&(1<<(image.ValueBits-32)-1) || word>>63 == 1 && of == page ||
 			uint32(word) == uint32(word>>32) {
 			return nil
 		}

@@ -9,35 +9,36 @@ import (
 	"runtime"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store/internal/image"
 	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
 // place writes an object for page into fresh space. Nobody reaches it before
 // its entry is published.
-func (w *Worker) place(page uint64, id codec.ID, packed []byte) (entry, error) {
-	where, err := w.room(footprint(len(packed)))
+func (w *Worker) place(page uint64, id codec.ID, packed []byte) (image.Entry, error) {
+	where, err := w.room(image.Footprint(len(packed)))
 	if err != nil {
 		return 0, err
 	}
-	h := w.s.headerAt(where)
+	h := w.s.image.HeaderAt(where)
 	h.Page, h.Length, h.Codec = uint32(page), uint16(len(packed)), id
 	invariant.Point("object begun")
-	copy(w.s.payload(where, len(packed)), packed)
+	copy(w.s.image.Payload(where, len(packed)), packed)
 	invariant.Point("object without checksum")
-	h.Checksum = w.s.checksum(where, len(packed))
-	return objectEntry(where, id, len(packed)), nil
+	h.Checksum = w.s.image.Checksum(where, len(packed))
+	return image.ObjectEntry(where, id, len(packed)), nil
 }
 
 // load copies len(dst) bytes of the page that e stands for. What e refers to
 // must not be freed meanwhile: the caller has a seat or the page's lock.
-func (w *Worker) load(page uint64, e entry, off int, dst []byte) error {
+func (w *Worker) load(page uint64, e image.Entry, off int, dst []byte) error {
 	switch {
 	case e == 0:
 		clear(dst)
 		return nil
-	case !e.valid(w.s.geometry.segments):
+	case !e.Valid(w.s.image.Segments):
 		return fmt.Errorf("%w: page %d: impossible entry %#x", ErrCorrupt, page, uint64(e))
-	case e.same():
+	case e.Same():
 		word, ok := w.s.same.word(e)
 		if !ok {
 			return fmt.Errorf("%w: page %d: damaged word", ErrCorrupt, page)
@@ -50,9 +51,9 @@ func (w *Worker) load(page uint64, e entry, off int, dst []byte) error {
 		return err
 	}
 	if len(dst) == PageSize {
-		return w.unpack(dst, page, e.codec(), packed)
+		return w.unpack(dst, page, e.Codec(), packed)
 	}
-	if err := w.unpack(w.packed[:], page, e.codec(), packed); err != nil {
+	if err := w.unpack(w.packed[:], page, e.Codec(), packed); err != nil {
 		return err
 	}
 	copy(dst, w.packed[off:])
@@ -68,12 +69,12 @@ func (w *Worker) unpack(dst []byte, page uint64, id codec.ID, packed []byte) err
 
 // object finds the payload that a possible entry refers to, if it is page's and
 // intact.
-func (s *Store) object(page uint64, e entry) ([]byte, error) {
-	where, n := e.where(), e.length()
+func (s *Store) object(page uint64, e image.Entry) ([]byte, error) {
+	where, n := e.Where(), e.Length()
 	if s.owns(page, e) { // else it may be what somebody is writing
-		fetch(s.payload(where, n))
-		if s.headerAt(where).Checksum == s.checksum(where, n) {
-			return s.payload(where, n), nil
+		fetch(s.image.Payload(where, n))
+		if s.image.HeaderAt(where).Checksum == s.image.Checksum(where, n) {
+			return s.image.Payload(where, n), nil
 		}
 	}
 	return nil, fmt.Errorf("%w: page %d: checksum mismatch", ErrCorrupt, page)
@@ -81,13 +82,12 @@ func (s *Store) object(page uint64, e entry) ([]byte, error) {
 
 // owns reports whether a possible object entry of page refers to an object of
 // page: if the entry was damaged, it may refer to another's, or to no memory.
-func (s *Store) owns(page uint64, e entry) bool {
-	switch s.segment(e.segment()).state() {
+func (s *Store) owns(page uint64, e image.Entry) bool {
+	switch s.segment(e.Segment()).state() {
 	case segVoid, segReady, segEmpty:
 		return false
 	}
-	h := s.headerAt(e.where())
-	return uint64(h.Page) == page && int(h.Length) == e.length() && h.Codec == e.codec()
+	return s.image.HeaderAt(e.Where()).Matches(page, e)
 }
 
 // fetch has the processor bring all of an object from memory at once, before the
@@ -122,7 +122,7 @@ func fillWord(dst []byte, off int, word uint64) {
 
 // prove decompresses what was just placed and compares: an object is published
 // only if it reads back as what was written.
-func (w *Worker) prove(page uint64, e entry, src []byte) {
+func (w *Worker) prove(page uint64, e image.Entry, src []byte) {
 	if !invariant.Enabled {
 		return
 	}

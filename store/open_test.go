@@ -7,6 +7,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // A process that died leaves objects placed and not published, published and
@@ -24,7 +26,7 @@ func TestOpenCarriesOn(t *testing.T) {
 	if _, err := w.encode(7, content{7, 9, random}.bytes()); err != nil { // placed, never published
 		t.Fatal(err)
 	}
-	old := s.idx.swap(findEntry(t, s, entry.object), 0) // unpublished, never freed
+	old := s.idx.swap(findEntry(t, s, image.Entry.Object), 0) // unpublished, never freed
 	if old == 0 {
 		t.Fatal("nothing to unpublish")
 	}
@@ -66,7 +68,7 @@ func TestOpenWithImpossibleEntries(t *testing.T) {
 	for page := range uint32(100) {
 		write(t, s, uint64(page), content{page, 1, tableWord}.bytes())
 	}
-	bad := map[uint64]entry{3: sameEntry(31, 5), 50: objectEntry(0, 0, 77), 70: objectEntry(s.geometry.segments*SegmentSize, 2, 300)}
+	bad := map[uint64]image.Entry{3: image.SameEntry(31, 5), 50: image.ObjectEntry(0, 0, 77), 70: image.ObjectEntry(s.image.Segments*image.SegmentSize, 2, 300)}
 	for page, e := range bad {
 		s.idx.entries[page].Store(uint64(e))
 	}
@@ -145,10 +147,10 @@ func TestOpenHugeDevice(t *testing.T) {
 		write(t, s, i*100_000, content{uint32(i), 1, random}.bytes())
 	}
 	s.passMu.Lock()
-	if s.idx.has(s.indexPages - 7) {
+	if s.idx.has(s.image.IndexPages - 7) {
 		t.Fatal("the test takes what is there")
 	}
-	if err := s.memory.allocate(s.indexOffset+int64(s.indexPages-7)*PageSize, PageSize); err != nil {
+	if err := s.memory.allocate(s.image.IndexOffset+int64(s.image.IndexPages-7)*PageSize, PageSize); err != nil {
 		t.Fatal(err)
 	}
 	s.passMu.Unlock()
@@ -171,7 +173,7 @@ func TestCreateAfterDeathInCreate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		clear(s.mem[30:PageSize])
+		clear(s.image.Mem[30:PageSize])
 		s.die()
 		if _, err := Open(mem, cfg); !errors.Is(err, ErrChecksum) {
 			t.Fatalf("%v, want ErrChecksum", err)
@@ -197,7 +199,7 @@ func TestOpenAfterDeathInAHeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.headerAt(where).Page = 77
+	s.image.HeaderAt(where).Page = 77
 	s.die()
 	if s, err = Open(mem, cfg); err != nil {
 		t.Fatal(err)
@@ -216,7 +218,7 @@ func TestOpenAfterDamageToALength(t *testing.T) {
 		for page := range uint32(100) {
 			write(t, s, uint64(page), content{page, page, compressible}.bytes())
 		}
-		s.headerAt(s.idx.load(0).where()).Length ^= 1 << bit
+		s.image.HeaderAt(s.idx.load(0).Where()).Length ^= 1 << bit
 		s.die()
 		if s, err = Open(mem, cfg); err != nil {
 			t.Fatal(err)
@@ -265,9 +267,9 @@ func FuzzOpen(f *testing.F) {
 	f.Add(uint16(0), []byte{1}, false)
 	f.Add(uint16(8), []byte{2, 0, 0, 0}, true)
 	f.Add(uint16(44), []byte{0xff}, true)
-	f.Add(uint16(bitmapOffset), []byte{0xff, 0xff}, false)
+	f.Add(uint16(image.SlotAt(image.SameWords)), []byte{0xff, 0xff}, false)
 	f.Add(uint16(10*PageSize), []byte{1, 2, 3, 4, 5, 6, 7, 8}, false)
-	f.Add(uint16(10*PageSize), objectBytes(objectEntry(64, 2, 300)), false)
+	f.Add(uint16(10*PageSize), objectBytes(image.ObjectEntry(64, 2, 300)), false)
 	f.Fuzz(func(t *testing.T, off uint16, change []byte, resum bool) {
 		mem, cfg := newMemory(t), withAlgorithm(t, Config{Disksize: 4 << 20, MaxMemory: 16 << 20})
 		s, err := Create(mem, cfg)
@@ -275,12 +277,12 @@ func FuzzOpen(f *testing.F) {
 			t.Fatal(err)
 		}
 		write(t, s, 0, content{0, 1, compressible}.bytes())
-		if limit := s.indexOffset + 8*PageSize; int64(off)+int64(len(change)) <= limit {
-			copy(s.mem[off:], change)
+		if limit := s.image.IndexOffset + 8*PageSize; int64(off)+int64(len(change)) <= limit {
+			copy(s.image.Mem[off:], change)
 		}
-		if b := (superblock{}); resum && off < 44 { // let a changed number pass the checksum
-			if b, err = decodeSuperblock(s.mem); errors.Is(err, ErrChecksum) {
-				copy(s.mem, b.encode())
+		if b := (image.Superblock{}); resum && off < 44 { // let a changed number pass the checksum
+			if b, err = image.DecodeSuperblock(s.image.Mem); errors.Is(err, ErrChecksum) {
+				copy(s.image.Mem, b.Encode())
 			}
 		}
 		s.die()
@@ -299,7 +301,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-func objectBytes(e entry) []byte {
+func objectBytes(e image.Entry) []byte {
 	p := make([]byte, 8)
 	for i := range p {
 		p[i] = byte(e >> (8 * i))

@@ -3,27 +3,19 @@
 package store
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // ErrObject: what was to be put is no object of that page.
 var ErrObject = errors.New("not an object of the page")
 
-// Seal is the checksum that an object of a page is stored with. Whoever compresses a page in
-// another process makes it, and Put proves it, so that nothing that happens to the object on its
-// way goes unnoticed.
-func Seal(page uint64, id codec.ID, packed []byte) uint32 {
-	var h [headerSize]byte
-	binary.LittleEndian.PutUint32(h[4:], uint32(page))
-	binary.LittleEndian.PutUint16(h[8:], uint16(len(packed)))
-	h[10] = byte(id)
-	return crc32.Update(crc32.Checksum(h[4:], castagnoli), castagnoli, packed)
-}
+// Seal is the checksum that an object of a page is stored with. Another process that compresses a
+// page seals it, and Put proves the seal: damage on the way does not go unnoticed.
+func Seal(page uint64, id codec.ID, packed []byte) uint32 { return image.Seal(page, id, packed) }
 
 // Put stores a page that was compressed elsewhere, as Write would have: packed is its object by
 // codec id, and sum what Seal has made of that. It is not kept, and must not change meanwhile. It
@@ -36,12 +28,12 @@ func (w *Worker) Put(page uint64, id codec.ID, sum uint32, packed []byte) error 
 	if id < codec.Raw || id > codec.ZstdDict || len(packed) == 0 || len(packed) > PageSize || id == codec.Raw && len(packed) != PageSize {
 		return fmt.Errorf("%w: page %d: %d bytes of codec %s", ErrObject, page, len(packed), id)
 	}
-	if Seal(page, id, packed) != sum {
+	if image.Seal(page, id, packed) != sum {
 		return fmt.Errorf("%w: page %d: checksum mismatch", ErrObject, page)
 	}
 	w.count.writes.Add(1)
 	err := w.ensureIndex(page)
-	var e entry
+	var e image.Entry
 	if err == nil {
 		e, err = w.place(page, id, packed)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // packedElsewhere is a page as another process would hand it in.
@@ -42,7 +43,7 @@ func TestPutIsAWrite(t *testing.T) {
 					}
 					id, packed := packedElsewhere(t, c, want)
 					w := s.Acquire()
-					if err := w.Put(uint64(page), id, Seal(uint64(page), id, packed), packed); err != nil {
+					if err := w.Put(uint64(page), id, image.Seal(uint64(page), id, packed), packed); err != nil {
 						t.Fatal(err)
 					}
 					w.Release()
@@ -67,7 +68,7 @@ func TestPutRefuses(t *testing.T) {
 	before := content{3, 1, random}.bytes()
 	write(t, s, 3, before)
 	good := []byte("an object is not looked into")
-	sum := Seal(3, codec.Page, good)
+	sum := image.Seal(3, codec.Page, good)
 	bad := bytes.Clone(good)
 	bad[5] ^= 1
 	w := s.Acquire()
@@ -79,18 +80,18 @@ func TestPutRefuses(t *testing.T) {
 		packed []byte
 		want   error
 	}{
-		"beyond the device": {s.Pages(), codec.Page, Seal(s.Pages(), codec.Page, good), good, ErrRange},
+		"beyond the device": {s.Pages(), codec.Page, image.Seal(s.Pages(), codec.Page, good), good, ErrRange},
 		"far beyond":        {3 + 1<<32, codec.Page, sum, good, ErrRange},
 		"another page":      {4, codec.Page, sum, good, ErrObject},
 		"another codec":     {3, codec.LZ4, sum, good, ErrObject},
 		"changed":           {3, codec.Page, sum, bad, ErrObject},
 		"shorter":           {3, codec.Page, sum, good[:20], ErrObject},
-		"nothing":           {3, codec.Page, Seal(3, codec.Page, nil), nil, ErrObject},
-		"no codec":          {3, codec.None, Seal(3, codec.None, good), good, ErrObject},
-		"a cluster":         {3, codec.ZstdCluster, Seal(3, codec.ZstdCluster, good), good, ErrObject},
-		"same-filled":       {3, sameSmall, Seal(3, sameSmall, good), good, ErrObject},
-		"short raw":         {3, codec.Raw, Seal(3, codec.Raw, good), good, ErrObject},
-		"too long":          {3, codec.Page, Seal(3, codec.Page, make([]byte, PageSize+1)), make([]byte, PageSize+1), ErrObject},
+		"nothing":           {3, codec.Page, image.Seal(3, codec.Page, nil), nil, ErrObject},
+		"no codec":          {3, codec.None, image.Seal(3, codec.None, good), good, ErrObject},
+		"a cluster":         {3, codec.ZstdCluster, image.Seal(3, codec.ZstdCluster, good), good, ErrObject},
+		"same-filled":       {3, image.SameSmall, image.Seal(3, image.SameSmall, good), good, ErrObject},
+		"short raw":         {3, codec.Raw, image.Seal(3, codec.Raw, good), good, ErrObject},
+		"too long":          {3, codec.Page, image.Seal(3, codec.Page, make([]byte, PageSize+1)), make([]byte, PageSize+1), ErrObject},
 	} {
 		if err := w.Put(c.page, c.id, c.sum, c.packed); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
@@ -108,7 +109,7 @@ func TestPutIntoAFullStore(t *testing.T) {
 		packed := content{uint32(page), 1, random}.bytes()
 		w := s.Acquire()
 		defer w.Release()
-		return w.Put(page, codec.Raw, Seal(page, codec.Raw, packed), packed)
+		return w.Put(page, codec.Raw, image.Seal(page, codec.Raw, packed), packed)
 	}
 	page := uint64(0)
 	for ; page < s.Pages(); page++ {

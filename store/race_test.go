@@ -35,7 +35,7 @@ func TestF079DetectorSeesTheImage(t *testing.T) {
 func raceOnPurpose(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 20})
 	write(t, s, 3, content{3, 1, random}.bytes())
-	p := s.payload(s.idx.load(3).where(), 8)
+	p := s.image.Payload(s.idx.load(3).Where(), 8)
 	good := p[0]
 	var wg sync.WaitGroup
 	for range 2 {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/zramfs/zramfs/store/internal/image"
 	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
@@ -18,8 +19,8 @@ import (
 // sweep. An impossible entry is counted and told, and costs nothing but its page.
 func (s *Store) rebuild() error {
 	t := tally{s: s}
-	s.idx.each(0, s.indexPages-1, func(n uint64) {
-		for page := n * indexPerPage; page < min((n+1)*indexPerPage, s.pages); page++ {
+	s.idx.each(0, s.image.IndexPages-1, func(n uint64) {
+		for page := n * image.EntriesPerPage; page < min((n+1)*image.EntriesPerPage, s.image.Pages); page++ {
 			if e := s.idx.load(page); e != 0 {
 				t.adopt(page, e)
 			}
@@ -45,27 +46,27 @@ type tally struct {
 }
 
 // adopt counts what an entry refers to.
-func (t *tally) adopt(page uint64, e entry) {
+func (t *tally) adopt(page uint64, e image.Entry) {
 	s := t.s
-	if !e.valid(s.geometry.segments) {
+	if !e.Valid(s.image.Segments) {
 		s.errors.note(checksumError)
 		if f := s.cfg.OnCorrupt; f != nil {
 			f(page)
 		}
 		return
 	}
-	id := e.codec()
+	id := e.Codec()
 	t.pages[id]++
 	switch {
-	case id == sameWordSlot:
-		s.same.refs[e.value()]++
-	case e.object():
-		n := footprint(e.length())
-		t.bytes[id] += int64(e.length())
+	case id == image.SameSlot:
+		s.same.refs[e.Value()]++
+	case e.Object():
+		n := image.Footprint(e.Length())
+		t.bytes[id] += int64(e.Length())
 		t.feet += int64(n)
-		g := &s.segment(e.segment()).word
+		g := &s.segment(e.Segment()).word
 		g.Store((g.Load()>>stateBits+uint64(n))<<stateBits | segUnswept)
-		s.fresh = max(s.fresh, e.segment()+1)
+		s.fresh = max(s.fresh, e.Segment()+1)
 	}
 }
 
@@ -91,15 +92,15 @@ func (s *Store) adoptSegments() error {
 			s.unswept.Add(int64(r.end - r.first))
 			continue
 		}
-		if err := s.memory.punch(s.segmentOffset(r.first), r.bytes()); err != nil {
+		if err := s.memory.punch(s.image.SegmentAt(r.first), r.bytes()); err != nil {
 			return fmt.Errorf("free %d segments from %d: %w", r.end-r.first, r.first, err)
 		}
 		for v := r.first; v < r.end; v++ {
 			s.void = append(s.void, uint32(v))
 		}
 	}
-	if rest := s.segmentOffset(s.fresh); rest < s.size {
-		if err := s.memory.punch(rest, s.size-rest); err != nil {
+	if rest := s.image.SegmentAt(s.fresh); rest < s.image.Size {
+		if err := s.memory.punch(rest, s.image.Size-rest); err != nil {
 			return fmt.Errorf("free unused segments: %w", err)
 		}
 	}
@@ -112,7 +113,7 @@ func (s *Store) adoptSegments() error {
 // A run is of segments in the same state, from first to before end.
 type run struct{ first, end uint64 }
 
-func (r run) bytes() int64 { return int64(r.end-r.first) * SegmentSize }
+func (r run) bytes() int64 { return int64(r.end-r.first) * image.SegmentSize }
 
 // mapAtOnce bounds a run, so that several processors can share the work: 64 MiB.
 const mapAtOnce = 256
@@ -138,7 +139,7 @@ func (s *Store) mapRuns(runs []run) error {
 		mapping.Go(func() {
 			for i := next.Add(1) - 1; int(i) < len(runs); i = next.Add(1) - 1 {
 				r := runs[i]
-				if err := s.memory.adopt(s.segmentOffset(r.first), r.bytes()); err != nil {
+				if err := s.memory.adopt(s.image.SegmentAt(r.first), r.bytes()); err != nil {
 					once.Do(func() { bad = fmt.Errorf("map %d segments from %d: %w", r.end-r.first, r.first, err) })
 				}
 			}
@@ -147,6 +148,3 @@ func (s *Store) mapRuns(runs []run) error {
 	mapping.Wait()
 	return bad
 }
-
-// segmentOffset is where segment n begins in the image.
-func (s *Store) segmentOffset(n uint64) int64 { return s.dataOffset + int64(n)*SegmentSize }

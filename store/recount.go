@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/zramfs/zramfs/store/internal/image"
 	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
@@ -43,14 +44,14 @@ func (s *Store) recountSome(pages uint64, patience time.Duration) (freed int, mo
 	if !r.active && !s.beginRecount() {
 		return 0, false
 	}
-	end := min(r.next+pages, s.indexPages)
+	end := min(r.next+pages, s.image.IndexPages)
 	for ; r.next < end; r.next++ {
 		if s.idx.has(r.next) {
 			s.rescuePage(r.next)
 		}
 	}
 	s.compactor().flush(true)
-	if r.next < s.indexPages {
+	if r.next < s.image.IndexPages {
 		return 0, true
 	}
 	for until := time.Now().Add(patience); !s.drained(); time.Sleep(waitPause) {
@@ -66,7 +67,7 @@ func (s *Store) recountSome(pages uint64, patience time.Duration) (freed int, mo
 
 // recountEnds reports whether a recount may soon free segments, so that writers had better wait.
 func (s *Store) recountEnds() bool {
-	return s.recount.active && s.indexPages-s.recount.next <= recountAtOnce
+	return s.recount.active && s.image.IndexPages-s.recount.next <= recountAtOnce
 }
 
 // beginRecount marks the segments to be recounted, those with the least in them, and reports
@@ -98,7 +99,7 @@ func (s *Store) everUsed() uint64 {
 // rescuePage moves the objects that the entries of an index page name out of segments that are
 // being recounted. A segment that an object cannot leave now waits for the next recount.
 func (s *Store) rescuePage(n uint64) {
-	for page := n * indexPerPage; page < min((n+1)*indexPerPage, s.pages); page++ {
+	for page := n * image.EntriesPerPage; page < min((n+1)*image.EntriesPerPage, s.image.Pages); page++ {
 		e := s.idx.load(page)
 		if !s.counted(e) {
 			continue
@@ -109,15 +110,15 @@ func (s *Store) rescuePage(n uint64) {
 			err = s.rescue(page)
 		}
 		if err != nil {
-			s.segment(e.segment()).turn(segCounted, segStuck)
-			s.emptied(e.segment())
+			s.segment(e.Segment()).turn(segCounted, segStuck)
+			s.emptied(e.Segment())
 		}
 	}
 }
 
 // counted reports whether an entry points into a segment that is being recounted.
-func (s *Store) counted(e entry) bool {
-	return e.object() && e.valid(s.geometry.segments) && s.segment(e.segment()).state() == segCounted
+func (s *Store) counted(e image.Entry) bool {
+	return e.Object() && e.Valid(s.image.Segments) && s.segment(e.Segment()).state() == segCounted
 }
 
 // rescue moves the object of a page out of a segment that is being recounted. A page whose entry
@@ -135,7 +136,7 @@ func (s *Store) rescue(page uint64) error {
 	if s.owns(page, e) {
 		return s.relocate(page, e)
 	}
-	s.idx.swap(page, lostEntry)
+	s.idx.swap(page, image.Lost)
 	invariant.Point("page given up")
 	w.count.add(e, -1)
 	w.corrupt(page)
@@ -175,7 +176,7 @@ func (s *Store) finishRecount() (freed int) {
 		}
 		s.queueEmpty(n)
 		s.recounts.Add(1)
-		s.compacts.Add(SegmentSize)
+		s.compacts.Add(image.SegmentSize)
 		freed++
 	}
 	return freed

@@ -9,16 +9,18 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // damages are ways in which a flipped bit makes the store lose track of a page's object.
 var damages = map[string]func(s *Store, page uint64){
-	"codec of the entry":   func(s *Store, page uint64) { flipEntry(s, page, codecShift+4) },
+	"codec of the entry":   func(s *Store, page uint64) { flipEntry(s, page, image.ValueBits+4) },
 	"place in the entry":   func(s *Store, page uint64) { flipEntry(s, page, 3) },
 	"segment in the entry": func(s *Store, page uint64) { flipEntry(s, page, 15+3) },
-	"length in the entry":  func(s *Store, page uint64) { flipEntry(s, page, whereBits+11) },
-	"page in the header":   func(s *Store, page uint64) { s.headerAt(s.idx.load(page).where()).Page ^= 1 << 9 },
-	"length in the header": func(s *Store, page uint64) { s.headerAt(s.idx.load(page).where()).Length ^= 1 << 7 },
+	"length in the entry":  func(s *Store, page uint64) { flipEntry(s, page, image.WhereBits+11) },
+	"page in the header":   func(s *Store, page uint64) { s.image.HeaderAt(s.idx.load(page).Where()).Page ^= 1 << 9 },
+	"length in the header": func(s *Store, page uint64) { s.image.HeaderAt(s.idx.load(page).Where()).Length ^= 1 << 7 },
 }
 
 func flipEntry(s *Store, page uint64, bit int) {
@@ -31,7 +33,7 @@ func TestDamagedObjectsAreReclaimed(t *testing.T) {
 	if raceEnabled {
 		t.Skip("TestRecountBesideWriters does the same with more goroutines")
 	}
-	const live, every = 4096, 2 * pagesPerSeg // 16 MiB, of which every other segment is damaged
+	const live, every = 4096, 2 * image.RawPerSegment // 16 MiB, of which every other segment is damaged
 	for name, damage := range damages {
 		for _, rewrite := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, rewritten %v", name, rewrite), func(t *testing.T) {
@@ -69,7 +71,7 @@ func TestDamagedObjectsAreReclaimed(t *testing.T) {
 					}
 				}
 				// With writes at rest little garbage is left, beside the reserve and open segments.
-				most := int64(live*maxFootprint)*102/100 + int64(s.target()+len(s.workers)+2)*SegmentSize
+				most := int64(live*image.MaxFootprint)*102/100 + int64(s.target()+len(s.workers)+2)*image.SegmentSize
 				waitUntil(t, func() bool { return s.backedBytes() <= most })
 				if s.Stats().RecountedSegments == 0 {
 					t.Error("no segment was recounted")
@@ -114,7 +116,7 @@ func writeAndDamage(s *Store, id, of, pages uint64, ops int) error {
 		if err == nil && rng.IntN(64) == 0 {
 			l := s.lock(page)
 			l.Lock()
-			flipEntry(s, page, codecShift+4)
+			flipEntry(s, page, image.ValueBits+4)
 			l.Unlock()
 		}
 		if err == nil {

@@ -2,7 +2,11 @@
 
 package store
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/zramfs/zramfs/store/internal/image"
+)
 
 // The reserve is small while nothing is stored, grows with what is, and is given back when that
 // goes.
@@ -16,7 +20,7 @@ func TestReserveGrowsWithUse(t *testing.T) {
 	for i := range uint64(pages) {
 		write(t, s, i, content{uint32(i), 1, random}.bytes())
 	}
-	const grown = first + pages/pagesPerSeg/reserveShare
+	const grown = first + pages/image.RawPerSegment/reserveShare
 	s.poke() // it is filled up again once half of it is taken
 	waitUntil(t, func() bool { return s.reserve() >= grown })
 	w := s.Acquire()
@@ -24,7 +28,7 @@ func TestReserveGrowsWithUse(t *testing.T) {
 	w.Release()
 	// Freed objects are cleared once no reader is in the way, and memory is given back when writes
 	// pause.
-	waitUntil(t, func() bool { return s.reserve() <= first+1 && s.backedBytes() <= (first+6)*SegmentSize })
+	waitUntil(t, func() bool { return s.reserve() <= first+1 && s.backedBytes() <= (first+6)*image.SegmentSize })
 	if s.reserve() < first {
 		t.Errorf("%d segments wait, want %d at least", s.reserve(), first)
 	}

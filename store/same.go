@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/zramfs/zramfs/store/internal/image"
 	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
@@ -17,26 +18,24 @@ import (
 // slot is reused only after a grace period, as an object's space is. A View has
 // none: it sees by the renewals of a set that one of its slots may have been reused.
 type sameTable struct {
-	words    []atomic.Uint64   // immutable view of the image: slot n at 2n, 2n+1
-	renewals []atomic.Uint64   // immutable view of the image: raised before a slot of the set gets a word
-	_        apart             // readers need the former, writers the rest
-	mu       sync.Mutex        // serialises ref and unref
-	refs     [sameWords]uint32 // entries that name the slot; guarded by mu
+	words    []atomic.Uint64         // immutable view of the image: slot n at 2n, 2n+1
+	renewals []atomic.Uint64         // immutable view of the image: raised before a slot of the set gets a word
+	_        apart                   // readers need the former, writers the rest
+	mu       sync.Mutex              // serialises ref and unref
+	refs     [image.SameWords]uint32 // entries that name the slot; guarded by mu
 }
-
-const sameWays = 8
 
 // ref returns an entry for word with a reference counted, or false when its
 // set has no slot left.
-func (t *sameTable) ref(word uint64) (entry, bool) {
-	if e, ok := sameWord(word); ok {
+func (t *sameTable) ref(word uint64) (image.Entry, bool) {
+	if e, ok := image.WordEntry(word); ok {
 		return e, true
 	}
-	set := word * 0x9E3779B97F4A7C15 >> 56 * sameWays
+	set := word * 0x9E3779B97F4A7C15 >> 56 * image.SameWays
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	spare := uint64(sameWords)
-	for slot := set; slot < set+sameWays; slot++ {
+	spare := uint64(image.SameWords)
+	for slot := set; slot < set+image.SameWays; slot++ {
 		if t.refs[slot] == 0 {
 			spare = slot
 		} else if t.words[2*slot].Load() == word {
@@ -44,40 +43,37 @@ func (t *sameTable) ref(word uint64) (entry, bool) {
 			break
 		}
 	}
-	if spare == sameWords || t.refs[spare] == math.MaxUint32 {
+	if spare == image.SameWords || t.refs[spare] == math.MaxUint32 {
 		return 0, false
 	}
 	if t.refs[spare] == 0 {
-		t.renewals[set/sameWays].Add(1)
+		t.renewals[set/image.SameWays].Add(1)
 	}
 	t.words[2*spare].Store(word)
 	invariant.Point("word without complement")
 	t.words[2*spare+1].Store(^word)
 	t.refs[spare]++
 	invariant.Point("word referenced")
-	return sameEntry(sameWordSlot, spare), true
+	return image.SameEntry(image.SameSlot, spare), true
 }
 
 // unref drops the reference of a table entry that nobody can reach any more.
-func (t *sameTable) unref(e entry) {
+func (t *sameTable) unref(e image.Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.refs[e.value()]--; t.refs[e.value()] == 0 {
+	if t.refs[e.Value()]--; t.refs[e.Value()] == 0 {
 		invariant.Point("word to be cleared")
-		t.words[2*e.value()].Store(0)
+		t.words[2*e.Value()].Store(0)
 		invariant.Point("word half cleared")
-		t.words[2*e.value()+1].Store(0)
+		t.words[2*e.Value()+1].Store(0)
 	}
 }
 
-// word is what a possible same-filled entry stands for, if that is intact.
-func (t *sameTable) word(e entry) (word uint64, ok bool) {
-	switch e.codec() {
-	case sameHalf:
-		return e.value() | e.value()<<32, true
-	case sameWordSlot:
-		word = t.words[2*e.value()].Load()
-		return word, t.words[2*e.value()+1].Load() == ^word
+// word is what a valid same-filled entry stands for, if that is intact.
+func (t *sameTable) word(e image.Entry) (word uint64, ok bool) {
+	if e.Codec() != image.SameSlot {
+		return e.Word(), true
 	}
-	return e.value(), true
+	word = t.words[2*e.Value()].Load()
+	return word, t.words[2*e.Value()+1].Load() == ^word
 }

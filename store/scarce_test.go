@@ -6,12 +6,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // limitOf is the memory limit that leaves a device room for n segments.
 func limitOf(disksize, n uint64) uint64 {
-	g := newGeometry(disksize, segmentsFor(Config{Disksize: disksize, MemLimit: 1 << 30}))
-	return uint64(fixedBytes(g)) + n*SegmentSize
+	g := image.NewGeometry(disksize, segmentsFor(Config{Disksize: disksize, MemLimit: 1 << 30}))
+	return uint64(fixedBytes(g)) + n*image.SegmentSize
 }
 
 // tryWrite writes a random page as a request of its own.
@@ -43,7 +45,7 @@ func TestEmptiedDeviceTakesPagesAgain(t *testing.T) {
 		for again < s.Pages() && tryWrite(s, again, 2) == nil {
 			again++
 		}
-		if again+pagesPerSeg < stored {
+		if again+image.RawPerSegment < stored {
 			t.Errorf("room for %d segments: it took %d pages, emptied only %d", n, stored, again)
 		}
 	}
@@ -84,8 +86,8 @@ func TestFreedAfterTheReaderLeft(t *testing.T) {
 	clear := func() bool {
 		s.passMu.Lock()
 		defer s.passMu.Unlock()
-		return s.segment(e.segment()).state() == segVoid || allBytes(s.payload(e.where(), e.length()), freedByte) ||
-			allBytes(s.payload(e.where(), e.length()), 0)
+		return s.segment(e.Segment()).state() == segVoid || allBytes(s.image.Payload(e.Where(), e.Length()), freedByte) ||
+			allBytes(s.image.Payload(e.Where(), e.Length()), 0)
 	}
 	for deadline := time.Now().Add(5 * time.Second); !clear(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -103,7 +105,7 @@ func TestDesertedByTheMaintainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner.Release()
-	n := s.idx.load(5).segment()
+	n := s.idx.load(5).Segment()
 	reader.enter()
 	other.Discard(5, 1)
 	other.Release()
@@ -125,7 +127,7 @@ func TestDesertedWhileItsOwnerIsBusy(t *testing.T) {
 	if err := owner.Write(5, 0, content{5, 1, random}.bytes()); err != nil {
 		t.Fatal(err)
 	}
-	n := s.idx.load(5).segment()
+	n := s.idx.load(5).Segment()
 	other.Discard(5, 1)
 	before, _ := passes()
 	other.Release()
@@ -153,7 +155,7 @@ func TestIdleDeviceKeepsNothing(t *testing.T) {
 	w.Discard(0, s.Pages())
 	w.Release()
 	// A segment may stay open: nothing was written to it since it was taken.
-	for deadline := time.Now().Add(10 * time.Second); s.used() > before+SegmentSize; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); s.used() > before+image.SegmentSize; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it keeps %d bytes more than when it was new", s.used()-before)
 		}
@@ -176,13 +178,13 @@ func TestLimitBeyondPopulatedIndex(t *testing.T) {
 					return
 				default:
 				}
-				_ = tryWrite(s, i*7919%((segments-2)*pagesPerSeg/2), uint32(i)) // it may be full
+				_ = tryWrite(s, i*7919%((segments-2)*image.RawPerSegment/2), uint32(i)) // it may be full
 			}
 		})
 		taken := 0
 		for i := range uint64(100) {
 			w := s.Acquire()
-			if w.Write(1<<20+i*indexPerPage, 0, make([]byte, PageSize)) == nil {
+			if w.Write(1<<20+i*image.EntriesPerPage, 0, make([]byte, PageSize)) == nil {
 				taken++
 			}
 			w.Release()

@@ -2,19 +2,23 @@
 
 package store
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/zramfs/zramfs/store/internal/image"
+)
 
 // seekPages is how many index pages NextStored and NextEmpty look through at the most: those of 64
 // GiB of device, some milliseconds of work.
-const seekPages = 64 << 30 / PageSize / indexPerPage
+const seekPages = 64 << 30 / PageSize / image.EntriesPerPage
 
 // NextStored returns the first page from page on that holds something, or Pages. Beyond a long
 // stretch of nothing, and after some milliseconds, it may return a page that holds nothing.
 func (s *Store) NextStored(page uint64) uint64 {
-	for looked := 0; page < s.pages; looked++ {
-		n := page / indexPerPage
+	for looked := 0; page < s.image.Pages; looked++ {
+		n := page / image.EntriesPerPage
 		if !s.idx.has(n) {
-			page = min(s.idx.next(n, true)*indexPerPage, s.pages)
+			page = min(s.idx.next(n, true)*image.EntriesPerPage, s.image.Pages)
 			looked--
 			continue
 		}
@@ -24,19 +28,19 @@ func (s *Store) NextStored(page uint64) uint64 {
 		}
 		page = found
 	}
-	return s.pages
+	return s.image.Pages
 }
 
 // NextEmpty returns the first page from page on that holds nothing, or Pages. Beyond a long stretch
 // of pages that hold something it may pass over some that hold nothing.
 func (s *Store) NextEmpty(page uint64) uint64 {
-	for looked := 0; page < s.pages; looked++ {
-		n := page / indexPerPage
+	for looked := 0; page < s.image.Pages; looked++ {
+		n := page / image.EntriesPerPage
 		if !s.idx.has(n) {
 			return page
 		}
 		if looked == seekPages {
-			return min(s.idx.next(n, false)*indexPerPage, s.pages)
+			return min(s.idx.next(n, false)*image.EntriesPerPage, s.image.Pages)
 		}
 		found, ok := s.seek(page, func(e uint64) bool { return e == 0 })
 		if ok {
@@ -44,13 +48,13 @@ func (s *Store) NextEmpty(page uint64) uint64 {
 		}
 		page = found
 	}
-	return s.pages
+	return s.image.Pages
 }
 
 // seek returns the first page from page on, in its index page, whose entry is as wanted, or where
 // the next index page begins.
 func (s *Store) seek(page uint64, want func(e uint64) bool) (found uint64, ok bool) {
-	end := min(page&^(indexPerPage-1)+indexPerPage, s.pages)
+	end := min(page&^(image.EntriesPerPage-1)+image.EntriesPerPage, s.image.Pages)
 	for ; page < end; page++ {
 		if want(s.idx.entries[page].Load()) {
 			return page, true
@@ -65,7 +69,7 @@ func (x *index) next(n uint64, exists bool) uint64 {
 		if exists {
 			return n
 		}
-		return x.s.indexPages
+		return x.s.image.IndexPages
 	}
 	mask := ^uint64(0) << (n % 64)
 	for word := n / 64; word < uint64(len(x.bitmap)); word++ {
@@ -74,9 +78,9 @@ func (x *index) next(n uint64, exists bool) uint64 {
 			set = ^set
 		}
 		if set &= mask; set != 0 {
-			return min(word*64+uint64(bits.TrailingZeros64(set)), x.s.indexPages)
+			return min(word*64+uint64(bits.TrailingZeros64(set)), x.s.image.IndexPages)
 		}
 		mask = ^uint64(0)
 	}
-	return x.s.indexPages
+	return x.s.image.IndexPages
 }

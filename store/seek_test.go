@@ -2,7 +2,11 @@
 
 package store
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/zramfs/zramfs/store/internal/image"
+)
 
 // What is stored and what is not is found on both sides of each boundary, in an index that exists
 // whole and in one that does not.
@@ -11,7 +15,7 @@ func TestSeek(t *testing.T) {
 		s := newStore(t, Config{Disksize: disksize, MaxMemory: 1 << 28})
 		last := s.Pages() - 1
 		stored := map[uint64]bool{}
-		for _, page := range []uint64{0, 1, 5, 511, 512, 700, 1024, 4 * indexPerPage * piecePages, last} {
+		for _, page := range []uint64{0, 1, 5, 511, 512, 700, 1024, 4 * image.EntriesPerPage * piecePages, last} {
 			if page = min(page, last); !stored[page] {
 				stored[page] = true
 				write(t, s, page, content{uint32(page), 1, random}.bytes())
@@ -54,12 +58,12 @@ func TestSeekIsBounded(t *testing.T) {
 	if !ok {
 		t.Fatal("no memory for the index")
 	}
-	const covered = pieces * piecePages * indexPerPage
+	const covered = pieces * piecePages * image.EntriesPerPage
 	if page := s.NextStored(0); page <= covered/2 || page >= covered {
 		t.Errorf("of %d empty pages it looked at %d", covered, page)
 	}
 	for page := range uint64(covered) {
-		s.idx.entries[page].Store(uint64(sameEntry(sameSmall, page)))
+		s.idx.entries[page].Store(uint64(image.SameEntry(image.SameSmall, page)))
 	}
 	s.idx.entries[covered-1].Store(0) // is passed over
 	if page := s.NextEmpty(0); page != covered {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zramfs/zramfs/store/internal/image"
 	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
@@ -75,7 +76,7 @@ func (w *Worker) room(n int) (uint64, error) {
 	where := w.open.next
 	w.open.next += uint64(n)
 	invariant.Point("room found")
-	w.s.segment(where / SegmentSize).add(n)
+	w.s.segment(where / image.SegmentSize).add(n)
 	return where, nil
 }
 
@@ -88,8 +89,8 @@ func (w *Worker) nextSegment() error {
 	if err != nil {
 		return err
 	}
-	w.open.next = uint64(n) * SegmentSize
-	w.open.end = w.open.next + SegmentSize
+	w.open.next = uint64(n) * image.SegmentSize
+	w.open.end = w.open.next + image.SegmentSize
 	return nil
 }
 
@@ -98,7 +99,7 @@ func (w *Worker) seal() {
 	if w.open.end == 0 {
 		return
 	}
-	n := w.open.end/SegmentSize - 1
+	n := w.open.end/image.SegmentSize - 1
 	w.open = openSegment{}
 	w.s.segment(n).turn(segOpen, segSealed)
 	w.s.emptied(n)
@@ -107,22 +108,22 @@ func (w *Worker) seal() {
 // dead reports whether the worker has written to its open segment and nothing
 // of it is left.
 func (w *Worker) dead() bool {
-	return w.open.end != 0 && w.open.next+SegmentSize != w.open.end &&
-		w.s.segment(w.open.end/SegmentSize-1).live() == 0
+	return w.open.end != 0 && w.open.next+image.SegmentSize != w.open.end &&
+		w.s.segment(w.open.end/image.SegmentSize-1).live() == 0
 }
 
 // freeObject clears the object of an entry that nobody can reach any more and
 // gives its space up. It reports whether that leaves a segment that a worker has
 // open without any.
-func (s *Store) freeObject(e entry) (deserted bool) {
-	where := e.where()
+func (s *Store) freeObject(e image.Entry) (deserted bool) {
+	where := e.Where()
 	invariant.Point("object to be cleared")
-	fill(s.payload(where, e.length()), freedByte)
+	fill(s.image.Payload(where, e.Length()), freedByte)
 	invariant.Point("object cleared but for its header")
-	s.headerAt(where).Checksum = 0
+	s.image.HeaderAt(where).Checksum = 0
 	invariant.Point("object cleared")
-	n := e.segment()
-	word := s.segment(n).add(-footprint(e.length()))
+	n := e.Segment()
+	word := s.segment(n).add(-image.Footprint(e.Length()))
 	switch word {
 	case segSealed, segStuck, segCounted:
 		s.emptied(n)
@@ -241,7 +242,7 @@ func (w *memoryWait) over() bool {
 
 // grow takes memory for one more segment and makes it ready.
 func (s *Store) grow() error {
-	if !s.charge(SegmentSize) {
+	if !s.charge(image.SegmentSize) {
 		return ErrFull
 	}
 	return s.growCharged()
@@ -251,12 +252,12 @@ func (s *Store) grow() error {
 func (s *Store) growCharged() error {
 	n, ok := s.takeVoid()
 	if !ok {
-		s.charged.Add(-SegmentSize)
+		s.charged.Add(-image.SegmentSize)
 		return ErrFull
 	}
-	at := s.segmentOffset(uint64(n))
-	if err := s.firmly(func() error { return s.memory.allocate(at, SegmentSize) }); err != nil {
-		s.charged.Add(-SegmentSize)
+	at := s.image.SegmentAt(uint64(n))
+	if err := s.firmly(func() error { return s.memory.allocate(at, image.SegmentSize) }); err != nil {
+		s.charged.Add(-image.SegmentSize)
 		s.mu.Lock()
 		s.void = append(s.void, n)
 		s.mu.Unlock()
@@ -283,7 +284,7 @@ func (s *Store) takeVoid() (uint32, bool) {
 		s.void = s.void[:last]
 		return n, true
 	}
-	if s.fresh == s.geometry.segments {
+	if s.fresh == s.image.Segments {
 		return 0, false
 	}
 	s.fresh++
@@ -300,7 +301,7 @@ func (s *Store) makeReady(n uint32, from uint64) {
 
 // reuse clears an empty segment and makes it ready.
 func (s *Store) reuse(n uint32) {
-	clear(s.segmentBytes(uint64(n)))
+	clear(s.image.SegmentBytes(uint64(n)))
 	invariant.Point("segment cleared")
 	s.makeReady(n, segEmpty)
 }
@@ -308,12 +309,12 @@ func (s *Store) reuse(n uint32) {
 // release gives the memory of a segment without objects back to the machine.
 // Of its charge, keep bytes stay with the caller.
 func (s *Store) release(n uint32, from uint64, keep int64) error {
-	if err := s.memory.punch(s.segmentOffset(uint64(n)), SegmentSize); err != nil {
+	if err := s.memory.punch(s.image.SegmentAt(uint64(n)), image.SegmentSize); err != nil {
 		return err
 	}
 	invariant.Point("segment given back")
 	s.segment(uint64(n)).turn(from, segVoid)
-	s.charged.Add(keep - SegmentSize)
+	s.charged.Add(keep - image.SegmentSize)
 	s.mu.Lock()
 	s.void = append(s.void, n)
 	s.mu.Unlock()

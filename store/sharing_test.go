@@ -25,7 +25,7 @@ func TestF030NoFalseSharing(t *testing.T) {
 			{"s", "busy"}, {"seat"}, {"compressor", "packed", "open", "retired", "freed", "count"},
 		})
 	}
-	for n := range s.geometry.segments - 7 { // which several workers fill at the same time
+	for n := range s.image.Segments - 7 { // which several workers fill at the same time
 		on := map[uintptr]bool{}
 		for i := range uint64(8) {
 			on[uintptr(unsafe.Pointer(s.segment(n+i)))/cacheLine] = true

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // Stats is a snapshot of a Store's counters, in bytes or counts of pages. The
@@ -43,7 +44,7 @@ type CodecStats struct {
 	Bytes uint64 // compressed, without headers
 }
 
-const codecs = 1 << codecBits
+const codecs = image.Codecs
 
 // counters are one worker's share of the statistics: what it added, less what
 // it took away. Sums over workers mean something, one worker's need not.
@@ -56,17 +57,17 @@ type counters struct {
 }
 
 // add counts an entry published (+1) or replaced (-1).
-func (c *counters) add(e entry, sign int64) {
+func (c *counters) add(e image.Entry, sign int64) {
 	if e == 0 {
 		return
 	}
-	id := e.codec()
+	id := e.Codec()
 	c.pages[id].Add(sign)
-	if e.same() {
+	if e.Same() {
 		return
 	}
-	c.bytes[id].Add(sign * int64(e.length()))
-	c.footprint.Add(sign * int64(footprint(e.length())))
+	c.bytes[id].Add(sign * int64(e.Length()))
+	c.footprint.Add(sign * int64(image.Footprint(e.Length())))
 	if id == codec.Raw && sign > 0 {
 		c.hugeSince.Add(1)
 	}
@@ -106,7 +107,7 @@ func (s *Store) Stats() Stats {
 		Writes:            s.writes(),
 	}
 	s.mu.Lock()
-	st.ReserveBytes = uint64(len(s.ready)) * SegmentSize
+	st.ReserveBytes = uint64(len(s.ready)) * image.SegmentSize
 	s.mu.Unlock()
 	for id := range st.Codecs {
 		c := &st.Codecs[id]
@@ -114,7 +115,7 @@ func (s *Store) Stats() Stats {
 		c.Bytes = s.sum(func(c *counters) *atomic.Int64 { return &c.bytes[id] })
 		st.OrigDataSize += c.Pages * PageSize
 		st.ComprDataSize += c.Bytes
-		if codec.ID(id) >= sameSmall {
+		if codec.ID(id) >= image.SameSmall {
 			st.SamePages += c.Pages
 		}
 	}
@@ -128,15 +129,15 @@ func (s *Store) used() int64 { return s.charged.Load() }
 // backedBytes is what of it the segments have.
 func (s *Store) backedBytes() int64 { return s.used() - s.indexBytes() }
 
-func (s *Store) indexBytes() int64 { return s.indexOffset + s.idx.present.Load()*PageSize }
+func (s *Store) indexBytes() int64 { return s.image.IndexOffset + s.idx.present.Load()*PageSize }
 
 // fixedBytes is what a device of geometry g takes for anything to be stored,
 // segments aside.
-func fixedBytes(g geometry) int64 {
-	if g.pages*PageSize > populateUpTo {
-		return g.indexOffset + PageSize
+func fixedBytes(g image.Geometry) int64 {
+	if g.Pages*PageSize > populateUpTo {
+		return g.IndexOffset + PageSize
 	}
-	return g.indexOffset + int64(g.indexPages)*PageSize
+	return g.IndexOffset + int64(g.IndexPages)*PageSize
 }
 
 // charge counts n more bytes as taken, if they stay within the memory limit.

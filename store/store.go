@@ -11,7 +11,28 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store/internal/image"
 	"github.com/zramfs/zramfs/store/internal/invariant"
+)
+
+const (
+	// PageSize is the unit of storage, in bytes.
+	PageSize = image.PageSize
+
+	// MaxDisksize is the largest device, in bytes: 2^32 pages.
+	MaxDisksize = image.MaxDisksize
+)
+
+// Errors of opening an image that is not ours, or not as we left it.
+var (
+	// ErrMagic: the file does not hold a zramfs image.
+	ErrMagic = image.ErrMagic
+	// ErrVersion: the image has a layout that this program does not read.
+	ErrVersion = image.ErrVersion
+	// ErrChecksum: the superblock is damaged.
+	ErrChecksum = image.ErrChecksum
+	// ErrGeometry: the superblock's numbers contradict each other or the file.
+	ErrGeometry = image.ErrGeometry
 )
 
 // Errors of the verbs; match them with errors.Is.
@@ -75,7 +96,7 @@ const populateUpTo = 1 << 30
 // A Store keeps pages compressed in an image. It is safe for concurrent use:
 // each request takes a Worker.
 type Store struct {
-	image                     // immutable views of the memory
+	image     image.Image     // immutable views of the memory
 	memory    *Memory         // immutable
 	cfg       Config          // immutable
 	algorithm codec.Algorithm // immutable
@@ -154,29 +175,26 @@ func Create(mem *Memory, cfg Config) (*Store, error) {
 	if cfg.Disksize == 0 || cfg.Disksize > MaxDisksize || cfg.Disksize%PageSize != 0 {
 		return nil, fmt.Errorf("%w: size %d: want a multiple of %d bytes, up to 16 TiB", ErrConfig, cfg.Disksize, PageSize)
 	}
-	b := superblock{
-		Magic: magic, Version: layoutVersion, PageSize: PageSize, SegmentSize: SegmentSize,
-		SameWords: sameWords, Disksize: cfg.Disksize, Segments: segmentsFor(cfg),
-	}
-	g := newGeometry(b.Disksize, b.Segments)
+	b := image.NewSuperblock(cfg.Disksize, segmentsFor(cfg))
+	g := b.Geometry()
 	if need := LeastLimit(cfg); cfg.MemLimit != 0 && cfg.MemLimit < need {
 		return nil, fmt.Errorf("%w: memory limit of %d bytes: a device of %d bytes takes %d before it stores anything",
 			ErrConfig, cfg.MemLimit, cfg.Disksize, need)
 	}
-	if err := mem.reserve(g.size); err != nil {
+	if err := mem.reserve(g.Size); err != nil {
 		return nil, fmt.Errorf("map image: %w", err)
 	}
-	if err := mem.allocate(0, g.indexOffset); err != nil {
+	if err := mem.allocate(0, g.IndexOffset); err != nil {
 		return nil, errors.Join(fmt.Errorf("allocate superblock: %w", err), mem.unmap())
 	}
-	copy(mem.mem, b.encode())
+	copy(mem.mem, b.Encode())
 	invariant.Point("superblock written")
 	return open(mem, cfg, g)
 }
 
 // LeastLimit returns the smallest memory limit that Create takes for a device of cfg's size.
 func LeastLimit(cfg Config) uint64 {
-	return uint64(fixedBytes(newGeometry(cfg.Disksize, segmentsFor(cfg)))) + minSegments*SegmentSize
+	return uint64(fixedBytes(image.NewGeometry(cfg.Disksize, segmentsFor(cfg)))) + minSegments*image.SegmentSize
 }
 
 // Open carries on from the image that another Store left in mem; cfg's
@@ -186,16 +204,16 @@ func Open(mem *Memory, cfg Config) (*Store, error) {
 	if err := mem.readAt(page[:], 0); err != nil {
 		return nil, fmt.Errorf("read superblock: %w", err)
 	}
-	b, err := decodeSuperblock(page[:])
+	b, err := image.DecodeSuperblock(page[:])
 	if err != nil {
 		return nil, err
 	}
 	cfg.Disksize = b.Disksize
-	g := newGeometry(b.Disksize, b.Segments)
-	if err := mem.reserve(g.size); err != nil {
+	g := b.Geometry()
+	if err := mem.reserve(g.Size); err != nil {
 		return nil, fmt.Errorf("map image: %w", err)
 	}
-	if err := mem.populate(0, g.indexOffset); err != nil {
+	if err := mem.populate(0, g.IndexOffset); err != nil {
 		return nil, errors.Join(fmt.Errorf("populate superblock: %w", err), mem.unmap())
 	}
 	return open(mem, cfg, g)
@@ -211,19 +229,19 @@ func (m *Memory) Check() error {
 	if page == [PageSize]byte{} {
 		return nil
 	}
-	_, err := decodeSuperblock(page[:])
+	_, err := image.DecodeSuperblock(page[:])
 	return err
 }
 
 // segmentsFor is how many segments the worst case takes: each page raw, an
 // eighth more for what waits for compaction, and what workers and reserve hold.
 func segmentsFor(cfg Config) uint64 {
-	worst := cfg.Disksize/PageSize/pagesPerSeg + 1
+	worst := cfg.Disksize/PageSize/image.RawPerSegment + 1
 	n := worst + worst/8 + uint64(reserveMost(cfg)) + maxWorkers + 2
 	if cfg.MaxMemory != 0 {
-		n = min(n, cfg.MaxMemory/SegmentSize+1)
+		n = min(n, cfg.MaxMemory/image.SegmentSize+1)
 	}
-	return min(n, maxSegments)
+	return min(n, image.MaxSegments)
 }
 
 // reserveMost is how many segments wait ready at the most: enough for the maintainer to
@@ -233,7 +251,7 @@ func reserveMost(cfg Config) int {
 	if cfg.MemLimit != 0 {
 		n = min(n, cfg.MemLimit/16)
 	}
-	return int(max(n/SegmentSize, 2))
+	return int(max(n/image.SegmentSize, 2))
 }
 
 const (
@@ -244,27 +262,27 @@ const (
 // target is how many segments to hold ready now. An empty device is not kept ready for the
 // burst of a full one: the reserve grows with what is stored.
 func (s *Store) target() int {
-	return min(s.atFirst+int(s.backedBytes()/(reserveShare*SegmentSize)), s.atMost)
+	return min(s.atFirst+int(s.backedBytes()/(reserveShare*image.SegmentSize)), s.atMost)
 }
 
 // open builds what lies outside the image and starts the maintainer.
-func open(mem *Memory, cfg Config, g geometry) (s *Store, err error) {
+func open(mem *Memory, cfg Config, g image.Geometry) (s *Store, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, mem.unmap())
 		}
 	}()
 	s = &Store{
-		image: image{geometry: g, mem: mem.mem}, memory: mem, cfg: cfg, algorithm: cfg.Algorithm,
-		atMost: reserveMost(cfg), segments: make([]segment, roundUp(g.segments, 64)),
-		empty: make([]uint32, 0, g.segments), void: make([]uint32, 0, g.segments),
+		image: image.Image{Geometry: g, Mem: mem.mem}, memory: mem, cfg: cfg, algorithm: cfg.Algorithm,
+		atMost: reserveMost(cfg), segments: make([]segment, (g.Segments+63)&^63),
+		empty: make([]uint32, 0, g.Segments), void: make([]uint32, 0, g.Segments),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	s.ready = make([]uint32, 0, s.atMost+1)
 	s.patience = maxWait
 	s.epoch.Store(1)
-	s.errors.words = s.image.errors()
-	s.same.words, s.same.renewals = s.image.same(), s.image.renewals()
+	s.errors.words = s.image.Errors()
+	s.same.words, s.same.renewals = s.image.SameTable(), s.image.Renewals()
 	if err := s.makeWorkers(); err != nil {
 		return nil, err
 	}
@@ -279,7 +297,7 @@ func open(mem *Memory, cfg Config, g geometry) (s *Store, err error) {
 	if s.reserve() == 0 {
 		// What is stored takes more than the limit, or all there is: the compactor
 		// must have one segment to change that. Without it reads are served all the same.
-		s.charged.Add(SegmentSize)
+		s.charged.Add(image.SegmentSize)
 		if err := s.growCharged(); err != nil && !errors.Is(err, ErrNoMemory) {
 			return nil, err
 		}
@@ -356,7 +374,7 @@ func (s *Store) resume() {
 func (s *Store) Disksize() uint64 { return s.cfg.Disksize }
 
 // Pages is the device's size in pages.
-func (s *Store) Pages() uint64 { return s.pages }
+func (s *Store) Pages() uint64 { return s.image.Pages }
 
 // lock is the lock of a page: it orders those who change it.
 func (s *Store) lock(page uint64) *sync.Mutex {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // steppedDisk is the size of a device whose index is taken in steps.
@@ -130,7 +131,7 @@ func (c content) bytes() []byte {
 	case zeros:
 		return p
 	case smallWord:
-		word &= 1<<valueBits - 1
+		word &= 1<<image.ValueBits - 1
 	case halfWord:
 		word = uint64(c.version) | uint64(c.version)<<32
 	case tableWord:

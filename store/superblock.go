@@ -6,16 +6,18 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // Superblock returns a copy of what names the image in m and says how it is laid out. Without it no
 // process can open the image; who keeps the copy can restore it.
 func (m *Memory) Superblock() ([]byte, error) {
-	b := make([]byte, binary.Size(superblock{}))
+	b := make([]byte, binary.Size(image.Superblock{}))
 	if err := m.readAt(b, 0); err != nil {
 		return nil, fmt.Errorf("read superblock: %w", err)
 	}
-	if _, err := decodeSuperblock(b); err != nil {
+	if _, err := image.DecodeSuperblock(b); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -25,7 +27,7 @@ func (m *Memory) Superblock() ([]byte, error) {
 // was so. It changes nothing where the image does not have the size that the copy says: then it is
 // another image. It is safe while the image is in use.
 func (m *Memory) RestoreSuperblock(kept []byte) (restored bool, err error) {
-	b, err := decodeSuperblock(kept)
+	b, err := image.DecodeSuperblock(kept)
 	if err != nil {
 		return false, err
 	}
@@ -40,7 +42,7 @@ func (m *Memory) RestoreSuperblock(kept []byte) (restored bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if want := newGeometry(b.Disksize, b.Segments).size; length != want {
+	if want := b.Geometry().Size; length != want {
 		return false, fmt.Errorf("%w: the image has %d bytes, and its superblock said %d", ErrGeometry, length, want)
 	}
 	if err := m.writeAt(kept, 0); err != nil {

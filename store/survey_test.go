@@ -9,20 +9,20 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+
+	"github.com/zramfs/zramfs/store/internal/image"
+	"github.com/zramfs/zramfs/store/view"
 )
 
-// surveyed is what a survey makes of all pages, in windows of some size, sorting so many at a time:
-// a page, or nil where it is corrupt. What it passes by is zeros. No page may come twice.
-func surveyed(t *testing.T, v *View, size, most int) [][]byte {
+// surveyed is what a survey makes of all pages, in windows of some size: a page, or nil
+// where it is corrupt. What it passes by is zeros. No page may come twice.
+func surveyed(t *testing.T, v *view.View, size int) [][]byte {
 	t.Helper()
-	w, all, s := NewWindow(size), make([][]byte, v.Pages()), v.Survey(0, v.Pages())
+	w, all, s := view.NewWindow(size), make([][]byte, v.Pages()), v.Survey(0, v.Pages())
 	seen := make([]bool, v.Pages())
-	for s.most = min(s.most, most); ; {
+	for {
 		if err := s.Next(w); err != nil {
 			t.Fatal(err)
-		}
-		if len(s.entries) > s.most {
-			t.Fatalf("%d pages are sorted at a time, at most %d should be", len(s.entries), s.most)
 		}
 		if w.Pages == 0 {
 			break
@@ -66,12 +66,15 @@ func atRandom(tb testing.TB, size uint64, kind contentKind) *Store {
 }
 
 // countedView views a copy of a store that is at rest.
-func countedView(t *testing.T, s *Store) (*View, *counted, []byte) {
+func countedView(t *testing.T, s *Store) (*view.View, *counted, []byte) {
 	t.Helper()
-	v, image := stillView(t, s)
-	c := &counted{ReaderAt: v.image}
-	v.image = c
-	return v, c, image
+	_, copied := stillView(t, s)
+	c := &counted{ReaderAt: bytes.NewReader(copied)}
+	v, err := view.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v, c, copied
 }
 
 // What was written at random is read in few pieces, in the order in which it lies, and all of it.
@@ -79,7 +82,7 @@ func TestSurveyReadsManyObjectsAtOnce(t *testing.T) {
 	s := atRandom(t, 8<<20, compressible)
 	defer finish(t, s)
 	v, c, _ := countedView(t, s)
-	w, survey, last, pages := NewWindow(1000), v.Survey(0, v.Pages()), uint64(0), 0
+	w, survey, pages := view.NewWindow(1000), v.Survey(0, v.Pages()), 0
 	for {
 		if err := survey.Next(w); err != nil {
 			t.Fatal(err)
@@ -88,22 +91,16 @@ func TestSurveyReadsManyObjectsAtOnce(t *testing.T) {
 			break
 		}
 		pages += w.Pages
-		for _, e := range w.entries {
-			if e.where() < last {
-				t.Fatalf("an object at %d comes after one at %d", e.where(), last)
-			}
-			last = e.where()
-		}
 		objects := make([]uint32, len(w.Page))
 		for i := range objects {
 			objects[i] = uint32(i)
 		}
 		v.Fetch(w, objects)
-		if i := slices.Index(w.Kind, PageCorrupt); i >= 0 {
+		if i := slices.Index(w.Kind, view.PageCorrupt); i >= 0 {
 			t.Fatalf("page %d is corrupt", w.Number(i))
 		}
 	}
-	if n := c.reads.Load(); pages != int(v.Pages()) || n > v.size/SegmentSize+20 {
+	if n := c.reads.Load(); pages != int(v.Pages()) || n > s.image.Size/image.SegmentSize+20 {
 		t.Errorf("%d of %d pages, by %d reads", pages, v.Pages(), n)
 	}
 }
@@ -128,12 +125,12 @@ func TestViewMendsWhatHasChanged(t *testing.T) {
 		for page := range version {
 			write(t, s, uint64(page), now(page))
 		}
-		v, counter, image := countedView(t, s)
-		for _, look := range []func(w *Window) error{
-			func(w *Window) error { return v.Look(w, 0, v.Pages()) },
-			func(w *Window) error { return v.Survey(0, v.Pages()).Next(w) },
+		v, counter, copied := countedView(t, s)
+		for _, look := range []func(w *view.Window) error{
+			func(w *view.Window) error { return v.Look(w, 0, v.Pages()) },
+			func(w *view.Window) error { return v.Survey(0, v.Pages()).Next(w) },
 		} {
-			w := NewWindow(int(v.Pages()))
+			w := view.NewWindow(int(v.Pages()))
 			if err := look(w); err != nil || len(w.Page) != int(v.Pages()) {
 				t.Fatalf("%v, %d objects", err, len(w.Page))
 			}
@@ -141,7 +138,7 @@ func TestViewMendsWhatHasChanged(t *testing.T) {
 				version[page]++
 				write(t, s, uint64(page), now(page))
 			}
-			if err := s.memory.readAt(image, 0); err != nil {
+			if err := s.memory.readAt(copied, 0); err != nil {
 				t.Fatal(err)
 			}
 			counter.reads.Store(0)
@@ -167,11 +164,11 @@ func TestViewFetchesInAnyGroups(t *testing.T) {
 		write(t, s, uint64(page), content{page, 1, compressible}.bytes())
 	}
 	v, _ := stillView(t, s)
-	for name, look := range map[string]func(*Window) error{
-		"look":   func(w *Window) error { return v.Look(w, 0, v.Pages()) },
-		"survey": func(w *Window) error { return v.Survey(0, v.Pages()).Next(w) },
+	for name, look := range map[string]func(*view.Window) error{
+		"look":   func(w *view.Window) error { return v.Look(w, 0, v.Pages()) },
+		"survey": func(w *view.Window) error { return v.Survey(0, v.Pages()).Next(w) },
 	} {
-		w := NewWindow(int(v.Pages()))
+		w := view.NewWindow(int(v.Pages()))
 		if err := look(w); err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +195,7 @@ func TestSurveyOfAPart(t *testing.T) {
 	defer finish(t, s)
 	v, _ := stillView(t, s)
 	for _, c := range [][3]uint64{{0, 1024, 1024}, {0, 1 << 40, 1024}, {700, 701, 1}, {100, 900, 800}, {5, 5, 0}, {9, 3, 0}, {1024, 2000, 0}} {
-		survey, w, n := v.Survey(c[0], c[1]), NewWindow(100), uint64(0)
+		survey, w, n := v.Survey(c[0], c[1]), view.NewWindow(100), uint64(0)
 		for {
 			if err := survey.Next(w); err != nil {
 				t.Fatal(err)
@@ -215,22 +212,6 @@ func TestSurveyOfAPart(t *testing.T) {
 		}
 		if n != c[2] {
 			t.Errorf("%d to before %d: %d pages, want %d", c[0], c[1], n, c[2])
-		}
-	}
-}
-
-func TestSortPlaces(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 5))
-	for _, bits := range []int{1, 10, 11, 12, 23, whereBits} {
-		for _, n := range []int{0, 1, 2, 1000, 70000} {
-			places := make([]uint64, n)
-			for i := range places {
-				places[i] = rng.Uint64N(1<<bits)<<surveyBits | uint64(i)
-			}
-			want := slices.Sorted(slices.Values(places))
-			if got := sortPlaces(places, make([]uint64, n)); !slices.Equal(got, want) {
-				t.Errorf("%d places of %d bits are not sorted", n, bits)
-			}
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/zramfs/zramfs/store/internal/image"
 	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
@@ -38,8 +39,8 @@ func (s *Store) sweepUnder(page uint64) {
 	if s.unswept.Load() == 0 {
 		return
 	}
-	if e := s.idx.load(page); e.object() && e.valid(s.geometry.segments) {
-		s.sweep(e.segment())
+	if e := s.idx.load(page); e.Object() && e.Valid(s.image.Segments) {
+		s.sweep(e.Segment())
 	}
 }
 
@@ -63,35 +64,35 @@ func (s *Store) sweep(n uint64) {
 // begun behind the last. A damaged header derails the walk, which would then
 // clear what is alive: so it has to meet all that the index has there first.
 func (s *Store) clearDead(n uint64) {
-	end, live := n*SegmentSize, int64(0)
+	end, live := n*image.SegmentSize, int64(0)
 	for where := range s.objects(n) {
-		h := s.headerAt(where)
-		end = where + uint64(footprint(int(h.Length)))
-		if s.named(where, h) && s.idx.load(uint64(h.Page)).length() == int(h.Length) {
-			live += int64(footprint(int(h.Length)))
+		h := s.image.HeaderAt(where)
+		end = where + uint64(image.Footprint(int(h.Length)))
+		if s.named(where, h) && s.idx.load(uint64(h.Page)).Length() == int(h.Length) {
+			live += int64(image.Footprint(int(h.Length)))
 		}
 	}
 	if live != s.segment(n).live() {
 		return
 	}
-	clear(s.segmentBytes(n)[end-n*SegmentSize:])
+	clear(s.image.SegmentBytes(n)[end-n*image.SegmentSize:])
 	invariant.Point("segment's end swept")
 	for where := range s.objects(n) {
-		h := s.headerAt(where)
+		h := s.image.HeaderAt(where)
 		if s.named(where, h) {
 			continue
 		}
 		invariant.Point("dead object to be swept")
 		h.Checksum = 0
-		fill(s.payload(where, int(h.Length)), freedByte)
+		fill(s.image.Payload(where, int(h.Length)), freedByte)
 	}
 }
 
 // named reports whether the entry of an object's page points at the object.
-func (s *Store) named(where uint64, h *header) bool {
-	if uint64(h.Page) >= s.pages {
+func (s *Store) named(where uint64, h *image.Header) bool {
+	if uint64(h.Page) >= s.image.Pages {
 		return false
 	}
 	e := s.idx.load(uint64(h.Page))
-	return e.object() && e.where() == where
+	return e.Object() && e.Where() == where
 }

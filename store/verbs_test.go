@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store/internal/image"
 	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
@@ -43,8 +44,8 @@ func TestSameFilledTableIsBounded(t *testing.T) {
 			}
 		}
 		same := s.Stats().SamePages
-		if same < sameWords/2 || same > sameWords {
-			t.Errorf("round %d: %d of %d pages are in a table of %d", round, same, s.Pages(), sameWords)
+		if same < image.SameWords/2 || same > image.SameWords {
+			t.Errorf("round %d: %d of %d pages are in a table of %d", round, same, s.Pages(), image.SameWords)
 		}
 		holds(t, s)
 	}
@@ -87,8 +88,8 @@ func TestF083FreedPagesAreCleared(t *testing.T) {
 	find := func() bool {
 		s.passMu.Lock() // nothing comes or goes
 		defer s.passMu.Unlock()
-		for n := range s.geometry.segments {
-			if s.segment(n).state() != segVoid && bytes.Contains(s.segmentBytes(uint64(n)), secret[:64]) {
+		for n := range s.image.Segments {
+			if s.segment(n).state() != segVoid && bytes.Contains(s.image.SegmentBytes(uint64(n)), secret[:64]) {
 				return true
 			}
 		}
@@ -123,7 +124,7 @@ func TestF078FreedSpaceIsMangled(t *testing.T) {
 	w := s.Acquire()
 	w.Discard(3, 1)
 	w.Release()
-	if !allBytes(s.payload(e.where(), e.length()), 0xCC) {
+	if !allBytes(s.image.Payload(e.Where(), e.Length()), 0xCC) {
 		t.Error("a freed object is not filled with 0xCC")
 	}
 }
@@ -186,7 +187,7 @@ func TestIndexGrowsAhead(t *testing.T) {
 		if !s.idx.has(n) {
 			t.Fatalf("index page %d is not there when it is needed", n)
 		}
-		write(t, s, n*indexPerPage, make([]byte, PageSize))
+		write(t, s, n*image.EntriesPerPage, make([]byte, PageSize))
 	}
 	if n := s.idx.present.Load(); n > (20+aheadPieces+1)*piecePages {
 		t.Errorf("%d index pages exist", n)

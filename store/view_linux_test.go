@@ -19,6 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store/internal/image"
+	"github.com/zramfs/zramfs/store/view"
 )
 
 func init() {
@@ -26,13 +28,13 @@ func init() {
 }
 
 // openView views a live image as another process would: read only.
-func openView(t testing.TB, mem *Memory) *View {
+func openView(t testing.TB, mem *Memory) *view.View {
 	t.Helper()
 	f, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", mem.File().Fd()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := OpenView(f)
+	v, err := view.Open(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +133,7 @@ func TestViewOfALiveImage(t *testing.T) {
 		for end := time.Now().Add(length); time.Now().Before(end); rounds++ {
 			all := viewed
 			if rounds%2 == 1 {
-				all = func(t *testing.T, v *View, size int) [][]byte { return surveyed(t, v, size, 4500) }
+				all = surveyed
 			}
 			for page, got := range all(t, v, 1000) {
 				if got == nil || !ofItself(uint32(page), got) {
@@ -162,7 +164,7 @@ func TestViewTakesNoMemory(t *testing.T) {
 		write(t, s, uint64(page), content{page, 1, random}.bytes())
 	}
 	v := openView(t, s.memory)
-	w := NewWindow(int(v.Pages()))
+	w := view.NewWindow(int(v.Pages()))
 	if err := v.Look(w, 0, v.Pages()); err != nil {
 		t.Fatal(err)
 	}
@@ -177,14 +179,14 @@ func TestViewTakesNoMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	fetchTogether(v, w)
-	all := make([]byte, SegmentSize)
-	for off := int64(0); off < v.size; off += SegmentSize {
-		if err := v.read(all[:min(SegmentSize, v.size-off)], off); err != nil {
+	all := make([]byte, image.SegmentSize)
+	for off := int64(0); off < s.image.Size; off += image.SegmentSize {
+		if err := s.memory.readAt(all[:min(image.SegmentSize, s.image.Size-off)], off); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i, kind := range w.Kind {
-		if kind != PageEmpty {
+		if kind != view.PageEmpty {
 			t.Fatalf("page %d is of kind %d", i, kind)
 		}
 	}
@@ -193,7 +195,7 @@ func TestViewTakesNoMemory(t *testing.T) {
 		t.Errorf("it took %d bytes, %v", after-before, err)
 	}
 	finish(t, s)
-	if mapped := touchedThroughMapping(t, s.memory, v.size); mapped <= after+SegmentSize {
+	if mapped := touchedThroughMapping(t, s.memory, s.image.Size); mapped <= after+image.SegmentSize {
 		t.Errorf("a mapping takes nothing either on this kernel: %d bytes, %d before", mapped, after)
 	}
 }
@@ -225,7 +227,7 @@ func BenchmarkView(b *testing.B) {
 				}
 				write(b, s, uint64(page), content{uint32(page), 1, compressible}.bytes())
 			}
-			v, w := openView(b, s.memory), NewWindow(8192)
+			v, w := openView(b, s.memory), view.NewWindow(8192)
 			objects := make([]uint32, 8192)
 			for i := range objects {
 				objects[i] = uint32(i)

@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"slices"
 	"testing"
+
+	"github.com/zramfs/zramfs/store/internal/image"
+	"github.com/zramfs/zramfs/store/view"
 )
 
 // A moving image is one of several from some read on, as if everything had changed between two
@@ -38,19 +40,19 @@ func TestViewShowsWhatWasPublished(t *testing.T) {
 	want := content{0, 2, random}.bytes()
 	write(t, s, 0, want)
 	_, after := stillView(t, s)
-	object := after[s.dataOffset+int64(old.where()):][:footprint(old.length())]
-	copy(object, before[s.dataOffset+int64(old.where()):])
-	object[headerSize] ^= 1
-	binary.LittleEndian.PutUint32(object, crc32.Checksum(object[4:headerSize+old.length()], castagnoli))
+	object := after[s.image.ObjectAt(old.Where()):][:image.Footprint(old.Length())]
+	copy(object, before[s.image.ObjectAt(old.Where()):])
+	object[image.HeaderSize] ^= 1
+	binary.LittleEndian.PutUint32(object, image.Seal(0, old.Codec(), object[image.HeaderSize:][:old.Length()]))
 
 	m := &moving{images: [][]byte{before, after}}
 	m.until = []int{1 << 30}
-	v, err := newView(m)
+	v, err := view.New(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	looked, found := NewWindow(1), NewWindow(1)
-	if err := errors.Join(v.Look(looked, 0, 1), v.Survey(0, 1).Next(found)); err != nil || !proved(object, 0, looked.entries[0]) {
+	looked, found := view.NewWindow(1), view.NewWindow(1)
+	if err := errors.Join(v.Look(looked, 0, 1), v.Survey(0, 1).Next(found)); err != nil || !image.Proves(object, 0, old) {
 		t.Fatal(err)
 	}
 	m.until[0] = 0
@@ -59,7 +61,7 @@ func TestViewShowsWhatWasPublished(t *testing.T) {
 	if unpack(t, looked, all); !bytes.Equal(all[0], want) {
 		t.Errorf("it is not what was published, or called corrupt: %v", all[0] == nil)
 	}
-	if v.Fetch(found, []uint32{0}); found.Kind[0] != PageObject {
+	if v.Fetch(found, []uint32{0}); found.Kind[0] != view.PageObject {
 		t.Errorf("to a survey the page is of kind %d", found.Kind[0])
 	}
 }
@@ -79,17 +81,17 @@ func TestViewBetweenAnyTwoReads(t *testing.T) {
 			want[page][version] = content{uint32(page), uint32(version), kinds[page][version]}.bytes()
 			write(t, s, uint64(page), want[page][version])
 		}
-		_, image := stillView(t, s)
-		images = append(images, image)
+		_, copied := stillView(t, s)
+		images = append(images, copied)
 	}
-	for name, look := range map[string]func(*View) [][]byte{
-		"look":   func(v *View) [][]byte { return viewed(t, v, int(v.Pages()))[:pages] },
-		"survey": func(v *View) [][]byte { return surveyed(t, v, int(v.Pages()), surveyPages)[:pages] },
+	for name, look := range map[string]func(*view.View) [][]byte{
+		"look":   func(v *view.View) [][]byte { return viewed(t, v, int(v.Pages()))[:pages] },
+		"survey": func(v *view.View) [][]byte { return surveyed(t, v, int(v.Pages()))[:pages] },
 	} {
 		for first := range 60 { // more reads than there are for these pages
 			for second := first; second < 60; second++ {
 				m := &moving{images: images}
-				v, err := newView(m)
+				v, err := view.New(m)
 				if err != nil {
 					t.Fatal(err)
 				}

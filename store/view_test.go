@@ -11,16 +11,18 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store/internal/image"
+	"github.com/zramfs/zramfs/store/view"
 )
 
 // stillView views a copy of the image of a store that is at rest.
-func stillView(t *testing.T, s *Store) (*View, []byte) {
+func stillView(t *testing.T, s *Store) (*view.View, []byte) {
 	t.Helper()
-	copied := make([]byte, s.size)
+	copied := make([]byte, s.image.Size)
 	if err := s.memory.readAt(copied, 0); err != nil { // touches no hole
 		t.Fatal(err)
 	}
-	v, err := newView(bytes.NewReader(copied))
+	v, err := view.New(bytes.NewReader(copied))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,9 +31,9 @@ func stillView(t *testing.T, s *Store) (*View, []byte) {
 
 // viewed is what a view makes of all pages, in windows of some size: a page, or nil where it is
 // corrupt.
-func viewed(t *testing.T, v *View, size int) [][]byte {
+func viewed(t *testing.T, v *view.View, size int) [][]byte {
 	t.Helper()
-	w, all := NewWindow(size), make([][]byte, v.Pages())
+	w, all := view.NewWindow(size), make([][]byte, v.Pages())
 	for first := uint64(0); first < v.Pages(); first += uint64(size) {
 		if err := v.Look(w, first, v.Pages()); err != nil {
 			t.Fatal(err)
@@ -43,7 +45,7 @@ func viewed(t *testing.T, v *View, size int) [][]byte {
 }
 
 // unpack puts the pages of a window to their places: nil where one is corrupt.
-func unpack(t *testing.T, w *Window, all [][]byte) {
+func unpack(t *testing.T, w *view.Window, all [][]byte) {
 	t.Helper()
 	d, err := algorithm(t, "adaptive").NewDecompressor()
 	if err != nil {
@@ -51,15 +53,15 @@ func unpack(t *testing.T, w *Window, all [][]byte) {
 	}
 	for i, kind := range w.Kind {
 		p := make([]byte, PageSize)
-		if all[w.Number(i)] = p; kind == PageCorrupt {
+		if all[w.Number(i)] = p; kind == view.PageCorrupt {
 			all[w.Number(i)] = nil
 		}
-		if kind == PageSame {
+		if kind == view.PageSame {
 			fillWord(p, 0, w.Word[i])
 		}
 	}
 	for o, i := range w.Page {
-		if w.Kind[i] != PageObject {
+		if w.Kind[i] != view.PageObject {
 			continue
 		}
 		if err := d.Decompress(all[w.Number(int(i))], w.ID[o], w.Arena[w.Offset[o]:][:w.Length[o]]); err != nil {
@@ -69,7 +71,7 @@ func unpack(t *testing.T, w *Window, all [][]byte) {
 }
 
 // fetchTogether fetches the objects of a window by several goroutines.
-func fetchTogether(v *View, w *Window) {
+func fetchTogether(v *view.View, w *view.Window) {
 	objects := make([]uint32, len(w.Page))
 	for i := range objects {
 		objects[i] = uint32(i)
@@ -103,13 +105,13 @@ func TestViewShowsWhatIsStored(t *testing.T) {
 				t.Fatalf("windows of %d: page %d is wrong, or called corrupt: %v", size, page, got == nil)
 			}
 		}
-		for page, got := range surveyed(t, v, size, 1000) {
+		for page, got := range surveyed(t, v, size) {
 			if !bytes.Equal(got, want[page]) {
 				t.Fatalf("survey by %d: page %d is wrong, or called corrupt: %v", size, page, got == nil)
 			}
 		}
 	}
-	w := NewWindow(8)
+	w := view.NewWindow(8)
 	if err := v.Look(w, v.Pages()-3, v.Pages()); err != nil || w.Pages != 3 {
 		t.Errorf("%v, %d pages at the end", err, w.Pages)
 	}
@@ -124,21 +126,21 @@ func TestViewFindsEveryDamagedBit(t *testing.T) {
 	pages := oneOfEach(t, s)
 	pages[3] = content{3, 1, tableWord}
 	write(t, s, 3, pages[3].bytes())
-	v, image := stillView(t, s)
-	w := NewWindow(int(s.Pages()))
+	v, copied := stillView(t, s)
+	w := view.NewWindow(int(s.Pages()))
 	check := func(victim uint64, at int64, bit int, what string) {
-		image[at+int64(bit/8)] ^= 1 << (bit % 8)
-		defer func() { image[at+int64(bit/8)] ^= 1 << (bit % 8) }()
+		copied[at+int64(bit/8)] ^= 1 << (bit % 8)
+		defer func() { copied[at+int64(bit/8)] ^= 1 << (bit % 8) }()
 		if err := v.Look(w, 0, v.Pages()); err != nil {
 			t.Fatal(err)
 		}
 		fetchTogether(v, w)
 		for page, kind := range w.Kind {
-			if (kind == PageCorrupt) != (uint64(page) == victim) {
+			if (kind == view.PageCorrupt) != (uint64(page) == victim) {
 				t.Fatalf("page %d, bit %d of %s: page %d is of kind %d", victim, bit, what, page, kind)
 			}
 		}
-		for page, got := range surveyed(t, v, cap(w.entries), surveyPages) {
+		for page, got := range surveyed(t, v, cap(w.Kind)) {
 			if (got == nil) != (uint64(page) == victim) {
 				t.Fatalf("page %d, bit %d of %s: page %d is corrupt to a survey: %v", victim, bit, what, page, got == nil)
 			}
@@ -150,18 +152,18 @@ func TestViewFindsEveryDamagedBit(t *testing.T) {
 	}
 	for page := range pages {
 		e := s.idx.load(page)
-		for bit := 0; bit < 64 && (!e.object() || bit < checkShift-2); bit++ {
-			check(page, s.indexOffset+int64(page*8), bit, "its entry")
+		for bit := 0; bit < 64 && (!e.Object() || bit < image.ValueBits+3); bit++ {
+			check(page, s.image.EntryAt(page), bit, "its entry")
 		}
-		if e.same() {
+		if e.Same() {
 			for bit := range 128 {
-				check(page, sameOffset+int64(e.value()*16), bit, "its word")
+				check(page, image.SlotAt(e.Value()), bit, "its word")
 			}
 			continue
 		}
-		for bit := 0; bit < (headerSize+e.length())*8; bit += step {
-			if bit/8 != headerSize-1 {
-				check(page, s.dataOffset+int64(e.where()), bit, "its object")
+		for bit := 0; bit < (image.HeaderSize+e.Length())*8; bit += step {
+			if bit/8 != image.HeaderSize-1 {
+				check(page, s.image.ObjectAt(e.Where()), bit, "its object")
 			}
 		}
 	}
@@ -176,9 +178,9 @@ func TestViewFollowsWhatChanges(t *testing.T) {
 			for page := range uint32(s.Pages()) {
 				write(t, s, uint64(page), content{page, 1, compressible}.bytes())
 			}
-			v, image := stillView(t, s)
+			v, copied := stillView(t, s)
 			var err error
-			w := NewWindow(int(v.Pages()))
+			w := view.NewWindow(int(v.Pages()))
 			if survey {
 				err = v.Survey(0, v.Pages()).Next(w)
 			} else {
@@ -190,7 +192,7 @@ func TestViewFollowsWhatChanges(t *testing.T) {
 			for page := range uint32(s.Pages()) {
 				write(t, s, uint64(page), content{page, 2, kind}.bytes())
 			}
-			if err := s.memory.readAt(image, 0); err != nil {
+			if err := s.memory.readAt(copied, 0); err != nil {
 				t.Fatal(err)
 			}
 			fetchTogether(v, w)
@@ -208,17 +210,17 @@ func TestViewFollowsWhatChanges(t *testing.T) {
 
 func TestViewRefusesWhatIsNoImage(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 20})
-	_, image := stillView(t, s)
+	_, copied := stillView(t, s)
 	for name, c := range map[string]struct {
 		change func() []byte
 		want   error
 	}{
 		"nothing":        {func() []byte { return nil }, ErrMagic},
 		"another file":   {func() []byte { return make([]byte, 2*PageSize) }, ErrMagic},
-		"damaged":        {func() []byte { p := bytes.Clone(image); p[40] ^= 1; return p }, ErrChecksum},
-		"another format": {func() []byte { p := bytes.Clone(image); binary.LittleEndian.PutUint32(p[8:], 9); return p }, ErrVersion},
+		"damaged":        {func() []byte { p := bytes.Clone(copied); p[40] ^= 1; return p }, ErrChecksum},
+		"another format": {func() []byte { p := bytes.Clone(copied); binary.LittleEndian.PutUint32(p[8:], 9); return p }, ErrVersion},
 	} {
-		if _, err := newView(bytes.NewReader(c.change())); !errors.Is(err, c.want) {
+		if _, err := view.New(bytes.NewReader(c.change())); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
@@ -229,11 +231,11 @@ func TestViewProvesAsTheStoreDoes(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 20})
 	for page := range oneOfEach(t, s) {
 		e := s.idx.load(page)
-		p := s.mem[s.dataOffset+int64(e.where()):][:footprint(e.length())]
-		if !proved(p, page, e) || proved(p, page+1, e) {
+		p := s.image.Mem[s.image.ObjectAt(e.Where()):][:image.Footprint(e.Length())]
+		if !image.Proves(p, page, e) || image.Proves(p, page+1, e) {
 			t.Errorf("page %d is not proved, or is another's", page)
 		}
-		if codec.ID(p[10]) != s.headerAt(e.where()).Codec {
+		if codec.ID(p[10]) != s.image.HeaderAt(e.Where()).Codec {
 			t.Errorf("page %d: the codec lies elsewhere", page)
 		}
 	}

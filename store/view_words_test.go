@@ -7,6 +7,8 @@ import (
 	"encoding/binary"
 	"slices"
 	"testing"
+
+	"github.com/zramfs/zramfs/store/view"
 )
 
 // wordsOfASet are words that lie in the same set of the same-filled table.
@@ -30,8 +32,8 @@ func TestViewOfAWordWhoseSlotWasAnothers(t *testing.T) {
 	}
 	var images [][]byte
 	keep := func() {
-		_, image := stillView(t, s)
-		images = append(images, image)
+		_, copied := stillView(t, s)
+		images = append(images, copied)
 	}
 	write(t, s, 0, filled(words[0]))
 	e := s.idx.load(0)
@@ -49,14 +51,14 @@ func TestViewOfAWordWhoseSlotWasAnothers(t *testing.T) {
 	}
 	keep()
 	own := [][]byte{filled(words[0]), filled(5), filled(words[2])}
-	for name, look := range map[string]func(*View) [][]byte{
-		"look":   func(v *View) [][]byte { return viewed(t, v, int(v.Pages())) },
-		"survey": func(v *View) [][]byte { return surveyed(t, v, int(v.Pages()), surveyPages) },
+	for name, look := range map[string]func(*view.View) [][]byte{
+		"look":   func(v *view.View) [][]byte { return viewed(t, v, int(v.Pages())) },
+		"survey": func(v *view.View) [][]byte { return surveyed(t, v, int(v.Pages())) },
 	} {
 		for first := range 40 { // more reads than there are for these pages
 			for second := first; second < 40; second++ {
 				m := &moving{images: images}
-				v, err := newView(m)
+				v, err := view.New(m)
 				if err != nil {
 					t.Fatal(err)
 				}

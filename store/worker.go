@@ -9,6 +9,7 @@ import (
 
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/pagescan"
+	"github.com/zramfs/zramfs/store/internal/image"
 	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
@@ -37,10 +38,10 @@ type Worker struct {
 	page         [PageSize]byte
 	proof        []byte // where prove brings a page back to, where there are self-checks; else nil
 	open         openSegment
-	retired      []entry // unpublished, waiting for readers to leave
-	deserted     bool    // it freed the last object of a segment that some worker has open
-	freed        int     // bytes freed since the maintainer was last told
-	onWait       func()  // see OnWait; nil for none
+	retired      []image.Entry // unpublished, waiting for readers to leave
+	deserted     bool          // it freed the last object of a segment that some worker has open
+	freed        int           // bytes freed since the maintainer was last told
+	onWait       func()        // see OnWait; nil for none
 
 	count counters // written by whoever has the worker, read by Stats
 	_     apart
@@ -55,7 +56,7 @@ func newWorker(s *Store) (*Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make decompressor: %w", err)
 	}
-	w := &Worker{s: s, compressor: c, decompressor: d, retired: make([]entry, 0, maxRetired)}
+	w := &Worker{s: s, compressor: c, decompressor: d, retired: make([]image.Entry, 0, maxRetired)}
 	w.adjustable, _ = c.(codec.Adjustable)
 	if invariant.Enabled {
 		w.proof = make([]byte, PageSize)
@@ -195,13 +196,13 @@ func (w *Worker) Zero(page uint64, off, n int) error {
 // it is incompressible: 2048 pages (8 MiB) stay below a millisecond.
 func (w *Worker) Discard(first, count uint64) {
 	s := w.s
-	if first >= s.pages || count == 0 {
+	if first >= s.image.Pages || count == 0 {
 		return
 	}
-	last := first + min(count, s.pages-first) - 1
-	s.idx.each(first/indexPerPage, last/indexPerPage, func(n uint64) {
-		end := min(n*indexPerPage+indexPerPage-1, last)
-		for page := max(n*indexPerPage, first); page <= end; page++ {
+	last := first + min(count, s.image.Pages-first) - 1
+	s.idx.each(first/image.EntriesPerPage, last/image.EntriesPerPage, func(n uint64) {
+		end := min(n*image.EntriesPerPage+image.EntriesPerPage-1, last)
+		for page := max(n*image.EntriesPerPage, first); page <= end; page++ {
 			if s.idx.load(page) != 0 {
 				w.discard(page)
 			}
@@ -210,7 +211,7 @@ func (w *Worker) Discard(first, count uint64) {
 }
 
 func (w *Worker) discard(page uint64) {
-	if !w.s.idx.has(page / indexPerPage) {
+	if !w.s.idx.has(page / image.EntriesPerPage) {
 		return
 	}
 	w.s.sweepUnder(page)
@@ -236,7 +237,7 @@ func (w *Worker) replace(page uint64, src []byte) error {
 }
 
 // publish makes e the entry of a page.
-func (w *Worker) publish(page uint64, e entry) {
+func (w *Worker) publish(page uint64, e image.Entry) {
 	w.s.sweepUnder(page)
 	invariant.Point("entry to be published")
 	l := w.s.lock(page)
@@ -279,7 +280,7 @@ func (w *Worker) update(page uint64, off, n int, src []byte) error {
 
 // prepare makes sure that whatever is written to a page has a place.
 func (w *Worker) prepare(page uint64) error {
-	if err := w.ensureIndex(page); err != nil || w.open.next+maxFootprint <= w.open.end {
+	if err := w.ensureIndex(page); err != nil || w.open.next+image.MaxFootprint <= w.open.end {
 		return err
 	}
 	return w.nextSegment()
@@ -287,14 +288,14 @@ func (w *Worker) prepare(page uint64) error {
 
 // replaced settles what follows from publishing e for page in place of old. What
 // a damaged entry seems to own is let go: to free it could hit another page.
-func (w *Worker) replaced(page uint64, old, e entry) {
+func (w *Worker) replaced(page uint64, old, e image.Entry) {
 	w.count.add(e, +1)
-	if !old.valid(w.s.geometry.segments) {
+	if !old.Valid(w.s.image.Segments) {
 		w.corrupt(page)
 		return
 	}
 	w.count.add(old, -1)
-	if old.object() && !w.s.owns(page, old) {
+	if old.Object() && !w.s.owns(page, old) {
 		w.corrupt(page)
 		return
 	}
@@ -302,14 +303,14 @@ func (w *Worker) replaced(page uint64, old, e entry) {
 }
 
 func (w *Worker) inRange(page uint64, off, n int) error {
-	if page >= w.s.pages || off < 0 || n < 0 || off+n > PageSize {
+	if page >= w.s.image.Pages || off < 0 || n < 0 || off+n > PageSize {
 		return ErrRange
 	}
 	return nil
 }
 
 // encode stores a whole page in fresh space and returns the entry to publish.
-func (w *Worker) encode(page uint64, src []byte) (entry, error) {
+func (w *Worker) encode(page uint64, src []byte) (image.Entry, error) {
 	if err := w.ensureIndex(page); err != nil {
 		return 0, err
 	}

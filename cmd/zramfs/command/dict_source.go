@@ -10,7 +10,7 @@ import (
 
 	"github.com/zramfs/zramfs/codec/bulk"
 	"github.com/zramfs/zramfs/codec/pagescan"
-	"github.com/zramfs/zramfs/store"
+	"github.com/zramfs/zramfs/store/view"
 )
 
 // A trainSource holds the pages that a dictionary is trained on.
@@ -81,7 +81,7 @@ func (p *imagePages) page(ctx context.Context, n int64) ([]byte, error) {
 	if err := p.image.view.Look(w.Window, uint64(n), uint64(n)+1); err != nil || len(w.Page) == 0 {
 		return nil, err
 	}
-	if err := p.image.work(ctx, w); err != nil || w.Kind[0] != store.PageObject {
+	if err := p.image.work(ctx, w); err != nil || w.Kind[0] != view.PageObject {
 		return nil, err // what is damaged is a matter for verify
 	}
 	return append([]byte(nil), w.batch.Pages[:pageSize]...), nil

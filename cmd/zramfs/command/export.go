@@ -16,7 +16,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec/bulk"
-	"github.com/zramfs/zramfs/store"
+	"github.com/zramfs/zramfs/store/view"
 )
 
 const flagRange = "range"
@@ -200,16 +200,16 @@ func (e *exporter) write(w *imageWindow, f exportFile) error {
 	}
 	there := uint64(0)
 	for i, kind := range w.Kind {
-		if kind == store.PageCorrupt {
+		if kind == view.PageCorrupt {
 			return fmt.Errorf("page %d is damaged; zramfs verify lists all such pages", w.First+uint64(i))
 		}
-		if kind != store.PageEmpty {
+		if kind != view.PageEmpty {
 			there++
 		}
-		if kind == store.PageSame {
+		if kind == view.PageSame {
 			fillPage(w.batch.Pages[i*pageSize:(i+1)*pageSize], w.Word[i])
 		}
-		if kind == store.PageEmpty || kind == store.PageSame && w.Word[i] == 0 {
+		if kind == view.PageEmpty || kind == view.PageSame && w.Word[i] == 0 {
 			if err := flush(i); err != nil {
 				return err
 			}

@@ -12,12 +12,12 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/codec/bulk"
-	"github.com/zramfs/zramfs/store"
+	"github.com/zramfs/zramfs/store/view"
 )
 
 // A liveImage is the image of a device that is in use, and what reads it on all processors.
 type liveImage struct {
-	view *store.View
+	view *view.View
 	shop *workshop
 }
 
@@ -27,19 +27,19 @@ func openImage(d device, o engineOptions, most uint64) (*liveImage, error) {
 	if err != nil {
 		return nil, err
 	}
-	view, err := store.OpenView(image.File)
+	v, err := view.Open(image.File)
 	if err != nil {
 		return nil, err
 	}
 	algorithm, err := deviceAlgorithm(image.Algorithm, image.Dictionary)
 	var shop *workshop
 	if err == nil {
-		shop, err = newWorkshop(algorithm, o, min(most, view.Pages()))
+		shop, err = newWorkshop(algorithm, o, min(most, v.Pages()))
 	}
 	if err != nil {
-		return nil, errors.Join(err, view.Close())
+		return nil, errors.Join(err, v.Close())
 	}
-	return &liveImage{view: view, shop: shop}, nil
+	return &liveImage{view: v, shop: shop}, nil
 }
 
 func (l *liveImage) close() error {
@@ -49,7 +49,7 @@ func (l *liveImage) close() error {
 
 // An imageWindow is a part of an image and what is done with it.
 type imageWindow struct {
-	*store.Window
+	*view.Window
 	batch bulk.Batch
 	// objects is what they took, in bytes.
 	objects int64
@@ -59,7 +59,7 @@ type imageWindow struct {
 // batch.Pages.
 func (l *liveImage) newWindow(op bulk.Op) *imageWindow {
 	n := l.shop.pages
-	w := &imageWindow{Window: store.NewWindowIn(l.shop.buffer(store.ArenaSize(n), false), n), batch: *bulk.NewBatch(op, n)}
+	w := &imageWindow{Window: view.NewWindowIn(l.shop.buffer(view.ArenaSize(n), false), n), batch: *bulk.NewBatch(op, n)}
 	w.batch.Regions = [][]byte{w.Arena}
 	if op == bulk.Decompress {
 		w.batch.Pages = l.shop.buffer(n*pageSize, true)
@@ -67,7 +67,7 @@ func (l *liveImage) newWindow(op bulk.Op) *imageWindow {
 	w.batch.Before = func(items []uint32) {
 		l.view.Fetch(w.Window, items)
 		for _, i := range items {
-			switch there := w.Kind[w.Page[i]] == store.PageObject; {
+			switch there := w.Kind[w.Page[i]] == view.PageObject; {
 			case !there && w.batch.Verdict[i] == bulk.Pending:
 				w.batch.Verdict[i] = bulk.Skipped
 			case there && w.batch.Verdict[i] == bulk.Skipped: // it was not when an engine got it that has failed since
@@ -89,11 +89,11 @@ func (l *liveImage) work(ctx context.Context, w *imageWindow) error {
 	w.objects = 0
 	for i, page := range w.Page {
 		switch {
-		case w.Kind[page] != store.PageObject:
+		case w.Kind[page] != view.PageObject:
 		case b.Verdict[i] == bulk.Done:
 			w.objects += int64(b.Length[i])
 		default:
-			w.Kind[page] = store.PageCorrupt
+			w.Kind[page] = view.PageCorrupt
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
 	"github.com/zramfs/zramfs/store"
+	"github.com/zramfs/zramfs/store/view"
 )
 
 // A page that was discarded when an engine got it, and written again before that failed, is there
@@ -42,7 +43,7 @@ func TestPageComesBackWhileAnEngineFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		for n, kind := range window.Kind {
-			if want := map[bool]store.PageKind{true: store.PageEmpty, false: store.PageObject}[n == 4]; kind != want {
+			if want := map[bool]view.PageKind{true: view.PageEmpty, false: view.PageObject}[n == 4]; kind != want {
 				t.Errorf("%s: page %d is of kind %d, want %d", op, n, kind, want)
 			}
 		}
@@ -72,11 +73,11 @@ func troubledImage(t *testing.T, e *troubled) (*liveImage, *store.Worker) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	view, err := store.OpenView(f)
+	v, err := view.Open(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, w := &liveImage{view: view, shop: workshopOf(t, 1<<40, e)}, s.Acquire()
+	l, w := &liveImage{view: v, shop: workshopOf(t, 1<<40, e)}, s.Acquire()
 	l.shop.planner.SetMode(bulk.EnginesAlone)
 	t.Cleanup(func() {
 		w.Release()

@@ -10,7 +10,7 @@ import (
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
 	"github.com/zramfs/zramfs/codec/pagescan"
-	"github.com/zramfs/zramfs/store"
+	"github.com/zramfs/zramfs/store/view"
 )
 
 // An importWindow is a part of a file on its way to a device. It belongs to one goroutine at a
@@ -18,7 +18,7 @@ import (
 type importWindow struct {
 	first uint64 // the number of its first page
 	// kind and word are of each page: zeros are PageEmpty, other pages of one word PageSame.
-	kind []store.PageKind
+	kind []view.PageKind
 	word []uint64
 	// batch has the other pages, by ascending Slot; all pages lie in buffer.
 	batch  *bulk.Batch
@@ -30,7 +30,7 @@ type importWindow struct {
 // newImportWindow makes a window for n pages, to be packed in the shop.
 func newImportWindow(shop *workshop, n int) *importWindow {
 	w := &importWindow{
-		kind: make([]store.PageKind, n), word: make([]uint64, n),
+		kind: make([]view.PageKind, n), word: make([]uint64, n),
 		batch: bulk.NewBatch(bulk.Compress, n), buffer: shop.buffer(n*pageSize, false),
 	}
 	w.batch.Slot = make([]uint32, n)
@@ -52,13 +52,13 @@ func (w *importWindow) read(from io.ReaderAt, first, n uint64) error {
 		word, same := pagescan.SameFilled(b.Pages[i*pageSize : (i+1)*pageSize])
 		switch {
 		case !same:
-			w.kind[i] = store.PageObject
+			w.kind[i] = view.PageObject
 			b.Slot[b.N] = uint32(i)
 			b.N++
 		case word == 0:
-			w.kind[i] = store.PageEmpty
+			w.kind[i] = view.PageEmpty
 		default:
-			w.kind[i], w.word[i] = store.PageSame, word
+			w.kind[i], w.word[i] = view.PageSame, word
 		}
 	}
 	return nil
@@ -90,7 +90,7 @@ func (w *importWindow) give(to pageTaker) error {
 	object, zeros := 0, uint64(0)
 	for i, kind := range w.kind {
 		page := w.first + uint64(i)
-		if kind == store.PageEmpty {
+		if kind == view.PageEmpty {
 			zeros++
 			continue
 		}
@@ -99,7 +99,7 @@ func (w *importWindow) give(to pageTaker) error {
 		}
 		zeros = 0
 		var err error
-		if kind == store.PageSame {
+		if kind == view.PageSame {
 			err = to.Word(page, w.word[i])
 		} else {
 			err = w.object(to, page, object)
@@ -125,10 +125,10 @@ func (w *importWindow) object(to pageTaker, page uint64, i int) error {
 func (w *importWindow) count(r *importReport) {
 	for _, kind := range w.kind {
 		switch kind {
-		case store.PageEmpty:
+		case view.PageEmpty:
 			r.Zeros++
 			r.Same++
-		case store.PageSame:
+		case view.PageSame:
 			r.Same++
 		}
 	}

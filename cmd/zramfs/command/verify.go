@@ -15,7 +15,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec/bulk"
-	"github.com/zramfs/zramfs/store"
+	"github.com/zramfs/zramfs/store/view"
 )
 
 // maxListed is how many wrong pages are listed by number.
@@ -133,13 +133,13 @@ func (r *verifyReport) add(w *imageWindow) uint64 {
 	r.ObjectBytes += uint64(w.objects)
 	for i, kind := range w.Kind {
 		switch kind {
-		case store.PageEmpty:
+		case view.PageEmpty:
 			continue
-		case store.PageSame:
+		case view.PageSame:
 			r.Same++
-		case store.PageObject:
+		case view.PageObject:
 			r.Objects++
-		case store.PageCorrupt:
+		case view.PageCorrupt:
 			r.Wrong++
 			r.list(w.Number(i))
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zramfs/zramfs/store"
+	"github.com/zramfs/zramfs/store/view"
 )
 
 func TestParseRange(t *testing.T) {
@@ -28,12 +28,12 @@ func TestParseRange(t *testing.T) {
 }
 
 func TestVerifyReport(t *testing.T) {
-	w := &imageWindow{Window: store.NewWindow(200), objects: 3000}
+	w := &imageWindow{Window: view.NewWindow(200), objects: 3000}
 	w.First = 1000
 	for i := range 100 {
-		w.Kind[i] = store.PageCorrupt
+		w.Kind[i] = view.PageCorrupt
 	}
-	w.Kind[100], w.Kind[101], w.Kind[102] = store.PageSame, store.PageObject, store.PageObject
+	w.Kind[100], w.Kind[101], w.Kind[102] = view.PageSame, view.PageObject, view.PageObject
 	r := verifyReport{Dir: "/x", WrongPages: []uint64{}}
 	if n := r.add(w); n != 103 {
 		t.Errorf("%d pages are stored", n)

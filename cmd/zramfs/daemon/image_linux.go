@@ -67,7 +67,7 @@ func (k *keeper) handOutImage(c *net.UnixConn, withDictionary bool) {
 
 // An Image is what a keeper hands out.
 type Image struct {
-	// File is the image, open for reading only; see store.OpenView. While it is open, the memory of
+	// File is the image, open for reading only; see view.Open. While it is open, the memory of
 	// the device is not freed.
 	File *os.File
 	// Algorithm is the device's, as codec.Parse reads it.

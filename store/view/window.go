@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package view
 
 import (
-	"encoding/binary"
-
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // A PageKind says what a View found of a page.
@@ -46,10 +45,10 @@ type Window struct {
 	// Arena holds the objects.
 	Arena []byte
 
-	surveyed bool     // the pages are no run
-	numbers  []uint32 // of each page, if that is so
-	entries  []entry  // of each page
-	scratch  []byte   // 16 bytes a page, for whoever works on that page
+	surveyed bool          // the pages are no run
+	numbers  []uint32      // of each page, if that is so
+	entries  []image.Entry // of each page
+	scratch  []byte        // 16 bytes a page, for whoever works on that page
 }
 
 // Number is which page of the device page i of the window is.
@@ -61,7 +60,7 @@ func (w *Window) Number(i int) uint64 {
 }
 
 // ArenaSize is how many bytes the objects of n pages take at the most, as they lie in an arena.
-func ArenaSize(n int) int { return n * maxFootprint }
+func ArenaSize(n int) int { return n * image.MaxFootprint }
 
 // NewWindow makes a window for up to n pages.
 func NewWindow(n int) *Window { return NewWindowIn(make([]byte, ArenaSize(n)), n) }
@@ -71,43 +70,43 @@ func NewWindowIn(arena []byte, n int) *Window {
 	return &Window{
 		Kind: make([]PageKind, n), Word: make([]uint64, n), Page: make([]uint32, 0, n), ID: make([]codec.ID, 0, n),
 		Offset: make([]uint64, 0, n), Length: make([]uint32, 0, n), Arena: arena,
-		entries: make([]entry, n), scratch: make([]byte, 16*n),
+		entries: make([]image.Entry, n), scratch: make([]byte, 16*n),
 	}
 }
 
 // Look fills w with the pages from first on to before end, as many as it is for, or as there are.
 // What it calls corrupt is. Objects are yet to be fetched. It fails if the image cannot be read.
 func (v *View) Look(w *Window, first, end uint64) error {
-	end = min(end, v.pages)
-	w.empty(int(min(uint64(cap(w.entries)), end-min(first, end))))
+	end = min(end, v.geometry.Pages)
+	w.reset(int(min(uint64(cap(w.entries)), end-min(first, end))))
 	w.First, w.surveyed = first, false
-	if err := v.settled(w.entries, first, w.scratch); err != nil {
+	if err := v.readEntries(w.entries, first, w.scratch); err != nil {
 		return err
 	}
 	for i, e := range w.entries {
-		v.sort(w, i, e)
+		v.classify(w, i, e)
 	}
 	return nil
 }
 
-// empty makes room for n pages and no object.
-func (w *Window) empty(n int) {
+// reset makes room for n pages and no object.
+func (w *Window) reset(n int) {
 	w.Pages = n
 	w.Page, w.ID, w.Offset, w.Length = w.Page[:0], w.ID[:0], w.Offset[:0], w.Length[:0]
 	w.Kind, w.Word, w.entries = w.Kind[:n], w.Word[:n], w.entries[:n]
 }
 
-// sort notes of what kind page i of a window is, by its entry.
-func (v *View) sort(w *Window, i int, e entry) {
+// classify notes of what kind page i of a window is, by its entry.
+func (v *View) classify(w *Window, i int, e image.Entry) {
 	word := uint64(0)
 	scratch := w.scratch[16*i : 16*i+16]
-	right := e.valid(v.segments) && e.codec() != sameWordSlot
-	if right && e.same() {
+	right := e.Valid(v.geometry.Segments) && e.Codec() != image.SameSlot
+	if right && e.Same() {
 		word, _ = v.word(w.Number(i), e, nil)
 	} else if !right {
-		e, right = v.agree(w.Number(i), scratch, func(e entry) (ok bool) {
+		e, right = v.readStable(w.Number(i), scratch, func(e image.Entry) (ok bool) {
 			ok = true
-			if e.same() {
+			if e.Same() {
 				word, ok = v.word(w.Number(i), e, scratch)
 			}
 			return ok
@@ -117,17 +116,17 @@ func (v *View) sort(w *Window, i int, e entry) {
 	switch {
 	case !right:
 		w.Kind[i] = PageCorrupt
-	case e.object():
+	case e.Object():
 		w.Kind[i] = PageObject
 		w.Page = append(w.Page, uint32(i))
-		w.ID, w.Offset, w.Length = append(w.ID, e.codec()), append(w.Offset, 0), append(w.Length, uint32(e.length()))
+		w.ID, w.Offset, w.Length = append(w.ID, e.Codec()), append(w.Offset, 0), append(w.Length, uint32(e.Length()))
 	default:
-		w.note(i, e, word)
+		w.setSame(i, e, word)
 	}
 }
 
-// note says what a page without an object is.
-func (w *Window) note(i int, e entry, word uint64) {
+// setSame says what a page without an object is.
+func (w *Window) setSame(i int, e image.Entry, word uint64) {
 	w.Kind[i], w.Word[i] = PageSame, word
 	if e == 0 {
 		w.Kind[i] = PageEmpty
@@ -150,7 +149,7 @@ func (v *View) Fetch(w *Window, objects []uint32) {
 func (w *Window) neighbours(objects []uint32) int {
 	first := objects[0]
 	for n := 1; n < len(objects); n++ {
-		if objects[n] != first+uint32(n) || !w.surveyed && w.Page[objects[n]]-w.Page[first] >= viewSpan {
+		if objects[n] != first+uint32(n) || !w.surveyed && w.Page[objects[n]]-w.Page[first] >= maxSpan {
 			return n
 		}
 	}
@@ -166,29 +165,29 @@ func (v *View) fetchTogether(w *Window, objects []uint32) {
 		rest = rest[n:]
 	}
 	first := w.Page[objects[0]]
-	now := v.again(w, objects)
+	now := v.rereadEntries(w, objects)
 	for _, o := range objects { // all of them before one is fetched, which takes the room of now
-		if !w.right(o, now, first) {
-			w.Length[o] = wrong
+		if !w.matches(o, now, first) {
+			w.Length[o] = stale
 		}
 	}
 	for len(objects) > 0 {
 		n := w.run(objects)
-		v.mend(w, objects[:n])
+		v.refetch(w, objects[:n])
 		objects = objects[n:]
 	}
 }
 
-// wrong is the length of an object that is to be fetched by itself. None is that short.
-const wrong = 0
+// stale is the length of an object that is to be fetched by itself. None is that short.
+const stale = 0
 
-// mend fetches those of a run that are wrong, one by one, to where the run has left room, and the
+// refetch fetches those of a run that are wrong, one by one, to where the run has left room, and the
 // whole run if there is too little. On a device at work one in a hundred may have changed
 // meanwhile, and so one of most runs.
-func (v *View) mend(w *Window, run []uint32) {
+func (v *View) refetch(w *Window, run []uint32) {
 	n := uint32(0)
 	for _, o := range run {
-		if w.Length[o] == wrong {
+		if w.Length[o] == stale {
 			n++
 		}
 	}
@@ -196,30 +195,30 @@ func (v *View) mend(w *Window, run []uint32) {
 		return
 	}
 	last := run[len(run)-1]
-	used := w.Offset[last] - headerSize + uint64(footprint(w.entries[w.Page[last]].length()))
+	used := w.Offset[last] - image.HeaderSize + uint64(image.Footprint(w.entries[w.Page[last]].Length()))
 	slot := last + 1
-	apart := uint64(slot-n)*maxFootprint >= used
+	apart := uint64(slot-n)*image.MaxFootprint >= used
 	for _, o := range run {
 		switch {
 		case !apart:
 			v.fetchOne(w, o, o)
-		case w.Length[o] == wrong:
+		case w.Length[o] == stale:
 			slot--
 			v.fetchOne(w, o, slot)
 		}
 	}
 }
 
-// again reads the entries of neighbours once more, from that of the first to that of the last one's
+// rereadEntries reads the entries of neighbours once more, from that of the first to that of the last one's
 // page. Those of a surveyed window lie anywhere, and what is copied of their objects proves enough:
 // see Survey.
-func (v *View) again(w *Window, objects []uint32) []byte {
+func (v *View) rereadEntries(w *Window, objects []uint32) []byte {
 	if w.surveyed {
 		return nil
 	}
 	first, last := w.Page[objects[0]], w.Page[objects[len(objects)-1]]
 	raw := w.scratch[16*first:][:8*(last+1-first)]
-	if v.entries(raw, w.First+uint64(first)) != nil {
+	if v.readRaw(raw, w.First+uint64(first)) != nil {
 		clear(raw)
 	}
 	return raw
@@ -229,13 +228,13 @@ func (v *View) again(w *Window, objects []uint32) []byte {
 // after the other where there is room for as many in the arena.
 func (w *Window) run(objects []uint32) int {
 	e := w.entries[w.Page[objects[0]]]
-	begin, end := e.where(), e.where()+uint64(footprint(e.length()))
+	begin, end := e.Where(), e.Where()+uint64(image.Footprint(e.Length()))
 	for n := 1; n < len(objects); n++ {
 		next := w.entries[w.Page[objects[n]]]
-		if !e.object() || !next.object() || next.where() < end || next.where() > end+viewGap {
+		if !e.Object() || !next.Object() || next.Where() < end || next.Where() > end+maxGap {
 			return n
 		}
-		if end = next.where() + uint64(footprint(next.length())); end-begin > uint64(n+1)*maxFootprint {
+		if end = next.Where() + uint64(image.Footprint(next.Length())); end-begin > uint64(n+1)*image.MaxFootprint {
 			return n
 		}
 	}
@@ -244,55 +243,55 @@ func (w *Window) run(objects []uint32) int {
 
 // copyRun copies a run of objects and notes where they are.
 func (v *View) copyRun(w *Window, run []uint32) {
-	begin, base, end := w.entries[w.Page[run[0]]].where(), uint64(run[0])*maxFootprint, uint64(0)
+	begin, base, end := w.entries[w.Page[run[0]]].Where(), uint64(run[0])*image.MaxFootprint, uint64(0)
 	for _, o := range run {
 		e := w.entries[w.Page[o]]
-		at := base + e.where() - begin
-		end = at + uint64(footprint(e.length()))
-		w.Offset[o], w.Length[o], w.ID[o] = at+headerSize, uint32(e.length()), e.codec()
+		at := base + e.Where() - begin
+		end = at + uint64(image.Footprint(e.Length()))
+		w.Offset[o], w.Length[o], w.ID[o] = at+image.HeaderSize, uint32(e.Length()), e.Codec()
 	}
 	p := w.Arena[base:end]
-	if v.read(p, v.dataOffset+int64(begin)) != nil {
+	if v.read(p, v.geometry.ObjectAt(begin)) != nil {
 		clear(p) // which proves nothing
 	}
 }
 
-// right reports whether an object was copied that is what its page's entry says, and this has not
+// matches reports whether an object was copied that is what its page's entry says, and this has not
 // changed; now are the entries from page first of the window on, where they count.
-func (w *Window) right(o uint32, now []byte, first uint32) bool {
+func (w *Window) matches(o uint32, now []byte, first uint32) bool {
 	i := w.Page[o]
 	e := w.entries[i]
-	if !w.surveyed && entry(binary.LittleEndian.Uint64(now[8*(i-first):])) != e {
+	if !w.surveyed && image.DecodeEntry(now[8*(i-first):]) != e {
 		return false
 	}
-	return e.object() && proved(w.Arena[w.Offset[o]-headerSize:], w.Number(int(i)), e)
+	return e.Object() && image.Proves(w.Arena[w.Offset[o]-image.HeaderSize:], w.Number(int(i)), e)
 }
 
 // fetchOne copies an object whose page may be in motion, to where the arena has room for one of
 // that number.
 func (v *View) fetchOne(w *Window, o, slot uint32) {
 	i := int(w.Page[o])
-	page, at, scratch := w.Number(i), int64(slot)*maxFootprint, w.scratch[16*i:16*i+16]
+	page, at, scratch := w.Number(i), int64(slot)*image.MaxFootprint, w.scratch[16*i:16*i+16]
 	word := uint64(0)
-	e, right := v.agree(page, scratch, func(e entry) (ok bool) {
+	e, right := v.readStable(page, scratch, func(e image.Entry) (ok bool) {
 		switch {
 		case e == 0:
 			return true
-		case e.same():
+		case e.Same():
 			word, ok = v.word(page, e, scratch)
 			return ok
 		}
-		p := w.Arena[at:][:footprint(e.length())]
-		return v.read(p, v.dataOffset+int64(e.where())) == nil && proved(p, page, e)
+		p := w.Arena[at:][:image.Footprint(e.Length())]
+		return v.read(p, v.geometry.ObjectAt(e.Where())) == nil && image.Proves(p, page, e)
 	})
 	w.entries[i] = e
 	switch {
 	case !right:
 		w.Kind[i] = PageCorrupt
-	case e.object():
+	case e.Object():
 		w.Kind[i] = PageObject
-		w.Offset[o], w.Length[o], w.ID[o] = uint64(at)+headerSize, uint32(e.length()), e.codec()
+		w.Offset[o], w.Length[o], w.ID[o] = uint64(at)+image.HeaderSize, uint32(e.Length()), e.Codec()
 	default:
-		w.note(i, e, word)
+		w.setSame(i, e, word)
 	}
 }

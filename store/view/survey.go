@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package store
+package view
 
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // A Survey goes through all pages of a View that hold anything, in the order in which their objects
@@ -20,31 +22,31 @@ import (
 // What is scattered over more than that has gaps in each part, and gains less. A Survey belongs to
 // one goroutine.
 type Survey struct {
-	view      *View    // immutable
-	next, end uint64   // pages that are yet to be looked at
-	most      int      // pages to be sorted at a time; immutable
-	scratch   []byte   // for surveyBlock entries
-	entries   []entry  // those that were found, in the order of pages
-	numbers   []uint32 // whose they are
-	order     []uint64 // where they lie, in units, above surveyBits of an index of entries
-	spare     []uint64 // as long
-	rest      []uint64 // of order, sorted
+	view      *View         // immutable
+	next, end uint64        // pages that are yet to be looked at
+	most      int           // pages to be sorted at a time; immutable
+	scratch   []byte        // for surveyBlock entries
+	entries   []image.Entry // those that were found, in the order of pages
+	numbers   []uint32      // whose they are
+	order     []uint64      // where they lie, in units, above surveyBits of an index of entries
+	spare     []uint64      // as long
+	rest      []uint64      // of order, sorted
 }
 
 const (
-	surveyBits  = 64 - whereBits
-	surveyPages = 1 << 21          // at a time; no more than fit surveyBits
-	surveyBlock = 8 * indexPerPage // entries that are read at a time
-	digitBits   = 11               // sorted by at a time
+	surveyBits  = 64 - image.WhereBits
+	surveyPages = 1 << 21                  // at a time; no more than fit surveyBits
+	surveyBlock = 8 * image.EntriesPerPage // entries that are read at a time
+	digitBits   = 11                       // sorted by at a time
 )
 
 // Survey begins to go through the pages from first to before end.
 func (v *View) Survey(first, end uint64) *Survey {
-	end = min(end, v.pages)
+	end = min(end, v.geometry.Pages)
 	most := int(min(surveyPages, end-min(first, end)))
 	return &Survey{
 		view: v, next: first, end: end, most: most, scratch: make([]byte, 8*surveyBlock),
-		entries: make([]entry, 0, most), numbers: make([]uint32, 0, most), order: make([]uint64, 0, most), spare: make([]uint64, most),
+		entries: make([]image.Entry, 0, most), numbers: make([]uint32, 0, most), order: make([]uint64, 0, most), spare: make([]uint64, most),
 	}
 }
 
@@ -59,7 +61,7 @@ func (s *Survey) Next(w *Window) error {
 	if w.numbers == nil {
 		w.numbers = make([]uint32, cap(w.entries))
 	}
-	w.empty(min(len(s.rest), cap(w.entries)))
+	w.reset(min(len(s.rest), cap(w.entries)))
 	w.First, w.surveyed = 0, true
 	for i := range w.entries {
 		at := s.rest[i] & (1<<surveyBits - 1)
@@ -67,7 +69,7 @@ func (s *Survey) Next(w *Window) error {
 	}
 	s.rest = s.rest[w.Pages:]
 	for i, e := range w.entries {
-		s.view.sort(w, i, e)
+		s.view.classify(w, i, e)
 	}
 	return nil
 }
@@ -75,7 +77,7 @@ func (s *Survey) Next(w *Window) error {
 // gather finds the pages of the next part and sorts them.
 func (s *Survey) gather() error {
 	s.entries, s.numbers, s.order = s.entries[:0], s.numbers[:0], s.order[:0]
-	var block [surveyBlock]entry
+	var block [surveyBlock]image.Entry
 	for len(s.entries) < s.most {
 		var err error
 		if s.next, err = s.view.Next(s.next); err != nil {
@@ -85,7 +87,7 @@ func (s *Survey) gather() error {
 			break
 		}
 		found := block[:min(surveyBlock, s.end-s.next, uint64(s.most-len(s.entries)))]
-		if err := s.view.settled(found, s.next, s.scratch); err != nil {
+		if err := s.view.readEntries(found, s.next, s.scratch); err != nil {
 			return err
 		}
 		s.take(found)
@@ -95,12 +97,12 @@ func (s *Survey) gather() error {
 }
 
 // take notes what was found from the next page on.
-func (s *Survey) take(found []entry) {
+func (s *Survey) take(found []image.Entry) {
 	for _, e := range found {
 		if e != 0 {
 			place := uint64(len(s.entries))
-			if e.object() {
-				place |= e.where() / unit << surveyBits
+			if e.Object() {
+				place |= e.Where() / image.Unit << surveyBits
 			}
 			s.entries, s.numbers, s.order = append(s.entries, e), append(s.numbers, uint32(s.next)), append(s.order, place)
 		}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package image
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/zramfs/zramfs/codec"
+)
+
+// An Entry is one page's truth, loaded and stored atomically. From bit 0:
+//
+//	41  where the object begins, in units of 8 bytes from segment 0
+//	12  length of the object's payload less one, bytes
+//	 5  codec.ID, or one of the same-filled kinds
+//	 2  position in a cluster of four pages (0 today)
+//	 4  age, for recompression of what has gone cold (0 today)
+//
+// A same-filled entry is all there is of its page: it uses the first 53 bits for
+// its value and the last 6 for a checksum. Zero is a page that holds nothing.
+// No single bit turns one kind of entry into another that passes for valid.
+type Entry uint64
+
+const (
+	// WhereBits is how wide Entry.Where is, in units of Unit bytes.
+	WhereBits = 41
+	// ValueBits is how wide Entry.Value is.
+	ValueBits = WhereBits + lengthBits
+	// Codecs is how many values Entry.Codec has.
+	Codecs = 1 << codecBits
+	// MaxSegments is how many segments an entry can tell apart.
+	MaxSegments = 1 << WhereBits * Unit / SegmentSize
+
+	lengthBits = 12
+	codecShift = ValueBits
+	codecBits  = 5
+	checkShift = codecShift + codecBits
+)
+
+// Kinds of entry that own no object. They share the codec field, whose last
+// four values codec leaves to the store.
+const (
+	SameSmall codec.ID = 28 + iota // the word itself, below 2^53
+	SameHalf                       // a 32-bit value, twice
+	SameSlot                       // a slot of the same-filled table
+)
+
+// Lost is the entry of a page whose object cannot be found any more. It is not
+// valid, and stays so with any one bit flipped.
+const Lost = ^Entry(0)
+
+// ObjectEntry is the entry of an object at where with length bytes of payload.
+func ObjectEntry(where uint64, id codec.ID, length int) Entry {
+	return Entry(where/Unit | uint64(length-1)<<WhereBits | uint64(id)<<codecShift)
+}
+
+// SameEntry is a same-filled entry of one of the kinds.
+func SameEntry(kind codec.ID, value uint64) Entry {
+	return Entry(value | uint64(kind)<<codecShift).checked()
+}
+
+// WordEntry is the entry of a page filled with word, if it needs no slot.
+func WordEntry(word uint64) (Entry, bool) {
+	switch {
+	case bits.Len64(word) <= ValueBits:
+		return SameEntry(SameSmall, word), true
+	case word>>32 == word&(1<<32-1):
+		return SameEntry(SameHalf, word&(1<<32-1)), true
+	}
+	return 0, false
+}
+
+// DecodeEntry is the entry whose bytes p begins with.
+func DecodeEntry(p []byte) Entry { return Entry(binary.LittleEndian.Uint64(p)) }
+
+// DecodeSlot is the word of a slot of the same-filled table, whose 16 bytes p
+// begins with, and whether its complement beside it says so as well.
+func DecodeSlot(p []byte) (word uint64, intact bool) {
+	word = binary.LittleEndian.Uint64(p)
+	return word, binary.LittleEndian.Uint64(p[8:]) == ^word
+}
+
+// checked is a same-filled entry with its checksum: the exclusive or of the rest
+// in groups of 6 bits, which every single bit changes.
+func (e Entry) checked() Entry {
+	e &= 1<<checkShift - 1
+	sum := e
+	for rest := e >> 6; rest != 0; rest >>= 6 {
+		sum ^= rest
+	}
+	return e | sum<<checkShift
+}
+
+// Codec is the codec of the entry's object, or the kind of a same-filled entry.
+func (e Entry) Codec() codec.ID { return codec.ID(e >> codecShift & (1<<codecBits - 1)) }
+
+// Same reports whether the page is filled with one word.
+func (e Entry) Same() bool { return e.Codec() >= SameSmall }
+
+// Object reports whether the entry refers to an object.
+func (e Entry) Object() bool { return e != 0 && !e.Same() }
+
+// Value is what a same-filled entry holds: a word, half of one, or a slot.
+func (e Entry) Value() uint64 { return uint64(e) & (1<<ValueBits - 1) }
+
+// Word is what a same-filled entry without a slot is filled with.
+func (e Entry) Word() uint64 {
+	if e.Codec() == SameHalf {
+		return e.Value() | e.Value()<<32
+	}
+	return e.Value()
+}
+
+// Where is the object's distance from segment 0, in bytes.
+func (e Entry) Where() uint64 { return uint64(e) & (1<<WhereBits - 1) * Unit }
+
+// Segment is the one that the object lies in.
+func (e Entry) Segment() uint64 { return e.Where() / SegmentSize }
+
+// Length is the payload's, in bytes.
+func (e Entry) Length() int { return int(e>>WhereBits&(1<<lengthBits-1)) + 1 }
+
+// At is the same entry with its object elsewhere.
+func (e Entry) At(where uint64) Entry {
+	return e&^(1<<WhereBits-1) | Entry(where/Unit)
+}
+
+// Valid reports whether the entry can be one of an image with n segments.
+func (e Entry) Valid(n uint64) bool {
+	switch {
+	case e == 0:
+		return true
+	case e.Same() && e != e.checked(), e.Codec() == codec.None:
+		return false
+	case e.Codec() == SameSmall:
+		return true
+	case e.Codec() == SameHalf:
+		return e.Value() <= 1<<32-1
+	case e.Codec() == SameSlot:
+		return e.Value() < SameWords
+	case e.Same():
+		return false
+	}
+	return e.Segment() < n && e.Where()%SegmentSize+uint64(Footprint(e.Length())) <= SegmentSize
+}
