@@ -8,7 +8,7 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda run stop test bench bench-block bench-swap bench-codec crash-test soak oracle generate sample vet clean
+.PHONY: all build build-cuda run stop test bench bench-block bench-swap bench-codec crash-test soak oracle criteria generate sample vet clean
 
 all: build
 
@@ -81,6 +81,10 @@ bench-codec: $(PAGES)
 # What we and liblz4 read of each other's, and of hostile input.
 oracle: $(PAGES)
 	cd tools/codecbench && $(GO) vet . && ZRAMFS_PAGES=$(abspath $(PAGES)) $(GO) test -count=1 .
+
+# Runs the tests that docs/criteria.md names, and rewrites the states of their claims.
+criteria: build $(PAGES)
+	$(GO) test -json -count=1 -p 1 -timeout 30m -run "$$($(GO) run ./tools/criteria -judges)" ./... | $(GO) run ./tools/criteria
 
 # The assembly for amd64 is written by programs, one for each package.
 generate:

@@ -74,6 +74,7 @@ const lattice = `
 	codec < tools/pagesample
 	internal/pages < tools/pagesample
 	procpages < tools/pagesample
+	internal/criteria < tools/criteria
 `
 
 // seams says which of our packages may import a library, so that each can be

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zramfs/zramfs/internal/require"
+)
+
+const (
+	// makeTimeout bounds make build in the clone, whose packages the cache may lack.
+	makeTimeout = 3 * time.Minute
+	lineTimeout = 40 * time.Second
+)
+
+// TestSwapF096ReadmeCommands runs the commands of README.md, block by block, in a fresh clone.
+// The clone takes the place of the published repository, and directories of the test that of
+// /usr/local/bin and /run/zram; everything else runs as it stands there. Each block has to leave
+// swap off.
+func TestSwapF096ReadmeCommands(t *testing.T) {
+	require.FUSE(t)
+	require.Loop(t)
+	for _, program := range []string{"bash", "git", "go", "install", "make"} {
+		require.Command(t, program)
+	}
+	binary(t)
+	tree := repository(t)
+	work := tempDir(t)
+	dir, bin := filepath.Join(work, "zram"), filepath.Join(work, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { takeBack(t, dir) })
+
+	clone := filepath.Join(work, "zramfs")
+	system(t, makeTimeout, "git", "clone", "--quiet", tree, clone)
+	system(t, makeTimeout, "make", "--directory", clone, "build") // not in the time that swap may be on
+	system(t, lineTimeout, "rm", "-rf", clone)
+	guardSwap(t, dir)
+
+	inClone := strings.NewReplacer("https://github.com/zramfs/zramfs", tree+" zramfs", "/usr/local/bin/", bin+"/")
+	at := work
+	for _, block := range shellBlocks(t, filepath.Join(tree, "README.md")) {
+		for _, line := range block {
+			if to, ok := strings.CutPrefix(line, "cd "); ok {
+				at = filepath.Join(at, to)
+				continue
+			}
+			line = inClone.Replace(line)
+			if withoutDir.MatchString(line) {
+				line += " " + dir
+			}
+			cmd := exec.Command("bash", "-c", line)
+			cmd.Dir, cmd.Env = at, append(os.Environ(), "DIR="+dir, "PATH="+bin+":"+os.Getenv("PATH"))
+			if r := runCommand(t, lineTimeout, cmd); r.Code != 0 {
+				t.Errorf("%s: exit code %d: %s%s", line, r.Code, r.Stdout, r.Stderr)
+			}
+		}
+		if on, err := swapOn(dir); err != nil || len(on) > 0 {
+			t.Fatalf("%q leave swap on: %+v, %v", block, on, err)
+		}
+	}
+	wantNothingLeft(t, dir)
+}
+
+// withoutDir matches a command that would use /run/zram.
+var withoutDir = regexp.MustCompile(`^zramfs (up|status|down)\b`)
+
+// repository returns the root of the tree, or skips the test where it is no repository of git.
+func repository(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
+	if err != nil {
+		t.Skipf("the tree is no repository that can be cloned: %v", err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// shellBlocks returns the commands in the blocks of a document that are fenced as sh.
+func shellBlocks(t *testing.T, path string) [][]string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks [][]string
+	for _, m := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+		blocks = append(blocks, strings.Split(strings.TrimSpace(m[1]), "\n"))
+	}
+	if len(blocks) == 0 {
+		t.Fatalf("%s has no block of commands", path)
+	}
+	return blocks
+}
+
+// F096 for what stands inside of sentences and tables: each command and each of its flags exists.
+func TestF096DocumentedCommandsExist(t *testing.T) {
+	pages := []string{"../README.md", "../docs/commands.md", "../docs/safety.md", "../docs/performance.md", "../docs/gpu.md"}
+	code := regexp.MustCompile("`zramfs ([^`\n]+)`|(?m)^    zramfs (.+)$")
+	help := map[string]string{}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range code.FindAllStringSubmatch(string(text), -1) {
+			words := strings.Fields(m[1] + m[2])
+			name := words[0]
+			if name == "COMMAND" || name == "slots" && len(words) == 1 {
+				continue
+			}
+			if _, ok := help[name]; !ok {
+				r := run(t, commandTimeout, name, "--help")
+				if help[name] = r.Stdout; r.Code != 0 || !strings.Contains(r.Stdout, "zramfs "+name) {
+					t.Errorf("%s: %s --help: exit code %d: %s%s", page, name, r.Code, r.Stdout, r.Stderr)
+				}
+			}
+			for _, flag := range slices.DeleteFunc(words[1:], func(w string) bool { return !strings.HasPrefix(w, "-") }) {
+				flag, _, _ = strings.Cut(flag, "=")
+				if flag != "--work" && !regexp.MustCompile(`(?m)(^|[ ,])`+flag+`\b`).MatchString(help[name]) {
+					t.Errorf("%s: zramfs %s has no flag %s", page, name, flag)
+				}
+			}
+		}
+	}
+}
