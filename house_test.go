@@ -44,7 +44,9 @@ const lattice = `
 	internal/killpoint < fusefs
 	store < fusefs
 	fusefs/internal/ring < fusefs
-	cmd/zramfs/host < cmd/zramfs/daemon
+	cmd/zramfs/host < cmd/zramfs/control
+	fusefs < cmd/zramfs/control
+	cmd/zramfs/control < cmd/zramfs/daemon
 	fusefs < cmd/zramfs/daemon
 	loopsetup < cmd/zramfs/daemon
 	cmd/zramfs/daemon < cmd/zramfs/command

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/control"
 	"github.com/zramfs/zramfs/internal/require"
 )
 
@@ -74,7 +74,7 @@ func TestImportUnderEyes(t *testing.T) {
 		return
 	}
 	dir := mount(t, "--size", "16M")
-	i, err := daemon.OpenImport(dir, status(t, dir).Fuse.Connection, 0)
+	i, err := control.OpenImport(dir, status(t, dir).Fuse.Connection, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/control"
 	"github.com/zramfs/zramfs/codec/bulk"
 	"github.com/zramfs/zramfs/store/view"
 )
@@ -23,7 +23,7 @@ type liveImage struct {
 
 // openImage asks for the image of d, of which so many pages are to be read at the most.
 func openImage(d device, o engineOptions, most uint64) (*liveImage, error) {
-	image, err := daemon.OpenImage(d.Dir)
+	image, err := control.OpenImage(d.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func obey(ctx context.Context, f func() error) error {
 
 // explainKeeper says what users other than root lack where no keeper could be asked.
 func explainKeeper(err error) error {
-	if errors.Is(err, daemon.ErrNoKeeper) && os.Geteuid() != 0 {
+	if errors.Is(err, control.ErrNoKeeper) && os.Geteuid() != 0 {
 		return errors.New("permission denied: run as root")
 	}
 	return err

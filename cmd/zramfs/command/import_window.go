@@ -78,7 +78,7 @@ func (w *importWindow) pack(ctx context.Context, shop *workshop) error {
 	return nil
 }
 
-// A pageTaker takes pages, each as it is held best; see daemon.Import.
+// A pageTaker takes pages, each as it is held best; see control.Import.
 type pageTaker interface {
 	Object(page uint64, id codec.ID, packed []byte) error
 	Word(page, word uint64) error

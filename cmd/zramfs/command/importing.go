@@ -9,7 +9,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/control"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
@@ -23,7 +23,7 @@ const (
 	importPages = 1024
 )
 
-// A pageSink takes pages; see daemon.Import.
+// A pageSink takes pages; see control.Import.
 type pageSink interface {
 	pageTaker
 	Flush() error
@@ -54,7 +54,7 @@ func (m *importing) run(ctx context.Context, d device) (err error) {
 		m.shop.close()
 		m.report.workReport = m.shop.report()
 	}()
-	to, err := daemon.OpenImport(d.Dir, d.Status.Fuse.Connection, d.Status.Opens)
+	to, err := control.OpenImport(d.Dir, d.Status.Fuse.Connection, d.Status.Opens)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func importAlgorithm(d device) (codec.Algorithm, error) {
 	if err != nil || a.DictionaryFile() == "" {
 		return deviceAlgorithm(d.Status.Algorithm, nil)
 	}
-	dictionary, err := daemon.DeviceDictionary(d.Dir)
+	dictionary, err := control.DeviceDictionary(d.Dir)
 	if err != nil {
 		return codec.Algorithm{}, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/control"
 )
 
 const flagBinary = "binary"
@@ -46,7 +46,7 @@ func upgradeAction(c *cli.Context) error {
 	if s := silenceOf(d); s.keeper.stopped() {
 		return fmt.Errorf("upgrade %w", s)
 	}
-	r, err := daemon.Upgrade(d.Dir, binary)
+	r, err := control.Upgrade(d.Dir, binary)
 	if err != nil {
 		return fmt.Errorf("upgrade %s: %w", d.Dir, explainKeeper(err))
 	}

@@ -12,9 +12,9 @@
 //     another program, is [Upgrade].
 //
 // They talk by JSON over two pipes (channel.go). A worker prepares itself, waits for the order to
-// serve, and says when it does. A command talks to either over a socket (socket_linux.go): the
-// keeper changes workers and hands out the image for reading only ([Upgrade], [OpenImage]), the
-// worker takes pages that were compressed elsewhere ([OpenImport]). [Status] is what it says about
+// serve, and says when it does. Commands talk to both over the sockets of package control: the
+// keeper changes workers and hands out the image for reading only, the worker takes pages that a
+// command has compressed. [Status] is what the worker says about
 // the device in DIR/control/status.
 //
 // # Hazards

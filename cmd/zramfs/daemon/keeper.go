@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/control"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/store"
@@ -122,6 +123,30 @@ func (k *keeper) makeDevice() (*Report, error) {
 		k.undo = append([]func() error{k.removeDir}, k.undo...)
 	}
 	return &Report{PID: os.Getpid(), Dir: k.cfg.Dir, Disksize: k.cfg.Disksize, Protections: report.Protections}, nil
+}
+
+// listen takes the requests of commands. A device without them works.
+func (k *keeper) listen() {
+	l, unguarded, err := control.Listen(control.Keeper{
+		Dir: k.cfg.Dir, Mount: k.mount, Algorithm: k.cfg.Algorithm,
+		Image:   func() *os.File { k.restoreSuperblock(); return k.memory.File() },
+		Upgrade: k.upgrade,
+		Warn:    func(text string) { k.logger.Warn(text) },
+	})
+	p := Protection{Name: ProtectControl, State: StateWarn}
+	switch {
+	case err != nil:
+		p.Detail = "upgrade, verify, export and import are not possible"
+	case unguarded != nil:
+		p.Detail = "any local user can keep upgrade, verify, export and import from working"
+	}
+	if err == nil {
+		k.undo = append(k.undo, l.Close)
+	}
+	if why := errors.Join(err, unguarded); why != nil {
+		p.Detail = fmt.Sprintf("%s: no directory for the sockets: %v", p.Detail, why)
+		k.protections = append(k.protections, p)
+	}
 }
 
 // makeSession makes the mounts and what outlives a worker of their requests. Where the machine does

@@ -22,7 +22,6 @@ var children = map[string]func() error{
 	"denied":      childDenied,
 	"real-time":   childRealTime,
 	"dictionary":  childDictionary,
-	"stranger":    childStranger,
 }
 
 func TestMain(m *testing.M) {

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/control"
 	"github.com/zramfs/zramfs/fusefs"
 )
 
@@ -71,7 +72,7 @@ func (k *keeper) launch(p *process, from program, files fusefs.Files) error {
 		inherited = append(inherited, holder)
 		defer func() { _ = holder.Close() }() // the worker has its own
 	}
-	dictionary, err := dictionaryFile(k.cfg.Algorithm)
+	dictionary, err := control.DictionaryFile(k.cfg.Algorithm)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/control"
 )
 
 // A supervision decides which process serves a device. It is a state machine: step takes one event
@@ -87,8 +89,10 @@ type event struct {
 
 const (
 	// workerPatience bounds what a worker does before it serves, and again until it is ready. What
-	// takes time is the population of the index: 128 MiB for the largest one that is populated.
-	workerPatience = 25 * time.Second
+	// takes time is the population of the index: 128 MiB for the largest one that is populated. An
+	// upgrade has time for a worker that prepares itself, the end of another, and two waits until one
+	// serves.
+	workerPatience = control.UpgradeTime / 4
 	// stopTime is how long a worker may take to finish what it is at: a write waits a second for
 	// memory at the most.
 	stopTime = 5 * time.Second

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/control"
 )
 
 // TestSupervision plays every story of supervisionStories.
@@ -107,7 +109,7 @@ func (s *stage) event(happens string) event {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.asked = append(s.asked, &upgradeRequest{program: program{f}, answer: make(chan UpgradeReport, 1)})
+		s.asked = append(s.asked, &upgradeRequest{program: program{f}, answer: make(chan control.UpgradeReport, 1)})
 		return event{kind: evAsked, request: s.asked[len(s.asked)-1]}
 	}
 	if pause, err := time.ParseDuration(happens); err == nil {

@@ -5,6 +5,8 @@ package daemon
 import (
 	"fmt"
 	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/control"
 )
 
 // This file has the steps of a supervision that belong to upgrades alone.
@@ -53,11 +55,11 @@ func (s *supervision) confirm(p *process) {
 	p.upgraded = false
 	s.before.letGo()
 	s.before = program{}
-	s.answer(UpgradeReport{WorkerPID: p.pid(), OldPID: p.follows, WithoutService: s.served})
+	s.answer(control.UpgradeReport{WorkerPID: p.pid(), OldPID: p.follows, WithoutService: s.served})
 }
 
 // answer tells who asked for the upgrade how it went.
-func (s *supervision) answer(r UpgradeReport) {
+func (s *supervision) answer(r control.UpgradeReport) {
 	s.upgrade.answer <- r
 	s.upgrade = nil
 }
@@ -69,7 +71,7 @@ func (s *supervision) fail(why error) {
 	}
 	s.dismiss(&s.candidate)
 	s.upgrade.program.letGo()
-	r := UpgradeReport{Error: why.Error()}
+	r := control.UpgradeReport{Error: why.Error()}
 	if s.owner != nil {
 		r.WorkerPID, r.OldPID = s.owner.pid(), s.owner.pid()
 	}

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/control"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/store"
@@ -163,7 +164,7 @@ func (w *worker) serve() (err error) {
 	}
 	w.news.send(news{Serving: true})
 	w.undo = append(w.undo, w.server.Close)
-	w.takeImports()
+	w.listen()
 	w.protections = append(w.protections, restCollector())
 	group := settled(checkCgroup(host.Local, machineMemory()), w.facts.Group)
 	w.protections = append(w.protections, group, checkTimeouts(host.Local), checkScheduling())
@@ -190,6 +191,21 @@ func (w *worker) rehearse(wait bool) {
 		return
 	}
 	w.undo = append(w.undo, func() error { done.Wait(); return nil }) // the store must be there so long
+}
+
+// listen takes the imports of commands. A device without them works.
+func (w *worker) listen() {
+	i, err := control.ListenImports(w.cfg.Dir, w.server.Settings().Connection, w.store, w.server.OpenCount)
+	if err != nil {
+		w.log.Warn(err.Error())
+		return
+	}
+	w.undo = append(w.undo, func() error {
+		if !w.kept.Load() {
+			control.Sweep() // a killed keeper has left the name of its socket
+		}
+		return nil
+	}, i.Close)
 }
 
 // attributesEnd is how long whoever looks at an attribute may take once the data file is gone.

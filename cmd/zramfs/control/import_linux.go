@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package daemon
+package control
 
 import (
 	"encoding/binary"
@@ -17,21 +17,21 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// An Import hands pages to the worker of a device, which stores each as if it had been written. It
-// belongs to one goroutine. What was handed in is stored once Flush has returned without an error;
-// after an error nothing more can be handed in.
+// An Import hands pages to the worker of a device, which stores each as a write does. All of them are
+// stored once Flush has returned without an error. After an error the Import can only be closed. One
+// goroutine uses it.
 type Import struct {
 	c      *net.UnixConn
 	memory *os.File
 	batch  []byte
-	sent   bool // the worker has a batch that it has not answered yet
+	sent   bool // the worker has not answered the last batch yet
 }
 
-// OpenImport begins an import into the device at dir, whose data file has the connection of that
-// number. Root may do that, and who mounted the device. While somebody else's import is under way
-// it waits for that. Once there are more handles on the data file than opens, pages are refused.
+// OpenImport begins an import into the device at dir. connection is the number of the data file's
+// FUSE connection. Root may import, and the user who mounted the device. OpenImport waits for the end
+// of another import. The worker refuses pages once the data file has more than opens open handles.
 func OpenImport(dir string, connection, opens int) (_ *Import, err error) {
-	c, err := dial(controlDirs(), importName(dir, connection))
+	c, err := dial(socketDirs(), importName(dir, connection))
 	if errors.Is(err, errForbidden) {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func OpenImport(dir string, connection, opens int) (_ *Import, err error) {
 	return i, i.answer()
 }
 
-// Close ends the import. What was not flushed is not stored.
+// Close ends the import. Pages that were not flushed may be lost.
 func (i *Import) Close() error {
 	err := i.c.Close()
 	if i.memory != nil {
@@ -70,12 +70,12 @@ func (i *Import) Close() error {
 	return err
 }
 
-// Object hands in a page as its object.
+// Object hands in a page in its compressed form, with the format's ID.
 func (i *Import) Object(page uint64, id codec.ID, packed []byte) error {
 	return i.add(record{page: page, id: id, kind: recordObject, checksum: store.Seal(page, id, packed), payload: packed})
 }
 
-// Word hands in a page that is filled with a word; one of zeros holds nothing.
+// Word hands in a page that repeats a word. A page of zeros takes no memory.
 func (i *Import) Word(page, word uint64) error {
 	if word == 0 {
 		return i.Zeros(page, 1)
@@ -83,7 +83,7 @@ func (i *Import) Word(page, word uint64) error {
 	return i.add(record{page: page, kind: recordWord, payload: binary.LittleEndian.AppendUint64(nil, word)})
 }
 
-// Zeros hands in count pages from first on that hold nothing.
+// Zeros hands in count pages of zeros from first on.
 func (i *Import) Zeros(first, count uint64) error {
 	for ; count > 0; first, count = first+min(count, discardAtOnce), count-min(count, discardAtOnce) {
 		n := binary.LittleEndian.AppendUint64(nil, min(count, discardAtOnce))
@@ -104,20 +104,20 @@ func (i *Import) add(r record) error {
 	return nil
 }
 
-// Flush waits until all that was handed in is stored. It fails with store.ErrFull.
+// Flush waits until all pages are stored. The error is store.ErrFull where they do not fit.
 func (i *Import) Flush() error {
 	if len(i.batch) > 0 {
 		if err := i.send(); err != nil {
 			return err
 		}
 	}
-	return i.settle()
+	return i.wait()
 }
 
-// send gives the worker the batch, once it has stored the one before. While it is at it the next
-// one can be filled.
+// send gives the worker the batch, once it has stored the one before. The caller fills the next one
+// meanwhile.
 func (i *Import) send() error {
-	if err := i.settle(); err != nil {
+	if err := i.wait(); err != nil {
 		return err
 	}
 	if _, err := i.memory.WriteAt(i.batch, 0); err != nil {
@@ -133,8 +133,8 @@ func (i *Import) send() error {
 	return nil
 }
 
-// settle waits for what the worker says of the batch that it has, if it has one.
-func (i *Import) settle() error {
+// wait waits for the answer to the batch under way, if there is one.
+func (i *Import) wait() error {
 	if !i.sent {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (i *Import) settle() error {
 	return i.answer()
 }
 
-// answer waits for the worker's word.
+// answer reads an answer of the worker.
 func (i *Import) answer() error {
 	var a [importAnswer]byte
 	if _, err := io.ReadFull(i.c, a[:]); err != nil {
@@ -168,11 +168,11 @@ func (i *Import) answer() error {
 }
 
 var (
-	// errImportRefused is what a worker makes of what is no batch.
+	// errImportRefused means that the worker could not read a batch.
 	errImportRefused = errors.New("the serving process refuses it")
-	// errImportInUse means that somebody has opened the data file since the import was begun.
-	errImportInUse = errors.New("somebody has opened the device's data file")
-	// errImportEnded means that the worker has ended, or was replaced.
+	// errImportInUse means that the data file was opened after the import had begun.
+	errImportInUse = errors.New("another process has opened the device's data file")
+	// errImportEnded means that the worker has ended or was replaced.
 	errImportEnded = errors.New("the serving process has ended the import")
 )
 

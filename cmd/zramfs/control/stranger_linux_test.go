@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package daemon
+package control
 
 import (
 	"errors"
@@ -14,8 +14,7 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// Anybody may take a name that is free, such as that of a worker that is being replaced: another
-// user's process is asked for nothing, and given no page.
+// A command sends nothing to a process of another user that has taken the abstract name of a socket.
 func TestStranger(t *testing.T) {
 	require.Root(t)
 	dir := t.TempDir()
@@ -54,7 +53,7 @@ func TestStranger(t *testing.T) {
 	}
 }
 
-// childStranger listens as nobody, closes what it is asked, and ends with its input.
+// childStranger listens as another user, closes each connection, and ends with its input.
 func childStranger() error {
 	if err := syscall.Setuid(65534); err != nil {
 		return err

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package daemon
+package control
 
 import (
 	"encoding/binary"
@@ -11,32 +11,31 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// What a command hands a worker to store lies in a batch of records, one behind the other,
-// little-endian:
+// A command hands pages to the worker in a batch of records, one behind the other, little-endian:
 //
 //	8  number of the page, of the first one for zeros
-//	4  what store.Seal says of an object
+//	4  store.Seal of an object
 //	2  length of the payload, bytes
 //	1  codec.ID of an object
 //	1  kind
 //	.. payload
 //
-// Nothing in it is taken on trust: whoever may send it could have a defect.
+// The worker trusts no field: the command may have a defect.
 const (
 	recordHeader = 16
 
 	recordObject = 1 // the payload is the page's object
-	recordWord   = 2 // the payload is the word that the page is filled with
-	recordZeros  = 3 // the payload is how many pages hold nothing
+	recordWord   = 2 // the payload is the word that fills the page
+	recordZeros  = 3 // the payload is the number of pages that hold nothing
 
 	// importBatch is the size of the largest batch, in bytes.
 	importBatch = 1 << 20
 )
 
-// errRecord means that a batch is none.
+// errRecord means that a batch cannot be read.
 var errRecord = errors.New("malformed record")
 
-// A record is one of them, as it is read.
+// A record is one page of a batch, or several of zeros.
 type record struct {
 	page     uint64
 	checksum uint32
@@ -53,7 +52,7 @@ func appendRecord(to []byte, r record) []byte {
 	return append(to, r.payload...)
 }
 
-// cutRecord reads the first record of a batch.
+// cutRecord reads the first record of a batch and returns the rest. The payload aliases the batch.
 func cutRecord(from []byte) (r record, rest []byte, err error) {
 	if len(from) < recordHeader {
 		return r, nil, errRecord
@@ -72,10 +71,10 @@ func cutRecord(from []byte) (r record, rest []byte, err error) {
 	return r, from[recordHeader+n:], nil
 }
 
-// discardAtOnce is how many pages are discarded by one request, less than a millisecond.
+// discardAtOnce is the number of pages that one record discards at most, in less than a millisecond.
 const discardAtOnce = 2048
 
-// storeRecord stores a page as a request would; scratch has room for one.
+// storeRecord stores a page as a write request does; scratch has room for one page.
 func storeRecord(s *store.Store, r record, scratch []byte) error {
 	w := s.Acquire()
 	defer w.Release()
@@ -94,8 +93,8 @@ func storeRecord(s *store.Store, r record, scratch []byte) error {
 	return fmt.Errorf("%w: kind %d", errRecord, r.kind)
 }
 
-// storeBatch stores all records of a batch, up to the first that fails, or that free does not let
-// in, of which it returns the page.
+// storeBatch stores the records of a batch. It calls free before each and stops at the first error of
+// free or of the store, whose page it returns.
 func storeBatch(s *store.Store, batch, scratch []byte, free func() error) (page uint64, err error) {
 	for len(batch) > 0 {
 		var r record

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package daemon
+package control
 
 import (
 	"encoding/binary"
@@ -17,27 +17,27 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// A command that imports talks to the worker itself, over a socket like the keeper's. It passes a
-// memfd at first, puts a batch of records there, says its length, and waits for the answer:
+// A command that imports shares a memfd with the worker and puts one batch of records after the
+// other there:
 //
-//	command: how many handles on the data file it knows of, a byte, with the descriptor of the memfd
+//	command: number of handles on the data file that it knows of, a byte, with the memfd's descriptor
 //	worker:  an answer
 //	command: length of the batch, 4 bytes
-//	worker:  an answer, once it is stored
+//	worker:  an answer, once the batch is stored
 //
-// The worker copies each batch by pread before it looks at it: what it proves is then what it
-// stores, and a memfd that shrinks is no signal. One import is worked on at a time, beside the
-// requests and no faster than they leave it a worker of the store.
+// The worker copies each batch by pread before it checks it. So it stores the bytes that it has
+// checked, and a memfd that the command shrinks raises no SIGBUS. The worker attends one import at a
+// time, beside the requests: each page waits for a worker of the store, as requests do.
 //
-// A command looks who has the data file open before it begins, and may wait for another's import
-// then: the worker looks before each page, and stores none once there are more. Such a one may be
-// the kernel, whose pages those of the import would take the place of.
+// The command counts the handles on the data file before it begins, and may wait for another import
+// then. So the worker counts them again before each page and refuses it once there are more: the new
+// handle may be a loop device with swap on it, whose pages the import would overwrite.
 const (
-	importAnswer   = 16              // bytes: what became of it, and, in the last 8, the page at which it failed
-	importPatience = 2 * time.Minute // with a command that says nothing
+	importAnswer   = 16              // bytes of an answer: the result, and in the last 8 the page that failed
+	importPatience = 2 * time.Minute // bounds the silence of a command
 )
 
-// What became of a batch.
+// The results of a batch.
 const (
 	importStored = iota
 	importFull
@@ -47,57 +47,41 @@ const (
 	importInUse
 )
 
-// An importer is the worker's end.
-type importer struct {
+// An Importer is the worker's end of imports.
+type Importer struct {
 	store *store.Store  // immutable
-	mount int           // number of the data file's, which who imports has to see; immutable
-	opens func() int    // how many handles on the data file are open; immutable
+	mount int           // number of the data file's mount, which the command has to see; immutable
+	opens func() int    // the number of open handles on the data file; immutable
 	l     *socket       // immutable
 	done  chan struct{} // closed when no connection is attended any more
 	turn  chan struct{} // taken by the import under way
 	ended chan struct{} // closed with closed
 
-	// Made once, by the first import: who works for years leaves no garbage. They belong to the import
-	// under way.
+	// The buffers belong to the import under way. The first one makes them, further ones make no
+	// garbage.
 	batch, scratch []byte
 
 	mu     sync.Mutex
-	conns  map[*net.UnixConn]bool // that are attended; guarded by mu
+	conns  map[*net.UnixConn]bool // those attended; guarded by mu
 	closed bool                   // guarded by mu
 }
 
-// takeImports lets commands hand pages in. A device without that works.
-func (w *worker) takeImports() {
-	i, err := listenImports(w.cfg.Dir, w.server.Settings().Connection, w.store, w.server.OpenCount)
-	if err != nil {
-		w.log.Warn(err.Error())
-		return
-	}
-	w.undo = append(w.undo, w.sweep, i.close)
-}
-
-// sweep removes the names of sockets that a killed keeper has left.
-func (w *worker) sweep() error {
-	if !w.kept.Load() {
-		sweepSockets(controlDirs())
-	}
-	return nil
-}
-
-// listenImports takes imports until close.
-func listenImports(dir string, connection int, s *store.Store, opens func() int) (*importer, error) {
-	l, _, err := listenAt(controlDirs(), importName(dir, connection)) // the keeper says whether it is guarded
+// ListenImports takes imports into s until Close. connection is the number of the data file's FUSE
+// connection, and opens returns the number of open handles on the data file. The caller closes the
+// Importer before the store.
+func ListenImports(dir string, connection int, s *store.Store, opens func() int) (*Importer, error) {
+	l, _, err := listenAt(socketDirs(), importName(dir, connection)) // the keeper warns of unguarded names
 	if err != nil {
 		return nil, fmt.Errorf("imports will not be possible: %w", err)
 	}
-	i := &importer{
+	i := &Importer{
 		store: s, mount: connection, opens: opens, l: l,
 		done: make(chan struct{}), turn: make(chan struct{}, 1), ended: make(chan struct{}), conns: make(map[*net.UnixConn]bool),
 	}
 	go func() {
-		serveSocket(l, func(c *net.UnixConn) {
+		serve(l, func(c *net.UnixConn) {
 			if i.begin(c) {
-				_ = i.attend(c) // the command has gone, or does not behave
+				_ = i.attend(c) // the command has ended, or broken the protocol
 			}
 			i.end(c)
 		})
@@ -107,7 +91,7 @@ func listenImports(dir string, connection int, s *store.Store, opens func() int)
 }
 
 // begin notes a connection, and reports whether it may be attended.
-func (i *importer) begin(c *net.UnixConn) bool {
+func (i *Importer) begin(c *net.UnixConn) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.conns[c] = true
@@ -115,21 +99,21 @@ func (i *importer) begin(c *net.UnixConn) bool {
 }
 
 // end forgets a connection.
-func (i *importer) end(c *net.UnixConn) {
+func (i *Importer) end(c *net.UnixConn) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.conns, c)
 }
 
-// over reports whether there is nothing more to be stored.
-func (i *importer) over() bool {
+// over reports whether the importer is closed.
+func (i *Importer) over() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.closed
 }
 
-// close ends the import under way after the page that it is at; nothing touches the store after it.
-func (i *importer) close() error {
+// Close ends the import under way after its present page. No import uses the store after Close.
+func (i *Importer) Close() error {
 	i.mu.Lock()
 	if !i.closed {
 		i.closed = true
@@ -144,8 +128,8 @@ func (i *importer) close() error {
 	return err
 }
 
-// attend serves one import, once no other is under way.
-func (i *importer) attend(c *net.UnixConn) error {
+// attend serves one import, after the one under way.
+func (i *Importer) attend(c *net.UnixConn) error {
 	memory, free, err := i.admit(c)
 	if err != nil {
 		return err
@@ -184,9 +168,9 @@ func (i *importer) attend(c *net.UnixConn) error {
 	}
 }
 
-// admit lets in who may control the device, and takes the memfd. free says why a page may not be
-// stored now.
-func (i *importer) admit(c *net.UnixConn) (batches *os.File, free func() error, err error) {
+// admit checks the command and takes its memfd. free returns an error once no further page may be
+// stored.
+func (i *Importer) admit(c *net.UnixConn) (batches *os.File, free func() error, err error) {
 	if err := c.SetDeadline(time.Now().Add(answerTime)); err != nil {
 		return nil, nil, err
 	}
@@ -208,13 +192,13 @@ func (i *importer) admit(c *net.UnixConn) (batches *os.File, free func() error, 
 	if len(files) == 0 {
 		err = store.ErrNotMemory
 	} else if err = unix.Fstatfs(int(files[0].Fd()), &fs); err == nil && fs.Type != unix.TMPFS_MAGIC {
-		err = store.ErrNotMemory // what is read from must not be served by us
+		err = store.ErrNotMemory // a file on the device itself would wait for this worker
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, answerImport(c, importRefused, 0), closeAll(files))
 	}
 	free = func() error {
-		if i.over() { // the rest may take seconds, in which no process serves
+		if i.over() { // the rest of the batch may take seconds, in which no process serves
 			return errImportEnded
 		}
 		if i.opens() > int(hello[0]) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package daemon
+package control
 
 import (
 	"crypto/sha256"
@@ -16,41 +16,35 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
-// Commands talk to keeper and worker over Unix sockets. Each lies in a directory that only root can
-// enter, or the user who mounted in a user namespace: no other user can take its name, or fill its
-// queue. Where there is no such directory the name is an abstract one (unix(7)), which any local
-// user may take first: then the commands that need it fail, and the device says so beforehand.
+// rootDir is root's directory for sockets.
+const rootDir = "/run/zramfs/control"
 
-// controlDir is root's directory.
-const controlDir = "/run/zramfs/control"
-
-// controlDirs are the directories for sockets, the best first.
-func controlDirs() []string {
-	dirs := []string{controlDir}
+// socketDirs returns the directories for sockets, the best first.
+func socketDirs() []string {
+	dirs := []string{rootDir}
 	if uid, ok := host.Local.OuterUser(); ok && uid != 0 {
 		dirs = append(dirs, fmt.Sprintf("/run/user/%d/zramfs", uid))
 	}
 	return dirs
 }
 
-// socketName names the keeper's socket of the device at dir. Several may be on the same dir, in
-// other mount namespaces or out of sight (umount -l), so the number of the mount is a part of the
-// name: no other has it while this one is somewhere. It is 0 where nothing of ours is mounted. The
-// hash makes the name short: a socket's path has 108 bytes at most.
+// socketName names the keeper's socket of the device at dir. The number of its mount, 0 where none of
+// ours is mounted, tells it from devices on the same dir that are in other mount namespaces or
+// unmounted lazily (umount -l). The hash keeps the path of the socket below 108 bytes (unix(7)).
 func socketName(dir string, mount int) string {
 	hash := sha256.Sum256([]byte(dir))
 	return fmt.Sprintf("%x-%d", hash[:8], mount)
 }
 
-// importName names the worker's socket. connection is the number of the data file's (see
-// Status.Fuse): its mount may be hidden, and it lives as long as there is anything to be spoilt.
+// importName names the worker's socket. connection is the number of the data file's FUSE connection,
+// which lives as long as the data file, also when its mount is hidden.
 func importName(dir string, connection int) string { return socketName(dir, connection) + "-import" }
 
 func abstractAddress(name string) *net.UnixAddr {
 	return &net.UnixAddr{Net: "unix", Name: "@zramfs/" + name}
 }
 
-// A socket is one that commands connect to.
+// A socket takes connections of commands.
 type socket struct {
 	*net.UnixListener
 	path  string // empty for an abstract one
@@ -58,8 +52,9 @@ type socket struct {
 }
 
 // listenAt makes the socket of that name in the first directory where that is possible, else an
-// abstract one. guarded is nil where no other user could have taken the name, else why not.
-func listenAt(dirs []string, name string) (s *socket, guarded, err error) {
+// abstract one. unguarded says why another user can take the name of an abstract one; it is nil for
+// a socket in a directory.
+func listenAt(dirs []string, name string) (s *socket, unguarded, err error) {
 	var all []error
 	for _, dir := range dirs {
 		s, err := listenIn(dir, name)
@@ -75,13 +70,13 @@ func listenAt(dirs []string, name string) (s *socket, guarded, err error) {
 	return &socket{UnixListener: l}, errors.Join(all...), nil
 }
 
-// makeTries is how often a socket is made in a directory that another process removes, which had
+// makeTries bounds the attempts to make a socket in a directory that another process removes with
 // the last socket in it.
 const makeTries = 5
 
 func listenIn(dir, name string) (s *socket, err error) {
 	for range makeTries {
-		if err = makeControlDir(dir); err != nil {
+		if err = makeDir(dir); err != nil {
 			return nil, err
 		}
 		if s, err = makeSocket(dir, name); !errors.Is(err, fs.ErrNotExist) {
@@ -91,8 +86,8 @@ func listenIn(dir, name string) (s *socket, err error) {
 	return nil, err
 }
 
-// makeControlDir makes a directory that no other user can enter, or checks that it is one.
-func makeControlDir(dir string) error {
+// makeDir makes a directory that no other user can enter, or checks that dir is one.
+func makeDir(dir string) error {
 	parent := filepath.Dir(dir)
 	if err := os.Mkdir(parent, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -110,8 +105,8 @@ func makeControlDir(dir string) error {
 	return nil
 }
 
-// makeSocket makes a socket that takes connections as soon as it has its name, which a dead one may
-// have.
+// makeSocket makes a socket that takes connections as soon as it has its name. It replaces a socket
+// that a dead process has left under the name.
 func makeSocket(dir, name string) (*socket, error) {
 	for try := 0; ; try++ {
 		begun := filepath.Join(dir, fmt.Sprintf(".%d-%d", os.Getpid(), try))
@@ -134,27 +129,27 @@ func makeSocket(dir, name string) (*socket, error) {
 	}
 }
 
-// Close ends the socket and takes its name away, unless another has that by now, and the
+// Close closes the socket and removes its name, unless another socket has taken it, and the
 // directories with the last name.
 func (s *socket) Close() error {
 	if s.path != "" {
 		if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.inode) {
-			_ = os.Remove(s.path) // as below: a name that stays is replaced, or swept
+			_ = os.Remove(s.path) // a name that stays is replaced or swept later
 		}
-		removeControlDir(filepath.Dir(s.path))
+		removeDir(filepath.Dir(s.path))
 	}
 	return s.UnixListener.Close()
 }
 
-// removeControlDir removes what makeControlDir has made, unless there is anything in it.
-func removeControlDir(dir string) {
+// removeDir removes the empty directories that makeDir has made.
+func removeDir(dir string) {
 	_ = os.Remove(dir)
-	if dir == controlDir {
+	if dir == rootDir {
 		_ = os.Remove(filepath.Dir(dir))
 	}
 }
 
-// sweepSockets removes the names of processes that were killed.
+// sweepSockets removes the names of sockets that killed processes have left.
 func sweepSockets(dirs []string) {
 	for _, dir := range dirs {
 		names, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -169,12 +164,12 @@ func sweepSockets(dirs []string) {
 				_ = os.Remove(name)
 			}
 		}
-		removeControlDir(dir)
+		removeDir(dir)
 	}
 }
 
-// dial connects to a keeper or worker, of root or of our own user: what is asked of it and handed
-// to it is for no other.
+// dial connects to the keeper or worker behind a socket. Its process must be one of root or of our
+// own user.
 func dial(dirs []string, name string) (*net.UnixConn, error) {
 	forbidden := false
 	for _, dir := range dirs {
@@ -194,7 +189,7 @@ func dial(dirs []string, name string) (*net.UnixConn, error) {
 	return nil, err
 }
 
-// trusted returns a connection if its other end is a process of root or of our own user.
+// trusted returns c if the other end is a process of root or of our own user, else closes it.
 func trusted(c *net.UnixConn) (*net.UnixConn, error) {
 	peer, err := peerOf(c)
 	if err == nil && peer.Uid != 0 && int(peer.Uid) != os.Geteuid() {

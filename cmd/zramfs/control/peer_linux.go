@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package daemon
+package control
 
 import (
 	"errors"
@@ -13,18 +13,18 @@ import (
 )
 
 var (
-	// errForbidden: the user is another one.
+	// errForbidden means that the process at the other end belongs to another user.
 	errForbidden = errors.New("permission denied: run as root")
-	// errElsewhere: the process at the other end does not see the device.
+	// errElsewhere means that the process at the other end does not see the device.
 	errElsewhere = errors.New("permission denied: the device is not mounted in this mount namespace")
 	// errStranger means that another user has taken the abstract name of a device's socket.
 	errStranger = errors.New("another user's process answers in its place")
 )
 
-// admit lets in who may control the device with the mount of that number: root, or our own user,
-// and a process that has that mount in its namespace. Root of a container with the host's network
-// sees our sockets and has no business with our pages, let alone with what program we go on with. 0
-// stands for any mount.
+// admit checks that the process at the other end may control the device with the mount of that
+// number: it has to be one of root or of our own user, and have the mount in its mount namespace. The
+// namespace matters for root of a container with the host's network, which reaches abstract sockets.
+// With mount 0 any namespace will do.
 func admit(c *net.UnixConn, mount int) error {
 	peer, err := peerOf(c)
 	if err != nil {
@@ -39,7 +39,7 @@ func admit(c *net.UnixConn, mount int) error {
 	return nil
 }
 
-// peerOf is the process at the other end: who connected, or who listens.
+// peerOf returns the process at the other end: the one that connected, or that listens.
 func peerOf(c *net.UnixConn) (cred *unix.Ucred, err error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

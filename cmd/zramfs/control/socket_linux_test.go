@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package daemon
+package control
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// names are those in a directory for sockets.
+// names returns the names in a directory for sockets.
 func names(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -42,8 +42,7 @@ func reach(t *testing.T, dirs []string, name string, at *socket) {
 	}
 }
 
-// TestSocketTakesOver has a name that a dead process has left, and one that another process takes
-// over.
+// A socket takes a name over from a dead process, and from a living one.
 func TestSocketTakesOver(t *testing.T) {
 	dirs := []string{filepath.Join(t.TempDir(), "control")}
 	old, guarded, err := listenAt(dirs, "name")
@@ -77,7 +76,7 @@ func TestSocketTakesOver(t *testing.T) {
 	}
 }
 
-// TestSweep removes the names of dead processes alone.
+// Only the names of dead processes are removed.
 func TestSweep(t *testing.T) {
 	dirs := []string{filepath.Join(t.TempDir(), "control")}
 	dead, _, err := listenAt(dirs, "dead")
@@ -100,8 +99,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSocketWithoutDirectory has no directory, or one that others may enter: the socket is an
-// abstract one, and that is said.
+// Without a directory, or with one that other users can enter, the socket is an abstract one.
 func TestSocketWithoutDirectory(t *testing.T) {
 	open := filepath.Join(t.TempDir(), "open")
 	if err := errors.Join(os.Mkdir(open, 0o755), os.Chmod(open, 0o755)); err != nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package daemon
+package control
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// rawStore makes a store that compresses nothing, and what ends it and its memory.
+// rawStore makes a store that compresses nothing. end closes it and its memory.
 func rawStore(t *testing.T, cfg store.Config) (s *store.Store, end func()) {
 	t.Helper()
 	memory, err := store.NewMemory(store.MemoryMemfd)
@@ -34,7 +34,7 @@ func rawStore(t *testing.T, cfg store.Config) (s *store.Store, end func()) {
 	}
 }
 
-// A worker that is to end, so that another can serve, is not kept by the rest of a batch.
+// A worker that has to stop does not store the rest of a batch first.
 func TestImportEndsInABatch(t *testing.T) {
 	var begun atomic.Bool
 	reached, goOn := make(chan struct{}), make(chan struct{})
@@ -46,7 +46,7 @@ func TestImportEndsInABatch(t *testing.T) {
 		return take()
 	}})
 	dir := t.TempDir()
-	worker, err := listenImports(dir, testConnection, s, func() int { return 0 })
+	worker, err := ListenImports(dir, testConnection, s, func() int { return 0 })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestImportEndsInABatch(t *testing.T) {
 	flushed, closed := make(chan error, 1), make(chan error, 1)
 	go func() { flushed <- i.Flush() }()
 	<-reached
-	go func() { closed <- worker.close() }()
+	go func() { closed <- worker.Close() }()
 	for over := false; !over; time.Sleep(time.Millisecond) {
 		worker.mu.Lock()
 		over = worker.closed
@@ -81,14 +81,14 @@ func TestImportEndsInABatch(t *testing.T) {
 	end()
 }
 
-// Whoever opens the data file during an import may be a loop device with swap on it: not a page is
-// stored from then on, however many had it open before.
+// Once the data file is opened during an import, no further page is stored: the new handle may be a
+// loop device with swap on it.
 func TestImportEndsWhereTheDeviceIsOpened(t *testing.T) {
 	s, end := rawStore(t, store.Config{})
 	const known, last = 2, 99
 	looks := 0
 	dir := t.TempDir()
-	worker, err := listenImports(dir, testConnection, s, func() int {
+	worker, err := ListenImports(dir, testConnection, s, func() int {
 		if looks++; looks > last { // before the last page is stored
 			return known + 1
 		}
@@ -109,7 +109,7 @@ func TestImportEndsWhereTheDeviceIsOpened(t *testing.T) {
 	if err := i.Flush(); !errors.Is(err, errImportInUse) {
 		t.Errorf("the import was told %v, want errImportInUse", err)
 	}
-	if err := errors.Join(i.Close(), worker.close()); err != nil {
+	if err := errors.Join(i.Close(), worker.Close()); err != nil {
 		t.Error(err)
 	}
 	if !bytes.Equal(readPage(t, s, last-1), randomPage(last-1)) || !bytes.Equal(readPage(t, s, last), make([]byte, store.PageSize)) {

@@ -2,12 +2,11 @@
 
 //go:build !race
 
-package daemon
+package control
 
 import (
 	"bytes"
 	"errors"
-	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -21,7 +20,12 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// keepImage is a keeper that has only an image to hand out.
+// keeperOf returns a keeper that has only an image to hand out.
+func keeperOf(dir string, a codec.Algorithm, memory *store.Memory) Keeper {
+	return Keeper{Dir: dir, Algorithm: a, Image: memory.File, Warn: func(string) {}}
+}
+
+// keepImage listens for the keeper of an image, which has a word at its second page.
 func keepImage(t *testing.T, a codec.Algorithm) (dir string) {
 	t.Helper()
 	memory, err := store.NewMemory(store.MemoryMemfd)
@@ -31,17 +35,20 @@ func keepImage(t *testing.T, a codec.Algorithm) (dir string) {
 	if _, err := memory.File().WriteAt([]byte("image"), 4096); err != nil {
 		t.Fatal(err)
 	}
-	k := &keeper{cfg: Config{Dir: t.TempDir(), Algorithm: a}, memory: memory, logger: slog.New(slog.DiscardHandler)}
-	k.listen()
+	dir = t.TempDir()
+	l, _, err := Listen(keeperOf(dir, a, memory))
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
-		if err := errors.Join(k.takeApart(), memory.Close()); err != nil {
+		if err := errors.Join(l.Close(), memory.Close()); err != nil {
 			t.Error(err)
 		}
 	})
-	return k.cfg.Dir
+	return dir
 }
 
-// A keeper that has only an image hands that out, for reading only.
+// A keeper hands its image out for reading only.
 func TestImageIsHandedOut(t *testing.T) {
 	dir := keepImage(t, parse(t, "lz4"))
 	for range 3 {
@@ -89,20 +96,20 @@ func TestDictionaryIsHandedOut(t *testing.T) {
 	}
 }
 
-// Who asks for a dictionary that cannot be handed out gets no image either: with what lies in its
-// file by now that would be read wrong.
+// Without its dictionary the image is not handed out: the command would read it with what the
+// dictionary's file holds by now.
 func TestNoImageWithoutItsDictionary(t *testing.T) {
 	a, _ := withDictionary(t)
 	memory, err := store.NewMemory(store.MemoryMemfd)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &keeper{cfg: Config{Dir: t.TempDir(), Algorithm: a}, memory: memory, logger: slog.New(slog.DiscardHandler)}
-	l, _, err := listenAt(controlDirs(), socketName(k.cfg.Dir, 0))
+	dir := t.TempDir()
+	l, _, err := listenAt(socketDirs(), socketName(dir, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	asking, err := ask(k.cfg.Dir, controlRequest{Image: true, Dictionary: true}, answerTime)
+	asking, err := ask(dir, request{Image: true, Dictionary: true}, answerTime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +118,7 @@ func TestNoImageWithoutItsDictionary(t *testing.T) {
 		t.Fatal(err)
 	}
 	restore := oneMoreFile(t)
-	k.handOutImage(asked, true)
+	keeperOf(dir, a, memory).sendImage(asked, true)
 	restore()
 	answer, files, err := readImageAnswer(asking)
 	if err != nil || len(files) != 0 || answer.Dictionary || !strings.Contains(answer.Error, "too many open files") {
@@ -122,7 +129,7 @@ func TestNoImageWithoutItsDictionary(t *testing.T) {
 	}
 }
 
-// oneMoreFile lets this process open one more file, until restore.
+// oneMoreFile lets the process open only one more file, until restore.
 func oneMoreFile(t *testing.T) (restore func()) {
 	t.Helper()
 	var was unix.Rlimit
@@ -147,7 +154,7 @@ func oneMoreFile(t *testing.T) (restore func()) {
 // since it takes no more.
 func TestDictionaryIsNotForcedOn(t *testing.T) {
 	a, _ := withDictionary(t)
-	c, err := ask(keepImage(t, a), controlRequest{Image: true}, answerTime)
+	c, err := ask(keepImage(t, a), request{Image: true}, answerTime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +167,7 @@ func TestDictionaryIsNotForcedOn(t *testing.T) {
 	}
 }
 
-// What keepers of other versions answer is told in words.
+// A command explains the answers of keepers of other versions.
 func TestImageOfAnotherVersion(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{"error":"open the new program: open : no such file or directory"}` + "\n": "does not hand its image out",
@@ -170,7 +177,7 @@ func TestImageOfAnotherVersion(t *testing.T) {
 		`{"ima`: "does not answer",
 	} {
 		dir := t.TempDir()
-		l, _, err := listenAt(controlDirs(), socketName(dir, 0))
+		l, _, err := listenAt(socketDirs(), socketName(dir, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,7 +199,7 @@ func TestImageOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestIdleConnection connects and says nothing: others are attended meanwhile.
+// Connections that say nothing do not keep others from an answer.
 func TestIdleConnection(t *testing.T) {
 	image := keepImage(t, parse(t, "lz4"))
 	_, imports, _ := importable(t, 0)
@@ -211,7 +218,7 @@ func TestIdleConnection(t *testing.T) {
 	} {
 		var idle []*net.UnixConn
 		for range 3 {
-			c, err := dial(controlDirs(), name)
+			c, err := dial(socketDirs(), name)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package daemon
+package control
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,7 +26,7 @@ func parse(t *testing.T, name string) codec.Algorithm {
 	return a
 }
 
-// withDictionary is an algorithm with a dictionary, whose file is nowhere.
+// withDictionary returns an algorithm with a dictionary, whose file does not exist.
 func withDictionary(t *testing.T) (a codec.Algorithm, data []byte) {
 	t.Helper()
 	data, err := codec.TrainDictionary(pages.Generate(pages.Text, 400, 5), 1, 16<<10)
@@ -41,8 +39,8 @@ func withDictionary(t *testing.T) (a codec.Algorithm, data []byte) {
 	return a, data
 }
 
-// What else a keeper may answer: one of an earlier version knows of no dictionary, one with a
-// defect sends another number of descriptors.
+// A command copes with keepers of earlier versions, which know of no dictionary, and with a wrong
+// number of descriptors.
 func TestDictionaryOfAnotherVersion(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer imageAnswer
@@ -76,10 +74,10 @@ func TestDictionaryOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// answerOnce is a keeper that answers one request with this, and so many descriptors.
+// answerOnce answers one request in place of a keeper, with so many descriptors.
 func answerOnce(t *testing.T, dir string, a imageAnswer, files int) {
 	t.Helper()
-	l, _, err := listenAt(controlDirs(), socketName(dir, 0))
+	l, _, err := listenAt(socketDirs(), socketName(dir, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,10 +115,10 @@ func answerOnce(t *testing.T, dir string, a imageAnswer, files int) {
 	})
 }
 
-// Nobody who has the file can change it.
+// A process that has the file cannot change it.
 func TestDictionaryFileIsSealed(t *testing.T) {
 	a, data := withDictionary(t)
-	f, err := dictionaryFile(a)
+	f, err := DictionaryFile(a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,64 +128,13 @@ func TestDictionaryFileIsSealed(t *testing.T) {
 	if err := f.Truncate(1); !errors.Is(err, syscall.EPERM) {
 		t.Errorf("truncate: %v, want EPERM", err)
 	}
-	if got, err := readDictionary(f); err != nil || !bytes.Equal(got, data) {
+	if got, err := ReadDictionary(f); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
-	if f, err := dictionaryFile(parse(t, "zstd")); f != nil || err != nil {
+	if f, err := DictionaryFile(parse(t, "zstd")); f != nil || err != nil {
 		t.Errorf("%v, %v for no dictionary", f, err)
-	}
-}
-
-// childDictionary writes what it was given, as a worker is.
-func childDictionary() error {
-	data, err := WorkerDictionary()
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Printf("%d:%s", len(data), data)
-	return err
-}
-
-// A worker gets its keeper's dictionary behind what else it is given, and nothing of what somebody
-// wrote into the environment.
-func TestDictionaryForWorker(t *testing.T) {
-	a, data := withDictionary(t)
-	t.Setenv(dictionaryVariable, "12")
-	for name, c := range map[string]struct {
-		a      codec.Algorithm
-		others int
-		want   []byte
-	}{
-		"without a holder": {a, 6, data},
-		"with one":         {a, 7, data},
-		"none":             {parse(t, "lz4"), 7, nil},
-	} {
-		f, err := dictionaryFile(c.a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.Command("/proc/self/exe", "dictionary")
-		for range c.others {
-			cmd.ExtraFiles = append(cmd.ExtraFiles, os.Stdin)
-		}
-		passDictionary(cmd, f)
-		out, err := cmd.CombinedOutput()
-		if err != nil || !bytes.Equal(out, fmt.Appendf(nil, "%d:%s", len(c.want), c.want)) {
-			t.Errorf("%s: %v: %.100q", name, err, out)
-		}
-		if f != nil {
-			if err := f.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-	}
-	for _, word := range []string{"x", "-1", "3", "99999999999", "200"} {
-		t.Setenv(dictionaryVariable, word)
-		if data, err := WorkerDictionary(); err == nil {
-			t.Errorf("descriptor %s: %d bytes", word, len(data))
-		}
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package daemon
+package control
 
 import (
 	"bytes"
@@ -19,10 +19,10 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// testConnection is the number of no connection.
+// testConnection stands for a FUSE connection that does not exist.
 const testConnection = 0
 
-// importable is a store that takes imports, and where.
+// importable makes a store that takes imports as the device at dir, until stop.
 func importable(t *testing.T, limit uint64) (s *store.Store, dir string, stop func()) {
 	t.Helper()
 	a, err := codec.Parse("lz4")
@@ -37,7 +37,7 @@ func importable(t *testing.T, limit uint64) (s *store.Store, dir string, stop fu
 		t.Fatal(err)
 	}
 	dir = t.TempDir()
-	i, err := listenImports(dir, testConnection, s, func() int { return 0 })
+	i, err := ListenImports(dir, testConnection, s, func() int { return 0 })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func importable(t *testing.T, limit uint64) (s *store.Store, dir string, stop fu
 			return
 		}
 		stopped = true
-		if err := i.close(); err != nil {
+		if err := i.Close(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -177,7 +177,7 @@ func TestImportErrors(t *testing.T) {
 	}
 }
 
-// Who does not keep to the conversation is sent away, and does not keep others from importing.
+// A command that breaks the protocol is refused, and does not keep others from importing.
 func TestImportOfOthers(t *testing.T) {
 	_, dir, _ := importable(t, 0)
 	file, err := os.Create(filepath.Join("/proc/self", "comm"))
@@ -193,7 +193,7 @@ func TestImportOfOthers(t *testing.T) {
 		},
 		"no such message": func(c *net.UnixConn) error { _, err := c.Write(make([]byte, 100)); return err },
 	} {
-		c, err := dial(controlDirs(), importName(dir, testConnection))
+		c, err := dial(socketDirs(), importName(dir, testConnection))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,13 +228,13 @@ func TestImportOfOthers(t *testing.T) {
 	}
 }
 
-// A worker that ends waits for no importer.
+// A worker that ends does not wait for commands.
 func TestImportEnds(t *testing.T) {
 	_, dir, stop := importable(t, 0)
 	i := openImport(t, dir)
 	waiting := make(chan error, 1)
 	go func() {
-		_, err := OpenImport(dir, testConnection, 0) // its turn never comes
+		_, err := OpenImport(dir, testConnection, 0) // it waits for i
 		waiting <- err
 	}()
 	time.Sleep(20 * time.Millisecond)

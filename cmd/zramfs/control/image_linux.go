@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package control
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// errOldKeeper means that the keeper is of a version that does not know the request. An upgrade
+// replaces only the worker.
+var errOldKeeper = errors.New("the device was made by a version of zramfs that does not hand its image out")
+
+// An Image is the image of a device, and what is needed to read it.
+type Image struct {
+	// File is the image, open for reading only; see view.Open. While it is open the memory of
+	// the device stays allocated.
+	File *os.File
+	// Algorithm is the device's, as codec.Parse reads it.
+	Algorithm string
+	// Dictionary is the content of the dictionary that Algorithm names, as it was when the device was
+	// made. It is nil where Algorithm names none, and where the keeper is of a version that does not
+	// hand it out.
+	Dictionary []byte
+}
+
+// OpenImage asks the keeper of the device at dir for its image. Root may do that, and the user who
+// mounted the device. The image holds secrets of other processes, so OpenImage turns core dumps of
+// the process off.
+func OpenImage(dir string) (_ Image, err error) {
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return Image{}, fmt.Errorf("turn core dumps off: %w", err)
+	}
+	c, err := ask(dir, request{Image: true, Dictionary: true}, answerTime)
+	if err != nil {
+		return Image{}, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	a, files, err := readImageAnswer(c)
+	if err != nil {
+		return Image{}, errors.Join(explainSilence(c, answerTime, err), closeAll(files))
+	}
+	switch {
+	case len(files) == 0 && !a.Image:
+		return Image{}, errOldKeeper
+	case len(files) == 0:
+		return Image{}, errors.New(a.Error)
+	case !a.Dictionary:
+		return Image{File: files[0], Algorithm: a.Algorithm}, closeAll(files[1:])
+	case len(files) < 2:
+		return Image{}, errors.Join(fmt.Errorf("%w: the dictionary was not sent", ErrNoKeeper), closeAll(files))
+	}
+	dictionary, err := ReadDictionary(files[1])
+	if err = errors.Join(err, closeAll(files[1:])); err != nil {
+		return Image{}, errors.Join(err, files[0].Close())
+	}
+	return Image{File: files[0], Algorithm: a.Algorithm, Dictionary: dictionary}, nil
+}
+
+// DeviceDictionary asks the keeper of the device at dir for its dictionary, as OpenImage does. It is
+// nil where Image.Dictionary would be.
+func DeviceDictionary(dir string) ([]byte, error) {
+	image, err := OpenImage(dir)
+	if errors.Is(err, errOldKeeper) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return image.Dictionary, image.File.Close()
+}
+
+// readImageAnswer reads the answer of a keeper. The caller closes the files, also after an error.
+func readImageAnswer(c *net.UnixConn) (a imageAnswer, files []*os.File, err error) {
+	text, rights := make([]byte, 4096), make([]byte, unix.CmsgSpace(2*4))
+	n, oobn, _, _, err := c.ReadMsgUnix(text, rights)
+	if err != nil {
+		return a, nil, err
+	}
+	if files, err = sentFiles(rights[:oobn], "image", "dictionary"); err != nil {
+		return a, files, err
+	}
+	return a, files, json.NewDecoder(io.MultiReader(bytes.NewReader(text[:n]), c)).Decode(&a)
+}
+
+// closeAll closes files.
+func closeAll(files []*os.File) error {
+	var all []error
+	for _, f := range files {
+		all = append(all, f.Close())
+	}
+	return errors.Join(all...)
+}
+
+// sentFiles returns the files that came with a message, at most one for each name.
+func sentFiles(rights []byte, names ...string) ([]*os.File, error) {
+	if len(rights) == 0 {
+		return nil, nil
+	}
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil {
+		return nil, err
+	}
+	if len(messages) != 1 {
+		return nil, fmt.Errorf("%d control messages came with the answer, want 1", len(messages))
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil {
+		return nil, err
+	}
+	var files []*os.File
+	for i, fd := range fds {
+		files = append(files, os.NewFile(uintptr(fd), names[min(i, len(names)-1)]))
+	}
+	if len(fds) > len(names) {
+		return files, fmt.Errorf("%d descriptors came with the answer, want %d at most", len(fds), len(names))
+	}
+	return files, nil
+}
