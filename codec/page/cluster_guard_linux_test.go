@@ -78,7 +78,7 @@ func TestF014MadeClustersBetweenGuardPages(t *testing.T) {
 	decEnd, decStart := codectest.Guarded(t, int(unsafe.Sizeof(ClusterDecoder{})))
 	rng := newRand(25)
 	eachClusterPair(t, func(t *testing.T, p clusterPair) {
-		for i := range 3000 / codectest.Stride() {
+		for i := range 300 {
 			object := madeClusterObject(uint64(i))
 			if rng.IntN(4) == 0 {
 				object = object[:rng.IntN(len(object))]

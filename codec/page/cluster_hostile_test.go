@@ -7,8 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"testing"
-
-	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
 // F009 for clusters: a flipped bit may pass, the store's checksum is what sees it. All decoders say
@@ -16,7 +14,7 @@ import (
 func TestF009ClusterBitFlipsAreJudgedAlike(t *testing.T) {
 	judge, broken := clusterDecoders(t), 0
 	for i, object := range clusterObjects(t, 4) {
-		for bit := i; bit < len(object)*8; bit += 7 * codectest.Stride() {
+		for bit := i; bit < len(object)*8; bit += 77 {
 			object[bit/8] ^= 1 << (bit % 8)
 			if judge(object) != [ClusterPages]bool{true, true, true, true} {
 				broken++
@@ -34,7 +32,7 @@ func TestF009ClusterBitFlipsAreJudgedAlike(t *testing.T) {
 func TestF010ClusterTruncationIsDetected(t *testing.T) {
 	judge := clusterDecoders(t)
 	for i, object := range clusterObjects(t, 8) {
-		for n := i % codectest.Stride(); n < len(object); n += codectest.Stride() {
+		for n := i % 11; n < len(object); n += 11 {
 			if judge(object[:n]) != [ClusterPages]bool{} {
 				t.Fatalf("object %d cut from %d to %d bytes was read", i, len(object), n)
 			}
@@ -50,7 +48,7 @@ func TestF010ClusterTruncationIsDetected(t *testing.T) {
 func TestMadeClusterObjectsAreJudgedAlike(t *testing.T) {
 	judge := clusterDecoders(t)
 	var valid, broken [ClusterPages]int
-	for i := range 3000 / codectest.Stride() {
+	for i := range 300 {
 		for index, ok := range judge(madeClusterObject(uint64(i))) {
 			if ok {
 				valid[index]++

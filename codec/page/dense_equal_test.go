@@ -17,10 +17,9 @@ func TestF022AVX512EqualsGenericDense(t *testing.T) { denseEqualsGeneric(t, impl
 
 func TestF023NEONEqualsGenericDense(t *testing.T) { denseEqualsGeneric(t, impl.NEON) }
 
-// denseEqualsGeneric compares object for object over the stream of pages, a million in all, at caps
-// that some of them do not fit in, and lets each side's decoder read what both made. Where nothing
-// was written for set, what is taken in its place is compared over fewer pages, for it has a test
-// of its own.
+// denseEqualsGeneric compares object for object over the stream of pages, at caps that some of them
+// do not fit in, and lets each side's decoder read what both made. Where nothing was written for
+// set, what is taken in its place is compared over fewer pages, for it has a test of its own.
 func denseEqualsGeneric(t *testing.T, set impl.Set) {
 	require.Instructions(t, string(set), impl.Has(set))
 	e, err := denseTable.For(set)

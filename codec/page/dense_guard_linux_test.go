@@ -91,7 +91,7 @@ func TestF014MadeDenseObjectsBetweenGuardPages(t *testing.T) {
 	rng := newRand(12)
 	eachDensePair(t, func(t *testing.T, p densePair) {
 		var seen verdicts
-		for i := range 10_000 / codectest.Stride() {
+		for i := range 2000 / codectest.Stride() {
 			object := madeDenseObject(uint64(i))
 			if len(object) > 2*Size {
 				continue

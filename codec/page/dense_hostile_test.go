@@ -71,7 +71,7 @@ func TestMutatedDenseObjectsAreJudgedAlike(t *testing.T) {
 func TestMadeDenseObjectsAreJudgedAlike(t *testing.T) {
 	var seen verdicts
 	padded := map[int]int{}
-	for i := range 10_000 / codectest.Stride() {
+	for i := range 4000 / codectest.Stride() {
 		object := madeDenseObject(uint64(i))
 		valid := judgeDense(t, object)
 		seen.count(valid)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -18,17 +19,24 @@ const basePages = 4096
 
 var generated = sync.OnceValue(func() [][]byte { return pages.Mix(basePages, 1) })
 
-// Rounds returns how many pages a round trip should take: a million, 20,000 with -short, and ten
-// million where the environment variable ZRAMFS_LONG is set.
+// roundsVariable is the environment variable that sets Rounds. CI sets it to a million.
+const roundsVariable = "ZRAMFS_ROUNDS"
+
+// Rounds returns how many pages a round trip should take: 20,000 with -short, else what the
+// environment variable ZRAMFS_ROUNDS says, else 100,000.
 func Rounds() int {
-	switch {
-	case testing.Short():
+	if testing.Short() {
 		return 20_000
-	case os.Getenv("ZRAMFS_LONG") != "":
-		return 10_000_000
-	default:
-		return 1_000_000
 	}
+	text := os.Getenv(roundsVariable)
+	if text == "" {
+		return 100_000
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n <= 0 {
+		panic(roundsVariable + "=" + text + ": not a number of pages")
+	}
+	return n
 }
 
 // Stride returns the step at which to go through what a full run tries one by one: 1, or 11 with
