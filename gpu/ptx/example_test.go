@@ -4,6 +4,7 @@ package ptx_test
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
@@ -104,7 +105,10 @@ func ExampleBuilder_Build() {
 		b.ShflIdx(lane, ptx.N(0))
 	})
 	_, err := b.Build()
-	fmt.Println(err)
-	// Output: kernel wrong: example_test.go:103: shfl.sync.idx.b32 is for threads that are together
+	fmt.Println(strings.NewReplacer(": ", ":\n", " (", "\n(").Replace(err.Error()))
+	// Output:
+	// kernel wrong:
+	// example_test.go:105:
+	// shfl.sync.idx.b32 is for threads that are together
 	// (uniform in the warp), but a condition here is varying
 }

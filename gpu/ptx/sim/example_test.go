@@ -5,6 +5,7 @@ package sim_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/zramfs/zramfs/gpu/ptx"
 	"github.com/zramfs/zramfs/gpu/ptx/sim"
@@ -36,8 +37,14 @@ func ExampleDevice_Launch() {
 	fmt.Println(stats.Instructions, stats.Stores.Sectors, err)
 
 	_, err = d.Launch(k, 2, k.Threads(), address)
-	fmt.Println(err)
+	fmt.Println(strings.ReplaceAll(err.Error(), ": ", ":\n"))
 	fmt.Println(errors.Is(err, sim.ErrOutOfBounds))
-	// Output: 16 4 <nil> reverse: example_test.go:22: outside of the memory: st.global.u32 (block 1,
-	// warp 0, lane 28): 4 bytes at out[60]+0 of 240 bytes true
+	// Output:
+	// 16 4 <nil>
+	// reverse:
+	// example_test.go:23:
+	// outside of the memory:
+	// st.global.u32 (block 1, warp 0, lane 28):
+	// 4 bytes at out[60]+0 of 240 bytes
+	// true
 }
