@@ -13,7 +13,7 @@ import (
 )
 
 // Somebody unmounts, which looks into the attributes, and no server is left that could
-// answer. Ending the connections is what helps then, so it waits for nobody.
+// answer. Ending the connections is what helps then, so Abort does not wait.
 func TestAbortFreesWhoUnmounts(t *testing.T) {
 	d := newDevice(t, serveConfig{Disksize: smallDisk})
 	if s := d.ask(commandAbandon); s.Error != "" {
@@ -45,7 +45,7 @@ func abandon(d served) error {
 	case err := <-aborted:
 		return errors.Join(err, ignored(<-unmounted), d.session.TakeAway())
 	case <-time.After(patience / 2):
-		err := errors.Join(errors.New("ending the connections waits for whoever unmounts"), attributes.Close())
+		err := errors.Join(errors.New("ending the connections waits for an unmount"), attributes.Close())
 		return errors.Join(err, ignored(<-unmounted), ignored(<-aborted), d.session.TakeAway())
 	}
 }

@@ -10,18 +10,17 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// An attribute is a file below block/zram0 or control that shows something.
-// Formats are those of the kernel's drivers/block/zram/zram_drv.c, to the byte:
-// scripts cut them by column.
+// An attribute is a readable file below block/zram0 or control. Formats are those of the kernel's
+// drivers/block/zram/zram_drv.c, to the byte: scripts cut them by column.
 type attribute struct {
 	dir  uint64 // inode of the directory
 	name string
 	show func() ([]byte, error)
-	set  func([]byte) error // nil where nothing may be written
+	set  func([]byte) error // nil if read-only
 }
 
-// attributesOf returns the attribute files of a device. In the kernel mem_limit
-// and mem_used_max can only be written; here they show bytes, as disksize does.
+// attributesOf returns the attribute files of a device. In the kernel mem_limit and mem_used_max
+// are write-only; here they show bytes, as disksize does.
 func attributesOf(cfg Config, loops attribute) []attribute {
 	of := func(name string, format func(store.Stats) string) attribute {
 		return attribute{deviceNode, name, func() ([]byte, error) { return []byte(format(cfg.Store.Stats())), nil }, nil}
@@ -51,22 +50,22 @@ func attributesOf(cfg Config, loops attribute) []attribute {
 
 func decimal(n uint64) string { return fmt.Sprintf("%d\n", n) }
 
-// mmStat is mm_stat_show.
+// mmStat formats mm_stat as mm_stat_show does.
 func mmStat(s store.Stats) string {
 	return fmt.Sprintf("%8d %8d %8d %8d %8d %8d %8d %8d %8d\n",
 		s.OrigDataSize, s.ComprDataSize, s.MemUsedTotal, s.MemLimit, s.MemUsedMax,
 		s.SamePages, s.PagesCompacted, s.HugePages, s.HugePagesSince)
 }
 
-// ioStat is io_stat_show. The kernel's third figure was invalid I/O, which it
-// no longer counts; a file has none, as any offset and length will do.
+// ioStat formats io_stat as io_stat_show does. The kernel's third figure, invalid I/O, is always 0:
+// a file accepts any offset and length.
 func ioStat(s store.Stats) string {
 	return fmt.Sprintf("%8d %8d 0 %8d\n", s.FailedReads.Count, s.FailedWrites.Count, s.NotifyFree)
 }
 
-// compAlgorithm is zcomp_available_show, the blank before the newline included:
-// all names, with the chosen one in brackets. A setting with parameters, such as
-// zstd(level=3), stands in its family's place.
+// compAlgorithm lists all algorithms with the chosen one in brackets, as zcomp_available_show does,
+// the blank before the newline included. A setting with parameters, such as zstd(level=3), stands
+// in its family's place.
 func compAlgorithm(chosen codec.Algorithm) string {
 	setting, family := chosen.String(), ""
 	for _, name := range codec.Algorithms() {

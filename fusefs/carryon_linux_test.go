@@ -81,7 +81,7 @@ func TestCarryOnWithPunchRead(t *testing.T) {
 	}
 }
 
-// What was answered with an error is answered with it again.
+// An applied request that failed is answered with its error again.
 func TestCarryOnWithErrorApplied(t *testing.T) {
 	l := newLeft(t)
 	s := l.slot(0)
@@ -93,8 +93,7 @@ func TestCarryOnWithErrorApplied(t *testing.T) {
 	}
 }
 
-// What was applied is another request than the one in the slot: a newer one, which
-// has just been read.
+// The applied request is an older one than the request in the slot, which has just been read.
 func TestCarryOnWithOlderApplied(t *testing.T) {
 	l := newLeft(t)
 	s := l.slot(0)
@@ -192,8 +191,8 @@ func TestCarryOnCountsNoFailedOpen(t *testing.T) {
 	}
 }
 
-// Who opened control/status before and reads it now gets it, although the process
-// that had taken the snapshot is gone.
+// A reader who opened control/status before gets it from the successor, although the predecessor's
+// snapshot is gone.
 func TestCarryOnWithReadOfAttribute(t *testing.T) {
 	l := newLeft(t)
 	l.status = func([]string) ([]byte, error) { return []byte("as it is now"), nil }
@@ -207,8 +206,8 @@ func TestCarryOnWithReadOfAttribute(t *testing.T) {
 	l.wantAnswer(l.heard(attributeConnection), 10, 0, []byte("it is"))
 }
 
-// Somebody opens control/status while a process dies. What that shows may wait
-// until the successor has started, so that must not wait for it.
+// A process opens control/status while a server dies. Config.Status may wait until the successor
+// has started, so Start must not wait for it.
 func TestStartDoesNotWaitForStatus(t *testing.T) {
 	l := newLeft(t)
 	ready := make(chan struct{})
@@ -303,8 +302,8 @@ func TestCarryOnWithInterrupt(t *testing.T) {
 	l.wantAnswer(l.carryOn(), 11, int(unix.ENOSYS), nil)
 }
 
-// Whoever dies before a write is noted as applied leaves all of it: putting the
-// answer together touches none of its data.
+// A process that dies before a write is applied leaves all of it: putting the answer together
+// touches none of its data.
 func TestWriteStaysWhole(t *testing.T) {
 	l := newLeft(t)
 	m := writeRequest(10, 0, varied(leftTransfer, 1))

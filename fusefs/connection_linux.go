@@ -31,33 +31,33 @@ func (c connectionKind) String() string {
 	return "attributes"
 }
 
-// A connection is one of a device's two, with what answers its requests.
+// A connection is one of a device's two, with all that answers its requests.
 type connection struct {
 	kind     connectionKind       // immutable
 	device   int                  // descriptor; immutable
 	fs       *fileSystem          // immutable
 	protocol *fuse.ProtocolServer // answers all but page requests
-	// agreed is closed when the kernel and we have negotiated; flags, then
-	// immutable, say what.
+	// agreed is closed once INIT is answered; flags, the negotiated capabilities, is immutable
+	// then.
 	agreed    chan struct{}
 	agreeOnce sync.Once
-	initiated atomic.Bool // go-fuse has heard INIT
+	initiated atomic.Bool // go-fuse has handled INIT
 	flags     uint64
-	looking   atomic.Bool  // a thread looks for a request without sleeping
+	looking   atomic.Bool  // a thread polls for a request; see look
 	busy      atomic.Int32 // threads that carry a request out
 	requests  requests     // immutable view
 	stopping  *atomic.Bool // of the server
 	rings     *ring.Rings  // nil where there are none; immutable once Start has returned
 	workers   []pageThread // of the rings, each belongs to its worker
 	threads   []*thread    // immutable
-	// turns are taken to wait for requests and to work on them. There are fewer
-	// than threads: the kernel wakes whoever has waited longest, so that more than
-	// the processors need only makes caches cold. A thread that waits for memory
-	// gives its turn to one that has slept.
+	// turns limits the threads that wait for requests or work on them to fewer than all: the kernel
+	// wakes the thread that has waited longest, so more threads than processors would only make
+	// caches cold. A thread that waits for memory gives its turn to a sleeping one.
 	turns   chan struct{}
 	running sync.WaitGroup
 }
 
+// connect makes one of the two connections. It starts no thread.
 func (s *Server) connect(kind connectionKind, device *os.File, cfg Config, t tree, transfer int, rings bool) (*connection, error) {
 	slots, err := s.requests.slots(kind)
 	if err != nil {
@@ -84,13 +84,13 @@ func (s *Server) connect(kind connectionKind, device *os.File, cfg Config, t tre
 	return c, nil
 }
 
-// agreement bounds the wait for the kernel's first request, which it sends when a
-// mount is made.
+// agreement bounds the wait for INIT, which the kernel sends when a mount is made.
 const agreement = 20 * time.Second
 
+// awaitAgreement waits until INIT is answered or the connection has ended.
 func (c *connection) awaitAgreement(ended <-chan struct{}) error {
 	select {
-	case <-c.agreed: // whatever has happened since: a device may end before its new server has begun
+	case <-c.agreed: // first, because a device may end before its new server has begun
 		return nil
 	default:
 	}
@@ -104,14 +104,14 @@ func (c *connection) awaitAgreement(ended <-chan struct{}) error {
 	}
 }
 
-// start serves with all threads. Attributes that a predecessor was asked for come
-// first, but only now: control/status is shown by whoever has started the server,
-// and can be once that is done.
+// start starts all threads. A predecessor's requests for attributes are finished first, but only
+// now: the process that has started the server shows control/status, and can once the server
+// starts.
 func (c *connection) start() {
 	c.running.Go(func() {
 		if c.kind == attributeConnection {
 			if err := c.finish(); err != nil {
-				c.fs.logf("%v", err) // it has ended, as the threads will hear
+				c.fs.logf("%v", err) // the connection has ended, as the threads will see
 			}
 		}
 		for _, t := range c.threads {
@@ -120,7 +120,7 @@ func (c *connection) start() {
 	})
 }
 
-// count keeps the account of open data files, of a request that has succeeded.
+// count updates the number of open data files after a successful OPEN or RELEASE.
 func (c *connection) count(s *slot, op uint32, m message) {
 	if c.kind != dataConnection || m.node() != dataNode {
 		return
@@ -133,8 +133,7 @@ func (c *connection) count(s *slot, op uint32, m message) {
 	}
 }
 
-// agree learns from an answered INIT what both sides have agreed on: flags and
-// flags2 of fuse_init_out.
+// agree takes the negotiated flags from the answer to INIT (flags and flags2 of fuse_init_out).
 func (c *connection) agree(answer []byte) {
 	const flags, flags2 = outHeaderSize + 12, outHeaderSize + 32
 	if len(answer) < flags2+4 || binary.LittleEndian.Uint32(answer[4:]) != 0 {
@@ -149,7 +148,7 @@ func (c *connection) agree(answer []byte) {
 	})
 }
 
-// interrupt gets the connection's threads out of waiting.
+// interrupt makes the connection's threads return from read(2).
 func (c *connection) interrupt() {
 	for _, t := range c.threads {
 		if tid := t.tid.Load(); tid != 0 {

@@ -55,7 +55,7 @@ func TestShortRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// A length that no request has is an error to whoever waits for the answer.
+// A length that no request has is an error to the caller.
 func TestLengthsThatLie(t *testing.T) {
 	for _, length := range []uint32{0, 1, inHeaderSize - 1, leftTransfer + inHeaderSize + argumentSize + 1, math.MaxUint32} {
 		l := newLeft(t)

@@ -52,9 +52,8 @@ func (f *fileSystem) access(w *store.Worker, op uint32, argument, in, out []byte
 	return 0, f.fallocate(w, mode, off, length)
 }
 
-// read reads the data file. It ends early at the end of the device only: the
-// kernel takes a short read for the end of a file, and keeps that in mind. So one
-// corrupt page fails all of the request.
+// read reads the data file. Only the end of the device ends a read early: the kernel takes a short
+// read for the end of the file, and remembers it. So one corrupt page fails the whole request.
 func (f *fileSystem) read(w *store.Worker, off uint64, buf []byte) (int, syscall.Errno) {
 	buf = buf[:clip(off, uint64(len(buf)), f.size)]
 	for s := spansOf(off, len(buf)); s.next(); {
@@ -65,10 +64,10 @@ func (f *fileSystem) read(w *store.Worker, off uint64, buf []byte) (int, syscall
 	return len(buf), 0
 }
 
-// write writes the data file. Like a block device it takes what lies before the
-// end, and answers ENOSPC to what starts there or behind. It never answers an
-// error with the count of what was written before it: the loop driver takes a
-// short write for a whole one, and the rest would be lost.
+// write writes the data file. Like a block device it writes the bytes before the end, and answers
+// ENOSPC to a write that starts at the end or behind. After an error it does not return the count
+// of bytes already written: the loop driver takes a short write for a whole one and would lose the
+// rest.
 func (f *fileSystem) write(w *store.Worker, off uint64, data []byte) (int, syscall.Errno) {
 	if off >= f.size {
 		return 0, syscall.ENOSPC

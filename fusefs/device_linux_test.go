@@ -22,8 +22,8 @@ import (
 const (
 	// patience bounds one answer of the serving process.
 	patience = 20 * time.Second
-	// deviceLife bounds the serving process: when it is killed, whoever waits
-	// for the mount gets ENOTCONN instead of waiting on.
+	// deviceLife bounds the serving process: once it is killed, users of the mount get ENOTCONN
+	// instead of waiting on.
 	deviceLife = 90 * time.Second
 )
 

@@ -10,9 +10,9 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// errno returns what the kernel is told of a store's error, and whether the
-// error was expected. ENOSPC leaves a page that was to be swapped out in memory;
-// EIO on reading one ends the process that wants it.
+// errno returns the error number for a store's error, and whether the error was expected. ENOSPC
+// keeps a page that was to be swapped out in memory; EIO on reading one kills the process that
+// needs it.
 func errno(err error) (number syscall.Errno, known bool) {
 	switch {
 	case err == nil:
@@ -27,8 +27,8 @@ func errno(err error) (number syscall.Errno, known bool) {
 	return syscall.EIO, false
 }
 
-// failed is errno, and logs an error which nobody expected, once a second at
-// most. The store counts the others, and reports corrupt pages itself.
+// failed is errno, and logs unexpected errors, at most one a second. The store counts the others
+// and reports corrupt pages itself.
 func (f *fileSystem) failed(verb string, err error) syscall.Errno {
 	number, known := errno(err)
 	if known {

@@ -30,7 +30,7 @@ func TestErrno(t *testing.T) {
 	}
 }
 
-// TestFailedLogs logs what nobody expected, but not every time.
+// TestFailedLogs logs unexpected errors, but not every time.
 func TestFailedLogs(t *testing.T) {
 	var logs logBook
 	f := &fileSystem{logf: logs.add}

@@ -17,17 +17,15 @@ const (
 	zeroRange = unix.FALLOC_FL_ZERO_RANGE
 )
 
-// fallocate frees pages: punching a hole and zeroing a range both make bytes
-// read as zeros, free whole pages, and rewrite the pages they cut through. Both
-// take what block devices take (blkdev_fallocate in the kernel's block/fops.c),
-// at any offset and length: a range that starts at the end or behind is EINVAL,
-// one that ends behind is cut off if KEEP_SIZE allows, else EINVAL.
+// fallocate frees pages: punching a hole and zeroing a range both make bytes read as zeros, free
+// whole pages, and rewrite the pages they cut through. Both take what block devices take
+// (blkdev_fallocate in the kernel's block/fops.c), at any offset and length: a range that starts at
+// the end or behind is EINVAL, one that ends behind is cut off if KEEP_SIZE allows, else EINVAL.
 //
-// Reserving space (mode 0, or KEEP_SIZE alone) succeeds inside the device and
-// reserves nothing: how much memory a page will take is not known before it is
-// written, and a write may still fail with ENOSPC. Refusing would make
-// posix_fallocate(3) of glibc read and write every page instead. Beyond the end
-// it is EFBIG: the device does not grow.
+// Reserving space (mode 0, or KEEP_SIZE alone) succeeds inside the device and reserves nothing: the
+// memory that a page will take is unknown before it is written, and a write may still fail with
+// ENOSPC. If it were refused, posix_fallocate(3) of glibc would read and write every page instead.
+// Beyond the end it is EFBIG: the device does not grow.
 func (f *fileSystem) fallocate(w *store.Worker, mode uint32, off, length uint64) syscall.Errno {
 	n := clip(off, length, f.size)
 	switch mode {
@@ -50,8 +48,8 @@ func (f *fileSystem) fallocate(w *store.Worker, mode uint32, off, length uint64)
 	return f.zero(w, off, n)
 }
 
-// zero makes a range inside the device read as zeros. Whole pages go first, so
-// that there is memory for the pages which have to be rewritten.
+// zero makes a range inside the device read as zeros. It frees whole pages first, to have memory
+// for the pages that are rewritten.
 func (f *fileSystem) zero(w *store.Worker, off, n uint64) syscall.Errno {
 	h := holeOf(off, n)
 	if h.count > 0 {

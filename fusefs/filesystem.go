@@ -16,18 +16,18 @@ import (
 var _ fuse.RawFileSystem = (*fileSystem)(nil)
 
 const (
-	// kept is how long the kernel may keep names and attributes: none changes
-	// while the device is there, and asking would delay a page fault.
+	// kept is how long the kernel may cache names and attributes: none changes while the device is
+	// there, and asking would delay a page fault.
 	kept = 24 * time.Hour
-	// attributeSize is what stat says of an attribute file, as in sysfs.
+	// attributeSize is the st_size of an attribute file, as in sysfs.
 	attributeSize = 4096
-	// sector is the unit of st_blocks, whatever the block size.
+	// sector is the unit of st_blocks, independent of the block size.
 	sector = 512
 )
 
-// A fileSystem answers the kernel's requests. go-fuse calls it from many
-// goroutines; what it does not serve, the embedded one answers with ENOSYS,
-// which makes the kernel stop asking.
+// A fileSystem answers the kernel's requests. go-fuse calls it from many goroutines. The embedded
+// RawFileSystem answers unimplemented requests with ENOSYS, which makes the kernel stop sending
+// them.
 type fileSystem struct {
 	fuse.RawFileSystem
 
@@ -41,7 +41,7 @@ type fileSystem struct {
 	snapshots snapshots            // has its own lock
 }
 
-// newFileSystem serves one of a device's trees.
+// newFileSystem makes the file system of one of a device's trees.
 func newFileSystem(cfg Config, t tree) *fileSystem {
 	return &fileSystem{
 		RawFileSystem: fuse.NewDefaultRawFileSystem(),
@@ -81,10 +81,9 @@ func (f *fileSystem) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.At
 	return fuse.OK
 }
 
-// SetAttr refuses every change but that of the times, which it accepts and
-// forgets. The data file keeps its size: another one is EINVAL, as when
-// truncating a block device. Opening it to be truncated (as cp, dd and a shell's
-// > do) changes nothing, again as with a block device.
+// SetAttr accepts and forgets changes of times and refuses all others. Another size of the data
+// file is EINVAL, as when truncating a block device. Opening it with O_TRUNC (as cp, dd and a
+// shell's > do) changes nothing, again as with a block device.
 func (f *fileSystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
 	n := f.tree.get(in.NodeId)
 	if n == nil {
@@ -107,9 +106,8 @@ func (f *fileSystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.At
 	return fuse.OK
 }
 
-// truncatingOpen reports whether this may be open(2) with O_TRUNC. It is not
-// ftruncate(2), which comes with a handle, but truncate(2) to 0 looks the same,
-// so that succeeds and does nothing as well.
+// truncatingOpen reports whether the request may come from open(2) with O_TRUNC. ftruncate(2) has a
+// handle, but truncate(2) to 0 looks the same, so that succeeds without effect as well.
 func truncatingOpen(in *fuse.SetAttrIn) bool {
 	return in.Size == 0 && in.Valid&fuse.FATTR_FH == 0
 }
@@ -140,10 +138,9 @@ func (f *fileSystem) sizeOf(n *node) uint64 {
 	return 0
 }
 
-// Open takes the snapshot that a handle on an attribute file reads; whoever
-// carries the request out counts handles on the data file. All I/O bypasses the
-// page cache. Writing to an attribute that takes nothing is refused as sysfs
-// refuses it, to root as well.
+// Open makes the snapshot that a handle on an attribute file reads; the transports count handles on
+// the data file. All I/O bypasses the page cache. Opening a read-only attribute for writing is
+// refused even to root, as in sysfs.
 func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
 	n := f.tree.get(in.NodeId)
 	if n == nil {
@@ -160,8 +157,7 @@ func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 	if in.Flags&syscall.O_ACCMODE != syscall.O_RDONLY && n.set == nil {
 		return fuse.EACCES
 	}
-	// The request's number is that of no other handle, not even of one that a
-	// predecessor gave out.
+	// The request's number is unique among handles, including those of predecessors.
 	out.Fh = in.Unique
 	return f.snapshot(n, in.Unique)
 }
@@ -177,7 +173,7 @@ func (f *fileSystem) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, _ *fuse.OpenOut
 	return fuse.OK
 }
 
-// ReadDir lists a directory from an earlier entry's offset on.
+// ReadDir lists a directory, starting at an earlier entry's offset.
 func (f *fileSystem) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
 	n := f.tree.get(in.NodeId)
 	if n == nil || !n.isDir() {
@@ -193,8 +189,8 @@ func (f *fileSystem) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEn
 	return fuse.OK
 }
 
-// StatFs says how many pages there are and how many hold nothing. The loop
-// driver takes the block size for its discard granularity.
+// StatFs returns the number of pages and of empty pages. The loop driver takes the block size for
+// its discard granularity.
 func (f *fileSystem) StatFs(_ <-chan struct{}, _ *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
 	pages := f.store.Pages()
 	free := pages - min(pages, f.store.Stats().OrigDataSize/pageSize)

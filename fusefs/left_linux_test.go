@@ -15,10 +15,9 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// What is left is the memory of requests as a process that died has left it, with
-// the store that its successor has. In the place of /dev/fuse are sockets, which
-// keep messages apart as it does: they stand for nothing that the kernel decides,
-// only for where our answers can be looked at.
+// left is the memory of requests as a dead process has left it, with the store of its successor.
+// Sockets that keep messages apart stand in for /dev/fuse: they show our answers, and decide
+// nothing that the kernel would decide.
 type left struct {
 	t       testing.TB
 	store   *store.Store
@@ -153,7 +152,7 @@ func (l *left) wantAnswer(got []answered, unique uint64, errno int, data []byte)
 	}
 }
 
-// write is what the store is told by somebody else, page is what it holds.
+// write writes a page of the store, page reads one.
 func (l *left) write(page uint64, content []byte) {
 	l.t.Helper()
 	w := l.store.Acquire()

@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// Variables that make the test binary something else than the tests: whoever
-// uses a mount must not be the process that serves it, because a thread that
-// waits for its own process can wait for ever.
+// Variables that make the test binary another program: the user of a mount must not be the process
+// that serves it, because a thread that waits for its own process can wait for ever.
 const (
 	serveVariable = "ZRAMFS_FUSEFS_SERVE"
 	peekVariable  = "ZRAMFS_FUSEFS_PEEK"

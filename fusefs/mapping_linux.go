@@ -34,11 +34,10 @@ func mapRequests(f *os.File) ([]byte, error) {
 
 func (r requests) unmap() error { return unix.Munmap(r.mem) }
 
-// present makes all pages of a mapping present. MAP_POPULATE would not, in a process
-// that has all its memory locked as it comes (MCL_ONFAULT of mlockall(2)): the kernel
-// leaves such mappings out. A page that is not there is more than a fault on the page
-// path: were the process killed while the kernel copies a request to it, the request would end
-// with EIO.
+// present makes all pages of a mapping present. MAP_POPULATE does not in a process with MCL_ONFAULT
+// of mlockall(2): the kernel leaves such mappings out. An absent page costs more than a fault on
+// the page path: if the process were killed while the kernel copies a request to it, the request
+// would end with EIO.
 func present(mem []byte) error {
 	for {
 		switch err := unix.Madvise(mem, unix.MADV_POPULATE_WRITE); err {
@@ -56,13 +55,12 @@ func present(mem []byte) error {
 	}
 }
 
-// A fixedMapping is a part of the memory of requests that lies at the same address
-// in every process.
+// A fixedMapping is a part of the memory of requests that has the same address in every process.
 type fixedMapping struct {
 	mem []byte // immutable
 }
 
-// mapFixed maps n bytes from off on at an address where nothing else may be.
+// mapFixed maps n bytes from off on at an unused address.
 func mapFixed(f *os.File, off, n int, address uintptr) (fixedMapping, error) {
 	const flags = unix.MAP_SHARED | unix.MAP_FIXED_NOREPLACE
 	at, err := unix.MmapPtr(int(f.Fd()), int64(off), unsafe.Add(unsafe.Pointer(nil), address), uintptr(n), unix.PROT_READ|unix.PROT_WRITE, flags)

@@ -14,8 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountPoint returns dir as the mount table will show it, or says why nothing
-// can be mounted there.
+// mountPoint returns dir as the mount table will show it, or why nothing can be mounted there.
 func mountPoint(dir string) (string, error) {
 	path, err := filepath.Abs(dir)
 	if err != nil {
@@ -44,8 +43,8 @@ func mountPoint(dir string) (string, error) {
 	return path, nil
 }
 
-// topMount returns the uppermost mount on path, or nil where there is none. It
-// reads the mount table: looking at path itself could be a request to ourselves.
+// topMount returns the uppermost mount on path, or nil where there is none. It reads the mount
+// table: looking at path itself could send a request to this process.
 func topMount(path string) (*mountinfo.Info, error) {
 	mounts, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) {
 		return m.Mountpoint != path, false
@@ -59,9 +58,8 @@ func topMount(path string) (*mountinfo.Info, error) {
 	return mounts[len(mounts)-1], nil
 }
 
-// openDevice opens a connection: the descriptor that requests come from. No
-// program that is started inherits it unasked, which would keep a dead device's
-// users waiting.
+// openDevice opens a connection: the descriptor that requests come from. Child processes do not
+// inherit it, or a dead device's users would keep waiting.
 func openDevice() (*os.File, error) {
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -70,17 +68,16 @@ func openDevice() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "/dev/fuse"), nil
 }
 
-// makeMount makes a mount of a connection that is attached nowhere yet
-// (Linux 5.2). The kernel begins to negotiate at once. number is the connection's
-// number.
+// makeMount makes the mount of a connection, attached nowhere yet (Linux 5.2). The kernel begins to
+// negotiate at once. number is the connection's number.
 func makeMount(device *os.File, typ string, transfer int, allowOther bool) (mount *os.File, number int, err error) {
 	context, err := unix.Fsopen("fuse", unix.FSOPEN_CLOEXEC)
 	if err != nil {
 		return nil, 0, fmt.Errorf("open the file system fuse: %w%s", err, mountHint(err))
 	}
 	defer func() { err = errors.Join(err, unix.Close(context)) }()
-	// Options: fuse_fs_parameters in the kernel's fs/fuse/inode.c. user_id and
-	// group_id say who may look in without allow_other.
+	// Options: fuse_fs_parameters in the kernel's fs/fuse/inode.c. user_id and group_id name the
+	// owner: only the owner has access without allow_other.
 	options := [][2]string{
 		{"source", sourceName}, {"subtype", strings.TrimPrefix(typ, "fuse.")},
 		{"fd", strconv.Itoa(int(device.Fd()))}, {"rootmode", strconv.FormatInt(unix.S_IFDIR, 8)},
@@ -114,8 +111,8 @@ func makeMount(device *os.File, typ string, transfer int, allowOther bool) (moun
 	return mount, number, err
 }
 
-// connectionNumber is the minor number of the file system's device. The kernel
-// knows it without a request.
+// connectionNumber returns the minor number of the file system's device. The kernel answers without
+// a request.
 func connectionNumber(mount int) (int, error) {
 	var st unix.Statx_t
 	err := unix.Statx(mount, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC|unix.AT_SYMLINK_NOFOLLOW, 0, &st)
@@ -134,7 +131,7 @@ func attach(mount *os.File, dir string) error {
 	return nil
 }
 
-// deviceHint says what to do when /dev/fuse cannot be opened.
+// deviceHint returns what to do when /dev/fuse cannot be opened.
 func deviceHint(err error) string {
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENXIO):
@@ -145,7 +142,7 @@ func deviceHint(err error) string {
 	return ""
 }
 
-// mountHint says what to do when mount(2) fails.
+// mountHint returns what to do when mount(2) fails.
 func mountHint(err error) string {
 	switch {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
@@ -158,8 +155,8 @@ func mountHint(err error) string {
 	return ""
 }
 
-// unmount removes a mount, if it is there and nothing covers it, in the way that
-// flags say, and reports whether it did. opens makes the message of a refusal.
+// unmount removes a mount, if it is there and nothing covers it, with the given flags of
+// umount2(2), and reports whether it did. opens counts open handles for the error message.
 func unmount(dir, typ string, number, flags int, opens func() int) (done bool, err error) {
 	top, err := topMount(dir)
 	switch {
@@ -172,7 +169,7 @@ func unmount(dir, typ string, number, flags int, opens func() int) (done bool, e
 	switch {
 	case errors.Is(err, unix.EBUSY):
 		return false, fmt.Errorf("unmount %s: %w (%w), %d open handles on dev/zram0", dir, ErrInUse, err, opens())
-	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT): // somebody was faster
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT): // another process has unmounted it
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("unmount %s: %w", dir, err)

@@ -8,37 +8,33 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// A pace is how busy a thread is: its share of time at work, over the last
-// requests. From it follows how much time a page may take to compress. A thread that waits
-// most of its time has plenty; one that finds the next request each time it comes
-// back holds somebody up. It belongs to the thread, and costs two looks at the clock a
-// request. The zero value is that of a thread which has done nothing yet.
+// A pace measures the share of its time that a thread was at work, over the last requests. That
+// decides how much time a page may take to compress: a thread that waits most of its time has
+// plenty; one that always finds the next request waiting delays its callers. A pace belongs to its
+// thread and costs two clock readings a request. The zero value is ready to use.
 type pace struct {
-	began time.Time     // of the request under way
-	ended time.Time     // of the last one
+	began time.Time     // start of the current request
+	ended time.Time     // end of the last one
 	work  time.Duration // decayed sums
 	idle  time.Duration
-	gap   time.Duration // that was waited for the last request
+	gap   time.Duration // waited for the last request
 }
 
 const (
-	// paceDecay: a request counts for the time that it took, less a 32nd with each that
-	// follows. The kernel swaps out in batches of 32 pages (SWAP_CLUSTER_MAX): one batch
-	// is no storm, after which a thread has nothing to do for a while.
+	// paceDecay: with each request the weight of earlier ones falls by 1/32. The kernel swaps out
+	// in batches of 32 pages (SWAP_CLUSTER_MAX): a single batch is not yet load.
 	paceDecay = 32
-	// Up to easyShare of its time, in per cent, a thread has time for everything, and
-	// from hardShare on for nothing.
+	// A thread at work for up to easyShare of its time, in per cent, may use full effort; from
+	// hardShare on it uses none.
 	easyShare = 60
 	hardShare = 92
-	// paceLimit bounds what one wait can weigh: a pause of a second is no more idle
-	// than one of a millisecond.
+	// paceLimit bounds the weight of one wait: a pause of a second counts as one of a millisecond.
 	paceLimit = time.Millisecond
-	// expectGap: who has waited no longer than this for the last request can expect
-	// the next one soon.
+	// expectGap: after a wait no longer than this the next request is expected soon.
 	expectGap = 500 * time.Microsecond
 )
 
-// begin notes that a request has come.
+// begin starts the clock for a request.
 func (p *pace) begin(now time.Time) {
 	p.began = now
 	if !p.ended.IsZero() {
@@ -47,13 +43,13 @@ func (p *pace) begin(now time.Time) {
 	}
 }
 
-// end notes that it was carried out.
+// end stops it.
 func (p *pace) end(now time.Time) {
 	p.ended = now
 	p.work += now.Sub(p.began) - p.work/paceDecay
 }
 
-// share is how much of its time the thread has worked, in per cent.
+// share returns how much of its time the thread has worked, in per cent.
 func (p *pace) share() int {
 	all := p.work + p.idle
 	if all <= 0 {
@@ -62,12 +58,11 @@ func (p *pace) share() int {
 	return int(p.work * 100 / all)
 }
 
-// expects tells whether the next request may come soon to a thread that has time to
-// look for it. A thread with little time would take the processor from whoever
-// makes the requests.
+// expects reports whether the next request is likely to come soon and the thread has time to poll
+// for it. A busy thread would take the processor from the process that makes the requests.
 func (p *pace) expects() bool { return p.gap < expectGap && p.share() <= easyShare }
 
-// effort is the level for the request under way.
+// effort returns the compression effort for the current request, 0 to codec.MaxEffort.
 func (p *pace) effort() int {
 	share := p.share()
 	switch {

@@ -65,8 +65,8 @@ func TestPaceChanges(t *testing.T) {
 	}
 }
 
-// TestPaceExpects: who asks again soon, of a thread with time, is waited for without
-// sleeping; not who comes seldom, nor where all time goes into work.
+// TestPaceExpects: a thread polls for a request if requests come often and it has time; not if they
+// come seldom or all its time goes into work.
 func TestPaceExpects(t *testing.T) {
 	const us = time.Microsecond
 	for _, c := range []struct {

@@ -12,9 +12,8 @@ import (
 	"github.com/zramfs/zramfs/internal/killpoint"
 )
 
-// dieAt has a server take a request and die at a point, as far as a goroutine can:
-// it does nothing any more, and what it has left stays as it is. The store is not
-// to die with it: its points are the integration tests'.
+// dieAt lets a server take a request and die at a point, as far as a goroutine can: it stops there,
+// and memory stays as it is. The store does not die with it: its points are the integration tests'.
 func (l *left) dieAt(point string, m message) {
 	l.t.Helper()
 	met := false
@@ -118,7 +117,7 @@ func TestEveryPointOfDeathInAnOpen(t *testing.T) {
 	}
 }
 
-// Who dies while it finishes what another has left leaves as much.
+// A process that dies while it recovers leaves its successor as much to recover.
 func TestEveryPointOfDeathInCarryingOn(t *testing.T) {
 	for _, point := range []string{"request found", "request carried out", "request applied", "found request answered", "requests finished"} {
 		t.Run(point, func(t *testing.T) {
@@ -139,7 +138,7 @@ func TestEveryPointOfDeathInCarryingOn(t *testing.T) {
 			<-died
 			killpoint.Hook(nil)
 			got := append(l.heard(dataConnection), l.carryOn()...)
-			if len(got) == 2 { // answered twice, of which the kernel knows the second no more
+			if len(got) == 2 { // answered twice; the kernel ignores the second answer
 				got = got[1:]
 			}
 			l.wantAnswer(got, 10, 0, count(len(data)))

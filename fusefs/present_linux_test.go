@@ -12,10 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The memory of requests is present from the start in every process that maps it,
-// with all memory locked as the daemon locks it too: where a page is not, and the
-// process is killed while the kernel copies a request there, whoever waits for that
-// gets EIO.
+// The memory of requests is present from the start in every process that maps it, even with all
+// memory locked as the daemon locks it: if the process is killed while the kernel copies a request
+// to an absent page, the caller gets EIO.
 func TestRequestsArePresent(t *testing.T) {
 	l := newLeft(t)
 	err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT)

@@ -12,18 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Threads wait for requests in read(2). Two things have to get them out of it: the
-// Go runtime, which stops the world now and then, and Stop. Both send a signal, and
-// the runtime's handlers have the flag SA_RESTART, by which the kernel would take
-// the read up again. So that flag goes, for the signal that the runtime preempts
-// with. Whatever else is interrupted by it has to try again (the standard library
-// does, as signal(7) tells it to).
+// Threads wait for requests in read(2). The Go runtime, which stops the world now and then, and
+// Stop both interrupt them with a signal. The runtime's handlers have SA_RESTART, with which the
+// kernel would resume the read, so interruptible removes that flag from the signal that the runtime
+// preempts with. Other interrupted system calls then have to be retried, as the standard library
+// does (signal(7)).
 //
-// With that a thread may wait without telling the Go scheduler, which is worth a
-// fifth of the time of a single request: it keeps its processor, and nobody has to
-// find it one when a request comes. A thread that was interrupted while it waited
-// is idle: the scheduler asks for the processor of whoever has held one for 10 ms.
-// It waits the next time in a way that gives it up.
+// So a thread may wait without telling the Go scheduler, which saves a fifth of the time of a
+// single request: the thread keeps its processor (P) and needs none when a request comes. A thread
+// that was interrupted while it waited is idle: the scheduler preempts holders of a P after 10 ms.
+// Its next wait is a system call that the scheduler knows of, and releases the P.
 
 const preemption = unix.SIGURG // sigPreempt in the runtime's signal_unix.go
 
@@ -38,7 +36,7 @@ const (
 	sigsetSize = 8
 )
 
-// interruptible takes SA_RESTART off the runtime's preemption signal, once.
+// interruptible removes SA_RESTART from the runtime's preemption signal, once.
 var interruptible = sync.OnceValue(func() error {
 	var action sigaction
 	_, _, errno := syscall.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(preemption), 0, uintptr(unsafe.Pointer(&action)), sigsetSize, 0, 0)
@@ -53,7 +51,7 @@ var interruptible = sync.OnceValue(func() error {
 	return nil
 })
 
-// receive waits for a request. The Go scheduler knows of it if idle.
+// receive waits for a request. If idle, the Go scheduler knows that the thread waits.
 func receive(device int, room []byte, idle bool) (n int, errno syscall.Errno) {
 	var r uintptr
 	if idle {
@@ -64,34 +62,33 @@ func receive(device int, room []byte, idle bool) (n int, errno syscall.Errno) {
 	return int(r), errno
 }
 
-// lookFor is how long a thread looks for the next request before it goes to sleep.
+// lookFor is how long a thread polls for the next request before it sleeps.
 const lookFor = 50 * time.Microsecond
 
-// look looks for a request without sleeping, if one can be expected: whoever faults
-// again and again waits for the last page before asking for the next, and waking a
-// thread takes as long as serving a page. One thread does so at a time, and none where
-// requests come side by side, or on a machine with one processor: whoever makes them
-// has use for it.
+// look polls for a request, if one can be expected soon: a process with a series of page faults
+// waits for one page before it asks for the next, and waking a thread takes as long as serving a
+// page. Only one thread polls at a time, and none while requests overlap or on a machine with one
+// processor, which the requesting process needs.
 func (t *thread) look() {
-	if runtime.NumCPU() == 1 || t.beside > 0 || !t.page.pace.expects() || !t.c.looking.CompareAndSwap(false, true) {
+	if runtime.NumCPU() == 1 || t.overlap > 0 || !t.page.pace.expects() || !t.c.looking.CompareAndSwap(false, true) {
 		return
 	}
 	device := [1]unix.PollFd{{Fd: int32(t.c.device), Events: unix.POLLIN}}
 	for end := time.Now().Add(lookFor); time.Now().Before(end); {
 		n, _, _ := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&device[0])), 1, uintptr(unsafe.Pointer(&atOnce)), 0, 0, 0)
-		if n != 0 { // a request, or an error that receiving tells
+		if n != 0 { // a request, or an error that receive returns
 			break
 		}
 	}
 	t.c.looking.Store(false)
 }
 
-// atOnce is the limit of a poll that does not wait.
+// atOnce is the timeout of a poll that does not wait.
 var atOnce unix.Timespec
 
-// send sends an answer. It does not wait, so the Go scheduler need not know. That
-// nobody wants the answer any more (ENOENT), or that the connection has ended,
-// which the next receive says too, is no error.
+// send sends an answer. It does not wait, so the Go scheduler need not know. It ignores ENOENT (the
+// requesting process has been killed) and the end of the connection, which the next receive
+// reports.
 func (t *thread) send(answer []byte) {
 	_, _, errno := syscall.RawSyscall(unix.SYS_WRITE, uintptr(t.c.device), uintptr(unsafe.Pointer(&answer[0])), uintptr(len(answer)))
 	switch errno {

@@ -12,9 +12,9 @@ import (
 	"github.com/zramfs/zramfs/internal/killpoint"
 )
 
-// carryOn takes up what a predecessor left. Where it had agreed with the kernel,
-// go-fuse hears first what it would know. Of the requests it finishes those for
-// the data file.
+// carryOn takes over from a predecessor. If the predecessor had negotiated, go-fuse handles its
+// INIT request again. carryOn finishes requests for the data file; those for attributes follow in
+// start.
 func (c *connection) carryOn() error {
 	if init := c.requests.init(c.kind); init != nil {
 		scratch := make([]byte, 4096)
@@ -47,19 +47,18 @@ func (c *connection) finish() error {
 	return nil
 }
 
-// maxAttempts is how often a request is carried out again that was under way when
-// a process died: one that is itself the reason must not be so for ever. It is
-// more than the deaths after which a keeper starts no other process by itself, so that who
-// kills processes sees no error.
+// maxAttempts is how often a request that was under way when a process died is carried out again:
+// it may itself be the cause of the deaths. It is more than the deaths after which a keeper stops
+// starting processes, so that killed processes cause no I/O error.
 const maxAttempts = 10
 
-// finish does what is left to do for the request in the slot.
+// finish completes the request in the slot.
 func (t *thread) finish() {
 	m := message(t.slot.room())
 	length := binary.LittleEndian.Uint32(m)
 	if result, ok := t.slot.applied(); ok {
 		t.answerResult(m.unique(), result)
-	} else if length < inHeaderSize || uint64(length) > uint64(len(m)) || // the memory is damaged
+	} else if length < inHeaderSize || uint64(length) > uint64(len(m)) || // damaged memory
 		t.slot.words[wordAttempts].Add(1) > maxAttempts {
 		t.c.fs.logf("a request (opcode %d, %d bytes) is answered with EIO: it was under way when %d processes died, or is damaged",
 			m.opcode(), length, t.slot.words[wordAttempts].Load())
@@ -67,10 +66,10 @@ func (t *thread) finish() {
 	} else {
 		t.carryOut(m[:length])
 	}
-	t.slot.words[wordAttempts].Store(0) // the next request in the slot has tried nothing
+	t.slot.words[wordAttempts].Store(0) // for the next request in the slot
 }
 
-// askAgain makes the kernel send again what it has sent and we do not have.
+// askAgain makes the kernel resend the requests that it has sent and that are in no slot.
 func (c *connection) askAgain() error {
 	var m [outHeaderSize]byte
 	binary.LittleEndian.PutUint32(m[:], outHeaderSize)

@@ -8,8 +8,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// The tree is fixed. These answer EPERM, as sysfs does: ENOSYS would read as if
-// the kernel could not.
+// The tree is fixed. These methods answer EPERM, as sysfs does: ENOSYS would suggest that the
+// kernel lacks the operation.
 
 // Create refuses to make a file.
 func (f *fileSystem) Create(<-chan struct{}, *fuse.CreateIn, string, *fuse.CreateOut) fuse.Status {
@@ -61,13 +61,12 @@ func (f *fileSystem) Readlink(<-chan struct{}, *fuse.InHeader) ([]byte, fuse.Sta
 	return nil, fuse.EINVAL
 }
 
-// Ioctl knows none.
+// Ioctl refuses every command.
 func (f *fileSystem) Ioctl(<-chan struct{}, *fuse.IoctlIn, []byte, *fuse.IoctlOut, []byte) fuse.Status {
 	return fuse.Status(syscall.ENOTTY)
 }
 
-// Flush is told of each close(2) and has nothing to do: ENOSYS makes the kernel
-// stop asking.
+// Flush is called for each close(2) and has nothing to do: ENOSYS makes the kernel stop sending it.
 func (f *fileSystem) Flush(<-chan struct{}, *fuse.FlushIn) fuse.Status {
 	return fuse.ENOSYS
 }

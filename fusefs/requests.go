@@ -9,26 +9,25 @@ import (
 	"unsafe"
 )
 
-// This file alone knows the bytes of the requests' memory: what a serving process
-// leaves to its successor, beside the image. It holds no pointer.
+// Only this file knows the layout of the requests' memory: what a serving process leaves to its
+// successor in addition to the image. It holds no pointer.
 //
 //	0       words, the two INIT requests, the processors that have rings, and the
 //	        text of control/loops
 //	4 KiB   64 bytes of words a slot
 //	8 KiB   the buffers: first those of the attribute slots, then the data slots'
 //
-// A slot holds one request. The kernel itself says when: it copies the request's
-// header, which has its number (unique, never 0 and never used twice), into the
-// buffer as part of read(2).
+// A slot holds one request. The kernel sets its state: read(2) copies the request's header, with
+// its number (unique, never 0 and never used twice), into the buffer.
 //
 //	free      the number in the buffer is 0
-//	read      it is not: the request is to be carried out
-//	applied   the word applied has the same number: what the request changes is
-//	          done, and the answer stands in the word result
+//	read      it is not 0: the request is to be carried out
+//	applied   the word applied has the same number: the request's changes are
+//	          done, and its answer is in the word result
 //	free      after the answer was sent
 //
-// Whoever finds a slot as a killed process left it carries out a request that was
-// read, and only answers one that was applied: its page may hold something newer.
+// The successor of a killed process carries out a request that was read. An applied one it only
+// answers: the page may hold something newer.
 
 const (
 	requestsMagic   = 0x31_51_45_52_53_46_52_5a // "ZRFSREQ1"
@@ -44,12 +43,12 @@ const (
 	loopsAt  = 1024
 	maxLoops = slotWordsAt - loopsAt
 
-	// Within a buffer. A write's data begin on a page, and so does what a read
-	// answers; the request before it stays whole until it is answered. What
-	// answers a write or a punch stands at the beginning, before the request.
+	// Within a buffer. A write's data begin on a page, and so does the answer to a read; the
+	// request before it stays whole until it is answered. The answer to a write or a punch is at
+	// the beginning, before the request.
 	messageAt = 4096 - inHeaderSize - argumentSize
 	answerAt  = 8192 - outHeaderSize
-	bufferOff = 8192 // bytes of a buffer beside the largest transfer
+	bufferOff = 8192 // bytes of a buffer in addition to the largest transfer
 )
 
 // Words at the beginning.
@@ -59,10 +58,10 @@ const (
 	wordAttributeSlots
 	wordDataSlots
 	wordDataTransfer // largest read or write of the data file, bytes
-	wordInit         // length of the attribute connection's INIT request; the next word is the data connection's
+	wordInit         // length of the attribute connection's INIT request; then the data connection's
 	_
 	wordLoops      // length of the text of control/loops
-	wordConnection // number of the attribute connection; the next word is the data connection's
+	wordConnection // number of the attribute connection; then the data connection's
 	_
 	wordRingEntries // entries of a ring, 0 where there are no rings
 	wordRingBytes   // memory of all rings
@@ -80,27 +79,27 @@ const (
 // attributeTransfer is the largest read of an attribute, in bytes.
 const attributeTransfer = 64 << 10
 
-// errRequests: the memory of requests is not as this program leaves it.
+// errRequests: the memory of requests does not have this program's layout.
 var errRequests = errors.New("the memory of requests is of another version, or damaged")
 
-// requests is the memory. Words are atomic; bytes belong to whoever has the slot.
+// requests is the memory. Words are atomic; the bytes of a slot belong to its thread.
 type requests struct {
 	mem []byte // immutable slice header
 }
 
-// geometry of the requests' memory.
+// requestsShape is the geometry of the requests' memory.
 type requestsShape struct {
 	attributes, data int // slots
 	transfer         int // largest read or write of the data file, bytes
 	entries, rings   int // of a ring, and bytes of all rings; 0 without
-	// online are the processors that have rings of their own: those which ran when the
-	// session was made. Every server lays the rings out for them, or it would look for
-	// requests where its predecessor has none. Empty where that was not kept yet.
+	// online are the processors with rings of their own: those running when the session was made.
+	// Every server lays the rings out for them, or it would look for requests where its predecessor
+	// has none. Empty in sessions of earlier versions.
 	online processorSet
 }
 
-// A processorSet has a bit for each processor, so far as there is room. It fills what
-// lies before the text of control/loops.
+// A processorSet has a bit for each processor that fits in. It fills the space before the text of
+// control/loops.
 type processorSet [(loopsAt - onlineAt) / 8]uint64
 
 func processorSetOf(list []int) (s processorSet) {
@@ -121,10 +120,10 @@ func (s processorSet) list() (all []int) {
 	return all
 }
 
-// size is that of the whole memory, in bytes.
+// size returns the size of the whole memory, in bytes.
 func (s requestsShape) size() int { return s.ringsAt() + s.rings }
 
-// ringsAt is where the memory of the rings begins, on a page.
+// ringsAt returns the offset of the rings' memory, a multiple of the page size.
 func (s requestsShape) ringsAt() int {
 	n := buffersAt + s.attributes*(bufferOff+attributeTransfer) + s.data*(bufferOff+s.transfer)
 	return (n + pageSize - 1) &^ (pageSize - 1)
@@ -150,7 +149,7 @@ func (r requests) format(s requestsShape) {
 	r.word(wordMagic).Store(requestsMagic)
 }
 
-// shape reads what format has written.
+// shape returns the geometry that format has written, and checks it.
 func (r requests) shape() (requestsShape, error) {
 	if len(r.mem) < buffersAt || r.word(wordMagic).Load() != requestsMagic {
 		return requestsShape{}, errRequests
@@ -165,7 +164,7 @@ func (r requests) shape() (requestsShape, error) {
 		s.online[i] = r.words(onlineAt, len(s.online))[i].Load()
 	}
 	if attributes == 0 || data == 0 || attributes > maxSlots || data > maxSlots || attributes+data > maxSlots ||
-		transfer == 0 || transfer > mostWrite || transfer%pageSize != 0 || entries > 1<<16 || rings > 1<<40 || rings%pageSize != 0 || s.size() > len(r.mem) {
+		transfer == 0 || transfer > maxTransfer || transfer%pageSize != 0 || entries > 1<<16 || rings > 1<<40 || rings%pageSize != 0 || s.size() > len(r.mem) {
 		return requestsShape{}, errRequests
 	}
 	return s, nil
@@ -194,42 +193,42 @@ func (r requests) slots(c connectionKind) ([]*slot, error) {
 	return all, nil
 }
 
-// A slot is the place of one request. It belongs to one thread.
+// A slot holds one request. It belongs to one thread.
 type slot struct {
 	words  []atomic.Uint64 // immutable view
-	unique *atomic.Uint64  // the request's number, in the buffer; 0 is no request
+	unique *atomic.Uint64  // the request's number, in the buffer; 0 if the slot is free
 	buffer []byte          // immutable view
 }
 
-// room is where the kernel puts a request: the largest write fits.
+// room returns the space for a request: the largest write fits.
 func (s *slot) room() []byte { return s.buffer[messageAt : len(s.buffer)-bufferOff+4096] }
 
-// answer is where an answer is put together, header first.
+// answer returns the space for an answer, which begins with its header.
 func (s *slot) answer() []byte { return s.buffer[answerAt:] }
 
-// answerBeside is a place for a short answer that leaves the data of a write whole.
+// answerBeside returns the space for a short answer that leaves the data of a write whole.
 func (s *slot) answerBeside() []byte { return s.buffer[:messageAt] }
 
-// apply notes that the request has done what it does, and what the answer is: a
-// count of bytes, or an error number below 0.
+// apply records that the request's changes are done, and its answer: a count of bytes, or a
+// negative error number.
 func (s *slot) apply(unique uint64, result int64) {
 	s.words[wordResult].Store(uint64(result))
 	s.words[wordApplied].Store(unique)
 }
 
-// applied reports whether the request in the slot was applied, and the answer.
+// applied reports whether the request in the slot was applied, and its answer.
 func (s *slot) applied() (result int64, ok bool) {
 	return int64(s.words[wordResult].Load()), s.words[wordApplied].Load() == s.unique.Load()
 }
 
 func (s *slot) free() { s.unique.Store(0) }
 
-// countHandle counts an opened (+1) or closed (-1) data file, once for each
-// request, however often it is carried out: the count (low half) and the number of
-// the request that changed it last are one word.
+// countHandle counts an opened (+1) or closed (-1) data file once for each request, however often
+// it is carried out: the count (low half) and the number of the last request that changed it are
+// one word.
 func (s *slot) countHandle(unique uint64, n int32) {
 	tag := uint32(unique >> 1)          // the lowest bit is the kernel's
-	for w := &s.words[wordHandles]; ; { // the workers of rings share the slots
+	for w := &s.words[wordHandles]; ; { // the rings' workers share slots
 		old := w.Load()
 		if old != 0 && uint32(old>>32) == tag ||
 			w.CompareAndSwap(old, uint64(tag)<<32|uint64(uint32(int32(uint32(old))+n))) {
@@ -238,7 +237,7 @@ func (s *slot) countHandle(unique uint64, n int32) {
 	}
 }
 
-// handles is how many handles on the data file are open.
+// handles returns how many handles on the data file are open.
 func (r requests) handles() int {
 	shape, err := r.shape()
 	if err != nil {
@@ -270,7 +269,7 @@ func (r requests) init(c connectionKind) message {
 	return message(r.mem[at : at+int(n)])
 }
 
-// loops is the text of control/loops.
+// loops returns the text of control/loops.
 func (r requests) loops() []byte {
 	n := min(r.word(wordLoops).Load(), maxLoops)
 	return append([]byte(nil), r.mem[loopsAt:loopsAt+n]...)
@@ -280,7 +279,7 @@ func (r requests) setLoops(text []byte) bool {
 	if len(text) > maxLoops {
 		return false
 	}
-	r.word(wordLoops).Store(0) // who is killed here leaves none
+	r.word(wordLoops).Store(0) // a process killed here leaves no text
 	copy(r.mem[loopsAt:], text)
 	r.word(wordLoops).Store(uint64(len(text)))
 	return true

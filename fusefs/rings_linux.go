@@ -18,23 +18,22 @@ import (
 )
 
 const (
-	// ringTransfer is the largest read or write by io_uring, in bytes. Each entry has a
-	// buffer of that size; what the loop driver has merged comes in two or three.
+	// ringTransfer is the largest read or write by io_uring, in bytes. Each entry has a buffer of
+	// that size; larger requests, which the loop driver has merged, come in two or three.
 	ringTransfer = 256 << 10
-	// ringMemory bounds the memory of all entries, in bytes, and ringEntries those
-	// of one CPU's queue.
+	// ringMemory bounds the memory of all entries, in bytes, and ringEntries the entries of one
+	// CPU's queue.
 	ringMemory  = 16 << 20
 	ringEntries = 32
-	// ringAddress is where the entries lie in every server's address space: the kernel keeps
-	// the addresses when a successor takes over. Nothing else is there.
+	// ringAddress is the entries' address in every server's address space, where nothing else is
+	// mapped: the kernel keeps the addresses when a successor takes over.
 	ringAddress = 0x20_0000_0000
 
 	// capRing is FUSE_OVER_IO_URING.
 	capRing = 1 << 41
 )
 
-// What the word of the rings says: whether a predecessor left them so that a
-// successor can go on.
+// The word wordRings: whether a predecessor left the rings so that a successor can carry on.
 const (
 	ringsNever = iota
 	ringsServe
@@ -69,8 +68,8 @@ func shapeFor(transport Transport) (requestsShape, error) {
 	return shape, nil
 }
 
-// makeRings makes the threads and rings of the data connection. Nothing comes by
-// them yet.
+// makeRings makes the threads and rings of the data connection. The kernel does not know of them
+// yet.
 func (s *Server) makeRings(shape requestsShape, f *os.File) error {
 	cpus, err := ring.ReadCPUs()
 	if err == nil && shape.online != (processorSet{}) {
@@ -81,7 +80,7 @@ func (s *Server) makeRings(shape requestsShape, f *os.File) error {
 	}
 	cfg := ring.Config{CPUs: cpus, Entries: shape.entries, Payload: shape.transfer, Handle: s.data.handle}
 	if n := cfg.Size(); n > shape.rings {
-		return fmt.Errorf("%w: rings of %d bytes; with the processors of today they take %d", errRequests, shape.rings, n)
+		return fmt.Errorf("%w: the rings' memory is %d bytes; for the present processors it takes %d", errRequests, shape.rings, n)
 	}
 	if s.ringMemory, err = mapFixed(f, shape.ringsAt(), shape.rings, ringAddress); err != nil {
 		return err
@@ -95,7 +94,7 @@ func (s *Server) makeRings(shape requestsShape, f *os.File) error {
 	return err
 }
 
-// startRings gives the kernel the rings, once it has agreed to use any.
+// startRings registers the rings, once the kernel has agreed to use any.
 func (s *Server) startRings() error {
 	c, state := s.data, s.requests.word(wordRings)
 	if c.flags&capRing == 0 {
@@ -104,7 +103,7 @@ func (s *Server) startRings() error {
 		return errors.Join(errors.New("the kernel does not offer FUSE over io_uring"), rings.Close())
 	}
 	var err error
-	was := state.Swap(ringsServe) // before anything comes by them
+	was := state.Swap(ringsServe) // before they carry a request
 	switch was {
 	case ringsNever:
 		err = c.rings.Start(c.device)
@@ -130,12 +129,11 @@ func (s *Server) startRings() error {
 	return nil
 }
 
-// restTime bounds how long rings may take to come to rest: writes that wait for
-// memory are at it for a second.
+// restTime bounds the time until rings are at rest: writes that wait for memory take a second.
 const restTime = 3 * time.Second
 
-// restRings brings the rings into a state from which a successor can go on. The
-// kernel has to know the data file, as it does while anybody has it open.
+// restRings brings the rings into a state from which a successor can carry on. The kernel has to
+// know the data file's inode, as it does while the file is open.
 func (s *Server) restRings() error {
 	if s.data.rings == nil {
 		return nil
@@ -150,14 +148,13 @@ func (s *Server) restRings() error {
 }
 
 // handle carries out a request that came by a ring, in the worker's thread.
-func (c *connection) handle(worker int, r *ring.Request) ring.Verdict {
+func (c *connection) handle(worker int, r *ring.Request) {
 	op := r.Opcode()
 	if isPageRequest(op, r.Node()) {
 		c.handlePage(&c.workers[worker], op, r)
 	} else {
 		c.handleOther(worker, op, r)
 	}
-	return ring.Answered
 }
 
 func (c *connection) handlePage(t *pageThread, op uint32, r *ring.Request) {
@@ -171,7 +168,7 @@ func (c *connection) handlePage(t *pageThread, op uint32, r *ring.Request) {
 	t.pace.end(time.Now())
 }
 
-// handleOther leaves a request to go-fuse, as a thread does.
+// handleOther passes a request to go-fuse, as thread.carryOutOther does.
 func (c *connection) handleOther(worker int, op uint32, r *ring.Request) {
 	header := make([]byte, outHeaderSize)
 	argument := int(message(r.Header).length()) - inHeaderSize - len(r.In)
@@ -179,9 +176,9 @@ func (c *connection) handleOther(worker int, op uint32, r *ring.Request) {
 		r.Refuse(unix.EIO)
 		return
 	}
-	in := make([]byte, 0, inHeaderSize+argument+len(r.In)) // the answer goes where the names are
+	in := make([]byte, 0, inHeaderSize+argument+len(r.In)) // a copy: the answer overwrites the names
 	in = append(append(append(in, r.Header...), r.Arg[:argument]...), r.In...)
-	c.initiated.Load() // as a thread does
+	c.initiated.Load() // as in carryOutOther
 	n, status := c.protocol.HandleRequest([][]byte{in}, [][]byte{header, r.Out})
 	if status == fuse.OK && n >= outHeaderSize {
 		status = fuse.Status(errnoOf(header))

@@ -55,8 +55,8 @@ func TestProcessorSet(t *testing.T) {
 	}
 }
 
-// Who cannot make rings says so while the predecessor still serves, which it would not
-// once it has stopped: nobody could go on then. Here no descriptor is left.
+// A process that cannot make rings says so while its predecessor still serves; once that has
+// stopped no process could carry on. Here no descriptor is left.
 func TestCheckTriesARing(t *testing.T) {
 	require.Uring(t)
 	for name, c := range map[string]struct {
@@ -86,8 +86,8 @@ func TestCheckTriesARing(t *testing.T) {
 	}
 }
 
-// Rings that fail end serving, and it is said why: else whoever uses the device would
-// wait, and nobody who could end that would hear of it.
+// Rings that fail end serving with an error: else users of the device would wait, without a
+// message.
 func TestFailedRingsEndServing(t *testing.T) {
 	require.Uring(t)
 	d := newDevice(t, serveConfig{Disksize: smallDisk, Transport: TransportUring})
@@ -133,8 +133,8 @@ func breakRings() error {
 	return errors.Join(err, null.Close())
 }
 
-// Who stops a server that another has just stopped, or is stopping, does nothing more:
-// rings that are being brought to rest once are not begun with anew.
+// Stopping a server that has stopped, or is stopping, has no effect: rings are brought to rest
+// once.
 func TestStopTwice(t *testing.T) {
 	require.Uring(t)
 	d := newDevice(t, serveConfig{Disksize: smallDisk, Transport: TransportUring})

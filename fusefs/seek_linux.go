@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lseek answers SEEK_DATA and SEEK_HOLE on the data file: holes are the pages that hold nothing.
-// The kernel does the rest itself. The search is bounded, which a caller of SEEK_DATA may see as
-// data of length 0, and one of SEEK_HOLE as a hole that is passed over; both are within lseek(2).
+// Lseek answers SEEK_DATA and SEEK_HOLE on the data file; empty pages are holes. The kernel does
+// the rest itself. The search is bounded: SEEK_DATA may then return data of length 0, and SEEK_HOLE
+// may pass over a hole. lseek(2) permits both.
 func (f *fileSystem) Lseek(_ <-chan struct{}, in *fuse.LseekIn, out *fuse.LseekOut) fuse.Status {
 	if n := f.tree.get(in.NodeId); n == nil || !n.isData() {
 		return fuse.ENOSYS

@@ -42,15 +42,15 @@ type serveState struct {
 // that it does not outlive a test that was killed.
 const (
 	commandState   = "state"
-	commandPanic   = "panic" // from now on, whoever opens control/status
+	commandPanic   = "panic" // from now on, at each open of control/status
 	commandUnmount = "unmount"
-	commandBreak   = "break" // the rings: nothing can be submitted any more
+	commandBreak   = "break" // the rings: submissions fail
 	commandAbandon = "abandon"
 	commandTwice   = "twice"  // stop, from several sides
 	commandFailed  = "failed" // wait for that, and end the connections
 )
 
-// serve is the serving process: the device, and who watches it.
+// serve is the serving process: the device, and its commands.
 func serve(text string) (err error) {
 	var config serveConfig
 	if err := json.Unmarshal([]byte(text), &config); err != nil {
@@ -112,7 +112,7 @@ func makeServed(config serveConfig, cfg Config) (served, error) {
 	return served{session, server}, session.Attach()
 }
 
-// checked walks the store once nobody uses it any more.
+// checked walks the store once it is idle.
 func checked(s *store.Store) error {
 	var found error
 	s.Check(func(err error) { found = errors.Join(found, err) })

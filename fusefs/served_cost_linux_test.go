@@ -55,8 +55,8 @@ func traffic(tb testing.TB, d *device) map[string]func() {
 	return all
 }
 
-// TestServedCost: a request on the page path allocates nothing in the process
-// that serves it. What there is comes from asking it.
+// TestServedCost: a request on the page path allocates nothing in the serving process. The
+// remaining allocations come from the commands.
 func TestServedCost(t *testing.T) {
 	n := 4000
 	if testing.Short() {

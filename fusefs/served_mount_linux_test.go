@@ -126,7 +126,7 @@ func TestServedDeviceIsNotInherited(t *testing.T) {
 	}
 }
 
-// TestUnmountUnserved gives up a mount that nobody ever served.
+// TestUnmountUnserved gives up a mount that was never served.
 func TestUnmountUnserved(t *testing.T) {
 	require.FUSE(t)
 	dir := t.TempDir()

@@ -152,8 +152,8 @@ func TestServedTruncatingOpen(t *testing.T) {
 	}
 }
 
-// TestServedAttributesUnderLoad reads attributes while somebody writes, and
-// reads one in pieces: they are those of the time when it was opened.
+// TestServedAttributesUnderLoad reads attributes during writes, one of them in pieces: the contents
+// are those of the time when it was opened.
 func TestServedAttributesUnderLoad(t *testing.T) {
 	d := newDevice(t, serveConfig{Disksize: smallDisk, Algorithm: "zstd(level=1)"})
 	f := d.open(os.O_RDWR)

@@ -15,27 +15,26 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// A Server answers the requests of one device. Its methods are safe for
-// concurrent use.
+// A Server answers the requests of one device. Its methods are safe for concurrent use.
 type Server struct {
 	requests    requests    // immutable view
 	attributes  *connection // immutable
 	data        *connection // immutable
 	settings    Settings    // immutable once Start has returned
-	stop        sync.Mutex  // one stops at a time
-	stopping    atomic.Bool // threads end after the request they are at
+	stop        sync.Mutex  // held by Stop
+	stopping    atomic.Bool // threads end after their current request
 	failure     atomic.Pointer[error]
 	started     bool          // immutable once Start has returned
 	dataEnded   chan struct{} // closed when the kernel ended the data connection, or Stop did
 	shownEnded  chan struct{} // the same for the attribute connection
-	ended       chan struct{} // closed when no thread is left
+	ended       chan struct{} // closed when all threads have ended
 	ringMemory  fixedMapping  // immutable once Start has begun
 	unmapped    sync.Once
 	unmapResult error // of unmapped
 }
 
-// NewServer makes a server of a session's files; it serves from Start on. The
-// files may be copies, inherited by another process, and stay the caller's.
+// NewServer makes a server of a session's files; it serves from Start on. The files may be copies
+// in another process, and stay the caller's.
 func NewServer(files Files, cfg Config) (_ *Server, err error) {
 	if cfg.Store == nil || cfg.Algorithm == (codec.Algorithm{}) {
 		return nil, fmt.Errorf("%w: a store and its algorithm are needed", ErrConfig)
@@ -75,15 +74,15 @@ func NewServer(files Files, cfg Config) (_ *Server, err error) {
 	return s, err
 }
 
-// loopsAttribute is the file control/loops: the loop devices of a data file that
-// is hidden, one a line, as who hid it has written them. It outlives the process.
+// loopsAttribute is the file control/loops: the loop devices of a data file that is hidden, one a
+// line, as the process that hid it wrote them. The text outlives the serving process.
 func (s *Server) loopsAttribute(cfg Config) attribute {
 	return attribute{
 		dir: controlNode, name: "loops",
 		show: func() ([]byte, error) { return s.requests.loops(), nil },
 		set: func(text []byte) error {
 			if !s.requests.setLoops(text) {
-				return fmt.Errorf("%d bytes are too many, at most %d are taken", len(text), maxLoops)
+				return fmt.Errorf("%d bytes, more than %d", len(text), maxLoops)
 			}
 			if cfg.Noted != nil {
 				cfg.Noted()
@@ -93,18 +92,17 @@ func (s *Server) loopsAttribute(cfg Config) attribute {
 	}
 }
 
-// OpenCount is as Session.OpenCount.
+// OpenCount returns what Session.OpenCount does.
 func (s *Server) OpenCount() int { return s.requests.handles() }
 
-// RequestBytes is the size of the memory of requests, in bytes. All of it is present.
+// RequestBytes returns the size of the memory of requests, in bytes. All of it is present.
 func (s *Server) RequestBytes() uint64 { return uint64(len(s.requests.mem)) }
 
-// Settings are what was agreed on with the kernel. They are complete when Start
-// has returned.
+// Settings returns what was negotiated with the kernel. It is complete once Start has returned.
 func (s *Server) Settings() Settings { return s.settings }
 
-// Start finishes what a predecessor began and starts serving. It returns when the
-// kernel and we have agreed on the connections.
+// Start finishes a predecessor's requests and starts serving. It returns when both connections are
+// negotiated.
 func (s *Server) Start() error {
 	if err := interruptible(); err != nil {
 		return errors.Join(fmt.Errorf("prepare to be interrupted: %w", err), s.unmap())
@@ -132,8 +130,8 @@ func (s *Server) Start() error {
 	}
 	s.settings.AsyncDIO = s.data.flags&fuse.CAP_ASYNC_DIO != 0
 	s.settings.Resend = s.data.flags&capResend != 0
-	// fs.fuse.max_user_bgreq bounds it for mounts in user namespaces. The file
-	// can be read where fusectl is mounted.
+	// fs.fuse.max_user_bgreq bounds it for mounts in user namespaces. The file is readable where
+	// fusectl is mounted.
 	path := fmt.Sprintf("/sys/fs/fuse/connections/%d/max_background", s.settings.Connection)
 	if n, err := readNumber(path); err == nil {
 		s.settings.MaxBackground = n
@@ -141,17 +139,17 @@ func (s *Server) Start() error {
 	return nil
 }
 
-// AttributesEnded is closed when the attributes cannot be reached any more. The
+// AttributesEnded returns a channel that is closed when the attributes are no longer reachable. The
 // data file may still be served.
 func (s *Server) AttributesEnded() <-chan struct{} { return s.shownEnded }
 
-// DataEnded is closed when the data file cannot be reached any more: its mount is
-// gone and nobody has it open, or its connection was aborted, or Stop has taken
-// effect, or serving has failed. The attributes may still be served.
+// DataEnded returns a channel that is closed when the data file is no longer reachable: its mount
+// is gone and the last user has closed it, or the connection was aborted, or Stop has taken effect,
+// or serving has failed. The attributes may still be served.
 func (s *Server) DataEnded() <-chan struct{} { return s.dataEnded }
 
-// Failure is why serving has ended although the connections have not, or nil. Whoever
-// uses the data file waits until they do: see Session.Abort.
+// Failure returns why serving ended although the connections have not, or nil. Users of the data
+// file wait until the connections end: see Session.Abort.
 func (s *Server) Failure() error {
 	if err := s.failure.Load(); err != nil {
 		return *err
@@ -159,11 +157,11 @@ func (s *Server) Failure() error {
 	return nil
 }
 
-// Ended is closed when nothing is served any more.
+// Ended returns a channel that is closed when all serving has ended.
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 
-// Stop ends serving after the requests under way, and leaves those that come to a
-// successor. The connections and mounts stay. After an error it goes on serving.
+// Stop ends serving after the requests under way; later requests wait for a successor. Connections
+// and mounts stay. If Stop fails the server goes on serving.
 func (s *Server) Stop() error {
 	s.stop.Lock()
 	defer s.stop.Unlock()
@@ -180,14 +178,14 @@ func (s *Server) Stop() error {
 	return nil
 }
 
-// fail ends serving for a reason: see Failure.
+// fail ends serving with an error, which Failure returns.
 func (s *Server) fail(err error) {
-	s.failure.Store(&err) // before anybody hears that the connection has ended
+	s.failure.Store(&err) // before DataEnded and Ended are closed
 	s.stopping.Store(true)
 	go s.awaitThreads()
 }
 
-// awaitThreads makes the threads notice that they are to end.
+// awaitThreads interrupts the threads until all have ended.
 func (s *Server) awaitThreads() {
 	for {
 		select {
@@ -195,8 +193,8 @@ func (s *Server) awaitThreads() {
 			return
 		default:
 		}
-		// Again and again: a thread may have looked just before it was told, and not
-		// be waiting yet.
+		// Repeated, because a thread may have checked stopping just before it was set, and wait
+		// only after the signal.
 		for _, c := range []*connection{s.attributes, s.data} {
 			c.interrupt()
 		}
@@ -215,16 +213,15 @@ func (s *Server) awaitEnd() {
 	close(s.ended)
 }
 
-// TakeAway removes the attributes' mount where the session's process has died: what
-// Unmount would do once the data file is gone. The server may call it.
+// TakeAway unmounts the attributes after the session's process has died, as Unmount would once the
+// data file is gone. The server may call it.
 func (s *Server) TakeAway(dir string) error {
 	number := int(s.requests.word(wordConnection + int(attributeConnection)).Load())
 	_, err := unmount(dir, typeName, number, unix.MNT_DETACH, s.OpenCount)
 	return err
 }
 
-// Close lets go of the memory of requests, after serving has ended or where it
-// never began.
+// Close unmaps the memory of requests. It waits until serving has ended, if it ever began.
 func (s *Server) Close() error {
 	if s.started {
 		<-s.ended

@@ -13,20 +13,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Session is what outlives the process that serves a device: the mounts, the
-// connections with the kernel, and the memory of requests. Whoever has it may
-// start one server after the other on its Files. Its methods are safe for
-// concurrent use, but for Abort beside another Abort or Close; those that take mounts
-// away wait for one another.
+// A Session is what outlives the process that serves a device: the mounts, the connections with the
+// kernel, and the memory of requests. Its process may start one server after the other on its
+// Files. Its methods are safe for concurrent use, except that Abort excludes Abort and Close; those
+// that unmount wait for one another.
 type Session struct {
 	mu         sync.Mutex
 	dir        string   // absolute, without symbolic links; immutable
-	files      Files    // immutable, but for Abort and Close
-	requests   requests // a view, which goes with Close; guarded by view
+	files      Files    // immutable until Abort or Close
+	requests   requests // unmapped by Close; guarded by view
 	view       sync.RWMutex
 	attributes mount
 	data       mount
-	pin        *os.File // keeps the attributes' mount from others, see Pin; guarded by mu
+	pin        *os.File // keeps the attributes' mount in use, see Pin; guarded by mu
 }
 
 // A mount is one of a session's two.
@@ -37,10 +36,9 @@ type mount struct {
 	file   *os.File // the mount before it is attached, else nil; guarded by Session.mu
 }
 
-// NewSession makes a device that can be mounted on dir, an existing directory. A
-// server must have begun before Attach makes it visible. allowOther lets users
-// other than the one who mounts in, as far as modes allow; in a user namespace it
-// lets in those who are in that namespace.
+// NewSession makes a device to be mounted on dir, an existing directory. A server must have begun
+// before Attach makes it visible. allowOther admits users other than the one who mounts, as far as
+// modes allow; in a user namespace it admits the users of that namespace.
 func NewSession(dir string, allowOther bool, transport Transport) (_ *Session, err error) {
 	dir, err = mountPoint(dir)
 	if err != nil {
@@ -82,7 +80,7 @@ func newSession(dir string, allowOther bool, transport Transport) (_ *Session, e
 	return s, nil
 }
 
-// make opens a connection and makes the mount of it.
+// make opens a connection and makes its mount.
 func (m *mount) make(transfer int, allowOther bool) (device *os.File, err error) {
 	if device, err = openDevice(); err != nil {
 		return nil, err
@@ -91,8 +89,8 @@ func (m *mount) make(transfer int, allowOther bool) (device *os.File, err error)
 	return device, err
 }
 
-// makeRequests makes the memory of requests. All of it is present from the start:
-// it lies in a memfd, which is locked where our whole memory is.
+// makeRequests makes the memory of requests. All of it is present from the start: it lies in a
+// memfd, which is locked along with the rest of our memory.
 func (s *Session) makeRequests(shape requestsShape) error {
 	fd, err := unix.MemfdCreate("zramfs-requests", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -111,42 +109,41 @@ func (s *Session) makeRequests(shape requestsShape) error {
 	return nil
 }
 
-// DataEnded tells whether the data file's connection has ended, as Server.DataEnded
-// does while there is a server: its mount is gone and nobody has the file open, or
-// somebody has aborted it.
+// DataEnded reports whether the data file's connection has ended, as Server.DataEnded does while
+// there is a server: its mount is gone and the last user has closed the file, or the connection was
+// aborted.
 func (s *Session) DataEnded() bool {
 	device := []unix.PollFd{{Fd: int32(s.files.Data.Fd())}}
 	_, err := unix.Poll(device, 0)
 	return err == nil && device[0].Revents&unix.POLLERR != 0
 }
 
-// Abort ends both connections, as soon as no server has the files any more: whoever
-// waits for an answer gets an error. That may be somebody in here who attaches or takes
-// a mount away, so it does not wait for them. It belongs to who uses Files, which nobody
-// may need any more.
+// Abort ends both connections, once no server has the files: waiting users get an error. It does
+// not wait for Attach or Unmount, which may be among those users. After Abort, Files are closed: no
+// one may use them, and Abort belongs to their owner.
 func (s *Session) Abort() error {
 	err := errors.Join(s.files.Attributes.Close(), s.files.Data.Close())
 	s.files.Attributes, s.files.Data = nil, nil
 	return err
 }
 
-// Files are what a server needs. They stay open until Close.
+// Files returns what a server needs. They stay open until Close.
 func (s *Session) Files() Files { return s.files }
 
-// MountNumber is what the function of that name says of the session's device.
+// MountNumber returns the number that the function MountNumber does for the session's mount.
 func (s *Session) MountNumber() int { return s.attributes.number }
 
-// OpenCount is how many handles on the data file are open now. The kernel reports
-// a closed one a moment after close(2) has returned.
+// OpenCount returns how many handles on the data file are open. The kernel reports a closed one a
+// moment after close(2) has returned.
 func (s *Session) OpenCount() int {
 	s.view.RLock()
 	defer s.view.RUnlock()
 	return s.requests.handles()
 }
 
-// Attach makes the device visible: the attributes at the mount point, the data
-// file in dev below it. That looks into the attributes, so a server must serve
-// them, and should do so in another process.
+// Attach makes the device visible: the attributes at the mount point, the data file in dev below
+// it. That looks into the attributes, so a server must serve them, and should do so in another
+// process.
 func (s *Session) Attach() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,15 +153,15 @@ func (s *Session) Attach() error {
 		}
 	}
 	for _, m := range []*mount{&s.attributes, &s.data} {
-		if err := m.let(); err != nil { // an open mount is one in use
+		if err := m.close(); err != nil { // an open descriptor keeps the mount in use
 			return errors.Join(err, s.detach())
 		}
 	}
 	return nil
 }
 
-// let closes the mount's descriptor, and with it a mount that is not attached.
-func (m *mount) let() error {
+// close closes the mount's descriptor, and with it a mount that is not attached.
+func (m *mount) close() error {
 	if m.file == nil {
 		return nil
 	}
@@ -173,12 +170,12 @@ func (m *mount) let() error {
 	return err
 }
 
-// errNoTouch: the data file was not looked at in time.
+// errNoTouch: the data file did not answer in time.
 var errNoTouch = errors.New("no answer")
 
-// Touch makes the kernel know the data file, which a server that uses rings needs
-// to stop. It fails where the file is hidden, which the kernel knows because it is
-// in use, and after limit.
+// Touch makes the kernel look the data file up, which a server with rings needs to stop. It fails
+// where the file is hidden, whose inode the kernel knows because the file is in use, and after
+// limit.
 func (s *Session) Touch(limit time.Duration) error {
 	done := make(chan error, 1)
 	go func() {
@@ -193,16 +190,16 @@ func (s *Session) Touch(limit time.Duration) error {
 	}
 }
 
-// SurvivesCrash tells whether another server can go on where the last one has died:
-// not while requests come by rings, but where those were at rest or had not begun.
+// SurvivesCrash reports whether another server can carry on after the current one dies: always with
+// /dev/fuse; with rings only before they begin or once they are at rest.
 func (s *Session) SurvivesCrash() bool {
 	s.view.RLock()
 	defer s.view.RUnlock()
 	return s.requests.mem != nil && s.requests.word(wordRings).Load() != ringsServe
 }
 
-// Pin keeps the attributes mounted against others' umount(8) until Unmount: the
-// data file is about to be hidden (MNT_DETACH of DIR/dev) while it is in use.
+// Pin protects the attributes from other processes' umount(8) until Unmount: the data file is about
+// to be hidden (MNT_DETACH of DIR/dev) while it is in use.
 func (s *Session) Pin() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,19 +215,19 @@ func (s *Session) Pin() error {
 }
 
 const (
-	// unmountTries and unmountPause: the kernel tells us of a closed file, and
-	// drops its own hold on it, after close(2) has returned.
+	// unmountTries and unmountPause: the kernel reports a closed file, and drops its own reference,
+	// after close(2) has returned.
 	unmountTries = 10
 	unmountPause = 30 * time.Millisecond
 )
 
-// Unmount removes both mounts, of which the data file's may be hidden or gone
-// already. It fails with ErrInUse and leaves the device as it is while somebody
-// uses the data file. Whoever still looks at an attribute may finish.
+// Unmount removes both mounts; the data file's may be hidden or gone already. While the data file
+// is in use Unmount fails with ErrInUse and leaves the device as it is. Open attributes stay
+// readable.
 func (s *Session) Unmount() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := errors.Join(s.attributes.let(), s.data.let()); err != nil {
+	if err := errors.Join(s.attributes.close(), s.data.close()); err != nil {
 		return err
 	}
 	for try := 1; ; try++ {
@@ -249,8 +246,8 @@ func (s *Session) Unmount() error {
 	return s.takeAway()
 }
 
-// TakeAway removes what is visible of a device whose data file cannot be reached
-// any more. Who closed it last may not be counted yet.
+// TakeAway removes what is visible of a device whose data file is no longer reachable. The last
+// close may not be counted yet.
 func (s *Session) TakeAway() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,18 +255,18 @@ func (s *Session) TakeAway() error {
 }
 
 func (s *Session) takeAway() error {
-	_, err := unmount(s.data.dir, s.data.typ, s.data.number, unix.MNT_DETACH, s.OpenCount) // dead, if it is there
-	if errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) {                // the attributes are, which lead there
-		err = nil // it goes with them
+	_, err := unmount(s.data.dir, s.data.typ, s.data.number, unix.MNT_DETACH, s.OpenCount)
+	if errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) { // dead attributes above it
+		err = nil // the mount goes with them
 	}
 	return errors.Join(err, s.detach())
 }
 
-// detach takes the attributes away, with what is mounted below them.
+// detach unmounts the attributes, with all that is mounted below them.
 func (s *Session) detach() error {
 	pin := s.pin
 	s.pin = nil
-	err := errors.Join(s.attributes.let(), s.data.let())
+	err := errors.Join(s.attributes.close(), s.data.close())
 	if pin != nil {
 		err = errors.Join(err, pin.Close())
 	}
@@ -277,12 +274,12 @@ func (s *Session) detach() error {
 	return errors.Join(err, uerr)
 }
 
-// Close lets go of everything: a mount that is left ends with an error for
-// whoever uses it, unless a server has the files too.
+// Close closes all files. Users of a mount that is left get an error, unless a server has the files
+// too.
 func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := errors.Join(s.attributes.let(), s.data.let())
+	err := errors.Join(s.attributes.close(), s.data.close())
 	for _, f := range []*os.File{s.files.Attributes, s.files.Data, s.files.Requests, s.pin} {
 		if f != nil {
 			err = errors.Join(err, f.Close())

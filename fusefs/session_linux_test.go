@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Whoever wants to unmount counts open files, and that may be while the session is
-// closed because somebody else was faster: the memory of the counts goes.
+// Counting open files, as Unmount does, may coincide with Close, which unmaps the memory of the
+// counts.
 func TestCloseWaitsForCounts(t *testing.T) {
 	for range 50 {
 		s := &Session{}

@@ -8,8 +8,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// snapshots are the contents of open attribute files, by handle: whoever reads
-// one in pieces sees one version. The page path has no part in them.
+// snapshots are the contents of open attribute files, by handle: reading a file in pieces yields
+// one version. The page path does not use them.
 type snapshots struct {
 	mu   sync.Mutex
 	held map[uint64][]byte // contents do not change; guarded by mu
@@ -48,8 +48,8 @@ func (f *fileSystem) snapshot(n *node, handle uint64) fuse.Status {
 	return fuse.OK
 }
 
-// Read reads from a handle's snapshot. A handle that a predecessor gave out has
-// none yet. The data file's reads do not come this way.
+// Read reads from a handle's snapshot. A predecessor's handle has none yet. Reads of the data file
+// take the page path.
 func (f *fileSystem) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.ReadResult, fuse.Status) {
 	n := f.tree.get(in.NodeId)
 	if n == nil || n.show == nil {
@@ -69,7 +69,7 @@ func (f *fileSystem) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.Re
 	return fuse.ReadResultData(content[in.Offset : in.Offset+size]), fuse.OK
 }
 
-// Write sets an attribute. As in sysfs all of it comes in one write.
+// Write sets an attribute. As in sysfs the value must come in one write.
 func (f *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
 	n := f.tree.get(in.NodeId)
 	switch {
@@ -85,8 +85,8 @@ func (f *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (ui
 	return uint32(len(data)), fuse.OK
 }
 
-// Fsync has nothing to do: what was written is in the image. The file system
-// must have it, or the loop driver offers no flush.
+// Fsync has nothing to do: written pages are in the image. Without it the loop driver offers no
+// flush.
 func (f *fileSystem) Fsync(<-chan struct{}, *fuse.FsyncIn) fuse.Status {
 	return fuse.OK
 }

@@ -6,8 +6,7 @@ import "github.com/zramfs/zramfs/store"
 
 const pageSize = store.PageSize
 
-// clip returns how many of the n bytes from off on lie below size. The sum of
-// off and n may exceed what a uint64 holds.
+// clip returns how many of the n bytes from off on lie below size. off + n may overflow.
 func clip(off, n, size uint64) uint64 {
 	if off >= size {
 		return 0
@@ -15,9 +14,9 @@ func clip(off, n, size uint64) uint64 {
 	return min(n, size-off)
 }
 
-// spans walks a byte range page by page: for s := spansOf(off, n); s.next(); {…}.
-// After next has reported true, bytes lo to hi of the range are bytes of page,
-// from off on. It is a value without pointers, so that a walk allocates nothing.
+// spans walks a byte range page by page: for s := spansOf(off, n); s.next(); {…}. After next has
+// returned true, bytes lo to hi of the range are bytes of page, from off on. It is a value without
+// pointers, so a walk allocates nothing.
 type spans struct {
 	page   uint64 // number of the page
 	off    int    // first byte within the page
@@ -27,8 +26,7 @@ type spans struct {
 	size  int    // of the range
 }
 
-// spansOf returns the walk over n bytes from off on. Their end must not exceed
-// what a uint64 holds.
+// spansOf returns the walk over n bytes from off on. off + n must not overflow.
 func spansOf(off uint64, n int) spans { return spans{start: off, size: n} }
 
 // next moves on to the next page and reports whether there is one.
@@ -43,23 +41,21 @@ func (s *spans) next() bool {
 	return true
 }
 
-// A part is some bytes of one page; it is empty when n is 0.
+// A part is a range of bytes of one page; it is empty when n is 0.
 type part struct {
 	page   uint64
 	off, n int
 }
 
-// A hole is a byte range taken apart for whoever frees it: the whole pages in
-// it, and the parts of a page before and behind them. A range within one page
-// is all head.
+// A hole is a byte range to be freed, taken apart: the whole pages in it, and the parts of a page
+// before and behind them. A range within one page is all head.
 type hole struct {
 	head         part
 	first, count uint64 // whole pages
 	tail         part
 }
 
-// holeOf takes n bytes from off on apart. Their end must not exceed what a
-// uint64 holds.
+// holeOf takes n bytes from off on apart. off + n must not overflow.
 func holeOf(off, n uint64) hole {
 	end := off + n
 	first, last := (off+pageSize-1)/pageSize, end/pageSize

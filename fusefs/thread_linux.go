@@ -14,19 +14,19 @@ import (
 	"github.com/zramfs/zramfs/internal/killpoint"
 )
 
-// A thread takes one request after the other from a connection, each in its own
-// slot, and sees it through. Nothing it does on the page path allocates.
+// A thread takes one request after the other from a connection into its slot and carries it out. On
+// the page path it allocates nothing.
 type thread struct {
 	c    *connection  // immutable
 	slot *slot        // immutable
-	tid  atomic.Int32 // of the operating system, once it runs
-	turn bool         // it has a turn; see connection.turns
+	tid  atomic.Int32 // the operating system's, once it runs
+	turn bool         // has a turn; see connection.turns
 	page pageThread
-	// beside is for how many requests still it counts that one was carried out while
-	// another was.
-	beside int
-	in     [1][]byte // what go-fuse is handed
-	out    [1][]byte
+	// overlap counts down from overlapLimit with each request carried out alone; 0 means that the
+	// next is expected to be alone too.
+	overlap int
+	in      [1][]byte // go-fuse's arguments
+	out     [1][]byte
 }
 
 // serve takes requests until the connection ends or the server stops.
@@ -54,25 +54,24 @@ func (t *thread) serve() {
 		case errno == unix.ENODEV, errno == unix.ECONNABORTED, errno == unix.EPERM, errno == unix.EBADF:
 			return
 		}
-		// Else a signal (EINTR), or the request went while it was handed out (ENOENT).
+		// Else a signal interrupted the read (EINTR), or the request was withdrawn (ENOENT).
 	}
 	t.slot.free()
 }
 
-// besideLimit: after so many requests that were alone the next one is expected to be.
-const besideLimit = 16
+// overlapLimit is how many requests in a row have to be alone before the next is expected to be.
+const overlapLimit = 16
 
-// note notes how many threads are at work.
+// note records whether other threads are at work.
 func (t *thread) note(busy int32) {
 	if busy > 1 {
-		t.beside = besideLimit
-	} else if t.beside > 0 {
-		t.beside--
+		t.overlap = overlapLimit
+	} else if t.overlap > 0 {
+		t.overlap--
 	}
 }
 
-// takeTurn waits for a turn, if the thread has none, and reports whether there is
-// still something to be served.
+// takeTurn waits for a turn, if the thread has none, and reports whether the server still serves.
 func (t *thread) takeTurn() bool {
 	if !t.turn {
 		<-t.c.turns
@@ -81,15 +80,15 @@ func (t *thread) takeTurn() bool {
 	return !t.c.stopping.Load()
 }
 
-// giveTurn lets another thread have the turn: this one waits for memory, or ends.
+// giveTurn gives the turn to another thread, because this one is about to wait for memory or ends.
 func (t *thread) giveTurn() {
 	if t.turn {
 		t.turn = false
-		t.c.turns <- struct{}{} // there is room for all of them
+		t.c.turns <- struct{}{} // never blocks: there is room for every turn
 	}
 }
 
-// carryOut does what a message asks for and answers it.
+// carryOut carries a request out and answers it.
 func (t *thread) carryOut(m message) {
 	op := m.opcode()
 	if t.c.kind == dataConnection && isPageRequest(op, m.node()) && len(m) >= inHeaderSize+fallocateSize {
@@ -99,8 +98,8 @@ func (t *thread) carryOut(m message) {
 	}
 }
 
-// carryOutPage is the page path. What a read does can be done again; what the
-// others do is noted before it is answered.
+// carryOutPage is the page path. A read can be repeated; the effect of other requests is noted
+// before they are answered.
 func (t *thread) carryOutPage(op uint32, m message) {
 	argument := m[inHeaderSize:]
 	var data []byte
@@ -108,7 +107,7 @@ func (t *thread) carryOutPage(op uint32, m message) {
 		data = m[min(inHeaderSize+argumentSize, len(m)):]
 	}
 	unique, answer := m.unique(), t.slot.answer()
-	if op != opRead { // until it is applied all of it may be needed again
+	if op != opRead { // a successor needs all of it until it is applied
 		answer = t.slot.answerBeside()
 	}
 	n, errno := t.c.fs.servePage(&t.page, op, argument, data, answer[outHeaderSize:])
@@ -121,8 +120,8 @@ func (t *thread) carryOutPage(op uint32, m message) {
 	t.send(answer[:outHeaderSize+n])
 }
 
-// resultOf is what a successor needs to answer the same: the count of a write, 0,
-// or the error number.
+// resultOf is what a successor needs for the same answer: the count of a write, 0, or the negative
+// error number.
 func resultOf(answer []byte, n int, errno syscall.Errno) int64 {
 	switch {
 	case errno != 0:
@@ -133,10 +132,10 @@ func resultOf(answer []byte, n int, errno syscall.Errno) int64 {
 	return 0
 }
 
-// carryOutOther leaves a request to go-fuse.
+// carryOutOther passes a request to go-fuse.
 func (t *thread) carryOutOther(op uint32, m message) {
 	unique, answer := m.unique(), t.slot.answer()
-	if op == opInterrupt { // nothing here takes long: the kernel need not ask again
+	if op == opInterrupt { // no request takes long: the kernel stops asking
 		putOutHeader(answer, unique, unix.ENOSYS, 0)
 		t.send(answer[:outHeaderSize])
 		return
@@ -144,7 +143,7 @@ func (t *thread) carryOutOther(op uint32, m message) {
 	if op == opInit {
 		t.c.requests.keepInit(t.c.kind, m)
 	}
-	t.c.initiated.Load() // what go-fuse remembers of INIT was written by another thread
+	t.c.initiated.Load() // synchronizes with the thread that handled INIT
 	t.in[0], t.out[0] = m, answer
 	n, status := t.c.protocol.HandleRequest(t.in[:], t.out[:])
 	if !status.Ok() {
@@ -157,9 +156,9 @@ func (t *thread) carryOutOther(op uint32, m message) {
 	}
 	killpoint.At("other request counted")
 	if op == opInit {
-		t.c.initiated.Store(true) // before the kernel, which asks nothing else until it has the answer
+		t.c.initiated.Store(true) // before the answer: the kernel sends no other request until then
 	}
-	if n > 0 { // what is only told has no answer
+	if n > 0 { // FORGET, for example, has no answer
 		t.send(answer[:n])
 	}
 	if op == opInit {

@@ -11,7 +11,7 @@ import (
 // Inode numbers of the attribute tree's directories; those of the files follow.
 const (
 	rootNode uint64 = fuse.FUSE_ROOT_ID + iota
-	devNode         // where the data tree is mounted
+	devNode         // the data tree's mount point
 	blockNode
 	deviceNode
 	controlNode
@@ -20,17 +20,16 @@ const (
 // dataNode is the data file's inode number, in a tree of its own.
 const dataNode = rootNode + 1
 
-// A node is a directory, the data file, or an attribute file. Nothing in it
-// changes.
+// A node is a directory, the data file, or an attribute file. It is immutable.
 type node struct {
 	id, parent uint64
 	name       string
 	mode       uint32                 // type and permissions, as st_mode
-	show       func() ([]byte, error) // makes an attribute's contents; nil for the others
-	set        func([]byte) error     // takes what is written; nil where nothing may be
+	show       func() ([]byte, error) // returns an attribute's contents; nil for other nodes
+	set        func([]byte) error     // sets an attribute; nil for read-only nodes
 }
 
-// A tree is every node by inode number; number 0 is no node. It never changes.
+// A tree holds every node, indexed by inode number; number 0 is none. It is immutable.
 type tree []node
 
 const directoryMode = syscall.S_IFDIR | 0o755
@@ -55,12 +54,12 @@ func attributeTree(attributes []attribute) tree {
 	return t
 }
 
-// dataTree returns a directory with the data file.
+// dataTree returns a directory with the data file in it.
 func dataTree() tree {
 	return tree{
 		{},
 		{id: rootNode, parent: rootNode, mode: directoryMode},
-		{id: dataNode, parent: rootNode, name: "zram0", mode: syscall.S_IFREG | 0o600}, // swap holds everybody's secrets
+		{id: dataNode, parent: rootNode, name: "zram0", mode: syscall.S_IFREG | 0o600}, // swap holds secrets
 	}
 }
 
@@ -82,7 +81,7 @@ func (t tree) lookup(dir uint64, name string) *node {
 	return nil
 }
 
-// list returns what a directory shows, "." and ".." included, in a fixed order.
+// list returns a directory's entries, "." and ".." included, in a fixed order.
 func (t tree) list(dir *node) []fuse.DirEntry {
 	entries := []fuse.DirEntry{
 		{Name: ".", Ino: dir.id, Mode: dir.mode},
@@ -96,8 +95,8 @@ func (t tree) list(dir *node) []fuse.DirEntry {
 	return entries
 }
 
-// links is a node's st_nlink: a directory has its name, "." and the ".." of
-// each directory in it.
+// links returns a node's st_nlink: a directory has its name, "." and the ".." of each directory in
+// it.
 func (t tree) links(n *node) uint32 {
 	if !n.isDir() {
 		return 1

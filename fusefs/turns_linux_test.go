@@ -4,9 +4,8 @@ package fusefs
 
 import "testing"
 
-// However many processors there are now, and threads there were to be when the session
-// was made: those which may wait for memory leave enough for all that have a turn, or
-// nobody would read.
+// For any number of processors, and of threads in the session, the threads that may wait for memory
+// leave enough for all turns. Otherwise no thread would read.
 func TestWaitingLeavesThreadsForTurns(t *testing.T) {
 	for _, threads := range []int{2, 3, 4, 8, 16} {
 		l := newLeftOf(t, requestsShape{attributes: 1, data: threads, transfer: leftTransfer})

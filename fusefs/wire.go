@@ -7,24 +7,23 @@ import (
 	"syscall"
 )
 
-// What is here of the kernel's include/uapi/linux/fuse.h is what a request on
-// the page path is made of. The byte order is the machine's, and both
-// architectures that we build for are little-endian.
+// The part of the kernel's include/uapi/linux/fuse.h that the page path needs. The byte order is
+// the machine's; both supported architectures are little-endian.
 
 const (
 	inHeaderSize  = 40 // struct fuse_in_header
 	outHeaderSize = 16 // struct fuse_out_header
-	// argumentSize is that of fuse_read_in and of fuse_write_in.
+	// argumentSize is the size of fuse_read_in and of fuse_write_in.
 	argumentSize = 40
-	// fallocateSize is that of fuse_fallocate_in.
+	// fallocateSize is the size of fuse_fallocate_in.
 	fallocateSize = 32
-	// writeOutSize is that of fuse_write_out.
+	// writeOutSize is the size of fuse_write_out.
 	writeOutSize = 8
 
 	uniqueOffset = 8 // of fuse_in_header.unique and of fuse_out_header.unique
 )
 
-// enum fuse_opcode, as far as it is looked at here.
+// Values of enum fuse_opcode.
 const (
 	opOpen      = 14
 	opRead      = 15
@@ -35,8 +34,8 @@ const (
 	opFallocate = 43
 )
 
-// codeResend is FUSE_NOTIFY_RESEND of enum fuse_notify_code: the kernel is to
-// send again what it has sent and got no answer to (Linux 6.9).
+// codeResend is FUSE_NOTIFY_RESEND of enum fuse_notify_code: the kernel sends unanswered requests
+// again (Linux 6.9).
 const codeResend = 7
 
 // message is a request as the kernel sends it.
@@ -53,17 +52,17 @@ func transfer(argument []byte) (offset uint64, size uint32) {
 	return binary.LittleEndian.Uint64(argument[8:]), binary.LittleEndian.Uint32(argument[16:])
 }
 
-// rangeOf returns what fuse_fallocate_in says.
+// rangeOf returns the fields of fuse_fallocate_in.
 func rangeOf(argument []byte) (offset, length uint64, mode uint32) {
 	return binary.LittleEndian.Uint64(argument[8:]), binary.LittleEndian.Uint64(argument[16:]), binary.LittleEndian.Uint32(argument[24:])
 }
 
-// errnoOf is the error number in an answer.
+// errnoOf returns the error number in an answer.
 func errnoOf(answer []byte) syscall.Errno {
 	return syscall.Errno(-int32(binary.LittleEndian.Uint32(answer[4:])))
 }
 
-// putOutHeader writes fuse_out_header for an answer of n bytes behind it.
+// putOutHeader writes fuse_out_header for an answer with a body of n bytes.
 func putOutHeader(p []byte, unique uint64, errno syscall.Errno, n int) {
 	binary.LittleEndian.PutUint32(p, uint32(outHeaderSize+n))
 	binary.LittleEndian.PutUint32(p[4:], uint32(-int32(errno)))

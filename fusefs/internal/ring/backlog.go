@@ -7,18 +7,18 @@ import (
 	"sync/atomic"
 )
 
-// A backlog holds the requests that a worker has and does not yet handle. Other
-// workers take from it when they have nothing else to do.
+// A backlog holds the requests that a worker has received and not begun to handle. Idle workers
+// take from it too.
 type backlog struct {
-	n    atomic.Int32 // to look without the lock
+	n    atomic.Int32 // read without the lock
 	work atomic.Int64 // likewise: the sum of Request.work
 
 	mu    sync.Mutex
-	items []*Request // guarded by mu; a circle, as long as there are requests at all
-	first int        // guarded by mu: where the oldest is
+	items []*Request // guarded by mu; a circle with room for every request
+	first int        // guarded by mu; index of the oldest
 }
 
-// put appends.
+// put appends a request.
 func (b *backlog) put(r *Request) {
 	b.mu.Lock()
 	b.items[(b.first+int(b.n.Load()))%len(b.items)] = r
@@ -28,7 +28,7 @@ func (b *backlog) put(r *Request) {
 	b.mu.Unlock()
 }
 
-// take removes the oldest, if there is any.
+// take removes and returns the oldest request, or nil.
 func (b *backlog) take() *Request {
 	if b.n.Load() == 0 {
 		return nil
@@ -44,7 +44,7 @@ func (b *backlog) take() *Request {
 	return r
 }
 
-// takeLast removes the newest, if there is any.
+// takeLast removes and returns the newest request, or nil.
 func (b *backlog) takeLast() *Request {
 	if b.n.Load() == 0 {
 		return nil
@@ -60,7 +60,7 @@ func (b *backlog) takeLast() *Request {
 	return r
 }
 
-// remove counts what was taken. b.mu must be held.
+// remove updates the counts. b.mu must be held.
 func (b *backlog) remove(r *Request) {
 	r.waits.Store(false)
 	b.n.Add(-1)

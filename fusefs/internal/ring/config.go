@@ -20,34 +20,33 @@ const (
 // ErrConfig: a Config that cannot be served.
 var ErrConfig = errors.New("unusable ring configuration")
 
-// A Config says what to serve with.
+// A Config is the geometry, memory and handler of rings.
 type Config struct {
 	// CPUs comes from [ReadCPUs].
 	CPUs CPUs
 	// Entries is how many requests a queue holds at a time, 1 to [MaxEntries].
 	Entries int
-	// Payload is the size of an entry's buffer in bytes: a multiple of 4096, and
-	// at least [MinPayload], the max_write and the max_pages (times 4096) that
-	// INIT agrees on. The kernel refuses a smaller one when Start registers it.
+	// Payload is the size of an entry's buffer in bytes: a multiple of 4096, and at least
+	// [MinPayload], the max_write and the max_pages (times 4096) of INIT. The kernel refuses a
+	// smaller one when Start registers it.
 	Payload int
-	// Memory holds all entries. It is Size bytes, begins on a page, and must
-	// neither move nor go as long as the rings serve.
+	// Memory holds all entries. It is Size bytes, begins on a page, and must stay mapped at its
+	// address as long as the rings serve.
 	Memory []byte
-	// Handle answers a request, in the thread of a worker (0 to CPUs.Workers()-1),
-	// of which each calls it for one request at a time. It must not wait for
-	// long: whoever has to says [Later] and calls [Rings.Complete]. It calls
-	// [Rings.Send] before it waits at all.
-	Handle func(worker int, r *Request) Verdict
+	// Handle calls Answer or Refuse on a request, in the thread of a worker (0 to
+	// CPUs.Workers()-1). Each worker handles one request at a time. A handler that is about to wait
+	// calls [Rings.Send] first.
+	Handle func(worker int, r *Request)
 }
 
-// Size is how much memory the configuration needs, in bytes.
+// Size returns how much memory the configuration needs, in bytes.
 func (c Config) Size() int {
 	n := c.CPUs.total(c.Entries)
 	return headArea(n) + n*c.Payload
 }
 
-// headArea is the room for n slots, in whole pages: the buffers behind them begin
-// on a page each.
+// headArea returns the space for n slots, in whole pages: the buffers behind them begin on a page
+// each.
 func headArea(n int) int { return (n*slotSize + pageSize - 1) &^ (pageSize - 1) }
 
 func (c Config) check() error {
@@ -66,12 +65,12 @@ func (c Config) check() error {
 	return nil
 }
 
-// A tuning is what was chosen by measuring; tests choose otherwise to measure.
+// A tuning holds parameters chosen by measuring; tests measure with others.
 type tuning struct {
 	setup uint32 // flags of io_uring_setup
 	pin   bool   // bind each worker to its CPU
-	batch int    // bytes to answer before they are sent
-	help  int    // bytes of work that wait before somebody is woken to share it
+	batch int    // bytes answered before they are sent
+	help  int    // bytes of waiting work before another worker is woken
 }
 
 var defaultTuning = tuning{setup: defaultSetup, pin: true, batch: 64 << 10, help: 16 << 10}

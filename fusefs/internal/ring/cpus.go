@@ -11,23 +11,23 @@ import (
 	"strings"
 )
 
-// Where the kernel lists its CPUs (Documentation/admin-guide/cputopology.rst).
+// The kernel's lists of CPUs (Documentation/admin-guide/cputopology.rst).
 const (
 	possibleCPUs = "/sys/devices/system/cpu/possible"
 	onlineCPUs   = "/sys/devices/system/cpu/online"
 )
 
-// CPUs says how many queues the kernel wants and how many threads serve them.
-// The zero value is of no use: take it from [ReadCPUs].
+// CPUs is how many queues the kernel wants and which threads serve them. The zero value is of no
+// use: take it from [ReadCPUs].
 type CPUs struct {
-	// queues is how many CPUs there can ever be: the kernel uses the rings only
-	// when each of them has an entry (fs/fuse/dev_uring.c). Immutable.
+	// queues is the number of possible CPUs: the kernel uses the rings only when each has an entry
+	// (fs/fuse/dev_uring.c). Immutable.
 	queues int
-	// online holds the CPUs which run now: one thread each. Immutable.
+	// online holds the running CPUs, with one thread each. Immutable.
 	online []int
 }
 
-// ReadCPUs asks the kernel.
+// ReadCPUs reads the possible and the running CPUs from sysfs.
 func ReadCPUs() (CPUs, error) {
 	possible, err := readList(possibleCPUs)
 	if err != nil {
@@ -43,8 +43,8 @@ func ReadCPUs() (CPUs, error) {
 func newCPUs(possible, online []int) (CPUs, error) {
 	c := CPUs{queues: len(possible)}
 	for _, cpu := range online {
-		// The kernel numbers the queues by CPU but makes as many as there are
-		// CPUs, so that one beyond them has none: it uses queue 0 instead.
+		// The kernel numbers the queues by CPU but makes as many as there are possible CPUs. A CPU
+		// with a higher number uses queue 0.
 		if cpu < c.queues {
 			c.online = append(c.online, cpu)
 		}
@@ -55,27 +55,27 @@ func newCPUs(possible, online []int) (CPUs, error) {
 	return c, nil
 }
 
-// Online lists the CPUs that have a thread.
+// Online returns the CPUs that have a thread.
 func (c CPUs) Online() []int { return slices.Clone(c.online) }
 
-// WithOnline is c with threads for these CPUs in place of those that run now: who
-// adopts rings needs them as they were when the rings began. A thread whose CPU does
-// not run has no place of its own and does the same work elsewhere.
+// WithOnline returns c with threads for these CPUs in place of those that run now: adopted rings
+// need the CPUs of the time when they began. A thread whose CPU is offline does the same work
+// unpinned.
 func (c CPUs) WithOnline(online []int) (CPUs, error) {
 	return newCPUs(make([]int, c.queues), online)
 }
 
-// Queues is how many queues there are, one for each possible CPU.
+// Queues returns the number of queues, one for each possible CPU.
 func (c CPUs) Queues() int { return c.queues }
 
-// Workers is how many threads serve them, one for each CPU that is online.
+// Workers returns the number of threads, one for each CPU that is online.
 func (c CPUs) Workers() int { return len(c.online) }
 
-// A place is an entry: its queue, and the worker whose task that queue is.
+// A place is an entry: its queue, and the worker that serves the queue.
 type place struct{ queue, worker int }
 
-// places lists all entries. A CPU that is offline may come up later: its queue
-// has a single entry, with one of the workers, and is served though slowly.
+// places lists all entries. An offline CPU may come up later: its queue has a single entry, with
+// one of the workers, and is served though slowly.
 func (c CPUs) places(entries int) []place {
 	var all []place
 	for worker, cpu := range c.online {
@@ -91,10 +91,10 @@ func (c CPUs) places(entries int) []place {
 	return all
 }
 
-// isOnline tells whether the CPU ran when the list was read.
+// isOnline reports whether the CPU ran when the list was read.
 func (c CPUs) isOnline(cpu int) bool { return slices.Contains(c.online, cpu) }
 
-// total is how many entries all workers have.
+// total returns the number of entries of all workers.
 func (c CPUs) total(entries int) int {
 	return len(c.online)*entries + c.queues - len(c.online)
 }
@@ -113,10 +113,10 @@ func readList(path string) ([]int, error) {
 
 var errList = errors.New("not a list of CPUs")
 
-// maxCPU bounds what a list may name; Linux has no more than 8192 anywhere.
+// maxCPU bounds the numbers in a list; Linux has at most 8192 CPUs.
 const maxCPU = 1 << 16
 
-// parseList reads a list like 0-3,8,10-11.
+// parseList parses a list like 0-3,8,10-11.
 func parseList(text string) ([]int, error) {
 	var all []int
 	for part := range strings.SplitSeq(text, ",") {

@@ -57,7 +57,7 @@ func TestConfigIsChecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := Config{CPUs: cpus, Entries: 2, Payload: MinPayload, Handle: func(int, *Request) Verdict { return Answered }}
+	good := Config{CPUs: cpus, Entries: 2, Payload: MinPayload, Handle: func(int, *Request) {}}
 	if good.Memory, err = memory(good.Size()); err != nil {
 		t.Fatal(err)
 	}

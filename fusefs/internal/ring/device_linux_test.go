@@ -24,8 +24,8 @@ import (
 const (
 	// patience bounds one answer of the serving process.
 	patience = 20 * time.Second
-	// deviceLife bounds the serving process: when it is killed, whoever waits
-	// for the mount gets ENOTCONN instead of waiting on.
+	// deviceLife bounds the serving process: once it is killed, users of the mount get ENOTCONN
+	// instead of waiting on.
 	deviceLife = 90 * time.Second
 )
 
@@ -153,7 +153,7 @@ func (d *device) finish() {
 		d.tb.Errorf("the serving process ended with %v: %s", d.exit, &d.stderr)
 	}
 	if d.config.Inherited {
-		return // whoever mounted unmounts
+		return // the process that mounted unmounts
 	}
 	err := unix.Unmount(d.config.Dir, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
 	if err != nil && !errors.Is(err, unix.EINVAL) { // EINVAL: nothing is mounted

@@ -36,8 +36,7 @@ func inheritance(t *testing.T, dir string, sizes ...int) []*os.File {
 		}
 		files = append(files, os.NewFile(uintptr(fd), "memory"))
 	}
-	// Closing the last descriptor aborts the connection: nobody may wait for ever
-	// because a successor did not come.
+	// Closing the last descriptor aborts the connection, so no user waits for ever for a successor.
 	limit := time.AfterFunc(deviceLife/3, func() {
 		t.Error("it takes too long: the connection is aborted")
 		files[0].Close()
@@ -148,8 +147,8 @@ func goesOn(t *testing.T, config serveConfig, drain string) {
 	t.Logf("%d successions, %v at most without service", successions, longest)
 }
 
-// drainRace drains while a worker has seen that nobody drains and is about to take
-// the request that it holds, if one comes.
+// drainRace drains while a worker has seen that no one drains and is about to take the request that
+// it holds, if one comes.
 func (s *server) drainRace() {
 	var held *backlog
 	for i, start := 0, time.Now(); held == nil; i++ {
@@ -179,7 +178,7 @@ func (s *server) drainRace() {
 // Rings that do not come to rest serve on. The hundredth request is held so long
 // that they cannot, on a machine however busy.
 func TestDrainGivesUp(t *testing.T) {
-	d := newDevice(t, serveConfig{Size: fileSize, Uring: true, LaterEvery: 100, LaterMs: 5000})
+	d := newDevice(t, serveConfig{Size: fileSize, Uring: true, SlowEvery: 100, SlowMs: 5000})
 	f := d.open()
 	buf, err := memory(pageSize)
 	if err != nil {
@@ -193,7 +192,7 @@ func TestDrainGivesUp(t *testing.T) {
 			}
 		}
 	})
-	for d.ask(commandState).Later == 0 {
+	for d.ask(commandState).Slow == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	if s := d.ask(commandVain); !strings.Contains(s.Error, ErrDrain.Error()) {
@@ -215,7 +214,7 @@ func TestDrainOfMovedWorkers(t *testing.T) {
 		t.Fatal(s.Error)
 	}
 	end := sync.OnceFunc(d.abort)
-	t.Cleanup(end) // before f is closed, which nobody answers any more
+	t.Cleanup(end) // before f is closed: the close would get no answer
 	var st unix.Stat_t
 	if err := unix.Stat(d.config.Dir, &st); err != nil { // which aborting looks at
 		t.Fatal(err)
@@ -225,14 +224,14 @@ func TestDrainOfMovedWorkers(t *testing.T) {
 	}
 }
 
-// Memory in which nobody drained cannot be adopted.
+// Memory without drained rings cannot be adopted.
 func TestAdoptWantsWhatDrainLeft(t *testing.T) {
 	require.Uring(t)
 	cpus, err := ReadCPUs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{CPUs: cpus, Entries: 2, Payload: MinPayload, Handle: func(int, *Request) Verdict { return Answered }}
+	c := Config{CPUs: cpus, Entries: 2, Payload: MinPayload, Handle: func(int, *Request) {}}
 	if c.Memory, err = memory(c.Size()); err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +295,7 @@ func restingRings(t *testing.T, online []int, entries, room int) []byte {
 func newTestRings(t *testing.T, online []int, entries int, mem []byte) *Rings {
 	t.Helper()
 	c := Config{CPUs: CPUs{queues: 2, online: online}, Entries: entries, Payload: MinPayload, Memory: mem,
-		Handle: func(int, *Request) Verdict { return Answered }}
+		Handle: func(int, *Request) {}}
 	rings, err := New(c)
 	if err != nil {
 		t.Fatal(err)

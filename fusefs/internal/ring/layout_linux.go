@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This file alone knows how io_uring's memory looks: include/uapi/linux/io_uring.h,
-// and struct fuse_uring_cmd_req of include/uapi/linux/fuse.h.
+// Only this file knows the layout of io_uring's memory: include/uapi/linux/io_uring.h, and struct
+// fuse_uring_cmd_req of include/uapi/linux/fuse.h.
 
 const (
 	setupCQSize       = 1 << 3
@@ -38,9 +38,8 @@ const (
 
 	sqeSize = 128
 
-	// defaultSetup: entries of 128 bytes are what FUSE demands. The rest lets the
-	// kernel hand requests over only when our thread enters it, instead of
-	// interrupting it at any time.
+	// defaultSetup: FUSE demands entries of 128 bytes. The other flags make the kernel hand
+	// requests over only when our thread enters it, instead of interrupting it at any time.
 	defaultSetup = setupSQE128 | setupSubmitAll | setupSingleIssuer | setupDeferTaskrun
 )
 
@@ -83,8 +82,8 @@ type uring struct {
 
 var errRings = errors.New("the kernel's io_uring is older than 5.4")
 
-// newUring makes a ring that takes so many submissions at a time (rounded up to a
-// power of two) and has room for so many completions.
+// newUring makes a ring for the given number of submissions at a time (rounded up to a power of
+// two) and of completions.
 func newUring(submissions, completions int, flags uint32) (_ *uring, err error) {
 	p := parameters{flags: flags | setupCQSize, cqEntries: uint32(max(submissions, completions))}
 	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, uintptr(submissions), uintptr(unsafe.Pointer(&p)), 0)
@@ -112,14 +111,13 @@ func newUring(submissions, completions int, flags uint32) (_ *uring, err error) 
 	u.sqTail, u.cqHead, u.cqTail = number(p.sq.tail), number(p.cq.head), number(p.cq.tail)
 	u.sqArray = unsafe.Slice((*uint32)(unsafe.Pointer(&u.shared[p.sq.array])), p.sqEntries)
 	for i := range u.sqArray {
-		u.sqArray[i] = uint32(i) // which entry comes next: always in order
+		u.sqArray[i] = uint32(i) // entries are used in order
 	}
 	u.cqes = unsafe.Slice((*completion)(unsafe.Pointer(&u.shared[p.cq.cqes])), p.cqEntries)
 	return u, nil
 }
 
-// close gives the ring back. What waits in it is cancelled by the kernel, in its
-// own time.
+// close closes the ring. The kernel cancels pending operations, in its own time.
 func (u *uring) close() error {
 	var err error
 	for _, mapping := range [][]byte{u.shared, u.sqes} {
@@ -131,11 +129,11 @@ func (u *uring) close() error {
 	return errors.Join(err, unix.Close(u.fd))
 }
 
-// full tells whether there is no room to push.
+// full reports whether there is no room to push.
 func (u *uring) full() bool { return int(u.pending) == len(u.sqArray) }
 
-// next is an empty submission queue entry, to be filled in and pushed. The ring
-// must not be full.
+// next returns an empty submission queue entry, to be filled in and pushed. The ring must not be
+// full.
 func (u *uring) next() []byte {
 	index := int(u.tail) & (len(u.sqArray) - 1)
 	sqe := u.sqes[index*sqeSize:][:sqeSize:sqeSize]
@@ -143,7 +141,7 @@ func (u *uring) next() []byte {
 	return sqe
 }
 
-// push queues what next gave, for enter to submit.
+// push queues the entry from next, for enter to submit.
 func (u *uring) push() {
 	u.tail++
 	u.pending++
@@ -162,17 +160,17 @@ func (u *uring) pop() (data uint64, result int32, ok bool) {
 	return data, result, true
 }
 
-// ready tells whether pop would find something.
+// ready reports whether pop would return a completion.
 func (u *uring) ready() bool { return u.head != u.cqTail.Load() }
 
-// enter submits what was pushed and waits for that many completions. The Go
-// runtime knows that the thread waits.
+// enter submits pushed entries and waits for that many completions. The Go scheduler knows that the
+// thread waits.
 func (u *uring) enter(wait int, flags uint32) unix.Errno {
 	n, _, errno := unix.Syscall6(unix.SYS_IO_URING_ENTER, uintptr(u.fd), uintptr(u.pending), uintptr(wait), uintptr(flags), 0, 0)
 	return u.entered(n, errno)
 }
 
-// submit submits what was pushed. It does not wait, so the Go runtime need not know.
+// submit submits pushed entries. It does not wait, so the Go scheduler need not know.
 func (u *uring) submit() unix.Errno {
 	n, _, errno := unix.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(u.fd), uintptr(u.pending), 0, 0, 0, 0)
 	return u.entered(n, errno)
@@ -185,7 +183,7 @@ func (u *uring) entered(submitted uintptr, errno unix.Errno) unix.Errno {
 	return errno
 }
 
-// prepareRegister makes the sqe lend the entry's buffers to the kernel.
+// prepareRegister fills the sqe in to lend the entry's buffers to the kernel.
 func (r *Request) prepareRegister(sqe []byte, device int) {
 	vectors := r.head[offVectors:slotSize]
 	binary.NativeEndian.PutUint64(vectors[0:], address(r.head))
@@ -197,7 +195,7 @@ func (r *Request) prepareRegister(sqe []byte, device int) {
 	binary.NativeEndian.PutUint32(sqe[24:], 2)
 }
 
-// prepareCommit makes the sqe send the answer and lend the entry again.
+// prepareCommit fills the sqe in to send the answer and lend the entry again.
 func (r *Request) prepareCommit(sqe []byte, device int) {
 	r.prepare(sqe, device, cmdCommitAndFetch)
 	binary.NativeEndian.PutUint64(sqe[56:], r.seal())
@@ -211,7 +209,7 @@ func (r *Request) prepare(sqe []byte, device int, operation uint32) {
 	binary.NativeEndian.PutUint16(sqe[64:], uint16(r.queue))
 }
 
-// prepareRead makes the sqe read into memory.
+// prepareRead fills the sqe in to read into memory.
 func prepareRead(sqe []byte, fd int, into []byte, data uint64) {
 	sqe[0] = opRead
 	binary.NativeEndian.PutUint32(sqe[4:], uint32(fd))
@@ -220,9 +218,9 @@ func prepareRead(sqe []byte, fd int, into []byte, data uint64) {
 	binary.NativeEndian.PutUint64(sqe[32:], data)
 }
 
-// address is where memory lies. It must stay there: not on a stack, and kept
-// alive by whoever gives the number to the kernel.
+// address returns the address of memory that is not on a stack. The caller keeps it alive as long
+// as the kernel has the address.
 func address(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
-// aligned tells whether memory begins on a page.
+// aligned reports whether memory begins on a page.
 func aligned(b []byte) bool { return address(b)%pageSize == 0 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// serveVariable makes the test binary the process that serves: whoever uses a
-// mount must not be the one that serves it.
+// serveVariable makes the test binary the serving process: the user of a mount must not be the
+// process that serves it.
 const serveVariable = "ZRAMFS_RING_SERVE"
 
 func TestMain(m *testing.M) {

@@ -12,24 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rings serve one connection. [New] makes them, [Start] begins, and [Wait] tells
-// when the connection has ended.
+// Rings serve one connection. [New] makes them, [Rings.Start] begins, and [Rings.Wait] returns when
+// the connection has ended.
 type Rings struct {
 	// Immutable after New.
-	handle  func(worker int, r *Request) Verdict
+	handle  func(worker int, r *Request)
 	tuning  tuning
 	memory  []byte // keeps it alive
 	workers []*worker
-	// requests are all entries. The slice is immutable, each is its holder's.
+	// requests are all entries. The slice is immutable, an element belongs to the worker that has
+	// it.
 	requests []Request
 	start    []chan beginning
 
 	live    atomic.Int64  // entries that the kernel has not taken back
 	crowded atomic.Int32  // workers that others should help
-	turns   atomic.Uint64 // how often draining began or ended: odd while it goes on
+	turns   atomic.Uint64 // how often draining began or ended: odd while draining
 	filler  atomic.Uint64 // the number of the last filler request
-	node    atomic.Uint64 // which file filler requests are about
-	// fillError is why one could not be made.
+	node    atomic.Uint64 // the file of filler requests
+	// fillError is why a filler request could not be made.
 	fillError atomic.Pointer[error]
 	online    atomic.Pointer[CPUs] // when draining began
 
@@ -38,9 +39,8 @@ type Rings struct {
 	running            sync.WaitGroup
 }
 
-// New makes a ring and a thread for each worker, and gives the kernel nothing yet.
-// Whoever calls it before answering INIT can still leave FUSE_OVER_IO_URING out of
-// the answer when it fails.
+// New makes a ring and a thread for each worker, and registers nothing yet. If it fails before INIT
+// is answered, the answer can leave FUSE_OVER_IO_URING out.
 func New(c Config) (*Rings, error) { return newRings(c, defaultTuning) }
 
 func newRings(c Config, t tuning) (*Rings, error) {
@@ -72,7 +72,7 @@ func newRings(c Config, t tuning) (*Rings, error) {
 	return s, nil
 }
 
-// divide makes the entries from the memory.
+// divide lays the entries out in the memory.
 func (s *Rings) divide(c Config) {
 	places := c.CPUs.places(c.Entries)
 	s.requests = make([]Request, len(places))
@@ -86,7 +86,7 @@ func (s *Rings) divide(c Config) {
 	}
 }
 
-// gather takes n answers.
+// gather receives n errors.
 func gather(from <-chan error, n int) error {
 	var err error
 	for range n {
@@ -95,14 +95,12 @@ func gather(from <-chan error, n int) error {
 	return err
 }
 
-// Start gives all entries to the connection of that /dev/fuse descriptor, on which
-// INIT has been answered with FUSE_OVER_IO_URING. The kernel uses the rings from
-// now on; FORGET, INTERRUPT and what was asked before still come by reading the
-// descriptor.
+// Start registers all entries for the connection of that /dev/fuse descriptor, on which INIT has
+// been answered with FUSE_OVER_IO_URING. From now on the kernel uses the rings; FORGET, INTERRUPT
+// and earlier requests still arrive by reading the descriptor.
 //
-// When Start fails because the kernel refuses an entry, it has given the rings up
-// for this connection: all requests come by the descriptor. The rings are closed
-// then.
+// If the kernel refuses an entry, it stops using rings for this connection: all requests arrive by
+// the descriptor. Start then closes the rings and fails.
 func (s *Rings) Start(device int) error { return s.begin(beginning{device: device}) }
 
 func (s *Rings) begin(b beginning) error {
@@ -116,10 +114,9 @@ func (s *Rings) begin(b beginning) error {
 	return nil
 }
 
-// Wait returns when all workers have ended: with nil because the connection has,
-// or because of Close, and otherwise with what went wrong: one that cannot go on ends
-// all, and the connection with whatever is asked on it must be ended. A request that a
-// handler still holds ([Later]) keeps it waiting.
+// Wait returns when all workers have ended: with nil after the end of the connection or Close, and
+// otherwise with the error of a worker. A worker that cannot continue ends all others; the caller
+// must then end the connection, with its unanswered requests.
 func (s *Rings) Wait() error {
 	s.running.Wait()
 	var err error
@@ -132,24 +129,19 @@ func (s *Rings) Wait() error {
 	return err
 }
 
-// Complete sends the answer of a request for which the handler said [Later]. Any
-// goroutine may call it, once for each such request; the owning thread sends it.
-func (s *Rings) Complete(r *Request) { r.home.complete(r) }
-
-// Send sends what the worker has answered and kept back, to send it with what follows.
-// A handler that is about to wait calls it, in the worker's thread: nobody should have
-// to wait for the next request's sake.
+// Send sends answers that the worker has kept back to send them together. A handler calls it before
+// it waits, in the worker's thread, so that their callers need not wait as well.
 func (s *Rings) Send(worker int) {
 	w := s.workers[worker]
 	w.flush()
 	w.unsent = 0
 }
 
-// lost counts an entry which the kernel took back. The last one ends all workers.
+// lost counts an entry that the kernel took back. The last one ends all workers.
 func (s *Rings) lost(w *worker, errno unix.Errno) {
 	switch errno {
 	case unix.ENOTCONN, unix.ECONNABORTED, unix.ECANCELED, unix.ENODEV:
-		// How a connection ends.
+		// The end of the connection.
 	default:
 		w.failure = errors.Join(w.failure, fmt.Errorf("commit to ring %d: %w", w.index, errno))
 	}
@@ -158,7 +150,7 @@ func (s *Rings) lost(w *worker, errno unix.Errno) {
 	}
 }
 
-// halt makes all workers leave.
+// halt makes all workers end.
 func (s *Rings) halt() {
 	for _, w := range s.workers {
 		w.stop.Store(true)
@@ -166,10 +158,9 @@ func (s *Rings) halt() {
 	}
 }
 
-// Close ends the workers, as soon as no request is held, and waits for them. The
-// kernel does not notice: it goes on to put requests into the queues, where nobody
-// takes them, so that a connection must have ended, or be ended now. See the
-// package comment for what a successor could do.
+// Close ends the workers after their current requests and waits for them. The kernel does not
+// notice: it continues to put requests into the queues, unanswered. So the connection must have
+// ended, or be ended now. A successor can carry on only after [Rings.Drain].
 func (s *Rings) Close() error {
 	s.halt()
 	if !s.started {

@@ -30,15 +30,14 @@ type serveConfig struct {
 	Entries int
 	CostNs  int
 	Offline bool // pretend that only CPU 0 is online
-	// LaterEvery makes each so many-th read and write be answered by a goroutine
-	// of its own, after LaterMs.
-	LaterEvery, LaterMs int
-	HoldWrites          bool // each until it is let go
-	BadPayload          bool // so small that the kernel refuses it
-	Setup               uint32
-	NoPin               bool
-	Batch, Help         int
-	Threads             int // reading /dev/fuse, without rings
+	// SlowEvery makes every SlowEvery-th read and write take SlowMs.
+	SlowEvery, SlowMs int
+	HoldWrites        bool // each until it is let go
+	BadPayload        bool // so small that the kernel refuses it
+	Setup             uint32
+	NoPin             bool
+	Batch, Help       int
+	Threads           int // reading /dev/fuse, without rings
 	// Inherited: descriptor 3 is /dev/fuse, 4 the rings' memory, and 5 the file's.
 	// Adopt: a predecessor has served there.
 	Inherited, Adopt bool
@@ -52,7 +51,7 @@ type serveState struct {
 	Files    int
 	GCs      uint32
 	Requests [2]uint64 // by device and by rings
-	Later    int64     // how many were held
+	Slow     int64     // how many were slow or held
 	Ended    bool
 	EndError string
 }
@@ -81,7 +80,7 @@ type server struct {
 	rings    *Rings
 	requests [2]atomic.Uint64
 	turn     atomic.Int64
-	later    atomic.Int64 // requests that were held
+	slow     atomic.Int64 // requests that were slow or held
 	spoil    atomic.Bool
 	letGo    chan struct{}
 	serving  sync.WaitGroup
@@ -253,29 +252,23 @@ func (s *server) readDevice() {
 }
 
 // handle serves what comes by the rings.
-func (s *server) handle(worker int, r *Request) Verdict {
+func (s *server) handle(worker int, r *Request) {
 	s.requests[1].Add(1)
 	opcode := r.Opcode()
 	if s.config.HoldWrites && opcode == opWriteFile {
-		s.later.Add(1)
+		s.slow.Add(1)
 		s.rings.Send(worker)
 		<-s.letGo
 	}
 	isIO := opcode == opReadFile || opcode == opWriteFile
-	if every := int64(s.config.LaterEvery); every > 0 && isIO && s.turn.Add(1)%every == 0 {
-		s.later.Add(1)
-		go func() {
-			time.Sleep(time.Duration(s.config.LaterMs) * time.Millisecond)
-			s.reply(r)
-			s.rings.Complete(r)
-		}()
-		return Later
+	if every := int64(s.config.SlowEvery); every > 0 && isIO && s.turn.Add(1)%every == 0 {
+		s.slow.Add(1)
+		time.Sleep(time.Duration(s.config.SlowMs) * time.Millisecond)
 	}
 	s.reply(r)
 	if isIO && s.spoil.CompareAndSwap(true, false) {
 		order.PutUint64(r.head[offCommitID:], ^uint64(0))
 	}
-	return Answered
 }
 
 func (s *server) reply(r *Request) {
@@ -373,7 +366,7 @@ func freeThreads() error {
 func (s *server) state() serveState {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	state := serveState{Mallocs: m.Mallocs, GCs: m.NumGC, Later: s.later.Load()}
+	state := serveState{Mallocs: m.Mallocs, GCs: m.NumGC, Slow: s.slow.Load()}
 	state.Requests = [2]uint64{s.requests[0].Load(), s.requests[1].Load()}
 	if s.start != nil {
 		state.Error = s.start.Error()

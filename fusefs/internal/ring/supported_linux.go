@@ -11,19 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrUnsupported: this machine does not serve FUSE over io_uring, now.
+// ErrUnsupported: this machine does not support FUSE over io_uring at present.
 var ErrUnsupported = errors.New("no FUSE over io_uring")
 
 const (
 	// enableParameter is the fuse module's switch.
 	enableParameter = "/sys/module/fuse/parameters/enable_uring"
-	// disabledSysctl is who may not use io_uring: 0 nobody, 1 all but
-	// kernel.io_uring_group, 2 everybody (Documentation/admin-guide/sysctl/kernel.rst).
+	// disabledSysctl: 0 lets all processes use io_uring, 1 privileged ones and the group
+	// kernel.io_uring_group, 2 none (Documentation/admin-guide/sysctl/kernel.rst).
 	disabledSysctl = "/proc/sys/kernel/io_uring_disabled"
 )
 
-// Supported tells whether a connection made now could be served by rings, and what
-// to do when not. It makes a ring and closes it; the answer can change.
+// Supported returns nil if a connection made now could be served by rings, else an error that says
+// what to do. It makes a ring and closes it; the answer can change.
 func Supported() error {
 	switch enabled, err := readWord(enableParameter); {
 	case errors.Is(err, os.ErrNotExist):
@@ -38,8 +38,8 @@ func Supported() error {
 	return Try()
 }
 
-// Try tells whether this process can make rings, as it must to adopt some: what
-// [Supported] looks at beside that matters to new connections alone.
+// Try returns nil if this process can make rings, which is all that adopting them takes:
+// [Supported]'s other conditions concern new connections.
 func Try() error {
 	u, err := newUring(1, 1, defaultSetup)
 	if err != nil {
@@ -51,7 +51,7 @@ func Try() error {
 	return nil
 }
 
-// setupHint says what to do when io_uring_setup(2) fails.
+// setupHint returns what to do when io_uring_setup(2) fails.
 func setupHint(err error) string {
 	switch {
 	case errors.Is(err, unix.EPERM):

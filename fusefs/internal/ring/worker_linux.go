@@ -13,51 +13,49 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A worker is a thread with a ring of its own. The kernel hands a request over in
-// the thread that submitted the entry last; that is the worker whose CPU the queue
-// belongs to (its home) as long as there is little to do, and whoever answered it
-// when there is more.
+// A worker is a thread with a ring of its own. The kernel hands a request to the thread that
+// submitted the entry last: under little load the worker of the queue's CPU (its home), under more
+// load the worker that answered the entry's last request.
 type worker struct {
 	// Immutable after New.
 	rings *Rings
 	index int
 	cpu   int
-	// bell is an eventfd: who completes a request rings it. A file, because the
-	// worker may have taken the request and gone before the ringing.
+	// bell is an eventfd: other goroutines write to it to wake the worker. It is an os.File because
+	// the worker may have ended by then.
 	bell   *os.File
 	bellFD int
 
-	completed atomic.Pointer[Request] // answered by others, newest first
-	waiting   atomic.Bool             // in the kernel, or about to be: needs the bell
+	completed atomic.Pointer[Request] // answered by other workers, newest first
+	waiting   atomic.Bool             // in the kernel, or about to enter: needs the bell
 	stop      atomic.Bool
-	resting   atomic.Uint64 // the turn since which it takes nothing from any backlog
+	resting   atomic.Uint64 // the turn since which it takes nothing from a backlog
 	backlog   backlog
 
 	// The thread's own.
 	uring   *uring
-	rung    [8]byte // what is read from bell
+	rung    [8]byte // read from bell
 	device  int
 	crowded bool   // counted in rings.crowded
-	turn    uint64 // as rings.turns was
+	turn    uint64 // rings.turns when last read
 	unsent  int    // bytes pushed since the last submission
 	failure error
 }
 
-// bellData tells the completion of bell from those of entries, which carry their
-// index.
+// bellData identifies completions of bell; the others carry their entry's index.
 const bellData = 1 << 32
 
-// A beginning is what a worker is told.
+// A beginning makes a worker start.
 type beginning struct {
 	device int
-	adopt  bool // go on with what a predecessor left
+	adopt  bool // take a predecessor's entries over
 }
 
-// maxSubmissions is how much a worker pushes at most before it enters the kernel.
+// maxSubmissions is how many submissions a worker pushes at most before it enters the kernel.
 const maxSubmissions = 64
 
-// run is the thread's life. It tells opened when it has a ring, gets the device
-// from start, and tells registered when the kernel has all its entries.
+// run is the worker's thread. It sends to opened when it has a ring, receives the device from
+// start, and sends to registered when the kernel has all its entries.
 func (w *worker) run(opened chan<- error, start <-chan beginning, registered chan<- error) {
 	defer w.rings.running.Done()
 	runtime.LockOSThread()
@@ -84,14 +82,14 @@ func (w *worker) run(opened chan<- error, start <-chan beginning, registered cha
 		w.serve()
 	}
 	if w.failure != nil {
-		// Whoever asks on this CPU would wait for ever, and nobody would hear of it.
+		// Requests from this CPU would wait for ever, without a message.
 		w.rings.halt()
 	}
 	w.failure = errors.Join(w.failure, w.uring.close())
 }
 
-// bind ties the thread to the worker's CPU. The kernel asks the queue of the CPU on
-// which the asking thread runs; a thread elsewhere would have to be woken across.
+// bind binds the thread to the worker's CPU. The kernel uses the queue of the CPU on which the
+// requesting thread runs; a thread elsewhere would have to be woken across CPUs.
 func (w *worker) bind() (free func(), err error) {
 	if !w.rings.tuning.pin {
 		return runtime.UnlockOSThread, nil
@@ -100,19 +98,19 @@ func (w *worker) bind() (free func(), err error) {
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		return nil, fmt.Errorf("ask for the CPUs of worker %d: %w", w.index, err)
 	}
-	// A cpuset may keep us from there: the queue is served all the same.
+	// A cpuset may forbid the CPU: the queue is served all the same.
 	if err := bindTo(w.cpu); err != nil && !errors.Is(err, unix.EINVAL) {
 		return nil, fmt.Errorf("bind worker %d to CPU %d: %w", w.index, w.cpu, err)
 	}
 	return func() {
-		// A thread that stays bound must stay ours: the runtime ends it then.
+		// If the thread stays bound it must stay locked: the runtime ends it then.
 		if err := unix.SchedSetaffinity(0, &before); err == nil {
 			runtime.UnlockOSThread()
 		}
 	}, nil
 }
 
-// bindTo ties the calling thread to a CPU.
+// bindTo binds the calling thread to a CPU.
 func bindTo(cpu int) error {
 	var set unix.CPUSet
 	set.Set(cpu)
@@ -128,8 +126,8 @@ func (w *worker) open() error {
 	return nil
 }
 
-// register gives the kernel the entries of the worker's queues, except for those
-// which it knows from a predecessor.
+// register registers the entries of the worker's queues, except for those that the kernel has from
+// a predecessor.
 func (w *worker) register(adopt bool) error {
 	for i := range w.rings.requests {
 		switch r := &w.rings.requests[i]; {
@@ -143,8 +141,7 @@ func (w *worker) register(adopt bool) error {
 		}
 	}
 	w.flush()
-	// An entry which the kernel took says nothing until a request comes; one that
-	// it refused was answered at once.
+	// An accepted entry completes only when a request arrives; a refused one has completed already.
 	for i := w.uring.head; i != w.uring.cqTail.Load(); i++ {
 		c := &w.uring.cqes[i&uint32(len(w.uring.cqes)-1)]
 		if c.result < 0 {
@@ -155,7 +152,7 @@ func (w *worker) register(adopt bool) error {
 	return w.failure
 }
 
-// next is a submission to be filled in.
+// next returns a submission to be filled in.
 func (w *worker) next() []byte {
 	if w.uring.full() {
 		w.flush()
@@ -163,26 +160,26 @@ func (w *worker) next() []byte {
 	return w.uring.next()
 }
 
-// flush submits all that was pushed.
+// flush submits all pushed entries.
 func (w *worker) flush() {
 	for w.uring.pending > 0 && w.failure == nil {
 		w.check(w.uring.submit())
 	}
 }
 
-// check looks at how io_uring_enter ended.
+// check handles the result of io_uring_enter.
 func (w *worker) check(errno unix.Errno) {
 	switch errno {
 	case 0, unix.EINTR:
 	case unix.EAGAIN, unix.EBUSY:
-		// Kernel memory is short: it has none for a submission.
+		// The kernel has no memory for a submission.
 		time.Sleep(time.Millisecond)
 	default:
 		w.failure = fmt.Errorf("enter ring %d: %w", w.index, errno)
 	}
 }
 
-// listen waits for the bell, among the completions.
+// listen submits a read of the bell.
 func (w *worker) listen() {
 	prepareRead(w.next(), w.bellFD, w.rung[:], bellData)
 	w.uring.push()
@@ -208,12 +205,12 @@ func (w *worker) serve() {
 		}
 		w.answer(r)
 	}
-	// Others may have answered where Drain waits for nothing: a CPU that is offline.
+	// Others may have answered requests that Drain does not wait for: those of an offline CPU.
 	w.commitCompleted()
 	w.flush()
 }
 
-// collect moves completions to the backlog, and wakes somebody when it is long.
+// collect moves completions to the backlog, and wakes another worker when it is long.
 func (w *worker) collect() {
 	if !w.uring.ready() {
 		return
@@ -236,7 +233,7 @@ func (w *worker) collect() {
 	}
 }
 
-// callForHelp wakes an idle worker if more waits than this one should do alone.
+// callForHelp wakes an idle worker if the backlog is more than one worker should do.
 func (w *worker) callForHelp() {
 	if w.backlog.n.Load() < 2 || w.backlog.work.Load() < int64(w.rings.tuning.help) {
 		return
@@ -250,7 +247,7 @@ func (w *worker) callForHelp() {
 	}
 }
 
-// crowd tells the others whether there is something to take here.
+// crowd tells the other workers whether they should take from this backlog.
 func (w *worker) crowd(yes bool) {
 	switch {
 	case yes && !w.crowded:
@@ -261,8 +258,8 @@ func (w *worker) crowd(yes bool) {
 	w.crowded = yes
 }
 
-// steal takes a request from another worker's backlog. It looks at a number that
-// all share and seldom write before it looks at each of them.
+// steal takes a request from another worker's backlog. It first checks a shared count that is
+// seldom written.
 func (w *worker) steal() *Request {
 	if w.rings.crowded.Load() == 0 {
 		return nil
@@ -276,12 +273,12 @@ func (w *worker) steal() *Request {
 	return nil
 }
 
-// answer handles a request and sends the answer, at once when there is much of it.
+// answer handles a request and commits the answer. A large answer it sends at once.
 func (w *worker) answer(r *Request) {
 	if r.isFiller() {
 		r.Answer(0)
-	} else if w.rings.handle(w.index, r) == Later {
-		return
+	} else {
+		w.rings.handle(w.index, r)
 	}
 	if r.home != w && r.home.waiting.Load() && w.backlog.n.Load() == 0 {
 		r.home.complete(r)
@@ -294,24 +291,24 @@ func (w *worker) answer(r *Request) {
 	}
 }
 
-// wait submits, and waits for something to come.
+// wait submits, and waits for a completion.
 func (w *worker) wait() {
 	w.unsent = 0
 	w.waiting.Store(true)
-	// Whoever wants us to look says why first, and looks at waiting then.
+	// A waker sets its condition first and checks waiting then; here the order is reversed.
 	if w.completed.Load() == nil && !w.stop.Load() && w.failure == nil && w.turn == w.rings.turns.Load() {
 		w.check(w.uring.enter(1, enterGetEvents))
 	}
 	w.waiting.Store(false)
 }
 
-// commit sends the answer, and lends the entry to the kernel again.
+// commit pushes the answer, which lends the entry to the kernel again.
 func (w *worker) commit(r *Request) {
 	r.prepareCommit(w.next(), w.device)
 	w.uring.push()
 }
 
-// commitCompleted commits what others have answered.
+// commitCompleted commits the requests that others have answered.
 func (w *worker) commitCompleted() {
 	if w.completed.Load() == nil {
 		return
@@ -324,28 +321,27 @@ func (w *worker) commitCompleted() {
 	}
 }
 
-// complete makes the worker commit. It may be called in any goroutine.
+// complete makes the worker commit a request, from any goroutine.
 func (w *worker) complete(r *Request) {
 	for {
 		older := w.completed.Load()
 		r.next = older
 		if w.completed.CompareAndSwap(older, r) {
-			break // r is the worker's now
+			break // r belongs to the worker now
 		}
 	}
 	w.wake()
 }
 
-// one is what an eventfd is told.
+// one is the value written to an eventfd.
 var one = [8]byte{0: 1, 7: 1}
 
-// wake rings the bell of a worker that waits, and tells whether it did.
+// wake wakes a worker that waits, and reports whether it did.
 func (w *worker) wake() bool {
 	return w.waiting.CompareAndSwap(true, false) && w.ring()
 }
 
-// ring rings the bell. The only thing that can go wrong is that the worker has
-// gone: an eventfd takes 2^64 rings.
+// ring writes to the bell. That fails only if the worker has ended: an eventfd takes 2^64 writes.
 func (w *worker) ring() bool {
 	_, err := w.bell.Write(one[:])
 	return err == nil
