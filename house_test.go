@@ -55,7 +55,10 @@ const lattice = `
 	codec/bulk < cmd/zramfs/command
 	store/view < cmd/zramfs/command
 	gpu < cmd/zramfs/command
-	procpages < cmd/zramfs/command
+	procpages < cmd/zramfs/sample
+	codec/pagescan < cmd/zramfs/sample
+	cmd/zramfs/term < cmd/zramfs/sample
+	cmd/zramfs/sample < cmd/zramfs/command
 	cmd/zramfs/command < cmd/zramfs
 	gpu/ptx < gpu/ptx/sim
 	gpu/ptx < gpu/kernels

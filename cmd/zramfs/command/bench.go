@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
@@ -75,7 +76,7 @@ func benchAction(c *cli.Context) error {
 	if math.IsNaN(seconds) || seconds <= 0 || seconds > maxSeconds {
 		return usageError("bench: %v seconds: it is more than 0, and at most %d", seconds, maxSeconds)
 	}
-	from.limit = benchPages
+	from.Limit = benchPages
 	length := time.Duration(seconds * float64(time.Second))
 	if what == benchBulk {
 		return benchBulkAction(c, from, length)
@@ -89,12 +90,12 @@ func benchAction(c *cli.Context) error {
 }
 
 // benchCodecAction measures the codecs, page by page.
-func benchCodecAction(c *cli.Context, from pageSource, length time.Duration) error {
+func benchCodecAction(c *cli.Context, from sample.Source, length time.Duration) error {
 	algorithms, err := benched(c.String(flagAlgorithm))
 	if err != nil {
 		return err
 	}
-	sample, err := from.take(c.Context, c.App.ErrWriter)
+	sample, err := from.Take(c.Context, c.App.ErrWriter)
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
@@ -28,7 +29,7 @@ const maxBenchBatch = 1 << 22
 const cpuName = "cpu"
 
 // benchBulkAction measures bulk work.
-func benchBulkAction(c *cli.Context, from pageSource, length time.Duration) error {
+func benchBulkAction(c *cli.Context, from sample.Source, length time.Duration) error {
 	batch := c.Int(flagBatch)
 	if c.IsSet(flagBatch) && batch < 1 || batch > maxBenchBatch {
 		return usageError("bench: --%s %d: it is from 1 to %d", flagBatch, batch, maxBenchBatch)
@@ -41,7 +42,7 @@ func benchBulkAction(c *cli.Context, from pageSource, length time.Duration) erro
 	if err != nil {
 		return err
 	}
-	sample, err := from.take(c.Context, c.App.ErrWriter)
+	sample, err := from.Take(c.Context, c.App.ErrWriter)
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
@@ -104,8 +105,8 @@ type bulkRun struct {
 
 // newBulkRun makes a run with batches of so many pages; for 0 as many as are right for who is
 // there.
-func newBulkRun(s pageSample, algorithms []codec.Algorithm, batch int, o engineOptions) (_ *bulkRun, err error) {
-	pages, same := withoutSameFilled(s.pages)
+func newBulkRun(s sample.Sample, algorithms []codec.Algorithm, batch int, o engineOptions) (_ *bulkRun, err error) {
+	pages, same := sample.WithoutSameFilled(s.Pages)
 	if len(pages) == 0 {
 		return nil, errors.New("every page is one repeated word: there is nothing to compress")
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
@@ -70,9 +71,9 @@ type bulkPart struct {
 }
 
 // report sums up what was measured.
-func (r *bulkRun) report(s pageSample) bulkReport {
+func (r *bulkRun) report(s sample.Sample) bulkReport {
 	b := bulkReport{
-		Source: s.source, Generated: s.source == generatedSource, Pages: r.own, SameFilled: r.same, Batch: r.made.N, Wanted: r.wanted, Rounds: r.done,
+		Source: s.Source, Generated: s.Source == sample.GeneratedSource, Pages: r.own, SameFilled: r.same, Batch: r.made.N, Wanted: r.wanted, Rounds: r.done,
 		Workers: runtime.GOMAXPROCS(0), Engines: []string{}, Missing: append([]string{}, r.engines.missing...), Links: append([]bulkLink{}, r.engines.links...),
 		Trouble: append([]string{}, r.engines.trouble...), Crossovers: []bulkCrossover{}, faults: r.engines.faults(),
 	}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
@@ -209,7 +210,7 @@ func newBulk(t *testing.T, batch int) *bulkRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newBulkRun(generatedSample(100), algorithms, batch, engineOptions{mode: gpuAuto})
+	r, err := newBulkRun(sample.Generate(100), algorithms, batch, engineOptions{mode: gpuAuto})
 	if err != nil {
 		t.Fatal(err)
 	}

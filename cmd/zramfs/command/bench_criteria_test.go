@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
@@ -118,7 +119,7 @@ func TestG117CrossoverIsFound(t *testing.T) {
 		if err := r.measure(t.Context(), time.Nanosecond, term.NewSteps(io.Discard, "", 0)); err != nil {
 			t.Fatal(err)
 		}
-		b := r.report(generatedSample(100))
+		b := r.report(sample.Generate(100))
 		if err := r.close(); err != nil {
 			t.Error(err)
 		}
@@ -172,7 +173,7 @@ func TestG118G119OnTheSimulator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := generatedSample(batch)
+	s := sample.Generate(batch)
 	r, err := newBulkRun(s, list, batch, engineOptions{mode: gpuAuto})
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
@@ -77,7 +78,7 @@ func paced(t *testing.T, p *pacer, batch int, algorithms string) (r *bulkRun, op
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err = newBulkRun(generatedSample(100), list, batch, engineOptions{mode: gpuAuto})
+	r, err = newBulkRun(sample.Generate(100), list, batch, engineOptions{mode: gpuAuto})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,7 @@ func TestBulkOpensEnginesOnce(t *testing.T) {
 	if err := r.measure(t.Context(), time.Nanosecond, term.NewSteps(io.Discard, "", 0)); err != nil {
 		t.Fatal(err)
 	}
-	b := r.report(generatedSample(100))
+	b := r.report(sample.Generate(100))
 	if err := r.close(); err != nil || p.closed != 1 {
 		t.Errorf("closed %d times, %v", p.closed, err)
 	}
@@ -133,7 +134,7 @@ func TestBulkGoesOnWithout(t *testing.T) {
 	if err := r.measure(t.Context(), time.Nanosecond, term.NewSteps(io.Discard, "", 0)); err != nil {
 		t.Fatal(err)
 	}
-	b := r.report(generatedSample(100))
+	b := r.report(sample.Generate(100))
 	if want := []string{"pacer: no", "pacer: no", "pacer: no", "it is cut"}; !slices.Equal(b.Trouble, want) || len(b.Links) != 0 || !strings.Contains(b.text(), "\ntrouble: it is cut\n") {
 		t.Errorf("%q, %+v", b.Trouble, b.Links)
 	}
@@ -152,7 +153,7 @@ func TestBulkThatCannotBegin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newBulkRun(generatedSample(10), list, 10, engineOptions{mode: gpuAuto}); err == nil || p.closed != 2 {
+	if _, err := newBulkRun(sample.Generate(10), list, 10, engineOptions{mode: gpuAuto}); err == nil || p.closed != 2 {
 		t.Errorf("closed %d times, %v", p.closed, err)
 	}
 }

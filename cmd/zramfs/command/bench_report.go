@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
@@ -50,9 +51,9 @@ type benchTime struct {
 }
 
 // report sums up what was measured.
-func (r *benchRun) report(s pageSample) benchReport {
+func (r *benchRun) report(s sample.Sample) benchReport {
 	b := benchReport{
-		Source: s.source, Generated: s.source == generatedSource, SameFilled: r.same, Rounds: r.done, Sets: instructionSets(codec.InstructionSets()),
+		Source: s.Source, Generated: s.Source == sample.GeneratedSource, SameFilled: r.same, Rounds: r.done, Sets: instructionSets(codec.InstructionSets()),
 	}
 	for turn := range min(r.done, len(r.turns)) {
 		b.Pages += len(r.turns[turn]) / pageSize

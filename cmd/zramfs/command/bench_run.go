@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
@@ -60,8 +61,8 @@ type contestant struct {
 	oldest       [directions]int               // where the next of those goes when there are as many
 }
 
-func newBenchRun(s pageSample, variants []codec.Variant) (*benchRun, error) {
-	pages, same := withoutSameFilled(s.pages)
+func newBenchRun(s sample.Sample, variants []codec.Variant) (*benchRun, error) {
+	pages, same := sample.WithoutSameFilled(s.Pages)
 	if len(pages) == 0 {
 		return nil, errors.New("every page is one repeated word: there is nothing to compress")
 	}

@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/internal/held"
+	"github.com/zramfs/zramfs/cmd/zramfs/sample"
+
 	"github.com/zramfs/zramfs/codec"
 )
 
@@ -37,7 +40,7 @@ func benchOf(t *testing.T, args ...string) benchReport {
 func knownFile(t *testing.T, pages int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pages")
-	if err := os.WriteFile(path, knownPages(pages), 0o644); err != nil {
+	if err := os.WriteFile(path, held.Pages(pages), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -139,9 +142,9 @@ func TestBenchOfOneImplementation(t *testing.T) {
 }
 
 func TestBenchOfAProcess(t *testing.T) {
-	pid, _ := startHolder(t)
+	pid, _ := held.Start(t)
 	b := benchOf(t, "--algorithm", "lz4", "--pid", strconv.Itoa(pid))
-	if b.Source != fmt.Sprintf("process %d", pid) || b.SameFilled < heldPages/4 || b.Pages < turnPages {
+	if b.Source != fmt.Sprintf("process %d", pid) || b.SameFilled < held.Count/4 || b.Pages < turnPages {
 		t.Errorf("%+v", b)
 	}
 }
@@ -199,7 +202,7 @@ func newRun(t *testing.T, list string) *benchRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newBenchRun(generatedSample(2*turnPages), variants)
+	r, err := newBenchRun(sample.Generate(2*turnPages), variants)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,11 +273,11 @@ func TestMicroseconds(t *testing.T) {
 
 // Generated pages are the same each time and hold nothing that the measurement would leave out.
 func TestGeneratedSample(t *testing.T) {
-	a, b := generatedSample(100), generatedSample(100)
-	if !slices.Equal(a.pages, b.pages) || a.count() != 100 {
+	a, b := sample.Generate(100), sample.Generate(100)
+	if !slices.Equal(a.Pages, b.Pages) || a.Count() != 100 {
 		t.Error("not the same twice")
 	}
-	if _, same := withoutSameFilled(a.pages); same != 0 {
+	if _, same := sample.WithoutSameFilled(a.Pages); same != 0 {
 		t.Errorf("%d pages are same-filled", same)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
@@ -81,7 +82,7 @@ func readTraining(c *cli.Context) (training, error) {
 		return t, usageError("dict: one DIR or --%s FILE, not more", flagPages)
 	case pages != "":
 		t.from = pages
-		t.open = func() (trainSource, error) { return openFilePages(pages) }
+		t.open = func() (trainSource, error) { return sample.OpenFile(pages) }
 		return t, nil
 	case len(dirs) == 0:
 		return t, usageError("dict: name one DIR, as zramfs dict train -o FILE /run/zram, or --%s FILE", flagPages)

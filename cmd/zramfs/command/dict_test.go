@@ -152,9 +152,9 @@ func TestStride(t *testing.T) {
 // sparseSource has usable pages at the given distance from one another.
 type sparseSource struct{ pages, distance int64 }
 
-func (s sparseSource) count() int64 { return s.pages }
+func (s sparseSource) Count() int64 { return s.pages }
 func (s sparseSource) Close() error { return nil }
-func (s sparseSource) page(_ context.Context, n int64) ([]byte, error) {
+func (s sparseSource) Page(_ context.Context, n int64) ([]byte, error) {
 	if n%s.distance != 0 {
 		return nil, nil
 	}

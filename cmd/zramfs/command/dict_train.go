@@ -117,14 +117,14 @@ func (t training) read(ctx context.Context, terminal io.Writer) (pages [][]byte,
 // progress, of trainPages, is that of the pages found or of those looked at, whichever is further
 // on.
 func collect(ctx context.Context, from trainSource, p term.Steps) (pages [][]byte, err error) {
-	total := from.count()
+	total := from.Count()
 	looks := min(total, trainLooks)
 	shown, step := int64(0), stride(total)
 	for i, at := int64(0), int64(0); i < looks && len(pages) < trainPages; i, at = i+1, (at+step)%total {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		page, err := from.page(ctx, at)
+		page, err := from.Page(ctx, at)
 		if err != nil {
 			return nil, err
 		}

@@ -65,14 +65,14 @@ func estimateAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if from.limit, err = sampleLimit(c.String(flagSample), ram); err != nil {
+	if from.Limit, err = sampleLimit(c.String(flagSample), ram); err != nil {
 		return err
 	}
-	sample, err := from.take(c.Context, c.App.ErrWriter)
+	sample, err := from.Take(c.Context, c.App.ErrWriter)
 	if err != nil {
 		return fmt.Errorf("estimate: %w", err)
 	}
-	e, err := newEstimate(sample, algorithms, ram, term.NewSteps(c.App.ErrWriter, "compressing", int64(sample.count()*len(algorithms))))
+	e, err := newEstimate(sample, algorithms, ram, term.NewSteps(c.App.ErrWriter, "compressing", int64(sample.Count()*len(algorithms))))
 	if err != nil {
 		return fmt.Errorf("estimate: %w", err)
 	}

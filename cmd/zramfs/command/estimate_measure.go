@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
-	"github.com/zramfs/zramfs/codec/pagescan"
 )
 
 // What a page costs in the store beside its object, in bytes. TestEstimateIsWhatTheStoreTakes
@@ -28,14 +28,14 @@ type estimate struct {
 
 // sampleReport is what was looked at.
 type sampleReport struct {
-	Source     string  `json:"source"`
-	Processes  int     `json:"processes"` // 0 for a file
-	Pages      int     `json:"pages"`     // in the sample
-	Bytes      int64   `json:"bytes"`     // of the sample
-	Total      int64   `json:"total_bytes"`
-	Swapped    int64   `json:"swapped_bytes"` // of those processes, not looked at
-	LeftOut    leftOut `json:"left_out_processes"`
-	SameFilled float64 `json:"same_filled"` // share of pages, 0 to 1
+	Source     string         `json:"source"`
+	Processes  int            `json:"processes"` // 0 for a file
+	Pages      int            `json:"pages"`     // in the sample
+	Bytes      int64          `json:"bytes"`     // of the sample
+	Total      int64          `json:"total_bytes"`
+	Swapped    int64          `json:"swapped_bytes"` // of those processes, not looked at
+	LeftOut    sample.LeftOut `json:"left_out_processes"`
+	SameFilled float64        `json:"same_filled"` // share of pages, 0 to 1
 }
 
 // algorithmReport is what one algorithm would make of all that was sampled.
@@ -51,38 +51,25 @@ type algorithmReport struct {
 
 // newEstimate compresses the sample by every algorithm. The advice is for the first, the default
 // where nobody chose.
-func newEstimate(s pageSample, algorithms []codec.Algorithm, ram uint64, show term.Steps) (*estimate, error) {
+func newEstimate(s sample.Sample, algorithms []codec.Algorithm, ram uint64, show term.Steps) (*estimate, error) {
 	e := &estimate{Sample: sampleReport{
-		Source: s.source, Processes: s.looked, Pages: s.count(), Bytes: int64(len(s.pages)),
-		Total: s.total * pageSize, Swapped: s.swapped, LeftOut: s.left,
+		Source: s.Source, Processes: s.Looked, Pages: s.Count(), Bytes: int64(len(s.Pages)),
+		Total: s.Total * pageSize, Swapped: s.Swapped, LeftOut: s.Left,
 	}}
-	other, same := withoutSameFilled(s.pages)
-	e.Sample.SameFilled = float64(same) / float64(s.count())
+	other, same := sample.WithoutSameFilled(s.Pages)
+	e.Sample.SameFilled = float64(same) / float64(s.Count())
 	for _, a := range algorithms {
-		r, err := measureRatio(a, other, same, s.total)
+		r, err := measureRatio(a, other, same, s.Total)
 		if err != nil {
 			return nil, err
 		}
 		e.Algorithms = append(e.Algorithms, r)
-		if err := show.Add(uint64(s.count())); err != nil {
+		if err := show.Add(uint64(s.Count())); err != nil {
 			return nil, err
 		}
 	}
 	e.Advice = advise(e.Algorithms[0], e.Sample, ram)
 	return e, show.End()
-}
-
-// withoutSameFilled returns the pages that a codec gets to see, and how many others there are.
-func withoutSameFilled(pages []byte) (other [][]byte, same int) {
-	for at := 0; at+pageSize <= len(pages); at += pageSize {
-		page := pages[at : at+pageSize : at+pageSize]
-		if _, ok := pagescan.SameFilled(page); ok {
-			same++
-			continue
-		}
-		other = append(other, page)
-	}
-	return other, same
 }
 
 // measureRatio compresses the pages of a sample, to which same-filled ones belong besides, and says

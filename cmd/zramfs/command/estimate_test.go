@@ -14,6 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/internal/held"
+	"github.com/zramfs/zramfs/cmd/zramfs/sample"
+
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/store"
@@ -38,9 +41,9 @@ func estimateOf(t *testing.T, args ...string) estimate {
 // A child's memory is found to be what it is: a third same-filled, a third incompressible, the rest
 // nearly nothing. Of what its runtime holds besides nothing is known.
 func TestEstimateOfAProcess(t *testing.T) {
-	pid, _ := startHolder(t)
+	pid, _ := held.Start(t)
 	e := estimateOf(t, "--pid", strconv.Itoa(pid), "--algorithm", "lz4,raw", "--sample", "8M")
-	const known = heldPages * pageSize
+	const known = held.Count * pageSize
 	if e.Sample.Processes != 1 || e.Sample.Pages > 2048 || e.Sample.Pages < 1024 {
 		t.Errorf("%d processes, %d pages", e.Sample.Processes, e.Sample.Pages)
 	}
@@ -66,7 +69,7 @@ func TestEstimateOfAProcess(t *testing.T) {
 // A file that is looked at as a whole leaves nothing to be unsure of.
 func TestEstimateOfAWholeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pages")
-	if err := os.WriteFile(path, knownPages(300), 0o644); err != nil {
+	if err := os.WriteFile(path, held.Pages(300), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	e := estimateOf(t, "--file", path)
@@ -86,18 +89,18 @@ func TestEstimateOfAWholeFile(t *testing.T) {
 // All processes of the machine can be looked at, whatever they do meanwhile, and this test among
 // them.
 func TestEstimateOfAll(t *testing.T) {
-	startHolder(t)
+	held.Start(t)
 	e := estimateOf(t, "--all", "--sample", "1M", "--algorithm", "lz4")
-	if e.Sample.Processes < 2 || e.Sample.Pages < 100 || e.Sample.Pages > 256 || e.Sample.Total < heldPages*pageSize {
+	if e.Sample.Processes < 2 || e.Sample.Pages < 100 || e.Sample.Pages > 256 || e.Sample.Total < held.Count*pageSize {
 		t.Errorf("sample: %+v", e.Sample)
 	}
 }
 
 // What is estimated is what a store takes for the same pages.
 func TestEstimateIsWhatTheStoreTakes(t *testing.T) {
-	s := generatedSample(2048)
-	s.pages = append(s.pages, knownPages(600)...)
-	s.total = int64(s.count())
+	s := sample.Generate(2048)
+	s.Pages = append(s.Pages, held.Pages(600)...)
+	s.Total = int64(s.Count())
 	for _, name := range []string{"lz4", "raw"} {
 		a, err := codec.Parse(name)
 		if err != nil {
@@ -108,7 +111,7 @@ func TestEstimateIsWhatTheStoreTakes(t *testing.T) {
 			t.Fatal(err)
 		}
 		const times = 6 // so that segments which are not full yet count for little
-		got := float64(storeTakes(t, a, s.pages, times))
+		got := float64(storeTakes(t, a, s.Pages, times))
 		if want := float64(e.Algorithms[0].Takes * times); math.Abs(got-want) > want/25 {
 			t.Errorf("%s: the store takes %.0f bytes, %.0f were estimated", name, got, want)
 		}
@@ -157,7 +160,7 @@ func TestEstimateUsage(t *testing.T) {
 }
 
 func TestEstimateOfNoProcess(t *testing.T) {
-	pid, end := startHolder(t)
+	pid, end := held.Start(t)
 	end()
 	got := runProgram(t, "estimate", "--pid", strconv.Itoa(pid))
 	if got.code != exitFailure || !strings.Contains(got.stderr, fmt.Sprintf("there is no process %d", pid)) {
@@ -172,7 +175,7 @@ func TestEstimateText(t *testing.T) {
 	lz4 := algorithmReport{Algorithm: "zstd(level=1)", Ratio: 1.2, Low: 1.19, High: 1.21,
 		Takes: 9_500 << 20, Saves: 1_968 << 20, Incompressible: 0.6}
 	all := sampleReport{Source: "all processes", Processes: 214, Pages: 16384, Bytes: 64 << 20, Total: 11_468 << 20, Swapped: 300 << 20,
-		LeftOut: leftOut{Denied: 3, Gone: 1, Late: 2}, SameFilled: 0.041}
+		LeftOut: sample.LeftOut{Denied: 3, Gone: 1, Late: 2}, SameFilled: 0.041}
 	one := sampleReport{Source: "process 42", Processes: 1, Pages: 10, Bytes: 10 * pageSize, Total: 10 * pageSize}
 	file := sampleReport{Source: "model.gguf", Pages: 16384, Bytes: 64 << 20, Total: 40 << 30, SameFilled: 1}
 	for name, e := range map[string]*estimate{

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
@@ -39,14 +40,14 @@ func (s sampleReport) words() string {
 	if s.Swapped > 0 {
 		fmt.Fprintf(&out, "%s more of theirs is in swap already and was not looked at.\n", term.Size(uint64(s.Swapped)))
 	}
-	out.WriteString(s.LeftOut.words())
+	out.WriteString(leftOutWords(s.LeftOut))
 	fmt.Fprintf(&out, "%s of the pages are one repeated word and take no memory but their index entry.\n",
 		term.ShareOf(s.SameFilled))
 	return out.String()
 }
 
-// words says which processes are not in the sample.
-func (l leftOut) words() string {
+// leftOutWords names the processes that are not in the sample.
+func leftOutWords(l sample.LeftOut) string {
 	var out strings.Builder
 	for _, reason := range []struct {
 		n   int
@@ -54,7 +55,7 @@ func (l leftOut) words() string {
 	}{
 		{l.Denied, "may not be looked into: it takes root, or CAP_SYS_PTRACE"},
 		{l.Gone, "ended meanwhile"},
-		{l.Late, fmt.Sprintf("could not be looked through in %s", term.Time(sampleTime))},
+		{l.Late, fmt.Sprintf("could not be looked through in %s", term.Time(sample.TimeLimit))},
 	} {
 		if reason.n > 0 {
 			fmt.Fprintf(&out, "Left out: %s, which %s.\n", term.Plural(reason.n, "process", "processes"), reason.why)

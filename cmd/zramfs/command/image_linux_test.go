@@ -8,6 +8,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
 	"github.com/zramfs/zramfs/store"
@@ -23,7 +24,7 @@ func TestPageComesBackWhileAnEngineFails(t *testing.T) {
 		if w == nil {
 			return // under the race detector the image lies in no file
 		}
-		page := generatedSample(1).pages
+		page := sample.Generate(1).Pages
 		for n := range uint64(8) {
 			if err := w.Write(n, 0, page); err != nil {
 				t.Fatal(err)

@@ -3,6 +3,8 @@
 package command
 
 import (
+	"github.com/zramfs/zramfs/cmd/zramfs/internal/held"
+
 	"bytes"
 	"errors"
 	"fmt"
@@ -20,9 +22,7 @@ func TestMain(m *testing.M) {
 	if runAside(os.Args, os.Stdout) { // a command that is tested has started this process
 		os.Exit(0)
 	}
-	if os.Getenv(holdPages) != "" {
-		hold()
-	}
+	held.Main()
 	if dir := os.Getenv(hideDir); dir != "" {
 		if err := hideData(dir, []string{"/dev/loop3", "/dev/loop4"}); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
 )
@@ -100,7 +101,7 @@ func thereAndBack(t *testing.T, s *workshop, n int) *bulk.Batch {
 	t.Helper()
 	made := bulk.NewBatch(bulk.Compress, n)
 	made.Pages = s.buffer(n*pageSize, false)
-	copy(made.Pages, generatedSample(n).pages)
+	copy(made.Pages, sample.Generate(n).Pages)
 	if err := s.run(t.Context(), made); err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +204,7 @@ func TestWorkshopDoesAgainWhatIsTorn(t *testing.T) {
 	s := workshopOf(t, 1<<40, e)
 	e.do = bulk.ErrTorn
 	b := bulk.NewBatch(bulk.Compress, 1000)
-	b.Pages = generatedSample(1000).pages
+	b.Pages = sample.Generate(1000).Pages
 	a, err := codec.Parse("lz4")
 	if err != nil {
 		t.Fatal(err)
@@ -244,8 +245,8 @@ func TestWorkshopLosesNoPages(t *testing.T) {
 	defer s.close()
 	s.planner.SetMode(bulk.EnginesAlone)
 	b := bulk.NewBatch(bulk.Compress, 10)
-	b.Pages = bytes.Clone(generatedSample(10).pages)
-	if err := s.run(t.Context(), b); !errors.Is(err, bulk.ErrTorn) || !bytes.Equal(b.Pages, generatedSample(10).pages) {
-		t.Errorf("%v, and are the pages there: %v", err, bytes.Equal(b.Pages, generatedSample(10).pages))
+	b.Pages = bytes.Clone(sample.Generate(10).Pages)
+	if err := s.run(t.Context(), b); !errors.Is(err, bulk.ErrTorn) || !bytes.Equal(b.Pages, sample.Generate(10).Pages) {
+		t.Errorf("%v, and are the pages there: %v", err, bytes.Equal(b.Pages, sample.Generate(10).Pages))
 	}
 }

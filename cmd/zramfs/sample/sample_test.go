@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package sample
 
 import (
 	"bytes"
@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/internal/held"
 
 	"github.com/zramfs/zramfs/procpages"
 )
@@ -45,11 +47,11 @@ func TestSampleFileIsSpreadEvenly(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []uint64
-		for page := range slices.Chunk(s.pages, pageSize) {
+		for page := range slices.Chunk(s.Pages, pageSize) {
 			got = append(got, binary.LittleEndian.Uint64(page))
 		}
-		if !slices.Equal(got, test.want) || s.total != int64(test.pages) {
-			t.Errorf("%d of %d pages: %d of %d, want %d", test.limit, test.pages, got, s.total, test.want)
+		if !slices.Equal(got, test.want) || s.Total != int64(test.pages) {
+			t.Errorf("%d of %d pages: %d of %d, want %d", test.limit, test.pages, got, s.Total, test.want)
 		}
 	}
 }
@@ -60,10 +62,10 @@ func TestSampleFileFillsTheLastPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := s.pages[2*pageSize:]
+	last := s.Pages[2*pageSize:]
 	want := append(bytes.Repeat([]byte{0xff}, 10), make([]byte, pageSize-10)...)
-	if s.total != 3 || !bytes.Equal(last, want) {
-		t.Errorf("%d pages, the last %x", s.total, last[:20])
+	if s.Total != 3 || !bytes.Equal(last, want) {
+		t.Errorf("%d pages, the last %x", s.Total, last[:20])
 	}
 }
 
@@ -86,7 +88,7 @@ func TestSampleOfWhatIsNoFile(t *testing.T) {
 // The largest sample of the largest file does not overflow.
 func TestPageNumber(t *testing.T) {
 	const total = math.MaxInt64 / pageSize
-	const count = maxSample / pageSize
+	const count = 4 << 30 / pageSize
 	last := int64(-1)
 	for _, i := range []int64{0, 1, count / 2, count - 2, count - 1} {
 		n := pageNumber(i, count, total)
@@ -103,12 +105,12 @@ func TestPageNumber(t *testing.T) {
 // One process that is gone takes nothing from the sample of the others when all were asked for, and
 // is an error when it was named.
 func TestSampleWithoutAProcessThatEnded(t *testing.T) {
-	pid, _ := startHolder(t)
-	gone, end := startHolder(t)
+	pid, _ := held.Start(t)
+	gone, end := held.Start(t)
 	end()
 	s, err := sampler{limit: 1000, all: true, time: time.Minute}.sampleProcesses(t.Context(), []int{gone, pid})
-	if err != nil || s.looked != 1 || s.count() < 500 {
-		t.Errorf("%d processes, %d pages, %v", s.looked, s.count(), err)
+	if err != nil || s.Looked != 1 || s.Count() < 500 {
+		t.Errorf("%d processes, %d pages, %v", s.Looked, s.Count(), err)
 	}
 	_, err = sampler{limit: 1000, time: time.Minute}.sampleProcesses(t.Context(), []int{gone, pid})
 	if err == nil || !strings.Contains(err.Error(), "there is no process") {
@@ -119,22 +121,22 @@ func TestSampleWithoutAProcessThatEnded(t *testing.T) {
 // When the time is over, what was not reached is counted, and a sample without any page is an
 // error.
 func TestSampleOutOfTime(t *testing.T) {
-	pid, _ := startHolder(t)
+	pid, _ := held.Start(t)
 	s, err := sampler{limit: 1000, all: true, time: 0}.sampleProcesses(t.Context(), []int{pid})
-	if err == nil || s.left.Late != 1 {
-		t.Errorf("%+v, %v", s.left, err)
+	if err == nil || s.Left.Late != 1 {
+		t.Errorf("%+v, %v", s.Left, err)
 	}
 }
 
 func TestSampleWithoutPages(t *testing.T) {
 	for _, test := range []struct {
-		left leftOut
+		left LeftOut
 		want string
 	}{
-		{leftOut{}, "no resident anonymous pages"}, {leftOut{Denied: 2, Gone: 1}, "may be looked into"}, {leftOut{Late: 1}, "no time"},
-		{leftOut{Gone: 1, Late: 1}, procpages.ErrGone.Error()},
+		{LeftOut{}, "no resident anonymous pages"}, {LeftOut{Denied: 2, Gone: 1}, "may be looked into"}, {LeftOut{Late: 1}, "no time"},
+		{LeftOut{Gone: 1, Late: 1}, procpages.ErrGone.Error()},
 	} {
-		if err := (pageSample{left: test.left}).check(); err == nil || !strings.Contains(err.Error(), test.want) {
+		if err := (Sample{Left: test.left}).check(); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: %v, want %q", test.left, err, test.want)
 		}
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package sample
 
 import (
 	"encoding/binary"
@@ -8,23 +8,25 @@ import (
 	"math/rand/v2"
 )
 
-// generatedSource names generated pages in a report.
-const generatedSource = "generated memory"
+// GeneratedSource names generated pages in a report.
+const GeneratedSource = "generated memory"
 
-// generatedSample returns pages that are the same on every machine and imitate the kinds of memory
-// that codecs meet. Tests have pages of their own, which come with what tests need; these only have
-// to be there without a file or a process.
-func generatedSample(limit int) pageSample {
-	count := min(limit, benchPages/8) // 8 MiB repeat nothing that a codec could remember
-	s := pageSample{pages: make([]byte, count*pageSize), total: int64(count), source: generatedSource}
+// generatedPages is the most pages that are generated: 8 MiB, more than a codec remembers.
+const generatedPages = 2048
+
+// Generate returns at most limit pages that imitate kinds of memory, the same on every machine. Tests
+// use pages of internal/pages instead.
+func Generate(limit int) Sample {
+	count := min(limit, generatedPages)
+	s := Sample{Pages: make([]byte, count*pageSize), Total: int64(count), Source: GeneratedSource}
 	kinds := []func([]byte, *rand.Rand){objects, objects, objects, text, text, text, counters, counters, floats, noise}
 	for i := range count {
-		kinds[i%len(kinds)](s.pages[i*pageSize:(i+1)*pageSize], rand.New(rand.NewPCG(uint64(i), 0x7a72616d)))
+		kinds[i%len(kinds)](s.Pages[i*pageSize:(i+1)*pageSize], rand.New(rand.NewPCG(uint64(i), 0x7a72616d)))
 	}
 	return s
 }
 
-// objects is a heap: a type, pointers into one region, nothing and small numbers.
+// objects is a heap: types, pointers into one region, zeros and small numbers.
 func objects(page []byte, rng *rand.Rand) {
 	region := 0x7f00_0000_0000 | uint64(rng.Uint32())<<8
 	for at := 0; at < pageSize; at += 8 {
@@ -68,14 +70,14 @@ func counters(page []byte, rng *rand.Rand) {
 	}
 }
 
-// floats is measurements, of which the low bits are noise.
+// floats is measurements with noise in their low bits.
 func floats(page []byte, rng *rand.Rand) {
 	for at := 0; at < pageSize; at += 8 {
 		binary.LittleEndian.PutUint64(page[at:], math.Float64bits(20+rng.NormFloat64()))
 	}
 }
 
-// noise is what is compressed or encrypted already.
+// noise is compressed or encrypted data.
 func noise(page []byte, rng *rand.Rand) {
 	for at := 0; at < pageSize; at += 8 {
 		binary.LittleEndian.PutUint64(page[at:], rng.Uint64())
