@@ -29,8 +29,7 @@ var killPoints = []string{
 	"request read", "request carried out", "request applied", "request answered",
 	"other request carried out", "other request counted",
 	"room found", "object begun", "object without checksum",
-	"entry to be published", "entry published", "entry withdrawn",
-	"changed entry to be published", "changed entry published",
+	"entry to be published", "entry published",
 	"object to be cleared", "object cleared but for its header", "object cleared",
 	"dead object to be swept", "segment's end swept",
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/store/internal/image"
+	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
 // Check walks the whole image and reports each violation of the invariants
@@ -126,7 +127,7 @@ func (c *check) segment(n uint64) {
 		end = where + uint64(image.Footprint(int(h.Length)))
 		if c.s.named(where, h) {
 			met++
-		} else if h.Checksum != 0 || !allBytes(c.s.image.Payload(where, int(h.Length)), freedByte) {
+		} else if h.Checksum != 0 || !allBytes(c.s.image.Payload(where, int(h.Length)), invariant.Freed) {
 			c.fail(6, "segment %d: freed object at %d is not clear", n, where)
 		}
 	}

@@ -112,7 +112,7 @@ func TestF078NoUseAfterFree(t *testing.T) {
 	write(t, s, 5, old.bytes())
 	reader := s.Acquire()
 	defer reader.Release()
-	reader.enter()
+	reader.beginRead()
 	e := s.idx.load(5)
 	write(t, s, 5, content{5, 2, random}.bytes()) // replaced under the reader
 	p := make([]byte, PageSize)
@@ -122,8 +122,8 @@ func TestF078NoUseAfterFree(t *testing.T) {
 	if err := reader.load(5, e, 0, p); err != nil || !bytes.Equal(p, old.bytes()) {
 		t.Errorf("a page was freed under its reader: %v", err)
 	}
-	reader.leave()
-	for deadline := time.Now().Add(5 * time.Second); !allBytes(s.image.Payload(e.Where(), e.Length()), freedByte); {
+	reader.endRead()
+	for deadline := time.Now().Add(5 * time.Second); !allBytes(s.image.Payload(e.Where(), e.Length()), invariant.Freed); {
 		write(t, s, 9, content{9, 9, random}.bytes())
 		if time.Now().After(deadline) {
 			t.Fatal("the page was not freed after its reader left")

@@ -8,17 +8,17 @@ import (
 	"github.com/zramfs/zramfs/store/internal/image"
 )
 
-// Reads take no lock: a reader takes a seat, which notes the epoch, loads the
-// entry, uses what it refers to, and leaves. Whoever replaces an entry retires
-// the old one; what it refers to is freed when every reader that may have
-// loaded it has left. A reader that sits down later finds the new entry.
+// Reads take no lock. A reader notes the epoch in readEpoch, loads the entry, uses
+// what it refers to, and clears readEpoch. A writer that replaces an entry retires
+// the old one, and frees what it refers to when every reader that may have loaded
+// it is done. A reader that begins later finds the new entry.
 
 // maxRetired bounds how many entries a worker keeps before it has to wait for
 // readers to leave, a few microseconds at the most.
 const maxRetired = 256
 
-func (w *Worker) enter() { w.seat.Store(w.s.epoch.Load()) }
-func (w *Worker) leave() { w.seat.Store(0) }
+func (w *Worker) beginRead() { w.readEpoch.Store(w.s.epoch.Load()) }
+func (w *Worker) endRead()   { w.readEpoch.Store(0) }
 
 // retire takes charge of an entry that was unpublished.
 func (w *Worker) retire(e image.Entry) {
@@ -32,14 +32,14 @@ func (w *Worker) retire(e image.Entry) {
 }
 
 // flush frees what was retired, if no reader can reach it any more; with wait
-// it stays until none can. The caller has no seat.
+// it stays until none can. The caller is not reading.
 func (w *Worker) flush(wait bool) bool {
 	if len(w.retired) == 0 {
 		return true
 	}
 	now := w.s.epoch.Add(1)
 	for _, other := range w.s.workers {
-		for since := other.seat.Load(); since != 0 && since < now; since = other.seat.Load() {
+		for since := other.readEpoch.Load(); since != 0 && since < now; since = other.readEpoch.Load() {
 			if !wait {
 				return false
 			}

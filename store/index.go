@@ -41,7 +41,7 @@ func (x *index) init(s *Store) error {
 	} else {
 		x.twin = make([]atomic.Uint64, len(x.bitmap))
 		err = errors.Join(x.ask(), x.adoptPresent())
-		s.workers[0].near.Store(1) // begins at the beginning
+		s.workers[0].lastIndexPage.Store(1) // begins at the beginning
 	}
 	if err != nil {
 		return err
@@ -113,8 +113,8 @@ func (w *Worker) ensureIndex(page uint64) error {
 	if s.idx.whole {
 		return nil
 	}
-	if w.near.Load() != n+1 {
-		w.near.Store(n + 1)
+	if w.lastIndexPage.Load() != n+1 {
+		w.lastIndexPage.Store(n + 1)
 		if !s.idx.has(min(n+aheadPieces*piecePages, s.image.IndexPages-1)) {
 			s.poke()
 		}
@@ -143,11 +143,11 @@ func (x *index) grow() {
 		return
 	}
 	for _, w := range x.s.workers {
-		near := w.near.Load()
-		if near == 0 {
+		last := w.lastIndexPage.Load()
+		if last == 0 {
 			continue
 		}
-		n := near - 1
+		n := last - 1
 		first := n &^ (piecePages - 1)
 		if !x.has(n) && !(x.roomy() && x.take(first, first+piecePages, false)) {
 			x.take(n, n+1, true)

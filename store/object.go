@@ -4,7 +4,6 @@ package store
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"runtime"
 
@@ -29,50 +28,12 @@ func (w *Worker) place(page uint64, id codec.ID, packed []byte) (image.Entry, er
 	return image.ObjectEntry(where, id, len(packed)), nil
 }
 
-// load copies len(dst) bytes of the page that e stands for. What e refers to
-// must not be freed meanwhile: the caller has a seat or the page's lock.
-func (w *Worker) load(page uint64, e image.Entry, off int, dst []byte) error {
-	switch {
-	case e == 0:
-		clear(dst)
-		return nil
-	case !e.Valid(w.s.image.Segments):
-		return fmt.Errorf("%w: page %d: impossible entry %#x", ErrCorrupt, page, uint64(e))
-	case e.Same():
-		word, ok := w.s.same.word(e)
-		if !ok {
-			return fmt.Errorf("%w: page %d: damaged word", ErrCorrupt, page)
-		}
-		fillWord(dst, off, word)
-		return nil
-	}
-	packed, err := w.s.object(page, e)
-	if err != nil {
-		return err
-	}
-	if len(dst) == PageSize {
-		return w.unpack(dst, page, e.Codec(), packed)
-	}
-	if err := w.unpack(w.packed[:], page, e.Codec(), packed); err != nil {
-		return err
-	}
-	copy(dst, w.packed[off:])
-	return nil
-}
-
-func (w *Worker) unpack(dst []byte, page uint64, id codec.ID, packed []byte) error {
-	if err := w.decompressor.Decompress(dst, id, packed); err != nil {
-		return fmt.Errorf("%w: page %d: %w", ErrCorrupt, page, err)
-	}
-	return nil
-}
-
 // object finds the payload that a possible entry refers to, if it is page's and
 // intact.
 func (s *Store) object(page uint64, e image.Entry) ([]byte, error) {
 	where, n := e.Where(), e.Length()
 	if s.owns(page, e) { // else it may be what somebody is writing
-		fetch(s.image.Payload(where, n))
+		prefetch(s.image.Payload(where, n))
 		if s.image.HeaderAt(where).Checksum == s.image.Checksum(where, n) {
 			return s.image.Payload(where, n), nil
 		}
@@ -90,34 +51,17 @@ func (s *Store) owns(page uint64, e image.Entry) bool {
 	return s.image.HeaderAt(e.Where()).Matches(page, e)
 }
 
-// fetch has the processor bring all of an object from memory at once, before the
+// prefetch has the processor bring all of an object from memory at once, before the
 // checksum asks for it line by line: a read of a page at random is 2 to 4 % shorter.
 // What it reads it does not use, so that it may read what is being changed.
 //
 //go:norace
-func fetch(p []byte) {
+func prefetch(p []byte) {
 	var sum byte
 	for i := 0; i < len(p); i += cacheLine {
 		sum += p[i]
 	}
 	runtime.KeepAlive(sum)
-}
-
-// fillWord fills dst, which begins off bytes into a page, with a repeated word.
-func fillWord(dst []byte, off int, word uint64) {
-	if word == 0 {
-		clear(dst)
-		return
-	}
-	var pattern [8]byte
-	binary.LittleEndian.PutUint64(pattern[:], word)
-	n := 0
-	for ; n < len(dst) && n < 8; n++ {
-		dst[n] = pattern[(off+n)%8]
-	}
-	for n < len(dst) { // double what is there
-		n += copy(dst[n:], dst[:n])
-	}
 }
 
 // prove decompresses what was just placed and compares: an object is published

@@ -112,8 +112,7 @@ func TestEveryPointOfDeath(t *testing.T) {
 	}{
 		{"superblock written", small}, {"index adopted", small}, {"unused segments given back", small},
 		{"room found", small}, {"object begun", small}, {"object without checksum", small},
-		{"entry to be published", small}, {"entry published", small}, {"entry withdrawn", small},
-		{"changed entry to be published", small}, {"changed entry published", small},
+		{"entry to be published", small}, {"entry published", small},
 		{"object to be cleared", small}, {"object cleared but for its header", small}, {"object cleared", small},
 		{"word without complement", small}, {"word referenced", small},
 		{"word to be cleared", small}, {"word half cleared", small},

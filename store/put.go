@@ -41,6 +41,8 @@ func (w *Worker) Put(page uint64, id codec.ID, sum uint32, packed []byte) error 
 		w.s.errors.note(failedWrite)
 		return err
 	}
+	l := w.lockPage(page)
 	w.publish(page, e)
+	l.Unlock()
 	return nil
 }

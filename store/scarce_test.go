@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/store/internal/image"
+	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
 // limitOf is the memory limit that leaves a device room for n segments.
@@ -77,16 +78,16 @@ func TestFreedAfterTheReaderLeft(t *testing.T) {
 	}
 	e := s.idx.load(5)
 	reader := s.Acquire()
-	reader.enter()
+	reader.beginRead()
 	other := s.Acquire()
 	other.Discard(0, 200)
 	other.Release()
-	reader.leave()
+	reader.endRead()
 	reader.Release()
 	clear := func() bool {
 		s.passMu.Lock()
 		defer s.passMu.Unlock()
-		return s.segment(e.Segment()).state() == segVoid || allBytes(s.image.Payload(e.Where(), e.Length()), freedByte) ||
+		return s.segment(e.Segment()).state() == segVoid || allBytes(s.image.Payload(e.Where(), e.Length()), invariant.Freed) ||
 			allBytes(s.image.Payload(e.Where(), e.Length()), 0)
 	}
 	for deadline := time.Now().Add(5 * time.Second); !clear(); time.Sleep(20 * time.Millisecond) {
@@ -106,10 +107,10 @@ func TestDesertedByTheMaintainer(t *testing.T) {
 	}
 	owner.Release()
 	n := s.idx.load(5).Segment()
-	reader.enter()
+	reader.beginRead()
 	other.Discard(5, 1)
 	other.Release()
-	reader.leave()
+	reader.endRead()
 	reader.Release()
 	waitUntil(t, func() bool { return s.segment(n).live() == 0 })
 	waitUntil(t, func() bool { return s.segment(n).state() != segOpen })

@@ -118,7 +118,7 @@ func (w *Worker) dead() bool {
 func (s *Store) freeObject(e image.Entry) (deserted bool) {
 	where := e.Where()
 	invariant.Point("object to be cleared")
-	fill(s.image.Payload(where, e.Length()), freedByte)
+	fill(s.image.Payload(where, e.Length()), invariant.Freed)
 	invariant.Point("object cleared but for its header")
 	s.image.HeaderAt(where).Checksum = 0
 	invariant.Point("object cleared")

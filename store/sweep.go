@@ -84,7 +84,7 @@ func (s *Store) clearDead(n uint64) {
 		}
 		invariant.Point("dead object to be swept")
 		h.Checksum = 0
-		fill(s.image.Payload(where, int(h.Length)), freedByte)
+		fill(s.image.Payload(where, int(h.Length)), invariant.Freed)
 	}
 }
 
