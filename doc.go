@@ -1,33 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /*
-Package zramfs holds no code: it is where to begin reading, and where the tests
-of the tree's own rules lie.
+Package zramfs holds no code. Begin reading here; the tests of the tree's own
+rules lie beside it.
 
-A page on its way in, hop by hop:
+# Processes
 
- 1. cmd/zramfs/daemon puts the processes together: a keeper (keeper.go) holds
-    connections and memory, a worker (worker.go) serves.
- 2. fusefs: a thread reads a WRITE request into its slot (thread_linux.go), or a
-    ring brings it (rings_linux.go); it becomes page spans (span.go, data.go).
- 3. store: Worker.Write (worker.go) compresses the page and places it
-    (object.go) in a segment (segment.go), then publishes its index entry
-    (index.go). store/internal/image knows the bytes.
- 4. codec: the algorithm's Compressor chooses (selector.go) and compresses.
+	applications     kernel                        one device
+	------------     ------                        ----------
+	page fault   ->  swap -> loop -> FUSE  <---->  worker   serves requests: fusefs, store, codec
+	page reclaim                       ^             |
+	                                   |             |  shared memory: image, request slots, counters
+	                                   |             |
+	                                   +---------  keeper   holds the connection and that memory,
+	                                                 |      and replaces a worker that ends
+	                                                 |  sockets and files in DIR/control
+	                                               zramfs verify, export, import, status, down ...
 
-A page on its way out takes the same rooms: fusefs, Worker.Read, codec's
-Decompressor. cmd/zramfs/command holds the subcommands, loopsetup makes swap of
-the file that fusefs serves, procpages reads the memory of processes for
-estimates, and docs/ says the rest in words. What is written in assembly has a
-generic twin; codec/internal/impl knows which of them this machine takes, and
-codec/_asm holds the programs that write the assembly for amd64.
+A command that reads many pages maps nothing: it reads the image, which the keeper
+passes to it, with store/view.
 
-Many pages at once, for export, import and verify, take another way: store/view
-reads a live image from outside, codec/bulk divides batches between cores and
-engines, and gpu is such an engine: kernels written in Go (gpu/kernels, with
-gpu/ptx) for a device or a simulated one (gpu/driver, gpu/ptx/sim).
+# Packages
 
-Imports go down only, from the program to the codecs; house_test.go holds the
-order as text.
+	cmd/zramfs/command   subcommands: flags, one call, print
+	  cmd/zramfs/daemon    keeper, worker, supervision, upgrade
+	    cmd/zramfs/control   both ends of the sockets between command and device
+	    fusefs               requests of the kernel to pages, over /dev/fuse or io_uring
+	      store                pages to objects in the memory image
+	        store/internal/image  the bytes of the image
+	        codec                 pages to compressed bytes and back
+	          codec/{page,lz4,zstd}  the formats, each with assembly and a generic twin
+	          codec/pagescan         same-filled pages, predictions
+	    loopsetup            loop devices and swap
+	  store/view           the image of a live device, read by another process
+	  codec/bulk           many pages at once, divided between cores and engines
+	    gpu                  such an engine: kernels written in Go, on a device or simulated
+	  procpages            the memory of other processes, for estimates
+
+Imports go down only; house_test.go holds the order as text and tests it.
+codec/internal/impl knows which assembly this machine takes, and codec/_asm holds
+the programs that write the assembly for amd64. docs/ says the rest in words.
+
+# One page in
+
+A write of one page meets these functions, each called by one above it; a test
+follows them.
+
+	fusefs/thread_linux.go  thread.serve           receives a WRITE request into the thread's slot
+	fusefs/thread_linux.go  thread.carryOut        tells page requests from others
+	fusefs/thread_linux.go  thread.carryOutPage    notes in the slot what was done, and answers
+	fusefs/data.go          fileSystem.servePage   takes a store.Worker for the request
+	fusefs/data.go          fileSystem.access      decodes it
+	fusefs/data.go          fileSystem.write       divides its bytes into pages
+	store/write.go          Worker.Write           checks the range and counts
+	store/write.go          Worker.replace         has room in the index, and the page's lock
+	store/write.go          Worker.encode          finds same-filled pages, compresses others
+	codec/adaptive.go       adaptive.Compress      chooses the codec
+	store/object.go         Worker.place           writes header and payload to fresh space
+	store/write.go          Worker.publish         makes the entry current, retires the old one
+
+# One page out
+
+	fusefs/thread_linux.go  thread.serve           receives a READ request into the thread's slot
+	fusefs/thread_linux.go  thread.carryOut        tells page requests from others
+	fusefs/thread_linux.go  thread.carryOutPage    answers with the page
+	fusefs/data.go          fileSystem.servePage   takes a store.Worker for the request
+	fusefs/data.go          fileSystem.access      decodes it
+	fusefs/data.go          fileSystem.read        divides its bytes into pages
+	store/read.go           Worker.Read            notes the epoch, loads the entry
+	store/read.go           Worker.load            tells what the entry refers to
+	store/object.go         Store.object           proves that the object is the page's, and intact
+	store/read.go           Worker.unpack          has it decompressed
+	codec/decompressor.go   Decompressor.Decompress  by the codec that the entry names
+
+Over io_uring, fusefs/rings_linux.go takes the place of thread_linux.go.
 */
 package zramfs
