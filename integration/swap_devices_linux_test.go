@@ -62,8 +62,8 @@ func TestSwapSeveralDevices(t *testing.T) {
 	if err := json.Unmarshal([]byte(mustRun(t, commandTimeout, "status", "-J", dir).Stdout), &all); err != nil {
 		t.Fatal(err)
 	}
-	if len(all.Zramfs) != 1 || len(all.Zramfs[0].Loops) != 3 || all.Zramfs[0].Loops[2].Offset != 2*(1000004/3/4*4<<10) ||
-		all.Zramfs[0].Loops[1].Swap.Used == 0 {
+	if len(all.Zramfs) != 1 || len(all.Zramfs[0].Loops) != 3 || all.Zramfs[0].Loops[1].Offset != on[0].Size+memoryPage ||
+		all.Zramfs[0].Loops[2].Offset != on[0].Size+on[1].Size+2*memoryPage || all.Zramfs[0].Loops[1].Swap.Used == 0 {
 		t.Errorf("status -J shows %+v", all)
 	}
 	liftLimit(t, group)

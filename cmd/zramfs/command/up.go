@@ -158,9 +158,9 @@ func readSwapConfig(c *cli.Context, size uint64) (swapConfig, error) {
 	if s.priority < s.devices-1 {
 		return s, usageError("priority %d: %d areas of descending priority need %d at least", s.priority, s.devices, s.devices-1)
 	}
-	if s.devices > 1 && size/uint64(s.devices) < minSlice {
-		return s, usageError("devices %d: %s for each of them is too little, %s is the least", s.devices,
-			term.Size(size/uint64(s.devices)), term.Size(minSlice))
+	if first := cut(size, s.devices)[0].size; s.devices > 1 && first < minSlice {
+		return s, usageError("devices %d: %s for the first of them is too little, %s is the least", s.devices,
+			term.Size(first), term.Size(minSlice))
 	}
 	if s.sysctl != sysctlKeep && s.sysctl != sysctlRecommended {
 		return s, usageError("sysctl %q is neither %s nor %s", s.sysctl, sysctlKeep, sysctlRecommended)

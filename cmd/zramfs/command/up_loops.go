@@ -5,6 +5,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"math"
 	stdslices "slices"
 	"strings"
 	"syscall"
@@ -19,11 +20,14 @@ const (
 	// maxDevices is as many loop devices as up attaches: the kernel numbers swap areas by five bits
 	// (MAX_SWAPFILES), and keeps some of the numbers for other ends: swapon says so.
 	maxDevices = 32
-	// maxDefault and defaultSlice bound how many areas up makes by itself. What programs have freed
-	// stays stored until its slot is used again or its cluster is free, so an area should be small;
-	// each costs a line in swapon(8).
+	// maxDefault and defaultSlice bound how many areas up makes by itself: as many as leave the
+	// average area that many bytes. Each costs a line in swapon(8).
 	maxDefault   = 16
-	defaultSlice = 64 << 20
+	defaultSlice = 32 << 20
+	// sliceGrowth is the size of an area to that of the one before it. A page that a program freed
+	// stays stored until the kernel uses its slot again, at the latest when the area is full, so the
+	// area that the kernel fills should be small beside all that is in use.
+	sliceGrowth = 1.125
 	// kernelAreas is how many areas the kernel has numbers for at least (MAX_SWAPFILES in
 	// include/linux/swap.h, with all that takes numbers away).
 	kernelAreas = 22
@@ -48,13 +52,17 @@ func defaultDevices(size uint64, priority int) int {
 // slice is the part of the data file that one loop device shows, in bytes.
 type slice struct{ offset, size uint64 }
 
-// cut divides a data file of size bytes into n slices of whole pages, equal but for the last, which
-// has the rest.
+// cut divides a data file of size bytes into n slices of whole pages, each larger than the one
+// before it by sliceGrowth.
 func cut(size uint64, n int) []slice {
-	each := size / uint64(n) / pageSize * pageSize
+	all := math.Pow(sliceGrowth, float64(n)) - 1
+	end := func(i int) uint64 {
+		share := (math.Pow(sliceGrowth, float64(i)) - 1) / all
+		return uint64(float64(size)*share) / pageSize * pageSize
+	}
 	slices := make([]slice, n)
 	for i := range slices {
-		slices[i] = slice{uint64(i) * each, each}
+		slices[i] = slice{end(i), end(i+1) - end(i)}
 	}
 	slices[n-1].size = size - slices[n-1].offset
 	return slices

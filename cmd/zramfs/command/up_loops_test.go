@@ -3,26 +3,34 @@
 package command
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
+// TestCut wants slices of whole pages that follow on one another to the last byte, each an eighth
+// larger than the one before it.
 func TestCut(t *testing.T) {
-	const page = pageSize
 	for _, test := range []struct {
 		size uint64
 		n    int
-		want []slice
-	}{
-		{8 * page, 1, []slice{{0, 8 * page}}},
-		{8 * page, 2, []slice{{0, 4 * page}, {4 * page, 4 * page}}},
-		{11 * page, 3, []slice{{0, 3 * page}, {3 * page, 3 * page}, {6 * page, 5 * page}}},
-		{16 << 40, 2, []slice{{0, 8 << 40}, {8 << 40, 8 << 40}}},
-	} {
-		if got := cut(test.size, test.n); !slices.Equal(got, test.want) {
-			t.Errorf("%d in %d: %v, want %v", test.size, test.n, got, test.want)
+	}{{8 * pageSize, 1}, {1000004 << 10, 3}, {1 << 30, 16}, {16 << 40, 2}, {16 << 40, maxDevices}} {
+		end := uint64(0)
+		all := cut(test.size, test.n)
+		for i, s := range all {
+			if s.offset != end || s.offset%pageSize+s.size%pageSize != 0 {
+				t.Errorf("%d in %d: %v follows on %d", test.size, test.n, s, end)
+			}
+			end += s.size
+			if i == 0 {
+				continue
+			}
+			if before := all[i-1].size; s.size+2*pageSize < before*9/8 || s.size > before*9/8+2*pageSize {
+				t.Errorf("%d in %d: %d bytes after %d", test.size, test.n, s.size, before)
+			}
+		}
+		if len(all) != test.n || end != test.size {
+			t.Errorf("%d in %d: %v", test.size, test.n, all)
 		}
 	}
 }
