@@ -47,6 +47,8 @@ const lattice = `
 	cmd/zramfs/host < cmd/zramfs/control
 	fusefs < cmd/zramfs/control
 	cmd/zramfs/control < cmd/zramfs/daemon
+	cmd/zramfs/host < cmd/zramfs/protect
+	cmd/zramfs/protect < cmd/zramfs/daemon
 	fusefs < cmd/zramfs/daemon
 	loopsetup < cmd/zramfs/daemon
 	cmd/zramfs/daemon < cmd/zramfs/command

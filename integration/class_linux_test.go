@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/internal/require"
 )
 
@@ -28,8 +28,8 @@ func TestWorkerLeavesRealTimeClass(t *testing.T) {
 		return
 	}
 	f := serve(t, filepath.Join(tempDir(t), "zram"), "--size", "64M", "--memory", "memfd")
-	p := protection(t, f.dir, daemon.ProtectScheduling)
-	if p.State != daemon.StateOK {
+	p := protection(t, f.dir, protect.NameScheduling)
+	if p.State != protect.StateOK {
 		t.Skip(p.Detail)
 	}
 	first := status(t, f.dir).WorkerPID

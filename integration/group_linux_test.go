@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/internal/require"
 )
 
@@ -33,8 +33,8 @@ func TestLeavesLimitedGroup(t *testing.T) {
 	if r := runConfined(t, limited, "mount", "--size", "16M", dir); r.Code != 0 {
 		t.Fatalf("exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
-	p := protection(t, dir, daemon.ProtectCgroup)
-	if p.State != daemon.StateOK || !strings.Contains(p.Detail, "left the group") || !strings.Contains(p.Detail, "zramfs-test-leave") {
+	p := protection(t, dir, protect.NameGroup)
+	if p.State != protect.StateOK || !strings.Contains(p.Detail, "left the group") || !strings.Contains(p.Detail, "zramfs-test-leave") {
 		t.Errorf("%+v", p)
 	}
 	first := status(t, dir)
@@ -48,7 +48,7 @@ func TestLeavesLimitedGroup(t *testing.T) {
 		t.Fatalf("process %d still serves", first.WorkerPID)
 	}
 	wantTop(t, h, second.WorkerPID)
-	if q := protection(t, dir, daemon.ProtectCgroup); q != p {
+	if q := protection(t, dir, protect.NameGroup); q != p {
 		t.Errorf("%+v became %+v", p, q)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/internal/require"
 )
 
@@ -27,7 +27,7 @@ func TestKeeperHoldsImageLocked(t *testing.T) {
 		return
 	}
 	f := serve(t, filepath.Join(tempDir(t), "zram"), "--size", "64M", "--memory", "memfd")
-	if p := protection(t, f.dir, daemon.ProtectImage); p.State != daemon.StateOK || !strings.Contains(p.Detail, "keeper") {
+	if p := protection(t, f.dir, protect.NameImage); p.State != protect.StateOK || !strings.Contains(p.Detail, "keeper") {
 		t.Errorf("%+v", p)
 	}
 	want := make([]byte, 24<<20)
@@ -56,10 +56,10 @@ func TestKeeperHoldsImageLocked(t *testing.T) {
 }
 
 // protection is what the device on dir says of one.
-func protection(t testing.TB, dir, name string) daemon.Protection {
+func protection(t testing.TB, dir, name string) protect.Protection {
 	t.Helper()
 	all := status(t, dir).Protections
-	i := slices.IndexFunc(all, func(p daemon.Protection) bool { return p.Name == name })
+	i := slices.IndexFunc(all, func(p protect.Protection) bool { return p.Name == name })
 	if i < 0 {
 		t.Fatalf("no protection %s in %+v", name, all)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 )
 
 // A check is a question to the machine.
@@ -55,7 +55,7 @@ func checkMachine(m machine) []finding {
 	for _, check := range checks {
 		f, err := check.run(m)
 		if err != nil {
-			f = finding{State: daemon.StateWarn, Detail: fmt.Sprintf("cannot tell: %v", err)}
+			f = finding{State: protect.StateWarn, Detail: fmt.Sprintf("cannot tell: %v", err)}
 		}
 		f.Name = check.name
 		findings = append(findings, f)
@@ -69,15 +69,15 @@ func checkMachine(m machine) []finding {
 
 // ok, warn and fail are the outcomes of a check that could be made.
 func ok(format string, args ...any) (finding, error) {
-	return finding{State: daemon.StateOK, Detail: fmt.Sprintf(format, args...)}, nil
+	return finding{State: protect.StateOK, Detail: fmt.Sprintf(format, args...)}, nil
 }
 
 func warn(detail, mend string) (finding, error) {
-	return finding{State: daemon.StateWarn, Detail: detail, Mend: mend}, nil
+	return finding{State: protect.StateWarn, Detail: detail, Mend: mend}, nil
 }
 
 func fail(detail, mend string) (finding, error) {
-	return finding{State: daemon.StateFail, Detail: detail, Mend: mend}, nil
+	return finding{State: protect.StateFail, Detail: detail, Mend: mend}, nil
 }
 
 // checkKernel names the oldest kernel that can work (4.4 brought MCL_ONFAULT and direct I/O of
@@ -138,17 +138,17 @@ func checkUserNamespace(m machine) (finding, error) {
 
 func checkSysAdmin(m machine) (finding, error) {
 	return checkCapability(m, capSysAdmin, "CAP_SYS_ADMIN", "mount, loop and swapon are allowed",
-		daemon.StateFail, "mount, loop and swapon are not allowed")
+		protect.StateFail, "mount, loop and swapon are not allowed")
 }
 
 func checkSysResource(m machine) (finding, error) {
 	return checkCapability(m, capSysResource, "CAP_SYS_RESOURCE", "IO_FLUSHER and a lower OOM score are allowed",
-		daemon.StateWarn, "the OOM killer may kill zramfs, which would lose swapped pages, and taking memory may wait for write-back")
+		protect.StateWarn, "the OOM killer may kill zramfs, which would lose swapped pages, and taking memory may wait for write-back")
 }
 
 func checkSysNice(m machine) (finding, error) {
 	return checkCapability(m, capSysNice, "CAP_SYS_NICE", "real-time scheduling is allowed",
-		daemon.StateWarn, "threads cannot be given real-time scheduling, with which they get at the kernel's memory reserves")
+		protect.StateWarn, "threads cannot be given real-time scheduling, with which they get at the kernel's memory reserves")
 }
 
 // checkIPCLock matters only where memory may not be locked without it.
@@ -157,15 +157,15 @@ func checkIPCLock(m machine) (finding, error) {
 	if err != nil {
 		return finding{}, err
 	}
-	missing := daemon.StateFail
+	missing := protect.StateFail
 	detail := "memory cannot be locked beyond RLIMIT_MEMLOCK"
 	if limit == "unlimited" {
-		missing, detail = daemon.StateOK, "not needed: RLIMIT_MEMLOCK is unlimited"
+		missing, detail = protect.StateOK, "not needed: RLIMIT_MEMLOCK is unlimited"
 	}
 	return checkCapability(m, capIPCLock, "CAP_IPC_LOCK", "memory can be locked without limit", missing, detail)
 }
 
-func checkCapability(m machine, bit int, name, granted string, missing daemon.State, without string) (finding, error) {
+func checkCapability(m machine, bit int, name, granted string, missing protect.State, without string) (finding, error) {
 	has, err := m.hasCapability(bit)
 	if err != nil {
 		return finding{}, err
@@ -174,7 +174,7 @@ func checkCapability(m machine, bit int, name, granted string, missing daemon.St
 		return ok("%s", granted)
 	}
 	f := finding{State: missing, Detail: without}
-	if missing != daemon.StateOK {
+	if missing != protect.StateOK {
 		f.Mend = "run as root (sudo)"
 		if uid, err := m.field("proc/self/status", "Uid"); err == nil && strings.HasPrefix(uid, "0\t") {
 			f.Mend = "root lacks it here: give the container or the service the capability " + name

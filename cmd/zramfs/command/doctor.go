@@ -9,16 +9,16 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // finding is the outcome of one check of the machine.
 type finding struct {
-	Name   string       `json:"name"` // short and stable
-	State  daemon.State `json:"state"`
-	Detail string       `json:"detail"`
-	Mend   string       `json:"mend,omitempty"` // what to do, where there is something to do
+	Name   string        `json:"name"` // short and stable
+	State  protect.State `json:"state"`
+	Detail string        `json:"detail"`
+	Mend   string        `json:"mend,omitempty"` // what to do, where there is something to do
 }
 
 // String is the line that doctor prints.
@@ -70,17 +70,17 @@ var settings = []string{"kernel-zram", "other-swap", "zswap", "log", "page-clust
 
 // newDiagnosis sorts findings and says what they come to.
 func newDiagnosis(findings []finding) diagnosis {
-	order := map[daemon.State]int{daemon.StateFail: 0, daemon.StateWarn: 1, daemon.StateOK: 2}
+	order := map[protect.State]int{protect.StateFail: 0, protect.StateWarn: 1, protect.StateOK: 2}
 	slices.SortStableFunc(findings, func(a, b finding) int { return order[a.State] - order[b.State] })
 	var failures []string
 	missing, slow := 0, 0
 	for _, f := range findings {
 		switch {
-		case f.State == daemon.StateFail:
+		case f.State == protect.StateFail:
 			failures = append(failures, f.Detail)
-		case f.State == daemon.StateWarn && slices.Contains(settings, f.Name):
+		case f.State == protect.StateWarn && slices.Contains(settings, f.Name):
 			slow++
-		case f.State == daemon.StateWarn:
+		case f.State == protect.StateWarn:
 			missing++
 		}
 	}

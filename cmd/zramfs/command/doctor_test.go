@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 )
 
 // wellMachine is the files of a machine on which every check is well.
@@ -48,7 +49,7 @@ func machineOf(t *testing.T, files map[string]string) machine {
 	t.Helper()
 	m := machine{
 		root:        t.TempDir(),
-		protections: func() []daemon.Protection { return nil },
+		protections: func() []protect.Protection { return nil },
 		noswap:      func() error { return nil },
 		instructions: func() daemon.InstructionStatus {
 			return daemon.InstructionStatus{
@@ -74,8 +75,8 @@ func machineOf(t *testing.T, files map[string]string) machine {
 
 func TestDoctorWellMachine(t *testing.T) {
 	m := machineOf(t, wellMachine())
-	m.protections = func() []daemon.Protection {
-		return []daemon.Protection{{Name: daemon.ProtectCgroup, State: daemon.StateOK, Detail: "no memory limit"}}
+	m.protections = func() []protect.Protection {
+		return []protect.Protection{{Name: protect.NameGroup, State: protect.StateOK, Detail: "no memory limit"}}
 	}
 	var out strings.Builder
 	if err := printReport(&out, false, newDiagnosis(checkMachine(m))); err != nil {
@@ -98,57 +99,57 @@ func TestDoctorFindings(t *testing.T) {
 	tests := []struct {
 		file, text string
 		name       string // of the check
-		state      daemon.State
+		state      protect.State
 		detail     string
 	}{
-		{"proc/sys/kernel/osrelease", "4.3.0", "kernel", daemon.StateFail, "Linux 4.3.0"},
-		{"proc/sys/kernel/osrelease", "3.10.0-1160.el7", "kernel", daemon.StateFail, "3.10.0"},
-		{"proc/sys/kernel/osrelease", "4.19.0", "kernel", daemon.StateWarn, "no IO_FLUSHER"},
-		{"proc/sys/kernel/osrelease", "5.10.0", "kernel", daemon.StateWarn, "lacks noswap"},
-		{"proc/sys/kernel/osrelease", "6.4.0", "kernel", daemon.StateOK, ""},
-		{"proc/sys/kernel/osrelease", "banana", "kernel", daemon.StateWarn, "cannot tell"},
-		{"dev/fuse", missing, "fuse", daemon.StateFail, "/dev/fuse is missing"},
-		{"dev/loop-control", missing, "loop", daemon.StateFail, "/dev/loop-control is missing"},
-		{"proc/self/uid_map", "0 1000 1\n", "user-namespace", daemon.StateFail, "this is a user namespace"},
-		{"proc/self/uid_map", missing, "user-namespace", daemon.StateOK, ""},
-		{"proc/self/status", without(capSysAdmin), "cap-sys-admin", daemon.StateFail, "not allowed"},
-		{"proc/self/status", without(capSysResource), "cap-sys-resource", daemon.StateWarn, "the OOM killer may kill zramfs"},
-		{"proc/self/status", without(capSysNice), "cap-sys-nice", daemon.StateWarn, "real-time"},
-		{"proc/self/status", without(capIPCLock), "cap-ipc-lock", daemon.StateFail, "RLIMIT_MEMLOCK"},
-		{"proc/self/status", without(capIPCLock), "memlock-limit", daemon.StateFail, "8388608 bytes"},
-		{"proc/self/status", noCaps, "cap-sys-admin", daemon.StateFail, "not allowed"},
-		{"proc/self/status", "Name:\tx\n", "cap-sys-admin", daemon.StateWarn, "cannot tell"},
-		{"proc/self/limits", "Max locked memory  unlimited  unlimited  bytes\n", "memlock-limit", daemon.StateOK, "unlimited"},
-		{"sys/module/zswap/parameters/enabled", "Y\n", "zswap", daemon.StateWarn, "zswap is on"},
-		{"sys/module/zswap/parameters/enabled", missing, "zswap", daemon.StateOK, "not in this kernel"},
-		{"dev/kmsg", missing, "log", daemon.StateWarn, "messages are lost"},
-		{"run/systemd/journal/socket", "", "log", daemon.StateOK, "journal"},
-		{"proc/sys/vm/page-cluster", "0\n", "page-cluster", daemon.StateWarn, "1 pages a swap-in"},
-		{"proc/sys/vm/page-cluster", "-1\n", "page-cluster", daemon.StateWarn, "cannot tell"},
-		{"proc/sys/kernel/osrelease", "6.13.7", "io-uring", daemon.StateWarn, "6.13.7 has no FUSE over io_uring"},
-		{uringParameter, "N\n", "io-uring", daemon.StateWarn, "switched off"},
-		{uringParameter, missing, "io-uring", daemon.StateWarn, "not loaded"},
-		{"sys/module/fuse/parameters/enable_uring", "Y\n", "io-uring", daemon.StateOK, "--transport uring"},
-		{uringDisabled, missing, "io-uring", daemon.StateOK, ""},
-		{uringDisabled, "1\n", "io-uring", daemon.StateOK, ""},
-		{uringDisabled, "2\n", "io-uring", daemon.StateWarn, "io_uring_disabled is 2"},
-		{"sys/fs/cgroup/user.slice/memory.swap.max", missing, "cgroup-v2", daemon.StateOK, "to set"},
-		{"sys/fs/cgroup/user.slice/memory.swap.max", "0\n", "cgroup-v2", daemon.StateOK, "has memory.swap.max 0, memory.min 0"},
-		{"proc/self/mountinfo", "41 31 0:38 / /m rw - cgroup cgroup rw,memory\n", "cgroup-v2", daemon.StateOK, "counted by cgroup v1"},
-		{"proc/self/mountinfo", missing, "cgroup-v2", daemon.StateOK, "no memory controller"},
-		{"proc/self/cgroup", "4:memory:/\n", "cgroup-v2", daemon.StateWarn, "cannot tell"},
-		{"proc/sys/vm/min_free_kbytes", "4096\n", "free-memory", daemon.StateWarn, "4M free"},
-		{"proc/meminfo", "MemTotal: 262144 kB\n", "free-memory", daemon.StateOK, ""},
-		{"proc/meminfo", missing, "free-memory", daemon.StateWarn, "cannot tell"},
-		{"sys/class/zram-control/hot_add", "", "kernel-zram", daemon.StateWarn, "kernel zram is here"},
-		{"lib/modules/6.14.0-31-generic/modules.dep", "kernel/drivers/block/zram/zram.ko.xz: x\n", "kernel-zram", daemon.StateWarn, "can be loaded"},
-		{"lib/modules/6.14.0-31-generic/modules.builtin", "kernel/drivers/block/zram/zram.ko\n", "kernel-zram", daemon.StateWarn, "can be loaded"},
-		{"lib/modules/6.14.0-31-generic/modules.dep", "kernel/fs/fuse/fuse.ko: x\n", "kernel-zram", daemon.StateOK, "neither loaded"},
-		{"sys/block/sda/size", missing, "sys", daemon.StateFail, "/sys is not mounted"},
-		{"proc/swaps", missing, "other-swap", daemon.StateFail, "without swap"},
-		{"proc/swaps", "Filename\n", "other-swap", daemon.StateOK, "no other swap area"},
-		{"proc/swaps", "Filename\n/dev/sda2 partition 2097148 0 100\n", "other-swap", daemon.StateWarn, "/dev/sda2 (2G, priority 100)"},
-		{"proc/mdstat", "", "other-swap", daemon.StateOK, "/dev/sda2 (2G, priority -2): used after"},
+		{"proc/sys/kernel/osrelease", "4.3.0", "kernel", protect.StateFail, "Linux 4.3.0"},
+		{"proc/sys/kernel/osrelease", "3.10.0-1160.el7", "kernel", protect.StateFail, "3.10.0"},
+		{"proc/sys/kernel/osrelease", "4.19.0", "kernel", protect.StateWarn, "no IO_FLUSHER"},
+		{"proc/sys/kernel/osrelease", "5.10.0", "kernel", protect.StateWarn, "lacks noswap"},
+		{"proc/sys/kernel/osrelease", "6.4.0", "kernel", protect.StateOK, ""},
+		{"proc/sys/kernel/osrelease", "banana", "kernel", protect.StateWarn, "cannot tell"},
+		{"dev/fuse", missing, "fuse", protect.StateFail, "/dev/fuse is missing"},
+		{"dev/loop-control", missing, "loop", protect.StateFail, "/dev/loop-control is missing"},
+		{"proc/self/uid_map", "0 1000 1\n", "user-namespace", protect.StateFail, "this is a user namespace"},
+		{"proc/self/uid_map", missing, "user-namespace", protect.StateOK, ""},
+		{"proc/self/status", without(capSysAdmin), "cap-sys-admin", protect.StateFail, "not allowed"},
+		{"proc/self/status", without(capSysResource), "cap-sys-resource", protect.StateWarn, "the OOM killer may kill zramfs"},
+		{"proc/self/status", without(capSysNice), "cap-sys-nice", protect.StateWarn, "real-time"},
+		{"proc/self/status", without(capIPCLock), "cap-ipc-lock", protect.StateFail, "RLIMIT_MEMLOCK"},
+		{"proc/self/status", without(capIPCLock), "memlock-limit", protect.StateFail, "8388608 bytes"},
+		{"proc/self/status", noCaps, "cap-sys-admin", protect.StateFail, "not allowed"},
+		{"proc/self/status", "Name:\tx\n", "cap-sys-admin", protect.StateWarn, "cannot tell"},
+		{"proc/self/limits", "Max locked memory  unlimited  unlimited  bytes\n", "memlock-limit", protect.StateOK, "unlimited"},
+		{"sys/module/zswap/parameters/enabled", "Y\n", "zswap", protect.StateWarn, "zswap is on"},
+		{"sys/module/zswap/parameters/enabled", missing, "zswap", protect.StateOK, "not in this kernel"},
+		{"dev/kmsg", missing, "log", protect.StateWarn, "messages are lost"},
+		{"run/systemd/journal/socket", "", "log", protect.StateOK, "journal"},
+		{"proc/sys/vm/page-cluster", "0\n", "page-cluster", protect.StateWarn, "1 pages a swap-in"},
+		{"proc/sys/vm/page-cluster", "-1\n", "page-cluster", protect.StateWarn, "cannot tell"},
+		{"proc/sys/kernel/osrelease", "6.13.7", "io-uring", protect.StateWarn, "6.13.7 has no FUSE over io_uring"},
+		{uringParameter, "N\n", "io-uring", protect.StateWarn, "switched off"},
+		{uringParameter, missing, "io-uring", protect.StateWarn, "not loaded"},
+		{"sys/module/fuse/parameters/enable_uring", "Y\n", "io-uring", protect.StateOK, "--transport uring"},
+		{uringDisabled, missing, "io-uring", protect.StateOK, ""},
+		{uringDisabled, "1\n", "io-uring", protect.StateOK, ""},
+		{uringDisabled, "2\n", "io-uring", protect.StateWarn, "io_uring_disabled is 2"},
+		{"sys/fs/cgroup/user.slice/memory.swap.max", missing, "cgroup-v2", protect.StateOK, "to set"},
+		{"sys/fs/cgroup/user.slice/memory.swap.max", "0\n", "cgroup-v2", protect.StateOK, "has memory.swap.max 0, memory.min 0"},
+		{"proc/self/mountinfo", "41 31 0:38 / /m rw - cgroup cgroup rw,memory\n", "cgroup-v2", protect.StateOK, "counted by cgroup v1"},
+		{"proc/self/mountinfo", missing, "cgroup-v2", protect.StateOK, "no memory controller"},
+		{"proc/self/cgroup", "4:memory:/\n", "cgroup-v2", protect.StateWarn, "cannot tell"},
+		{"proc/sys/vm/min_free_kbytes", "4096\n", "free-memory", protect.StateWarn, "4M free"},
+		{"proc/meminfo", "MemTotal: 262144 kB\n", "free-memory", protect.StateOK, ""},
+		{"proc/meminfo", missing, "free-memory", protect.StateWarn, "cannot tell"},
+		{"sys/class/zram-control/hot_add", "", "kernel-zram", protect.StateWarn, "kernel zram is here"},
+		{"lib/modules/6.14.0-31-generic/modules.dep", "kernel/drivers/block/zram/zram.ko.xz: x\n", "kernel-zram", protect.StateWarn, "can be loaded"},
+		{"lib/modules/6.14.0-31-generic/modules.builtin", "kernel/drivers/block/zram/zram.ko\n", "kernel-zram", protect.StateWarn, "can be loaded"},
+		{"lib/modules/6.14.0-31-generic/modules.dep", "kernel/fs/fuse/fuse.ko: x\n", "kernel-zram", protect.StateOK, "neither loaded"},
+		{"sys/block/sda/size", missing, "sys", protect.StateFail, "/sys is not mounted"},
+		{"proc/swaps", missing, "other-swap", protect.StateFail, "without swap"},
+		{"proc/swaps", "Filename\n", "other-swap", protect.StateOK, "no other swap area"},
+		{"proc/swaps", "Filename\n/dev/sda2 partition 2097148 0 100\n", "other-swap", protect.StateWarn, "/dev/sda2 (2G, priority 100)"},
+		{"proc/mdstat", "", "other-swap", protect.StateOK, "/dev/sda2 (2G, priority -2): used after"},
 	}
 	for _, test := range tests {
 		files := wellMachine()
@@ -160,7 +161,7 @@ func TestDoctorFindings(t *testing.T) {
 		if f.State != test.state || !strings.Contains(f.Detail, test.detail) {
 			t.Errorf("%s %q: %s; want %s: %s", test.file, test.text, f, test.state, test.detail)
 		}
-		if wantMend := f.State != daemon.StateOK && !strings.HasPrefix(f.Detail, "cannot tell"); (f.Mend != "") != wantMend {
+		if wantMend := f.State != protect.StateOK && !strings.HasPrefix(f.Detail, "cannot tell"); (f.Mend != "") != wantMend {
 			t.Errorf("%s %q: %s: mend %q", test.file, test.text, f, f.Mend)
 		}
 	}
@@ -172,7 +173,7 @@ func TestDoctorModulesBarred(t *testing.T) {
 		files := wellMachine()
 		files["lib/modules/6.14.0-31-generic/modules.dep"] = "kernel/drivers/block/zram/zram.ko: x\n"
 		files[bar[0]] = bar[1]
-		if f := findingNamed(t, checkMachine(machineOf(t, files)), "kernel-zram"); f.State != daemon.StateOK || !strings.Contains(f.Detail, "cannot be loaded") {
+		if f := findingNamed(t, checkMachine(machineOf(t, files)), "kernel-zram"); f.State != protect.StateOK || !strings.Contains(f.Detail, "cannot be loaded") {
 			t.Errorf("%s: %s", bar[0], f)
 		}
 	}
@@ -183,7 +184,7 @@ func TestDoctorOwnSwap(t *testing.T) {
 	files := wellMachine()
 	files["proc/swaps"] = "Filename\n/dev/loop3 partition 2097148 0 100\n"
 	files["sys/block/loop3/loop/backing_file"] = "/zram0\n"
-	if f := findingNamed(t, checkMachine(machineOf(t, files)), "other-swap"); f.State != daemon.StateOK {
+	if f := findingNamed(t, checkMachine(machineOf(t, files)), "other-swap"); f.State != protect.StateOK {
 		t.Error(f)
 	}
 }
@@ -194,16 +195,16 @@ func TestDoctorContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := findingNamed(t, checkMachine(m), "pid-namespace")
-	if f.State != daemon.StateWarn || !strings.Contains(f.Detail, "swapped pages are lost") {
+	if f.State != protect.StateWarn || !strings.Contains(f.Detail, "swapped pages are lost") {
 		t.Error(f)
 	}
 }
 
 // TestDiagnosis wants failures first, warnings next, and a verdict that counts them.
 func TestDiagnosis(t *testing.T) {
-	good, lost := finding{"fuse", daemon.StateOK, "there", ""}, finding{"loop", daemon.StateFail, "no loop driver", "modprobe loop"}
-	bare, bare2 := finding{"cap-sys-nice", daemon.StateWarn, "no nice", "x"}, finding{"noswap", daemon.StateWarn, "no noswap", "x"}
-	slow := finding{"page-cluster", daemon.StateWarn, "0", "x"}
+	good, lost := finding{"fuse", protect.StateOK, "there", ""}, finding{"loop", protect.StateFail, "no loop driver", "modprobe loop"}
+	bare, bare2 := finding{"cap-sys-nice", protect.StateWarn, "no nice", "x"}, finding{"noswap", protect.StateWarn, "no noswap", "x"}
+	slow := finding{"page-cluster", protect.StateWarn, "0", "x"}
 	for _, test := range []struct {
 		findings []finding
 		first    string
@@ -257,13 +258,13 @@ func TestDoctorUring(t *testing.T) {
 	files := wellMachine()
 	files[uringDisabled] = "1\n"
 	files["proc/self/status"] = "CapEff:\t0000000000000000\n"
-	if f := findingNamed(t, checkMachine(machineOf(t, files)), "io-uring"); f.State != daemon.StateWarn || f.Mend == "" {
+	if f := findingNamed(t, checkMachine(machineOf(t, files)), "io-uring"); f.State != protect.StateWarn || f.Mend == "" {
 		t.Errorf("without privilege: %s", f)
 	}
 	files = wellMachine()
 	delete(files, uringParameter)
 	files["sys/module/fuse/parameters/max_user_bgreq"] = "1\n"
-	if f := findingNamed(t, checkMachine(machineOf(t, files)), "io-uring"); f.State != daemon.StateWarn || !strings.Contains(f.Detail, "built without") {
+	if f := findingNamed(t, checkMachine(machineOf(t, files)), "io-uring"); f.State != protect.StateWarn || !strings.Contains(f.Detail, "built without") {
 		t.Errorf("without CONFIG_FUSE_IO_URING: %s", f)
 	}
 }
@@ -281,7 +282,7 @@ func TestDoctorWatermarks(t *testing.T) {
 	files := wellMachine()
 	files["proc/sys/vm/min_free_kbytes"] = "4096\n"
 	files["proc/sys/vm/watermark_scale_factor"] = "100\n"
-	if f := findingNamed(t, checkMachine(machineOf(t, files)), "free-memory"); f.State != daemon.StateOK {
+	if f := findingNamed(t, checkMachine(machineOf(t, files)), "free-memory"); f.State != protect.StateOK {
 		t.Errorf("%s; want ok, since the watermarks are far apart", f)
 	}
 }
@@ -289,12 +290,12 @@ func TestDoctorWatermarks(t *testing.T) {
 func TestDoctorNoswap(t *testing.T) {
 	for _, test := range []struct {
 		err    error
-		state  daemon.State
+		state  protect.State
 		detail string
 	}{
-		{nil, daemon.StateOK, "never swapped"},
-		{errors.New("set noswap: invalid argument"), daemon.StateWarn, "invalid argument"},
-		{fmt.Errorf("fsopen tmpfs: %w", fs.ErrPermission), daemon.StateWarn, "cannot tell: fsopen tmpfs: permission denied (it takes root)"},
+		{nil, protect.StateOK, "never swapped"},
+		{errors.New("set noswap: invalid argument"), protect.StateWarn, "invalid argument"},
+		{fmt.Errorf("fsopen tmpfs: %w", fs.ErrPermission), protect.StateWarn, "cannot tell: fsopen tmpfs: permission denied (it takes root)"},
 	} {
 		m := machineOf(t, wellMachine())
 		m.noswap = func() error { return test.err }
@@ -312,10 +313,10 @@ func TestDoctorHere(t *testing.T) {
 	checked, _, _ := strings.Cut(got.stdout, "Result: ")
 	for line := range strings.Lines(checked) {
 		state, rest, _ := strings.Cut(line, " ")
-		switch daemon.State(state) {
-		case daemon.StateFail:
+		switch protect.State(state) {
+		case protect.StateFail:
 			want = exitFailure
-		case daemon.StateOK, daemon.StateWarn:
+		case protect.StateOK, protect.StateWarn:
 		default:
 			t.Errorf("not a line of doctor: %q", line)
 		}

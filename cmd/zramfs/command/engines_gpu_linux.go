@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
@@ -112,11 +112,11 @@ func checkGPUs(find func() (*driver.Driver, error)) (f finding, err error) {
 		return warn(term.OneLine(err.Error()), "")
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	f.State = daemon.StateOK
+	f.State = protect.StateOK
 	var all []string
 	for _, p := range d.Devices() {
 		if err := p.Check(); err != nil {
-			f.State = daemon.StateWarn
+			f.State = protect.StateWarn
 			all = append(all, err.Error())
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
@@ -49,7 +50,7 @@ func diagnose(d device, now time.Time) []problem {
 		return problems
 	}
 	if len(d.Swaps) > 0 {
-		for _, p := range daemon.Blocking(d.Status.Protections) {
+		for _, p := range protect.Blocking(d.Status.Protections) {
 			problems = append(problems, problem{What: "not safe as swap: " + p.Name + ": " + p.Detail, Fix: "zramfs down " + d.Dir})
 		}
 	}

@@ -12,18 +12,19 @@ import (
 	"strings"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 )
 
 // machine is where the checks of doctor look.
 type machine struct {
 	root         string                          // "/" but for tests, which put a tree of files there
-	protections  func() []daemon.Protection      // what the serving process would find out by itself
+	protections  func() []protect.Protection     // what the serving process would find out by itself
 	instructions func() daemon.InstructionStatus // what the codecs run on
 	noswap       func() error                    // nil where a tmpfs can be made that is never swapped
 }
 
 func thisMachine() machine {
-	return machine{root: "/", protections: daemon.CheckMachine, instructions: daemon.Instructions, noswap: tryNoswap}
+	return machine{root: "/", protections: protect.CheckMachine, instructions: daemon.Instructions, noswap: tryNoswap}
 }
 
 // path is where a file of the machine lies.

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/store"
@@ -187,7 +188,7 @@ func deviceArgs(role string, cfg daemon.Config) []string {
 
 // serveSpawned is the process that startDevice starts.
 func serveSpawned(c *cli.Context) error {
-	flusher := daemon.BecomeIOFlusher()
+	flusher := protect.BecomeIOFlusher()
 	cfg, err := deviceConfig(c, "mount")
 	if err != nil {
 		return err
@@ -201,7 +202,7 @@ func serveSpawned(c *cli.Context) error {
 // serveAsWorker is the process that a keeper starts. What its keeper could set for its threads it
 // has inherited.
 func serveAsWorker(c *cli.Context) error {
-	flusher := daemon.BecomeIOFlusher()
+	flusher := protect.BecomeIOFlusher()
 	cfg, err := deviceConfig(c, "mount")
 	if err != nil {
 		return err
@@ -216,7 +217,7 @@ func serveAsWorker(c *cli.Context) error {
 
 // serveForeground serves in this process.
 func serveForeground(c *cli.Context) error {
-	flusher := daemon.BecomeIOFlusher()
+	flusher := protect.BecomeIOFlusher()
 	cfg, err := deviceConfig(c, "mount")
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 )
 
 const (
@@ -58,7 +58,7 @@ func (n *narration) Write(p []byte) (int, error) {
 
 // step takes one step. Its state is that of a protection.
 func (n *narration) step(name, state, detail string) error {
-	if state != string(daemon.StateOK) {
+	if state != string(protect.StateOK) {
 		n.warnings = append(n.warnings, detail)
 	}
 	if n.how != flagVerbose {
@@ -69,7 +69,7 @@ func (n *narration) step(name, state, detail string) error {
 }
 
 // printProtections prints one line for each protection.
-func printProtections(w io.Writer, all []daemon.Protection) error {
+func printProtections(w io.Writer, all []protect.Protection) error {
 	for _, p := range all {
 		if err := printStep(w, p.Name, string(p.State), p.Detail); err != nil {
 			return err

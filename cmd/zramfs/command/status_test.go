@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -48,9 +49,9 @@ func wellDevice() device {
 			},
 			IO:   daemon.IOStatus{Reads: 1000, Writes: 2000, Discards: 30},
 			Fuse: daemon.FuseStatus{Connection: 51, MaxWrite: mib, MaxBackground: 1024, AsyncDIO: true},
-			Protections: []daemon.Protection{
-				{Name: daemon.ProtectIOFlusher, State: daemon.StateWarn, Detail: "needs the capability CAP_SYS_RESOURCE"},
-				{Name: daemon.ProtectMemory, State: daemon.StateOK, Detail: "all memory is locked", Essential: true},
+			Protections: []protect.Protection{
+				{Name: protect.NameIOFlusher, State: protect.StateWarn, Detail: "needs the capability CAP_SYS_RESOURCE"},
+				{Name: protect.NameMemory, State: protect.StateOK, Detail: "all memory is locked", Essential: true},
 			},
 		},
 	}
@@ -76,7 +77,7 @@ func sickDevice() device {
 	s.IO.ChecksumErrorTimes = daemon.ErrorTimes{First: ago(time.Minute), Last: ago(time.Minute)}
 	s.IO.FailedReadTimes = daemon.ErrorTimes{First: ago(26 * time.Hour), Last: ago(25 * time.Hour)}
 	s.IO.FailedWriteTimes = daemon.ErrorTimes{First: ago(2 * time.Hour), Last: ago(time.Second)}
-	s.Protections[1].State, s.Protections[1].Detail = daemon.StateFail, "mlockall: operation not permitted"
+	s.Protections[1].State, s.Protections[1].Detail = protect.StateFail, "mlockall: operation not permitted"
 	d.Swaps[0].Used = 3000 << 20
 	return d
 }
@@ -184,9 +185,9 @@ func TestHealth(t *testing.T) {
 		{"elsewhere", func(d *device) { d.away, d.keeper = true, 7 },
 			"up in another mount namespace (keeper 7, /dev/loop3, 2.2G in swap); fix: zramfs down /run/zram ends it"},
 		{"elsewhere, unreadable", func(d *device) { d.away, d.Status, d.Err = true, nil, errOutOfSight }, "in another mount namespace (/dev/loop3"},
-		{"missing extra", func(d *device) { d.Status.Protections[0].State = daemon.StateFail }, ""},
-		{"missing essential", func(d *device) { d.Status.Protections[1].State = daemon.StateFail }, "not safe as swap: memory-lock"},
-		{"missing essential, no swap", func(d *device) { d.Status.Protections[1].State, d.Swaps = daemon.StateFail, nil }, ""},
+		{"missing extra", func(d *device) { d.Status.Protections[0].State = protect.StateFail }, ""},
+		{"missing essential", func(d *device) { d.Status.Protections[1].State = protect.StateFail }, "not safe as swap: memory-lock"},
+		{"missing essential, no swap", func(d *device) { d.Status.Protections[1].State, d.Swaps = protect.StateFail, nil }, ""},
 		{"limit far", func(d *device) { d.Status.MemLimit = 2 * d.Status.Memory.MemUsedTotal }, ""},
 		{"limit near", func(d *device) { d.Status.MemLimit = d.Status.Memory.MemUsedTotal/9*10 - 4096 }, "90% of the memory limit"},
 		{"limit reached", func(d *device) { d.Status.MemLimit = d.Status.Memory.MemUsedTotal }, "100% of the memory limit"},

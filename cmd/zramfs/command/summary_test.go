@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/codec"
 )
 
@@ -30,10 +31,10 @@ func smallSummary(t *testing.T, limit uint64, said *narration) summary {
 // Up prints four lines: what there is, what it costs, what is missing, what to type next.
 func TestSummary(t *testing.T) {
 	said := &narration{}
-	for _, p := range []daemon.Protection{
-		{Name: daemon.ProtectOOM, State: daemon.StateWarn, Detail: "the OOM killer may kill it: run with CAP_SYS_RESOURCE"},
-		{Name: daemon.ProtectCore, State: daemon.StateOK, Detail: "core dumps are off"},
-		{Name: daemon.ProtectIOFlusher, State: daemon.StateWarn, Detail: "taking memory may wait: run with CAP_SYS_RESOURCE"},
+	for _, p := range []protect.Protection{
+		{Name: protect.NameOOM, State: protect.StateWarn, Detail: "the OOM killer may kill it: run with CAP_SYS_RESOURCE"},
+		{Name: protect.NameCore, State: protect.StateOK, Detail: "core dumps are off"},
+		{Name: protect.NameIOFlusher, State: protect.StateWarn, Detail: "taking memory may wait: run with CAP_SYS_RESOURCE"},
 	} {
 		if err := printStep(said, p.Name, string(p.State), p.Detail); err != nil {
 			t.Fatal(err)

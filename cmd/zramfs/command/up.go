@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -269,7 +270,7 @@ var errUnsafe = errors.New("swap could hang the machine")
 
 // checkSafety refuses swap without the essential protections.
 func (u *upRun) checkSafety() error {
-	missing := daemon.Blocking(u.report.Protections)
+	missing := protect.Blocking(u.report.Protections)
 	if len(missing) == 0 || u.swap.force {
 		return nil
 	}

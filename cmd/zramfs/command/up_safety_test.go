@@ -7,20 +7,21 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 )
 
 // Swap is refused without an essential protection, and --force turns it on.
 func TestUpChecksSafety(t *testing.T) {
-	warned := daemon.Protection{Name: daemon.ProtectOOM, State: daemon.StateWarn}
-	group := daemon.Protection{Name: daemon.ProtectCgroup, State: daemon.StateFail, Essential: true, Detail: "limited"}
+	warned := protect.Protection{Name: protect.NameOOM, State: protect.StateWarn}
+	group := protect.Protection{Name: protect.NameGroup, State: protect.StateFail, Essential: true, Detail: "limited"}
 	for _, c := range []struct {
-		found   []daemon.Protection
+		found   []protect.Protection
 		force   bool
 		refusal string
 	}{
-		{[]daemon.Protection{warned}, false, ""},
-		{[]daemon.Protection{warned, group}, false, "hang the machine: limited. --force"},
-		{[]daemon.Protection{warned, group}, true, ""},
+		{[]protect.Protection{warned}, false, ""},
+		{[]protect.Protection{warned, group}, false, "hang the machine: limited. --force"},
+		{[]protect.Protection{warned, group}, true, ""},
 	} {
 		u := &upRun{report: &daemon.Report{Protections: c.found}}
 		u.swap.force = c.force

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
@@ -162,8 +163,8 @@ func errorWords(io daemon.IOStatus) string {
 	return strings.Join(words, ", ")
 }
 
-func protectionWords(p daemon.Protection) string {
-	if p.State == daemon.StateOK {
+func protectionWords(p protect.Protection) string {
+	if p.State == protect.StateOK {
 		return p.Detail
 	}
 	return fmt.Sprintf("%s: %s", p.State, p.Detail)

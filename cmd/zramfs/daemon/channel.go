@@ -10,6 +10,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/fusefs"
 )
 
@@ -46,8 +47,8 @@ type news struct {
 
 // workerReport is what a worker says of itself once it serves.
 type workerReport struct {
-	Settings    fusefs.Settings `json:"settings"`
-	Protections []Protection    `json:"protections"`
+	Settings    fusefs.Settings      `json:"settings"`
+	Protections []protect.Protection `json:"protections"`
 }
 
 // order is what a keeper tells its worker. One field is set.
@@ -60,12 +61,12 @@ type order struct {
 
 // keeperFacts are what a worker shows in control/status of things that it cannot know.
 type keeperFacts struct {
-	PID         int          `json:"pid"`
-	Ready       int64        `json:"ready"` // since when the device can be opened, nanoseconds of Unix time; 0 is now
-	Protections []Protection `json:"protections"`
+	PID         int                  `json:"pid"`
+	Ready       int64                `json:"ready"` // since when the device can be opened, nanoseconds of Unix time; 0 is now
+	Protections []protect.Protection `json:"protections"`
 	restarts
 	// Group is what was done about the control group, which the worker is in too.
-	Group groupMove `json:"group,omitzero"`
+	Group protect.GroupMove `json:"group,omitzero"`
 	// Holds: the keeper locks what the worker tells it of, on holderFD.
 	Holds bool `json:"holds,omitempty"`
 }

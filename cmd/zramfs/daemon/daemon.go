@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/store"
@@ -36,8 +37,8 @@ type Config struct {
 	Foreground bool
 	// Version is what Status shows as the version of the program.
 	Version string
-	// IOFlusher is what BecomeIOFlusher returned.
-	IOFlusher Protection
+	// IOFlusher is what protect.BecomeIOFlusher returned.
+	IOFlusher protect.Protection
 	// WorkArgs returns the arguments that make this program call Work with a configuration.
 	WorkArgs func(Config) []string
 	// OnReady, when set, is told the report that a spawned process would announce. An error of it ends

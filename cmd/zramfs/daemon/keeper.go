@@ -16,6 +16,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/store"
 )
@@ -30,10 +31,10 @@ type keeper struct {
 	logger      *slog.Logger
 	memory      *store.Memory
 	session     *fusefs.Session
-	mount       int          // number of the attributes' mount
-	protections []Protection // what the worker cannot know
-	holds       bool         // it locks the image
-	group       groupMove
+	mount       int                  // number of the attributes' mount
+	protections []protect.Protection // what the worker cannot know
+	holds       bool                 // it locks the image
+	group       protect.GroupMove
 	undo        []func() error // what takeApart calls, last first
 
 	// What the goroutine that supervises uses.
@@ -57,8 +58,8 @@ func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err e
 		cfg: cfg, events: make(chan event), first: make(chan *workerReport, 1), quiet: make(chan struct{}), ended: make(chan error, 1),
 	}
 	takeName()
-	k.group = settleGroup(host.Local, machineMemory()) // before anything is taken that counts there
-	_, _ = forbidCore(), avoidOOM()                    // the worker says how it went: it tries the same
+	k.group = protect.SettleGroup(host.Local, machineMemory()) // before anything is taken that counts there
+	_, _ = protect.ForbidCore(), protect.AvoidOOM()            // the worker says how it went: it tries the same
 	k.logs = OpenLogs(cfg.Foreground, cfg.Dir)
 	k.logger = k.logs.Logger()
 	announced := false
@@ -103,8 +104,8 @@ func (k *keeper) makeDevice() (*Report, error) {
 	}
 	k.undo = append(k.undo, k.session.Close)
 	k.mount = k.session.MountNumber()
-	lock := lockMemory() // of this process; the worker reports the same of itself
-	if lock.State != StateOK {
+	lock := protect.LockMemory() // of this process; the worker reports the same of itself
+	if lock.State != protect.StateOK {
 		k.protections = append(k.protections, lock)
 	}
 	k.holds = holdsImage(k.memory.Kind(), lock)
@@ -133,7 +134,7 @@ func (k *keeper) listen() {
 		Upgrade: k.upgrade,
 		Warn:    func(text string) { k.logger.Warn(text) },
 	})
-	p := Protection{Name: ProtectControl, State: StateWarn}
+	p := protect.Protection{Name: protect.NameControl, State: protect.StateWarn}
 	switch {
 	case err != nil:
 		p.Detail = "upgrade, verify, export and import are not possible"
@@ -154,7 +155,7 @@ func (k *keeper) listen() {
 func (k *keeper) makeSession() (err error) {
 	k.session, err = fusefs.NewSession(k.cfg.Dir, true, k.cfg.Transport)
 	if errors.Is(err, fusefs.ErrTransport) {
-		k.protections = append(k.protections, Protection{Name: ProtectTransport, State: StateWarn,
+		k.protections = append(k.protections, protect.Protection{Name: protect.NameTransport, State: protect.StateWarn,
 			Detail: fmt.Sprintf("transport %s, since %v", fusefs.TransportDev, err)})
 		k.cfg.Transport = fusefs.TransportDev
 		k.session, err = fusefs.NewSession(k.cfg.Dir, true, k.cfg.Transport)
@@ -227,7 +228,7 @@ func (k *keeper) sayReady(r *Report) {
 	k.logger.Info("ready", "dir", k.cfg.Dir, "disksize", k.cfg.Disksize, "algorithm", k.cfg.Algorithm.String(),
 		"mem_limit", k.cfg.MemLimit, "memory", string(k.memory.Kind()))
 	for _, p := range r.Protections {
-		if p.State != StateOK && !k.cfg.Foreground { // there, the user has just been shown them
+		if p.State != protect.StateOK && !k.cfg.Foreground { // there, the user has just been shown them
 			k.logger.Warn("not protected", "name", p.Name, "state", string(p.State), "detail", p.Detail)
 		}
 	}

@@ -17,10 +17,6 @@ var children = map[string]func() error{
 	"babble":      childBabble,
 	"hang":        childHang,
 	"descriptors": childDescriptors,
-	"lock":        childLock,
-	"collect":     childCollect,
-	"denied":      childDenied,
-	"real-time":   childRealTime,
 	"dictionary":  childDictionary,
 }
 

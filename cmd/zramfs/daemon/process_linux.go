@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/fusefs"
 )
 
@@ -105,7 +106,7 @@ func (p *process) start(cfg Config, from program, dictionary *os.File, files ...
 	if cfg.Foreground {
 		cmd.Stderr = os.Stderr
 	}
-	err = startFirmly(cmd)
+	err = protect.StartInRealTime(cmd)
 	_ = ordersR.Close() // the worker has its own ends; ours would keep a reader waiting
 	_ = newsW.Close()
 	if err != nil {

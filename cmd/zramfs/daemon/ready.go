@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 )
 
 // The first byte of an announcement.
@@ -25,7 +27,7 @@ type Report struct {
 	// Disksize is the size of the device in bytes.
 	Disksize uint64 `json:"disksize"`
 	// Protections are the measures that were taken, and their outcomes.
-	Protections []Protection `json:"protections"`
+	Protections []protect.Protection `json:"protections"`
 }
 
 // StartError is the reason for which a serving process did not become ready, in its own words.

@@ -8,11 +8,13 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 )
 
 func TestAnnouncement(t *testing.T) {
-	want := &Report{PID: 7, Dir: "/run/zram", Disksize: 1 << 30, Protections: []Protection{
-		{Name: ProtectMemory, State: StateFail, Detail: "a \"line\"\nand more", Essential: true},
+	want := &Report{PID: 7, Dir: "/run/zram", Disksize: 1 << 30, Protections: []protect.Protection{
+		{Name: protect.NameMemory, State: protect.StateFail, Detail: "a \"line\"\nand more", Essential: true},
 	}}
 	var pipe bytes.Buffer
 	if err := writeReady(&pipe, want); err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/store"
@@ -27,8 +28,7 @@ func (w *worker) statusJSON(loops []string) ([]byte, error) {
 
 func (w *worker) status(loops []string) Status {
 	stats, settings := w.store.Stats(), w.server.Settings()
-	process := processStatus()
-	process.LogLinesDropped = w.logs.Dropped()
+	heap := protect.Heap()
 	return Status{
 		Version:        w.cfg.Version,
 		PID:            w.facts.PID,
@@ -62,7 +62,12 @@ func (w *worker) status(loops []string) Status {
 			MaxBackground: settings.MaxBackground,
 			AsyncDIO:      settings.AsyncDIO,
 		},
-		Process:     process,
+		Process: ProcessStatus{
+			HeapBytes:         heap.Bytes,
+			HeapReleasedBytes: heap.Released,
+			GCCycles:          heap.Cycles,
+			LogLinesDropped:   w.logs.Dropped(),
+		},
 		Protections: w.protections,
 	}
 }

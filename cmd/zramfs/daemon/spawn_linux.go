@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 )
 
 const (
@@ -100,7 +102,7 @@ func daemonEnvironment(all []string) []string {
 	for _, v := range all {
 		name, _, _ := strings.Cut(v, "=")
 		switch {
-		case name == flusherGuard:
+		case name == protect.FlusherVariable:
 		case name == "PATH", name == "GODEBUG", name == "GOCOVERDIR", name == "GORACE", strings.HasPrefix(name, "ZRAMFS_"):
 			kept = append(kept, v)
 		}

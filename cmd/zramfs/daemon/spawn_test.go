@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 )
 
 func announcement() *os.File { return os.NewFile(ReadyFD, "announcement") }
@@ -26,7 +28,7 @@ func childAnnounce() error {
 	if errno != 0 {
 		return errno
 	}
-	facts := []Protection{
+	facts := []protect.Protection{
 		{Name: "cwd", Detail: dir},
 		{Name: "own-session", Detail: strconv.FormatBool(int(session) == os.Getpid())},
 		{Name: "environment", Detail: strings.Join(os.Environ(), " ")},
@@ -36,7 +38,7 @@ func childAnnounce() error {
 		if err != nil {
 			return err
 		}
-		facts = append(facts, Protection{Name: fmt.Sprintf("fd%d", fd), Detail: target})
+		facts = append(facts, protect.Protection{Name: fmt.Sprintf("fd%d", fd), Detail: target})
 	}
 	return writeReady(announcement(), &Report{PID: os.Getpid(), Protections: facts})
 }

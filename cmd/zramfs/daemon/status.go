@@ -2,7 +2,11 @@
 
 package daemon
 
-import "time"
+import (
+	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
+)
 
 // Status is what DIR/control/status shows: one snapshot of a serving process, as JSON. Sizes are
 // bytes and I/O is counted in pages unless a field says otherwise. It is a plain value: nothing in
@@ -64,7 +68,7 @@ type Status struct {
 	Process ProcessStatus `json:"process"`
 	// Protections are the measures taken before the device became ready, in the order in which they
 	// were taken.
-	Protections []Protection `json:"protections"`
+	Protections []protect.Protection `json:"protections"`
 }
 
 // MemoryStatus is the memory side of a [Status]. The names are those of zram's mm_stat where it has
@@ -179,89 +183,4 @@ type ProcessStatus struct {
 	GCCycles uint64 `json:"gc_cycles"`
 	// LogLinesDropped is the number of log lines that found no room in the queue.
 	LogLinesDropped uint64 `json:"log_lines_dropped"`
-}
-
-// State is the outcome of a [Protection].
-type State string
-
-// The outcomes of a protection.
-const (
-	// StateOK means that the protection holds.
-	StateOK State = "ok"
-	// StateWarn means that it does not hold, and that the device is less safe without it.
-	StateWarn State = "warn"
-	// StateFail means that it does not hold, and that using the device as swap can hang the machine.
-	StateFail State = "fail"
-)
-
-// Protection is one measure that keeps the serving process from depending on the memory that it
-// provides.
-type Protection struct {
-	// Name is short and stable: one of the Protect constants.
-	Name string `json:"name"`
-	// State is the outcome.
-	State State `json:"state"`
-	// Detail says in words what was reached, or why it was not and what to do.
-	Detail string `json:"detail"`
-	// Essential means that swap must not be turned on while State is StateFail.
-	Essential bool `json:"essential"`
-}
-
-// Names of the protections.
-const (
-	// ProtectIOFlusher is PR_SET_IO_FLUSHER: no allocation of the process waits for writeback.
-	ProtectIOFlusher = "io-flusher"
-	// ProtectCore is RLIMIT_CORE 0: no core dump keeps the device's descriptors open.
-	ProtectCore = "core-dump"
-	// ProtectOOM is an OOM score of -1000: the OOM killer leaves the process alone.
-	ProtectOOM = "oom-score"
-	// ProtectMemory is mlockall: the process cannot be swapped out.
-	ProtectMemory = "memory-lock"
-	// ProtectImage is an image that the kernel never swaps, whether or not the process holds it
-	// locked.
-	ProtectImage = "image"
-	// ProtectPopulate is code and heap made present before the first request.
-	ProtectPopulate = "populate"
-	// ProtectCollector is the garbage collector at rest.
-	ProtectCollector = "collector"
-	// ProtectCgroup is the absence of a memory limit on the process's control groups.
-	ProtectCgroup = "cgroup"
-	// ProtectControl is there only where other users can take the names of the device's sockets.
-	ProtectControl = "control"
-	// ProtectTransport is there only where the transport is not the one that was asked for.
-	ProtectTransport = "transport"
-	// ProtectScheduling is a class of scheduling in which taking memory does not wait.
-	ProtectScheduling = "scheduling"
-	// ProtectTimeout is the absence of FUSE request timeouts.
-	ProtectTimeout = "fuse-timeout"
-)
-
-// Blocking returns the essential protections that failed: the reasons for which swap must not be
-// turned on.
-func Blocking(all []Protection) []Protection {
-	var failed []Protection
-	for _, p := range all {
-		if p.Essential && p.State == StateFail {
-			failed = append(failed, p)
-		}
-	}
-	return failed
-}
-
-// mergeProtections returns each protection once, in the order in which they first come. Of several
-// outcomes, such as those of the worker and the keeper, the worst counts.
-func mergeProtections(all []Protection) []Protection {
-	severity := map[State]int{StateOK: 0, StateWarn: 1, StateFail: 2}
-	place := map[string]int{}
-	var merged []Protection
-	for _, p := range all {
-		i, seen := place[p.Name]
-		if !seen {
-			place[p.Name] = len(merged)
-			merged = append(merged, p)
-		} else if severity[p.State] > severity[merged[i].State] {
-			merged[i] = p
-		}
-	}
-	return merged
 }

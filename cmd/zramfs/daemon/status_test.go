@@ -11,13 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/store"
 )
 
 // TestStatusNames pins the names in the JSON: other programs read them.
 func TestStatusNames(t *testing.T) {
-	text, err := json.Marshal(Status{Codecs: []CodecStatus{{}}, Protections: []Protection{{}},
+	text, err := json.Marshal(Status{Codecs: []CodecStatus{{}}, Protections: []protect.Protection{{}},
 		Instructions: InstructionStatus{Codecs: []ImplementationStatus{{}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -61,18 +62,6 @@ func keys(object any) string {
 	}
 	sort.Strings(names)
 	return strings.Join(names, " ")
-}
-
-func TestBlocking(t *testing.T) {
-	all := []Protection{
-		{Name: "a", State: StateFail},
-		{Name: "b", State: StateFail, Essential: true},
-		{Name: "c", State: StateWarn, Essential: true},
-		{Name: "d", State: StateOK, Essential: true},
-	}
-	if got := Blocking(all); len(got) != 1 || got[0].Name != "b" {
-		t.Errorf("blocking %v, want b alone", got)
-	}
 }
 
 func TestCodecStatus(t *testing.T) {
@@ -143,19 +132,5 @@ func TestInstructions(t *testing.T) {
 		if c.Name == "" || !slices.Contains(got.Usable, c.Set) {
 			t.Errorf("%+v uses none of %q", c, got.Usable)
 		}
-	}
-}
-
-// A protection that the worker and the keeper both try is shown once, with the worse outcome.
-func TestProtectionsOnce(t *testing.T) {
-	got := mergeProtections([]Protection{
-		{Name: ProtectMemory, State: StateOK, Detail: "worker"}, {Name: ProtectOOM, State: StateWarn, Detail: "worker"},
-		{Name: ProtectMemory, State: StateFail, Detail: "keeper", Essential: true}, {Name: ProtectOOM, State: StateOK, Detail: "keeper"},
-	})
-	want := []Protection{
-		{Name: ProtectMemory, State: StateFail, Detail: "keeper", Essential: true}, {Name: ProtectOOM, State: StateWarn, Detail: "worker"},
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/store"
 )
@@ -22,19 +23,19 @@ import (
 // A worker is the process that does all the work on requests. It may die at any moment: what
 // matters lies in memory that the keeper holds too.
 type worker struct {
-	cfg         Config         // immutable
-	news        *newsWriter    // has its own lock
-	orders      chan order     // closed when the keeper is gone
-	logs        *Logs          // immutable
-	log         *slog.Logger   // immutable
-	files       fusefs.Files   // immutable
-	waiting     int            // requests that may wait for memory; immutable once prepared
-	facts       keeperFacts    // immutable once serving has begun
-	kept        atomic.Bool    // the keeper lives
-	memory      *store.Memory  // immutable once serving has begun
-	store       *store.Store   // immutable once serving has begun
-	server      *fusefs.Server // immutable once serving has begun
-	protections []Protection   // complete when ready is closed
+	cfg         Config               // immutable
+	news        *newsWriter          // has its own lock
+	orders      chan order           // closed when the keeper is gone
+	logs        *Logs                // immutable
+	log         *slog.Logger         // immutable
+	files       fusefs.Files         // immutable
+	waiting     int                  // requests that may wait for memory; immutable once prepared
+	facts       keeperFacts          // immutable once serving has begun
+	kept        atomic.Bool          // the keeper lives
+	memory      *store.Memory        // immutable once serving has begun
+	store       *store.Store         // immutable once serving has begun
+	server      *fusefs.Server       // immutable once serving has begun
+	protections []protect.Protection // complete when ready is closed
 	ready       chan struct{}
 	undo        []func() error // what takeApart calls, last first; used by Work's goroutine
 }
@@ -46,7 +47,7 @@ func Work(cfg Config) (err error) {
 	defer signals.stop()
 	takeName()
 	runtime.GOMAXPROCS(fusefs.Processors())
-	takeBallast()
+	protect.ReserveHeap()
 	w := &worker{
 		cfg: cfg, news: newNewsWriter(os.NewFile(newsFD, "news")), orders: make(chan order, 4),
 		logs: OpenLogs(cfg.Foreground, cfg.Dir), ready: make(chan struct{}),
@@ -83,7 +84,7 @@ func Work(cfg Config) (err error) {
 
 // prepare does what can be done while a predecessor may still be serving.
 func (w *worker) prepare() (err error) {
-	w.protections = append(w.protections, w.cfg.IOFlusher, forbidCore(), avoidOOM(), lockMemory())
+	w.protections = append(w.protections, w.cfg.IOFlusher, protect.ForbidCore(), protect.AvoidOOM(), protect.LockMemory())
 	w.memory, err = store.AdoptMemory(os.NewFile(imageFD, "image"), w.cfg.Memory)
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func (w *worker) prepare() (err error) {
 	if w.waiting, err = w.files.MaxWaiting(); err != nil {
 		return err
 	}
-	w.protections = append(w.protections, populate())
+	w.protections = append(w.protections, protect.Populate(sparePool()))
 	w.news.send(news{Prepared: true})
 	return nil
 }
@@ -120,7 +121,7 @@ func (w *worker) makeStore() (err error) {
 		MemLimit:  w.cfg.MemLimit,
 		MaxMemory: machineMemory(),
 		Workers:   fusefs.Workers(), MaxWaiting: w.waiting,
-		Firmly:    firmly,
+		Firmly:    protect.InRealTime,
 		OnCorrupt: w.logs.Corrupt,
 		OnFill:    w.logs.Filled,
 	}
@@ -156,7 +157,7 @@ func (w *worker) serve() (err error) {
 	}
 	// Its keeper started it in the real-time class. Who serves must not be there: nobody else would
 	// get a processor while there is anything to do.
-	if err := leaveRealTime(); err != nil {
+	if err := protect.LeaveRealTime(); err != nil {
 		w.log.Warn(err.Error())
 	}
 	if err := w.server.Start(); err != nil {
@@ -165,26 +166,26 @@ func (w *worker) serve() (err error) {
 	w.news.send(news{Serving: true})
 	w.undo = append(w.undo, w.server.Close)
 	w.listen()
-	w.protections = append(w.protections, restCollector())
-	group := settled(checkCgroup(host.Local, machineMemory()), w.facts.Group)
-	w.protections = append(w.protections, group, checkTimeouts(host.Local), checkScheduling())
-	w.protections = mergeProtections(append(w.protections, w.facts.Protections...))
+	w.protections = append(w.protections, protect.RestCollector())
+	group := protect.Settled(protect.CheckGroup(host.Local, machineMemory()), w.facts.Group)
+	w.protections = append(w.protections, group, protect.CheckTimeouts(host.Local), protect.CheckScheduling())
+	w.protections = protect.Merge(append(w.protections, w.facts.Protections...))
 	first := w.facts.Ready == 0
 	if first {
 		w.facts.Ready = time.Now().UnixNano()
 	}
-	w.rehearse(first)
+	w.warmUp(first)
 	close(w.ready)
 	w.news.send(news{Ready: &workerReport{Settings: w.server.Settings(), Protections: w.protections}})
 	return nil
 }
 
-// rehearse makes present what readers of the status take. With wait it is there when it returns;
-// else, where requests are waiting, soon after.
-func (w *worker) rehearse(wait bool) {
+// warmUp makes the memory present that readers of the status need. With wait it returns once that
+// is done; else requests wait already, and it goes on meanwhile.
+func (w *worker) warmUp(wait bool) {
 	var done sync.WaitGroup
 	done.Go(func() {
-		rehearse(func() { _, _ = json.Marshal(w.status(nil)) }) // nobody reads it
+		protect.WarmUp(attributeReaders, func() { _, _ = json.Marshal(w.status(nil)) }) // only its garbage counts
 	})
 	if wait {
 		done.Wait()
@@ -207,6 +208,14 @@ func (w *worker) listen() {
 		return nil
 	}, i.Close)
 }
+
+// attributeReaders is the number of reads of attributes at a time: fusefs has threads for as many.
+const attributeReaders = 2
+
+// sparePool is the number of operating system threads that can be needed at a time: those that run
+// goroutines, those of fusefs that wait for memory or for a request, and some that wait for keeper
+// and log.
+func sparePool() int { return runtime.GOMAXPROCS(0) + fusefs.Workers() + attributeReaders }
 
 // attributesEnd is how long whoever looks at an attribute may take once the data file is gone.
 const attributesEnd = 10 * time.Second

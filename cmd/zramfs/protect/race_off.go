@@ -2,7 +2,7 @@
 
 //go:build !race
 
-package daemon
+package protect
 
 // raceEnabled says that the race detector is in the build.
 const raceEnabled = false

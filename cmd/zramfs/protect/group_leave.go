@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package daemon
+package protect
 
 import (
 	"errors"
@@ -13,29 +13,28 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
-// groupMove is what a keeper has done about its control group before it took any memory: what it
-// has taken by then stays charged to the group that it was in.
-type groupMove struct {
-	// Left is the limit that it got away from, as path of the control file; empty where there was
-	// none.
+// GroupMove is what a keeper has done about its control group. It does that before it takes memory,
+// since memory stays charged to the group in which it was taken.
+type GroupMove struct {
+	// Left is the control file of the limit whose group it has left; empty where there was none.
 	Left string `json:"left,omitempty"`
-	// Stayed is why it did not, empty where it did.
+	// Stayed is why it could not leave; empty where it did.
 	Stayed string `json:"stayed,omitempty"`
-	// Own is the group of cgroup v2 that it keeps out of swap and in memory, as one that is its own
-	// alone.
+	// Own is the group of cgroup v2 that it has excluded from swap and reclaim, since the group holds
+	// only this program.
 	Own string `json:"own,omitempty"`
 }
 
-// errTopLimit: there is no group above the limit.
+// errTopLimit means that there is no visible group above the limit.
 var errTopLimit = errors.New("the limit is that of the highest group in sight")
 
-// settleGroup moves the process out of a control group that limits its memory, to the highest group
-// there is, and protects a group of cgroup v2 that holds nobody else. Every step is made as far as
-// it is allowed. ram is as for checkCgroup.
-func settleGroup(root host.Root, ram uint64) (m groupMove) {
+// SettleGroup moves the process from a control group with a memory limit to the highest group, and
+// protects a group of cgroup v2 that holds no other program. It does what it is allowed. ram is as
+// for CheckGroup.
+func SettleGroup(root host.Root, ram uint64) (m GroupMove) {
 	limits, err := root.MemoryLimits(ram)
 	if err != nil {
-		return m // checkCgroup says it
+		return m // CheckGroup reports it
 	}
 	for _, top := range topsOf(limits) {
 		if err := leaveFor(root, top, limits); err != nil {
@@ -50,7 +49,7 @@ func settleGroup(root host.Root, ram uint64) (m groupMove) {
 	return m
 }
 
-// topsOf are the hierarchies in which there are limits.
+// topsOf returns the mount points of the hierarchies with limits.
 func topsOf(limits []host.MemoryLimit) (tops []string) {
 	for _, l := range limits {
 		if len(tops) == 0 || tops[len(tops)-1] != l.Top {
@@ -66,11 +65,11 @@ func leaveFor(root host.Root, top string, limits []host.MemoryLimit) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString("0") // who writes (cgroups(7))
+	_, err = f.WriteString("0") // the writing process (cgroups(7))
 	return errors.Join(err, f.Close())
 }
 
-// openTop opens the list of processes of the group top, for a process to be added to it.
+// openTop opens the list of processes of the group top for writing.
 func openTop(root host.Root, top string, limits []host.MemoryLimit) (*os.File, error) {
 	for _, l := range limits {
 		if filepath.Dir(l.File) == top {
@@ -80,8 +79,7 @@ func openTop(root host.Root, top string, limits []host.MemoryLimit) (*os.File, e
 	return os.OpenFile(root.Path(top, "cgroup.procs"), os.O_WRONLY, 0)
 }
 
-// mayLeave reports why settleGroup would not get the process away from all limits. It changes
-// nothing.
+// mayLeave returns why SettleGroup could not leave all limited groups. It changes nothing.
 func mayLeave(root host.Root, limits []host.MemoryLimit) error {
 	for _, top := range topsOf(limits) {
 		f, err := openTop(root, top, limits)
@@ -95,8 +93,8 @@ func mayLeave(root host.Root, limits []host.MemoryLimit) error {
 	return nil
 }
 
-// protectOwn keeps the process's group of cgroup v2 out of swap and in memory, if it holds this
-// program alone, as that of a service does. It returns the group, or nothing.
+// protectOwn excludes the process's group of cgroup v2 from swap and reclaim if it holds only this
+// program, as that of a service does. It returns the group, or nothing.
 func protectOwn(root host.Root) string {
 	dir, err := root.Group()
 	if err != nil || !ours(root, dir) {
@@ -108,7 +106,7 @@ func protectOwn(root host.Root) string {
 	return dir
 }
 
-// ours reports whether a group and those below it hold processes of this program only.
+// ours reports whether a group without groups below it holds only processes of this program.
 func ours(root host.Root, dir string) bool {
 	below, err := filepath.Glob(root.Path(dir, "*", "cgroup.procs"))
 	if err != nil || len(below) > 0 {
@@ -131,8 +129,8 @@ func ours(root host.Root, dir string) bool {
 	return true
 }
 
-// settled adds to what was found of limits what was done about them.
-func settled(p Protection, m groupMove) Protection {
+// Settled adds the outcome of SettleGroup to that of CheckGroup.
+func Settled(p Protection, m GroupMove) Protection {
 	switch {
 	case p.State == StateOK && m.Left != "":
 		p.Detail = fmt.Sprintf("%s; left the group that %s limits", p.Detail, m.Left)
@@ -144,15 +142,15 @@ func settled(p Protection, m groupMove) Protection {
 	return p
 }
 
-// foreseeCgroup is what checkCgroup would find in a process that settleGroup was called in.
-func foreseeCgroup(root host.Root, ram uint64) Protection {
-	p := checkCgroup(root, ram)
+// foreseeGroup returns what CheckGroup would find after SettleGroup.
+func foreseeGroup(root host.Root, ram uint64) Protection {
+	p := CheckGroup(root, ram)
 	limits, err := root.MemoryLimits(ram)
 	if err != nil || len(limits) == 0 {
 		return p
 	}
 	if err := mayLeave(root, limits); err != nil {
-		return settled(p, groupMove{Stayed: err.Error()})
+		return Settled(p, GroupMove{Stayed: err.Error()})
 	}
 	p.State = StateOK
 	p.Detail = fmt.Sprintf("%s is %d: the device's processes will leave this group", limits[0].File, limits[0].Bytes)

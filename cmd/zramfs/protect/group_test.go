@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package daemon
+package protect
 
 import (
 	"strings"
@@ -33,19 +33,19 @@ func TestCgroup(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			p := checkCgroup(groups+host.Root(test.name), ram)
+			p := CheckGroup(groups+host.Root(test.name), ram)
 			if p.State != test.state || !strings.Contains(p.Detail, test.detail) {
 				t.Errorf("%s %q; want %s %q", p.State, p.Detail, test.state, test.detail)
 			}
-			if !p.Essential || p.Name != ProtectCgroup {
+			if !p.Essential || p.Name != NameGroup {
 				t.Errorf("protection %+v", p)
 			}
 		})
 	}
-	if p := checkCgroup(groups+"v1-unlimited", 0); p.State != StateOK {
+	if p := CheckGroup(groups+"v1-unlimited", 0); p.State != StateOK {
 		t.Errorf("with unknown memory: %+v", p)
 	}
-	if p := checkCgroup(groups+"v1-limit-beyond-ram", 0); p.State != StateFail {
+	if p := CheckGroup(groups+"v1-limit-beyond-ram", 0); p.State != StateFail {
 		t.Errorf("with unknown memory: %+v", p)
 	}
 }

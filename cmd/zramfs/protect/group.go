@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package daemon
+package protect
 
 import (
 	"fmt"
@@ -9,10 +9,10 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
-// checkCgroup looks for memory limits on the process's control groups. ram is the size of the
-// machine's memory in bytes, 0 where it is unknown: a limit that is no lower is none.
-func checkCgroup(root host.Root, ram uint64) Protection {
-	p := Protection{Name: ProtectCgroup, State: StateOK, Detail: "no memory limit", Essential: true}
+// CheckGroup looks for memory limits on the process's control groups. ram is the size of the
+// machine's memory in bytes, 0 where it is unknown; only lower limits count.
+func CheckGroup(root host.Root, ram uint64) Protection {
+	p := Protection{Name: NameGroup, State: StateOK, Detail: "no memory limit", Essential: true}
 	limits, err := root.MemoryLimits(ram)
 	if err != nil {
 		p.State, p.Detail = StateWarn, fmt.Sprintf("cannot tell whether memory is limited: %v", err)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package daemon
+package protect
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
-// classOf is the class of scheduling of a thread, 0 for the calling one.
+// classOf returns the scheduling class of a thread, 0 for the calling one.
 func classOf(tid int) (uint32, error) {
 	attr, err := unix.SchedGetAttr(tid, 0)
 	if err != nil {
@@ -28,21 +28,20 @@ func classOf(tid int) (uint32, error) {
 // needRealTime skips a test where the real-time class is denied.
 func needRealTime(t *testing.T) {
 	t.Helper()
-	if p := checkScheduling(); p.State != StateOK {
+	if p := CheckScheduling(); p.State != StateOK {
 		t.Skip(p.Detail)
 	}
 }
 
-// What is called firmly runs in the real-time class, and nothing does after it, whether it succeeds
-// or not.
-func TestFirmly(t *testing.T) {
+// InRealTime calls its function in the real-time class and leaves that also after an error.
+func TestInRealTime(t *testing.T) {
 	needRealTime(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	failure := errors.New("no memory")
 	for _, want := range []error{nil, failure} {
 		inside := uint32(0)
-		got := firmly(func() (err error) {
+		got := InRealTime(func() (err error) {
 			inside, err = classOf(0)
 			return errors.Join(err, want)
 		})
@@ -53,10 +52,10 @@ func TestFirmly(t *testing.T) {
 	}
 }
 
-// A thread that comes into being meanwhile is in the usual class.
-func TestFirmlyMakesNoRealTimeThreads(t *testing.T) {
+// Threads that are made meanwhile are in the usual class.
+func TestInRealTimeMakesUsualThreads(t *testing.T) {
 	needRealTime(t)
-	err := firmly(func() error {
+	err := InRealTime(func() error {
 		makeThreads(64)
 		mine := unix.Gettid()
 		for _, tid := range threads(t) {
@@ -71,7 +70,7 @@ func TestFirmlyMakesNoRealTimeThreads(t *testing.T) {
 	}
 }
 
-// The check tells what is so, and changes nothing.
+// The check agrees with the capability and changes nothing.
 func TestCheckScheduling(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -79,7 +78,7 @@ func TestCheckScheduling(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := checkScheduling()
+	p := CheckScheduling()
 	if may := hasCapability(host.CapSysNice); p.State == StateOK && !may && unix.Geteuid() == 0 || p.State == StateWarn && may && p.Detail == "" {
 		t.Errorf("%+v, CAP_SYS_NICE %v", p, may)
 	}
@@ -88,7 +87,7 @@ func TestCheckScheduling(t *testing.T) {
 	}
 }
 
-// Without the capability the check says so, and what is called firmly is called all the same.
+// Without the capability the check warns, and InRealTime still calls its function.
 func TestSchedulingDenied(t *testing.T) { inChild(t, "denied") }
 
 func childDenied() error {
@@ -96,22 +95,22 @@ func childDenied() error {
 	caps := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	if err := unix.Capset(&caps, &none[0]); err != nil {
-		return report(err)
+		return err
 	}
 	called := false
-	err := firmly(func() error { called = true; return nil })
-	if p := checkScheduling(); p.State != StateWarn || p.Essential || !called || err != nil {
-		return report(fmt.Errorf("%+v, called %v, %w", p, called, err))
+	err := InRealTime(func() error { called = true; return nil })
+	if p := CheckScheduling(); p.State != StateWarn || p.Essential || !called || err != nil {
+		return fmt.Errorf("%+v, called %v, %w", p, called, err)
 	}
-	return report(nil)
+	return nil
 }
 
-// A program that is started firmly has all its threads in the real-time class until it leaves.
-func TestStartFirmlyAndLeave(t *testing.T) {
+// A program that is started in the real-time class has all its threads there until it leaves.
+func TestStartInRealTimeAndLeave(t *testing.T) {
 	needRealTime(t)
 	cmd := exec.Command("/proc/self/exe", "real-time")
 	cmd.Stderr = os.Stderr
-	if err := startFirmly(cmd); err != nil {
+	if err := StartInRealTime(cmd); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Wait(); err != nil {
@@ -139,7 +138,7 @@ func childRealTime() error {
 			}
 		})
 	}
-	if err := leaveRealTime(); err != nil {
+	if err := LeaveRealTime(); err != nil {
 		return err
 	}
 	for range 20 {

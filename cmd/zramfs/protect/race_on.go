@@ -2,7 +2,7 @@
 
 //go:build race
 
-package daemon
+package protect
 
 // raceEnabled says that the race detector is in the build. It touches memory of its own for each
 // byte that is allocated.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package daemon
+package protect
 
 import (
 	"errors"
@@ -15,22 +15,22 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
-// When memory is short the kernel lets a task of a real-time class have half of what it keeps below
-// its lowest watermark (ALLOC_MIN_RESERVE in its mm/page_alloc.c), and others wait for reclaim,
-// which may be waiting for us. So who takes memory that others depend on does it in such a class:
-// the store's maintainer, the keeper when it locks, and a worker while it comes to life. Nobody
-// stays there: it is no way to be faster, and a loop in it takes a processor from all the machine.
+// When memory is short, the kernel gives a task of a real-time class half of its reserve below the
+// lowest watermark (ALLOC_MIN_RESERVE in mm/page_alloc.c). Other tasks wait for reclaim, which may
+// wait for us. So threads take memory that requests depend on in such a class: the store's maintainer,
+// the keeper when it locks, and a worker until it serves. None stays there: a loop would take a
+// processor from the whole machine.
 
-// The two classes of scheduling, real-time at the lowest priority and the usual one; immutable.
+// The two scheduling classes, real-time at the lowest priority and the usual one; immutable.
 var (
 	realTime = &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}
 	usual    = &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
 )
 
-// firmly calls take in the real-time class, where that is allowed. It is what store.Config.Firmly
-// wants. Threads that the Go runtime makes meanwhile are not in it: none are made by a thread that
-// is locked to its goroutine.
-func firmly(take func() error) (err error) {
+// InRealTime calls take in the real-time class, or in the usual one where that is denied. Threads that
+// the Go runtime makes meanwhile are not in it, since a thread that is locked to its goroutine makes
+// none. It serves as store.Config.Firmly.
+func InRealTime(take func() error) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if unix.SchedSetAttr(0, realTime, 0) == nil {
@@ -39,19 +39,18 @@ func firmly(take func() error) (err error) {
 	return take()
 }
 
-// startFirmly starts a program in the real-time class, where that is allowed. A worker leaves the
-// class once it serves.
-func startFirmly(cmd *exec.Cmd) error { return firmly(cmd.Start) }
+// StartInRealTime starts a program in the real-time class, or in the usual one where that is denied.
+func StartInRealTime(cmd *exec.Cmd) error { return InRealTime(cmd.Start) }
 
-// beFirm puts the calling thread, which must be locked to its goroutine for good, into the
-// real-time class, and reports whether that is allowed.
-func beFirm() bool { return unix.SchedSetAttr(0, realTime, 0) == nil }
+// EnterRealTime puts the calling thread into the real-time class and reports whether that is allowed.
+// The thread must be locked to its goroutine until it ends.
+func EnterRealTime() bool { return unix.SchedSetAttr(0, realTime, 0) == nil }
 
-// checkScheduling tells whether memory is taken firmly, by trying. It leaves the thread as it was.
-func checkScheduling() Protection {
+// CheckScheduling tries to enter the real-time class. It leaves the thread as it was.
+func CheckScheduling() Protection {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	p := Protection{Name: ProtectScheduling, State: StateOK,
+	p := Protection{Name: NameScheduling, State: StateOK,
 		Detail: "memory is taken in the real-time class, from the kernel's reserve when it is short"}
 	before, err := unix.SchedGetAttr(0, 0)
 	if err == nil {
@@ -75,9 +74,9 @@ func checkScheduling() Protection {
 	return p
 }
 
-// leaveRealTime brings every thread of the process to the usual class. It looks again until it
-// finds none to change, since one that was still to be changed may have made another.
-func leaveRealTime() error {
+// LeaveRealTime puts every thread of the process into the usual class. It looks again until it finds
+// none to change, since a thread in the real-time class may have made another meanwhile.
+func LeaveRealTime() error {
 	for range 100 {
 		changed, err := leaveRealTimeOnce()
 		if err != nil || changed == 0 {

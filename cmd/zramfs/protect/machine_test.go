@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package daemon
+package protect
 
 import (
 	"os"
@@ -37,7 +37,7 @@ func TestTimeouts(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			p := checkTimeouts(host.Root(root))
+			p := CheckTimeouts(host.Root(root))
 			if p.State != test.state || !strings.Contains(p.Detail, test.word) || !p.Essential {
 				t.Errorf("%+v, want %s and %q", p, test.state, test.word)
 			}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package daemon
+package protect
 
 import (
 	"errors"
@@ -15,21 +15,19 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
-// flusherGuard is set in the environment of the re-executed process, with the outcome of the prctl.
-// Asking the kernel is no substitute: PR_GET_IO_FLUSHER needs the privilege that PR_SET_IO_FLUSHER
-// needs.
-const flusherGuard = "ZRAMFS_IO_FLUSHER"
+// FlusherVariable is set in the environment of a process that BecomeIOFlusher has executed again.
+// PR_GET_IO_FLUSHER is no substitute, since it needs the privilege of PR_SET_IO_FLUSHER.
+const FlusherVariable = "ZRAMFS_IO_FLUSHER"
 
-// BecomeIOFlusher sets PR_SET_IO_FLUSHER for every thread of the process: the flag is one of a
-// thread, passed on to what it creates and kept by execve, so that the way to set it for all is to
-// set it on one and to execute again from there. It must be the first thing that a serving process
-// does, and does not return where it succeeds the first time: the program starts from its
-// beginning, with the same arguments and descriptors, and a second call returns.
+// BecomeIOFlusher sets PR_SET_IO_FLUSHER for every thread of the process. The flag belongs to a
+// thread, new threads inherit it, and execve keeps it: so BecomeIOFlusher sets it on one thread and
+// executes the program again, with the same arguments and descriptors. It must be the first call of
+// a serving process. It returns in the second execution, or after an error.
 func BecomeIOFlusher() Protection {
-	p := Protection{Name: ProtectIOFlusher, State: StateOK, Detail: "no allocation of the process waits for writeback"}
-	if os.Getenv(flusherGuard) == "on" {
+	p := Protection{Name: NameIOFlusher, State: StateOK, Detail: "no allocation of the process waits for writeback"}
+	if os.Getenv(FlusherVariable) == "on" {
 		if on, err := unix.PrctlRetInt(unix.PR_GET_IO_FLUSHER, 0, 0, 0, 0); err != nil || on != 1 {
-			p.State, p.Detail = StateWarn, fmt.Sprintf("%s is set, but the kernel says otherwise (%d, %v)", flusherGuard, on, err)
+			p.State, p.Detail = StateWarn, fmt.Sprintf("%s is set, but the kernel says otherwise (%d, %v)", FlusherVariable, on, err)
 		}
 		return p
 	}
@@ -47,15 +45,15 @@ func BecomeIOFlusher() Protection {
 		}
 		return p
 	}
-	err := syscall.Exec("/proc/self/exe", os.Args, append(os.Environ(), flusherGuard+"=on"))
+	err := syscall.Exec("/proc/self/exe", os.Args, append(os.Environ(), FlusherVariable+"=on"))
 	p.Detail = fmt.Sprintf("execute the program again: %v", err)
 	return p
 }
 
-// forbidCore sets RLIMIT_CORE to 0. A core dump would write everybody's secrets, and would keep the
-// device's descriptors open while it is written.
-func forbidCore() Protection {
-	p := Protection{Name: ProtectCore, State: StateOK, Detail: "core dumps are off"}
+// ForbidCore sets RLIMIT_CORE to 0. A core dump would contain the secrets of all processes with
+// swapped pages, and keep the device's descriptors open while the kernel writes it.
+func ForbidCore() Protection {
+	p := Protection{Name: NameCore, State: StateOK, Detail: "core dumps are off"}
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
 		p.State, p.Detail = StateWarn, fmt.Sprintf("set RLIMIT_CORE to 0: %v", err)
 	}
@@ -66,9 +64,9 @@ const selfStatus = "proc/self/status"
 
 const oomScorePath = "/proc/self/oom_score_adj"
 
-// avoidOOM asks the OOM killer to leave the process alone.
-func avoidOOM() Protection {
-	p := Protection{Name: ProtectOOM, State: StateOK, Detail: "oom_score_adj is -1000"}
+// AvoidOOM asks the OOM killer to leave the process alone.
+func AvoidOOM() Protection {
+	p := Protection{Name: NameOOM, State: StateOK, Detail: "oom_score_adj is -1000"}
 	now, err := os.ReadFile(oomScorePath)
 	if err == nil && strings.TrimSpace(string(now)) == "-1000" {
 		return p
@@ -86,16 +84,14 @@ func avoidOOM() Protection {
 	return p
 }
 
-// lockMemory locks what is mapped and what will be. MCL_ONFAULT is not only a matter of size:
-// without it the kernel would populate the sparse image, which is as large as the device. There is
-// therefore no way round a kernel before Linux 4.4, which lacks it.
-func lockMemory() Protection {
-	p := Protection{Name: ProtectMemory, State: StateFail, Essential: true}
+// LockMemory locks all present and future mappings of the process. It needs MCL_ONFAULT (Linux 4.4):
+// without that the kernel would populate the sparse image, which is as large as the device.
+func LockMemory() Protection {
+	p := Protection{Name: NameMemory, State: StateFail, Essential: true}
 	limit, unlimited := lockLimit()
 	flags := unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT
 	if !unlimited {
-		// With a limit, MCL_FUTURE would make a later mmap fail, and the Go runtime end the process on
-		// that.
+		// With a limit, MCL_FUTURE would make a later mmap fail, and the Go runtime would end the process.
 		flags = unix.MCL_CURRENT | unix.MCL_ONFAULT
 	}
 	switch err := unix.Mlockall(flags); {
@@ -117,8 +113,8 @@ func lockMemory() Protection {
 	return p
 }
 
-// lockAdvice says why memory cannot be locked beyond limit, and what to do. In another user
-// namespace than the first, root has the capability without its effect.
+// lockAdvice says why memory cannot be locked beyond limit, and how to allow it. In a user namespace
+// other than the first, root has the capability without its effect.
 func lockAdvice(limit string, first bool) string {
 	if !first {
 		return fmt.Sprintf("(limit %s, and no user namespace but the first can exceed it): run outside of the namespace, or raise the "+
@@ -128,8 +124,7 @@ func lockAdvice(limit string, first bool) string {
 }
 
 // lockLimit returns RLIMIT_MEMLOCK as text, and whether the process may lock without limit. The
-// capability counts in the first user namespace only, and a process in another one has it there
-// without effect.
+// capability has an effect in the first user namespace only.
 func lockLimit() (text string, unlimited bool) {
 	var lim unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &lim); err != nil {

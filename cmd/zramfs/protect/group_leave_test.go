@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package daemon
+package protect
 
 import (
 	"os"
@@ -52,8 +52,7 @@ func content(t *testing.T, root host.Root, path string) string {
 	return string(text)
 }
 
-// A process moves to the highest group where its own or one above it is limited, and nowhere else;
-// what is foreseen says the same.
+// A process moves to the highest group if its own or one above it is limited, and foreseeGroup says so.
 func TestLeaveLimitedGroup(t *testing.T) {
 	for _, c := range []struct {
 		name, top    string
@@ -71,14 +70,14 @@ func TestLeaveLimitedGroup(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			root := machineTree(t, c.name, map[string]string{c.top: "", "sys/fs/cgroup/unified/cgroup.procs": ""})
-			if p := foreseeCgroup(root, groupRAM); p.State != c.foreseen || !strings.Contains(p.Detail, c.stayed) ||
+			if p := foreseeGroup(root, groupRAM); p.State != c.foreseen || !strings.Contains(p.Detail, c.stayed) ||
 				strings.Contains(p.Detail, "will leave") != (c.left != "") {
 				t.Errorf("foreseen: %+v", p)
 			}
 			if moved := content(t, root, c.top); moved != "" {
 				t.Fatalf("foreseeing wrote %q", moved)
 			}
-			m := settleGroup(root, groupRAM)
+			m := SettleGroup(root, groupRAM)
 			if m.Left != c.left || !strings.Contains(m.Stayed, c.stayed) || c.stayed == "" && m.Stayed != "" {
 				t.Errorf("%+v", m)
 			}
@@ -93,21 +92,21 @@ func TestLeaveLimitedGroup(t *testing.T) {
 	}
 }
 
-// Where the move is not allowed, what is found of the limit says why it stays.
+// Where the move is not allowed, the protection says why.
 func TestStayInLimitedGroup(t *testing.T) {
 	root := machineTree(t, "v1-limited-above", nil) // without a list of processes to write to
-	m := settleGroup(root, groupRAM)
+	m := SettleGroup(root, groupRAM)
 	if m.Left != "" || m.Stayed == "" {
 		t.Fatalf("%+v", m)
 	}
-	for name, p := range map[string]Protection{"found": settled(checkCgroup(root, groupRAM), m), "foreseen": foreseeCgroup(root, groupRAM)} {
+	for name, p := range map[string]Protection{"found": Settled(CheckGroup(root, groupRAM), m), "foreseen": foreseeGroup(root, groupRAM)} {
 		if p.State != StateFail || !strings.Contains(p.Detail, "could not be left") || !strings.Contains(p.Detail, "no such file") {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}
 }
 
-// A group of cgroup v2 is kept out of swap and in memory if this program is alone in it.
+// A group of cgroup v2 is excluded from swap and reclaim if this program is alone in it.
 func TestProtectOwnGroup(t *testing.T) {
 	const group = "sys/fs/cgroup/system.slice/zramfs.service/"
 	for _, c := range []struct {
@@ -130,7 +129,7 @@ func TestProtectOwnGroup(t *testing.T) {
 				more[path] = text
 			}
 			root := machineTree(t, "v2-unlimited", more)
-			m := settleGroup(root, groupRAM)
+			m := SettleGroup(root, groupRAM)
 			swap, low := content(t, root, group+"memory.swap.max"), content(t, root, group+"memory.min")
 			if owned := m.Own == "/"+strings.TrimSuffix(group, "/"); owned != c.owned || strings.HasPrefix(swap, "0") != c.owned ||
 				strings.HasPrefix(low, "max") != c.owned {
@@ -140,13 +139,13 @@ func TestProtectOwnGroup(t *testing.T) {
 	}
 }
 
-// Without the controller there is nothing to protect, and nothing is made.
+// Without the memory controller SettleGroup makes no control files.
 func TestProtectOwnGroupWithoutController(t *testing.T) {
 	const group = "sys/fs/cgroup/system.slice/zramfs.service/"
 	root := machineTree(t, "v2-unlimited", map[string]string{
 		group + "cgroup.procs": "17\n", "proc/17/exe": "->/sbin/zramfs", "proc/self/exe": "->/sbin/zramfs",
 	})
-	if m := settleGroup(root, groupRAM); m.Own != "" {
+	if m := SettleGroup(root, groupRAM); m.Own != "" {
 		t.Errorf("%+v", m)
 	}
 	if _, err := os.Stat(root.Path(group, "memory.swap.max")); err == nil {
