@@ -9,41 +9,27 @@ import (
 	"strings"
 )
 
-// ErrNoEngine reports a text that names an engine for bulk work which this program does not have.
+// ErrNoEngine reports a text that names an engine for bulk work which the caller does not have.
 var ErrNoEngine = errors.New("no such engine")
-
-// engines are the engines for bulk work that "backend=" may name: those that this program was built
-// with. Without any the word is read all the same, so that it is refused for what it asks and not
-// as an unknown one. Changed by init functions alone.
-var engines []string
-
-// OfferEngine lets [Parse] accept "backend=" with this name from now on, for an engine that the
-// program was built with. Whether the machine has what it needs is found out when it is opened. It
-// is to be called by init functions alone.
-func OfferEngine(name string) {
-	if !slices.Contains(engines, name) {
-		engines = append(engines, name)
-	}
-}
 
 // maxBatch bounds "batch=", in pages: 4 GiB of them.
 const maxBatch = 1 << 20
 
 // Engine returns the engine for bulk work that "backend=" names, or nothing, and how many pages it
-// is to be given at a time, 0 where that is left to it. Compressors and decompressors take no
-// notice of either: they are for one page at a time.
+// is given at a time, 0 where the engine decides. Compressors and decompressors ignore both: they
+// are for one page at a time.
 func (a Algorithm) Engine() (name string, batch int) { return a.backend, int(a.batch) }
 
-// shown returns the keys that it makes sense to offer here.
-func shown(keys []string) []string {
+// offered returns the keys to name in an error: without an engine those for engines are left out.
+func offered(keys, engines []string) []string {
 	if len(engines) > 0 {
 		return keys
 	}
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return key == keyBackend || key == keyBatch })
 }
 
-// checkEngine refuses an engine that there is not, and a batch for none.
-func checkEngine(params map[string]string) error {
+// checkEngine refuses an engine that is none of engines, and a batch for none.
+func checkEngine(params map[string]string, engines []string) error {
 	name, asked := params[keyBackend]
 	if _, ok := params[keyBatch]; ok && !asked {
 		return fmt.Errorf("batch= needs backend=")

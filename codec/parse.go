@@ -25,25 +25,26 @@ import (
 //	simd=SET       the instruction set to use at most, one that this machine has: avx512, avx2, neon or generic
 //	level=N        1 to 19
 //	dict=FILE      a dictionary; its bytes come by [Algorithm.WithDictionary]
-//	backend=NAME   the engine for bulk work, one that this program was built with, else an error that wraps [ErrNoEngine]
+//	backend=NAME   the engine for bulk work, one of engines, else an error that wraps [ErrNoEngine]
 //	batch=N        how many pages that engine is given at a time
 //
 // For anything else it returns an error of one line that wraps [ErrUnknownAlgorithm] and says what
-// is accepted in its place. Parse reads no file.
-func Parse(s string) (Algorithm, error) {
+// is accepted in its place. Parse reads no file. Engines are those that the caller has for bulk
+// work; an Algorithm with one of them makes the same compressors as without.
+func Parse(s string, engines ...string) (Algorithm, error) {
 	name, params, err := split(s)
 	if err != nil {
 		return Algorithm{}, fmt.Errorf("%w %q: %w", ErrUnknownAlgorithm, s, err)
 	}
 	k := kindOf(name)
 	if k == kindNone {
-		return Algorithm{}, fmt.Errorf("%w %q: use %s", ErrUnknownAlgorithm, s, accepted())
+		return Algorithm{}, fmt.Errorf("%w %q: use %s", ErrUnknownAlgorithm, s, accepted(engines))
 	}
 	a := Algorithm{kind: k}
 	if k == kindZstd {
 		a.level = defaultLevel
 	}
-	if err := a.setAll(params); err != nil {
+	if err := a.setAll(params, engines); err != nil {
 		return Algorithm{}, fmt.Errorf("%w %q: %w", ErrUnknownAlgorithm, s, err)
 	}
 	return a, nil
@@ -93,7 +94,7 @@ func kindOf(name string) kind {
 }
 
 // accepted lists the names for an error.
-func accepted() string {
+func accepted(engines []string) string {
 	var text strings.Builder
 	for k := kindNone + 1; k < kinds; k++ {
 		switch k {
@@ -105,14 +106,14 @@ func accepted() string {
 		}
 		text.WriteString(forms[k].name)
 		if keys := forms[k].keys; len(keys) > 0 {
-			text.WriteString(" (" + strings.Join(shown(keys), "=, ") + "=)")
+			text.WriteString(" (" + strings.Join(offered(keys, engines), "=, ") + "=)")
 		}
 	}
 	return text.String()
 }
 
 // setAll sets the parameters, each written key=value.
-func (a *Algorithm) setAll(params []string) error {
+func (a *Algorithm) setAll(params, engines []string) error {
 	f := forms[a.kind]
 	seen := map[string]string{}
 	for _, param := range params {
@@ -124,14 +125,14 @@ func (a *Algorithm) setAll(params []string) error {
 		case len(f.keys) == 0:
 			return fmt.Errorf("%s takes no parameters", f.name)
 		case !ok || !slices.Contains(f.keys, key):
-			return fmt.Errorf("%s takes the parameters %s=, not %q", f.name, strings.Join(shown(f.keys), "=, "), param)
+			return fmt.Errorf("%s takes the parameters %s=, not %q", f.name, strings.Join(offered(f.keys, engines), "=, "), param)
 		}
 		seen[key] = value
 		if err := a.set(key, value); err != nil {
 			return err
 		}
 	}
-	return checkEngine(seen)
+	return checkEngine(seen, engines)
 }
 
 // set sets one parameter.

@@ -308,22 +308,3 @@ func TestG108G109G110Thousand(t *testing.T) {
 	}
 	t.Error("the device got nothing of 10 batches")
 }
-
-// F087: this package makes the program one that has an engine, if it was built to reach a device,
-// and nothing else does: then algorithms may ask for it by name.
-func TestF087EngineIsOfferedWhereItIsBuilt(t *testing.T) {
-	d, err := driver.CUDA()
-	if err == nil {
-		err = d.Close()
-	}
-	_, answer := codec.Parse("lz4:backend=gpu:batch=1024")
-	if errors.Is(err, driver.ErrNotBuilt) {
-		if !errors.Is(answer, codec.ErrNoEngine) {
-			t.Errorf("without the engine backend=gpu is answered with %v", answer)
-		}
-		return
-	}
-	if answer != nil {
-		t.Errorf("with the engine backend=gpu is answered with %v", answer)
-	}
-}

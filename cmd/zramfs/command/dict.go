@@ -127,7 +127,7 @@ func workerAlgorithm(name string) (codec.Algorithm, error) {
 
 // algorithmWith is parseAlgorithm with another way to the bytes of the dictionary in a file.
 func algorithmWith(name string, read func(path string) ([]byte, error)) (codec.Algorithm, error) {
-	a, err := codec.Parse(name)
+	a, err := codec.Parse(name, engineNames()...)
 	if err != nil {
 		return a, unknownAlgorithm(name, err)
 	}

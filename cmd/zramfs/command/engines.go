@@ -30,8 +30,15 @@ var engineKinds []engineKind
 
 // offerEngine adds a kind of engine. It is to be called by init functions alone.
 func offerEngine(k engineKind) {
-	codec.OfferEngine(k.name)
 	engineKinds = append(engineKinds, k)
+}
+
+// engineNames are the engines that an algorithm may ask for.
+func engineNames() (names []string) {
+	for _, k := range engineKinds {
+		names = append(names, k.name)
+	}
+	return names
 }
 
 // errNoEngines is why nothing can be required of the default program.

@@ -24,6 +24,7 @@ import (
 const gpusVariable = "ZRAMFS_TEST_GPUS"
 
 func init() {
+	builtEngines = engineNames()
 	engineKinds = nil
 	if text := os.Getenv(gpusVariable); text != "" {
 		k, err := simulatedKind(text)
@@ -159,7 +160,7 @@ func gpusOf(t *testing.T, text, algorithm string, o engineOptions) ([]bulk.Engin
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := codec.Parse(algorithm)
+	a, err := codec.Parse(algorithm, gpuName)
 	if err != nil {
 		t.Fatal(err)
 	}

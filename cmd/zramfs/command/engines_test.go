@@ -12,6 +12,7 @@ import (
 
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/gpu/driver"
 )
 
 // optionsOf reads flags as a command does.
@@ -117,7 +118,6 @@ func TestEnginesAreNotOpenedInVain(t *testing.T) {
 		name: "a", open: func(codec.Algorithm, engineOptions) ([]bulk.Engine, error) { return make([]bulk.Engine, 1), nil },
 		does: func(_ codec.Algorithm, t task) bool { return t != packing },
 	})
-	codec.OfferEngine("a")
 	for _, c := range []struct {
 		algorithm string
 		options   engineOptions
@@ -130,7 +130,7 @@ func TestEnginesAreNotOpenedInVain(t *testing.T) {
 		{"lz4", engineOptions{mode: gpuRequire, task: packing, pages: 1}, ""},
 		{"lz4:backend=a", engineOptions{mode: gpuAuto, task: packing, pages: 1}, ""},
 	} {
-		a, err := codec.Parse(c.algorithm)
+		a, err := codec.Parse(c.algorithm, engineNames()...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,5 +138,27 @@ func TestEnginesAreNotOpenedInVain(t *testing.T) {
 		if err != nil || strings.Join(missing, ";") != c.missing || len(engines) == 0 != (c.missing != "") {
 			t.Errorf("%s, %+v: %d engines, %q, %v", c.algorithm, c.options, len(engines), missing, err)
 		}
+	}
+}
+
+// builtEngines are the engines that this program was built with, before tests changed them.
+var builtEngines []string
+
+// F087: a program that was built to reach a GPU lets algorithms ask for it by name, and no other
+// program does.
+func TestF087EngineIsOfferedWhereItIsBuilt(t *testing.T) {
+	d, err := driver.CUDA()
+	if err == nil {
+		err = d.Close()
+	}
+	_, answer := codec.Parse("lz4:backend=gpu:batch=1024", builtEngines...)
+	if errors.Is(err, driver.ErrNotBuilt) {
+		if !errors.Is(answer, codec.ErrNoEngine) {
+			t.Errorf("without the engine backend=gpu is answered with %v", answer)
+		}
+		return
+	}
+	if answer != nil {
+		t.Errorf("with the engine backend=gpu is answered with %v", answer)
 	}
 }

@@ -70,7 +70,7 @@ func (m *importing) run(ctx context.Context, d device) (err error) {
 // importAlgorithm is the algorithm of d. Only its keeper has the dictionary for certain that it
 // works with.
 func importAlgorithm(d device) (codec.Algorithm, error) {
-	a, err := codec.Parse(d.Status.Algorithm)
+	a, err := codec.Parse(d.Status.Algorithm, engineNames()...)
 	if err != nil || a.DictionaryFile() == "" {
 		return deviceAlgorithm(d.Status.Algorithm, nil)
 	}
