@@ -15,20 +15,20 @@ import (
 	"github.com/zramfs/zramfs/gpu/kernels"
 )
 
-// longestObject is the longest that package codec keeps, so that what is stored raw does not depend
-// on who compressed it.
+// longestObject is the longest object that package codec keeps: which pages are stored raw must not
+// depend on the engine that compressed them.
 const longestObject = codec.PageSize - codec.PageSize/16
 
-// What lies where in a slot's buffer on the way back: the cursor, in a sector of its own, results,
+// The layout of a slot's buffer on the way back: the cursor in a sector of its own, results,
 // objects.
 const resultsAt = sectorBytes
 
 func arenaAt(n int) int { return resultsAt + n*kernels.ResultSize }
 
-// errResult is of a kernel that says what it cannot.
+// errResult: a kernel returned an impossible result.
 var errResult = errors.New("kernel's result makes no sense")
 
-// compress makes objects of the items, in as many rounds as it takes.
+// compress compresses the items, in as many rounds as needed.
 func (s *slot) compress(ctx context.Context, p bulk.Piece) error {
 	at := 0
 	for rest := p.Items; len(rest) > 0; {
@@ -53,8 +53,8 @@ func (s *slot) compress(ctx context.Context, p bulk.Piece) error {
 	return nil
 }
 
-// compressRound does the items of the round and packs their objects from at on into the piece's own
-// part of the arena. It returns where they end.
+// compressRound compresses the items of the round and packs their objects from at on into the
+// piece's own part of the arena. It returns where they end.
 func (s *slot) compressRound(p bulk.Piece, at int) (int, error) {
 	n := len(s.items)
 	s.ins = s.movePages(s.ins[:0], p, s.in, 0)
@@ -92,7 +92,7 @@ func (s *slot) compressRound(p bulk.Piece, at int) (int, error) {
 	return at, nil
 }
 
-// store puts one object where it belongs, if it is right.
+// store verifies one object and copies it to its place.
 func (s *slot) store(p bulk.Piece, i uint32, r kernels.Result, arena []byte, at int) (int, error) {
 	own, page, length := p.Own()[at:], p.Page(int(i)), 0
 	switch r.Kind {
@@ -102,14 +102,15 @@ func (s *slot) store(p bulk.Piece, i uint32, r kernels.Result, arena []byte, at 
 			return at, fmt.Errorf("%w: item %d has %d bytes at %d of %d", errResult, i, r.Length, r.Offset, len(arena))
 		}
 		length = copy(own, arena[r.Offset:end])
-		// What is stored is sealed as the page, whatever it becomes when it is read. The CPU takes a
-		// tenth of the time for this that it takes for an object.
+		// A stored object is sealed with the hash of its page, whatever it decompresses to, so it
+		// is decompressed first. The CPU takes a tenth of the time for this that it takes to
+		// compress.
 		if err := lz4.Decompress(s.proof[:], own[:length]); err != nil || !bytes.Equal(s.proof[:], page) {
 			return at, fmt.Errorf("%w: the object of item %d does not become its page", errComputes, i)
 		}
 	case kernels.KindSame:
-		// Whoever makes batches knows such pages and passes them by, as a rule. The kernel makes no
-		// object of one.
+		// The maker of a batch usually leaves same-filled pages out. The kernel makes no object of
+		// one.
 		if binary.LittleEndian.Uint64(page) != r.Word || !bytes.Equal(page[8:], page[:len(page)-8]) {
 			return at, fmt.Errorf("%w: item %d is %#x throughout for the device, and not for the CPU", errResult, i, r.Word)
 		}

@@ -16,46 +16,46 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// The bounds of Options, and what they are if nothing is said. Less than leastBatch pages take
-// longer to launch than to do.
+// The bounds of Options and their defaults. Fewer than minBatch pages take longer to launch than to
+// do.
 const (
 	defaultBatch = 8192
-	mostBatch    = 1 << 17
+	maxBatch     = 1 << 17
 	defaultSlots = 4
-	mostSlots    = 64
-	leastBatch   = 256
+	maxSlots     = 64
+	minBatch     = 256
 )
 
-// A Path is how the kernels get at objects.
+// A Path is how the kernels read objects.
 type Path uint8
 
-// The paths. Measured is one of the others, for objects in registered memory; those elsewhere are
-// always gathered and copied.
+// The paths. Measured selects one of the others for objects in registered memory; objects elsewhere
+// are always Copied.
 const (
 	Measured Path = iota
-	// Copied objects are gathered in pinned memory, and that is copied to the device.
+	// Copied gathers objects in pinned memory, which is copied to the device.
 	Copied
-	// InPlace the kernels read objects where they are.
+	// InPlace lets the kernels read objects where they are.
 	InPlace
-	// Straight copies to the device what objects lie in, with what is between them, where that is not
-	// much; others go as Copied ones.
+	// Straight copies ranges of registered memory to the device, objects and gaps alike, where the
+	// gaps are small; other objects are Copied.
 	Straight
 )
 
-// String is the path's name.
+// String returns the path's name.
 func (p Path) String() string {
 	return [...]string{"measured", "copied", "in place", "straight"}[min(p, Straight)]
 }
 
-// Options say how to use a device. The zero value is right.
+// Options say how to use a device. The zero value selects the defaults.
 type Options struct {
 	Device int  // its number
 	Batch  int  // pages a slot holds: 0 is 8192
 	Slots  int  // in the ring: 0 is 4
 	Path   Path // to objects in registered memory
-	// Compress says that the objects that are wanted are LZ4 blocks, so that the engine can make them.
+	// Compress: objects are to be LZ4 blocks, so the engine can make them.
 	Compress bool
-	// Driver is passed on.
+	// Driver is passed to [driver.Driver.Open].
 	Driver driver.Options
 }
 
@@ -66,13 +66,13 @@ func (o Options) clean() (Options, error) {
 	if o.Slots == 0 {
 		o.Slots = defaultSlots
 	}
-	if o.Batch < 1 || o.Batch > mostBatch || o.Slots < 1 || o.Slots > mostSlots || o.Path > Straight {
-		return o, fmt.Errorf("%w: batches of %d pages (1 to %d) in %d slots (1 to %d)", driver.ErrArgument, o.Batch, mostBatch, o.Slots, mostSlots)
+	if o.Batch < 1 || o.Batch > maxBatch || o.Slots < 1 || o.Slots > maxSlots || o.Path > Straight {
+		return o, fmt.Errorf("%w: batches of %d pages (1 to %d) in %d slots (1 to %d)", driver.ErrArgument, o.Batch, maxBatch, o.Slots, maxSlots)
 	}
 	return o, nil
 }
 
-// streams are the three that all slots share.
+// streams are shared by all slots.
 type streams struct{ in, compute, out driver.Stream }
 
 // An Engine does pieces of batches on one device.
@@ -83,22 +83,22 @@ type Engine struct {
 	device  *driver.DevicePool
 	host    *driver.HostPool
 	streams streams
-	table   driver.Pointer // what the kernels of the page format read
+	table   driver.Pointer // the page format's table, for its kernels
 	kernels [kernelCount]program
 	slots   []*slot      // one for each lane, and the lane's alone
-	ending  func() error // what is to be done behind Close, or nil; set before the engine is used
+	ending  func() error // called after Close, or nil; set before the engine is used
 
-	path atomic.Uint32 // a Path: Measured until that was done
+	path atomic.Uint32 // a Path: Measured until it is measured
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following fields
 	regions []*region  // by address, none overlapping another
 	stats   [3]Stats   // by bulk.Op
 	inside  int        // pieces and measurements under way
-	left    sync.Cond  // on mu: one of them has ended
+	left    sync.Cond  // on mu: inside has fallen
 	stopped bool       // no more pieces
 }
 
-// A program is a kernel and how many pages a block of it does at a time.
+// A program is a kernel and the number of pages that a block does at a time.
 type program struct {
 	kernel *ptx.Kernel
 	pages  int
@@ -137,8 +137,7 @@ func Open(d *driver.Driver, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// prepare makes everything that the engine has on the device, so that there is nothing to allocate
-// later.
+// prepare allocates all that the engine has on the device.
 func (e *Engine) prepare() error {
 	if err := e.loadKernels(); err != nil {
 		return err
@@ -174,8 +173,8 @@ func (e *Engine) prepare() error {
 	return nil
 }
 
-// loadKernels has the kernels that are to be used translated. If the first piece had to wait for
-// that, a planner would take the engine for as slow, and for gigabytes give it nothing.
+// loadKernels has the kernels translated. If the first piece waited for that, a planner would take
+// the engine for slow, and give it nothing for gigabytes.
 func (e *Engine) loadKernels() error {
 	for i, k := range kernels.All() {
 		kernel, err := k.Build()
@@ -215,14 +214,13 @@ func (e *Engine) loadTable() (err error) {
 // Name implements [bulk.Engine].
 func (e *Engine) Name() string { return e.name }
 
-// Properties are the device's.
+// Properties returns the device's properties.
 func (e *Engine) Properties() driver.Properties { return e.context.Properties() }
 
-// Path is how objects in registered memory are read.
+// Path returns how objects in registered memory are read.
 func (e *Engine) Path() Path { return Path(e.path.Load()) }
 
-// SetPath changes that for pieces that are to come, to compare the paths. There is no other reason,
-// and Measured is none of them.
+// SetPath sets the path of future pieces, to compare paths. It refuses Measured.
 func (e *Engine) SetPath(p Path) error {
 	if p == Measured || p > Straight {
 		return fmt.Errorf("%w: path %s", driver.ErrArgument, p)
@@ -233,7 +231,7 @@ func (e *Engine) SetPath(p Path) error {
 
 // Limits implements [bulk.Engine].
 func (e *Engine) Limits() bulk.Limits {
-	least := min(leastBatch, e.options.Batch)
+	least := min(minBatch, e.options.Batch)
 	return bulk.Limits{Lanes: e.options.Slots, Least: least, Min: least, Max: e.options.Batch}
 }
 
@@ -264,8 +262,8 @@ func (e *Engine) Do(ctx context.Context, lane int, p bulk.Piece) (bulk.Times, er
 	return s.times, nil
 }
 
-// Close implements [bulk.Engine]. All that the engine had on the device is freed; what is still
-// registered is unregistered.
+// Close implements [bulk.Engine]. It frees all that the engine has on the device and unregisters
+// what is still registered.
 func (e *Engine) Close() error {
 	err := e.free()
 	if e.ending != nil {
@@ -274,7 +272,7 @@ func (e *Engine) Close() error {
 	return err
 }
 
-// free gives back all that the engine had.
+// free frees all that the engine has.
 func (e *Engine) free() error {
 	var errs []error
 	for _, s := range e.slots {
@@ -302,7 +300,7 @@ func (e *Engine) free() error {
 	if e.device != nil {
 		errs = append(errs, e.device.Close(), e.host.Close())
 	}
-	// What a dead context says to all this was said before.
+	// The errors of a dead context were reported before.
 	dead := stopped || e.context.Err() != nil
 	err = e.context.Close()
 	if dead {

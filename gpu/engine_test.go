@@ -357,7 +357,7 @@ func TestF045TooLittleMemory(t *testing.T) {
 	if left := s.Leaks(0); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	for _, o := range []Options{{Batch: -1}, {Slots: -1}, {Batch: mostBatch + 1}, {Slots: mostSlots + 1}, {Path: Straight + 1}, {Device: 1}} {
+	for _, o := range []Options{{Batch: -1}, {Slots: -1}, {Batch: maxBatch + 1}, {Slots: maxSlots + 1}, {Path: Straight + 1}, {Device: 1}} {
 		if _, err := Open(d, o); !errors.Is(err, driver.ErrArgument) {
 			t.Errorf("%+v: %v", o, err)
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// What the link is measured with: copies of so many bytes, or a slot's if that is less, so many in
-// a row, and all as often, of which the best counts.
+// The link is measured with linkRounds rounds of linkCopies copies of linkBytes, or of a slot's
+// size if that is less. The best round counts.
 const (
 	linkBytes  = 32 << 20
 	linkCopies = 8
@@ -42,7 +42,7 @@ func (e *Engine) Link(ctx context.Context) (bulk.Link, error) {
 	return l, nil
 }
 
-// linkMemory takes memory of n bytes each.
+// linkMemory allocates four buffers of n bytes.
 func (e *Engine) linkMemory(n int) (m LinkMemory, err error) {
 	if m.In, err = e.host.Get(n); err != nil {
 		return m, err
@@ -57,8 +57,8 @@ func (e *Engine) linkMemory(n int) (m LinkMemory, err error) {
 	return m, err
 }
 
-// putLinkMemory gives it back to the device and the machine, since nobody will want as much again.
-// What a dead device had is gone with it.
+// putLinkMemory frees them, down to the device and the machine, since later callers need less. A
+// dead device's memory is gone with it.
 func (e *Engine) putLinkMemory(m LinkMemory) error {
 	var errs []error
 	for _, h := range []driver.Host{m.In, m.Out} {
@@ -74,16 +74,16 @@ func (e *Engine) putLinkMemory(m LinkMemory) error {
 	return errors.Join(append(errs, e.host.Trim(), e.device.Trim())...)
 }
 
-// LinkMemory is what a link is measured with, and its owner's: locked memory, and as much of the
-// device's. What is in Out and on the device is lost.
+// LinkMemory is the memory for measuring a link, and stays its owner's: locked memory, and as much
+// of the device's. The contents of Out and of the device's memory are lost.
 type LinkMemory struct {
 	In, Out             driver.Host
 	DeviceIn, DeviceOut driver.Pointer
 }
 
-// MeasureLink measures the link of a device, by so many copies in a row of all the memory that it
-// is given, one way, the other, and both at once, and by kernels that read and write the host's.
-// When it returns, with an error too, the device does not touch the memory any more, unless the
+// MeasureLink measures the link of a device with a number of successive copies of all the memory
+// given, one way, the other, and both at once, and with kernels that read and write the host's
+// memory. After it returns, with an error too, the device does not touch the memory, unless the
 // context is dead: then that is certain only after [driver.Context.Stop].
 func MeasureLink(ctx context.Context, c *driver.Context, m LinkMemory, copies int) (l bulk.Link, err error) {
 	b := &linkBench{Context: c, memory: m, copies: copies}
@@ -93,7 +93,7 @@ func MeasureLink(ctx context.Context, c *driver.Context, m LinkMemory, copies in
 	return l, errors.Join(err, b.close())
 }
 
-// The streams of a linkBench: for the way there and the kernels, and for the way back.
+// The streams of a linkBench: one to the device and for kernels, one back.
 const (
 	linkIn = iota
 	linkOut
@@ -126,8 +126,8 @@ func (b *linkBench) open() error {
 	})
 }
 
-// close waits until the streams are empty, whatever went wrong before, and ends them. A dead
-// context has told why.
+// close waits until the streams are empty, even after an error, and ends them. A dead context has
+// reported its error before.
 func (b *linkBench) close() error {
 	var errs []error
 	for i, e := range b.ends {
@@ -154,7 +154,7 @@ func (b *linkBench) close() error {
 	}))...)
 }
 
-// measure does all some times, the first of which warms up, and keeps the best.
+// measure runs linkRounds rounds and keeps the best. The first one warms up.
 func (b *linkBench) measure(ctx context.Context) (l bulk.Link, err error) {
 	n, m := len(b.memory.In.Bytes()), b.memory
 	if len(m.Out.Bytes()) != n || n < kernels.MemoryThreads*quadBytes || b.copies < 1 {
@@ -169,7 +169,7 @@ func (b *linkBench) measure(ctx context.Context) (l bulk.Link, err error) {
 		{&l.FromDevice, n * b.copies, nil, b.copyOut},
 		{&l.BothWays, 2 * n * b.copies, b.copyIn, b.copyOut},
 	}
-	// What a kernel has not written could be anything, which nobody may copy.
+	// Memory that no kernel has written is undefined and must not be copied.
 	if _, err := b.timed(func(t *driver.Thread) error { return t.Fill(b.streams[linkIn], m.DeviceOut, 0, n) }, nil); err != nil {
 		return l, err
 	}
@@ -208,8 +208,8 @@ func (b *linkBench) repeat(f func() error) error {
 	return nil
 }
 
-// timed has work put into the streams, which begin it together, and returns after how long the
-// device had done with both.
+// timed queues work in the streams, which begin it together, and returns the time until the device
+// has done both.
 func (b *linkBench) timed(there, back func(*driver.Thread) error) (time.Duration, error) {
 	err := b.Do(func(t *driver.Thread) error {
 		err := inOrder(
@@ -237,7 +237,7 @@ func (b *linkBench) timed(there, back func(*driver.Thread) error) (time.Duration
 	return b.took()
 }
 
-// took is after how long both streams had ended.
+// took returns the time after which both streams had ended.
 func (b *linkBench) took() (time.Duration, error) {
 	took := time.Nanosecond
 	err := b.Do(func(t *driver.Thread) error {
@@ -256,7 +256,7 @@ func (b *linkBench) took() (time.Duration, error) {
 	return took, nil
 }
 
-// kernels measures what kernels reach in the host's memory, and looks at what they wrote.
+// kernels measures kernels that access the host's memory, and checks the bytes that they wrote.
 func (b *linkBench) kernels(ctx context.Context, l *bulk.Link) error {
 	var programs [2]*ptx.Kernel
 	for i, build := range []func() (*ptx.Kernel, error){kernels.ReadMemory, kernels.WriteMemory} {
@@ -294,9 +294,9 @@ func (b *linkBench) kernels(ctx context.Context, l *bulk.Link) error {
 	return nil
 }
 
-// MemoryBlocks is how many blocks of the kernels that only read or write memory there should be for
-// n bytes of it: enough to fill a device, and no more than find something to do. Four bytes a
-// thread of them are less than n.
+// MemoryBlocks returns how many blocks to launch of the kernels that only read or write n bytes of
+// memory: enough to fill a device, and no more than have work. Four bytes for each of their threads
+// are less than n.
 func MemoryBlocks(p driver.Properties, n int) int {
 	return max(1, min(8*p.Multiprocessors, n/quadBytes/kernels.MemoryThreads))
 }

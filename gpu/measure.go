@@ -17,19 +17,18 @@ import (
 	"github.com/zramfs/zramfs/gpu/driver"
 )
 
-// What the paths are measured with: so many pages, as often, of which the best counts. Fewer tell
-// whether the device can be trusted.
+// Each path is measured with measuredPages pages, measuredRounds times; the best counts.
+// trustedPages tell whether the device can be trusted.
 const (
 	measuredPages  = 2048
 	measuredRounds = 3
 	trustedPages   = 64
 )
 
-// errComputes is of a device that makes something else of objects than the CPU.
+// errComputes: the device's result differs from the CPU's.
 var errComputes = errors.New("the device does not compute what the CPU does")
 
-// measure decides between the paths: it has pages decompressed whose objects lie in memory that the
-// device knows, by each.
+// measure selects the path: it times the decompression of objects in registered memory on each.
 func (e *Engine) measure() error {
 	n := min(measuredPages, e.options.Batch)
 	h, err := e.host.Get(n * codec.PageSize)
@@ -49,7 +48,7 @@ func (e *Engine) measure() error {
 	return err
 }
 
-// measureIn does it, after a look at whether the device is to be trusted with pages at all.
+// measureIn does so after checking that the device computes correct pages.
 func (e *Engine) measureIn(h driver.Host, n int) error {
 	b, want, err := measuredBatch(h, min(n, trustedPages), codec.Page, new(page.Encoder))
 	if err == nil {
@@ -69,8 +68,8 @@ func (e *Engine) measureIn(h driver.Host, n int) error {
 	return e.compare(b, want)
 }
 
-// measuredBatch makes objects of pages that are half noise, as many pages in memory compress to
-// about that, and the hashes of these.
+// measuredBatch makes objects of pages that are half noise, like many pages of memory compress, and
+// the hashes of the pages.
 func measuredBatch(h driver.Host, n int, id codec.ID, encoder interface {
 	Compress(dst, page []byte) (int, error)
 }) (*bulk.Batch, []uint64, error) {
@@ -92,8 +91,8 @@ func measuredBatch(h driver.Host, n int, id codec.ID, encoder interface {
 	return b, want, nil
 }
 
-// trust asks the device for the pages of objects, and for the hashes of these. Nobody would notice
-// later that an object became another page than it is.
+// trust checks pages and hashes that the device makes of objects. A wrong page would go unnoticed
+// later.
 func (e *Engine) trust(b *bulk.Batch, want []uint64) error {
 	e.path.Store(uint32(Copied))
 	for _, b.Op = range []bulk.Op{bulk.Decompress, bulk.Verify} {
@@ -108,8 +107,8 @@ func (e *Engine) trust(b *bulk.Batch, want []uint64) error {
 	return nil
 }
 
-// right reports whether all items of a batch are done. It fails if what any of them became has not
-// the hash that it is to have.
+// right reports whether all items of a batch are done. It fails if a result has another hash than
+// wanted.
 func (e *Engine) right(b *bulk.Batch, want []uint64) (all bool, err error) {
 	b.Hash = make([]uint64, b.N)
 	defer func() { b.Hash = nil }()
@@ -139,7 +138,7 @@ func (e *Engine) doAll(b *bulk.Batch) error {
 	return err
 }
 
-// compare takes the fastest path of those on which all pages are done.
+// compare selects the fastest path of those on which all pages are done.
 func (e *Engine) compare(b *bulk.Batch, want []uint64) error {
 	paths := []Path{Copied, Straight}
 	if e.context.Properties().MapsHost {

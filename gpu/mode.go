@@ -10,22 +10,22 @@ import (
 	"github.com/zramfs/zramfs/gpu/driver"
 )
 
-// A Mode says whether a GPU is wanted.
+// A Mode says whether to use GPUs.
 type Mode uint8
 
 // The modes.
 const (
-	Auto    Mode = iota // where there is one
-	Off                 // never
-	Require             // or the work is not done
+	Auto    Mode = iota // use a GPU if there is one
+	Off                 // use no GPU
+	Require             // fail without a GPU
 )
 
 var modeNames = [...]string{"auto", "off", "require"}
 
-// String is the mode's name.
+// String returns the mode's name.
 func (m Mode) String() string { return modeNames[min(m, Require)] }
 
-// ParseMode reads a mode's name.
+// ParseMode parses a mode's name.
 func ParseMode(name string) (Mode, error) {
 	for i, n := range modeNames {
 		if n == name {
@@ -35,25 +35,24 @@ func ParseMode(name string) (Mode, error) {
 	return Auto, fmt.Errorf("%w: %q is none of auto, off and require", driver.ErrArgument, name)
 }
 
-// AllDevices is what [Choose] takes for a device's number to open each that there is, up to as many
-// as a planner can have.
+// AllDevices as a device's number makes [Choose] open every device, up to as many as a planner can
+// have.
 const AllDevices = -1
 
-const mostDevices = 64
+const maxDevices = 64
 
-// A Choice is what came of looking for GPUs.
+// A Choice is the result of looking for GPUs.
 type Choice struct {
-	// Engines is one for each device that was opened, in the order of their numbers. They belong to
-	// whoever uses them, as [bulk.Planner] does, and with the last of them that is closed the driver
-	// is closed as well.
+	// Engines has one engine for each opened device, in the order of their numbers. They belong to
+	// the caller or the [bulk.Planner] that takes them; closing the last one closes the driver.
 	Engines []*Engine
-	// Why is why there is none, or why a device that was wanted is not among them.
+	// Why is why there is none, or why a requested device is not among them.
 	Why error
 }
 
-// Choose looks for GPUs as the mode says, by a function like [driver.CUDA], and opens the one that
-// the options name, or all. That there is none is an error only if one is required, and a device
-// that cannot be used is none where another can.
+// Choose looks for GPUs as the mode says, with a function like [driver.CUDA], and opens the one in
+// the options, or all. The lack of a GPU is an error only with Require, and an unusable device is
+// one only if no other is usable.
 func Choose(m Mode, find func() (*driver.Driver, error), o Options) (Choice, error) {
 	if m == Off {
 		return Choice{}, nil
@@ -79,12 +78,11 @@ func Choose(m Mode, find func() (*driver.Driver, error), o Options) (Choice, err
 	return c, nil
 }
 
-// openAll opens the devices one after the other: what is measured of one must not be disturbed by
-// another.
+// openAll opens the devices one after the other: one must not disturb the measurements of another.
 func openAll(d *driver.Driver, o Options) (c Choice) {
 	first, end := o.Device, o.Device+1
 	if o.Device == AllDevices {
-		first, end = 0, min(len(d.Devices()), mostDevices)
+		first, end = 0, min(len(d.Devices()), maxDevices)
 	}
 	var errs []error
 	for o.Device = first; o.Device < end; o.Device++ {

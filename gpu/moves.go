@@ -8,23 +8,23 @@ import (
 	"github.com/zramfs/zramfs/gpu/driver"
 )
 
-// leastStraight is how many bytes are worth a copy of their own between the device and where the
-// batch has them: about as many as a core copies while it calls the driver.
-const leastStraight = 32 << 10
+// minStraight is the least number of bytes worth a copy of their own between the device and the
+// batch's memory: about as many as a core copies during a call of the driver.
+const minStraight = 32 << 10
 
 // A move is one copy to or from the slot's buffer on the device.
 type move struct {
 	host driver.Host
 	at   int // in the buffer
-	// first and last say which items of the round have their pages in it, first to before last; none
-	// has where it is for something else.
+	// first and last are the items of the round whose pages it carries, first to before last; both
+	// are 0 for other data.
 	first, last int
-	// straight says that host is the batch's own memory, so that nobody has to copy to or from it.
+	// straight: host is the batch's own memory, so the CPU copies nothing to or from it.
 	straight bool
 }
 
-// A span is objects of a round that lie close together in a region, and are copied to the device
-// with what is between them.
+// A span is a group of objects of a round that lie close together in a region, and are copied to
+// the device together with the gaps between them.
 type span struct {
 	*region
 	from, to    int // bytes of the region, whole sectors
@@ -33,36 +33,36 @@ type span struct {
 	at          int // in the slot's buffer on the device
 }
 
-// joined is a span and the one behind it as one.
+// joined returns the span that covers both.
 func (a span) joined(b span) span {
 	a.from, a.to, a.bytes, a.last = min(a.from, b.from), max(a.to, b.to), a.bytes+b.bytes, b.last
 	return a
 }
 
-// dense reports whether a span is not much more than its objects.
+// dense reports whether a span is not much larger than its objects.
 func (a span) dense() bool { return a.to-a.from <= a.bytes+a.bytes/4+codec.PageSize }
 
-// spanOf is the object of item i, which is item number k of the round.
+// spanOf returns the span of the object of item i, item number k of the round.
 func (s *slot) spanOf(p bulk.Piece, k int, i uint32) span {
 	known := s.regions[p.Region[i]]
 	if known.region == nil {
 		return span{first: k, last: k + 1}
 	}
 	from, length := known.at+int(p.Offset[i]), int(p.Length[i])
-	// The kernels read whole sectors, so those are copied; where the region ends within one, they read
-	// no further than it goes.
+	// The kernels read whole sectors, so whole sectors are copied; a sector cut by the region's end
+	// is read only up to there.
 	to := min(sectors(from+length), len(known.host.Bytes()))
 	return span{region: known.region, from: from / sectorBytes * sectorBytes, to: to, bytes: length, first: k, last: k + 1}
 }
 
-// findSpans decides which objects of the round are copied straight from where they lie, and returns
-// how many bytes of the others, out of bytes in all, are to be gathered.
+// findSpans selects objects of the round to be copied straight from their region, and returns how
+// many of the bytes are left to gather.
 func (s *slot) findSpans(p bulk.Piece, bytes int) (gathered int) {
 	s.spans = s.spans[:0]
 	if s.path != Straight {
 		return bytes
 	}
-	var all, open span // of the whole round, in whatever order its objects lie; and of the items before the one that is looked at
+	var all, open span // of the whole round, in any order of its objects; of the last items
 	one := true
 	for k, i := range s.items {
 		next := s.spanOf(p, k, i)
@@ -87,14 +87,14 @@ func (s *slot) findSpans(p bulk.Piece, bytes int) (gathered int) {
 	return s.placeSpans(bytes)
 }
 
-// keepSpan notes a span that is worth a copy.
+// keepSpan keeps a span that is worth a copy.
 func (s *slot) keepSpan(a span) {
-	if a.region != nil && a.bytes >= leastStraight {
+	if a.region != nil && a.bytes >= minStraight {
 		s.spans = append(s.spans, a)
 	}
 }
 
-// placeSpans puts the spans behind what is gathered, unless there is no room for them.
+// placeSpans places the spans behind the gathered objects in the device's buffer, if there is room.
 func (s *slot) placeSpans(bytes int) (gathered int) {
 	gathered = bytes
 	for _, a := range s.spans {
@@ -113,17 +113,17 @@ func (s *slot) placeSpans(bytes int) (gathered int) {
 	return gathered
 }
 
-// movePages adds how the pages of the round travel, the first of which is at at in the device's
-// buffer: between the device and the batch's own memory, run by run, where that is registered and
-// enough of them are neighbours, and through the slot's memory, at the same place, where not.
+// movePages adds the moves of the round's pages, which begin at at in the device's buffer. Runs of
+// neighbours in registered memory move between the device and the batch's memory; others through
+// the slot's memory, at the same offset.
 func (s *slot) movePages(moves []move, p bulk.Piece, staging driver.Host, at int) []move {
-	staged := 0 // the first that no move has yet
+	staged := 0 // the first item without a move
 	for first := 0; first < len(s.items); {
 		last := first + 1
 		for last < len(s.items) && slotOf(p, s.items[last]) == slotOf(p, s.items[last-1])+1 {
 			last++
 		}
-		if n := (last - first) * codec.PageSize; s.pages.region != nil && n >= leastStraight {
+		if n := (last - first) * codec.PageSize; s.pages.region != nil && n >= minStraight {
 			moves = stage(moves, staging, at, staged, first)
 			from := s.pages.at + slotOf(p, s.items[first])*codec.PageSize
 			moves = append(moves, move{s.pages.host.Slice(from, n), at + first*codec.PageSize, first, last, true})
@@ -143,7 +143,7 @@ func stage(moves []move, staging driver.Host, at, first, last int) []move {
 	return append(moves, move{staging.Slice(off, (last-first)*codec.PageSize), off, first, last, false})
 }
 
-// slotOf is the number of item i's page.
+// slotOf returns the number of item i's page.
 func slotOf(p bulk.Piece, i uint32) int {
 	if p.Slot == nil {
 		return int(i)

@@ -12,7 +12,7 @@ import (
 	"github.com/zramfs/zramfs/gpu/kernels"
 )
 
-// What the reading kernels take and give for each object.
+// Sizes of the reading kernels' arguments and results for each object.
 const (
 	addressBytes = 8
 	lengthBytes  = 4
@@ -20,7 +20,7 @@ const (
 	hashBytes    = 8
 )
 
-// read decompresses or verifies the items of one format, in as many rounds as it takes.
+// read decompresses or verifies the items of one format, in as many rounds as needed.
 func (s *slot) read(ctx context.Context, p bulk.Piece, id codec.ID) error {
 	for rest := p.Items; ; {
 		if err := ctx.Err(); err != nil {
@@ -36,9 +36,8 @@ func (s *slot) read(ctx context.Context, p bulk.Piece, id codec.ID) error {
 	}
 }
 
-// choose takes as many items for the next round as fit, and returns those behind them, and the
-// bytes of the objects that are to be copied. What no object can be is left to the CPU, which says
-// so.
+// choose selects as many items for the next round as fit. It returns the remaining items, and the
+// bytes of the objects to be copied. Items that cannot be objects stay Pending for the CPU.
 func (s *slot) choose(p bulk.Piece, id codec.ID, from []uint32) (rest []uint32, bytes int) {
 	longest := uint32(kernels.MaxLZ4Object)
 	if id == codec.Page {
@@ -66,19 +65,19 @@ func (s *slot) choose(p bulk.Piece, id codec.ID, from []uint32) (rest []uint32, 
 	return nil, bytes
 }
 
-// inPlace reports whether the kernel finds the object of item i by itself.
+// inPlace reports whether the kernel reads the object of item i where it is.
 func (s *slot) inPlace(p bulk.Piece, i uint32) bool {
 	return s.path == InPlace && s.regions[p.Region[i]].region != nil
 }
 
-// Where things lie in a slot's buffer on the way there: addresses, lengths, objects.
+// The layout of a slot's buffer on the way to the device: addresses, lengths, objects.
 func lengthsAt(n int) int { return n * addressBytes }
 func objectsAt(n int) int { return sectors(n * (addressBytes + lengthBytes)) }
 
-// readSize is how much of the buffer a round takes.
+// readSize returns how much of the buffer a round takes.
 func (s *slot) readSize(n, bytes int) int { return sectors(objectsAt(n) + bytes) }
 
-// readRound does the items that were chosen.
+// readRound does the selected items.
 func (s *slot) readRound(p bulk.Piece, id codec.ID, bytes int) error {
 	n := len(s.items)
 	size := s.readSize(n, s.findSpans(p, bytes))
@@ -116,8 +115,8 @@ func (s *slot) readRound(p bulk.Piece, id codec.ID, bytes int) error {
 	return nil
 }
 
-// gather fills the buffer with what the kernel reads: where all objects are, and those that neither
-// it nor a copy finds by itself. What is between them and behind them may be anything.
+// gather fills the buffer with the addresses of all objects, and the objects that are neither read
+// in place nor copied in a span. The gaps are undefined.
 func (s *slot) gather(p bulk.Piece, size int) {
 	n, b, spans := len(s.items), s.in.Bytes()[:size], s.spans
 	at := objectsAt(n)
@@ -142,8 +141,8 @@ func (s *slot) gather(p bulk.Piece, size int) {
 	}
 }
 
-// scatter takes pages or hashes to where they belong, unless they came there by themselves. An item
-// with another status stays Pending, and what its page is then is anything.
+// scatter delivers the pages or hashes of finished items. An item with another status stays
+// Pending, and its page is undefined.
 func (s *slot) scatter(p bulk.Piece, statuses, results []byte) {
 	for _, m := range s.outs {
 		for k := m.first; k < m.last; k++ {
@@ -154,7 +153,8 @@ func (s *slot) scatter(p bulk.Piece, statuses, results []byte) {
 	}
 }
 
-// deliver takes the page or hash of item number k of the round to where it belongs.
+// deliver copies the page or hash of item number k of the round to its place, unless the page is
+// there.
 func (s *slot) deliver(p bulk.Piece, k int, there bool, results []byte) {
 	i := s.items[k]
 	if p.Op == bulk.Verify {

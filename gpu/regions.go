@@ -14,28 +14,28 @@ import (
 	"github.com/zramfs/zramfs/gpu/driver"
 )
 
-// A region is memory that was registered.
+// A region is registered memory.
 type region struct {
 	host  driver.Host // immutable, as is write
 	write bool
-	users int // pieces under way that have to do with it; guarded by Engine.mu
+	users int // pieces under way that use it; guarded by Engine.mu
 }
 
-// A part is where a slice of a batch lies in a region; without one it is not registered.
+// A part is the place of a slice of a batch in a region; region is nil if the slice is not
+// registered.
 type part struct {
 	*region
 	at int
 }
 
-// addressOf is where a slice that is not empty begins, to be compared with others. The memory that
-// is registered does not move.
+// addressOf returns the address of a slice that is not empty, to compare it with others. Registered
+// memory does not move.
 func addressOf(b []byte) uintptr { return reflect.ValueOf(&b[0]).Pointer() }
 
-// Register implements [bulk.Registrar]: it lets the device read objects, and pages that are to be
-// compressed, where they lie in a region of batches that are to come, and with write bring pages
-// there. The region must be a mapping that begins at a multiple of a page and has a multiple of 16
-// bytes, overlap no other, and stay what and where it is until Unregister. Its pages are locked in
-// memory.
+// Register implements [bulk.Registrar]: the device reads objects, and pages to be compressed, in
+// the region itself, and with write also writes pages there. The region must be a mapping that
+// begins at a multiple of a page, has a multiple of 16 bytes, overlaps no other, and stays mapped
+// until Unregister. Its pages are locked in memory.
 func (e *Engine) Register(memory []byte, write bool) error {
 	if len(memory) == 0 || addressOf(memory)%codec.PageSize != 0 || len(memory)%quadBytes != 0 {
 		return fmt.Errorf("%w: register %d bytes with %s: a region begins at a multiple of %d and has a multiple of %d bytes",
@@ -58,7 +58,7 @@ func (e *Engine) Register(memory []byte, write bool) error {
 	return nil
 }
 
-// Unregister implements [bulk.Registrar]. For a device that is dead there is nothing to do.
+// Unregister implements [bulk.Registrar]. For a dead device it does nothing.
 func (e *Engine) Unregister(memory []byte) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -99,15 +99,15 @@ func (e *Engine) overlaps(memory []byte) bool {
 	return i > 0 && e.regions[i-1].end() > begin
 }
 
-// end is the address behind a region.
+// end returns the address behind a region.
 func (r *region) end() uintptr { return addressOf(r.host.Bytes()) + uintptr(len(r.host.Bytes())) }
 
-// add keeps the regions in the order of their addresses. e.mu is held.
+// add inserts a region in the order of addresses. e.mu is held.
 func (e *Engine) add(r *region) {
 	e.regions = slices.Insert(e.regions, e.after(addressOf(r.host.Bytes())), r)
 }
 
-// find finds the region that all of the memory lies in. e.mu is held.
+// find returns the place of the memory in the region that contains all of it. e.mu is held.
 func (e *Engine) find(memory []byte) part {
 	if len(memory) == 0 || len(e.regions) == 0 {
 		return part{}
@@ -121,7 +121,7 @@ func (e *Engine) find(memory []byte) part {
 	return part{r, int(begin - addressOf(r.host.Bytes()))}
 }
 
-// know finds out what of a batch is registered, and keeps it so until the piece has ended.
+// know finds the registered parts of a batch and keeps them registered until the piece has ended.
 func (s *slot) know(b *bulk.Batch) {
 	e := s.engine
 	s.path, s.regions, s.pages, s.used = e.Path(), s.regions[:0], part{}, s.used[:0]

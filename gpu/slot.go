@@ -15,7 +15,7 @@ import (
 	"github.com/zramfs/zramfs/gpu/kernels"
 )
 
-// What kernels ask of memory that they load whole sectors of.
+// The granularity of the kernels' loads.
 const (
 	sectorBytes = 32
 	quadBytes   = 16
@@ -32,35 +32,36 @@ const (
 	eventCount
 )
 
-// A slot is what one piece at a time needs, for one lane. Before an error is told its streams are
-// empty, or the engine is stopped, so nothing of it is used from one call to the next.
+// A slot has the memory and events of one piece at a time, for one lane. Before Do returns an error
+// the slot's streams are empty, or the engine is stopped, so the device never uses a slot between
+// calls.
 type slot struct {
 	engine              *Engine // immutable, as are those up to encoder
 	in, out             driver.Host
 	deviceIn, deviceOut driver.Pointer
 	events              [eventCount]driver.Event
-	encoder             *lz4.Encoder         // for the pages that the kernel leaves
-	proof               [codec.PageSize]byte // what an object becomes
+	encoder             *lz4.Encoder         // for same-filled pages
+	proof               [codec.PageSize]byte // an object decompressed
 
 	items     []uint32  // of the round that is under way
 	path      Path      // of the piece
 	regions   []part    // of the batch, where objects are not gathered
 	pages     part      // the batch's, where they are copied straight
-	used      []*region // that the piece counts as a user of
+	used      []*region // regions whose users include the piece
 	spans     []span    // of the round
 	ins, outs []move    // of the round
 	writing   bool      // the device may be writing to the batch's pages
 	times     bulk.Times
 	began     time.Time
-	// Of this piece: pages that are done; bytes there and back, and of both those that went straight.
+	// Of this piece: pages done; bytes to the device and back, and of both those copied straight.
 	done, inBytes, outBytes, spared int64
 }
 
-// sizes are those of a slot's buffers.
+// sizes are the sizes of a slot's buffers, in bytes.
 type sizes struct{ in, out int }
 
-// slotSizes makes room for so many pages each way, with what is told of each. Objects that are
-// longer than pages make a round shorter.
+// slotSizes returns the sizes for a number of pages each way, with the data on each. Objects longer
+// than pages shorten a round.
 func slotSizes(batch int) sizes {
 	return sizes{
 		in:  sectors(batch*(codec.PageSize+addressBytes+lengthBytes)) + 4*sectorBytes,
@@ -68,7 +69,7 @@ func slotSizes(batch int) sizes {
 	}
 }
 
-// sectors rounds up.
+// sectors rounds up to whole sectors.
 func sectors(n int) int { return (n + sectorBytes - 1) / sectorBytes * sectorBytes }
 
 func newSlot(e *Engine, size sizes) (*slot, error) {
@@ -103,7 +104,7 @@ func (s *slot) allocate(size sizes) (err error) {
 	})
 }
 
-// free gives back what the slot has.
+// free frees the slot's memory and events.
 func (s *slot) free() error {
 	var errs []error
 	for _, h := range []driver.Host{s.in, s.out} {
@@ -127,7 +128,7 @@ func (s *slot) free() error {
 	return errors.Join(append(errs, err)...)
 }
 
-// begin forgets what was.
+// begin clears the counts of the last piece.
 func (s *slot) begin() {
 	s.times, s.began = bulk.Times{}, time.Now()
 	s.done, s.inBytes, s.outBytes, s.spared = 0, 0, 0, 0
@@ -138,19 +139,18 @@ func (s *slot) do(ctx context.Context, p bulk.Piece) error {
 	if p.Op == bulk.Compress {
 		return s.compress(ctx, p)
 	}
-	// The kernels are for one format each, and so are rounds.
+	// A kernel reads one format, so a round does too.
 	if err := s.read(ctx, p, codec.LZ4); err != nil {
 		return err
 	}
 	return s.read(ctx, p, codec.Page)
 }
 
-// A round is what the streams do once: the slot's ins, a kernel, and the slot's outs.
+// A round is a sequence of work in the streams: the slot's ins, a kernel, and the slot's outs.
 type round struct {
 	kernel program
 	args   []uint64
-	// cleared is how many bytes at the beginning of the device's buffer for the way back must be 0
-	// before.
+	// cleared is how many bytes at the beginning of the device's output buffer are set to 0 first.
 	cleared int
 }
 
@@ -158,7 +158,7 @@ type round struct {
 func (s *slot) run(r round) error {
 	st := s.engine.streams
 	blocks := (len(s.items) + r.kernel.pages - 1) / r.kernel.pages
-	// It is said before, since what Do runs may still run when Do has given up.
+	// Set before Do, since Do's function may still run after Do has given up.
 	s.writing = slices.ContainsFunc(s.outs, func(m move) bool { return m.straight })
 	err := s.engine.context.Do(func(t *driver.Thread) error {
 		return inOrder(
@@ -179,14 +179,14 @@ func (s *slot) run(r round) error {
 	return s.await(err, true)
 }
 
-// fetch copies more back, n bytes from off on.
+// fetch copies n more bytes back, from off on.
 func (s *slot) fetch(off, n int) error {
 	s.outs = append(s.outs[:0], move{host: s.out.Slice(off, n), at: off})
 	return s.await(s.engine.context.Do(s.back), false)
 }
 
-// await waits for what was queued, if that was no error, and takes the times: of all stages, or of
-// the way back alone.
+// await waits for the queued work, unless err is set, and adds the times: of all stages, or of the
+// way back alone.
 func (s *slot) await(err error, all bool) error {
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func (s *slot) await(err error, all bool) error {
 	return s.time(all)
 }
 
-// count adds the bytes of moves that were made.
+// count adds the bytes of finished moves.
 func (s *slot) count(moves []move, bytes *int64) {
 	for _, m := range moves {
 		n := int64(len(m.host.Bytes()))
@@ -246,9 +246,9 @@ func inOrder(calls ...func() error) error {
 	return nil
 }
 
-// time adds up what the stages took, of which the way back may have been the only one.
+// time adds the times of the stages, or of the way back alone.
 func (s *slot) time(all bool) error {
-	var took bulk.Times // nobody's but of what Do runs, which may still run, until Do has answered well
+	var took bulk.Times // not s.times: after an error Do's function may still run
 	err := s.engine.context.Do(func(t *driver.Thread) (err error) {
 		if took.D2H, err = t.Elapsed(s.events[outBegin], s.events[outEnd]); err != nil || !all {
 			return err
@@ -268,8 +268,8 @@ func (s *slot) time(all bool) error {
 	return nil
 }
 
-// drain waits until nothing in the streams can touch the slot any more. A device that is dead does
-// nothing more that anybody would see.
+// drain waits until no work in the streams can touch the slot. A dead device's effects are not
+// visible.
 func (s *slot) drain() error {
 	if s.engine.context.Err() != nil {
 		return nil

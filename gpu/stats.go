@@ -8,18 +8,18 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// Stats say what an engine did of one operation, in pieces that came back done, and moved for it.
-// Ratio and speed are a [bulk.Report]'s.
+// Stats are an engine's counts for one operation, of pieces that succeeded. Ratio and speed are in
+// [bulk.Report].
 type Stats struct {
-	Pieces, Failed int64 // those that failed count in nothing else
+	Pieces, Failed int64 // failed pieces count nowhere else
 	Pages          int64
 	In, Out        int64 // bytes to the device and back, with addresses and results
-	Straight       int64 // of these, the ones that came from or went to the batch's own memory, without a copy on the way
+	Straight       int64 // of these, bytes copied from or to the batch's own memory
 	Times          bulk.Times
 	Total          time.Duration // of all pieces, which may overlap
 }
 
-// Stats says what the engine did of an operation since it was opened.
+// Stats returns the counts of an operation since the engine was opened.
 func (e *Engine) Stats(op bulk.Op) Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -29,7 +29,7 @@ func (e *Engine) Stats(op bulk.Op) Stats {
 	return e.stats[op]
 }
 
-// note takes a piece that has ended into account.
+// note counts a piece that has ended.
 func (e *Engine) note(op bulk.Op, s *slot, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

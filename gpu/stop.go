@@ -8,8 +8,7 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// enter begins a piece, or something else that uses the engine's memory, unless there is nothing
-// that could do it.
+// enter begins a use of the engine's memory. It fails once the engine has ended.
 func (e *Engine) enter() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -20,21 +19,21 @@ func (e *Engine) enter() error {
 	return nil
 }
 
-// exit ends what enter began.
+// exit ends the use.
 func (e *Engine) exit() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.out()
 }
 
-// out counts one less that is inside. e.mu is held.
+// out decrements inside. e.mu is held.
 func (e *Engine) out() {
 	e.inside--
 	e.left.Broadcast()
 }
 
-// drain empties the streams after an error. Where that fails nobody knows what they may yet do with
-// the slot, so that no other piece may have it.
+// drain empties the streams after an error. If that fails the device may still use the slot, so the
+// engine takes no further piece.
 func (e *Engine) drain(s *slot) error {
 	err := s.drain()
 	if err != nil {
@@ -45,8 +44,8 @@ func (e *Engine) drain(s *slot) error {
 	return err
 }
 
-// leave ends a piece. Where the device may still write to the batch's pages it is stopped, and
-// where that is not certain the error says so.
+// leave ends a piece. If the device may still write to the batch's pages it is stopped; if that is
+// uncertain the error wraps [bulk.ErrTorn].
 func (e *Engine) leave(s *slot, err error) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -67,7 +66,7 @@ func (e *Engine) leave(s *slot, err error) error {
 	return err
 }
 
-// stop ends the context, and with it memory that others inside use, so they must have ended before.
+// stop ends the context, which frees memory that others inside use, so it waits for them first.
 // e.mu is held.
 func (e *Engine) stop() error {
 	e.stopped = true

@@ -182,7 +182,7 @@ func TestObjectsAreCopiedStraight(t *testing.T) {
 			t.Fatal(err)
 		}
 		straight, bytes := copies(e.slots[0].ins)
-		if (path == Straight) != (straight == 2 && bytes >= 2*leastStraight && bytes < n*codec.PageSize) {
+		if (path == Straight) != (straight == 2 && bytes >= 2*minStraight && bytes < n*codec.PageSize) {
 			t.Errorf("%s: %d copies of %d bytes are straight", path, straight, bytes)
 		}
 		checkHashes(t, got, want)

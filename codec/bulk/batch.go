@@ -10,23 +10,23 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// An Op is what is done with a batch.
+// An Op is the operation of a batch.
 type Op uint8
 
 // The operations.
 const (
 	// Decompress makes pages of objects.
 	Decompress Op = iota
-	// Verify decompresses objects and keeps no page: the verdict is wanted, and the hash where there
-	// is room for it.
+	// Verify decompresses objects for the verdict, and for the hash where Hash is not nil. It keeps
+	// no page.
 	Verify
 	// Compress makes objects of pages.
 	Compress
 
-	ops // how many there are
+	ops // number of operations
 )
 
-// String returns the operation's name for people.
+// String returns the operation's name.
 func (o Op) String() string {
 	switch o {
 	case Decompress:
@@ -39,26 +39,26 @@ func (o Op) String() string {
 	return fmt.Sprintf("operation %d", uint8(o))
 }
 
-// A Verdict is what became of one item.
+// A Verdict is the result of one item.
 type Verdict uint8
 
 // The verdicts.
 const (
-	// Pending is an item that nobody has done.
+	// Pending is an item that is not done yet.
 	Pending Verdict = iota
 	// Done is an item whose result is there.
 	Done
 	// Corrupt is an object that cannot be what its ID says.
 	Corrupt
-	// NoDictionary is an object that needs a dictionary, and there is none.
+	// NoDictionary is an object that needs a dictionary which the engine does not have.
 	NoDictionary
-	// Skipped is an item that Batch.Before took out. No engine looks at it.
+	// Skipped is an item that Batch.Before excluded. No engine touches it.
 	Skipped
 
-	verdicts // how many there are
+	verdicts // number of verdicts
 )
 
-// String returns the verdict for people.
+// String returns the verdict's name.
 func (v Verdict) String() string {
 	switch v {
 	case Pending:
@@ -75,53 +75,52 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("verdict %d", uint8(v))
 }
 
-// A Batch is items that the same is done with: objects, pages, or both. It is a structure of
-// arrays, all of the caller's, item i being at index i of each; the ones longer than N are used as
-// far as that. Two batches may share arrays: what one decompresses another may compress.
+// A Batch is a set of items with one operation: objects, pages, or both. It is a structure of
+// arrays, all of the caller's, with item i at index i of each; arrays may be longer than N. Two
+// batches may share arrays: one may compress the pages that another decompresses.
 type Batch struct {
 	Op Op
 	N  int // items, at most [MaxItems]
 
-	// Where objects lie: Regions[Region[i]][Offset[i]:][:Length[i]]. Read by Decompress and Verify.
-	// Compress writes all of these: it makes Arena region 0 and Pages region 1, where a page that is
-	// stored raw has its object, since that is not copied.
+	// The objects: Regions[Region[i]][Offset[i]:][:Length[i]]. Decompress and Verify read these
+	// arrays. Compress writes all of them: it makes Arena region 0 and Pages region 1, where a page
+	// that is stored raw has its object, since that is not copied.
 	Regions [][]byte
 	Region  []uint16
 	Offset  []uint64
 	Length  []uint32
 	ID      []codec.ID
-	Index   []uint8 // which page of the object, for those of clusters; may be nil where there are none
+	Index   []uint8 // page within a cluster's object; may be nil without clusters
 
-	// Arena is what Compress writes objects to, N*PageSize bytes at least. It is filled in pieces,
-	// with room between them.
+	// Arena takes Compress's objects, N*PageSize bytes at least. It is filled in pieces, with gaps
+	// between them.
 	Arena []byte
 
 	// Pages holds page i at Slot[i]*PageSize, or at i*PageSize where Slot is nil. Verify needs none.
 	Pages []byte
 	Slot  []uint32
 
-	// Verdict says what became of each item. Run sets it to Pending first.
+	// Verdict takes the result of each item. Run sets it to Pending first.
 	Verdict []Verdict
-	// Hash takes [Hash] of each page that is done, for whichever Op, where it is not nil.
+	// Hash takes [Hash] of each page that is done, for any Op, if it is not nil.
 	Hash []uint64
 
-	// Before and After are called, where they are not nil, for the items of a piece before an engine
-	// begins with it and after it has ended, by several goroutines at once for different items. Before
-	// may prove checksums, and set the Verdict of what fails to Skipped; an item may come more than
-	// once, and what was Skipped then may be made Pending again. After may compute them while an
-	// object is in the cache; an item comes once that is Done, and those that are not are none of its
-	// business.
+	// Before and After, if not nil, are called for the items of a piece before an engine begins
+	// with it and after it has ended, by several goroutines at once for different items. Before may
+	// verify checksums, and set the Verdict of a failed item to Skipped; it may get an item more
+	// than once, and may make a Skipped one Pending again. After may compute checksums while an
+	// object is in the cache; it gets a Done item once, and must ignore others.
 	Before, After func(items []uint32)
 }
 
-// MaxItems is how many items a batch may have.
+// MaxItems is the largest number of items in a batch.
 const MaxItems = math.MaxInt32
 
-// ErrBatch reports a batch whose arrays are too short, or that points outside of its pages.
+// ErrBatch reports a batch whose arrays are too short, or whose slots lie outside its pages.
 var ErrBatch = errors.New("unfit batch")
 
-// NewBatch returns a batch of arrays for n items, and nothing that they point to: for Compress an
-// Arena of its own, but neither Pages, Slot, Index nor Hash.
+// NewBatch returns a batch with arrays for n items, and for Compress an Arena. The caller sets
+// Pages, Regions and, if needed, Slot, Index and Hash.
 func NewBatch(op Op, n int) *Batch {
 	b := &Batch{
 		Op: op, N: n,
@@ -134,7 +133,7 @@ func NewBatch(op Op, n int) *Batch {
 	return b
 }
 
-// Object returns the object of item i, of which ok is false if it points outside of its region.
+// Object returns the object of item i; ok is false if it lies outside its region.
 func (b *Batch) Object(i int) (object []byte, ok bool) {
 	if int(b.Region[i]) >= len(b.Regions) {
 		return nil, false
@@ -147,7 +146,7 @@ func (b *Batch) Object(i int) (object []byte, ok bool) {
 	return region[offset:end:end], true
 }
 
-// Page returns where the page of item i lies.
+// Page returns the memory of item i's page.
 func (b *Batch) Page(i int) []byte {
 	slot := i
 	if b.Slot != nil {
@@ -157,7 +156,7 @@ func (b *Batch) Page(i int) []byte {
 	return b.Pages[at : at+codec.PageSize : at+codec.PageSize]
 }
 
-// prepare refuses a batch that cannot be worked on, and clears its verdicts.
+// prepare checks a batch and clears its verdicts.
 func (b *Batch) prepare() error {
 	if b.Op >= ops || b.N < 0 || b.N > MaxItems {
 		return fmt.Errorf("%w: %s of %d items", ErrBatch, b.Op, b.N)
@@ -190,8 +189,8 @@ func (b *Batch) prepare() error {
 	return nil
 }
 
-// checkPages refuses pages outside of the buffer. That of objects is a matter of each, since they
-// may come from outside.
+// checkPages refuses slots outside the buffer. Objects are checked one by one when they are read,
+// since they may come from outside.
 func (b *Batch) checkPages() error {
 	there := len(b.Pages) / codec.PageSize
 	if b.Slot == nil {
@@ -208,15 +207,15 @@ func (b *Batch) checkPages() error {
 	return nil
 }
 
-// A Piece is the part of a batch that an engine gets to do at a time. No two have an item in common
-// while they are worked on.
+// A Piece is the part of a batch that an engine gets at a time. Pieces under way have no item in
+// common.
 type Piece struct {
 	*Batch
-	// Items are those of the piece, in ascending order but for a step where the codec changes. Those
-	// whose Verdict is not Pending are to be left alone.
+	// Items are the piece's items, ascending except for a step where the codec changes. The engine
+	// ignores those whose Verdict is not Pending.
 	Items []uint32
-	// At is where in the Batch's Arena the piece's own part begins, of len(Items)*PageSize bytes:
-	// where Compress puts its objects, in any order.
+	// At is the offset in the batch's Arena of the piece's own part, of len(Items)*PageSize bytes,
+	// where Compress puts its objects in any order.
 	At int
 }
 
@@ -226,14 +225,14 @@ func (p Piece) Own() []byte {
 	return p.Arena[p.At:end:end]
 }
 
-// Stored notes the object of item i, length bytes of the arena at offset at, and that the item is
-// done.
+// Stored records the object of item i, length bytes of the arena at offset at, and sets the item
+// Done.
 func (p Piece) Stored(i uint32, id codec.ID, at, length int) {
 	p.Region[i], p.Offset[i], p.Length[i], p.ID[i] = 0, uint64(at), uint32(length), id
 	p.Verdict[i] = Done
 }
 
-// StoredRaw notes that the page of item i is its object, and that the item is done.
+// StoredRaw records that the page of item i is its object, and sets the item Done.
 func (p Piece) StoredRaw(i uint32) {
 	slot := uint64(i)
 	if p.Slot != nil {

@@ -11,31 +11,31 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// The bounds of what a CPU worker takes at a time, in items. 64 pages take from 30 microseconds up,
-// beside which taking them costs nothing; towards the end of a batch pieces get smaller, so that
-// all workers end together.
+// The bounds of a CPU worker's piece, in items. 64 pages take at least 30 microseconds, much longer
+// than taking them from the queue; towards the end of a batch pieces get smaller, so that all
+// workers end together.
 const (
 	cpuMin = 16
 	cpuMax = 64
 )
 
-// A CPU is the engine of the machine's cores. It reads the objects of every algorithm, those of
-// clusters too, and compresses by one.
+// A CPU is the engine of the machine's cores. It reads the objects of every algorithm, including
+// clusters, and compresses with one.
 type CPU struct {
-	lanes []cpuLane // one for each worker; each one's own
+	lanes []cpuLane // one for each worker, which owns it
 }
 
-// A cpuLane is what one worker needs.
+// A cpuLane is the state of one worker.
 type cpuLane struct {
 	compressor   codec.Compressor
 	decompressor *codec.Decompressor
 	clusters     *codec.ClusterDecompressor
-	page         [codec.PageSize]byte // that is verified; also keeps the lanes apart in memory
+	page         [codec.PageSize]byte // being verified; also keeps the lanes apart in memory
 }
 
-// NewCPU makes an engine of so many workers, or, for 0, of as many as the program may use cores.
-// They compress by a, read what was made with its dictionary, and use no more than the instruction
-// set that it names. Each takes the memory that package codec says.
+// NewCPU makes an engine with a number of workers; 0 means GOMAXPROCS. They compress with a, read
+// objects of its dictionary, and use no more than the instruction set that it names. Package codec
+// says how much memory each takes.
 func NewCPU(a codec.Algorithm, workers int) (*CPU, error) {
 	if workers < 0 {
 		return nil, fmt.Errorf("make CPU engine of %d workers: a number from 0 up is needed", workers)
@@ -66,14 +66,13 @@ func (c *CPU) Name() string { return "cpu" }
 // Limits implements [Engine].
 func (c *CPU) Limits() Limits { return Limits{Lanes: len(c.lanes), Least: 1, Min: 1, Max: cpuMax} }
 
-// Can implements [Engine]: what nobody can read the CPU finds out to be corrupt.
+// Can implements [Engine]: for an unknown codec the CPU finds Corrupt.
 func (c *CPU) Can(Op, codec.ID) bool { return true }
 
-// Close implements [Engine]. There is nothing to end.
+// Close implements [Engine]. It does nothing.
 func (c *CPU) Close() error { return nil }
 
-// Do implements [Engine]. It leaves no item Pending, and looks at the context only before it
-// begins.
+// Do implements [Engine]. It leaves no item Pending, and checks the context only at the beginning.
 func (c *CPU) Do(ctx context.Context, lane int, p Piece) (Times, error) {
 	if err := ctx.Err(); err != nil {
 		return Times{}, err
@@ -103,7 +102,7 @@ func (l *cpuLane) decompress(p Piece) {
 	}
 }
 
-// verify decompresses each page to the same place, which stays in the nearest cache.
+// verify decompresses all pages to the same place, which stays in the nearest cache.
 func (l *cpuLane) verify(p Piece) {
 	for _, i := range p.Items {
 		if p.Verdict[i] != Pending {
@@ -142,8 +141,8 @@ func (l *cpuLane) read(b *Batch, i int, page []byte) Verdict {
 	return Corrupt
 }
 
-// compress packs the objects one after the other. An object that is kept is so much shorter than a
-// page that there is room for a whole one behind all before.
+// compress packs the objects one after the other. A kept object is so much shorter than a page that
+// there is always room for a whole page behind it.
 func (l *cpuLane) compress(p Piece) error {
 	own, at := p.Own(), 0
 	for _, i := range p.Items {

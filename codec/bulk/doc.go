@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bulk compresses, decompresses and verifies many pages at once, over all cores and
-// whatever engines a machine has besides.
+// Package bulk compresses, decompresses and verifies many pages at once, on all cores and on other
+// engines of a machine.
 //
-// What is to be done is a [Batch]: a structure of arrays over buffers that the caller has and
-// keeps. An object is a region, an offset and a length, so that objects that lie scattered over a
-// store's memory are read where they are; a page is a slot in one buffer, so that pages come out in
-// the order in which they are to be written, beside those that are known without an object.
-// Same-filled pages and holes are no items: whoever makes a batch knows them and passes them by.
+// The work is a [Batch]: a structure of arrays over the caller's buffers. An object is a region, an
+// offset and a length, so that objects scattered over a store's memory are read in place. A page is
+// a slot in one buffer, so that pages come out in the order of writing, next to pages that have no
+// object. The maker of a batch leaves same-filled pages and holes out.
 //
 // An [Engine] works on pieces of a batch. The [CPU] is one, and reads every object; others may be
 // faster, but know fewer codecs, fail, or go away. A [Planner] divides each batch between them.
@@ -17,27 +16,27 @@
 // The items stand in one queue, those that the most engines can do at its head and those that the
 // CPU alone can do at its tail. Engines take large pieces from the head, the CPU's workers small
 // ones from the tail, until they meet: one atomic word holds both ends. No ratio is set beforehand.
-// What each does in a second is measured with every piece, as a moving average, and says two
-// things: how large the engine's next piece is, and when it takes none any more because the CPU
-// would be done with all that is left before that piece came back. An engine that is not used for
-// that reason is tried again once in [probeEvery] batches, since it may have been a hiccup.
+// The rate of each engine, a moving average over its pieces, decides how large its next piece is,
+// and when it gets none because the CPU would finish the rest before that piece came back. An
+// engine that is left out for that reason is tried again once in [probeEvery] batches, since the
+// reason may have been a hiccup.
 //
-// What an engine cannot do is done by the CPU in the same batch: the items that it leaves, among
-// them all that it takes for damaged, and whole pieces where it returns an error. So a verdict is
-// always the CPU's. After [maxFailures] errors in a row, or one that wraps [ErrDead], an engine
-// gets nothing any more. [Report] counts what was done by whom and why the rest was not.
+// The CPU does the rest in the same batch: items that an engine leaves, including all that it takes
+// for damaged, and whole pieces for which it returns an error. So Corrupt is always the CPU's
+// verdict. After [maxFailures] errors in a row, or one that wraps [ErrDead], an engine gets no more
+// work. [Report] counts the items by engine and the reasons why the CPU did the rest.
 //
-// # What is the same whoever did it
+// # Results by engine
 //
 // Decompressed pages, verdicts and hashes are the same byte for byte. A compressed object reads
-// back as its page by any engine; its bytes are those of the engine's codec, and only the same
+// back as its page on any engine; its bytes are those of the engine's codec, and only the same
 // codec makes the same ones.
 //
-// # Memory that engines know
+// # Registered memory
 //
-// A GPU reads and writes memory that it was told of without a copy on the way: [Planner.Register]
-// tells the engines that want to know. That costs time, about a second for 2 GB, and locks the
-// pages, so it is for buffers that see many batches. What is not registered is worked on as well.
+// A GPU reads and writes registered memory directly: [Planner.Register] tells the engines that can
+// use it. That takes about a second for 2 GB and locks the pages, so it is for buffers that see
+// many batches. Other memory works as well.
 //
 // # Units
 //
@@ -46,11 +45,11 @@
 //
 // # Concurrency
 //
-// A Planner does one batch at a time; further callers wait. All memory is made with it, or when a
-// batch is larger than any before, so that a batch costs no allocation. Between batches its
-// goroutines sleep, and after [Planner.Close] there are none. A batch belongs to the planner from
-// the call of Run to its return, and to nobody after it: nothing writes to its buffers then, also
-// after an error or a cancelled context; but see [ErrTorn].
+// A Planner does one batch at a time; further callers wait. It allocates all memory at the start,
+// or for a batch larger than any before, so a batch costs no allocation. Between batches its
+// goroutines sleep, and [Planner.Close] ends them. A batch belongs to the planner from the call of
+// Run to its return; afterwards nothing writes to its buffers, even after an error or a cancelled
+// context; but see [ErrTorn].
 //
 // The package knows no store and no GPU.
 package bulk

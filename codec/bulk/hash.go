@@ -8,31 +8,31 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// The multipliers of [Hash]: odd, so that none loses anything.
+// The multipliers of [Hash]: odd, so that multiplication loses no bits.
 const (
 	hashSeed   = 0x9e3779b97f4a7c15
 	hashFactor = 0x61c8864680b583eb
 )
 
-// The 32 lanes of [Hash], each of which has 16 bytes of a row.
+// The 32 lanes of [Hash]; each has 16 bytes of a row.
 const (
 	hashLanes = 32
 	laneBytes = 16
 	rowBytes  = hashLanes * laneBytes
 )
 
-// Hash returns eight bytes that stand for a page, which must be of PageSize bytes. It finds equal
-// pages and accidental changes; whoever wants to can make two pages that have the same one.
+// Hash returns a 64-bit hash of a page, which must have PageSize bytes. It finds equal pages and
+// accidental changes; it does not resist deliberate collisions.
 //
-// It is the hash that the kernels of package gpu compute, in which each of 32 lanes goes over 16
-// bytes of each row of 512, eight at a time, little-endian: h begins as (lane+1) * hashSeed, and a
-// word makes h = (h^word) * hashFactor and then h ^= h>>32. Each lane ends with two words that are
-// 0, so that a change in its last one reaches all of its bits and those of two lanes do not cancel
-// each other; and so does the lanes' sum with one.
+// The kernels of package gpu compute the same hash. Each of 32 lanes goes over 16 bytes of each row
+// of 512, eight at a time, little-endian: h begins as (lane+1) * hashSeed, and a word makes h =
+// (h^word) * hashFactor and then h ^= h>>32. Each lane ends with two words that are 0, so that a
+// change in its last word reaches all bits and changes of two lanes do not cancel each other; the
+// lanes' sum ends with one.
 func Hash(page []byte) uint64 {
 	page = page[:codec.PageSize]
 	sum := uint64(0)
-	for lane := uint64(0); lane < hashLanes; lane += 4 { // four at a time, since each has to wait for its own multiplications
+	for lane := uint64(0); lane < hashLanes; lane += 4 { // four at a time: a lane waits for its own multiplications
 		a, b, c, d := (lane+1)*hashSeed, (lane+2)*hashSeed, (lane+3)*hashSeed, (lane+4)*hashSeed
 		for at := int(lane) * laneBytes; at < codec.PageSize; at += rowBytes {
 			four := page[at : at+4*laneBytes : at+4*laneBytes]
@@ -46,7 +46,7 @@ func Hash(page []byte) uint64 {
 	return hashWord(sum, 0)
 }
 
-// hashWords takes a lane through its two words of a row.
+// hashWords adds a lane's two words of a row.
 func hashWords(h uint64, two []byte) uint64 {
 	return hashWord(hashWord(h, binary.LittleEndian.Uint64(two)), binary.LittleEndian.Uint64(two[8:]))
 }

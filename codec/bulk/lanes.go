@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// maxFailures is after how many errors in a row an engine gets nothing any more.
+// maxFailures is the number of errors in a row after which an engine gets no more work.
 const maxFailures = 3
 
 // now is the clock.
 func now() time.Time { return time.Now() }
 
-// A tally is what somebody did of a batch.
+// A tally counts one worker's or engine's part of a batch.
 type tally struct {
 	items, pieces int
 	objects       int64
@@ -29,8 +29,8 @@ type tally struct {
 	err           error
 }
 
-// count takes in the items of a piece as they are now, and counts as done by its owner those that
-// are not Pending.
+// count counts the items of a piece by their verdicts; those not Pending are done by the tally's
+// owner.
 func (t *tally) count(p Piece) {
 	for _, i := range p.Items {
 		v := p.Verdict[i]
@@ -47,10 +47,10 @@ type member struct {
 	limits Limits          // immutable
 	calls  []chan struct{} // to work, one for each lane; immutable
 	speed  [ops]estimate   // see estimate
-	dead   atomic.Bool     // it gets nothing any more
-	limit  int             // it can do what stands in the queue before this; guarded by Planner.turn, and read by its lanes
-	called int             // lanes called upon; guarded by Planner.turn, and read by its lanes
-	known  [][]byte        // regions that it was told of; guarded by Planner.turn
+	dead   atomic.Bool     // it gets no more work
+	limit  int             // it can do the items before this position; guarded by Planner.turn, and read by its lanes
+	called int             // lanes woken; guarded by Planner.turn, and read by its lanes
+	known  [][]byte        // registered regions; guarded by Planner.turn
 
 	mu       sync.Mutex
 	tally    tally // guarded by mu during a batch, else by Planner.turn
@@ -100,7 +100,7 @@ func (p *Planner) work(lane int) {
 		t.items += s.count()
 		t.count(piece)
 		if len(p.engines) > 0 {
-			runtime.Gosched() // an engine's lane may have something to do, and the workers have all cores
+			runtime.Gosched() // an engine's lane may be ready, and the workers occupy all cores
 		}
 	}
 }
@@ -123,7 +123,7 @@ func (p *Planner) serve(m *member, lane int) {
 	}
 }
 
-// next returns how many items to give an engine, 0 for none any more.
+// next returns how many items to give an engine, 0 to end its part.
 func (p *Planner) next(m *member) int {
 	there := p.queue.left()
 	left := min(m.limit, there.end) - there.begin
@@ -134,7 +134,7 @@ func (p *Planner) next(m *member) int {
 	return m.speed[op].piece(m.limits, left, there.count(), cpuRate(p.paces[op]))
 }
 
-// give gives an engine a piece, and the CPU what does not come back done.
+// give gives an engine a piece, and the CPU the items that do not come back done.
 func (p *Planner) give(m *member, lane int, s span) {
 	piece := p.pieceOf(s)
 	if p.batch.Before != nil {
@@ -144,7 +144,7 @@ func (p *Planner) give(m *member, lane int, s span) {
 	times, err := m.Do(p.ctx, lane, piece)
 	ended := now()
 	if errors.Is(err, ErrTorn) {
-		p.defect.Store(&defectError{fmt.Errorf("engine %s: %w", m.Name(), err)}) // whatever else there was: the pages are not to be used
+		p.defect.Store(&defectError{fmt.Errorf("engine %s: %w", m.Name(), err)}) // replaces any other error: the pages must not be used
 		m.fail(p.undo(piece), times, ended.Sub(began), err)
 		return
 	}
@@ -168,8 +168,8 @@ func (p *Planner) give(m *member, lane int, s span) {
 	}
 }
 
-// fail notes a piece that ended with an error after some time, and how many items the CPU has to do
-// for it.
+// fail counts a piece that ended with an error after some time, and the items that the CPU has to
+// do.
 func (m *member) fail(undone int, times Times, took time.Duration, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -184,7 +184,7 @@ func (m *member) fail(undone int, times Times, took time.Duration, err error) {
 	}
 }
 
-// count notes a piece of which so many items are left.
+// count counts a piece and the items of it that were left.
 func (m *member) count(piece Piece, left int, times Times, busy time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -211,9 +211,9 @@ func (p *Planner) undo(piece Piece) (undone int) {
 	return undone
 }
 
-// left makes what an engine has not done of a piece Pending and counts it. What it compressed lies
-// anywhere in the piece's part of the arena, where the CPU would write, so that nothing of such a
-// piece counts if anything is left.
+// left makes the items that an engine has not done Pending and counts them. An engine's compressed
+// objects may lie anywhere in the piece's part of the arena, where the CPU would write, so an
+// incomplete piece of Compress is undone as a whole.
 func (p *Planner) left(piece Piece) (left int) {
 	for _, i := range piece.Items {
 		if v := piece.Verdict[i]; v != Done && v != Skipped {
@@ -228,7 +228,7 @@ func (p *Planner) left(piece Piece) (left int) {
 	return left
 }
 
-// giveBackLeft gives the CPU what is Pending of a piece that stands at s in the queue.
+// giveBackLeft gives the CPU the Pending items of a piece that stands at s in the queue.
 func (p *Planner) giveBackLeft(piece Piece, s span) {
 	if piece.Op == Compress {
 		p.queue.giveBack(s)

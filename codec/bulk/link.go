@@ -4,22 +4,21 @@ package bulk
 
 import "context"
 
-// A Link is how fast data moves between the memory of the CPU and an engine that has memory of its
-// own, in bytes a second. What such an engine does host to host ends there, however fast it
-// computes. 0 is what the engine cannot do.
+// A Link is the speed of transfers between the CPU's memory and an engine with memory of its own,
+// in bytes a second: the limit of all work from host to host. 0 means that the engine cannot do it.
 type Link struct {
-	// ToDevice and FromDevice are for copies one way, from and to locked memory, and BothWays for both
-	// at once, added up.
+	// ToDevice and FromDevice are copies one way, from and to locked memory; BothWays is the sum of
+	// both at once.
 	ToDevice, FromDevice, BothWays float64
-	// KernelReads and KernelWrites are what the engine's programs reach in the CPU's memory without a
-	// copy.
+	// KernelReads and KernelWrites are accesses of the engine's programs to the CPU's memory
+	// without a copy.
 	KernelReads, KernelWrites float64
 }
 
 // Linked is an [Engine] that has a link.
 type Linked interface {
 	Engine
-	// Link measures it, which takes some milliseconds. It may be called while batches are under way,
-	// which make each other slower then. A context that is cancelled ends it with its error.
+	// Link measures the link in some milliseconds. It may be called while batches are under way,
+	// and the two slow each other down. A cancelled context ends it with the context's error.
 	Link(ctx context.Context) (Link, error)
 }

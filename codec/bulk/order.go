@@ -10,19 +10,20 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// maxEngines is how many engines a planner may have beside the CPU: a bit of a word for each.
+// maxEngines is how many engines a planner may have in addition to the CPU: a bit of a word for
+// each.
 const maxEngines = 64
 
-// A class is objects that the same engines can do.
+// A class is a set of objects that the same engines can do.
 type class struct{ engines uint64 } // a bit for each; immutable
 
-// A classing says what can be done by whom, for one operation: immutable once made.
+// A classing maps codecs to classes, for one operation. Immutable once made.
 type classing struct {
 	classes []class    // those that the most engines can do first, the CPU's alone last
 	of      [256]uint8 // the class of each codec.ID
 }
 
-// classify asks the engines.
+// classify asks the engines which codecs they can do.
 func classify(op Op, engines []*member) classing {
 	var c classing
 	var sets [256]uint64
@@ -45,7 +46,7 @@ func classify(op Op, engines []*member) classing {
 	return c
 }
 
-// An order is in which order the items of a batch are queued.
+// An order is the sequence in which the items of a batch are queued.
 type order struct {
 	items    []uint32 // the one in use: a part of one of the others
 	identity []uint32 // item i at position i
@@ -53,7 +54,7 @@ type order struct {
 	counts   [257]int // items by class
 }
 
-// grow makes room for n items.
+// grow allocates arrays for n items.
 func (o *order) grow(n int) {
 	for i := len(o.identity); i < n; i++ {
 		o.identity = append(o.identity, uint32(i))
@@ -63,13 +64,13 @@ func (o *order) grow(n int) {
 	}
 }
 
-// plain queues the items as they come.
+// plain queues the items in their own order.
 func (o *order) plain(n int) {
 	o.grow(n)
 	o.items = o.identity[:n]
 }
 
-// sort queues the items by class and else as they come, and counts them.
+// sort queues the items by class, and within a class in their own order, and counts them.
 func (o *order) sort(b *Batch, c *classing) {
 	o.plain(b.N)
 	clear(o.counts[:])
@@ -96,8 +97,8 @@ func (o *order) sort(b *Batch, c *classing) {
 	}
 }
 
-// limit returns before which position engine number i can do everything. Where engines know
-// different codecs, neither all of the other's, that is less than it could.
+// limit returns the position before which engine number i can do every item. For engines with
+// disjoint codecs that is less than it could do.
 func (o *order) limit(c *classing, i int) int {
 	end := 0
 	for k, class := range c.classes {

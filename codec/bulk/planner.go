@@ -13,7 +13,7 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// A Mode is who may work.
+// A Mode selects the engines of a batch.
 type Mode uint8
 
 // The modes.
@@ -22,19 +22,18 @@ const (
 	Shared Mode = iota
 	// CPUAlone leaves the engines out.
 	CPUAlone
-	// EnginesAlone leaves to the CPU only what no engine can do, and does not ask whether it would be
+	// EnginesAlone leaves to the CPU only items that no engine can do, even if the CPU would be
 	// faster.
 	EnginesAlone
 )
 
-// Config says how a planner divides work. The zero value is right where nothing is known better.
+// Config says how a planner divides work. The zero value suits most callers.
 type Config struct {
 	Mode Mode
-	// Piece bounds the items of a piece for the engines beside the CPU, where it is not 0; with
-	// EnginesAlone it is how many they get.
+	// Piece bounds the items of an engine's piece, if it is not 0; with EnginesAlone it is their
+	// size.
 	Piece int
-	// Items is the size of the largest batch that is expected: for one that is larger memory is
-	// allocated.
+	// Items is the size of the largest expected batch: a larger one allocates memory.
 	Items int
 }
 
@@ -46,36 +45,36 @@ var ErrClosed = errors.New("planner is closed")
 type Planner struct {
 	config   Config                      // immutable
 	cpu      *CPU                        // immutable
-	workers  []worker                    // those of the CPU; each one's own during a batch, else guarded by turn
+	workers  []worker                    // of the CPU; during a batch each owns its element, else guarded by turn
 	paces    [ops][]pace                 // of the CPU's workers; see pace
 	engines  []*member                   // immutable
 	classes  [ops]classing               // immutable
 	running  sync.WaitGroup              // the goroutines of all lanes but the CPU's first
-	turn     sync.Mutex                  // held by who runs a batch
+	turn     sync.Mutex                  // held while a batch runs
 	closed   bool                        // guarded by turn
 	ctx      context.Context             //nolint:containedctx // of the batch that runs; guarded by turn, and read by its lanes
 	batch    *Batch                      // guarded by turn, and read by its lanes
 	order    order                       // guarded by turn, and read by its lanes
-	called   int                         // workers called upon; guarded by turn, and read by its lanes
+	called   int                         // workers woken; guarded by turn, and read by its lanes
 	queue    queue                       // see queue
-	lanes    sync.WaitGroup              // that were called upon for the batch
+	lanes    sync.WaitGroup              // woken for the batch
 	unwanted Report                      // of a batch whose caller asked for none; guarded by turn
 	defect   atomic.Pointer[defectError] // what ended the batch early
 }
 
-// A defectError is what cannot be made good: an error of the CPU engine, which is a defect in a
-// compression library, or pages that are torn.
+// A defectError is a fatal error: an error of the CPU engine, which is a defect in a compression
+// library, or pages that are torn.
 type defectError struct{ error }
 
-// A worker is a lane of the CPU, and what it did of a batch.
+// A worker is a lane of the CPU, and its part of a batch.
 type worker struct {
-	call  chan struct{} // to work; nil for the first, whose lane is that of who called Run
+	call  chan struct{} // to work; nil for the first, which is Run's caller
 	tally tally
 	_     [64]byte // apart from the next one's in memory
 }
 
-// NewPlanner makes a planner, which owns the engines from then on, if there is no error:
-// [Planner.Close] closes them.
+// NewPlanner makes a planner. Unless it fails the planner owns the engines: [Planner.Close] closes
+// them.
 func NewPlanner(cpu *CPU, engines []Engine, c Config) (*Planner, error) {
 	names := []string{cpu.Name()}
 	for _, e := range engines {
@@ -127,7 +126,7 @@ func (p *Planner) start() {
 	}
 }
 
-// Close waits for the batch that runs, ends all goroutines and closes the engines. It may be called
+// Close waits for the current batch, ends all goroutines and closes the engines. It may be called
 // more than once.
 func (p *Planner) Close() error {
 	p.turn.Lock()
@@ -154,14 +153,13 @@ func (p *Planner) Close() error {
 	return errors.Join(append(errs, p.cpu.Close())...)
 }
 
-// Run does a batch and returns when nobody touches it any more. It sets the Verdict of each item;
-// that some are corrupt is no error. It fills r, if that is not nil, with the report of this batch
-// alone.
+// Run does a batch and returns when no engine touches it. It sets the Verdict of each item; corrupt
+// items are no error. It fills r, if not nil, with the report of this batch alone.
 //
-// When the context is cancelled it returns its error soon, and when a compression library fails,
-// that failure: then some items are still Pending. So they are with an error that wraps [ErrTorn],
-// after which Pages may change at any time. For a batch that cannot be worked on the error wraps
-// [ErrBatch], and for a closed planner [ErrClosed].
+// When the context is cancelled Run soon returns its error, and when a compression library fails,
+// that failure: then some items are still Pending. So are they with an error that wraps [ErrTorn],
+// after which Pages may change at any time. For an invalid batch the error wraps [ErrBatch], and
+// for a closed planner [ErrClosed].
 func (p *Planner) Run(ctx context.Context, b *Batch, r *Report) error {
 	p.turn.Lock()
 	defer p.turn.Unlock()
@@ -186,14 +184,14 @@ func (p *Planner) Run(ctx context.Context, b *Batch, r *Report) error {
 	return ctx.Err()
 }
 
-// SetMode changes who may work, from the next batch on. What was learned is kept.
+// SetMode changes the mode from the next batch on. Measured rates are kept.
 func (p *Planner) SetMode(m Mode) {
 	p.turn.Lock()
 	defer p.turn.Unlock()
 	p.config.Mode = m
 }
 
-// plan decides who takes part and fills the queue. Where no engine does, it says why.
+// plan selects the engines and fills the queue. If it selects none it returns why.
 func (p *Planner) plan() (why Reason) {
 	b, floor, lanes := p.batch, 0, 0
 	why = Dead
@@ -227,8 +225,8 @@ func (p *Planner) plan() (why Reason) {
 	return why
 }
 
-// workersFor returns how many of the CPU's workers a batch is given to: one where it is a single
-// piece, and all where an engine may give something back.
+// workersFor returns how many of the CPU's workers a batch is given to: one if it is a single
+// piece, and all if an engine may give items back.
 func (p *Planner) workersFor(n, lanes int) int {
 	switch {
 	case lanes > 0:
@@ -239,7 +237,7 @@ func (p *Planner) workersFor(n, lanes int) int {
 	return min(len(p.workers), (n+cpuMin-1)/cpuMin)
 }
 
-// dispatch calls the lanes, those of engines first: they take longer to answer.
+// dispatch wakes the lanes, those of engines first: they take longer to start.
 func (p *Planner) dispatch() {
 	for _, m := range p.engines {
 		m.tally = tally{}
@@ -260,7 +258,7 @@ func (p *Planner) dispatch() {
 // stopped reports whether the batch is to end early.
 func (p *Planner) stopped() bool { return p.ctx.Err() != nil || p.defect.Load() != nil }
 
-// pieceOf is the piece at a span of the queue.
+// pieceOf returns the piece at a span of the queue.
 func (p *Planner) pieceOf(s span) Piece {
 	return Piece{Batch: p.batch, Items: p.order.items[s.begin:s.end], At: s.begin * codec.PageSize}
 }

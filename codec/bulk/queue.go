@@ -7,24 +7,24 @@ import (
 	"sync/atomic"
 )
 
-// A queue is what is left of a batch: positions in its order, which engines take from the head and
-// the CPU from the tail, and what came back from engines.
+// A queue is the rest of a batch: positions in its order, which engines take from the head and the
+// CPU from the tail, and spans that engines gave back.
 type queue struct {
-	ends  atomic.Uint64 // head in the upper half, tail in the lower: what is in between nobody has taken
+	ends  atomic.Uint64 // head in the upper half, tail in the lower; positions between them are free
 	floor atomic.Int64  // the CPU takes nothing before this position while an engine is at work
 
 	mu     sync.Mutex
-	wake   sync.Cond // on mu: something came back, or the last engine has ended
-	back   []span    // came back from engines, for the CPU; guarded by mu
-	active int       // lanes of engines that may still give something back; guarded by mu
+	wake   sync.Cond // on mu: a span came back, or the last engine has ended
+	back   []span    // given back by engines, for the CPU; guarded by mu
+	active int       // lanes of engines that may still give items back; guarded by mu
 }
 
-// A span is positions from begin on, to before end.
+// A span is the positions from begin to before end.
 type span struct{ begin, end int }
 
 func (s span) count() int { return s.end - s.begin }
 
-// reset makes the queue one of n positions with so many lanes of engines.
+// reset fills the queue with n positions for a number of lanes of engines.
 func (q *queue) reset(n, floor, lanes int) {
 	q.ends.Store(uint64(n))
 	q.floor.Store(int64(floor))
@@ -57,7 +57,7 @@ func (q *queue) head(n, limit int) span {
 	}
 }
 
-// tail takes what a CPU worker takes at a time, of so many.
+// tail takes the piece of one of the CPU's workers.
 func (q *queue) tail(workers int) span {
 	for {
 		ends := q.ends.Load()
@@ -72,7 +72,8 @@ func (q *queue) tail(workers int) span {
 	}
 }
 
-// cpuShare is what one of workers takes of what is left: less towards the end.
+// cpuShare returns how many of the remaining positions one of the workers takes: fewer towards the
+// end.
 func cpuShare(left, workers int) int {
 	if left <= cpuMax && workers == 1 {
 		return left
@@ -92,7 +93,7 @@ func (q *queue) giveBack(s span) {
 	q.wake.Broadcast()
 }
 
-// ended says that a lane of an engine will give nothing back any more.
+// ended records that a lane of an engine is done.
 func (q *queue) ended() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -102,8 +103,8 @@ func (q *queue) ended() {
 	}
 }
 
-// cpu takes a span for a CPU worker. When there is none it waits for the engines, and when those
-// have ended it returns an empty one.
+// cpu takes a span for a CPU worker. If there is none it waits for the engines; once they have
+// ended it returns an empty span.
 func (q *queue) cpu(workers int) span {
 	for {
 		if s := q.tail(workers); s.count() > 0 {
@@ -119,12 +120,12 @@ func (q *queue) cpu(workers int) span {
 		case s.count() > 0:
 			return s
 		case last:
-			return q.tail(workers) // there is no floor any more
+			return q.tail(workers) // without the floor
 		}
 	}
 }
 
-// popBack takes a span of what came back; q.mu is held.
+// popBack takes a span that was given back; q.mu is held.
 func (q *queue) popBack(workers int) span {
 	last := len(q.back) - 1
 	if last < 0 {

@@ -12,33 +12,33 @@ import (
 const (
 	// forget is the weight of the newest piece in a moving average.
 	forget = 0.25
-	// paceItems is over how many items a CPU worker's pace is averaged. That is long, because somebody
-	// who takes the core away for a moment is no reason to call engines.
+	// paceItems is the number of items over which a CPU worker's pace is averaged. It is large,
+	// because another process on the core for a moment is no reason to use engines.
 	paceItems = 2048
-	// maxPieceTime bounds how long a piece is to take by what is known of the engine, in seconds: as
-	// long as everybody may have to wait for it at the end if the engine has become slower since.
+	// maxPieceTime bounds the expected time of a piece, in seconds: all workers may have to wait
+	// that long at the end if the engine has become slower.
 	maxPieceTime = 0.05
-	// probeEvery is after how many batches that it was thought too slow for an engine is tried again,
-	// and probeItems is how many times its smallest piece such a batch must have, so that the CPU has
-	// something to do meanwhile.
+	// probeEvery is the number of batches after which an engine thought too slow is tried again,
+	// and probeItems is how many times its smallest piece such a batch must have, so that the CPU
+	// has work too.
 	probeEvery = 16
 	probeItems = 4
 )
 
-// An estimate is what is known of how fast an engine does one operation.
+// An estimate is the measured speed of an engine for one operation.
 type estimate struct {
 	mu       sync.Mutex
-	items    float64   // moving sums of what was done, and of the seconds during which at least one piece was under way; guarded by mu
+	items    float64   // moving sums of items, and of seconds with at least one piece under way; guarded by mu
 	seconds  float64   // guarded by mu
-	overhead float64   // seconds that a piece takes beyond items/rate, as it waits for those before it; a moving average; guarded by mu
+	overhead float64   // moving average of a piece's seconds beyond items/rate, when it waits; guarded by mu
 	known    bool      // at least one piece has ended; guarded by mu
-	last     time.Time // when a piece ended last; guarded by mu
+	last     time.Time // end of the last piece; guarded by mu
 	idle     int       // batches in a row for which the engine was thought too slow; guarded by mu
-	probing  bool      // the next piece says more than all before it; guarded by mu
+	probing  bool      // the next piece replaces the estimate; guarded by mu
 }
 
-// learn takes in a piece that has ended, and returns for how much of its time no other piece was
-// under way that had begun before.
+// learn adds a piece that has ended, and returns the part of its time when no earlier piece was
+// under way.
 func (e *estimate) learn(items int, began, ended time.Time) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -47,7 +47,7 @@ func (e *estimate) learn(items int, began, ended time.Time) time.Duration {
 		busy = max(ended.Sub(e.last), 0)
 	}
 	e.last = ended
-	if e.probing { // an average with what made it idle would take many probes to come back
+	if e.probing { // averaged with the old estimate it would take many probes
 		e.probing, e.known, e.items, e.seconds, e.overhead = false, false, 0, 0, 0
 	}
 	e.items = e.items*(1-forget) + float64(items)
@@ -76,8 +76,8 @@ func (e *estimate) Rate() float64 {
 	return e.rate()
 }
 
-// begin says whether a batch of n items may be the engine's turn to be tried again although it is
-// thought too slow. What its next piece takes is then all that is known.
+// begin reports whether a batch of n items tries the engine again although it is thought too slow.
+// Its next piece then replaces the estimate.
 func (e *estimate) begin(n int, l Limits) (probe bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -85,7 +85,7 @@ func (e *estimate) begin(n int, l Limits) (probe bool) {
 	return e.probing
 }
 
-// end says whether the engine did anything in a batch.
+// end records whether the engine did any items of a batch.
 func (e *estimate) end(used bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -94,13 +94,13 @@ func (e *estimate) end(used bool) {
 	}
 }
 
-// piece returns how many items the engine is to take next, of left that it could, when remaining
-// are left of the batch and the CPU does cpu items a second, 0 if that is unknown. It returns 0
-// when the CPU will be done before the engine would.
+// piece returns how many items the engine takes next, of left that it could do, with remaining in
+// the batch and the CPU doing cpu items a second, 0 if unknown. It returns 0 when the CPU will
+// finish before the engine would.
 //
-// The engine gets its share of what remains, divided by the pieces that it has at once and once
-// more by two, so that pieces shrink towards the end; and no more than it brings back before the
-// CPU has done the rest: overhead + n/rate <= (remaining-n)/cpu.
+// The engine gets its share of the remaining items, divided by its lanes and once more by two, so
+// that pieces shrink towards the end; and no more than it brings back before the CPU has done the
+// rest: overhead + n/rate <= (remaining-n)/cpu.
 func (e *estimate) piece(l Limits, left, remaining int, cpu float64) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -123,10 +123,10 @@ func (e *estimate) piece(l Limits, left, remaining int, cpu float64) int {
 	return max(l.Min, min(l.Max, left, int(n)))
 }
 
-// A pace is how long one CPU worker takes for an item, written by that worker alone and read by
-// all. It fills a cache line and the one that is fetched with it.
+// A pace is the time that one CPU worker takes for an item, written by that worker alone and read
+// by all. It fills a cache line and the next, which the processor prefetches.
 type pace struct {
-	nanos atomic.Uint64 // a moving average as the bits of a float64, 0 where nothing is known
+	nanos atomic.Uint64 // a moving average as the bits of a float64, 0 if unknown
 	_     [120]byte
 }
 
@@ -138,8 +138,8 @@ func (p *pace) learn(items int, took time.Duration) {
 	p.nanos.Store(math.Float64bits(now))
 }
 
-// cpuRate returns what all workers together do in a second, of which some may not have been
-// measured yet; 0 where none has.
+// cpuRate returns the items a second of all workers together, extrapolated from those measured; 0
+// if none was.
 func cpuRate(paces []pace) float64 {
 	sum, known := 0.0, 0
 	for i := range paces {

@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// Register tells every engine that is a [Registrar] of memory that batches to come have their
-// objects or pages in; with write pages are brought there. The memory has to be a mapping, not of
-// Go's heap, beginning at a multiple of a page, and must stay where it is until
-// [Planner.Unregister] or [Planner.Close]. No two regions overlap. An error says that an engine
-// goes on without, and nothing else. It waits for the batch that runs.
+// Register registers memory with every engine that is a [Registrar], for the objects or pages of
+// later batches; with write engines may write pages there. The memory has to be a mapping, not Go's
+// heap, begin at a multiple of a page, and stay where it is until [Planner.Unregister] or
+// [Planner.Close]. Regions must not overlap. After an error an engine works without the region.
+// Register waits for the current batch.
 func (p *Planner) Register(region []byte, write bool) error {
 	p.turn.Lock()
 	defer p.turn.Unlock()
@@ -37,9 +37,9 @@ func (p *Planner) Register(region []byte, write bool) error {
 	return errors.Join(errs...)
 }
 
-// Unregister undoes Register for those engines that took the region, dead ones too. It waits for
-// the batch that runs. The memory may be unmapped afterwards, whatever the answer, unless a batch
-// ended with [ErrTorn]: then it must stay as it is to the end of the program.
+// Unregister undoes Register for the engines that have the region, including dead ones. It waits
+// for the current batch. The memory may be unmapped afterwards, even after an error, unless a batch
+// ended with [ErrTorn]: then it must stay mapped to the end of the program.
 func (p *Planner) Unregister(region []byte) error {
 	p.turn.Lock()
 	defer p.turn.Unlock()

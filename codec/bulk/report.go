@@ -9,7 +9,7 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// A Reason is why the CPU did what an engine might have done.
+// A Reason is why the CPU did an item in place of an engine.
 type Reason uint8
 
 // The reasons. An item counts once, by the first that applies.
@@ -18,17 +18,17 @@ const (
 	Unreadable Reason = iota
 	// Small batches are not worth waking an engine for.
 	Small
-	// Slow engines would have come back after the CPU had done the rest; the items of a batch count
-	// here if no engine got any of it.
+	// Slow engines would have finished after the CPU; the items of a batch count here if no engine
+	// got any.
 	Slow
 	// Failed items are those of a piece for which an engine returned an error.
 	Failed
-	// Left items are those that an engine would not do, or thought damaged.
+	// Left items were left Pending by an engine.
 	Left
-	// Dead engines get nothing: the items of a batch count here if all are.
+	// Dead engines get no work: the items of a batch count here if all engines are dead.
 	Dead
 
-	// Reasons is how many there are.
+	// Reasons is the number of reasons.
 	Reasons
 )
 
@@ -51,7 +51,7 @@ func (r Reason) String() string {
 	return fmt.Sprintf("reason %d", uint8(r))
 }
 
-// A Report says what was done with a batch, or with all whose reports were added up.
+// A Report is the account of a batch, or the sum of several.
 type Report struct {
 	Op      Op
 	Batches int
@@ -60,35 +60,36 @@ type Report struct {
 	Objects int64 // bytes of the objects that are done
 	// Verdicts counts items by Verdict.
 	Verdicts [verdicts]int
-	// Fallbacks counts items that the CPU did although there was another engine, by Reason.
+	// Fallbacks counts, by Reason, items that the CPU did in place of an engine.
 	Fallbacks [Reasons]int
-	// Engines says who did what, the CPU first. Run uses the memory that is there.
+	// Engines has each engine's part, the CPU first. Run reuses its memory.
 	Engines []EngineReport
 }
 
 // An EngineReport is one engine's part.
 type EngineReport struct {
 	Name    string
-	Items   int   // that it did: those that the CPU did again are the CPU's
-	Pieces  int   // that it was given
-	Batches int   // in which it was given any
+	Items   int   // done by it; items that the CPU did again are the CPU's
+	Pieces  int   // given to it
+	Batches int   // in which it was given pieces
 	Objects int64 // bytes of the objects of its items
-	// Lanes is how many of its lanes were called upon, at the most.
+	// Lanes is the largest number of its lanes that were woken.
 	Lanes int
-	// Busy is for how long at least one piece was under way; for the CPU the workers' times added up.
+	// Busy is the time with at least one piece under way; for the CPU the sum of the workers'
+	// times.
 	Busy time.Duration
-	// Times are those of its stages, added up.
+	// Times are the sums of its stages.
 	Times Times
-	// Rate is what it was last measured to do, in items a second; 0 if that is not known.
+	// Rate is its last measured speed, in items a second; 0 if unknown.
 	Rate float64
-	// Failures counts pieces that ended with an error, and Err is the last of them.
+	// Failures counts pieces that ended with an error, and Err is the last one.
 	Failures int
 	Err      error
-	// Dead says that it gets nothing any more.
+	// Dead: it gets no more work.
 	Dead bool
 }
 
-// Ratio is the bytes of its pages for each byte of their objects, 0 where it did none.
+// Ratio returns the bytes of its pages for each byte of their objects, 0 if it did none.
 func (e *EngineReport) Ratio() float64 {
 	if e.Objects == 0 {
 		return 0
@@ -96,8 +97,8 @@ func (e *EngineReport) Ratio() float64 {
 	return float64(e.Items) * codec.PageSize / float64(e.Objects)
 }
 
-// BytesPerSecond is how many bytes of pages it did a second while it was busy, 0 where it never
-// was; of the CPU that is what one worker did.
+// BytesPerSecond returns the bytes of pages a second of Busy, 0 if it was never busy; for the CPU
+// that is one worker's speed.
 func (e *EngineReport) BytesPerSecond() float64 {
 	if e.Busy <= 0 {
 		return 0
@@ -105,7 +106,7 @@ func (e *EngineReport) BytesPerSecond() float64 {
 	return float64(e.Items) * codec.PageSize / e.Busy.Seconds()
 }
 
-// Share returns which part of the items an engine did, 0 to 1.
+// Share returns the fraction of items that an engine did, 0 to 1.
 func (r *Report) Share(engine string) float64 {
 	for i := range r.Engines {
 		if r.Engines[i].Name == engine && r.Items > 0 {
@@ -151,8 +152,8 @@ func (e *EngineReport) add(o *EngineReport) {
 	}
 }
 
-// report fills r, where it is not nil, and notes which engines were not used. The batch is over,
-// and no lane at work.
+// report fills r, if not nil, and records which engines were not used. The batch has ended, and no
+// lane is at work.
 func (p *Planner) report(r *Report, b *Batch, why Reason, elapsed time.Duration) {
 	if r == nil {
 		r = &p.unwanted
@@ -184,7 +185,7 @@ func (p *Planner) report(r *Report, b *Batch, why Reason, elapsed time.Duration)
 	}
 }
 
-// take adds what somebody did.
+// take adds one worker's or engine's part.
 func (r *Report) take(t *tally) {
 	r.Objects += t.objects
 	for i, n := range t.verdicts {
@@ -195,7 +196,7 @@ func (r *Report) take(t *tally) {
 	}
 }
 
-// cpuReport is the CPU's part of a batch.
+// cpuReport returns the CPU's part of a batch.
 func (p *Planner) cpuReport(b *Batch) EngineReport {
 	e := EngineReport{Name: p.cpu.Name(), Lanes: p.called, Rate: cpuRate(p.paces[b.Op])}
 	for i := range p.workers {
@@ -209,7 +210,7 @@ func (p *Planner) cpuReport(b *Batch) EngineReport {
 	return e
 }
 
-// report is an engine's part of a batch.
+// report returns an engine's part of a batch.
 func (m *member) report(b *Batch) EngineReport {
 	t := &m.tally
 	return EngineReport{
