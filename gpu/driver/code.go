@@ -8,7 +8,7 @@ import "fmt"
 // finds it in an [Error].
 type Code uint32
 
-// The codes that are asked for by name, here or by who uses this package.
+// The codes that this package or its users test for.
 const (
 	InvalidValue          Code = 1
 	OutOfMemory           Code = 2
@@ -99,7 +99,7 @@ func (c Code) Error() string {
 	return fmt.Sprintf("CUDA error %d", uint32(c))
 }
 
-// Sticky reports whether CUDA does nothing more for a context after this code.
+// Sticky reports whether CUDA refuses all further work in a context after this code.
 func (c Code) Sticky() bool {
 	switch c {
 	case Deinitialized, UncorrectableECC, NVLinkUncorrectable, Contained, IllegalAddress, LaunchTimeout, ContextDestroyed, Assert, HardwareStackError, IllegalInstruction,

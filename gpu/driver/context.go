@@ -12,7 +12,7 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// A Context is the use of a device: its memory, streams and kernels.
+// A Context is an opened device: its memory, streams and kernels.
 type Context struct {
 	driver *Driver
 	device Properties    // immutable
@@ -22,16 +22,16 @@ type Context struct {
 
 	work   chan request  // unbuffered; the context's goroutine receives
 	quit   chan struct{} // closed by close: the goroutine ends
-	ended  chan struct{} // closed when the goroutine has ended; its answer is in last
-	last   error         // what the end answered: written before ended is closed
-	lost   error         // why what the context had may still be there: written before ended is closed
-	silent chan struct{} // closed when the device does not answer any more
+	ended  chan struct{} // closed when the goroutine has ended; its result is in last
+	last   error         // the result of the end: written before ended is closed
+	lost   error         // why the context's memory may still be in use: written before ended is closed
+	silent chan struct{} // closed when the device has stopped answering
 
 	closing sync.Once
 
-	waits sync.WaitGroup // of calls that wait beside the goroutine; none is added once ending
+	waits sync.WaitGroup // calls that wait outside the goroutine; none is added once ending
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the following fields
 	ending bool
 	dead   error // why the context is dead, or nil
 	hung   bool  // whether silent is closed
@@ -58,8 +58,8 @@ func newContext(d *Driver, p Properties, o Options) (*Context, error) {
 	return c, nil
 }
 
-// run is the context's goroutine. A thread that has had a context is not given back to other
-// goroutines: it stays locked and ends with this one.
+// run is the context's goroutine. Its thread has had a context, so it stays locked and ends with
+// the goroutine.
 func (c *Context) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer close(c.ended)
@@ -88,9 +88,8 @@ func (c *Context) run(started chan<- error) {
 	}
 }
 
-// end gives back what the context took, once nobody waits in it any more, since that would be left
-// without it. Of a device that is silent that may be never. A dead one has told its error before,
-// and tells it with every call again.
+// end releases the context once no call waits in it, which for a silent device may be never. A dead
+// one has reported its error before, and reports it again with every call.
 func (c *Context) end(t *Thread) error {
 	c.mu.Lock()
 	c.ending = true
@@ -101,7 +100,7 @@ func (c *Context) end(t *Thread) error {
 	t.calls.detach()
 	err := c.driver.lib.release(c.device.Ordinal)
 	var e *Error
-	// This call, too, answers what the device did wrong before, and is done none the less.
+	// This call, too, returns earlier errors of the device, and takes effect all the same.
 	if !errors.As(err, &e) || !e.Code.Sticky() {
 		c.lost = err
 	}
@@ -116,11 +115,11 @@ func (c *Context) end(t *Thread) error {
 	return errors.Join(errs...)
 }
 
-// Properties are those of the device.
+// Properties returns the device's properties.
 func (c *Context) Properties() Properties { return c.device }
 
 // Do runs f on the context's thread and returns its error. Within f neither Do, Wait nor a pool may
-// be called. When the device stops answering while f runs, Do returns ErrDead and f may still run.
+// be used. When the device stops answering while f runs, Do returns ErrDead and f may still run.
 func (c *Context) Do(f func(*Thread) error) error {
 	if err := c.Err(); err != nil {
 		return err
@@ -138,13 +137,13 @@ func (c *Context) Do(f func(*Thread) error) error {
 		doneChannels.Put(r.done)
 		return err
 	case <-c.silent:
-		// The channel is left to the goroutine, which may yet send.
+		// The goroutine may still send to the channel.
 		return c.Err()
 	}
 }
 
-// Wait returns when everything that stood before the event in its stream has ended, or with the
-// error that came of it. An event that was never recorded has come to pass.
+// Wait returns when all work before the event in its stream has ended, or with its error. An event
+// that was never recorded counts as reached.
 func (c *Context) Wait(e Event) error {
 	if err := c.Err(); err != nil {
 		return err
@@ -170,12 +169,12 @@ func (c *Context) Wait(e Event) error {
 	return c.Err()
 }
 
-// limitParts is in how many parts a limit runs down. While the program stands still, because
-// somebody stopped it or its machine is being moved, only one of them does, however long that
-// takes: the answer may be there, with no chance yet to be heard.
+// limitParts is the number of parts in which a limit runs down. While the program is stopped, or
+// its machine migrates, only one part elapses, however long that takes: the answer may have come in
+// the meantime.
 const limitParts = 10
 
-// answered receives an answer, unless the limit is over before, or the device is silent.
+// answered receives an answer, unless the limit elapses before, or the device is silent.
 func answered[T any](c *Context, answer <-chan T) (a T, ok bool) {
 	part := time.NewTicker(max(c.limit/limitParts, 1))
 	defer part.Stop()
@@ -191,7 +190,7 @@ func answered[T any](c *Context, answer <-chan T) (a T, ok bool) {
 	return a, false
 }
 
-// Err is nil, or ErrDead and why.
+// Err returns nil, or ErrDead with its cause.
 func (c *Context) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,7 +200,7 @@ func (c *Context) Err() error {
 	return fmt.Errorf("%w: %w", ErrDead, c.dead)
 }
 
-// check looks whether an error ends the context, and returns it.
+// check makes the context dead if an error is sticky, and returns the error.
 func (c *Context) check(err error) error {
 	if err == nil {
 		return nil
@@ -213,8 +212,8 @@ func (c *Context) check(err error) error {
 	return err
 }
 
-// kill makes the context dead; the first cause counts. A device that is silent is never asked
-// anything again, for the call might not return.
+// kill makes the context dead; the first cause counts. A silent device gets no further call, for
+// the call might not return.
 func (c *Context) kill(cause error, silent bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -232,20 +231,20 @@ func (c *Context) kill(cause error, silent bool) {
 // Close ends the context and all that was made in it. It may be called more than once.
 func (c *Context) Close() error {
 	err := c.close()
-	c.driver.forget(c) // not before: who closes the driver meanwhile waits for those that it knows
+	c.driver.forget(c) // last: closing the driver waits for the contexts that it knows
 	return err
 }
 
-// errShared is why a context that was released is not gone.
+// errShared: a released context still exists.
 var errShared = errors.New("another context is open on it")
 
-// Stop closes the context, as Close does, and answers nil only if the device touches no memory of
-// the program any more: after an error that sticks there is no other way to be sure of that. One is
-// not where the device is silent, or has another context, which shares what this one made.
+// Stop closes the context, as Close does, and returns nil only if the device no longer touches the
+// program's memory: after a sticky error there is no other way to be sure of that. It fails if the
+// device is silent, or has another context, which shares this one's memory.
 func (c *Context) Stop() error {
 	err := c.Close()
 	select {
-	case <-c.ended: // what else could not be undone is gone with the context
+	case <-c.ended: // the end of the context undoes the rest
 		if c.lost != nil {
 			return fmt.Errorf("%w: %w", ErrBusy, c.lost)
 		}

@@ -13,9 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A block is memory outside of Go's heap, through which libcuda is given what it takes by address
-// and gives back its answers: a goroutine's stack moves, and Go does not see the pointers within
-// what a call is given.
+// A block is memory outside Go's heap for arguments and results that libcuda takes by address: a
+// goroutine's stack moves, and Go does not see pointers within a call's arguments.
 type block struct {
 	bytes []byte
 	base  uintptr
@@ -36,10 +35,10 @@ func (b block) free() error {
 	return nil
 }
 
-// at is the address of a byte.
+// at returns the address of a byte.
 func (b block) at(off int) uintptr { return b.base + uintptr(off) }
 
-// clear makes a slot 0 and returns its address, for an answer.
+// clear sets a slot to 0 and returns its address, for a result.
 func (b block) clear(off int) uintptr {
 	b.set(off, 0)
 	return b.at(off)
@@ -50,18 +49,18 @@ func (b block) get(off int) uint64      { return binary.NativeEndian.Uint64(b.by
 func (b block) get32(off int) uint32    { return binary.NativeEndian.Uint32(b.bytes[off:]) }
 func (b block) set32(off int, v uint32) { binary.NativeEndian.PutUint32(b.bytes[off:], v) }
 
-// text is the text of C in n bytes from off on.
+// text returns the C string in n bytes from off on.
 func (b block) text(off, n int) string {
 	s, _, _ := bytes.Cut(b.bytes[off:off+n], []byte{0})
 	return string(s)
 }
 
-// pointed is n bytes at the address that stands in a slot. They must not be Go's.
+// pointed returns n bytes at the address in a slot. They must not be Go's.
 func (b block) pointed(off, n int) []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&b.bytes[off])), n)
 }
 
-// pointedText is the text of C at the address that stands in a slot, of at most n bytes.
+// pointedText returns the C string at the address in a slot, of at most n bytes.
 func (b block) pointedText(off, n int) string {
 	p := *(**byte)(unsafe.Pointer(&b.bytes[off]))
 	if p == nil {
@@ -75,5 +74,5 @@ func (b block) pointedText(off, n int) string {
 	return string(unsafe.Slice(p, n))
 }
 
-// addressOf is the address of memory that is not Go's.
+// addressOf returns the address of memory that is not Go's.
 func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(&b[0])) }

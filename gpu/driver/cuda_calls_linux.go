@@ -17,7 +17,7 @@ import (
 // Offsets in the block of a context's calls.
 const (
 	valuesAt   = 512  // the arguments of a kernel, 8 bytes each
-	pointersAt = 2048 // where each of them is
+	pointersAt = 2048 // their addresses
 	mostParams = (pointersAt - valuesAt) / 8
 	optionsAt  = 4096 // of a translation, 4 bytes each
 	settingsAt = 4160 // their values, 8 bytes each
@@ -41,14 +41,13 @@ var (
 
 func (c *cudaCalls) abandon() { c.abandoned.Store(true) }
 
-// An answer that cannot be given back is the operating system's to tell of, and nothing that we
-// could mend.
+// The operating system reports a failed munmap; nothing more can be done here.
 func (c *cudaCalls) detach() {
 	c.forgetRegistered()
 	_ = c.block.free()
 }
 
-// handle calls a function that answers an address or a handle where its first argument says.
+// handle calls a function that stores an address or a handle at its first argument.
 func (c *cudaCalls) handle(f function, args ...uintptr) (uint64, error) {
 	err := c.call(f, append([]uintptr{c.block.clear(answerAt)}, args...)...)
 	return c.block.get(answerAt), err
@@ -80,7 +79,7 @@ func (c *cudaCalls) allocHost(n int) (Host, error) {
 
 func (c *cudaCalls) freeHost(h Host) error { return c.call(cuMemFreeHost, uintptr(h.address)) }
 
-// mapped is the address of host memory for kernels.
+// mapped returns the address of host memory for kernels.
 func (c *cudaCalls) mapped(address uint64) (Pointer, error) {
 	p, err := c.handle(cuMemHostGetDevicePointer, uintptr(address), 0)
 	return Pointer(p), err
@@ -146,7 +145,7 @@ func (c *cudaCalls) load(k *ptx.Kernel) (module, function uint64, info KernelInf
 	return module, function, info, nil
 }
 
-// translate loads the text of a module and has the logs written to the block.
+// translate loads the text of a module; the logs go to the block.
 func (c *cudaCalls) translate(image block) (uint64, error) {
 	b := c.block
 	clear(b.bytes[infoAt:])

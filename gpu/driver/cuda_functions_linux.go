@@ -4,7 +4,7 @@
 
 package driver
 
-// A function is one of libcuda's that we call.
+// A function is one of libcuda's functions used here.
 type function int
 
 const (
@@ -53,9 +53,8 @@ const (
 )
 
 // functionNames has the name in CUDA's manual, which errors show, and the symbol: the header cuda.h
-// renames functions to the version whose types it declares, sizes of 64 bits above all, and the
-// plain names are those of CUDA 3.1. The last one, if there are three, is taken where the second is
-// missing.
+// renames functions to the version whose types it declares, in particular sizes of 64 bits; the
+// plain names are those of CUDA 3.1. A third name is used if the second is missing.
 var functionNames = [functionCount][]string{
 	cuInit:                     {"cuInit", "cuInit"},
 	cuDriverGetVersion:         {"cuDriverGetVersion", "cuDriverGetVersion"},

@@ -14,13 +14,13 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// libraryNames are where libcuda is looked for: where the loader finds it, and where WSL has it.
+// libraryNames are the names under which libcuda is found: by the loader, and in WSL.
 var libraryNames = []string{"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}
 
 // Offsets in the block of a library.
 const (
 	answerAt   = 0
-	secondAt   = 8 // where a call answers two numbers
+	secondAt   = 8 // the second of two results
 	nameAt     = 64
 	nameLength = 256
 	wholeAt    = nameAt + nameLength // the second of two UUIDs
@@ -28,7 +28,7 @@ const (
 	smallBlock = 4096
 )
 
-// libcuda is the library. It is never unloaded: it has threads of its own.
+// libcuda is the library. It is never unloaded, because it has threads of its own.
 type libcuda struct {
 	functions [functionCount]uintptr // immutable
 
@@ -38,12 +38,12 @@ type libcuda struct {
 	namesMu sync.Mutex // guards names
 	names   block
 
-	registeredMu sync.Mutex // guards registered, and is held by the calls that change what is registered
+	registeredMu sync.Mutex // guards registered; held while registrations change
 	registered   map[uint64]*registration
 }
 
-// CUDA loads libcuda and asks it for its devices. The error is ErrNoLibrary, ErrNoDevice,
-// ErrDriverTooOld or what the library said.
+// CUDA loads libcuda and lists its devices. The error wraps ErrNoLibrary, ErrNoDevice,
+// ErrDriverTooOld or the library's own.
 func CUDA() (*Driver, error) {
 	lib, err := loadLibcuda()
 	if err != nil {
@@ -90,9 +90,9 @@ func openLibcuda() (uintptr, error) {
 	return 0, errors.Join(errs...)
 }
 
-// call calls a function, all of whose arguments are numbers or addresses outside of Go's heap.
+// call calls a function. All arguments are numbers or addresses outside Go's heap.
 func (l *libcuda) call(f function, args ...uintptr) error {
-	// CUresult has 32 bits; the rest of the register is anything.
+	// CUresult has 32 bits; the rest of the register is undefined.
 	r, _, _ := purego.SyscallN(l.functions[f], args...)
 	if code := Code(uint32(r)); code != 0 {
 		return l.failed(f, code)
@@ -100,7 +100,7 @@ func (l *libcuda) call(f function, args ...uintptr) error {
 	return nil
 }
 
-// failed makes the error of a call. A code that we have no name for libcuda has.
+// failed returns the error of a call, with libcuda's name for unknown codes.
 func (l *libcuda) failed(f function, code Code) error {
 	e := newError(functionNames[f][0], code, nil)
 	if codeNames[code] != "" {
@@ -117,7 +117,7 @@ func (l *libcuda) failed(f function, code Code) error {
 
 func (l *libcuda) start() error { return l.call(cuInit, 0) }
 
-// ask calls a function that answers a number of 32 bits at the address that is its first argument.
+// ask calls a function that stores a number of 32 bits at its first argument.
 func (l *libcuda) ask(f function, args ...uintptr) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,7 +155,7 @@ func (l *libcuda) properties(ordinal int) (Properties, error) {
 	return p, l.identify(&p, d)
 }
 
-// identify adds what is no attribute.
+// identify adds the properties that are not attributes.
 func (l *libcuda) identify(p *Properties, device uintptr) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,7 +167,7 @@ func (l *libcuda) identify(p *Properties, device uintptr) error {
 	if err := l.call(cuDeviceGetPCIBusID, a.clear(nameAt), nameLength, device); err != nil {
 		return err
 	}
-	p.PCI = strings.ToLower(a.text(nameAt, nameLength)) // as sysfs has it
+	p.PCI = strings.ToLower(a.text(nameAt, nameLength)) // as in sysfs
 	if err := l.call(cuDeviceGetUuid, a.clear(nameAt), device); err != nil {
 		return err
 	}

@@ -9,23 +9,23 @@ import (
 	"slices"
 )
 
-// A registration is memory of the program that libcuda was told of, which counts for all contexts:
-// libcuda refuses memory that another one has registered.
+// A registration is memory of the program that is registered with libcuda. It counts for all
+// contexts: libcuda refuses memory that another one has registered.
 type registration struct {
 	size     int
-	readOnly bool         // and the device must not write to it
-	by       *cudaCalls   // who registered it
-	users    []*cudaCalls // who counts on it
+	readOnly bool         // the device must not write to it
+	by       *cudaCalls   // the context that registered it
+	users    []*cudaCalls // contexts that use it
 }
 
-// stale reports whether only dead contexts count on a registration. They do not say when the
-// program gives the memory back, so what lies there by now may be another mapping, while the device
-// would go on with the old one.
+// stale reports whether only dead contexts use a registration. They do not learn when the program
+// unmaps the memory, so another mapping may be there by now, while the device would use the old
+// one.
 func (r *registration) stale() bool {
 	return !slices.ContainsFunc(r.users, func(u *cudaCalls) bool { return !u.abandoned.Load() })
 }
 
-// register registers memory, or has a part in what another context registered.
+// register registers memory, or shares another context's registration.
 func (c *cudaCalls) register(b []byte, readOnly bool) (Host, error) {
 	c.registeredMu.Lock()
 	defer c.registeredMu.Unlock()
@@ -50,10 +50,10 @@ func (c *cudaCalls) register(b []byte, readOnly bool) (Host, error) {
 	return h, nil
 }
 
-// lock registers for writing too where that can be done, and returns whether it could not. A page
-// of a private mapping that nobody has written to yet is the system's one page of zeros; locked for
-// reading alone it would stay that for the device, for some kernels (Linux before 6.2), while the
-// program writes to another page in its place.
+// lock registers for writing too if possible, and reports whether that failed. An untouched page of
+// a private mapping is the system's zero page; if it were locked for reading alone, the device
+// would keep that page on some kernels (Linux before 6.2), while the program writes to another page
+// in its place.
 func (c *cudaCalls) lock(h Host, readOnly bool) (onlyRead bool, err error) {
 	const flags = hostPortable | hostDeviceMap
 	register := func(flags uintptr) error {
@@ -77,8 +77,8 @@ func (c *cudaCalls) unregister(h Host) error {
 	return c.leave(h.address, r)
 }
 
-// leave takes this context off the users, and the last one unregisters. What another context
-// registered may have gone with that one.
+// leave removes this context from the users; the last one unregisters. If another context
+// registered the memory it may be gone with that one.
 func (c *cudaCalls) leave(address uint64, r *registration) error {
 	if r.users = slices.DeleteFunc(r.users, func(u *cudaCalls) bool { return u == c }); len(r.users) > 0 {
 		return nil
@@ -91,7 +91,7 @@ func (c *cudaCalls) leave(address uint64, r *registration) error {
 	return err
 }
 
-// forgetRegistered leaves what is still registered to the end of the context, or to other users.
+// forgetRegistered leaves registrations to the end of the context, or to other users.
 func (c *cudaCalls) forgetRegistered() {
 	c.registeredMu.Lock()
 	defer c.registeredMu.Unlock()

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// oldestVersion of CUDA that is known to the driver: 11.1 registers host memory that may only be
-	// read.
+	// oldestVersion is the oldest version of CUDA that is supported: 11.1 can register read-only
+	// host memory.
 	oldestVersion = 11010
-	// oldestCapability is that of Volta, whose lanes can diverge and meet as the kernels expect.
+	// oldestCapability is Volta's: its lanes can diverge and reconverge as the kernels expect.
 	oldestCapability = 7
-	// defaultLimit is how long nothing that we launch ever takes.
+	// defaultLimit is longer than any work that we launch takes.
 	defaultLimit = 5 * time.Second
 )
 
-// Properties are what a device is. They never change.
+// Properties describe a device. They never change.
 type Properties struct {
 	Ordinal int
 	Name    string
@@ -31,18 +31,18 @@ type Properties struct {
 	Major, Minor    int
 	Multiprocessors int
 	ClockKHz        int
-	L2              int   // bytes of its cache
+	L2              int   // bytes of the L2 cache
 	Memory          int64 // bytes
 	SharedPerBlock  int   // bytes that a block may declare
 	ThreadsPerBlock int
-	// Copiers is how many copies the device does beside a kernel; with 2 one each way.
+	// Copiers is how many copies the device does in parallel to a kernel; with 2 one each way.
 	Copiers int
-	// MapsHost says that kernels can read registered host memory, ReadOnlyHost that it can be
-	// registered for reading alone.
+	// MapsHost: kernels can access registered host memory. ReadOnlyHost: it can be registered for
+	// reading alone.
 	MapsHost, ReadOnlyHost bool
 }
 
-// Check says why Open would refuse the device, if it would.
+// Check returns the error with which Open would refuse the device, or nil.
 func (p Properties) Check() error {
 	if p.Major < oldestCapability {
 		return fmt.Errorf("%w: device %d, %s, has %d.%d", ErrDeviceTooOld, p.Ordinal, p.Name, p.Major, p.Minor)
@@ -50,27 +50,27 @@ func (p Properties) Check() error {
 	return nil
 }
 
-// Options say how a context is to be used. The zero value is right.
+// Options say how to use a context. The zero value selects the defaults.
 type Options struct {
-	// Limit is how long a Wait may take before the device counts as dead: 0 is five seconds.
+	// Limit is how long a Wait may take before the device counts as dead: 0 means five seconds.
 	Limit time.Duration
 }
 
-// A Driver is a library that is loaded and sees devices.
+// A Driver is a loaded library with its devices.
 type Driver struct {
 	lib     library
 	version int          // immutable
 	devices []Properties // immutable
 
-	// silent says that a call may still be under way which will not return.
+	// silent: a call may still be under way that will never return.
 	silent atomic.Bool
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the following fields
 	open   []*Context
 	closed bool
 }
 
-// newDriver starts a library. If it fails the library is closed.
+// newDriver starts a library. If it fails it closes the library.
 func newDriver(lib library) (*Driver, error) {
 	d := &Driver{lib: lib}
 	if err := d.start(); err != nil {
@@ -80,8 +80,8 @@ func newDriver(lib library) (*Driver, error) {
 }
 
 func (d *Driver) start() error {
-	// The version comes first, for it is known without a device, and says more than what an old driver
-	// answers then.
+	// The version comes first: it is known without a device, and explains the errors of an old
+	// driver.
 	version, err := d.lib.version()
 	if err != nil {
 		return explain(err)
@@ -109,7 +109,7 @@ func (d *Driver) start() error {
 	return nil
 }
 
-// explain says what a person can do about the codes with which CUDA does not begin.
+// explain adds a remedy to the codes with which CUDA fails to start.
 func explain(err error) error {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -128,13 +128,13 @@ func explain(err error) error {
 
 func versionText(v int) string { return fmt.Sprintf("CUDA %d.%d", v/1000, v%1000/10) }
 
-// Version is the newest version of CUDA that the driver knows, such as "CUDA 12.2".
+// Version returns the newest version of CUDA that the driver supports, such as "CUDA 12.2".
 func (d *Driver) Version() string { return versionText(d.version) }
 
-// Devices are all that the driver sees, also those that Open would refuse.
+// Devices returns all devices of the driver, including those that Open would refuse.
 func (d *Driver) Devices() []Properties { return slices.Clone(d.devices) }
 
-// Open makes a context on a device, or refuses one that is too old. One device may have several.
+// Open makes a context on a device, or refuses a device that is too old. A device may have several.
 func (d *Driver) Open(device int, o Options) (*Context, error) {
 	if device < 0 || device >= len(d.devices) {
 		return nil, fmt.Errorf("%w: device %d of %d", ErrArgument, device, len(d.devices))
@@ -159,8 +159,8 @@ func (d *Driver) Open(device int, o Options) (*Context, error) {
 	return c, nil
 }
 
-// Close closes the contexts that are still open, and the library. Of a device that does not answer
-// everything is left as it is.
+// Close closes the open contexts and the library. For a device that does not answer it does
+// nothing.
 func (d *Driver) Close() error {
 	d.mu.Lock()
 	open, closed := d.open, d.closed
@@ -179,7 +179,7 @@ func (d *Driver) Close() error {
 	return errors.Join(errs...)
 }
 
-// forget takes a context that was closed off the list.
+// forget removes a closed context from the list.
 func (d *Driver) forget(c *Context) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,36 +8,36 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// library is CUDA's driver interface as far as this package uses it, or what
-// stands for it. Its errors that come from a call are of type *Error.
+// library is the part of CUDA's driver interface that this package uses, or its simulation. Errors
+// of calls are of type *Error.
 type library interface {
 	// start must be the first call.
 	start() error
-	// version is 1000 times the major version of CUDA that is known, and 10 times the minor.
+	// version returns 1000 times the major version of CUDA plus 10 times the minor.
 	version() (int, error)
 	devices() (int, error)
 	properties(device int) (Properties, error)
-	// retain makes the device's context and returns its handle; waiting in it sleeps.
+	// retain makes the device's context, in which waiting sleeps, and returns its handle.
 	retain(device int) (uint64, error)
 	release(device int) error
-	// active reports whether the device's context is still there, because somebody else in the program
-	// has retained it: another driver, too.
+	// active reports whether the device's context still exists, because another user in the program
+	// has retained it, possibly by another driver.
 	active(device int) (bool, error)
-	// attach makes a context that of the calling thread, to which the goroutine is locked, and returns
-	// its calls for this thread alone.
+	// attach makes a context current on the calling thread, to which the goroutine is locked, and
+	// returns its calls for this thread alone.
 	attach(context uint64) (calls, error)
-	// wait returns when the event has come to pass. Any thread may call it, to which its goroutine is
-	// locked meanwhile.
+	// wait returns when the event is reached. Any thread may call it; its goroutine is locked to
+	// it.
 	wait(context, event uint64) error
 	close() error
 }
 
-// calls are those that need a context. Handles are never 0.
+// calls are the functions that need a context. Handles are never 0.
 type calls interface {
-	// detach ends the use of these calls, and asks nothing of the device.
+	// detach ends the use of these calls. It sends nothing to the device.
 	detach()
-	// abandon says that the context is dead, so that nothing will be unregistered by it, and waits for
-	// nothing. Any goroutine may call it.
+	// abandon marks the context dead, so that it unregisters nothing. It does not wait. Any
+	// goroutine may call it.
 	abandon()
 
 	memoryInfo() (free, total int64, err error)

@@ -4,5 +4,5 @@
 
 package driver
 
-// CUDA loads libcuda, in programs that were built with the tag cuda.
+// CUDA loads libcuda, in programs built with the tag cuda.
 func CUDA() (*Driver, error) { return nil, ErrNotBuilt }

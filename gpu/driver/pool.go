@@ -8,33 +8,33 @@ import (
 	"sync"
 )
 
-// defaultSlab is what a pool allocates at least, where its owner says nothing.
+// defaultSlab is the least that a pool allocates, unless its owner says otherwise.
 const defaultSlab = 32 << 20
 
-// slabShare makes slabs grow with the pool: another is at least a part of what there is, so that
-// there are never many.
+// slabShare makes slabs grow with the pool: a new one is at least this part of the total, which
+// keeps their number small.
 const slabShare = 16
 
-// largestSlab ends that growth.
+// largestSlab limits that growth.
 const largestSlab = 512 << 20
 
-// PoolStats say what a pool has.
+// PoolStats are a pool's counts.
 type PoolStats struct {
 	Held  int64 // bytes that are allocated
-	Used  int64 // of these, bytes that somebody has, each range rounded up to 512
+	Used  int64 // of these, bytes in use, each range rounded up to 512
 	Most  int64 // the most that was held
 	Calls int   // for allocating and freeing slabs, also those that failed
 	Gets  int64
 }
 
-// pool gives out parts of slabs, and keeps the slabs.
+// pool allocates ranges of slabs, and keeps the slabs.
 type pool[T any] struct {
-	what  string // immutable, as what follows
+	what  string // immutable, as the following fields
 	least int
 	make  func(size int) (T, error)
 	end   func(T) error
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the following fields
 	ranges ranges
 	slabs  map[*slab]T
 	stats  PoolStats
@@ -48,7 +48,7 @@ func newPool[T any](what string, least int, alloc func(size int) (T, error), fre
 	return &pool[T]{what: what, least: rounded(least), make: alloc, end: free, slabs: map[*slab]T{}}
 }
 
-// get cuts a range off a slab.
+// get allocates a range of a slab.
 func (p *pool[T]) get(n int) (*span, T, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,8 +70,8 @@ func (p *pool[T]) get(n int) (*span, T, error) {
 	return s, p.slabs[s.slab], nil
 }
 
-// grow adds a slab that n bytes fit into. Where there is too little memory for a large one, unused
-// slabs are given back and one of just n bytes is tried.
+// grow adds a slab of at least n bytes. If there is too little memory it frees unused slabs and
+// tries one of just n bytes.
 func (p *pool[T]) grow(n int) error {
 	n = rounded(n)
 	size := max(n, p.least, min(rounded(int(p.ranges.held/slabShare)), largestSlab))
@@ -96,14 +96,14 @@ func (p *pool[T]) allocate(size int) (T, error) {
 	return p.make(size)
 }
 
-// put gives a range back.
+// put frees a range.
 func (p *pool[T]) put(s *span) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ranges.put(s)
 }
 
-// trim frees the slabs of which nobody has anything. p.mu is held.
+// trim frees the unused slabs. p.mu is held.
 func (p *pool[T]) trim() error {
 	var errs []error
 	for s, t := range p.slabs {
@@ -111,7 +111,7 @@ func (p *pool[T]) trim() error {
 			continue
 		}
 		p.stats.Calls++
-		// A slab that cannot be freed is forgotten too: it would not be freed the next time either. A
+		// A slab that cannot be freed is forgotten: it would not be freed the next time either. A
 		// dead context has lost it already.
 		if err := p.end(t); err != nil && !errors.Is(err, ErrDead) {
 			errs = append(errs, fmt.Errorf("free a slab of %s: %w", p.what, err))
@@ -122,14 +122,14 @@ func (p *pool[T]) trim() error {
 	return errors.Join(errs...)
 }
 
-// Trim gives memory that nobody has back to the device, or the machine.
+// Trim returns unused slabs to the device, or the machine.
 func (p *pool[T]) Trim() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.trim()
 }
 
-// Stats says what the pool has.
+// Stats returns the pool's counts.
 func (p *pool[T]) Stats() PoolStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,8 +138,8 @@ func (p *pool[T]) Stats() PoolStats {
 	return s
 }
 
-// Close frees everything. It is an error if somebody still has a part, which stays allocated then,
-// and may still be put back; Trim frees it after that.
+// Close frees all slabs. It fails if ranges are in use; their slabs stay allocated, the ranges may
+// still be put back, and Trim then frees the slabs.
 func (p *pool[T]) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +151,8 @@ func (p *pool[T]) Close() error {
 	return err
 }
 
-// doFor is Do for what a function returns, which is nobody else's where that may still run.
+// doFor is Do for a function with a result. After an error the function may still run, so its
+// result is ignored.
 func doFor[T any](c *Context, f func(*Thread) (T, error)) (T, error) {
 	var answer, none T
 	err := c.Do(func(t *Thread) (err error) {
@@ -164,8 +165,8 @@ func doFor[T any](c *Context, f func(*Thread) (T, error)) (T, error) {
 	return answer, nil
 }
 
-// A DevicePool gives out device memory. It makes few calls however many Get and Put there are. What
-// was put back is given out again at once, so nothing that a stream has yet to do may use it.
+// A DevicePool allocates device memory. Few calls of the driver serve many of Get and Put. Put
+// memory may be allocated again at once, so no pending work of a stream may use it.
 type DevicePool struct {
 	*pool[Pointer]
 
@@ -173,7 +174,7 @@ type DevicePool struct {
 	given map[Pointer]*span
 }
 
-// NewDevicePool makes a pool that allocates slab bytes at a time, or, for 0, 32 MiB.
+// NewDevicePool makes a pool that allocates slab bytes at a time; 0 means 32 MiB.
 func NewDevicePool(c *Context, slab int) *DevicePool {
 	alloc := func(size int) (Pointer, error) {
 		return doFor(c, func(t *Thread) (Pointer, error) { return t.Alloc("pool", size) })
@@ -184,7 +185,7 @@ func NewDevicePool(c *Context, slab int) *DevicePool {
 	return &DevicePool{pool: newPool("device memory", slab, alloc, free), given: map[Pointer]*span{}}
 }
 
-// Get returns n bytes at an address that is a multiple of 256. Their contents are anything.
+// Get returns n bytes at an address that is a multiple of 256. Their contents are undefined.
 func (p *DevicePool) Get(n int) (Pointer, error) {
 	s, base, err := p.get(n)
 	if err != nil {
@@ -210,7 +211,7 @@ func (p *DevicePool) Put(at Pointer) error {
 	return nil
 }
 
-// A HostPool gives out locked host memory, as a DevicePool does device memory.
+// A HostPool allocates locked host memory, as a DevicePool does device memory.
 type HostPool struct {
 	*pool[Host]
 
@@ -218,7 +219,7 @@ type HostPool struct {
 	given map[*byte]*span
 }
 
-// NewHostPool makes a pool that allocates slab bytes at a time, or, for 0, 32 MiB.
+// NewHostPool makes a pool that allocates slab bytes at a time; 0 means 32 MiB.
 func NewHostPool(c *Context, slab int) *HostPool {
 	alloc := func(size int) (Host, error) {
 		return doFor(c, func(t *Thread) (Host, error) { return t.AllocHost(size) })
@@ -229,7 +230,7 @@ func NewHostPool(c *Context, slab int) *HostPool {
 	return &HostPool{pool: newPool("host memory", slab, alloc, free), given: map[*byte]*span{}}
 }
 
-// Get returns n bytes. Their contents are anything.
+// Get returns n bytes. Their contents are undefined.
 func (p *HostPool) Get(n int) (Host, error) {
 	s, slab, err := p.get(n)
 	if err != nil {

@@ -7,23 +7,22 @@ import (
 	"slices"
 )
 
-// granule is what the sizes of ranges are rounded up to: a multiple of what CUDA aligns allocations
-// to.
+// granule is the unit to which sizes are rounded up: a multiple of the alignment of CUDA's
+// allocations.
 const granule = 512
 
-// ranges cuts slabs into ranges of any size. It knows nothing of what the slabs are. A free range
-// is never beside another one, and of the free ranges that are large enough the smallest is cut, of
-// equal ones the first.
+// ranges allocates ranges of any size in slabs, by best fit, of equal ones the first. Neighbouring
+// free ranges are always joined.
 type ranges struct {
 	slabs []*slab
 	free  []*span // by size, then slab, then offset
-	spare []*span // to be used again
+	spare []*span // unused spans, for reuse
 	next  int     // the number of the next slab
 	held  int64   // bytes of all slabs
-	used  int64   // bytes that are cut off, as rounded
+	used  int64   // bytes allocated, rounded up
 }
 
-// A slab is what was allocated at once.
+// A slab is one allocation.
 type slab struct {
 	number int
 	size   int
@@ -40,7 +39,7 @@ type span struct {
 
 func rounded(n int) int { return (n + granule - 1) / granule * granule }
 
-// add takes a new slab, all free.
+// add adds a new slab, all free.
 func (r *ranges) add(size int) *slab {
 	s := &slab{number: r.next, size: size}
 	r.next++
@@ -52,7 +51,7 @@ func (r *ranges) add(size int) *slab {
 	return s
 }
 
-// remove forgets a slab that is all free.
+// remove removes a slab that is all free.
 func (r *ranges) remove(s *slab) {
 	r.take(s.first)
 	r.spare = append(r.spare, s.first)
@@ -60,10 +59,10 @@ func (r *ranges) remove(s *slab) {
 	r.held -= int64(s.size)
 }
 
-// empty reports whether nothing is cut off a slab.
+// empty reports whether the whole slab is free.
 func (s *slab) empty() bool { return s.first.free && s.first.size == s.size }
 
-// cut finds a range of n bytes, or returns nil if no slab has one.
+// cut allocates a range of n bytes, or returns nil if no slab has one.
 func (r *ranges) cut(n int) *span {
 	n = rounded(n)
 	i, _ := slices.BinarySearchFunc(r.free, n, func(s *span, n int) int { return cmp.Compare(s.size, n) })
@@ -85,7 +84,7 @@ func (r *ranges) cut(n int) *span {
 	return s
 }
 
-// put gives a range back, and joins it with those beside it.
+// put frees a range, and joins it with free neighbours.
 func (r *ranges) put(s *span) {
 	r.used -= int64(s.size)
 	if b := s.behind; b != nil && b.free {
@@ -117,14 +116,14 @@ func (r *ranges) span() *span {
 	return new(span)
 }
 
-// release makes a span one of the free ones.
+// release adds a span to the free ones.
 func (r *ranges) release(s *span) {
 	s.free = true
 	i, _ := slices.BinarySearchFunc(r.free, s, compareSpans)
 	r.free = slices.Insert(r.free, i, s)
 }
 
-// take makes it none of them.
+// take removes it from them.
 func (r *ranges) take(s *span) {
 	s.free = false
 	if i, found := slices.BinarySearchFunc(r.free, s, compareSpans); found {

@@ -12,17 +12,17 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
-// simDevice is a device and its context, of which there is one that all who retain it share.
+// simDevice is a device and its context, which all that retain it share.
 type simDevice struct {
 	simulator  *Simulator
 	spec       SimulatedDevice // immutable
 	properties Properties      // immutable
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following fields
 	gate    chan struct{}
 	users   int
 	context *simContext // nil where there are no users
-	leaked  []string    // of the context before
+	leaked  []string    // of the last context
 }
 
 func newSimDevice(s *Simulator, i int, spec SimulatedDevice) *simDevice {
@@ -45,8 +45,8 @@ func (d *simDevice) retain() (uint64, error) {
 	return d.context.handle, nil
 }
 
-// release ends the context with its last user, and returns when its streams have ended, with what
-// broke it: every call answers that.
+// release ends the context with its last user. It returns once the streams have ended, with the
+// sticky error, which every call returns.
 func (d *simDevice) release() *Error {
 	c := d.leave()
 	if c == nil {
@@ -56,7 +56,7 @@ func (d *simDevice) release() *Error {
 	return c.fault()
 }
 
-// leave takes a user away and returns the context if it was the last one.
+// leave removes a user and returns the context if it was the last one.
 func (d *simDevice) leave() *simContext {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -111,7 +111,7 @@ func (d *simDevice) pass() {
 	}
 }
 
-// simContext is a context, and its calls for whichever thread.
+// simContext is a context, and its calls for any thread.
 type simContext struct {
 	*Simulator
 	device *simDevice
@@ -126,12 +126,12 @@ type simContext struct {
 	modules map[uint64]*ptx.Kernel
 
 	state  sync.Mutex // guards broken
-	broken *Error     // the sticky error that every call answers
+	broken *Error     // the sticky error that every call returns
 }
 
 var _ calls = (*simContext)(nil)
 
-// enter begins a call, which fails if the context is broken or the test wants it to.
+// enter begins a call, which fails if the context is broken or the test has planned it.
 func (c *simContext) enter(call string) error {
 	err := c.Simulator.enter(call)
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *simContext) enter(call string) error {
 	return nil
 }
 
-// breakWith notes the first sticky error.
+// breakWith records the first sticky error.
 func (c *simContext) breakWith(err *Error) {
 	c.state.Lock()
 	defer c.state.Unlock()
@@ -161,7 +161,7 @@ func (c *simContext) fault() *Error {
 	return c.broken
 }
 
-// left names what is allocated.
+// left names the allocations that are left.
 func (c *simContext) left() []string {
 	names := c.memory.Leaks()
 	c.table.Lock()
@@ -243,7 +243,7 @@ func (c *simContext) register(b []byte, readOnly bool) (Host, error) {
 
 func (c *simContext) unregister(h Host) error { return c.endHost("cuMemHostUnregister", h) }
 
-// host makes bytes known to the device.
+// host registers bytes with the device.
 func (c *simContext) host(call, name string, b []byte, access sim.Access) (Host, error) {
 	c.table.Lock()
 	defer c.table.Unlock()
@@ -313,7 +313,7 @@ func (c *simContext) unload(module uint64) error {
 	return nil
 }
 
-// pace waits until a copy of n bytes that began at start would be over.
+// pace waits until a copy of n bytes that began at start would have ended.
 func (c *simContext) pace(start time.Time, n int) {
 	if link := c.device.spec.Link; link > 0 {
 		time.Sleep(time.Until(start.Add(time.Duration(float64(n) / float64(link) * float64(time.Second)))))

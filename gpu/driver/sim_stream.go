@@ -10,14 +10,14 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// streamDepth is how much a stream holds before the calls that add to it wait.
+// streamDepth is how many entries a stream holds before calls block.
 const streamDepth = 1024
 
-// simStream does what is in its queue, in a goroutine of its own, until the queue is closed.
+// simStream does the work in its queue, in a goroutine of its own, until the queue is closed.
 type simStream struct {
 	context *simContext
 	queue   chan func()
-	over    chan struct{} // closed when all that was in the queue is done
+	over    chan struct{} // closed when the queue is done
 }
 
 func (s *simStream) run() {
@@ -28,7 +28,7 @@ func (s *simStream) run() {
 	}
 }
 
-// simEvent is an event: what it was last recorded as. Handles to it may be used by any goroutine.
+// simEvent is an event: its last recording. Any goroutine may use a handle.
 type simEvent struct {
 	mu   sync.Mutex // guards last
 	last *moment    // nil if it was never recorded
@@ -133,7 +133,7 @@ func (c *simContext) record(event, stream uint64) error {
 	e.mu.Lock()
 	e.last = m
 	e.mu.Unlock()
-	// Points are reached also in a broken context, so that nobody waits for ever.
+	// Points are reached in a broken context too, so that waits end.
 	s.queue <- func() {
 		m.at = time.Now()
 		close(m.passed)
@@ -220,8 +220,7 @@ func (c *simContext) elapsed(from, to uint64) (time.Duration, error) {
 	return b.at.Sub(a.at), nil
 }
 
-// enqueue adds what a stream is to do, to be noted as did; the name of it, as Fail knows it, is for
-// when it fails.
+// enqueue adds work to a stream, traced as did; what is its name for Fail.
 func (c *simContext) enqueue(did Span, stream uint64, what string, f func() error) error {
 	s, err := c.stream(did.Call, stream)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
-// What a simulated device is where nothing else is said: an H100's figures, but of memory.
+// Defaults of a simulated device: those of an H100, except for memory.
 const (
 	simulatedMemory   = 1 << 30
 	simulatedVersion  = 12020
@@ -27,33 +27,31 @@ const (
 	simulatedSMs      = 132
 )
 
-// A SimulatedDevice says what a device of a [Simulator] is like. The zero value is one of 1 GiB of
-// memory.
+// A SimulatedDevice describes a device of a [Simulator]. The zero value has 1 GiB of memory.
 type SimulatedDevice struct {
 	Name         string
 	Memory       int64 // bytes
 	Major, Minor int   // compute capability
-	L2           int   // bytes of its cache, of which only Properties tell
-	// Link is how many bytes a second a copy moves; 0 is as fast as the machine copies.
+	L2           int   // bytes of the L2 cache, for Properties only
+	// Link is the speed of copies in bytes a second; 0 is the machine's own.
 	Link int64
-	// Workers is how many blocks of a launch run at a time: 0 is one a core.
+	// Workers is how many blocks of a launch run at a time: 0 means one a core.
 	Workers int
-	// Seed chooses the order in which lanes and warps run, and Strict checks what kernels call
-	// uniform; see package sim.
+	// Seed selects the order in which lanes and warps run, and Strict checks the kernels' claims of
+	// uniformity; see package sim.
 	Seed   uint64
 	Strict bool
 }
 
-// A Simulator is GPUs, and a driver for them, that a program without any can have. It is safe for
-// concurrent use.
+// A Simulator simulates GPUs and their driver. It is safe for concurrent use.
 type Simulator struct {
 	specs []SimulatedDevice // immutable
-	// next is the last handle that was given out. They are never given out twice.
+	// next is the last handle given out. Handles are never reused.
 	next atomic.Uint64
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following fields
 	devices []*simDevice
-	calls   map[string]int // how often each was made
+	calls   map[string]int // count of each call
 	plan    []failure
 	ver     int
 	libErr  error
@@ -61,14 +59,14 @@ type Simulator struct {
 	trace   []Span
 }
 
-// A failure is to come.
+// A failure is a planned one.
 type failure struct {
 	call string
 	left int // calls until then; 1 is the next
 	code Code
 }
 
-// NewSimulator makes devices, which have contexts and memory from when a driver opens them.
+// NewSimulator makes devices, whose contexts and memory are made when a driver opens them.
 func NewSimulator(devices ...SimulatedDevice) *Simulator {
 	s := &Simulator{specs: devices, calls: map[string]int{}, ver: simulatedVersion}
 	for i, d := range devices {
@@ -80,31 +78,31 @@ func NewSimulator(devices ...SimulatedDevice) *Simulator {
 // Driver loads the simulator as CUDA loads libcuda. There may be several at a time.
 func (s *Simulator) Driver() (*Driver, error) { return newDriver(&simLibrary{s}) }
 
-// Fail makes the n-th call from now on of a function, like cuMemAlloc, fail with a code, where 1 is
-// the next. A sticky code makes the context unusable, as on a GPU. What a stream does fails later
-// than the call for it: the names for that are "run copy", "run fill" and "run kernel".
+// Fail makes the n-th future call of a function, such as cuMemAlloc, fail with a code; 1 is the
+// next. A sticky code makes the context unusable, as on a GPU. Work in a stream fails later than
+// its call: its names are "run copy", "run fill" and "run kernel".
 func (s *Simulator) Fail(call string, n int, code Code) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.plan = append(s.plan, failure{call, n, code})
 }
 
-// Calls says how often each function was called so far.
+// Calls returns how often each function was called so far.
 func (s *Simulator) Calls() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.calls)
 }
 
-// Hold stops the streams of a device before what they would do next, until release is called.
+// Hold stops the streams of a device before their next piece of work, until release is called.
 func (s *Simulator) Hold(device int) (release func()) { return s.devices[device].hold() }
 
-// Leaks names what the last context of a device had allocated when it was closed, or has now if
-// there is one.
+// Leaks names the allocations that the last context of a device had when it was closed, or those of
+// the present one.
 func (s *Simulator) Leaks(device int) []string { return s.devices[device].leaks() }
 
-// SetVersion changes which version of CUDA the driver says that it knows, as 1000 times the major
-// and 10 times the minor version.
+// SetVersion sets the version of CUDA that the driver reports, as 1000 times the major and 10 times
+// the minor version.
 func (s *Simulator) SetVersion(v int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +179,7 @@ func (l *simLibrary) retain(device int) (uint64, error) {
 
 func (l *simLibrary) release(device int) error {
 	const call = "cuDevicePrimaryCtxRelease"
-	// Whether the call fails or not, a context is given back.
+	// The context is released even if the call fails.
 	err := l.enter(call)
 	broken := l.Simulator.devices[device].release()
 	if err != nil {
@@ -211,7 +209,7 @@ func (l *simLibrary) attach(context uint64) (calls, error) {
 	return c, nil
 }
 
-// context finds a context by its handle.
+// context returns the context of a handle.
 func (l *simLibrary) context(call string, handle uint64) (*simContext, error) {
 	for _, d := range l.Simulator.devices {
 		if c := d.current(); c != nil && c.handle == handle {
@@ -231,7 +229,7 @@ func (l *simLibrary) wait(context, event uint64) error {
 
 func (l *simLibrary) close() error { return nil }
 
-// simCode is the code that a GPU would give for what a simulated kernel or copy did.
+// simCode returns the code that a GPU would give for an error of a simulated kernel or copy.
 func simCode(err error) Code {
 	switch {
 	case errors.Is(err, sim.ErrOutOfMemory):
@@ -250,7 +248,7 @@ func simCode(err error) Code {
 	return LaunchFailed
 }
 
-// properties of the device with that number.
+// properties returns those of the device with that number.
 func (d SimulatedDevice) properties(i int) Properties {
 	p := Properties{
 		Ordinal: i, Name: d.Name, UUID: fmt.Sprintf(simulatedUUID, i), PCI: fmt.Sprintf(simulatedPCI, i),

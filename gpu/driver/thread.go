@@ -10,36 +10,36 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// A Pointer is an address in the device's memory, or that of host memory as the device knows it.
+// A Pointer is an address in the device's memory, or the device's address of host memory.
 type Pointer uint64
 
-// A Host is host memory that is locked and known to the device.
+// A Host is host memory that is locked and registered with the device.
 type Host struct {
 	bytes   []byte
-	address uint64  // of the first byte, where there is a libcuda to be told
+	address uint64  // of the first byte, for libcuda
 	device  Pointer // the same byte for kernels
 }
 
-// Bytes are the memory. They must not be used after it was freed or unregistered.
+// Bytes returns the memory, which must not be used after it was freed or unregistered.
 func (h Host) Bytes() []byte { return h.bytes }
 
-// Device is the address under which kernels read and write the memory.
+// Device returns the address under which kernels access the memory.
 func (h Host) Device() Pointer { return h.device }
 
-// Slice is n bytes from off on. Like a slice of Go it panics beyond the end.
+// Slice returns n bytes from off on. Like a slice of Go it panics beyond the end.
 func (h Host) Slice(off, n int) Host {
 	return Host{h.bytes[off : off+n : off+n], h.address + uint64(off), h.device + Pointer(off)}
 }
 
-// A Thread makes calls, in the Do that it was given to. All of its methods answer an *Error if CUDA
-// refuses.
+// A Thread makes calls, within the Do that it was given to. All of its methods return an *Error if
+// CUDA refuses.
 type Thread struct {
 	context *Context
 	calls   calls
-	kernels map[*ptx.Kernel]*loaded // those that were used
+	kernels map[*ptx.Kernel]*loaded // loaded ones
 }
 
-// run runs the function of a Do, unless the context died since it was called.
+// run runs the function of a Do, unless the context has died since.
 func (t *Thread) run(f func(*Thread) error) error {
 	if err := t.context.Err(); err != nil {
 		return err
@@ -47,13 +47,13 @@ func (t *Thread) run(f func(*Thread) error) error {
 	return f(t)
 }
 
-// MemoryInfo says how many bytes of the device are free, and how many there are.
+// MemoryInfo returns the free and the total bytes of the device.
 func (t *Thread) MemoryInfo() (free, total int64, err error) {
 	free, total, err = t.calls.memoryInfo()
 	return free, total, t.context.check(err)
 }
 
-// Alloc allocates device memory, whose bytes are anything. The name is for a simulator's faults.
+// Alloc allocates device memory with undefined contents. The name is for a simulator's faults.
 func (t *Thread) Alloc(name string, n int) (Pointer, error) {
 	if n <= 0 {
 		return 0, fmt.Errorf("%w: allocate %d bytes for %s", ErrArgument, n, name)
@@ -77,11 +77,10 @@ func (t *Thread) AllocHost(n int) (Host, error) {
 // FreeHost frees what AllocHost returned.
 func (t *Thread) FreeHost(h Host) error { return t.context.check(t.calls.freeHost(h)) }
 
-// RegisterHost locks memory of the program and makes it known to the device. With readOnly the
-// device writes nothing there, and it may be a mapping that the program itself only reads, where
-// the device can do that. It must be a mapping of the program's own, not of Go's heap, and stay
-// mapped until it is unregistered; pages of it that the program gives back meanwhile stay what they
-// were for the device.
+// RegisterHost locks memory of the program and registers it with the device. With readOnly the
+// device writes nothing there, and the program may map it read-only, if the device supports that.
+// The memory must be a mapping of the program's own, not of Go's heap, and stay mapped until it is
+// unregistered; if the program discards pages of it, the device keeps the old ones.
 func (t *Thread) RegisterHost(b []byte, readOnly bool) (Host, error) {
 	if len(b) == 0 {
 		return Host{}, fmt.Errorf("%w: register no memory", ErrArgument)
@@ -93,9 +92,8 @@ func (t *Thread) RegisterHost(b []byte, readOnly bool) (Host, error) {
 // UnregisterHost undoes RegisterHost.
 func (t *Thread) UnregisterHost(h Host) error { return t.context.check(t.calls.unregister(h)) }
 
-// CopyIn copies all of src to the device, some time after the call. Like CopyOut it does nothing
-// any more once the device is dead: whoever called the Do has gone on, and may have given the
-// memory back.
+// CopyIn copies all of src to the device, some time after the call. Once the device is dead it does
+// nothing, like CopyOut: Do has returned and its caller may have unmapped the memory.
 func (t *Thread) CopyIn(s Stream, dst Pointer, src Host) error {
 	if err := t.context.Err(); err != nil || len(src.bytes) == 0 {
 		return err
@@ -122,22 +120,22 @@ func (t *Thread) Fill(s Stream, dst Pointer, v byte, n int) error {
 	return t.context.check(t.calls.fill(s.handle, dst, v, n))
 }
 
-// KernelInfo is what the driver made of a kernel.
+// KernelInfo is the driver's account of a kernel.
 type KernelInfo struct {
 	Registers int // a thread
-	Local     int // bytes of memory a thread, for registers that were too many
+	Local     int // bytes of memory a thread, for spilled registers
 	Shared    int // bytes a block
 	Log       string
 }
 
-// loaded is a kernel that was translated.
+// loaded is a translated kernel.
 type loaded struct {
 	module, function uint64
 	info             KernelInfo
 	params           []ptx.Param
 }
 
-// Load has a kernel translated, unless it was before. Launch does so by itself.
+// Load has a kernel translated, unless it is already. Launch does so by itself.
 func (t *Thread) Load(k *ptx.Kernel) (KernelInfo, error) {
 	l, err := t.loaded(k)
 	if err != nil {
@@ -163,7 +161,7 @@ func (t *Thread) loaded(k *ptx.Kernel) (*loaded, error) {
 	return l, nil
 }
 
-// unloadAll unloads the kernels, and goes on if one does not unload.
+// unloadAll unloads the kernels, and continues after errors.
 func (t *Thread) unloadAll() error {
 	var errs []error
 	for k, l := range t.kernels {
