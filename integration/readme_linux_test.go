@@ -132,3 +132,37 @@ func TestF096DocumentedCommandsExist(t *testing.T) {
 		}
 	}
 }
+
+// F096 in the other direction: docs/commands.md has a heading for each command, and it or
+// docs/gpu.md has each flag.
+func TestF096EveryCommandIsDocumented(t *testing.T) {
+	var text strings.Builder
+	for _, page := range []string{"../docs/commands.md", "../docs/gpu.md"} {
+		part, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(part)
+	}
+	commands := regexp.MustCompile(`(?m)^   ([a-z]+)(?:, [a-z]+)?  `)
+	flags := regexp.MustCompile(`(?m)^   (--[a-z-]+)`)
+	_, list, _ := strings.Cut(mustRun(t, commandTimeout, "--help").Stdout, "\nCOMMANDS:\n")
+	list, _, _ = strings.Cut(list, "\nGLOBAL OPTIONS:\n")
+	found := commands.FindAllStringSubmatch(list, -1)
+	if len(found) < 10 {
+		t.Fatalf("only %d commands are listed:\n%s", len(found), list)
+	}
+	for _, m := range found {
+		if m[1] == "help" {
+			continue
+		}
+		if !regexp.MustCompile(`(?m)^## (.*, )?` + m[1] + `\b`).MatchString(text.String()) {
+			t.Errorf("%s has no heading", m[1])
+		}
+		for _, f := range flags.FindAllStringSubmatch(mustRun(t, commandTimeout, m[1], "--help").Stdout, -1) {
+			if f[1] != "--help" && !strings.Contains(text.String(), f[1]) {
+				t.Errorf("%s: %s is not documented", m[1], f[1])
+			}
+		}
+	}
+}
