@@ -22,7 +22,7 @@ import (
 // A process is a worker as its keeper sees it. Its first fields belong to the supervision.
 type process struct {
 	phase    phase
-	limit    time.Time   // until when it may take for what it is at; zero for no limit
+	limit    time.Time   // until when it may stay in the phase; zero for no limit
 	leaving  bool        // it is about to end by itself, rightly
 	upgraded bool        // it was a candidate, and the answer to its upgrade is due
 	follows  int         // the process that it was to take over from; 0 for none
@@ -35,9 +35,6 @@ type process struct {
 	doomed bool      // it is to end, or has ended; guarded by mu
 	news   *os.File  // used by the goroutine that starts and follows it
 }
-
-// enter begins a phase that has to end before limit.
-func (p *process) enter(next phase, limit time.Time) { p.phase, p.limit = next, limit }
 
 func (p *process) late(now time.Time) bool { return !p.limit.IsZero() && !now.Before(p.limit) }
 

@@ -12,59 +12,52 @@ import (
 )
 
 // A supervision decides which process serves a device. It is a state machine: step takes one event
-// after the other, and nothing in it waits, so that nothing outside can keep a device without a
-// worker. One goroutine uses it.
+// after the other, and no step waits for anything outside. One goroutine uses it.
 //
-// At most three processes matter. Each may be missing:
+// Three processes have a role, in phases that transitions (phase.go) connects. Each may be missing:
 //
-//   - The owner has the order to serve, and with it the device. Another gets that order only once the owner has ended.
-//   - The heir prepares itself while there is no owner.
-//   - The candidate of an upgrade prepares itself beside the others, for as long as that takes it.
+//   - The owner has the order to serve. Another process gets that order only once the owner has ended.
+//
+//   - The successor prepares itself while there is no owner.
+//
+//   - The candidate of an upgrade prepares itself beside the others. It waits, prepared, until the
+//     owner has ended.
+//
+//     successor  preparing > prepared //	                                 > owner  ordered > serving > ready > resting > stopping > ended
+//     candidate  preparing > prepared /
 type supervision struct {
-	do actions
+	do    actions
+	moved func(from phase, by trigger) // set by tests, else nil
 
-	owner, heir, candidate *process
-	upgrade                *upgradeRequest // under way: with a candidate, or with an owner that was one and is not ready yet
+	owner, successor, candidate *process
+	upgrade                     *upgradeRequest // under way: until its candidate, as the owner, is ready
 
-	program  program // what workers are started from
-	before   program // what they were started from before the upgrade under way, once its candidate is the owner
+	program  program // of the next worker
+	before   program // the one before the upgrade under way, once its candidate is the owner
 	restarts restarts
 	attempts attempts
-	begun    bool      // a worker has been ready: the device outlives the next one
-	vacated  time.Time // since when no process serves; zero while the owner does
-	served   time.Duration
-	warned   time.Time // when the log last said that workers die in a row
+	begun    bool          // a worker has been ready: the device outlives the next one
+	vacated  time.Time     // since when no process serves; zero while the owner does
+	served   time.Duration // the last time without service
+	warned   time.Time     // when the log last said that workers die in a row
 
 	over   bool
 	result error // why the device has ended, once over
 }
 
-// actions are what a supervision has done. None of them waits: what comes of them are events.
+// actions carry out the decisions of a supervision. None of them waits; tsuccessor outcomes are events.
 type actions interface {
 	start(p *process, from program)
 	serve(p *process, r restarts)
 	rest(p *process) // before stop: evRested follows
 	stop(p *process)
 	kill(p *process)
-	hear(n news)              // what says nothing of who serves
+	hear(n news)              // news that do not matter here
 	ready(p *process, n news) // the first time that a worker is
 	survives() bool           // whether another worker can go on where one has died
-	dataEnded() bool          // whether the device has gone, which only a worker would notice
+	dataEnded() bool          // whether the device is gone, for when there is no worker to say so
 	log(level slog.Level, text string, args ...any)
 }
-
-// A phase is how far a process has come.
-type phase int
-
-const (
-	preparing phase = iota // it makes sure that it can serve, and says so
-	prepared               // it waits for the order
-	ordered                // it has the order to serve
-	serving                // it answers requests
-	ready                  // it has all its protections as well
-	resting                // the kernel is made to let go of it, before it is stopped
-	stopping               // it has the order to stop
-)
 
 // An eventKind says what has happened.
 type eventKind int
@@ -93,19 +86,16 @@ const (
 	// upgrade has time for a worker that prepares itself, the end of another, and two waits until one
 	// serves.
 	workerPatience = control.UpgradeTime / 4
-	// stopTime is how long a worker may take to finish what it is at: a write waits a second for
-	// memory at the most.
-	stopTime = 5 * time.Second
-	// lookPause is how often a keeper without a worker looks whether there still is a device.
+	// lookPause is how often a keeper without a worker checks that the device is still mounted.
 	lookPause = 200 * time.Millisecond
 )
 
 var (
-	// errWorkerDied is why a device ended that does not survive it.
+	// errWorkerDied is why a device by io_uring has ended.
 	errWorkerDied = errors.New("the worker died")
 	// errRefused means that a worker cannot stop without loss, and goes on.
 	errRefused = errors.New("the worker cannot be replaced now")
-	// errUpgrading means that one upgrade at a time is enough.
+	// errUpgrading means that another upgrade is under way.
 	errUpgrading = errors.New("another upgrade is under way")
 	// errNotYet means that there is no worker to upgrade yet.
 	errNotYet = errors.New("the device is not ready yet")
@@ -143,25 +133,22 @@ func (s *supervision) heard(now time.Time, p *process, n news) {
 	switch {
 	case n.Failed != nil:
 		p.failure = n.Failed // its end follows
-	case p != s.owner && p != s.heir && p != s.candidate: // it was dismissed
-	case n.Prepared && p.phase == preparing:
-		p.enter(prepared, time.Time{})
-	case n.Serving && p.phase == ordered:
-		p.enter(serving, now.Add(workerPatience))
+	case p != s.owner && p != s.successor && p != s.candidate: // it was dismissed
+	case n.Prepared && s.move(now, p, saysPrepared):
+	case n.Serving && s.move(now, p, saysServing):
 		if s.begun {
 			s.served = now.Sub(s.vacated)
 			s.do.log(slog.LevelWarn, "another worker serves", "pid", p.pid(), "without_service", s.served.Round(time.Microsecond*100).String())
 		}
 		s.vacated = time.Time{}
-	case n.Ready != nil && p.phase == serving:
-		p.enter(ready, time.Time{})
+	case n.Ready != nil && s.move(now, p, saysReady):
 		s.confirm(p)
 		if !s.begun {
 			s.begun = true
 			s.do.ready(p, n)
 		}
 	case n.Refused != "" && p.phase == stopping:
-		s.goOn(p, n.Refused)
+		s.goOn(now, p, n.Refused)
 	default:
 		p.leaving = p.leaving || n.DataEnded
 		s.do.hear(n)
@@ -173,18 +160,18 @@ func (s *supervision) heard(now time.Time, p *process, n news) {
 func (s *supervision) handOver(now time.Time) {
 	switch next := s.candidate; {
 	case next != nil && next.phase == prepared && s.owner == nil:
-		s.dismiss(&s.heir)
+		s.dismiss(&s.successor)
 		s.candidate, s.before, s.program = nil, s.program, s.upgrade.program
 		next.upgraded = true
 		s.order(now, next)
 	case next != nil && next.phase == prepared:
 		if s.owner.phase == ready && !s.owner.leaving {
 			next.follows = s.owner.pid()
-			s.owner.enter(resting, time.Time{})
+			s.move(now, s.owner, isReleased)
 			s.do.rest(s.owner)
 		}
-	case s.owner == nil && s.heir != nil && s.heir.phase == prepared:
-		next, s.heir = s.heir, nil
+	case s.owner == nil && s.successor != nil && s.successor.phase == prepared:
+		next, s.successor = s.successor, nil
 		s.order(now, next)
 	}
 }
@@ -192,11 +179,11 @@ func (s *supervision) handOver(now time.Time) {
 // order gives a process the device.
 func (s *supervision) order(now time.Time, p *process) {
 	s.owner = p
-	p.enter(ordered, now.Add(workerPatience))
+	s.move(now, p, isOrdered)
 	s.do.serve(p, s.restarts)
 }
 
-// dismiss ends a process that has no part in the device yet.
+// dismiss ends a process that has never had the order to serve.
 func (s *supervision) dismiss(p **process) {
 	if *p != nil {
 		s.do.kill(*p)
@@ -206,11 +193,13 @@ func (s *supervision) dismiss(p **process) {
 
 // gone acts on the end of a process, which may never have begun.
 func (s *supervision) gone(now time.Time, p *process, why error, begun bool) {
+	stopped := p.phase == stopping
+	s.move(now, p, ends)
 	switch p {
 	case s.owner:
-		s.ownerGone(now, why)
-	case s.heir:
-		s.heir = nil
+		s.ownerGone(now, why, stopped)
+	case s.successor:
+		s.successor = nil
 		if !s.begun { // there will be no device
 			s.finish(why)
 			return
@@ -224,8 +213,8 @@ func (s *supervision) gone(now time.Time, p *process, why error, begun bool) {
 	s.handOver(now)
 }
 
-// ownerGone acts on the end of the process that had the device.
-func (s *supervision) ownerGone(now time.Time, why error) {
+// ownerGone acts on the end of the owner, which may have had the order to stop.
+func (s *supervision) ownerGone(now time.Time, why error, stopped bool) {
 	p := s.owner
 	s.owner = nil
 	switch {
@@ -240,7 +229,7 @@ func (s *supervision) ownerGone(now time.Time, why error) {
 		s.do.log(slog.LevelError, "the worker died: "+why.Error(), "pid", p.pid())
 		s.do.log(slog.LevelError, "the io_uring transport does not survive that: the device has ended, what was stored is lost")
 		s.finish(fmt.Errorf("%w: %w", errWorkerDied, why))
-	case p.phase == stopping && s.candidate != nil: // handOver does the rest
+	case stopped && s.candidate != nil: // handOver does the rest
 		if why := p.failure; why != nil {
 			s.do.log(slog.LevelWarn, "the old worker: "+why.Error())
 		}
@@ -257,7 +246,7 @@ func (s *supervision) ownerGone(now time.Time, why error) {
 	}
 }
 
-// lostOne notes that there will have to be another start.
+// lostOne notes that another process has to be started.
 func (s *supervision) lostOne(now time.Time, why error, died bool) {
 	if died {
 		s.restarts.note(now, why)
@@ -265,21 +254,21 @@ func (s *supervision) lostOne(now time.Time, why error, died bool) {
 	s.attempts.note(now)
 }
 
-// passed does what is due.
+// passed acts on the time that has passed.
 func (s *supervision) passed(now time.Time) {
 	if p := s.owner; p != nil && p.late(now) {
 		switch {
 		case p.phase == stopping && !s.do.survives():
-			s.goOn(p, fmt.Sprintf("it has not stopped within %v, and the device would end with it", stopTime))
+			s.goOn(now, p, fmt.Sprintf("it has not stopped within %v, and the device would end with it", stopTime))
 		default:
-			p.enter(p.phase, time.Time{}) // its end is the next news
+			p.limit = time.Time{} // its end is the next event
 			if p.phase != stopping {
 				p.why = errNotReady
 			}
 			s.do.kill(p)
 		}
 	}
-	for _, p := range []*process{s.heir, s.candidate} {
+	for _, p := range []*process{s.successor, s.candidate} {
 		if p != nil && p.late(now) {
 			s.do.kill(p)
 			s.gone(now, p, errNotReady, true)
@@ -293,9 +282,9 @@ func (s *supervision) passed(now time.Time) {
 		return
 	}
 	s.warn(now)
-	if s.heir == nil && !now.Before(s.attempts.next(now)) {
-		s.heir = &process{limit: now.Add(workerPatience)}
-		s.do.start(s.heir, s.program)
+	if s.successor == nil && !now.Before(s.attempts.next(now)) {
+		s.successor = newProcess(now)
+		s.do.start(s.successor, s.program)
 	}
 }
 
@@ -310,30 +299,30 @@ func (s *supervision) warn(now time.Time) {
 		"is tried every %v at least", n, mostPause), "last", s.restarts.LastExit)
 }
 
-// due is when time alone makes a difference; zero for never.
+// due returns when the next step is due without an event; zero for never.
 func (s *supervision) due(now time.Time) (at time.Time) {
 	earlier := func(t time.Time) {
 		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
 			at = t
 		}
 	}
-	for _, p := range []*process{s.owner, s.heir, s.candidate} {
+	for _, p := range []*process{s.owner, s.successor, s.candidate} {
 		if p != nil {
 			earlier(p.limit)
 		}
 	}
 	if s.owner == nil {
 		earlier(now.Add(lookPause))
-		if s.heir == nil {
+		if s.successor == nil {
 			earlier(s.attempts.next(now))
 		}
 	}
 	return at
 }
 
-// finish ends the supervision: the device has gone, or can never come back.
+// finish ends the supervision: the device is gone, or no worker can serve it again.
 func (s *supervision) finish(why error) {
-	s.dismiss(&s.heir)
+	s.dismiss(&s.successor)
 	s.fail(errDeviceEnded)
 	s.over, s.result = true, why
 }

@@ -239,6 +239,21 @@ var supervisionStories = map[string]string{
 		p2 dies     | answer: the serving process ended before it was ready: killed
 		p1 ends     | start p3
 	`,
+	"the old worker dies while the kernel releases it": up + `
+		upgrade     | start p2 of new
+		p2 prepared | rest p1
+		p1 dies     | serve p2
+		p1 rested   |
+		p2 serving  | log serves
+		p2 ready    | answer p2 for p1
+	`,
+	"a worker is late and serves before it is killed": up + `
+		p1 dies     | start p2
+		p2 prepared | serve p2
+		25s         | kill p2
+		p2 serving  | log serves
+		p2 dies     | start p3
+	`,
 	"the device is unmounted during an upgrade": up + `
 		upgrade     | start p2 of new
 		p1 leaves   | hear

@@ -15,18 +15,53 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
 )
 
-// TestSupervision plays every story of supervisionStories.
+// TestSupervision plays every story of supervisionStories. Together they take every way between two
+// phases.
 func TestSupervision(t *testing.T) {
+	type way struct {
+		from phase
+		by   trigger
+	}
+	taken := map[way]bool{}
 	for name, text := range supervisionStories {
 		t.Run(name, func(t *testing.T) {
 			s := &stage{t: t, now: time.Unix(1000, 0)}
-			s.machine = &supervision{do: s}
+			s.machine = &supervision{do: s, moved: func(from phase, by trigger) { taken[way{from, by}] = true }}
 			for line := range strings.Lines(text) {
 				if happens, want, ok := strings.Cut(line, "|"); ok {
 					s.play(strings.TrimSpace(happens), strings.TrimSpace(want))
 				}
 			}
 		})
+	}
+	for from, ways := range transitions {
+		for by, to := range ways {
+			if !taken[way{phase(from), by}] {
+				t.Errorf("no story goes from phase %d by trigger %d to phase %d", from, by, to)
+			}
+		}
+	}
+}
+
+// Triggers that a phase does not have leave a process as it is.
+func TestNoOtherTransitions(t *testing.T) {
+	s := &supervision{}
+	for from := range phases {
+		for by := range triggers {
+			p := &process{phase: phase(from)}
+			want, ok := transitions[from][trigger(by)]
+			if !ok {
+				want = phase(from)
+			}
+			if moved := s.move(time.Unix(1, 0), p, trigger(by)); moved != ok || p.phase != want || ok == p.limit.IsZero() && phaseTimes[want] > 0 {
+				t.Errorf("phase %d by trigger %d: %v to %d", from, by, moved, p.phase)
+			}
+		}
+	}
+	for from, ways := range transitions {
+		if _, ok := ways[ends]; !ok && phase(from) != ended {
+			t.Errorf("a process cannot end in phase %d", from)
+		}
 	}
 }
 

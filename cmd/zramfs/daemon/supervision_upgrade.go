@@ -9,7 +9,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
 )
 
-// This file has the steps of a supervision that belong to upgrades alone.
+// This file has the steps of a supervision that only upgrades need.
 
 // asked begins an upgrade.
 func (s *supervision) asked(now time.Time, r *upgradeRequest) {
@@ -22,27 +22,27 @@ func (s *supervision) asked(now time.Time, r *upgradeRequest) {
 		return
 	}
 	s.upgrade = r
-	s.candidate = &process{limit: now.Add(workerPatience)}
+	s.candidate = newProcess(now)
 	s.do.start(s.candidate, r.program)
 }
 
-// rested stops an owner, unless its candidate has ended meanwhile.
+// rested stops the owner, unless the candidate has ended meanwhile.
 func (s *supervision) rested(now time.Time, p *process) {
 	if p != s.owner || p.phase != resting {
 		return
 	}
 	if s.candidate == nil || s.candidate.phase != prepared {
-		p.enter(ready, time.Time{})
+		s.move(now, p, goesOn)
 		return
 	}
-	p.enter(stopping, now.Add(stopTime))
+	s.move(now, p, isStopped)
 	s.vacated = now
 	s.do.stop(p)
 }
 
 // goOn ends an upgrade whose owner cannot stop.
-func (s *supervision) goOn(p *process, why string) {
-	p.enter(ready, time.Time{})
+func (s *supervision) goOn(now time.Time, p *process, why string) {
+	s.move(now, p, goesOn)
 	s.vacated = time.Time{}
 	s.fail(fmt.Errorf("%w: %s", errRefused, why))
 }
@@ -58,13 +58,13 @@ func (s *supervision) confirm(p *process) {
 	s.answer(control.UpgradeReport{WorkerPID: p.pid(), OldPID: p.follows, WithoutService: s.served})
 }
 
-// answer tells who asked for the upgrade how it went.
+// answer tells the command how its upgrade went.
 func (s *supervision) answer(r control.UpgradeReport) {
 	s.upgrade.answer <- r
 	s.upgrade = nil
 }
 
-// fail ends an upgrade under way: the program from before goes on.
+// fail ends the upgrade under way, if there is one: the old program goes on.
 func (s *supervision) fail(why error) {
 	if s.upgrade == nil {
 		return
