@@ -8,7 +8,7 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda run stop test bench bench-block bench-swap bench-codec crash-test soak oracle criteria generate sample vet clean
+.PHONY: all build build-cuda run stop test check legs lint test-race test-cuda test-portable bench bench-block bench-swap bench-codec bench-once crash-test soak fuzz fuzz-once oracle criteria generate sample clean
 
 all: build
 
@@ -40,18 +40,65 @@ $(PAGES):
 	@mkdir -p $(@D)
 	$(GO) run ./tools/pagesample -o $@
 
-vet:
-	$(GO) vet ./...
-	$(GO) vet -tags invariants ./...
-	CGO_ENABLED=0 $(GO) vet -tags cuda ./...
+# What a newcomer runs: the program, and all tests on this kernel and processor. A package that
+# DEVICES matches mounts, attaches loop devices, turns on swap or measures memory, and so runs alone.
+# The others run side by side, and Go answers from its cache for those that did not change.
+DEVICES := /(cmd|fusefs|host|integration|loopsetup|procpages|store|internal/require|tools)(/|$$)
+PURE    = $$($(GO) list ./... | grep / | grep -vE '$(DEVICES)|zramfs/zramfs$$')
+ALONE   = $$($(GO) list ./... | grep -E '$(DEVICES)')
+# Tests of package zramfs that build everything for each tag and platform; check has them.
+BUILDS  := ^TestF0(80|88|93|94|95)
 
-# Each package alone: tests that use loop devices or swap must not meet.
-test: build vet $(PAGES)
-	$(GO) test -tags invariants -count=1 -p 1 -timeout 20m ./...
-	CGO_ENABLED=0 $(GO) test -tags cuda -short -count=1 -p 1 ./gpu/driver
-	CGO_ENABLED=0 $(GO) test -tags cuda -short -count=1 -p 1 -run 'GPU|Engine|Workshop|Bulk|Doctor' ./cmd/zramfs/command
-	$(GO) test -race -short -count=1 -p 1 -timeout 20m ./codec/... ./store/... ./fusefs/... ./cmd/... ./loopsetup/... ./gpu ./gpu/driver ./gpu/ptx/sim
-	CGO_ENABLED=0 $(GO) test -tags cuda -count=1 -timeout 20m -run '^TestF036Million|^TestF050|^TestF054|^TestF087' ./gpu
+test: build $(PAGES)
+	$(GO) vet ./...
+	$(GO) test -vet=off -count=1 -timeout 20m -skip '$(BUILDS)' .
+	$(GO) test -vet=off -tags invariants -timeout 20m $(PURE)
+	$(GO) test -vet=off -tags invariants -count=1 -p 1 -timeout 20m $(ALONE)
+
+# All that CI runs once .ci/run has prepared the machine.
+LEGS := lint test test-race test-cuda test-portable oracle bench-once fuzz-once
+check: $(LEGS)
+legs:
+	@echo $(LEGS)
+
+# Format, modules, scripts, generated files, and builds for each tag and platform.
+lint: build build-cuda
+	@test -z "$$(gofmt -l . | tee /dev/stderr)"
+	for m in . codec/_asm tools/codecbench; do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
+	bash -n .ci/run tools/*.sh gpu/*.sh
+	tools/generated.sh
+	$(GO) version -m bin/zramfs | grep -q CGO_ENABLED=0
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -o /dev/null ./cmd/zramfs
+	$(GO) test -count=1 -timeout 20m -run '$(BUILDS)' .
+
+# With the race detector. What each codec has to itself, and one goroutine tests, is left out.
+test-race:
+	$(GO) test -vet=off -race -short -timeout 20m -run '^TestF01[256]|Lossless|Adaptive' ./codec ./codec/lz4 ./codec/page ./codec/pagescan ./codec/zstd
+	$(GO) test -vet=off -race -short -timeout 20m ./codec/bulk ./gpu ./gpu/driver ./gpu/ptx/sim
+	$(GO) test -vet=off -race -short -count=1 -p 1 -timeout 20m $$($(GO) list ./... | grep -E '/(store|fusefs|host|cmd|loopsetup)(/|$$)')
+
+# With the build tag cuda, where a GPU is simulated or libcuda finds none.
+test-cuda:
+	CGO_ENABLED=0 $(GO) test -vet=off -tags cuda -short -count=1 -p 1 -timeout 20m ./gpu/driver
+	CGO_ENABLED=0 $(GO) test -vet=off -tags cuda -short -count=1 -p 1 -timeout 20m -run 'GPU|Engine|Workshop|Runner|Bulk|Doctor' $$($(GO) list ./cmd/...)
+	CGO_ENABLED=0 $(GO) test -vet=off -tags cuda -count=1 -timeout 20m -run '^TestF036Million|^TestF050|^TestF054|^TestF087' ./gpu
+
+# The codecs without assembly, for x86-64-v3, and on processors that are not here.
+test-portable: $(PAGES)
+	tools/portable.sh
+
+# Every benchmark once; what they measure is not looked at.
+bench-once: build $(PAGES)
+	$(GO) test -vet=off -run '^$$' -bench . -benchtime 1x ./codec/... ./store/...
+	$(MAKE) bench BENCHFLAGS='-size 256M -rounds 1 -runtime 1s'
+	$(MAKE) bench-codec ROUNDS=2
+
+# Every fuzz target one after the other, for FOR in all.
+fuzz: $(PAGES)
+	tools/fuzz.sh $(or $(FOR),10m)
+
+fuzz-once: $(PAGES)
+	tools/fuzz.sh 20s
 
 # Beside kernel zram in the same run, as block devices and as swap; both need root.
 # BENCHFLAGS is passed on: -rounds 1 -size 256M -runtime 1s is short for the former,

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs every fuzz target one after the other. The argument, as 90s, 10m or 2h, is for all together;
+# each gets at least a second besides building.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+case $1 in
+*h) total=$((${1%h} * 3600)) ;;
+*m) total=$((${1%m} * 60)) ;;
+*) total=${1%s} ;;
+esac
+mapfile -t targets < <(grep -rho --include='*_test.go' -H '^func Fuzz[A-Za-z0-9_]*' . | sed 's/:func / /' | sort)
+each=$((total / ${#targets[@]}))
+for target in "${targets[@]}"; do
+	file=${target% *}
+	go test -vet=off -run '^$' -fuzz "^${target#* }\$" -fuzztime "$((each > 0 ? each : 1))s" "$(dirname "$file")"
+done
