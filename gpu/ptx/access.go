@@ -60,12 +60,6 @@ func (a Shared32) LoadU32() U32 { return wrap[U32](read(OpLdSharedU32, a.value)[
 // LoadU64 reads eight bytes, from a multiple of eight.
 func (a Shared32) LoadU64() U64 { return wrap[U64](read(OpLdSharedU64, a.value)[0]) }
 
-// LoadV2 reads eight bytes, from a multiple of eight.
-func (a Shared32) LoadV2() (U32, U32) {
-	v := read(OpLdSharedV2U32, a.value)
-	return wrap[U32](v[0]), wrap[U32](v[1])
-}
-
 // LoadV4 reads sixteen bytes, from a multiple of sixteen.
 func (a Shared32) LoadV4() [4]U32 { return four(read(OpLdSharedV4U32, a.value)) }
 
@@ -80,9 +74,6 @@ func (a Shared32) StoreU32(v U32) { write(OpStSharedU32, a.value, v.value) }
 
 // StoreU64 writes eight bytes, at a multiple of eight.
 func (a Shared32) StoreU64(v U64) { write(OpStSharedU64, a.value, v.value) }
-
-// StoreV2 writes eight bytes, at a multiple of eight.
-func (a Shared32) StoreV2(low, high U32) { write(OpStSharedV2U32, a.value, low.value, high.value) }
 
 // StoreV4 writes sixteen bytes, at a multiple of sixteen.
 func (a Shared32) StoreV4(v [4]U32) {
@@ -101,12 +92,6 @@ func (a Global64) LoadU32() U32 { return wrap[U32](read(OpLdGlobalU32, a.value)[
 // LoadU64 reads eight bytes, from a multiple of eight.
 func (a Global64) LoadU64() U64 { return wrap[U64](read(OpLdGlobalU64, a.value)[0]) }
 
-// LoadV2 reads eight bytes, from a multiple of eight.
-func (a Global64) LoadV2() (U32, U32) {
-	v := read(OpLdGlobalV2U32, a.value)
-	return wrap[U32](v[0]), wrap[U32](v[1])
-}
-
 // LoadV4 reads sixteen bytes, from a multiple of sixteen.
 func (a Global64) LoadV4() [4]U32 { return four(read(OpLdGlobalV4U32, a.value)) }
 
@@ -121,9 +106,6 @@ func (a Global64) StoreU32(v U32) { write(OpStGlobalU32, a.value, v.value) }
 
 // StoreU64 writes eight bytes, at a multiple of eight.
 func (a Global64) StoreU64(v U64) { write(OpStGlobalU64, a.value, v.value) }
-
-// StoreV2 writes eight bytes, at a multiple of eight.
-func (a Global64) StoreV2(low, high U32) { write(OpStGlobalV2U32, a.value, low.value, high.value) }
 
 // StoreV4 writes sixteen bytes, at a multiple of sixteen.
 func (a Global64) StoreV4(v [4]U32) {
@@ -140,20 +122,6 @@ func (a Global64) LoadGlobal() Global64 {
 	return wrap[Global64](b.define(OpLdGlobalU64, TypeGlobal64, u, b.address(a.value)))
 }
 
-// LoadRelaxedU16 reads two bytes that other threads of the block may be writing.
-func (a Shared32) LoadRelaxedU16() U32 { return wrap[U32](read(OpLdRelaxedSharedU16, a.value)[0]) }
-
-// LoadRelaxedU32 reads four bytes that other threads of the block may be writing.
-func (a Shared32) LoadRelaxedU32() U32 { return wrap[U32](read(OpLdRelaxedSharedU32, a.value)[0]) }
-
-// StoreRelaxedU16 writes two bytes that other threads of the block may be reading or writing: one
-// of the values written stays.
-func (a Shared32) StoreRelaxedU16(v U32) { write(OpStRelaxedSharedU16, a.value, v.value) }
-
-// StoreRelaxedU32 writes four bytes that other threads of the block may be reading or writing: one
-// of the values written stays.
-func (a Shared32) StoreRelaxedU32(v U32) { write(OpStRelaxedSharedU32, a.value, v.value) }
-
 // LoadVolatileU32 reads four bytes just here and just once, even if other threads are writing them.
 func (a Shared32) LoadVolatileU32() U32 { return wrap[U32](read(OpLdVolatileSharedU32, a.value)[0]) }
 
@@ -166,45 +134,10 @@ func (a Global64) AtomicAdd(v U32) U32 {
 	return wrap[U32](update(OpAtomGlobalAddU32, a.value, v.value))
 }
 
-// AtomicMax puts v there if it is larger and returns what was there before.
-func (a Global64) AtomicMax(v U32) U32 {
-	return wrap[U32](update(OpAtomGlobalMaxU32, a.value, v.value))
-}
-
 // AtomicAdd adds v and returns what was there before.
 func (a Shared32) AtomicAdd(v U32) U32 {
 	return wrap[U32](update(OpAtomSharedAddU32, a.value, v.value))
 }
 
-// AtomicMin puts v there if it is smaller and returns what was there before.
-func (a Shared32) AtomicMin(v U32) U32 {
-	return wrap[U32](update(OpAtomSharedMinU32, a.value, v.value))
-}
-
-// AtomicMax puts v there if it is larger and returns what was there before.
-func (a Shared32) AtomicMax(v U32) U32 {
-	return wrap[U32](update(OpAtomSharedMaxU32, a.value, v.value))
-}
-
-// AtomicAnd clears the bits that v lacks and returns what was there before.
-func (a Shared32) AtomicAnd(v U32) U32 {
-	return wrap[U32](update(OpAtomSharedAndB32, a.value, v.value))
-}
-
 // AtomicOr sets the bits of v and returns what was there before.
 func (a Shared32) AtomicOr(v U32) U32 { return wrap[U32](update(OpAtomSharedOrB32, a.value, v.value)) }
-
-// AtomicExchange puts v there and returns what was there before.
-func (a Shared32) AtomicExchange(v U32) U32 {
-	return wrap[U32](update(OpAtomSharedExchB32, a.value, v.value))
-}
-
-// AtomicAddU64 adds v and returns what was there before.
-func (a Global64) AtomicAddU64(v U64) U64 {
-	return wrap[U64](update(OpAtomGlobalAddU64, a.value, v.value))
-}
-
-// AtomicCas puts v there if it finds expected, and returns what was there before.
-func (a Shared32) AtomicCas(expected, v U32) U32 {
-	return wrap[U32](update(OpAtomSharedCasB32, a.value, expected.value, v.value))
-}

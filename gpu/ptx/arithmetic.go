@@ -15,20 +15,11 @@ func (x U32) Sub(y U32) U32 { return u32(OpSubU32, x.value, y.value) }
 // Mul is the lower half of x * y.
 func (x U32) Mul(y U32) U32 { return u32(OpMulLoU32, x.value, y.value) }
 
-// MulHi is the upper half of x * y.
-func (x U32) MulHi(y U32) U32 { return u32(OpMulHiU32, x.value, y.value) }
-
-// MulWide is x * y in full.
-func (x U32) MulWide(y U32) U64 { return u64(OpMulWideU32, x.value, y.value) }
-
 // Mad is x * y + z.
 func (x U32) Mad(y, z U32) U32 { return u32(OpMadLoU32, x.value, y.value, z.value) }
 
 // Div is x / y; it takes dozens of instructions.
 func (x U32) Div(y U32) U32 { return u32(OpDivU32, x.value, y.value) }
-
-// Rem is x modulo y; it takes dozens of instructions.
-func (x U32) Rem(y U32) U32 { return u32(OpRemU32, x.value, y.value) }
 
 // Min is the smaller, as unsigned numbers.
 func (x U32) Min(y U32) U32 { return u32(OpMinU32, x.value, y.value) }
@@ -45,20 +36,11 @@ func (x U32) Or(y U32) U32 { return u32(OpOrB32, x.value, y.value) }
 // Xor is x ^ y.
 func (x U32) Xor(y U32) U32 { return u32(OpXorB32, x.value, y.value) }
 
-// Not is ^x.
-func (x U32) Not() U32 { return u32(OpNotB32, x.value) }
-
 // Shl is x << n, 0 for n above 31.
 func (x U32) Shl(n U32) U32 { return u32(OpShlB32, x.value, n.value) }
 
 // Shr is x >> n, 0 for n above 31.
 func (x U32) Shr(n U32) U32 { return u32(OpShrU32, x.value, n.value) }
-
-// ShrS is x >> n with the sign drawn in.
-func (x U32) ShrS(n U32) U32 { return u32(OpShrS32, x.value, n.value) }
-
-// FunnelL is the upper half of high:low << (n & 31), where x is low.
-func (x U32) FunnelL(high, n U32) U32 { return u32(OpShfLWrapB32, x.value, high.value, n.value) }
 
 // FunnelR is the lower half of high:low >> (n & 31), where x is low. With n = 8 * (address & 3) it
 // takes the word at any address out of the two aligned words that hold it.
@@ -87,11 +69,6 @@ func (x U32) Prmt(y, selector U32) U32 {
 // Bfe is the field of count bits from bit start on.
 func (x U32) Bfe(start, count U32) U32 { return u32(OpBfeU32, x.value, start.value, count.value) }
 
-// Bfi is base with its field of count bits from bit start on replaced by x.
-func (x U32) Bfi(base, start, count U32) U32 {
-	return u32(OpBfiB32, x.value, base.value, start.value, count.value)
-}
-
 // Wide is x with 32 zero bits above.
 func (x U32) Wide() U64 { return u64(OpCvtU64U32, x.value) }
 
@@ -101,23 +78,8 @@ func (x U32) Pack(high U32) U64 { return u64(OpPack, x.value, high.value) }
 // Add is x + y.
 func (x U64) Add(y U64) U64 { return u64(OpAddU64, x.value, y.value) }
 
-// Sub is x - y.
-func (x U64) Sub(y U64) U64 { return u64(OpSubU64, x.value, y.value) }
-
 // Mul is the lower half of x * y.
 func (x U64) Mul(y U64) U64 { return u64(OpMulLoU64, x.value, y.value) }
-
-// MulHi is the upper half of x * y.
-func (x U64) MulHi(y U64) U64 { return u64(OpMulHiU64, x.value, y.value) }
-
-// Mad is x * y + z.
-func (x U64) Mad(y, z U64) U64 { return u64(OpMadLoU64, x.value, y.value, z.value) }
-
-// Min is the smaller, as unsigned numbers.
-func (x U64) Min(y U64) U64 { return u64(OpMinU64, x.value, y.value) }
-
-// Max is the larger, as unsigned numbers.
-func (x U64) Max(y U64) U64 { return u64(OpMaxU64, x.value, y.value) }
 
 // And is x & y.
 func (x U64) And(y U64) U64 { return u64(OpAndB64, x.value, y.value) }
@@ -128,23 +90,11 @@ func (x U64) Or(y U64) U64 { return u64(OpOrB64, x.value, y.value) }
 // Xor is x ^ y.
 func (x U64) Xor(y U64) U64 { return u64(OpXorB64, x.value, y.value) }
 
-// Not is ^x.
-func (x U64) Not() U64 { return u64(OpNotB64, x.value) }
-
 // Shl is x << n, 0 for n above 63.
 func (x U64) Shl(n U32) U64 { return u64(OpShlB64, x.value, n.value) }
 
 // Shr is x >> n, 0 for n above 63.
 func (x U64) Shr(n U32) U64 { return u64(OpShrU64, x.value, n.value) }
-
-// Popc counts the bits that are set.
-func (x U64) Popc() U32 { return u32(OpPopcB64, x.value) }
-
-// Clz counts the zeros above the highest bit that is set.
-func (x U64) Clz() U32 { return u32(OpClzB64, x.value) }
-
-// Brev turns the order of the bits round.
-func (x U64) Brev() U64 { return u64(OpBrevB64, x.value) }
 
 // Low is the lower half.
 func (x U64) Low() U32 { return u32(OpCvtU32U64, x.value) }

@@ -59,11 +59,11 @@ func TestWhatIsUniform(t *testing.T) {
 		for _, v := range []ptx.U32{
 			b.ShflIdx(b.LaneID(), b.WarpID()), b.ShflBfly(b.WarpID(), b.LaneID()), b.Ballot(b.LaneID().Eq(n(0))), b.WarpID(),
 			a.LoadU32(), s.Add(b.WarpID()).LoadU8(), a.LoadU64().Low(), a.LoadGlobal().LoadU8(), a.LoadV4()[3],
-			ptx.Select(b.Any(b.LaneID().Eq(n(0))), b.WarpID(), n(1)), b.WarpID().Wide().Clz(),
+			ptx.Select(b.Any(b.LaneID().Eq(n(0))), b.WarpID(), n(1)), b.WarpID().Clz(),
 		} {
 			ptx.NewUniform(b, v)
 		}
-		for _, v := range []ptx.U32{b.CtaidX(), b.NtidX().Mul(b.NctaidX()), b.ParamU32("p"), b.Warps(), b.ParamU64("q").Popc()} {
+		for _, v := range []ptx.U32{b.CtaidX(), b.NtidX().Mul(b.NctaidX()), b.ParamU32("p"), b.Warps(), b.ParamU64("q").Low()} {
 			ptx.NewBlockUniform(b, v)
 		}
 		low, high := a.LoadU64().Unpack()

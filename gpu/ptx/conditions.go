@@ -23,41 +23,14 @@ func (x U32) Ge(y U32) Pred { return pred(OpSetpGeU32, x.value, y.value) }
 // LtS is x < y, signed.
 func (x U32) LtS(y U32) Pred { return pred(OpSetpLtS32, x.value, y.value) }
 
-// LeS is x <= y, signed.
-func (x U32) LeS(y U32) Pred { return pred(OpSetpLeS32, x.value, y.value) }
-
 // GtS is x > y, signed.
 func (x U32) GtS(y U32) Pred { return pred(OpSetpGtS32, x.value, y.value) }
-
-// GeS is x >= y, signed.
-func (x U32) GeS(y U32) Pred { return pred(OpSetpGeS32, x.value, y.value) }
-
-// Eq is x == y.
-func (x U64) Eq(y U64) Pred { return pred(OpSetpEqU64, x.value, y.value) }
-
-// Ne is x != y.
-func (x U64) Ne(y U64) Pred { return pred(OpSetpNeU64, x.value, y.value) }
-
-// Lt is x < y, unsigned.
-func (x U64) Lt(y U64) Pred { return pred(OpSetpLtU64, x.value, y.value) }
-
-// Le is x <= y, unsigned.
-func (x U64) Le(y U64) Pred { return pred(OpSetpLeU64, x.value, y.value) }
-
-// Gt is x > y, unsigned.
-func (x U64) Gt(y U64) Pred { return pred(OpSetpGtU64, x.value, y.value) }
-
-// Ge is x >= y, unsigned.
-func (x U64) Ge(y U64) Pred { return pred(OpSetpGeU64, x.value, y.value) }
 
 // And is p && q.
 func (p Pred) And(q Pred) Pred { return pred(OpAndPred, p.value, q.value) }
 
 // Or is p || q.
 func (p Pred) Or(q Pred) Pred { return pred(OpOrPred, p.value, q.value) }
-
-// Xor is p != q.
-func (p Pred) Xor(q Pred) Pred { return pred(OpXorPred, p.value, q.value) }
 
 // Not is the opposite of p. Where it ends up as a condition it costs no instruction.
 func (p Pred) Not() Pred {

@@ -94,7 +94,8 @@ var constructs = map[string]func(b *ptx.Builder){
 		}
 		b.While(func() ptx.Pred { return out.LoadU32().Eq(n(0)) }, func() {})
 		out.StoreV4([4]ptx.U32{guarded.Get(), looped.Get(), four[0].Get(), four[1].Get()})
-		out.StoreV2(four[2].Get(), four[3].Get())
+		out.StoreU32(four[2].Get())
+		out.At(4).StoreU32(four[3].Get())
 	},
 	"divergent": func(b *ptx.Builder) {
 		out, lane, x := b.ParamGlobal("out"), b.LaneID(), ptx.NewVar(b, n(0))
@@ -134,8 +135,6 @@ var constructs = map[string]func(b *ptx.Builder){
 		bytes.At(1).Add(b.LaneID()).StoreU8(tid)
 		b.BlockSync()
 		v := a.LoadV4()
-		low, high := a.LoadV2()
-		a.At(8).StoreV2(high, low)
 		a.StoreU64(a.LoadU64())
 		b.WarpSync()
 		out.StoreV4(v)
@@ -143,8 +142,7 @@ var constructs = map[string]func(b *ptx.Builder){
 		out.At(20).StoreU16(bytes.LoadU8().Add(a.LoadU16()))
 		w := ptx.NewVar(b, words.At(8))
 		w.Set(ptx.Select(tid.Eq(n(0)).Not(), words, words.At(4)))
-		w.Get().StoreRelaxedU32(w.Get().LoadRelaxedU32())
-		w.Get().StoreRelaxedU16(w.Get().LoadRelaxedU16())
+		w.Get().StoreU32(w.Get().LoadU32())
 	},
 	"global": func(b *ptx.Builder) {
 		table, tid := b.ParamGlobal("table"), b.TidX()
@@ -154,28 +152,21 @@ var constructs = map[string]func(b *ptx.Builder){
 		v := aligned.At(-16).LoadV4()
 		aligned.Add(skew.Wide()).StoreU8(v[0])
 		aligned.Index(n(3), 16).StoreV4(v)
-		low, high := aligned.LoadV2()
-		aligned.StoreV2(high, low)
-		aligned.At(8).AlignDown(8).StoreU64(low.Pack(high))
+		aligned.At(8).AlignDown(8).StoreU64(v[1].Pack(v[2]))
 		block.StoreU16(block.LoadU16())
 	},
 	"atomics": func(b *ptx.Builder) {
 		cursor, s := b.ParamGlobal("cursor"), b.Shared("s", 64, 16)
-		x := cursor.AtomicAdd(n(16))
-		y := cursor.At(8).AtomicAddU64(ptx.N64(16))
-		cursor.At(16).AtomicMax(x)
-		z := s.AtomicMax(s.AtomicMin(s.AtomicAdd(x)))
-		z = s.AtomicExchange(s.AtomicOr(s.AtomicAnd(z)))
-		cursor.At(24).StoreU64(y.Add(s.AtomicCas(z, n(1)).Wide()))
+		cursor.At(4).StoreU32(s.AtomicOr(s.AtomicAdd(cursor.AtomicAdd(n(16)))))
 	},
 	"warp": func(b *ptx.Builder) {
 		out, lane := b.ParamGlobal("out"), b.LaneID()
-		p := lane.Rem(n(3)).Eq(n(0))
+		p := lane.And(n(3)).Eq(n(0))
 		x := ptx.NewUniform(b, b.ShflIdx(lane, n(5)))
 		x.Set(b.Ballot(p.Not()).Popc())
 		out.StoreU32(x.Get().Add(b.Ballot(b.All(p).Or(b.Any(p))).And(b.LanemaskLT()).Popc()))
-		y := b.ShflBfly(b.ShflDown(b.ShflUp(lane, n(1)), n(2)), n(16))
-		out.StoreU64(b.ShflBflyU64(b.ShflIdxU64(y.Wide(), n(3)), n(1)))
+		y := b.ShflBfly(b.ShflUp(lane, n(1)), n(16))
+		out.StoreU64(b.ShflBflyU64(y.Wide(), n(1)))
 		out.At(8).StoreU32(b.MatchAny(y))
 	},
 	"volatile": func(b *ptx.Builder) {
@@ -194,20 +185,19 @@ var constructs = map[string]func(b *ptx.Builder){
 	"arithmetic": func(b *ptx.Builder) {
 		x, y, out := b.ParamU32("x"), b.TidX(), b.ParamGlobal("out")
 		all := []ptx.U32{
-			x.Add(y), x.Sub(y), n(7).Sub(y), x.Mul(y), x.MulHi(y), x.Mad(y, n(9)), x.Div(y), x.Rem(y), x.Min(y), x.Max(y),
-			x.And(y), x.Or(y), x.Xor(y), x.Not(), x.Shl(y), x.Shr(y), x.ShrS(y), x.FunnelL(y, n(8)), x.FunnelR(y, n(8)),
-			x.Popc(), x.Clz(), x.Bfind(), x.Brev(), x.Ctz(), x.Prmt(y, n(0x3210)), x.Bfe(n(4), n(8)), x.Bfi(y, n(4), n(8)),
+			x.Add(y), x.Sub(y), n(7).Sub(y), x.Mul(y), x.Mad(y, n(9)), x.Div(y), x.Min(y), x.Max(y),
+			x.And(y), x.Or(y), x.Xor(y), x.Shl(y), x.Shr(y), x.FunnelR(y, n(8)),
+			x.Popc(), x.Clz(), x.Bfind(), x.Brev(), x.Ctz(), x.Prmt(y, n(0x3210)), x.Bfe(n(4), n(8)),
 		}
 		for i, v := range all {
 			out.At(4 * i).StoreU32(v)
 		}
 	},
 	"arithmetic64": func(b *ptx.Builder) {
-		x, y, out := b.ParamU64("x"), b.TidX().MulWide(n(9)), b.ParamGlobal("out")
+		x, y, out := b.ParamU64("x"), b.TidX().Wide(), b.ParamGlobal("out")
 		low, high := x.Unpack()
 		all := []ptx.U64{
-			x.Add(y), x.Sub(y), x.Mul(y), x.MulHi(y), x.Mad(y, ptx.N64(1<<63)), x.Min(y), x.Max(y), x.And(y), x.Or(y), x.Xor(y), x.Not(),
-			x.Shl(low), x.Shr(high), x.Popc().Wide(), x.Clz().Wide(), x.Brev(), x.Low().Pack(high),
+			x.Add(y), x.Mul(y), x.And(y), x.Or(y), x.Xor(y), x.Shl(low), x.Shr(high), x.Low().Pack(high),
 		}
 		for i, v := range all {
 			out.At(8 * i).StoreU64(v)
@@ -217,8 +207,8 @@ var constructs = map[string]func(b *ptx.Builder){
 		x, y, out := b.ParamU32("x"), b.TidX(), b.ParamGlobal("out")
 		v, w := x.Wide(), y.Wide()
 		all := []ptx.Pred{
-			x.Eq(y), x.Ne(y), x.Lt(y), x.Le(y), x.Gt(y), x.Ge(y), x.LtS(y), x.LeS(y), x.GtS(y), x.GeS(y),
-			v.Eq(w), v.Ne(w), v.Lt(w), v.Le(w), v.Gt(w), v.Ge(w), x.Eq(y).And(x.Lt(n(3)).Not()), x.Eq(y).Or(ptx.True), x.Eq(y).Xor(ptx.True.Not()),
+			x.Eq(y), x.Ne(y), x.Lt(y), x.Le(y), x.Gt(y), x.Ge(y), x.LtS(y), x.GtS(y),
+			x.Eq(y).And(x.Lt(n(3)).Not()), x.Eq(y).Or(ptx.True.Not()),
 		}
 		for i, p := range all {
 			out.At(4 * i).StoreU32(ptx.Select(p, x, n(0)))

@@ -28,22 +28,16 @@ const (
 	OpAddU32
 	OpSubU32
 	OpMulLoU32
-	OpMulHiU32
-	OpMulWideU32
 	OpMadLoU32
 	OpMadWideU32
 	OpDivU32
-	OpRemU32
 	OpMinU32
 	OpMaxU32
 	OpAndB32
 	OpOrB32
 	OpXorB32
-	OpNotB32
-	OpShlB32 // a count above 31 gives 0
-	OpShrU32 // likewise
-	OpShrS32 // a count above 31 gives the sign
-	OpShfLWrapB32
+	OpShlB32      // a count above 31 gives 0
+	OpShrU32      // likewise
 	OpShfRWrapB32 // Src: low half, high half, count modulo 32
 	OpPopcB32
 	OpClzB32
@@ -51,24 +45,14 @@ const (
 	OpBrevB32
 	OpPrmtB32
 	OpBfeU32
-	OpBfiB32
 
 	OpAddU64
-	OpSubU64
 	OpMulLoU64
-	OpMulHiU64
-	OpMadLoU64
-	OpMinU64
-	OpMaxU64
 	OpAndB64
 	OpOrB64
 	OpXorB64
-	OpNotB64
 	OpShlB64
 	OpShrU64
-	OpPopcB64
-	OpClzB64
-	OpBrevB64
 
 	OpSetpEqU32
 	OpSetpNeU32
@@ -77,67 +61,42 @@ const (
 	OpSetpGtU32
 	OpSetpGeU32
 	OpSetpLtS32
-	OpSetpLeS32
 	OpSetpGtS32
-	OpSetpGeS32
-	OpSetpEqU64
-	OpSetpNeU64
-	OpSetpLtU64
-	OpSetpLeU64
-	OpSetpGtU64
-	OpSetpGeU64
 	OpSelpU32
 	OpSelpU64
 	OpAndPred
 	OpOrPred
-	OpXorPred
 	OpNotPred
 
 	OpLdGlobalU8
 	OpLdGlobalU16
 	OpLdGlobalU32
 	OpLdGlobalU64
-	OpLdGlobalV2U32
 	OpLdGlobalV4U32
 	OpStGlobalU8
 	OpStGlobalU16
 	OpStGlobalU32
 	OpStGlobalU64
-	OpStGlobalV2U32
 	OpStGlobalV4U32
 	OpLdSharedU8
 	OpLdSharedU16
 	OpLdSharedU32
 	OpLdSharedU64
-	OpLdSharedV2U32
 	OpLdSharedV4U32
 	OpStSharedU8
 	OpStSharedU16
 	OpStSharedU32
 	OpStSharedU64
-	OpStSharedV2U32
 	OpStSharedV4U32
-	OpLdRelaxedSharedU16
-	OpLdRelaxedSharedU32
-	OpStRelaxedSharedU16
-	OpStRelaxedSharedU32
 	OpLdVolatileSharedU32
 	OpStVolatileGlobalU32
 
 	OpAtomGlobalAddU32
-	OpAtomGlobalAddU64
-	OpAtomGlobalMaxU32
 	OpAtomSharedAddU32
-	OpAtomSharedMinU32
-	OpAtomSharedMaxU32
-	OpAtomSharedAndB32
 	OpAtomSharedOrB32
-	OpAtomSharedExchB32
-	OpAtomSharedCasB32 // Src: address, compare, replacement
 
 	OpShflIdx  // Src: value, lane, clamp and segment mask, member mask
 	OpShflUp   // likewise, with a distance for the lane
-	OpShflDown // likewise
 	OpShflBfly // likewise, with a mask of lane bits
 	OpVoteBallot
 	OpVoteAny

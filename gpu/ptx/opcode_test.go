@@ -61,7 +61,7 @@ func instance(op Opcode, first map[Type]RegisterID) Instruction {
 		in.Src[0].Value = 1
 	case OpBra, OpBraUni:
 		in.Target = 2
-	case OpShflIdx, OpShflUp, OpShflDown, OpShflBfly:
+	case OpShflIdx, OpShflUp, OpShflBfly:
 		in.Src[2].Value, in.Src[3].Value = 31, 0xffffffff
 	}
 	return in

@@ -112,9 +112,6 @@ var rejected = map[string]struct {
 	"shuffle from a varying lane for a uniform variable": {func(b *ptx.Builder) {
 		ptx.NewUniform(b, b.ShflIdx(b.LaneID(), b.LaneID()))
 	}, 1, "is given a value that is varying"},
-	"relaxed load for a uniform variable": {func(b *ptx.Builder) {
-		ptx.NewUniform(b, b.Shared("a", 4, 4).LoadRelaxedU32())
-	}, 1, "is given a value that is varying"},
 	"load where not all lanes are for a uniform variable": {func(b *ptx.Builder) {
 		a := b.ParamGlobal("a")
 		b.If(b.LaneID().Eq(n(0)), func() { ptx.NewUniform(b, a.LoadU32()) })

@@ -56,11 +56,6 @@ func (b *Builder) ShflUp(v, distance U32) U32 {
 	return b.shuffle(OpShflUp, v, distance, firstLane, v.uniformity)
 }
 
-// ShflDown is what v is in the lane that many above this one; its own v where there is none.
-func (b *Builder) ShflDown(v, distance U32) U32 {
-	return b.shuffle(OpShflDown, v, distance, lastLane, v.uniformity)
-}
-
 // ShflBfly is what v is in the lane whose number differs in the bits of mask.
 func (b *Builder) ShflBfly(v, mask U32) U32 {
 	return b.shuffle(OpShflBfly, v, mask, lastLane, v.uniformity)
@@ -70,12 +65,6 @@ func (b *Builder) shuffle(op Opcode, v, lane U32, clamp uint64, u Uniformity) U3
 	b.together(op, UniformWarp)
 	operands, _ := b.operands([]value{v.value, lane.value, constant(clamp), constant(fullMask)})
 	return wrap[U32](b.define(op, TypeU32, u, operands...))
-}
-
-// ShflIdxU64 is ShflIdx of 64 bits: two shuffles.
-func (b *Builder) ShflIdxU64(v U64, lane U32) U64 {
-	low, high := v.Unpack()
-	return b.ShflIdx(low, lane).Pack(b.ShflIdx(high, lane))
 }
 
 // ShflBflyU64 is ShflBfly of 64 bits: two shuffles.

@@ -53,21 +53,9 @@ func (a *access) runner(sig ptx.Signature) runFunc {
 
 // updates are what atomic instructions make of a word. A sum is cut to the word by who stores it.
 var updates = map[ptx.Opcode]func(old, a, b uint64) uint64{
-	ptx.OpAtomGlobalAddU32:  add,
-	ptx.OpAtomGlobalAddU64:  add,
-	ptx.OpAtomSharedAddU32:  add,
-	ptx.OpAtomGlobalMaxU32:  func(old, a, _ uint64) uint64 { return max(old, a) },
-	ptx.OpAtomSharedMaxU32:  func(old, a, _ uint64) uint64 { return max(old, a) },
-	ptx.OpAtomSharedMinU32:  func(old, a, _ uint64) uint64 { return min(old, a) },
-	ptx.OpAtomSharedAndB32:  func(old, a, _ uint64) uint64 { return old & a },
-	ptx.OpAtomSharedOrB32:   func(old, a, _ uint64) uint64 { return old | a },
-	ptx.OpAtomSharedExchB32: func(_, a, _ uint64) uint64 { return a },
-	ptx.OpAtomSharedCasB32: func(old, a, b uint64) uint64 {
-		if old == a {
-			return b
-		}
-		return old
-	},
+	ptx.OpAtomGlobalAddU32: add,
+	ptx.OpAtomSharedAddU32: add,
+	ptx.OpAtomSharedOrB32:  func(old, a, _ uint64) uint64 { return old | a },
 }
 
 func add(old, a, _ uint64) uint64 { return old + a }

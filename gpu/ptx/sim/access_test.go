@@ -19,13 +19,11 @@ type place[A any] interface {
 	LoadU16() ptx.U32
 	LoadU32() ptx.U32
 	LoadU64() ptx.U64
-	LoadV2() (ptx.U32, ptx.U32)
 	LoadV4() [4]ptx.U32
 	StoreU8(v ptx.U32)
 	StoreU16(v ptx.U32)
 	StoreU32(v ptx.U32)
 	StoreU64(v ptx.U64)
-	StoreV2(low, high ptx.U32)
 	StoreV4(v [4]ptx.U32)
 }
 
@@ -41,15 +39,13 @@ func copy16[F place[F], T place[T]](from F, to T, shape [2]int) {
 			t.StoreU32(f.LoadU32())
 		case [2]int{8, 1}:
 			t.StoreU64(f.LoadU64())
-		case [2]int{4, 2}:
-			t.StoreV2(f.LoadV2())
 		case [2]int{4, 4}:
 			t.StoreV4(f.LoadV4())
 		}
 	}
 }
 
-var shapes = [][2]int{{1, 1}, {2, 1}, {4, 1}, {8, 1}, {4, 2}, {4, 4}}
+var shapes = [][2]int{{1, 1}, {2, 1}, {4, 1}, {8, 1}, {4, 4}}
 
 // Bytes go from global memory through shared memory and back, in accesses of
 // each width and into other lanes' hands.
@@ -96,8 +92,8 @@ func TestShortAccessesCut(t *testing.T) {
 		a.StoreU8(n(0x55))
 		out.At(4).StoreU32(a.LoadU16())
 		out.At(8).StoreU32(a.At(1).LoadU8())
-		a.StoreRelaxedU16(v)
-		out.At(12).StoreU32(a.LoadRelaxedU16().Add(a.LoadRelaxedU32()))
+		a.StoreU16(v)
+		out.At(12).StoreU32(a.LoadU16())
 	})
 	d := newDevice()
 	out := alloc(t, d, sim.Spec{Name: "out", Size: 32 * 16}, nil)
@@ -106,7 +102,7 @@ func TestShortAccessesCut(t *testing.T) {
 	}
 	for i := range uint32(32) {
 		v := 0xcd00 + i
-		if got, want := read(t, d, out+uint64(16*i), 16), words(v, v&0xff00|0x55, v>>8, 2*v); !bytes.Equal(got, want) {
+		if got, want := read(t, d, out+uint64(16*i), 16), words(v, v&0xff00|0x55, v>>8, v); !bytes.Equal(got, want) {
 			t.Errorf("lane %d: got %x, want %x", i, got, want)
 		}
 	}
@@ -116,54 +112,33 @@ func TestShortAccessesCut(t *testing.T) {
 func TestAtomics(t *testing.T) {
 	tid := func(b *ptx.Builder) ptx.U32 { return b.CtaidX().Mad(b.NtidX(), b.TidX()) }
 	const threads = 3 * 64
-	var sum, least, most, and, or uint32
-	least, and = ^uint32(0), ^uint32(0)
+	var sum, or uint32
 	for i := range uint32(64) {
-		v := i*0x9e3779b1 | 3
-		sum, least, most, and, or = sum+v, min(least, v), max(most, v), and&v, or|v
+		v := i * 0x9e3779b1
+		sum, or = sum+v, or|v
 	}
 	k := build(t, 64, func(b *ptx.Builder) {
-		out, a := b.ParamGlobal("out"), b.Shared("a", 32, 8)
-		b.When(b.TidX().Eq(n(0)), func() {
-			for i, v := range []uint32{0, ^uint32(0), 0, ^uint32(0), 0, 77, 77} {
-				a.At(4 * i).StoreU32(n(v))
-			}
-		})
+		out, a := b.ParamGlobal("out"), b.Shared("a", 12, 4)
+		b.When(b.TidX().Lt(n(3)), func() { a.Add(b.TidX().Shl(n(2))).StoreU32(n(0)) })
 		b.BlockSync()
-		v := b.TidX().Mul(n(0x9e3779b1)).Or(n(3))
+		v := b.TidX().Mul(n(0x9e3779b1))
 		a.AtomicAdd(v)
-		a.At(4).AtomicMin(v)
-		a.At(8).AtomicMax(v)
-		a.At(12).AtomicAnd(v)
-		a.At(16).AtomicOr(v)
-		won := a.At(20).AtomicCas(n(77), b.TidX())
-		b.When(won.Eq(n(77)), func() { out.At(64).AtomicAdd(n(1)) })
-		old := a.At(24).AtomicExchange(n(9))
-		b.When(old.Eq(n(77)), func() { out.At(68).AtomicAdd(n(1)) })
+		a.At(4).AtomicOr(v)
+		first := a.At(8).AtomicOr(n(1))
+		b.When(first.Eq(n(0)), func() { out.At(12).AtomicAdd(n(1)) })
 		b.BlockSync()
-		b.When(tid(b).Lt(n(7)), func() { out.Index(b.TidX(), 4).StoreU32(a.Add(b.TidX().Shl(n(2))).LoadU32()) })
-		out.At(32).AtomicAdd(tid(b))
-		out.At(36).AtomicMax(tid(b))
-		out.At(40).AtomicAddU64(tid(b).Wide().Shl(n(40)))
+		b.When(tid(b).Lt(n(2)), func() { out.Index(b.TidX(), 4).StoreU32(a.Add(b.TidX().Shl(n(2))).LoadU32()) })
+		out.At(8).AtomicAdd(tid(b))
 	})
 	for seed := range uint64(4) {
 		d := newDevice()
 		d.Seed = seed
-		out := alloc(t, d, sim.Spec{Name: "out"}, make([]byte, 128))
+		out := alloc(t, d, sim.Spec{Name: "out"}, make([]byte, 16))
 		if _, err := d.Launch(k, 3, 64, out); err != nil {
 			t.Fatal(err)
 		}
-		got := read(t, d, out, 128)
-		if !bytes.Equal(got[:20], words(sum, least, most, and, or)) || binary.LittleEndian.Uint32(got[24:]) != 9 {
-			t.Errorf("seed %d: shared %x", seed, got[:28])
-		}
-		if cas := binary.LittleEndian.Uint32(got[20:]); cas >= 64 {
-			t.Errorf("seed %d: nobody replaced 77: %d", seed, cas)
-		}
-		total := uint64(threads * (threads - 1) / 2)
-		if !bytes.Equal(got[32:40], words(uint32(total), threads-1)) ||
-			binary.LittleEndian.Uint64(got[40:]) != total<<40 || !bytes.Equal(got[64:72], words(3, 3)) {
-			t.Errorf("seed %d: global %x", seed, got[32:])
+		if got := read(t, d, out, 16); !bytes.Equal(got, words(sum, or, threads*(threads-1)/2, 3)) {
+			t.Errorf("seed %d: %x", seed, got)
 		}
 	}
 }
@@ -174,12 +149,12 @@ func TestStrongAccessesDoNotRace(t *testing.T) {
 		out := b.ParamGlobal("out")
 		out.StoreVolatileU32(b.CtaidX())
 		out.At(4).StoreVolatileU32(n(5))
-		out.AtomicMax(b.CtaidX())
+		out.At(8).AtomicAdd(b.CtaidX())
 		out.At(4).AtomicAdd(n(0))
 	})
 	d := newDevice()
 	d.Workers = 4
-	out := alloc(t, d, sim.Spec{Name: "out", Size: 8}, nil)
+	out := alloc(t, d, sim.Spec{Name: "out"}, make([]byte, 12))
 	if _, err := d.Launch(k, 200, 32, out); err != nil {
 		t.Fatal(err)
 	}

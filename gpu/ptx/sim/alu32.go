@@ -87,27 +87,13 @@ var rowFuncs = map[ptx.Opcode]rowFunc{
 			d[i] = uint32((uint64(b[i])<<32 | uint64(a[i])) >> (c[i] & 31))
 		}
 	},
-	ptx.OpShfLWrapB32: func(d, a, b, c, _ *row) {
-		for i := range d {
-			d[i] = uint32((uint64(b[i])<<32 | uint64(a[i])) << (c[i] & 31) >> 32)
-		}
-	},
-	ptx.OpNotB32:   each1(func(a uint32) uint32 { return ^a }),
 	ptx.OpPopcB32:  each1(func(a uint32) uint32 { return uint32(bits.OnesCount32(a)) }),
 	ptx.OpClzB32:   each1(func(a uint32) uint32 { return uint32(bits.LeadingZeros32(a)) }),
 	ptx.OpBfindU32: each1(func(a uint32) uint32 { return uint32(31 - bits.LeadingZeros32(a)) }),
 	ptx.OpBrevB32:  each1(bits.Reverse32),
-	ptx.OpShrS32:   each2(func(a, b uint32) uint32 { return uint32(int32(a) >> b) }),
-	ptx.OpMulHiU32: each2(func(a, b uint32) uint32 { return uint32(uint64(a) * uint64(b) >> 32) }),
 	ptx.OpDivU32:   each2(divide),
-	ptx.OpRemU32:   each2(remainder),
 	ptx.OpPrmtB32:  each3(permute),
 	ptx.OpBfeU32:   each3(extract),
-	ptx.OpBfiB32: func(d, a, b, c, e *row) {
-		for i := range d {
-			d[i] = insert(a[i], b[i], c[i], e[i])
-		}
-	},
 }
 
 func moveRow(d, a, _, _, _ *row) { *d = *a }
@@ -144,13 +130,6 @@ func divide(a, b uint32) uint32 {
 	return a / b
 }
 
-func remainder(a, b uint32) uint32 {
-	if b == 0 {
-		return a
-	}
-	return a % b
-}
-
 // permute is prmt in its default mode: each nibble of c picks one of the eight
 // bytes of b and a, or spreads its sign.
 func permute(a, b, c uint32) uint32 {
@@ -171,11 +150,4 @@ func permute(a, b, c uint32) uint32 {
 func extract(a, b, c uint32) uint32 {
 	b, c = b&255, c&255
 	return a >> b & (1<<c - 1)
-}
-
-// insert is bfi: the lowest e bits of a take the place of b's from bit c on.
-func insert(a, b, c, e uint32) uint32 {
-	c, e = c&255, e&255
-	mask := uint32(1<<e-1) << c
-	return b&^mask | a<<c&mask
 }

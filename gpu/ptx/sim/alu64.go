@@ -17,21 +17,10 @@ var wideFuncs = map[ptx.Opcode]wideFunc{
 			d[i] = a[i] + b[i]
 		}
 	},
-	ptx.OpSubU64:   wide2(func(a, b uint64) uint64 { return a - b }),
 	ptx.OpMulLoU64: wide2(func(a, b uint64) uint64 { return a * b }),
-	ptx.OpMulHiU64: wide2(func(a, b uint64) uint64 { hi, _ := bits.Mul64(a, b); return hi }),
-	ptx.OpMinU64:   wide2(func(a, b uint64) uint64 { return min(a, b) }),
-	ptx.OpMaxU64:   wide2(func(a, b uint64) uint64 { return max(a, b) }),
 	ptx.OpAndB64:   wide2(func(a, b uint64) uint64 { return a & b }),
 	ptx.OpOrB64:    wide2(func(a, b uint64) uint64 { return a | b }),
 	ptx.OpXorB64:   wide2(func(a, b uint64) uint64 { return a ^ b }),
-	ptx.OpNotB64:   wide2(func(a, _ uint64) uint64 { return ^a }),
-	ptx.OpBrevB64:  wide2(func(a, _ uint64) uint64 { return bits.Reverse64(a) }),
-	ptx.OpMadLoU64: func(d, a, b, c *wide) {
-		for i := range d {
-			d[i] = a[i]*b[i] + c[i]
-		}
-	},
 }
 
 func moveWide(d, a, _, _ *wide) { *d = *a }
@@ -51,9 +40,6 @@ var mixedFuncs = map[ptx.Opcode]runFunc{
 		return uint64(w.r32[in.src[1]][i])<<32 | uint64(w.r32[in.src[0]][i])
 	}),
 	ptx.OpCvtU64U32: toWide(func(w *warp, in *instr, i int) uint64 { return uint64(w.r32[in.src[0]][i]) }),
-	ptx.OpMulWideU32: toWide(func(w *warp, in *instr, i int) uint64 {
-		return uint64(w.r32[in.src[0]][i]) * uint64(w.r32[in.src[1]][i])
-	}),
 	ptx.OpMadWideU32: toWide(func(w *warp, in *instr, i int) uint64 {
 		return uint64(w.r32[in.src[0]][i])*uint64(w.r32[in.src[1]][i]) + w.r64[in.src[2]][i]
 	}),
@@ -77,8 +63,6 @@ var mixedFuncs = map[ptx.Opcode]runFunc{
 		}
 	},
 	ptx.OpCvtU32U64: toRow(func(w *warp, in *instr, i int) uint32 { return uint32(w.r64[in.src[0]][i]) }),
-	ptx.OpPopcB64:   toRow(func(w *warp, in *instr, i int) uint32 { return uint32(bits.OnesCount64(w.r64[in.src[0]][i])) }),
-	ptx.OpClzB64:    toRow(func(w *warp, in *instr, i int) uint32 { return uint32(bits.LeadingZeros64(w.r64[in.src[0]][i])) }),
 	ptx.OpUnpack: func(w *warp, in *instr, m uint32) {
 		lo, hi, from := &w.r32[in.dst[0]], &w.r32[in.dst[1]], &w.r64[in.src[0]]
 		for ; m != 0; m &= m - 1 {

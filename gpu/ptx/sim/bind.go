@@ -39,11 +39,11 @@ func (in *instr) bind(op ptx.Opcode, sig ptx.Signature) bool {
 
 func (in *instr) bindValue(op ptx.Opcode) {
 	in.row, in.wide, in.combine = rowFuncs[op], wideFuncs[op], predFuncs[op]
-	in.compare32, in.compare64 = compares32[op], compares64[op]
+	in.compare = compares[op]
 	switch {
 	case op == ptx.OpNop:
 		in.run = func(*warp, *instr, uint32) {}
-	case op == ptx.OpDivU32, op == ptx.OpRemU32:
+	case op == ptx.OpDivU32:
 		in.run = runDivision
 	case in.row != nil:
 		in.run = runRow
@@ -51,10 +51,8 @@ func (in *instr) bindValue(op ptx.Opcode) {
 		in.run = runWide
 	case in.combine != nil:
 		in.run = runCombine
-	case in.compare32 != nil:
-		in.run = runCompare32
-	case in.compare64 != nil:
-		in.run = runCompare64
+	case in.compare != nil:
+		in.run = runCompare
 	default:
 		in.run = mixedFuncs[op]
 	}
@@ -101,12 +99,8 @@ func runCombine(w *warp, in *instr, m uint32) {
 	w.setPred(in, m, in.combine(w.preds[in.src[0]], w.preds[in.src[1]]))
 }
 
-func runCompare32(w *warp, in *instr, m uint32) {
-	w.setPred(in, m, in.compare32(&w.r32[in.src[0]], &w.r32[in.src[1]]))
-}
-
-func runCompare64(w *warp, in *instr, m uint32) {
-	w.setPred(in, m, in.compare64(&w.r64[in.src[0]], &w.r64[in.src[1]]))
+func runCompare(w *warp, in *instr, m uint32) {
+	w.setPred(in, m, in.compare(&w.r32[in.src[0]], &w.r32[in.src[1]]))
 }
 
 // setPred writes the lanes of m of a predicate.
@@ -127,7 +121,7 @@ func classOf(op ptx.Opcode, sig ptx.Signature) Class {
 		return Exchange
 	case sig.Effect == ptx.EffectBranch || sig.Effect == ptx.EffectReturn:
 		return Branch
-	case compares32[op] != nil, compares64[op] != nil, predFuncs[op] != nil:
+	case compares[op] != nil, predFuncs[op] != nil:
 		return Compare
 	case op >= ptx.OpLdParamU32 && op <= ptx.OpCvtU32U64, op == ptx.OpNop, op == ptx.OpSelpU32, op == ptx.OpSelpU64:
 		return Move

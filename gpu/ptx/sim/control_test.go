@@ -144,7 +144,8 @@ func TestControlFlow(t *testing.T) {
 			out := b.ParamGlobal("out").Index(b.TidX(), 8)
 			m := machine{b, ptx.NewVar(b, b.TidX().Mul(n(0x9e3779b1))), ptx.NewVar(b, b.TidX())}
 			m.build(program)
-			out.StoreV2(m.x.Get(), m.y.Get())
+			out.StoreU32(m.x.Get())
+			out.At(4).StoreU32(m.y.Get())
 		})
 		for schedule := range uint64(3) {
 			d := newDevice()

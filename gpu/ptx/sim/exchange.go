@@ -30,7 +30,6 @@ var exchanges = map[ptx.Opcode]runFunc{
 	ptx.OpMatchAny: matchAny,
 	ptx.OpShflIdx:  shuffle(func(lane, by, segments uint32) uint32 { return lane&segments | by&^segments }),
 	ptx.OpShflUp:   shuffle(func(lane, by, _ uint32) uint32 { return lane - by }),
-	ptx.OpShflDown: shuffle(func(lane, by, _ uint32) uint32 { return lane + by }),
 	ptx.OpShflBfly: shuffle(func(lane, by, _ uint32) uint32 { return lane ^ by }),
 }
 

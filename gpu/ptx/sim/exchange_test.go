@@ -38,10 +38,6 @@ var exchanges = []exchange{
 		from := lane - int(by[lane]%32)
 		return at(v, from, from >= 0, lane)
 	}},
-	{name: "down", make: (*ptx.Builder).ShflDown, want: func(v, by *[32]uint32, lane int) uint32 {
-		from := lane + int(by[lane]%32)
-		return at(v, from, from < 32, lane)
-	}},
 	{name: "bfly", make: (*ptx.Builder).ShflBfly, want: func(v, by *[32]uint32, lane int) uint32 { return v[lane^int(by[lane]%32)] }},
 	// Segments of eight lanes.
 	{name: "idx in segments", make: (*ptx.Builder).ShflIdx, alter: clamped(ptx.OpShflIdx, 24<<8|31), want: func(v, by *[32]uint32, lane int) uint32 {
@@ -50,10 +46,6 @@ var exchanges = []exchange{
 	{name: "up in segments", make: (*ptx.Builder).ShflUp, alter: clamped(ptx.OpShflUp, 24<<8), want: func(v, by *[32]uint32, lane int) uint32 {
 		from := lane - int(by[lane]%32)
 		return at(v, from, from >= lane/8*8, lane)
-	}},
-	{name: "down in segments", make: (*ptx.Builder).ShflDown, alter: clamped(ptx.OpShflDown, 24<<8|31), want: func(v, by *[32]uint32, lane int) uint32 {
-		from := lane + int(by[lane]%32)
-		return at(v, from, from <= lane/8*8+7, lane)
 	}},
 	{name: "bfly in segments", make: (*ptx.Builder).ShflBfly, alter: clamped(ptx.OpShflBfly, 24<<8|31), want: func(v, by *[32]uint32, lane int) uint32 {
 		from := lane ^ int(by[lane]%32)
@@ -93,7 +85,7 @@ func TestExchanges(t *testing.T) {
 			k := build(t, 32, func(b *ptx.Builder) {
 				in, out := b.ParamGlobal("in"), b.ParamGlobal("out")
 				i := b.CtaidX().Mad(b.NtidX(), b.TidX())
-				v, by := in.Index(i, 8).LoadV2()
+				v, by := in.Index(i, 8).LoadU32(), in.Index(i, 8).At(4).LoadU32()
 				out.Index(i, 4).StoreU32(e.make(b, v, by))
 			})
 			if e.alter != nil {

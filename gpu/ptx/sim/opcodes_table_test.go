@@ -19,16 +19,11 @@ var opcodes32 = []opcode{
 		return cut(new(big.Int).Sub(num(uint64(v.x)), num(uint64(v.y))), 32)
 	}},
 	{ptx.OpMulLoU32, func(o operands) any { return o.x.Mul(o.y) }, func(v values) uint64 { return cut(product(v), 32) }},
-	{ptx.OpMulHiU32, func(o operands) any { return o.x.MulHi(o.y) }, func(v values) uint64 { return new(big.Int).Rsh(product(v), 32).Uint64() }},
-	{ptx.OpMulWideU32, func(o operands) any { return o.x.MulWide(o.y) }, func(v values) uint64 { return product(v).Uint64() }},
 	{ptx.OpMadLoU32, func(o operands) any { return o.x.Mad(o.y, o.z) }, func(v values) uint64 {
 		return cut(new(big.Int).Add(product(v), num(uint64(v.z))), 32)
 	}},
 	{ptx.OpDivU32, func(o operands) any { return o.x.Div(o.y.Max(n(1))) }, func(v values) uint64 {
 		return new(big.Int).Div(num(uint64(v.x)), num(uint64(max(v.y, 1)))).Uint64()
-	}},
-	{ptx.OpRemU32, func(o operands) any { return o.x.Rem(o.y.Max(n(1))) }, func(v values) uint64 {
-		return new(big.Int).Mod(num(uint64(v.x)), num(uint64(max(v.y, 1)))).Uint64()
 	}},
 	{ptx.OpMinU32, func(o operands) any { return o.x.Min(o.y) }, func(v values) uint64 { return uint64(v.x - monus(v.x, v.y)) }},
 	{ptx.OpMaxU32, func(o operands) any { return o.x.Max(o.y) }, func(v values) uint64 { return uint64(v.y + monus(v.x, v.y)) }},
@@ -41,18 +36,13 @@ var opcodes32 = []opcode{
 	{ptx.OpXorB32, func(o operands) any { return o.x.Xor(o.y) }, func(v values) uint64 {
 		return byBit(32, func(i int) uint64 { return (bit(uint64(v.x), i) + bit(uint64(v.y), i)) % 2 })
 	}},
-	{ptx.OpNotB32, func(o operands) any { return o.x.Not() }, func(v values) uint64 { return 1<<32 - 1 - uint64(v.x) }},
 	{ptx.OpShlB32, func(o operands) any { return o.x.Shl(o.y) }, func(v values) uint64 {
 		return byBit(32, func(i int) uint64 { return bit(uint64(v.x), i-int(v.y)) })
 	}},
 	{ptx.OpShrU32, func(o operands) any { return o.x.Shr(o.y) }, func(v values) uint64 {
 		return byBit(32, func(i int) uint64 { return bit(uint64(v.x), i+int(v.y)) })
 	}},
-	{ptx.OpShrS32, func(o operands) any { return o.x.ShrS(o.y) }, func(v values) uint64 {
-		return byBit(32, func(i int) uint64 { return bit(uint64(v.x), min(i+int(v.y), 31)) })
-	}},
 	{ptx.OpShfRWrapB32, func(o operands) any { return o.x.FunnelR(o.y, o.z) }, func(v values) uint64 { return funnel(v.y, v.x, int(v.z%32)) }},
-	{ptx.OpShfLWrapB32, func(o operands) any { return o.x.FunnelL(o.y, o.z) }, func(v values) uint64 { return funnel(v.y, v.x, 32-int(v.z%32)) }},
 	{ptx.OpPopcB32, func(o operands) any { return o.x.Popc() }, func(v values) uint64 { return count(32, uint64(v.x)) }},
 	{ptx.OpClzB32, func(o operands) any { return o.x.Clz() }, func(v values) uint64 { return uint64(31 - highest(32, uint64(v.x))) }},
 	{ptx.OpBfindU32, func(o operands) any { return o.x.Bfind() }, func(v values) uint64 { return uint64(uint32(highest(32, uint64(v.x)))) }},
@@ -62,15 +52,6 @@ var opcodes32 = []opcode{
 	{ptx.OpPrmtB32, func(o operands) any { return o.x.Prmt(o.y, o.z) }, func(v values) uint64 { return prmt(v.x, v.y, v.z) }},
 	{ptx.OpBfeU32, func(o operands) any { return o.x.Bfe(o.y, o.z) }, func(v values) uint64 {
 		return byBit(min(32, int(v.z%256)), func(i int) uint64 { return bit(uint64(v.x), i+int(v.y%256)) })
-	}},
-	{ptx.OpBfiB32, func(o operands) any { return o.x.Bfi(o.u, o.y, o.z) }, func(v values) uint64 {
-		from, n := int(v.y%256), int(v.z%256)
-		return byBit(32, func(i int) uint64 {
-			if i >= from && i < from+n {
-				return bit(uint64(v.x), i-from)
-			}
-			return bit(uint64(v.u), i)
-		})
 	}},
 }
 
@@ -108,14 +89,7 @@ var opcodes64 = []opcode{
 		return cut(new(big.Int).Add(new(big.Int).Mul(num(uint64(v.x)), num(0x89abcdef)), num(v.X)), 32)
 	}},
 	{ptx.OpAddU64, func(o operands) any { return o.X.Add(o.Y) }, func(v values) uint64 { return cut(new(big.Int).Add(num(v.X), num(v.Y)), 64) }},
-	{ptx.OpSubU64, func(o operands) any { return o.X.Sub(o.Y) }, func(v values) uint64 { return cut(new(big.Int).Sub(num(v.X), num(v.Y)), 64) }},
 	{ptx.OpMulLoU64, func(o operands) any { return o.X.Mul(o.Y) }, func(v values) uint64 { return cut(product64(v), 64) }},
-	{ptx.OpMulHiU64, func(o operands) any { return o.X.MulHi(o.Y) }, func(v values) uint64 { return new(big.Int).Rsh(product64(v), 64).Uint64() }},
-	{ptx.OpMadLoU64, func(o operands) any { return o.X.Mad(o.Y, o.Z) }, func(v values) uint64 {
-		return cut(new(big.Int).Add(product64(v), num(v.Z)), 64)
-	}},
-	{ptx.OpMinU64, func(o operands) any { return o.X.Min(o.Y) }, func(v values) uint64 { return v.X - monus(v.X, v.Y) }},
-	{ptx.OpMaxU64, func(o operands) any { return o.X.Max(o.Y) }, func(v values) uint64 { return v.Y + monus(v.X, v.Y) }},
 	{ptx.OpAndB64, func(o operands) any { return o.X.And(o.Y) }, func(v values) uint64 {
 		return byBit(64, func(i int) uint64 { return bit(v.X, i) * bit(v.Y, i) })
 	}},
@@ -125,17 +99,11 @@ var opcodes64 = []opcode{
 	{ptx.OpXorB64, func(o operands) any { return o.X.Xor(o.Y) }, func(v values) uint64 {
 		return byBit(64, func(i int) uint64 { return (bit(v.X, i) + bit(v.Y, i)) % 2 })
 	}},
-	{ptx.OpNotB64, func(o operands) any { return o.X.Not() }, func(v values) uint64 { return 1<<64 - 1 - v.X }},
 	{ptx.OpShlB64, func(o operands) any { return o.X.Shl(o.y) }, func(v values) uint64 {
 		return byBit(64, func(i int) uint64 { return bit(v.X, i-int(v.y)) })
 	}},
 	{ptx.OpShrU64, func(o operands) any { return o.X.Shr(o.y) }, func(v values) uint64 {
 		return byBit(64, func(i int) uint64 { return bit(v.X, i+int(v.y)) })
-	}},
-	{ptx.OpPopcB64, func(o operands) any { return o.X.Popc() }, func(v values) uint64 { return count(64, v.X) }},
-	{ptx.OpClzB64, func(o operands) any { return o.X.Clz() }, func(v values) uint64 { return uint64(63 - highest(64, v.X)) }},
-	{ptx.OpBrevB64, func(o operands) any { return o.X.Brev() }, func(v values) uint64 {
-		return byBit(64, func(i int) uint64 { return bit(v.X, 63-i) })
 	}},
 }
 
@@ -150,15 +118,7 @@ var comparisons = []opcode{
 	{ptx.OpSetpGtU32, func(o operands) any { return o.x.Gt(o.y) }, func(v values) uint64 { return truth(v.x > v.y) }},
 	{ptx.OpSetpGeU32, func(o operands) any { return o.x.Ge(o.y) }, func(v values) uint64 { return truth(v.x >= v.y) }},
 	{ptx.OpSetpLtS32, func(o operands) any { return o.x.LtS(o.y) }, func(v values) uint64 { return truth(signed(v.x) < signed(v.y)) }},
-	{ptx.OpSetpLeS32, func(o operands) any { return o.x.LeS(o.y) }, func(v values) uint64 { return truth(signed(v.x) <= signed(v.y)) }},
 	{ptx.OpSetpGtS32, func(o operands) any { return o.x.GtS(o.y) }, func(v values) uint64 { return truth(signed(v.x) > signed(v.y)) }},
-	{ptx.OpSetpGeS32, func(o operands) any { return o.x.GeS(o.y) }, func(v values) uint64 { return truth(signed(v.x) >= signed(v.y)) }},
-	{ptx.OpSetpEqU64, func(o operands) any { return o.X.Eq(o.Y) }, func(v values) uint64 { return truth(v.X == v.Y) }},
-	{ptx.OpSetpNeU64, func(o operands) any { return o.X.Ne(o.Y) }, func(v values) uint64 { return truth(v.X != v.Y) }},
-	{ptx.OpSetpLtU64, func(o operands) any { return o.X.Lt(o.Y) }, func(v values) uint64 { return truth(v.X < v.Y) }},
-	{ptx.OpSetpLeU64, func(o operands) any { return o.X.Le(o.Y) }, func(v values) uint64 { return truth(v.X <= v.Y) }},
-	{ptx.OpSetpGtU64, func(o operands) any { return o.X.Gt(o.Y) }, func(v values) uint64 { return truth(v.X > v.Y) }},
-	{ptx.OpSetpGeU64, func(o operands) any { return o.X.Ge(o.Y) }, func(v values) uint64 { return truth(v.X >= v.Y) }},
 	{ptx.OpMovPred, func(o operands) any { return moved(o, o.p, o.x.Eq(o.y)) }, func(v values) uint64 {
 		return truth(v.q && v.x == v.y || !v.q && v.p)
 	}},
@@ -170,6 +130,5 @@ var comparisons = []opcode{
 	}},
 	{ptx.OpAndPred, func(o operands) any { return o.p.And(o.q) }, func(v values) uint64 { return truth(v.p && v.q) }},
 	{ptx.OpOrPred, func(o operands) any { return o.p.Or(o.q) }, func(v values) uint64 { return truth(v.p || v.q) }},
-	{ptx.OpXorPred, func(o operands) any { return o.p.Xor(o.q) }, func(v values) uint64 { return truth(v.p != v.q) }},
 	{ptx.OpNotPred, func(o operands) any { return o.p.Not().And(o.q) }, func(v values) uint64 { return truth(!v.p && v.q) }},
 }

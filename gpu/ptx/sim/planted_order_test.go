@@ -52,7 +52,7 @@ var orderFaults = []planted{
 		r.early()
 		r.If(r.zero.Eq(n(0)), func() {
 			r.here()
-			r.ShflDown(r.lane, n(1))
+			r.ShflUp(r.lane, n(1))
 		})
 		r.WarpSync()
 	}, alter: varying(ptx.OpBra)},

@@ -58,23 +58,6 @@ var sharedRaces = []planted{
 		r.here()
 		either(r, r.a.Add(r.warp.Shl(n(2))), word(r.a, r.TidX())).StoreU32(r.lane)
 	}},
-	{name: "plain stores where relaxed ones are meant", kind: sim.ErrRace, body: func(r *room) {
-		a := r.a.Add(r.warp.Shl(n(2)))
-		if r.fault {
-			r.here()
-			a.StoreU32(r.lane)
-			return
-		}
-		a.StoreRelaxedU32(r.lane)
-		a.LoadRelaxedU32()
-	}},
-	{name: "a plain read of what was stored relaxed", kind: sim.ErrRace, body: func(r *room) {
-		a := r.a.Add(r.warp.Shl(n(2)))
-		a.StoreRelaxedU16(r.lane)
-		r.warpSyncUnless()
-		r.here()
-		a.LoadU16()
-	}},
 	{name: "a plain read of a counter", kind: sim.ErrRace, body: func(r *room) {
 		a := r.a.Add(r.warp.Shl(n(2)))
 		r.When(r.lane.Eq(n(0)), func() { a.StoreU32(n(0)) })

@@ -28,8 +28,7 @@ type instr struct {
 	run        runFunc
 	row        rowFunc
 	wide       wideFunc
-	compare32  func(a, b *row) uint32
-	compare64  func(a, b *wide) uint32
+	compare    func(a, b *row) uint32
 	combine    func(a, b uint32) uint32
 	dst        [4]int32
 	src        [5]int32

@@ -19,7 +19,7 @@ func TestStrict(t *testing.T) {
 		lane.Wide()
 		block.Wide().Add(ptx.N64(1))
 		block.Popc().Clz()
-		block.Lt(n(5)).Xor(ptx.True)
+		block.Lt(n(5)).Or(ptx.True)
 	})
 	var lane ptx.Operand
 	each(ptx.OpCvtU64U32, func(in *ptx.Instruction) {
