@@ -44,7 +44,8 @@ func upCommand() *cli.Command {
 			"values than those asked for, the exit code is 1.\n\n" +
 			"The data file is cut into slices, each with a loop device and a swap area of a priority lower by one, so that the " +
 			"kernel uses freed slots again before it goes on to the next: it tells a device of freed slots only when a whole " +
-			"cluster of 2 MiB is free. By default there are up to 16, of at least 64 MiB. To list it is one device.\n\n" +
+			"cluster of 2 MiB is free. By default there are up to 16, each an eighth larger than the one before, of 32 MiB on " +
+			"average or more. list shows one device.\n\n" +
 			slotsHelp + "\n\n" +
 			"With --sysctl recommended it sets " + sysctlHelp() + ", the last three as they are usual for swap in memory and the first " +
 			"by measurement; down restores what was there. Values that cannot be changed here, as in most containers, cost a line.\n\n" +
