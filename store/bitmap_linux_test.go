@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/store/internal/image"
-	"github.com/zramfs/zramfs/store/view"
 )
 
 // Of a large device, what does not exist is passed by.
@@ -65,7 +64,7 @@ func TestDamagedBitmap(t *testing.T) {
 				spoil := func() {
 					s.idx.bitmap[0].Store(damage(s.idx.bitmap[0].Load()))
 					found := 0
-					for page, w := uint64(0), view.NewWindow(pages); page < pages; page += uint64(w.Pages) {
+					for page, w := uint64(0), newWindow(pages); page < pages; page += uint64(w.Pages) {
 						if page, err = openView(t, mem).Next(page); err != nil || page >= pages {
 							break
 						}

@@ -10,16 +10,16 @@ and Open carries on from what another process left.
 	superblock | renewals | same-filled words | presence bitmap | index | segment 0 | segment 1 | ...
 
 The index has one 8-byte entry a page, loaded and stored atomically, and is the
-only truth. A page in: its object (header and compressed bytes) is written to
-fresh space, then the entry is published, then what it replaces is freed. A page
-out: the entry, the object it points to, its checksum, its bytes. Free lists and
+only truth. A write places the object (header and compressed bytes) in fresh space,
+publishes the entry, then frees the object that the old entry named. A read loads
+the entry, proves the object by its checksum, and decompresses it. Free lists and
 counters are derived and can be rebuilt from the index.
 
 # Segments
 
 Memory comes and goes in segments. Each worker appends to one of its own, so
-that the objects of a burst lie together and die together; what is left between
-the living is squeezed out by compaction.
+that the objects of a burst lie together and die together; compaction reclaims the
+gaps between live objects.
 
 	          grow              takeSegment            full
 	void -------------> ready -------------> open -------------> sealed
@@ -31,22 +31,22 @@ the living is squeezed out by compaction.
 A segment that compaction cannot empty, because a flipped bit hides an object,
 becomes stuck until its objects are recounted; see recount.
 
-The maintainer moves void, ready, empty and moving; the worker that fills a
-segment moves open; whoever frees the last object, or seals a segment without
-any, makes it empty. What Open finds is unswept, and is sealed once it was swept, by
-the maintainer or by whoever first wants to replace an entry that points there. State
-and live bytes are one word, so that a compare-and-swap decides who, and cannot be
-deceived by a segment that was in use again meanwhile.
+The maintainer moves void, ready, empty and moving segments; the worker that fills
+a segment moves it from open. The worker that frees the last object, or that seals a
+segment without any, makes it empty. Segments that Open finds are unswept; the
+maintainer sweeps and seals them, or a writer that replaces an entry that points
+there. State and live bytes are one word: a compare-and-swap decides which of two
+moves wins, and fails if the segment was in use again between load and swap.
 
 # Concurrency
 
-Reads take no lock: see grace.go for what keeps an object in place under them.
-A read whose object fails its checksum looks again under the page's lock before
-it is called corrupt. Whoever changes an entry holds its page's lock, one of
-1024; a whole page is compressed and placed before the lock is taken. The lock
-order is: a worker, Store.passMu, a page's lock, Store.mu, sameTable.mu. Who has a
-worker may be waiting for the maintainer, and who holds a page's lock for the
-readers of another, so that one only tries for either.
+Reads take no lock: grace.go says what keeps an object in place under them. A read
+whose object fails its checksum looks again under the page's lock before it calls
+the page corrupt. A writer changes an entry under its page's lock, one of 1024; a
+whole page is compressed and placed before the lock is taken. The lock order is: a
+worker, Store.passMu, a page's lock, Store.mu, sameTable.mu. A request that has a
+worker may wait for the maintainer, and the holder of a page's lock may wait for
+readers, so the maintainer only tries for workers and for page locks.
 
 # Other processes
 
@@ -57,12 +57,12 @@ has compressed and sealed, and publishes it as a write is.
 # Limits
 
 A write that finds no memory, because of Config.MemLimit or because the machine
-has none, waits for two passes of the maintainer that began after it, a second at
-the most, and then fails with ErrFull. Two workers are never waited with, so that
-reads go on: of a full store, a write beyond that is refused at once. Space, for
-objects and for the index, is always taken and mapped beforehand and beside the page
-path, which so makes no system call and meets no page fault; running out is an error,
-never a signal.
+has none, waits for two passes of the maintainer that began after it, up to a second,
+and then fails with ErrFull. Waiting writes leave two workers free for reads: where
+too many wait already, a further write to a full store fails at once. The maintainer
+takes and maps space for objects and for the index ahead of the page path, which
+therefore makes no system call and meets no page fault; running out of memory is an
+error, never a signal.
 
 # Invariants
 

@@ -53,7 +53,7 @@ func TestF057LoadChoosesTheCodec(t *testing.T) {
 		{"idle, and near the limit", true, codec.MaxEffort, codec.PageDense},
 	} {
 		s := newStore(t, Config{Disksize: 64 << 20, MemLimit: limitOf(64<<20, 40)})
-		for page := s.Pages() - 1; c.full && !scarce(s.used(), s.most()); page-- {
+		for page := s.Pages() - 1; c.full && !scarce(s.used(), s.maxMemory()); page-- {
 			if err := tryWrite(s, page, 1); err != nil {
 				t.Fatal(err)
 			}

@@ -39,7 +39,7 @@ func (l errorLog) note(kind errorKind) {
 	words[0].Add(1)
 }
 
-// of is the account of one kind. An error that occurs meanwhile may be counted in part.
+// of is the account of one kind. An error that occurs during the call may be counted in part.
 func (l errorLog) of(kind errorKind) ErrorCount {
 	words := l.words[kind*image.ErrorWords:]
 	return ErrorCount{Count: words[0].Load(), First: timeOf(words[1].Load()), Last: timeOf(words[2].Load())}

@@ -31,7 +31,7 @@ func (w *Worker) retire(e image.Entry) {
 	}
 }
 
-// flush frees what was retired, if no reader can reach it any more; with wait
+// flush frees what was retired, if no reader can reach it; with wait
 // it stays until none can. The caller is not reading.
 func (w *Worker) flush(wait bool) bool {
 	if len(w.retired) == 0 {
@@ -53,7 +53,7 @@ func (w *Worker) flush(wait bool) bool {
 	return true
 }
 
-// free gives up what an entry that nobody can reach refers to.
+// free gives up what an unreachable entry refers to.
 func (w *Worker) free(e image.Entry) {
 	if e.Codec() == image.SameSlot {
 		w.s.same.unref(e)

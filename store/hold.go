@@ -10,18 +10,18 @@ import (
 )
 
 // A page of a memfd stays out of swap only while a living process has it locked,
-// and a process locks only what it has mapped itself: a mapping that was locked
-// with MLOCK_ONFAULT beforehand does nothing for the pages that another process
-// faults in (tried on Linux 6.18; Mlocked of /proc/meminfo does not move). If the
-// keeper held no more than the descriptor, the kernel could write the image of a
-// dead worker to the very device that waits for it. Nor can the keeper go through
-// the file now and then, since what it maps while the worker gives it back would
-// be taken again, by nobody. So the worker tells the keeper of each piece that it
-// has taken, and uses it once the keeper has it locked as well. Giving back needs
-// no word: a punch takes the page out of every process's mapping.
+// and mlock acts on the caller's own mapping: a mapping that was locked with
+// MLOCK_ONFAULT beforehand does nothing for the pages that another process faults in
+// (tried on Linux 6.18; Mlocked of /proc/meminfo does not move). If the keeper held
+// the descriptor alone, the kernel could write the image of a dead worker to the very
+// device that waits for it. Nor can the keeper lock the file now and then: it would
+// take pages again that the worker gives back at that moment, and leak them. So the
+// worker tells the keeper of each piece that it takes, and uses it once the keeper
+// has locked it as well. Giving back needs no message: a punch takes the page out of
+// every process's mapping.
 //
-// The conversation is the maintainer's, beside the page path. A file of kind
-// MemoryNoswap needs none of it and gets none.
+// The maintainer has this conversation, off the page path. A file of kind
+// MemoryNoswap needs none.
 //
 //	worker: offset, length   two little-endian 64-bit integers, bytes
 //	keeper: 0, or 1 for a failure
@@ -43,7 +43,7 @@ type holder struct {
 
 // HeldBy makes the worker's process have every piece of memory that it takes from
 // now on held by the keeper that answers on rw with HoldFor. It is called before
-// Create or Open. Once rw fails, the keeper is gone and nothing is asked any more.
+// Create or Open. Once rw fails, the keeper is gone and the worker asks no further.
 func (m *Memory) HeldBy(rw io.ReadWriter) {
 	if m.kind == MemoryMemfd {
 		m.holder = &holder{keeper: rw}

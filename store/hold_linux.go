@@ -20,13 +20,12 @@ type holding struct {
 }
 
 // Hold keeps n bytes at off, which must have been taken from the machine, from
-// being swapped for as long as this process lives and has the Memory open,
-// whoever else dies. It is for a process without a Store on m, costs the page
-// tables (2 MiB a GiB), and does nothing for a file of kind MemoryNoswap. off and
-// n are multiples of PageSize. It needs CAP_IPC_LOCK or a sufficient RLIMIT_MEMLOCK.
+// being swapped for as long as this process lives and has the Memory open, even if
+// the worker dies. It is for a process without a Store on m, costs the page tables
+// (2 MiB a GiB), and does nothing for a file of kind MemoryNoswap. off and n are
+// multiples of PageSize. It needs CAP_IPC_LOCK or a sufficient RLIMIT_MEMLOCK.
 //
-// What is held in pieces of less than SegmentSize takes a mapping each, of which a
-// process can have 65,530.
+// Each piece of less than a segment takes a mapping; a process can have 65,530.
 func (m *Memory) Hold(off, n int64) error {
 	if m.kind != MemoryMemfd {
 		return nil

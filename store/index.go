@@ -13,16 +13,16 @@ import (
 )
 
 // index is the truth about every page. The pages of a large device's index are taken from the
-// machine when they are first needed; a bitmap says which exist, and one that does not is never
-// touched, since even reading a hole of the image would fill it. The bitmap has a twin outside the
-// image, and an index page exists where either says so: a flipped bit hides none. What the memory
-// file holds is the truth when the store is opened, and for a View. Only the maintainer takes them,
-// a piece at a time and some pieces ahead of where each worker writes: who fills a device in order,
-// as the kernel fills swap, finds them there and never waits.
+// machine when they are first needed. A bitmap says which exist; the others are never touched,
+// since even reading a hole of the image would fill it. The bitmap has a twin outside the image,
+// and an index page exists where either says so: a flipped bit hides none. Open and a View ask the
+// memory file which exist. Only the maintainer takes index pages, a piece at a time and some pieces
+// ahead of where each worker writes: a device that is filled in order, as the kernel fills swap,
+// never waits.
 type index struct {
 	s       *Store          // immutable
 	entries []atomic.Uint64 // immutable view; elements atomic
-	bitmap  []atomic.Uint64 // immutable view; a bit is set once, by whoever has passMu
+	bitmap  []atomic.Uint64 // immutable view; a bit is set once, under passMu
 	twin    []atomic.Uint64 // as bitmap; immutable slice, nil where the whole index exists
 	present atomic.Int64    // bits set
 	whole   bool            // the whole index exists; immutable once the store is open
@@ -63,7 +63,7 @@ func (x *index) note(n uint64) {
 }
 
 // ask notes the index pages that the memory file holds: those that the bitmap names, and those
-// that it has lost. One that is clear is of a process that died before it noted it.
+// that it has lost. A page of zeros was taken by a process that died before it noted it.
 func (x *index) ask() error {
 	if x.s.memory.Kind() == MemoryHeap { // Go memory does not tell what was taken
 		for i := range x.bitmap {
@@ -160,14 +160,14 @@ func (x *index) grow() {
 	}
 }
 
-// roomy reports whether there is memory for index pages that nobody waits for,
-// after what the segments need to work with.
+// roomy reports whether there is memory for index pages ahead of writers, beyond what
+// the segments need to work with.
 func (x *index) roomy() bool {
-	return !scarce(x.s.used()+int64(minSegments+x.s.target())*image.SegmentSize, x.s.most())
+	return !scarce(x.s.used()+int64(minSegments+x.s.target())*image.SegmentSize, x.s.maxMemory())
 }
 
-// back takes memory for index pages, of which so many bytes are absent and charged, or undoes the
-// charge. What cannot be given back either is there when it is next asked for.
+// back takes memory for index pages, whose absent bytes are charged already, or undoes the charge.
+// Pages that cannot be given back either are there for the next attempt.
 func (x *index) back(first, end uint64, absent int64) bool {
 	err := x.s.firmly(func() error {
 		return x.s.memory.populate(x.s.image.IndexPageAt(first), int64((end-first)*PageSize))

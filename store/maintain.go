@@ -8,14 +8,14 @@ import (
 	"github.com/zramfs/zramfs/store/internal/image"
 )
 
-// The maintainer is one goroutine beside the page path: it keeps a reserve of
-// segments with memory, gives back what is empty, clears what a reader held
+// The maintainer is one goroutine, off the page path. It keeps a reserve of
+// segments with memory, gives empty ones back, clears objects that a reader held
 // up, and compacts. It sleeps until it is poked, or until there is a reason to
 // look again.
 
 // How often it looks again, by reason.
 const (
-	heldUpEvery  = 20 * time.Millisecond  // a reader kept freed objects from being cleared, or a segment from being sealed
+	heldUpEvery  = 20 * time.Millisecond  // a reader held up clearing, or a worker sealing
 	settleEvery  = 200 * time.Millisecond // garbage waits for writes to pause
 	compactEvery = 2 * time.Millisecond   // between two slices of compaction
 )
@@ -78,7 +78,7 @@ func (s *Store) pass() time.Duration {
 	return again
 }
 
-// soonest is the shortest of some times to look again, of which 0 is never.
+// soonest is the shortest of some times to look again, where 0 stands for never.
 func soonest(times ...time.Duration) (least time.Duration) {
 	for _, d := range times {
 		if d != 0 && (least == 0 || d < least) {
@@ -97,11 +97,11 @@ func (s *Store) paused(now time.Time) bool {
 }
 
 // settleIdle frees what idle workers could not free at their release, because a
-// reader was in the way, and seals their segments that hold nothing any more, or,
-// when there is no other memory, all of them: nobody else can use what is left in
-// those, and the compactor takes sealed ones only. It reports whether nothing is
-// left to free. A segment may be deserted by what is freed here, or be a busy worker's,
-// who does not look at it: then the pass is told to look again.
+// reader was in the way. It seals their open segments that hold nothing, or, with
+// all, every one: when there is no other memory, only the compactor can use what is
+// left in them, and it takes sealed segments only. It reports whether nothing is left
+// to free. Where a segment may have been deserted by what is freed here, or belongs
+// to a busy worker, the pass is told to look again.
 func (s *Store) settleIdle(all bool) bool {
 	done, deserted := true, s.deserted.Swap(false)
 	settle := func(w *Worker) {
@@ -223,7 +223,7 @@ func (s *Store) refill() (again time.Duration, denied bool) {
 	return 0, denied
 }
 
-// squeezeRounds bounds what a pass compacts for want of memory: a quarter of a
+// squeezeRounds bounds what a pass compacts where memory is short: a quarter of a
 // gibibyte, some tenths of a second.
 const squeezeRounds = 64
 

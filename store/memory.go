@@ -45,7 +45,7 @@ type Memory struct {
 	mem  []byte     // the mapping; set by reserve, nil after Close
 	held holding    // what this process, a keeper's, locks for the worker's
 
-	holder *holder // who holds what this process, a worker's, takes; set before reserve, else nil
+	holder *holder // the keeper's end, in a worker; set before reserve, else nil
 }
 
 // NewMemory makes an empty memory file. Close releases it.

@@ -12,7 +12,7 @@ import (
 	"github.com/zramfs/zramfs/store/internal/invariant"
 )
 
-// place writes an object for page into fresh space. Nobody reaches it before
+// place writes an object for page into fresh space. It cannot be reached before
 // its entry is published.
 func (w *Worker) place(page uint64, id codec.ID, packed []byte) (image.Entry, error) {
 	where, err := w.room(image.Footprint(len(packed)))
@@ -28,11 +28,11 @@ func (w *Worker) place(page uint64, id codec.ID, packed []byte) (image.Entry, er
 	return image.ObjectEntry(where, id, len(packed)), nil
 }
 
-// object finds the payload that a possible entry refers to, if it is page's and
+// object returns the payload that a valid entry refers to, if it is page's and
 // intact.
 func (s *Store) object(page uint64, e image.Entry) ([]byte, error) {
 	where, n := e.Where(), e.Length()
-	if s.owns(page, e) { // else it may be what somebody is writing
+	if s.owns(page, e) { // else a writer may be at it
 		prefetch(s.image.Payload(where, n))
 		if s.image.HeaderAt(where).Checksum == s.image.Checksum(where, n) {
 			return s.image.Payload(where, n), nil
@@ -41,8 +41,8 @@ func (s *Store) object(page uint64, e image.Entry) ([]byte, error) {
 	return nil, fmt.Errorf("%w: page %d: checksum mismatch", ErrCorrupt, page)
 }
 
-// owns reports whether a possible object entry of page refers to an object of
-// page: if the entry was damaged, it may refer to another's, or to no memory.
+// owns reports whether a valid object entry of page refers to an object of page:
+// a damaged entry may refer to another page's, or to no memory.
 func (s *Store) owns(page uint64, e image.Entry) bool {
 	switch s.segment(e.Segment()).state() {
 	case segVoid, segReady, segEmpty:
@@ -53,7 +53,7 @@ func (s *Store) owns(page uint64, e image.Entry) bool {
 
 // prefetch has the processor bring all of an object from memory at once, before the
 // checksum asks for it line by line: a read of a page at random is 2 to 4 % shorter.
-// What it reads it does not use, so that it may read what is being changed.
+// It uses nothing of what it reads, so it may read bytes that are being changed.
 //
 //go:norace
 func prefetch(p []byte) {

@@ -17,10 +17,10 @@ var ErrObject = errors.New("not an object of the page")
 // page seals it, and Put proves the seal: damage on the way does not go unnoticed.
 func Seal(page uint64, id codec.ID, packed []byte) uint32 { return image.Seal(page, id, packed) }
 
-// Put stores a page that was compressed elsewhere, as Write would have: packed is its object by
-// codec id, and sum what Seal has made of that. It is not kept, and must not change meanwhile. It
-// fails with ErrRange, ErrFull, or ErrObject where this cannot be an object, or is not the one that
-// was sealed; the page then keeps what it held. That it decompresses is not looked at.
+// Put stores a page that another process compressed: packed is its object by codec id, and sum its
+// seal. Put does not keep packed, which must not change during the call. It fails with ErrRange,
+// ErrFull, or ErrObject where packed cannot be an object or is not the one that was sealed; the
+// page then keeps what it held. Put does not decompress it.
 func (w *Worker) Put(page uint64, id codec.ID, sum uint32, packed []byte) error {
 	if err := w.inRange(page, 0, 0); err != nil {
 		return err

@@ -28,8 +28,8 @@ func (w *Worker) Read(page uint64, off int, dst []byte) error {
 	return w.readAgain(page, off, dst)
 }
 
-// readAgain looks once more, under the page's lock, when nothing can be on the
-// move: a page is called corrupt only if it still is then.
+// readAgain reads once more under the page's lock, when the compactor cannot move the
+// object: only a page that fails then is called corrupt.
 func (w *Worker) readAgain(page uint64, off int, dst []byte) error {
 	l := w.s.lock(page)
 	l.Lock()
@@ -49,8 +49,8 @@ func (w *Worker) corrupt(page uint64) {
 	}
 }
 
-// load copies len(dst) bytes of the page that e stands for. What e refers to
-// must not be freed meanwhile: the caller has begun a read or holds the page's lock.
+// load copies len(dst) bytes of the page that e stands for. The caller has begun a
+// read or holds the page's lock, so that what e refers to is not freed.
 func (w *Worker) load(page uint64, e image.Entry, off int, dst []byte) error {
 	switch {
 	case e == 0:

@@ -36,13 +36,13 @@ func (s *Store) rebuild() error {
 	return s.adoptSegments()
 }
 
-// A tally adds up what the index names. Nobody else is there yet, so it does
+// A tally adds up what the index names. Nothing else uses the store yet, so it does
 // without the atomics of counters, which would take most of the time.
 type tally struct {
-	s     *Store
-	pages [codecs]int64
-	bytes [codecs]int64
-	feet  int64 // footprints
+	s              *Store
+	pages          [codecs]int64
+	bytes          [codecs]int64
+	footprintBytes int64 // that the objects take of segments
 }
 
 // adopt counts what an entry refers to.
@@ -63,7 +63,7 @@ func (t *tally) adopt(page uint64, e image.Entry) {
 	case e.Object():
 		n := image.Footprint(e.Length())
 		t.bytes[id] += int64(e.Length())
-		t.feet += int64(n)
+		t.footprintBytes += int64(n)
 		g := &s.segment(e.Segment()).word
 		g.Store((g.Load()>>stateBits+uint64(n))<<stateBits | segUnswept)
 		s.fresh = max(s.fresh, e.Segment()+1)
@@ -76,7 +76,7 @@ func (t *tally) settle() {
 		c.pages[id].Store(t.pages[id])
 		c.bytes[id].Store(t.bytes[id])
 	}
-	c.footprint.Store(t.feet)
+	c.footprint.Store(t.footprintBytes)
 }
 
 // adoptSegments maps the segments that hold something and gives back the memory

@@ -165,7 +165,7 @@ func (s *Store) drained() bool {
 	return all
 }
 
-// finishRecount empties the recounted segments, to which no entry points any more.
+// finishRecount empties the recounted segments: no entry points to them.
 func (s *Store) finishRecount() (freed int) {
 	s.recount.active = false
 	for n := range s.everUsed() {

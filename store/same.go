@@ -12,11 +12,11 @@ import (
 )
 
 // sameTable holds the words of same-filled pages that do not fit into an
-// entry, each with its complement beside it, as a checksum, in sets of sameWays
-// slots; a word can lie in the slots of one set. It
-// is bounded: a page whose word finds no slot is compressed like any other. A
-// slot is reused only after a grace period, as an object's space is. A View has
-// none: it sees by the renewals of a set that one of its slots may have been reused.
+// entry, each next to its complement, as a checksum, in sets of image.SameWays
+// slots; a word can lie in the slots of one set. The table is bounded: a page whose
+// word finds no slot is compressed like any other. A slot is reused only after a
+// grace period, as an object's space is. A View knows no grace periods: the renewals
+// of a set tell it that one of its slots may have been reused.
 type sameTable struct {
 	words    []atomic.Uint64         // immutable view of the image: slot n at 2n, 2n+1
 	renewals []atomic.Uint64         // immutable view of the image: raised before a slot of the set gets a word
@@ -57,7 +57,7 @@ func (t *sameTable) ref(word uint64) (image.Entry, bool) {
 	return image.SameEntry(image.SameSlot, spare), true
 }
 
-// unref drops the reference of a table entry that nobody can reach any more.
+// unref drops the reference of a table entry that is out of reach.
 func (t *sameTable) unref(e image.Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -27,8 +27,8 @@ const (
 )
 
 // A segment is its state and the footprints of the objects in it that are not
-// freed, in one word: whoever finds it sealed and without objects has seen both
-// at once. Only while it is open can the bytes grow.
+// freed, in one word: one load sees both that it is sealed and that it has no
+// objects. The bytes grow only while it is open.
 type segment struct {
 	word atomic.Uint64
 }
@@ -80,8 +80,8 @@ func (w *Worker) room(n int) (uint64, error) {
 	return where, nil
 }
 
-// nextSegment seals the open segment and opens another. What the worker itself
-// could free may be what makes one.
+// nextSegment seals the open segment and opens another. It frees what the worker has
+// retired first: that may empty a segment.
 func (w *Worker) nextSegment() error {
 	w.flush(true)
 	w.seal()
@@ -112,9 +112,8 @@ func (w *Worker) dead() bool {
 		w.s.segment(w.open.end/image.SegmentSize-1).live() == 0
 }
 
-// freeObject clears the object of an entry that nobody can reach any more and
-// gives its space up. It reports whether that leaves a segment that a worker has
-// open without any.
+// freeObject clears the object of an unreachable entry and gives its space up. It
+// reports whether that leaves a segment that a worker has open without objects.
 func (s *Store) freeObject(e image.Entry) (deserted bool) {
 	where := e.Where()
 	invariant.Point("object to be cleared")
@@ -157,7 +156,7 @@ func (s *Store) queueEmpty(n uint64) {
 // nothing retired.
 func (w *Worker) takeSegment() (uint32, error) {
 	s := w.s
-	if w == s.compactor() { // it is the maintainer: nobody else makes segments
+	if w == s.compactor() { // it is the maintainer, which makes segments
 		if n, ok := s.tryTake(0); ok {
 			return n, nil
 		}
@@ -203,12 +202,12 @@ const (
 )
 
 // A memoryWait is a write's wait for the maintainer: until two passes that began
-// after it could not help (one may be unlucky with a page that somebody is at),
-// and in any case until maxWait is over, should the maintainer be stuck.
+// after it could not help (one pass may find a request at a page that it would
+// move), and up to maxWait, should the maintainer be stuck.
 //
-// Who waits holds a worker, and reads need one too. So where as many wait already
-// as may, a further request fails at once if the store is full; where only the
-// maintainer is behind it waits, since that will soon be done.
+// A waiting write holds a worker that a read may need. Once Config.MaxWaiting writes
+// wait, a further one fails at once if the store is full. It waits if only the
+// maintainer is behind, since that takes milliseconds.
 type memoryWait struct {
 	s       *Store
 	turn    uint64 // the pass to wait for

@@ -91,8 +91,8 @@ func (s *Store) footprint() uint64 {
 	return s.sum(func(c *counters) *atomic.Int64 { return &c.footprint })
 }
 
-// Stats takes a snapshot. It never makes a request wait; counters that change
-// meanwhile may be a page apart.
+// Stats takes a snapshot. It never makes a request wait; counters that requests change
+// during the call may be a page apart.
 func (s *Store) Stats() Stats {
 	st := Stats{
 		MemUsedTotal: uint64(s.used()), MemLimit: s.cfg.MemLimit, MemUsedMax: uint64(s.peak.Load()),

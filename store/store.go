@@ -64,23 +64,22 @@ type Config struct {
 	// for twice as many as there are processors.
 	Workers int
 	// MaxWaiting is how many requests may wait for the memory of a full store at a
-	// time; those beyond it fail at once. 0 stands for the most that there can be, two fewer than the
-	// store has workers. Who serves requests with fewer threads than that wants
-	// less, so that reads find a thread.
+	// time; those beyond it fail at once. 0 stands for the largest possible number, two fewer than
+	// the store has workers. A server with fewer threads than that sets less, so that reads
+	// find a thread.
 	MaxWaiting int
-	// Firmly, if set, calls what it is given, and makes the kernel give that memory
-	// where it would let others wait. It is called beside the page path, by one
-	// goroutine at a time, with a piece of work of less than a millisecond. Nil is a
-	// plain call.
+	// Firmly, if set, calls take, and makes the kernel give it memory where the kernel
+	// would let other processes wait. The maintainer calls it, off the page path and one
+	// call at a time, with less than a millisecond of work. Nil is a plain call.
 	Firmly func(take func() error) error
 	// OnFill, if set, is told when 80, 90 or 100 per cent of MemLimit come into use: of the last,
 	// when no more memory can be had below the limit for what is written. It is told of each again
-	// only after the use was 5 per cent lower. It is called beside the page path, and must neither
-	// block nor allocate, since writes may be waiting.
+	// only after the use was 5 per cent lower. The maintainer calls it, off the page path; it must
+	// neither block nor allocate, since writes may be waiting.
 	OnFill func(percent int)
-	// OnCorrupt, if set, is told the number of each page whose read failed its checksum, and by Open
-	// that of each whose entry is impossible. It is called on the page path: it must neither block nor
-	// allocate.
+	// OnCorrupt, if set, is told the number of each page whose read failed its checksum, and by
+	// Open that of each whose entry is impossible. It is called on the page path: it must neither
+	// block nor allocate.
 	OnCorrupt func(page uint64)
 }
 
@@ -116,7 +115,7 @@ type Store struct {
 	// Every request reads these, and few change them.
 	full     atomic.Bool  // the last pass was denied memory and could not raise the reserve
 	drowsy   atomic.Bool  // the maintainer sleeps without a timer
-	deserted atomic.Bool  // a segment that a worker has open may hold nothing any more; lowered by the maintainer alone
+	deserted atomic.Bool  // an open segment may have lost its last object; lowered by the maintainer alone
 	unswept  atomic.Int64 // segments that sweep has to go through yet
 	_        apart
 
@@ -153,9 +152,8 @@ type Store struct {
 	locks [lockStripes]stripe // a page's lock is the stripe of its number
 }
 
-// apart keeps what stands before it and after it on different cache lines: what
-// one processor writes all the time is then not taken from others that only read
-// what lies beside it.
+// apart keeps the fields before it and after it on different cache lines, so that
+// a processor that writes the ones does not slow down others that read the others.
 type apart [cacheLine]byte
 
 const cacheLine = 64 // bytes, on amd64 and most of arm64
@@ -168,9 +166,9 @@ type stripe struct {
 	_ [cacheLine - 8]byte
 }
 
-// Create lays an empty image into mem, which must be new, and opens it. Where a
-// process died before Create returned, Open may refuse what it left, with ErrMagic
-// or ErrChecksum; Create then begins again.
+// Create lays an empty image into mem, which must be new, and opens it. If a process
+// dies before Create returns, Open may refuse the image with ErrMagic or ErrChecksum;
+// Create then begins again.
 func Create(mem *Memory, cfg Config) (*Store, error) {
 	if cfg.Disksize == 0 || cfg.Disksize > MaxDisksize || cfg.Disksize%PageSize != 0 {
 		return nil, fmt.Errorf("%w: size %d: want a multiple of %d bytes, up to 16 TiB", ErrConfig, cfg.Disksize, PageSize)
@@ -198,7 +196,7 @@ func LeastLimit(cfg Config) uint64 {
 }
 
 // Open carries on from the image that another Store left in mem; cfg's
-// Disksize is the image's. What is derived from the index is rebuilt from it.
+// Disksize is the image's. Open rebuilds from the index what is derived from it.
 func Open(mem *Memory, cfg Config) (*Store, error) {
 	var page [PageSize]byte
 	if err := mem.readAt(page[:], 0); err != nil {
@@ -255,7 +253,7 @@ func reserveMost(cfg Config) int {
 }
 
 const (
-	reserveBeside = 4  // segments ready at first beside one for each worker, which opens one with its first write
+	reserveBeside = 4  // segments ready at first, and one for each worker's first write
 	reserveShare  = 16 // of the memory that the segments have, the part that waits ready grows with
 )
 
@@ -295,8 +293,8 @@ func open(mem *Memory, cfg Config, g image.Geometry) (s *Store, err error) {
 	}
 	s.pass() // fills the reserve
 	if s.reserve() == 0 {
-		// What is stored takes more than the limit, or all there is: the compactor
-		// must have one segment to change that. Without it reads are served all the same.
+		// The pages stored take more than the limit, or all there is: the compactor
+		// needs one segment to change that. Without it reads are served all the same.
 		s.charged.Add(image.SegmentSize)
 		if err := s.growCharged(); err != nil && !errors.Is(err, ErrNoMemory) {
 			return nil, err
@@ -309,7 +307,7 @@ func open(mem *Memory, cfg Config, g image.Geometry) (s *Store, err error) {
 
 const (
 	maxWorkers  = 64
-	leftToReads = 2 // workers that nobody waits for memory with
+	leftToReads = 2 // workers that waiting writes leave free
 )
 
 func (s *Store) makeWorkers() error {
@@ -339,7 +337,7 @@ func (s *Store) makeWorkers() error {
 // compactor is the maintainer's own worker; guarded by passMu.
 func (s *Store) compactor() *Worker { return s.workers[len(s.workers)-1] }
 
-// Close ends maintenance and lets go of the image, which stays in its Memory.
+// Close ends maintenance and unmaps the image, which stays in its Memory.
 // No worker may be in use.
 func (s *Store) Close() error {
 	close(s.stop)

@@ -11,7 +11,7 @@ import (
 )
 
 // Superblock returns a copy of what names the image in m and says how it is laid out. Without it no
-// process can open the image; who keeps the copy can restore it.
+// process can open the image; RestoreSuperblock writes it back.
 func (m *Memory) Superblock() ([]byte, error) {
 	b := make([]byte, binary.Size(image.Superblock{}))
 	if err := m.readAt(b, 0); err != nil {

@@ -18,7 +18,7 @@ import (
 // where it is corrupt. What it passes by is zeros. No page may come twice.
 func surveyed(t *testing.T, v *view.View, size int) [][]byte {
 	t.Helper()
-	w, all, s := view.NewWindow(size), make([][]byte, v.Pages()), v.Survey(0, v.Pages())
+	w, all, s := newWindow(size), make([][]byte, v.Pages()), v.Survey(0, v.Pages())
 	seen := make([]bool, v.Pages())
 	for {
 		if err := s.Next(w); err != nil {
@@ -82,7 +82,7 @@ func TestSurveyReadsManyObjectsAtOnce(t *testing.T) {
 	s := atRandom(t, 8<<20, compressible)
 	defer finish(t, s)
 	v, c, _ := countedView(t, s)
-	w, survey, pages := view.NewWindow(1000), v.Survey(0, v.Pages()), 0
+	w, survey, pages := newWindow(1000), v.Survey(0, v.Pages()), 0
 	for {
 		if err := survey.Next(w); err != nil {
 			t.Fatal(err)
@@ -130,7 +130,7 @@ func TestViewMendsWhatHasChanged(t *testing.T) {
 			func(w *view.Window) error { return v.Look(w, 0, v.Pages()) },
 			func(w *view.Window) error { return v.Survey(0, v.Pages()).Next(w) },
 		} {
-			w := view.NewWindow(int(v.Pages()))
+			w := newWindow(int(v.Pages()))
 			if err := look(w); err != nil || len(w.Page) != int(v.Pages()) {
 				t.Fatalf("%v, %d objects", err, len(w.Page))
 			}
@@ -168,7 +168,7 @@ func TestViewFetchesInAnyGroups(t *testing.T) {
 		"look":   func(w *view.Window) error { return v.Look(w, 0, v.Pages()) },
 		"survey": func(w *view.Window) error { return v.Survey(0, v.Pages()).Next(w) },
 	} {
-		w := view.NewWindow(int(v.Pages()))
+		w := newWindow(int(v.Pages()))
 		if err := look(w); err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestSurveyOfAPart(t *testing.T) {
 	defer finish(t, s)
 	v, _ := stillView(t, s)
 	for _, c := range [][3]uint64{{0, 1024, 1024}, {0, 1 << 40, 1024}, {700, 701, 1}, {100, 900, 800}, {5, 5, 0}, {9, 3, 0}, {1024, 2000, 0}} {
-		survey, w, n := v.Survey(c[0], c[1]), view.NewWindow(100), uint64(0)
+		survey, w, n := v.Survey(c[0], c[1]), newWindow(100), uint64(0)
 		for {
 			if err := survey.Next(w); err != nil {
 				t.Fatal(err)

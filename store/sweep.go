@@ -11,12 +11,12 @@ import (
 )
 
 // A process that died leaves objects that no entry names. To find them each
-// segment must be walked, a cache miss an object: too long to wait for it before
-// pages are served. So Open leaves the segments it finds unswept, reads go on in
-// them, and the maintainer sweeps them after. What makes that simple is that no
-// entry that points into an unswept segment is ever replaced: who wants to,
-// sweeps the segment first. So all that no entry names there was dead at Open,
-// nobody can be reading it, and nobody else clears it.
+// segment must be walked, a cache miss an object, which takes too long before pages
+// are served. So Open leaves the segments it finds unswept, reads go on in them, and
+// the maintainer sweeps them afterwards. One rule makes that simple: no entry that
+// points into an unswept segment is replaced before the segment is swept. So an
+// object there that no entry names was dead at Open, has no readers, and is cleared
+// by the sweep alone.
 
 const sweepSlice = 16 // segments a pass sweeps, about a millisecond
 
@@ -44,8 +44,8 @@ func (s *Store) sweepUnder(page uint64) {
 	}
 }
 
-// sweep clears what is dead in segment n, if it is unswept, or waits until who is
-// at it has done so.
+// sweep clears what is dead in segment n, if it is unswept, or waits until another
+// goroutine has done so.
 func (s *Store) sweep(n uint64) {
 	g := s.segment(n)
 	for !g.turn(segUnswept, segSweeping) {

@@ -164,7 +164,7 @@ func TestViewTakesNoMemory(t *testing.T) {
 		write(t, s, uint64(page), content{page, 1, random}.bytes())
 	}
 	v := openView(t, s.memory)
-	w := view.NewWindow(int(v.Pages()))
+	w := newWindow(int(v.Pages()))
 	if err := v.Look(w, 0, v.Pages()); err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func BenchmarkView(b *testing.B) {
 				}
 				write(b, s, uint64(page), content{uint32(page), 1, compressible}.bytes())
 			}
-			v, w := openView(b, s.memory), view.NewWindow(8192)
+			v, w := openView(b, s.memory), newWindow(8192)
 			objects := make([]uint32, 8192)
 			for i := range objects {
 				objects[i] = uint32(i)

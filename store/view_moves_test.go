@@ -51,7 +51,7 @@ func TestViewShowsWhatWasPublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	looked, found := view.NewWindow(1), view.NewWindow(1)
+	looked, found := newWindow(1), newWindow(1)
 	if err := errors.Join(v.Look(looked, 0, 1), v.Survey(0, 1).Next(found)); err != nil || !image.Proves(object, 0, old) {
 		t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/zramfs/zramfs/store/view"
 )
 
+func newWindow(n int) *view.Window { return view.NewWindow(make([]byte, view.ArenaSize(n)), n) }
+
 // stillView views a copy of the image of a store that is at rest.
 func stillView(t *testing.T, s *Store) (*view.View, []byte) {
 	t.Helper()
@@ -33,7 +35,7 @@ func stillView(t *testing.T, s *Store) (*view.View, []byte) {
 // corrupt.
 func viewed(t *testing.T, v *view.View, size int) [][]byte {
 	t.Helper()
-	w, all := view.NewWindow(size), make([][]byte, v.Pages())
+	w, all := newWindow(size), make([][]byte, v.Pages())
 	for first := uint64(0); first < v.Pages(); first += uint64(size) {
 		if err := v.Look(w, first, v.Pages()); err != nil {
 			t.Fatal(err)
@@ -111,7 +113,7 @@ func TestViewShowsWhatIsStored(t *testing.T) {
 			}
 		}
 	}
-	w := view.NewWindow(8)
+	w := newWindow(8)
 	if err := v.Look(w, v.Pages()-3, v.Pages()); err != nil || w.Pages != 3 {
 		t.Errorf("%v, %d pages at the end", err, w.Pages)
 	}
@@ -127,7 +129,7 @@ func TestViewFindsEveryDamagedBit(t *testing.T) {
 	pages[3] = content{3, 1, tableWord}
 	write(t, s, 3, pages[3].bytes())
 	v, copied := stillView(t, s)
-	w := view.NewWindow(int(s.Pages()))
+	w := newWindow(int(s.Pages()))
 	check := func(victim uint64, at int64, bit int, what string) {
 		copied[at+int64(bit/8)] ^= 1 << (bit % 8)
 		defer func() { copied[at+int64(bit/8)] ^= 1 << (bit % 8) }()
@@ -180,7 +182,7 @@ func TestViewFollowsWhatChanges(t *testing.T) {
 			}
 			v, copied := stillView(t, s)
 			var err error
-			w := view.NewWindow(int(v.Pages()))
+			w := newWindow(int(v.Pages()))
 			if survey {
 				err = v.Survey(0, v.Pages()).Next(w)
 			} else {

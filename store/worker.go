@@ -29,7 +29,7 @@ type Worker struct {
 	lastIndexPage atomic.Uint64
 	_             apart
 
-	// What follows belongs to the request that has the worker.
+	// The fields below belong to the request that has the worker.
 	compressor   codec.Compressor
 	adjustable   codec.Adjustable // the compressor, if it is one; else nil
 	effort       int              // see SetEffort

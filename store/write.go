@@ -73,8 +73,8 @@ func (w *Worker) encode(page uint64, src []byte) (image.Entry, error) {
 	return e, nil
 }
 
-// lockPage takes the lock of a page whose entry is about to be replaced. What a dead
-// process left in the segment that the entry points into is swept first.
+// lockPage takes the lock of a page whose entry is about to be replaced. It first
+// sweeps the segment that the entry points into, if a process died with it.
 func (w *Worker) lockPage(page uint64) *sync.Mutex {
 	w.s.sweepUnder(page)
 	l := w.s.lock(page)
@@ -104,8 +104,7 @@ func (w *Worker) publish(page uint64, e image.Entry) (old image.Entry) {
 }
 
 // update changes n bytes of a page to src, or to zeros where src is nil. It waits
-// for memory before it takes the lock, so that no request waits for the lock
-// meanwhile.
+// for memory before it takes the lock, and never with it.
 func (w *Worker) update(page uint64, off, n int, src []byte) error {
 	if err := w.prepare(page); err != nil {
 		return err

@@ -10,21 +10,21 @@ import (
 )
 
 // A Survey goes through all pages of a View that hold anything, in the order in which their objects
-// lie in the image. Those of pages that were written at random are scattered over all of it, and in
-// the order of pages each is copied by a call of its own; here many are at once.
+// lie in the image. The objects of pages that were written at random are scattered: in the order of
+// pages each needs a call of its own to be copied, while a Survey copies many in one call.
 //
-// The entry of a page is read long before its object is copied, and not again if what was copied is
-// proved: it is then what the page had since the survey began, or, where the page is being written
-// at that moment, what it is about to have. That says that the page is right. For its bytes, which
-// a write that failed might have left, there is View.Look.
+// It reads the entry of a page long before it copies the object, and does not read it again if the
+// copy is proved: the object is then what the page held since the survey began, or, where the page
+// is being written at that moment, what it is about to hold. That says that the page is intact. For
+// its current bytes, as opposed to those of a write that failed, use View.Look.
 //
-// It takes up to 56 MiB, 28 bytes for each page that holds anything and of 8 GiB of them at a time.
-// What is scattered over more than that has gaps in each part, and gains less. A Survey belongs to
-// one goroutine.
+// It takes up to 56 MiB: 28 bytes for each page that holds anything, for 8 GiB of pages at a time.
+// Objects scattered over more than that leave gaps in each part, and the gain is less. A Survey
+// belongs to one goroutine.
 type Survey struct {
 	view      *View         // immutable
 	next, end uint64        // pages that are yet to be looked at
-	most      int           // pages to be sorted at a time; immutable
+	maxPages  int           // to be sorted at a time; immutable
 	scratch   []byte        // for surveyBlock entries
 	entries   []image.Entry // those that were found, in the order of pages
 	numbers   []uint32      // whose they are
@@ -43,10 +43,10 @@ const (
 // Survey begins to go through the pages from first to before end.
 func (v *View) Survey(first, end uint64) *Survey {
 	end = min(end, v.geometry.Pages)
-	most := int(min(surveyPages, end-min(first, end)))
+	n := int(min(surveyPages, end-min(first, end)))
 	return &Survey{
-		view: v, next: first, end: end, most: most, scratch: make([]byte, 8*surveyBlock),
-		entries: make([]image.Entry, 0, most), numbers: make([]uint32, 0, most), order: make([]uint64, 0, most), spare: make([]uint64, most),
+		view: v, next: first, end: end, maxPages: n, scratch: make([]byte, 8*surveyBlock),
+		entries: make([]image.Entry, 0, n), numbers: make([]uint32, 0, n), order: make([]uint64, 0, n), spare: make([]uint64, n),
 	}
 }
 
@@ -78,7 +78,7 @@ func (s *Survey) Next(w *Window) error {
 func (s *Survey) gather() error {
 	s.entries, s.numbers, s.order = s.entries[:0], s.numbers[:0], s.order[:0]
 	var block [surveyBlock]image.Entry
-	for len(s.entries) < s.most {
+	for len(s.entries) < s.maxPages {
 		var err error
 		if s.next, err = s.view.Next(s.next); err != nil {
 			return err
@@ -86,7 +86,7 @@ func (s *Survey) gather() error {
 		if s.next >= s.end {
 			break
 		}
-		found := block[:min(surveyBlock, s.end-s.next, uint64(s.most-len(s.entries)))]
+		found := block[:min(surveyBlock, s.end-s.next, uint64(s.maxPages-len(s.entries)))]
 		if err := s.view.readEntries(found, s.next, s.scratch); err != nil {
 			return err
 		}

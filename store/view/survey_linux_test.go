@@ -69,8 +69,8 @@ func written(t *testing.T, disksize uint64) *View {
 func TestSurveyInParts(t *testing.T) {
 	v := written(t, 8<<20)
 	for _, most := range []int{1000, 1024, 1 << 20} {
-		w, s := NewWindow(100), v.Survey(0, v.Pages())
-		s.most = min(s.most, most)
+		w, s := NewWindow(make([]byte, ArenaSize(100)), 100), v.Survey(0, v.Pages())
+		s.maxPages = min(s.maxPages, most)
 		seen, last, parts := make([]bool, v.Pages()), uint64(0), 0
 		for {
 			begun := len(s.rest) == 0

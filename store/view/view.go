@@ -13,20 +13,20 @@ import (
 	"github.com/zramfs/zramfs/store/internal/image"
 )
 
-// A View reads the image of a live store from another process, which it does not disturb: it takes
-// no lock, writes nothing, and no memory for the image.
+// A View reads the image of a live store from another process and does not disturb it: it takes no
+// lock, writes nothing, and takes no memory for the image.
 //
-// It copies by pread and maps nothing. To touch a hole of a tmpfs through a mapping, even to read
-// it, takes a page for it, which here would belong to a segment that the store has given back and
-// nobody would count or free; pread of a hole is zeros. Neither is a segment that goes away
-// meanwhile a signal, then. Mapping and pinning segments for a device that reads them in place
-// takes three times as long as copying them, besides (BenchmarkViewPinning).
+// It copies by pread and maps nothing. Touching a hole of a tmpfs through a mapping, even to read
+// it, takes a page, here in a segment that the store has given back: a page that the store neither
+// counts nor frees. pread of a hole returns zeros, and a segment that goes away during the call is
+// no signal. Mapping and pinning segments for a device that reads them in place takes three times
+// as long as copying them (BenchmarkViewPinning).
 //
-// It is optimistic: an entry is read, what it refers to is copied and proved, and the entry is read
-// again. If it has changed, or was read in the middle of a change, all that is done again. A page
-// is called corrupt only if it was found wrong maxLooks times, some time apart, under one and the
-// same entry. So each page is as it was at some moment of the call; two pages need not be of the
-// same one. A Survey leaves out the second reading of entries.
+// It is optimistic: it reads an entry, copies and proves what that refers to, and reads the entry
+// again. If the entry has changed, or changed while it was read, the View repeats all of that. It
+// calls a page corrupt only after maxLooks failures, lookPause apart, under the same entry. So each
+// page is as it was at some moment of the call, and two pages may be of different moments. A Survey
+// leaves out the second reading of entries.
 //
 // A View is immutable and safe for concurrent use. While it is open, the memory of the image is not
 // freed, even if its device ends.
@@ -39,13 +39,13 @@ type View struct {
 const (
 	maxLooks  = 4                        // at a page before it is corrupt
 	lookPause = time.Millisecond         // between two of them
-	maxGap    = 2048                     // bytes between two objects that are rather copied along than left out: a call costs more than that
+	maxGap    = 2048                     // bytes between objects copied by one call: a second call costs more
 	maxSpan   = 4 * image.EntriesPerPage // pages that the entries of objects copied at once may be apart
 	badEntry  = image.Lost               // what could not be read
 )
 
-// Open makes a View of the image in f, which may be open for reading only, and takes charge of f. It
-// fails where the superblock is missing, damaged or of another version.
+// Open makes a View of the image in f, which may be open for reading only, and takes charge of f.
+// It fails where the superblock is missing, damaged or of another version.
 func Open(f *os.File) (*View, error) {
 	v, err := New(f)
 	if err != nil {
@@ -104,8 +104,8 @@ func (v *View) read(p []byte, off int64) error {
 // readRaw reads those of pages from first on, as many as there is room for in p.
 func (v *View) readRaw(p []byte, first uint64) error { return v.read(p, v.geometry.EntryAt(first)) }
 
-// readEntries reads the entries of pages from first on, and those that change at that moment as
-// badEntry: each is to be looked at by itself. Scratch has room for them.
+// readEntries reads the entries of pages from first on. Those that change at that moment become
+// badEntry: the caller looks at each by itself. Scratch has room for them.
 func (v *View) readEntries(entries []image.Entry, first uint64, scratch []byte) error {
 	raw := scratch[:8*len(entries)]
 	if err := v.readRaw(raw, first); err != nil {
@@ -133,8 +133,8 @@ func (v *View) entry(page uint64, scratch []byte) image.Entry {
 	return image.DecodeEntry(scratch)
 }
 
-// readStable looks at a page until what try makes of its entry is true and the entry still the same. It
-// returns false where that is wrong for good.
+// readStable reads a page's entry until try accepts it and the entry has not changed since. It
+// returns false where try fails for good.
 func (v *View) readStable(page uint64, scratch []byte, try func(image.Entry) bool) (e image.Entry, ok bool) {
 	suspect, looks := image.Entry(0), 0
 	for {

@@ -22,12 +22,12 @@ const (
 	PageCorrupt
 )
 
-// A Window is some pages as a View found them: a run of them, or what a Survey says is next. It is
-// filled in two steps: View.Look or Survey.Next says what there is, and View.Fetch copies objects,
-// when and by whom they are needed. All slices are its own, and used again. It belongs to one
-// goroutine, but for Fetch.
+// A Window is some pages as a View found them: a run of pages, or the next of a Survey. It is
+// filled in two steps: View.Look or Survey.Next finds what the pages hold, and View.Fetch copies
+// objects when they are needed. It owns its slices and uses them again. It belongs to one
+// goroutine; only Fetch may be called by several.
 type Window struct {
-	// First is the first page of a run. What a Survey gives is none; see Number.
+	// First is the first page of a run. The pages of a Survey are no run; see Number.
 	First uint64
 	// Pages is how many there are.
 	Pages int
@@ -35,8 +35,8 @@ type Window struct {
 	Kind []PageKind
 	Word []uint64
 
-	// Page says of each object which page of the window it is, in ascending order. The length is that
-	// of what follows.
+	// Page says of each object which page of the window it is, in ascending order. The length is
+	// that of what follows.
 	Page []uint32
 	// ID, Offset and Length are the object itself: Arena[Offset:][:Length], once it was fetched.
 	ID     []codec.ID
@@ -48,7 +48,7 @@ type Window struct {
 	surveyed bool          // the pages are no run
 	numbers  []uint32      // of each page, if that is so
 	entries  []image.Entry // of each page
-	scratch  []byte        // 16 bytes a page, for whoever works on that page
+	scratch  []byte        // 16 bytes a page, for the goroutine that works on that page
 }
 
 // Number is which page of the device page i of the window is.
@@ -62,11 +62,8 @@ func (w *Window) Number(i int) uint64 {
 // ArenaSize is how many bytes the objects of n pages take at the most, as they lie in an arena.
 func ArenaSize(n int) int { return n * image.MaxFootprint }
 
-// NewWindow makes a window for up to n pages.
-func NewWindow(n int) *Window { return NewWindowIn(make([]byte, ArenaSize(n)), n) }
-
-// NewWindowIn makes one with an Arena of the caller's, of ArenaSize bytes at least.
-func NewWindowIn(arena []byte, n int) *Window {
+// NewWindow makes a window for up to n pages, with an arena of at least ArenaSize(n) bytes.
+func NewWindow(arena []byte, n int) *Window {
 	return &Window{
 		Kind: make([]PageKind, n), Word: make([]uint64, n), Page: make([]uint32, 0, n), ID: make([]codec.ID, 0, n),
 		Offset: make([]uint64, 0, n), Length: make([]uint32, 0, n), Arena: arena,
@@ -74,8 +71,9 @@ func NewWindowIn(arena []byte, n int) *Window {
 	}
 }
 
-// Look fills w with the pages from first on to before end, as many as it is for, or as there are.
-// What it calls corrupt is. Objects are yet to be fetched. It fails if the image cannot be read.
+// Look fills w with pages from first on, up to end or as many as it has room for. A page that it
+// calls PageCorrupt is corrupt; objects are yet to be fetched. It fails if the image cannot be
+// read.
 func (v *View) Look(w *Window, first, end uint64) error {
 	end = min(end, v.geometry.Pages)
 	w.reset(int(min(uint64(cap(w.entries)), end-min(first, end))))
@@ -96,7 +94,7 @@ func (w *Window) reset(n int) {
 	w.Kind, w.Word, w.entries = w.Kind[:n], w.Word[:n], w.entries[:n]
 }
 
-// classify notes of what kind page i of a window is, by its entry.
+// classify finds by its entry which kind page i of a window is.
 func (v *View) classify(w *Window, i int, e image.Entry) {
 	word := uint64(0)
 	scratch := w.scratch[16*i : 16*i+16]
@@ -134,7 +132,7 @@ func (w *Window) setSame(i int, e image.Entry, word uint64) {
 }
 
 // Fetch copies objects, by their numbers in w, in ascending order, and proves them. Afterwards a
-// page that was an object may be of any kind, since it may have been written meanwhile, or be
+// page that was an object may be of any kind: the device may have written it since, or it may be
 // corrupt. Several goroutines may fetch different objects of a window at the same time.
 func (v *View) Fetch(w *Window, objects []uint32) {
 	for len(objects) > 0 {
@@ -144,8 +142,8 @@ func (v *View) Fetch(w *Window, objects []uint32) {
 	}
 }
 
-// neighbours is how many of the objects follow each other in the window, so that nobody else works
-// on the pages between them, nor uses the arena there.
+// neighbours is how many of the objects follow each other in the window. No other goroutine works
+// on the pages between them, or uses the arena there.
 func (w *Window) neighbours(objects []uint32) int {
 	first := objects[0]
 	for n := 1; n < len(objects); n++ {
@@ -156,8 +154,8 @@ func (w *Window) neighbours(objects []uint32) int {
 	return len(objects)
 }
 
-// fetchTogether copies neighbours, and looks at all their entries once after that. What is not
-// right is fetched by itself.
+// fetchTogether copies neighbours, and reads all their entries once after that. Objects that do not
+// match are fetched one by one.
 func (v *View) fetchTogether(w *Window, objects []uint32) {
 	for rest := objects; len(rest) > 0; {
 		n := w.run(rest)
@@ -178,12 +176,12 @@ func (v *View) fetchTogether(w *Window, objects []uint32) {
 	}
 }
 
-// stale is the length of an object that is to be fetched by itself. None is that short.
+// stale is the length of an object that is to be fetched by itself. No object is that short.
 const stale = 0
 
-// refetch fetches those of a run that are wrong, one by one, to where the run has left room, and the
-// whole run if there is too little. On a device at work one in a hundred may have changed
-// meanwhile, and so one of most runs.
+// refetch fetches the stale objects of a run, one by one, to where the run has left room, or the
+// whole run if there is too little. On a device at work one object in a hundred may have changed
+// since its entry was read, and so one of most runs.
 func (v *View) refetch(w *Window, run []uint32) {
 	n := uint32(0)
 	for _, o := range run {
@@ -209,9 +207,8 @@ func (v *View) refetch(w *Window, run []uint32) {
 	}
 }
 
-// rereadEntries reads the entries of neighbours once more, from that of the first to that of the last one's
-// page. Those of a surveyed window lie anywhere, and what is copied of their objects proves enough:
-// see Survey.
+// rereadEntries reads the entries of neighbours once more, from the first one's page to the last
+// one's. The pages of a surveyed window lie anywhere, and their objects prove enough: see Survey.
 func (v *View) rereadEntries(w *Window, objects []uint32) []byte {
 	if w.surveyed {
 		return nil
@@ -224,8 +221,8 @@ func (v *View) rereadEntries(w *Window, objects []uint32) []byte {
 	return raw
 }
 
-// run is how many of some neighbours lie so close together that they are best copied at once, one
-// after the other where there is room for as many in the arena.
+// run is how many of some neighbours lie so close together that one call copies them best, within
+// the room that the arena has for as many.
 func (w *Window) run(objects []uint32) int {
 	e := w.entries[w.Page[objects[0]]]
 	begin, end := e.Where(), e.Where()+uint64(image.Footprint(e.Length()))
@@ -256,8 +253,8 @@ func (v *View) copyRun(w *Window, run []uint32) {
 	}
 }
 
-// matches reports whether an object was copied that is what its page's entry says, and this has not
-// changed; now are the entries from page first of the window on, where they count.
+// matches reports whether the object copied is the one that its page's entry names, and the entry
+// has not changed; now holds the entries from page first of the window on, except in a survey.
 func (w *Window) matches(o uint32, now []byte, first uint32) bool {
 	i := w.Page[o]
 	e := w.entries[i]
@@ -267,8 +264,7 @@ func (w *Window) matches(o uint32, now []byte, first uint32) bool {
 	return e.Object() && image.Proves(w.Arena[w.Offset[o]-image.HeaderSize:], w.Number(int(i)), e)
 }
 
-// fetchOne copies an object whose page may be in motion, to where the arena has room for one of
-// that number.
+// fetchOne copies an object whose page may be changing, to slot of the arena.
 func (v *View) fetchOne(w *Window, o, slot uint32) {
 	i := int(w.Page[o])
 	page, at, scratch := w.Number(i), int64(slot)*image.MaxFootprint, w.scratch[16*i:16*i+16]

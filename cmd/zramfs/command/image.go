@@ -59,7 +59,7 @@ type imageWindow struct {
 // batch.Pages.
 func (l *liveImage) newWindow(op bulk.Op) *imageWindow {
 	n := l.shop.pages
-	w := &imageWindow{Window: view.NewWindowIn(l.shop.buffer(view.ArenaSize(n), false), n), batch: *bulk.NewBatch(op, n)}
+	w := &imageWindow{Window: view.NewWindow(l.shop.buffer(view.ArenaSize(n), false), n), batch: *bulk.NewBatch(op, n)}
 	w.batch.Regions = [][]byte{w.Arena}
 	if op == bulk.Decompress {
 		w.batch.Pages = l.shop.buffer(n*pageSize, true)

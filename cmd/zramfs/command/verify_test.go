@@ -28,7 +28,7 @@ func TestParseRange(t *testing.T) {
 }
 
 func TestVerifyReport(t *testing.T) {
-	w := &imageWindow{Window: view.NewWindow(200), objects: 3000}
+	w := &imageWindow{Window: view.NewWindow(make([]byte, view.ArenaSize(200)), 200), objects: 3000}
 	w.First = 1000
 	for i := range 100 {
 		w.Kind[i] = view.PageCorrupt

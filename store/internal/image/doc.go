@@ -18,7 +18,7 @@ Everything in an image is an offset or a number: no layout type holds a pointer,
 and a test walks the types to prove it. All integers are little-endian. An image
 never leaves its machine, and amd64 and arm64 are both little-endian.
 
-Nothing here takes a lock. The package comment of store says who may read and
-change which bytes.
+Nothing here takes a lock. The package comment of store says when each byte may be
+read and changed.
 */
 package image

@@ -46,8 +46,8 @@ const (
 	SameSlot                       // a slot of the same-filled table
 )
 
-// Lost is the entry of a page whose object cannot be found any more. It is not
-// valid, and stays so with any one bit flipped.
+// Lost is the entry of a page whose object is lost. It is not valid, and
+// stays so with any one bit flipped.
 const Lost = ^Entry(0)
 
 // ObjectEntry is the entry of an object at where with length bytes of payload.
@@ -75,7 +75,7 @@ func WordEntry(word uint64) (Entry, bool) {
 func DecodeEntry(p []byte) Entry { return Entry(binary.LittleEndian.Uint64(p)) }
 
 // DecodeSlot is the word of a slot of the same-filled table, whose 16 bytes p
-// begins with, and whether its complement beside it says so as well.
+// begins with, and whether the complement that follows confirms it.
 func DecodeSlot(p []byte) (word uint64, intact bool) {
 	word = binary.LittleEndian.Uint64(p)
 	return word, binary.LittleEndian.Uint64(p[8:]) == ^word

@@ -22,8 +22,8 @@ func (m *Image) words(off int64, n uint64) []atomic.Uint64 {
 	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&m.Mem[off])), n)
 }
 
-// Index views the entries of all pages. What lies in index pages that do not exist
-// must not be touched.
+// Index views the entries of all pages. Entries in index pages that do not exist must
+// not be touched.
 func (m *Image) Index() []atomic.Uint64 { return m.words(m.IndexOffset, m.Pages) }
 
 // Bitmap views the bits that say which index pages exist.
