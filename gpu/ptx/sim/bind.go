@@ -10,7 +10,7 @@ import (
 
 const full = ^uint32(0)
 
-// bind finds who executes the opcode.
+// bind selects the function that executes the opcode.
 func (in *instr) bind(op ptx.Opcode, sig ptx.Signature) bool {
 	switch sig.Effect {
 	case ptx.EffectBranch:
@@ -23,7 +23,7 @@ func (in *instr) bind(op ptx.Opcode, sig ptx.Signature) bool {
 		in.kind = blockSync
 		return true
 	case ptx.EffectFence:
-		// What a race is is judged without it: it keeps order, but lets nobody know of it.
+		// A fence orders accesses but publishes nothing, so races are judged without it.
 		in.run = func(*warp, *instr, uint32) {}
 	case ptx.EffectWarp:
 		in.kind = warpSync
@@ -109,7 +109,7 @@ func (w *warp) setPred(in *instr, m, v uint32) {
 	*d = *d&^m | v&m
 }
 
-// classOf tells which unit an opcode would run on.
+// classOf returns the unit that would run an opcode.
 func classOf(op ptx.Opcode, sig ptx.Signature) Class {
 	if sig.Space != ptx.SpaceNone {
 		return memoryClass(sig)

@@ -10,7 +10,7 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// block is the room in which one goroutine runs one block after the other.
+// block is the state of one goroutine that runs one block after the other.
 type block struct {
 	launch  *launch
 	program *program
@@ -30,9 +30,9 @@ type block struct {
 	counts []Count // by instruction
 }
 
-// rooms keeps blocks' rooms from launch to launch: a room takes up to a megabyte,
-// and a launch may be over in microseconds. A sync.Pool would not do, as it finds
-// only what the same processor has put into it.
+// rooms keeps blocks' states from launch to launch: one takes up to a megabyte, and a launch may be
+// over in microseconds. A sync.Pool would return only states that the same processor has put into
+// it.
 type rooms struct {
 	mu    sync.Mutex
 	empty []*block // guarded by mu
@@ -69,13 +69,13 @@ func newBlock(p *program) *block {
 	return b
 }
 
-// enter makes the room ready for a launch.
+// enter prepares the state for a launch.
 func (b *block) enter(l *launch) {
 	b.launch, b.limit, b.strict = l, l.StepLimit, l.Strict
 	if b.limit == 0 {
 		b.limit = defaultStepLimit
 	}
-	b.limit = min(b.limit, uint64(mostTicks/len(b.warps)-1)) // each may be a barrier
+	b.limit = min(b.limit, uint64(maxTicks/len(b.warps)-1)) // each may be a barrier
 	p := b.program
 	for _, w := range b.warps {
 		for i, at := range p.params32 {
@@ -88,7 +88,7 @@ func (b *block) enter(l *launch) {
 	}
 }
 
-// leave adds what all blocks of this goroutine did to the launch, and forgets it.
+// leave adds the counts of all this goroutine's blocks to the launch, and clears them.
 func (b *block) leave() {
 	b.stats.Instruction = b.counts
 	for i, c := range b.counts {
@@ -105,7 +105,7 @@ func (b *block) leave() {
 	b.launch = nil
 }
 
-// load fills the registers that nobody writes.
+// load fills the constant registers.
 func (w *warp) load(p *program) {
 	for v, at := range p.constants32 {
 		w.setRow(at, v)
@@ -141,7 +141,7 @@ func (w *warp) setWide(at int32, v uint64) {
 	}
 }
 
-// begin makes everything ready for a block.
+// begin prepares the state for a block.
 func (b *block) begin(number int) {
 	b.tick()
 	b.number, b.start, b.synced = number, b.clock, b.clock

@@ -15,7 +15,7 @@ func (m *Memory) CopyIn(addr uint64, src []byte) error {
 	return nil
 }
 
-// CopyOut copies from addr to the host. Bytes that nobody wrote come as 0xCC.
+// CopyOut copies from addr to the host. Uninitialised bytes are 0xCC.
 func (m *Memory) CopyOut(dst []byte, addr uint64) error {
 	c, off, err := m.span("copy out", addr, len(dst))
 	if err != nil || len(dst) == 0 {
@@ -55,8 +55,8 @@ func (m *Memory) Fill(addr uint64, v byte, n int) error {
 	return nil
 }
 
-// Discard makes n bytes as uninitialised as those of a fresh buffer. It is for
-// pools: what one user left is nothing that the next may read. Host memory is left alone.
+// Discard makes n bytes uninitialised, as in a fresh buffer. Pools use it so that no user reads the
+// bytes of an earlier one. Host memory is left alone.
 func (m *Memory) Discard(addr uint64, n int) error {
 	c, off, err := m.span("discard", addr, n)
 	if err != nil || n <= 0 || c.init == nil {

@@ -32,8 +32,8 @@ var (
 	ErrOutOfMemory = errors.New("out of device memory")
 )
 
-// Fault says which lane of which kernel did what, and where. Launch returns it
-// as an error; of several blocks that fault, that of the one begun first.
+// Fault is an error of a lane: its kernel, instruction and place. Launch returns it; if several
+// blocks fault, that of the block begun first.
 type Fault struct {
 	Kind   error // one of the Err variables
 	Kernel string
@@ -45,7 +45,7 @@ type Fault struct {
 	Detail string // the memory and the other party, like "compressed[1024]+12"
 }
 
-// Error tells everything in one line.
+// Error returns all of it in one line.
 func (f *Fault) Error() string {
 	s := fmt.Sprintf("%s: %s: %v: %s (block %d, warp %d, lane %d)", f.Kernel, f.Source, f.Kind, f.Op, f.Block, f.Warp, f.Lane)
 	if f.Detail != "" {

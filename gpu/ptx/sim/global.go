@@ -14,7 +14,7 @@ const (
 	lookups    = 16 // buffers that a block remembers
 )
 
-// lookup is a buffer that a block has met.
+// lookup is a buffer that a block has used.
 type lookup struct {
 	window   uint64
 	buffer   *buffer
@@ -56,8 +56,8 @@ func (w *warp) eachGlobal(in *instr, m uint32, f func(w *warp, in *instr, lane i
 	}
 }
 
-// global finds the bytes that a lane wants, once it may have them. Otherwise
-// it faults and returns nil.
+// global returns the bytes that a lane accesses. If it must not, the lane faults and global returns
+// nil.
 func (w *warp) global(in *instr, lane int) (*contents, int) {
 	addr := w.r64[in.src[0]][lane] + uint64(int64(in.offset))
 	l := &w.block.found[addr>>windowShift%lookups]
@@ -124,7 +124,7 @@ func (w *warp) party(lane int, since uint64) party {
 // place is the block's number in a record of global memory.
 func (b *block) place() uint64 { return uint64(b.number+1) << blockShift }
 
-// culprit names who a record of global memory tells of.
+// culprit names the lane of a record of global memory.
 func (b *block) culprit(r uint64) string {
 	switch other := r >> blockShift; {
 	case r&^blockMask == manyBlocks:
@@ -147,8 +147,8 @@ func who(r record) string {
 	return fmt.Sprintf("warp %d, lane %d", warp, lane)
 }
 
-// traffic counts what an access moves. It is coalesced if it touches no more
-// sectors than its bytes would if they lay side by side from the lowest address on.
+// traffic counts an access. It is coalesced if it touches no more sectors than the same bytes
+// would, lined up from the lowest address on.
 func (w *warp) traffic(in *instr, m uint32, t *Traffic) {
 	var sectors, lines [WarpSize]uint64
 	addrs, n := &w.r64[in.src[0]], uint64(in.access.bytes)

@@ -21,12 +21,12 @@ type Device struct {
 	Memory *Memory
 	// Workers is how many blocks run at a time: 0 is one a core.
 	Workers int
-	// Seed chooses a schedule: 0 runs the lanes of a warp in step and one warp and
-	// one block after the other, any other number a random order of all.
+	// Seed selects the schedule: 0 runs the lanes of a warp in step and warps and blocks one after
+	// the other; another number runs all in a random order.
 	Seed uint64
 	// StepLimit is how many instructions a warp may execute: 0 is 1<<24.
 	StepLimit uint64
-	// Strict checks also that what the kernel calls uniform is the same in all lanes.
+	// Strict also checks the kernel's claims of uniformity.
 	Strict bool
 
 	programs sync.Map // *ptx.Kernel to *program
@@ -44,20 +44,20 @@ type launch struct {
 	stop    atomic.Int64 // how many need to be begun: fewer than all once one has faulted
 	shadows sync.Map     // *buffer to *shadow
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the following fields
 	stats Stats
 	fault *Fault
 	first int64 // when its block was begun
 }
 
-// Launch runs grid blocks of the kernel and waits for them. The arguments are
-// the kernel's parameters in order; block is the threads a block, which the kernel fixes.
-// It fails with a *Fault if a lane does what a kernel must not.
+// Launch runs grid blocks of the kernel and waits for them. The arguments are the kernel's
+// parameters in order; block is the number of threads a block, which must be the kernel's. It fails
+// with a *Fault if a lane breaks a rule.
 func (d *Device) Launch(k *ptx.Kernel, grid, block int, args ...uint64) (Stats, error) {
 	return d.LaunchContext(context.Background(), k, grid, block, args...)
 }
 
-// LaunchContext is Launch, and ends between blocks when ctx does.
+// LaunchContext is Launch; when ctx ends it stops between blocks.
 func (d *Device) LaunchContext(ctx context.Context, k *ptx.Kernel, grid, block int, args ...uint64) (Stats, error) {
 	p, err := d.program(k)
 	if err != nil {
@@ -92,7 +92,7 @@ func (d *Device) program(k *ptx.Kernel) (*program, error) {
 	return p, nil
 }
 
-// accepts tells whether a launch fits the kernel.
+// accepts returns an error if a launch does not fit the kernel.
 func (p *program) accepts(grid, block int, args []uint64) error {
 	name := p.kernel.Name()
 	switch {
@@ -152,8 +152,8 @@ func (l *launch) failed(f *Fault, begun int64) {
 	}
 }
 
-// chooseStride gives the order of the blocks: one by one, or in a random
-// schedule by steps that come by each of them once.
+// chooseStride returns the order of the blocks: one by one, or in a random schedule by steps that
+// visit each of them once.
 func (l *launch) chooseStride() int {
 	if l.Seed == 0 {
 		return 1
@@ -173,7 +173,7 @@ func gcd(a, b int) int {
 	return a
 }
 
-// source makes the random numbers of a block, the same ones however many workers there are.
+// source returns the random numbers of a block, which do not depend on the number of workers.
 func (l *launch) source(block int) *rand.Rand {
 	if l.Seed == 0 {
 		return nil

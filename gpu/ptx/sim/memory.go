@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// Access says what kernels may do with a buffer. The host may always write.
+// Access says how kernels may use a buffer. The host may always write.
 type Access int
 
 // The kinds of access.
@@ -19,38 +19,38 @@ const (
 	ReadOnly
 )
 
-// A buffer begins lead bytes into a window of 4 GiB that no other buffer ever
-// has: what runs off either end, or was cut to 32 bits, meets no other.
+// A buffer begins lead bytes into a window of 4 GiB that no other buffer ever has: an address
+// beyond either end, or cut to 32 bits, lies in no other buffer.
 const (
 	windowShift = 32
 	lead        = 1 << 28
 	largest     = 1<<windowShift - 2*lead
 
-	// poison fills what was allocated: a copy of it to the host stands out.
+	// poison fills new memory: a copy of it to the host stands out.
 	poison = 0xCC
 
-	// remembered is how many freed buffers can still be named.
+	// remembered is how many freed buffers keep their names.
 	remembered = 1024
 )
 
 // Spec describes a buffer to allocate.
 type Spec struct {
-	Name   string // what faults call it
+	Name   string // its name in faults
 	Size   int    // bytes
-	Stride int    // bytes an element, for faults only: 0 is no array
+	Stride int    // bytes an element, for faults only: 0 means no array
 	Access Access
 }
 
-// Memory is a device's global memory: buffers that come and go. Its methods may
-// be called at any time, also while kernels run.
+// Memory is a device's global memory: buffers that come and go. Its methods may be called at any
+// time, also while kernels run.
 type Memory struct {
 	limit int64 // immutable
 
-	// strong guards the bytes in atomic and relaxed accesses, which blocks may
-	// make to the same ones. It is taken before mu.
+	// strong guards the bytes in atomic and volatile accesses, which several blocks may make to the
+	// same bytes. It is taken before mu.
 	strong sync.Mutex
 
-	mu     sync.RWMutex       // guards what follows
+	mu     sync.RWMutex       // guards the following fields
 	live   map[uint32]*buffer // by window
 	freed  []*buffer          // the last ones, a ring
 	next   uint32             // window
@@ -63,8 +63,8 @@ type buffer struct {
 	base     uint64
 	borrowed bool // immutable: the bytes are the host's, and not counted
 
-	// contents is nil once the buffer was freed. Loads and stores that are under
-	// way keep what they have found.
+	// contents is nil once the buffer was freed. Loads and stores under way keep the contents that
+	// they have.
 	contents atomic.Pointer[contents]
 }
 
@@ -125,7 +125,7 @@ func (m *Memory) add(b *buffer, c *contents) uint64 {
 	return b.base
 }
 
-// Free ends a buffer, also one made by Map. What touches it later faults.
+// Free ends a buffer, also one made by Map. Later accesses to it fault.
 func (m *Memory) Free(addr uint64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -146,14 +146,14 @@ func (m *Memory) Free(addr uint64) error {
 	return nil
 }
 
-// Info says how many bytes are free, and how many there are.
+// Info returns the free and the total bytes.
 func (m *Memory) Info() (free, total int64) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.limit - m.used, m.limit
 }
 
-// Allocations counts the calls of Alloc that succeeded.
+// Allocations returns how many calls of Alloc succeeded.
 func (m *Memory) Allocations() int64 {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -171,7 +171,7 @@ func (m *Memory) Leaks() []string {
 	return names
 }
 
-// Protect changes what kernels that are launched from now on may do with a buffer.
+// Protect changes the access of future kernels to a buffer.
 func (m *Memory) Protect(addr uint64, a Access) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -22,8 +22,8 @@ const (
 	blockSync // needs the whole block
 )
 
-// instr is an instruction made ready: operands are indices into the files of
-// registers, and constants are registers that nobody writes.
+// instr is a prepared instruction: operands are indices into the files of registers, and constants
+// are registers that no instruction writes.
 type instr struct {
 	run        runFunc
 	row        rowFunc
@@ -56,7 +56,7 @@ type written struct {
 	uniform bool
 }
 
-// program is a kernel made ready. It never changes, but for rooms.
+// program is a prepared kernel. Except for rooms it never changes.
 type program struct {
 	rooms  rooms
 	kernel *ptx.Kernel

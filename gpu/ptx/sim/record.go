@@ -2,13 +2,12 @@
 
 package sim
 
-// A record says who last accessed a byte in some way, and when:
+// A record is the last access to a byte of one kind:
 //
 //	clock << 12 | warp << 6 | lane
 //
-// 0 is nobody. The clock is the block's, and advances with every barrier of the
-// block or of one of its warps, so that one number tells whether a barrier
-// has ordered the access before another one.
+// 0 is none. The clock is the block's and advances with every barrier of the block or of one of its
+// warps, so one number tells whether a barrier has ordered the access before another one.
 type record = uint64
 
 const (
@@ -16,21 +15,21 @@ const (
 	whoBits   = 2 * laneBits
 	laneMask  = 1<<laneBits - 1
 	whoMask   = 1<<whoBits - 1
-	many      = laneMask // in the place of a lane or a warp: several
+	many      = laneMask // in place of a lane or a warp: several
 	firstTick = 1        // clocks begin here, so that no record is 0
 )
 
 // party is a lane as the trackers see it.
 type party struct {
 	record      record // of an access now
-	warpSynced  record // what is less is ordered, within the warp
+	warpSynced  record // lower records are ordered, within the warp
 	blockSynced record // and within the block
 }
 
-// conflicts tells whether the access that r records, by another lane, is not ordered before p's.
+// conflicts reports whether the access that r records, by another lane, is not ordered before p's.
 func (p *party) conflicts(r record) bool {
 	switch {
-	case r < p.blockSynced: // also nobody
+	case r < p.blockSynced: // also none
 		return false
 	case (r^p.record)&(whoMask&^laneMask) != 0:
 		return true

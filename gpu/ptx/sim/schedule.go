@@ -6,14 +6,14 @@ import "fmt"
 
 // A random schedule lets lanes run ahead of each other wherever the machine
 // might: a path is split every splitEvery instructions or so, into no more than
-// mostPaths, and a warp is left every turnLength or so.
+// maxPaths, and a warp is left every turnLength or so.
 const (
 	splitEvery = 4
-	mostPaths  = 4
+	maxPaths   = 4
 	turnLength = 16
 )
 
-// pick chooses the path that runs next, once those that wait are all there is.
+// pick selects the path that runs next, if not all wait.
 func (w *warp) pick() *path {
 	w.dropEmpty()
 	if w.allWait() {
@@ -23,7 +23,7 @@ func (w *warp) pick() *path {
 	for w.paths[i].waiting {
 		i = (i + 1) % len(w.paths)
 	}
-	if len(w.paths) < mostPaths && w.random.IntN(splitEvery) == 0 {
+	if len(w.paths) < maxPaths && w.random.IntN(splitEvery) == 0 {
 		w.split(i)
 	}
 	return &w.paths[i]
@@ -48,7 +48,7 @@ func (w *warp) allWait() bool {
 	return true
 }
 
-// meet makes one path of all. That it lacks lanes is found where it runs.
+// meet joins all paths. Missing lanes are found when the joined path runs.
 func (w *warp) meet() *path {
 	p := w.paths[0]
 	for _, q := range w.paths[1:] {
@@ -97,7 +97,7 @@ func (b *block) run() *Fault {
 	}
 }
 
-// next chooses a warp that can run, or nil.
+// next returns a warp that can run, or nil.
 func (b *block) next() *warp {
 	start := 0
 	if b.random != nil {
@@ -120,8 +120,7 @@ func (b *block) over() bool {
 	return true
 }
 
-// release lets the warps go that all wait for each other. Those that have ended
-// are not waited for.
+// release continues the warps that all wait for each other; ended warps do not count.
 func (b *block) release() *Fault {
 	var first *warp
 	b.tick()

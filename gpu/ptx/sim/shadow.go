@@ -13,7 +13,7 @@ type use int
 const (
 	weakWrite use = iota
 	weakRead
-	strongAccess // atomic and relaxed ones: they do not race with each other
+	strongAccess // atomic and volatile ones: they do not race with each other
 	uses
 )
 
@@ -34,7 +34,7 @@ const (
 	blockMask  = 1<<blockShift - 1
 	mostBlocks = 1<<(64-blockShift) - 2
 	manyBlocks = uint64(1<<(64-blockShift)-1) << blockShift
-	mostTicks  = 1 << (blockShift - whoBits)
+	maxTicks   = 1 << (blockShift - whoBits)
 )
 
 // shadow holds the records of a buffer's bytes in one launch. Blocks run side
@@ -62,7 +62,7 @@ func newShadow(size int) *shadow {
 	return s
 }
 
-// release gives the chunks back. No block runs any more.
+// release frees the chunks after the last block.
 func (s *shadow) release() {
 	for u := range s.tables {
 		for i := range s.tables[u] {
@@ -91,8 +91,8 @@ func (s *shadow) chunk(u use, k int) *chunk {
 	return t[k&(1<<tableBits-1)].Load()
 }
 
-// claim records an access to n bytes at off. It returns the record of what it
-// races with, or 0. block is the block's number plus one, in its place.
+// claim records an access to n bytes at off. It returns a record that it races with, or 0. block is
+// the block's number plus one, shifted into place.
 func (s *shadow) claim(u use, off, n int, p *party, block uint64) record {
 	for n > 0 {
 		i := off & (chunkSize - 1)
@@ -159,7 +159,7 @@ func (p *party) conflictsAcross(r uint64, block uint64) bool {
 	return r&^blockMask != block || p.conflicts(r&blockMask)
 }
 
-// makeChunk makes it, unless another block was faster.
+// makeChunk makes the chunk, unless another block has.
 func (s *shadow) makeChunk(u use, k int) *chunk {
 	at := &s.tables[u][k>>tableBits]
 	if at.Load() == nil {

@@ -9,9 +9,8 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// Each array of shared memory lies in a window of its own, so that what runs
-// off one meets no other, as the driver may place them in any order. It is
-// aligned as it asks for and no better.
+// Each array of shared memory lies in a window of its own, as the driver may place them in any
+// order: an address beyond one lies in no other. An array has its own alignment and no better one.
 const (
 	arrayShift = 20
 	arrayLead  = 1 << (arrayShift - 1)
@@ -71,7 +70,7 @@ func newShared(p *program) shared {
 	return s
 }
 
-// reset makes it a new block's. The records need no clearing: the clock has advanced.
+// reset prepares it for a new block. The records need no clearing: the clock has advanced.
 func (s *shared) reset() { clear(s.init) }
 
 // locate fills w.offsets with the places of the lanes of m in the block's
@@ -106,7 +105,7 @@ func loadShared(w *warp, in *instr, m uint32)  { w.eachShared(in, m, (*warp).loa
 func storeShared(w *warp, in *instr, m uint32) { w.eachShared(in, m, (*warp).store1) }
 func atomShared(w *warp, in *instr, m uint32)  { w.eachShared(in, m, (*warp).update1) }
 
-// eachShared calls f with the bytes of each lane, until one may not have them.
+// eachShared calls f with the bytes of each lane, until a lane faults.
 func (w *warp) eachShared(in *instr, m uint32, f func(w *warp, in *instr, lane int, b []byte)) {
 	if !w.locate(in, m) {
 		return
@@ -135,7 +134,7 @@ func (w *warp) raceShared(in *instr, lane int, r record) {
 	w.failShared(ErrRace, in, lane, w.r32[in.src[0]][lane]+uint32(in.offset), " with "+who(r))
 }
 
-// initialised tells whether the bytes that a lane reads were written, or faults.
+// initialised reports whether the bytes that a lane reads were written; if not, it faults.
 func (w *warp) initialised(in *instr, lane int) bool {
 	off := int(w.offsets[lane])
 	for i, done := range w.block.shared.init[off : off+in.access.bytes] {
@@ -146,8 +145,7 @@ func (w *warp) initialised(in *instr, lane int) bool {
 	return true
 }
 
-// claim records an access to n bytes at off and returns the record of what it
-// races with, or 0.
+// claim records an access to n bytes at off and returns a record that it races with, or 0.
 func (s *shared) claim(u use, off, n int, p *party) record {
 	for _, others := range s.excludes[u] {
 		for _, r := range others[off : off+n] {

@@ -10,10 +10,9 @@ import (
 
 // path is a set of lanes at one place of the program.
 //
-// In lockstep the paths of a warp are a stack: the last one runs until it comes
-// to where its lanes meet those of the path below, which holds them already.
-// In a random schedule they are a set of which any may run, and they meet only
-// where an instruction needs the whole warp.
+// In lockstep the paths of a warp are a stack: the last one runs until it reaches the place where
+// its lanes meet those of the path below, which includes them already. In a random schedule any
+// path of the set may run, and paths meet only where an instruction needs the whole warp.
 type path struct {
 	pc, reconverge int32
 	mask           uint32
@@ -109,7 +108,7 @@ func (w *warp) step(p *path) {
 	}
 }
 
-// isDefined tells whether the lanes that take part have written what they read.
+// isDefined reports whether the active lanes have written the registers that they read.
 func (w *warp) isDefined(in *instr, m, whole uint32) bool {
 	for i, r := range in.reads {
 		need := m
@@ -183,7 +182,7 @@ func (w *warp) diverge(p *path, in *instr, taken, rest uint32) {
 	} else {
 		p.pc = in.reconverge
 	}
-	// What comes first in the program runs first: lanes that return have done
+	// Earlier instructions run first: lanes that return have done
 	// so when others come to a barrier.
 	last, first := to, on
 	if on.pc > to.pc {
