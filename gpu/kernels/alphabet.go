@@ -4,8 +4,8 @@ package kernels
 
 import "encoding/binary"
 
-// Kinds of tokens in the entries of [PageTable]: ranks of remembered distances from 0 on, and
-// behind them
+// Kinds of tokens in the entries of [PageTable]: ranks of remembered distances from 0 on, then
+// these.
 const (
 	kindNear         = 4 // a near byte is the distance
 	kindFar          = 5 // a far word is the distance

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kernels has the programs that a GPU runs on many pages at once, written with package ptx:
+// Package kernels has the kernels that a GPU runs on many pages at once, written with package ptx:
 // [LZ4Decompress], [LZ4Verify] and [LZ4Compress] for the objects of package codec/lz4,
 // [PageDecompress] and [PageVerify] for those of codec/page (identifier 4).
 //
-// They are built when asked for; nothing here needs a GPU. Package sim runs them in the tests: on
-// real pages, on corrupt objects, where what they say must be what the codec says, and with faults
-// planted in them, which must be found. testdata has their text. A built kernel never changes and
+// They are built on request; nothing here needs a GPU. In the tests package sim runs them on real
+// pages, on corrupt objects, where they must agree with the codec, and with planted faults, which
+// must be found. testdata has their text. A built kernel never changes and
 // may be used by any number of goroutines; building one takes a few milliseconds and is safe in
 // several at once.
 //
@@ -28,8 +28,8 @@
 //	n         u32  number of pages
 //	table     u64  of page_decompress and page_verify only: the bytes of [PageTable], aligned to 16 bytes
 //
-// The verifying kernels have hashes in the place of pages: an array of n hashes, u64 each. They
-// write the [PageHash] of each page instead of the page, 0 for one that is corrupt.
+// The verifying kernels have hashes in place of pages: an array of n hashes, u64 each. They
+// write the [PageHash] of each page instead of the page, 0 for a corrupt one.
 //
 // An object is corrupt where the codec's Decompress to a page of 4096 bytes fails, and no other is.
 // A corrupt object's page is not written. A length that no object has is refused before anything is
@@ -59,6 +59,5 @@
 //
 // Shared memory is what limits how many warps run at once on a multiprocessor, 227 KiB on an H100:
 // 24 that decompress and 18 that compress, all kernels staying under 64 registers. A warp that
-// decompresses waits for nobody and diverges nowhere; what one does with a page is told in each
-// file.
+// decompresses neither waits nor diverges; each file describes what its warps do with a page.
 package kernels

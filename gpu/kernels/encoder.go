@@ -7,17 +7,17 @@ import (
 	"math/bits"
 )
 
-// An Encoder makes on the CPU the objects that [LZ4Compress] makes: where a GPU has failed, another
-// may go on and nobody sees a difference. The zero value is ready. It is not safe for concurrent
-// use, keeps nothing between pages, and allocates nothing.
+// An Encoder makes on the CPU the same objects that [LZ4Compress] makes, so it can replace a failed
+// GPU without a visible difference. The zero value is ready. It is not safe for concurrent use,
+// keeps nothing between pages, and allocates nothing.
 type Encoder struct {
-	table [tableSize]uint16 // where a hash was last seen
+	table [tableSize]uint16 // last position of each hash
 	out   []byte            // the object so far, in the caller's memory
 }
 
 // Compress writes the object of a page of [PageSize] bytes to dst and returns its length in bytes,
-// or 0 if dst is too short. That is the kernel's limit, so it is never longer than 4095. It panics
-// if the page is shorter than a page.
+// or 0 if dst is too short. The kernel's limit bounds it to 4095. It panics if the page is shorter
+// than a page.
 func (e *Encoder) Compress(dst, page []byte) int {
 	page = page[:PageSize]
 	e.table, e.out = [tableSize]uint16{}, dst[:0:min(len(dst), PageSize-1)]
@@ -41,8 +41,8 @@ func (e *Encoder) Compress(dst, page []byte) int {
 	return len(e.out)
 }
 
-// window looks 32 positions up and enters them, one after another: a bit for each at which a match
-// begins, and what it repeats.
+// window looks 32 positions up and enters them, one after another. hits has a bit for each at which
+// a match begins, from the position that it repeats.
 func (e *Encoder) window(page []byte, base int, from *[lanes]int) (hits uint32) {
 	for lane := range min(lanes, lastMatch+1-base) {
 		at := base + lane
@@ -57,7 +57,7 @@ func (e *Encoder) window(page []byte, base int, from *[lanes]int) (hits uint32) 
 	return hits
 }
 
-// matchLength is how many bytes are equal from both positions on, of which four are.
+// matchLength returns how many bytes are equal from both positions on; four are known to be.
 func matchLength(page []byte, at, from int) int {
 	end, distance := at+minMatch, at-from
 	for ; end+8 <= matchStop; end += 8 {
@@ -71,7 +71,7 @@ func matchLength(page []byte, at, from int) int {
 	return end - at
 }
 
-// append writes a sequence, without a match if it has no length, and tells whether there was room.
+// append writes a sequence, without a match if length is 0, and reports whether there was room.
 func (e *Encoder) append(literals []byte, distance, length int) bool {
 	half, tail := max(length-minMatch, 0), 0
 	if length > 0 {
@@ -90,7 +90,7 @@ func (e *Encoder) append(literals []byte, distance, length int) bool {
 	return true
 }
 
-// extra is how many bytes of length follow a half token, and appendExtra writes them.
+// extra returns how many bytes of length follow a half token; appendExtra writes them.
 func extra(length int) int { return (length + 255 - escape) / 255 }
 
 func (e *Encoder) appendExtra(length int) {

@@ -4,7 +4,7 @@ package kernels
 
 import "encoding/binary"
 
-// PageSize is the size in bytes of a page: what an object stands for.
+// PageSize is the size of a page, in bytes.
 const PageSize = 4096
 
 // The hash's multipliers: odd, so that a multiplication loses nothing, with bits of 2^64 over the
@@ -14,8 +14,8 @@ const (
 	hashFactor = 0x61C8864680B583EB
 )
 
-// quadBytes is what a lane loads or stores of memory at once, and rowBytes what the lanes of a warp
-// do together. The machine moves whole sectors.
+// quadBytes is the size of a lane's widest load or store, and rowBytes that of the lanes of a warp
+// together. Memory moves in whole sectors.
 const (
 	quadBytes   = 16
 	sectorBytes = 32
@@ -23,10 +23,10 @@ const (
 	rowBytes    = lanes * quadBytes
 )
 
-// PageHash is the hash that the verifying and compressing kernels give of a page of [PageSize]
-// bytes. It is no cryptographic one, but any change that touches a single lane's words changes it,
-// and others pass unseen once in 2^64. Each of 32 lanes goes over the words that it also loads: two
-// at lane×16 in each of the page's eight rows of 512 bytes. It panics if the page is shorter.
+// PageHash is the hash of a page of [PageSize] bytes that the verifying and compressing kernels
+// return. It is not cryptographic, but any change within a single lane's words changes it, and
+// others go unseen once in 2^64. Each of 32 lanes goes over the words that it also loads: two at
+// lane×16 in each of the page's eight rows of 512 bytes. It panics if the page is shorter.
 func PageHash(page []byte) uint64 {
 	page = page[:PageSize]
 	var sum uint64
@@ -36,14 +36,14 @@ func PageHash(page []byte) uint64 {
 			h = hashWord(h, binary.LittleEndian.Uint64(page[at:]))
 			h = hashWord(h, binary.LittleEndian.Uint64(page[at+8:]))
 		}
-		// Twice more, so that what the last words change is all over before it can meet another lane's.
+		// Twice more, to spread a change of the last words over all bits before it can meet another
+		// lane's.
 		sum += hashWord(hashWord(h, 0), 0)
 	}
 	return hashWord(sum, 0)
 }
 
-// hashWord takes one more word into a lane's hash. For any word it maps different hashes to
-// different ones, and the other way round.
+// hashWord adds a word to a lane's hash. For any word it is a bijection of hashes.
 func hashWord(h, word uint64) uint64 {
 	h = (h ^ word) * hashFactor
 	return h ^ h>>32

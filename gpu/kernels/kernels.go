@@ -6,8 +6,8 @@ import "github.com/zramfs/zramfs/gpu/ptx"
 
 // A Kernel is one of this package's programs.
 type Kernel struct {
-	Name  string                      // by which it is launched
-	Build func() (*ptx.Kernel, error) // makes it; an error is a fault of this package, and its tests would fail
+	Name  string                      // for launching
+	Build func() (*ptx.Kernel, error) // makes it; an error is a defect of this package
 	// PagesPerBlock is how many pages a block works on at a time.
 	PagesPerBlock int
 }

@@ -3,8 +3,7 @@
 package kernels
 
 // The numbers of the LZ4 block format: a match has at least minMatch bytes, none begins behind
-// lastMatch or reaches matchStop, and a length in a token that is escape goes on in bytes behind
-// it.
+// lastMatch or reaches matchStop, and a length of escape in a token continues in bytes behind it.
 const (
 	minMatch  = 4
 	lastMatch = PageSize - 12
@@ -13,13 +12,13 @@ const (
 )
 
 // The longest objects that the kernels read, in bytes. No LZ4 block of a page is longer, since only
-// its lengths can make it longer than the page; a longer one is corrupt, as package lz4 says too.
+// its lengths can make it longer than the page; a longer one is corrupt, for package lz4 too.
 const (
 	MaxLZ4Object  = PageSize + PageSize/255 + 64
 	MaxPageObject = PageSize - 1
 )
 
-// The compressor's table of positions, and what it hashes five bytes by.
+// The compressor's table of positions, and its hash of five bytes.
 const (
 	tableBits = 11
 	tableSize = 1 << tableBits
@@ -27,16 +26,16 @@ const (
 	hashHigh  = 0x85EBCA77
 )
 
-// Zeros behind what is in shared memory, for loads that may go further than what they are for: the
-// word behind the literals of an LZ4 object that ends early, and the words at the last positions of
-// a page that is looked up 32 positions at a time.
+// Zeros behind data in shared memory, for loads that may go further: the word behind the literals
+// of an LZ4 object that ends early, and the words at the last positions of a page that is looked up
+// 32 positions at a time.
 const (
 	lz4Pad      = 32
 	compressPad = 32
 )
 
-// How the remembered distances move, a byte each from the last one on: the rank that it comes from.
-// Of moveNew the last one is new.
+// Moves of the remembered distances, a byte each from the last one on: the rank that it comes from.
+// In moveNew the last one is new.
 const (
 	moveLast   = 0x03020100
 	moveSecond = 0x03020001
@@ -46,7 +45,7 @@ const (
 	moveOfLane = 128 // and the lane's number: a byte for a distance that is new
 )
 
-// What a kernel says of an object.
+// The statuses of an object.
 const (
 	StatusOK      = 0
 	StatusCorrupt = 1

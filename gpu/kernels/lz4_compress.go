@@ -21,13 +21,13 @@ const (
 	queueFull = lanes - perWindow - 1
 )
 
-// longLiterals is from how many literals on the warp copies them together; fewer are copied by the
-// lane that has the sequence.
+// longLiterals is the number of literals from which the warp copies them together; the sequence's
+// lane copies fewer.
 const longLiterals = 32
 
 // lz4Encoder is a warp that compresses a page. It looks 32 positions up at a time, takes the
-// matches from there one after another into a queue of which each lane holds one place, and then
-// writes the queue's sequences at once.
+// matches from there one after another into a queue with one place a lane, and then writes the
+// queue's sequences at once.
 type lz4Encoder struct {
 	*warp
 	table, object ptx.Shared32
@@ -41,8 +41,8 @@ type lz4Encoder struct {
 	tooLong         *ptx.Var[ptx.Pred]
 }
 
-// LZ4Compress builds lz4_compress, which makes LZ4 objects of pages, packs them, and says of each
-// page what became of it, and its hash.
+// LZ4Compress builds lz4_compress, which makes LZ4 objects of pages, packs them, and returns the
+// result and the hash of each page.
 func LZ4Compress() (*ptx.Kernel, error) {
 	w := newWarp("lz4_compress", compressWarpsPerBlock, compressWarpBytes)
 	pages, results, arena, cursor := w.ParamGlobal("pages"), w.ParamGlobal("results"), w.ParamGlobal("arena"), w.ParamGlobal("cursor")
@@ -65,7 +65,7 @@ func LZ4Compress() (*ptx.Kernel, error) {
 		half := [4]ptx.U32{ptx.Select(first, low, place.Get()), ptx.Select(first, high, size.Get()), ptx.Select(first, word[0], kind.Get()), ptx.Select(first, word[1], n(0))}
 		to := results.Index(page, ResultSize).Index(w.lane, ResultSize/2)
 		w.When(w.lane.Lt(n(2)), func() { to.StoreV4(half) })
-		// The next page comes to where others may still be loading from.
+		// The next page overwrites memory that other lanes may still be loading from.
 		w.WarpSync()
 	})
 	return w.Build()
@@ -75,7 +75,7 @@ func LZ4Compress() (*ptx.Kernel, error) {
 const nowhere = 0xffffffff
 
 // loadPage copies a page to shared memory and clears the table. It returns the page's hash, its
-// first eight bytes, and whether it consists of nothing else.
+// first eight bytes, and whether the whole page repeats them.
 func (w *warp) loadPage(from ptx.Global64) (hash ptx.U64, word [2]ptx.U32, same ptx.Pred) {
 	from, to := from.Index(w.lane, quadBytes), w.memory.Add(w.lane.Shl(n(4)))
 	quads := map[int][4]ptx.U32{}
@@ -122,9 +122,9 @@ func (w *warp) compress(limit ptx.U32) lz4Encoder {
 	return e
 }
 
-// window looks up the 32 positions from base on and enters them. It returns a bit for each lane at
-// whose position a match begins, and in each lane what it repeats: of what has the same hash, the
-// last before it.
+// window looks up the 32 positions from base on and enters them. It returns a bit for each lane
+// whose position begins a match, and in each lane the position that it repeats: the last one before
+// it with the same hash.
 func (e *lz4Encoder) window(base ptx.U32) (hits, from ptx.U32) {
 	at := base.Add(e.lane)
 	valid := at.Le(n(lastMatch))
@@ -138,8 +138,8 @@ func (e *lz4Encoder) window(base ptx.U32) (hits, from ptx.U32) {
 	from = ptx.Select(before.Eq(n(0)), slot.LoadU16(), base.Add(before.Bfind()))
 	repeated := e.wordAt(from)
 	hits = e.Ballot(valid.And(from.Lt(at)).And(word.Eq(repeated)))
-	// Only the last lane of those with one hash writes, so there is no race, and the same page always
-	// gives the same object.
+	// Only the last lane with a hash writes, so there is no race, and the same page always gives
+	// the same object.
 	e.WarpSync()
 	e.When(valid.And(same.Shr(e.lane).Eq(n(1))), func() { slot.StoreU16(at) })
 	e.WarpSync()
@@ -174,7 +174,7 @@ func (e *lz4Encoder) enqueue(places, match ptx.U32) {
 	e.count.Set(e.count.Get().Add(n(1)))
 }
 
-// sequence is what a lane knows of the sequence that it writes.
+// sequence describes the sequence that a lane writes.
 type sequence struct {
 	isThere, isMatch    ptx.Pred
 	anchor, literals    ptx.U32
@@ -206,14 +206,14 @@ func (e *lz4Encoder) write() {
 	})
 }
 
-// extraBytes is how many bytes of length follow a half token: one from 15 on, and another for each
-// 255 more. What a sequence without a match has as its match's length, -4, needs none.
+// extraBytes returns how many bytes of length follow a half token: one from 15 on, and another for
+// each 255 more. A sequence without a match has a match length of -4, which needs none.
 func extraBytes(length ptx.U32) ptx.U32 {
 	// (length + 240) / 255, exact for numbers of 16 bits.
 	return length.Add(n(255 - escape)).Mul(n(0x8081)).Shr(n(23))
 }
 
-// writeSequence writes all of a sequence but long literals: the lanes go different ways here.
+// writeSequence writes all of a sequence but long literals. The lanes diverge here.
 func (e *lz4Encoder) writeSequence(s sequence, start ptx.Shared32) {
 	matchHalf := ptx.Select(s.isMatch, s.match.Min(n(escape)), n(0))
 	start.StoreU8(s.literals.Min(n(escape)).Mad(n(16), matchHalf))

@@ -4,8 +4,8 @@ package kernels
 
 import "github.com/zramfs/zramfs/gpu/ptx"
 
-// The shared memory of a warp that decompresses: the page, then what the object is staged in with
-// what may lie before and behind it.
+// The shared memory of a warp that decompresses: the page, then the staged object with room before
+// and behind it.
 const (
 	lz4WarpsPerBlock = 4
 	lz4InputAt       = PageSize
@@ -13,18 +13,18 @@ const (
 	lz4WarpBytes     = lz4InputAt + lz4StagedBytes + lz4Pad
 )
 
-// endless is a length that no object and no page has room for.
+// endless is a length beyond any object and page.
 const endless = 1 << 30
 
-// lz4Decoder is a warp that decompresses an LZ4 object. All of it but the copying is the same in
-// all lanes.
+// lz4Decoder is a warp that decompresses an LZ4 object. Except for the copying all lanes do the
+// same.
 type lz4Decoder struct {
 	*warp
 	status *ptx.Var[ptx.U32]
 	end    ptx.U32 // offset in the warp's memory behind the object
 	last   ptx.U32 // of the last word that lies within it
-	// The state between two sequences: the token, the offset of the byte behind it, and how much of
-	// the page is there.
+	// The state between two sequences: the token, the offset of the byte behind it, and the bytes
+	// of the page that are written.
 	token, in, out *ptx.Var[ptx.U32]
 	// reciprocal is 1024 divided by the lane's number, rounded up: a quotient k / d is k *
 	// reciprocal(d) >> 10 for k and d of up to 32.
@@ -45,7 +45,7 @@ func LZ4Decompress() (*ptx.Kernel, error) {
 	return w.Build()
 }
 
-// LZ4Verify builds lz4_verify, which tells the hashes of the pages that LZ4 objects stand for.
+// LZ4Verify builds lz4_verify, which returns the hashes of the pages of LZ4 objects.
 func LZ4Verify() (*ptx.Kernel, error) {
 	w := newWarp("lz4_verify", lz4WarpsPerBlock, lz4WarpBytes)
 	objects, lengths, hashes, statuses := w.ParamGlobal("objects"), w.ParamGlobal("lengths"), w.ParamGlobal("hashes"), w.ParamGlobal("statuses")
@@ -59,7 +59,7 @@ func LZ4Verify() (*ptx.Kernel, error) {
 	return w.Build()
 }
 
-// storeHash writes the hash of the decompressed page, 0 for one that is not there.
+// storeHash writes the hash of the decompressed page, 0 for a corrupt one.
 func (w *warp) storeHash(to ptx.Global64, status ptx.U32) {
 	hash := ptx.NewVar(w.Builder, ptx.N64(0))
 	w.If(status.Eq(n(StatusOK)), func() {
@@ -125,7 +125,7 @@ func (d *lz4Decoder) sequence() {
 }
 
 // step writes a sequence without bytes of length, which has 32 bytes at most. Each lane finds its
-// own: among the literals, in the page, or, of what the match repeats of itself, a whole number of
+// own byte: among the literals, in the page, or, where the match repeats itself, a whole number of
 // distances before.
 func (d *lz4Decoder) step(literals, length, distance, end ptx.U32) {
 	back := ptx.NewVar(d.Builder, distance)
@@ -181,7 +181,7 @@ func (d *lz4Decoder) length(half ptx.U32) ptx.U32 {
 		d.Loop(func() {
 			d.If(d.in.Get().Ge(d.end), func() {
 				length.Set(n(endless))
-				d.Break() // endless it would stay
+				d.Break() // it would stay endless
 			})
 			more := d.at(d.in.Get()).LoadU8()
 			d.in.Set(d.in.Get().Add(n(1)))
@@ -192,8 +192,8 @@ func (d *lz4Decoder) length(half ptx.U32) ptx.U32 {
 	return length.Get()
 }
 
-// match writes a match of any length. Only what was there before it is read, so that no lane waits
-// for another: each goes round in the last distance bytes by steps of 32.
+// match writes a match of any length. It only reads bytes that were there before the match, so no
+// lane waits for another: each cycles through the last distance bytes by steps of 32.
 func (d *lz4Decoder) match(out, distance, length ptx.U32) {
 	place, step := ptx.NewVar(d.Builder, d.lane), ptx.NewUniform(d.Builder, n(lanes))
 	d.If(distance.Lt(n(lanes)), func() {

@@ -7,10 +7,10 @@ import "github.com/zramfs/zramfs/gpu/ptx"
 // MemoryThreads is how many threads a block of [ReadMemory] and [WriteMemory] has.
 const MemoryThreads = 256
 
-// ReadMemory makes a kernel that reads memory and does little else, to measure what reading takes.
-// Its parameters are the memory, at a multiple of 16 bytes, room for four bytes a thread of the
-// grid, and how many times 16 bytes there are to read. Each thread keeps a word of what it read, so
-// that nothing of it can be left out.
+// ReadMemory makes a kernel that measures reading: it does little else. Its parameters are the
+// memory, at a multiple of 16 bytes, room for four bytes a thread of the grid, and the number of
+// 16-byte units to read. Each thread keeps a word of its reads, so that no read can be optimised
+// away.
 func ReadMemory() (*ptx.Kernel, error) {
 	b := ptx.New("memory_read", MemoryThreads)
 	from, sums, count := b.ParamGlobal("from"), b.ParamGlobal("sums"), b.ParamU32("quads")
@@ -24,7 +24,7 @@ func ReadMemory() (*ptx.Kernel, error) {
 }
 
 // WriteMemory makes a kernel that writes to each 16 bytes of memory their number, four times. Its
-// parameters are the memory and how many there are.
+// parameters are the memory and the number of units.
 func WriteMemory() (*ptx.Kernel, error) {
 	b := ptx.New("memory_write", MemoryThreads)
 	to, count := b.ParamGlobal("to"), b.ParamU32("quads")

@@ -18,19 +18,19 @@ const (
 // headerSize is how many bytes of an object hold its counts.
 const headerSize = 3
 
-// pageDecoder is a warp that decompresses an object of the page format, 32 tokens at a time, of
-// which each lane has one.
+// pageDecoder is a warp that decompresses an object of the page format, 32 tokens at a time, one a
+// lane.
 type pageDecoder struct {
 	*warp
 	table  ptx.Shared32 // the block's copy of [PageTable]
 	status *ptx.Var[ptx.U32]
-	// Offsets in the warp's memory: of what is next of each stream, and behind the last.
+	// Offsets in the warp's memory: the next item of each stream, and the end of the last.
 	token, tokensEnd       *ptx.Var[ptx.U32]
 	literal, literalsEnd   *ptx.Var[ptx.U32]
 	near, far              *ptx.Var[ptx.U32]
-	out                    *ptx.Var[ptx.U32] // how much of the page is there
+	out                    *ptx.Var[ptx.U32] // bytes of the page that are written
 	remembered             *ptx.Var[ptx.U32] // a remembered distance in each of the first four lanes
-	literals, length, dist *ptx.Var[ptx.U32] // what the lane's token says
+	literals, length, dist *ptx.Var[ptx.U32] // the lane's token
 }
 
 // PageDecompress builds page_decompress, which makes pages of objects of the page format.
@@ -47,8 +47,8 @@ func PageDecompress() (*ptx.Kernel, error) {
 	return w.Build()
 }
 
-// PageVerify builds page_verify, which tells the hashes of the pages that objects of the page
-// format stand for.
+// PageVerify builds page_verify, which returns the hashes of the pages of objects of the page
+// format.
 func PageVerify() (*ptx.Kernel, error) {
 	w := newWarp("page_verify", pageWarpsPerBlock, pageWarpBytes)
 	objects, lengths, hashes, statuses := w.ParamGlobal("objects"), w.ParamGlobal("lengths"), w.ParamGlobal("hashes"), w.ParamGlobal("statuses")
@@ -103,8 +103,8 @@ func (d *pageDecoder) begin(start, literals, end, tokens ptx.U32) {
 	d.remembered = ptx.NewVar(d.Builder, n(0x10040801).Shr(d.lane.And(n(3)).Shl(n(3))).And(n(0xff)))
 }
 
-// batch does up to 32 tokens, or ends the loop: at the end of the tokens, or where something is
-// wrong, which the status says already.
+// batch does up to 32 tokens, or ends the loop: at the end of the tokens, or at an error, which the
+// status has recorded.
 func (d *pageDecoder) batch() {
 	d.If(d.token.Get().Ge(d.tokensEnd.Get()), func() {
 		whole := d.out.Get().Eq(n(PageSize)).And(d.literal.Get().Eq(d.literalsEnd.Get())).And(d.near.Get().Eq(d.far.Get()))
@@ -132,8 +132,8 @@ func (d *pageDecoder) batch() {
 
 func (d *pageDecoder) breakIf(wrong ptx.Pred) { d.If(wrong, func() { d.Break() }) }
 
-// look finds the lane's token in the table and returns its kind. A lane without a token has one
-// that does nothing.
+// look looks the lane's token up in the table and returns its kind. A lane without a token has one
+// without effect.
 func (d *pageDecoder) look(active ptx.Pred) (kind ptx.U32) {
 	number, at := ptx.NewVar(d.Builder, n(0)), d.byLane.Add(d.token.Get())
 	d.When(active, func() { number.Set(at.LoadU8()) })
@@ -176,7 +176,7 @@ func (d *pageDecoder) distances(kind ptx.U32) {
 	d.far.Set(farNext)
 }
 
-// sum is the sum of what v is in this lane and all below.
+// sum returns the sum of v over this lane and all below.
 func (w *warp) sum(v ptx.U32) ptx.U32 {
 	sum := ptx.NewVar(w.Builder, v)
 	for distance := 1; distance < lanes; distance *= 2 {
@@ -186,10 +186,10 @@ func (w *warp) sum(v ptx.U32) ptx.U32 {
 	return sum.Get()
 }
 
-// remember returns the distance of each lane's match and moves the remembered ones. What tokens do
-// to these is a move: a byte for each rank that tells where it comes from, 0 to 3 for what was at
-// that rank before, and 128 and more for the distance of the lane of that number. Moves are put
-// together by a scan over the lanes.
+// remember returns the distance of each lane's match and moves the remembered ones. A token's
+// effect on these is a move: a byte for each rank with its source, 0 to 3 for the former distance
+// of that rank, and 128 and more for the distance of the lane of that number. A scan over the lanes
+// combines the moves.
 func (d *pageDecoder) remember(kind ptx.U32) ptx.U32 {
 	initial := ptx.Select(kind.Eq(n(1)), n(moveSecond), n(moveLast))
 	initial = ptx.Select(kind.Eq(n(2)), n(moveThird), initial)
@@ -206,14 +206,14 @@ func (d *pageDecoder) remember(kind ptx.U32) ptx.U32 {
 	return distance
 }
 
-// source is the distance that one byte of a move means, which each lane has one of.
+// source returns the distance that one byte of a move stands for; each lane has a byte.
 func (d *pageDecoder) source(from ptx.U32) ptx.U32 {
 	new, old := d.ShflIdx(d.dist.Get(), from), d.ShflIdx(d.remembered.Get(), from)
 	return ptx.Select(from.Ge(n(moveOfLane)), new, old)
 }
 
-// then is the move that does first and afterwards second: where second takes from a rank it takes
-// what first has put there.
+// then returns the move that does first and afterwards second: where second takes from a rank, it
+// takes from first's source of that rank.
 func (d *pageDecoder) then(first, second ptx.U32) ptx.U32 {
 	isLane := second.Prmt(second, n(0xba98)) // the bytes' signs
 	pick := second.Xor(second.Xor(n(0x07060504)).And(isLane))
@@ -221,7 +221,7 @@ func (d *pageDecoder) then(first, second ptx.U32) ptx.U32 {
 	return first.Prmt(second, pick.Prmt(pick, n(0x0020)))
 }
 
-// mark sets a bit for each byte of the batch that a token begins with.
+// mark sets a bit for each byte of the batch at which a token begins.
 func (d *pageDecoder) mark(active ptx.Pred, first ptx.U32) {
 	marks, zero := d.memory.At(marksAt), n(0)
 	marks.Add(d.lane.Shl(n(4))).StoreV4([4]ptx.U32{zero, zero, zero, zero})
@@ -231,8 +231,9 @@ func (d *pageDecoder) mark(active ptx.Pred, first ptx.U32) {
 	d.WarpSync()
 }
 
-// copy writes the batch's bytes, 32 at a time, a byte a lane. It gets of each lane's token where in
-// the batch the match begins and, in the upper half, how many bytes of matches lie before it.
+// copy writes the batch's bytes, 32 at a time, a byte a lane. Its arguments are, for each lane's
+// token, where in the batch the match begins and, in the upper half, how many bytes of matches lie
+// before it.
 func (d *pageDecoder) copy(places, distances, all ptx.U32) {
 	before := ptx.NewUniform(d.Builder, ptx.N(^uint32(0)))
 	upTo := d.LanemaskLT().Shl(n(1)).Or(n(1))
@@ -251,9 +252,8 @@ func (d *pageDecoder) copy(places, distances, all ptx.U32) {
 	})
 }
 
-// settle returns the offset that each lane's byte comes from. Where that would be another lane's
-// byte of this step, it is what that one's comes from: each time round, what is left of a way there
-// is halved.
+// settle returns the source of each lane's byte. A source that is another lane's byte of this step
+// is replaced by the source of that: each round halves the remaining way.
 func (d *pageDecoder) settle(isLiteral ptx.Pred, distance, from ptx.U32) ptx.U32 {
 	source := ptx.NewVar(d.Builder, from)
 	unsettled := isLiteral.Not().And(distance.Le(d.lane))

@@ -4,7 +4,7 @@ package kernels
 
 import "encoding/binary"
 
-// A Kind says what the compressor made of a page.
+// A Kind is the compressor's result for a page.
 type Kind uint32
 
 // The kinds. Only for KindLZ4 is anything stored.
@@ -24,20 +24,19 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// ResultSize is the size in bytes of what the compressor says of a page: a sector.
+// ResultSize is the size of the compressor's result for a page, in bytes: a sector.
 const ResultSize = 32
 
-// A Result is what the compressor says of a page.
+// A Result is the compressor's result for a page.
 type Result struct {
 	Hash   uint64 // [PageHash] of the page
-	Word   uint64 // its first eight bytes, of which a same-filled page consists
+	Word   uint64 // its first eight bytes, which a same-filled page repeats
 	Offset uint64 // in bytes, where in the arena the object begins
-	Length uint32 // of the object, in bytes; told also of one that found no space
+	Length uint32 // of the object, in bytes; also set without space for it
 	Kind   Kind
 }
 
-// ReadResult reads what [LZ4Compress] wrote, which has [ResultSize] bytes. It panics if there are
-// fewer.
+// ReadResult parses a result of [LZ4Compress], of [ResultSize] bytes. It panics if there are fewer.
 func ReadResult(b []byte) Result {
 	b = b[:ResultSize]
 	r := Result{

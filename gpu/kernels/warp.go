@@ -4,19 +4,19 @@ package kernels
 
 import "github.com/zramfs/zramfs/gpu/ptx"
 
-// warp is what all kernels here begin with: each warp does one page after another, in shared memory
-// that no other warp touches.
+// warp is the common part of all kernels here: each warp does one page after another, in shared
+// memory of its own.
 type warp struct {
 	*ptx.Builder
 	lane   ptx.U32
 	memory ptx.Shared32 // the warp's own
-	byLane ptx.Shared32 // and as many bytes further on as the lane's number
+	byLane ptx.Shared32 // memory plus the lane's number, in bytes
 	pages  ptx.U32      // of the launch
 	warps  int          // of a block
 }
 
-// newWarp begins a kernel whose blocks have some warps of which each has so many bytes of shared
-// memory, a multiple of 16.
+// newWarp begins a kernel whose blocks have a number of warps, each with bytes of shared memory, a
+// multiple of 16.
 func newWarp(name string, warps, bytes int) *warp {
 	b := ptx.New(name, warps*lanes)
 	memory := b.Shared("memory", warps*bytes, quadBytes).Add(b.WarpID().Mul(n(bytes)))
@@ -26,8 +26,8 @@ func newWarp(name string, warps, bytes int) *warp {
 
 func n(i int) ptx.U32 { return ptx.N(uint32(i)) }
 
-// eachPage builds body for the pages of this warp, of which each is far from the next. What body
-// does first to shared memory must not be in the way of lanes that are still at its end.
+// eachPage builds body for the pages of this warp, which lie far apart. The beginning of body must
+// not disturb shared memory that other lanes still use at its end.
 func (w *warp) eachPage(body func(page ptx.U32)) {
 	first := w.CtaidX().Mad(n(w.warps), w.WarpID())
 	page, step := ptx.NewUniform(w.Builder, first), w.NctaidX().Mul(n(w.warps))
@@ -50,7 +50,7 @@ func (w *warp) stride(limit ptx.U32, body func(k ptx.U32, within ptx.Pred)) {
 // first is whether this is lane 0.
 func (w *warp) first() ptx.Pred { return w.lane.Eq(n(0)) }
 
-// at is the warp's memory at an offset that is the same in all lanes, or not.
+// at returns the warp's memory at an offset that may differ between lanes.
 func (w *warp) at(offset ptx.U32) ptx.Shared32 { return w.memory.Add(offset) }
 
 // wordAt loads the four bytes at any offset.
@@ -59,25 +59,25 @@ func (w *warp) wordAt(offset ptx.U32) ptx.U32 {
 	return low.FunnelR(high, shift)
 }
 
-// around loads the two words that those at any offset are in, and returns the shift that takes them
-// out.
+// around loads the two words that contain those at any offset, and returns the shift that extracts
+// them.
 func (w *warp) around(offset ptx.U32) (low, high, shift ptx.U32) {
 	aligned := w.at(offset.And(ptx.N(^uint32(3))))
 	return aligned.LoadU32(), aligned.At(4).LoadU32(), offset.Shl(n(3))
 }
 
-// copyByte copies a byte in some lanes. The addresses are computed in all: what is computed in some
-// only keeps a register busy for the others.
+// copyByte copies a byte in some lanes. All lanes compute the addresses: a value computed in some
+// lanes occupies a register in the others all the same.
 func (w *warp) copyByte(in ptx.Pred, to, from ptx.Shared32) {
 	w.When(in, func() { to.StoreU8(from.LoadU8()) })
 }
 
-// storeStatus writes what is said of an object.
+// storeStatus writes the status of an object.
 func (w *warp) storeStatus(to ptx.Global64, status ptx.U32) {
 	w.When(w.first(), func() { to.StoreU32(status) })
 }
 
-// rows does something for each row of 16 bytes a lane in bytes, a multiple of 512.
+// rows calls do for each row of 16 bytes a lane in bytes, a multiple of 512.
 func rows(bytes int, do func(offset int)) {
 	for offset := 0; offset < bytes; offset += rowBytes {
 		do(offset)
@@ -85,12 +85,12 @@ func rows(bytes int, do func(offset int)) {
 }
 
 // stage copies an object of any alignment to shared memory at an offset, with zeros behind it, and
-// returns the offset of its first byte. Lanes load 16 bytes each from the sector on that the object
-// begins in, which may be more than the object. A WarpSync must follow before any of it is used.
+// returns the offset of its first byte. Lanes load 16 bytes each, beginning with the object's first
+// sector, which may be more than the object. A WarpSync must follow before the copy is used.
 func (w *warp) stage(object ptx.Global64, length ptx.U32, offset, most, pad int) ptx.U32 {
 	skew := object.Low().And(n(sectorBytes - 1))
 	quads := skew.Add(length).Add(n(quadBytes - 1)).Shr(n(4))
-	left := quads.Sub(w.lane) // what is left of the quads at the lane's first one, negative if that is behind them
+	left := quads.Sub(w.lane) // quads from the lane's first one to the end, negative behind them
 	from := object.AlignDown(sectorBytes).Index(w.lane, quadBytes)
 	to := w.memory.Add(w.lane.Shl(n(4))).At(offset)
 	w.stageRows(from, to, left, 0, rowBytes*stageFirst)
@@ -104,11 +104,11 @@ func (w *warp) stage(object ptx.Global64, length ptx.U32, offset, most, pad int)
 	return skew.Add(n(offset))
 }
 
-// stageFirst is how many rows of an object are loaded without a look at whether there are so many:
-// most objects have no more.
+// stageFirst is how many rows of an object are loaded without a check of its length: most objects
+// have no more.
 const stageFirst = 4
 
-// stageRows has all loads under way before it waits for the first.
+// stageRows starts all loads before it waits for the first.
 func (w *warp) stageRows(from ptx.Global64, to ptx.Shared32, left ptx.U32, begin, end int) {
 	var quads [][4]*ptx.Var[ptx.U32]
 	var wanted []ptx.Pred
@@ -138,7 +138,7 @@ func (w *warp) flush(to ptx.Global64) {
 	rows(PageSize, func(offset int) { to.At(offset).StoreV4(from.At(offset).LoadV4()) })
 }
 
-// hash is [PageHash] of the page whose quads are given by their offsets.
+// hash returns [PageHash] of the page whose quads are given by their offsets.
 func (w *warp) hash(quad func(offset int) [4]ptx.U32) ptx.U64 {
 	h := w.lane.Add(n(1)).Wide().Mul(ptx.N64(hashSeed))
 	rows(PageSize, func(offset int) {

@@ -2,8 +2,8 @@
 
 package ptx
 
-// read appends a load. Lanes that load from one address together get one value, unless others may
-// change it meanwhile.
+// read appends a load. Lanes that load from one address together get one value, unless other
+// threads may write it at the same time.
 func read(op Opcode, a value) [4]value {
 	var loaded [4]value
 	b := builderOf(a)
@@ -32,7 +32,7 @@ func write(op Opcode, a value, values ...value) {
 	b.append(op, Guard{Register: NoRegister}, append([]Operand{address}, operands...)...)
 }
 
-// update appends an atomic operation and returns what was there before it.
+// update appends an atomic operation and returns the value before it.
 func update(op Opcode, a value, values ...value) value {
 	b := builderOf(append(values, a)...)
 	if b == nil {

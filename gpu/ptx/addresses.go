@@ -4,7 +4,7 @@ package ptx
 
 import "fmt"
 
-// withoutOffset computes an address whose offset has not been added yet.
+// withoutOffset computes an address whose constant offset has not been added yet.
 func (b *Builder) withoutOffset(v value) value {
 	if v.operand.Offset == 0 {
 		return v
@@ -37,7 +37,7 @@ func (a Shared32) Add(n U32) Shared32 {
 	return wrap[Shared32](onward(OpAddU32, TypeShared32, a.value, n.value))
 }
 
-// Minus is how many bytes a lies beyond start, which must be in the same array.
+// Minus is the distance in bytes from start to a, which must be in the same array.
 func (a Shared32) Minus(start Shared32) U32 {
 	b := builderOf(a.value, start.value)
 	if b == nil {
@@ -62,7 +62,7 @@ func (a Global64) Index(i U32, bytes uint32) Global64 {
 	return wrap[Global64](onward(OpMadWideU32, TypeGlobal64, a.value, i.value, constant(uint64(bytes))))
 }
 
-// AlignDown is the next address from here downwards that is a multiple of n, a power of two.
+// AlignDown is the address rounded down to a multiple of n, a power of two.
 func (a Global64) AlignDown(n uint64) Global64 {
 	b := builderOf(a.value)
 	if b == nil {

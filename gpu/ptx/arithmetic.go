@@ -72,7 +72,7 @@ func (x U32) Bfe(start, count U32) U32 { return u32(OpBfeU32, x.value, start.val
 // Wide is x with 32 zero bits above.
 func (x U32) Wide() U64 { return u64(OpCvtU64U32, x.value) }
 
-// Pack is the 64 bits of which x is the lower half.
+// Pack is the 64 bits with x as their lower half.
 func (x U32) Pack(high U32) U64 { return u64(OpPack, x.value, high.value) }
 
 // Add is x + y.
@@ -115,7 +115,7 @@ func (x U64) Unpack() (low, high U32) {
 	return wrap[U32](halves[0]), wrap[U32](halves[1])
 }
 
-// results gives an instruction registers for all its results.
+// results makes registers for all results of an instruction.
 func (b *Builder) results(in *Instruction, u Uniformity) []value {
 	var all []value
 	for i, t := range in.Op.Signature().Dst {

@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// maxErrors is how many faults a builder keeps: after that many the rest says little.
+// maxErrors is how many faults a builder keeps.
 const maxErrors = 20
 
-// A Builder takes down one kernel, instruction by instruction, in the order of the calls. It is for
-// one goroutine, and of no use after Build.
+// A Builder records one kernel, instruction by instruction, in the order of the calls. It belongs
+// to one goroutine, and is of no use after Build.
 type Builder struct {
 	kernel Kernel
 	// labels are the indices of the instructions before which each label stands; until Build, a
 	// branch's target is an index into labels.
 	labels []int
 	region *region // innermost
-	// floor is how uniform the kernel's threads still are as a whole: less than UniformBlock once some
+	// floor is the uniformity of the kernel's threads as a whole: less than UniformBlock once some
 	// warps may have returned.
 	floor  Uniformity
 	events int // counts reads of variables and beginnings of loops, to tell which came first
@@ -40,17 +40,17 @@ func New(name string, threads int) *Builder {
 	return b
 }
 
-// MaxRegisters limits the registers that a thread may have on the device, from 24 to 255. What does
-// not fit goes to memory, which is slow.
+// MaxRegisters limits the registers that a thread may have on the device, from 24 to 255. Further
+// ones spill to memory, which is slow.
 func (b *Builder) MaxRegisters(n int) {
 	if n < 24 || n > 255 {
 		b.fail("at most %d registers: want 24 to 255", n)
 	}
-	b.kernel.most = n
+	b.kernel.maxRegisters = n
 }
 
-// Build returns the finished kernel, or all that is wrong with it, each fault with the line that it
-// was made on.
+// Build returns the finished kernel, or all faults, each with the line of the author that caused
+// it.
 func (b *Builder) Build() (*Kernel, error) {
 	if b.built {
 		return nil, fmt.Errorf("the kernel %s is built already", b.kernel.name)
@@ -100,9 +100,9 @@ func (b *Builder) param(name string, op Opcode, t Type) value {
 	return b.define(op, t, UniformBlock, Operand{Kind: OperandParam, Value: uint64(len(b.kernel.params) - 1)})
 }
 
-// Shared declares an array in the block's shared memory and returns its address. Nothing
-// initialises it. The alignment is 1, 2, 4, 8 or 16. Two arrays may lie in any order: an address of
-// one must never be used to reach the other.
+// Shared declares an array in the block's shared memory and returns its address. The array is not
+// initialised. The alignment is 1, 2, 4, 8 or 16. Arrays may lie in any order: an address of one
+// must never be used to reach another.
 func (b *Builder) Shared(name string, size, align int) Shared32 {
 	b.checkName("shared array", name)
 	if slices.ContainsFunc(b.kernel.shared, func(a SharedArray) bool { return a.Name == name }) {
@@ -128,8 +128,8 @@ func (b *Builder) register(t Type, u Uniformity, variable bool) RegisterID {
 	return RegisterID(len(b.kernel.registers) - 1)
 }
 
-// append puts an instruction without results at the end of the program and returns its place. It is
-// the only way into the program.
+// append adds an instruction without results to the end of the program and returns it. No other
+// function adds instructions.
 func (b *Builder) append(op Opcode, guard Guard, src ...Operand) *Instruction {
 	if b.region.ended {
 		b.fail("%v is never reached: the code before it has left", op)
@@ -146,32 +146,32 @@ func (b *Builder) append(op Opcode, guard Guard, src ...Operand) *Instruction {
 	return &b.kernel.code[len(b.kernel.code)-1]
 }
 
-// define appends an instruction that has one result, of a type which may say more than the table
-// does, and returns the result.
+// define appends an instruction with one result, whose type may be more precise than the table's,
+// and returns the result.
 func (b *Builder) define(op Opcode, t Type, u Uniformity, src ...Operand) value {
 	in := b.append(op, Guard{Register: NoRegister}, src...)
 	in.Dst[0] = b.register(t, u, false)
 	return b.made(in.Dst[0], u)
 }
 
-// made is the value in a register that the current region has just defined.
+// made returns the value in a register that the current region has just defined.
 func (b *Builder) made(r RegisterID, u Uniformity) value {
 	return value{b: b, operand: Operand{Kind: OperandRegister, Register: r}, uniformity: u, region: b.region}
 }
 
-// compute appends an instruction whose operands and result are as the table says, and returns the
-// result, which is as uniform as the least of the operands.
+// compute appends an instruction with the operands and result of the table, and returns the result,
+// which is as uniform as the least uniform operand.
 func (b *Builder) compute(op Opcode, src ...value) value {
 	return b.computeAs(op, op.Signature().Dst[0], src...)
 }
 
-// computeAs is compute with the result's type said more precisely.
+// computeAs is compute with a more precise type of the result.
 func (b *Builder) computeAs(op Opcode, t Type, src ...value) value {
 	operands, u := b.operands(src)
 	return b.define(op, t, u, operands...)
 }
 
-// operands checks what an instruction is about to read, and says how uniform it is in all.
+// operands checks the operands of an instruction, and returns the least of their uniformities.
 func (b *Builder) operands(src []value) ([]Operand, Uniformity) {
 	operands, u := make([]Operand, len(src)), UniformBlock
 	for i, v := range src {
@@ -181,7 +181,7 @@ func (b *Builder) operands(src []value) ([]Operand, Uniformity) {
 	return operands, u
 }
 
-// fail notes a fault at the author's line.
+// fail records a fault at the author's line.
 func (b *Builder) fail(format string, args ...any) { b.failAt(b.line(), format, args...) }
 
 func (b *Builder) failAt(line Position, format string, args ...any) {
@@ -190,8 +190,8 @@ func (b *Builder) failAt(line Position, format string, args ...any) {
 	}
 }
 
-// own is the directory that this package's files lie in. Functions do not tell: a closure is named
-// after what it is inlined into.
+// own is the directory of this package's files. Function names do not tell: a closure is named
+// after the function that it is inlined into.
 var own = func() string {
 	_, file, _, _ := runtime.Caller(0)
 	return directory(file)
@@ -200,7 +200,7 @@ var own = func() string {
 // directory is a file's path up to its last slash.
 func directory(file string) string { return file[:strings.LastIndexByte(file, '/')+1] }
 
-// line is where the author called this package; its own tests are authors, too.
+// line returns where the author called this package; its own tests are authors too.
 func (b *Builder) line() Position {
 	var callers [64]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers[:])])

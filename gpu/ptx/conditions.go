@@ -32,7 +32,7 @@ func (p Pred) And(q Pred) Pred { return pred(OpAndPred, p.value, q.value) }
 // Or is p || q.
 func (p Pred) Or(q Pred) Pred { return pred(OpOrPred, p.value, q.value) }
 
-// Not is the opposite of p. Where it ends up as a condition it costs no instruction.
+// Not is the opposite of p. As a condition it costs no instruction.
 func (p Pred) Not() Pred {
 	if p.operand.Kind == OperandImmediate {
 		p.operand.Value ^= 1
@@ -42,8 +42,8 @@ func (p Pred) Not() Pred {
 	return p
 }
 
-// Select is x where p holds and y elsewhere. Of addresses in shared memory, both must belong to the
-// same array.
+// Select is x where p holds and y elsewhere. Two addresses in shared memory must belong to the same
+// array.
 func Select[T Selectable](p Pred, x, y T) T {
 	vx, vy := x.raw(), y.raw()
 	b := builderOf(p.value, vx, vy)

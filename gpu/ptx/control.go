@@ -2,17 +2,17 @@
 
 package ptx
 
-// region is a part of the program that is entered together: the kernel as a whole, a branch of a
-// condition, a loop, what stands under a guard.
+// region is a part of the program that threads enter together: the whole kernel, a branch of a
+// condition, a loop, or instructions under a guard.
 type region struct {
 	parent *region
 	cond   Uniformity // how uniform the condition is on which it is entered, and on which a loop is left
-	loop   *loop      // of which this is the whole
+	loop   *loop      // the loop, if the region is all of one
 	when   *Guard     // under which all its instructions stand
 	ended  bool       // what follows in the region is never reached
 }
 
-// loop is what is known of a loop while its body is being built.
+// loop is the state of a loop while its body is being built.
 type loop struct {
 	end     int  // label
 	first   int  // index of its first instruction
@@ -23,7 +23,7 @@ type loop struct {
 	outside map[*variable]Position // uses of values that were taken before the loop
 }
 
-// need is something in a loop that is right only as long as the loop is left uniformly.
+// need is a requirement in a loop that holds only as long as the loop is left uniformly.
 type need struct {
 	uniformity Uniformity
 	line       Position
@@ -36,7 +36,7 @@ func (l *loop) require(u Uniformity, line Position, what string) {
 	}
 }
 
-// within tells whether r is inside of outer, which may be r itself.
+// within reports whether r is inside outer or equal to it.
 func (r *region) within(outer *region) bool {
 	for ; r != nil; r = r.parent {
 		if r == outer {
@@ -55,7 +55,7 @@ func (r *region) guard() Guard {
 	return Guard{Register: NoRegister}
 }
 
-// controlSince is how uniformly the threads that entered outer together reach this place.
+// controlSince returns how uniformly the threads that entered outer together reach this place.
 func (b *Builder) controlSince(outer *region) Uniformity {
 	u := UniformBlock
 	for r := b.region; r != outer && r != nil; r = r.parent {
@@ -64,10 +64,10 @@ func (b *Builder) controlSince(outer *region) Uniformity {
 	return u
 }
 
-// control is how uniformly this place is reached.
+// control returns how uniformly this place is reached.
 func (b *Builder) control() Uniformity { return min(b.controlSince(nil), b.floor) }
 
-// together checks that an instruction which involves other threads is reached by all of them.
+// together checks that all involved threads reach an instruction.
 func (b *Builder) together(op Opcode, need Uniformity) {
 	if reached := b.control(); reached < need {
 		b.fail("%v is for threads that are together (%v), but a condition here is %v", op, need, reached)
@@ -79,7 +79,7 @@ func (b *Builder) together(op Opcode, need Uniformity) {
 	}
 }
 
-// inside builds body as a region of its own and tells whether its end is reached.
+// inside builds body as a region of its own and reports whether its end is reached.
 func (b *Builder) inside(r *region, body func()) bool {
 	r.parent = b.region
 	b.region = r
@@ -129,9 +129,8 @@ func (b *Builder) IfElse(p Pred, then, otherwise func()) {
 	b.place(end)
 }
 
-// When puts each instruction of body under the condition as its guard, instead of branching around
-// them. It is for a few loads, stores, atomics and assignments; a body with control flow is
-// refused.
+// When executes each instruction of body under the condition as its guard, without branches. It is
+// for a few loads, stores, atomics and assignments; a body with control flow is refused.
 func (b *Builder) When(p Pred, body func()) {
 	if b.region.guard().Register != NoRegister {
 		b.fail("When under When: combine the conditions")
@@ -167,7 +166,7 @@ func (b *Builder) close(l *loop) {
 	b.region.ended = b.region.ended || !l.leaves
 }
 
-// While repeats its body as long as the condition holds, which is computed afresh before each time.
+// While repeats its body as long as the condition holds, which is computed anew each time.
 func (b *Builder) While(condition func() Pred, body func()) {
 	b.Loop(func() {
 		b.BreakIf(condition().Not())
@@ -247,7 +246,7 @@ func (b *Builder) loop() *loop {
 	return &loop{end: b.label(), first: len(b.kernel.code), began: b.events, outside: map[*variable]Position{}}
 }
 
-// leave finds the innermost loop for a break under a condition.
+// leave returns the innermost loop for a break under a condition.
 func (b *Builder) leave(u Uniformity) *loop {
 	for r := b.region; r != nil; r = r.parent {
 		u = min(u, r.cond)
@@ -261,7 +260,7 @@ func (b *Builder) leave(u Uniformity) *loop {
 	return nil
 }
 
-// lower notes that the current region, a loop, is left on a condition of this uniformity.
+// lower records that the current region, a loop, is left on a condition of this uniformity.
 func (b *Builder) lower(u Uniformity) { b.lowerLoop(b.region, u) }
 
 func (b *Builder) lowerLoop(r *region, u Uniformity) {

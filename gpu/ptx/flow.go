@@ -4,7 +4,7 @@ package ptx
 
 import "slices"
 
-// tidy takes out instructions that only the way in which kernels are written needs. Labels are
+// tidy removes instructions that only result from the way in which kernels are written. Labels are
 // indices of instructions, and targets are labels.
 func tidy(code []Instruction, labels []int, registers []Register) ([]Instruction, []int) {
 	drop := make([]bool, len(code))
@@ -32,8 +32,8 @@ func tidy(code []Instruction, labels []int, registers []Register) ([]Instruction
 	return kept, moved
 }
 
-// without is the code less some of it, and for each instruction where it, or else the one after it,
-// has got to.
+// without returns the code less the dropped instructions, and for each instruction the new index of
+// it, or else of the one after it.
 func without(code []Instruction, drop []bool) ([]Instruction, []int) {
 	kept, place := make([]Instruction, 0, len(code)), make([]int, len(code)+1)
 	for i := range code {
@@ -46,9 +46,9 @@ func without(code []Instruction, drop []bool) ([]Instruction, []int) {
 	return kept, place
 }
 
-// jumpsInstead gives a branch that skips only the branch after it the latter's target under the
-// opposite guard: that is how a condition comes out which contains no more than a Break. It tells
-// whether that was possible; next is the index behind both.
+// jumpsInstead combines a branch that only skips the next branch with that one: it takes its target
+// under the opposite guard. A condition around a lone Break comes out that way. It reports whether
+// that was possible; next is the index behind both.
 func jumpsInstead(in, skipped *Instruction, labels []int, next int) bool {
 	if in.Op.Signature().Effect != EffectBranch || in.Guard.Register == NoRegister || labels[in.Target] != next ||
 		skipped.Op.Signature().Effect != EffectBranch || skipped.Guard.Register != NoRegister {
@@ -58,8 +58,8 @@ func jumpsInstead(in, skipped *Instruction, labels []int, next int) bool {
 	return true
 }
 
-// takesOver makes an instruction write the register that the move after it would copy its result
-// to, where nothing else needs the result. It tells whether that was possible.
+// takesOver makes an instruction write the register to which the next move would copy its result,
+// if the result has no other use. It reports whether that was possible.
 func takesOver(in, move *Instruction, uses []int) bool {
 	if move.Op != OpMovU32 && move.Op != OpMovU64 && move.Op != OpMovPred || move.Src[0].Kind != OperandRegister || in.Guard != move.Guard {
 		return false
@@ -87,8 +87,8 @@ func (in *Instruction) reads() []RegisterID {
 	return all
 }
 
-// resolve turns the targets of branches from labels into indices and finds where their threads meet
-// again.
+// resolve turns the targets of branches from labels into indices and finds their points of
+// reconvergence.
 func resolve(code []Instruction, labels []int) []Instruction {
 	for i := range code {
 		if code[i].Op.Signature().Effect == EffectBranch {
@@ -115,9 +115,9 @@ func resolve(code []Instruction, labels []int) []Instruction {
 	return code
 }
 
-// destination follows branches that do nothing but go on to another place.
+// destination follows branches that only lead to another place.
 func destination(code []Instruction, i int) int {
-	for range code { // as often as there are instructions at most: there are loops without an end
+	for range code { // bounded, because branches may form an endless loop
 		in := &code[i]
 		if in.Op.Signature().Effect != EffectBranch || in.Guard.Register != NoRegister {
 			return i
@@ -127,7 +127,7 @@ func destination(code []Instruction, i int) int {
 	return i
 }
 
-// unreached marks the instructions that no way from the first one leads to, except the last, which
+// unreached marks the instructions that are not reached from the first one, except the last, which
 // marks the end.
 func unreached(code []Instruction) []bool {
 	none := make([]bool, len(code))
@@ -147,7 +147,7 @@ func unreached(code []Instruction) []bool {
 	return none
 }
 
-// successors are the instructions that may come after number i; len(code) stands for the kernel's
+// successors returns the instructions that may follow number i; len(code) stands for the kernel's
 // end.
 func successors(code []Instruction, i int) []int {
 	guarded := code[i].Guard.Register != NoRegister
@@ -166,9 +166,9 @@ func successors(code []Instruction, i int) []int {
 	return all
 }
 
-// postDominators finds for each instruction the first one that all ways from it to the end have in
-// common, len(code) if there is only the end. It is the iteration to a fixed point that is usual
-// for dominators, on the reversed graph and numbered from the end.
+// postDominators returns for each instruction the first one that all ways from it to the end have
+// in common, len(code) if that is the end. It is the usual iteration to a fixed point, on the
+// reversed graph and numbered from the end.
 func postDominators(code []Instruction) []int {
 	exit := len(code)
 	order := reversePostorder(code)

@@ -10,8 +10,8 @@ import (
 // WarpSize is the number of lanes of a warp.
 const WarpSize = 32
 
-// MaxSharedBytes is what a block may declare of shared memory: the limit of static allocation on
-// every device.
+// MaxSharedBytes is the most shared memory that a block may declare: the limit of static allocation
+// on every device.
 const MaxSharedBytes = 48 << 10
 
 // MaxThreads is the largest block.
@@ -29,7 +29,7 @@ const (
 	TypeU64
 	TypeShared32
 	TypeGlobal64
-	// The types below are those of operands only.
+	// The following types are those of operands only.
 	TypeImmediate     // a constant that must stand in the instruction itself
 	TypeAddressShared // a register of TypeShared32 and a constant offset
 	TypeAddressGlobal // a register of TypeGlobal64 and a constant offset
@@ -38,7 +38,7 @@ const (
 	TypeArray         // the start of a shared array
 )
 
-// Bits is the width of a register of this type: 1, 32 or 64, and 0 for what is not a register.
+// Bits returns the width of a register of this type: 1, 32 or 64, and 0 for other types.
 func (t Type) Bits() int {
 	switch t {
 	case TypePred:
@@ -60,11 +60,11 @@ func (t Type) String() string {
 	return fmt.Sprintf("Type(%d)", t)
 }
 
-// Uniformity says among which threads a value is known to be the same, or code to be reached
+// Uniformity is the set of threads among which a value is known to be equal, or code to be reached
 // together.
 type Uniformity uint8
 
-// From the least to the most that is known.
+// From the least to the most knowledge.
 const (
 	Varying Uniformity = iota
 	UniformWarp
@@ -79,18 +79,17 @@ func (u Uniformity) String() string {
 // RegisterID is an index into [Kernel.Registers].
 type RegisterID int32
 
-// NoRegister stands where an instruction has no register.
+// NoRegister marks the absence of a register.
 const NoRegister RegisterID = -1
 
-// A Register is a virtual register: each thread has one of its own.
+// A Register is a virtual register; each thread has its own.
 type Register struct {
 	Type Type
 	// Uniformity is what the builder could prove of the values that one execution of a defining
-	// instruction leaves in the threads that execute it together. A simulator may hold the kernel to
-	// it.
+	// instruction leaves in the threads that execute it together. A simulator may check it.
 	Uniformity Uniformity
-	// Variable says that more than one instruction may write the register. Others are written by one
-	// instruction only, which dominates all uses.
+	// Variable: several instructions may write the register. Others are written by one instruction
+	// only, which dominates all uses.
 	Variable bool
 }
 
@@ -108,7 +107,7 @@ type SharedArray struct {
 	Align  int // a power of two from 1 to 16
 }
 
-// OperandKind says which fields of an [Operand] count.
+// OperandKind selects the fields of an [Operand] that count.
 type OperandKind uint8
 
 // The kinds of operands.
@@ -122,7 +121,7 @@ const (
 	OperandArray                 // Value is an index into [Kernel.Shared]; the operand is the array's address
 )
 
-// An Operand is something that an instruction reads.
+// An Operand is an operand that an instruction reads.
 type Operand struct {
 	Kind     OperandKind
 	Register RegisterID
@@ -167,19 +166,19 @@ type Guard struct {
 	Negated  bool
 }
 
-// An Instruction is one line of the program. How many of Dst and Src count, and their types, is
-// told by the opcode's [Signature].
+// An Instruction is one line of the program. The opcode's [Signature] has the number and types of
+// Dst and Src.
 type Instruction struct {
 	Op    Opcode
 	Guard Guard
 	Dst   [4]RegisterID
 	Src   [5]Operand
-	// Target is, for a branch, the index of the instruction that is executed next where the guard
+	// Target is, for a branch, the index of the instruction that is executed next if the guard
 	// holds.
 	Target int
 	// Reconverge is, for a branch with a guard, the index of the first instruction that all its
-	// threads reach whichever way they go: the branch's immediate post-dominator. It is the number of
-	// instructions if they meet only in the kernel's end.
+	// threads reach: the branch's immediate post-dominator. It is the number of instructions if
+	// they meet only in the kernel's end.
 	Reconverge int
 	// Control is how uniformly the instruction is reached, guard included.
 	Control Uniformity
@@ -189,46 +188,45 @@ type Instruction struct {
 
 // A Kernel is a finished program. It never changes, so any number of goroutines may use it.
 type Kernel struct {
-	name        string
-	params      []Param
-	registers   []Register
-	shared      []SharedArray
-	sharedBytes int
-	threads     int
-	most        int // registers a thread
-	code        []Instruction
+	name         string
+	params       []Param
+	registers    []Register
+	shared       []SharedArray
+	sharedBytes  int
+	threads      int
+	maxRegisters int // a thread
+	code         []Instruction
 }
 
-// Name is the name under which the kernel is launched.
+// Name returns the name under which the kernel is launched.
 func (k *Kernel) Name() string { return k.name }
 
-// Params are the kernel's parameters, in the order in which a launch passes them.
+// Params returns the kernel's parameters, in the order in which a launch passes them.
 func (k *Kernel) Params() []Param { return slices.Clone(k.params) }
 
-// Registers are the kernel's virtual registers.
+// Registers returns the kernel's virtual registers.
 func (k *Kernel) Registers() []Register { return slices.Clone(k.registers) }
 
-// Shared are the arrays in the block's shared memory. The driver may place them in another order:
-// no address of one array reaches another.
+// Shared returns the arrays in the block's shared memory. The driver may place them in another
+// order: no address of one array reaches another.
 func (k *Kernel) Shared() []SharedArray { return slices.Clone(k.shared) }
 
-// SharedBytes is the shared memory that a block takes.
+// SharedBytes returns the size of a block's shared memory.
 func (k *Kernel) SharedBytes() int { return k.sharedBytes }
 
-// Threads is the number of threads that each block of a launch must have.
+// Threads returns the number of threads that each block of a launch must have.
 func (k *Kernel) Threads() int { return k.threads }
 
-// MaxRegisters is how many registers a thread may have at most on the device, 0 if that is left to
-// the driver.
-func (k *Kernel) MaxRegisters() int { return k.most }
+// MaxRegisters returns the limit of registers for a thread on the device, 0 for the driver's
+// choice.
+func (k *Kernel) MaxRegisters() int { return k.maxRegisters }
 
-// Instructions is the program. Execution begins with the first; the last is always a return.
+// Instructions returns the program. Execution begins with the first; the last is always a return.
 func (k *Kernel) Instructions() []Instruction { return slices.Clone(k.code) }
 
-// Altered returns a kernel that differs in what alter did to the instructions. It is meant for
-// tests that plant faults, so nothing is checked and reconvergence points are left alone;
-// [Kernel.Verify] tells whether the types still fit. An instruction is removed by making its opcode
-// OpNop.
+// Altered returns a kernel with instructions changed by alter, for tests that plant faults: nothing
+// is checked, and reconvergence points stay as they are; [Kernel.Verify] checks whether the types
+// still fit. The opcode OpNop removes an instruction.
 func (k *Kernel) Altered(alter func(code []Instruction)) *Kernel {
 	altered := *k
 	altered.code = slices.Clone(k.code)

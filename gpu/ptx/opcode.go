@@ -5,12 +5,12 @@ package ptx
 // An Opcode is an instruction with all that its mnemonic says, its types included.
 type Opcode uint8
 
-// The opcodes. What each takes and gives is in the table of signatures; what they do is in the PTX
-// ISA under the mnemonic.
+// The opcodes. The table of signatures has their operands and results; the PTX ISA describes them
+// under the mnemonic.
 const (
 	OpNop Opcode = iota
 	OpBra
-	OpBraUni // all threads that execute it together agree on its guard
+	OpBraUni // the guard is equal in all threads that execute it together
 	OpRet
 
 	OpLdParamU32
@@ -109,7 +109,7 @@ const (
 	opcodes // their number
 )
 
-// Effect is what an opcode does besides computing a value from its operands.
+// Effect is the effect of an opcode other than computing a value from its operands.
 type Effect uint8
 
 // The effects.
@@ -122,7 +122,7 @@ const (
 	EffectAtomic
 	EffectWarp  // involves other lanes of the warp, which all must execute it together
 	EffectBlock // involves all threads of the block
-	EffectFence // keeps the thread's own accesses to memory in order, and waits for nobody
+	EffectFence // keeps the thread's own accesses to memory in order, without waiting
 )
 
 // Space is a part of the memory.
@@ -135,7 +135,7 @@ const (
 	SpaceShared
 )
 
-// A Signature is all that is known of an opcode.
+// A Signature describes an opcode.
 type Signature struct {
 	Mnemonic string
 	// Dst and Src are the types of the operands. Where Src says TypePred, TypeU32 or TypeU64 the
@@ -146,15 +146,15 @@ type Signature struct {
 	// Element is the bytes of one element of a memory access, Elements their number; the address must
 	// be a multiple of the product.
 	Element, Elements int
-	// Relaxed says that threads may do this to the same bytes at the same time without a race: the
-	// result is one of theirs.
+	// Relaxed: threads may do this to the same bytes at the same time without a race; the result is
+	// one of theirs.
 	Relaxed bool
 }
 
-// Bytes is the size of the memory access, and what its address must be a multiple of.
+// Bytes returns the size of the memory access, which is also its alignment.
 func (s Signature) Bytes() int { return s.Element * s.Elements }
 
-// Signature returns the opcode's row of the table, the zero one if there is none.
+// Signature returns the opcode's row of the table, or the zero value.
 func (o Opcode) Signature() Signature {
 	if o >= opcodes {
 		return Signature{}

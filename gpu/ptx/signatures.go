@@ -20,7 +20,7 @@ var (
 	tVote    = []Type{TypePred, TypeImmediate}
 )
 
-// signatures is the table from which both the printer and the simulator learn what an opcode is.
+// signatures is the table of opcodes, for the printer and the simulator.
 var signatures = [opcodes]Signature{
 	OpNop:    {Mnemonic: "nop"},
 	OpBra:    {Mnemonic: "bra", Effect: EffectBranch},
@@ -130,7 +130,7 @@ func warp(mnemonic string, dst, src []Type) Signature {
 	return Signature{Mnemonic: mnemonic, Dst: dst, Src: src, Effect: EffectWarp}
 }
 
-// elements are the registers that hold what a memory access moves: U32 for everything of up to four
+// elements returns the types of the registers of a memory access: U32 for elements of up to four
 // bytes.
 func elements(element, n int) []Type {
 	types := make([]Type, n)
@@ -159,7 +159,7 @@ func store(mnemonic string, space Space, element, n int) Signature {
 	return Signature{Mnemonic: mnemonic, Src: src, Effect: EffectStore, Space: space, Element: element, Elements: n}
 }
 
-// atomic takes the number of operands besides the address; it always accesses one element.
+// atomic takes the number of operands after the address; it accesses one element.
 func atomic(mnemonic string, space Space, element, operands int) Signature {
 	src := append([]Type{address(space)}, elements(element, operands)...)
 	return Signature{Mnemonic: mnemonic, Dst: elements(element, 1), Src: src, Effect: EffectAtomic, Space: space, Element: element, Elements: 1, Relaxed: true}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Header is what all text begins with: the oldest version and target that have all that kernels
-// use, so that every driver which knows the device takes it.
+// header begins all text: the oldest version and target with all that kernels use, so that every
+// driver for the device takes it.
 const header = ".version 6.0\n.target sm_70\n.address_size 64\n"
 
 // PTX prints the kernel as a module of its own.
@@ -36,8 +36,7 @@ type printer struct {
 	labels map[int]string
 }
 
-// classes are the letters that names of registers begin with, and what a register of that class is
-// declared as.
+// classes are the first letters of registers' names, and the declarations of their classes.
 var classes = []struct {
 	t           Type
 	letters, is string
@@ -49,8 +48,7 @@ var classes = []struct {
 	{TypeGlobal64, "%g", ".b64"},
 }
 
-// newPrinter gives names to the registers and labels in the order in which the program comes to
-// them.
+// newPrinter names the registers and labels in the order of the program.
 func newPrinter(k *Kernel, text *strings.Builder) *printer {
 	p := &printer{k, text, map[RegisterID]string{}, map[string]int{}, map[int]string{}}
 	var targets []int
@@ -93,8 +91,8 @@ func (p *printer) print() {
 		fmt.Fprintf(p.text, "\n\t.param .u%d %s", param.Type.Bits(), paramName(param))
 	}
 	fmt.Fprintf(p.text, "\n)\n.reqntid %d, 1, 1\n", k.threads)
-	if k.most > 0 {
-		fmt.Fprintf(p.text, ".maxnreg %d\n", k.most)
+	if k.maxRegisters > 0 {
+		fmt.Fprintf(p.text, ".maxnreg %d\n", k.maxRegisters)
 	}
 	p.text.WriteString("{\n")
 	for _, c := range classes {

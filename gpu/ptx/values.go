@@ -2,19 +2,19 @@
 
 package ptx
 
-// value is what all the types of values have inside: a register or a constant, and what the builder
-// knows of it.
+// value is what all types of values contain: a register or a constant, and the builder's knowledge
+// of it.
 type value struct {
 	b          *Builder // nil for a constant
 	operand    Operand
 	uniformity Uniformity
-	region     *region // where it was made: it can be used only inside
+	region     *region // where it was made, and may be used
 	negated    bool    // for a Pred: the opposite is meant
-	// For the value of a variable: which, and when it was read.
+	// For the value of a variable: the variable, and when it was read.
 	variable *variable
 	version  int
 	event    int
-	bad      string // why it is no value at all
+	bad      string // why it is invalid
 }
 
 // A U32 is a value of 32 bits.
@@ -38,7 +38,7 @@ type Value interface {
 	raw() value
 }
 
-// A Selectable is a value that [Select] can choose: all but conditions.
+// A Selectable is a value that [Select] takes: any but a condition.
 type Selectable interface {
 	U32 | U64 | Shared32 | Global64
 	raw() value
@@ -48,7 +48,7 @@ func (v value) raw() value { return v }
 
 func wrap[T Value](v value) T { return T(struct{ value }{v}) }
 
-// typeOf is the type of the registers that hold such a value.
+// typeOf returns the type of the registers that hold such a value.
 func typeOf(v any) Type {
 	switch v.(type) {
 	case U32:
@@ -81,7 +81,7 @@ var (
 	False = wrap[Pred](constant(0))
 )
 
-// builderOf finds the builder among values of which some may be constants.
+// builderOf returns the builder of some values; constants have none.
 func builderOf(values ...value) *Builder {
 	for _, v := range values {
 		if v.b != nil {
@@ -91,7 +91,7 @@ func builderOf(values ...value) *Builder {
 	return nil
 }
 
-// compute applies an opcode to values of which at least one must belong to a builder.
+// compute applies an opcode to values, at least one of which must belong to a builder.
 func compute(op Opcode, src ...value) value {
 	b := builderOf(src...)
 	if b == nil {
@@ -100,7 +100,7 @@ func compute(op Opcode, src ...value) value {
 	return b.compute(op, src...)
 }
 
-// use checks that a value may be read here and returns what an instruction has to name.
+// use checks that a value may be read here and returns it as an operand.
 func (b *Builder) use(v value) Operand {
 	switch {
 	case v.bad != "":

@@ -9,28 +9,28 @@ type variable struct {
 	region     *region // where it was declared
 	version    int     // counts the writes
 	written    Position
-	// counter says that it counts a loop's rounds and is seen only inside: threads that left the loop
-	// earlier make it no less uniform in those which did not.
+	// counter: it counts a loop's rounds and is visible only inside: threads that left the loop
+	// earlier do not make it less uniform in the others.
 	counter bool
 }
 
 // A Var is a variable of the kernel: it keeps a value across loops and conditions.
 //
-// What Get returns is the variable's register itself and not a copy of it. So it is good until the
-// next Set, and using it after that is refused: if the old value is meant, ask for a Copy.
+// Get returns the variable's register itself, not a copy. It is valid until the next Set, and later
+// use is refused: use Copy to keep the old value.
 type Var[T Value] struct {
 	b *Builder
 	v *variable
 }
 
-// NewVar declares a variable that each lane may give another value.
+// NewVar declares a variable that may differ in each lane.
 func NewVar[T Value](b *Builder, initial T) *Var[T] { return newVar(b, initial, Varying) }
 
-// NewUniform declares a variable that has the same value in all lanes of the warp. Only such values
-// may be assigned, and only where the warp's lanes are together.
+// NewUniform declares a variable that is equal in all lanes of the warp. Only such values may be
+// assigned, and only where the warp's lanes are together.
 func NewUniform[T Value](b *Builder, initial T) *Var[T] { return newVar(b, initial, UniformWarp) }
 
-// NewBlockUniform declares a variable that has the same value in all threads of the block.
+// NewBlockUniform declares a variable that is equal in all threads of the block.
 func NewBlockUniform[T Value](b *Builder, initial T) *Var[T] {
 	return newVar(b, initial, UniformBlock)
 }

@@ -7,9 +7,9 @@ import (
 	"fmt"
 )
 
-// Verify tells whether every instruction has the operands that its opcode asks for: their number,
-// their kinds, and their widths to the bit. A kernel that came out of [Builder.Build] passes; one
-// that was [Kernel.Altered] may not.
+// Verify checks that every instruction has the operands that its opcode asks for: their number,
+// their kinds, and their widths to the bit. A kernel from [Builder.Build] passes; one from
+// [Kernel.Altered] may not.
 func (k *Kernel) Verify() error {
 	var all []error
 	for i := range k.code {
@@ -62,7 +62,7 @@ func (k *Kernel) typeOf(r RegisterID) Type {
 	return k.registers[r].Type
 }
 
-// kinds gives the kind of operand for the types that only one kind has.
+// kinds maps the types that only one kind of operand has.
 var kinds = map[Type]OperandKind{
 	TypeImmediate:     OperandImmediate,
 	TypeAddressShared: OperandAddress,
@@ -72,7 +72,7 @@ var kinds = map[Type]OperandKind{
 	TypeArray:         OperandArray,
 }
 
-// fits tells whether an operand may stand where the signature says want.
+// fits returns an error if an operand is not of the wanted type.
 func (k *Kernel) fits(o Operand, want Type) error {
 	kind, only := kinds[want]
 	switch {
