@@ -83,7 +83,7 @@ func TestFullStoreCompacts(t *testing.T) {
 }
 
 func TestMemoryLimitBelowTheIndex(t *testing.T) {
-	_, err := Create(newMemory(t), withAlgorithm(t, Config{Disksize: 1 << 30, MemLimit: 1 << 20}))
+	_, err := Create(newMemory(t), withAlgorithm(t, Config{Disksize: populateUpTo, MemLimit: populateUpTo / PageSize}))
 	if !errors.Is(err, ErrConfig) {
 		t.Fatalf("%v, want ErrConfig", err)
 	}

@@ -30,7 +30,7 @@ type index struct {
 
 const (
 	piecePages  = 64 // index pages taken at a time: a word of the bitmap, 128 MiB of device
-	aheadPieces = 4  // that exist ahead of each worker: 1 MiB for 512 MiB of device
+	aheadPieces = 2  // that exist ahead of each worker: 512 KiB for 256 MiB of device
 )
 
 func (x *index) init(s *Store) error {

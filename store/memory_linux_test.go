@@ -65,7 +65,7 @@ func TestMachineWithoutMemory(t *testing.T) {
 }
 
 func TestNoMemoryForTheIndex(t *testing.T) {
-	_, err := Create(limitedMemory(t, "1m"), withAlgorithm(t, Config{Disksize: 1 << 30}))
+	_, err := Create(limitedMemory(t, "256k"), withAlgorithm(t, Config{Disksize: populateUpTo}))
 	if !errors.Is(err, ErrNoMemory) {
 		t.Fatalf("%v, want ErrNoMemory", err)
 	}

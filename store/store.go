@@ -77,6 +77,9 @@ type Config struct {
 	// only after the use was 5 per cent lower. The maintainer calls it, off the page path; it must
 	// neither block nor allocate, since writes may be waiting.
 	OnFill func(percent int)
+	// Present, if set, makes the memory present that v leads to, which requests would touch first.
+	// It is called before the store is in use.
+	Present func(v any)
 	// OnCorrupt, if set, is told the number of each page whose read failed its checksum, and by
 	// Open that of each whose entry is impossible. It is called on the page path: it must neither
 	// block nor allocate.
@@ -88,9 +91,9 @@ type Config struct {
 const minSegments = 3
 
 // populateUpTo is the device size, in bytes, up to which the whole index is
-// taken from the machine at the start: 2 MiB, little more than the index of a
+// taken from the machine at the start: 512 KiB, less than what the index of a
 // larger device takes ahead of its first write.
-const populateUpTo = 1 << 30
+const populateUpTo = 256 << 20
 
 // A Store keeps pages compressed in an image. It is safe for concurrent use:
 // each request takes a Worker.
@@ -323,9 +326,15 @@ func (s *Store) makeWorkers() error {
 			return err
 		}
 		w.effort = codec.MaxEffort
+		if present := s.cfg.Present; present != nil {
+			present([]any{w.compressor, w.decompressor, w.retired, &w.packed, &w.page})
+		}
 		s.workers = append(s.workers, w)
 	}
 	s.recount.drained = make([]bool, n)
+	if s.cfg.Present != nil {
+		s.cfg.Present(&s.locks)
+	}
 	s.compactor().busy.Store(true) // never handed out
 	s.mayWait = int32(n - leftToReads)
 	if s.cfg.MaxWaiting != 0 {

@@ -19,6 +19,12 @@ import (
 // to be ready, which never depends on a request.
 func (w *worker) statusJSON(loops []string) ([]byte, error) {
 	<-w.ready
+	return w.encodeStatus(loops)
+}
+
+func (w *worker) encodeStatus(loops []string) ([]byte, error) {
+	w.reading.Lock()
+	defer w.reading.Unlock()
 	text, err := json.MarshalIndent(w.status(loops), "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode status: %w", err)

@@ -3,7 +3,6 @@
 package daemon
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -37,6 +36,7 @@ type worker struct {
 	server      *fusefs.Server       // immutable once serving has begun
 	protections []protect.Protection // complete when ready is closed
 	ready       chan struct{}
+	reading     sync.Mutex     // held while the status is made, so that garbage comes from one reader
 	undo        []func() error // what takeApart calls, last first; used by Work's goroutine
 }
 
@@ -122,6 +122,7 @@ func (w *worker) makeStore() (err error) {
 		MaxMemory: machineMemory(),
 		Workers:   fusefs.Workers(), MaxWaiting: w.waiting,
 		Firmly:    protect.InRealTime,
+		Present:   protect.MakePresent,
 		OnCorrupt: w.logs.Corrupt,
 		OnFill:    w.logs.Filled,
 	}
@@ -185,7 +186,7 @@ func (w *worker) serve() (err error) {
 func (w *worker) warmUp(wait bool) {
 	var done sync.WaitGroup
 	done.Go(func() {
-		protect.WarmUp(attributeReaders, func() { _, _ = json.Marshal(w.status(nil)) }) // only its garbage counts
+		protect.WarmUp(func() { _, _ = w.encodeStatus(nil) }) // only its garbage counts
 	})
 	if wait {
 		done.Wait()

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"sync"
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
@@ -20,9 +19,9 @@ const (
 	garbageLimit = 1 << 20
 	// spareHeap is room for holes, in bytes.
 	spareHeap = 1 << 20
-	// processorHeap is what all processors together may cache, in bytes: 64 pages of 8 KiB each
-	// (pageCachePages in the runtime's mpagecache.go), for as many as work at a time.
-	processorHeap = 8 << 20
+	// processorHeap is what the processors that run Go code at a time cache, in bytes: 64 pages of
+	// 8 KiB each (pageCachePages in the runtime's mpagecache.go), two of them.
+	processorHeap = 1 << 20
 	// spareBlock is the size of the blocks that the heap is first filled with, in bytes: one span of
 	// the runtime each, so that all descriptors of spans exist that it can ever need.
 	spareBlock = 8 << 10
@@ -45,7 +44,9 @@ var reserve []byte
 //
 // So ReserveHeap allocates address space that no code touches. It counts as heap in use, and a tenth
 // of it is more than all free parts of the heap: nothing is given back. The usual percentage, of the
-// reserve, paces the collector. Measured with random 4 KiB reads at a depth of 32 by two processes
+// reserve, paces the collector. The reserve is no larger than that needs: while a collection waits for
+// a processor, the runtime lets a tenth of the heap in use gather as garbage (maxOvershoot in
+// mgcpacer.go). Measured with random 4 KiB reads at a depth of 32 by two processes
 // and ten reads of the status a second: a collection a second, for the status alone; 35 to 45 page
 // faults in each without the reserve, less than one with it.
 func ReserveHeap() {
@@ -60,12 +61,10 @@ func ReserveHeap() {
 	debug.SetGCPercent((garbageLimit*100 + size/2) / size)
 }
 
-// RestCollector gives the heap its final size, all of it present. The next collection follows when
-// garbageLimit has gathered.
+// RestCollector makes the memory present that the heap needs beside what is in use; see MakePresent
+// for that. The next collection follows when garbageLimit has gathered.
 func RestCollector() Protection {
 	p := Protection{Name: NameCollector, State: StateOK}
-	runtime.GC()
-	missing := populateHeap() // before it grows by more than will be used
 	fillHeap(garbageLimit + spareHeap)
 	if reserve == nil {
 		limit := mappedMemory()/95*100 + 1<<20
@@ -76,29 +75,18 @@ func RestCollector() Protection {
 			"back and taken again each time", limit>>20)
 		return p
 	}
-	if missing != nil {
-		p.State, p.Detail = StateWarn, fmt.Sprintf("the first use of the heap may take page faults: %v", missing)
-		return p
-	}
 	p.Detail = "garbage collection is off while serving"
 	return p
 }
 
-// WarmUp calls use, which reads the status, from so many goroutines until the garbage has been
-// collected some times: all memory that heap and collector need for it is then present. The pauses
-// let the goroutines change processors.
-func WarmUp(readers int, use func()) {
-	last := Heap().Cycles + warmUpCycles
-	var all sync.WaitGroup
-	for range readers {
-		all.Go(func() {
-			for Heap().Cycles < last {
-				use()
-				time.Sleep(50 * time.Microsecond)
-			}
-		})
+// WarmUp calls use, which reads the status, until the garbage has been collected some times: all
+// memory that heap and collector need for it is then present. The pauses let the goroutine change
+// processors.
+func WarmUp(use func()) {
+	for last := Heap().Cycles + warmUpCycles; Heap().Cycles < last; {
+		use()
+		time.Sleep(50 * time.Microsecond)
 	}
-	all.Wait()
 }
 
 // mayReserve reports whether the process can take so much address space without memory behind it.
@@ -109,13 +97,10 @@ func mayReserve(size, ram uint64) bool {
 	return err == nil && mode != "2" && size < ram/2
 }
 
-// fillHeap grows the heap until it has spare bytes of free memory. The collection while all blocks
+// fillHeap makes spare bytes of free memory present in the heap. The collection while all blocks
 // are in use makes the collector take the memory it needs; the one after it frees the blocks.
 func fillHeap(spare uint64) {
 	runtime.GC()
-	if freeHeap() >= spare {
-		return
-	}
 	blocks := make([][]byte, spare/spareBlock)
 	for i := range blocks {
 		blocks[i] = make([]byte, spareBlock)
@@ -133,7 +118,6 @@ func fillHeap(spare uint64) {
 const (
 	metricTotal    = "/memory/classes/total:bytes"
 	metricReleased = "/memory/classes/heap/released:bytes"
-	metricFree     = "/memory/classes/heap/free:bytes"
 	metricCycles   = "/gc/cycles/total:gc-cycles"
 )
 
@@ -142,13 +126,6 @@ func mappedMemory() uint64 {
 	samples := []metrics.Sample{{Name: metricTotal}, {Name: metricReleased}}
 	metrics.Read(samples)
 	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
-}
-
-// freeHeap is the free memory of the heap in bytes, present or not.
-func freeHeap() uint64 {
-	samples := []metrics.Sample{{Name: metricFree}, {Name: metricReleased}}
-	metrics.Read(samples)
-	return samples[0].Value.Uint64() + samples[1].Value.Uint64()
 }
 
 // HeapUse is the state of the Go heap.

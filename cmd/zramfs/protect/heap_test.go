@@ -15,12 +15,12 @@ import (
 // each collection of some ten thousand objects.
 func TestHeapKeepsItsMemory(t *testing.T) { inChild(t, "heap") }
 
-var garbage []byte // escapes to the heap; several goroutines write it, none reads it
+var garbage []byte // escapes to the heap; one goroutine writes it, none reads it
 
 func childHeap() error {
 	ReserveHeap()
 	p := RestCollector()
-	WarmUp(2, churnOnce)
+	WarmUp(churnOnce)
 	if p.State != StateOK {
 		if raceEnabled || p.State == StateWarn && p.Detail != "" {
 			return nil // a build or a machine that has no address space to spare
@@ -41,13 +41,11 @@ func childHeap() error {
 	return errors.New(strings.Join(tries, ", "))
 }
 
-// churn makes some hundred MiB of garbage, with pauses as between requests.
+// churn makes some fifty MiB of garbage as reads of the status do, with pauses.
 func churn() {
-	for i := range 5 << 10 {
+	for range 2 << 10 {
 		churnOnce()
-		if i%100 == 0 {
-			time.Sleep(time.Millisecond)
-		}
+		time.Sleep(200 * time.Microsecond)
 	}
 }
 

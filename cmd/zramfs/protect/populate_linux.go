@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"reflect"
 	"runtime"
 	"sync"
 
@@ -72,26 +71,7 @@ func populateRegion(r host.Region) error {
 	return fmt.Errorf("populate %x-%x %s: %w", r.Start, r.End, r.Perms, errno)
 }
 
-// populateHeap makes all of the Go heap present but the reserve. Codecs and store have tables there
-// that the first request would touch first. It needs Linux 5.14.
-func populateHeap() error {
-	all, err := host.Local.Maps()
-	if err != nil {
-		return err
-	}
-	if reserve == nil {
-		return errors.New("it cannot be told from other memory")
-	}
-	start := uint64(reflect.ValueOf(reserve).Pointer())
-	end := start + uint64(len(reserve))
-	for _, r := range all {
-		if r.Start <= start && end <= r.End {
-			return errors.Join(populateRange(r.Start, start), populateRange(end, r.End))
-		}
-	}
-	return errors.New("it is not in /proc/self/maps")
-}
-
+// populateRange makes the pages from start to end present. It needs Linux 5.14.
 func populateRange(start, end uint64) error {
 	if start == end {
 		return nil
