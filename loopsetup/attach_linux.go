@@ -18,7 +18,7 @@ const (
 	maxPause    = 20 * time.Millisecond
 )
 
-// attach takes free devices until one is ours.
+// attach tries free devices until it gets one.
 func attach(backing string, cfg Config) (*Device, error) {
 	file, err := openBacking(backing)
 	if err != nil {
@@ -36,7 +36,7 @@ func attach(backing string, cfg Config) (*Device, error) {
 		if err == nil || try == attachTries || !lostRace(err) {
 			return d, err
 		}
-		// Those who lost the same race must not meet again at the next device.
+		// Processes that lost the same race must not meet again at the next device.
 		time.Sleep(rand.N(min(time.Duration(try)*time.Millisecond, maxPause)))
 	}
 }
@@ -101,7 +101,7 @@ func attachFree(control, file int, backing string, cfg Config) (*Device, error) 
 // 5.8). Older kernels know no such ioctl and answer EINVAL or, behind some filters, ENOTTY.
 func configure(fd, file int, backing string, cfg Config) error {
 	info := unix.LoopInfo64{Flags: unix.LO_FLAGS_AUTOCLEAR, Offset: cfg.Offset, Sizelimit: cfg.SizeLimit}
-	copy(info.File_name[:len(info.File_name)-1], backing) // for people who read it; the kernel has the file itself
+	copy(info.File_name[:len(info.File_name)-1], backing) // for display; the kernel has the file itself
 	if cfg.Legacy {
 		return configureLegacy(fd, file, info, cfg)
 	}
@@ -146,8 +146,8 @@ func configureAttached(fd int, info unix.LoopInfo64, cfg Config) error {
 	return err
 }
 
-// verify compares what the kernel made of the request with the request: it turns direct I/O off
-// silently where it cannot have it.
+// verify compares the device with the request: the kernel turns unsupported direct I/O off
+// silently.
 func verify(n int, cfg Config) error {
 	info, err := inspect(n)
 	if err != nil {
@@ -162,7 +162,7 @@ func verify(n int, cfg Config) error {
 	if info.Offset != cfg.Offset || info.SizeLimit != cfg.SizeLimit {
 		return fmt.Errorf("offset and size limit are %d and %d instead of %d and %d", info.Offset, info.SizeLimit, cfg.Offset, cfg.SizeLimit)
 	}
-	// The kernel makes the device as small as the file asks for, without a word.
+	// The kernel silently makes the device as small as the file requires.
 	if cfg.SizeLimit != 0 && info.Size != cfg.SizeLimit || cfg.Offset != 0 && info.Size == 0 {
 		return fmt.Errorf("%w: the file has only %d bytes behind offset %d", ErrInvalid, info.Size, cfg.Offset)
 	}
@@ -212,8 +212,7 @@ func clearAndClose(dev *os.File) error {
 	return withUndo(unix.IoctlSetInt(int(dev.Fd()), unix.LOOP_CLR_FD, 0), dev.Close())
 }
 
-// withUndo adds to err, on the same line, what went wrong while its effects were undone. Either may
-// be nil.
+// withUndo adds to err, on the same line, the error of undoing its effects. Either may be nil.
 func withUndo(err, undo error) error {
 	if err == nil || undo == nil {
 		return errors.Join(err, undo)

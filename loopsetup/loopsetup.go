@@ -26,9 +26,8 @@ const (
 	OpSwaps    = "read"
 )
 
-// Conditions that a caller may want to tell apart with errors.Is. Beside them stands the kernel's
-// own error number, so that errors.Is(err, fs.ErrPermission) or errors.Is(err, fs.ErrNotExist) work
-// too.
+// Conditions that a caller can tell apart with errors.Is. Errors also wrap the kernel's error
+// number, so errors.Is(err, fs.ErrPermission) or errors.Is(err, fs.ErrNotExist) work too.
 var (
 	// ErrNoDriver means that the running kernel has no loop driver.
 	ErrNoDriver = errors.New("the kernel has no loop driver (try: modprobe loop)")
@@ -36,20 +35,20 @@ var (
 	// backing file; it is detached again.
 	ErrNoDirectIO = errors.New("the file system of the backing file does not allow direct I/O")
 	// ErrNotLoop means that a name is not that of a loop device.
-	ErrNotLoop = errors.New("not a loop device (a name such as /dev/loop0 is wanted)")
+	ErrNotLoop = errors.New("not a loop device (want a name such as /dev/loop0)")
 	// ErrNotAttached means that a loop device has no backing file.
 	ErrNotAttached = errors.New("no file is attached")
 	// ErrSwapHeader means that there is no swap header that this kernel can use.
 	ErrSwapHeader = errors.New("no usable swap header")
 	// ErrNotSwap means that a device is not an active swap area.
 	ErrNotSwap = errors.New("not an active swap area")
-	// ErrInvalid means that an argument is outside what the operation accepts; the text around it says
-	// what is accepted.
+	// ErrInvalid means that an argument is outside the accepted range; the text around it says
+	// which values are accepted.
 	ErrInvalid = errors.New("invalid argument")
 )
 
-// Error is the type of every error of this package: what was attempted, on which file or device,
-// and why it did not work.
+// Error is the type of every error of this package: the operation, its file or device, and the
+// cause.
 type Error struct {
 	Op   string // one of the Op constants
 	Path string // the file or device, as the caller named it; empty where the operation has none
@@ -78,31 +77,30 @@ func newError(op, path string, err error) error {
 // defaultBlockSize is the size of a zramfs page: with it the kernel never sends less than one page.
 const defaultBlockSize = 4096
 
-// Config says how Attach sets up a device. The zero value and nil stand for the defaults.
+// Config says how Attach sets up a device. nil means the zero value.
 type Config struct {
-	// BlockSize is the logical block size of the device in bytes: a power of two from 512 to the page
-	// size of the kernel. 0 means 4096.
+	// BlockSize is the logical block size of the device in bytes: a power of two from 512 to the
+	// kernel's page size. 0 means 4096.
 	BlockSize uint32
-	// NoDirectIO leaves direct I/O off: every page is then cached a second time by the kernel. Not for
+	// NoDirectIO leaves direct I/O off: the kernel then caches every page a second time. Not for
 	// swap.
 	NoDirectIO bool
-	// Legacy sets the device up by the calls of kernels before 5.8, which Attach otherwise uses only
-	// where LOOP_CONFIGURE is missing. A process that is killed between these calls can leave the
+	// Legacy sets the device up by the calls of kernels before 5.8, which Attach otherwise uses
+	// only if LOOP_CONFIGURE is missing. A process that is killed between these calls can leave the
 	// device attached.
 	Legacy bool
 	// Offset is where in the file the device begins, in bytes: a multiple of the block size.
 	Offset uint64
-	// SizeLimit is the size of the device in bytes: a multiple of the block size, and no more than the
-	// file has behind Offset. 0 means all of that.
+	// SizeLimit is the size of the device in bytes: a multiple of the block size, at most the size
+	// of the file behind Offset. 0 means all of that.
 	SizeLimit uint64
-	// DiscardMax bounds one discard request in bytes: a multiple of the block size. The kernel splits
-	// larger ones. 0 leaves the bound that the device has. The kernel remembers it with the device,
-	// also for the file that is attached to it next.
+	// DiscardMax bounds one discard request in bytes: a multiple of the block size. The kernel
+	// splits larger ones. 0 keeps the device's bound. The kernel keeps it with the device, also for
+	// the next file.
 	DiscardMax uint64
 }
 
-// withDefaults returns the configuration that a possibly nil cfg stands for, or an error that says
-// what is accepted.
+// withDefaults returns cfg with its defaults, or an error for invalid values.
 func (cfg *Config) withDefaults() (Config, error) {
 	var c Config
 	if cfg != nil {
@@ -155,18 +153,17 @@ func Attach(backing string, cfg *Config) (*Device, error) {
 // Path returns the path of the device, such as /dev/loop0.
 func (d *Device) Path() string { return d.file.Name() }
 
-// File returns the open device, for reading and writing. It stays usable until Close, which is the
-// only one to close it.
+// File returns the open device, for reading and writing. It stays usable until Close; only Close
+// may close it.
 func (d *Device) File() *os.File { return d.file }
 
-// Warnings returns what Attach wanted to set beside the essential and was refused, one error each:
-// the device works without it. Such settings are the kernel's write-back throttling, which is
-// turned off because it delays swap-out while reads are waiting, and Config.DiscardMax.
+// Warnings returns the optional settings that the kernel refused, one error each; the device works
+// without them. They are the kernel's write-back throttling, which is turned off because it delays
+// swap-out while reads are waiting, and Config.DiscardMax.
 func (d *Device) Warnings() []error { return d.warnings }
 
-// Close lets go of the device. Unless it is in use elsewhere, as an active swap area or a mounted
-// file system, the kernel then detaches it at once; otherwise when that use ends. A second Close
-// returns an error.
+// Close closes the device. The kernel then detaches it, at once or at the end of another use as an
+// active swap area or a mounted file system. A second Close returns an error.
 func (d *Device) Close() error { return newError(OpClose, d.Path(), d.file.Close()) }
 
 // Detach takes the backing file off the loop device dev. A device in use stays until its last user
@@ -198,24 +195,24 @@ func Find(backing string) ([]string, error) {
 }
 
 // FindAmong returns those of the loop devices devs that are on a file of the path backing now, in
-// the order of devs; none is no error. It is for files that Find cannot tell apart: of a file on a
-// detached mount the kernel gives the path below the root of that mount, so that the first files of
-// two such mounts have the same path. Somebody has to have noted the devices; Info.Sequence or
-// Identify says whether a noted device is still the same. A name that is not that of a loop device
-// is passed over, as is one that is not attached.
+// the order of devs; none is no error. It is for files that Find cannot tell apart: the kernel
+// shows a file on a detached mount by its path below the root of that mount, so the first files of
+// two such mounts have the same path. The caller has to have recorded the devices; Info.Sequence or
+// Identify says whether a recorded device is still the same. Names of other devices, and devices
+// that are not attached, are skipped.
 func FindAmong(devs []string, backing string) ([]string, error) {
 	found, err := findAmong(devs, backing)
 	return found, newError(OpFind, backing, err)
 }
 
-// FileID says which file it is, as st_dev and st_ino of stat(2) do.
+// FileID identifies a file, as st_dev and st_ino of stat(2) do.
 type FileID struct{ Device, Inode uint64 }
 
 // Identify returns the file that the loop device dev is on, however it is mounted
-// (LOOP_GET_STATUS64 of loop(4)). It opens the device, which takes the rights of its node, root's
-// as a rule; of a device with autoclear that nobody else has open, that is the last use. The kernel
-// may ask the server of the file for its attributes: when that may hang, call it in a goroutine of
-// its own. The errors are those of Inspect.
+// (LOOP_GET_STATUS64 of loop(4)). It opens the device, which takes the rights of its node, usually
+// root's; if the device has autoclear and no other user, closing it detaches it. The kernel may ask
+// the server of the file for its attributes: if that may hang, call Identify in a goroutine of its
+// own. The errors are those of Inspect.
 func Identify(dev string) (FileID, error) {
 	n, err := loopNumber(dev)
 	if err != nil {
@@ -225,21 +222,21 @@ func Identify(dev string) (FileID, error) {
 	return id, newError(OpIdentify, dev, err)
 }
 
-// Info is what the kernel says of an attached loop device.
+// Info describes an attached loop device.
 type Info struct {
 	Path      string // the device, such as /dev/loop0
-	Backing   string // the real path of its file, or the path below the root of a mount that has been detached
+	Backing   string // the real path of its file, or its path below the root of a detached mount
 	Deleted   bool   // the file has been deleted since it was attached
-	DirectIO  bool   // requests pass the page cache by
+	DirectIO  bool   // requests bypass the page cache
 	Autoclear bool   // the kernel detaches the device when its last user closes it
 	ReadOnly  bool   // the device cannot be written
 	BlockSize uint64 // logical block size in bytes
 	Size      uint64 // size of the device in bytes
 	Offset    uint64 // where in the file the device begins, in bytes
-	SizeLimit uint64 // at most so many bytes of the file; 0 is no limit
-	// Sequence is another number for each file that is attached to any device since the machine was
-	// started (diskseq, Linux 5.15): a device with the number that was noted is on the file that was
-	// noted. 0 on older kernels.
+	SizeLimit uint64 // bytes of the file, 0 for no limit
+	// Sequence differs for each file that is attached to any device since the machine was started
+	// (diskseq, Linux 5.15): a device with a recorded number is still on the recorded file. 0 on
+	// older kernels.
 	Sequence uint64
 }
 

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The flags of swapon(2), from include/linux/swap.h of the kernel. DISCARD alone stands for both
-// kinds of discard; one of the other two beside it takes the other kind away.
+// The flags of swapon(2), from include/linux/swap.h of the kernel. DISCARD alone selects both kinds
+// of discard; with one of the other two it selects that kind only.
 const (
 	flagPrefer       = 0x8000
 	flagDiscard      = 0x10000
@@ -55,14 +55,14 @@ func swapOn(dev string, priority int, d Discard) error {
 	}
 	err = sysSwapon(dev, flags)
 	if errors.Is(err, unix.EINVAL) {
-		// The path and the flags are right by now. What else the kernel refuses so is in its log.
+		// The path and the flags are valid by now. The kernel's log has other reasons.
 		return fmt.Errorf("%w (the kernel log says more): %w", ErrSwapHeader, err)
 	}
 	return err
 }
 
-// swapOff blocks the thread's signals meanwhile. Between two processes whose pages it brings back
-// the kernel gives up with EINTR if a signal is pending, even one that means nothing to a Go
+// swapOff blocks the thread's signals during the call. Between two processes whose pages it brings
+// back the kernel gives up with EINTR if a signal is pending, even one without meaning for a Go
 // program, such as that of a resized terminal, and the area stays in use. A signal that ends the
 // process reaches another thread and still ends this call.
 func swapOff(dev string) error {

@@ -61,7 +61,7 @@ func formatSwap(w io.WriterAt, size uint64, label string, pageSize int) (string,
 	return formatUUID(uuid), nil
 }
 
-// encodeSwapHeader returns the first page of a swap area of so many pages.
+// encodeSwapHeader returns the first page of a swap area with a number of pages.
 func encodeSwapHeader(pages uint64, uuid [uuidSize]byte, label string, pageSize int) ([]byte, error) {
 	if pages < minSwapPages || pages > maxSwapPages {
 		return nil, fmt.Errorf("%w: a swap area has from %d to %d pages of %d bytes, not %d",

@@ -21,8 +21,8 @@ const sysBlock = "/sys/block"
 // sectorSize is the unit of the attribute "size", whatever the block size of the device.
 const sectorSize = 512
 
-// deletedSuffix is what the kernel appends to the path of a file that has no name any more (d_path
-// in fs/d_path.c).
+// deletedSuffix is the kernel's suffix to the path of a file that has been removed (d_path in
+// fs/d_path.c).
 const deletedSuffix = " (deleted)"
 
 // devPath returns the path of the device node of loop device n.
@@ -210,7 +210,7 @@ func stopWriteThrottling(n int) error {
 	return os.WriteFile(path, []byte("0"), 0)
 }
 
-// limitDiscard bounds the discard requests of loop device n to so many bytes.
+// limitDiscard bounds the discard requests of loop device n, in bytes.
 func limitDiscard(n int, bytes uint64) error {
 	return os.WriteFile(sysPath(n, "queue/discard_max_bytes"), strconv.AppendUint(nil, bytes, 10), 0)
 }

@@ -7,16 +7,16 @@
 // shared between processes and shared memory are left out. [Memory] walks through one process,
 // [Sample] spreads a bounded number of copies evenly over many.
 //
-// Looking changes nothing about the process: nothing is stopped, and no page is brought into
-// memory. A page that lies in swap would be, if it was read, so each page's entry in
-// /proc/PID/pagemap is looked at twice: to find it, and again right before it is copied. What the
-// kernel swaps out in the microseconds after that is brought back; nothing in its interface avoids
-// it.
+// Reading changes nothing about the process: it is not stopped, and none of its pages is brought
+// into memory. Reading a page that lies in swap would bring it back, so each page's entry in
+// /proc/PID/pagemap is checked twice: to find it, and again right before it is copied. If the
+// kernel swaps a page out in the microseconds after that, reading brings it back; the kernel's
+// interface has no way to avoid it.
 //
-// A process may end at any time, which is an error that wraps [ErrGone] and never one of another
-// kind. Whoever may not look into a process gets an error that wraps fs.ErrPermission: another
-// user's processes need root, and the setting kernel.yama.ptrace_scope can forbid one's own.
+// A process may end at any time, which is always an error that wraps [ErrGone]. Without permission
+// to read a process the error wraps fs.ErrPermission: another user's processes need root, and the
+// setting kernel.yama.ptrace_scope can forbid one's own.
 //
-// The package works on Linux from 4.2 on, which told by pagemap what belongs to one process alone,
-// and on pages of 4096 bytes. Values belong to one goroutine each.
+// The package works on Linux from 4.2 on, where pagemap marks pages that belong to one process
+// alone, and on pages of 4096 bytes. Values belong to one goroutine each.
 package procpages

@@ -20,10 +20,10 @@ type mapping struct {
 	anonymous  int64 // bytes that smaps counts in it
 }
 
-// readMappings returns the mappings in the text of /proc/PID/smaps that have pages for us. Looking
-// at their counts first matters: a Java or Node.js process reserves far more address space than
-// could be searched page by page. The text is read line by line, since a process with all the
-// mappings that it may have makes 60 MiB of it.
+// readMappings returns the mappings with usable pages in the text of /proc/PID/smaps. Their counts
+// matter: a Java or Node.js process reserves far more address space than could be searched page by
+// page. The text is read line by line, since it is 60 MiB for a process with the largest number of
+// mappings.
 func readMappings(smaps io.Reader) ([]mapping, error) {
 	var found []mapping
 	var current mapping

@@ -13,8 +13,8 @@ import (
 )
 
 // Bits of an entry of /proc/PID/pagemap (Documentation/admin-guide/mm/pagemap.rst). A page is taken
-// when it is present and mapped by one process alone; the kernel's zero page is present but
-// nobody's own, and so are pages shared with a parent.
+// when it is present and mapped by one process alone; the kernel's zero page and pages shared with
+// a parent are not.
 const (
 	entryExclusive = 1 << 56
 	entryFile      = 1 << 61
@@ -28,10 +28,10 @@ const (
 // walkBatch is how many bytes of pagemap are read at a time: the entries of 32 MiB of addresses.
 const walkBatch = 64 << 10
 
-// ErrMoved means that a page is not, or no more, one that may be copied.
-var ErrMoved = errors.New("the page is not resident any more")
+// ErrMoved means that a page may not be copied, or no longer.
+var ErrMoved = errors.New("the page is no longer resident")
 
-// A Memory is the memory of one process, open to be looked at. It is used by one goroutine.
+// A Memory is the memory of one process, open for reading. It belongs to one goroutine.
 type Memory struct {
 	pid      int
 	mappings []mapping
@@ -40,14 +40,14 @@ type Memory struct {
 	entries  [walkBatch]byte
 }
 
-// file is what is needed of an *os.File, so that tests can put page tables of their own there.
+// file is the used part of an *os.File, so that tests can provide page tables.
 type file interface {
 	io.ReaderAt
 	io.Closer
 }
 
-// Open opens the memory of a process. The error wraps [ErrGone] or fs.ErrPermission where that is
-// the reason.
+// Open opens the memory of a process. The error wraps [ErrGone] or fs.ErrPermission if that is the
+// reason.
 func Open(pid int) (*Memory, error) {
 	m := &Memory{pid: pid}
 	if err := m.open(); err != nil {
@@ -69,7 +69,7 @@ func (m *Memory) open() error {
 	if err != nil {
 		return err
 	}
-	m.pagemap = pagemap // not before: an interface that holds a nil pointer is not nil
+	m.pagemap = pagemap // after the check: an interface with a nil pointer is not nil
 	mem, err := os.Open(fmt.Sprintf("/proc/%d/mem", m.pid))
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (m *Memory) open() error {
 	return nil
 }
 
-// Close gives back what Open took.
+// Close closes the memory.
 func (m *Memory) Close() error {
 	var all error
 	for _, f := range []file{m.pagemap, m.mem} {
@@ -127,8 +127,8 @@ func (m *Memory) walkMapping(ctx context.Context, mapped mapping, visit func(add
 	return nil
 }
 
-// ReadPage copies the page at address, one that Walk named, to page, of PageSize bytes. A page that
-// is in swap or gone by now is not touched: the error wraps [ErrMoved].
+// ReadPage copies the page at address, which Walk has visited, to page, of PageSize bytes. If the
+// page has been swapped out or freed it is not touched: the error wraps [ErrMoved].
 func (m *Memory) ReadPage(page []byte, address int64) error {
 	var entry [entrySize]byte
 	if _, err := m.pagemap.ReadAt(entry[:], address/PageSize*entrySize); err != nil {
@@ -138,7 +138,7 @@ func (m *Memory) ReadPage(page []byte, address int64) error {
 		return ErrMoved
 	}
 	if _, err := m.mem.ReadAt(page[:PageSize], address); err != nil {
-		if errors.Is(err, syscall.EIO) { // unmapped meanwhile
+		if errors.Is(err, syscall.EIO) { // unmapped since
 			return ErrMoved
 		}
 		return fmt.Errorf("read memory of process %d at %#x: %w", m.pid, address, ended(err))
@@ -146,8 +146,7 @@ func (m *Memory) ReadPage(page []byte, address int64) error {
 	return nil
 }
 
-// ended gives the end of a file its meaning: the files of a process's memory end when the memory is
-// given up.
+// ended maps the end of a file to ErrGone: the files of a process's memory end with the memory.
 func ended(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return ErrGone

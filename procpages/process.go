@@ -15,7 +15,7 @@ import (
 // PageSize is the size of a page in bytes.
 const PageSize = 4096
 
-// ErrGone means that there is no such process, or no more.
+// ErrGone means that the process has ended.
 var ErrGone = errors.New("the process has ended")
 
 // Processes returns the numbers of all processes that /proc shows to the caller, zombies and the
@@ -34,9 +34,9 @@ func Processes() ([]int, error) {
 	return pids, nil
 }
 
-// A Count is what the kernel counts of a process's anonymous memory, in bytes. It costs next to
-// nothing to get, and anybody may. What belongs to several processes is counted in each, so the sum
-// over processes can be more than there is.
+// A Count is the kernel's count of a process's anonymous memory, in bytes. It is cheap and needs no
+// privilege. Pages shared by several processes count in each, so the sum over processes can exceed
+// the total.
 type Count struct {
 	Resident int64 // RssAnon of /proc/PID/status
 	Swapped  int64 // VmSwap

@@ -19,7 +19,7 @@ type benchmark struct {
 	opts     options
 	pool     *pool
 	devices  []*device
-	progress io.Writer // one line a step, for the person who waits
+	progress io.Writer // one line a step
 
 	size int64 // bytes used of every device
 	// figures holds, by workload and device, one figure a round.
@@ -66,7 +66,7 @@ func (b *benchmark) run(ctx context.Context) error {
 	return err
 }
 
-// turns returns the order in which so many take their turn in a round.
+// turns returns the order of count participants in a round.
 func turns(count, round int) []int {
 	order := make([]int, count)
 	for i := range order {
@@ -139,10 +139,10 @@ func (b *benchmark) measure(ctx context.Context, device *device, work workload, 
 	return one, err
 }
 
-// How far the ratio of stored data may be from what it should be. The kernel's LZ4
-// and ours differ by a few per cent on the same pages, and a run overwrites only
-// part of a device, with pages chosen at random. What adapts to the load packs the
-// same page by a fifth tighter at one time than at another.
+// The tolerance of the ratio of stored data. The kernel's LZ4 and ours differ by a few per cent on
+// the same pages, and a run overwrites only part of a device, with pages chosen at random. An
+// algorithm that adapts to the load packs the same page by up to a fifth tighter at one time than
+// at another.
 const (
 	fillTolerance  = 0.10
 	runTolerance   = 0.05

@@ -39,7 +39,7 @@ type cpuTime struct {
 	Server float64 `json:"zramfs_seconds"`
 	// Kernel is all threads of the kernel: of loop, softirqs and reclaim above all.
 	Kernel float64 `json:"kernel_threads_seconds"`
-	// Machine is everything, whoever it was for.
+	// Machine is the time of all processes.
 	Machine float64 `json:"machine_seconds"`
 }
 
@@ -120,8 +120,7 @@ func (p party) count() (census, error) {
 	return c, nil
 }
 
-// roleOf looks at a process. One that ends meanwhile, or that may not be looked at,
-// is somebody else's.
+// roleOf returns the role of a process. One that ends, or that is not readable, is none of ours.
 func (p party) roleOf(pid int) role {
 	if pid == p.load {
 		return roleLoad

@@ -67,7 +67,7 @@ func mountZramfs(opts options, one contestant, made *cleanup) (*device, error) {
 		return nil, err
 	}
 	made.add(func() error {
-		// It ends by itself when nobody can reach its data file any more.
+		// It ends by itself when its data file is no longer reachable.
 		return retry(func() error {
 			_, err := command(one.binary, "umount", dir)
 			if _, gone := os.Lstat(dir); errors.Is(gone, os.ErrNotExist) {
@@ -188,9 +188,9 @@ func addZram(size int64, made *cleanup) (*device, error) {
 	return &device{name: zramName, what: "kernel zram, lz4, on " + path, path: path, mmStat: attributes + "/mm_stat"}, nil
 }
 
-// command runs a program to its end, whatever happens to us meanwhile, and returns
-// what it printed. Its own process group keeps an interrupt typed at the terminal
-// away from it: half a mount would be harder to undo than a whole one.
+// command runs a program to its end, even if this process is interrupted, and returns its output.
+// Its own process group keeps an interrupt typed at the terminal away from it: half a mount would
+// be harder to undo than a whole one.
 func command(name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), commandTimeout)
 	defer cancel()

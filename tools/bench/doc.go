@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench measures zramfs beside kernel zram (lz4), on the same real pages in the same run:
-// as a block device, or as swap.
+// Command bench compares zramfs with kernel zram (lz4), on the same real pages in the same run: as
+// a block device, or as swap.
 //
 //	bench [block] -binary bin/zramfs [-size 1G] [-rounds 3] [-runtime 4s] [-json]
 //	bench [block] -device /dev/X     [...]     any block device; what is on it is overwritten
 //	bench swap    -binary bin/zramfs [-limit 512M] [-times 3] [-page-cluster 5] [-load-cpu N] [-rounds 3] [-json]
 //
-// It needs root and a file of real pages (tools/pagesample), for block devices fio and losetup
-// besides, and uses zramfs as a user would: "zramfs mount", losetup on its data file, "zramfs
-// umount"; or "zramfs up" and "zramfs down". The kernel's device is hot-added for the run.
+// It needs root, a file of real pages (tools/pagesample), and for block devices fio and losetup. It
+// uses zramfs as a user would: "zramfs mount", losetup on its data file, "zramfs umount"; or
+// "zramfs up" and "zramfs down". The kernel's device is hot-added for the run.
 //
-// Several ways to run zramfs are measured in turns in one run by naming them:
+// Several configurations of zramfs are measured in turns in one run by naming them:
 //
 //	-contestant "dev=" -contestant "uring=--transport uring" -contestant "old=/path/of/zramfs --log x"
 //
-// A report ends with how each stands to what issue 4 wants to reach beside kernel zram. A
-// contestant with --transport uring has targets of its own there.
+// A report ends with a comparison of each with the project's goals relative to kernel zram. A
+// contestant with --transport uring has goals of its own.
 //
 // # What is measured on block devices
 //
@@ -28,55 +28,55 @@
 // and each ratio the median of the rounds' ratios, so that a slow minute of the machine cancels
 // out. On a busy machine trust the ratios alone.
 //
-// Memory is read from mm_stat of both: mem_used_total over compr_data_size says what the allocator
-// adds, and over orig_data_size what a stored byte costs. zramfs counts its index in
+// Memory is read from mm_stat of both: mem_used_total over compr_data_size is the allocator's
+// overhead, and over orig_data_size the cost of a stored byte. zramfs counts its index in
 // mem_used_total; the kernel leaves its table (16 bytes a page) out.
 //
 // # What is measured with swap
 //
-// A process (this program again) in a control group with a limit of memory fills several times that
+// A process (this program again) in a control group with a memory limit fills several times that
 // limit, walks it in order, and touches it at random. Its pages are real ones, each with its number
-// in it; the walk checks every page, and the touches the page they touched, outside of the time
-// that is measured. One wrong byte ends the run. A touch counts only if it was a major fault; its
-// time includes that of making room, which is why the mean, and not the median, is compared.
-// Transparent huge pages are off for the process.
+// in it; the walk checks every page, and a touch its page, outside of the measured time. One wrong
+// byte ends the run. A touch counts only if it was a major fault; its time includes that of making
+// room, so the mean, and not the median, is compared. Transparent huge pages are off for the
+// process.
 //
-// With -load-cpu the process stays on one processor from its start. Else it moves, and from then on
-// the kernel interrupts the processor it left for each page that is written out
-// (arch_tlbbatch_flush), unless that one is idle or in a kernel thread: as good as never where
-// kernel zram compresses in the process itself, and all the time where zramfs does so on the other
+// With -load-cpu the process stays on one processor from its start. Otherwise it moves, and from
+// then on the kernel interrupts the processor that it left for each page written out
+// (arch_tlbbatch_flush), unless that one is idle or in a kernel thread: almost never where kernel
+// zram compresses in the process itself, and all the time where zramfs does so on the other
 // processor.
 //
-// At the end of each phase it notes the memory that the device takes for this work, everything
-// counted: of zramfs all its processes with their page tables, of kernel zram its objects and its
-// table. A copy of a page that is in memory too counts like any other.
+// At the end of each phase it records all memory that the device takes for this work: of zramfs all
+// its processes with their page tables, of kernel zram its objects and its table. A copy of a page
+// that is in memory too counts like any other.
 //
 // Kernel zram gets the same size, priority, discards and vm.page-cluster (unless
 // -anchor-page-cluster says otherwise; it does not read ahead whatever that is).
 //
 // # Processor time
 //
-// It is what the load, zramfs and the threads of the kernel have used, from /proc: on block devices
-// for each GiB transferred, in which making the load is contained; with swap that of fill and walk
-// together for each GiB swapped out or in. Others that run meanwhile are left out, as far as the
-// kernel's threads do not work for them. What they used is printed of a run with swap, and the JSON
-// has that of the whole machine: zramfs works on several processors at once where kernel zram uses
-// one, so that others who want processors change the ratios of throughput too.
+// It is the time of the load, zramfs and the threads of the kernel, from /proc: on block devices
+// for each GiB transferred, including the work of the load generator; with swap that of fill and
+// walk together for each GiB swapped out or in. Other processes are left out, except for the kernel
+// threads' work for them. Their time is printed for a run with swap, and the JSON has that of the
+// whole machine: zramfs works on several processors at once where kernel zram uses one, so
+// competing processes change the ratios of throughput too.
 //
 // # Safety of a run with swap
 //
-// Swap is on in windows of some seconds, a new device in each. It does not start while other swap
-// is on, nor without memory for all that it fills, should nothing be compressible. A guard, a
-// process locked in memory, ends a window that takes longer than -window, or whose tool was killed:
-// it kills the load, turns the swap off, ends the connection of a server that does not answer, and
+// Swap is on in windows of some seconds, a new device in each. A run does not start while other
+// swap is on, nor without memory for all its pages, should none be compressible. A guard, a process
+// locked in memory, ends a window that takes longer than -window, or whose tool was killed: it
+// kills the load, turns the swap off, ends the connection of a server that does not answer, and
 // restores vm.page-cluster.
 //
-// Whatever the tool made it removes, also when it fails or is interrupted. Only after SIGKILL do
+// The tool removes all that it made, also when it fails or is interrupted. Only after SIGKILL do
 // "zramfs umount", losetup -d and hot_remove have to be done by hand.
 //
 // # Why reads are fio's and writes are ours
 //
-// A compressed device is only as fast as its data lets it be, and fio cannot write real pages. With
+// A compressed device's speed depends on its data, and fio cannot write real pages. With
 // buffer_pattern='FILE' it repeats the file's first 512 bytes for ever (fio 3.33: every page stored
 // at the same size); with buffer_compress_percentage the data is half random and half zeros;
 // dedupe_percentage, replayed logs and file-backed buffers (mem=mmap:FILE, which fio overwrites) do

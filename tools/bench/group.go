@@ -63,8 +63,7 @@ func (h hierarchy) limitFile() string {
 	return "memory.max"
 }
 
-// makeGroup makes a control group whose processes may keep so many bytes in memory
-// and returns its directory.
+// makeGroup makes a control group with a memory limit in bytes and returns its directory.
 func makeGroup(name string, limit int64, made *cleanup) (dir string, err error) {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -115,8 +114,8 @@ func (h hierarchy) delegate(made *cleanup) error {
 	return nil
 }
 
-// removeGroup removes a group, which stays busy for a moment after its last process.
-// One that is gone is no error.
+// removeGroup removes a group, which stays busy for a moment after its last process. A missing
+// group is no error.
 func removeGroup(dir string) error {
 	err := retry(func() error {
 		if err := os.Remove(dir); !errors.Is(err, fs.ErrNotExist) {

@@ -27,8 +27,7 @@ type options struct {
 	// limit asks for.
 	size   int64
 	rounds int
-	// contestants are what is measured beside the anchor, one at least unless
-	// device is set.
+	// contestants are measured against the anchor; at least one unless device is set.
 	contestants []contestant
 	algorithm   string
 	anchor      string

@@ -20,11 +20,10 @@ const (
 	stampAt   = codec.PageSize - stampSize
 )
 
-// A source tells what each page of the load holds: the pool's pages in their order,
-// again and again, since neighbours in memory are alike and a device may make use
-// of that. Each carries its number, so that one page in the place of another is
-// found out; only pages of one repeated word do not, which would not be such pages
-// any more. It belongs to one goroutine.
+// A source makes the pages of the load: the pool's pages in their order, again and again, since
+// neighbours in memory are alike and a device may make use of that. Each page contains its number,
+// so that a page in the place of another is detected; only pages of one repeated word have none,
+// since it would change their kind. It belongs to one goroutine.
 type source struct {
 	pool []byte
 	// sums are the checksums of the pool's pages: of all of a same-filled one, of

@@ -75,7 +75,7 @@ func (b *swapBenchmark) run(ctx context.Context) error {
 	return nil
 }
 
-// spareMemory is what the machine must have besides what a run can take.
+// spareMemory is the memory that must be free in addition to a run's own.
 const spareMemory = 256 << 20
 
 var errLittleMemory = errors.New("too little memory is available")

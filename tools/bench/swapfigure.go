@@ -16,7 +16,7 @@ import (
 // A tally is what the machine has done since it started.
 type tally struct {
 	census census
-	// out and in are pages swapped, whoever's.
+	// out and in are pages swapped by any process.
 	out, in uint64
 }
 
@@ -60,8 +60,7 @@ func parseSwapped(text string) (out, in uint64, err error) {
 	return out, in, nil
 }
 
-// A phase is what the load did at one order, and what was swapped and spent
-// meanwhile.
+// A phase is the load's part of a measurement, with the pages swapped and the time spent during it.
 type phase struct {
 	result  loadResult
 	cpu     cpuTime

@@ -19,9 +19,8 @@ import (
 )
 
 const (
-	// swapPriority is that of the swap areas of a run: the highest, so that the
-	// device under test is the one that is used, and the mark by which the guard
-	// knows what to turn off.
+	// swapPriority is the priority of a run's swap areas: the highest, so that the kernel uses the
+	// device under test, and the mark of the areas that the guard turns off.
 	swapPriority = loopsetup.MaxPriority
 	// maxAreas is how many areas a device may have, each of a priority lower by one.
 	maxAreas = 32
@@ -33,8 +32,8 @@ const (
 	swapOffInterval = 20 * time.Millisecond
 )
 
-// What the tool tells its guard, one order a line, and what that answers. The end of
-// its input without orderDismiss means that the tool has died.
+// The tool's orders to its guard, one a line, and the guard's answers. The end of input without
+// orderDismiss means that the tool has died.
 const (
 	orderConnection = "connection "
 	orderDismiss    = "dismiss"
@@ -76,7 +75,7 @@ func playGuard(args []string, in io.Reader, out io.Writer) error {
 		return nil
 	}
 	err = g.act()
-	fmt.Fprintln(out, guardActed) // nobody may be there to read it
+	fmt.Fprintln(out, guardActed) // best effort: the tool may have died
 	return err
 }
 
@@ -126,8 +125,8 @@ func openConnections() (int, error) {
 	return root, nil
 }
 
-// dismissed follows the tool's orders. It returns true when the guard is not needed
-// any more, false when it has to act.
+// dismissed follows the tool's orders. It returns true when the tool dismisses the guard, false
+// when the guard has to act.
 func (g *guard) dismissed(in io.Reader) bool {
 	orders := make(chan string)
 	go func() {
@@ -225,9 +224,8 @@ func (g *guard) abort(connection string) error {
 	return nil
 }
 
-// connectionOf returns the number of the FUSE connection that serves the file of a
-// loop device: the minor number of that file's file system, which the kernel tells
-// even where nobody can reach the file any more.
+// connectionOf returns the number of the FUSE connection that serves the file of a loop device: the
+// minor number of that file's file system, which the kernel knows even if the file is unreachable.
 func connectionOf(loop string) (string, error) {
 	fd, err := unix.Open(loop, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -91,8 +91,8 @@ func playLoad(args []string, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// newSwapLoad maps the memory. What the process needs besides, it locks before it
-// joins the group: it is neither swapped nor counted there.
+// newSwapLoad maps the memory. The process locks its other memory before it joins the group: that
+// is neither swapped nor counted there.
 func newSwapLoad(group string, pages int, seed uint64) (*swapLoad, error) {
 	pool, err := mapPool(poolFD)
 	if err != nil {

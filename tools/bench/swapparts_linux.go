@@ -79,8 +79,7 @@ func (g *guardProcess) tell(order string) error {
 
 var errGuardActed = errors.New("the guard had to end the window")
 
-// dismiss ends a guard that is not needed any more; the error is errGuardActed for
-// one that had acted.
+// dismiss ends a guard; the error is errGuardActed if it had acted.
 func (g *guardProcess) dismiss() error {
 	told := g.tell(orderDismiss)
 	rest, err := io.ReadAll(g.said)
@@ -127,9 +126,9 @@ func startLoad(ctx context.Context, group string, pool *os.File, order loadOrder
 	return load, nil
 }
 
-// onCPU calls start, which starts a process, with the calling thread on that
-// processor only, and the process with it. A process that was never elsewhere is in
-// nobody else's list of address spaces to flush.
+// onCPU calls start, which starts a process, with the calling thread bound to that processor, which
+// the process inherits. A process that has never run elsewhere is in no other processor's list of
+// address spaces to flush.
 func onCPU(cpu int, start func() error) (err error) {
 	if cpu == anyCPU {
 		return start()
@@ -185,8 +184,8 @@ func (l *loadProcess) end() error {
 	return nil
 }
 
-// share copies the pool into a file in memory that loads can map, and gives its own
-// memory back: pages that nobody uses would be swapped out, and be measured.
+// share copies the pool into a file in memory that loads can map, and frees its own memory: unused
+// pages would be swapped out, and be measured.
 func (p *pool) share() (*os.File, error) {
 	fd, err := unix.MemfdCreate("zramfs-bench-pages", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -25,8 +25,7 @@ type subject struct {
 	name    string
 	cluster int // vm.page-cluster while it is measured
 	uring   bool
-	// up makes it, with swap on at swapPriority, and says what it is. What undoes
-	// that goes to made.
+	// up makes it, with swap on at swapPriority, and returns it. The steps to undo that go to made.
 	up func(made *cleanup) (*device, error)
 }
 
@@ -187,7 +186,7 @@ func (g *guardProcess) watch(path string) error {
 	return g.tell(orderConnection + connection)
 }
 
-// phases lets the load do its work, and counts what the machine did meanwhile.
+// phases runs the load, and counts the machine's work during it.
 func (b *swapBenchmark) phases(ctx context.Context, load *loadProcess, device *device) (swapFigure, error) {
 	all := party{load: load.cmd.Process.Pid, server: device.server}
 	var done [3]phase

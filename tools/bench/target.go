@@ -4,8 +4,8 @@ package main
 
 import "fmt"
 
-// A target is what a measure is to reach beside kernel zram, as a ratio to it. All
-// fields are immutable; 0 stands for no target.
+// A target is the goal of a measure, as a ratio to kernel zram. All fields are immutable; 0 means
+// no target.
 type target struct {
 	// quantity says what the ratio is of.
 	quantity string

@@ -33,7 +33,7 @@ func workloads() []workload {
 	return all
 }
 
-// target returns what a workload is to reach beside kernel zram (issue 4).
+// target returns a workload's goal, as a ratio to kernel zram.
 func (w workload) target() target {
 	switch {
 	case !w.random && !w.write:
@@ -50,7 +50,7 @@ func (w workload) target() target {
 	return target{quantity: throughputRatio, dev: 0.35, uring: 0.35, stretch: 0.5}
 }
 
-// What a target's ratio is of.
+// The measures of a target's ratio.
 const (
 	throughputRatio = "throughput"
 	timeRatio       = "p50 time"

@@ -16,14 +16,13 @@ import (
 	"github.com/zramfs/zramfs/internal/pages"
 )
 
-// mixedPages is how many pages the mixture of the specification has.
+// mixedPages is the number of pages of the mixture.
 const mixedPages = 3 * 1024
 
-// mixedSample returns the data that the specification measures with, "mixed data (text, binaries,
-// zeros)", a third of each: generated text, the file of this program, and zeros, which are left in
-// here.
+// mixedSample returns a mixture of text, binaries and zeros, a third of each: generated text, the
+// file of this program, and zeros, which are left in here.
 func mixedSample() (sample, error) {
-	s := sample{name: "the specification's mixture"}
+	s := sample{name: "a mixture of text, binary and zeros"}
 	program, err := os.Executable()
 	if err != nil {
 		return s, fmt.Errorf("find a binary: %w", err)
@@ -60,7 +59,8 @@ const (
 	elsewhere  = 96 << 20 // bytes to write so that nothing of the pages is left in a cache
 )
 
-// caches judges F061 and F062: the first run over pages that are in no cache, against the second.
+// caches judges the claims on caches: the first run over pages that are in no cache, against the
+// second.
 func caches(s sample, all []*contestant) ([]finding, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -96,8 +96,8 @@ const (
 	scalingTime   = 400 * time.Millisecond
 )
 
-// scaling judges F063: eight threads do six times the work of one; where there are fewer processors
-// as many threads, nine tenths of so much.
+// scaling judges the claim on scaling: eight threads do six times the work of one; on fewer
+// processors as many threads do nine tenths of their number.
 func scaling(s sample, all []*contestant) ([]finding, error) {
 	threads := min(8, runtime.NumCPU())
 	want := 0.9 * float64(threads)
@@ -125,7 +125,7 @@ func scaling(s sample, all []*contestant) ([]finding, error) {
 		x, own := median(walls), median(owns)
 		verdict := state(x >= want)
 		if x < want && own >= want {
-			verdict = open // other programs had the processors meanwhile
+			verdict = open // other programs had the processors
 		}
 		found = append(found, finding{"F063", c.name + ": " + claim,
 			fmt.Sprintf("%.2f, and %.2f by processor time, which leaves out what others ran meanwhile", x, own), verdict})

@@ -29,7 +29,7 @@ type contestant struct {
 	decode func(page, object []byte) error
 }
 
-// pagewise makes a contestant of functions that do one page. What compress returns is in dst.
+// pagewise makes a contestant of functions for one page. compress writes its result to dst.
 func pagewise(name string, compress func(dst, page []byte) (int, error), decompress func(dst, object []byte) error) *contestant {
 	c := &contestant{name: name}
 	c.packOne = func(b *batch, i int) error {
@@ -73,7 +73,7 @@ func reading(c *contestant) *contestant {
 	}
 }
 
-// others returns what to compare with besides liblz4.
+// others returns the contestants other than liblz4 and ours.
 func others() ([]*contestant, error) {
 	all := []*contestant{
 		pagewise("memcpy", func(dst, page []byte) (int, error) { return copy(dst, page), nil },

@@ -40,8 +40,8 @@ func writeFindings(out io.Writer, all []finding) {
 	}
 }
 
-// speedClaims are what the specification asks of one thread, in MB/s, and for how long one page may
-// take in microseconds, of an instruction set.
+// speedClaims are the claimed speeds of one thread, in MB/s, and the claimed time of a page, in
+// microseconds, for each instruction set.
 var speedClaims = []struct {
 	id, set                   string
 	compress, decompress, p99 float64
@@ -86,8 +86,8 @@ func criteria(real sample, all []*contestant, previous *report, budget time.Dura
 	return append(found, more...), err
 }
 
-// speeds judges F051 to F053 and F055 on one kind of data. Instruction sets that are not here leave
-// them open.
+// speeds judges the claims of speed and of latency for each instruction set on one kind of data. A
+// claim about an instruction set that the machine lacks stays open.
 func speeds(t table) []finding {
 	var found []finding
 	lib := t.Lines[0]
@@ -115,12 +115,12 @@ func speeds(t table) []finding {
 	return found
 }
 
-// tolerance is how far a ratio to liblz4 may fall without a regression: what those of two runs on a
-// busy machine may differ by.
+// tolerance is how far a ratio to liblz4 may fall without a regression: the difference of two runs
+// on a busy machine.
 const tolerance = 0.05
 
-// regressions judges F060: nothing of what the last release had has become slower, or larger,
-// beside liblz4.
+// regressions judges the claim that no codec is slower, or larger, than in the last release,
+// relative to liblz4.
 func regressions(now table, previous *report) []finding {
 	if previous == nil || len(previous.Tables) == 0 {
 		return []finding{{"F060", "no codec is slower than in the last release", "its report is not there (-against)", open}}
@@ -130,7 +130,7 @@ func regressions(now table, previous *report) []finding {
 		if !old.Ours {
 			continue
 		}
-		// The first of several implementations is the one that is taken.
+		// The first of several implementations is the selected one.
 		l, ok := firstOf(now.Lines, old.Codec)
 		if !ok {
 			continue

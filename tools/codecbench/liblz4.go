@@ -47,7 +47,7 @@ static int lib_decode(const uint8_t *object, int length, uint8_t *page, int size
 	return LZ4_decompress_safe((const char *)object, (char *)page, length, size);
 }
 
-// What two readings of the clock cost, at least.
+// The least time of two readings of the clock.
 static int64_t lib_clock(void)
 {
 	int64_t least = 1000000;

@@ -43,16 +43,16 @@ func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("codecbench", flag.ExitOnError)
 	flags.IntVar(&o.rounds, "rounds", 0, "measure `N` rounds (0: until -time is up)")
-	flags.DurationVar(&o.time, "time", 40*time.Second, "be done after about `TIME`")
+	flags.DurationVar(&o.time, "time", 40*time.Second, "stop after about `TIME`")
 	list := func(name, usage string, to *[]string) {
 		flags.Func(name, usage, func(text string) error { *to = strings.Split(text, ","); return nil })
 	}
-	list("codecs", "measure those whose name has one of `WORDS` in it, beside liblz4", &o.codecs)
-	list("only", "take the pages of these `PROGRAMS` only", &o.only)
+	list("codecs", "measure those whose name has one of `WORDS` in it, and liblz4", &o.codecs)
+	list("only", "use only the pages of these `PROGRAMS`", &o.only)
 	list("without", "leave the pages of these `PROGRAMS` out", &o.without)
-	flags.BoolVar(&o.programs, "programs", false, "measure each program's pages apart")
+	flags.BoolVar(&o.programs, "programs", false, "measure each program's pages separately")
 	flags.BoolVar(&o.criteria, "criteria", false, "judge the criteria of speed instead")
-	flags.StringVar(&o.against, "against", "last.json", "compare with the report of the last release in `FILE`, made by -json, for F060")
+	flags.StringVar(&o.against, "against", "last.json", "compare with the report of the last release in `FILE`, made by -json")
 	flags.BoolVar(&o.json, "json", false, "print JSON")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -69,8 +69,8 @@ func parse(args []string) (options, error) {
 // run measures and prints what o asks for.
 func run(o options, out, notes io.Writer) error {
 	end := time.Now().Add(o.time)
-	// Nothing here allocates much, and a collection would take the processor from whoever has his
-	// turn.
+	// The tool allocates little, and a collection would take the processor from the current
+	// contestant.
 	debug.SetGCPercent(-1)
 	path, err := findPages()
 	if err != nil {

@@ -43,8 +43,8 @@ func (m mixture) gained() (own, most float64) {
 	return (m.mix - m.stored) / m.mix, (m.mix - m.oracle) / m.mix
 }
 
-// mixtures judges F057 on the pages of s: program after program, and with the programs taking
-// turns, as they do on a busy machine.
+// mixtures judges the claims on adaptive on the pages of s: program after program, and with the
+// programs taking turns, as on a busy machine.
 func mixtures(s sample) ([]finding, error) {
 	var found []finding
 	for _, data := range []sample{{name: "program after program", pages: s.pages}, {name: "programs in turns", pages: inTurns(s.pages)}} {
@@ -57,7 +57,7 @@ func mixtures(s sample) ([]finding, error) {
 	return found, nil
 }
 
-// judgeMixtures says whether every level keeps what F057 claims.
+// judgeMixtures judges every level.
 func judgeMixtures(name string, all []mixture) []finding {
 	var gains, parts []string
 	beats, half := true, true
@@ -86,8 +86,8 @@ func mixturesOf(all [][]byte) ([]mixture, error) {
 	if err != nil {
 		return nil, err
 	}
-	// How far each level's time is on the way from the first one's to the last one's, and that one's
-	// time over the first one's.
+	// For each level the position of its time between the first one's and the last one's, and the
+	// last one's time over the first one's.
 	var ways [codec.MaxEffort + 1][]float64
 	var slowest []float64
 	var result []mixture
@@ -227,9 +227,8 @@ func (p *pageCost) measure(c codec.Compressor, i int, page []byte) error {
 	return err
 }
 
-// oracle returns how many bytes a page can be saved over the faster codec by whoever knows sizes
-// and times, in a fraction of the time that the denser codec takes longer than the faster one over
-// all pages.
+// oracle returns how many bytes a page are saved over the faster codec with knowledge of all sizes
+// and times, in a fraction of the additional time of the denser codec over all pages.
 func oracle(costs []pageCost, fraction float64) float64 {
 	left := 0.0
 	for _, c := range costs {

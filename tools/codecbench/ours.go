@@ -11,9 +11,8 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// expected lists algorithms that there should be; one that this version does not know is told of,
-// so that nobody misses it in a table that looks whole. What there is besides comes from package
-// codec.
+// expected lists the algorithms to measure; one that this version does not know is reported, since
+// a table without it would look complete. Further ones come from package codec.
 var expected = []string{"lz4", "lz4:fast", "page", "page:dense", "zstd", "adaptive", "adaptive:entropy"}
 
 // ours returns a contestant for every implementation of every algorithm of ours that compresses,

@@ -11,10 +11,10 @@
 // group, copies a sample of its memory, and kills it. Everything together takes
 // under a minute.
 //
-// What is sampled is what a swap device would be given: resident anonymous pages
-// that belong to one process. Pages of files, pages that lie in swap and the
-// kernel's shared zero page are left out. Where a program has more pages than are
-// wanted, every n-th is taken, over all its processes and all its memory.
+// The sample has the pages that a swap device would be given: resident anonymous pages that
+// belong to one process. Pages of files, pages that lie in swap and the kernel's shared zero page
+// are left out. If a program has more pages than are needed, every n-th is taken, over all its
+// processes and all its memory.
 //
 // The programs get an environment of PATH, HOME and TMPDIR alone, the last two
 // naming a directory made for the run and removed after it, so that the file holds

@@ -16,7 +16,7 @@ func cSource() (map[string]string, error) {
 	return map[string]string{workDir + "/orders.c": cFile(rand.New(rand.NewPCG(seed, 1)), 3000)}, nil
 }
 
-// twoSources returns two large C files of which every few lines differ.
+// twoSources returns two large C files that differ in every few lines.
 func twoSources() (map[string]string, error) {
 	const functions = 40000
 	return map[string]string{
