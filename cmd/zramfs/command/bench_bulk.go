@@ -15,6 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
@@ -25,16 +26,13 @@ import (
 // takes three times as much memory.
 const maxBenchBatch = 1 << 22
 
-// cpuName is what the CPU is called as an engine.
-const cpuName = "cpu"
-
 // benchBulkAction measures bulk work.
 func benchBulkAction(c *cli.Context, from sample.Source, length time.Duration) error {
 	batch := c.Int(flagBatch)
 	if c.IsSet(flagBatch) && batch < 1 || batch > maxBenchBatch {
 		return usageError("bench: --%s %d: it is from 1 to %d", flagBatch, batch, maxBenchBatch)
 	}
-	o, err := engineOptionsOf(c, anyTask)
+	o, err := engineOptionsOf(c, imaging.AnyTask)
 	if err != nil {
 		return err
 	}
@@ -105,7 +103,7 @@ type bulkRun struct {
 
 // newBulkRun makes a run with batches of so many pages; for 0 as many as are right for who is
 // there.
-func newBulkRun(s sample.Sample, algorithms []codec.Algorithm, batch int, o engineOptions) (_ *bulkRun, err error) {
+func newBulkRun(s sample.Sample, algorithms []codec.Algorithm, batch int, o imaging.Options) (_ *bulkRun, err error) {
 	pages, same := sample.WithoutSameFilled(s.Pages)
 	if len(pages) == 0 {
 		return nil, errors.New("every page is one repeated word: there is nothing to compress")

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
@@ -130,8 +131,8 @@ func (r *bulkRun) result(t *team, c *crew, speed, one, memcpy float64) bulkResul
 			b.Share += c.sum.Share(e.Name)
 		}
 		part := bulkPart{
-			Engine: e.Name, Pages: e.Items, Pieces: e.Pieces, Learned: e.Rate * pageSize / 1e6, Busy: milliseconds(e.Busy),
-			H2D: milliseconds(e.Times.H2D), Kernel: milliseconds(e.Times.Kernel), D2H: milliseconds(e.Times.D2H), Failures: e.Failures,
+			Engine: e.Name, Pages: e.Items, Pieces: e.Pieces, Learned: e.Rate * pageSize / 1e6, Busy: toMilliseconds(e.Busy),
+			H2D: toMilliseconds(e.Times.H2D), Kernel: toMilliseconds(e.Times.Kernel), D2H: toMilliseconds(e.Times.D2H), Failures: e.Failures,
 		}
 		if e.Err != nil {
 			part.LastError = term.OneLine(e.Err.Error())
@@ -146,8 +147,6 @@ func (r *bulkRun) result(t *team, c *crew, speed, one, memcpy float64) bulkResul
 	return b
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
-
 func (b bulkReport) text() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "batches of %s, %d different ones of %s, %s left out as one repeated word; %s\n",
@@ -157,7 +156,7 @@ func (b bulkReport) text() string {
 	}
 	engines := "none but the CPU"
 	if len(b.Engines) > 0 {
-		engines = cpuName + ", " + strings.Join(b.Engines, ", ")
+		engines = imaging.CPUName + ", " + strings.Join(b.Engines, ", ")
 	}
 	fmt.Fprintf(&out, "engines: %s, with %s\n", engines, term.Plural(b.Workers, "worker", "workers"))
 	for _, l := range b.Links {
@@ -244,3 +243,5 @@ func (c bulkCrossover) sizes() string {
 	}
 	return strings.Join(words, ", ")
 }
+
+func toMilliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
@@ -38,7 +39,7 @@ func (testEngine) Limits() bulk.Limits {
 func (testEngine) Can(op bulk.Op, id codec.ID) bool { return op == bulk.Compress || id == codec.LZ4 }
 
 func offerTestEngine(how string) {
-	offerEngine(engineKind{name: "second", open: func(a codec.Algorithm, _ engineOptions) ([]bulk.Engine, error) {
+	engineKinds = append(engineKinds, imaging.Kind{Name: "second", Open: func(a codec.Algorithm, _ imaging.Options) ([]bulk.Engine, error) {
 		if how != "there" {
 			return nil, errors.New("no such device")
 		}
@@ -116,7 +117,7 @@ func TestBulkMeasuresEngines(t *testing.T) {
 	for _, r := range b.Results {
 		alone := r.By == "second0"
 		switch {
-		case r.By == cpuName && r.Share != 0, r.Share < 0 || r.Share > 1:
+		case r.By == imaging.CPUName && r.Share != 0, r.Share < 0 || r.Share > 1:
 			t.Errorf("%+v", r)
 		case alone && r.Operation == "compress" && r.Share != 1: // it can do all
 			t.Errorf("%+v", r)
@@ -210,7 +211,7 @@ func newBulk(t *testing.T, batch int) *bulkRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newBulkRun(sample.Generate(100), algorithms, batch, engineOptions{mode: gpuAuto})
+	r, err := newBulkRun(sample.Generate(100), algorithms, batch, imaging.Options{Kinds: engineKinds, Mode: imaging.Auto})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec/bulk"
 )
@@ -105,9 +106,9 @@ func (b bulkReport) cpu(of *bulkResult) *bulkResult {
 
 func (r bulkResult) mode() bulk.Mode {
 	switch {
-	case r.By == cpuName:
+	case r.By == imaging.CPUName:
 		return bulk.CPUAlone
-	case strings.HasPrefix(r.By, cpuName+"+"):
+	case strings.HasPrefix(r.By, imaging.CPUName+"+"):
 		return bulk.Shared
 	}
 	return bulk.EnginesAlone

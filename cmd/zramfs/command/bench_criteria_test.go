@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
@@ -144,7 +145,7 @@ func TestG117CrossoverIsFound(t *testing.T) {
 func simulated(t *testing.T) *driver.Simulator {
 	t.Helper()
 	s := driver.NewSimulator(driver.SimulatedDevice{})
-	withKinds(t, engineKind{name: "gpu", open: func(a codec.Algorithm, _ engineOptions) ([]bulk.Engine, error) {
+	withKinds(t, imaging.Kind{Name: "gpu", Open: func(a codec.Algorithm, _ imaging.Options) ([]bulk.Engine, error) {
 		d, err := s.Driver()
 		if err != nil {
 			return nil, err
@@ -174,7 +175,7 @@ func TestG118G119OnTheSimulator(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := sample.Generate(batch)
-	r, err := newBulkRun(s, list, batch, engineOptions{mode: gpuAuto})
+	r, err := newBulkRun(s, list, batch, imaging.Options{Kinds: engineKinds, Mode: imaging.Auto})
 	if err != nil {
 		t.Fatal(err)
 	}

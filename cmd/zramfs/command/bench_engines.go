@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
@@ -44,7 +45,7 @@ type engineSet struct {
 }
 
 // openBenchEngines opens what algorithms ask for.
-func openBenchEngines(algorithms []codec.Algorithm, o engineOptions) (*benchEngines, error) {
+func openBenchEngines(algorithms []codec.Algorithm, o imaging.Options) (*benchEngines, error) {
 	e := &benchEngines{}
 	for _, a := range algorithms {
 		kind, _ := a.Engine()
@@ -55,7 +56,7 @@ func openBenchEngines(algorithms []codec.Algorithm, o engineOptions) (*benchEngi
 		if err != nil {
 			return nil, errors.Join(err, e.close())
 		}
-		engines, missing, err := openEngines(maker, o)
+		engines, missing, err := imaging.OpenEngines(maker, o)
 		if err != nil {
 			return nil, errors.Join(err, e.close())
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
@@ -70,7 +71,7 @@ func (p *pacer) Close() error {
 func paced(t *testing.T, p *pacer, batch int, algorithms string) (r *bulkRun, opened *[]string) {
 	t.Helper()
 	p.known, opened = map[*byte]bool{}, new([]string)
-	withKinds(t, engineKind{name: "pacer", open: func(a codec.Algorithm, _ engineOptions) ([]bulk.Engine, error) {
+	withKinds(t, imaging.Kind{Name: "pacer", Open: func(a codec.Algorithm, _ imaging.Options) ([]bulk.Engine, error) {
 		*opened = append(*opened, a.String())
 		return []bulk.Engine{p}, nil
 	}})
@@ -78,7 +79,7 @@ func paced(t *testing.T, p *pacer, batch int, algorithms string) (r *bulkRun, op
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err = newBulkRun(sample.Generate(100), list, batch, engineOptions{mode: gpuAuto})
+	r, err = newBulkRun(sample.Generate(100), list, batch, imaging.Options{Kinds: engineKinds, Mode: imaging.Auto})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,14 +147,14 @@ func TestBulkGoesOnWithout(t *testing.T) {
 // What has been begun is ended where a run cannot be made.
 func TestBulkThatCannotBegin(t *testing.T) {
 	p := &pacer{known: map[*byte]bool{}}
-	withKinds(t, engineKind{name: "pacer", open: func(codec.Algorithm, engineOptions) ([]bulk.Engine, error) {
+	withKinds(t, imaging.Kind{Name: "pacer", Open: func(codec.Algorithm, imaging.Options) ([]bulk.Engine, error) {
 		return []bulk.Engine{p, p}, nil // of one name, which no planner takes
 	}})
 	list, err := bulkBenched("lz4")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newBulkRun(sample.Generate(10), list, 10, engineOptions{mode: gpuAuto}); err == nil || p.closed != 2 {
+	if _, err := newBulkRun(sample.Generate(10), list, 10, imaging.Options{Kinds: engineKinds, Mode: imaging.Auto}); err == nil || p.closed != 2 {
 		t.Errorf("closed %d times, %v", p.closed, err)
 	}
 }
@@ -170,7 +171,7 @@ func TestBulkLeavesTornMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	m[0] = 1 // would be a fault
-	if err := unmapBuffer(m); err != nil {
+	if err := imaging.UnmapBuffer(m); err != nil {
 		t.Error(err)
 	}
 }

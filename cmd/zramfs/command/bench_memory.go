@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 )
 
 const (
@@ -60,7 +62,7 @@ func (b *benchBuffers) alloc(n int, outside bool) ([]byte, error) {
 	if !outside {
 		return make([]byte, n), nil
 	}
-	m, err := mapBuffer(n)
+	m, err := imaging.MapBuffer(n)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +75,7 @@ func (b *benchBuffers) close() error {
 	var errs []error
 	for _, m := range b.mapped {
 		if !b.torn {
-			errs = append(errs, unmapBuffer(m))
+			errs = append(errs, imaging.UnmapBuffer(m))
 		}
 	}
 	b.mapped = nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
 )
@@ -44,10 +45,10 @@ func (r *bulkRun) newTeam(a codec.Algorithm) (t *team, err error) {
 		operations = append(operations, bulk.Verify)
 	}
 	t = &team{algorithm: a, loans: r.engines.lend(a)}
-	if t.all, err = newPlanner(a, 0, t.loans, r.made.N); err != nil {
+	if t.all, err = imaging.NewPlanner(a, 0, t.loans, r.made.N); err != nil {
 		return nil, err
 	}
-	if t.one, err = newPlanner(a, 1, nil, r.made.N); err != nil {
+	if t.one, err = imaging.NewPlanner(a, 1, nil, r.made.N); err != nil {
 		return nil, errors.Join(err, t.all.Close())
 	}
 	for _, op := range operations {
@@ -59,16 +60,16 @@ func (r *bulkRun) newTeam(a codec.Algorithm) (t *team, err error) {
 // crewsFor returns who does an operation. One worker has no more pages than it takes to know how
 // fast it is, if there are more.
 func (t *team) crewsFor(op bulk.Op, batch int) []*crew {
-	one := &crew{op: op, by: cpuName, mode: bulk.CPUAlone, alone: true, pages: batch}
+	one := &crew{op: op, by: imaging.CPUName, mode: bulk.CPUAlone, alone: true, pages: batch}
 	crews := []*crew{one}
 	if runtime.GOMAXPROCS(0) > 1 {
 		one.pages = min(batch, benchPages)
-		crews = append(crews, &crew{op: op, by: cpuName, mode: bulk.CPUAlone, pages: batch})
+		crews = append(crews, &crew{op: op, by: imaging.CPUName, mode: bulk.CPUAlone, pages: batch})
 	}
 	if names := t.names(); len(names) > 0 {
 		together := strings.Join(names, "+")
 		crews = append(crews, &crew{op: op, by: together, mode: bulk.EnginesAlone, pages: batch},
-			&crew{op: op, by: cpuName + "+" + together, mode: bulk.Shared, pages: batch})
+			&crew{op: op, by: imaging.CPUName + "+" + together, mode: bulk.Shared, pages: batch})
 	}
 	return crews
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 )
 
@@ -47,8 +48,8 @@ func checkMachine(m machine) []finding {
 		{"codecs", checkCodecs},
 	}
 	for _, k := range engineKinds {
-		if k.check != nil {
-			checks = append(checks, check{k.name, func(machine) (finding, error) { return k.check() }})
+		if k.Check != nil {
+			checks = append(checks, check{k.Name, func(machine) (finding, error) { return checkEngines(k) }})
 		}
 	}
 	var findings []finding
@@ -65,6 +66,15 @@ func checkMachine(m machine) []finding {
 		findings = append(findings, finding{Name: p.Name, State: p.State, Detail: p.Detail})
 	}
 	return findings
+}
+
+// checkEngines says what there is of a kind of engine. A lack costs speed alone.
+func checkEngines(k imaging.Kind) (finding, error) {
+	detail, usable, err := k.Check()
+	if err != nil || usable {
+		return finding{State: protect.StateOK, Detail: detail}, err
+	}
+	return warn(detail, "")
 }
 
 // ok, warn and fail are the outcomes of a check that could be made.

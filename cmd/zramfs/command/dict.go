@@ -3,16 +3,13 @@
 package command
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
@@ -92,41 +89,13 @@ func readTraining(c *cli.Context) (training, error) {
 		return t, err
 	}
 	t.from = d.Dir
-	t.open = func() (trainSource, error) { return openImagePages(d) }
+	t.open = func() (trainSource, error) { return imaging.OpenPages(d.Dir) }
 	return t, nil
 }
 
 // parseAlgorithm reads the name of an algorithm and the dictionary that it names, whose path is
 // then absolute: the process that serves a device works elsewhere. Its errors are usage errors.
-func parseAlgorithm(name string) (codec.Algorithm, error) { return algorithmWith(name, readDictionary) }
-
-// deviceAlgorithm is the algorithm of a device, by its name there, with the dictionary that the
-// device has; where that is nil, because of a keeper of an earlier version, it is read again from
-// its file.
-func deviceAlgorithm(name string, dictionary []byte) (codec.Algorithm, error) {
-	read := readDictionary
-	if dictionary != nil {
-		read = func(string) ([]byte, error) { return dictionary, nil }
-	}
-	a, err := algorithmWith(name, read)
-	if err != nil {
-		return a, &exitError{code: exitFailure, cause: fmt.Errorf("the device's algorithm: %w", err)} // nobody has typed it
-	}
-	return a, nil
-}
-
-// workerAlgorithm is the algorithm of the device that this worker is for, as deviceAlgorithm has
-// it.
-func workerAlgorithm(name string) (codec.Algorithm, error) {
-	dictionary, err := daemon.WorkerDictionary()
-	if err != nil {
-		return codec.Algorithm{}, err
-	}
-	return deviceAlgorithm(name, dictionary)
-}
-
-// algorithmWith is parseAlgorithm with another way to the bytes of the dictionary in a file.
-func algorithmWith(name string, read func(path string) ([]byte, error)) (codec.Algorithm, error) {
+func parseAlgorithm(name string) (codec.Algorithm, error) {
 	a, err := codec.Parse(name, engineNames()...)
 	if err != nil {
 		return a, unknownAlgorithm(name, err)
@@ -139,7 +108,7 @@ func algorithmWith(name string, read func(path string) ([]byte, error)) (codec.A
 	if err != nil {
 		return a, usageError("dictionary %s: %w", file, err)
 	}
-	data, err := read(path)
+	data, err := imaging.ReadDictionary(path)
 	if err != nil {
 		return a, usageError("dictionary %s: %w", file, err)
 	}
@@ -149,22 +118,12 @@ func algorithmWith(name string, read func(path string) ([]byte, error)) (codec.A
 	return a, nil
 }
 
-// errNoFile means that a path names something that cannot be read as a file from end to end.
-var errNoFile = errors.New("it is not a plain file")
-
-// readDictionary reads a file, and no more of it than shows that it is too large.
-func readDictionary(path string) (data []byte, err error) {
-	info, err := os.Stat(path) // before opening: a pipe would be waited for
+// workerAlgorithm is the algorithm of the device that this worker is for, as deviceAlgorithm has
+// it.
+func workerAlgorithm(name string) (codec.Algorithm, error) {
+	dictionary, err := daemon.WorkerDictionary()
 	if err != nil {
-		return nil, err
+		return codec.Algorithm{}, err
 	}
-	if info.Mode()&fs.ModeType != 0 {
-		return nil, errNoFile
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	return io.ReadAll(io.LimitReader(f, codec.MaxDictionary+1))
+	return imaging.DeviceAlgorithm(name, dictionary, engineKinds)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -277,7 +278,7 @@ func turnOff(ctx context.Context, out io.Writer, areas []loopsetup.Swap) error {
 		done <- errors.Join(errs...)
 	}()
 	if err := showReturn(out, areas, done); ctx.Err() != nil {
-		return fmt.Errorf("%w; swap is still on, and down goes on with it", errInterrupted)
+		return fmt.Errorf("%w; swap is still on, and down goes on with it", imaging.ErrInterrupted)
 	} else if err != nil {
 		return err
 	}

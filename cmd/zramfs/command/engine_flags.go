@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 )
 
 // The flags of all commands that do bulk work.
@@ -18,51 +19,25 @@ const (
 	flagGPUSlots  = "gpu-ring-slots"
 )
 
-// What --gpu may be: engines where there are any, none, or none is an error.
-const (
-	gpuAuto    = "auto"
-	gpuOff     = "off"
-	gpuRequire = "require"
-)
+// engineKinds are the kinds of engine beside the CPU. Changed by tests alone.
+var engineKinds = imaging.Kinds()
 
-var gpuModes = []string{gpuAuto, gpuOff, gpuRequire}
-
-// What the numbers may be, as package gpu has it, of which the default program knows nothing.
-const (
-	mostGPUBatch = 1 << 17
-	mostGPUSlots = 64
-	allGPUs      = -1
-)
-
-// engineOptions say which engines are wanted beside the CPU and how they work. The zero value is
-// not one: see engineOptionsOf.
-type engineOptions struct {
-	mode         string // one of gpuModes
-	device       int    // its number, or allGPUs
-	batch, slots int    // pages of a piece, and pieces at a time; 0 is the engine's own
-	task         task   // what they are for
-	pages        uint64 // of the work, as far as that is known; 0 if it is not
+// engineNames are the engines that an algorithm may ask for by "backend=".
+func engineNames() (names []string) {
+	for _, k := range engineKinds {
+		names = append(names, k.Name)
+	}
+	return names
 }
 
-// A task is a part of bulk work that not every engine is good for.
-type task uint8
-
-// The tasks.
-const (
-	anyTask   task = iota
-	packing        // making objects
-	unpacking      // reading them
-)
-
-// fewPages is too few of them to open an engine for that nobody has asked for: cores do them in
-// less time, a gigabyte. Changed by tests alone.
-var fewPages uint64 = 1 << 18
+// availableRoom is the memory that this process may still take, in bytes.
+func availableRoom() (uint64, error) { return roomInMemory(thisMachine()) }
 
 // engineFlags are the flags that engineOptionsOf reads. Every program has them, so that the same
 // words do everywhere.
 func engineFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: flagGPU, Value: gpuAuto, Usage: "`WHEN` to use GPUs: " + gpuAuto + " is where there are any, " + gpuOff + ", " + gpuRequire},
+		&cli.StringFlag{Name: flagGPU, Value: imaging.Auto, Usage: "`WHEN` to use GPUs: " + imaging.Auto + " is where there are any, " + imaging.Off + ", " + imaging.Require},
 		&cli.IntFlag{Name: flagGPUDevice, Usage: "use the GPU of this `NUMBER` alone, from 0 on", DefaultText: "all"},
 		&cli.IntFlag{Name: flagGPUBatch, Usage: "give a GPU at most `PAGES` at a time", DefaultText: "8192, or fewer where memory is short"},
 		&cli.IntFlag{Name: flagGPUSlots, Usage: "keep up to `N` of these under way", DefaultText: "4"},
@@ -71,26 +46,26 @@ func engineFlags() []cli.Flag {
 
 // engineOptionsOf reads the flags of a command with a task. That none can be had of what is
 // required is an error here in a program that has none.
-func engineOptionsOf(c *cli.Context, t task) (engineOptions, error) {
-	o := engineOptions{mode: c.String(flagGPU), device: allGPUs, batch: c.Int(flagGPUBatch), slots: c.Int(flagGPUSlots), task: t}
-	if !slices.Contains(gpuModes, o.mode) {
-		return o, usageError("--%s %q: it is one of %s", flagGPU, o.mode, strings.Join(gpuModes, ", "))
+func engineOptionsOf(c *cli.Context, t imaging.Task) (imaging.Options, error) {
+	o := imaging.Options{Mode: c.String(flagGPU), Device: imaging.AllDevices, Batch: c.Int(flagGPUBatch), Slots: c.Int(flagGPUSlots), Task: t, Kinds: engineKinds, Room: availableRoom}
+	if !slices.Contains(imaging.Modes, o.Mode) {
+		return o, usageError("--%s %q: it is one of %s", flagGPU, o.Mode, strings.Join(imaging.Modes, ", "))
 	}
 	if c.IsSet(flagGPUDevice) {
-		if o.device = c.Int(flagGPUDevice); o.device < 0 {
-			return o, usageError("--%s %d: they are counted from 0 on", flagGPUDevice, o.device)
+		if o.Device = c.Int(flagGPUDevice); o.Device < 0 {
+			return o, usageError("--%s %d: they are counted from 0 on", flagGPUDevice, o.Device)
 		}
 	}
 	for _, n := range []struct {
 		flag     string
 		is, most int
-	}{{flagGPUBatch, o.batch, mostGPUBatch}, {flagGPUSlots, o.slots, mostGPUSlots}} {
+	}{{flagGPUBatch, o.Batch, imaging.MaxBatch}, {flagGPUSlots, o.Slots, imaging.MaxSlots}} {
 		if c.IsSet(n.flag) && (n.is < 1 || n.is > n.most) {
 			return o, usageError("--%s %d: it is from 1 to %d", n.flag, n.is, n.most)
 		}
 	}
-	if o.mode == gpuRequire && len(engineKinds) == 0 {
-		return o, &exitError{code: exitUsage, cause: fmt.Errorf("--%s %s: %w", flagGPU, gpuRequire, errNoEngines)}
+	if o.Mode == imaging.Require && len(engineKinds) == 0 {
+		return o, &exitError{code: exitUsage, cause: fmt.Errorf("--%s %s: %w", flagGPU, imaging.Require, imaging.ErrNoEngines)}
 	}
 	return o, nil
 }

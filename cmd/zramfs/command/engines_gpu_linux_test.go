@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
+
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
 	"github.com/zramfs/zramfs/gpu/driver"
@@ -24,7 +26,6 @@ import (
 const gpusVariable = "ZRAMFS_TEST_GPUS"
 
 func init() {
-	builtEngines = engineNames()
 	engineKinds = nil
 	if text := os.Getenv(gpusVariable); text != "" {
 		k, err := simulatedKind(text)
@@ -32,7 +33,7 @@ func init() {
 			fmt.Fprintf(os.Stderr, "%s=%s: %v\n", gpusVariable, text, err)
 			os.Exit(1)
 		}
-		offerEngine(k)
+		engineKinds = []imaging.Kind{k}
 	}
 }
 
@@ -127,22 +128,26 @@ func plan(s *driver.Simulator, failures []plannedFailure) {
 const patience = 2 * time.Minute
 
 // simulatedKind is simulated devices as a kind of engine.
-func simulatedKind(text string) (engineKind, error) {
+func simulatedKind(text string) (imaging.Kind, error) {
 	g, err := readSimulated(text)
-	if g.unasked {
-		fewPages = 0
-	}
 	if g.libcuda {
-		return gpuKind(driver.CUDA, driver.Options{}), err
+		k := imaging.GPUs(driver.CUDA, driver.Options{})
+		if g.unasked {
+			k.Least = 0
+		}
+		return k, err
 	}
 	s := g.simulator()
 	limit := patience
 	if g.silent > 0 {
 		limit = time.Duration(g.silent) * time.Millisecond
 	}
-	k := gpuKind(s.Driver, driver.Options{Limit: limit})
-	open := k.open
-	k.open = func(a codec.Algorithm, o engineOptions) ([]bulk.Engine, error) {
+	k := imaging.GPUs(s.Driver, driver.Options{Limit: limit})
+	if g.unasked {
+		k.Least = 0
+	}
+	open := k.Open
+	k.Open = func(a codec.Algorithm, o imaging.Options) ([]bulk.Engine, error) {
 		engines, err := open(a, o)
 		plan(s, g.late)
 		if g.silent > 0 && len(engines) > 0 {
@@ -154,20 +159,20 @@ func simulatedKind(text string) (engineKind, error) {
 }
 
 // gpusOf opens the GPUs of a simulator for an algorithm.
-func gpusOf(t *testing.T, text, algorithm string, o engineOptions) ([]bulk.Engine, error) {
+func gpusOf(t *testing.T, text, algorithm string, o imaging.Options) ([]bulk.Engine, error) {
 	t.Helper()
 	k, err := simulatedKind(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := codec.Parse(algorithm, gpuName)
+	a, err := codec.Parse(algorithm, "gpu")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.batch == 0 && !strings.Contains(algorithm, "batch") {
-		o.batch = 64 // a simulator measures no longer than that takes
+	if o.Batch == 0 && !strings.Contains(algorithm, "batch") {
+		o.Batch = 64 // a simulator measures no longer than that takes
 	}
-	engines, err := k.open(a, o)
+	engines, err := k.Open(a, o)
 	for _, e := range engines {
 		t.Cleanup(func() {
 			if err := e.Close(); err != nil {
@@ -178,38 +183,22 @@ func gpusOf(t *testing.T, text, algorithm string, o engineOptions) ([]bulk.Engin
 	return engines, err
 }
 
-// What is locked for a device is a small part of the memory that is left.
-func TestGPUBatchFitsMemory(t *testing.T) {
-	for _, c := range []struct {
-		room  uint64
-		slots int
-		pages int
-		fits  bool
-	}{
-		{64 << 30, 4, 8192, true}, {6 << 30, 4, 4096, true}, {6 << 30, 2, 8192, true}, {2 << 30, 4, 1024, true}, {512 << 20, 4, 1024, false}, {0, 4, 1024, false},
-	} {
-		if pages, fits := fittingBatch(c.room, c.slots); pages != c.pages || fits != c.fits {
-			t.Errorf("%d bytes for %d slots: %d pages, %v", c.room, c.slots, pages, fits)
-		}
-	}
-}
-
 // The options get to the engine, and so does what the algorithm says; engines make LZ4 blocks where
 // these are wanted.
 func TestGPUOptions(t *testing.T) {
 	for _, c := range []struct {
 		algorithm  string
-		options    engineOptions
+		options    imaging.Options
 		names      string
 		max, lanes int
 		compress   bool
 	}{
-		{"lz4", engineOptions{device: allGPUs}, "gpu0 gpu1", 64, 4, true},
-		{"lz4:fast", engineOptions{device: 1, batch: 32, slots: 2}, "gpu1", 32, 2, true},
-		{"lz4:backend=gpu:batch=48", engineOptions{device: 0}, "gpu0", 48, 4, true},
-		{"lz4:backend=gpu:batch=48", engineOptions{device: 0, batch: 16}, "gpu0", 16, 4, true},
-		{"page", engineOptions{device: allGPUs}, "gpu0 gpu1", 64, 4, false},
-		{"zstd", engineOptions{device: allGPUs}, "gpu0 gpu1", 64, 4, false},
+		{"lz4", imaging.Options{Device: imaging.AllDevices}, "gpu0 gpu1", 64, 4, true},
+		{"lz4:fast", imaging.Options{Device: 1, Batch: 32, Slots: 2}, "gpu1", 32, 2, true},
+		{"lz4:backend=gpu:batch=48", imaging.Options{Device: 0}, "gpu0", 48, 4, true},
+		{"lz4:backend=gpu:batch=48", imaging.Options{Device: 0, Batch: 16}, "gpu0", 16, 4, true},
+		{"page", imaging.Options{Device: imaging.AllDevices}, "gpu0 gpu1", 64, 4, false},
+		{"zstd", imaging.Options{Device: imaging.AllDevices}, "gpu0 gpu1", 64, 4, false},
 	} {
 		engines, err := gpusOf(t, "devices=2", c.algorithm, c.options)
 		if err != nil {
@@ -236,19 +225,19 @@ func TestGPUOptions(t *testing.T) {
 
 // The bounds of the flags are those of package gpu.
 func TestGPUBounds(t *testing.T) {
-	for _, o := range []engineOptions{{batch: mostGPUBatch + 1}, {batch: 64, slots: mostGPUSlots + 1}} {
+	for _, o := range []imaging.Options{{Batch: imaging.MaxBatch + 1}, {Batch: 64, Slots: imaging.MaxSlots + 1}} {
 		if engines, err := gpusOf(t, "devices=1", "lz4", o); !errors.Is(err, driver.ErrArgument) || len(engines) != 0 {
 			t.Errorf("%+v: %d engines, %v", o, len(engines), err)
 		}
 	}
-	if _, err := gpusOf(t, "devices=1", "lz4", engineOptions{slots: mostGPUSlots}); err != nil {
+	if _, err := gpusOf(t, "devices=1", "lz4", imaging.Options{Slots: imaging.MaxSlots}); err != nil {
 		t.Error(err)
 	}
 }
 
 // A device that cannot be used is told of, beside those that can.
 func TestGPUOneOfTwoIsTooOld(t *testing.T) {
-	engines, err := gpusOf(t, "devices=2 major=6", "lz4", engineOptions{device: allGPUs})
+	engines, err := gpusOf(t, "devices=2 major=6", "lz4", imaging.Options{Device: imaging.AllDevices})
 	if len(engines) != 1 || engines[0].Name() != "gpu0" || !errors.Is(err, driver.ErrDeviceTooOld) {
 		t.Errorf("%d engines, %v", len(engines), err)
 	}
@@ -287,22 +276,6 @@ func TestGPUBench(t *testing.T) {
 		b := bulkOf(t, append([]string{"--algorithm", "lz4", "--batch", "64", "--gpu-batch", "32", "--gpu-ring-slots", "2"}, strings.Fields(args)...)...)
 		if got := fmt.Sprint(b.Engines); got != want {
 			t.Errorf("%q: %s, want %s", args, got, want)
-		}
-	}
-}
-
-// What GPUs are opened for unasked.
-func TestGPUUses(t *testing.T) {
-	for name, want := range map[string][2]bool{
-		"lz4": {true, true}, "lz4:fast": {true, true}, "page": {false, true}, "page:dense": {false, false}, "adaptive": {false, true}, "adaptive:entropy": {false, true},
-		"zstd": {false, false}, "zstd(level=1)": {false, false}, "raw": {false, false},
-	} {
-		a, err := codec.Parse(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := [2]bool{usefulGPUs(a, packing), usefulGPUs(a, unpacking)}; got != want || !usefulGPUs(a, anyTask) {
-			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 	}
 }

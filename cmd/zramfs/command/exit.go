@@ -41,9 +41,6 @@ func usageError(format string, args ...any) error {
 	return &exitError{code: exitUsage, cause: fmt.Errorf(format, args...)}
 }
 
-// errInterrupted means that a signal ended the command.
-var errInterrupted = errors.New("interrupted")
-
 // exitWith ends the program with code and no message; nil for 0.
 func exitWith(code int) error {
 	if code == exitOK {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
@@ -32,27 +33,11 @@ func importCommand() *cli.Command {
 	}
 }
 
-// An importReport says what was imported; its JSON is what import --json prints.
-type importReport struct {
-	File string `json:"file"`
-	Dir  string `json:"dir"`
-	// Pages is how many FILE has, Same how many of them are filled with one word, Zeros how many of
-	// those with zeros.
-	Pages uint64 `json:"pages"`
-	Same  uint64 `json:"same_pages"`
-	Zeros uint64 `json:"zero_pages"`
-	// ObjectBytes is the size of the objects of the others.
-	ObjectBytes uint64  `json:"object_bytes"`
-	Seconds     float64 `json:"seconds"`
-	GBPerSecond float64 `json:"gb_per_second"` // of pages
-	workReport
-}
-
 func importAction(c *cli.Context) (err error) {
 	if c.NArg() != 2 || c.Args().Get(0) == "" || c.Args().Get(1) == "" {
 		return usageError("import: name a FILE and a DIR, as zramfs import pages.img %s", defaultDir)
 	}
-	engines, err := engineOptionsOf(c, packing)
+	engines, err := engineOptionsOf(c, imaging.Packing)
 	if err != nil {
 		return err
 	}
@@ -68,17 +53,17 @@ func importAction(c *cli.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	m := importing{file: f, engines: engines, report: importReport{File: c.Args().First(), Dir: d.Dir}}
-	if m.report.Pages, err = pagesToImport(f, d.Status.Disksize); err != nil {
+	m := imaging.Importer{File: f, Algorithm: d.Status.Algorithm, Connection: d.Status.Fuse.Connection, Opens: d.Status.Opens, Engines: engines, Report: imaging.ImportReport{File: c.Args().First(), Dir: d.Dir}}
+	if m.Report.Pages, err = pagesToImport(f, d.Status.Disksize); err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
 	ctx, stop := interruptible(c.Context)
 	defer stop()
-	m.progress = term.NewSteps(c.App.ErrWriter, "importing", int64(m.report.Pages))
-	if err := obey(ctx, func() error { return m.run(ctx, d) }); err != nil {
-		return fmt.Errorf("import %s: %w", m.report.File, explainKeeper(err))
+	m.Progress = term.NewSteps(c.App.ErrWriter, "importing", int64(m.Report.Pages))
+	if err := obey(ctx, func() error { return m.Run(ctx) }); err != nil {
+		return fmt.Errorf("import %s: %w", m.Report.File, explainKeeper(err))
 	}
-	return m.report.print(c.App.Writer, c.Bool(flagJSON))
+	return printImport(c.App.Writer, c.Bool(flagJSON), m.Report)
 }
 
 // unopened waits a moment for the data file of d to be free: the serving process hears of its being
@@ -129,11 +114,11 @@ func pagesToImport(f *os.File, disksize uint64) (uint64, error) {
 	return size / pageSize, nil
 }
 
-func (r importReport) print(w io.Writer, asJSON bool) error {
+func printImport(w io.Writer, asJSON bool, r imaging.ImportReport) error {
 	if asJSON {
-		return printJSON(w, map[string]importReport{"import": r})
+		return printJSON(w, map[string]imaging.ImportReport{"import": r})
 	}
 	_, err := fmt.Fprintf(w, "%s: %s imported to %s (%s compressed, %s same-filled) in %.1f s, %.2f GB/s\n%s",
-		r.File, term.Pages(r.Pages), r.Dir, term.Size(r.ObjectBytes), term.Grouped(r.Same), r.Seconds, r.GBPerSecond, r.workReport.text())
+		r.File, term.Pages(r.Pages), r.Dir, term.Size(r.ObjectBytes), term.Grouped(r.Same), r.Seconds, r.GBPerSecond, r.WorkReport.Text())
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
@@ -198,7 +199,7 @@ func (u *upRun) run() error {
 	for _, step := range []func() error{u.mount, u.checkSafety, u.attach, u.format, u.keep, u.note, u.hide, u.tune, u.turnOn, u.letGo, u.freeSlots} {
 		err := u.ctx.Err()
 		if err != nil {
-			err = errInterrupted
+			err = imaging.ErrInterrupted
 		} else {
 			err = step()
 		}
@@ -228,7 +229,7 @@ func (u *upRun) summarize() error {
 func (u *upRun) giveUp(err error) error {
 	undone := u.takeBack()
 	switch {
-	case undone == nil && errors.Is(err, errInterrupted):
+	case undone == nil && errors.Is(err, imaging.ErrInterrupted):
 		return fmt.Errorf("%w; everything was undone", err)
 	case undone == nil && errors.Is(err, errUnsafe):
 		return fmt.Errorf("%w. Nothing was changed", err)

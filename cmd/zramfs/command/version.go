@@ -39,7 +39,7 @@ func printVersion(w io.Writer) error {
 	b := readBuildInfo()
 	with := ""
 	for _, k := range engineKinds {
-		with += ", with " + k.name
+		with += ", with " + k.Name
 	}
 	_, err := fmt.Fprintf(w, "zramfs %s (revision %s, %s, %s%s)\n", b.Version, b.Revision, b.Go, b.Platform, with)
 	return err

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package imaging
 
 import (
 	"errors"
@@ -41,7 +41,7 @@ func beginWholeFile(name string, force bool, unnamed func(name string) *os.File)
 	case err != nil:
 		return nil, err
 	case !force:
-		return nil, fmt.Errorf("%s: %w: --%s replaces it", name, fs.ErrExist, flagForce)
+		return nil, fmt.Errorf("%s: %w: --force replaces it", name, fs.ErrExist)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: %w, and is no regular file", name, fs.ErrExist)
 	}

@@ -2,14 +2,13 @@
 
 //go:build cuda && (amd64 || arm64)
 
-package command
+package imaging
 
 import (
 	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
@@ -20,28 +19,30 @@ import (
 // gpuName is what GPUs are called as a kind of engine.
 const gpuName = "gpu"
 
-// Libcuda is loaded when engines are opened or looked for, never by a process that serves a device.
-func init() { offerEngine(gpuKind(driver.CUDA, driver.Options{})) }
+// Kinds returns the kinds of engine that this program was built with: GPUs. Libcuda is loaded
+// when engines are opened or looked for, never by a process that serves a device.
+func Kinds() []Kind { return []Kind{GPUs(driver.CUDA, driver.Options{})} }
 
-// gpuKind is the GPUs of a driver, which find loads.
-func gpuKind(find func() (*driver.Driver, error), d driver.Options) engineKind {
-	return engineKind{
-		name:  gpuName,
-		open:  func(a codec.Algorithm, o engineOptions) ([]bulk.Engine, error) { return openGPUs(find, d, a, o) },
+// GPUs is the GPUs of a driver, which find loads.
+func GPUs(find func() (*driver.Driver, error), d driver.Options) Kind {
+	return Kind{
+		Name:  gpuName,
+		Open:  func(a codec.Algorithm, o Options) ([]bulk.Engine, error) { return openGPUs(find, d, a, o) },
 		does:  usefulGPUs,
-		check: func() (finding, error) { return checkGPUs(find) },
+		Least: fewPages,
+		Check: func() (string, bool, error) { return checkGPUs(find) },
 	}
 }
 
 // usefulGPUs reports whether they can do something of a task: they read LZ4 blocks and the page
 // format but for its dense level, and make LZ4 blocks.
-func usefulGPUs(a codec.Algorithm, t task) bool {
+func usefulGPUs(a codec.Algorithm, t Task) bool {
 	name := a.String()
 	family, _, _ := strings.Cut(name, ":")
 	switch t {
-	case packing:
+	case Packing:
 		return family == "lz4"
-	case unpacking:
+	case Unpacking:
 		return family == "lz4" || family == "adaptive" || family == "page" && !strings.HasPrefix(name, "page:dense")
 	}
 	return true
@@ -52,7 +53,7 @@ const (
 	// and the page itself: in three windows, which import has, and in a slot.
 	lockedPage = (importWindows + 1) * 2 * (pageSize + pageSize/16)
 	// lockedShares is which part of the memory that is left may be locked for one device unless the
-	// batch is named: whoever needs zramfs has little to spare.
+	// Batch is named: whoever needs zramfs has little to spare.
 	lockedShares = 8
 
 	ownGPUBatch   = 8192 // pages, where memory allows it; below leastGPUBatch it is not worth it
@@ -72,26 +73,26 @@ func fittingBatch(room uint64, slots int) (pages int, fits bool) {
 }
 
 // openGPUs opens those that are wanted.
-func openGPUs(find func() (*driver.Driver, error), d driver.Options, a codec.Algorithm, o engineOptions) ([]bulk.Engine, error) {
-	if _, n := a.Engine(); o.batch == 0 {
-		o.batch = min(n, mostGPUBatch)
+func openGPUs(find func() (*driver.Driver, error), d driver.Options, a codec.Algorithm, o Options) ([]bulk.Engine, error) {
+	if _, n := a.Engine(); o.Batch == 0 {
+		o.Batch = min(n, MaxBatch)
 	}
-	if o.slots == 0 {
-		o.slots = ownGPUSlots
+	if o.Slots == 0 {
+		o.Slots = ownGPUSlots
 	}
-	if o.batch == 0 {
-		room, err := roomInMemory(thisMachine())
+	if o.Batch == 0 {
+		room, err := o.Room()
 		if err != nil {
 			return nil, err
 		}
-		batch, fits := fittingBatch(room, o.slots)
-		if !fits && o.mode == gpuAuto {
+		batch, fits := fittingBatch(room, o.Slots)
+		if !fits && o.Mode == Auto {
 			return nil, fmt.Errorf("%s of memory are left, too little to lock a part of it", term.Size(room))
 		}
-		o.batch = batch
+		o.Batch = batch
 	}
-	options := gpu.Options{Device: o.device, Batch: o.batch, Slots: o.slots, Compress: usefulGPUs(a, packing), Driver: d}
-	if o.device == allGPUs {
+	options := gpu.Options{Device: o.Device, Batch: o.Batch, Slots: o.Slots, Compress: usefulGPUs(a, Packing), Driver: d}
+	if o.Device == AllDevices {
 		options.Device = gpu.AllDevices
 	}
 	choice, err := gpu.Choose(gpu.Auto, find, options)
@@ -105,23 +106,22 @@ func openGPUs(find func() (*driver.Driver, error), d driver.Options, a codec.Alg
 	return engines, choice.Why
 }
 
-// checkGPUs looks at what there is, and opens nothing. That there is none costs speed alone.
-func checkGPUs(find func() (*driver.Driver, error)) (f finding, err error) {
+// checkGPUs describes the GPUs and says whether all of them can be used. It opens none.
+func checkGPUs(find func() (*driver.Driver, error)) (detail string, usable bool, err error) {
 	d, err := find()
 	if err != nil {
-		return warn(term.OneLine(err.Error()), "")
+		return term.OneLine(err.Error()), false, nil
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	f.State = protect.StateOK
+	usable = true
 	var all []string
 	for _, p := range d.Devices() {
 		if err := p.Check(); err != nil {
-			f.State = protect.StateWarn
+			usable = false
 			all = append(all, err.Error())
 			continue
 		}
 		all = append(all, fmt.Sprintf("device %d, %s, has %s and compute capability %d.%d", p.Ordinal, p.Name, term.Size(uint64(p.Memory)), p.Major, p.Minor))
 	}
-	f.Detail = strings.Join(append(all, "the driver knows "+d.Version()), "; ")
-	return f, nil
+	return strings.Join(append(all, "the driver knows "+d.Version()), "; "), usable, nil
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package imaging
 
 import (
 	"bytes"
@@ -67,8 +67,8 @@ func (e *troubled) Unregister(region []byte) error {
 	return nil
 }
 
-// workshopOf opens a workshop for LZ4 with these engines.
-func workshopOf(t *testing.T, most uint64, engines ...*troubled) *workshop {
+// runnerOf opens a runner for LZ4 with these engines.
+func runnerOf(t *testing.T, most uint64, engines ...*troubled) *runner {
 	t.Helper()
 	a, err := codec.Parse("lz4")
 	if err != nil {
@@ -82,13 +82,13 @@ func workshopOf(t *testing.T, most uint64, engines ...*troubled) *workshop {
 		e.name = fmt.Sprintf("second%d", i)
 		all = append(all, e)
 	}
-	withKinds(t, engineKind{name: "second", open: func(codec.Algorithm, engineOptions) ([]bulk.Engine, error) {
+	kinds := []Kind{{Name: "second", Open: func(codec.Algorithm, Options) ([]bulk.Engine, error) {
 		if len(all) == 0 {
 			return nil, errors.New("no such device")
 		}
 		return all, nil
-	}})
-	s, err := newWorkshop(a, engineOptions{mode: gpuAuto, device: allGPUs}, most)
+	}}}
+	s, err := newRunner(a, Options{Mode: Auto, Device: AllDevices, Kinds: kinds}, most)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func workshopOf(t *testing.T, most uint64, engines ...*troubled) *workshop {
 
 // thereAndBack compresses generated pages, decompresses them into a buffer, and wants them as they
 // were.
-func thereAndBack(t *testing.T, s *workshop, n int) *bulk.Batch {
+func thereAndBack(t *testing.T, s *runner, n int) *bulk.Batch {
 	t.Helper()
 	made := bulk.NewBatch(bulk.Compress, n)
 	made.Pages = s.buffer(n*pageSize, false)
@@ -122,7 +122,7 @@ func TestBatchesAreLargeEnoughForEveryEngine(t *testing.T) {
 		most    uint64
 		want    int
 	}{
-		{0, 1 << 40, windowPages}, {0, 10, 10}, {0, 0, 1}, {1, 1 << 40, windowPages + 6000}, {2, 1 << 40, windowPages + 12000}, {2, 700, 700}, {50, 1 << 40, mostWindow},
+		{0, 1 << 40, windowPages}, {0, 10, 10}, {0, 0, 1}, {1, 1 << 40, windowPages + 6000}, {2, 1 << 40, windowPages + 12000}, {2, 700, 700}, {50, 1 << 40, maxWindow},
 	} {
 		var engines []bulk.Engine
 		for range c.engines {
@@ -136,9 +136,9 @@ func TestBatchesAreLargeEnoughForEveryEngine(t *testing.T) {
 
 // Engines are told of all memory while there is work, and of none afterwards; each has its part in
 // the report.
-func TestWorkshop(t *testing.T) {
+func TestRunner(t *testing.T) {
 	e := &troubled{}
-	s := workshopOf(t, 1<<40, e)
+	s := runnerOf(t, 1<<40, e)
 	thereAndBack(t, s, 2000)
 	if len(e.regions) != 2 || len(s.buffers) != 2 {
 		t.Errorf("it knows %d regions of %d", len(e.regions), len(s.buffers))
@@ -148,31 +148,31 @@ func TestWorkshop(t *testing.T) {
 		t.Errorf("%d regions are left", len(e.regions))
 	}
 	r := s.report()
-	if len(r.Engines) != 2 || r.Engines[0].Name != cpuName || r.Engines[1].Name != "second0" || len(r.Missing) != 0 {
+	if len(r.Engines) != 2 || r.Engines[0].Name != CPUName || r.Engines[1].Name != "second0" || len(r.Missing) != 0 {
 		t.Fatalf("%+v", r)
 	}
 	if cpu, second := r.Engines[0], r.Engines[1]; cpu.Pages+second.Pages != 4000 || second.Pages == 0 || second.Pieces == 0 || cpu.Share+second.Share < 0.999 || second.Failures != 0 {
 		t.Errorf("%+v", r)
 	}
-	text := r.text()
+	text := r.Text()
 	if !strings.Contains(text, "\nsecond0: ") || !strings.HasPrefix(text, "cpu: ") {
 		t.Errorf("%q", text)
 	}
 }
 
 // Without another engine there is no line of any, and buffers are Go's.
-func TestWorkshopOfTheCPU(t *testing.T) {
-	s := workshopOf(t, 1<<40)
+func TestRunnerOfTheCPU(t *testing.T) {
+	s := runnerOf(t, 1<<40)
 	thereAndBack(t, s, 300)
 	s.close()
 	r := s.report()
 	if len(s.buffers) != 0 || s.pages != windowPages || len(r.Engines) != 1 || r.Engines[0].Share != 1 || len(r.Fallbacks) != 0 {
 		t.Errorf("%+v", r)
 	}
-	if text := r.text(); text != "no second: no such device\n" {
+	if text := r.Text(); text != "no second: no such device\n" {
 		t.Errorf("%q", text)
 	}
-	out, err := json.Marshal(verifyReport{workReport: r})
+	out, err := json.Marshal(VerifyReport{WorkReport: r})
 	if err != nil || !strings.Contains(string(out), `"engines":[{"name":"cpu","pages":600,"share":1,`) || !strings.Contains(string(out), `"fallbacks":{},"missing":["second: no such device"],"trouble":[]`) {
 		t.Errorf("%s, %v", out, err)
 	}
@@ -180,9 +180,9 @@ func TestWorkshopOfTheCPU(t *testing.T) {
 
 // What fails of an engine is done by the CPU, noted, and no error. One that is given up is not told
 // of memory any more.
-func TestWorkshopGoesOn(t *testing.T) {
+func TestRunnerGoesOn(t *testing.T) {
 	e := &troubled{do: errors.New("out of order"), register: errors.New("no memory"), closing: errors.New("no end")}
-	s := workshopOf(t, 1<<40, e)
+	s := runnerOf(t, 1<<40, e)
 	thereAndBack(t, s, 2000)
 	s.close()
 	r := s.report()
@@ -193,15 +193,15 @@ func TestWorkshopGoesOn(t *testing.T) {
 	if !slices.Equal(r.Trouble, want) || len(r.Missing) != 0 {
 		t.Errorf("%q, want %q", r.Trouble, want)
 	}
-	if text := r.text(); !strings.Contains(text, "\ntrouble: engine second0: no memory\n") || !strings.Contains(text, " failed, the last one by out of order\n") || !strings.Contains(text, "in place of others: ") {
+	if text := r.Text(); !strings.Contains(text, "\ntrouble: engine second0: no memory\n") || !strings.Contains(text, " failed, the last one by out of order\n") || !strings.Contains(text, "in place of others: ") {
 		t.Errorf("%q", text)
 	}
 }
 
 // What a device may still write to is given up, and the pages come right in other memory.
-func TestWorkshopDoesAgainWhatIsTorn(t *testing.T) {
+func TestRunnerDoesAgainWhatIsTorn(t *testing.T) {
 	e := &troubled{}
-	s := workshopOf(t, 1<<40, e)
+	s := runnerOf(t, 1<<40, e)
 	e.do = bulk.ErrTorn
 	b := bulk.NewBatch(bulk.Compress, 1000)
 	b.Pages = sample.Generate(1000).Pages
@@ -209,7 +209,7 @@ func TestWorkshopDoesAgainWhatIsTorn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone, err := newPlanner(a, 1, nil, 1000)
+	alone, err := NewPlanner(a, 1, nil, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,8 +240,8 @@ func TestWorkshopDoesAgainWhatIsTorn(t *testing.T) {
 
 // Pages that are compressed are no engine's to write to: one that says so all the same ends the
 // work, rather than have other pages compressed in their place.
-func TestWorkshopLosesNoPages(t *testing.T) {
-	s := workshopOf(t, 1<<40, &troubled{do: bulk.ErrTorn})
+func TestRunnerLosesNoPages(t *testing.T) {
+	s := runnerOf(t, 1<<40, &troubled{do: bulk.ErrTorn})
 	defer s.close()
 	s.planner.SetMode(bulk.EnginesAlone)
 	b := bulk.NewBatch(bulk.Compress, 10)

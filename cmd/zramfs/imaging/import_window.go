@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package imaging
 
 import (
 	"context"
@@ -20,24 +20,24 @@ type importWindow struct {
 	// kind and word are of each page: zeros are PageEmpty, other pages of one word PageSame.
 	kind []view.PageKind
 	word []uint64
-	// batch has the other pages, by ascending Slot; all pages lie in buffer.
+	// Batch has the other pages, by ascending Slot; all pages lie in buffer.
 	batch  *bulk.Batch
 	buffer []byte
 	// err is what has happened to it on its way: it goes no further.
 	err error
 }
 
-// newImportWindow makes a window for n pages, to be packed in the shop.
-func newImportWindow(shop *workshop, n int) *importWindow {
+// newImportWindow makes a window for n pages, to be packed in the runner.
+func newImportWindow(runner *runner, n int) *importWindow {
 	w := &importWindow{
 		kind: make([]view.PageKind, n), word: make([]uint64, n),
-		batch: bulk.NewBatch(bulk.Compress, n), buffer: shop.buffer(n*pageSize, false),
+		batch: bulk.NewBatch(bulk.Compress, n), buffer: runner.buffer(n*pageSize, false),
 	}
 	w.batch.Slot = make([]uint32, n)
 	return w
 }
 
-// pages is how many it has.
+// Pages is how many it has.
 func (w *importWindow) pages() int { return len(w.kind) }
 
 // read reads n pages, the first of which is first, and looks at each.
@@ -65,9 +65,9 @@ func (w *importWindow) read(from io.ReaderAt, first, n uint64) error {
 }
 
 // pack makes the objects.
-func (w *importWindow) pack(ctx context.Context, shop *workshop) error {
+func (w *importWindow) pack(ctx context.Context, runner *runner) error {
 	b := w.batch
-	if err := shop.run(ctx, b); err != nil {
+	if err := runner.run(ctx, b); err != nil {
 		return err
 	}
 	for i, v := range b.Verdict[:b.N] {
@@ -122,7 +122,7 @@ func (w *importWindow) object(to pageTaker, page uint64, i int) error {
 }
 
 // count adds what was handed in.
-func (w *importWindow) count(r *importReport) {
+func (w *importWindow) count(r *ImportReport) {
 	for _, kind := range w.kind {
 		switch kind {
 		case view.PageEmpty:

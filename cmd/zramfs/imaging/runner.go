@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package imaging
 
 import (
 	"context"
@@ -11,18 +11,23 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
+const pageSize = 4096 // bytes
+
 const (
 	// windowPages is how many pages are worked on at a time by the CPU alone: 16 MiB of them, enough
 	// for all processors to have their part.
 	windowPages = 4096
-	// mostWindow is how many at the most, whatever engines there are: 1 GiB of them.
-	mostWindow = 1 << 18
+	// maxWindow is how many at the most, whatever engines there are: 1 GiB of them.
+	maxWindow = 1 << 18
 )
 
-// A workshop is where a command does bulk work: a planner with all that the machine has for it,
+// CPUName is what the CPU is called as an engine.
+const CPUName = "cpu"
+
+// A runner is where a command does bulk work: a planner with all that the machine has for it,
 // memory for its batches, and an account of what was done. It is used by one goroutine at a time,
 // but its memory and its planner by whom they are given to.
-type workshop struct {
+type runner struct {
 	planner *bulk.Planner // immutable
 	pages   int           // of a batch at the most, so that every engine has its pieces; immutable
 	names   []string      // of the engines, the CPU first; immutable
@@ -33,20 +38,20 @@ type workshop struct {
 	sum     bulk.Report
 }
 
-// newWorkshop makes one for objects of an algorithm, and so many pages at the most.
-func newWorkshop(a codec.Algorithm, o engineOptions, most uint64) (*workshop, error) {
-	if o.pages == 0 {
-		o.pages = most
+// newRunner makes one for objects of an algorithm, and so many pages at the most.
+func newRunner(a codec.Algorithm, o Options, most uint64) (*runner, error) {
+	if o.Pages == 0 {
+		o.Pages = most
 	}
-	engines, missing, err := openEngines(a, o)
+	engines, missing, err := OpenEngines(a, o)
 	if err != nil {
 		return nil, err
 	}
-	s := &workshop{pages: batchPages(engines, most), names: []string{cpuName}, missing: missing}
+	s := &runner{pages: batchPages(engines, most), names: []string{CPUName}, missing: missing}
 	for _, e := range engines {
 		s.names = append(s.names, e.Name())
 	}
-	s.planner, err = newPlanner(a, 0, engines, s.pages)
+	s.planner, err = NewPlanner(a, 0, engines, s.pages)
 	return s, err
 }
 
@@ -57,17 +62,17 @@ func batchPages(engines []bulk.Engine, most uint64) int {
 		l := e.Limits()
 		n += uint64(l.Lanes) * uint64(l.Max)
 	}
-	return int(min(n, mostWindow, max(most, 1)))
+	return int(min(n, maxWindow, max(most, 1)))
 }
 
 // buffer makes memory for batches, which is there until close; write says that pages are to be
 // brought there. Where there are engines it is mapped, and they are told of it: one that cannot
 // have it goes on without.
-func (s *workshop) buffer(n int, write bool) []byte {
+func (s *runner) buffer(n int, write bool) []byte {
 	if len(s.names) == 1 {
 		return make([]byte, n)
 	}
-	b, err := mapBuffer(n)
+	b, err := MapBuffer(n)
 	if err != nil {
 		s.note(err)
 		return make([]byte, n)
@@ -79,13 +84,13 @@ func (s *workshop) buffer(n int, write bool) []byte {
 	return b[:n]
 }
 
-// run does a batch. What an engine has torn is done again in other memory, which b has then: the
+// Run does a batch. What an engine has torn is done again in other memory, which b has then: the
 // old may still be written to by the device.
-func (s *workshop) run(ctx context.Context, b *bulk.Batch) error {
+func (s *runner) run(ctx context.Context, b *bulk.Batch) error {
 	err := s.planner.Run(ctx, b, &s.last)
 	if errors.Is(err, bulk.ErrTorn) && b.Op == bulk.Decompress {
 		s.account(false)
-		s.leave(b.Pages)
+		s.abandon(b.Pages)
 		b.Pages = make([]byte, len(b.Pages)) // no engine knows it, so it cannot be torn
 		err = s.planner.Run(ctx, b, &s.last)
 	}
@@ -94,7 +99,7 @@ func (s *workshop) run(ctx context.Context, b *bulk.Batch) error {
 }
 
 // account adds up what was done of the last batch: of one that was for nothing the failures alone.
-func (s *workshop) account(done bool) {
+func (s *runner) account(done bool) {
 	if !done {
 		s.last = bulk.Report{Op: s.last.Op, Engines: s.last.Engines}
 		for i := range s.last.Engines {
@@ -106,7 +111,7 @@ func (s *workshop) account(done bool) {
 }
 
 // leave forgets the buffer that p is the beginning of: it stays as it is to the end of the program.
-func (s *workshop) leave(p []byte) {
+func (s *runner) abandon(p []byte) {
 	for i, b := range s.buffers {
 		if len(p) > 0 && &b[0] == &p[0] {
 			s.buffers = append(s.buffers[:i], s.buffers[i+1:]...)
@@ -117,9 +122,9 @@ func (s *workshop) leave(p []byte) {
 
 // close ends the work. That an engine does not end well is noted, and no more: what it did was
 // proved.
-func (s *workshop) close() {
+func (s *runner) close() {
 	for _, b := range s.buffers {
-		if err := errors.Join(s.planner.Unregister(b), unmapBuffer(b)); err != nil {
+		if err := errors.Join(s.planner.Unregister(b), UnmapBuffer(b)); err != nil {
 			s.note(err)
 		}
 	}
@@ -130,4 +135,4 @@ func (s *workshop) close() {
 }
 
 // note keeps an error that the work goes on after.
-func (s *workshop) note(err error) { s.trouble = append(s.trouble, term.OneLine(err.Error())) }
+func (s *runner) note(err error) { s.trouble = append(s.trouble, term.OneLine(err.Error())) }

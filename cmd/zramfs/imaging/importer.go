@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package imaging
 
 import (
 	"context"
@@ -23,77 +23,83 @@ const (
 	importPages = 1024
 )
 
+// ErrInterrupted means that the context of the work was cancelled, as by a signal.
+var ErrInterrupted = errors.New("interrupted")
+
 // A pageSink takes pages; see control.Import.
 type pageSink interface {
 	pageTaker
 	Flush() error
 }
 
-// An importing is one import.
-type importing struct {
-	file     io.ReaderAt   // immutable
-	engines  engineOptions // immutable
-	progress term.Steps    // used by the goroutine of store
-	report   importReport
+// An Importer is one import.
+type Importer struct {
+	File       io.ReaderAt // immutable
+	Algorithm  string      // of the device, as its status has it; immutable
+	Connection int         // of the device, as its status has it; immutable
+	Opens      int         // of the data file, as the status has it; immutable
+	Engines    Options     // immutable
+	Progress   term.Steps  // used by the goroutine of store
+	Report     ImportReport
 
-	pages int       // of a window; immutable while windows are on their way
-	shop  *workshop // used by the goroutine of pack, while they are
-	to    pageSink  // used by the goroutine of store
+	pages  int      // of a window; immutable while windows are on their way
+	runner *runner  // used by the goroutine of pack, while they are
+	to     pageSink // used by the goroutine of store
 }
 
-// run imports the file to d.
-func (m *importing) run(ctx context.Context, d device) (err error) {
-	algorithm, err := importAlgorithm(d)
+// Run imports the file to d.
+func (m *Importer) Run(ctx context.Context) (err error) {
+	algorithm, err := importAlgorithm(m.Report.Dir, m.Algorithm, m.Engines.Kinds)
 	if err != nil {
 		return err
 	}
-	if m.shop, err = newWorkshop(algorithm, m.engines, m.report.Pages); err != nil {
+	if m.runner, err = newRunner(algorithm, m.Engines, m.Report.Pages); err != nil {
 		return err
 	}
 	defer func() {
-		m.shop.close()
-		m.report.workReport = m.shop.report()
+		m.runner.close()
+		m.Report.WorkReport = m.runner.report()
 	}()
-	to, err := control.OpenImport(d.Dir, d.Status.Fuse.Connection, d.Status.Opens)
+	to, err := control.OpenImport(m.Report.Dir, m.Connection, m.Opens)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	m.to = to
 	began := time.Now()
-	err = errors.Join(m.copy(ctx), m.progress.End())
-	m.report.Seconds = time.Since(began).Seconds()
-	m.report.GBPerSecond = float64(m.report.Pages) * pageSize / 1e9 / m.report.Seconds
+	err = errors.Join(m.copy(ctx), m.Progress.End())
+	m.Report.Seconds = time.Since(began).Seconds()
+	m.Report.GBPerSecond = float64(m.Report.Pages) * pageSize / 1e9 / m.Report.Seconds
 	return err
 }
 
-// importAlgorithm is the algorithm of d. Only its keeper has the dictionary for certain that it
-// works with.
-func importAlgorithm(d device) (codec.Algorithm, error) {
-	a, err := codec.Parse(d.Status.Algorithm, engineNames()...)
+// importAlgorithm returns the algorithm of the device at dir, with the dictionary of its keeper: the
+// file may have changed.
+func importAlgorithm(dir, name string, kinds []Kind) (codec.Algorithm, error) {
+	a, err := codec.Parse(name, names(kinds)...)
 	if err != nil || a.DictionaryFile() == "" {
-		return deviceAlgorithm(d.Status.Algorithm, nil)
+		return DeviceAlgorithm(name, nil, kinds)
 	}
-	dictionary, err := control.DeviceDictionary(d.Dir)
+	dictionary, err := control.DeviceDictionary(dir)
 	if err != nil {
 		return codec.Algorithm{}, err
 	}
-	return deviceAlgorithm(d.Status.Algorithm, dictionary)
+	return DeviceAlgorithm(name, dictionary, kinds)
 }
 
 // copy imports the file window by window, each of which goes through three goroutines, in the order
 // of the file.
-func (m *importing) copy(ctx context.Context) error {
+func (m *Importer) copy(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	m.pages = m.shop.pages
-	if len(m.shop.names) == 1 {
+	m.pages = m.runner.pages
+	if len(m.runner.names) == 1 {
 		m.pages = min(m.pages, importPages)
 	}
-	n := int(min(importWindows, (m.report.Pages+uint64(m.pages)-1)/uint64(m.pages)))
+	n := int(min(importWindows, (m.Report.Pages+uint64(m.pages)-1)/uint64(m.pages)))
 	empty, full, packed := make(chan *importWindow, n), make(chan *importWindow, n), make(chan *importWindow, n)
 	for range n {
-		empty <- newImportWindow(m.shop, m.pages)
+		empty <- newImportWindow(m.runner, m.pages)
 	}
 	go m.read(ctx, empty, full)
 	go m.pack(ctx, full, packed)
@@ -106,12 +112,12 @@ func (m *importing) copy(ctx context.Context) error {
 
 // read fills windows from the file. It ends after the last page, after an error, which goes with
 // the window, and with ctx.
-func (m *importing) read(ctx context.Context, empty <-chan *importWindow, full chan<- *importWindow) {
+func (m *Importer) read(ctx context.Context, empty <-chan *importWindow, full chan<- *importWindow) {
 	defer close(full)
-	for first := uint64(0); first < m.report.Pages; first += uint64(m.pages) {
+	for first := uint64(0); first < m.Report.Pages; first += uint64(m.pages) {
 		select {
 		case w := <-empty:
-			err := w.read(m.file, first, min(uint64(m.pages), m.report.Pages-first))
+			err := w.read(m.File, first, min(uint64(m.pages), m.Report.Pages-first))
 			w.err = err
 			full <- w // there is room for all
 			if err != nil {
@@ -124,18 +130,18 @@ func (m *importing) read(ctx context.Context, empty <-chan *importWindow, full c
 }
 
 // pack compresses the pages of windows.
-func (m *importing) pack(ctx context.Context, full <-chan *importWindow, packed chan<- *importWindow) {
+func (m *Importer) pack(ctx context.Context, full <-chan *importWindow, packed chan<- *importWindow) {
 	defer close(packed)
 	for w := range full {
 		if w.err == nil {
-			w.err = w.pack(ctx, m.shop)
+			w.err = w.pack(ctx, m.runner)
 		}
 		packed <- w
 	}
 }
 
 // store hands windows in, each of which is stored before the next is begun.
-func (m *importing) store(ctx context.Context, packed <-chan *importWindow, empty chan<- *importWindow) error {
+func (m *Importer) store(ctx context.Context, packed <-chan *importWindow, empty chan<- *importWindow) error {
 	done := uint64(0)
 	for w := range packed {
 		n, err := uint64(w.pages()), w.err
@@ -149,8 +155,8 @@ func (m *importing) store(ctx context.Context, packed <-chan *importWindow, empt
 			err = m.to.Flush()
 		}
 		if err == nil {
-			w.count(&m.report)
-			err = m.progress.Add(n)
+			w.count(&m.Report)
+			err = m.Progress.Add(n)
 		}
 		if err != nil {
 			return endedAt(done, err)
@@ -158,7 +164,7 @@ func (m *importing) store(ctx context.Context, packed <-chan *importWindow, empt
 		done += n
 		empty <- w
 	}
-	if done < m.report.Pages {
+	if done < m.Report.Pages {
 		return endedAt(done, ctx.Err())
 	}
 	return nil
@@ -167,7 +173,7 @@ func (m *importing) store(ctx context.Context, packed <-chan *importWindow, empt
 // endedAt says how far an import came that err ended.
 func endedAt(page uint64, err error) error {
 	if errors.Is(err, context.Canceled) {
-		err = errInterrupted
+		err = ErrInterrupted
 	}
 	return fmt.Errorf("pages before %d are imported: %w", page, err)
 }

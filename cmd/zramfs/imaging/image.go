@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package imaging
 
 import (
 	"context"
 	"errors"
-	"os"
-	"os/signal"
-	"syscall"
-	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
 	"github.com/zramfs/zramfs/codec/bulk"
@@ -17,13 +13,13 @@ import (
 
 // A liveImage is the image of a device that is in use, and what reads it on all processors.
 type liveImage struct {
-	view *view.View
-	shop *workshop
+	view   *view.View
+	runner *runner
 }
 
-// openImage asks for the image of d, of which so many pages are to be read at the most.
-func openImage(d device, o engineOptions, most uint64) (*liveImage, error) {
-	image, err := control.OpenImage(d.Dir)
+// openImage opens the image of the device at dir, to read at most so many pages of it.
+func openImage(dir string, o Options, most uint64) (*liveImage, error) {
+	image, err := control.OpenImage(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -31,19 +27,19 @@ func openImage(d device, o engineOptions, most uint64) (*liveImage, error) {
 	if err != nil {
 		return nil, err
 	}
-	algorithm, err := deviceAlgorithm(image.Algorithm, image.Dictionary)
-	var shop *workshop
+	algorithm, err := DeviceAlgorithm(image.Algorithm, image.Dictionary, o.Kinds)
+	var runner *runner
 	if err == nil {
-		shop, err = newWorkshop(algorithm, o, min(most, v.Pages()))
+		runner, err = newRunner(algorithm, o, min(most, v.Pages()))
 	}
 	if err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
-	return &liveImage{view: v, shop: shop}, nil
+	return &liveImage{view: v, runner: runner}, nil
 }
 
 func (l *liveImage) close() error {
-	l.shop.close()
+	l.runner.close()
 	return l.view.Close()
 }
 
@@ -58,11 +54,11 @@ type imageWindow struct {
 // newWindow makes a window for an operation: Verify, or Decompress, which leaves each page in
 // batch.Pages.
 func (l *liveImage) newWindow(op bulk.Op) *imageWindow {
-	n := l.shop.pages
-	w := &imageWindow{Window: view.NewWindow(l.shop.buffer(view.ArenaSize(n), false), n), batch: *bulk.NewBatch(op, n)}
+	n := l.runner.pages
+	w := &imageWindow{Window: view.NewWindow(l.runner.buffer(view.ArenaSize(n), false), n), batch: *bulk.NewBatch(op, n)}
 	w.batch.Regions = [][]byte{w.Arena}
 	if op == bulk.Decompress {
-		w.batch.Pages = l.shop.buffer(n*pageSize, true)
+		w.batch.Pages = l.runner.buffer(n*pageSize, true)
 	}
 	w.batch.Before = func(items []uint32) {
 		l.view.Fetch(w.Window, items)
@@ -83,7 +79,7 @@ func (l *liveImage) newWindow(op bulk.Op) *imageWindow {
 func (l *liveImage) work(ctx context.Context, w *imageWindow) error {
 	b := &w.batch
 	b.N, b.Offset, b.Length, b.ID, b.Slot = len(w.Page), w.Offset, w.Length, w.ID, w.Page
-	if err := l.shop.run(ctx, b); err != nil {
+	if err := l.runner.run(ctx, b); err != nil {
 		return err
 	}
 	w.objects = 0
@@ -136,41 +132,4 @@ func (l *liveImage) scrub(ctx context.Context, w *imageWindow, done func(*imageW
 			return err
 		}
 	}
-}
-
-// interruptible is a context that ends when the user wants the command to.
-func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-}
-
-// endingTime is how long a command that is interrupted may take to clean up.
-const endingTime = 500 * time.Millisecond
-
-// obey runs f and returns what it returns, in words. When ctx ends, f has endingTime to clean up
-// and is left behind then: it may wait for a process that does not answer.
-func obey(ctx context.Context, f func() error) error {
-	done := make(chan error, 1) // room for one, so that a late f does not wait
-	go func() { done <- f() }()
-	var err error
-	select {
-	case err = <-done:
-	case <-ctx.Done():
-		select {
-		case err = <-done:
-		case <-time.After(endingTime):
-			return errInterrupted
-		}
-	}
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return errInterrupted
-	}
-	return err
-}
-
-// explainKeeper says what users other than root lack where no keeper could be asked.
-func explainKeeper(err error) error {
-	if errors.Is(err, control.ErrNoKeeper) && os.Geteuid() != 0 {
-		return errors.New("permission denied: run as root")
-	}
-	return err
 }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package imaging
 
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// A workReport says who did what of some bulk work. It is a part of the reports of commands that do
+// A WorkReport says who did what of some bulk work. It is a part of the reports of commands that do
 // such work, and of their JSON.
-type workReport struct {
+type WorkReport struct {
 	Engines []engineReport `json:"engines"` // the CPU first
 	// Fallbacks counts pages that the CPU did although there was another engine, by reason; see
 	// bulk.Reason.
@@ -43,9 +44,9 @@ type engineReport struct {
 	LastError string `json:"last_error,omitempty"`
 }
 
-// report sums up what was done so far.
-func (s *workshop) report() workReport {
-	r := workReport{
+// Report sums up what was done so far.
+func (s *runner) report() WorkReport {
+	r := WorkReport{
 		Engines: []engineReport{}, Fallbacks: map[string]int{}, Missing: append([]string{}, s.missing...), Trouble: append([]string{}, s.trouble...),
 	}
 	for i, name := range s.names {
@@ -64,6 +65,8 @@ func (s *workshop) report() workReport {
 	return r
 }
 
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+
 func (e *engineReport) take(from *bulk.EngineReport) {
 	e.Pages, e.Pieces, e.Failures = from.Items, from.Pieces, from.Failures
 	e.Ratio, e.Busy, e.Speed = from.Ratio(), milliseconds(from.Busy), from.BytesPerSecond()/1e6
@@ -74,9 +77,9 @@ func (e *engineReport) take(from *bulk.EngineReport) {
 	}
 }
 
-// text is a line for each engine, where there is one besides the CPU, for what there is not, and
+// Text is a line for each engine, where there is one besides the CPU, for what there is not, and
 // for trouble.
-func (r workReport) text() string {
+func (r WorkReport) Text() string {
 	var out strings.Builder
 	if len(r.Engines) > 1 {
 		for i, e := range r.Engines {
@@ -103,7 +106,7 @@ func (r workReport) text() string {
 }
 
 // fallbackText lists the reasons in their order.
-func (r workReport) fallbackText() string {
+func (r WorkReport) fallbackText() string {
 	var all []string
 	for reason := range bulk.Reasons {
 		if n := r.Fallbacks[reason.String()]; n > 0 {

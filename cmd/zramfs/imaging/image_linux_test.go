@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package imaging
 
 import (
 	"errors"
@@ -78,8 +78,8 @@ func troubledImage(t *testing.T, e *troubled) (*liveImage, *store.Worker) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, w := &liveImage{view: v, shop: workshopOf(t, 1<<40, e)}, s.Acquire()
-	l.shop.planner.SetMode(bulk.EnginesAlone)
+	l, w := &liveImage{view: v, runner: runnerOf(t, 1<<40, e)}, s.Acquire()
+	l.runner.planner.SetMode(bulk.EnginesAlone)
 	t.Cleanup(func() {
 		w.Release()
 		if err := errors.Join(l.close(), s.Close(), memory.Close()); err != nil {

@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package imaging
 
 import (
 	"io"
 	"testing"
 )
+
+// recordedSteps keeps the sums of what was shown.
+type recordedSteps struct{ sums []uint64 }
+
+func (s *recordedSteps) Add(more uint64) error {
+	if n := len(s.sums); n > 0 {
+		more += s.sums[n-1]
+	}
+	s.sums = append(s.sums, more)
+	return nil
+}
+
+func (s *recordedSteps) End() error { return nil }
 
 // A slowDisk knows what was asked to be on it.
 type slowDisk struct {
@@ -27,8 +40,8 @@ func (d *slowDisk) sync(begin, length int64) error {
 // cache, so that it is full only at the end.
 func TestExportProgress(t *testing.T) {
 	const window, windows = 1024, 5
-	var shown shownSteps
-	disk, e := &slowDisk{}, exporter{progress: &shown}
+	var shown recordedSteps
+	disk, e := &slowDisk{}, Exporter{Progress: &shown}
 	for i := range int64(windows) {
 		if err := e.settle(disk, i*window*pageSize, window*pageSize, window); err != nil {
 			t.Fatal(err)

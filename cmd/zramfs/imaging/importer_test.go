@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package imaging
 
 import (
 	"bytes"
@@ -114,13 +114,13 @@ func (d *deviceOfPages) Flush() error {
 
 // importSeries imports a series and wants the flushed pages to be those before stored, each as it
 // was. flush is called before each flush, and may interrupt all.
-func importSeries(t *testing.T, s pageSeries, flush func(next uint64, interrupt func()) error, stored uint64) (importReport, error) {
+func importSeries(t *testing.T, s pageSeries, flush func(next uint64, interrupt func()) error, stored uint64) (ImportReport, error) {
 	t.Helper()
 	a, err := codec.Parse("lz4")
 	if err != nil {
 		t.Fatal(err)
 	}
-	shop, err := newWorkshop(a, engineOptions{mode: gpuOff}, s.pages)
+	runner, err := newRunner(a, Options{Mode: Off}, s.pages)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,9 +131,9 @@ func importSeries(t *testing.T, s pageSeries, flush func(next uint64, interrupt 
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	d := &deviceOfPages{t: t, d: reader, stop: stop, pages: make([][]byte, s.pages), fresh: map[uint64][]byte{}, flush: flush}
-	m := importing{file: s, progress: term.NewSteps(io.Discard, "", 0), shop: shop, to: d, report: importReport{Pages: s.pages}}
+	m := Importer{File: s, Progress: term.NewSteps(io.Discard, "", 0), runner: runner, to: d, Report: ImportReport{Pages: s.pages}}
 	ran := m.copy(ctx)
-	shop.close()
+	runner.close()
 	want := make([]byte, pageSize)
 	for n, page := range d.pages {
 		s.page(want, uint64(n))
@@ -141,7 +141,7 @@ func importSeries(t *testing.T, s pageSeries, flush func(next uint64, interrupt 
 			t.Fatalf("page %d of %d: stored: %v, want %v; or it is another one", n, stored, page != nil, there)
 		}
 	}
-	return m.report, ran
+	return m.Report, ran
 }
 
 // All pages arrive in their order, and are counted.
@@ -207,7 +207,7 @@ func TestImportWindowsFail(t *testing.T) {
 				interrupt()
 			}
 			return nil
-		}, 2 * importPages, errInterrupted, "pages before 2048 are imported: interrupted"},
+		}, 2 * importPages, ErrInterrupted, "pages before 2048 are imported: interrupted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.series.pages = 6 * importPages

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package imaging
 
 import (
 	"errors"
@@ -51,7 +51,7 @@ func eachWholeFile(t *testing.T, test func(t *testing.T, dir string, begin func(
 }
 
 // wantFiles wants a directory to hold so many files, and pages, where there is one, to begin with a
-// text.
+// Text.
 func wantFiles(t *testing.T, dir string, n int, text string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -64,7 +64,7 @@ func wantFiles(t *testing.T, dir string, n int, text string) {
 	}
 }
 
-// A file that is not finished leaves nothing, and one that is has its name; nothing is replaced
+// A File that is not finished leaves nothing, and one that is has its name; nothing is replaced
 // unless that is wanted. Until then there is no trace of one that has no name.
 func TestWholeFile(t *testing.T) {
 	eachWholeFile(t, func(t *testing.T, dir string, begin func(string, bool) (*wholeFile, error), unnamed bool) {
@@ -171,4 +171,11 @@ func TestWholeFileFindsAName(t *testing.T) {
 		}
 		wantFiles(t, dir, 1, "first")
 	})
+}
+
+func TestWholeFileNeedsItsDirectory(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "none", "x")
+	if _, err := newWholeFile(name, false); err == nil || err.Error() != "cannot create "+name+": no such directory" {
+		t.Error(err)
+	}
 }

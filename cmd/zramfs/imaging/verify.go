@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package imaging
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
+	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/store/view"
+)
+
+// maxListed is how many wrong pages are listed by number.
+const maxListed = 64
+
+// A VerifyReport is what verify found; its JSON is what verify --json prints.
+type VerifyReport struct {
+	Dir string `json:"dir"`
+	// Pages is how many are stored: same-filled ones and objects, right or wrong.
+	Pages   uint64 `json:"pages"`
+	Same    uint64 `json:"same_pages"`
+	Objects uint64 `json:"objects"`
+	// ObjectBytes is the size of the right ones among them.
+	ObjectBytes uint64 `json:"object_bytes"`
+	// Wrong counts pages that are not what was written; WrongPages are the numbers of the first of
+	// them.
+	Wrong      uint64   `json:"wrong"`
+	WrongPages []uint64 `json:"wrong_pages"`
+	Seconds    float64  `json:"seconds"`
+	// The speeds are those of objects.
+	PagesPerSecond float64 `json:"pages_per_second"`
+	GBPerSecond    float64 `json:"gb_per_second"`
+	WorkReport
+}
+
+// Verify reads all pages that the device at dir stores and checks each by its checksum and by
+// decompressing it. Damaged pages are in the report, and no error.
+func Verify(ctx context.Context, dir string, o Options, p term.Steps) (r VerifyReport, err error) {
+	l, err := openImage(dir, o, math.MaxUint64)
+	if err != nil {
+		return r, err
+	}
+	defer func() {
+		if cerr := l.close(); err == nil {
+			err = cerr
+		}
+		r.WorkReport = l.runner.report()
+	}()
+	r = VerifyReport{Dir: dir, WrongPages: []uint64{}} // not nil: it is printed as a JSON array
+	w := l.newWindow(bulk.Verify)
+	began := time.Now()
+	err = l.scrub(ctx, w, func(w *imageWindow) error { return p.Add(r.add(w)) })
+	r.rate(time.Since(began))
+	if eerr := p.End(); err == nil {
+		err = eerr
+	}
+	return r, err
+}
+
+// add counts what was found in a window and returns how many pages are stored there.
+func (r *VerifyReport) add(w *imageWindow) uint64 {
+	before := r.Pages
+	r.ObjectBytes += uint64(w.objects)
+	for i, kind := range w.Kind {
+		switch kind {
+		case view.PageEmpty:
+			continue
+		case view.PageSame:
+			r.Same++
+		case view.PageObject:
+			r.Objects++
+		case view.PageCorrupt:
+			r.Wrong++
+			r.list(w.Number(i))
+		}
+		r.Pages++
+	}
+	return r.Pages - before
+}
+
+// list lists a wrong page, unless there are enough before it.
+func (r *VerifyReport) list(page uint64) {
+	at, _ := slices.BinarySearch(r.WrongPages, page)
+	if at < maxListed {
+		r.WrongPages = slices.Insert(r.WrongPages, at, page)[:min(len(r.WrongPages)+1, maxListed)]
+	}
+}
+
+// rate computes the speeds.
+func (r *VerifyReport) rate(took time.Duration) {
+	r.Seconds = took.Seconds()
+	if r.Seconds > 0 {
+		r.PagesPerSecond = float64(r.Objects) / r.Seconds
+		r.GBPerSecond = r.PagesPerSecond * pageSize / 1e9
+	}
+}
