@@ -124,12 +124,12 @@ func TestCrashOnLoop(t *testing.T) {
 	require.FUSE(t)
 	require.Loop(t)
 	setDebug(t, debugNoPause)
-	first, more, pause := 5, 20, time.Second
+	first, more, pause := 5, 10, time.Second/2
 	if testing.Short() {
-		more, pause = 0, time.Second/2
+		more = 0
 	}
 	if *crashKills > 0 {
-		first, more = 5, max(1, *crashKills-5)
+		first, more, pause = 5, max(1, *crashKills-5), time.Second
 	}
 	dir := mount(t, "--size", crashSize)
 	loop := attachments["loopsetup"](t, dir)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -174,11 +175,18 @@ func TestKeeperDoesNotAnswer(t *testing.T) {
 	}
 	waitStopped(t, keeper)
 	want := fmt.Sprintf("zramfs (PID %d) did not answer within 10s", keeper)
+	var both sync.WaitGroup
 	for _, name := range []string{"upgrade", "verify"} {
-		if r := run(t, commandTimeout, name, dir); r.Code != 1 || !strings.Contains(r.Stderr, want) {
-			t.Errorf("%s: exit code %d: %q, want %q", name, r.Code, r.Stderr, want)
-		}
+		cmd := command(t, name, dir)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		both.Go(func() {
+			if err := inTime(cmd, commandTimeout); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(stderr.String(), want) {
+				t.Errorf("%s: %v: %q, want %q", name, err, stderr.String(), want)
+			}
+		})
 	}
+	both.Wait()
 	if err := unix.Kill(keeper, unix.SIGCONT); err != nil {
 		t.Error(err)
 	}

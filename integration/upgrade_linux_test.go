@@ -66,7 +66,7 @@ func upgrades() int {
 	if testing.Short() {
 		return 4
 	}
-	return 20
+	return 8
 }
 
 // TestUserNSUpgrade needs no privilege.
