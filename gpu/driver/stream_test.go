@@ -127,7 +127,7 @@ func TestF043H10StreamsGoOnBesideEachOther(t *testing.T) {
 	}
 	do(t, c, func(th *Thread) error {
 		took, err := th.Elapsed(rooms[0].begin, rooms[0].done)
-		if took < 45*time.Millisecond || took > time.Second {
+		if took < 45*time.Millisecond || took > 10*time.Second {
 			t.Errorf("a copy of 50 ms takes %v by its events", took)
 		}
 		return err
@@ -171,7 +171,7 @@ func TestSilentDeviceIsDead(t *testing.T) {
 	if err := errors.Join(c.Close(), c.Close(), d.Close()); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(start); took > time.Second {
+	if took := time.Since(start); took > 10*time.Second {
 		t.Errorf("closing took %v", took)
 	}
 	release()
