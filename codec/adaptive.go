@@ -10,30 +10,30 @@ import (
 // MaxEffort is the highest level of effort that [Adjustable] knows.
 const MaxEffort = pagescan.Levels - 1
 
-// An Adjustable is a [Compressor] that takes more or less time over a page as its owner has it to
-// give. That of the algorithm adaptive is one.
+// An Adjustable is a [Compressor] that takes more or less time over a page, as its owner has time.
+// The algorithm adaptive makes one.
 type Adjustable interface {
 	Compressor
-	// SetEffort says how much time there is for the pages from the next one on, until it is called
-	// again. At level 0 all of them go to the fastest codec and at MaxEffort, which is where a new one
-	// stands, all to the densest. In between that one gets the share of the pages that
-	// [pagescan.Shares] says, those that it is expected to save most on, and then which codec a page
-	// goes to depends on the pages before it; the object that a codec makes of it does not. A level
-	// outside 0 to MaxEffort stands for the nearest. The call takes no time worth counting, so it may
-	// come before each page. It belongs to the worker whose the compressor is.
+	// SetEffort says how much time there is for the pages from the next one on. At level 0 all
+	// pages go to the fastest codec, at MaxEffort, the default, all to the densest. In between the
+	// densest gets the share of the pages that [pagescan.Shares] says: those on which it is
+	// expected to save most. Which codec a page goes to then depends on the pages before it; the
+	// object that a codec makes of it does not. A level outside 0 to MaxEffort stands for the
+	// nearest. The call takes nanoseconds, so it may come before each page. The compressor's worker
+	// makes it.
 	SetEffort(level int)
 }
 
-// What the two codecs make of a typical page, in bytes, until the chooser knows better: on real
-// pages of nine programs.
+// The sizes that the two codecs give a typical page, in bytes, until the chooser has learnt better:
+// from real pages of nine programs.
 const (
 	typicalPage  = 945
 	typicalDense = 790
 )
 
-// adaptive divides the pages between the two levels of our own format: nothing else here is on the
-// frontier of bytes and time. LZ4 is faster by less than what it leaves more, and zstd at its fast
-// levels leaves more than the dense level and takes longer.
+// adaptive divides the pages between the two levels of our own format: no other codec here is on
+// the frontier of bytes and time. LZ4 is faster by less than it is larger, and zstd at its fast
+// levels is larger than the dense level and slower.
 type adaptive struct {
 	fast    *page.Encoder      // one worker's
 	dense   *page.DenseEncoder // one worker's
@@ -50,8 +50,8 @@ func newAdaptive(Algorithm) (Compressor, error) {
 
 func (c *adaptive) SetEffort(level int) { c.effort = max(0, min(MaxEffort, level)) }
 
-// Compress leaves the chooser out where there is nothing to choose. It would cost time, and what
-// one codec makes of pages, without the other, teaches it to mistake small pages for gainful ones.
+// Compress leaves the chooser out where there is nothing to choose. It would cost time, and
+// learning from one codec without the other would teach it to mistake small pages for gainful ones.
 func (c *adaptive) Compress(dst, page []byte) (ID, int, error) {
 	if err := checkBuffers(dst, page); err != nil {
 		return None, 0, err

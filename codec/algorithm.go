@@ -29,14 +29,14 @@ const (
 type form struct {
 	name string   // with its variant, as in "lz4:fast"
 	keys []string // the parameters it takes, in the order in which String writes them
-	// paren says that String writes parameters as in zstd(level=1), and not as in lz4:simd=avx2: what
-	// changes the objects stands in parentheses, what only says who makes them follows a colon. Parse
-	// takes either.
+	// paren says that String writes parameters as in zstd(level=1), and not as in lz4:simd=avx2:
+	// parameters that change the objects stand in parentheses, those that only choose the code
+	// follow a colon. Parse takes either.
 	paren bool
 }
 
 // forms holds the text of each kind. Parse, String and Algorithms read it, so a name stands only
-// here; makers, in selector.go, has what a kind is made of. A new algorithm is a row in each.
+// here; makers, in makers.go, has what a kind is made of. A new algorithm is a row in each.
 var forms = [kinds]form{
 	kindNone:      {name: "none"},
 	kindAdaptive:  {name: "adaptive"},
@@ -76,8 +76,8 @@ type Algorithm struct {
 }
 
 // String returns the text that [Parse] makes this algorithm of, the shortest if there are several:
-// "zstd", not "zstd(level=3)". What is in a dictionary is not part of it, only where that was read
-// from. For the zero value it returns "none", which is no algorithm's name.
+// "zstd", not "zstd(level=3)". A dictionary's file name is part of it, the contents are not. For
+// the zero value it returns "none", which is no algorithm's name.
 func (a Algorithm) String() string {
 	f := forms[a.kind]
 	var params []string

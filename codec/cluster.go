@@ -23,17 +23,17 @@ var ErrNoCluster = errors.New("algorithm has no clusters")
 // ErrIndex reports a number that no page of a cluster has.
 var ErrIndex = errors.New("page numbers in a cluster are 0 to 3")
 
-// A ClusterCompressor turns ClusterPages pages, best those that lie side by side, into one object,
-// of which any page can be read back alone. That object is smaller than theirs together, by 5 %
-// with page:dense on real pages, and reading a page of it takes as long as reading up to four
-// pages: it is for what has gone cold. It belongs to one worker and allocates nothing after it is
-// made.
+// A ClusterCompressor turns ClusterPages pages, best neighbours, into one object; any page of it
+// can be read back alone. That object is smaller than the pages' own together, by 5 % with
+// page:dense on real pages, and reading a page of it takes as long as reading up to four pages: it
+// is for cold pages. It belongs to one worker and allocates nothing after it is made.
 type ClusterCompressor interface {
-	// CompressCluster writes the object of pages, each of PageSize bytes (else [ErrPageSize]), to dst
-	// and returns its codec and its length in bytes. Where nothing is gained, or the object is longer
-	// than dst, the codec is [None]: the pages are best stored one by one. Nothing is written beyond
-	// the length of dst, and what it holds without an object means nothing. The pages must not change
-	// meanwhile and must not overlap dst. Any other error is a defect in a compression library.
+	// CompressCluster writes the object of pages, each of PageSize bytes (else [ErrPageSize]), to
+	// dst and returns its codec and its length in bytes. Where nothing is gained, or the object is
+	// longer than dst, the codec is [None]: the pages are best stored one by one. Nothing is
+	// written beyond the length of dst, whose contents mean nothing without an object. The pages
+	// must not change during the call and must not overlap dst. Any other error is a defect in a
+	// compression library.
 	CompressCluster(dst []byte, pages [ClusterPages][]byte) (ID, int, error)
 }
 
@@ -103,9 +103,9 @@ func (c *clusters) CompressCluster(dst []byte, pages [ClusterPages][]byte) (ID, 
 	return c.id, n, nil
 }
 
-// A ClusterDecompressor reads the objects of every ClusterCompressor. It has memory that single
-// pages need none of, so that only who reads clusters pays for it. It belongs to one worker: it is
-// not safe for concurrent use.
+// A ClusterDecompressor reads the objects of every ClusterCompressor. Its memory is apart
+// from a Decompressor's, so that only readers of clusters pay for it. It belongs to one worker: it
+// is not safe for concurrent use.
 type ClusterDecompressor struct {
 	dense *page.ClusterDecoder // one worker's
 	zstd  *zstd.Decoder        // one worker's
@@ -126,8 +126,8 @@ func (a Algorithm) NewClusterDecompressor() (*ClusterDecompressor, error) {
 }
 
 // DecompressCluster fills dst, of exactly PageSize bytes (else [ErrPageSize]), with page number
-// index (else [ErrIndex]) of the cluster that src is the object of by codec id. What else is
-// promised is as for [Decompressor.Decompress].
+// index (else [ErrIndex]) of the cluster that src is the object of by codec id. It promises the
+// same as [Decompressor.Decompress].
 func (d *ClusterDecompressor) DecompressCluster(dst []byte, id ID, index int, src []byte) error {
 	if len(dst) != PageSize {
 		return fmt.Errorf("decompress to %d bytes: %w", len(dst), ErrPageSize)

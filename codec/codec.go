@@ -15,8 +15,8 @@ const PageSize = 4096
 // why.
 const maxObject = PageSize - PageSize/16
 
-// An ID says how an object was made. It is stored beside the object in 5 bits, so the numbers are
-// part of the image's format: they never change and are never used again for something else.
+// An ID says how an object was made. It is stored with the object, in 5 bits, so the numbers are
+// part of the image's format: they never change and are never reused.
 type ID uint8
 
 // The codecs. IDs 9 to 27 are free for later formats, 28 to 31 belong to the store's same-filled
@@ -59,14 +59,15 @@ func (id ID) String() string {
 }
 
 var (
-	// ErrUnknownAlgorithm reports a text that names no algorithm, or an [Algorithm] that [Parse] did
-	// not return.
+	// ErrUnknownAlgorithm reports a text that names no algorithm, or an [Algorithm] that [Parse]
+	// did not return.
 	ErrUnknownAlgorithm = errors.New("unknown algorithm")
 	// ErrPageSize reports a page, to compress or to decompress to, that is not of PageSize bytes.
 	ErrPageSize = errors.New("page is not of 4096 bytes")
 	// ErrBuffer reports a buffer for an object that is shorter than PageSize bytes.
 	ErrBuffer = errors.New("object buffer is shorter than 4096 bytes")
-	// ErrCorrupt reports an object that cannot be what its ID says, or an ID that no object can have.
+	// ErrCorrupt reports an object that cannot be what its ID says, or an ID that no object can
+	// have.
 	ErrCorrupt = errors.New("corrupt object")
 )
 
@@ -77,12 +78,13 @@ type Compressor interface {
 	// Compress writes the object of page to dst and returns its codec and its length in bytes, 1 to
 	// PageSize.
 	//
-	// For [Raw] it returns PageSize and does not copy: the caller stores page itself, and what dst
-	// holds then means nothing. Otherwise dst[:length] is the object. Nothing is written beyond the
-	// first PageSize bytes of dst. The page must not change meanwhile, and the two buffers must not
-	// overlap.
+	// For [Raw] it returns PageSize and does not copy: the caller stores page itself, and the
+	// contents of dst mean nothing. Otherwise dst[:length] is the object. Nothing is written beyond
+	// the first PageSize bytes of dst. The page must not change during the call, and the two
+	// buffers must not overlap.
 	//
-	// It returns [ErrPageSize] if page is not of PageSize bytes and [ErrBuffer] if dst is shorter than
-	// that. Any other error is a defect in a compression library; the page can still be stored raw.
+	// It returns [ErrPageSize] if page is not of PageSize bytes and [ErrBuffer] if dst is shorter
+	// than that. Any other error is a defect in a compression library; the page can still be stored
+	// raw.
 	Compress(dst, page []byte) (ID, int, error)
 }

@@ -15,8 +15,8 @@ const (
 )
 
 var (
-	// ErrDictionary reports a dictionary that is not one, that is too large, or that is missing where
-	// one is needed.
+	// ErrDictionary reports a dictionary that is not one, that is too large, or that is missing
+	// where one is needed.
 	ErrDictionary = zstd.ErrDictionary
 	// ErrTraining reports pages that no dictionary can be made of.
 	ErrTraining = zstd.ErrTraining

@@ -3,17 +3,17 @@
 // Package codec compresses and decompresses memory pages, one page of 4096 bytes at a time.
 //
 // An [Algorithm] is what a user asks for by name; it makes a [Compressor], which chooses for each
-// page how to store it and says so by an [ID]. The ID is stored beside the object, and one
+// page how to store it and returns that as an [ID]. The ID is stored with the object, and one
 // [Decompressor] reads every ID. So a device may change its algorithm, and an algorithm may mix
 // codecs, and all that was stored before stays readable.
 //
-//	adaptive          page:dense, page, or raw where neither fits; how many pages get the denser one is told by [Adjustable]
-//	adaptive:entropy  by Shannon entropy in bits a byte: below 0.5 LZ4, below 4 zstd level 3, below 6 zstd level 1, else raw
-//	page              our own format for pages of memory: 32 % fewer bytes than LZ4, in 1.4 times lz4's time
+//	adaptive          page:dense, page, or raw where neither fits; see [Adjustable]
+//	adaptive:entropy  by bits of entropy a byte: below 0.5 LZ4, 4 zstd 3, 6 zstd 1; else raw
+//	page              our own format: 32 % fewer bytes than LZ4, in 1.4 times its time
 //	page:dense        the same with Huffman codes: 43 % fewer bytes than LZ4, in twice lz4's time
 //	lz4               LZ4
 //	lz4:fast          LZ4 in three quarters of the time: 16 % more bytes
-//	zstd(level=N)     zstd at level 1 to 19; zstd alone is level 3, as in the kernel. Level 1 leaves 32 % fewer bytes than LZ4, in 5 times lz4's time
+//	zstd(level=N)     zstd at level 1 to 19, 3 by default; 1: 32 % fewer bytes than LZ4, in 5 times its time
 //	raw               as it is
 //
 // [Parse] describes their parameters. [Algorithm.NewClusterCompressor] compresses neighbouring
@@ -47,13 +47,13 @@
 // # Hazards
 //
 // Objects carry no checksum. A damaged object is often not noticed and then decompresses to a wrong
-// page, without an error; the store's checksum, which it verifies first, is what stands between
-// that and the user. What is promised for any object whatever is only this: no panic, no write
-// outside the destination, no memory beyond what was made at the start.
+// page, without an error; the store's checksum, which it verifies first, stands between that and
+// the user. For any object the package promises only this: no panic, no write outside the
+// destination, no memory beyond what was made at the start.
 //
-// Compressors and decompressors belong to one worker each. All of their memory is made when they
-// are made, so that the page path neither allocates nor meets an error for want of memory. In Go
-// heap a worker takes:
+// Compressors and decompressors belong to one worker each. All of their memory is allocated when
+// they are made, so that the page path neither allocates nor runs out of memory. In Go heap a
+// worker takes:
 //
 //	lz4, lz4:fast               8 KiB
 //	page                       32 KiB

@@ -22,10 +22,10 @@ import (
 // in lower case and without spaces, as in the kernel's comp_algorithm. The package comment lists
 // the names; their parameters are, in any order and each at most once:
 //
-//	simd=SET       the instruction set to use at most, one that this machine has: avx512, avx2, neon or generic
+//	simd=SET       the largest instruction set to use: avx512, avx2, neon or generic
 //	level=N        1 to 19
 //	dict=FILE      a dictionary; its bytes come by [Algorithm.WithDictionary]
-//	backend=NAME   the engine for bulk work, one of engines, else an error that wraps [ErrNoEngine]
+//	backend=NAME   the engine for bulk work, one of engines, or an error that wraps [ErrNoEngine]
 //	batch=N        how many pages that engine is given at a time
 //
 // For anything else it returns an error of one line that wraps [ErrUnknownAlgorithm] and says what

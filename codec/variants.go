@@ -24,7 +24,7 @@ func InstructionSets() Instructions {
 }
 
 // CheckEnvironment returns an error of one line if the environment variable ZRAMFS_DISABLE names
-// anything that is no instruction set. Such a word has no effect; whoever set it meant something.
+// anything that is no instruction set. Such a word has no effect, and is likely a mistake.
 func CheckEnvironment() error { return impl.CheckEnvironment() }
 
 // A Variant is one implementation of an algorithm. All variants of an algorithm make the same
@@ -33,7 +33,7 @@ type Variant struct {
 	Algorithm Algorithm // makes compressors and decompressors that use this implementation
 	Name      string    // of the algorithm without the choice of an implementation, as "lz4"
 	Set       string    // the instruction set it needs, empty where there is one implementation and no choice
-	Selected  bool      // this is the one taken where nobody asks for another
+	Selected  bool      // the one taken where the algorithm names none
 }
 
 // Variants returns the implementations of a that this machine can run, the selected one first.
@@ -60,14 +60,14 @@ func (a Algorithm) Variants() []Variant {
 	return all
 }
 
-// within reports whether set needs no more than most does; both may be used here.
-func within(set, most impl.Set) bool {
+// within reports whether set needs no more than limit does; both may be used here.
+func within(set, limit impl.Set) bool {
 	usable := impl.Usable() // best first
-	return slices.Index(usable, set) >= slices.Index(usable, most)
+	return slices.Index(usable, set) >= slices.Index(usable, limit)
 }
 
 // Comparable returns the algorithms that are worth comparing with one another: each name with its
-// usual parameters, and zstd at its fastest level besides.
+// usual parameters, and zstd also at its fastest level.
 func Comparable() []Algorithm {
 	var all []Algorithm
 	for k := kindNone + 1; k < kinds; k++ {

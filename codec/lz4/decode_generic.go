@@ -5,8 +5,8 @@ package lz4
 import "encoding/binary"
 
 // The margins of the assembly, which codec/_asm/lz4 has as well: it decodes a sequence that begins
-// so many bytes before the ends of dst and src. In shorter buffers, which may be nil and so lie at
-// address 0, the limits that it computes from them would mean nothing.
+// that many bytes before the ends of dst and src. In shorter buffers, which may be nil and so lie
+// at address 0, the limits that it computes from them would mean nothing.
 const (
 	writeMargin = 32
 	readMargin  = 18
@@ -25,8 +25,8 @@ func decodeFrom(dst, src []byte, written, read int) bool {
 		if read = from; !ok || literals > len(src)-read || literals > len(dst)-written {
 			return false
 		}
-		// The words that a short run is in are copied whole where there is space, which is quicker than
-		// to copy just that many bytes.
+		// The words that a short run is in are copied whole where there is space, which is quicker
+		// than to copy just that many bytes.
 		if literals <= 8 && len(src)-read >= 8 && len(dst)-written >= 8 {
 			binary.LittleEndian.PutUint64(dst[written:], load(src, read))
 		} else {
@@ -83,7 +83,7 @@ func repeat(dst []byte, at, distance, length int) {
 		binary.LittleEndian.PutUint64(dst[at+8:], load(dst, at-distance+8))
 		return
 	}
-	// What is written so far is a whole number of distances, and so can be copied as one, doubling
+	// The bytes written so far are a whole number of distances: they can be copied as one, doubling
 	// with each turn.
 	from, end := at-distance, at+length
 	for at < end {

@@ -27,15 +27,15 @@ type table [tableSize]uint16
 const (
 	tableBits = 12
 	tableSize = 1 << tableBits
-	// hashBits is how many bits are hashed: five bytes, and one bit that tells apart half of what they
-	// would confuse. Fewer find matches that gain little, more miss the five-byte records of
+	// hashBits is how many bits are hashed: five bytes, and one bit that tells apart half of what
+	// they would confuse. Fewer find matches that gain little, more miss the five-byte records of
 	// databases.
 	hashBits = 41
-	// hashFactor is 2^64 over the golden ratio, moved so that the bits that are not hashed fall out of
-	// the product.
+	// hashFactor is 2^64 over the golden ratio, moved so that the bits that are not hashed fall out
+	// of the product.
 	hashFactor = 0x9E3779B185EBCA87 << (64 - hashBits) & (1<<64 - 1)
-	// stepShift slows a search down to look at everything: after 64 bytes without a match steps are of
-	// 2 bytes, after 128 of 3.
+	// stepShift slows a search down to look at everything: after 64 bytes without a match steps are
+	// of 2 bytes, after 128 of 3.
 	stepShift = 6
 )
 
@@ -95,8 +95,8 @@ func emit(dst, src []byte, p place) (n, end int) {
 	end = matchEnd(src, p.at, p.from)
 	literals, length := p.at-p.anchor, end-p.at-minMatch
 	n = p.n
-	// A sequence that needs no bytes of length and few for its literals, with space for eight of these
-	// whatever their number.
+	// A sequence that needs no bytes of length and few for its literals, with space for eight of
+	// these whatever their number.
 	if literals <= 8 && length < escape && n+11 <= len(dst) {
 		out := dst[n : n+11]
 		out[0] = byte(literals<<4 | length)
@@ -124,8 +124,8 @@ func emitLast(dst []byte, n int, literals []byte) int {
 	return n + copy(dst[n:], literals)
 }
 
-// matchEnd returns where the match of at with from ends, of which the first four bytes are known to
-// be equal.
+// matchEnd returns where the match of at with from ends. The first four bytes are known to be
+// equal.
 func matchEnd(src []byte, at, from int) int {
 	stop := len(src) - tailLiterals
 	for ; at <= stop-8; at, from = at+8, from+8 {
@@ -139,7 +139,7 @@ func matchEnd(src []byte, at, from int) int {
 	return at
 }
 
-// extra returns how many bytes a length takes besides its part of the token.
+// extra returns how many bytes a length takes in addition to its part of the token.
 func extra(length int) int {
 	if length < escape {
 		return 0

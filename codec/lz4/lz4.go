@@ -31,8 +31,8 @@ var (
 	ErrCorrupt = errors.New("corrupt lz4 block")
 )
 
-// encodeFunc writes the object of src to dst and returns its length, 0 if it does not fit. What the
-// table holds before does not matter.
+// encodeFunc writes the object of src to dst and returns its length, 0 if it does not fit. The
+// table may hold anything before.
 type encodeFunc func(dst, src []byte, t *table) int
 
 // decodeFunc fills dst from the object src and reports whether it could.
@@ -60,11 +60,11 @@ func Sets() []impl.Set {
 
 // Options say what kind of [Encoder] to make.
 type Options struct {
-	// Fast looks for matches at every fourth byte only: it takes three quarters of the time and makes
-	// objects one sixth longer.
+	// Fast looks for matches at every fourth byte only: it takes three quarters of the time and
+	// makes objects one sixth longer.
 	Fast bool
-	// SIMD is the most that the encoder may use of this machine's instructions; empty for the best. It
-	// does not change the objects.
+	// SIMD is the most that the encoder may use of this machine's instructions; empty for the best.
+	// It does not change the objects.
 	SIMD impl.Set
 }
 

@@ -80,7 +80,7 @@ func (e *ClusterEncoder) CompressCluster(dst []byte, pages [ClusterPages][]byte)
 // made. It takes 93 KiB. The zero value is ready. It is not safe for concurrent use.
 type ClusterDecoder struct {
 	DenseDecoder
-	text      [ClusterPages * Size]byte // the pages up to the one that is wanted
+	text      [ClusterPages * Size]byte // the pages up to the wanted one
 	literals  [ClusterPages*Size + block]byte
 	distances [ClusterPages*Size + block]byte
 	tokens    [ClusterPages*Size + block]byte

@@ -27,11 +27,11 @@ var rememberMasks = func() (t [8]struct{ before, behind uint64 }) {
 	return t
 }()
 
-// plain does tokens as long as there is room to copy in whole steps, up to a run or one that is not
-// right: these it leaves to next, as they are.
+// plain does tokens as long as there is room to copy in whole steps, up to a run or an invalid
+// token, which it leaves to next.
 func (d *decoding) plain() {
-	// Behind the literals lie the distances and tokens: they are as good to copy where fewer literals
-	// are left than one step has.
+	// Behind the literals lie the distances and tokens: they are as good to copy where fewer
+	// literals are left than one step has.
 	room := len(d.literals) + len(d.distances) + len(d.tokens)
 	literals := d.literals[:len(d.literals):min(cap(d.literals), room)]
 	dst, distances, reps, at, used := d.dst, d.distances, d.reps, d.at, 0

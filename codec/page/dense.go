@@ -20,9 +20,9 @@ type denseRoutines struct {
 var bestDense = denseTable.Best().F
 
 // A DenseEncoder compresses pages to the dense level, one after another. Its objects are shorter by
-// a tenth to a fifth than an [Encoder]'s and are for a [DenseDecoder] alone. What it keeps between
-// calls saves making it again: each object depends on its own page alone. It takes 49 KiB. The zero
-// value is ready. It is not safe for concurrent use.
+// a tenth to a fifth than an [Encoder]'s and are for a [DenseDecoder] alone. It keeps buffers
+// between calls, but each object depends on its own page alone. It takes 49 KiB. The zero value is
+// ready. It is not safe for concurrent use.
 type DenseEncoder struct {
 	routines *denseRoutines // immutable; nil for the best
 	search
@@ -60,8 +60,8 @@ func (e *DenseEncoder) Compress(dst, page []byte) (int, error) {
 	return e.pack(dst, &e.search, r.write), nil
 }
 
-// A DenseDecoder brings back what a [DenseEncoder] made. What it keeps between calls is room to
-// work in: it takes 29 KiB. The zero value is ready. It is not safe for concurrent use.
+// A DenseDecoder brings back what a [DenseEncoder] made. It keeps room to work in between
+// calls: 29 KiB. The zero value is ready. It is not safe for concurrent use.
 type DenseDecoder struct {
 	routines *denseRoutines // immutable; nil for the best
 	denseUnpacker

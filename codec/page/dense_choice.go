@@ -92,8 +92,8 @@ func (r *ranking) rank(tokens []byte) {
 	for _, b := range tokens {
 		x := r.counts[b] + 1
 		r.counts[b] = x
-		// Every token is written and those stay that come for the third time: that asks nothing of the
-		// branch predictor.
+		// Every token is written and those stay that come for the third time: that asks nothing of
+		// the branch predictor.
 		r.often[n] = b
 		if x == leastFavourite {
 			n++

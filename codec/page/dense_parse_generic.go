@@ -2,8 +2,8 @@
 
 package page
 
-// What the dense level's parse weighs matches by, in tenths of a bit: what a byte of a match is
-// worth and a literal costs, and what it costs to say each distance.
+// The weights of the dense level's parse, in tenths of a bit: the worth of a byte of a match, and
+// the costs of a literal and of each distance.
 const (
 	byteWorth   = 20
 	literalCost = 73

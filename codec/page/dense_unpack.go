@@ -8,8 +8,8 @@ import "encoding/binary"
 // as unpack allows, in codes of maxCode bits, and a word.
 const scratchMargin = Size
 
-// A scratch holds an object, of which all lanes can be read, whatever it says, without a look at
-// where they end.
+// A scratch holds an object with slack behind it, so that all lanes can be read, whatever the
+// object says, without a check where they end.
 type scratch [scratchMargin + Size + scratchMargin]byte
 
 // Positions say where in the scratch the lanes go on, in bits. For lanes 1 and 3, which go

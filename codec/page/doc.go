@@ -22,8 +22,8 @@
 // are part of the format: objects are a sixth shorter, at two thirds of the speed.
 // docs/page-dense-format.md has it byte by byte.
 //
-// [ClusterEncoder] and [ClusterDecoder] write four neighbouring pages together, any of which can be
-// read alone: what one page has in common with those before it is in the object once.
+// [ClusterEncoder] and [ClusterDecoder] write four neighbouring pages together, and read any of
+// them alone: what one page has in common with those before it is in the object once.
 //
 // Encoders belong to one worker each, and so do the dense level's decoders; the others keep no
 // state. None allocates after it was made.

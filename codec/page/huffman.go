@@ -8,7 +8,7 @@ const (
 	// maxCode is the length in bits of the longest code, so that a table of 2 KiB decodes it in one
 	// step.
 	maxCode = 10
-	// maxFavourites is how many symbols a code may have besides the 256 bytes.
+	// maxFavourites is how many symbols a code may have in addition to the 256 bytes.
 	maxFavourites = 24
 	maxSymbols    = 256 + maxFavourites
 	// lengthBits is how many low bits of a table's entry are the length of a code: as many as a
@@ -16,11 +16,11 @@ const (
 	lengthBits = 6
 	lengthMask = 1<<lengthBits - 1
 
-	// lanes is how many strings of bits an object's symbols are dealt out to, so that as many can be
-	// decoded at once.
+	// lanes is how many strings of bits an object's symbols are dealt out to, so that as many can
+	// be decoded at once.
 	lanes = 4
-	// atOnce is how many symbols of a lane are decoded from one word: the longest codes, behind up to
-	// seven bits of another byte.
+	// atOnce is how many symbols of a lane are decoded from one word: the longest codes, behind up
+	// to seven bits of another byte.
 	atOnce = (64 - 7) / maxCode
 	// block is how many symbols all lanes decode at once.
 	block = lanes * atOnce

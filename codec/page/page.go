@@ -28,8 +28,8 @@ func Sets() []impl.Set {
 	return sets
 }
 
-// An Encoder compresses pages one after another. What it keeps between calls saves making it again:
-// each object depends on its own page alone. It takes 32 KiB. The zero value is ready. It is not
+// An Encoder compresses pages one after another. It keeps buffers between calls, but each object
+// depends on its own page alone. It takes 32 KiB. The zero value is ready. It is not
 // safe for concurrent use.
 type Encoder struct {
 	parse parseFunc // immutable; nil for the best

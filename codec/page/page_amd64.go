@@ -50,7 +50,7 @@ const writeMargin = 16 + 16 + 64
 
 // decodeTokensAVX2 does tokens up to the first run, or to where fewer than writeMargin bytes of the
 // page are left, and returns how much of each stream it used, how much of the page is there and the
-// remembered distances. What is wrong makes newAt -1. It may read as decodeTokensAVX512 does.
+// remembered distances. An invalid token makes newAt -1. It may read as decodeTokensAVX512 does.
 //
 //go:noescape
 func decodeTokensAVX2(dst, literals, distances, tokens []byte, at int, reps uint64, tables *vectorTables) (used, usedLiterals, nears, fars, newAt int, newReps uint64)
@@ -92,8 +92,8 @@ type vectorTables struct {
 	tokens [256]tokenEntry
 	near   [256]uint16 // the distances of near bytes
 	kinds  [kinds]kindRow
-	// How much is subtracted from a byte's number for the byte that it repeats, by distance and behind
-	// these, for far matches, by number of literals.
+	// How much is subtracted from a byte's number for the byte that it repeats, by distance and
+	// behind these, for far matches, by number of literals.
 	rows   [farRows + maxLiterals + 1][rowSize]byte
 	counts [3 * windowSize]byte // 0, 1, 2 and so on
 	// For the decoder with short vectors, by distance up to their length: which bytes of 16 are

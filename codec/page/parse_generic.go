@@ -44,7 +44,7 @@ func (s *search) parseStart(last int) bool {
 }
 
 // step is how many positions parseWindow sees at once: eight bytes show the three of a match at
-// each of so many.
+// each of them.
 const step = 6
 
 // parseWindow looks for a match from s.at or firstReach on, up to last.

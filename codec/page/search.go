@@ -7,25 +7,25 @@ import "encoding/binary"
 const (
 	// tableBits is the logarithm of the size of the table of positions.
 	tableBits = 12
-	// hashFactor is 2^64 divided by the golden ratio, times 2^24 so that only the lowest 40 bits that
-	// it is multiplied with count: five bytes, of which the match must have four.
+	// hashFactor is 2^64 divided by the golden ratio, times 2^24 so that only the lowest 40 bits of
+	// the other factor count: five bytes, and the match must have four of them.
 	hashFactor = 0x9E3779B185EBCA87 << 24 & (1<<64 - 1)
 	hashShift  = 64 - tableBits
-	// tableStep is the distance of the positions that are looked up and entered: every second one. All
-	// of them make objects 3 % shorter and take 14 % longer, every fourth one makes them 6 % longer in
-	// 95 % of the time.
+	// tableStep is the distance of the positions that are looked up and entered: every second one.
+	// All of them make objects 3 % shorter and take 14 % longer, every fourth one makes them 6 %
+	// longer in 95 % of the time.
 	tableStep = 2
 
-	// window is how many bytes are compared at each remembered distance at once, and reach how many of
-	// them a match may begin at, such that the shortest is seen whole.
+	// window is how many bytes are compared at each remembered distance at once, and reach how many
+	// of them a match may begin at, such that the shortest is seen whole.
 	window = 64
 	reach  = window - 3
-	// lastStart is behind the last position at which a match may begin, so that the shortest and four
-	// bytes end in the page.
+	// lastStart is behind the last position at which a match may begin, so that the shortest and
+	// four bytes end in the page.
 	lastStart = Size - 2
 
-	// margin is how much room there is around the page and behind the streams for vectors that read or
-	// write too much.
+	// margin is how much room there is around the page and behind the streams for vectors that read
+	// or write too much.
 	margin = 64
 )
 

@@ -10,21 +10,21 @@ var Shares = [Levels]int32{0, 8, 16, 32, 64, 96, 128, 256}
 const Levels = 8
 
 const (
-	// boundShift is how many bits of a bound are fraction. It sets how slowly bounds move: by half a
-	// byte a page at most. Slow ones keep the share over many programs and take more of it where more
-	// can be gained; faster ones keep it over each run of pages, and gain less.
+	// boundShift is how many bits of a bound are fraction. It sets how slowly bounds move: by half
+	// a byte a page at most. Slow ones keep the share over many programs and take more of it where
+	// more can be gained; faster ones keep it over each run of pages, and gain less.
 	boundShift = 9
 	// exploreOver of 256 pages that should go to the denser codec go to the faster one, and
-	// share/exploreUnder of those that should not go to the denser one, so that what is known of each
-	// codec does not grow old.
+	// share/exploreUnder of those that should not go to the denser one, so that what is known of
+	// each codec does not grow old.
 	exploreOver  = 4
 	exploreUnder = 16
 )
 
 // A Chooser decides page by page whether a faster or a denser codec should have it, when the denser
-// one can have a given share of the pages only: those of which it expects that the denser one saves
-// most. It learns what each codec makes of which pages from those that it was told of, so it needs
-// no training and follows what the machine does. The same calls give the same answers on every
+// one can have a given share of the pages only: the pages on which it expects the denser one to
+// save most. Learn teaches it what each codec makes of a page: it
+// needs no training and follows changes of the pages. The same calls give the same answers on every
 // machine. Make one with [NewChooser]. It takes 9 KiB, allocates nothing after that, and is not
 // safe for concurrent use: each worker has its own.
 type Chooser struct {
@@ -32,7 +32,7 @@ type Chooser struct {
 	bounds  [Levels]int32 // gains in bytes times 2^boundShift that Shares of the pages exceed
 	random  uint32        // state of a linear congruential generator
 
-	// What was made of the page asked about last.
+	// Of the page that Choose was asked about last.
 	at    places
 	sizes [2]int32
 }

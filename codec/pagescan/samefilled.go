@@ -24,8 +24,8 @@ func SameFilled(page []byte) (word uint64, ok bool) {
 	}
 	word = binary.LittleEndian.Uint64(page)
 	// A page that is not same-filled mostly differs at its end even where its start repeats (a heap
-	// page in use from the bottom up), so this one comparison settles most pages, and the vectors are
-	// not even touched.
+	// page in use from the bottom up), so this one comparison settles most pages, and the vectors
+	// are not even touched.
 	if binary.LittleEndian.Uint64(page[len(page)-wordSize:]) != word || !repeats(page, word) {
 		return 0, false
 	}

@@ -40,8 +40,8 @@ func NewClusterEncoder(level int) (*ClusterEncoder, error) {
 // of dst every object fits. Nothing beyond the object is written. Any other error is a defect of
 // the library.
 //
-// The pages are one block. Four blocks with the pages before as their history, of which a reader
-// could leave out the later ones, take 4 % more bytes and 60 % longer to read in full.
+// The pages are one block. Four blocks with the pages before as their history, where a reader could
+// leave out the later ones, take 4 % more bytes and 60 % longer to read in full.
 func (e *ClusterEncoder) CompressCluster(dst []byte, pages [ClusterPages][]byte) (n int, err error) {
 	for i, page := range pages {
 		if len(page) != MaxSize {

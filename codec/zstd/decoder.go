@@ -24,8 +24,8 @@ type Decoder struct {
 	out [MaxCluster + slack]byte
 }
 
-// NewDecoder returns a decoder without a dictionary. The package comment says how much memory it
-// takes, all of which is made here.
+// NewDecoder returns a decoder without a dictionary. It makes all of its memory here;
+// the package comment says how much.
 func NewDecoder() (*Decoder, error) { return NewDictionaryDecoder(nil) }
 
 // NewDictionaryDecoder returns a decoder that can read the objects of a dictionary as well; dict
@@ -34,7 +34,7 @@ func NewDictionaryDecoder(dict *Dictionary) (*Decoder, error) {
 	options := []zstd.DOption{
 		zstd.WithDecoderConcurrency(1),
 		zstd.WithDecoderLowmem(true),
-		// What the library writes to is never longer than what was asked for and the slack.
+		// The library writes to no more than the size asked for and the slack.
 		zstd.WithDecodeAllCapLimit(true),
 		zstd.WithDecoderMaxMemory(MaxCluster),
 		zstd.WithDecoderMaxWindow(MaxCluster),

@@ -27,8 +27,8 @@
 // Of a page's 19 us at level 1 the search for matches takes a third. The rest goes into entropy
 // codes: making and writing the Huffman table for literals takes 30 %, the three tables for
 // sequences 25 %; and of the 7 us to decompress, reading these tables takes 45 %. All that is paid
-// once a block, which is why a cluster of four pages takes 30 % less time a page. What was tried to
-// make it faster, and lost, is in docs/performance.md.
+// once a block, which is why a cluster of four pages takes 30 % less time a page.
+// docs/performance.md lists what was tried to make it faster, and lost.
 //
 // # Memory and allocation
 //

@@ -28,7 +28,7 @@ type Encoder struct {
 }
 
 // NewEncoder returns an encoder for level, [MinLevel] to [MaxLevel], or an error that wraps
-// [ErrLevel]. The package comment says how much memory it takes, all of which is made here.
+// [ErrLevel]. It makes all of its memory here; the package comment says how much.
 func NewEncoder(level int) (*Encoder, error) { return NewDictionaryEncoder(level, nil) }
 
 // NewDictionaryEncoder is [NewEncoder] with a dictionary, or without one if dict is nil. Objects
@@ -61,7 +61,7 @@ func newLibraryEncoder(level, window int, dict *Dictionary) (*zstd.Encoder, erro
 	options := []zstd.EOption{
 		zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)),
 		zstd.WithEncoderConcurrency(1),
-		// What is compressed is one block, and so is the longer input that warm needs.
+		// A page is one block, and so is the longer input that warm needs.
 		zstd.WithWindowSize(window),
 		zstd.WithSingleSegment(true),
 		zstd.WithEncoderCRC(false),

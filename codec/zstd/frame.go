@@ -11,10 +11,11 @@ const (
 	magic = 0xFD2FB528
 	// singleSegment is the Single_Segment_flag of Frame_Header_Descriptor.
 	singleSegment = 1 << 5
-	// contentSize16 is the Frame_Content_Size_flag of Frame_Header_Descriptor for a field of 2 bytes.
+	// contentSize16 is the Frame_Content_Size_flag of Frame_Header_Descriptor for a field of 2
+	// bytes.
 	contentSize16 = 1 << 6
-	// contentSizeBias is what a content size field of 2 bytes leaves out; smaller sizes have a field
-	// of 1 byte.
+	// contentSizeBias is what a content size field of 2 bytes leaves out; smaller sizes have a
+	// field of 1 byte.
 	contentSizeBias = 256
 
 	// dictionaryID32 is the Dictionary_ID_flag of Frame_Header_Descriptor for a field of 4 bytes.
@@ -22,8 +23,8 @@ const (
 
 	// dictionaryIDSize is the length in bytes of the field that dictionaryID32 announces.
 	dictionaryIDSize = 4
-	// maxPlainHeader is the length in bytes of the header of a frame of 256 bytes and more without a
-	// dictionary.
+	// maxPlainHeader is the length in bytes of the header of a frame of 256 bytes and more without
+	// a dictionary.
 	maxPlainHeader = 7
 	// maxFrameHeader is the same with one.
 	maxFrameHeader = maxPlainHeader + dictionaryIDSize
@@ -72,8 +73,8 @@ func putFrameHeader(dst *[maxFrameHeader]byte, n int, dict *Dictionary) int {
 }
 
 // soleBlock reports whether object is, by its header, one block, the last of its frame, that ends
-// where object ends and can hold n bytes. What follows the last block would be read as a further
-// frame, with a header that is not ours.
+// where object ends and can hold n bytes. The library would read bytes behind the last block as a
+// further frame, with a header that is not ours.
 func soleBlock(object []byte, n int) bool {
 	if len(object) <= blockHeaderSize || len(object) > n+blockHeaderSize && len(object) > MaxObject {
 		return false

@@ -22,11 +22,11 @@ const (
 	// trainTables is what the tables of a dictionary take at most, in bytes.
 	trainTables = 512
 	// trainSegment is the length in bytes of the pieces that a dictionary's content is put together
-	// from. On real pages 512 is as good as 1024, and better than 256 by 0.3 % of what is stored and
-	// than 128 by 0.6 %.
+	// from. On real pages 512 is as good as 1024, and better than 256 by 0.3 % of what is stored
+	// and than 128 by 0.6 %.
 	trainSegment = 512
-	// trainWord is how many bytes are looked at together: what is shorter hardly gains by a match in a
-	// dictionary.
+	// trainWord is how many bytes are looked at together: what is shorter hardly gains by a match
+	// in a dictionary.
 	trainWord = 8
 	// trainBits is the logarithm of the number of counters. Words that share one count as the same.
 	trainBits = 20

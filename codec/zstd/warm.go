@@ -26,9 +26,9 @@ func warm(enc *zstd.Encoder, scratch []byte, size int) (err error) {
 	for _, page := range warmPages(size) {
 		enc.EncodeAll(page, scratch)
 	}
-	// An encoder's list of sequences grows by steps, and a page with its at most 1024 sequences of 4
-	// bytes each just fits in the step that 640 sequences take it to: more than words of 6 bytes, the
-	// shortest that every level finds, make of one page. So it takes one and a half.
+	// An encoder's list of sequences grows by steps, and a page with its at most 1024 sequences of
+	// 4 bytes each just fits in the step that 640 sequences take it to: more than words of 6 bytes,
+	// the shortest that every level finds, make of one page. So it takes one and a half.
 	enc.EncodeAll(wordPage(source(), size*3/2, 6), scratch)
 	return nil
 }
@@ -75,8 +75,8 @@ var warmObjects = sync.OnceValues(func() ([][]byte, error) {
 // source returns the random numbers of the warm pages, which are always the same.
 func source() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
-// warmPages returns pages of a size that fill the library's buffers, the last of which uses all
-// tables of a decoder.
+// warmPages returns pages of a size that fill the library's buffers; the last one uses all tables
+// of a decoder.
 func warmPages(size int) [][]byte {
 	rng := source()
 	single := singleMatchPage(rng, size)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package killpoint names the moments at which a process may die and somebody
-// else has to carry on with what it leaves. Tests have it die there: compiled in
-// are the points with the build tag invariants, or the race detector, only. A
-// release build carries no trace of them.
+// Package killpoint names the moments at which a test kills a process whose
+// successor carries on from what it leaves. The points are compiled in with the
+// build tag invariants or the race detector only: a release build carries no trace
+// of them.
 //
-// A program with points dies by SIGKILL where the file that the environment
-// variable ZRAMFS_KILL_AT names says so: in it stand a number and, behind a space,
-// the name of a point. The process that comes to that point for the so-manieth
-// time removes the file and dies; a later process, which finds none, does not.
+// The environment variable ZRAMFS_KILL_AT names a file that holds a number N, a
+// space and the name of a point. The process that comes to that point for the Nth
+// time removes the file and dies by SIGKILL; a later process finds no file and
+// lives.
 package killpoint

@@ -6,8 +6,8 @@
 // machine, for tests that must run anywhere. They imitate one kind of memory
 // each and exaggerate it, so a compression ratio measured on them says nothing
 // about a real machine. [Real] pages are sampled from programs by
-// tools/pagesample and are what any figure that is told to anybody must come
-// from; they differ from machine to machine.
+// tools/pagesample; published figures must come from them. They differ from machine
+// to machine.
 //
 // The package is for tests and tools alone. Programs that only need the file of
 // real pages use pagefile.

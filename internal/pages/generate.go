@@ -21,8 +21,8 @@ const (
 	// Pointers is a heap of small objects: type words, pointers into one arena,
 	// nil pointers and small counts in 8-byte words. LZ4 1.8 to 3.2.
 	Pointers
-	// SparseInts is arrays of 4-byte integers of which most are zero and the
-	// others small. LZ4 3 to 8.
+	// SparseInts is arrays of 4-byte integers, mostly zero and otherwise
+	// small. LZ4 3 to 8.
 	SparseInts
 	// BF16 is weights of a neural network, normally distributed around zero, in
 	// two bytes each. LZ4 finds nothing; an entropy coder gains about a quarter.

@@ -13,10 +13,10 @@ import (
 // copy for all of them.
 const shortMatch = 16
 
-// What a step of the main loop touches beyond the place where it begins, and one of the loop near
-// the end, which has copies of eight literals instead of sixteen.
+// The bytes that a step of the main loop touches beyond the place where it begins, and a step of
+// the loop near the end, which copies eight literals instead of sixteen.
 const (
-	readMargin  = 18 // a token, sixteen bytes of which fourteen are literals, and, behind fourteen, a distance and a byte of length
+	readMargin  = 18 // a token, sixteen bytes (fourteen literals), then a distance and a byte of length
 	writeMargin = 32 // fourteen literals and a match of sixteen; a long match writes as much too much
 	readTail    = 12
 	writeTail   = 24
@@ -37,8 +37,8 @@ type decoder struct {
 	src, end              Mem // the beginning of the object and its end
 }
 
-// shuffleTable makes, for each distance below 16, the shuffle that repeats so many bytes over a
-// vector, and behind these how many bytes of the vector are whole repetitions.
+// shuffleTable makes, for each distance below 16, the shuffle that repeats that number of bytes
+// over a vector, and behind the shuffles how many bytes of the vector are whole repetitions.
 func shuffleTable() Mem {
 	m := GLOBL("shuffles", RODATA|NOPTR)
 	for distance := 1; distance < 16; distance++ {
@@ -264,8 +264,8 @@ func (d *decoder) manyLiterals() {
 	jump("match")
 }
 
-// tail decodes sequences near the end of a buffer, with narrower copies. What is not short is for
-// the caller.
+// tail decodes sequences near the end of a buffer, with narrower copies. The caller does those
+// that are not short.
 func (d *decoder) tail() {
 	bytes := GP64()
 	Label("tail")

@@ -117,8 +117,8 @@ func (e *encoder) sequence(literals int) {
 	jump("long")
 }
 
-// second measures a match of which the first eight bytes are equal, and writes it if the eight
-// behind them are not. More is for long.
+// second measures a match whose first eight bytes are equal, and writes it if the eight behind
+// them are not. Longer matches are for long.
 func (e *encoder) second(literals int, length GPVirtual) {
 	longer := fmt.Sprintf("longer%d", literals)
 	Label(fmt.Sprintf("long%d", literals))

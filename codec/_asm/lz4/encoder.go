@@ -8,7 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// What package lz4 calls by the same names.
+// Package lz4 uses the same names.
 const (
 	tableBits    = 12
 	tableSize    = 1 << tableBits
@@ -43,7 +43,7 @@ type encoder struct {
 const encoderSignature = "func(dst, src []byte, t *[4096]uint16) (n, anchor, at, from int)"
 
 // begin clears the table and loads the registers. The search begins at position first. With fetch
-// it asks for the page's lines meanwhile.
+// it asks for the page's lines at the same time.
 func (e *encoder) begin(first int, fetch bool) {
 	registers(&e.factor, &e.ip, &e.anchor, &e.x, &e.from, &e.start, &e.token, &e.high)
 	e.clear(fetch)

@@ -8,7 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// long goes on with a match of which eight bytes from ip on are equal, and writes its token and
+// long goes on with a match whose eight bytes from ip on are equal, and writes its token and
 // length.
 func (e *encoder) long() {
 	x, length := GP64(), GP64()
@@ -95,8 +95,8 @@ func (e *encoder) manyLiterals() {
 	jump("copied")
 }
 
-// copyLiterals copies to what lies before op what lies before from: by sixteen bytes, of which the
-// last may lie over bytes that were copied already, or by eight bytes in the same way.
+// copyLiterals copies the bytes before from to the bytes before op: by sixteen, where the last step
+// may copy bytes again, or by eight in the same way.
 func (e *encoder) copyLiterals(from, left GPVirtual) {
 	v, bytes := XMM(), GP64()
 	MOVL(e.high.As32(), left.As32())

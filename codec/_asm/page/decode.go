@@ -206,8 +206,8 @@ func (d *decoder) place(p phase, literals, length, distance GPVirtual) {
 	CMPQ(d.out, d.end)
 	JA(LabelRef("wrong"))
 	d.store(p, "Placed")
-	// The match begins before the page, or with its first bytes: then nothing may be read that would
-	// be replaced by literals.
+	// The match begins before the page, or with its first bytes: then nothing may be read that
+	// would be replaced by literals.
 	Label(p.name("Beginning"))
 	ADDQ(Imm(runUnit), from)
 	CMPQ(from, d.start)

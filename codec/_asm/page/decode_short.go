@@ -80,8 +80,8 @@ func (d *decoder) rememberByMasks(kind, distance, t GPVirtual) {
 func (d *decoder) shortMatch(length, distance, from, row, step GPVirtual) {
 	x := XMM()
 	to := GP64()
-	// From 16 on all distances take the row of 16, which changes nothing, and their bytes from where
-	// the last vector's end.
+	// From 16 on all distances take the row of 16, which changes nothing, and their bytes from
+	// where the last vector's end.
 	MOVQ(d.out, from)
 	SUBQ(distance, from)
 	MOVQ(d.out, to)

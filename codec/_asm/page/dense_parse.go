@@ -8,7 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// What package page calls by the same names.
+// Package page uses the same names.
 const (
 	lastDense   = size - 3
 	byteWorth   = 20
@@ -69,8 +69,8 @@ func (p *parser) orLater(back, code, t, u GPVirtual) {
 	SUBQ(cost, worth)
 	IMUL3Q(U32(literalCost), back, cost)
 	SUBQ(cost, worth)
-	// What is left are constants: that seven less the rank was added, and the kind from 0 on instead
-	// of from near on.
+	// The rest are constants: seven less the rank was added, and the kind counted from 0 instead of
+	// from near.
 	CMPQ(worth, U32(literalCost-byteWorth+7*rankCost+kindFar5*(farCost-nearCost)-farCost))
 	JLE(LabelRef("notLater"))
 	CMPQ(u, Imm(minLength<<3))

@@ -87,7 +87,7 @@ func (p *parser) nearOrFar(code, t GPVirtual) {
 // kindFar5 is the number of the kind far; near is one less.
 const kindFar5 = 5
 
-// distances writes the near byte or the far word: both, and counts the one that is meant.
+// distances writes the near byte or the far word: both, and counts the right one.
 func (p *parser) distances(code, plan GPVirtual) {
 	t, n := p.at, p.from
 	MOVQ(behind(p.s, searchNears), t)

@@ -8,7 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// What package page calls by the same names.
+// Package page uses the same names.
 const (
 	lanes      = 4
 	atOnce     = 5
@@ -19,9 +19,9 @@ const (
 
 // A reader holds the registers that the parts of a routine share.
 //
-// Of each lane a word holds the next bits, of which count are sure. A word is filled up from the
-// byte behind these: what it already holds of that byte and the next ones is the same, so that it
-// may be written twice. So the load waits for nothing that was decoded since the last one.
+// For each lane a word holds the next bits; the first count of them are sure. A word is filled up
+// from the byte behind these: the bits of that byte that it already holds are the same, so they may
+// be written twice. So the load waits for nothing that was decoded since the last one.
 type reader struct {
 	scratch, decode, names GPVirtual
 	dst                    GPVirtual
@@ -152,8 +152,8 @@ func (r *reader) step(step int) {
 	}
 }
 
-// last decodes a block of which some symbols may be too many: their names come to lie behind those
-// that are wanted, and their lengths do not count.
+// last decodes a block that may hold too many symbols: the names of the excess come to lie behind
+// the others, and their lengths do not count.
 func (r *reader) last() {
 	r.fill()
 	for step := range atOnce + 1 {

@@ -24,7 +24,7 @@ func main() {
 	Generate()
 }
 
-// What package page calls by the same names.
+// Package page uses the same names.
 const (
 	size       = 4096
 	hashFactor = 0x9E3779B185EBCA87 << 24 & (1<<64 - 1)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command pagescan writes the assembly of package pagescan for amd64. The Go functions beside it in
+// Command pagescan writes the assembly of package pagescan for amd64. The Go functions in
 // samefilled_generic.go and scan_generic.go say what each routine computes.
 package main
 

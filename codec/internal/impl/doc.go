@@ -7,8 +7,8 @@
 // again in assembly. It keeps its implementations in a [Table], and they all give the same bytes.
 // Tests go through the whole table; programs take its first entry that this machine can run.
 //
-// What a machine has is read once, at start. The environment variable ZRAMFS_DISABLE takes
-// instruction sets away from it, as in ZRAMFS_DISABLE=avx512: for a machine on which one of them
+// The sets of a machine are read once, at start. The environment variable ZRAMFS_DISABLE takes
+// some away, as in ZRAMFS_DISABLE=avx512: for a machine on which one of them
 // misbehaves, and for tests. Without avx2 there is no avx512 either. With the build tag purego, and
 // on architectures that nothing was written for, only [Generic] is left.
 package impl

@@ -13,7 +13,7 @@ import (
 // A Set names a set of instructions as users write it, in ZRAMFS_DISABLE and in algorithm names.
 type Set string
 
-// The sets, of which each machine knows those of its architecture.
+// The sets. Each machine knows those of its architecture.
 const (
 	// AVX512 is x86-64-v4 (F, BW, CD, DQ, VL) with VBMI and VBMI2: Ice Lake and Zen 4, and later.
 	AVX512 Set = "avx512"
@@ -52,7 +52,7 @@ func selected(sets []Set, disable string) (left []Set, strange []string) {
 			off[set] = true
 		}
 	}
-	// What is written for AVX-512 takes from AVX2 what gains nothing by more.
+	// Code for AVX-512 uses AVX2 where wider vectors gain nothing.
 	off[AVX512] = off[AVX512] || off[AVX2]
 	for _, set := range sets {
 		if !off[set] {

@@ -4,8 +4,7 @@
 //
 // Such a file holds memory of real programs, so that tests and benchmarks see the
 // data that a swap device sees. tools/pagesample makes one; nothing sampled is
-// ever committed, and whoever samples programs that hold secrets has them in the
-// file.
+// ever committed. A file sampled from programs that hold secrets holds them too.
 //
 // # Format
 //

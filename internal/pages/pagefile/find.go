@@ -34,7 +34,7 @@ func Find() (string, error) {
 }
 
 // Default returns where the page file of this module belongs, whether it exists
-// or not: .cache/pages.zpg beside the go.mod file in the nearest directory
+// or not: .cache/pages.zpg next to the go.mod file in the nearest directory
 // upwards from the working directory.
 func Default() (string, error) {
 	start, err := os.Getwd()

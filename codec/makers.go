@@ -71,7 +71,8 @@ func (rawCompressor) Compress(dst, page []byte) (ID, int, error) {
 
 // An encoder is what the codecs' packages have in common.
 type encoder interface {
-	// Compress writes the object of src to dst and returns its length, or 0 if it is longer than dst.
+	// Compress writes the object of src to dst and returns its length, or 0 if it is longer than
+	// dst.
 	Compress(dst, src []byte) (int, error)
 }
 
@@ -130,9 +131,9 @@ func newZstd(a Algorithm) (Compressor, error) {
 	return &fixed{id: ZstdDict, enc: enc}, nil
 }
 
-// entropy is the rule of the specification, kept so that others can be compared with it: on real
-// pages zstd level 1 alone is at least as small, and faster. Reading the whole page for its entropy
-// takes a third as long as compressing it by LZ4.
+// entropy chooses by Shannon entropy. It is there to compare others with: on real pages zstd level
+// 1 alone is at least as small, and faster. Reading the whole page for its entropy takes a third as
+// long as compressing it by LZ4.
 type entropy struct {
 	lz4   *lz4.Encoder  // one worker's
 	dense *zstd.Encoder // one worker's
