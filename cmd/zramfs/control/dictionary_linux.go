@@ -13,8 +13,8 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// DictionaryFile returns a sealed memfd with the dictionary of a, nil where it has none. Each reader
-// gets a file of its own: the keeper's copy lies in locked memory, which a file would not.
+// DictionaryFile returns a sealed memfd with the dictionary of a, nil where it has none. Each
+// reader gets a file of its own: the keeper's copy lies in locked memory, which a file would not.
 func DictionaryFile(a codec.Algorithm) (*os.File, error) {
 	data := a.Dictionary()
 	if data == nil {

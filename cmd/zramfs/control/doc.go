@@ -8,9 +8,9 @@
 // the second ([ListenImports]) for pages that a command has compressed ([OpenImport]).
 //
 // A socket lies in a directory that only root can enter, or the user who mounted in a user
-// namespace: no other user can take its name or fill its queue. Where the process cannot make such a
-// directory the name is abstract (unix(7)), and any local user can take it first: then the commands
-// fail, and the device warns of it beforehand.
+// namespace: no other user can take its name or fill its queue. Where the process cannot make such
+// a directory the name is abstract (unix(7)), and any local user can take it first: then the
+// commands fail, and the device warns of it beforehand.
 //
 // Each end checks the other. A device serves processes of root and of its own user that have the
 // device in their mount namespace. A command talks only to processes of root and of its own user.

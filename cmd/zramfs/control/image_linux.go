@@ -25,9 +25,9 @@ type Image struct {
 	File *os.File
 	// Algorithm is the device's, as codec.Parse reads it.
 	Algorithm string
-	// Dictionary is the content of the dictionary that Algorithm names, as it was when the device was
-	// made. It is nil where Algorithm names none, and where the keeper is of a version that does not
-	// hand it out.
+	// Dictionary is the content of the dictionary that Algorithm names, as it was when the device
+	// was made. It is nil where Algorithm names none, and where the keeper is of a version that
+	// does not hand it out.
 	Dictionary []byte
 }
 
@@ -64,8 +64,8 @@ func OpenImage(dir string) (_ Image, err error) {
 	return Image{File: files[0], Algorithm: a.Algorithm, Dictionary: dictionary}, nil
 }
 
-// DeviceDictionary asks the keeper of the device at dir for its dictionary, as OpenImage does. It is
-// nil where Image.Dictionary would be.
+// DeviceDictionary asks the keeper of the device at dir for its dictionary, as OpenImage does. It
+// is nil where Image.Dictionary would be.
 func DeviceDictionary(dir string) ([]byte, error) {
 	image, err := OpenImage(dir)
 	if errors.Is(err, errOldKeeper) {

@@ -17,9 +17,9 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// An Import hands pages to the worker of a device, which stores each as a write does. All of them are
-// stored once Flush has returned without an error. After an error the Import can only be closed. One
-// goroutine uses it.
+// An Import hands pages to the worker of a device, which stores each as a write does. All of them
+// are stored once Flush has returned without an error. After an error the Import can only be
+// closed. One goroutine uses it.
 type Import struct {
 	c      *net.UnixConn
 	memory *os.File
@@ -28,8 +28,9 @@ type Import struct {
 }
 
 // OpenImport begins an import into the device at dir. connection is the number of the data file's
-// FUSE connection. Root may import, and the user who mounted the device. OpenImport waits for the end
-// of another import. The worker refuses pages once the data file has more than opens open handles.
+// FUSE connection. Root may import, and the user who mounted the device. OpenImport waits for the
+// end of another import. The worker refuses pages once the data file has more than opens open
+// handles.
 func OpenImport(dir string, connection, opens int) (_ *Import, err error) {
 	c, err := dial(socketDirs(), importName(dir, connection))
 	if errors.Is(err, errForbidden) {
@@ -115,7 +116,7 @@ func (i *Import) Flush() error {
 }
 
 // send gives the worker the batch, once it has stored the one before. The caller fills the next one
-// meanwhile.
+// at the same time.
 func (i *Import) send() error {
 	if err := i.wait(); err != nil {
 		return err

@@ -26,12 +26,12 @@ import (
 //	worker:  an answer, once the batch is stored
 //
 // The worker copies each batch by pread before it checks it. So it stores the bytes that it has
-// checked, and a memfd that the command shrinks raises no SIGBUS. The worker attends one import at a
-// time, beside the requests: each page waits for a worker of the store, as requests do.
+// checked, and a memfd that the command shrinks raises no SIGBUS. The worker attends one import at
+// a time, during requests: each page waits for a worker of the store, as requests do.
 //
 // The command counts the handles on the data file before it begins, and may wait for another import
-// then. So the worker counts them again before each page and refuses it once there are more: the new
-// handle may be a loop device with swap on it, whose pages the import would overwrite.
+// then. So the worker counts them again before each page and refuses it once there are more: the
+// new handle may be a loop device with swap on it, whose pages the import would overwrite.
 const (
 	importAnswer   = 16              // bytes of an answer: the result, and in the last 8 the page that failed
 	importPatience = 2 * time.Minute // bounds the silence of a command
@@ -53,7 +53,7 @@ type Importer struct {
 	mount int           // number of the data file's mount, which the command has to see; immutable
 	opens func() int    // the number of open handles on the data file; immutable
 	l     *socket       // immutable
-	done  chan struct{} // closed when no connection is attended any more
+	done  chan struct{} // closed once the last connection is closed
 	turn  chan struct{} // taken by the import under way
 	ended chan struct{} // closed with closed
 

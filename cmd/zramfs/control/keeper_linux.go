@@ -26,7 +26,7 @@ const (
 	maxRequest = 64 << 10
 	// maxConnections bounds the connections that a keeper or worker attends at a time.
 	maxConnections = 16
-	// acceptPause follows a failure to accept a connection for want of a descriptor.
+	// acceptPause follows a failure to accept a connection, as when no descriptor is free.
 	acceptPause = 200 * time.Millisecond
 )
 
@@ -85,8 +85,8 @@ type imageAnswer struct {
 type Listener struct{ socket *socket }
 
 // Listen attends commands for k until the listener is closed. Where the socket could not be made in
-// a directory that only k's user can enter, unguarded says why: any local user can keep commands from
-// reaching k then.
+// a directory that only k's user can enter, unguarded says why: any local user can keep commands
+// from reaching k then.
 func Listen(k Keeper) (l *Listener, unguarded, err error) {
 	Sweep()
 	s, unguarded, err := listenAt(socketDirs(), socketName(k.Dir, k.Mount))
@@ -155,7 +155,7 @@ func (k Keeper) attend(c *net.UnixConn) {
 	}
 }
 
-// answer answers a command, which may have ended meanwhile.
+// answer answers a command, which may have ended.
 func answer(c *net.UnixConn, report any) { _ = json.NewEncoder(c).Encode(report) }
 
 // sendImage sends a read-only descriptor of the image and, if it was asked for and there is one, a

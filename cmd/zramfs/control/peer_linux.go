@@ -22,9 +22,9 @@ var (
 )
 
 // admit checks that the process at the other end may control the device with the mount of that
-// number: it has to be one of root or of our own user, and have the mount in its mount namespace. The
-// namespace matters for root of a container with the host's network, which reaches abstract sockets.
-// With mount 0 any namespace will do.
+// number: it has to be one of root or of our own user, and have the mount in its mount namespace.
+// The namespace matters for root of a container with the host's network, which reaches abstract
+// sockets. With mount 0 any namespace will do.
 func admit(c *net.UnixConn, mount int) error {
 	peer, err := peerOf(c)
 	if err != nil {

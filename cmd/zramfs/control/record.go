@@ -71,7 +71,8 @@ func cutRecord(from []byte) (r record, rest []byte, err error) {
 	return r, from[recordHeader+n:], nil
 }
 
-// discardAtOnce is the number of pages that one record discards at most, in less than a millisecond.
+// discardAtOnce is the number of pages that one record discards at most, in less than a
+// millisecond.
 const discardAtOnce = 2048
 
 // storeRecord stores a page as a write request does; scratch has room for one page.
@@ -93,8 +94,8 @@ func storeRecord(s *store.Store, r record, scratch []byte) error {
 	return fmt.Errorf("%w: kind %d", errRecord, r.kind)
 }
 
-// storeBatch stores the records of a batch. It calls free before each and stops at the first error of
-// free or of the store, whose page it returns.
+// storeBatch stores the records of a batch. It calls free before each and stops at the first error
+// of free or of the store, whose page it returns.
 func storeBatch(s *store.Store, batch, scratch []byte, free func() error) (page uint64, err error) {
 	for len(batch) > 0 {
 		var r record

@@ -28,16 +28,16 @@ func socketDirs() []string {
 	return dirs
 }
 
-// socketName names the keeper's socket of the device at dir. The number of its mount, 0 where none of
-// ours is mounted, tells it from devices on the same dir that are in other mount namespaces or
+// socketName names the keeper's socket of the device at dir. The number of its mount, 0 where none
+// of ours is mounted, tells it from devices on the same dir that are in other mount namespaces or
 // unmounted lazily (umount -l). The hash keeps the path of the socket below 108 bytes (unix(7)).
 func socketName(dir string, mount int) string {
 	hash := sha256.Sum256([]byte(dir))
 	return fmt.Sprintf("%x-%d", hash[:8], mount)
 }
 
-// importName names the worker's socket. connection is the number of the data file's FUSE connection,
-// which lives as long as the data file, also when its mount is hidden.
+// importName names the worker's socket. connection is the number of the data file's FUSE
+// connection, which lives as long as the data file, also when its mount is hidden.
 func importName(dir string, connection int) string { return socketName(dir, connection) + "-import" }
 
 func abstractAddress(name string) *net.UnixAddr {

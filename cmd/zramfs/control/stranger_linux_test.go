@@ -14,7 +14,8 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// A command sends nothing to a process of another user that has taken the abstract name of a socket.
+// A command sends nothing to a process of another user that has taken the abstract name of a
+// socket.
 func TestStranger(t *testing.T) {
 	require.Root(t)
 	dir := t.TempDir()

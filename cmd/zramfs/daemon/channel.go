@@ -18,16 +18,16 @@ import (
 const (
 	orderFD      = 3 + iota // orders of the keeper, JSON
 	newsFD                  // news of the worker, JSON
-	attributesFD            // what fusefs.Files has
+	attributesFD            // of fusefs.Files, as the next two
 	dataFD
 	requestsFD
 	imageFD
-	holderFD // where the keeper holds the image
+	locksFD // where the keeper serves locks of the image
 )
 
-// news is what a worker tells its keeper. One field is set.
+// news is a message of a worker to its keeper. One field is set.
 type news struct {
-	// Prepared: it can read what lies in memory, and waits for the order to serve.
+	// Prepared: it can open the image, and waits for the order to serve.
 	Prepared bool `json:"prepared,omitempty"`
 	// Serving: it answers requests.
 	Serving bool `json:"serving,omitempty"`
@@ -39,36 +39,36 @@ type news struct {
 	Refused string `json:"refused,omitempty"`
 	// Noted: control/loops was written.
 	Noted bool `json:"noted,omitempty"`
-	// AttributesEnded: nobody can reach the attributes any more, which says nothing of the data file.
+	// AttributesEnded: the attributes are unmounted or their connection is aborted.
 	AttributesEnded bool `json:"attributes_ended,omitempty"`
-	// DataEnded: nobody can reach the data file any more.
+	// DataEnded: the data file is unmounted or its connection is aborted.
 	DataEnded bool `json:"data_ended,omitempty"`
 }
 
-// workerReport is what a worker says of itself once it serves.
+// workerReport describes a worker that serves.
 type workerReport struct {
 	Settings    fusefs.Settings      `json:"settings"`
 	Protections []protect.Protection `json:"protections"`
 }
 
-// order is what a keeper tells its worker. One field is set.
+// order is a message of a keeper to its worker. One field is set.
 type order struct {
 	// Serve: now.
 	Serve *keeperFacts `json:"serve,omitempty"`
-	// Stop: end after the requests under way, a successor waits.
+	// Stop: end after the requests under way, for another worker.
 	Stop bool `json:"stop,omitempty"`
 }
 
-// keeperFacts are what a worker shows in control/status of things that it cannot know.
+// keeperFacts are the part of control/status that only the keeper knows.
 type keeperFacts struct {
 	PID         int                  `json:"pid"`
 	Ready       int64                `json:"ready"` // since when the device can be opened, nanoseconds of Unix time; 0 is now
 	Protections []protect.Protection `json:"protections"`
 	restarts
-	// Group is what was done about the control group, which the worker is in too.
+	// Group is the outcome for the control group of both processes.
 	Group protect.GroupMove `json:"group,omitzero"`
-	// Holds: the keeper locks what the worker tells it of, on holderFD.
-	Holds bool `json:"holds,omitempty"`
+	// Locks: the keeper locks each piece of the image that the worker names on locksFD.
+	Locks bool `json:"holds,omitempty"`
 }
 
 // newsWriter sends news, from any goroutine.
@@ -79,15 +79,14 @@ type newsWriter struct {
 
 func newNewsWriter(w io.Writer) *newsWriter { return &newsWriter{to: json.NewEncoder(w)} }
 
-// send tells the keeper. Should it be gone there is nobody to be told, which the end of the orders
-// says too.
+// send tells the keeper. It ignores that the keeper is gone: the end of the orders says so too.
 func (w *newsWriter) send(n news) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_ = w.to.Encode(n)
 }
 
-// errSilent: the other side has closed the channel.
+// errSilent means that the other side has closed the channel.
 var errSilent = errors.New("the channel between keeper and worker has ended")
 
 // receive decodes messages until there are no more.

@@ -12,15 +12,15 @@ import (
 // errClaimed means that another process is about to mount on the same directory.
 var errClaimed = errors.New("another zramfs is being mounted there")
 
-// claim locks the directory dir until release is called, so that two processes that find it free at
-// the same time do not both mount on it: the loser finds the lock or, later, the mount. After the
-// mount, dir leads elsewhere, but the descriptor keeps what was locked.
+// claim locks the directory dir until release is called, so that only one of two processes that
+// find it free at the same time mounts on it. The other finds the lock or, later, the mount. The
+// lock stays on the directory below the mount.
 func claim(dir string) (release func(), err error) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open mount point %s: %w", dir, err)
 	}
-	release = func() { _ = unix.Close(fd) } // a directory that was only locked: nothing can be lost
+	release = func() { _ = unix.Close(fd) } // no data is lost if it fails
 	switch err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		release()

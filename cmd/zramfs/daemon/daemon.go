@@ -17,7 +17,7 @@ import (
 // deviceName is the device's name below dev and block.
 const deviceName = "zram0"
 
-// Config says what to serve.
+// Config describes the device to serve.
 type Config struct {
 	// Dir is the mount point: an existing directory, absolute and without symbolic links.
 	Dir string
@@ -27,34 +27,34 @@ type Config struct {
 	Algorithm codec.Algorithm
 	// MemLimit bounds the memory that the store takes, in bytes; 0 is no limit.
 	MemLimit uint64
-	// Transport is how requests come.
+	// Transport is how requests reach the worker.
 	Transport fusefs.Transport
-	// Memory chooses what holds the image.
+	// Memory is the kind of memory of the image.
 	Memory store.MemoryKind
 	// CreatedDir means that Dir was made for this mount: it is removed after the unmount.
 	CreatedDir bool
 	// Foreground means that log lines go to stderr.
 	Foreground bool
-	// Version is what Status shows as the version of the program.
+	// Version is the version of the program for Status.
 	Version string
-	// IOFlusher is what protect.BecomeIOFlusher returned.
+	// IOFlusher is the result of protect.BecomeIOFlusher.
 	IOFlusher protect.Protection
 	// WorkArgs returns the arguments that make this program call Work with a configuration.
 	WorkArgs func(Config) []string
-	// OnReady, when set, is told the report that a spawned process would announce. An error of it ends
-	// the process.
+	// OnReady, when set, is told the report that a spawned process would announce. An error of it
+	// ends the process.
 	OnReady func(*Report) error
 	// OnEnd, when set, is called by the keeper of a device that was announced, once that has ended.
-	// What it writes is logged, a line each.
+	// The text is logged, line by line.
 	OnEnd func(io.Writer) error
 }
 
-// Run is the keeper of a device until that is unmounted, by a signal or by anybody. When the device
-// can be opened it is announced on ready, the descriptor that Spawn left, and to cfg.OnReady; ready
-// may be nil. Run closes ready.
+// Run is the keeper of a device until that is unmounted. When the device can be opened, Run
+// announces it on ready, the descriptor that Spawn left, and to cfg.OnReady; ready may be nil. Run
+// closes ready.
 //
-// SIGTERM, SIGINT and the end of ctx unmount the device unless somebody has its data file open;
-// then Run logs why not and goes on.
+// SIGTERM, SIGINT and the end of ctx unmount the device unless its data file is open; then Run logs
+// the reason and goes on.
 func Run(ctx context.Context, cfg Config, ready *os.File) error {
 	err := serve(ctx, cfg, func(r *Report) error { return tell(cfg, ready, r) })
 	if ready == nil {
@@ -64,8 +64,7 @@ func Run(ctx context.Context, cfg Config, ready *os.File) error {
 		return nil
 	}
 	if err != nil {
-		// Where the device had been announced, or where the command that started us is gone, nobody
-		// listens.
+		// It is lost where the device was announced, or the command that started us has ended.
 		_ = writeFailure(ready, startError(err))
 	}
 	return errors.Join(err, ignoreClosed(ready.Close()))
@@ -74,7 +73,8 @@ func Run(ctx context.Context, cfg Config, ready *os.File) error {
 // tell announces the device.
 func tell(cfg Config, ready *os.File, r *Report) error {
 	if ready != nil {
-		// An error means that the command which started us is gone and nobody knows of the device.
+		// An error means that the command which started us has ended: its user does not know of the
+		// device.
 		if err := errors.Join(writeReady(ready, r), ready.Close()); err != nil {
 			return err
 		}
@@ -92,10 +92,10 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// startError puts an error into the words and the exit code for the command that waits.
+// startError gives an error the exit code for the command that waits.
 func startError(err error) *StartError {
 	code := 1
-	var worker *StartError // its word for it, in another process
+	var worker *StartError // the error of a worker, from another process
 	if errors.As(err, &worker) {
 		code = worker.Code
 	}

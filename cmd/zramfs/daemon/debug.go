@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// debugVariable is an environment variable for tests of what a device does after a worker has died;
-// nobody else needs it. It is a list of the words below, separated by commas. Others in it mean
-// nothing.
+// debugVariable is an environment variable for tests of the time after a worker has died. It lists
+// the words below, separated by commas; other words are ignored.
 const debugVariable = "ZRAMFS_DEBUG"
 
 const (

@@ -14,8 +14,8 @@ import (
 )
 
 // dictionaryVariable names, in a worker's environment, the descriptor of the device's dictionary.
-// The file that it was read from may be gone or changed by now, and stored pages need the dictionary
-// that the device was made with.
+// The file that it was read from may be gone or changed by now, and stored pages need the
+// dictionary that the device was made with.
 const dictionaryVariable = "ZRAMFS_DICTIONARY_FD"
 
 // passDictionary passes the dictionary to a worker that cmd will start, behind all other
@@ -32,15 +32,15 @@ func passDictionary(cmd *exec.Cmd, dictionary *os.File) {
 	}
 }
 
-// WorkerDictionary returns the dictionary that the keeper passed to this worker. It is nil where the
-// device has none, or its keeper is of a version that passes none. A second call fails.
+// WorkerDictionary returns the dictionary that the keeper passed to this worker. It is nil where
+// the device has none, or its keeper is of a version that passes none. A second call fails.
 func WorkerDictionary() ([]byte, error) {
 	text := os.Getenv(dictionaryVariable)
 	if text == "" {
 		return nil, nil
 	}
 	fd, err := strconv.ParseUint(text, 10, 31)
-	if err != nil || fd < holderFD {
+	if err != nil || fd < locksFD {
 		return nil, fmt.Errorf("%s is %q: want a descriptor", dictionaryVariable, text)
 	}
 	f := os.NewFile(uintptr(fd), "dictionary")

@@ -46,8 +46,8 @@ func childDictionary() error {
 	return err
 }
 
-// A worker gets its keeper's dictionary behind its other descriptors, whatever the environment of the
-// keeper says.
+// A worker gets its keeper's dictionary behind its other descriptors, whatever the environment of
+// the keeper says.
 func TestDictionaryForWorker(t *testing.T) {
 	a, data := withDictionary(t)
 	t.Setenv(dictionaryVariable, "12")
@@ -56,9 +56,9 @@ func TestDictionaryForWorker(t *testing.T) {
 		others int
 		want   []byte
 	}{
-		"without a holder": {a, 6, data},
-		"with one":         {a, 7, data},
-		"none":             {parse(t, "lz4"), 7, nil},
+		"without a socket for locks": {a, 6, data},
+		"with one":                   {a, 7, data},
+		"none":                       {parse(t, "lz4"), 7, nil},
 	} {
 		f, err := control.DictionaryFile(c.a)
 		if err != nil {

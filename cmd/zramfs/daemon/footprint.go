@@ -8,9 +8,9 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
-// processMemory returns what this worker and its keeper take of the machine's memory beside the
-// image, in bytes; 0 where it is unknown. The memory of requests, which both map, and their code
-// count once. With kept false the keeper has died.
+// processMemory returns the memory of this worker and its keeper without the image, in bytes; 0
+// where it is unknown. The memory of requests, which both map, and their code count once. With kept
+// false the keeper has died.
 func processMemory(requests uint64, kept bool) uint64 {
 	own, err := host.Local.Usage("self")
 	if err != nil {

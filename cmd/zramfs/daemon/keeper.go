@@ -21,23 +21,23 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// A keeper holds what must not go while anybody swaps to the device: the connections with the
-// kernel, the image and the memory of requests. It does none of the work, so that it has next to no
-// reason to die.
+// A keeper holds what a device cannot lose while pages are swapped to it: the connections with the
+// kernel, the image and the memory of requests. It carries out no requests, so that few defects can
+// end it.
 type keeper struct {
-	// What is put together before the first worker serves, and immutable after.
+	// Set before the first worker serves, and immutable after.
 	cfg         Config
 	logs        *Logs
 	logger      *slog.Logger
 	memory      *store.Memory
 	session     *fusefs.Session
 	mount       int                  // number of the attributes' mount
-	protections []protect.Protection // what the worker cannot know
-	holds       bool                 // it locks the image
+	protections []protect.Protection // those that the worker cannot find out
+	locks       bool                 // it locks the image
 	group       protect.GroupMove
-	undo        []func() error // what takeApart calls, last first
+	undo        []func() error // takeApart calls them, last first
 
-	// What the goroutine that supervises uses.
+	// Used by the goroutine that supervises.
 	processes int       // that were started and have not ended
 	since     time.Time // the device can be opened since then; zero before
 
@@ -59,7 +59,7 @@ func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err e
 	}
 	takeName()
 	k.group = protect.SettleGroup(host.Local, machineMemory()) // before anything is taken that counts there
-	_, _ = protect.ForbidCore(), protect.AvoidOOM()            // the worker says how it went: it tries the same
+	_, _ = protect.ForbidCore(), protect.AvoidOOM()            // the worker does the same, and reports it
 	k.logs = OpenLogs(cfg.Foreground, cfg.Dir)
 	k.logger = k.logs.Logger()
 	announced := false
@@ -89,7 +89,7 @@ func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err e
 	return k.waitForEnd(ctx, signals)
 }
 
-// makeDevice makes what outlives a worker, starts the first one, and makes the device visible.
+// makeDevice makes image and mounts, starts the first worker, and makes the device visible.
 func (k *keeper) makeDevice() (*Report, error) {
 	if err := k.makeMemory(); err != nil {
 		return nil, err
@@ -108,19 +108,19 @@ func (k *keeper) makeDevice() (*Report, error) {
 	if lock.State != protect.StateOK {
 		k.protections = append(k.protections, lock)
 	}
-	k.holds = holdsImage(k.memory.Kind(), lock)
+	k.locks = locksImage(k.memory.Kind(), lock)
 	k.protections = append(k.protections, imageProtection(k.memory.Kind(), lock))
 	k.listen()
 	report, err := k.startFirst()
 	if err != nil {
 		return nil, err
 	}
-	// To attach waits for the worker, which is supervised by now.
+	// Attach waits for the worker, which is supervised by now.
 	if err := k.session.Attach(); err != nil {
 		return nil, errors.Join(err, <-k.ended) // the device ends with the mounts that were not attached
 	}
 	if k.cfg.CreatedDir {
-		// Spawn's caller removes what it made when there was no mount; from here on it is ours to remove.
+		// Spawn's caller removes the directory after a failure; from here on the keeper does.
 		k.undo = append([]func() error{k.removeDir}, k.undo...)
 	}
 	return &Report{PID: os.Getpid(), Dir: k.cfg.Dir, Disksize: k.cfg.Disksize, Protections: report.Protections}, nil
@@ -150,8 +150,8 @@ func (k *keeper) listen() {
 	}
 }
 
-// makeSession makes the mounts and what outlives a worker of their requests. Where the machine does
-// not have the transport that was asked for, it takes the other.
+// makeSession makes the mounts and the memory of requests, which outlives a worker. Where the
+// machine does not have the configured transport, it takes the other.
 func (k *keeper) makeSession() (err error) {
 	k.session, err = fusefs.NewSession(k.cfg.Dir, true, k.cfg.Transport)
 	if errors.Is(err, fusefs.ErrTransport) {
@@ -163,8 +163,7 @@ func (k *keeper) makeSession() (err error) {
 	return err
 }
 
-// makeMemory makes the file that holds the image and, where the kernel could swap it, holds it
-// locked.
+// makeMemory makes the file of the image.
 func (k *keeper) makeMemory() (err error) {
 	if k.memory, err = store.NewMemory(k.cfg.Memory); err != nil {
 		return err
@@ -184,7 +183,7 @@ func (k *keeper) keepSuperblock() {
 	k.superblock.Store(&b)
 }
 
-// restoreSuperblock repairs the one part of the image without which no process can open it.
+// restoreSuperblock repairs the superblock, without which no process can open the image.
 func (k *keeper) restoreSuperblock() {
 	kept := k.superblock.Load()
 	if kept == nil {
@@ -199,7 +198,7 @@ func (k *keeper) restoreSuperblock() {
 	}
 }
 
-// endDevice takes away a device that nobody uses and waits for its worker.
+// endDevice unmounts a device that is not in use, and waits for the end of its worker.
 func (k *keeper) endDevice() error {
 	if err := k.session.Unmount(); err != nil {
 		return err
@@ -207,7 +206,7 @@ func (k *keeper) endDevice() error {
 	return <-k.ended
 }
 
-// takeApart undoes what was put together, in reverse.
+// takeApart undoes the steps of makeDevice in reverse.
 func (k *keeper) takeApart() error {
 	var all []error
 	for i := len(k.undo) - 1; i >= 0; i-- {
@@ -216,7 +215,7 @@ func (k *keeper) takeApart() error {
 	return errors.Join(all...)
 }
 
-// removeDir removes the directory that was made for the mount. Somebody else may have been faster.
+// removeDir removes the directory that was made for the mount, if it is still there.
 func (k *keeper) removeDir() error {
 	if err := os.Remove(k.cfg.Dir); !errors.Is(err, fs.ErrNotExist) {
 		return err

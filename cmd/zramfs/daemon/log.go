@@ -20,8 +20,8 @@ const (
 	corruptQueue = 64
 	// filledQueue is the number of notes about the memory limit that may wait.
 	filledQueue = 8
-	// corruptBurst lines about damaged pages are written in a corruptWindow; the rest of them is only
-	// counted.
+	// corruptBurst lines about damaged pages are written in a corruptWindow; the rest of them is
+	// only counted.
 	corruptBurst  = 10
 	corruptWindow = time.Minute
 	// closeTimeout bounds the wait for the sink at the end.
@@ -95,8 +95,8 @@ func (l *Logs) Corrupt(page uint64) {
 	}
 }
 
-// Filled reports that so many per cent of the memory limit are in use. It allocates nothing and
-// never waits, so the store's maintainer may call it.
+// Filled reports the use of the memory limit in per cent. It allocates nothing and never waits, so
+// the store's maintainer may call it.
 func (l *Logs) Filled(percent int) {
 	select {
 	case l.filled <- percent:

@@ -17,8 +17,8 @@ const (
 	journalSocket = "/run/systemd/journal/socket"
 	kernelLog     = "/dev/kmsg"
 	identifier    = "zramfs"
-	// facilityDaemon is LOG_DAEMON of syslog(3), which the kernel log's <N> prefix carries above the
-	// priority.
+	// facilityDaemon is LOG_DAEMON of syslog(3), which the kernel log's <N> prefix carries above
+	// the priority.
 	facilityDaemon = 3 << 3
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// children are what the test binary does when it is started with one of these words as its
-// argument, in a process of its own: what changes the whole process, and what Spawn starts.
+// children are the actions of the test binary when its argument is one of these words. Spawn starts
+// it so.
 var children = map[string]func() error{
 	"announce":    childAnnounce,
 	"fail":        childFail,

@@ -23,16 +23,16 @@ import (
 type process struct {
 	phase    phase
 	limit    time.Time   // until when it may stay in the phase; zero for no limit
-	leaving  bool        // it is about to end by itself, rightly
+	leaving  bool        // it will end by itself, since the device has gone
 	upgraded bool        // it was a candidate, and the answer to its upgrade is due
-	follows  int         // the process that it was to take over from; 0 for none
-	failure  *StartError // why it ends, in its own words
-	why      error       // why it was killed
+	follows  int         // PID of the process that it replaces; 0 for none
+	failure  *StartError // why it ends, as it reported
+	why      error       // why the supervision killed it
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd // nil before it was started; guarded by mu, and immutable then
 	orders *os.File  // as cmd
-	doomed bool      // it is to end, or has ended; guarded by mu
+	doomed bool      // it was killed; guarded by mu
 	news   *os.File  // used by the goroutine that starts and follows it
 }
 
@@ -43,7 +43,7 @@ func errNoAnnouncement(how error) error {
 	return fmt.Errorf("%w: %s", ErrNoAnnouncement, describeExit(how))
 }
 
-// reason is why a process ended, as well as it is known.
+// reason returns why a process ended, as far as it is known.
 func (p *process) reason(how error) error {
 	switch {
 	case p.failure != nil:
@@ -62,13 +62,13 @@ func pid() int { return os.Getpid() }
 func (k *keeper) launch(p *process, from program, files fusefs.Files) error {
 	k.restoreSuperblock()
 	inherited := []*os.File{files.Attributes, files.Data, files.Requests, k.memory.File()}
-	holder, err := k.holdFor()
+	locks, err := k.serveLocks()
 	if err != nil {
 		return err
 	}
-	if holder != nil {
-		inherited = append(inherited, holder)
-		defer func() { _ = holder.Close() }() // the worker has its own
+	if locks != nil {
+		inherited = append(inherited, locks)
+		defer func() { _ = locks.Close() }() // the worker has its own
 	}
 	dictionary, err := control.DictionaryFile(k.cfg.Algorithm)
 	if err != nil {
@@ -81,7 +81,7 @@ func (k *keeper) launch(p *process, from program, files fusefs.Files) error {
 }
 
 // start starts a worker with these descriptors, in the order of the constants, and with the
-// device's dictionary, which is nil where there is none. One that was killed meanwhile ends at
+// device's dictionary, nil where there is none. A worker that was killed before it started ends at
 // once.
 func (p *process) start(cfg Config, from program, dictionary *os.File, files ...*os.File) error {
 	ordersR, ordersW, err := os.Pipe()
@@ -119,11 +119,11 @@ func (p *process) start(cfg Config, from program, dictionary *os.File, files ...
 	return nil
 }
 
-// lastWords is how long news are awaited of a process that has ended: another that it has started
-// may have its descriptors.
+// lastWords bounds the wait for news of a process that has ended: a process that it has started may
+// still have its descriptors.
 const lastWords = time.Second / 2
 
-// follow tells what a process says, and returns how it ended.
+// follow passes the news of a process on, and returns how it ended.
 func (p *process) follow(tell func(news)) (how error) {
 	ended := make(chan error, 1)
 	go func() {
@@ -132,7 +132,7 @@ func (p *process) follow(tell func(news)) (how error) {
 		ended <- err
 	}()
 	receive(p.news, tell)
-	err := p.kill() // what says nothing any more cannot be supervised
+	err := p.kill() // a process that has closed its news cannot be supervised
 	how = errors.Join(<-ended, err)
 	_ = p.news.Close()   // only read from
 	_ = p.orders.Close() // its reader is gone
@@ -142,13 +142,13 @@ func (p *process) follow(tell func(news)) (how error) {
 // orderTime bounds the wait for a pipe to take an order: it is empty, as a rule.
 const orderTime = 5 * time.Second
 
-// tell gives an order. A process that has ended takes none, which its end says too.
+// tell gives an order. It ignores that the process has ended, which the supervision learns anyway.
 func (p *process) tell(o order) {
 	_ = p.orders.SetWriteDeadline(time.Now().Add(orderTime))
 	_ = json.NewEncoder(p.orders).Encode(o)
 }
 
-// kill makes sure that a process ends, and those that it has started.
+// kill ends a process and those that it has started.
 func (p *process) kill() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

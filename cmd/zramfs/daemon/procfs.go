@@ -20,8 +20,8 @@ func machineMemory() uint64 {
 // ProcessName is the name that ps and /proc/PID/comm show of a serving process.
 const ProcessName = "zramfs"
 
-// takeName sets it: a process that was started as /proc/self/exe is called "exe". It is cosmetic
-// but for commands that want to know whether a PID still is that of a serving process.
+// takeName sets ProcessName. A process that was started as /proc/self/exe is called "exe" before.
+// Commands recognise a serving process by its name.
 func takeName() {
-	_ = os.WriteFile("/proc/self/comm", []byte(ProcessName), 0) // nothing depends on it
+	_ = os.WriteFile("/proc/self/comm", []byte(ProcessName), 0) // commands then show less
 }

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A program is what workers are started from: this one, or one that an upgrade named. The file
-// stays open, so that it is there when a worker dies, whatever has become of its name.
+// A program is the executable of workers: this one, or one that an upgrade named. Its file stays
+// open, so that the next worker can be started from it also after it was renamed or removed.
 type program struct{ file *os.File }
 
 func (p program) path() string {
@@ -22,11 +22,11 @@ func (p program) path() string {
 	return fmt.Sprintf("/proc/%d/fd/%d", pid(), p.file.Fd())
 }
 
-// programHead is how much of a program openProgram reads.
+// programHead is the part of a program that openProgram reads, in bytes.
 const programHead = 64 << 10
 
-// openProgram opens the program at a path. It may take as long as the file system there likes, but
-// a FIFO or a device is no reason to wait.
+// openProgram opens the program at a path. It takes as long as the file system does, but does not
+// wait for the other end of a FIFO or device.
 func openProgram(path string) (program, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	for err == unix.EINTR {
@@ -41,8 +41,8 @@ func openProgram(path string) (program, error) {
 		err = errors.New("not an executable file")
 	}
 	if err == nil {
-		// A file system that hangs does so here, beside the supervision, and not when the program is
-		// executed.
+		// A file system that hangs does so here, off the goroutine of the supervision, and not when
+		// the program is executed.
 		if _, err = f.ReadAt(make([]byte, programHead), 0); errors.Is(err, io.EOF) {
 			err = nil
 		}
@@ -53,7 +53,7 @@ func openProgram(path string) (program, error) {
 	return program{f}, nil
 }
 
-// again is the same program with a descriptor of its own.
+// again returns the same program with a descriptor of its own.
 func (p program) again() (program, error) {
 	if p.file == nil {
 		return p, nil
@@ -65,8 +65,8 @@ func (p program) again() (program, error) {
 	return program{os.NewFile(uintptr(fd), p.file.Name())}, nil
 }
 
-// letGo closes the file; a program that runs needs it no more.
-func (p program) letGo() {
+// close closes the file, which a running program does not need.
+func (p program) close() {
 	if p.file != nil {
 		_ = p.file.Close() // only executed from
 	}

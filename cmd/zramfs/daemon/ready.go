@@ -18,7 +18,7 @@ const (
 	announceError = 'E'
 )
 
-// Report is what a serving process announces when its device can be opened.
+// Report describes a device that can be opened.
 type Report struct {
 	// PID is the serving process.
 	PID int `json:"pid"`
@@ -30,23 +30,23 @@ type Report struct {
 	Protections []protect.Protection `json:"protections"`
 }
 
-// StartError is the reason for which a serving process did not become ready, in its own words.
+// StartError is the reason that a serving process gives for not becoming ready.
 type StartError struct {
 	// Message is one line for the user.
 	Message string `json:"message"`
 	// Code is the exit code that the command should end with.
 	Code int `json:"code"`
 
-	cause error // in the process where it happened; not passed on
+	cause error // not passed on to other processes
 }
 
 // Error implements error.
 func (e *StartError) Error() string { return e.Message }
 
-// Unwrap returns the cause, where it happened in this process.
+// Unwrap returns the cause; nil where that happened in another process.
 func (e *StartError) Unwrap() error { return e.cause }
 
-// ErrNoAnnouncement is returned when the serving process ended without having said anything.
+// ErrNoAnnouncement is returned when the serving process ended without an announcement.
 var ErrNoAnnouncement = errors.New("the serving process ended before it was ready")
 
 // writeReady announces r: one byte, then JSON, in one write.

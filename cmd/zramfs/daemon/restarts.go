@@ -13,8 +13,7 @@ import (
 const (
 	// recentTime is how far back Status.RestartsRecent looks.
 	recentTime = 10 * time.Minute
-	// maxRecent bounds how many deaths are remembered with their times, and so what the keeper tells a
-	// worker of them.
+	// maxRecent bounds the times of deaths that the keeper remembers and tells a worker.
 	maxRecent = 512
 )
 
@@ -38,7 +37,7 @@ func (r *restarts) note(died time.Time, how error) {
 	r.LastExit = describeExit(how)
 }
 
-// since is how many of the recent deaths came after a time.
+// since returns the number of recent deaths after a time.
 func (r *restarts) since(when time.Time) int {
 	n := 0
 	for _, at := range r.Recent {
@@ -49,7 +48,7 @@ func (r *restarts) since(when time.Time) int {
 	return n
 }
 
-// last is the time of the last death, nil where no worker has died.
+// last returns the time of the last death, nil where no worker has died.
 func (r *restarts) last() *time.Time {
 	if len(r.Recent) == 0 {
 		return nil

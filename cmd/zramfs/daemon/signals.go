@@ -11,12 +11,12 @@ import (
 	"syscall"
 )
 
-// signalQueue holds the signals that wait to be looked at.
+// signalQueue has the signals that have arrived.
 type signalQueue chan os.Signal
 
-// catchSignals takes SIGTERM and SIGINT, and makes the process deaf to the other signals that would
-// end or stop it: a terminal that closes, a pipe that nobody reads, a key pressed in the wrong
-// window must not take the swap away.
+// catchSignals takes SIGTERM and SIGINT, and ignores the other signals that would end or stop the
+// process: a closing terminal, a pipe without a reader, a key in the wrong window must not end
+// swap.
 func catchSignals() signalQueue {
 	q := make(signalQueue, 4)
 	signal.Notify(q, syscall.SIGTERM, syscall.SIGINT)
@@ -27,7 +27,7 @@ func catchSignals() signalQueue {
 
 func (q signalQueue) stop() { signal.Stop(q) }
 
-// waitForEnd returns when the device has gone, be it by us or by others.
+// waitForEnd returns when the device is gone.
 func (k *keeper) waitForEnd(ctx context.Context, signals signalQueue) error {
 	over := ctx.Done()
 	for {
@@ -44,8 +44,8 @@ func (k *keeper) waitForEnd(ctx context.Context, signals signalQueue) error {
 	}
 }
 
-// tryUnmount unmounts unless somebody uses the device. The kernel decides: the count only makes the
-// message. It goes on beside what else there is to do, because it may have to wait for a worker.
+// tryUnmount unmounts in a goroutine of its own, since it may have to wait for a worker. The kernel
+// refuses while the device is in use; the count is for the message.
 func (k *keeper) tryUnmount(why string) {
 	go func() {
 		if n := k.session.OpenCount(); n > 0 {
@@ -58,7 +58,7 @@ func (k *keeper) tryUnmount(why string) {
 	}()
 }
 
-// refusal is what is logged for a request to end while the data file is open.
+// refusal is the log line for a request to end while the data file is open.
 func refusal(dir string, opens int) string {
 	times := fmt.Sprintf("%d times", opens)
 	if opens == 1 {

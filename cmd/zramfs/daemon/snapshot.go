@@ -14,9 +14,9 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// statusJSON makes the contents of DIR/control/status. It runs inside a request, so it reads
-// counters, its own and the kernel's, and facts that were collected before. It waits for the worker
-// to be ready, which never depends on a request.
+// statusJSON makes the content of DIR/control/status. It runs inside a request, so it only reads
+// counters, its own and the kernel's, and facts that were collected before. It waits until the
+// worker is ready, which never depends on a request.
 func (w *worker) statusJSON(loops []string) ([]byte, error) {
 	<-w.ready
 	return w.encodeStatus(loops)
@@ -96,8 +96,8 @@ func memoryStatus(s store.Stats) MemoryStatus {
 	}
 }
 
-// Instructions returns what the codecs of this process run on. It asks nobody: all of it is found
-// out when the program starts.
+// Instructions returns the instruction sets of this process and the codecs' choice among them. All
+// of it is known since the program started.
 func Instructions() InstructionStatus {
 	sets := codec.InstructionSets()
 	s := InstructionStatus{Detected: sets.Detected, Usable: sets.Usable, Codecs: []ImplementationStatus{}}
@@ -127,8 +127,8 @@ func ioStatus(s store.Stats) IOStatus {
 
 func timesOf(c store.ErrorCount) ErrorTimes { return ErrorTimes{First: c.First, Last: c.Last} }
 
-// codecStatus lists the formats that something is stored in. Same-filled pages have several
-// identifiers of their own in the image (28 and above) and are one here.
+// codecStatus lists the formats of stored pages. Same-filled pages have several identifiers of
+// their own in the image (28 and above) and are one here.
 func codecStatus(s store.Stats) []CodecStatus {
 	const firstSame = 28
 	list := []CodecStatus{}

@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// ReadyFD is the descriptor on which a process started by Spawn announces itself: the first after
-	// the standard ones.
+	// ReadyFD is the descriptor on which a process started by Spawn announces itself: the first
+	// after the standard ones.
 	ReadyFD = 3
-	// spawnTimeout bounds the wait for the announcement. What takes time before it is the population
-	// of the index: 128 MiB for the largest one.
+	// spawnTimeout bounds the wait for the announcement. Populating the index takes the most of it:
+	// up to 128 MiB.
 	spawnTimeout = 30 * time.Second
 )
 
@@ -40,7 +40,7 @@ func spawn(args []string, timeout time.Duration) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make pipe: %w", err)
 	}
-	defer func() { _ = r.Close() }() // nothing was written to it
+	defer func() { _ = r.Close() }() // only read from
 	cmd := &exec.Cmd{
 		Path:        "/proc/self/exe",
 		Args:        append([]string{"zramfs"}, args...),
@@ -49,8 +49,8 @@ func spawn(args []string, timeout time.Duration) (*Report, error) {
 		ExtraFiles:  []*os.File{w},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
-	// What others left open to us must not stay open as long as the device. The descriptors that are
-	// passed on are copies. Before Linux 5.11 it stays open.
+	// Descriptors that this process has inherited must not stay open as long as the device. Those
+	// that are passed on are copies. Before Linux 5.11 they stay open.
 	_ = unix.CloseRange(ReadyFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	err = cmd.Start()
 	_ = w.Close() // the child has its own; ours would keep the reader waiting
@@ -81,7 +81,7 @@ func abandon(cmd *exec.Cmd, cause error, timeout time.Duration) error {
 	if errors.As(cause, &failure) || errors.Is(cause, ErrNoAnnouncement) {
 		patience = timeout
 	}
-	kill := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }) // it may have ended meanwhile
+	kill := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() }) // it may have ended
 	ended := cmd.Wait()
 	kill.Stop()
 	switch {
@@ -95,8 +95,8 @@ func abandon(cmd *exec.Cmd, cause error, timeout time.Duration) error {
 	return cause
 }
 
-// daemonEnvironment keeps of the environment what the runtime and we ourselves look at. The rest
-// may hold secrets and would stay in memory as long as the device.
+// daemonEnvironment returns the variables that the runtime and this program use. The others may be
+// secrets, and would stay in memory as long as the device.
 func daemonEnvironment(all []string) []string {
 	kept := []string{}
 	for _, v := range all {

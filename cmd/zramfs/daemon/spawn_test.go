@@ -18,7 +18,7 @@ import (
 
 func announcement() *os.File { return os.NewFile(ReadyFD, "announcement") }
 
-// childAnnounce announces what can be seen of the process from within, and ends.
+// childAnnounce announces facts of the process, and ends.
 func childAnnounce() error {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -145,7 +145,7 @@ func reap(t *testing.T) {
 	}
 }
 
-// TestSpawnDescriptors wants what others left open to us to stay with us.
+// Descriptors that this process has inherited are not passed on.
 func TestSpawnDescriptors(t *testing.T) {
 	path := t.TempDir() + "/leaked"
 	fd, err := syscall.Open(path, syscall.O_RDWR|syscall.O_CREAT, 0o600) // inheritable

@@ -8,9 +8,9 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 )
 
-// Status is what DIR/control/status shows: one snapshot of a serving process, as JSON. Sizes are
-// bytes and I/O is counted in pages unless a field says otherwise. It is a plain value: nothing in
-// it changes after it was made.
+// Status is the content of DIR/control/status: one snapshot of a serving process, as JSON. Sizes
+// are bytes and I/O is counted in pages unless a field says otherwise. It is a plain value: nothing
+// in it changes after it was made.
 type Status struct {
 	// Version is the version of the program that serves.
 	Version string `json:"version"`
@@ -49,22 +49,23 @@ type Status struct {
 	Streams int `json:"streams"`
 	// Opens is the number of open handles on the data file; a loop device holds one.
 	Opens int `json:"opens"`
-	// Loops are the loop devices on a data file that is hidden, as whoever hid it has noted them.
+	// Loops are the loop devices on a hidden data file, as the command that hid it has noted them.
 	Loops []string `json:"loops"`
-	// Memory says what is stored and what that costs.
+	// Memory describes the stored pages and the memory that they take.
 	Memory MemoryStatus `json:"memory"`
-	// ProcessMemoryBytes is what keeper and worker take beside Memory: heaps, stacks, the memory of
-	// requests, page tables, and the code that both share. It is 0 where /proc cannot be read.
+	// ProcessMemoryBytes is the memory of keeper and worker without Memory: heaps, stacks, the
+	// memory of requests, page tables, and the code that both share. It is 0 where /proc cannot be
+	// read.
 	ProcessMemoryBytes uint64 `json:"process_memory_bytes"`
 	// Codecs splits what is stored by the format of the objects.
 	Codecs []CodecStatus `json:"codecs"`
-	// Instructions says what the codecs of the serving process run on.
+	// Instructions are the instruction sets of the serving process.
 	Instructions InstructionStatus `json:"instructions"`
 	// IO counts requests and errors.
 	IO IOStatus `json:"io"`
-	// Fuse is what was agreed with the kernel when the device was mounted.
+	// Fuse has the settings that were agreed with the kernel at the mount.
 	Fuse FuseStatus `json:"fuse"`
-	// Process is what the serving process itself uses.
+	// Process describes heap and log of the serving process.
 	Process ProcessStatus `json:"process"`
 	// Protections are the measures taken before the device became ready, in the order in which they
 	// were taken.
@@ -91,7 +92,7 @@ type MemoryStatus struct {
 	// PagesCompacted is the number of pages that compaction has freed.
 	PagesCompacted uint64 `json:"pages_compacted"`
 	// RecountedSegments is the number of segments that the worker has taken back after damage to
-	// an index entry or an object's header had made it lose track of what they hold.
+	// an index entry or an object's header had made their counts wrong.
 	RecountedSegments uint64 `json:"recounted_segments"`
 	// PagesStored is the number of pages that hold data, same-filled ones included.
 	PagesStored uint64 `json:"pages_stored"`
@@ -114,15 +115,15 @@ type CodecStatus struct {
 // InstructionStatus is the instruction sets of the serving process, each list best first and plain
 // Go ("generic") last.
 type InstructionStatus struct {
-	// Detected is what the machine and the program have.
+	// Detected are those of the machine that the program has code for.
 	Detected []string `json:"detected"`
-	// Usable is what ZRAMFS_DISABLE left of them when the process was started.
+	// Usable are those that ZRAMFS_DISABLE left when the process was started.
 	Usable []string `json:"usable"`
-	// Codecs names the implementation that is taken of each algorithm that has several.
+	// Codecs names the implementation of each algorithm that has several.
 	Codecs []ImplementationStatus `json:"codecs"`
 }
 
-// ImplementationStatus is the implementation that an algorithm takes.
+// ImplementationStatus is the implementation of an algorithm.
 type ImplementationStatus struct {
 	// Name is the algorithm's.
 	Name string `json:"name"`
@@ -152,14 +153,14 @@ type IOStatus struct {
 	ChecksumErrorTimes ErrorTimes `json:"checksum_error_times"`
 }
 
-// ErrorTimes are the times of the first and the last error of a kind, whichever worker met it.
+// ErrorTimes are the times of the first and the last error of a kind, over all workers.
 // Both are zero, and absent from the JSON, where there was none.
 type ErrorTimes struct {
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
 }
 
-// FuseStatus is what the FUSE connection was set up with.
+// FuseStatus has the settings of the FUSE connection.
 type FuseStatus struct {
 	// Connection is the number of the data file's connection, below /sys/fs/fuse/connections.
 	Connection int `json:"connection"`
@@ -172,12 +173,12 @@ type FuseStatus struct {
 	AsyncDIO bool `json:"async_dio"`
 }
 
-// ProcessStatus is what the serving process uses beside the store.
+// ProcessStatus describes the serving process without the store.
 type ProcessStatus struct {
 	// HeapBytes is the size of the Go heap, free parts included.
 	HeapBytes uint64 `json:"heap_bytes"`
-	// HeapReleasedBytes is the part of the heap that the runtime has given back to the kernel. Growth
-	// under load means that the page path takes page faults.
+	// HeapReleasedBytes is the part of the heap that the runtime has given back to the kernel.
+	// Growth under load means that the page path takes page faults.
 	HeapReleasedBytes uint64 `json:"heap_released_bytes"`
 	// GCCycles is the number of garbage collections since the process started.
 	GCCycles uint64 `json:"gc_cycles"`

@@ -23,10 +23,10 @@ func (k *keeper) startFirst() (*workerReport, error) {
 	}
 }
 
-// lastTime bounds the wait for processes that were killed because the device has ended.
+// lastTime bounds the wait for processes that were killed at the end of the device.
 const lastTime = 5 * time.Second
 
-// supervise runs the supervision until the device has ended, and then ends what is left of it.
+// supervise runs the supervision until the device has ended, and then ends the remaining processes.
 func (k *keeper) supervise() {
 	s := &supervision{do: k}
 	s.step(time.Now(), event{})
@@ -39,14 +39,14 @@ func (k *keeper) supervise() {
 	}
 	err := s.result
 	if s.begun {
-		// A program may still wait for an answer of the worker, also one that takes the mounts away.
+		// A process may still wait for an answer of the worker, also one that unmounts.
 		err = errors.Join(err, k.session.Abort(), k.session.TakeAway())
 	}
-	s.program.letGo()
+	s.program.close()
 	k.ended <- err
 }
 
-// await takes one event, or waits until a time; zero is none.
+// await takes one event, or waits until a time; zero is for ever.
 func (k *keeper) await(s *supervision, until time.Time) {
 	var limit <-chan time.Time
 	if !until.IsZero() {
@@ -65,15 +65,15 @@ func (k *keeper) await(s *supervision, until time.Time) {
 	}
 }
 
-// The methods below are the actions of the supervision. What can take time they begin.
+// The methods below are the actions of the supervision. Long ones go on in goroutines.
 
 func (k *keeper) start(p *process, from program) {
 	k.processes++
 	files := k.session.Files()
-	own, err := from.again() // the caller may let go of it meanwhile
+	own, err := from.again() // the caller may close its own
 	go func() {
 		if err == nil {
-			defer own.letGo() // a script is opened by its interpreter
+			defer own.close() // a script is opened by its interpreter
 			err = k.launch(p, own, files)
 		}
 		if err != nil {
@@ -86,14 +86,14 @@ func (k *keeper) start(p *process, from program) {
 }
 
 func (k *keeper) serve(p *process, r restarts) {
-	facts := &keeperFacts{PID: pid(), restarts: r, Protections: k.protections, Holds: k.holds, Group: k.group}
+	facts := &keeperFacts{PID: pid(), restarts: r, Protections: k.protections, Locks: k.locks, Group: k.group}
 	if !k.since.IsZero() {
 		facts.Ready = k.since.UnixNano()
 	}
-	go p.tell(order{Serve: facts}) // where it cannot be told, it ends
+	go p.tell(order{Serve: facts}) // where that fails, the process ends
 }
 
-// touchTime bounds a look at the data file that no answer is needed of.
+// touchTime bounds a look at the data file whose answer does not matter.
 const touchTime = time.Second
 
 func (k *keeper) rest(p *process) {
@@ -125,7 +125,7 @@ func (k *keeper) log(level slog.Level, text string, args ...any) {
 	k.logger.Log(context.Background(), level, text, args...)
 }
 
-// hear acts on news of what the worker serves.
+// hear acts on news about the mounts.
 func (k *keeper) hear(n news) {
 	switch {
 	case n.Noted:
@@ -134,7 +134,7 @@ func (k *keeper) hear(n news) {
 				k.logger.Warn(err.Error())
 			}
 		}()
-	case n.DataEnded: // the worker ends when its attributes have no user any more
+	case n.DataEnded: // the worker ends with the last user of its attributes
 		go func() {
 			if err := k.session.TakeAway(); err != nil {
 				k.logger.Warn("take the attributes away: " + err.Error())

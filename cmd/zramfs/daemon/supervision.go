@@ -16,15 +16,17 @@ import (
 //
 // Three processes have a role, in phases that transitions (phase.go) connects. Each may be missing:
 //
-//   - The owner has the order to serve. Another process gets that order only once the owner has ended.
-//
+//   - The owner has the order to serve. Another process gets that order only once the owner has
+//     ended.
 //   - The successor prepares itself while there is no owner.
+//   - The candidate of an upgrade prepares itself while an owner serves. It waits, prepared, until
+//     the owner has ended.
 //
-//   - The candidate of an upgrade prepares itself beside the others. It waits, prepared, until the
-//     owner has ended.
+// Their phases follow each other so:
 //
-//     successor  preparing > prepared //	                                 > owner  ordered > serving > ready > resting > stopping > ended
-//     candidate  preparing > prepared /
+//	successor: preparing > prepared > becomes the owner, at once
+//	candidate: preparing > prepared > becomes the owner, when there is none
+//	owner:     ordered > serving > ready > resting > stopping > ended
 type supervision struct {
 	do    actions
 	moved func(from phase, by trigger) // set by tests, else nil
@@ -45,7 +47,7 @@ type supervision struct {
 	result error // why the device has ended, once over
 }
 
-// actions carry out the decisions of a supervision. None of them waits; tsuccessor outcomes are events.
+// actions carry out the decisions of a supervision. None of them waits; their outcomes are events.
 type actions interface {
 	start(p *process, from program)
 	serve(p *process, r restarts)
@@ -63,9 +65,9 @@ type actions interface {
 type eventKind int
 
 const (
-	evTime       eventKind = iota // nothing but that time has passed
-	evNews                        // a process has said something
-	evRested                      // it can be told to stop
+	evTime       eventKind = iota // time has passed
+	evNews                        // a process has sent news
+	evRested                      // the kernel has released the owner
 	evNotStarted                  // a process could not be made
 	evEnded                       // a process has ended
 	evAsked                       // an upgrade is asked for
@@ -81,10 +83,9 @@ type event struct {
 }
 
 const (
-	// workerPatience bounds what a worker does before it serves, and again until it is ready. What
-	// takes time is the population of the index: 128 MiB for the largest one that is populated. An
-	// upgrade has time for a worker that prepares itself, the end of another, and two waits until one
-	// serves.
+	// workerPatience bounds the time until a worker is prepared, until it serves, and until it is
+	// ready. Populating the index takes the most of it: up to 128 MiB. An upgrade has time for a
+	// worker that prepares itself, the end of another, and two waits until one serves.
 	workerPatience = control.UpgradeTime / 4
 	// lookPause is how often a keeper without a worker checks that the device is still mounted.
 	lookPause = 200 * time.Millisecond
@@ -296,7 +297,7 @@ func (s *supervision) warn(now time.Time) {
 	}
 	s.warned = now
 	s.do.log(slog.LevelError, fmt.Sprintf("%d workers in a minute died or could not be started: what is stored is kept, its users wait, another "+
-		"is tried every %v at least", n, mostPause), "last", s.restarts.LastExit)
+		"is tried every %v at least", n, maxPause), "last", s.restarts.LastExit)
 }
 
 // due returns when the next step is due without an event; zero for never.

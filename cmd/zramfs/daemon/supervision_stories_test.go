@@ -2,7 +2,7 @@
 
 package daemon
 
-// up is how each of the stories below begins: the first worker serves.
+// up begins the stories below: the first worker serves.
 const up = `
 	begin           | start p1
 	p1 prepared     | serve p1
@@ -10,9 +10,8 @@ const up = `
 	p1 ready        | first p1
 `
 
-// supervisionStories are what may happen to a device, an event a line, and what its supervision
-// does then. Processes are numbered in the order in which they are started. What is not in a story
-// is not done.
+// supervisionStories have an event a line, and all actions of the supervision in answer. Processes
+// are numbered in the order in which they are started.
 var supervisionStories = map[string]string{
 	"the first worker cannot be started": `
 		begin       | start p1

@@ -65,7 +65,7 @@ func TestNoOtherTransitions(t *testing.T) {
 	}
 }
 
-// A stage plays a story. It is what a supervision acts on.
+// A stage plays a story. It carries out the actions of a supervision.
 type stage struct {
 	t           *testing.T
 	machine     *supervision
@@ -76,7 +76,7 @@ type stage struct {
 	done        []string
 }
 
-// play has something happen, and compares what is done with what is wanted.
+// play makes an event happen, and compares the actions with the wanted ones.
 func (s *stage) play(happens, want string) {
 	s.t.Helper()
 	over := s.machine.over
@@ -98,7 +98,7 @@ func (s *stage) did(format string, args ...any) {
 	s.done = append(s.done, fmt.Sprintf(format, args...))
 }
 
-// colon is what goes behind a word for an error, if it is one.
+// colon returns the text of an error behind a colon, if there is an error.
 func colon(err error) string {
 	if err == nil {
 		return ""
@@ -106,7 +106,7 @@ func colon(err error) string {
 	return ": " + err.Error()
 }
 
-// answers notes what came of upgrades.
+// answers notes the answers to upgrades.
 func (s *stage) answers() {
 	for _, r := range s.asked {
 		select {
@@ -128,7 +128,7 @@ func name(pid int) string {
 	return fmt.Sprintf("p%d", pid)
 }
 
-// event makes an event of what a story says, or has time pass.
+// event makes the event of a line of a story, or lets time pass.
 func (s *stage) event(happens string) event {
 	switch happens {
 	case "begin":

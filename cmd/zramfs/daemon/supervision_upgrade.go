@@ -26,7 +26,7 @@ func (s *supervision) asked(now time.Time, r *upgradeRequest) {
 	s.do.start(s.candidate, r.program)
 }
 
-// rested stops the owner, unless the candidate has ended meanwhile.
+// rested stops the owner, unless the candidate has ended.
 func (s *supervision) rested(now time.Time, p *process) {
 	if p != s.owner || p.phase != resting {
 		return
@@ -53,7 +53,7 @@ func (s *supervision) confirm(p *process) {
 		return
 	}
 	p.upgraded = false
-	s.before.letGo()
+	s.before.close()
 	s.before = program{}
 	s.answer(control.UpgradeReport{WorkerPID: p.pid(), OldPID: p.follows, WithoutService: s.served})
 }
@@ -70,7 +70,7 @@ func (s *supervision) fail(why error) {
 		return
 	}
 	s.dismiss(&s.candidate)
-	s.upgrade.program.letGo()
+	s.upgrade.program.close()
 	r := control.UpgradeReport{Error: why.Error()}
 	if s.owner != nil {
 		r.WorkerPID, r.OldPID = s.owner.pid(), s.owner.pid()

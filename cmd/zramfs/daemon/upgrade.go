@@ -10,14 +10,14 @@ type upgradeRequest struct {
 	answer  chan control.UpgradeReport // has room for the one answer
 }
 
-// refuse answers a request of which nothing has come.
+// refuse answers a request that was not begun.
 func (r *upgradeRequest) refuse(why error) {
-	r.program.letGo()
+	r.program.close()
 	r.answer <- control.UpgradeReport{Error: why.Error()}
 }
 
-// upgrade goes on with workers of the program at a path. The candidate first makes sure that it can
-// read what lies in memory; until then nothing has changed.
+// upgrade goes on with workers of the program at a path. The candidate first checks that it can
+// open the image; until then nothing has changed.
 func (k *keeper) upgrade(path string) control.UpgradeReport {
 	p, err := openProgram(path)
 	if err != nil {
@@ -28,7 +28,7 @@ func (k *keeper) upgrade(path string) control.UpgradeReport {
 	case k.events <- event{kind: evAsked, request: r}:
 		return <-r.answer
 	case <-k.quiet:
-		p.letGo()
+		p.close()
 		return control.UpgradeReport{Error: errDeviceEnded.Error()}
 	}
 }

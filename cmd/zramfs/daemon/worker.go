@@ -19,8 +19,8 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// A worker is the process that does all the work on requests. It may die at any moment: what
-// matters lies in memory that the keeper holds too.
+// A worker is the process that carries out all requests. It may die at any moment: image, requests
+// and connections are the keeper's as well.
 type worker struct {
 	cfg         Config               // immutable
 	news        *newsWriter          // has its own lock
@@ -37,13 +37,13 @@ type worker struct {
 	protections []protect.Protection // complete when ready is closed
 	ready       chan struct{}
 	reading     sync.Mutex     // held while the status is made, so that garbage comes from one reader
-	undo        []func() error // what takeApart calls, last first; used by Work's goroutine
+	undo        []func() error // takeApart calls them, last first; used by Work's goroutine
 }
 
 // Work is the process that a keeper starts: it serves until the device has gone or the keeper
 // orders it to stop.
 func Work(cfg Config) (err error) {
-	signals := catchSignals() // the keeper decides what they mean
+	signals := catchSignals() // the keeper acts on them
 	defer signals.stop()
 	takeName()
 	runtime.GOMAXPROCS(fusefs.Processors())
@@ -62,7 +62,7 @@ func Work(cfg Config) (err error) {
 	defer func() {
 		err = errors.Join(err, w.takeApart())
 		if err != nil {
-			w.news.send(news{Failed: startError(err)}) // the keeper says it to whoever should know
+			w.news.send(news{Failed: startError(err)}) // the keeper reports it
 		}
 		err = errors.Join(err, w.logs.Close())
 	}()
@@ -82,7 +82,7 @@ func Work(cfg Config) (err error) {
 	return w.untilEnd()
 }
 
-// prepare does what can be done while a predecessor may still be serving.
+// prepare does what is possible while another worker serves.
 func (w *worker) prepare() (err error) {
 	w.protections = append(w.protections, w.cfg.IOFlusher, protect.ForbidCore(), protect.AvoidOOM(), protect.LockMemory())
 	w.memory, err = store.AdoptMemory(os.NewFile(imageFD, "image"), w.cfg.Memory)
@@ -113,7 +113,7 @@ func (w *worker) awaitOrder() error {
 	return nil
 }
 
-// makeStore makes the store, or carries on with a predecessor's.
+// makeStore makes the store, or opens that of the worker before.
 func (w *worker) makeStore() (err error) {
 	cfg := store.Config{
 		Disksize:  w.cfg.Disksize,
@@ -126,8 +126,8 @@ func (w *worker) makeStore() (err error) {
 		OnCorrupt: w.logs.Corrupt,
 		OnFill:    w.logs.Filled,
 	}
-	if w.facts.Holds {
-		w.memory.HeldBy(os.NewFile(holderFD, "holder"))
+	if w.facts.Locks {
+		w.memory.HeldBy(os.NewFile(locksFD, "locks"))
 	}
 	if w.facts.Ready == 0 {
 		w.store, err = store.Create(w.memory, cfg)
@@ -156,8 +156,8 @@ func (w *worker) serve() (err error) {
 	if err != nil {
 		return err
 	}
-	// Its keeper started it in the real-time class. Who serves must not be there: nobody else would
-	// get a processor while there is anything to do.
+	// The keeper started this process in the real-time class. A process that serves there would
+	// keep others from the processors.
 	if err := protect.LeaveRealTime(); err != nil {
 		w.log.Warn(err.Error())
 	}
@@ -182,7 +182,7 @@ func (w *worker) serve() (err error) {
 }
 
 // warmUp makes the memory present that readers of the status need. With wait it returns once that
-// is done; else requests wait already, and it goes on meanwhile.
+// is done; else requests wait already, and it goes on in a goroutine.
 func (w *worker) warmUp(wait bool) {
 	var done sync.WaitGroup
 	done.Go(func() {
@@ -192,7 +192,7 @@ func (w *worker) warmUp(wait bool) {
 		done.Wait()
 		return
 	}
-	w.undo = append(w.undo, func() error { done.Wait(); return nil }) // the store must be there so long
+	w.undo = append(w.undo, func() error { done.Wait(); return nil }) // it uses the store
 }
 
 // listen takes the imports of commands. A device without them works.
@@ -218,10 +218,10 @@ const attributeReaders = 2
 // and log.
 func sparePool() int { return runtime.GOMAXPROCS(0) + fusefs.Workers() + attributeReaders }
 
-// attributesEnd is how long whoever looks at an attribute may take once the data file is gone.
+// attributesEnd bounds the wait for readers of attributes once the data file is gone.
 const attributesEnd = 10 * time.Second
 
-// untilEnd serves until there is nothing left to serve, or a successor takes over.
+// untilEnd serves until the device is gone or another worker takes over.
 func (w *worker) untilEnd() error {
 	orders, shown := w.orders, w.server.AttributesEnded()
 	for {
@@ -243,7 +243,7 @@ func (w *worker) untilEnd() error {
 			}
 		case <-w.server.DataEnded():
 			if err := w.server.Failure(); err != nil {
-				return err // a death like any other
+				return err // the keeper treats it as a death
 			}
 			w.news.send(news{DataEnded: true})
 			if !w.kept.Load() {
@@ -254,14 +254,14 @@ func (w *worker) untilEnd() error {
 			select {
 			case <-w.server.Ended():
 			case <-time.After(attributesEnd):
-				os.Exit(0) // somebody still reads an attribute, and its mount is gone
+				os.Exit(0) // a process still reads an attribute, whose mount is gone
 			}
 			return nil
 		}
 	}
 }
 
-// takeApart undoes what was put together, in reverse.
+// takeApart undoes the steps of Work in reverse.
 func (w *worker) takeApart() error {
 	var all []error
 	for i := len(w.undo) - 1; i >= 0; i-- {

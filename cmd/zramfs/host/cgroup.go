@@ -27,8 +27,8 @@ type MemoryLimit struct {
 // kernel's page_counter.h) and above the memory of any machine.
 const noLimit = 1 << 62
 
-// MemoryLimits returns the limits on the memory of the process that are lower than the memory of the
-// machine, ram, in bytes; 0 stands for an unknown size. Limits of cgroup v1 come first, the
+// MemoryLimits returns the limits on the memory of the process that are lower than the memory of
+// the machine, ram, in bytes; 0 stands for an unknown size. Limits of cgroup v1 come first, the
 // process's own group before those above it.
 func (r Root) MemoryLimits(ram uint64) ([]MemoryLimit, error) {
 	if ram == 0 {
@@ -112,7 +112,8 @@ func (r Root) groups() (all []group, err error) {
 	return all, nil
 }
 
-// limitsUp reads the named files of g and of all groups above it that the first fitting mount shows.
+// limitsUp reads the named files of g and of all groups above it that the first fitting mount
+// shows.
 func (r Root) limitsUp(mounts []*mountinfo.Info, g group, names ...string) (found []MemoryLimit, err error) {
 	at := slices.IndexFunc(mounts, g.in)
 	if at < 0 {

@@ -43,8 +43,8 @@ func parseMaps(text string) ([]Region, error) {
 			return nil, fmt.Errorf("parse maps: unexpected line %q", line)
 		}
 		if inode != 0 {
-			// The path is the rest of the line and may hold spaces; a memory file has an inode and a path
-			// too.
+			// The path is the rest of the line and may hold spaces; a memory file has an inode and
+			// a path too.
 			if at := strings.IndexByte(line, '/'); at >= 0 {
 				r.Path = line[at:]
 			}

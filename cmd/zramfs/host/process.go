@@ -17,8 +17,8 @@ type Usage struct {
 	Parent int    // PPid
 }
 
-// Usage returns the memory use of a process, which is a number or "self". The kernel keeps the sums,
-// so the time does not depend on the size of the process.
+// Usage returns the memory use of a process, which is a number or "self". The kernel keeps the
+// sums, so the time does not depend on the size of the process.
 func (r Root) Usage(pid string) (Usage, error) {
 	text, err := os.ReadFile(r.Path("proc/" + pid + "/status"))
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 
 // When memory is short, the kernel gives a task of a real-time class half of its reserve below the
 // lowest watermark (ALLOC_MIN_RESERVE in mm/page_alloc.c). Other tasks wait for reclaim, which may
-// wait for us. So threads take memory that requests depend on in such a class: the store's maintainer,
-// the keeper when it locks, and a worker until it serves. None stays there: a loop would take a
-// processor from the whole machine.
+// wait for us. So threads take memory that requests depend on in such a class: the store's
+// maintainer, the keeper when it locks, and a worker until it serves. None stays there: a loop
+// would take a processor from the whole machine.
 
 // The two scheduling classes, real-time at the lowest priority and the usual one; immutable.
 var (
@@ -27,9 +27,9 @@ var (
 	usual    = &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}
 )
 
-// InRealTime calls take in the real-time class, or in the usual one where that is denied. Threads that
-// the Go runtime makes meanwhile are not in it, since a thread that is locked to its goroutine makes
-// none. It serves as store.Config.Firmly.
+// InRealTime calls take in the real-time class, or in the usual one where that is denied. Threads
+// that the Go runtime makes during take are not in it, since a thread that is locked to its
+// goroutine makes none. It serves as store.Config.Firmly.
 func InRealTime(take func() error) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -39,11 +39,12 @@ func InRealTime(take func() error) (err error) {
 	return take()
 }
 
-// StartInRealTime starts a program in the real-time class, or in the usual one where that is denied.
+// StartInRealTime starts a program in the real-time class, or in the usual one where that is
+// denied.
 func StartInRealTime(cmd *exec.Cmd) error { return InRealTime(cmd.Start) }
 
-// EnterRealTime puts the calling thread into the real-time class and reports whether that is allowed.
-// The thread must be locked to its goroutine until it ends.
+// EnterRealTime puts the calling thread into the real-time class and reports whether that is
+// allowed. The thread must be locked to its goroutine until it ends.
 func EnterRealTime() bool { return unix.SchedSetAttr(0, realTime, 0) == nil }
 
 // CheckScheduling tries to enter the real-time class. It leaves the thread as it was.
@@ -74,8 +75,8 @@ func CheckScheduling() Protection {
 	return p
 }
 
-// LeaveRealTime puts every thread of the process into the usual class. It looks again until it finds
-// none to change, since a thread in the real-time class may have made another meanwhile.
+// LeaveRealTime puts every thread of the process into the usual class. It looks again until it
+// finds none to change, since a thread in the real-time class may have made another.
 func LeaveRealTime() error {
 	for range 100 {
 		changed, err := leaveRealTimeOnce()

@@ -4,13 +4,13 @@ package protect
 
 import "github.com/zramfs/zramfs/cmd/zramfs/host"
 
-// zeroDataLimit bounds the part of a program's zero-initialised data that is populated, in bytes. The
-// program uses 256 KiB of it. The linker sorts variables by size, so the unused large ones come
+// zeroDataLimit bounds the part of a program's zero-initialised data that is populated, in bytes.
+// The program uses 256 KiB of it. The linker sorts variables by size, so the unused large ones come
 // last, such as 32 MiB of crypto/internal/fips140/drbg.
 const zeroDataLimit = 320 << 10
 
-// executableRegions returns the mappings of the program at path: those of its file, and the first of
-// the zero-initialised data that the loader put behind them.
+// executableRegions returns the mappings of the program at path: those of its file, and the first
+// of the zero-initialised data that the loader put behind them.
 func executableRegions(all []host.Region, path string) []host.Region {
 	var own []host.Region
 	end := uint64(0)

@@ -20,8 +20,8 @@ type GroupMove struct {
 	Left string `json:"left,omitempty"`
 	// Stayed is why it could not leave; empty where it did.
 	Stayed string `json:"stayed,omitempty"`
-	// Own is the group of cgroup v2 that it has excluded from swap and reclaim, since the group holds
-	// only this program.
+	// Own is the group of cgroup v2 that it has excluded from swap and reclaim, since the group
+	// holds only this program.
 	Own string `json:"own,omitempty"`
 }
 

@@ -52,7 +52,8 @@ func content(t *testing.T, root host.Root, path string) string {
 	return string(text)
 }
 
-// A process moves to the highest group if its own or one above it is limited, and foreseeGroup says so.
+// A process moves to the highest group if its own or one above it is limited, and foreseeGroup says
+// so.
 func TestLeaveLimitedGroup(t *testing.T) {
 	for _, c := range []struct {
 		name, top    string

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// garbageLimit is the garbage that gathers between two collections, in bytes. Requests for pages
-	// leave none; a read of the status leaves some 50 KiB, one of an attribute 1 KiB.
+	// garbageLimit is the garbage that gathers between two collections, in bytes. Requests for
+	// pages leave none; a read of the status leaves some 50 KiB, one of an attribute 1 KiB.
 	garbageLimit = 1 << 20
 	// spareHeap is room for holes, in bytes.
 	spareHeap = 1 << 20
 	// processorHeap is what the processors that run Go code at a time cache, in bytes: 64 pages of
 	// 8 KiB each (pageCachePages in the runtime's mpagecache.go), two of them.
 	processorHeap = 1 << 20
-	// spareBlock is the size of the blocks that the heap is first filled with, in bytes: one span of
-	// the runtime each, so that all descriptors of spans exist that it can ever need.
+	// spareBlock is the size of the blocks that the heap is first filled with, in bytes: one span
+	// of the runtime each, so that all descriptors of spans exist that it can ever need.
 	spareBlock = 8 << 10
 	pageSize   = 4096
 	// warmUpCycles is the number of collections before the first request.
@@ -33,20 +33,20 @@ const (
 // reserve is address space that counts as heap in use and has no memory. ReserveHeap sets it once.
 var reserve []byte
 
-// ReserveHeap makes collections rare and keeps the runtime from giving memory back. A serving process
-// calls it at its start.
+// ReserveHeap makes collections rare and keeps the runtime from giving memory back. A serving
+// process calls it at its start.
 //
 // A collection stops every thread, so a thread that waits for memory delays all of them. After it
 // the runtime gives memory back to the kernel, and taking it again is a page fault in a thread that
-// requests may wait for. The runtime keeps the heap that was in use at the collection and a tenth more
-// (retainExtraPercent in mgcscavenge.go). Under a memory limit it keeps 95 % of that
+// requests may wait for. The runtime keeps the heap that was in use at the collection and a tenth
+// more (retainExtraPercent in mgcscavenge.go). Under a memory limit it keeps 95 % of that
 // (reduceExtraPercent), which a heap that is only collected at the limit exceeds each time.
 //
-// So ReserveHeap allocates address space that no code touches. It counts as heap in use, and a tenth
-// of it is more than all free parts of the heap: nothing is given back. The usual percentage, of the
-// reserve, paces the collector. The reserve is no larger than that needs: while a collection waits for
-// a processor, the runtime lets a tenth of the heap in use gather as garbage (maxOvershoot in
-// mgcpacer.go). Measured with random 4 KiB reads at a depth of 32 by two processes
+// So ReserveHeap allocates address space that no code touches. It counts as heap in use, and a
+// tenth of it is more than all free parts of the heap: nothing is given back. The usual percentage,
+// of the reserve, paces the collector. The reserve is no larger than that needs: while a collection
+// waits for a processor, the runtime lets a tenth of the heap in use gather as garbage
+// (maxOvershoot in mgcpacer.go). Measured with random 4 KiB reads at a depth of 32 by two processes
 // and ten reads of the status a second: a collection a second, for the status alone; 35 to 45 page
 // faults in each without the reserve, less than one with it.
 func ReserveHeap() {
@@ -90,8 +90,8 @@ func WarmUp(use func()) {
 }
 
 // mayReserve reports whether the process can take so much address space without memory behind it.
-// Where the kernel counts address space (vm.overcommit_memory is 2), or has less memory, the attempt
-// could end the process.
+// Where the kernel counts address space (vm.overcommit_memory is 2), or has less memory, the
+// attempt could end the process.
 func mayReserve(size, ram uint64) bool {
 	mode, err := host.Local.Sysctl("vm.overcommit_memory")
 	return err == nil && mode != "2" && size < ram/2

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// The heap keeps its memory under the garbage that reads of the status leave: a page fault or two for
-// each collection of some ten thousand objects.
+// The heap keeps its memory under the garbage that reads of the status leave: a page fault or two
+// for each collection of some ten thousand objects.
 func TestHeapKeepsItsMemory(t *testing.T) { inChild(t, "heap") }
 
 var garbage []byte // escapes to the heap; one goroutine writes it, none reads it

@@ -11,8 +11,8 @@ import (
 )
 
 // CheckTimeouts looks for FUSE request timeouts (Linux 6.15,
-// Documentation/admin-guide/sysctl/fs.rst). After that time the kernel aborts the connection and the
-// device is lost, although a machine that is short of memory may only be slow.
+// Documentation/admin-guide/sysctl/fs.rst). After that time the kernel aborts the connection and
+// the device is lost, although a machine that is short of memory may only be slow.
 func CheckTimeouts(root host.Root) Protection {
 	p := Protection{Name: NameTimeout, State: StateOK, Detail: "no FUSE request timeout is set", Essential: true}
 	for _, name := range []string{"default_request_timeout", "max_request_timeout"} {

@@ -15,8 +15,8 @@ import (
 )
 
 // Populate makes the program's code and tables present, and as many operating system threads as the
-// process will need. The runtime makes a thread when all of its own are in system calls or belong to
-// a goroutine, and keeps it; making one takes kernel memory.
+// process will need. The runtime makes a thread when all of its own are in system calls or belong
+// to a goroutine, and keeps it; making one takes kernel memory.
 func Populate(threads int) Protection {
 	p := Protection{Name: NamePopulate, State: StateOK}
 	bytes, err := populateExecutable()
@@ -52,7 +52,8 @@ func populateExecutable() (bytes uint64, err error) {
 }
 
 // populateRegion locks r, which also makes it present, on any kernel. Where locking is not allowed,
-// madvise makes it present (Linux 5.14). Either way a writable page of a file becomes a private copy.
+// madvise makes it present (Linux 5.14). Either way a writable page of a file becomes a private
+// copy.
 func populateRegion(r host.Region) error {
 	if _, _, errno := unix.Syscall(unix.SYS_MLOCK, uintptr(r.Start), uintptr(r.End-r.Start), 0); errno == 0 {
 		return nil

@@ -46,7 +46,8 @@ func (p presence) each(v reflect.Value) {
 	}
 }
 
-// populate makes size bytes present. It returns false for an address that the walk has reached before.
+// populate makes size bytes present. It returns false for an address that the walk has reached
+// before.
 func (p presence) populate(start, size uintptr) bool {
 	if p[start] || size == 0 {
 		return false

@@ -84,14 +84,15 @@ func AvoidOOM() Protection {
 	return p
 }
 
-// LockMemory locks all present and future mappings of the process. It needs MCL_ONFAULT (Linux 4.4):
-// without that the kernel would populate the sparse image, which is as large as the device.
+// LockMemory locks all present and future mappings of the process. It needs MCL_ONFAULT (Linux
+// 4.4): without that the kernel would populate the sparse image, which is as large as the device.
 func LockMemory() Protection {
 	p := Protection{Name: NameMemory, State: StateFail, Essential: true}
 	limit, unlimited := lockLimit()
 	flags := unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT
 	if !unlimited {
-		// With a limit, MCL_FUTURE would make a later mmap fail, and the Go runtime would end the process.
+		// With a limit, MCL_FUTURE would make a later mmap fail, and the Go runtime would end the
+		// process.
 		flags = unix.MCL_CURRENT | unix.MCL_ONFAULT
 	}
 	switch err := unix.Mlockall(flags); {
@@ -113,8 +114,8 @@ func LockMemory() Protection {
 	return p
 }
 
-// lockAdvice says why memory cannot be locked beyond limit, and how to allow it. In a user namespace
-// other than the first, root has the capability without its effect.
+// lockAdvice says why memory cannot be locked beyond limit, and how to allow it. In a user
+// namespace other than the first, root has the capability without its effect.
 func lockAdvice(limit string, first bool) string {
 	if !first {
 		return fmt.Sprintf("(limit %s, and no user namespace but the first can exceed it): run outside of the namespace, or raise the "+

@@ -11,7 +11,8 @@ const (
 	StateOK State = "ok"
 	// StateWarn means that it does not hold, and that the device is less safe without it.
 	StateWarn State = "warn"
-	// StateFail means that it does not hold, and that using the device as swap can hang the machine.
+	// StateFail means that it does not hold, and that using the device as swap can hang the
+	// machine.
 	StateFail State = "fail"
 )
 

@@ -49,8 +49,8 @@ func (s sample) used() uint64 { return s.swapTotal - min(s.swapFree, s.swapTotal
 const MinDevice = 512 << 20
 
 const (
-	// minSwap is the least swap for which there is a ballast: that of a device of MinDevice less its
-	// headers.
+	// minSwap is the least swap for which there is a ballast: that of a device of MinDevice less
+	// its headers.
 	minSwap = MinDevice - 1<<20
 
 	// Memory is short while a task waits for it more than 1 % of the time (PSI's some avg10, in
