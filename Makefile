@@ -131,7 +131,8 @@ oracle: $(PAGES)
 
 # Runs the tests that docs/criteria.md names, and rewrites the states of their claims.
 criteria: build $(PAGES)
-	$(GO) test -json -count=1 -p 1 -timeout 30m -run "$$($(GO) run ./tools/criteria -judges)" ./... | $(GO) run ./tools/criteria
+	( $(GO) test -json -tags invariants -count=1 -p 1 -timeout 30m -run "$$($(GO) run ./tools/criteria -judges)" ./...; \
+	  $(GO) test -json -race -count=1 -run '^TestF079' ./store ) | $(GO) run ./tools/criteria
 
 # The assembly for amd64 is written by programs, one for each package.
 generate:

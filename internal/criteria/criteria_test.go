@@ -32,7 +32,7 @@ const output = `{"Action":"pass","Package":"a","Test":"TestF001A"}
 {"Action":"pass","Package":"a","Test":"TestF003Part"}
 {"Action":"fail","Package":"b","Test":"TestF003Part"}
 # a build that failed
-{"Action":"output","Package":"a","Test":"TestF004","Output":"    require.go:12: no GPU | none\n"}
+{"Action":"output","Package":"a","Test":"TestF004","Output":"    require.go:12: no GPU | none (to run this test: a GPU)\n"}
 {"Action":"output","Package":"a","Test":"TestF004","Output":"--- SKIP: TestF004 (0.00s)\n"}
 {"Action":"skip","Package":"a","Test":"TestF004"}
 {"Action":"pass","Package":"a","Test":"TestF006"}

@@ -40,7 +40,8 @@ var logLine = regexp.MustCompile(`^\s*\S+\.go:\d+: (.*)`)
 // build, are passed over, and so are subtests, whose failure fails their test.
 func Read(in io.Reader) (Results, error) {
 	all := Results{}
-	said := map[string]string{} // the last log line of a running test
+	// The last log line of a running test, without the advice of package require.
+	said := map[string]string{}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -52,7 +53,7 @@ func Read(in io.Reader) (Results, error) {
 		switch e.Action {
 		case "output":
 			if m := logLine.FindStringSubmatch(e.Output); m != nil {
-				said[key] = m[1]
+				said[key], _, _ = strings.Cut(m[1], " (to run this test: ")
 			}
 		case "pass":
 			all.add(e, result{outcome: passed})
