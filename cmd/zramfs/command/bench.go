@@ -37,16 +37,14 @@ func benchCommand() *cli.Command {
 			"takes here; ZRAMFS_DISABLE=avx512,avx2 switches instruction sets off. Speeds are in MB/s of 10^6 bytes of pages, the times of " +
 			"one page in microseconds: the median, and what one page in a hundred takes longer than.\n\n" +
 			"bulk: Compresses, decompresses and verifies batches of pages, as export, import and verify do: by one worker, by one on each core and, " +
-			"where the program has other engines and the machine what they need, by those alone and by all together. SHARE is what part the other " +
-			"engines took of that, as it was learned meanwhile, and the crossover the smallest batch from which on they are faster than the " +
-			"cores; the link of an engine with memory of its own is how fast data gets there and back. Batches are of --batch pages, which are " +
-			"repeated where there are fewer: 64 MiB of them unless told otherwise, 10 GB where there are other engines, in either case no more than a " +
-			"quarter of the memory that is free. The last table is what the original specification claims of GPUs, by its own numbers, and what was " +
-			"measured of it: it SURVIVED, was FALSIFIED, or is OPEN, since what it takes was not there.\n\n" +
+			"where the program has other engines and the machine what they need, by those alone and by all together. SHARE is the part of the pages " +
+			"that the other engines did of that, as learned meanwhile. Batches are of --batch pages, which are " +
+			"repeated where there are fewer: 64 MiB of them by default, 10 GB where there are other engines, and at most " +
+			"a quarter of the free memory.\n\n" +
 			"Pages of one repeated word are left out: the store knows them without a codec. RATIO is over the others, without what the " +
 			"store adds.\n\n" +
 			"A file may be any file: each 4096 bytes of it are a page, the last filled up with zeros. Of a large file or " +
-			"process 64M are used, every n-th page. Generated pages are the same everywhere, and their ratios are nobody's.",
+			"process 64M are used, every n-th page. Generated pages are the same everywhere, and their ratios say nothing about a machine.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: flagFile, Aliases: []string{"f"}, Usage: "use the pages of a `FILE`"},
 			&cli.IntSliceFlag{Name: flagPID, Aliases: []string{"p"},

@@ -97,8 +97,6 @@ type bulkRun struct {
 	shown   time.Duration
 	show    term.Steps
 	done    int // rounds
-
-	gigabyte int // bytes of what crossSizes counts: 10^9 but for tests
 }
 
 // newBulkRun makes a run with batches of so many pages; for 0 as many as are right for who is
@@ -108,7 +106,7 @@ func newBulkRun(s sample.Sample, algorithms []codec.Algorithm, batch int, o imag
 	if len(pages) == 0 {
 		return nil, errors.New("every page is one repeated word: there is nothing to compress")
 	}
-	r := &bulkRun{same: same, wanted: batch, gigabyte: 1e9}
+	r := &bulkRun{same: same, wanted: batch}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.close())
@@ -178,32 +176,19 @@ func (r *bulkRun) close() error {
 	return errors.Join(append(errs, r.buffers.close())...)
 }
 
-// measure does a round to see that all is right, and to have all memory present, and then rounds
-// that count for as long as told, one at least. Of the time, what finding the crossover takes is
-// kept.
+// measure does a first round, which checks the results and brings all memory in, and then rounds that
+// count until length has passed, one at least.
 func (r *bulkRun) measure(ctx context.Context, length time.Duration, show term.Steps) error {
 	r.start, r.length, r.show = time.Now(), length, show
-	if err := r.engines.measureLinks(ctx); err != nil {
-		return err
-	}
 	if err := r.round(ctx, r.check); err != nil {
 		return err
 	}
 	runtime.GC() // not in the middle of it
-	rounds := length
-	if len(r.engines.all()) > 0 {
-		rounds = length / 2
-	}
-	for r.done == 0 || time.Since(r.start) < rounds {
+	for r.done == 0 || time.Since(r.start) < length {
 		if err := r.round(ctx, r.note); err != nil {
 			return err
 		}
 		r.done++
-	}
-	for _, t := range r.teams {
-		if err := r.crossovers(ctx, t); err != nil {
-			return fmt.Errorf("%s: %w", t.algorithm, err)
-		}
 	}
 	return r.show.End()
 }

@@ -19,23 +19,18 @@ import (
 
 // A bulkReport is what bench bulk --json prints.
 type bulkReport struct {
-	Source     string          `json:"source"`
-	Generated  bool            `json:"generated"`
-	Pages      int             `json:"pages"`       // different ones
-	SameFilled int             `json:"same_filled"` // pages left out
-	Batch      int             `json:"batch_pages"`
-	Wanted     int             `json:"wanted_pages"` // of a batch: for more there was no memory
-	Rounds     int             `json:"rounds"`
-	Workers    int             `json:"workers"` // one on each core
-	Engines    []string        `json:"engines"` // beside the CPU
-	Missing    []string        `json:"missing"` // kinds of engine that there is none of, and why
-	Trouble    []string        `json:"trouble"` // what went wrong with engines beside the work, and what of it they did not do
-	Links      []bulkLink      `json:"links"`
-	Results    []bulkResult    `json:"results"`
-	Crossovers []bulkCrossover `json:"crossovers"`
-	Criteria   []bulkCriterion `json:"criteria"`
-
-	faults []string // those of Trouble after which a speed may be another's
+	Source     string       `json:"source"`
+	Generated  bool         `json:"generated"`
+	Pages      int          `json:"pages"`       // different ones
+	SameFilled int          `json:"same_filled"` // pages left out
+	Batch      int          `json:"batch_pages"`
+	Wanted     int          `json:"wanted_pages"` // of a batch: for more there was no memory
+	Rounds     int          `json:"rounds"`
+	Workers    int          `json:"workers"` // one on each core
+	Engines    []string     `json:"engines"` // beside the CPU
+	Missing    []string     `json:"missing"` // kinds of engine that there is none of, and why
+	Trouble    []string     `json:"trouble"` // what went wrong with engines beside the work, and what of it they did not do
+	Results    []bulkResult `json:"results"`
 }
 
 // bulkResult is one line of the table.
@@ -75,10 +70,9 @@ type bulkPart struct {
 func (r *bulkRun) report(s sample.Sample) bulkReport {
 	b := bulkReport{
 		Source: s.Source, Generated: s.Source == sample.GeneratedSource, Pages: r.own, SameFilled: r.same, Batch: r.made.N, Wanted: r.wanted, Rounds: r.done,
-		Workers: runtime.GOMAXPROCS(0), Engines: []string{}, Missing: append([]string{}, r.engines.missing...), Links: append([]bulkLink{}, r.engines.links...),
-		Trouble: append([]string{}, r.engines.trouble...), Crossovers: []bulkCrossover{}, faults: r.engines.faults(),
+		Workers: runtime.GOMAXPROCS(0), Engines: []string{}, Missing: append([]string{}, r.engines.missing...),
+		Trouble: append([]string{}, slices.Concat(r.engines.trouble, r.engines.faults())...),
 	}
-	b.Trouble = append(b.Trouble, b.faults...)
 	for _, t := range r.teams {
 		for _, name := range t.names() {
 			if !slices.Contains(b.Engines, name) {
@@ -96,9 +90,7 @@ func (r *bulkRun) report(s sample.Sample) bulkReport {
 			}
 			b.Results = append(b.Results, r.result(t, c, speed, one[c.op], r.memcpy(c)))
 		}
-		b.Crossovers = append(b.Crossovers, t.cross...)
 	}
-	b.Criteria = judge(b)
 	return b
 }
 
@@ -159,9 +151,6 @@ func (b bulkReport) text() string {
 		engines = imaging.CPUName + ", " + strings.Join(b.Engines, ", ")
 	}
 	fmt.Fprintf(&out, "engines: %s, with %s\n", engines, term.Plural(b.Workers, "worker", "workers"))
-	for _, l := range b.Links {
-		out.WriteString(l.text())
-	}
 	for _, why := range b.Missing {
 		fmt.Fprintf(&out, "no %s\n", why)
 	}
@@ -172,31 +161,10 @@ func (b bulkReport) text() string {
 	out.WriteString("speeds in MB/s, and as multiples of one worker's and of a plain copy's by as many workers\n\n")
 	style := term.Style{UTF8: term.UTF8(), Width: term.Width()}
 	out.WriteString(b.table().Render(style))
-	if len(b.Crossovers) > 0 {
-		out.WriteString("\n" + b.crossoverText())
-	}
-	out.WriteString("\n" + criteriaTable(b.Criteria).Render(style))
 	if b.Generated {
 		out.WriteString("\nThe pages are generated: their ratios say nothing about a machine. Use --pid or --file for that.\n")
 	}
 	return out.String()
-}
-
-// text says the link in a line.
-func (l bulkLink) text() string {
-	var words []string
-	for _, w := range []struct {
-		value float64
-		what  string
-	}{
-		{l.ToDevice, "there"}, {l.FromDevice, "back"}, {l.BothWays, "both ways at once"}, {l.KernelReads, "read by kernels"}, {l.KernelWrites, "written by kernels"},
-		{l.Register, "of memory made known"},
-	} {
-		if w.value > 0 {
-			words = append(words, fmt.Sprintf("%.1f %s", w.value, w.what))
-		}
-	}
-	return fmt.Sprintf("link of %s, in GB/s: %s\n", l.Engine, strings.Join(words, ", "))
 }
 
 func (b bulkReport) table() term.Table {
@@ -217,31 +185,20 @@ func (b bulkReport) table() term.Table {
 	return t
 }
 
-// crossoverText says in a line for each from which batch on the other engines are faster, and by
-// how much at what sizes.
-func (b bulkReport) crossoverText() string {
-	var out strings.Builder
-	for _, c := range b.Crossovers {
-		if c.Pages == nil {
-			fmt.Fprintf(&out, "%s, %s: the CPU is faster in every batch up to %s", c.Algorithm, c.Operation, term.Plural(c.Upto, "page", "pages"))
-		} else {
-			fmt.Fprintf(&out, "%s, %s: the other engines are faster from %s on (%s)", c.Algorithm, c.Operation, term.Plural(*c.Pages, "page", "pages"), term.Size(uint64(*c.Pages)*pageSize))
-		}
-		if len(c.Sizes) > 0 {
-			out.WriteString("; " + c.sizes())
-		}
-		out.WriteByte('\n')
+// mode returns the engines that worked.
+func (r bulkResult) mode() bulk.Mode {
+	switch {
+	case r.By == imaging.CPUName:
+		return bulk.CPUAlone
+	case strings.HasPrefix(r.By, imaging.CPUName+"+"):
+		return bulk.Shared
 	}
-	return out.String()
+	return bulk.EnginesAlone
 }
 
-// sizes says how often as fast the engines were as the CPU.
-func (c bulkCrossover) sizes() string {
-	var words []string
-	for _, s := range c.Sizes {
-		words = append(words, fmt.Sprintf("%.2f times the CPU at %d GB", s.Engines/s.CPU, s.GB))
-	}
-	return strings.Join(words, ", ")
+// speedOf returns 10^6 bytes of pages a second.
+func speedOf(pages int, took time.Duration) float64 {
+	return float64(pages) * pageSize / 1e6 / max(took, time.Nanosecond).Seconds()
 }
 
 func toMilliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }

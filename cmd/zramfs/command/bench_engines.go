@@ -3,12 +3,10 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
@@ -23,8 +21,7 @@ const lz4Name = "lz4"
 // each takes memory, of its device too, and measures itself when it is opened. It is used by one
 // goroutine.
 type benchEngines struct {
-	sets  []engineSet
-	links []bulkLink
+	sets []engineSet
 
 	missing []string      // kinds of engine that there is none of, and why
 	trouble []string      // errors that the work goes on after
@@ -124,49 +121,6 @@ func (e *benchEngines) lend(a codec.Algorithm) (loans []bulk.Engine) {
 	return loans
 }
 
-// A bulkLink is the link of an engine, in GB/s of 10^9 bytes; 0 is what there is not.
-type bulkLink struct {
-	Engine       string  `json:"engine"`
-	ToDevice     float64 `json:"to_device_gb_s"`
-	FromDevice   float64 `json:"from_device_gb_s"`
-	BothWays     float64 `json:"both_ways_gb_s"` // added up
-	KernelReads  float64 `json:"kernel_reads_gb_s"`
-	KernelWrites float64 `json:"kernel_writes_gb_s"`
-	Register     float64 `json:"register_gb_s"` // of making memory known to the engine
-}
-
-// link is that of an engine, which is made where there is none yet.
-func (e *benchEngines) link(name string) *bulkLink {
-	i := slices.IndexFunc(e.links, func(l bulkLink) bool { return l.Engine == name })
-	if i < 0 {
-		i = len(e.links)
-		e.links = append(e.links, bulkLink{Engine: name})
-	}
-	return &e.links[i]
-}
-
-// measureLinks measures the links of those that have one. That it cannot be measured is noted.
-func (e *benchEngines) measureLinks(ctx context.Context) error {
-	for _, engine := range e.all() {
-		linked, ok := engine.(bulk.Linked)
-		if !ok {
-			continue
-		}
-		m, err := linked.Link(ctx)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			e.trouble = append(e.trouble, term.OneLine(err.Error()))
-			continue
-		}
-		l := e.link(engine.Name())
-		l.ToDevice, l.FromDevice, l.BothWays = m.ToDevice/1e9, m.FromDevice/1e9, m.BothWays/1e9
-		l.KernelReads, l.KernelWrites = m.KernelReads/1e9, m.KernelWrites/1e9
-	}
-	return nil
-}
-
 // register tells the engines that want to know of the memory of batches, of which pages are written
 // to the last. One that cannot have it goes on without.
 func (e *benchEngines) register(read, written [][]byte) {
@@ -175,16 +129,10 @@ func (e *benchEngines) register(read, written [][]byte) {
 		if !ok {
 			continue
 		}
-		bytes, start := 0, time.Now()
 		for i, region := range slices.Concat(read, written) {
 			if err := registrar.Register(region, i >= len(read)); err != nil {
 				e.trouble = append(e.trouble, engine.Name()+": "+term.OneLine(err.Error()))
-				continue
 			}
-			bytes += len(region)
-		}
-		if bytes > 0 {
-			e.link(engine.Name()).Register = float64(bytes) / 1e9 / max(time.Since(start), time.Nanosecond).Seconds()
 		}
 	}
 }

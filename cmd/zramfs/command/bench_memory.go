@@ -12,15 +12,14 @@ import (
 )
 
 const (
-	// largeBatch is how many pages are a batch where there are engines beside the CPU, as the original
-	// specification has it: 10^10 bytes of them.
+	// largeBatch is the pages of a batch where there are engines beside the CPU: 10^10 bytes.
 	largeBatch = (10_000_000_000 + pageSize - 1) / pageSize
-	// benchShares is what part of the memory that is left a batch's pages may take. There are three
-	// times as many bytes, for pages, objects and pages again, and the rest is for all else.
+	// benchShares is the part of the free memory, one in so many, that the pages of a batch may take.
+	// A batch takes three times as much: pages, objects, and pages again.
 	benchShares = 4
 )
 
-// fitting is how many pages of so many memory has room for, 1 at least.
+// fitting returns how many of pages fit into memory, 1 at least.
 func fitting(m machine, pages int) (int, error) {
 	room, err := roomInMemory(m)
 	if err != nil {

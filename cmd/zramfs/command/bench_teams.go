@@ -20,7 +20,6 @@ type team struct {
 	loans     []bulk.Engine // those besides
 	ratio     float64       // of the objects that were made last in the first round
 	crews     []*crew
-	cross     []bulkCrossover
 }
 
 // A crew is who works at one operation together, and what was measured of them.
