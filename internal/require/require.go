@@ -35,12 +35,10 @@ const (
 	namePtxas    = "ptxas"
 	nameLibcuda  = "libcuda"
 	nameGPU      = "gpu"
-	nameNUMA     = "numa"
-	nameEnergy   = "energy"
 )
 
 // names lists every requirement, in the order in which messages show them.
-var names = []string{nameFUSE, nameUserNS, nameRoot, nameLoop, nameSwap, nameZram, nameUring, namePages, nameCommands, nameAVX512, nameAVX2, nameNEON, namePtxas, nameLibcuda, nameGPU, nameNUMA, nameEnergy}
+var names = []string{nameFUSE, nameUserNS, nameRoot, nameLoop, nameSwap, nameZram, nameUring, namePages, nameCommands, nameAVX512, nameAVX2, nameNEON, namePtxas, nameLibcuda, nameGPU}
 
 // An unmet requirement: what the trial answered, and what a person can type so
 // that the next trial succeeds.
