@@ -20,7 +20,6 @@ const (
 	OpInspect  = "inspect"
 	OpIdentify = "identify the file of"
 	OpFormat   = "write swap header of"
-	OpReadSwap = "read swap header of"
 	OpSwapOn   = "swapon"
 	OpSwapOff  = "swapoff"
 	OpSwaps    = "read"
@@ -252,15 +251,6 @@ func Inspect(dev string) (Info, error) {
 	return info, newError(OpInspect, dev, err)
 }
 
-// SwapHeader is the first page of a swap area: version 1 of union swap_header in the kernel's
-// include/linux/swap.h.
-type SwapHeader struct {
-	Pages    uint64 // pages of the area, the one with the header included
-	BadPages uint32 // entries in the list of unusable pages
-	UUID     string // in the usual text form; all zeros where none was given
-	Label    string // at most 15 bytes
-}
-
 // FormatSwap makes w, an area of size bytes, a swap area by writing its first page, and returns the
 // random UUID it was given. If w has a method Sync, as a file has, FormatSwap calls it. A header is
 // valid only for kernels of the same page size; this one is for the running kernel. A rest of size
@@ -270,13 +260,6 @@ type SwapHeader struct {
 func FormatSwap(w io.WriterAt, size uint64, label string) (uuid string, err error) {
 	uuid, err = formatSwap(w, size, label, os.Getpagesize())
 	return uuid, newError(OpFormat, nameOf(w), err)
-}
-
-// ReadSwapHeader reads the header of a swap area. The error is ErrSwapHeader where there is none
-// that the running kernel accepts.
-func ReadSwapHeader(r io.ReaderAt) (SwapHeader, error) {
-	h, err := readSwapHeader(r, os.Getpagesize())
-	return h, newError(OpReadSwap, nameOf(r), err)
 }
 
 // nameOf returns the name of a file, and nothing for other things that can be read or written.

@@ -3,7 +3,6 @@
 package loopsetup
 
 import (
-	"bytes"
 	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
@@ -19,7 +18,6 @@ import (
 const (
 	offVersion  = 1024
 	offLastPage = 1028
-	offBadPages = 1032
 	offUUID     = 1036
 	offLabel    = 1052
 
@@ -77,39 +75,6 @@ func encodeSwapHeader(pages uint64, uuid [uuidSize]byte, label string, pageSize 
 	copy(page[offLabel:], label)
 	copy(page[pageSize-len(swapMagic):], swapMagic)
 	return page, nil
-}
-
-// readSwapHeader reads the header that a kernel whose pages have pageSize bytes would see.
-func readSwapHeader(r io.ReaderAt, pageSize int) (SwapHeader, error) {
-	page := make([]byte, pageSize)
-	if n, err := r.ReadAt(page, 0); n < pageSize {
-		if err == io.EOF {
-			err = fmt.Errorf("%w: only %d bytes, less than a page", ErrSwapHeader, n)
-		}
-		return SwapHeader{}, err
-	}
-	return decodeSwapHeader(page)
-}
-
-// decodeSwapHeader is the reverse of encodeSwapHeader for a page that may hold anything.
-func decodeSwapHeader(page []byte) (SwapHeader, error) {
-	if !bytes.HasSuffix(page, []byte(swapMagic)) {
-		return SwapHeader{}, fmt.Errorf("%w: no magic at the end of the first page (%d bytes)", ErrSwapHeader, len(page))
-	}
-	if v := native.Uint32(page[offVersion:]); v != swapVersion {
-		return SwapHeader{}, fmt.Errorf("%w: version %d instead of %d", ErrSwapHeader, v, swapVersion)
-	}
-	last := native.Uint32(page[offLastPage:])
-	if last == 0 {
-		return SwapHeader{}, fmt.Errorf("%w: it says that the area is empty", ErrSwapHeader)
-	}
-	label, _, _ := bytes.Cut(page[offLabel:offLabel+labelSize], []byte{0})
-	return SwapHeader{
-		Pages:    uint64(last) + 1,
-		BadPages: native.Uint32(page[offBadPages:]),
-		UUID:     formatUUID([uuidSize]byte(page[offUUID:])),
-		Label:    string(label),
-	}, nil
 }
 
 // formatUUID returns the text form of RFC 9562: groups of 8, 4, 4, 4 and 12 hexadecimal digits.
