@@ -20,21 +20,6 @@ const (
 	Require             // fail without a GPU
 )
 
-var modeNames = [...]string{"auto", "off", "require"}
-
-// String returns the mode's name.
-func (m Mode) String() string { return modeNames[min(m, Require)] }
-
-// ParseMode parses a mode's name.
-func ParseMode(name string) (Mode, error) {
-	for i, n := range modeNames {
-		if n == name {
-			return Mode(i), nil
-		}
-	}
-	return Auto, fmt.Errorf("%w: %q is none of auto, off and require", driver.ErrArgument, name)
-}
-
 // AllDevices as a device's number makes [Choose] open every device, up to as many as a planner can
 // have.
 const AllDevices = -1

@@ -32,14 +32,6 @@ func TestModes(t *testing.T) {
 	if err := c.Engines[0].Close(); err != nil {
 		t.Error(err)
 	}
-	for _, m := range []Mode{Auto, Off, Require} {
-		if got, err := ParseMode(m.String()); got != m || err != nil {
-			t.Errorf("mode %s is read as %s: %v", m, got, err)
-		}
-	}
-	if _, err := ParseMode("yes"); !errors.Is(err, driver.ErrArgument) {
-		t.Errorf("a mode that there is not: %v", err)
-	}
 }
 
 // All devices, or the one that is named; one that cannot be used is told of, and no reason to do

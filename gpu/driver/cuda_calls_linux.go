@@ -94,14 +94,6 @@ func (c *cudaCalls) await(s, e uint64) error {
 	return c.call(cuStreamWaitEvent, uintptr(s), uintptr(e), 0)
 }
 
-func (c *cudaCalls) happened(e uint64) (bool, error) {
-	err := c.call(cuEventQuery, uintptr(e))
-	if errors.Is(err, NotReady) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 func (c *cudaCalls) elapsed(from, to uint64) (time.Duration, error) {
 	err := c.call(cuEventElapsedTime, c.block.clear(answerAt), uintptr(from), uintptr(to))
 	milliseconds := math.Float32frombits(c.block.get32(answerAt))

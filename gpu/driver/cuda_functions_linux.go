@@ -41,7 +41,6 @@ const (
 	cuEventCreate
 	cuEventDestroy
 	cuEventRecord
-	cuEventQuery
 	cuEventSynchronize
 	cuEventElapsedTime
 	cuModuleLoadDataEx
@@ -89,7 +88,6 @@ var functionNames = [functionCount][]string{
 	cuEventCreate:              {"cuEventCreate", "cuEventCreate"},
 	cuEventDestroy:             {"cuEventDestroy", "cuEventDestroy_v2"},
 	cuEventRecord:              {"cuEventRecord", "cuEventRecord"},
-	cuEventQuery:               {"cuEventQuery", "cuEventQuery"},
 	cuEventSynchronize:         {"cuEventSynchronize", "cuEventSynchronize"},
 	cuEventElapsedTime:         {"cuEventElapsedTime", "cuEventElapsedTime"},
 	cuModuleLoadDataEx:         {"cuModuleLoadDataEx", "cuModuleLoadDataEx"},

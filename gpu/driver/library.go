@@ -54,7 +54,6 @@ type calls interface {
 	closeEvent(e uint64) error
 	record(e, s uint64) error
 	await(s, e uint64) error
-	happened(e uint64) (bool, error)
 	elapsed(from, to uint64) (time.Duration, error)
 
 	copyIn(s uint64, dst Pointer, src Host) error

@@ -156,17 +156,6 @@ func (c *simContext) await(stream, event uint64) error {
 	return nil
 }
 
-func (c *simContext) happened(event uint64) (bool, error) {
-	if err := c.enter("cuEventQuery"); err != nil {
-		return false, err
-	}
-	e, err := c.event("cuEventQuery", event)
-	if err != nil {
-		return false, err
-	}
-	return e.moment().over(), nil
-}
-
 func (m *moment) over() bool {
 	if m == nil {
 		return true

@@ -38,12 +38,6 @@ func (t *Thread) Await(s Stream, e Event) error {
 	return t.context.check(t.calls.await(s.handle, e.handle))
 }
 
-// Happened reports whether the event is reached.
-func (t *Thread) Happened(e Event) (bool, error) {
-	ok, err := t.calls.happened(e.handle)
-	return ok, t.context.check(err)
-}
-
 // Elapsed returns the time between two reached events, as measured by the device.
 func (t *Thread) Elapsed(from, to Event) (time.Duration, error) {
 	d, err := t.calls.elapsed(from.handle, to.handle)

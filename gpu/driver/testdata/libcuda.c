@@ -172,7 +172,6 @@ CUresult cuStreamWaitEvent(handle s, handle e, unsigned f) { NEED(s, STREAM); NE
 CUresult cuEventCreate(handle *e, unsigned f) { NEED_CONTEXT; return f == 1 ? make(e, EVENT) : 1; }
 CUresult cuEventDestroy_v2(handle e) { NEED(e, EVENT); e->kind = 0; return 0; }
 CUresult cuEventRecord(handle e, handle s) { NEED(e, EVENT); NEED(s, STREAM); clock_gettime(CLOCK_MONOTONIC, &e->at); e->until = s->until; return 0; }
-CUresult cuEventQuery(handle e) { NEED(e, EVENT); return e->at.tv_sec ? 0 : 600; }
 CUresult cuEventSynchronize(handle e) {
 	NEED(e, EVENT);
 	__atomic_add_fetch(&waiting, 1, __ATOMIC_SEQ_CST);
