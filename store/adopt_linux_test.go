@@ -66,7 +66,7 @@ func leaveAnImage() error {
 	if err != nil {
 		return err
 	}
-	mem.HeldBy(os.NewFile(4, "keeper"))
+	mem.LockVia(os.NewFile(4, "keeper"))
 	a, err := codec.Parse("adaptive")
 	if err != nil {
 		return err
@@ -109,15 +109,15 @@ func TestWorkerDiesAndItsImageStays(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			held := make(chan error)
-			go func() { held <- keeper.HoldFor(ours) }()
+			served := make(chan error)
+			go func() { served <- keeper.ServeLocks(ours) }()
 			t.Setenv("KIND", string(keeper.Kind()))
 			cmd := startChild(t, "leave an image", keeper.File(), theirs)
 			if err := theirs.Close(); err != nil {
 				t.Fatal(err)
 			}
 			killed(t, cmd)
-			if err := <-held; err != nil {
+			if err := <-served; err != nil {
 				t.Fatal(err)
 			}
 			// The worker may have died while it took a segment, which holds nothing yet.
@@ -224,7 +224,7 @@ func TestKeeperDies(t *testing.T) {
 		t.Fatal(err)
 	}
 	ours, theirs := socketPair(t)
-	mem.HeldBy(theirs)
+	mem.LockVia(theirs)
 	if err := ours.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -255,9 +255,9 @@ func TestMemoryThatCannotBeHeldIsNotTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mem.HeldBy(deafKeeper{})
-	if _, err := Create(mem, withAlgorithm(t, Config{Disksize: 1 << 20})); !errors.Is(err, errNotHeld) {
-		t.Errorf("%v, want errNotHeld", err)
+	mem.LockVia(deafKeeper{})
+	if _, err := Create(mem, withAlgorithm(t, Config{Disksize: 1 << 20})); !errors.Is(err, errNotLocked) {
+		t.Errorf("%v, want errNotLocked", err)
 	}
 	if n, err := mem.taken(); n != 0 || err != nil {
 		t.Errorf("%d bytes are taken (%v)", n, err)
@@ -276,7 +276,7 @@ func TestHoldOutsideTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range [][2]int64{{-PageSize, PageSize}, {0, 2 << 20}, {1 << 20, PageSize}, {1, PageSize}, {0, -1}, {1<<63 - PageSize, PageSize}} {
-		if err := mem.Hold(c[0], c[1]); !errors.Is(err, ErrRange) {
+		if err := mem.Lock(c[0], c[1]); !errors.Is(err, ErrRange) {
 			t.Errorf("%d bytes at %d: %v, want ErrRange", c[1], c[0], err)
 		}
 	}

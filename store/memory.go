@@ -40,12 +40,12 @@ var ErrNoMemory = errors.New("no memory for the image")
 // A Memory outlives the Store on it: Open carries on from what another left.
 // Its methods are safe for concurrent use on ranges that do not overlap.
 type Memory struct {
-	kind MemoryKind // immutable
-	file memoryFile // immutable
-	mem  []byte     // the mapping; set by reserve, nil after Close
-	held holding    // what this process, a keeper's, locks for the worker's
+	kind   MemoryKind    // immutable
+	file   memoryFile    // immutable
+	mem    []byte        // the mapping; set by reserve, nil after Close
+	locked lockedMapping // in a keeper, which locks for its worker
 
-	holder *holder // the keeper's end, in a worker; set before reserve, else nil
+	locks *lockClient // in a worker, of the keeper that locks for it; set before reserve, else nil
 }
 
 // NewMemory makes an empty memory file. Close releases it.
@@ -74,7 +74,7 @@ func (m *Memory) Kind() MemoryKind { return m.kind }
 
 // Close unmaps the memory and frees it. No Store may be open on it.
 func (m *Memory) Close() error {
-	err := errors.Join(m.unmap(), m.letGo())
+	err := errors.Join(m.unmap(), m.unlock())
 	if cerr := m.file.Close(); err == nil {
 		err = cerr
 	}

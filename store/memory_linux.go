@@ -181,7 +181,7 @@ func (m *Memory) allocate(off, n int64) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOMEM) || errors.Is(err, errNotHeld) {
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOMEM) || errors.Is(err, errNotLocked) {
 		err = fmt.Errorf("%w: %w", ErrNoMemory, err)
 	}
 	return errors.Join(err, m.punch(off, n)) // some of it may have been taken
@@ -199,7 +199,7 @@ func (m *Memory) populate(off, n int64) error {
 	} else if err != nil {
 		return os.NewSyscallError("madvise populate", err)
 	}
-	return m.tell(off, n)
+	return m.lockInKeeper(off, n)
 }
 
 // adopt maps n bytes at off that another process took, in a tenth of the time that
@@ -213,7 +213,7 @@ func (m *Memory) adopt(off, n int64) error {
 	if err != nil {
 		return os.NewSyscallError("madvise populate", err)
 	}
-	return m.tell(off, n)
+	return m.lockInKeeper(off, n)
 }
 
 // touch maps pages that exist, by reading them: a shared mapping of tmpfs is

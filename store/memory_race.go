@@ -27,12 +27,12 @@ func adoptMemoryFile(*os.File, MemoryKind) (memoryFile, error) {
 	return memoryFile{}, fmt.Errorf("%w: the race detector's build has its images on the heap", ErrNotMemory)
 }
 
-type holding struct{}
+type lockedMapping struct{}
 
-// Hold has nothing to lock.
-func (m *Memory) Hold(off, n int64) error { return nil }
+// Lock has nothing to lock.
+func (m *Memory) Lock(off, n int64) error { return nil }
 
-func (m *Memory) letGo() error { return nil }
+func (m *Memory) unlock() error { return nil }
 
 func (m *Memory) reserve(size int64) error {
 	if int64(len(m.mem)) < size {

@@ -42,7 +42,7 @@ func TestSignalsInterruptNothing(t *testing.T) {
 		}
 	})
 	for round := range 25 {
-		for _, step := range []func(off, n int64) error{mem.allocate, mem.adopt, mem.Hold, mem.punch} {
+		for _, step := range []func(off, n int64) error{mem.allocate, mem.adopt, mem.Lock, mem.punch} {
 			if err := step(0, size); err != nil {
 				t.Fatalf("round %d: %v", round, err)
 			}

@@ -54,7 +54,7 @@ func (k *keeper) serveLocks() (*os.File, error) {
 		// thread is locked to the goroutine and ends with it.
 		runtime.LockOSThread()
 		_ = protect.EnterRealTime() // where that is denied, the worker may wait longer
-		err := k.memory.HoldFor(ours)
+		err := k.memory.ServeLocks(ours)
 		if err = errors.Join(err, ours.Close()); err != nil {
 			k.logger.Error("lock the image: " + err.Error())
 		}

@@ -127,7 +127,7 @@ func (w *worker) makeStore() (err error) {
 		OnFill:    w.logs.Filled,
 	}
 	if w.facts.Locks {
-		w.memory.HeldBy(os.NewFile(locksFD, "locks"))
+		w.memory.LockVia(os.NewFile(locksFD, "locks"))
 	}
 	if w.facts.Ready == 0 {
 		w.store, err = store.Create(w.memory, cfg)

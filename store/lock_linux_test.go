@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// A fullKeeper holds what it held before it was full, and nothing more.
+// A fullKeeper locks the pieces that it had locked before it was full, and no others.
 type fullKeeper struct {
-	held map[[2]int64]bool
-	full bool
-	last [2]int64 // asked for
+	locked map[[2]int64]bool
+	full   bool
+	last   [2]int64 // asked for
 }
 
 func (k *fullKeeper) Write(p []byte) (int, error) {
@@ -27,8 +27,8 @@ func (k *fullKeeper) Write(p []byte) (int, error) {
 func (k *fullKeeper) Read(p []byte) (int, error) {
 	p[0] = 0
 	if !k.full {
-		k.held[k.last] = true
-	} else if !k.held[k.last] {
+		k.locked[k.last] = true
+	} else if !k.locked[k.last] {
 		p[0] = 1
 	}
 	return 1, nil
@@ -41,8 +41,8 @@ func TestOpenWithAKeeperThatLocksNoMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keeper := &fullKeeper{held: map[[2]int64]bool{}}
-	mem.HeldBy(keeper)
+	keeper := &fullKeeper{locked: map[[2]int64]bool{}}
+	mem.LockVia(keeper)
 	s, err := Create(mem, withAlgorithm(t, Config{Disksize: 1 << 20}))
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestOpenWithAKeeperThatLocksNoMore(t *testing.T) {
 	want := content{1, 1, random}.bytes()
 	write(t, s, 1, want)
 	only := s.image.SegmentAt(s.idx.load(1).Segment())
-	maps.DeleteFunc(keeper.held, func(piece [2]int64, _ bool) bool { return piece[0] >= s.image.SegmentAt(0) && piece[0] != only })
+	maps.DeleteFunc(keeper.locked, func(piece [2]int64, _ bool) bool { return piece[0] >= s.image.SegmentAt(0) && piece[0] != only })
 	finish(t, s)
 	keeper.full = true
 	if s, err = Open(mem, withAlgorithm(t, Config{})); err != nil {

@@ -26,41 +26,40 @@ import (
 //	worker: offset, length   two little-endian 64-bit integers, bytes
 //	keeper: 0, or 1 for a failure
 const (
-	holdRequest = 16
-	holdAnswer  = 1
+	lockRequest = 16
+	lockAnswer  = 1
 )
 
-// errNotHeld is why memory was not taken: the keeper could not lock it.
-var errNotHeld = errors.New("the keeper cannot lock it")
+// errNotLocked is why memory was not taken: the keeper could not lock it.
+var errNotLocked = errors.New("the keeper cannot lock it")
 
-// A holder is the worker's end of the conversation.
-type holder struct {
+// A lockClient is the worker's end of the conversation.
+type lockClient struct {
 	mu      sync.Mutex // one question at a time
 	keeper  io.ReadWriter
-	request [holdRequest]byte
-	answer  [holdAnswer]byte
+	request [lockRequest]byte
+	answer  [lockAnswer]byte
 }
 
-// HeldBy makes the worker's process have every piece of memory that it takes from
-// now on held by the keeper that answers on rw with HoldFor. It is called before
-// Create or Open. Once rw fails, the keeper is gone and the worker asks no further.
-func (m *Memory) HeldBy(rw io.ReadWriter) {
+// LockVia makes the keeper, which answers on rw with ServeLocks, lock every piece of
+// memory that this process takes from now on. A worker calls it before Create or Open.
+// Once rw fails, the keeper is gone and the worker asks no further.
+func (m *Memory) LockVia(rw io.ReadWriter) {
 	if m.kind == MemoryMemfd {
-		m.holder = &holder{keeper: rw}
+		m.locks = &lockClient{keeper: rw}
 	}
 }
 
-// HoldFor holds what the worker at the other end of rw takes, until that dies or
-// closes it; rw then fails in one way or another. It returns the first error of
-// Hold.
-func (m *Memory) HoldFor(rw io.ReadWriter) (first error) {
-	var request [holdRequest]byte
+// ServeLocks locks the pieces that the worker at the other end of rw takes, until the
+// worker dies or closes rw, which then fails. It returns the first error of Lock.
+func (m *Memory) ServeLocks(rw io.ReadWriter) (first error) {
+	var request [lockRequest]byte
 	for {
 		if _, err := io.ReadFull(rw, request[:]); err != nil {
 			return first
 		}
-		answer := [holdAnswer]byte{}
-		err := m.Hold(int64(binary.LittleEndian.Uint64(request[:])), int64(binary.LittleEndian.Uint64(request[8:])))
+		answer := [lockAnswer]byte{}
+		err := m.Lock(int64(binary.LittleEndian.Uint64(request[:])), int64(binary.LittleEndian.Uint64(request[8:])))
 		if err != nil {
 			answer[0] = 1
 			if first == nil {
@@ -73,29 +72,29 @@ func (m *Memory) HoldFor(rw io.ReadWriter) (first error) {
 	}
 }
 
-// tell has the keeper hold n bytes at off, which are there.
-func (m *Memory) tell(off, n int64) error {
-	h := m.holder
-	if h == nil {
+// lockInKeeper makes the keeper lock n bytes at off, which are allocated.
+func (m *Memory) lockInKeeper(off, n int64) error {
+	c := m.locks
+	if c == nil {
 		return nil
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.keeper == nil {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.keeper == nil {
 		return nil
 	}
-	binary.LittleEndian.PutUint64(h.request[:], uint64(off))
-	binary.LittleEndian.PutUint64(h.request[8:], uint64(n))
-	_, err := h.keeper.Write(h.request[:])
+	binary.LittleEndian.PutUint64(c.request[:], uint64(off))
+	binary.LittleEndian.PutUint64(c.request[8:], uint64(n))
+	_, err := c.keeper.Write(c.request[:])
 	if err == nil {
-		_, err = io.ReadFull(h.keeper, h.answer[:])
+		_, err = io.ReadFull(c.keeper, c.answer[:])
 	}
 	if err != nil { // the keeper died: our own lock is what is left
-		h.keeper = nil
+		c.keeper = nil
 		return nil
 	}
-	if h.answer[0] != 0 {
-		return errNotHeld
+	if c.answer[0] != 0 {
+		return errNotLocked
 	}
 	return nil
 }
