@@ -52,6 +52,7 @@ const lattice = `
 	fusefs < cmd/zramfs/daemon
 	loopsetup < cmd/zramfs/daemon
 	cmd/zramfs/daemon < cmd/zramfs/command
+	cmd/zramfs/host < cmd/zramfs/slots
 	cmd/zramfs/slots < cmd/zramfs/command
 	cmd/zramfs/term < cmd/zramfs/command
 	codec/bulk < cmd/zramfs/command

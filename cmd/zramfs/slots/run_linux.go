@@ -8,10 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 // Config says what Run does.
@@ -41,7 +42,7 @@ const retryTime = time.Minute
 // process at any time: there is nothing to undo.
 func Run(cfg Config) (err error) {
 	prepare(cfg.Groups)
-	if text, err := os.ReadFile("/proc/sys/vm/overcommit_memory"); err == nil && strings.TrimSpace(string(text)) == "2" {
+	if mode, err := host.Local.Sysctl("vm.overcommit_memory"); err == nil && mode == "2" {
 		return errOvercommit
 	}
 	keeper, err := unix.PidfdOpen(cfg.Keeper, 0)
