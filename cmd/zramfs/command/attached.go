@@ -22,7 +22,7 @@ const (
 	detachedFile = "zram0"            // below the root of that mount
 )
 
-// notedLoop is a loop device that somebody noted when it was attached. Sequence is that of
+// notedLoop is a loop device that a record names. Sequence is that of
 // loopsetup.Info, 0 where it is not known: with it, a device that has been detached and taken for
 // another file since is told from the one that was noted.
 type notedLoop struct {
@@ -47,7 +47,7 @@ func (d device) attached() ([]loopsetup.Info, error) {
 			return nil, err
 		}
 		if want := sequence[path]; i >= len(paths) && want != 0 && info.Sequence != 0 && info.Sequence != want {
-			continue // somebody else's by now
+			continue // it belongs to another program by now
 		}
 		loops = append(loops, info)
 	}
@@ -96,7 +96,7 @@ func (d *device) noteStatus(loops []string) {
 }
 
 // hideData takes the data file of the device on dir out of everybody's sight once the loop devices
-// loops are on it, so that nobody can open it beside them, nor end its connection by a forced
+// loops are on it, so that no process can open it beside them, nor end its connection by a forced
 // unmount. It writes the devices' paths down first, since from then on they cannot be found by the
 // path of their file. A device whose data file is not on a mount of its own stays as it is.
 func hideData(dir string, loops []string) error {

@@ -83,20 +83,20 @@ func bulkBenched(list string) ([]codec.Algorithm, error) {
 
 // A bulkRun measures bulk work. It is used by one goroutine.
 type bulkRun struct {
-	pages   []byte // of a batch
-	own     int    // pages that there were: the rest are those again
-	same    int    // same-filled pages that were left out
-	wanted  int    // pages that a batch was to have
-	made    *bulk.Batch
-	back    *bulk.Batch // what is made of made, with pages of its own
-	buffers benchBuffers
-	engines *benchEngines
-	teams   []*team
-	start   time.Time
-	length  time.Duration
-	shown   time.Duration
-	show    term.Steps
-	done    int // rounds
+	pages    []byte // of a batch
+	own      int    // pages that there were: the rest are those again
+	same     int    // same-filled pages that were left out
+	wanted   int    // pages that a batch was to have
+	made     *bulk.Batch
+	back     *bulk.Batch // what is made of made, with pages of its own
+	buffers  benchBuffers
+	engines  *benchEngines
+	subjects []*subject
+	start    time.Time
+	length   time.Duration
+	shown    time.Duration
+	show     term.Steps
+	done     int // rounds
 }
 
 // newBulkRun makes a run with batches of so many pages; for 0 as many as are right for who is
@@ -130,11 +130,11 @@ func newBulkRun(s sample.Sample, algorithms []codec.Algorithm, batch int, o imag
 	}
 	r.fill(pages)
 	for _, a := range algorithms {
-		t, err := r.newTeam(a)
+		t, err := r.newSubject(a)
 		if err != nil {
 			return nil, err
 		}
-		r.teams = append(r.teams, t)
+		r.subjects = append(r.subjects, t)
 	}
 	return r, nil
 }
@@ -166,10 +166,10 @@ func (r *bulkRun) allocate(batch int, others bool) (err error) {
 // close ends what newBulkRun has begun.
 func (r *bulkRun) close() error {
 	var errs []error
-	for _, t := range r.teams {
+	for _, t := range r.subjects {
 		errs = append(errs, t.one.Close(), t.all.Close())
 	}
-	r.teams = nil
+	r.subjects = nil
 	if r.engines != nil {
 		errs = append(errs, r.engines.close())
 	}
@@ -193,11 +193,11 @@ func (r *bulkRun) measure(ctx context.Context, length time.Duration, show term.S
 	return r.show.End()
 }
 
-// round gives each crew a batch. All who read objects read the same ones, of whoever made them
+// round gives each entry a batch. All who read objects read the same ones, of whoever made them
 // last.
-func (r *bulkRun) round(ctx context.Context, after func(*team, *crew) error) error {
-	for _, t := range r.teams {
-		for _, c := range t.crews {
+func (r *bulkRun) round(ctx context.Context, after func(*subject, *entry) error) error {
+	for _, t := range r.subjects {
+		for _, c := range t.entries {
 			if c.idle = c.idle || c.mode != bulk.CPUAlone && !r.able(t, c.op); c.idle {
 				continue
 			}
@@ -216,13 +216,13 @@ func (r *bulkRun) round(ctx context.Context, after func(*team, *crew) error) err
 }
 
 // able reports whether an engine beside the CPU can do anything of an operation, with the objects
-// that the team made last.
-func (r *bulkRun) able(t *team, op bulk.Op) bool {
+// that the subject made last.
+func (r *bulkRun) able(t *subject, op bulk.Op) bool {
 	var seen [256]bool
 	for _, id := range r.made.ID {
 		seen[id] = true
 	}
-	for _, e := range t.loans {
+	for _, e := range t.engines {
 		for id, there := range seen {
 			if (there || op == bulk.Compress) && e.Can(op, codec.ID(id)) {
 				return true
@@ -232,8 +232,8 @@ func (r *bulkRun) able(t *team, op bulk.Op) bool {
 	return false
 }
 
-// give lets a crew do the first n items of the batch.
-func (r *bulkRun) give(ctx context.Context, t *team, c *crew, n int) error {
+// give lets a entry do the first n items of the batch.
+func (r *bulkRun) give(ctx context.Context, t *subject, c *entry, n int) error {
 	planner, b := t.all, r.back
 	if c.alone {
 		planner = t.one
@@ -259,7 +259,7 @@ func (r *bulkRun) give(ctx context.Context, t *team, c *crew, n int) error {
 }
 
 // check wants the pages back as they were.
-func (r *bulkRun) check(t *team, c *crew) error {
+func (r *bulkRun) check(t *subject, c *entry) error {
 	switch c.op {
 	case bulk.Compress:
 		c.ratio = float64(c.pages) * pageSize / float64(c.last.Objects)
@@ -281,7 +281,7 @@ func (r *bulkRun) check(t *team, c *crew) error {
 }
 
 // note keeps what was measured.
-func (r *bulkRun) note(_ *team, c *crew) error {
+func (r *bulkRun) note(_ *subject, c *entry) error {
 	c.times = append(c.times, c.last.Elapsed)
 	c.sum.Add(&c.last)
 	return nil

@@ -73,16 +73,16 @@ func (r *bulkRun) report(s sample.Sample) bulkReport {
 		Workers: runtime.GOMAXPROCS(0), Engines: []string{}, Missing: append([]string{}, r.engines.missing...),
 		Trouble: append([]string{}, slices.Concat(r.engines.trouble, r.engines.faults())...),
 	}
-	for _, t := range r.teams {
+	for _, t := range r.subjects {
 		for _, name := range t.names() {
 			if !slices.Contains(b.Engines, name) {
 				b.Engines = append(b.Engines, name)
 			}
 		}
 		one := map[bulk.Op]float64{}
-		for _, c := range t.crews {
+		for _, c := range t.entries {
 			if c.idle || t.algorithm.String() == rawName && c.op == bulk.Compress {
-				continue // nobody did anything that is not in another line
+				continue // the same work is in another line
 			}
 			speed := c.speed()
 			if c.alone {
@@ -95,12 +95,12 @@ func (r *bulkRun) report(s sample.Sample) bulkReport {
 }
 
 // speed is by the median, since a round that something came between says nothing.
-func (c *crew) speed() float64 { return speedOf(c.pages, median(c.times)) }
+func (c *entry) speed() float64 { return speedOf(c.pages, median(c.times)) }
 
-// memcpy is the speed of a plain copy by one worker, if a crew is that, else by all.
-func (r *bulkRun) memcpy(of *crew) float64 {
+// memcpy is the speed of a plain copy by one worker, if a entry is that, else by all.
+func (r *bulkRun) memcpy(of *entry) float64 {
 	var speed float64
-	for _, c := range r.teams[0].crews {
+	for _, c := range r.subjects[0].entries {
 		if c.op == bulk.Decompress && (speed == 0 || c.alone == of.alone) {
 			speed = c.speed()
 		}
@@ -108,7 +108,7 @@ func (r *bulkRun) memcpy(of *crew) float64 {
 	return speed
 }
 
-func (r *bulkRun) result(t *team, c *crew, speed, one, memcpy float64) bulkResult {
+func (r *bulkRun) result(t *subject, c *entry, speed, one, memcpy float64) bulkResult {
 	b := bulkResult{
 		Algorithm: t.algorithm.String(), Default: isDefault(t.algorithm), Ratio: cmp.Or(c.ratio, t.ratio),
 		Operation: c.op.String(), By: c.by, Workers: c.sum.Engines[0].Lanes, Pages: c.pages, Speed: speed, OfOne: speed / one, OfMemcpy: speed / memcpy,

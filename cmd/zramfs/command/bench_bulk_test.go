@@ -237,8 +237,8 @@ func TestBulkNoticesAWrongPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		spoil(r)
-		lz4 := r.teams[1]
-		c := lz4.crews[slices.IndexFunc(lz4.crews, func(c *crew) bool { return c.op == bulk.Decompress })]
+		lz4 := r.subjects[1]
+		c := lz4.entries[slices.IndexFunc(lz4.entries, func(c *entry) bool { return c.op == bulk.Decompress })]
 		err := r.give(t.Context(), lz4, c, 100)
 		if err == nil {
 			err = r.check(lz4, c)

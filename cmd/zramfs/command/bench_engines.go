@@ -98,31 +98,30 @@ func (e *benchEngines) all() (all []bulk.Engine) {
 	return all
 }
 
-// A loan is an engine as the planner for one algorithm gets it, which does not own it.
-type loan struct {
+// A lentEngine is an engine as the planner for one algorithm gets it, which does not own it.
+type lentEngine struct {
 	bulk.Engine
 	compress bool // the objects that the engine makes are of the algorithm
 }
 
-func (l loan) Can(op bulk.Op, id codec.ID) bool {
+func (l lentEngine) Can(op bulk.Op, id codec.ID) bool {
 	return (op != bulk.Compress || l.compress) && l.Engine.Can(op, id)
 }
 
-func (l loan) Close() error { return nil }
+func (l lentEngine) Close() error { return nil }
 
 // lend returns the engines for an algorithm. Batches of two must not run at a time.
-func (e *benchEngines) lend(a codec.Algorithm) (loans []bulk.Engine) {
+func (e *benchEngines) lend(a codec.Algorithm) (engines []bulk.Engine) {
 	kind, _ := a.Engine()
 	if s := e.set(kind); s != nil && a.String() != rawName {
 		for _, engine := range s.engines {
-			loans = append(loans, loan{engine, makesLZ4(a)})
+			engines = append(engines, lentEngine{engine, makesLZ4(a)})
 		}
 	}
-	return loans
+	return engines
 }
 
-// register tells the engines that want to know of the memory of batches, of which pages are written
-// to the last. One that cannot have it goes on without.
+// register tells the engines that want to know of the memory of batches; they write to the last. One that cannot have it goes on without.
 func (e *benchEngines) register(read, written [][]byte) {
 	for _, engine := range e.all() {
 		registrar, ok := engine.(bulk.Registrar)

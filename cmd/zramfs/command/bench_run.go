@@ -133,7 +133,7 @@ func (r *benchRun) round() error {
 }
 
 // give is one contestant's turn: all pages under one clock for the speed, the thread's own, which
-// stands still while somebody else has the CPU; then each under a clock of its own, the usual one,
+// stands still while another thread has the CPU; then each under a clock of its own, the usual one,
 // since that of the thread takes a system call.
 func (r *benchRun) give(c *contestant, turn int) error {
 	pages := r.turns[turn]

@@ -79,7 +79,7 @@ func checkGroups(out io.Writer, m machine, f fit) error {
 // groups is what a walk has found.
 type groups struct {
 	cramped   []group
-	uncounted int // groups with a limit of which the kernel does not say what is in swap
+	uncounted int // groups with a limit whose swap the kernel does not count
 }
 
 func (f *groups) add(g group, returning uint64) {

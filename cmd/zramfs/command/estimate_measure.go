@@ -50,7 +50,7 @@ type algorithmReport struct {
 }
 
 // newEstimate compresses the sample by every algorithm. The advice is for the first, the default
-// where nobody chose.
+// unless the user chose.
 func newEstimate(s sample.Sample, algorithms []codec.Algorithm, ram uint64, show term.Steps) (*estimate, error) {
 	e := &estimate{Sample: sampleReport{
 		Source: s.Source, Processes: s.Looked, Pages: s.Count(), Bytes: int64(len(s.Pages)),

@@ -35,7 +35,7 @@ func (e *exitError) Error() string {
 // Unwrap returns the cause, which may be nil.
 func (e *exitError) Unwrap() error { return e.cause }
 
-// usageError is an error of whoever typed the command (exit code 2). The format is that of
+// usageError returns an error in the command line (exit code 2). The format is that of
 // fmt.Errorf, %w included.
 func usageError(format string, args ...any) error {
 	return &exitError{code: exitUsage, cause: fmt.Errorf(format, args...)}

@@ -70,7 +70,7 @@ func usageRange(err error) error {
 	return err
 }
 
-// parseRange reads FIRST:COUNT; nothing is the whole device, of which the count is 0.
+// parseRange reads FIRST:COUNT. An empty text is the whole device, with a count of 0.
 func parseRange(text string) (first, count uint64, err error) {
 	if text == "" {
 		return 0, 0, nil

@@ -198,7 +198,7 @@ func (e errorCount) String() string {
 // clock writes a time in the local zone.
 func clock(t time.Time) string { return t.Local().Format("Jan 2 15:04:05") }
 
-// diagnoseErrors finds the kinds of which the last error is not long ago.
+// diagnoseErrors finds the kinds whose last error is recent.
 func diagnoseErrors(io daemon.IOStatus, now time.Time) []problem {
 	var problems []problem
 	for _, e := range errorCounts(io) {

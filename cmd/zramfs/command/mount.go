@@ -87,7 +87,7 @@ func mountAction(c *cli.Context) error {
 	}
 	status, _ := readStatus(report.Dir) // without it the summary has no memory line
 	if err := announceDevice(c, said, cfg, report, status); err != nil {
-		return errors.Join(err, stopDevice(report)) // no device of which its user was not told
+		return errors.Join(err, stopDevice(report)) // no device runs that its user does not know of
 	}
 	return nil
 }

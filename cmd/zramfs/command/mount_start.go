@@ -42,7 +42,7 @@ func fromProcess(err error) error {
 }
 
 // removeDead takes away the mount of a serving process that died between mounting and its
-// announcement. A mount that lives is somebody else's, who was faster.
+// announcement. A live mount is that of another command, which was faster.
 func removeDead(dir string) error {
 	mounted, err := isMounted(dir)
 	if err != nil || !mounted {

@@ -56,7 +56,7 @@ func (s *survey) notRunning(name string) error {
 	return fmt.Errorf("%w at %s; there are: %s", errNotRunning, name, strings.Join(slices.Compact(there), ", "))
 }
 
-// devicesAt returns the devices of which path is a name.
+// devicesAt returns the devices that path names.
 func devicesAt(all []device, path string) []device {
 	var found []device
 	for _, d := range all {
@@ -82,7 +82,7 @@ func (d device) rank() int {
 // realPath follows the symbolic links in an absolute path. It ends where a FUSE file system begins:
 // the server may not answer, and the mount table has the real path of its mount point.
 func realPath(path string, mounts []*mountinfo.Info) string {
-	const mostLinks = 40 // as the kernel has it
+	const maxLinks = 40 // as the kernel has it
 	real, rest := "/", strings.Split(path, "/")
 	for links := 0; len(rest) > 0; {
 		next := filepath.Join(real, rest[0])
@@ -94,7 +94,7 @@ func realPath(path string, mounts []*mountinfo.Info) string {
 			real, rest = next, rest[1:]
 			continue
 		}
-		if links++; links > mostLinks {
+		if links++; links > maxLinks {
 			return path
 		}
 		if filepath.IsAbs(target) {

@@ -148,7 +148,7 @@ func restoreSysctls(out io.Writer, m machine, rec record, running []record) erro
 		case err != nil:
 		case now != t.Set:
 			err = printStep(out, "sysctl", "warn", fmt.Sprintf("%s is %s by now, not the %s that up set: left alone", t.Name, now, t.Set))
-		case bequeath(t, running):
+		case handOver(t, running):
 		case t.Old != t.Set:
 			if err = m.writeSysctl(t.Name, t.Old); err == nil {
 				restored = append(restored, t.Name+"="+t.Old)
@@ -161,9 +161,9 @@ func restoreSysctls(out io.Writer, m machine, rec record, running []record) erro
 			return err
 		}
 	}
-	for _, heir := range running {
-		if err := heir.write(m); err != nil {
-			return fmt.Errorf("keep the old kernel parameters for %s: %w", heir.Dir, err)
+	for _, rec := range running {
+		if err := rec.write(m); err != nil {
+			return fmt.Errorf("keep the old kernel parameters for %s: %w", rec.Dir, err)
 		}
 	}
 	if len(restored) == 0 {
@@ -172,19 +172,19 @@ func restoreSysctls(out io.Writer, m machine, rec record, running []record) erro
 	return printStep(out, "sysctl", "ok", "restored "+strings.Join(restored, ", "))
 }
 
-// bequeath tells the records of running devices that want the same value what was there before, and
+// handOver tells the records of running devices that want the same value what was there before, and
 // says whether there are any. A device that found the value in place has it for its old one.
-func bequeath(t tunedSysctl, running []record) bool {
-	heirs := false
+func handOver(t tunedSysctl, running []record) bool {
+	remaining := false
 	for _, rec := range running {
 		for i := range rec.Sysctls {
 			if s := &rec.Sysctls[i]; s.Name == t.Name && s.Set == t.Set {
-				heirs = true
+				remaining = true
 				if s.Old == s.Set {
 					s.Old = t.Old
 				}
 			}
 		}
 	}
-	return heirs
+	return remaining
 }

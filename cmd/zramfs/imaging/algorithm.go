@@ -13,7 +13,7 @@ import (
 )
 
 // DeviceAlgorithm returns the algorithm of a device by its name there, with the dictionary that the
-// Device has. For a nil dictionary, which keepers of earlier versions answer, it reads the file.
+// device has. For a nil dictionary, which keepers of earlier versions answer, it reads the file.
 func DeviceAlgorithm(name string, dictionary []byte, kinds []Kind) (codec.Algorithm, error) {
 	a, err := codec.Parse(name, names(kinds)...)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// An Kind is a kind of engine for bulk work, beside the CPU, that this program was built
+// A Kind is a kind of engine for bulk work, beside the CPU, that this program was built
 // with. Immutable.
 type Kind struct {
 	Name string // as "backend=" names it
@@ -41,7 +41,7 @@ var ErrNoEngines = errors.New("this program was built without GPUs; make build-c
 // OpenEngines opens the engines of this machine for an algorithm, which its caller has to close.
 // Where "backend=" names a kind, it is that one alone and it has to be there; otherwise missing
 // says of each kind that is not why that is so. Nothing is opened where engines are off, whatever
-// is named, and where they are required one has to be there. One that nobody has asked for is not
+// is named, and where they are required one has to be there. One that was not asked for is not
 // opened in vain.
 func OpenEngines(a codec.Algorithm, o Options) (engines []bulk.Engine, missing []string, err error) {
 	if o.Mode == Off {
@@ -89,8 +89,8 @@ func (k Kind) useless(a codec.Algorithm, o Options) string {
 	return ""
 }
 
-// NewPlanner makes a planner over so many workers and other engines, all of which it has closed if
-// there is an error.
+// NewPlanner makes a planner over so many workers of the CPU and other engines. After an error it has
+// closed all engines.
 func NewPlanner(a codec.Algorithm, workers int, engines []bulk.Engine, items int) (*bulk.Planner, error) {
 	cpu, err := bulk.NewCPU(a, workers)
 	if err == nil {

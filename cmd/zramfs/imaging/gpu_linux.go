@@ -53,7 +53,7 @@ const (
 	// and the page itself: in three windows, which import has, and in a slot.
 	lockedPage = (importWindows + 1) * 2 * (pageSize + pageSize/16)
 	// lockedShares is which part of the memory that is left may be locked for one device unless the
-	// Batch is named: whoever needs zramfs has little to spare.
+	// batch is named: a machine that needs zramfs has little to spare.
 	lockedShares = 8
 
 	ownGPUBatch   = 8192 // pages, where memory allows it; below leastGPUBatch it is not worth it

@@ -20,14 +20,14 @@ type importWindow struct {
 	// kind and word are of each page: zeros are PageEmpty, other pages of one word PageSame.
 	kind []view.PageKind
 	word []uint64
-	// Batch has the other pages, by ascending Slot; all pages lie in buffer.
+	// batch has the other pages, by ascending Slot; all pages lie in buffer.
 	batch  *bulk.Batch
 	buffer []byte
 	// err is what has happened to it on its way: it goes no further.
 	err error
 }
 
-// newImportWindow makes a window for n pages, to be packed in the runner.
+// newImportWindow makes a window for n pages, which the runner compresses.
 func newImportWindow(runner *runner, n int) *importWindow {
 	w := &importWindow{
 		kind: make([]view.PageKind, n), word: make([]uint64, n),
@@ -37,10 +37,10 @@ func newImportWindow(runner *runner, n int) *importWindow {
 	return w
 }
 
-// Pages is how many it has.
+// pages returns the number of its pages.
 func (w *importWindow) pages() int { return len(w.kind) }
 
-// read reads n pages, the first of which is first, and looks at each.
+// read reads n pages from page first on, and classifies each.
 func (w *importWindow) read(from io.ReaderAt, first, n uint64) error {
 	w.first, w.kind, w.word = first, w.kind[:n], w.word[:n]
 	b := w.batch

@@ -47,7 +47,7 @@ type Importer struct {
 	to     pageSink // used by the goroutine of store
 }
 
-// Run imports the file to d.
+// Run imports the file to the device.
 func (m *Importer) Run(ctx context.Context) (err error) {
 	algorithm, err := importAlgorithm(m.Report.Dir, m.Algorithm, m.Engines.Kinds)
 	if err != nil {
@@ -87,8 +87,8 @@ func importAlgorithm(dir, name string, kinds []Kind) (codec.Algorithm, error) {
 	return DeviceAlgorithm(name, dictionary, kinds)
 }
 
-// copy imports the file window by window, each of which goes through three goroutines, in the order
-// of the file.
+// copy imports the file window by window, in the order of the file. Each window passes through three
+// goroutines.
 func (m *Importer) copy(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -140,7 +140,7 @@ func (m *Importer) pack(ctx context.Context, full <-chan *importWindow, packed c
 	}
 }
 
-// store hands windows in, each of which is stored before the next is begun.
+// store hands windows in; each is stored before the next begins.
 func (m *Importer) store(ctx context.Context, packed <-chan *importWindow, empty chan<- *importWindow) error {
 	done := uint64(0)
 	for w := range packed {

@@ -44,7 +44,7 @@ type engineReport struct {
 	LastError string `json:"last_error,omitempty"`
 }
 
-// Report sums up what was done so far.
+// report sums up the work so far.
 func (s *runner) report() WorkReport {
 	r := WorkReport{
 		Engines: []engineReport{}, Fallbacks: map[string]int{}, Missing: append([]string{}, s.missing...), Trouble: append([]string{}, s.trouble...),

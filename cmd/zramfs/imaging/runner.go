@@ -24,9 +24,9 @@ const (
 // CPUName is what the CPU is called as an engine.
 const CPUName = "cpu"
 
-// A runner is where a command does bulk work: a planner with all that the machine has for it,
-// memory for its batches, and an account of what was done. It is used by one goroutine at a time,
-// but its memory and its planner by whom they are given to.
+// A runner does the bulk work of a command: it has a planner with all engines of the machine, memory
+// for batches, and an account of the work. One goroutine at a time uses it; its memory and planner
+// may be in use by others.
 type runner struct {
 	planner *bulk.Planner // immutable
 	pages   int           // of a batch at the most, so that every engine has its pieces; immutable
@@ -84,7 +84,7 @@ func (s *runner) buffer(n int, write bool) []byte {
 	return b[:n]
 }
 
-// Run does a batch. What an engine has torn is done again in other memory, which b has then: the
+// run does a batch. It does again what an engine has torn, in other memory, which b has then: the
 // old may still be written to by the device.
 func (s *runner) run(ctx context.Context, b *bulk.Batch) error {
 	err := s.planner.Run(ctx, b, &s.last)
