@@ -63,7 +63,7 @@ func lz4Objects(t *testing.T, all []byte) *bulk.Batch {
 }
 
 // G.116: the objects of mixed data are at most 1/1.8 of it. The ratio is the same on a device,
-// since the kernel is; on whoever's data, zramfs bench bulk tells.
+// since the kernel is.
 func TestG116RatioOnMixedData(t *testing.T) {
 	const wanted = 1.8
 	n := large() / 4

@@ -27,8 +27,7 @@ func unlessShort(n, short int) int {
 	return n
 }
 
-// thereAndBack has the engine, and nobody beside it who could do what it leaves, compress pages and
-// decompress the objects.
+// thereAndBack has the engine alone compress pages and decompress the objects.
 func thereAndBack(t *testing.T, e *Engine, all []byte) {
 	t.Helper()
 	n := len(all) / codec.PageSize

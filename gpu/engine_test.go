@@ -187,8 +187,8 @@ func same(tb testing.TB, got, want *bulk.Batch) {
 	}
 }
 
-// F036-F039, G.110: whoever reads, pages, verdicts and hashes are the same, in batches of whatever
-// size, damaged or not, by whichever path.
+// F036-F039, G.110: pages, verdicts and hashes are the same on each engine, in batches of any size,
+// damaged or not, by each path.
 func TestF036ReadsTheSameAsTheCPU(t *testing.T) {
 	cpu := newPlanner(t, bulk.CPUAlone)
 	for _, path := range []Path{Copied, InPlace, Straight} {

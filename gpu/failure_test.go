@@ -29,7 +29,7 @@ func TestEachCallFailsOnce(t *testing.T) {
 	})
 }
 
-// eachCallFails lets a story be told with a device of which each call fails, one at a time.
+// eachCallFails repeats a story with a device on which one call fails, each call in its turn.
 func eachCallFails(t *testing.T, o Options, tell func(t *testing.T, p *bulk.Planner)) {
 	t.Helper()
 	o.Driver.Limit = patience
@@ -77,7 +77,7 @@ func (q quiet) Close() error {
 	return nil
 }
 
-// two opens two devices, of which the second is given so long to answer.
+// two opens two devices; limit is the second one's.
 func two(t *testing.T, limit time.Duration) (*driver.Simulator, *bulk.Planner) {
 	t.Helper()
 	s := simulated(2)

@@ -78,7 +78,7 @@ func TestLinkWhoseCallsFail(t *testing.T) {
 	}
 }
 
-// A measurement that fails is over when it says so: the device does not touch the memory any more.
+// After a failed measurement the device no longer touches the memory.
 func TestLinkLeavesNothingUnderWay(t *testing.T) {
 	s := simulated(1)
 	e := openEngine(t, s, small())
@@ -146,8 +146,7 @@ func TestLinkEndsBeforeTheEngineIsStopped(t *testing.T) {
 		defer e.mu.Unlock()
 		stopped <- e.stop()
 	}()
-	// Stop waits without the lock as long as somebody is inside, and holds it while it ends the
-	// context.
+	// Stop waits without the lock for all uses inside, and holds it while it ends the context.
 	for stopping, from := false, time.Now(); !stopping && time.Since(from) < time.Second; time.Sleep(time.Millisecond) {
 		if e.mu.TryLock() {
 			stopping = e.stopped

@@ -16,7 +16,7 @@ import (
 // eachObject is how many bytes the objects of spread have.
 const eachObject = 2000
 
-// spread registers two regions, of which the second ends within a sector, and makes batches of 60
+// spread registers two regions, the second of which ends within a sector, and makes batches of 60
 // objects in them, or in a third one that is not registered.
 func spread(t *testing.T, e *Engine) (end int, place func(at func(i int) (region, offset int)) *bulk.Batch) {
 	t.Helper()

@@ -49,7 +49,7 @@ func slots(n int) map[string][]uint32 {
 	return all
 }
 
-// copies counts those of a slot's last round, and their bytes, that nobody had to copy to or from.
+// copies counts the copies of a slot's last round, and the bytes that moved straight.
 func copies(moves []move) (straight, bytes int) {
 	for _, m := range moves {
 		if m.straight {
@@ -97,8 +97,7 @@ func fill(b []byte, v byte) {
 	}
 }
 
-// checkUntouched looks at the pages that no item has, of memory of which page 5 is the batch's
-// first.
+// checkUntouched checks the pages without items, in memory whose page 5 is the batch's first.
 func checkUntouched(t *testing.T, name string, around []byte, slot []uint32) {
 	t.Helper()
 	for at := range len(around) / codec.PageSize {

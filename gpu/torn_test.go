@@ -82,9 +82,9 @@ func TestSilentDeviceTearsPages(t *testing.T) {
 	}
 }
 
-// After an error that sticks, or when nobody can tell any more what is under way, the device is
-// stopped before anybody does its pages again; and if it cannot be, because something else uses it,
-// nobody does.
+// After a sticky error, or when the work under way is unknown, the device is stopped before an
+// engine does its pages again; if it cannot be stopped, because something else uses it, no engine
+// does.
 func TestDeviceIsStoppedBeforePagesAreDoneAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail   func(*driver.Simulator)

@@ -13,8 +13,8 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// spareLoop adds a loop device that nobody else will be given, because the kernel hands out the
-// lowest free number.
+// spareLoop adds a loop device that no other process gets, because the kernel hands out the lowest
+// free number.
 func spareLoop(t *testing.T) int {
 	t.Helper()
 	require.Root(t)
@@ -91,8 +91,7 @@ func TestDeviceWithoutFile(t *testing.T) {
 			t.Errorf("inspect %s device: %+v, %v", name, info, err)
 		}
 	}
-	// The kernel's own answer, which counts when somebody detaches the device between our look and our
-	// call.
+	// The kernel's own answer, for a device that is detached between our look and our call.
 	fd, err := openLoop(n)
 	if err != nil {
 		t.Fatal(err)

@@ -38,8 +38,7 @@ func (b *bytesRead) ReadAt(out []byte, at int64) (int, error) {
 
 func (*bytesRead) Close() error { return nil }
 
-// memoryOf returns a memory with one mapping for the whole page table, all of which smaps is to
-// have counted.
+// memoryOf returns a memory with one mapping for the whole page table, all counted in smaps.
 func memoryOf(entries table, mem file) *Memory {
 	size := int64(len(entries)) * PageSize
 	return &Memory{pagemap: entries, mem: mem, mappings: []mapping{{end: size, usable: true, anonymous: size}}}

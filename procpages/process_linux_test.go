@@ -193,7 +193,7 @@ func TestLookingLeavesResidentMemoryAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The child's runtime may take some memory by itself meanwhile; the 50 pages are more than that.
+	// The child's runtime may allocate some memory by itself; the 50 pages are more than that.
 	if grown := after.Resident - before.Resident; grown >= touched*PageSize {
 		t.Errorf("%d bytes more are resident", grown)
 	}

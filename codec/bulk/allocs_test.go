@@ -14,8 +14,8 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// A batch costs no allocation, whoever does it, and so a page none. The collector rests, as package
-// zstd's comment explains.
+// A batch, and so a page, costs no allocation on any engine. The collector rests, as package zstd's
+// comment explains.
 func TestBatchesAllocateNothing(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	const n = 2000

@@ -108,11 +108,10 @@ type item struct {
 	verdict Verdict
 }
 
-// BenchmarkF056Layout is what is done with a batch's arrays, as structure of arrays, which a Batch
-// is, and as array of structures: clearing the verdicts and putting the items in order by codec,
-// which one core does for all the others; the addresses and lengths of a piece for a GPU; and
-// decompressing itself, by one core. For the first two the batch has 4 GiB of pages, of which only
-// the arrays exist.
+// BenchmarkF056Layout compares a batch's arrays (structure of arrays) with an array of structures:
+// clearing the verdicts and sorting the items by codec, which one core does for all others; the
+// addresses and lengths of a piece for a GPU; and decompressing itself, by one core. For the first
+// two the batch has 4 GiB of pages, but only its arrays exist.
 func BenchmarkF056Layout(b *testing.B) {
 	const many = 1 << 20
 	all := realPages(b, benchItems)

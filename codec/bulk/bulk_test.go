@@ -49,7 +49,7 @@ func newPlanner(t testing.TB, cpu *CPU, c Config, engines ...Engine) *Planner {
 	return p
 }
 
-// generated is pages of which none is one word repeated.
+// generated returns pages, none of them one word repeated.
 var generated = sync.OnceValue(func() []byte {
 	var out []byte
 	for _, page := range pages.Mix(5000, 5) {
@@ -166,7 +166,7 @@ func shuffledSlots(n int) []uint32 {
 
 var everyAlgorithm = []string{"lz4", "page", "page:dense", "zstd(level=1)", "raw", "lz4:fast"}
 
-// Pages come out of objects where the slots say, whoever does it.
+// Pages go to their slots, on any engine.
 func TestDecompress(t *testing.T) {
 	const n = 3000
 	all := somePages(n)
@@ -219,7 +219,8 @@ func TestCompress(t *testing.T) {
 	}
 }
 
-// No two objects of a batch overlap, whoever made them and whatever was made twice.
+// No two objects of a batch overlap, whichever engine made them, and even if pieces were done
+// twice.
 func TestObjectsLieApart(t *testing.T) {
 	const n = 4000
 	e := newSecond(t, "lz4")

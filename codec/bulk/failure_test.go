@@ -75,8 +75,8 @@ func checkObjects(t *testing.T, got, want *Batch) {
 	}
 }
 
-// An engine that fails three times in a row gets nothing any more, one that says that it is gone
-// none after that.
+// An engine that fails three times in a row gets no more work; one that reports ErrDead gets none
+// from then on.
 func TestDeadEngines(t *testing.T) {
 	const n = 3000
 	all := lz4Only(t, n)
@@ -138,8 +138,8 @@ func TestItemsThatAreLeft(t *testing.T) {
 	}
 }
 
-// A cancelled batch ends soon, leaves nobody at work on it and what is not done Pending, and the
-// next one is done as ever.
+// A cancelled batch ends soon, leaves no engine at work on it and unfinished items Pending, and the
+// next one is done as usual.
 func TestCancellation(t *testing.T) {
 	const n = 4000
 	all := somePages(n)

@@ -37,7 +37,7 @@ func TestHashIsAsDefined(t *testing.T) {
 			t.Fatalf("page %d: %x, want %x", at/codec.PageSize, got, want)
 		}
 	}
-	// The value of a page of zeros, for whoever computes it elsewhere.
+	// The value of a page of zeros, for other implementations.
 	if got := Hash(make([]byte, codec.PageSize)); got != zeroHash {
 		t.Errorf("zeros: %#x", got)
 	}

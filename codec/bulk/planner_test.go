@@ -40,7 +40,7 @@ func TestSlowEngineIsLeftOut(t *testing.T) {
 	if slow < probeEvery-2 { // somebody may have taken the CPU away
 		t.Errorf("afterwards it was left out of %d batches", slow)
 	}
-	// Where it has become faster meanwhile, it comes back.
+	// Once it has become faster, it comes back.
 	e.each = 0
 	r = run(t, p, b)
 	for tries := 0; r.Engines[1].Pieces == 0 && tries < 3*probeEvery; tries++ {

@@ -74,8 +74,8 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// Pages that a device may still write to end the batch: nobody does them again, and the engine gets
-// nothing any more.
+// Pages that a device may still write to end the batch: no engine does them again, and the device
+// gets no more work.
 func TestTornPagesEndTheBatch(t *testing.T) {
 	const n = 3000
 	all := lz4Only(t, n)
@@ -104,8 +104,8 @@ func TestTornPagesEndTheBatch(t *testing.T) {
 	checkReportOfSome(t, &r, b)
 }
 
-// Whatever else goes wrong in a batch, that its pages are torn is what it ends with, for nobody may
-// use their memory any more.
+// Torn pages are the batch's error whatever else goes wrong in it, for their memory must not be
+// used.
 func TestTornPagesAreToldFirst(t *testing.T) {
 	cpu, begun := newCPU(t, "lz4", 2), make(chan struct{})
 	for i := range cpu.lanes {

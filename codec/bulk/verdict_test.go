@@ -46,7 +46,7 @@ func TestCorruptItems(t *testing.T) {
 	}
 }
 
-// The verdict on damaged objects is the CPU's, whoever was given them.
+// The verdict on damaged objects is the CPU's, whichever engine got them.
 func TestVerdictsAreTheCPUs(t *testing.T) {
 	const n = 2000
 	b := mixed(t, somePages(n), "lz4", "page")
@@ -87,7 +87,7 @@ func count(verdicts []Verdict, v Verdict) (n int) {
 	return n
 }
 
-// What Before takes out nobody does, and After sees all the rest.
+// No engine does the items that Before excludes, and After sees all others.
 func TestHooks(t *testing.T) {
 	const n = 3000
 	all := somePages(n)

@@ -321,7 +321,7 @@ func TestLibcudaAnswers(t *testing.T) {
 		`cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX (218): kernel stray, line 2, ".target sm_70": ptxas application ptx input, line 2; error   : a planned one`)
 }
 
-// The context of a device that answers after all ends when nobody waits in it any more.
+// The context of a device that answers after all ends with the last call that waits in it.
 func TestLateLibcuda(t *testing.T) {
 	wantAnswer(t, child(t, "late", fakeLibcuda(t), "FAKE_WAIT=400"), "wait: "+ErrDead.Error(), "answer: all is well")
 }

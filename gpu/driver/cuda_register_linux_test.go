@@ -119,8 +119,7 @@ func childDrivers(*testing.T) error {
 	return errors.Join(d.Close(), other.Close())
 }
 
-// Libcuda has one context a device, whoever loads it: while one driver uses it another cannot end
-// it.
+// Libcuda has one context a device for all users: while one driver uses it another cannot end it.
 func TestDriversShareContexts(t *testing.T) {
 	wantAnswer(t, child(t, "drivers", fakeLibcuda(t)), "first: GPU may still be at work: another context is open on it", "second: <nil>", "answer: all is well")
 }
@@ -136,8 +135,8 @@ func TestContextsShareRegisteredMemory(t *testing.T) {
 		"cuMemHostUnregister: CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED (713)")
 }
 
-// A dead context does not say that its memory was given back, so nobody may take for registered
-// what lies at the same place later: the device would write to what was there before.
+// A dead context does not learn that its memory was unmapped, so a later mapping at the same place
+// must not count as registered: the device would write to the old one.
 func TestDeadContextKeepsNoMemoryForOthers(t *testing.T) {
 	wantAnswer(t, child(t, "stale", fakeLibcuda(t), "FAKE_LAUNCH=700"), "launch: cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (700)",
 		"again: cuMemHostRegister: CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED (712)", "answer: all is well")

@@ -68,8 +68,8 @@ func TestCodes(t *testing.T) {
 	if got := err.Error(); got != "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)" {
 		t.Errorf("error is %q", got)
 	}
-	// Those of which CUDA's manual says that the process must be ended and started again, but for 999,
-	// which it says of much else too.
+	// The codes after which CUDA's manual demands a restart of the process, except 999, for which
+	// it demands much else too.
 	for code := range Code(1000) {
 		want := slices.Contains([]Code{4, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810}, code)
 		if code.Sticky() != want {

@@ -12,7 +12,7 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// batches is how many the test of F040 does, of which the criterion says a million.
+// batches is how many batches the test of the pool does, in place of the claim's million.
 var batches = flag.Int("batches", 1_000_000, "small batches for TestF040")
 
 // paper is memory that is only counted.

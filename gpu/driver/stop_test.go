@@ -79,7 +79,7 @@ func (s slow) alloc(string, int) (Pointer, error) {
 	return 1 << 20, nil
 }
 
-// What was given up writes nowhere that anybody reads, which the race detector would see.
+// Abandoned work writes to no memory in use, which the race detector would see.
 func TestAllocationThatAnswersLate(t *testing.T) {
 	_, c := open(t, SimulatedDevice{}, Options{})
 	begun := make(chan struct{}, 1)

@@ -112,7 +112,7 @@ func TestF043H10StreamsGoOnBesideEachOther(t *testing.T) {
 		}
 		return time.Since(start)
 	}
-	// Whoever has the cores meanwhile may be as slow as a copy, but not always.
+	// Other processes on the cores may make it as slow as a copy, but not always.
 	for try := 1; ; try++ {
 		one, three := copies(1), copies(3)
 		if three*3/2 <= one {
@@ -179,8 +179,8 @@ func TestSilentDeviceIsDead(t *testing.T) {
 	}
 }
 
-// A call that does not return holds nobody up once the device is known to be silent, and when it
-// does, nothing is copied any more.
+// A call that does not return delays no caller once the device is known to be silent, and when it
+// does return, nothing is copied.
 func TestDoReturnsFromSilentDevice(t *testing.T) {
 	s, c := open(t, SimulatedDevice{}, Options{Limit: 50 * time.Millisecond})
 	var r room

@@ -39,7 +39,7 @@ func (d *device) input(name string, stride int, content []byte) uint64 {
 	return d.alloc(sim.Spec{Name: name, Size: len(content), Stride: stride, Access: sim.ReadOnly}, content)
 }
 
-// output makes a buffer that nobody has written.
+// output makes an uninitialised buffer.
 func (d *device) output(name string, stride, n int) uint64 {
 	d.Helper()
 	return d.alloc(sim.Spec{Name: name, Size: stride * n, Stride: stride}, nil)

@@ -97,7 +97,7 @@ func hostilePage() [][]byte {
 	for n := range 4 {
 		all = append(all, make([]byte, n), make([]byte, MaxPageObject-1+n))
 	}
-	// Far words, and near bytes, of which there are some and not enough.
+	// Far words, and some near bytes, but too few.
 	for _, token := range []byte{181, 238} {
 		for _, distances := range []int{0, 1, 3, 63, 64, 65, 79} {
 			tokens := bytes.Repeat([]byte{token}, 40)
@@ -130,8 +130,8 @@ func exactPages(rng *rand.Rand) [][]byte {
 	return all
 }
 
-// pageStreams are an object of the page format in the making, of which so many bytes of the page
-// are said.
+// pageStreams are an object of the page format in the making, with the number of bytes of the page
+// that it describes so far.
 type pageStreams struct {
 	literals, near, far, tokens []byte
 	at                          int

@@ -80,7 +80,7 @@ func without(k *ptx.Kernel, i int, guardOnly bool) *ptx.Kernel {
 	})
 }
 
-// harmless are the lines of which something can be taken away without harm, and why.
+// harmless lists lines with code that can be removed without harm, and why.
 var harmless = map[string]string{
 	"StoreV4([4]ptx.U32{quad[0]":                "rows that were not loaded would be zeros where nothing is yet",
 	"w.If(quads.Gt(n(lanes*stageFirst))":        "saves time only",
@@ -94,8 +94,7 @@ var harmless = map[string]string{
 	"w.If(last.Or(e.count.Get().Gt(n(queueFull": "writing earlier changes nothing",
 }
 
-// survivors counts how often something was taken away and nothing was wrong, by lines of which that
-// is not known.
+// survivors counts, by line, removals without an effect, except for those of harmless lines.
 func survivors(t *testing.T, k *ptx.Kernel, try trial, tried func(in ptx.Instruction) bool, guardOnly bool) {
 	t.Helper()
 	tries := 0

@@ -14,8 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-// constructs are kernels of which each shows one thing that the builder can do; testdata has the
-// text of each.
+// constructs are kernels that each show one feature of the builder; testdata has their text.
 var constructs = map[string]func(b *ptx.Builder){
 	"if": func(b *ptx.Builder) {
 		out, lane := b.ParamGlobal("out"), b.LaneID()

@@ -33,7 +33,7 @@ func randomProgram(seed uint64) (*ptx.Kernel, error) {
 	p := &program{b, rand.New(rand.NewPCG(seed, 1)), ptx.NewVar(b, lane), ptx.NewUniform(b, b.WarpID()), ptx.NewBlockUniform(b, b.CtaidX()), lane,
 		out.Index(b.CtaidX(), 4*96).Index(b.TidX(), 4)}
 	if seed%2 == 0 {
-		// What lanes may not do together any more in a loop that some have left takes just this to show.
+		// Lanes of a loop that some have left must not do this together.
 		p.For(n(0), n(3), n(1), func(ptx.U32) {
 			p.some(flat, 1)
 			p.some(flat, 1)

@@ -39,8 +39,7 @@ func TestParseTask(t *testing.T) {
 	}
 }
 
-// Each task counts on its own account, one that began meanwhile with all its time,
-// and a number that was used again is another task.
+// Each task counts separately: a new one with all its time, and a reused number as another task.
 func TestCensusSince(t *testing.T) {
 	at := func(seconds int) time.Duration { return time.Duration(seconds) * time.Second }
 	before := census{at(100), map[taskName]task{

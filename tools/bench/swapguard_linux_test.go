@@ -118,8 +118,7 @@ func TestGuardActsAfterItsLimit(t *testing.T) {
 	s.wantActed(t, true)
 }
 
-// A connection that its loop device names can be ended: whoever waits for the server
-// gets an error.
+// The connection of a loop device can be ended: users that wait for the server get an error.
 func TestGuardAbortsTheConnection(t *testing.T) {
 	needEverything(t)
 	opts, err := parse([]string{"-binary", build(t, "github.com/zramfs/zramfs/cmd/zramfs"), "-size", "64M"}, os.Stderr)

@@ -148,9 +148,8 @@ func TestInterruptedSwapLeavesNothing(t *testing.T) {
 	wantNothingLeft(t, text)
 }
 
-// Killed in the middle of a window, the tool leaves its guard, which turns swap off
-// before anybody needs a page from there. With that the last who could reach the
-// device is gone, and it ends.
+// If the tool is killed in the middle of a window, its guard turns swap off before a process needs
+// a page from there. Then the last user of the device is gone, and it ends.
 func TestKilledToolLeavesNoSwap(t *testing.T) {
 	needSwap(t)
 	testPool(t)
