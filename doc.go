@@ -49,8 +49,7 @@ follows them.
 	fusefs/thread_linux.go  thread.serve           receives a WRITE request into the thread's slot
 	fusefs/thread_linux.go  thread.carryOut        tells page requests from others
 	fusefs/thread_linux.go  thread.carryOutPage    notes in the slot what was done, and answers
-	fusefs/data.go          fileSystem.servePage   takes a store.Worker for the request
-	fusefs/data.go          fileSystem.access      decodes it
+	fusefs/data.go          fileSystem.servePage   takes a store.Worker and decodes the request
 	fusefs/data.go          fileSystem.write       divides its bytes into pages
 	store/write.go          Worker.Write           checks the range and counts
 	store/write.go          Worker.replace         has room in the index, and the page's lock
@@ -64,8 +63,7 @@ follows them.
 	fusefs/thread_linux.go  thread.serve           receives a READ request into the thread's slot
 	fusefs/thread_linux.go  thread.carryOut        tells page requests from others
 	fusefs/thread_linux.go  thread.carryOutPage    answers with the page
-	fusefs/data.go          fileSystem.servePage   takes a store.Worker for the request
-	fusefs/data.go          fileSystem.access      decodes it
+	fusefs/data.go          fileSystem.servePage   takes a store.Worker and decodes the request
 	fusefs/data.go          fileSystem.read        divides its bytes into pages
 	store/read.go           Worker.Read            notes the epoch, loads the entry
 	store/read.go           Worker.load            tells what the entry refers to

@@ -28,28 +28,22 @@ func (f *fileSystem) servePage(t *pageThread, op uint32, argument, in, out []byt
 	w := f.store.Acquire()
 	w.OnWait(t.beforeWait)
 	w.SetEffort(t.pace.effort())
-	n, errno = f.access(w, op, argument, in, out)
-	w.Release()
-	return n, errno
-}
-
-// access reads, writes or frees pages.
-func (f *fileSystem) access(w *store.Worker, op uint32, argument, in, out []byte) (n int, errno syscall.Errno) {
 	switch op {
 	case opRead:
 		off, size := transfer(argument)
-		return f.read(w, off, out[:min(int(size), len(out))])
+		n, errno = f.read(w, off, out[:min(int(size), len(out))])
 	case opWrite:
 		off, size := transfer(argument)
-		n, errno := f.write(w, off, in[:min(int(size), len(in))])
-		if errno != 0 {
-			return 0, errno
+		if n, errno = f.write(w, off, in[:min(int(size), len(in))]); errno == 0 {
+			putWriteOut(out, n)
+			n = writeOutSize
 		}
-		putWriteOut(out, n)
-		return writeOutSize, 0
+	default:
+		off, length, mode := rangeOf(argument)
+		errno = f.fallocate(w, mode, off, length)
 	}
-	off, length, mode := rangeOf(argument)
-	return 0, f.fallocate(w, mode, off, length)
+	w.Release()
+	return n, errno
 }
 
 // read reads the data file. Only the end of the device ends a read early: the kernel takes a short
