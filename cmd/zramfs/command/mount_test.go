@@ -73,7 +73,7 @@ func TestF077MountRefusesSizes(t *testing.T) {
 		return // under the race detector no worker can take over what the keeper has made
 	}
 	// Only the store can tell that this is too little.
-	wantRefusal(t, dir, exitUsage, []string{"mount", dir, "-s", "1G", "-m", "1M"}, "memory limit")
+	wantRefusal(t, dir, exitUsage, []string{"mount", dir, "-s", "64M", "-m", "64K"}, "memory limit")
 }
 
 // TestMountRefuses does the same for everything else that can be told without mounting.
