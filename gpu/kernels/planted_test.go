@@ -85,7 +85,7 @@ var harmless = map[string]string{
 	"StoreV4([4]ptx.U32{quad[0]":                "rows that were not loaded would be zeros where nothing is yet",
 	"w.If(quads.Gt(n(lanes*stageFirst))":        "saves time only",
 	"d.IfElse(rare, func() { d.anySequence":     "short sequences are done well by what does all",
-	"d.Break() // endless it would stay":        "what is added to endless is too long as well",
+	"d.Break() // it would stay endless":        "what is added to endless is too long as well",
 	"d.Break() // the status is known":          "the checks of a match would end the loop too",
 	"d.When(active, func() { at.AtomicOr":       "lanes without a token mark what is behind the last",
 	"d.If(nears.Ne(n(0))":                       "saves time only",

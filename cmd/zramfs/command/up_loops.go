@@ -21,7 +21,7 @@ const (
 	// (MAX_SWAPFILES), and keeps some of the numbers for other ends: swapon says so.
 	maxDevices = 32
 	// maxDefault and defaultSlice bound how many areas up makes by itself: as many as leave the
-	// average area that many bytes. Each costs a line in swapon(8).
+	// average area more than that many bytes. Each costs a line in swapon(8).
 	maxDefault   = 16
 	defaultSlice = 32 << 20
 	// sliceGrowth is the size of an area to that of the one before it. A page that a program freed
@@ -46,7 +46,7 @@ const (
 func defaultDevices(size uint64, priority int) int {
 	swaps, _ := loopsetup.Swaps() // without a table there is no swap
 	left := max(0, kernelAreas-len(swaps))
-	return max(1, min(maxDefault, int(size/defaultSlice), left*3/4, priority+1))
+	return max(1, min(maxDefault, int((size-1)/defaultSlice), left*3/4, priority+1))
 }
 
 // slice is the part of the data file that one loop device shows, in bytes.

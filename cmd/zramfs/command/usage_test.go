@@ -102,7 +102,7 @@ func TestDefaultDevices(t *testing.T) {
 		size     uint64
 		priority int
 		want     int
-	}{{32 * mib, 100, 1}, {256 * mib, 100, 8}, {4096 * mib, 100, maxDefault}, {4096 * mib, 3, 4}, {4096 * mib, 0, 1}} {
+	}{{32 * mib, 100, 1}, {64 * mib, 100, 1}, {256 * mib, 100, 7}, {4096 * mib, 100, maxDefault}, {4096 * mib, 3, 4}, {4096 * mib, 0, 1}} {
 		if got := defaultDevices(c.size, c.priority); got != min(c.want, left) {
 			t.Errorf("%d MiB at priority %d: %d areas, want %d", c.size/mib, c.priority, got, c.want)
 		}
