@@ -53,6 +53,7 @@ const lattice = `
 	loopsetup < cmd/zramfs/daemon
 	cmd/zramfs/daemon < cmd/zramfs/command
 	cmd/zramfs/host < cmd/zramfs/slots
+	cmd/zramfs/host < cmd/zramfs/command
 	cmd/zramfs/slots < cmd/zramfs/command
 	cmd/zramfs/term < cmd/zramfs/command
 	codec/bulk < cmd/zramfs/command

@@ -26,7 +26,7 @@ func checkNoswap(m machine) (finding, error) {
 }
 
 func checkZswap(m machine) (finding, error) {
-	enabled, err := m.read("sys/module/zswap/parameters/enabled")
+	enabled, err := m.Read("sys/module/zswap/parameters/enabled")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return ok("not in this kernel")
@@ -41,10 +41,10 @@ func checkZswap(m machine) (finding, error) {
 
 // checkLog asks whether a device in the background has somewhere to report a damaged page.
 func checkLog(m machine) (finding, error) {
-	if m.exists("run/systemd/journal/socket") {
+	if m.Exists("run/systemd/journal/socket") {
 		return ok("messages go to the journal (journalctl -t zramfs)")
 	}
-	if err := m.open("dev/kmsg", os.O_WRONLY); err != nil {
+	if err := m.TryOpen("dev/kmsg", os.O_WRONLY); err != nil {
 		return warn(fmt.Sprintf("neither a journal nor the kernel log can be written (%v): messages are lost", err),
 			"run as root, or use mount --foreground")
 	}
@@ -55,7 +55,7 @@ func checkLog(m machine) (finding, error) {
 // page in it about two, so that reading single pages, as is advised for zram, pays only for access
 // at random.
 func checkPageCluster(m machine) (finding, error) {
-	n, err := m.readNumber("proc/sys/vm/page-cluster")
+	n, err := m.SysctlNumber("vm.page-cluster")
 	if err != nil {
 		return finding{}, err
 	}
@@ -73,15 +73,15 @@ const minFreeCap = 64 << 20
 // that it takes: a low vm.min_free_kbytes can be made up for by a vm.watermark_scale_factor above
 // its default of 10.
 func checkFreeMemory(m machine) (finding, error) {
-	kib, err := m.readNumber("proc/sys/vm/min_free_kbytes")
+	kib, err := m.SysctlNumber("vm.min_free_kbytes")
 	if err != nil {
 		return finding{}, err
 	}
-	scale, err := m.readNumber("proc/sys/vm/watermark_scale_factor")
+	scale, err := m.SysctlNumber("vm.watermark_scale_factor")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return finding{}, err
 	}
-	ram, err := memTotal(m.path("proc/meminfo"))
+	ram, err := m.MemTotal()
 	if err != nil {
 		return finding{}, err
 	}

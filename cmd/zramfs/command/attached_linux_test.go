@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/internal/require"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -78,7 +79,7 @@ func TestOutOfSight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := machine{root: t.TempDir()}
+	m := machine{Root: host.Root(t.TempDir())}
 	rec := record{Dir: "/run/nowhere", Loops: []notedLoop{{loop.Path(), info.Sequence}}}
 	if err := rec.write(m); err != nil {
 		t.Fatal(err)

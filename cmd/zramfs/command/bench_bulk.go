@@ -15,6 +15,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
@@ -122,7 +123,7 @@ func newBulkRun(s sample.Sample, algorithms []codec.Algorithm, batch int, o imag
 			r.wanted = largeBatch
 		}
 	}
-	if batch, err = fitting(thisMachine(), r.wanted); err != nil {
+	if batch, err = fitting(host.Local, r.wanted); err != nil {
 		return nil, err
 	}
 	if err := r.allocate(batch, others); err != nil {

@@ -4,10 +4,10 @@ package command
 
 import (
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 )
 
@@ -20,34 +20,12 @@ const (
 )
 
 // fitting returns how many of pages fit into memory, 1 at least.
-func fitting(m machine, pages int) (int, error) {
-	room, err := roomInMemory(m)
+func fitting(m host.Root, pages int) (int, error) {
+	room, err := m.Headroom()
 	if err != nil {
 		return 0, err
 	}
 	return max(1, int(min(uint64(pages), room/benchShares/pageSize))), nil
-}
-
-// roomInMemory is how many bytes the program may yet take: what the machine has left or, if that is
-// less, the control group that is seen as the top, as in a container. What the kernel could drop
-// there is left.
-func roomInMemory(m machine) (uint64, error) {
-	room, err := availableMemory(m)
-	if err != nil {
-		return 0, err
-	}
-	h, err := memoryHierarchy(m)
-	if err != nil {
-		return 0, fmt.Errorf("find the control group: %w", err)
-	}
-	if h.top == "" {
-		return room, nil
-	}
-	g, err := h.read(m, h.top, h.top)
-	if err != nil {
-		return 0, fmt.Errorf("read what the control group may use: %w", err)
-	}
-	return min(room, g.limit-min(g.held, g.limit)), nil
 }
 
 // benchBuffers are the memory of a bulkRun.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 )
@@ -94,7 +95,7 @@ func fail(detail, mend string) (finding, error) {
 // loop) and the one from which nothing is missing (6.4: noswap; 6.2: parallel direct writes; 5.8:
 // LOOP_CONFIGURE; 5.6: IO_FLUSHER).
 func checkKernel(m machine) (finding, error) {
-	release, major, minor, err := m.kernel()
+	release, major, minor, err := m.KernelRelease()
 	switch {
 	case err != nil:
 		return finding{}, err
@@ -119,7 +120,7 @@ func checkLoop(m machine) (finding, error) {
 
 // checkDevice opens a device node that a kernel module provides.
 func checkDevice(m machine, path, module string) (finding, error) {
-	err := m.open(path, os.O_RDWR)
+	err := m.TryOpen(path, os.O_RDWR)
 	name := "/" + path
 	switch {
 	case err == nil:
@@ -135,7 +136,7 @@ func checkDevice(m machine, path, module string) (finding, error) {
 }
 
 func checkUserNamespace(m machine) (finding, error) {
-	first, err := m.inFirstUserNamespace()
+	first, err := m.InFirstUserNamespace()
 	if err != nil {
 		return finding{}, err
 	}
@@ -147,36 +148,36 @@ func checkUserNamespace(m machine) (finding, error) {
 }
 
 func checkSysAdmin(m machine) (finding, error) {
-	return checkCapability(m, capSysAdmin, "CAP_SYS_ADMIN", "mount, loop and swapon are allowed",
+	return checkCapability(m, host.CapSysAdmin, "CAP_SYS_ADMIN", "mount, loop and swapon are allowed",
 		protect.StateFail, "mount, loop and swapon are not allowed")
 }
 
 func checkSysResource(m machine) (finding, error) {
-	return checkCapability(m, capSysResource, "CAP_SYS_RESOURCE", "IO_FLUSHER and a lower OOM score are allowed",
+	return checkCapability(m, host.CapSysResource, "CAP_SYS_RESOURCE", "IO_FLUSHER and a lower OOM score are allowed",
 		protect.StateWarn, "the OOM killer may kill zramfs, which would lose swapped pages, and taking memory may wait for write-back")
 }
 
 func checkSysNice(m machine) (finding, error) {
-	return checkCapability(m, capSysNice, "CAP_SYS_NICE", "real-time scheduling is allowed",
+	return checkCapability(m, host.CapSysNice, "CAP_SYS_NICE", "real-time scheduling is allowed",
 		protect.StateWarn, "threads cannot be given real-time scheduling, with which they get at the kernel's memory reserves")
 }
 
 // checkIPCLock matters only where memory may not be locked without it.
 func checkIPCLock(m machine) (finding, error) {
-	limit, err := m.lockLimit()
+	limit, err := m.LockLimit()
 	if err != nil {
 		return finding{}, err
 	}
 	missing := protect.StateFail
 	detail := "memory cannot be locked beyond RLIMIT_MEMLOCK"
-	if limit == "unlimited" {
+	if limit == host.Unlimited {
 		missing, detail = protect.StateOK, "not needed: RLIMIT_MEMLOCK is unlimited"
 	}
-	return checkCapability(m, capIPCLock, "CAP_IPC_LOCK", "memory can be locked without limit", missing, detail)
+	return checkCapability(m, host.CapIPCLock, "CAP_IPC_LOCK", "memory can be locked without limit", missing, detail)
 }
 
-func checkCapability(m machine, bit int, name, granted string, missing protect.State, without string) (finding, error) {
-	has, err := m.hasCapability(bit)
+func checkCapability(m machine, capability host.Capability, name, granted string, missing protect.State, without string) (finding, error) {
+	has, err := m.HasCapability(capability)
 	if err != nil {
 		return finding{}, err
 	}
@@ -186,7 +187,7 @@ func checkCapability(m machine, bit int, name, granted string, missing protect.S
 	f := finding{State: missing, Detail: without}
 	if missing != protect.StateOK {
 		f.Mend = "run as root (sudo)"
-		if uid, err := m.field("proc/self/status", "Uid"); err == nil && strings.HasPrefix(uid, "0\t") {
+		if uid, err := m.Field("proc/self/status", "Uid"); err == nil && strings.HasPrefix(uid, "0\t") {
 			f.Mend = "root lacks it here: give the container or the service the capability " + name
 		}
 	}
@@ -194,15 +195,15 @@ func checkCapability(m machine, bit int, name, granted string, missing protect.S
 }
 
 func checkLockLimit(m machine) (finding, error) {
-	limit, err := m.lockLimit()
+	limit, err := m.LockLimit()
 	if err != nil {
 		return finding{}, err
 	}
-	has, err := m.hasCapability(capIPCLock)
+	has, err := m.HasCapability(host.CapIPCLock)
 	switch {
 	case err != nil:
 		return finding{}, err
-	case limit == "unlimited":
+	case limit == host.Unlimited:
 		return ok("RLIMIT_MEMLOCK is unlimited")
 	case has:
 		return ok("RLIMIT_MEMLOCK is %s bytes, and CAP_IPC_LOCK lifts it", limit)

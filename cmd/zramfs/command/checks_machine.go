@@ -19,14 +19,14 @@ import (
 const noSys = "/sys is not mounted: mount it, or pass it into the container"
 
 func checkProc(m machine) (finding, error) {
-	if !m.exists("proc/self") {
+	if !m.Exists("proc/self") {
 		return fail("/proc is not mounted", "mount -t proc proc /proc")
 	}
 	return ok("/proc is mounted")
 }
 
 func checkSys(m machine) (finding, error) {
-	if !m.exists("sys/block") {
+	if !m.Exists("sys/block") {
 		detail, cure, _ := strings.Cut(noSys, ": ")
 		return fail(detail, cure)
 	}
@@ -37,16 +37,16 @@ func checkSys(m machine) (finding, error) {
 func checkKernelZram(m machine) (finding, error) {
 	const instead = "use it where speed matters more than memory (zramctl --find --size 4G)"
 	const faster = "a page fault is several times faster there, and its memory for the same pages larger"
-	if m.exists("sys/class/zram-control") {
+	if m.Exists("sys/class/zram-control") {
 		return warn("kernel zram is here: "+faster, instead)
 	}
-	release, _, _, err := m.kernel()
+	release, _, _, err := m.KernelRelease()
 	if err != nil {
 		return finding{}, err
 	}
 	modules := path.Join("lib/modules", release)
 	for _, list := range []string{"modules.dep", "modules.builtin"} {
-		text, err := m.read(path.Join(modules, list))
+		text, err := m.Read(path.Join(modules, list))
 		if err == nil && strings.Contains(text, "/zram.ko") {
 			if why := m.modulesBarred(); why != "" {
 				return ok("kernel zram cannot be loaded: %s", why)
@@ -59,10 +59,10 @@ func checkKernelZram(m machine) (finding, error) {
 
 // modulesBarred says why the kernel loads no module, or nothing where it may.
 func (m machine) modulesBarred() string {
-	if line, err := m.read("proc/cmdline"); err == nil && strings.Contains(" "+line+" ", " nomodule ") {
+	if line, err := m.Read("proc/cmdline"); err == nil && strings.Contains(" "+line+" ", " nomodule ") {
 		return "the kernel was started with nomodule"
 	}
-	if barred, err := m.read("proc/sys/kernel/modules_disabled"); err == nil && barred == "1" {
+	if barred, err := m.Read("proc/sys/kernel/modules_disabled"); err == nil && barred == "1" {
 		return "kernel.modules_disabled is 1"
 	}
 	return ""
@@ -71,8 +71,8 @@ func (m machine) modulesBarred() string {
 // checkOtherSwap compares the priorities of the swap areas that are on with that which up gives by
 // default.
 func checkOtherSwap(m machine) (finding, error) {
-	table, err := m.read("proc/swaps")
-	if errors.Is(err, fs.ErrNotExist) && m.exists("proc/self") {
+	table, err := m.Read("proc/swaps")
+	if errors.Is(err, fs.ErrNotExist) && m.Exists("proc/self") {
 		return fail("this kernel was built without swap", "use a kernel with CONFIG_SWAP")
 	}
 	if err != nil {
@@ -83,7 +83,7 @@ func checkOtherSwap(m machine) (finding, error) {
 		return finding{}, err
 	}
 	areas = slices.DeleteFunc(areas, func(a loopsetup.Swap) bool {
-		backing, err := m.read(path.Join("sys/block", path.Base(a.Path), "loop/backing_file"))
+		backing, err := m.Read(path.Join("sys/block", path.Base(a.Path), "loop/backing_file"))
 		return err == nil && path.Base(backing) == path.Base(dataFile) // of a device of ours
 	})
 	var all, first []string
@@ -111,7 +111,7 @@ const firstPIDNamespace = "pid:[4026531836]"
 
 // checkPIDNamespace asks whether the processes could be ended with a container while swap is on.
 func checkPIDNamespace(m machine) (finding, error) {
-	namespace, err := os.Readlink(m.path("proc/self/ns/pid"))
+	namespace, err := os.Readlink(m.Path("proc/self/ns/pid"))
 	if err != nil {
 		return finding{}, err
 	}

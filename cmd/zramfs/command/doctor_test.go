@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 )
 
@@ -48,7 +49,7 @@ func wellMachine() map[string]string {
 func machineOf(t *testing.T, files map[string]string) machine {
 	t.Helper()
 	m := machine{
-		root:        t.TempDir(),
+		Root:        host.Root(t.TempDir()),
 		protections: func() []protect.Protection { return nil },
 		noswap:      func() error { return nil },
 		instructions: func() daemon.InstructionStatus {
@@ -58,11 +59,11 @@ func machineOf(t *testing.T, files map[string]string) machine {
 			}
 		},
 	}
-	if err := errors.Join(os.MkdirAll(m.path("proc/self/ns"), 0o755), os.Symlink(firstPIDNamespace, m.path("proc/self/ns/pid"))); err != nil {
+	if err := errors.Join(os.MkdirAll(m.Path("proc/self/ns"), 0o755), os.Symlink(firstPIDNamespace, m.Path("proc/self/ns/pid"))); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range files {
-		path := m.path(name)
+		path := m.Path(name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +96,7 @@ func TestDoctorWellMachine(t *testing.T) {
 func TestDoctorFindings(t *testing.T) {
 	const missing = "\x00missing"
 	const noCaps = "CapEff:\t0000000000000000\n"
-	without := func(bit int) string { return fmt.Sprintf("CapEff:\t%016x\n", (uint64(1)<<41-1)&^(1<<bit)) }
+	without := func(bit host.Capability) string { return fmt.Sprintf("CapEff:\t%016x\n", (uint64(1)<<41-1)&^(1<<bit)) }
 	tests := []struct {
 		file, text string
 		name       string // of the check
@@ -112,11 +113,11 @@ func TestDoctorFindings(t *testing.T) {
 		{"dev/loop-control", missing, "loop", protect.StateFail, "/dev/loop-control is missing"},
 		{"proc/self/uid_map", "0 1000 1\n", "user-namespace", protect.StateFail, "this is a user namespace"},
 		{"proc/self/uid_map", missing, "user-namespace", protect.StateOK, ""},
-		{"proc/self/status", without(capSysAdmin), "cap-sys-admin", protect.StateFail, "not allowed"},
-		{"proc/self/status", without(capSysResource), "cap-sys-resource", protect.StateWarn, "the OOM killer may kill zramfs"},
-		{"proc/self/status", without(capSysNice), "cap-sys-nice", protect.StateWarn, "real-time"},
-		{"proc/self/status", without(capIPCLock), "cap-ipc-lock", protect.StateFail, "RLIMIT_MEMLOCK"},
-		{"proc/self/status", without(capIPCLock), "memlock-limit", protect.StateFail, "8388608 bytes"},
+		{"proc/self/status", without(host.CapSysAdmin), "cap-sys-admin", protect.StateFail, "not allowed"},
+		{"proc/self/status", without(host.CapSysResource), "cap-sys-resource", protect.StateWarn, "the OOM killer may kill zramfs"},
+		{"proc/self/status", without(host.CapSysNice), "cap-sys-nice", protect.StateWarn, "real-time"},
+		{"proc/self/status", without(host.CapIPCLock), "cap-ipc-lock", protect.StateFail, "RLIMIT_MEMLOCK"},
+		{"proc/self/status", without(host.CapIPCLock), "memlock-limit", protect.StateFail, "8388608 bytes"},
 		{"proc/self/status", noCaps, "cap-sys-admin", protect.StateFail, "not allowed"},
 		{"proc/self/status", "Name:\tx\n", "cap-sys-admin", protect.StateWarn, "cannot tell"},
 		{"proc/self/limits", "Max locked memory  unlimited  unlimited  bytes\n", "memlock-limit", protect.StateOK, "unlimited"},
@@ -130,9 +131,9 @@ func TestDoctorFindings(t *testing.T) {
 		{uringParameter, "N\n", "io-uring", protect.StateWarn, "switched off"},
 		{uringParameter, missing, "io-uring", protect.StateWarn, "not loaded"},
 		{"sys/module/fuse/parameters/enable_uring", "Y\n", "io-uring", protect.StateOK, "--transport uring"},
-		{uringDisabled, missing, "io-uring", protect.StateOK, ""},
-		{uringDisabled, "1\n", "io-uring", protect.StateOK, ""},
-		{uringDisabled, "2\n", "io-uring", protect.StateWarn, "io_uring_disabled is 2"},
+		{"proc/sys/kernel/io_uring_disabled", missing, "io-uring", protect.StateOK, ""},
+		{"proc/sys/kernel/io_uring_disabled", "1\n", "io-uring", protect.StateOK, ""},
+		{"proc/sys/kernel/io_uring_disabled", "2\n", "io-uring", protect.StateWarn, "io_uring_disabled is 2"},
 		{"sys/fs/cgroup/user.slice/memory.swap.max", missing, "cgroup-v2", protect.StateOK, "to set"},
 		{"sys/fs/cgroup/user.slice/memory.swap.max", "0\n", "cgroup-v2", protect.StateOK, "has memory.swap.max 0, memory.min 0"},
 		{"proc/self/mountinfo", "41 31 0:38 / /m rw - cgroup cgroup rw,memory\n", "cgroup-v2", protect.StateOK, "counted by cgroup v1"},
@@ -191,7 +192,7 @@ func TestDoctorOwnSwap(t *testing.T) {
 
 func TestDoctorContainer(t *testing.T) {
 	m := machineOf(t, wellMachine())
-	if err := errors.Join(os.Remove(m.path("proc/self/ns/pid")), os.Symlink("pid:[4026532200]", m.path("proc/self/ns/pid"))); err != nil {
+	if err := errors.Join(os.Remove(m.Path("proc/self/ns/pid")), os.Symlink("pid:[4026532200]", m.Path("proc/self/ns/pid"))); err != nil {
 		t.Fatal(err)
 	}
 	f := findingNamed(t, checkMachine(m), "pid-namespace")
@@ -256,7 +257,7 @@ func findingNamed(t *testing.T, findings []finding, name string) finding {
 // TestDoctorUring has what takes more than one file to tell.
 func TestDoctorUring(t *testing.T) {
 	files := wellMachine()
-	files[uringDisabled] = "1\n"
+	files["proc/sys/kernel/io_uring_disabled"] = "1\n"
 	files["proc/self/status"] = "CapEff:\t0000000000000000\n"
 	if f := findingNamed(t, checkMachine(machineOf(t, files)), "io-uring"); f.State != protect.StateWarn || f.Mend == "" {
 		t.Errorf("without privilege: %s", f)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -92,7 +93,7 @@ func measureFit(areas []loopsetup.Swap, ballast uint64) (fit, error) {
 		return f, nil
 	}
 	var err error
-	if f.available, err = availableMemory(thisMachine()); err != nil {
+	if f.available, err = host.Local.MemAvailable(); err != nil {
 		return f, err
 	}
 	swaps, err := loopsetup.Swaps()
@@ -114,13 +115,4 @@ func freeElsewhere(swaps []loopsetup.Swap, exclude func(path string) bool) uint6
 		}
 	}
 	return free
-}
-
-// availableMemory returns MemAvailable (proc_meminfo(5)) in bytes.
-func availableMemory(m machine) (uint64, error) {
-	available, err := m.kibibytes("proc/meminfo", "MemAvailable")
-	if err != nil {
-		return 0, fmt.Errorf("read the available memory: %w", err)
-	}
-	return available, nil
 }

@@ -3,9 +3,6 @@
 package command
 
 import (
-	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -51,28 +48,5 @@ func TestFreeElsewhere(t *testing.T) {
 	}
 	if got := freeElsewhere(swaps, exclude); got != 402 {
 		t.Errorf("%d free, want 402", got)
-	}
-}
-
-func TestAvailableMemory(t *testing.T) {
-	root := t.TempDir()
-	if err := os.Mkdir(filepath.Join(root, "proc"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for text, want := range map[string]uint64{
-		"MemTotal:       24684084 kB\nMemAvailable:       3 kB\n": 3072,
-		"MemTotal:       24684084 kB\n":                           math.MaxUint64,
-		"MemAvailable:   lots\n":                                  math.MaxUint64,
-	} {
-		if err := os.WriteFile(filepath.Join(root, "proc/meminfo"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		got, err := availableMemory(machine{root: root})
-		if (err != nil) != (want == math.MaxUint64) || err == nil && got != want {
-			t.Errorf("%q: %d, %v", text, got, err)
-		}
-	}
-	if n, err := availableMemory(thisMachine()); err != nil || n == 0 {
-		t.Errorf("this machine has %d available, %v", n, err)
 	}
 }

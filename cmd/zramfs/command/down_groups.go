@@ -4,6 +4,7 @@ package command
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,36 +13,23 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
-// group is a control group of the memory controller, with all that is in the groups below it. All
-// sizes are in bytes.
-type group struct {
-	dir       string // as seen from this process
-	limit     uint64 // noGroupLimit or more where there is none
-	held      uint64 // in memory, and nothing that the kernel could drop or write to a file
-	swapped   uint64 // in swap and not in memory as well
-	uncounted bool   // the kernel does not say what of it is in swap
+// groupNeed is what g takes when at most so many bytes come back from swap, with a margin of 1/32 of
+// the limit for what else is charged to it: page tables, stacks, and what its programs ask for
+// meanwhile.
+func groupNeed(g host.MemoryGroup, returning uint64) uint64 {
+	return g.Resident + min(g.Swapped, returning) + g.Limit/32
 }
 
-// noGroupLimit is below what cgroup v1 shows for a group without a limit (PAGE_COUNTER_MAX in the
-// kernel's page_counter.h) and above the memory of any machine.
-const noGroupLimit = 1 << 62
-
-// need is what the group takes when at most so many bytes come back from swap, with a margin of
-// 1/32 of the limit for what else is charged to it: page tables, stacks, and what its programs ask
-// for meanwhile.
-func (g group) need(returning uint64) uint64 {
-	return g.held + min(g.swapped, returning) + g.limit/32
-}
-
-// cramped reports whether the kernel would have to kill programs in the group.
+// cramped reports whether the kernel would have to kill programs in g.
 //
 // What the group has in other swap areas stays there, but no file tells the areas apart. So where
 // there are others, what comes back may be less than is taken here, never more.
-func (g group) cramped(returning uint64) bool {
-	return g.limit < noGroupLimit && min(g.swapped, returning) > 0 && g.need(returning) > g.limit
+func cramped(g host.MemoryGroup, returning uint64) bool {
+	return g.Limit < host.NoMemoryLimit && min(g.Swapped, returning) > 0 && groupNeed(g, returning) > g.Limit
 }
 
 // checkGroups refuses to bring f.used bytes back where control groups have no room for them. The
@@ -50,19 +38,19 @@ func (g group) cramped(returning uint64) bool {
 // swap. The groups' own limits on swap are no matter, since what comes back is swap no more. Only
 // groups that are mounted here are seen: from inside a container that may be its own alone.
 func checkGroups(out io.Writer, m machine, f fit) error {
-	h, err := memoryHierarchy(m)
-	if err == nil && h.top == "" {
+	h, err := m.MemoryHierarchy()
+	if err == nil && h.Top == "" {
 		return nil
 	}
 	var found groups
 	if err == nil {
-		found, err = h.walk(m, f.used, time.Now().Add(groupsTime))
+		found, err = readGroups(h, f.used, groupsTime)
 	}
 	over := found.over(f.used)
 	switch {
 	case over > f.otherFree: // reason enough, whatever the rest may be
 		return fmt.Errorf("not stopped: %s, and the kernel would kill programs there; raise %s, stop programs, wait (--wait 60), "+
-			"or use --force", found.describe(f.used), h.limitFile)
+			"or use --force", found.describe(f.used), h.LimitFile)
 	case err != nil:
 		return fmt.Errorf("cannot tell whether what is in swap fits into the control groups: %w; "+
 			"--force goes on without knowing", err)
@@ -76,17 +64,32 @@ func checkGroups(out io.Writer, m machine, f fit) error {
 	return nil
 }
 
-// groups is what a walk has found.
+// groupsTime bounds the reading of all groups.
+const groupsTime = 10 * time.Second
+
+// errManyGroups means that the time was over before all groups were read.
+var errManyGroups = fmt.Errorf("there are too many to read in %s", groupsTime)
+
+// readGroups reads all groups of h in at most limit. With an error it returns what it had found by
+// then.
+func readGroups(h host.MemoryHierarchy, returning uint64, limit time.Duration) (found groups, err error) {
+	ctx, stop := context.WithTimeoutCause(context.Background(), limit, errManyGroups)
+	defer stop()
+	err = h.Walk(ctx, func(g host.MemoryGroup) { found.add(g, returning) })
+	return found, err
+}
+
+// groups is what checkGroups wants to know of all groups.
 type groups struct {
-	cramped   []group
+	cramped   []host.MemoryGroup
 	uncounted int // groups with a limit whose swap the kernel does not count
 }
 
-func (f *groups) add(g group, returning uint64) {
-	if g.uncounted && g.limit < noGroupLimit {
+func (f *groups) add(g host.MemoryGroup, returning uint64) {
+	if g.SwapUncounted && g.Limit < host.NoMemoryLimit {
 		f.uncounted++
 	}
-	if g.cramped(returning) {
+	if cramped(g, returning) {
 		f.cramped = append(f.cramped, g)
 	}
 }
@@ -97,21 +100,21 @@ const groupsNamed = 3
 // over is what the groups would have beyond their limits. A group counts again in those above it.
 func (f *groups) over(returning uint64) (over uint64) {
 	for _, g := range f.cramped {
-		over += g.need(returning) - g.limit
+		over += groupNeed(g, returning) - g.Limit
 	}
 	return over
 }
 
 // describe names the worst groups with their numbers.
 func (f *groups) describe(returning uint64) string {
-	over := func(g group) uint64 { return g.need(returning) - g.limit }
-	worst := slices.SortedFunc(slices.Values(f.cramped), func(a, b group) int {
-		return cmp.Or(cmp.Compare(over(b), over(a)), strings.Compare(a.dir, b.dir))
+	over := func(g host.MemoryGroup) uint64 { return groupNeed(g, returning) - g.Limit }
+	worst := slices.SortedFunc(slices.Values(f.cramped), func(a, b host.MemoryGroup) int {
+		return cmp.Or(cmp.Compare(over(b), over(a)), strings.Compare(a.Dir, b.Dir))
 	})
 	var words []string
 	for _, g := range worst[:min(groupsNamed, len(worst))] {
 		words = append(words, fmt.Sprintf("of %s (needs %s with a margin: %s in memory, up to %s coming back; limit %s)",
-			g.dir, term.Size(g.need(returning)), term.Size(g.held), term.Size(min(g.swapped, returning)), term.Size(g.limit)))
+			g.Dir, term.Size(groupNeed(g, returning)), term.Size(g.Resident), term.Size(min(g.Swapped, returning)), term.Size(g.Limit)))
 	}
 	text := "bringing swap back would exceed the memory limit " + strings.Join(words, ", ")
 	if more := len(worst) - groupsNamed; more > 0 {

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 // groupsCase is a tree of files as a machine would show them, testdata/groups/NAME being its root
@@ -65,7 +67,7 @@ func checkGroupsCases(t *testing.T, cases []groupsCase) {
 	for _, c := range cases {
 		t.Run(fmt.Sprintf("%s/%d", c.name, c.returning), func(t *testing.T) {
 			var out strings.Builder
-			err := checkGroups(&out, machine{root: filepath.Join("testdata/groups", c.name)}, fit{used: c.returning, otherFree: c.other})
+			err := checkGroups(&out, machine{Root: host.Root(filepath.Join("testdata/groups", c.name))}, fit{used: c.returning, otherFree: c.other})
 			wantWords(t, err, c.words)
 			if c.warning == "" && out.Len() > 0 || !strings.HasPrefix(out.String(), c.warning) {
 				t.Errorf("printed %q, want %q", out.String(), c.warning)
@@ -101,14 +103,14 @@ func TestDownGroupsNamesTheWorst(t *testing.T) {
 // TestDownGroupsTakesLimitedTime wants a walk to end when its time is over.
 func TestDownGroupsTakesLimitedTime(t *testing.T) {
 	m := manyGroups(t, 2)
-	h, err := memoryHierarchy(m)
+	h, err := m.MemoryHierarchy()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.walk(m, 1<<30, time.Now().Add(-time.Second)); !errors.Is(err, errManyGroups) {
+	if _, err := readGroups(h, 1<<30, -time.Second); !errors.Is(err, errManyGroups) {
 		t.Errorf("after its time: %v", err)
 	}
-	if found, err := h.walk(m, 1<<30, time.Now().Add(time.Minute)); err != nil || len(found.cramped) != 2 {
+	if found, err := readGroups(h, 1<<30, time.Minute); err != nil || len(found.cramped) != 2 {
 		t.Errorf("within its time: %+v, %v", found, err)
 	}
 }
@@ -128,23 +130,6 @@ func manyGroups(t *testing.T, n int) machine {
 		files[dir+"memory.stat"] = "active_anon 66060288\ninactive_anon 0\nunevictable 0\n"
 	}
 	return machineOf(t, files)
-}
-
-// TestDownGroupsOfThisMachine wants what the running kernel shows to be understood.
-func TestDownGroupsOfThisMachine(t *testing.T) {
-	h, err := memoryHierarchy(thisMachine())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if h.top == "" {
-		t.Skip("no memory controller is mounted here")
-	}
-	if g, err := h.read(thisMachine(), h.top, h.top); err != nil || g.dir != h.top {
-		t.Errorf("the top is %+v, %v", g, err)
-	}
-	if _, err := h.walk(thisMachine(), 1<<30, time.Now().Add(groupsTime)); err != nil {
-		t.Error(err)
-	}
 }
 
 // TestExplainSwapOff wants the kernel's lack of memory told from other errors, and none to hide

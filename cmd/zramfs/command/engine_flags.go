@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 )
 
@@ -30,9 +31,6 @@ func engineNames() (names []string) {
 	return names
 }
 
-// availableRoom is the memory that this process may still take, in bytes.
-func availableRoom() (uint64, error) { return roomInMemory(thisMachine()) }
-
 // engineFlags are the flags that engineOptionsOf reads. Every program has them, so that the same
 // words do everywhere.
 func engineFlags() []cli.Flag {
@@ -47,7 +45,7 @@ func engineFlags() []cli.Flag {
 // engineOptionsOf reads the flags of a command with a task. That none can be had of what is
 // required is an error here in a program that has none.
 func engineOptionsOf(c *cli.Context, t imaging.Task) (imaging.Options, error) {
-	o := imaging.Options{Mode: c.String(flagGPU), Device: imaging.AllDevices, Batch: c.Int(flagGPUBatch), Slots: c.Int(flagGPUSlots), Task: t, Kinds: engineKinds, Room: availableRoom}
+	o := imaging.Options{Mode: c.String(flagGPU), Device: imaging.AllDevices, Batch: c.Int(flagGPUBatch), Slots: c.Int(flagGPUSlots), Task: t, Kinds: engineKinds, Room: host.Local.Headroom}
 	if !slices.Contains(imaging.Modes, o.Mode) {
 		return o, usageError("--%s %q: it is one of %s", flagGPU, o.Mode, strings.Join(imaging.Modes, ", "))
 	}

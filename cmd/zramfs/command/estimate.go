@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
@@ -61,7 +62,7 @@ func estimateAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	ram, err := machineRAM()
+	ram, err := host.Local.MemTotal()
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/fusefs"
@@ -122,7 +123,7 @@ func deviceConfig(c *cli.Context, name string) (daemon.Config, error) {
 
 // configFor reads the flags of a device at dir.
 func configFor(c *cli.Context, dir string) (daemon.Config, error) {
-	ram, err := machineRAM()
+	ram, err := host.Local.MemTotal()
 	if err != nil {
 		ram = 0 // a size that needs it is refused with a word about it
 	}

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 // recordDir holds a record for each device that up has turned on. It lies outside of DIR, since
@@ -48,13 +50,13 @@ type record struct {
 // newRecordPath is where a new record of a device on dir lies. Two devices may have the same dir:
 // in two mount namespaces, or when one is dead.
 func newRecordPath(m machine, dir string) string {
-	return filepath.Join(m.path(recordDir), fmt.Sprintf("%s@%08x.json", url.PathEscape(dir), rand.Uint32()))
+	return filepath.Join(m.Path(recordDir), fmt.Sprintf("%s@%08x.json", url.PathEscape(dir), rand.Uint32()))
 }
 
 // readRecords returns all records, those of older versions last. Where this process may not read
 // them there are none.
 func readRecords(m machine) []record {
-	paths, err := filepath.Glob(filepath.Join(m.path(recordDir), "*.json"))
+	paths, err := filepath.Glob(filepath.Join(m.Path(recordDir), "*.json"))
 	if err != nil {
 		return nil
 	}
@@ -110,7 +112,7 @@ func (rec record) keeper() int {
 
 // numberBelow is the PID of a process in its own PID namespace.
 func (p process) numberBelow() int {
-	text, err := machine{root: "/"}.field(fmt.Sprintf("proc/%d/status", p.pid), "NSpid")
+	text, err := host.Local.Field(fmt.Sprintf("proc/%d/status", p.pid), "NSpid")
 	if err != nil {
 		return 0
 	}
@@ -135,10 +137,10 @@ func (rec *record) write(m machine) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(m.path(recordDir), 0o755); err != nil {
+	if err := os.MkdirAll(m.Path(recordDir), 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(m.path(recordDir), ".new-") // for its owner alone
+	f, err := os.CreateTemp(m.Path(recordDir), ".new-") // for its owner alone
 	if err != nil {
 		return err
 	}
@@ -165,7 +167,7 @@ func (rec record) remove(m machine) error {
 		return nil
 	}
 	if err == nil {
-		_ = os.Remove(m.path(recordDir)) // fails while there are others
+		_ = os.Remove(m.Path(recordDir)) // fails while there are others
 	}
 	return err
 }

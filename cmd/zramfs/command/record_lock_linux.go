@@ -18,12 +18,12 @@ const lockTime = 3 * time.Second
 // and nothing fails without it.
 func lockRecords(m machine) (release func()) {
 	for end := time.Now().Add(lockTime); ; time.Sleep(10 * time.Millisecond) {
-		f, err := os.Open(m.path(recordDir))
+		f, err := os.Open(m.Path(recordDir))
 		if err != nil {
 			return func() {} // there are no records, or they are not for us to change
 		}
 		release = func() { _ = f.Close() } // a directory that was only locked
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil && inPlace(f, m.path(recordDir)) || time.Now().After(end) {
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil && inPlace(f, m.Path(recordDir)) || time.Now().After(end) {
 			return release
 		}
 		release()

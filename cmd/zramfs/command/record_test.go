@@ -10,10 +10,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 func TestRecord(t *testing.T) {
-	m := machine{root: t.TempDir()}
+	m := machine{Root: host.Root(t.TempDir())}
 	const dir = "/run/a b/%2F"
 	if err := forget(io.Discard, m, device{Dir: dir}); err != nil {
 		t.Errorf("no record: %v", err)
@@ -32,21 +34,21 @@ func TestRecord(t *testing.T) {
 	if err := want.write(m); err != nil { // again
 		t.Fatal(err)
 	}
-	if files, err := os.ReadDir(m.path(recordDir)); err != nil || len(files) != 1 {
+	if files, err := os.ReadDir(m.Path(recordDir)); err != nil || len(files) != 1 {
 		t.Errorf("%v, %v", files, err)
 	}
 	var said strings.Builder
 	if err := forget(&said, m, device{Dir: dir}); err != nil || said.String() != "" {
 		t.Errorf("down says %q, %v", said.String(), err)
 	}
-	if _, err := os.Stat(m.path(recordDir)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(m.Path(recordDir)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory of records is left: %v", err)
 	}
 }
 
 // Two devices on the same DIR have a record each: what one forgets, the other keeps.
 func TestRecordsOfOneDir(t *testing.T) {
-	m := machine{root: t.TempDir()}
+	m := machine{Root: host.Root(t.TempDir())}
 	one, two := runningRecord(t, "/run/zram"), runningRecord(t, "/run/zram")
 	if err := errors.Join(one.write(m), two.write(m)); err != nil {
 		t.Fatal(err)
@@ -61,8 +63,8 @@ func TestRecordsOfOneDir(t *testing.T) {
 
 // A record of an older version has another name and says less.
 func TestRecordOfOlderVersion(t *testing.T) {
-	m := machine{root: t.TempDir()}
-	path := m.path(recordDir + "/%2Frun%2Fzram.json")
+	m := machine{Root: host.Root(t.TempDir())}
+	path := m.Path(recordDir + "/%2Frun%2Fzram.json")
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +89,7 @@ func TestRecordOfOlderVersion(t *testing.T) {
 }
 
 func TestRecordGarbled(t *testing.T) {
-	m := machine{root: t.TempDir()}
+	m := machine{Root: host.Root(t.TempDir())}
 	rec := record{Dir: "/a"}
 	if err := rec.write(m); err != nil {
 		t.Fatal(err)

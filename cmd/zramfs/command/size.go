@@ -3,11 +3,7 @@
 package command
 
 import (
-	"fmt"
 	"math/big"
-	"os"
-	"strconv"
-	"strings"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
@@ -63,29 +59,4 @@ func parseLimit(text string, ram uint64) (uint64, error) {
 		return 0, usageError("memory limit %q: %w", text, err)
 	}
 	return n, nil
-}
-
-// machineRAM returns the RAM that the kernel manages, in bytes: MemTotal of /proc/meminfo
-// (proc(5)). A limit of the caller's control group does not matter here: swap serves the whole
-// machine.
-func machineRAM() (uint64, error) {
-	return memTotal("/proc/meminfo")
-}
-
-func memTotal(path string) (uint64, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, fmt.Errorf("read the size of RAM: %w", err)
-	}
-	for line := range strings.Lines(string(text)) {
-		fields := strings.Fields(line)
-		if len(fields) == 3 && fields[0] == "MemTotal:" && fields[2] == "kB" {
-			kib, err := strconv.ParseUint(fields[1], 10, 54)
-			if err != nil {
-				return 0, fmt.Errorf("read the size of RAM: %s: %w", path, err)
-			}
-			return kib << 10, nil
-		}
-	}
-	return 0, fmt.Errorf("read the size of RAM: no MemTotal in %s", path)
 }

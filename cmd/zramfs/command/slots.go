@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 )
 
@@ -47,8 +48,8 @@ func slotsCommand() *cli.Command {
 			if err != nil || policy == slots.Keep || c.NArg() == 0 || c.Int(flagKeeper) <= 0 {
 				return usageError("%s is for up, which starts it", slotsName)
 			}
-			groups, _ := memoryHierarchy(thisMachine()) // without it the process stays where it is
-			return slots.Run(slots.Config{Policy: policy, Areas: c.Args().Slice(), Keeper: c.Int(flagKeeper), Groups: groups.top})
+			groups, _ := host.Local.MemoryHierarchy() // without it the process stays where it is
+			return slots.Run(slots.Config{Policy: policy, Areas: c.Args().Slice(), Keeper: c.Int(flagKeeper), Groups: groups.Top})
 		},
 	}
 }
@@ -101,11 +102,11 @@ func (d device) findSlots() slotsProcess {
 	if !ok {
 		return p
 	}
-	m, status := machine{root: "/"}, fmt.Sprintf("proc/%d/status", found.pid)
+	m, status := host.Local, fmt.Sprintf("proc/%d/status", found.pid)
 	p.pid = found.pid
-	p.ballast, _ = m.kibibytes(status, "VmSwap") // 0 for a process that ends
-	anonymous, _ := m.kibibytes(status, "RssAnon")
-	tables, _ := m.kibibytes(status, "VmPTE")
+	p.ballast, _ = m.Bytes(status, "VmSwap") // 0 for a process that ends
+	anonymous, _ := m.Bytes(status, "RssAnon")
+	tables, _ := m.Bytes(status, "VmPTE")
 	p.memory = anonymous + tables
 	return p
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
@@ -55,7 +56,7 @@ func newSummary(cfg daemon.Config, report *daemon.Report, status *daemon.Status,
 
 // sizeWarnings warns of sizes that this machine's memory cannot hold.
 func sizeWarnings(cfg daemon.Config) []string {
-	ram, err := machineRAM()
+	ram, err := host.Local.MemTotal()
 	if err != nil {
 		return nil
 	}

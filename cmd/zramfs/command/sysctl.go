@@ -3,10 +3,8 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,23 +56,10 @@ type tunedSysctl struct {
 	Set  string `json:"set"`
 }
 
-// sysctlPath is the file of a kernel parameter.
-func sysctlPath(name string) string { return "proc/sys/" + strings.ReplaceAll(name, ".", "/") }
-
-// writeSysctl changes a kernel parameter. It makes no file.
-func (m machine) writeSysctl(name, value string) error {
-	f, err := os.OpenFile(m.path(sysctlPath(name)), os.O_WRONLY|os.O_TRUNC, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(value + "\n")
-	return errors.Join(err, f.Close())
-}
-
 // plan says what to change on m. What an earlier device on the same DIR has changed and not
 // restored, because it was killed, counts by what was there before.
 func (s sysctlSetting) plan(m machine, before []tunedSysctl) (tunedSysctl, bool, error) {
-	now, err := m.read(sysctlPath(s.name))
+	now, err := m.Sysctl(s.name)
 	if err != nil {
 		return tunedSysctl{}, false, err
 	}
@@ -111,9 +96,9 @@ func tuneSysctls(out io.Writer, m machine, rec *record) error {
 	}
 	var set []string
 	rec.Sysctls = slices.DeleteFunc(rec.Sysctls, func(t tunedSysctl) bool {
-		now, err := m.read(sysctlPath(t.Name))
+		now, err := m.Sysctl(t.Name)
 		if err == nil && now != t.Set {
-			err = m.writeSysctl(t.Name, t.Set)
+			err = m.WriteSysctl(t.Name, t.Set)
 		}
 		if err != nil {
 			refused = append(refused, fmt.Sprintf("%s=%s: %v", t.Name, t.Set, err))
@@ -143,14 +128,14 @@ func tuneSysctls(out io.Writer, m machine, rec *record) error {
 func restoreSysctls(out io.Writer, m machine, rec record, running []record) error {
 	var restored []string
 	for _, t := range rec.Sysctls {
-		now, err := m.read(sysctlPath(t.Name))
+		now, err := m.Sysctl(t.Name)
 		switch {
 		case err != nil:
 		case now != t.Set:
 			err = printStep(out, "sysctl", "warn", fmt.Sprintf("%s is %s by now, not the %s that up set: left alone", t.Name, now, t.Set))
 		case handOver(t, running):
 		case t.Old != t.Set:
-			if err = m.writeSysctl(t.Name, t.Old); err == nil {
+			if err = m.WriteSysctl(t.Name, t.Old); err == nil {
 				restored = append(restored, t.Name+"="+t.Old)
 			}
 		}

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 // tuned makes up's change on a machine that begins with these values, in the order of
@@ -20,7 +22,7 @@ import (
 func tuned(t *testing.T, m machine, dir string, values ...string) string {
 	t.Helper()
 	for i, v := range values {
-		path := m.path(sysctlPath(recommendedSysctls[i].name))
+		path := m.Path(sysctlPath(recommendedSysctls[i].name))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.RemoveAll(path)); err != nil {
 			t.Fatal(err)
 		}
@@ -41,6 +43,9 @@ func tuned(t *testing.T, m machine, dir string, values ...string) string {
 	}
 	return out.String()
 }
+
+// sysctlPath is the file of a kernel parameter, relative to the root.
+func sysctlPath(name string) string { return "proc/sys/" + strings.ReplaceAll(name, ".", "/") }
 
 // runningRecord is the record of a device that is up: this process passes for the keeper.
 func runningRecord(t *testing.T, dir string) record {
@@ -72,7 +77,7 @@ func dies(t *testing.T, m machine, dir string) {
 func wantSysctls(t *testing.T, m machine, want ...string) {
 	t.Helper()
 	for i, w := range want {
-		if got, err := m.read(sysctlPath(recommendedSysctls[i].name)); err != nil || got != w {
+		if got, err := m.Sysctl(recommendedSysctls[i].name); err != nil || got != w {
 			t.Errorf("%s is %s, %v; want %s", recommendedSysctls[i].name, got, err, w)
 		}
 	}
@@ -94,7 +99,7 @@ func forgotten(t *testing.T, m machine, dir string) string {
 }
 
 func TestSysctlsAreSetAndRestored(t *testing.T) {
-	m := machine{root: t.TempDir()}
+	m := machine{Root: host.Root(t.TempDir())}
 	said := tuned(t, m, "/run/zram", "3", "60", "10", "15000")
 	wantSysctls(t, m, "5", "133", "125", "0")
 	if !strings.Contains(said, "sysctl        ok    vm.page-cluster=5 (was 3), vm.swappiness=133 (was 60)") || strings.Count(said, "\n") != 1 {
@@ -105,7 +110,7 @@ func TestSysctlsAreSetAndRestored(t *testing.T) {
 	if !strings.Contains(said, "sysctl        ok    restored vm.page-cluster=3, vm.swappiness=60") || strings.Count(said, "\n") != 1 {
 		t.Errorf("down says %q", said)
 	}
-	if _, err := os.Stat(m.path(recordDir)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(m.Path(recordDir)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory of records is left: %v", err)
 	}
 }
@@ -113,10 +118,10 @@ func TestSysctlsAreSetAndRestored(t *testing.T) {
 // TestSysctlsOfOthers wants what somebody has set since left alone, and what somebody has set
 // higher before.
 func TestSysctlsOfOthers(t *testing.T) {
-	m := machine{root: t.TempDir()}
+	m := machine{Root: host.Root(t.TempDir())}
 	tuned(t, m, "/run/zram", "3", "180", "10", "15000")
 	wantSysctls(t, m, "5", "180", "125", "0")
-	if err := m.writeSysctl("vm.page-cluster", "4"); err != nil {
+	if err := m.WriteSysctl("vm.page-cluster", "4"); err != nil {
 		t.Fatal(err)
 	}
 	said := forgotten(t, m, "/run/zram")
@@ -129,13 +134,13 @@ func TestSysctlsOfOthers(t *testing.T) {
 // TestSysctlsRefused has one parameter that this kernel lacks and one that cannot be written: up
 // goes on.
 func TestSysctlsRefused(t *testing.T) {
-	m := machine{root: t.TempDir()}
-	path := m.path(sysctlPath("vm.swappiness"))
+	m := machine{Root: host.Root(t.TempDir())}
+	path := m.Path(sysctlPath("vm.swappiness"))
 	if err := os.MkdirAll(path, 0o755); err != nil { // a directory can be neither read nor written, by root either
 		t.Fatal(err)
 	}
 	for name, v := range map[string]string{"page-cluster": "3", "watermark_scale_factor": "10"} {
-		if err := os.WriteFile(m.path(sysctlPath("vm."+name)), []byte(v), 0o644); err != nil {
+		if err := os.WriteFile(m.Path(sysctlPath("vm."+name)), []byte(v), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -153,8 +158,8 @@ func TestSysctlsRefused(t *testing.T) {
 
 // TestSysctlsNeedTheRecord wants nothing changed that could not be restored.
 func TestSysctlsNeedTheRecord(t *testing.T) {
-	m := machine{root: t.TempDir()}
-	if err := os.WriteFile(m.path("run"), nil, 0o644); err != nil {
+	m := machine{Root: host.Root(t.TempDir())}
+	if err := os.WriteFile(m.Path("run"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	said := tuned(t, m, "/run/zram", "3", "60", "10", "15000")
@@ -167,7 +172,7 @@ func TestSysctlsNeedTheRecord(t *testing.T) {
 // TestSysctlsAfterDeath turns swap on twice without a down between, as after a death: what was
 // there at first is restored.
 func TestSysctlsAfterDeath(t *testing.T) {
-	m := machine{root: t.TempDir()}
+	m := machine{Root: host.Root(t.TempDir())}
 	tuned(t, m, "/run/zram", "3", "60", "10", "15000")
 	tuned(t, m, "/run/zram")
 	forgotten(t, m, "/run/zram")
@@ -182,7 +187,7 @@ func TestSysctlsAfterDeath(t *testing.T) {
 // TestSysctlsOfSeveralDevices takes three down in every order: the last one restores.
 func TestSysctlsOfSeveralDevices(t *testing.T) {
 	for _, order := range []string{"abc", "acb", "bac", "bca", "cab", "cba"} {
-		m := machine{root: t.TempDir()}
+		m := machine{Root: host.Root(t.TempDir())}
 		tuned(t, m, "/a", "3", "60", "10", "15000")
 		tuned(t, m, "/b")
 		tuned(t, m, "/c")
@@ -211,10 +216,10 @@ func (g *gate) Write(p []byte) (int, error) {
 // TestSysctlsOfDevicesAtOnce takes two down at the same time, of which one is held where it has
 // read both records: one of them restores.
 func TestSysctlsOfDevicesAtOnce(t *testing.T) {
-	m := machine{root: t.TempDir()}
+	m := machine{Root: host.Root(t.TempDir())}
 	tuned(t, m, "/a", "3", "60", "10", "15000")
 	tuned(t, m, "/b")
-	if err := m.writeSysctl("vm.page-cluster", "4"); err != nil { // it has something to say of that
+	if err := m.WriteSysctl("vm.page-cluster", "4"); err != nil { // it has something to say of that
 		t.Fatal(err)
 	}
 	a, b, out := recordsOf(m, "/a")[0], recordsOf(m, "/b")[0], &gate{met: make(chan struct{}), open: make(chan struct{})}
@@ -232,14 +237,14 @@ func TestSysctlsOfDevicesAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 	wantSysctls(t, m, "4", "60", "10", "15000")
-	if _, err := os.Stat(m.path(recordDir)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(m.Path(recordDir)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory of records is left: %v", err)
 	}
 }
 
 // TestSysctlsOfTheDead wants a record that no running device has to hold nothing back.
 func TestSysctlsOfTheDead(t *testing.T) {
-	m := machine{root: t.TempDir()}
+	m := machine{Root: host.Root(t.TempDir())}
 	tuned(t, m, "/a", "3", "60", "10", "15000")
 	tuned(t, m, "/dead")
 	dies(t, m, "/dead")

@@ -123,10 +123,10 @@ func upAction(c *cli.Context) error {
 // canSwapHere says what bars swap on a loop device before anything is done for it, where later
 // errors would blame something else.
 func canSwapHere(m machine) error {
-	if !m.exists("sys/block") {
+	if !m.Exists("sys/block") {
 		return errors.New(noSys)
 	}
-	if first, err := m.inFirstUserNamespace(); err == nil && !first {
+	if first, err := m.InFirstUserNamespace(); err == nil && !first {
 		return errors.New("this is a user namespace, where even root may use neither loop devices nor swap: run zramfs up outside " +
 			"of it; zramfs mount works here")
 	}

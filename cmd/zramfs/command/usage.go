@@ -69,9 +69,9 @@ func readSwapUse(m machine, d device) swapUse {
 	if slots.WritesZeros() {
 		use.stored = use.slots.ballast
 	}
-	use.cached, _ = m.kibibytes("proc/meminfo", "SwapCached") // 0 where the kernel does not say
-	use.total, _ = m.kibibytes("proc/meminfo", "SwapTotal")
-	free, _ := m.kibibytes("proc/meminfo", "SwapFree")
+	use.cached, _ = m.Bytes("proc/meminfo", "SwapCached") // 0 where the kernel does not say
+	use.total, _ = m.Bytes("proc/meminfo", "SwapTotal")
+	free, _ := m.Bytes("proc/meminfo", "SwapFree")
 	use.all = use.total - min(free, use.total)
 	return use
 }

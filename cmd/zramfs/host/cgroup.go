@@ -23,16 +23,12 @@ type MemoryLimit struct {
 	V1    bool // the hierarchy is one of cgroup v1
 }
 
-// noLimit is below what cgroup v1 shows for a group without a limit (PAGE_COUNTER_MAX in the
-// kernel's page_counter.h) and above the memory of any machine.
-const noLimit = 1 << 62
-
 // MemoryLimits returns the limits on the memory of the process that are lower than the memory of
 // the machine, ram, in bytes; 0 stands for an unknown size. Limits of cgroup v1 come first, the
 // process's own group before those above it.
 func (r Root) MemoryLimits(ram uint64) ([]MemoryLimit, error) {
 	if ram == 0 {
-		ram = noLimit
+		ram = NoMemoryLimit
 	}
 	groups, err := r.groups()
 	if errors.Is(err, fs.ErrNotExist) {

@@ -73,6 +73,16 @@ func (r Root) Bytes(name, field string) (uint64, error) {
 	return kib << 10, nil
 }
 
+// TryOpen opens a file with these flags of [os.OpenFile] and closes it again. Nothing else shows
+// that a control group denies a device.
+func (r Root) TryOpen(name string, flags int) error {
+	f, err := os.OpenFile(r.Path(name), flags, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
 // WriteControl writes to a control file, which it does not create.
 func (r Root) WriteControl(name, value string) error {
 	f, err := os.OpenFile(r.Path(name), os.O_WRONLY|os.O_TRUNC, 0)
