@@ -12,8 +12,8 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// DeviceAlgorithm returns the algorithm of a device by its name there, with the dictionary that the
-// device has. For a nil dictionary, which keepers of earlier versions answer, it reads the file.
+// DeviceAlgorithm returns a device's algorithm by its name, with the dictionary of the device. If
+// dictionary is nil, as keepers of earlier versions answer, it reads the dictionary's file.
 func DeviceAlgorithm(name string, dictionary []byte, kinds []Kind) (codec.Algorithm, error) {
 	a, err := codec.Parse(name, names(kinds)...)
 	if err != nil {
@@ -35,10 +35,10 @@ func DeviceAlgorithm(name string, dictionary []byte, kinds []Kind) (codec.Algori
 	return a, nil
 }
 
-// errNoFile means that a path names something that cannot be read as a file from end to end.
-var errNoFile = errors.New("it is not a plain file")
+// errNoFile means that a path does not name a regular file.
+var errNoFile = errors.New("not a regular file")
 
-// ReadDictionary reads a file, and no more of it than shows that it is too large.
+// ReadDictionary reads a dictionary file. It stops one byte beyond the largest valid size.
 func ReadDictionary(path string) (data []byte, err error) {
 	info, err := os.Stat(path) // before opening: a pipe would be waited for
 	if err != nil {

@@ -11,23 +11,24 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// A Kind is a kind of engine for bulk work, beside the CPU, that this program was built
-// with. Immutable.
+// A Kind is a kind of engine for bulk work, other than the CPU, that this program was built with.
+// Immutable.
 type Kind struct {
 	Name string // as "backend=" names it
-	// Open returns those of this machine for an algorithm that are wanted. The error says why there is
-	// none, or, if there are some, why others that are there cannot be used.
+	// Open returns the wanted engines of this kind for an algorithm. The error says why there are
+	// none or, with some returned, why others cannot be used.
 	Open func(codec.Algorithm, Options) ([]bulk.Engine, error)
-	// does says whether they are of use for a task with objects of an algorithm; nil is always.
+	// does reports whether engines of this kind can do a task on an algorithm's objects; nil means
+	// always.
 	does func(codec.Algorithm, Task) bool
-	// Least is the fewest pages for which they are opened unless they are asked for.
+	// Least is the fewest pages for which engines are opened without being asked for.
 	Least uint64
-	// Check describes for doctor what there is of them, and says whether all of it can be used; it may
-	// be nil.
+	// Check describes this kind's engines for doctor and reports whether all can be used. It may be
+	// nil.
 	Check func() (detail string, usable bool, err error)
 }
 
-// names are the engines that an algorithm may ask for by "backend=".
+// names returns the names that "backend=" accepts in an algorithm.
 func names(kinds []Kind) (all []string) {
 	for _, k := range kinds {
 		all = append(all, k.Name)
@@ -35,14 +36,13 @@ func names(kinds []Kind) (all []string) {
 	return all
 }
 
-// ErrNoEngines is why nothing can be required of the default program.
+// ErrNoEngines is the error for an engine required of a program built without GPUs.
 var ErrNoEngines = errors.New("this program was built without GPUs; make build-cuda makes one that has them")
 
-// OpenEngines opens the engines of this machine for an algorithm, which its caller has to close.
-// Where "backend=" names a kind, it is that one alone and it has to be there; otherwise missing
-// says of each kind that is not why that is so. Nothing is opened where engines are off, whatever
-// is named, and where they are required one has to be there. One that was not asked for is not
-// opened in vain.
+// OpenEngines opens the engines of this machine for an algorithm; the caller closes them. If
+// "backend=" names a kind, it opens that kind alone and fails without it; otherwise missing says
+// why a kind has no engine. With Mode off it opens none, even a named one; with Required it fails
+// without one. A kind that is useless for the task is opened only if it was asked for.
 func OpenEngines(a codec.Algorithm, o Options) (engines []bulk.Engine, missing []string, err error) {
 	if o.Mode == Off {
 		return nil, nil, nil
@@ -78,19 +78,19 @@ func OpenEngines(a codec.Algorithm, o Options) (engines []bulk.Engine, missing [
 	return engines, missing, nil
 }
 
-// vain says why a kind is of no use, if that is known beforehand.
+// useless returns the known reason why engines of this kind are of no use, or "".
 func (k Kind) useless(a codec.Algorithm, o Options) string {
 	switch {
 	case k.does != nil && !k.does(a, o.Task):
-		return fmt.Sprintf("it is of no use for %s", a)
+		return fmt.Sprintf("of no use for %s", a)
 	case o.Pages > 0 && o.Pages < k.Least:
 		return fmt.Sprintf("%s are too few to open one, less than %d", term.Plural(int(o.Pages), "page", "pages"), k.Least)
 	}
 	return ""
 }
 
-// NewPlanner makes a planner over so many workers of the CPU and other engines. After an error it has
-// closed all engines.
+// NewPlanner returns a planner over a number of CPU workers and the engines. On error it has closed
+// all engines.
 func NewPlanner(a codec.Algorithm, workers int, engines []bulk.Engine, items int) (*bulk.Planner, error) {
 	cpu, err := bulk.NewCPU(a, workers)
 	if err == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/zramfs/zramfs/gpu/driver"
 )
 
-// With which modes which engines are opened.
+// Each mode and algorithm opens the right engines.
 func TestOpenEngines(t *testing.T) {
 	lz4, err := codec.Parse("lz4")
 	if err != nil {
@@ -51,8 +51,7 @@ func TestOpenEngines(t *testing.T) {
 	}
 }
 
-// An engine is not opened in vain where it is only wanted if there is one; who asks for it has it
-// whatever it is good for.
+// Without "backend=", a useless engine is not opened; with it, it is.
 func TestEnginesAreNotOpenedInVain(t *testing.T) {
 	kinds := []Kind{{
 		Name: "a", Least: fewPages, Open: func(codec.Algorithm, Options) ([]bulk.Engine, error) { return make([]bulk.Engine, 1), nil },
@@ -66,7 +65,7 @@ func TestEnginesAreNotOpenedInVain(t *testing.T) {
 		{"lz4", Options{Mode: Auto, Task: Unpacking, Pages: fewPages}, ""},
 		{"lz4", Options{Mode: Auto, Task: Unpacking}, ""},
 		{"lz4", Options{Mode: Auto, Task: Unpacking, Pages: fewPages - 1}, "a: 262143 pages are too few to open one, less than 262144"},
-		{"lz4", Options{Mode: Auto, Task: Packing, Pages: fewPages}, "a: it is of no use for lz4"},
+		{"lz4", Options{Mode: Auto, Task: Packing, Pages: fewPages}, "a: of no use for lz4"},
 		{"lz4", Options{Mode: Require, Task: Packing, Pages: 1}, ""},
 		{"lz4:backend=a", Options{Mode: Auto, Task: Packing, Pages: 1}, ""},
 	} {
@@ -82,8 +81,7 @@ func TestEnginesAreNotOpenedInVain(t *testing.T) {
 	}
 }
 
-// F087: a program that was built to reach a GPU lets algorithms ask for it by name, and no other
-// program does.
+// F087: only a program built with GPUs lets algorithms ask for them by name.
 func TestF087EngineIsOfferedWhereItIsBuilt(t *testing.T) {
 	d, err := driver.CUDA()
 	if err == nil {

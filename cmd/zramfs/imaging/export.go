@@ -20,7 +20,7 @@ type ExportReport struct {
 	Dir   string `json:"dir"`
 	File  string `json:"file"`
 	First uint64 `json:"first_page"`
-	// Pages is how many the file has, Data how many of them are no holes.
+	// Pages counts the file's pages, Data those of them that are no holes.
 	Pages       uint64  `json:"pages"`
 	Data        uint64  `json:"data_pages"`
 	Seconds     float64 `json:"seconds"`
@@ -36,21 +36,21 @@ type Exporter struct {
 	Stored   uint64 // pages that the device stores, as far as that is known
 	Report   ExportReport
 
-	// The window that was written last is shown as done once it is on the disk, which takes longer
-	// than to write it.
+	// A window counts as done once it is on the disk, which takes longer than writing it. These
+	// describe the last window written.
 	pending       uint64 // its pages
 	begin, length int64  // where it lies in the file
 }
 
-// An exportFile is what pages are exported to.
+// An exportFile is the file that pages are exported to.
 type exportFile interface {
 	io.WriterAt
-	// startSync has the disk begin to write a part of the file, and sync waits until it is there.
+	// startSync starts writing a part of the file to disk, and sync waits until it is there.
 	startSync(begin, length int64) error
 	sync(begin, length int64) error
 }
 
-// Export makes the file.
+// Export writes the file.
 func (e *Exporter) Export(ctx context.Context) (err error) {
 	most := e.Report.Pages
 	if most == 0 {
@@ -95,7 +95,7 @@ func (e *RangeError) Error() string {
 	return fmt.Sprintf("range %d:%d: the device has %d pages", e.First, e.Count, e.Pages)
 }
 
-// exportWindows is how many windows there are: one is written to the file while another is filled.
+// exportWindows is the number of windows: one is written to the file while another is filled.
 const exportWindows = 2
 
 // copy writes all pages that are not zeros.
@@ -112,7 +112,7 @@ func (e *Exporter) copy(ctx context.Context, l *liveImage, f exportFile) error {
 		for w := range full {
 			if first == nil {
 				if first = e.write(w, f); first != nil {
-					stop(first) // the rest is for nothing
+					stop(first) // no later window is needed
 				}
 			}
 			empty <- w
@@ -123,14 +123,14 @@ func (e *Exporter) copy(ctx context.Context, l *liveImage, f exportFile) error {
 		func(w *imageWindow) error { full <- w; return nil })
 	close(full)
 	if werr := <-written; werr != nil {
-		return werr // what it has stopped is no news
+		return werr // err is only the cancellation it caused
 	}
 	return err
 }
 
-// write writes a window, neighbouring pages at once.
+// write writes a window. Neighbouring pages go out in one call.
 func (e *Exporter) write(w *imageWindow, f exportFile) error {
-	begin := 0 // of a run of pages that are no holes
+	begin := 0 // of a run of pages with data
 	flush := func(end int) error {
 		if begin == end {
 			return nil
@@ -164,8 +164,8 @@ func (e *Exporter) write(w *imageWindow, f exportFile) error {
 	return e.settle(f, int64(w.First-e.Report.First)*pageSize, int64(w.Pages)*pageSize, there)
 }
 
-// settle has the disk begin with what was just written, so many pages, and waits for what was
-// written before.
+// settle starts writing the last pages written, a number of them, to disk, and waits for those
+// before them.
 func (e *Exporter) settle(f exportFile, begin, length int64, pages uint64) error {
 	if err := errors.Join(f.startSync(begin, length), f.sync(e.begin, e.length)); err != nil {
 		return err
@@ -175,7 +175,7 @@ func (e *Exporter) settle(f exportFile, begin, length int64, pages uint64) error
 	return e.Progress.Add(done)
 }
 
-// fillPage fills a page with a word, as the processor has it in memory: both that we build for are
+// fillPage fills a page with a word in the processor's byte order: amd64 and arm64 are both
 // little-endian.
 func fillPage(page []byte, word uint64) {
 	for i := range 8 {

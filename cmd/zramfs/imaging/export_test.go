@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// recordedSteps keeps the sums of what was shown.
+// recordedSteps records the sums that were shown.
 type recordedSteps struct{ sums []uint64 }
 
 func (s *recordedSteps) Add(more uint64) error {
@@ -20,7 +20,7 @@ func (s *recordedSteps) Add(more uint64) error {
 
 func (s *recordedSteps) End() error { return nil }
 
-// A slowDisk knows what was asked to be on it.
+// A slowDisk records the parts that were synced.
 type slowDisk struct {
 	io.WriterAt
 	started, settled int64 // bytes
@@ -36,8 +36,8 @@ func (d *slowDisk) sync(begin, length int64) error {
 	return nil
 }
 
-// The bar of export counts a page once it is on the disk and not when it is written to the kernel's
-// cache, so that it is full only at the end.
+// Export's bar counts a page once it is on the disk, not once it is in the kernel's cache, so it is
+// full only at the end.
 func TestExportProgress(t *testing.T) {
 	const window, windows = 1024, 5
 	var shown recordedSteps

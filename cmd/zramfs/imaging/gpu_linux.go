@@ -16,14 +16,14 @@ import (
 	"github.com/zramfs/zramfs/gpu/driver"
 )
 
-// gpuName is what GPUs are called as a kind of engine.
+// gpuName is the name of GPUs as a kind of engine.
 const gpuName = "gpu"
 
-// Kinds returns the kinds of engine that this program was built with: GPUs. Libcuda is loaded
-// when engines are opened or looked for, never by a process that serves a device.
+// Kinds returns the kinds of engine that this program was built with: GPUs. Libcuda is loaded when
+// a command opens or looks for engines, never by a process that serves a device.
 func Kinds() []Kind { return []Kind{GPUs(driver.CUDA, driver.Options{})} }
 
-// GPUs is the GPUs of a driver, which find loads.
+// GPUs returns the kind of engine for a driver, which find loads.
 func GPUs(find func() (*driver.Driver, error), d driver.Options) Kind {
 	return Kind{
 		Name:  gpuName,
@@ -34,8 +34,8 @@ func GPUs(find func() (*driver.Driver, error), d driver.Options) Kind {
 	}
 }
 
-// usefulGPUs reports whether they can do something of a task: they read LZ4 blocks and the page
-// format but for its dense level, and make LZ4 blocks.
+// usefulGPUs reports whether GPUs can do a part of a task: they read LZ4 blocks and the page format
+// except its dense level, and make LZ4 blocks.
 func usefulGPUs(a codec.Algorithm, t Task) bool {
 	name := a.String()
 	family, _, _ := strings.Cut(name, ":")
@@ -49,11 +49,11 @@ func usefulGPUs(a codec.Algorithm, t Task) bool {
 }
 
 const (
-	// lockedPage is what a page of a batch takes of memory that is locked at the most, for an object
-	// and the page itself: in three windows, which import has, and in a slot.
+	// lockedPage is the most locked memory that a page of a batch takes, in bytes, for its object
+	// and the page itself: in three windows, as in an import, and in a slot.
 	lockedPage = (importWindows + 1) * 2 * (pageSize + pageSize/16)
-	// lockedShares is which part of the memory that is left may be locked for one device unless the
-	// batch is named: a machine that needs zramfs has little to spare.
+	// lockedShares is the part of the free memory, 1/lockedShares, that may be locked for a device
+	// unless the batch is given: a machine that needs zramfs has little to spare.
 	lockedShares = 8
 
 	ownGPUBatch   = 8192 // pages, where memory allows it; below leastGPUBatch it is not worth it
@@ -61,8 +61,8 @@ const (
 	ownGPUSlots   = 4
 )
 
-// fittingBatch is how many pages a device gets at a time on a machine that has room for so many
-// bytes, and whether these are no more than its part.
+// fittingBatch returns the pages that a device gets at a time on a machine with room bytes free,
+// and whether they fit its part.
 func fittingBatch(room uint64, slots int) (pages int, fits bool) {
 	for pages = ownGPUBatch; ; pages /= 2 {
 		fits = uint64(pages*slots)*lockedPage <= room/lockedShares
@@ -72,7 +72,7 @@ func fittingBatch(room uint64, slots int) (pages int, fits bool) {
 	}
 }
 
-// openGPUs opens those that are wanted.
+// openGPUs opens the wanted GPUs.
 func openGPUs(find func() (*driver.Driver, error), d driver.Options, a codec.Algorithm, o Options) ([]bulk.Engine, error) {
 	if _, n := a.Engine(); o.Batch == 0 {
 		o.Batch = min(n, MaxBatch)
@@ -87,7 +87,7 @@ func openGPUs(find func() (*driver.Driver, error), d driver.Options, a codec.Alg
 		}
 		batch, fits := fittingBatch(room, o.Slots)
 		if !fits && o.Mode == Auto {
-			return nil, fmt.Errorf("%s of memory are left, too little to lock a part of it", term.Size(room))
+			return nil, fmt.Errorf("%s of memory are free, too little to lock a part", term.Size(room))
 		}
 		o.Batch = batch
 	}
@@ -106,7 +106,7 @@ func openGPUs(find func() (*driver.Driver, error), d driver.Options, a codec.Alg
 	return engines, choice.Why
 }
 
-// checkGPUs describes the GPUs and says whether all of them can be used. It opens none.
+// checkGPUs describes the GPUs and reports whether all of them can be used. It opens none.
 func checkGPUs(find func() (*driver.Driver, error)) (detail string, usable bool, err error) {
 	d, err := find()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// What is locked for a device is a small part of the memory that is left.
+// A device locks only a small part of the free memory.
 func TestGPUBatchFitsMemory(t *testing.T) {
 	for _, c := range []struct {
 		room  uint64
@@ -26,7 +26,7 @@ func TestGPUBatchFitsMemory(t *testing.T) {
 	}
 }
 
-// What GPUs are opened for unasked.
+// GPUs are opened unasked only for tasks that they can do.
 func TestGPUUses(t *testing.T) {
 	for name, want := range map[string][2]bool{
 		"lz4": {true, true}, "lz4:fast": {true, true}, "page": {false, true}, "page:dense": {false, false}, "adaptive": {false, true}, "adaptive:entropy": {false, true},

@@ -11,13 +11,13 @@ import (
 	"github.com/zramfs/zramfs/store/view"
 )
 
-// A liveImage is the image of a device that is in use, and what reads it on all processors.
+// A liveImage is the image of a device in use, with a runner that reads it on all processors.
 type liveImage struct {
 	view   *view.View
 	runner *runner
 }
 
-// openImage opens the image of the device at dir, to read at most so many pages of it.
+// openImage opens the image of the device at dir to read at most most pages of it.
 func openImage(dir string, o Options, most uint64) (*liveImage, error) {
 	image, err := control.OpenImage(dir)
 	if err != nil {
@@ -43,15 +43,15 @@ func (l *liveImage) close() error {
 	return l.view.Close()
 }
 
-// An imageWindow is a part of an image and what is done with it.
+// An imageWindow is a part of an image and the work on it.
 type imageWindow struct {
 	*view.Window
 	batch bulk.Batch
-	// objects is what they took, in bytes.
+	// objects is the size of the objects, in bytes.
 	objects int64
 }
 
-// newWindow makes a window for an operation: Verify, or Decompress, which leaves each page in
+// newWindow returns a window for an operation: Verify, or Decompress, which leaves each page in
 // batch.Pages.
 func (l *liveImage) newWindow(op bulk.Op) *imageWindow {
 	n := l.runner.pages
@@ -66,7 +66,7 @@ func (l *liveImage) newWindow(op bulk.Op) *imageWindow {
 			switch there := w.Kind[w.Page[i]] == view.PageObject; {
 			case !there && w.batch.Verdict[i] == bulk.Pending:
 				w.batch.Verdict[i] = bulk.Skipped
-			case there && w.batch.Verdict[i] == bulk.Skipped: // it was not when an engine got it that has failed since
+			case there && w.batch.Verdict[i] == bulk.Skipped: // not an object when an engine, failed since, got it
 				w.batch.Verdict[i] = bulk.Pending
 			}
 		}
@@ -74,8 +74,8 @@ func (l *liveImage) newWindow(op bulk.Op) *imageWindow {
 	return w
 }
 
-// work does what a window is for with its objects. Afterwards one that its codec cannot read is of
-// kind PageCorrupt as well.
+// work does a window's operation on its objects. Afterwards a page whose codec cannot read its
+// object has the kind PageCorrupt too.
 func (l *liveImage) work(ctx context.Context, w *imageWindow) error {
 	b := &w.batch
 	b.N, b.Offset, b.Length, b.ID, b.Slot = len(w.Page), w.Offset, w.Length, w.ID, w.Page
@@ -95,8 +95,8 @@ func (l *liveImage) work(ctx context.Context, w *imageWindow) error {
 	return nil
 }
 
-// walk goes through the pages from first to before end that may hold anything. Each part is read
-// into a window that take returns, and given to done.
+// walk visits the pages from first to before end that may hold data. It reads each part into a
+// window that take returns, and passes it to done.
 func (l *liveImage) walk(ctx context.Context, first, end uint64, take func() *imageWindow, done func(*imageWindow) error) error {
 	for {
 		page, err := l.view.Next(first)
@@ -117,8 +117,8 @@ func (l *liveImage) walk(ctx context.Context, first, end uint64, take func() *im
 	}
 }
 
-// scrub goes through all pages that hold anything, in the order in which they lie in the image.
-// Each part is read into w and given to done.
+// scrub visits all pages with data in the order of the image. It reads each part into w and passes
+// it to done.
 func (l *liveImage) scrub(ctx context.Context, w *imageWindow, done func(*imageWindow) error) error {
 	survey := l.view.Survey(0, l.view.Pages())
 	for {

@@ -15,8 +15,8 @@ import (
 	"github.com/zramfs/zramfs/store/view"
 )
 
-// A page that was discarded when an engine got it, and written again before that failed, is there
-// when the CPU looks at it again.
+// The CPU reads a page that was discarded when an engine got it and written again before the engine
+// failed.
 func TestPageComesBackWhileAnEngineFails(t *testing.T) {
 	for _, op := range []bulk.Op{bulk.Verify, bulk.Decompress} {
 		e := &troubled{do: errors.New("out of order")}
@@ -51,8 +51,8 @@ func TestPageComesBackWhileAnEngineFails(t *testing.T) {
 	}
 }
 
-// troubledImage is the image of a store and who writes to that; an engine gets all that it can do.
-// The writer is nil where the image lies in no file.
+// troubledImage returns the image of a store with an engine that fails, and the store's writer,
+// which is nil if no file holds the image.
 func troubledImage(t *testing.T, e *troubled) (*liveImage, *store.Worker) {
 	t.Helper()
 	memory, err := store.NewMemory(store.MemoryMemfd)

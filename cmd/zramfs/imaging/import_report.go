@@ -6,12 +6,12 @@ package imaging
 type ImportReport struct {
 	File string `json:"file"`
 	Dir  string `json:"dir"`
-	// Pages is how many FILE has, Same how many of them are filled with one word, Zeros how many of
-	// those with zeros.
+	// Pages counts the pages of FILE, Same those of them filled with one word, Zeros those of Same
+	// with the word 0.
 	Pages uint64 `json:"pages"`
 	Same  uint64 `json:"same_pages"`
 	Zeros uint64 `json:"zero_pages"`
-	// ObjectBytes is the size of the objects of the others.
+	// ObjectBytes is the size of the objects of all other pages.
 	ObjectBytes uint64  `json:"object_bytes"`
 	Seconds     float64 `json:"seconds"`
 	GBPerSecond float64 `json:"gb_per_second"` // of pages

@@ -13,21 +13,20 @@ import (
 	"github.com/zramfs/zramfs/store/view"
 )
 
-// An importWindow is a part of a file on its way to a device. It belongs to one goroutine at a
-// time.
+// An importWindow is a part of a file on its way to a device. One goroutine uses it at a time.
 type importWindow struct {
 	first uint64 // the number of its first page
-	// kind and word are of each page: zeros are PageEmpty, other pages of one word PageSame.
+	// kind and word describe each page: zeros are PageEmpty, other pages of one word PageSame.
 	kind []view.PageKind
 	word []uint64
-	// batch has the other pages, by ascending Slot; all pages lie in buffer.
+	// batch holds the other pages, by ascending Slot; all pages lie in buffer.
 	batch  *bulk.Batch
 	buffer []byte
-	// err is what has happened to it on its way: it goes no further.
+	// err is the error of an earlier stage; later stages skip the window.
 	err error
 }
 
-// newImportWindow makes a window for n pages, which the runner compresses.
+// newImportWindow returns a window for n pages, which the runner compresses.
 func newImportWindow(runner *runner, n int) *importWindow {
 	w := &importWindow{
 		kind: make([]view.PageKind, n), word: make([]uint64, n),
@@ -40,7 +39,7 @@ func newImportWindow(runner *runner, n int) *importWindow {
 // pages returns the number of its pages.
 func (w *importWindow) pages() int { return len(w.kind) }
 
-// read reads n pages from page first on, and classifies each.
+// read reads and classifies n pages from page first on.
 func (w *importWindow) read(from io.ReaderAt, first, n uint64) error {
 	w.first, w.kind, w.word = first, w.kind[:n], w.word[:n]
 	b := w.batch
@@ -78,14 +77,14 @@ func (w *importWindow) pack(ctx context.Context, runner *runner) error {
 	return nil
 }
 
-// A pageTaker takes pages, each as it is held best; see control.Import.
+// A pageTaker takes pages, each in its smallest form; see control.Import.
 type pageTaker interface {
 	Object(page uint64, id codec.ID, packed []byte) error
 	Word(page, word uint64) error
 	Zeros(first, count uint64) error
 }
 
-// give hands all pages in, in their order, zeros next to each other at once.
+// give hands in all pages in order, neighbouring zeros in one call.
 func (w *importWindow) give(to pageTaker) error {
 	object, zeros := 0, uint64(0)
 	for i, kind := range w.kind {
@@ -112,16 +111,16 @@ func (w *importWindow) give(to pageTaker) error {
 	return to.Zeros(w.first+uint64(len(w.kind))-zeros, zeros)
 }
 
-// object hands a page in as its object, item i of the batch.
+// object hands in a page as its object, item i of the batch.
 func (w *importWindow) object(to pageTaker, page uint64, i int) error {
 	packed, ok := w.batch.Object(i)
 	if !ok {
-		return fmt.Errorf("the object of page %d lies nowhere", page)
+		return fmt.Errorf("the object of page %d has no place", page)
 	}
 	return to.Object(page, w.batch.ID[i], packed)
 }
 
-// count adds what was handed in.
+// count adds the window's pages to the report.
 func (w *importWindow) count(r *ImportReport) {
 	for _, kind := range w.kind {
 		switch kind {

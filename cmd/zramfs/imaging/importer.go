@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// importWindows is how many windows there are: one is read while another is compressed and a third
+	// importWindows is the number of windows: one is read while another is compressed and a third
 	// is handed in.
 	importWindows = 3
-	// importPages is how many pages a window has where the CPU works alone: what stays in a cache
-	// while it goes from one to the next. Where there are engines, these say how many they want.
+	// importPages is the pages of a window without engines: they stay in a cache from stage to
+	// stage. Engines say how many they want.
 	importPages = 1024
 )
 
@@ -47,7 +47,7 @@ type Importer struct {
 	to     pageSink // used by the goroutine of store
 }
 
-// Run imports the file to the device.
+// Run imports the file into the device.
 func (m *Importer) Run(ctx context.Context) (err error) {
 	algorithm, err := importAlgorithm(m.Report.Dir, m.Algorithm, m.Engines.Kinds)
 	if err != nil {
@@ -73,8 +73,8 @@ func (m *Importer) Run(ctx context.Context) (err error) {
 	return err
 }
 
-// importAlgorithm returns the algorithm of the device at dir, with the dictionary of its keeper: the
-// file may have changed.
+// importAlgorithm returns the algorithm of the device at dir, with the dictionary that its keeper
+// holds: the dictionary's file may have changed.
 func importAlgorithm(dir, name string, kinds []Kind) (codec.Algorithm, error) {
 	a, err := codec.Parse(name, names(kinds)...)
 	if err != nil || a.DictionaryFile() == "" {
@@ -87,7 +87,7 @@ func importAlgorithm(dir, name string, kinds []Kind) (codec.Algorithm, error) {
 	return DeviceAlgorithm(name, dictionary, kinds)
 }
 
-// copy imports the file window by window, in the order of the file. Each window passes through three
+// copy imports the file window by window, in file order. Each window passes through three
 // goroutines.
 func (m *Importer) copy(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
@@ -105,13 +105,13 @@ func (m *Importer) copy(ctx context.Context) error {
 	go m.pack(ctx, full, packed)
 	err := m.store(ctx, packed, empty)
 	stop()
-	for range packed { // until both have ended: the file and the planner are closed after this
+	for range packed { // until both goroutines end: the caller then closes the file and the planner
 	}
 	return err
 }
 
-// read fills windows from the file. It ends after the last page, after an error, which goes with
-// the window, and with ctx.
+// read fills windows from the file. It ends after the last page, after an error, which it passes on
+// in the window, and when ctx is done.
 func (m *Importer) read(ctx context.Context, empty <-chan *importWindow, full chan<- *importWindow) {
 	defer close(full)
 	for first := uint64(0); first < m.Report.Pages; first += uint64(m.pages) {
@@ -140,7 +140,7 @@ func (m *Importer) pack(ctx context.Context, full <-chan *importWindow, packed c
 	}
 }
 
-// store hands windows in; each is stored before the next begins.
+// store hands in windows; each is stored before the next begins.
 func (m *Importer) store(ctx context.Context, packed <-chan *importWindow, empty chan<- *importWindow) error {
 	done := uint64(0)
 	for w := range packed {
@@ -170,7 +170,7 @@ func (m *Importer) store(ctx context.Context, packed <-chan *importWindow, empty
 	return nil
 }
 
-// endedAt says how far an import came that err ended.
+// endedAt adds to err how far the import came.
 func endedAt(page uint64, err error) error {
 	if errors.Is(err, context.Canceled) {
 		err = ErrInterrupted

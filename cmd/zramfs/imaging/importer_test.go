@@ -17,13 +17,13 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// A pageSeries is a file of which each page is made when it is read: in turn two of zeros, one of a
-// word, and some of words that differ.
+// A pageSeries is a file that makes each page when it is read: in turn two of zeros, one of a word,
+// and some of words that differ.
 type pageSeries struct {
 	pages uint64
-	// fail is the page whose reading is an error; 0 is none.
+	// fail is the page that cannot be read; 0 for none.
 	fail uint64
-	// read is told the first page of what was read; nil for nobody.
+	// read is called with the first page of each read; may be nil.
 	read func(first uint64)
 }
 
@@ -57,7 +57,7 @@ func (s pageSeries) page(p []byte, n uint64) {
 	}
 }
 
-// A deviceOfPages keeps what is handed in.
+// A deviceOfPages records the pages handed in.
 type deviceOfPages struct {
 	t     *testing.T
 	d     *codec.Decompressor
@@ -112,8 +112,8 @@ func (d *deviceOfPages) Flush() error {
 	return nil
 }
 
-// importSeries imports a series and wants the flushed pages to be those before stored, each as it
-// was. flush is called before each flush, and may interrupt all.
+// importSeries imports a series and wants the pages before stored to be flushed, each unchanged. It
+// calls flush before each flush; flush may interrupt the import.
 func importSeries(t *testing.T, s pageSeries, flush func(next uint64, interrupt func()) error, stored uint64) (ImportReport, error) {
 	t.Helper()
 	a, err := codec.Parse("lz4")
@@ -144,7 +144,7 @@ func importSeries(t *testing.T, s pageSeries, flush func(next uint64, interrupt 
 	return m.Report, ran
 }
 
-// All pages arrive in their order, and are counted.
+// All pages arrive in order and are counted.
 func TestImportWindows(t *testing.T) {
 	for _, pages := range []uint64{1, importPages, importPages + 1, 5*importPages - 7} {
 		r, err := importSeries(t, pageSeries{pages: pages}, nil, pages)
@@ -163,7 +163,7 @@ func TestImportWindows(t *testing.T) {
 	}
 }
 
-// While the first window is being stored, the others are read.
+// The other windows are read while the first is being stored.
 func TestImportWindowsOverlap(t *testing.T) {
 	var once sync.Once
 	third := make(chan struct{})
@@ -185,7 +185,7 @@ func TestImportWindowsOverlap(t *testing.T) {
 	}
 }
 
-// Wherever something fails, all windows before are stored and none after, and the error says so.
+// After any failure, all windows before it are stored and none after, and the error says so.
 func TestImportWindowsFail(t *testing.T) {
 	for name, c := range map[string]struct {
 		series pageSeries

@@ -2,7 +2,7 @@
 
 package imaging
 
-// The modes: use engines where there are any, use none, or fail without one.
+// The modes: use engines if there are any, use none, or fail without one.
 const (
 	Auto    = "auto"
 	Off     = "off"
@@ -12,14 +12,14 @@ const (
 // Modes are the values of Options.Mode.
 var Modes = []string{Auto, Off, Require}
 
-// The bounds of Options.Batch and Options.Slots, those of package gpu, and the Device for all.
+// The bounds of Options.Batch and Options.Slots, as in package gpu, and the Device that means all.
 const (
 	MaxBatch   = 1 << 17
 	MaxSlots   = 64
 	AllDevices = -1
 )
 
-// Options say which engines to use beside the CPU, and how. The zero value is not valid: Mode is
+// Options say which engines to use with the CPU, and how. The zero value is not valid: Mode is
 // required.
 type Options struct {
 	Mode         string                 // one of Modes
@@ -27,11 +27,11 @@ type Options struct {
 	Batch, Slots int                    // pages of a piece, and pieces at a time; 0 is the engine's own
 	Task         Task                   // the work
 	Pages        uint64                 // of the work; 0 if unknown
-	Kinds        []Kind                 // of engines beside the CPU
+	Kinds        []Kind                 // of engines other than the CPU
 	Room         func() (uint64, error) // returns the bytes of memory that this process may still take
 }
 
-// A Task is a kind of bulk work. Not every engine can do each.
+// A Task is a kind of bulk work. An engine may be able to do only some.
 type Task uint8
 
 // The tasks.
@@ -41,6 +41,6 @@ const (
 	Unpacking      // reading objects
 )
 
-// fewPages is the number of pages, 1 GiB of them, below which no GPU is opened unless one is asked
-// for: opening takes longer than cores take for the work.
+// fewPages is the work, 1 GiB in pages, below which a GPU is opened only if asked for: opening
+// takes longer than the cores take for the work.
 const fewPages = 1 << 18

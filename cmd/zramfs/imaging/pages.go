@@ -9,7 +9,7 @@ import (
 	"github.com/zramfs/zramfs/store/view"
 )
 
-// DevicePages are the pages of a running device, read from its image. They are used by one goroutine.
+// DevicePages reads pages of a running device from its image. One goroutine uses it.
 type DevicePages struct {
 	image  *liveImage
 	window *imageWindow // of one page
@@ -27,8 +27,8 @@ func OpenPages(dir string) (*DevicePages, error) {
 // Count is the number of pages of the device, empty ones included.
 func (p *DevicePages) Count() int64 { return int64(p.image.view.Pages()) }
 
-// Page returns page n, which the caller may keep, or nil for one that no codec gets: an empty page,
-// one of one repeated word, or a damaged one.
+// Page returns page n, which the caller may keep. It returns nil for a page that no codec gets: an
+// empty one, one repeated word, or a damaged one.
 func (p *DevicePages) Page(ctx context.Context, n int64) ([]byte, error) {
 	w := p.window
 	if err := p.image.view.Look(w.Window, uint64(n), uint64(n)+1); err != nil || len(w.Page) == 0 {

@@ -11,36 +11,36 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// A WorkReport says who did what of some bulk work. It is a part of the reports of commands that do
-// such work, and of their JSON.
+// A WorkReport says which engine did which part of bulk work. It is part of the reports, and of the
+// JSON, of commands that do such work.
 type WorkReport struct {
 	Engines []engineReport `json:"engines"` // the CPU first
-	// Fallbacks counts pages that the CPU did although there was another engine, by reason; see
+	// Fallbacks counts, by reason, pages that the CPU did although another engine was open; see
 	// bulk.Reason.
 	Fallbacks map[string]int `json:"fallbacks"`
-	// Missing says what there is not of engines, and why.
+	// Missing says which kinds of engine are missing, and why.
 	Missing []string `json:"missing"`
-	// Trouble is what went wrong with engines beside the work: memory that one could not have, an end
-	// that was none.
+	// Trouble lists errors of engines that did not stop the work: memory that could not be
+	// registered, or a failed close.
 	Trouble []string `json:"trouble"`
 }
 
-// engineReport is the part of one engine. Times are in milliseconds, of the stages that it has;
-// several pieces can be under way at a time.
+// engineReport is one engine's part. Times are in milliseconds, summed over an engine's stages;
+// several pieces can be under way at once.
 type engineReport struct {
 	Name     string  `json:"name"`
-	Pages    int     `json:"pages"` // with objects; others need no engine
-	Share    float64 `json:"share"` // of all of these, 0 to 1
+	Pages    int     `json:"pages"` // with objects; other pages need no engine
+	Share    float64 `json:"share"` // of the pages of all engines, 0 to 1
 	Pieces   int     `json:"pieces"`
-	Ratio    float64 `json:"ratio"`   // of its pages to their objects
-	Busy     float64 `json:"busy_ms"` // at one piece at least; of the CPU what its workers were, added up
-	Speed    float64 `json:"mb_s"`    // 10^6 bytes of pages a second of that
+	Ratio    float64 `json:"ratio"`   // pages to objects, by size
+	Busy     float64 `json:"busy_ms"` // with a piece at least; for the CPU the sum over its workers
+	Speed    float64 `json:"mb_s"`    // 10^6 bytes of pages for each second of Busy
 	H2D      float64 `json:"h2d_ms"`
 	Kernel   float64 `json:"kernel_ms"`
 	D2H      float64 `json:"d2h_ms"`
 	Worth    bool    `json:"computing_outweighs"` // the transfers, five to one
-	Failures int     `json:"failures"`            // pieces that ended with an error, and were done by the CPU
-	// LastError is the last of these, if there is one.
+	Failures int     `json:"failures"`            // pieces that ended with an error; the CPU did them
+	// LastError is the last of these errors, if any.
 	LastError string `json:"last_error,omitempty"`
 }
 
@@ -51,7 +51,7 @@ func (s *runner) report() WorkReport {
 	}
 	for i, name := range s.names {
 		e := engineReport{Name: name}
-		if i < len(s.sum.Engines) { // there was a batch
+		if i < len(s.sum.Engines) { // there has been a batch
 			e.take(&s.sum.Engines[i])
 			e.Share = s.sum.Share(name)
 		}
@@ -77,7 +77,7 @@ func (e *engineReport) take(from *bulk.EngineReport) {
 	}
 }
 
-// Text is a line for each engine, where there is one besides the CPU, for what there is not, and
+// Text returns a line for each engine, if any but the CPU is there, for missing kinds, and
 // for trouble.
 func (r WorkReport) Text() string {
 	var out strings.Builder

@@ -14,31 +14,30 @@ import (
 const pageSize = 4096 // bytes
 
 const (
-	// windowPages is how many pages are worked on at a time by the CPU alone: 16 MiB of them, enough
-	// for all processors to have their part.
+	// windowPages is the pages of a window for the CPU alone: 16 MiB, enough for every processor.
 	windowPages = 4096
-	// maxWindow is how many at the most, whatever engines there are: 1 GiB of them.
+	// maxWindow is the most pages of a window with any engines: 1 GiB.
 	maxWindow = 1 << 18
 )
 
-// CPUName is what the CPU is called as an engine.
+// CPUName is the name of the CPU as an engine.
 const CPUName = "cpu"
 
-// A runner does the bulk work of a command: it has a planner with all engines of the machine, memory
-// for batches, and an account of the work. One goroutine at a time uses it; its memory and planner
-// may be in use by others.
+// A runner does the bulk work of a command. It holds a planner with all engines of the machine,
+// memory for batches, and the sums for the report. One goroutine at a time uses it; others may use
+// its memory and planner at the same time.
 type runner struct {
 	planner *bulk.Planner // immutable
-	pages   int           // of a batch at the most, so that every engine has its pieces; immutable
+	pages   int           // the most of a batch, enough pieces for every engine; immutable
 	names   []string      // of the engines, the CPU first; immutable
-	buffers [][]byte      // those that are mapped
-	missing []string      // kinds of engine that there is none of, and why; immutable
-	trouble []string      // errors that the work goes on after
+	buffers [][]byte      // the mapped ones
+	missing []string      // kinds without an engine, and why; immutable
+	trouble []string      // errors that did not stop the work
 	last    bulk.Report
 	sum     bulk.Report
 }
 
-// newRunner makes one for objects of an algorithm, and so many pages at the most.
+// newRunner returns a runner for objects of an algorithm, in batches of at most most pages.
 func newRunner(a codec.Algorithm, o Options, most uint64) (*runner, error) {
 	if o.Pages == 0 {
 		o.Pages = most
@@ -55,7 +54,7 @@ func newRunner(a codec.Algorithm, o Options, most uint64) (*runner, error) {
 	return s, err
 }
 
-// batchPages is enough for the CPU and for each lane of each engine, and no more than there is.
+// batchPages returns pages enough for the CPU and each lane of each engine, at most most.
 func batchPages(engines []bulk.Engine, most uint64) int {
 	n := uint64(windowPages)
 	for _, e := range engines {
@@ -65,9 +64,9 @@ func batchPages(engines []bulk.Engine, most uint64) int {
 	return int(min(n, maxWindow, max(most, 1)))
 }
 
-// buffer makes memory for batches, which is there until close; write says that pages are to be
-// brought there. Where there are engines it is mapped, and they are told of it: one that cannot
-// have it goes on without.
+// buffer allocates memory for batches, valid until close; write says that the work writes pages
+// there. With engines it is mapped and registered with them; an engine that cannot register it
+// works without.
 func (s *runner) buffer(n int, write bool) []byte {
 	if len(s.names) == 1 {
 		return make([]byte, n)
@@ -84,21 +83,21 @@ func (s *runner) buffer(n int, write bool) []byte {
 	return b[:n]
 }
 
-// run does a batch. It does again what an engine has torn, in other memory, which b has then: the
-// old may still be written to by the device.
+// run does a batch. If an engine failed and may still write to the batch's memory, run repeats the
+// work in other memory, which b holds afterwards.
 func (s *runner) run(ctx context.Context, b *bulk.Batch) error {
 	err := s.planner.Run(ctx, b, &s.last)
 	if errors.Is(err, bulk.ErrTorn) && b.Op == bulk.Decompress {
 		s.account(false)
 		s.abandon(b.Pages)
-		b.Pages = make([]byte, len(b.Pages)) // no engine knows it, so it cannot be torn
+		b.Pages = make([]byte, len(b.Pages)) // not registered, so no engine writes to it
 		err = s.planner.Run(ctx, b, &s.last)
 	}
 	s.account(err == nil)
 	return err
 }
 
-// account adds up what was done of the last batch: of one that was for nothing the failures alone.
+// account adds the last batch to the sums; of a batch that was not done, only the failures.
 func (s *runner) account(done bool) {
 	if !done {
 		s.last = bulk.Report{Op: s.last.Op, Engines: s.last.Engines}
@@ -110,7 +109,7 @@ func (s *runner) account(done bool) {
 	s.sum.Add(&s.last)
 }
 
-// leave forgets the buffer that p is the beginning of: it stays as it is to the end of the program.
+// abandon forgets the buffer that begins at p, which stays mapped until the program ends.
 func (s *runner) abandon(p []byte) {
 	for i, b := range s.buffers {
 		if len(p) > 0 && &b[0] == &p[0] {
@@ -120,8 +119,7 @@ func (s *runner) abandon(p []byte) {
 	}
 }
 
-// close ends the work. That an engine does not end well is noted, and no more: what it did was
-// proved.
+// close closes the engines. It notes an engine's error and goes on: the engine's work was verified.
 func (s *runner) close() {
 	for _, b := range s.buffers {
 		if err := errors.Join(s.planner.Unregister(b), UnmapBuffer(b)); err != nil {
@@ -134,5 +132,5 @@ func (s *runner) close() {
 	}
 }
 
-// note keeps an error that the work goes on after.
+// note records an error that does not stop the work.
 func (s *runner) note(err error) { s.trouble = append(s.trouble, term.OneLine(err.Error())) }

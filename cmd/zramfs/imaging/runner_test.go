@@ -18,8 +18,8 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// A troubled engine is the CPU's codecs with trouble: what of it is not nil is what the method
-// answers.
+// A troubled engine is the CPU's codecs with faults: each field that is not nil is its method's
+// answer.
 type troubled struct {
 	*bulk.CPU
 	name                  string
@@ -95,8 +95,7 @@ func runnerOf(t *testing.T, most uint64, engines ...*troubled) *runner {
 	return s
 }
 
-// thereAndBack compresses generated pages, decompresses them into a buffer, and wants them as they
-// were.
+// thereAndBack compresses generated pages, decompresses them into a buffer and compares.
 func thereAndBack(t *testing.T, s *runner, n int) *bulk.Batch {
 	t.Helper()
 	made := bulk.NewBatch(bulk.Compress, n)
@@ -134,8 +133,7 @@ func TestBatchesAreLargeEnoughForEveryEngine(t *testing.T) {
 	}
 }
 
-// Engines are told of all memory while there is work, and of none afterwards; each has its part in
-// the report.
+// Engines have all memory registered during work and none afterwards; each is in the report.
 func TestRunner(t *testing.T) {
 	e := &troubled{}
 	s := runnerOf(t, 1<<40, e)
@@ -160,7 +158,7 @@ func TestRunner(t *testing.T) {
 	}
 }
 
-// Without another engine there is no line of any, and buffers are Go's.
+// Without an engine other than the CPU, the report has no line of any, and buffers are Go's.
 func TestRunnerOfTheCPU(t *testing.T) {
 	s := runnerOf(t, 1<<40)
 	thereAndBack(t, s, 300)
@@ -178,8 +176,8 @@ func TestRunnerOfTheCPU(t *testing.T) {
 	}
 }
 
-// What fails of an engine is done by the CPU, noted, and no error. One that is given up is not told
-// of memory any more.
+// The CPU does an engine's failed pieces; the report notes the failure, and the work has no error.
+// A failed engine gets no more memory registered.
 func TestRunnerGoesOn(t *testing.T) {
 	e := &troubled{do: errors.New("out of order"), register: errors.New("no memory"), closing: errors.New("no end")}
 	s := runnerOf(t, 1<<40, e)
@@ -198,7 +196,8 @@ func TestRunnerGoesOn(t *testing.T) {
 	}
 }
 
-// What a device may still write to is given up, and the pages come right in other memory.
+// The runner abandons memory that a device may still write to, and the pages are right in other
+// memory.
 func TestRunnerDoesAgainWhatIsTorn(t *testing.T) {
 	e := &troubled{}
 	s := runnerOf(t, 1<<40, e)
@@ -226,7 +225,7 @@ func TestRunnerDoesAgainWhatIsTorn(t *testing.T) {
 		t.Error("the memory is still in use")
 	}
 	s.close()
-	for i := range torn { // it is there, and nobody's
+	for i := range torn { // still mapped, and no longer used
 		torn[i] = 0xff
 	}
 	if !bytes.Equal(back.Pages, b.Pages) {
@@ -238,8 +237,8 @@ func TestRunnerDoesAgainWhatIsTorn(t *testing.T) {
 	}
 }
 
-// Pages that are compressed are no engine's to write to: one that says so all the same ends the
-// work, rather than have other pages compressed in their place.
+// Engines do not write to pages to compress. If an engine reports such a write, the work ends with
+// an error instead of compressing changed pages.
 func TestRunnerLosesNoPages(t *testing.T) {
 	s := runnerOf(t, 1<<40, &troubled{do: bulk.ErrTorn})
 	defer s.close()

@@ -13,31 +13,30 @@ import (
 	"github.com/zramfs/zramfs/store/view"
 )
 
-// maxListed is how many wrong pages are listed by number.
+// maxListed is the most wrong pages listed by number.
 const maxListed = 64
 
-// A VerifyReport is what verify found; its JSON is what verify --json prints.
+// A VerifyReport holds the findings of Verify; its JSON is what verify --json prints.
 type VerifyReport struct {
 	Dir string `json:"dir"`
-	// Pages is how many are stored: same-filled ones and objects, right or wrong.
+	// Pages counts stored pages: same-filled ones and objects, right or wrong.
 	Pages   uint64 `json:"pages"`
 	Same    uint64 `json:"same_pages"`
 	Objects uint64 `json:"objects"`
-	// ObjectBytes is the size of the right ones among them.
+	// ObjectBytes is the size of the right objects.
 	ObjectBytes uint64 `json:"object_bytes"`
-	// Wrong counts pages that are not what was written; WrongPages are the numbers of the first of
-	// them.
+	// Wrong counts pages that differ from what was written; WrongPages lists the first of them.
 	Wrong      uint64   `json:"wrong"`
 	WrongPages []uint64 `json:"wrong_pages"`
 	Seconds    float64  `json:"seconds"`
-	// The speeds are those of objects.
+	// Speeds count objects only.
 	PagesPerSecond float64 `json:"pages_per_second"`
 	GBPerSecond    float64 `json:"gb_per_second"`
 	WorkReport
 }
 
-// Verify reads all pages that the device at dir stores and checks each by its checksum and by
-// decompressing it. Damaged pages are in the report, and no error.
+// Verify reads all stored pages of the device at dir and checks each by its checksum and by
+// decompressing it. Damaged pages are counted in the report and are no error.
 func Verify(ctx context.Context, dir string, o Options, p term.Steps) (r VerifyReport, err error) {
 	l, err := openImage(dir, o, math.MaxUint64)
 	if err != nil {
@@ -60,7 +59,7 @@ func Verify(ctx context.Context, dir string, o Options, p term.Steps) (r VerifyR
 	return r, err
 }
 
-// add counts what was found in a window and returns how many pages are stored there.
+// add counts a window's pages and returns how many of them are stored.
 func (r *VerifyReport) add(w *imageWindow) uint64 {
 	before := r.Pages
 	r.ObjectBytes += uint64(w.objects)
@@ -81,7 +80,7 @@ func (r *VerifyReport) add(w *imageWindow) uint64 {
 	return r.Pages - before
 }
 
-// list lists a wrong page, unless there are enough before it.
+// list records a wrong page, up to maxListed.
 func (r *VerifyReport) list(page uint64) {
 	at, _ := slices.BinarySearch(r.WrongPages, page)
 	if at < maxListed {

@@ -28,7 +28,7 @@ func TestVerifyReport(t *testing.T) {
 	}
 }
 
-// Pages are found wrong in any order; the first ones by number are listed.
+// Wrong pages are found in any order; those with the lowest numbers are listed.
 func TestVerifyListsTheFirst(t *testing.T) {
 	r := VerifyReport{WrongPages: []uint64{}}
 	var want []uint64

@@ -13,28 +13,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A wholeFile is a file that gets its name when all of it is there, and goes if it never is: also
-// when this process is killed, where the file system has files without a name. Elsewhere a killed
-// process leaves one whose name begins with newPrefix.
+// A wholeFile is a file that gets its name once it is complete, and is removed otherwise: also when
+// this process is killed, if the file system has files without a name (O_TMPFILE). On others a
+// killed process leaves a file whose name begins with newPrefix.
 type wholeFile struct {
 	*os.File
-	name  string // that it is to have
+	name  string // the final name
 	force bool
-	// temporary is the name that it has until then; nothing where it has none.
+	// temporary is its name until then; empty for a file without a name.
 	temporary string
 }
 
-// newPrefix is what the names of files begin with that are not whole yet.
+// newPrefix begins the names of incomplete files.
 const newPrefix = ".zramfs-new-"
 
-// newWholeFile begins a file for its owner alone. Nothing may have its name, but, with force, a
-// regular file, which it will replace.
+// newWholeFile creates a file that only its owner may read. The name must be free or, with force, a
+// regular file's, which it replaces.
 func newWholeFile(name string, force bool) (*wholeFile, error) {
 	return beginWholeFile(name, force, unnamedFile)
 }
 
-// beginWholeFile is newWholeFile with a way to make a file without a name, which is nil where there
-// is none.
+// beginWholeFile is newWholeFile with a function that makes a file without a name, or returns nil
+// if it cannot.
 func beginWholeFile(name string, force bool, unnamed func(name string) *os.File) (*wholeFile, error) {
 	switch info, err := os.Lstat(name); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -43,7 +43,7 @@ func beginWholeFile(name string, force bool, unnamed func(name string) *os.File)
 	case !force:
 		return nil, fmt.Errorf("%s: %w: --force replaces it", name, fs.ErrExist)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: %w, and is no regular file", name, fs.ErrExist)
+		return nil, fmt.Errorf("%s: %w and is not a regular file", name, fs.ErrExist)
 	}
 	if f := unnamed(name); f != nil {
 		return &wholeFile{File: f, name: name, force: force}, nil
@@ -58,7 +58,7 @@ func beginWholeFile(name string, force bool, unnamed func(name string) *os.File)
 	return &wholeFile{File: f, name: name, force: force, temporary: f.Name()}, nil
 }
 
-// bare is the reason of an error of package os, without the name of a temporary file.
+// bare returns the cause of an error of package os, without the temporary name.
 func bare(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -67,12 +67,12 @@ func bare(err error) error {
 	return err
 }
 
-// startSync begins to write a part of the file to its disk, where the file system can do that.
+// startSync starts writing a part of the file to disk, if the file system can.
 func (f *wholeFile) startSync(begin, length int64) error {
 	return f.syncRange(begin, length, unix.SYNC_FILE_RANGE_WRITE)
 }
 
-// sync waits until a part of the file is on its disk, where the file system can say that.
+// sync waits until a part of the file is on disk, if the file system can tell.
 func (f *wholeFile) sync(begin, length int64) error {
 	return f.syncRange(begin, length,
 		unix.SYNC_FILE_RANGE_WAIT_BEFORE|unix.SYNC_FILE_RANGE_WRITE|unix.SYNC_FILE_RANGE_WAIT_AFTER)
@@ -81,13 +81,13 @@ func (f *wholeFile) sync(begin, length int64) error {
 func (f *wholeFile) syncRange(begin, length int64, how int) error {
 	err := unix.SyncFileRange(int(f.Fd()), begin, length, how)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ESPIPE) {
-		return nil // finish does it for all
+		return nil // finish syncs the whole file
 	}
 	return os.NewSyscallError("sync_file_range", err)
 }
 
-// unnamedFile makes a file beside name that has none. It is nil where that cannot be, whatever the
-// reason: to make one with a name tells the same reason better.
+// unnamedFile makes a file without a name in the directory of name. It returns nil on any error:
+// making a named file reports the same cause better.
 func unnamedFile(name string) *os.File {
 	fd, err := unix.Open(filepath.Dir(name), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	for errors.Is(err, unix.EINTR) {
@@ -98,21 +98,21 @@ func unnamedFile(name string) *os.File {
 	}
 	f := os.NewFile(uintptr(fd), name)
 	if _, err := os.Stat(linkOf(f)); err != nil {
-		_ = f.Close() // nothing is in it; without /proc it would never get a name
+		_ = f.Close() // empty; without /proc it could never get a name
 		return nil
 	}
 	return f
 }
 
-// linkOf is where the file of an open descriptor can be linked from; see open(2), O_TMPFILE.
+// linkOf returns the path that links an open descriptor; see open(2), O_TMPFILE.
 func linkOf(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
 
-// link gives a file without a name one that nothing has.
+// link gives an unnamed file a free name.
 func link(f *os.File, name string) error {
 	return unix.Linkat(unix.AT_FDCWD, linkOf(f), unix.AT_FDCWD, name, unix.AT_SYMLINK_FOLLOW)
 }
 
-// finish gives the file its size and its name, once it is stored for good.
+// finish sets the file's size, stores it on disk and gives it its name.
 func (f *wholeFile) finish(size int64) error {
 	err := errors.Join(f.Truncate(size), f.Sync())
 	if err != nil {
@@ -132,7 +132,7 @@ func (f *wholeFile) finish(size int64) error {
 	return nil
 }
 
-// replace puts the file in the place of what has its name. Only what has a name can do that.
+// replace renames the file over the one that has its name. An unnamed file cannot do that.
 func (f *wholeFile) replace() (err error) {
 	for try := 0; f.temporary == ""; try++ {
 		temporary := temporaryName(f.name, try)
@@ -148,23 +148,23 @@ func (f *wholeFile) replace() (err error) {
 	return err
 }
 
-// temporaryName is a name beside another for a file of this process.
+// temporaryName returns a name next to another for a file of this process.
 func temporaryName(name string, try int) string {
 	return filepath.Join(filepath.Dir(name), newPrefix+strconv.Itoa(os.Getpid())+"-"+strconv.Itoa(try))
 }
 
-// rename gives the file its name in place of the temporary one, unless something has that name.
+// rename replaces the temporary name by the final one, unless that is taken.
 func (f *wholeFile) rename() error {
 	err := unix.Renameat2(unix.AT_FDCWD, f.temporary, unix.AT_FDCWD, f.name, unix.RENAME_NOREPLACE)
 	if err == nil {
 		f.temporary = ""
-	} else if errors.Is(err, unix.EINVAL) { // not every file system can do that
-		err = os.Link(f.temporary, f.name) // the other name goes with close
+	} else if errors.Is(err, unix.EINVAL) { // a file system without RENAME_NOREPLACE
+		err = os.Link(f.temporary, f.name) // close removes the temporary name
 	}
 	return err
 }
 
-// close removes what was not finished.
+// close removes an incomplete file.
 func (f *wholeFile) close() error {
 	err := f.Close()
 	if f.temporary != "" {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eachWholeFile runs a test in an empty directory on each file system that there is for temporary
-// files, with files that have no name until they are whole, where it has those, and with others.
+// eachWholeFile runs a test in an empty directory on each file system for temporary files, with
+// unnamed files where they exist, and with temporary names.
 func eachWholeFile(t *testing.T, test func(t *testing.T, dir string, begin func(name string, force bool) (*wholeFile, error), unnamed bool)) {
 	parents := map[string]string{"disk": os.TempDir()}
 	var in unix.Statfs_t
@@ -50,8 +50,7 @@ func eachWholeFile(t *testing.T, test func(t *testing.T, dir string, begin func(
 	}
 }
 
-// wantFiles wants a directory to hold so many files, and pages, where there is one, to begin with a
-// Text.
+// wantFiles wants a directory to hold n files and the file, if any, to begin with a Text.
 func wantFiles(t *testing.T, dir string, n int, text string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -64,8 +63,8 @@ func wantFiles(t *testing.T, dir string, n int, text string) {
 	}
 }
 
-// A File that is not finished leaves nothing, and one that is has its name; nothing is replaced
-// unless that is wanted. Until then there is no trace of one that has no name.
+// An unfinished file leaves nothing, and a finished one has its name; it replaces a file only if
+// asked to. An unnamed file leaves no trace before.
 func TestWholeFile(t *testing.T) {
 	eachWholeFile(t, func(t *testing.T, dir string, begin func(string, bool) (*wholeFile, error), unnamed bool) {
 		name, was := filepath.Join(dir, "pages"), ""
@@ -106,8 +105,8 @@ func TestWholeFile(t *testing.T) {
 	})
 }
 
-// Who was faster with the name keeps it; what is no regular file is never replaced. A name of ours
-// that somebody has left is in nobody's way.
+// A name taken in the meantime stays with its file, and only a regular file is ever replaced. A
+// leftover temporary file does not disturb.
 func TestWholeFileReplacesNothing(t *testing.T) {
 	eachWholeFile(t, func(t *testing.T, dir string, begin func(string, bool) (*wholeFile, error), unnamed bool) {
 		name := filepath.Join(dir, "pages")
@@ -137,7 +136,7 @@ func TestWholeFileReplacesNothing(t *testing.T) {
 	})
 }
 
-// The temporary name of a file that replaces another is one that nothing has.
+// The temporary name of a file that replaces another is free.
 func TestWholeFileFindsAName(t *testing.T) {
 	eachWholeFile(t, func(t *testing.T, dir string, begin func(string, bool) (*wholeFile, error), unnamed bool) {
 		name := filepath.Join(dir, "pages")
