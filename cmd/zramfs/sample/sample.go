@@ -87,13 +87,13 @@ func pageNumber(i, count, total int64) int64 {
 // sampler samples processes.
 type sampler struct {
 	limit    int           // pages at most
-	all      bool          // all processes: those that may not be read are left out
+	all      bool          // all processes: unreadable ones are left out
 	time     time.Duration // limit
 	terminal io.Writer     // shows the progress, if it is a terminal
 }
 
-// sampleProcesses returns pages of processes, spread evenly over their resident memory. Processes
-// that end meanwhile are no error while pages are left.
+// sampleProcesses returns pages of processes, spread evenly over their resident memory. A process
+// may end before it is read, as long as other pages are left.
 func (p sampler) sampleProcesses(ctx context.Context, pids []int) (Sample, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.time)
 	defer cancel()
@@ -119,7 +119,7 @@ func (p sampler) sampleProcesses(ctx context.Context, pids []int) (Sample, error
 		case p.all && errors.Is(err, fs.ErrPermission):
 			s.Left.Denied++
 		case errors.Is(err, fs.ErrPermission):
-			return s, fmt.Errorf("%w; it takes root, or CAP_SYS_PTRACE", err)
+			return s, fmt.Errorf("%w; run as root or with CAP_SYS_PTRACE", err)
 		default:
 			return s, err
 		}
@@ -165,13 +165,13 @@ func (s Sample) check() error {
 	case s.Count() > 0:
 		return nil
 	case s.Left.Denied > 0:
-		return errors.New("no process may be looked into: it takes root, or CAP_SYS_PTRACE")
+		return errors.New("no process may be read; run as root or with CAP_SYS_PTRACE")
 	case s.Left.Gone > 0:
 		return procpages.ErrGone
 	case s.Left.Late > 0:
-		return errors.New("there was no time to look at anything")
+		return errors.New("no process could be read in time")
 	}
-	return errors.New("there are no resident anonymous pages")
+	return errors.New("no resident anonymous pages")
 }
 
 // allProcesses returns all processes but this one, whose memory ends soon.

@@ -20,8 +20,8 @@ import (
 	"github.com/zramfs/zramfs/procpages"
 )
 
-// numberedFile is a file of which each page begins with its number, and which has rest bytes more
-// of 0xff.
+// numberedFile makes a file whose pages begin with their numbers, with rest bytes of 0xff after
+// them.
 func numberedFile(t *testing.T, pages, rest int) string {
 	t.Helper()
 	memory := make([]byte, pages*pageSize)
@@ -56,7 +56,7 @@ func TestSampleFileIsSpreadEvenly(t *testing.T) {
 	}
 }
 
-// What is missing in the last page counts as zeros.
+// The missing part of the last page counts as zeros.
 func TestSampleFileFillsTheLastPage(t *testing.T) {
 	s, err := sampleFile(numberedFile(t, 2, 10), 100)
 	if err != nil {
@@ -102,8 +102,8 @@ func TestPageNumber(t *testing.T) {
 	}
 }
 
-// One process that is gone takes nothing from the sample of the others when all were asked for, and
-// is an error when it was named.
+// A process that has ended is left out if all processes were asked for, and is an error if it was
+// named.
 func TestSampleWithoutAProcessThatEnded(t *testing.T) {
 	pid, _ := held.Start(t)
 	gone, end := held.Start(t)
@@ -118,8 +118,7 @@ func TestSampleWithoutAProcessThatEnded(t *testing.T) {
 	}
 }
 
-// When the time is over, what was not reached is counted, and a sample without any page is an
-// error.
+// After TimeLimit, processes not reached are counted, and a sample without pages is an error.
 func TestSampleOutOfTime(t *testing.T) {
 	pid, _ := held.Start(t)
 	s, err := sampler{limit: 1000, all: true, time: 0}.sampleProcesses(t.Context(), []int{pid})
@@ -133,7 +132,7 @@ func TestSampleWithoutPages(t *testing.T) {
 		left LeftOut
 		want string
 	}{
-		{LeftOut{}, "no resident anonymous pages"}, {LeftOut{Denied: 2, Gone: 1}, "may be looked into"}, {LeftOut{Late: 1}, "no time"},
+		{LeftOut{}, "no resident anonymous pages"}, {LeftOut{Denied: 2, Gone: 1}, "may be read"}, {LeftOut{Late: 1}, "in time"},
 		{LeftOut{Gone: 1, Late: 1}, procpages.ErrGone.Error()},
 	} {
 		if err := (Sample{Left: test.left}).check(); err == nil || !strings.Contains(err.Error(), test.want) {
