@@ -30,7 +30,7 @@ func Real(tb testing.TB) [][]byte {
 	require.Pages(tb)
 	loaded.once.Do(func() { loaded.pages, loaded.err = readAll() })
 	if loaded.err != nil {
-		tb.Fatalf("%v (to mend it: go run ./tools/pagesample)", loaded.err)
+		tb.Fatalf("%v (fix: go run ./tools/pagesample)", loaded.err)
 	}
 	return loaded.pages
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// demands returns the requirements which the environment says must be met.
+// demands returns the requirements that the environment says must be met.
 func demands() ([]string, error) {
 	var demanded []string
 	for field := range strings.SplitSeq(os.Getenv(Variable), ",") {

@@ -4,8 +4,8 @@ package require
 
 import "testing"
 
-// GPU skips the test unless a device was opened: err says why not, as package driver answered, so
-// that what is asked is what the program under test would use. The name in [Variable] is gpu.
+// GPU skips the test unless a device was opened. err is the reason that package driver gave, so the
+// requirement is what the program under test would use. The name in [Variable] is gpu.
 func GPU(tb testing.TB, err error) {
 	tb.Helper()
 	if err == nil {

@@ -15,15 +15,14 @@ import (
 )
 
 const (
-	// nobody is the user and group that root becomes to be unprivileged.
-	nobody = 65534
-	// mountTimeout bounds a trial mount: nothing answers its requests, so
-	// whoever looked into it would wait for ever.
+	// unprivileged is the user and group that root becomes.
+	unprivileged = 65534
+	// mountTimeout bounds a trial mount: nothing answers its requests, so a reader of it would wait
+	// for ever.
 	mountTimeout = 10 * time.Second
-	// mountScript makes a FUSE mount on $1 that dies with its namespace. The
-	// device is opened inside the namespace, because the kernel refuses a mount
-	// whose descriptor belongs to another user namespace (fuse_get_tree in
-	// fs/fuse/inode.c).
+	// mountScript makes a FUSE mount on $1 that dies with its namespace. It opens the device inside
+	// the namespace because the kernel refuses a mount whose descriptor belongs to another user
+	// namespace (fuse_get_tree in fs/fuse/inode.c).
 	mountScript = `exec 3<>/dev/fuse && exec mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 zramfs-require "$1"`
 )
 
@@ -38,8 +37,8 @@ func tryFUSE() *unmet {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	// Unshareflags, not Cloneflags: the former also makes the mounts private, so
-	// that ours stays in the namespace.
+	// Unshareflags, not Cloneflags: the former also makes the mounts private, so that ours stays in
+	// the namespace.
 	attr := &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	if err := tryMount(attr); err != nil {
 		return &unmet{err, "run it with CAP_SYS_ADMIN (in a container: --privileged --device /dev/fuse)"}
@@ -55,15 +54,15 @@ func tryUserNS() *unmet {
 	return nil
 }
 
-// userNamespace returns the attributes of a process that is root in a user and
-// mount namespace of its own and has no privilege outside.
+// userNamespace returns the attributes of a process that is root in a user and mount namespace of
+// its own, without privilege outside.
 func userNamespace() *syscall.SysProcAttr {
 	uid, gid := os.Geteuid(), os.Getegid()
 	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS}
 	if uid == 0 {
-		uid, gid = nobody, nobody
-		// Root's own user is not in the namespace, so the process has to become
-		// the one that is, and to give up root's groups.
+		uid, gid = unprivileged, unprivileged
+		// Root's own user does not exist in the namespace, so the process becomes the user that
+		// does and gives up root's groups.
 		attr.GidMappingsEnableSetgroups = true
 		attr.Credential = &syscall.Credential{Uid: 0, Gid: 0}
 	}
@@ -72,9 +71,8 @@ func userNamespace() *syscall.SysProcAttr {
 	return attr
 }
 
-// tryMount runs mountScript in a process with these attributes. It mounts on a
-// directory that every user may enter; nobody outside the namespace sees it
-// covered.
+// tryMount runs mountScript in a process with these attributes. It mounts on a directory that every
+// user may enter; only the namespace sees it covered.
 func tryMount(attr *syscall.SysProcAttr) error {
 	ctx, cancel := context.WithTimeout(context.Background(), mountTimeout)
 	defer cancel()

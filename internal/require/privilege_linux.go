@@ -13,39 +13,39 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attachTries bounds how often a trial is repeated because somebody else was
-// quicker: took the free loop device, or looked at the new zram device.
+// attachTries bounds how often a trial is repeated after another process took the free loop device
+// or looked at the new zram device.
 const attachTries = 16
 
 func tryRoot() *unmet {
-	mend := "run it as root"
+	fix := "run it as root"
 	if uid := os.Geteuid(); uid != 0 {
-		return &unmet{fmt.Errorf("the effective user is %d", uid), mend}
+		return &unmet{fmt.Errorf("the effective user is %d", uid), fix}
 	}
 	// user_namespaces(7): the initial namespace maps every user to itself.
 	uids, err := os.ReadFile("/proc/self/uid_map")
 	if err != nil {
-		return &unmet{err, mend}
+		return &unmet{err, fix}
 	}
 	if fields := strings.Join(strings.Fields(string(uids)), " "); fields != "0 0 4294967295" {
-		return &unmet{fmt.Errorf("root of a user namespace only (uid_map %q)", fields), mend + " outside user namespaces"}
+		return &unmet{fmt.Errorf("root of a user namespace only (uid_map %q)", fields), fix + " outside user namespaces"}
 	}
 	return nil
 }
 
 func tryLoop() *unmet {
-	mend := "run it as root with the loop driver loaded (modprobe loop)"
+	fix := "run it as root with the loop driver loaded (modprobe loop)"
 	backing, err := unix.MemfdCreate("zramfs-require", unix.MFD_CLOEXEC)
 	if err != nil {
-		return &unmet{fmt.Errorf("create memory file: %w", err), mend}
+		return &unmet{fmt.Errorf("create memory file: %w", err), fix}
 	}
 	defer closeFD(backing)
 	if err := unix.Ftruncate(backing, 4096); err != nil {
-		return &unmet{fmt.Errorf("size memory file: %w", err), mend}
+		return &unmet{fmt.Errorf("size memory file: %w", err), fix}
 	}
 	control, err := unix.Open("/dev/loop-control", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return &unmet{fmt.Errorf("open /dev/loop-control: %w", err), mend}
+		return &unmet{fmt.Errorf("open /dev/loop-control: %w", err), fix}
 	}
 	defer closeFD(control)
 	for range attachTries {
@@ -55,7 +55,7 @@ func tryLoop() *unmet {
 		}
 	}
 	if err != nil {
-		return &unmet{err, mend}
+		return &unmet{err, fix}
 	}
 	return nil
 }
@@ -85,8 +85,8 @@ func trySwap() *unmet {
 	if missing := tryRoot(); missing != nil {
 		return missing
 	}
-	// swapon(2) checks the privilege before it reads the path, so a null path
-	// tells whether the call is allowed without turning any swap on.
+	// swapon(2) checks the privilege before it reads the path, so a null path tells whether the
+	// call is allowed without turning swap on.
 	_, _, errno := unix.Syscall(unix.SYS_SWAPON, 0, 0, 0)
 	if errno != unix.EFAULT {
 		return &unmet{fmt.Errorf("try swapon: %w", errno), "run it with CAP_SYS_ADMIN on a kernel with swap"}

@@ -13,8 +13,7 @@ import (
 // PtxasVariable is the environment variable that names NVIDIA's assembler where it is not in PATH.
 const PtxasVariable = "ZRAMFS_PTXAS"
 
-// Ptxas skips the test unless NVIDIA's assembler is there, and returns its path. It is run once, to
-// see that it starts.
+// Ptxas skips the test unless NVIDIA's assembler starts, and returns its path.
 func Ptxas(tb testing.TB) string {
 	tb.Helper()
 	path, missing := tryPtxas()
@@ -23,13 +22,13 @@ func Ptxas(tb testing.TB) string {
 }
 
 func tryPtxas() (string, *unmet) {
-	mend := "tools/get-nvidia.sh DIR, then " + PtxasVariable + "=DIR/ptxas"
+	fix := "tools/get-nvidia.sh DIR, then " + PtxasVariable + "=DIR/ptxas"
 	path, err := exec.LookPath(cmp.Or(os.Getenv(PtxasVariable), "ptxas"))
 	if err != nil {
-		return "", &unmet{err, mend}
+		return "", &unmet{err, fix}
 	}
 	if err := exec.Command(path, "--version").Run(); err != nil {
-		return "", &unmet{fmt.Errorf("run %s: %w", path, err), mend}
+		return "", &unmet{fmt.Errorf("run %s: %w", path, err), fix}
 	}
 	return path, nil
 }

@@ -13,9 +13,8 @@ import (
 	"github.com/zramfs/zramfs/internal/pages/pagefile"
 )
 
-// Variable is the environment variable that names, separated by commas, the
-// requirements which must be met: a test that would be skipped for one of them
-// fails instead.
+// Variable is the environment variable that names, separated by commas, the requirements that must
+// be met: a test that lacks one of them fails instead of being skipped.
 const Variable = "ZRAMFS_REQUIRE"
 
 // The names that Variable may hold.
@@ -40,90 +39,84 @@ const (
 // names lists every requirement, in the order in which messages show them.
 var names = []string{nameFUSE, nameUserNS, nameRoot, nameLoop, nameSwap, nameZram, nameUring, namePages, nameCommands, nameAVX512, nameAVX2, nameNEON, namePtxas, nameLibcuda, nameGPU}
 
-// An unmet requirement: what the trial answered, and what a person can type so
-// that the next trial succeeds.
+// An unmet requirement: the error of the trial, and the command that makes the next trial succeed.
 type unmet struct {
 	cause error
-	mend  string
+	fix   string
 }
 
-// FUSE skips the test unless /dev/fuse can be opened. For root it also makes a
-// FUSE mount, in a mount namespace of its own; for other users that is what
-// [UserNS] tries.
+// FUSE skips the test unless /dev/fuse can be opened. For root it also makes a FUSE mount in a
+// mount namespace of its own; for other users [UserNS] tries that.
 func FUSE(tb testing.TB) {
 	tb.Helper()
 	check(tb, nameFUSE, tryFUSE())
 }
 
-// UserNS skips the test unless an unprivileged user can make a user namespace
-// and mount FUSE in it. It returns the attributes that the trial used, so that
-// the test can start its own program in just such a namespace: root inside, an
-// unprivileged user outside (user 65534 when the tests run as root), with mounts
-// that nobody else sees.
+// UserNS skips the test unless an unprivileged user can make a user namespace and mount FUSE in it.
+// It returns the attributes that the trial used, so that the test can start its own program in just
+// such a namespace: root inside, an unprivileged user outside (user 65534 when the tests run as
+// root), with mounts that only the namespace sees.
 //
-// That user cannot enter directories made by testing's TempDir, whose parent has
-// mode 0700; start programs through a directory which everybody may enter.
+// That user cannot enter directories made by testing's TempDir, whose parent has mode 0700; start
+// programs through a directory that every user may enter.
 func UserNS(tb testing.TB) *syscall.SysProcAttr {
 	tb.Helper()
 	check(tb, nameUserNS, tryUserNS())
 	return userNamespace()
 }
 
-// Root skips the test unless it runs as the superuser of the initial user
-// namespace.
+// Root skips the test unless it runs as the superuser of the initial user namespace.
 func Root(tb testing.TB) {
 	tb.Helper()
 	check(tb, nameRoot, tryRoot())
 }
 
-// Loop skips the test unless a loop device can be attached; it attaches one to
-// an empty page and detaches it.
+// Loop skips the test unless a loop device can be attached; it attaches one to an empty page and
+// detaches it.
 func Loop(tb testing.TB) {
 	tb.Helper()
 	check(tb, nameLoop, tryLoop())
 }
 
-// Swap skips the test unless the process is root, may call swapon, and no swap
-// is on. The last matters for what the test measures and for the machine: a page
-// of somebody else must never land on a device under test because it was pushed
-// out of another swap area.
+// Swap skips the test unless the process is root, may call swapon, and swap is off. Swap that is on
+// would disturb the measurements, and a page of another process could land on a device under test
+// because it was pushed out of another swap area.
 func Swap(tb testing.TB) {
 	tb.Helper()
 	check(tb, nameSwap, trySwap())
 }
 
-// Zram skips the test unless a device of the kernel's own zram can be added; it adds
-// one and removes it.
+// Zram skips the test unless the kernel's zram can add a device; it adds one and removes it.
 func Zram(tb testing.TB) {
 	tb.Helper()
 	check(tb, nameZram, tryZram())
 }
 
-// Uring skips the test unless FUSE can be served over io_uring: the fuse module
-// has that switched on, and this process may make a ring.
+// Uring skips the test unless FUSE can be served over io_uring: the fuse module has it enabled, and
+// this process may make a ring.
 func Uring(tb testing.TB) {
 	tb.Helper()
 	check(tb, nameUring, tryUring())
 }
 
-// Pages skips the test unless there is a file of sampled real pages where
-// [pagefile.Find] looks for it. Only its header is read.
+// Pages skips the test unless there is a file of sampled real pages where [pagefile.Find] looks for
+// it. Only its header is read.
 func Pages(tb testing.TB) {
 	tb.Helper()
 	check(tb, namePages, tryPages())
 }
 
-// Command skips the test unless the program can be found in PATH. The name for
-// it in [Variable] is "commands", whatever the program.
+// Command skips the test unless PATH has the program. The name in [Variable] is "commands" for
+// every program.
 func Command(tb testing.TB, program string) {
 	tb.Helper()
 	check(tb, nameCommands, tryCommand(program))
 }
 
-// Instructions skips the test unless usable, which says whether the program under test takes the
-// instruction set of that name here: the package that chooses is asked, because a processor that
-// has a set proves nothing if its code is never reached. The name in [Variable] is that of the set:
-// avx512, avx2 or neon.
+// Instructions skips the test unless usable: whether the program under test uses the instruction
+// set of that name here. The package that chooses says so, because a processor that has a set
+// proves nothing if its code is never reached. The name in [Variable] is that of the set: avx512,
+// avx2 or neon.
 func Instructions(tb testing.TB, set string, usable bool) {
 	tb.Helper()
 	if usable {
@@ -136,8 +129,8 @@ func Instructions(tb testing.TB, set string, usable bool) {
 	})
 }
 
-// check ends the test unless the requirement is met: as skipped, or as failed
-// where the environment demands it.
+// check ends the test unless the requirement is met: skipped, or failed if the environment demands
+// it.
 func check(tb testing.TB, name string, missing *unmet) {
 	tb.Helper()
 	demanded, err := demands()
@@ -148,19 +141,19 @@ func check(tb testing.TB, name string, missing *unmet) {
 		return
 	}
 	if slices.Contains(demanded, name) {
-		tb.Fatalf("%s demands %s: %v (to mend it: %s)", Variable, name, missing.cause, missing.mend)
+		tb.Fatalf("%s demands %s: %v (fix: %s)", Variable, name, missing.cause, missing.fix)
 	}
-	tb.Skipf("needs %s: %v (to run this test: %s)", name, missing.cause, missing.mend)
+	tb.Skipf("needs %s: %v (to run this test: %s)", name, missing.cause, missing.fix)
 }
 
 func tryPages() *unmet {
-	mend := "go run ./tools/pagesample"
+	fix := "go run ./tools/pagesample"
 	path, err := pagefile.Find()
 	if err != nil {
-		return &unmet{err, mend}
+		return &unmet{err, fix}
 	}
 	if _, err := pagefile.Inspect(path); err != nil {
-		return &unmet{err, mend}
+		return &unmet{err, fix}
 	}
 	return nil
 }
@@ -172,8 +165,7 @@ func tryCommand(program string) *unmet {
 	return nil
 }
 
-// packageOf returns the Debian package that holds a program which tests of this
-// repository use.
+// packageOf returns the Debian package of a program that tests of this repository use.
 func packageOf(program string) string {
 	switch {
 	case strings.HasPrefix(program, "mkfs.ext"), strings.HasPrefix(program, "fsck.ext"),

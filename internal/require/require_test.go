@@ -18,7 +18,7 @@ import (
 // childVariable tells a re-executed test binary which requirement to ask for.
 const childVariable = "ZRAMFS_REQUIRE_TEST_CHILD"
 
-// absentProgram is in nobody's PATH.
+// absentProgram is in no PATH.
 const absentProgram = "zramfs-no-such-program"
 
 var requirements = map[string]func(testing.TB){

@@ -11,8 +11,8 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// A trial leaves neither a mount nor a device behind. Others may mount and attach
-// meanwhile, so the names that the trials use are looked for.
+// A trial leaves neither a mount nor a device behind. Other processes may mount and attach at the
+// same time, so the test looks for the names that the trials use.
 func TestTrialsLeaveNothing(t *testing.T) {
 	t.Run("fuse", func(t *testing.T) { require.FUSE(t) })
 	t.Run("userns", func(t *testing.T) { require.UserNS(t) })

@@ -67,7 +67,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// The file holds memory of programs: nobody else may read it.
+// The file holds memory of programs: only its owner may read it.
 func TestFileIsPrivate(t *testing.T) {
 	stat, err := os.Stat(save(t, sample()))
 	if err != nil {
