@@ -16,7 +16,7 @@ import (
 	"github.com/zramfs/zramfs/internal/pages"
 )
 
-// batches is a step.
+// batches is a step: batches of all sizes.
 func (r *rig) batches() error {
 	err := r.withEngine(gpu.Options{Path: gpu.Copied, Compress: true}, func(e *gpu.Engine) error {
 		cache := r.cacheBatch
@@ -46,7 +46,7 @@ func (r *rig) batches() error {
 	return r.onDevice(r.largestBatch)
 }
 
-// withEngine opens an engine, which f does not close.
+// withEngine opens an engine for f and closes it.
 func (r *rig) withEngine(o gpu.Options, f func(e *gpu.Engine) error) (err error) {
 	library, err := r.find()
 	if err != nil {
@@ -64,7 +64,7 @@ func (r *rig) withEngine(o gpu.Options, f func(e *gpu.Engine) error) (err error)
 	return errors.Join(f(e), e.Close())
 }
 
-// whole is a piece that is all of a batch.
+// whole returns the piece that is all of a batch.
 func whole(b *bulk.Batch) bulk.Piece {
 	items := make([]uint32, b.N)
 	for i := range items {
@@ -73,15 +73,15 @@ func whole(b *bulk.Batch) bulk.Piece {
 	return bulk.Piece{Batch: b, Items: items}
 }
 
-// oneBatch has the engine, and nobody else, compress pages of all kinds and decompress them again.
+// oneBatch has the engine alone compress pages of all kinds and decompress them again.
 func (r *rig) oneBatch(e *gpu.Engine, size int) error {
 	b := bulk.NewBatch(bulk.Compress, size)
 	b.Pages = bytes.Join(pages.Mix(size, uint64(size)), nil)
 	return r.thereAndBack(e, b, make([]byte, len(b.Pages)))
 }
 
-// straightBatch is one whose pages and objects the device copies from and to where they lie,
-// without anybody else.
+// straightBatch does a batch whose pages and objects the device reads and writes in place, without
+// staging buffers.
 func (r *rig) straightBatch(e *gpu.Engine, size int) (err error) {
 	memory, unmap, err := mapMemory(3 * size * pageSize)
 	if err != nil {
@@ -101,13 +101,13 @@ func (r *rig) straightBatch(e *gpu.Engine, size int) (err error) {
 	}
 	moved := e.Stats(bulk.Decompress).Straight + e.Stats(bulk.Compress).Straight - before
 	if moved < 2*int64(size)*pageSize {
-		return fmt.Errorf("of %d pages %d bytes went straight: %w", size, moved, errWrong)
+		return fmt.Errorf("of %d pages, %d bytes went straight: %w", size, moved, errWrong)
 	}
 	r.proved("", "a batch there and back, straight", fmt.Sprintf("%d pages", size))
 	return nil
 }
 
-// thereAndBack compresses the batch's pages and makes of the objects what lies in back then.
+// thereAndBack compresses the batch's pages and decompresses the objects into back.
 func (r *rig) thereAndBack(e *gpu.Engine, b *bulk.Batch, back []byte) error {
 	sent, size := b.Pages, b.N
 	b.Regions = [][]byte{b.Arena, b.Pages}
@@ -120,7 +120,7 @@ func (r *rig) thereAndBack(e *gpu.Engine, b *bulk.Batch, back []byte) error {
 		if b.Verdict[i] != bulk.Done {
 			return fmt.Errorf("compress page %d: %s: %w", i, b.Verdict[i], errWrong)
 		}
-		if b.ID[i] == codec.Raw { // is not for the engine, and is the page
+		if b.ID[i] == codec.Raw { // the page itself: not for the engine
 			copy(b.Page(i), sent[i*pageSize:])
 			continue
 		}
@@ -137,10 +137,10 @@ func (r *rig) thereAndBack(e *gpu.Engine, b *bulk.Batch, back []byte) error {
 	return pagesEqual(b.Pages, sent)
 }
 
-// leakLimit is what a driver may take for itself meanwhile, in bytes.
+// leakLimit is the memory that a driver may take for itself during the batches, in bytes.
 const leakLimit = 4 << 20
 
-// leaks is F040: small batches leave nothing behind.
+// leaks is F040: small batches leave no device memory allocated.
 func (r *rig) leaks(e *gpu.Engine) error {
 	return r.onDevice(func(d *device) error {
 		memory := make([]byte, 7*pageSize)
@@ -151,7 +151,7 @@ func (r *rig) leaks(e *gpu.Engine) error {
 		}
 		b.Op, b.Pages = bulk.Decompress, make([]byte, len(memory))
 		p := whole(b)
-		if _, err := e.Do(r.ctx, 0, p); err != nil { // which has the kernel loaded
+		if _, err := e.Do(r.ctx, 0, p); err != nil { // loads the kernel
 			return err
 		}
 		before, err := d.free()
@@ -170,7 +170,7 @@ func (r *rig) leaks(e *gpu.Engine) error {
 		if err != nil {
 			return err
 		}
-		// A leak of one of a pool's smallest parts each time would be 50 MB.
+		// Leaking a pool's smallest part for each batch would lose 50 MB.
 		r.most("F040", fmt.Sprintf("device memory that %d batches of 1 to 7 pages keep", r.leakBatches), float64(before-after), "B", leakLimit)
 		r.figure("one of these batches", float64(took.Microseconds())/float64(r.leakBatches), "us")
 		if before-after > leakLimit {
@@ -180,7 +180,7 @@ func (r *rig) leaks(e *gpu.Engine) error {
 	})
 }
 
-// free says how much memory the device has left.
+// free returns the free memory of the device, in bytes.
 func (d *device) free() (free int64, err error) {
 	err = d.Do(func(t *driver.Thread) error {
 		free, _, err = t.MemoryInfo()
@@ -189,7 +189,7 @@ func (d *device) free() (free int64, err error) {
 	return free, err
 }
 
-// thousand is G.108 to G.110: a batch of 1,000 pages goes to the device, at once, and comes back
+// thousand is G.108 to G.110: a batch of 1,000 pages goes to the device at once and comes back
 // equal.
 func (r *rig) thousand() error {
 	const size = 1000
@@ -209,7 +209,7 @@ func (r *rig) thousand() error {
 }
 
 func (r *rig) thousandOf(planner *bulk.Planner, size int) error {
-	memory := bytes.Join(pages.Generate(pages.Text, size, 108), nil) // of which no page is raw
+	memory := bytes.Join(pages.Generate(pages.Text, size, 108), nil) // no raw page
 	b, err := r.cpuObjects("lz4", memory)
 	if err != nil {
 		return err
@@ -230,10 +230,10 @@ func (r *rig) thousandOf(planner *bulk.Planner, size int) error {
 	return nil
 }
 
-// largestDistinct is how many objects the largest batch consists of, again and again.
+// largestDistinct is the number of distinct objects that the largest batch repeats.
 const largestDistinct = 512
 
-// largestBatch is F038: as many pages in one launch as the device has memory for.
+// largestBatch is F038: the most pages in one launch that the device has memory for.
 func (r *rig) largestBatch(d *device) error {
 	free, err := d.free()
 	if err != nil {
@@ -272,7 +272,7 @@ func (r *rig) largestBatch(d *device) error {
 	return r.largestPages(c, memory, driver.Pointer(args[2]), size)
 }
 
-// largestPages looks at some of the pages, among them the last.
+// largestPages compares a part of the pages, the last included.
 func (r *rig) largestPages(c *kernelCheck, memory []byte, at driver.Pointer, size int) error {
 	distinct := len(memory) / pageSize
 	got := make([]byte, len(memory))

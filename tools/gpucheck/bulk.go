@@ -18,23 +18,23 @@ type bulkCheck struct {
 	*rig
 
 	pages   []byte      // as made's arena and back in memory that can be registered
-	made    *bulk.Batch // of pages
-	back    []byte      // what is made of made
+	made    *bulk.Batch // from pages
+	back    []byte      // the pages decompressed from made
 	in, out float64     // GB/s that copies to the device and back reach
 
-	// Of one algorithm: what the CPU alone and the device alone reach at best, by operation, in GB/s,
-	// and the bytes of the CPU's objects.
+	// The best rates of the CPU alone and of the device alone for one algorithm, by operation, in
+	// GB/s, and the bytes of the CPU's objects.
 	cpu, gpu map[bulk.Op]float64
 	objects  int64
 }
 
-// bulkShare is how much memory there must be for the step, in batches: three of them are pages and
-// objects, one what the rest may take, one spare.
+// bulkShare is the memory that the step needs, in batches: three for pages and objects, one for
+// everything else, one spare.
 const bulkShare = 5
 
-// bulk is a step.
+// bulk is a step: one large batch, host to host.
 func (r *rig) bulk() (err error) {
-	if err := r.onDevice(func(*device) error { return nil }); err != nil { // before anything that takes long
+	if err := r.onDevice(func(*device) error { return nil }); err != nil { // fail early without a device
 		return err
 	}
 	free, err := freeMemory()
@@ -65,10 +65,10 @@ func (r *rig) bulk() (err error) {
 	return nil
 }
 
-// ceilings are what copies reach: the link's, and those of all cores.
+// ceilings measures the copy rates of the link and of all cores.
 func (c *bulkCheck) ceilings() error {
 	took := time.Duration(math.MaxInt64)
-	for range 3 { // the first has the memory made
+	for range 3 { // the first one faults the memory in
 		start := time.Now()
 		err := inParallel(len(c.pages), copyGrain, func(from, to int) error { copy(c.back[from:to], c.pages[from:to]); return nil })
 		if err != nil {
@@ -143,8 +143,8 @@ func (c *bulkCheck) withDevice(name string) error {
 	return errors.Join(c.paths(name, e, planner), planner.Close(), library.Close())
 }
 
-// paths goes through them: first nothing is registered, then everything is, so that pages travel
-// straight too.
+// paths measures each data path: first without registered memory, then with all of it registered,
+// so that pages also travel straight.
 func (c *bulkCheck) paths(name string, e *gpu.Engine, planner *bulk.Planner) error {
 	if err := c.engine(name, e, planner); err != nil {
 		return fmt.Errorf("%s: %w", e.Path(), err)
@@ -166,15 +166,15 @@ func (c *bulkCheck) paths(name string, e *gpu.Engine, planner *bulk.Planner) err
 	return nil
 }
 
-// engine measures the operations. Objects are the CPU's until the last, compressing, of which it
-// makes no difference how objects are read.
+// engine measures the operations. The objects are the CPU's until the last operation, compressing,
+// for which the way to read objects makes no difference.
 func (c *bulkCheck) engine(name string, e *gpu.Engine, planner *bulk.Planner) error {
 	for _, op := range []bulk.Op{bulk.Decompress, bulk.Verify} {
 		if err := c.together(name, op, e, planner); err != nil {
 			return err
 		}
 	}
-	if e.Path() == gpu.InPlace { // which has nothing else that is its own, and time is short
+	if e.Path() == gpu.InPlace { // the other operations are the same as on other paths
 		return nil
 	}
 	if err := c.crossover(name, bulk.Decompress, e, planner); err != nil || name != "lz4" {
@@ -187,11 +187,11 @@ func (c *bulkCheck) engine(name string, e *gpu.Engine, planner *bulk.Planner) er
 		return err
 	}
 	planner.SetMode(bulk.CPUAlone)
-	_, _, err := c.best(planner, bulk.Compress, c.made.N, 1) // the objects for the next path
+	_, _, err := c.best(planner, bulk.Compress, c.made.N, 1) // makes the objects for the next path
 	return err
 }
 
-// together measures the engine alone and then both, which learn the split first.
+// together measures the engine alone and then both, after they have learned the split.
 func (c *bulkCheck) together(name string, op bulk.Op, e *gpu.Engine, planner *bulk.Planner) error {
 	planner.SetMode(bulk.EnginesAlone)
 	before := e.Stats(op)
@@ -214,7 +214,7 @@ func (c *bulkCheck) together(name string, op bulk.Op, e *gpu.Engine, planner *bu
 	c.gpu[op] = max(c.gpu[op], alone)
 
 	planner.SetMode(bulk.Shared)
-	if _, _, err := c.best(planner, op, c.made.N, 2); err != nil { // learns
+	if _, _, err := c.best(planner, op, c.made.N, 2); err != nil { // learns the split
 		return err
 	}
 	both, report, err := c.best(planner, op, c.made.N, c.rounds)
@@ -233,7 +233,7 @@ func (c *bulkCheck) together(name string, op bulk.Op, e *gpu.Engine, planner *bu
 	return nil
 }
 
-// stages tells what a GB took in each.
+// stages reports the time of each stage for a GB.
 func (c *bulkCheck) stages(what string, op bulk.Op, before, after gpu.Stats) {
 	gigabytes := float64(after.Pages-before.Pages) * pageSize / 1e9
 	if gigabytes == 0 {
@@ -246,17 +246,17 @@ func (c *bulkCheck) stages(what string, op bulk.Op, before, after gpu.Stats) {
 		there, kernel, back, kernel >= 5*(there+back), 100*straight)})
 }
 
-// best does an operation on so many pages some times and returns the best in GB/s, and the report
-// of the last. Every result is looked at once.
+// best does an operation on size pages several times. It returns the best rate in GB/s and the
+// report of the last run. Every result is checked once.
 func (c *bulkCheck) best(planner *bulk.Planner, op bulk.Op, size, times int) (value float64, report bulk.Report, err error) {
 	b := *c.made
 	b.Op, b.N, b.Pages = op, size, c.pages
 	if op == bulk.Decompress {
 		b.Pages = c.back
-		// All of it holds the right pages already: one that nobody writes must not pass.
+		// back holds the right pages from earlier runs: clear it, so that an unwritten page fails.
 		inParallel(size*pageSize, copyGrain, func(from, to int) error { clear(c.back[from:to]); return nil })
 	}
-	if op != bulk.Compress { // raw objects are among the pages
+	if op != bulk.Compress { // other operations also count raw objects
 		b.Regions = [][]byte{c.made.Arena, c.pages}
 	}
 	for range times {

@@ -15,7 +15,7 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// calls is a step.
+// calls is a step: copies, launches, streams, threads and the pool.
 func (r *rig) calls() error {
 	return r.onDevice(func(d *device) error {
 		for _, f := range []func(*device) error{r.roundTrip, r.launchCost, r.manyStreams, r.pool, r.randomPool, r.fourThreads} {
@@ -45,11 +45,10 @@ func (r *rig) roundTrip(d *device) error {
 	return nil
 }
 
-// launchesAtOnce is how many launches are made before the device is waited for: fewer than it
-// queues.
+// launchesAtOnce is the number of launches between two waits for the device: fewer than it queues.
 const launchesAtOnce = 400
 
-// launchCost is H4 and H11, where there is a loop in C to compare with.
+// launchCost is H4 and H11, if there is a loop in C to compare with.
 func (r *rig) launchCost(d *device) error {
 	own, err := r.ownLoop(d)
 	if err != nil {
@@ -79,7 +78,7 @@ func (r *rig) launchCost(d *device) error {
 	return nil
 }
 
-// manyStreams is H10 and F043: copies in, kernels and copies out of several streams at a time.
+// manyStreams is H10 and F043: copies in, kernels and copies out on several streams at once.
 func (r *rig) manyStreams(d *device) error {
 	return r.onLink(d, func(c *linkCheck) error {
 		one, err := c.stages(1)
@@ -95,7 +94,7 @@ func (r *rig) manyStreams(d *device) error {
 	})
 }
 
-// The rounds of stages, and how long the kernel in each spins: about as long as a copy takes.
+// The rounds of stages, and the time each kernel spins: about as long as a copy.
 const (
 	stageRounds = 64
 	spinRounds  = 20_000
@@ -107,7 +106,7 @@ type lane struct {
 	end    driver.Event
 }
 
-// stages does rounds of three stages on so many streams, and returns how long that took.
+// stages does rounds of three stages on a number of streams and returns how long they took.
 func (c *linkCheck) stages(streams int) (took time.Duration, err error) {
 	k, err := build(spinKernel)
 	if err != nil {
@@ -144,7 +143,7 @@ func (c *linkCheck) stages(streams int) (took time.Duration, err error) {
 	}))
 }
 
-// fillLanes queues the rounds, by turns.
+// fillLanes queues the rounds, stream by stream in turn.
 func (c *linkCheck) fillLanes(t *driver.Thread, lanes []lane, k *ptx.Kernel) error {
 	rounds, spin, part := stageRounds, uint64(spinRounds), c.linkBytes/stageRounds
 	if c.simulated {

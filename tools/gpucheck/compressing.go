@@ -13,11 +13,11 @@ import (
 	"github.com/zramfs/zramfs/gpu/kernels"
 )
 
-// packed is what the compressing kernel made.
+// packed is the output of the compressing kernel.
 type packed struct{ results, arena []byte }
 
-// compressing has pages compressed, and compares objects with those that package kernels' own
-// encoder makes on the CPU, and what they decompress to with the pages.
+// compressing has the device compress pages. It compares the objects with those of package kernels'
+// own encoder on the CPU, and their decompressed pages with the pages.
 func (c *kernelCheck) compressing(memory []byte) error {
 	n := len(memory) / pageSize
 	got, err := c.compressed(memory)
@@ -42,7 +42,7 @@ func (c *kernelCheck) compressing(memory []byte) error {
 	return err
 }
 
-// compressed runs the kernel.
+// compressed runs the compressing kernel.
 func (c *kernelCheck) compressed(memory []byte) (got packed, err error) {
 	n := len(memory) / pageSize
 	from, err := c.place("pages", memory)
@@ -76,7 +76,7 @@ func (c *kernelCheck) compressed(memory []byte) (got packed, err error) {
 	return got, c.download(got.arena, p[1])
 }
 
-// An objectCheck looks at objects, and counts their bytes beside those that package lz4 makes.
+// An objectCheck checks objects and compares their bytes with those of package lz4.
 type objectCheck struct {
 	encoder      kernels.Encoder
 	cpu          *lz4.Encoder
@@ -87,12 +87,12 @@ type objectCheck struct {
 
 func (c *objectCheck) object(r kernels.Result, page, arena []byte) error {
 	if r.Hash != kernels.PageHash(page) {
-		return fmt.Errorf("its hash: %w", errWrong)
+		return fmt.Errorf("hash: %w", errWrong)
 	}
 	switch r.Kind {
 	case kernels.KindSame:
 		if !sameFilled(page) || r.Word != binary.LittleEndian.Uint64(page) {
-			return fmt.Errorf("it is of one word: %w", errWrong)
+			return fmt.Errorf("same-filled page: %w", errWrong)
 		}
 		return nil
 	case kernels.KindRaw:
@@ -109,7 +109,7 @@ func (c *objectCheck) object(r kernels.Result, page, arena []byte) error {
 	default:
 		return fmt.Errorf("kind %s: %w", r.Kind, errWrong)
 	}
-	if c.compressions++; c.compressions%8 != 0 { // package lz4's encoder takes long: a part says as much
+	if c.compressions++; c.compressions%8 != 0 { // package lz4's encoder is slow: sample
 		return nil
 	}
 	n, err := c.cpu.Compress(c.back[:limit], page)
@@ -124,7 +124,7 @@ func (c *objectCheck) object(r kernels.Result, page, arena []byte) error {
 	return nil
 }
 
-// lz4 wants an object to be the one that the CPU makes, and to be the page.
+// lz4 wants an object to equal the CPU's and to decompress to the page.
 func (c *objectCheck) lz4(object, page []byte) error {
 	if n := c.encoder.Compress(c.want[:limit], page); !bytes.Equal(object, c.want[:n]) {
 		return fmt.Errorf("%d bytes instead of %d: %w", len(object), n, errWrong)

@@ -16,7 +16,7 @@ import (
 	"github.com/zramfs/zramfs/gpu/driver"
 )
 
-// told plays a step and returns what it told.
+// told runs a step and returns its findings.
 func told(t *testing.T, r *rig, name string) (all []finding, err error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -36,7 +36,7 @@ func told(t *testing.T, r *rig, name string) (all []finding, err error) {
 	return all, err
 }
 
-// find returns the finding about something.
+// find returns the finding about a subject.
 func find(t *testing.T, all []finding, what string) finding {
 	t.Helper()
 	for _, f := range all {
@@ -48,8 +48,7 @@ func find(t *testing.T, all []finding, what string) finding {
 	return finding{}
 }
 
-// H4, H11: whether they are reached follows from what the loop in C takes, and one that fails is an
-// error.
+// H4, H11: the result follows from the times of the loop in C, and a loop that fails is an error.
 func TestH4H11AreJudgedByTheLoopInC(t *testing.T) {
 	for _, c := range []struct {
 		loop      string
@@ -94,8 +93,8 @@ func TestH4H11AreJudgedByTheLoopInC(t *testing.T) {
 	}
 }
 
-// F065: the energy for each GB is the power, times how long it was drawn, by the pages done
-// meanwhile; and no meter, no figure.
+// F065: the energy for each GB is the mean power times the time, divided by the pages done in it.
+// Without a meter there is no figure.
 func TestF065EnergyIsMeasured(t *testing.T) {
 	const moment, power = 30 * time.Millisecond, 250.0
 	r := simulatedRig(t, driver.NewSimulator(driver.SimulatedDevice{}), nil)
@@ -113,7 +112,7 @@ func TestF065EnergyIsMeasured(t *testing.T) {
 		if watts.Value != power || watts.Unit != "W" || joules.Unit != "J/GB" {
 			t.Errorf("%+v and %+v", watts, joules)
 		}
-		// What a simulated device does in a second is far from what a real one does, and from nothing.
+		// A simulated device's work in a second is far from zero and far from a real one's.
 		if speed := watts.Value / joules.Value; speed < 1e-6 || speed > 0.1 {
 			t.Errorf("%s takes %.4g J for each GB, so it does %.4g GB/s", kernel, joules.Value, speed)
 		}

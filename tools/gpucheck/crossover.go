@@ -9,15 +9,14 @@ import (
 	"github.com/zramfs/zramfs/gpu"
 )
 
-// firstCross is the smallest batch that the crossover is looked for at: the engine wants no smaller
-// one.
+// firstCross is the smallest batch of the search: the engine takes no smaller one.
 const firstCross = 256
 
-// lastCross is the largest before those of whole GB.
+// lastCross is the largest batch of the search below whole GB.
 const lastCross = 1 << 17
 
-// crossover finds the smallest batch from which on the engine alone is faster than the CPU alone,
-// in powers of two, and compares them at 1, 2, 3 and 5 GB.
+// crossover finds the smallest batch, in powers of two, from which on the engine alone is faster
+// than the CPU alone. It also compares them at 1, 2, 3 and 5 GB.
 func (c *bulkCheck) crossover(name string, op bulk.Op, e *gpu.Engine, planner *bulk.Planner) error {
 	what := fmt.Sprintf("%s: %s, %s", name, op, e.Path())
 	found := 0
@@ -51,7 +50,7 @@ func (c *bulkCheck) crossover(name string, op bulk.Op, e *gpu.Engine, planner *b
 	return nil
 }
 
-// sideBySide measures both alone, in GB/s.
+// sideBySide measures each alone, in GB/s.
 func (c *bulkCheck) sideBySide(planner *bulk.Planner, op bulk.Op, size, times int) (cpu, engine float64, err error) {
 	planner.SetMode(bulk.CPUAlone)
 	if cpu, _, err = c.best(planner, op, size, times); err != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// stagingBytes is how much goes to the device or back at a time.
+// stagingBytes is the size of the buffer for copies to and from the device.
 const stagingBytes = 32 << 20
 
-// A device is a context with what a step has on it.
+// A device is a context with a step's memory and stream on it.
 type device struct {
 	*driver.Context
 
@@ -23,7 +23,7 @@ type device struct {
 	held       []driver.Pointer
 }
 
-// onDevice opens the device for a step, and closes it.
+// onDevice opens the device for f and closes it.
 func (r *rig) onDevice(f func(d *device) error) (err error) {
 	library, err := r.find()
 	if err != nil {
@@ -54,7 +54,7 @@ func (r *rig) onDevice(f func(d *device) error) (err error) {
 	return errors.Join(err, c.Close())
 }
 
-// close gives everything back, unless the context is dead.
+// close frees everything, unless the context is dead.
 func (d *device) close() error {
 	if d.Err() != nil {
 		return nil
@@ -64,7 +64,7 @@ func (d *device) close() error {
 	}))
 }
 
-// alloc allocates memory until release.
+// alloc allocates device memory until release.
 func (d *device) alloc(name string, n int) (p driver.Pointer, err error) {
 	err = d.Do(func(t *driver.Thread) error {
 		p, err = t.Alloc(name, n)
@@ -89,7 +89,7 @@ func (d *device) release() error {
 	})
 }
 
-// timed does what f puts into the stream, and returns how long the device was at it.
+// timed runs what f queues in the stream, and returns the device's time for it.
 func (d *device) timed(f func(t *driver.Thread) error) (took time.Duration, err error) {
 	err = d.Do(func(t *driver.Thread) error {
 		if err := t.Record(d.begin, d.stream); err != nil {
@@ -137,7 +137,7 @@ func (d *device) upload(p driver.Pointer, b []byte) error {
 	return nil
 }
 
-// download copies it back.
+// download copies device memory to memory of the program.
 func (d *device) download(b []byte, p driver.Pointer) error {
 	for len(b) > 0 {
 		part := d.staging.Slice(0, min(len(b), stagingBytes))
@@ -150,8 +150,7 @@ func (d *device) download(b []byte, p driver.Pointer) error {
 	return nil
 }
 
-// place allocates memory for bytes and copies them there. It ends at a multiple of 16 and has
-// something behind them.
+// place allocates device memory for b, a multiple of 32 bytes, and copies b there.
 func (d *device) place(name string, b []byte) (driver.Pointer, error) {
 	p, err := d.alloc(name, (len(b)+31)/32*32)
 	if err != nil {

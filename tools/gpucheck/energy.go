@@ -17,10 +17,10 @@ import (
 	"github.com/zramfs/zramfs/gpu/kernels"
 )
 
-// settled is when nvidia-smi tells what the device draws now, and not before the work began.
+// settled is how long nvidia-smi takes to report the present power and not that before the work.
 const settled = 1500 * time.Millisecond
 
-// nvidiaPower is the mean of what nvidia-smi says that the device draws, for so long.
+// nvidiaPower returns the mean power that nvidia-smi reports over a duration, in watts.
 func nvidiaPower(ctx context.Context, device int, d time.Duration) (float64, error) {
 	sum, count := 0.0, 0
 	for start := time.Now(); time.Since(start) < d; {
@@ -30,7 +30,7 @@ func nvidiaPower(ctx context.Context, device int, d time.Duration) (float64, err
 		}
 		watts, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
 		if err != nil {
-			return 0, fmt.Errorf("nvidia-smi tells no power: %w", err)
+			return 0, fmt.Errorf("read the power from nvidia-smi: %w", err)
 		}
 		if time.Since(start) > settled {
 			sum += watts
@@ -38,18 +38,18 @@ func nvidiaPower(ctx context.Context, device int, d time.Duration) (float64, err
 		}
 	}
 	if count == 0 {
-		return 0, errors.New("nvidia-smi is too slow to tell the power")
+		return 0, errors.New("nvidia-smi is too slow to report the power")
 	}
 	return sum / float64(count), nil
 }
 
-// noPower is that of a device that is simulated.
+// noPower is the meter of a simulated device.
 func noPower(_ context.Context, _ int, d time.Duration) (float64, error) {
 	time.Sleep(d)
 	return 100, nil
 }
 
-// energyStep is a step: what the device draws doing nothing, decompressing and compressing.
+// energyStep is a step: the device's power when idle, decompressing and compressing.
 func (r *rig) energyStep() error {
 	return r.onDevice(func(d *device) error {
 		idle, err := r.meter(r.ctx, r.device, r.energy)
@@ -117,7 +117,7 @@ func (c *kernelCheck) energyCompressing(memory []byte) error {
 	})
 }
 
-// atWork has a kernel work again and again while power is measured.
+// atWork repeats a kernel while it measures power.
 func (c *kernelCheck) atWork(name string, count int, once func() error) error {
 	type reading struct {
 		watts float64

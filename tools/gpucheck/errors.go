@@ -13,7 +13,7 @@ import (
 	"github.com/zramfs/zramfs/internal/pages"
 )
 
-// errors is a step, H9. The last thing that it does ends what the process can do with the device.
+// errors is a step, H9. Its last part leaves the process unable to use the device.
 func (r *rig) errors() error {
 	library, err := r.find()
 	if err != nil {
@@ -49,7 +49,7 @@ func (r *rig) provoke(c *driver.Context) error {
 	return r.fault(c)
 }
 
-// fault has a kernel read where nothing is.
+// fault has a kernel read an unmapped address.
 func (r *rig) fault(c *driver.Context) error {
 	k, err := kernels.F082Cases()[2].Build()
 	if err != nil {
@@ -71,19 +71,19 @@ func (r *rig) fault(c *driver.Context) error {
 	}
 	var told *driver.Error
 	if !errors.As(err, &told) || c.Err() == nil {
-		return fmt.Errorf("a kernel that reads from %#x: %w, want an error of the device, and the context dead", nowhere, err)
+		return fmt.Errorf("a kernel that reads from %#x: %w, want an error of the device and a dead context", nowhere, err)
 	}
 	if again := c.Do(func(*driver.Thread) error { return nil }); !errors.Is(again, driver.ErrDead) {
 		return fmt.Errorf("a dead context answers: %w", again)
 	}
-	r.proved("H9 F044", "a kernel that reads where nothing is", told.Error())
+	r.proved("H9 F044", "a kernel that reads an unmapped address", told.Error())
 	return nil
 }
 
-// nowhere is an address at which a device has nothing.
+// nowhere is an address that no device maps.
 const nowhere = 0x100
 
-// small is a step.
+// small is a step: a small batch of everything.
 func (r *rig) small() error {
 	few := *r
 	few.blocks = min(few.blocks, 16)

@@ -17,15 +17,15 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// limit is the longest object that is kept, as package codec keeps them.
+// limit is the longest object kept, as in package codec.
 const limit = pageSize - pageSize/16
 
-// errWrong is of a result that is not the CPU's.
+// errWrong means that a result differs from the CPU's.
 var errWrong = errors.New("not what the CPU makes of it")
 
 func wrongPage(i int) error { return fmt.Errorf("page %d: %w", i, errWrong) }
 
-// A program is a kernel and what was measured of it.
+// A program is a kernel and its measurements.
 type program struct {
 	*ptx.Kernel
 
@@ -47,9 +47,9 @@ func programs() (map[string]*program, error) {
 	return all, nil
 }
 
-// run runs a kernel on so many pages some times, each after prepare if that is not nil, and takes
-// the best time into account: a device that was idle takes a while to run at full speed. The pages
-// are far more than its cache has room for.
+// run runs a kernel on n pages several times, each after prepare unless that is nil, and counts the
+// best time: an idle device takes a while to run at full speed. The pages are far more than its
+// cache holds.
 func (c *kernelCheck) run(p *program, n int, prepare func() error, args ...uint64) error {
 	best := time.Duration(math.MaxInt64)
 	for range c.rounds + 1 {
@@ -69,16 +69,16 @@ func (c *kernelCheck) run(p *program, n int, prepare func() error, args ...uint6
 	return nil
 }
 
-// A kernelCheck has the kernels do one buffer after another.
+// A kernelCheck runs the kernels on one buffer after another.
 type kernelCheck struct {
 	*rig
 	*device
 
 	programs       map[string]*program
-	packed, stored int // bytes that the kernel and the CPU compressed the same pages to
+	packed, stored int // compressed bytes of the same pages, by the kernel and by the CPU
 }
 
-// kernels is a step.
+// kernels is a step: each kernel against the CPU.
 func (r *rig) kernels() error {
 	return r.onDevice(func(d *device) (err error) {
 		c := &kernelCheck{rig: r, device: d}
@@ -94,7 +94,7 @@ func (r *rig) kernels() error {
 			if err := c.buffer(memory); err != nil {
 				return fmt.Errorf("buffer from page %d on: %w", at, err)
 			}
-			if at == 0 { // the first one also warms up
+			if at == 0 { // the first buffer also warms up
 				for _, p := range c.programs {
 					p.pages, p.took = 0, 0
 				}
@@ -108,7 +108,7 @@ func (r *rig) kernels() error {
 	})
 }
 
-// buffer has all kernels do the pages of one buffer.
+// buffer runs all kernels on the pages of one buffer.
 func (c *kernelCheck) buffer(memory []byte) error {
 	for _, algorithm := range []string{"lz4", "page"} {
 		objects, err := c.cpuObjects(algorithm, memory)
@@ -122,7 +122,7 @@ func (c *kernelCheck) buffer(memory []byte) error {
 	return errors.Join(c.compressing(memory), c.release())
 }
 
-// cpuObjects has the CPU compress pages.
+// cpuObjects compresses pages on the CPU.
 func (r *rig) cpuObjects(name string, memory []byte) (*bulk.Batch, error) {
 	b := bulk.NewBatch(bulk.Compress, len(memory)/pageSize)
 	b.Pages = memory
@@ -133,7 +133,7 @@ func (r *rig) cpuObjects(name string, memory []byte) (*bulk.Batch, error) {
 	return b, errors.Join(planner.Run(r.ctx, b, nil), planner.Close())
 }
 
-// newPlanner makes one for an algorithm and engines beside all cores.
+// newPlanner returns a planner for an algorithm over the engines and all cores.
 func newPlanner(name string, engines []bulk.Engine, config bulk.Config) (*bulk.Planner, error) {
 	algorithm, err := codec.Parse(name)
 	if err != nil {
@@ -146,7 +146,7 @@ func newPlanner(name string, engines []bulk.Engine, config bulk.Config) (*bulk.P
 	return bulk.NewPlanner(cpu, engines, config)
 }
 
-// reading has objects decompressed and verified.
+// reading runs the kernels that decompress and verify objects.
 func (c *kernelCheck) reading(name string, b *bulk.Batch) error {
 	arena, err := c.place("objects", b.Arena)
 	if err != nil {
@@ -167,7 +167,7 @@ func (c *kernelCheck) reading(name string, b *bulk.Batch) error {
 	}
 	n := len(items)
 	if n == 0 {
-		return fmt.Errorf("%w: the CPU has made no object by %s", errWrong, name)
+		return fmt.Errorf("%w: the CPU made no object with %s", errWrong, name)
 	}
 	args, err := c.readingArgs(addresses, lengths, id)
 	if err != nil {
@@ -182,8 +182,8 @@ func (c *kernelCheck) reading(name string, b *bulk.Batch) error {
 	return nil
 }
 
-// readingArgs are the reading kernels' arguments: objects, lengths, pages, statuses, how many, and
-// for the page format the table.
+// readingArgs returns the reading kernels' arguments: objects, lengths, pages, statuses, count, and
+// the table for the page format.
 func (c *kernelCheck) readingArgs(addresses, lengths []byte, id codec.ID) ([]uint64, error) {
 	n := len(lengths) / 4
 	args := make([]uint64, 0, 6)
@@ -212,7 +212,7 @@ func (c *kernelCheck) readingArgs(addresses, lengths []byte, id codec.ID) ([]uin
 	return args, nil
 }
 
-// decompressed compares the pages that a kernel makes.
+// decompressed compares a kernel's pages.
 func (c *kernelCheck) decompressed(name string, b *bulk.Batch, items []int, args []uint64) error {
 	n := len(items)
 	if err := c.run(c.programs[name+"_decompress"], n, nil, args...); err != nil {
@@ -252,7 +252,7 @@ func (c *kernelCheck) verified(name string, b *bulk.Batch, items []int, args []u
 	})
 }
 
-// statuses wants all to be well.
+// statuses wants each object's status to be StatusOK.
 func (c *kernelCheck) statuses(args []uint64, n int) error {
 	got := make([]byte, 4*n)
 	if err := c.download(got, driver.Pointer(args[3])); err != nil {
@@ -266,7 +266,7 @@ func (c *kernelCheck) statuses(args []uint64, n int) error {
 	return nil
 }
 
-// report tells the speeds.
+// report reports the speeds.
 func (c *kernelCheck) report() {
 	c.proved("F036", "every kernel, byte for byte", fmt.Sprintf("%d %s pages of %d in a buffer", c.kernelPages, c.source.name(), c.bufferPages))
 	want := map[string]float64{"lz4_decompress": 120, "page_decompress": 120, "lz4_compress": 50}

@@ -12,10 +12,10 @@ import (
 	"github.com/zramfs/zramfs/gpu/kernels"
 )
 
-// quadBytes is what a thread of a kernel reads at once.
+// quadBytes is the bytes that a thread of a kernel reads at once.
 const quadBytes = 16
 
-// A linkCheck has memory on both sides.
+// A linkCheck holds memory on both sides of the link.
 type linkCheck struct {
 	*rig
 	*device
@@ -24,7 +24,7 @@ type linkCheck struct {
 	far  [2]driver.Pointer
 }
 
-// link is a step.
+// link is a step: the rates of copies and of kernels in host memory.
 func (r *rig) link() error {
 	return r.onDevice(func(d *device) error {
 		return r.onLink(d, func(c *linkCheck) error {
@@ -46,13 +46,13 @@ func (r *rig) link() error {
 	})
 }
 
-// measure measures it as package gpu does for everybody, with more memory.
+// measure measures the link as package gpu does, with more memory.
 func (c *linkCheck) measure() (bulk.Link, error) {
 	m := gpu.LinkMemory{In: c.host[0], Out: c.host[1], DeviceIn: c.far[0], DeviceOut: c.far[1]}
 	return gpu.MeasureLink(c.ctx, c.Context, m, c.linkCopies)
 }
 
-// onLink allocates, and frees again.
+// onLink allocates the memory for f and frees it.
 func (r *rig) onLink(d *device, f func(*linkCheck) error) error {
 	c := &linkCheck{rig: r, device: d}
 	err := d.Do(func(t *driver.Thread) (err error) {
@@ -75,7 +75,7 @@ func (r *rig) onLink(d *device, f func(*linkCheck) error) error {
 	return errors.Join(err, c.free())
 }
 
-// free gives all back, unless the context is dead.
+// free frees the memory, unless the context is dead.
 func (c *linkCheck) free() error {
 	if c.Err() != nil {
 		return nil
@@ -91,8 +91,7 @@ func (c *linkCheck) free() error {
 	}))
 }
 
-// registered measures what it takes to make memory of the program known to the device, and reads it
-// by a kernel.
+// registered measures registering memory of the program, and a kernel that reads it.
 func (c *linkCheck) registered() (err error) {
 	k, err := kernels.ReadMemory()
 	if err != nil {

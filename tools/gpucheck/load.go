@@ -12,7 +12,7 @@ import (
 	"github.com/zramfs/zramfs/gpu/kernels"
 )
 
-// load is a step.
+// load is a step: the driver translates every kernel.
 func (r *rig) load() error {
 	return r.onDevice(func(d *device) error {
 		p := d.Properties()
@@ -32,8 +32,8 @@ func (r *rig) load() error {
 				}
 				r.tell(finding{Criterion: "F050", What: k.Name + " translated", Value: float64(time.Since(start).Milliseconds()), Unit: "ms",
 					Text: fmt.Sprintf("%d registers, %d bytes spilled, %d shared", info.Registers, info.Local, info.Shared)})
-				if (info.Registers >= 64 || info.Local > 0) && !r.simulated { // the simulator has as many as a kernel names
-					return fmt.Errorf("%s: %+v: registers, or memory for them, are too many", k.Name, info)
+				if (info.Registers >= 64 || info.Local > 0) && !r.simulated { // the simulator has every register that a kernel names
+					return fmt.Errorf("%s: %+v: too many registers or spills", k.Name, info)
 				}
 				return nil
 			})
@@ -46,7 +46,7 @@ func (r *rig) load() error {
 	})
 }
 
-// f082 is a step.
+// f082 is a step: the fifteen cases of F082.
 func (r *rig) f082() error {
 	return r.onDevice(func(d *device) error {
 		for _, c := range kernels.F082Cases() {
@@ -62,7 +62,7 @@ func (r *rig) f082() error {
 	})
 }
 
-// f082Case launches a case and compares what it writes.
+// f082Case launches a case and checks its output.
 func (r *rig) f082Case(d *device, c kernels.F082Case) error {
 	k, err := c.Build()
 	if err != nil {

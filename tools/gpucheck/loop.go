@@ -16,17 +16,17 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// A loopCost is what the loops of testdata/loop.c take, in nanoseconds: one launch, and one round
-// of a copy in, a kernel, a copy out and waiting.
+// A loopCost is the time of the loops of testdata/loop.c, in nanoseconds: for one launch, and for
+// one round of a copy in, a kernel, a copy out and a wait.
 type loopCost struct{ launch, round float64 }
 
-// loopRounds is how many rounds there are, each with copies of so many bytes.
+// loopRounds is the number of rounds, each with copies of loopBytes.
 const (
 	loopRounds = 200
 	loopBytes  = 4 << 20
 )
 
-// ownLoop is the same loop by our driver.
+// ownLoop runs the same loops with our driver.
 func (r *rig) ownLoop(d *device) (cost loopCost, err error) {
 	k, err := build(addKernel)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *rig) ownLoop(d *device) (cost loopCost, err error) {
 	return cost, errors.Join(err, d.release())
 }
 
-// launches returns how long it takes to call for so many.
+// launches returns how long count launches take.
 func (d *device) launches(k *ptx.Kernel, far driver.Pointer, count int) (took time.Duration, err error) {
 	err = d.Do(func(t *driver.Thread) error {
 		start := time.Now()
@@ -77,8 +77,8 @@ func (d *device) launches(k *ptx.Kernel, far driver.Pointer, count int) (took ti
 	return took, errors.Join(err, d.Wait(d.end))
 }
 
-// cLoop runs the program, which gets the kernel's text, its name and the numbers, and prints its
-// two.
+// cLoop runs the C program with the kernel's text and name and the counts, and parses the two times
+// that it prints.
 func (r *rig) cLoop() (cost loopCost, err error) {
 	k, err := build(addKernel)
 	if err != nil {

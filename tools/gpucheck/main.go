@@ -16,16 +16,16 @@ import (
 	"github.com/zramfs/zramfs/gpu/driver"
 )
 
-// Exit codes, as those of zramfs itself.
+// Exit codes, as zramfs has them.
 const (
 	exitFailure = 1
 	exitUsage   = 2
 )
 
-// commit is what was built, as gpu/check.sh tells the linker.
+// commit is the commit of the build; gpu/check.sh sets it through the linker.
 var commit = "unknown"
 
-// errUsage is of arguments that make no sense.
+// errUsage means that the arguments are wrong.
 var errUsage = errors.New("usage")
 
 type options struct {
@@ -33,7 +33,7 @@ type options struct {
 	list, simulated          bool
 	pages, table, json, loop string
 	device                   int
-	kernelPages, bulkPages   int // 0: as many as sizes say
+	kernelPages, bulkPages   int // 0: the defaults in sizes
 }
 
 func main() {
@@ -81,7 +81,7 @@ func parse(args []string) (options, error) {
 	return o, err
 }
 
-// choose returns the steps of a list, or all.
+// choose returns the steps in a list of names, or all for "".
 func choose(names string) ([]step, error) {
 	if names == "" {
 		return steps(), nil
@@ -95,7 +95,7 @@ func choose(names string) ([]step, error) {
 			}
 		}
 		if !found {
-			return nil, fmt.Errorf("%w: there is no step %q; -list names them", errUsage, name)
+			return nil, fmt.Errorf("%w: no step %q; -list names them", errUsage, name)
 		}
 	}
 	return chosen, nil

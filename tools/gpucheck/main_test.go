@@ -20,12 +20,12 @@ import (
 	"github.com/zramfs/zramfs/internal/pages/pagefile"
 )
 
-// simulatedRig is one with a simulated device, whose findings go to out.
+// simulatedRig returns a rig with a simulated device whose findings go to out.
 func simulatedRig(t *testing.T, s *driver.Simulator, out *bytes.Buffer) *rig {
 	return &rig{ctx: t.Context(), sizes: small(), find: s.Driver, meter: noPower, out: out, simulated: true}
 }
 
-// Every step runs to its end on a simulated device, leaves nothing there, and tells no wrong
+// Every step runs to its end on a simulated device, frees its memory there, and reports no wrong
 // result.
 func TestEveryStep(t *testing.T) {
 	for _, s := range steps() {
@@ -53,7 +53,7 @@ func TestEveryStep(t *testing.T) {
 	}
 }
 
-// A call that fails makes its step fail, with an error that says so.
+// A failed call fails its step, with an error that names it.
 func TestFailingCallsFailTheirSteps(t *testing.T) {
 	for name, call := range map[string]string{"load": "cuModuleLoadDataEx", "f082": "run kernel", "calls": "run copy", "link": "cuMemHostRegister", "kernels": "run kernel"} {
 		device := driver.NewSimulator(driver.SimulatedDevice{})
@@ -70,8 +70,7 @@ func TestFailingCallsFailTheirSteps(t *testing.T) {
 	}
 }
 
-// Results that are not the CPU's are found: a page, a hash, an object and a status that something
-// is wrong with.
+// Wrong results are found: a page, a hash, an object and a status.
 func TestWrongResultsAreFound(t *testing.T) {
 	var out bytes.Buffer
 	r := simulatedRig(t, driver.NewSimulator(driver.SimulatedDevice{}), &out)
@@ -128,8 +127,8 @@ func TestWrongResultsAreFound(t *testing.T) {
 	}
 }
 
-// The findings of a file become a table and a document, whole or not; a failure among them is an
-// error.
+// The findings of a file, complete or cut off, become a table and a document; a failure among them
+// is an error.
 func TestTable(t *testing.T) {
 	dir := t.TempDir()
 	file, document := filepath.Join(dir, "findings.jsonl"), filepath.Join(dir, "findings.json")
@@ -170,7 +169,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Pages come from a file without those of one word, or are generated; none is of one word, and
+// Pages come from a file without its same-filled ones, or are generated; none is same-filled, and
 // generated ones are all different.
 func TestSource(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pages.zpg")
@@ -214,7 +213,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// Without libcuda, or without the tag, every step says so.
+// Without libcuda, or without the tag, every step fails and says so.
 func TestWithoutADevice(t *testing.T) {
 	if _, err := driver.CUDA(); err == nil {
 		t.Skip("there is a device")

@@ -13,21 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapMemory returns memory that is no part of Go's heap, and what gives it back. It consists of
-// huge pages if it can, which are registered several times as fast.
+// mapMemory maps memory outside Go's heap and returns it with a function that unmaps it. It uses
+// huge pages if it can, which register several times as fast.
 func mapMemory(n int) (memory []byte, unmap func() error, err error) {
 	memory, err = unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := unix.Madvise(memory, unix.MADV_HUGEPAGE); err != nil && !errors.Is(err, unix.EINVAL) { // of a kernel without huge pages
+	if err := unix.Madvise(memory, unix.MADV_HUGEPAGE); err != nil && !errors.Is(err, unix.EINVAL) { // EINVAL: a kernel without huge pages
 		return nil, nil, errors.Join(err, unix.Munmap(memory))
 	}
 	return memory, func() error { return unix.Munmap(memory) }, nil
 }
 
-// freeMemory is how many bytes the program may yet take: what the machine has left, or, if that is
-// less, its control group.
+// freeMemory returns the bytes that the program may still take: the free memory of the machine or,
+// if less, of its control group.
 func freeMemory() (int64, error) {
 	info, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -35,7 +35,7 @@ func freeMemory() (int64, error) {
 	}
 	_, rest, ok := strings.Cut(string(info), "MemAvailable:")
 	if !ok {
-		return 0, errors.New("/proc/meminfo tells no MemAvailable")
+		return 0, errors.New("/proc/meminfo has no MemAvailable")
 	}
 	var kilobytes int64
 	if _, err := fmt.Sscan(rest, &kilobytes); err != nil {
@@ -50,8 +50,8 @@ func freeMemory() (int64, error) {
 	return min(free, max(limit-used, 0)), err
 }
 
-// groupFigure reads a figure of the control group that a container shows as the root: 0 if it has
-// none.
+// groupFigure reads a number of the control group that a container shows as the root, or 0 if there
+// is none.
 func groupFigure(name string) (int64, error) {
 	text, err := os.ReadFile("/sys/fs/cgroup/" + name)
 	if errors.Is(err, fs.ErrNotExist) || strings.TrimSpace(string(text)) == "max" {

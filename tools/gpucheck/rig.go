@@ -13,11 +13,11 @@ import (
 	"github.com/zramfs/zramfs/gpu/driver"
 )
 
-// sizes say how much of everything is done.
+// sizes are the amounts of work in each step.
 type sizes struct {
 	kernelPages, bufferPages int           // of the step kernels: in all, and at a time
 	bulkPages                int           // of the step bulk
-	rounds                   int           // that count, of which the best does
+	rounds                   int           // whose best counts
 	tries                    int           // of a batch when looking for the crossover
 	linkBytes                int           // of one copy
 	linkCopies               int           // of them in a row
@@ -31,7 +31,7 @@ type sizes struct {
 	energy                   time.Duration // for which power is measured
 }
 
-// full is for a device.
+// full returns the sizes for a real device.
 func full() sizes {
 	return sizes{
 		kernelPages: 1 << 20, bufferPages: 1 << 16, bulkPages: 2_500_000, rounds: 2, tries: 5, linkBytes: 512 << 20, linkCopies: 8,
@@ -39,7 +39,7 @@ func full() sizes {
 	}
 }
 
-// small is for a simulated one.
+// small returns the sizes for a simulated device.
 func small() sizes {
 	return sizes{
 		kernelPages: 24, bufferPages: 12, bulkPages: 288, rounds: 1, tries: 1, linkBytes: 1 << 18, linkCopies: 2,
@@ -47,31 +47,31 @@ func small() sizes {
 	}
 }
 
-// A step is one thing to find out.
+// A step is one group of measurements.
 type step struct {
 	name    string
-	seconds int // after which check.sh ends it
+	seconds int // check.sh kills it after these
 	about   string
 	do      func(*rig) error
 }
 
-// steps are all, what matters most first, since there may be no time for the last ones.
+// steps returns all steps, the most important first, since time may run out for the last ones.
 func steps() []step {
 	return []step{
 		{"load", 40, "H1 F048 F050: the driver translates every kernel", (*rig).load},
-		{"f082", 40, "H2 F082: the fifteen cases of the original specification's five hypotheses", (*rig).f082},
+		{"f082", 40, "H2 F082: the fifteen cases of address arithmetic", (*rig).f082},
 		{"link", 60, "bandwidths to the device and back, and of kernels in the host's memory", (*rig).link},
 		{"kernels", 100, "F036: each kernel on 1 M pages in the device's memory, against the CPU", (*rig).kernels},
 		{"bulk", 200, "G.115-G.120: CPU, each data path, and CPU and GPU together, host to host; the crossover", (*rig).bulk},
 		{"calls", 60, "H3 H4 H8 H10 H12 H13 F043: copies, launches, streams, threads, the pool", (*rig).calls},
 		{"batches", 60, "F037 F038 F039 F040 G.108-G.110: batches of all sizes, and 100,000 small ones", (*rig).batches},
-		{"energy", 40, "what the device draws at work", (*rig).energyStep},
-		{"errors", 40, "H9: errors are caught", (*rig).errors},
+		{"energy", 40, "the power of the device at work", (*rig).energyStep},
+		{"errors", 40, "H9: the driver reports errors", (*rig).errors},
 		{"small", 60, "a small batch of everything, for compute-sanitizer", (*rig).small},
 	}
 }
 
-// A rig is what steps work with.
+// A rig is what steps work with: device, sizes and output.
 type rig struct {
 	sizes
 
@@ -80,7 +80,7 @@ type rig struct {
 	find   func() (*driver.Driver, error)
 	source source
 	loop   string // the program of testdata/loop.c, or empty
-	// simulated says that little is done, and that figures mean nothing.
+	// simulated means little data and meaningless figures.
 	simulated bool
 	meter     func(ctx context.Context, device int, d time.Duration) (watts float64, err error)
 	out       io.Writer
@@ -88,7 +88,7 @@ type rig struct {
 	err       error // of printing
 }
 
-// play does a step and tells how it ended.
+// play runs a step and reports how it ended.
 func (r *rig) play(s step) error {
 	r.step = s.name
 	start := time.Now()
@@ -102,7 +102,7 @@ func (r *rig) play(s step) error {
 	return errors.Join(err, r.err)
 }
 
-// A finding is one thing that was found out.
+// A finding is one result of a step.
 type finding struct {
 	Step      string  `json:"step"`
 	Criterion string  `json:"criterion,omitempty"`
@@ -111,7 +111,7 @@ type finding struct {
 	Unit      string  `json:"unit,omitempty"`
 	Text      string  `json:"text,omitempty"`
 	Want      string  `json:"want,omitempty"`
-	Met       *bool   `json:"met,omitempty"` // whether what was wanted was reached
+	Met       *bool   `json:"met,omitempty"` // whether Want was reached
 	Error     string  `json:"error,omitempty"`
 }
 
@@ -124,12 +124,12 @@ func (r *rig) tell(f finding) {
 	r.err = errors.Join(r.err, err)
 }
 
-// figure tells a measured number.
+// figure reports a measured number.
 func (r *rig) figure(what string, value float64, unit string) {
 	r.tell(finding{What: what, Value: value, Unit: unit})
 }
 
-// least tells one that should be at least so much, and most one that should be no more.
+// least reports a number with a lower bound, most one with an upper bound.
 func (r *rig) least(criterion, what string, value float64, unit string, want float64) {
 	met := value >= want
 	r.tell(finding{Criterion: criterion, What: what, Value: value, Unit: unit, Want: fmt.Sprintf("at least %.4g", want), Met: &met})
@@ -140,13 +140,13 @@ func (r *rig) most(criterion, what string, value float64, unit string, want floa
 	r.tell(finding{Criterion: criterion, What: what, Value: value, Unit: unit, Want: fmt.Sprintf("at most %.4g", want), Met: &met})
 }
 
-// proved tells that something is as it must be; that it is not is an error of the step.
+// proved reports that a result is right; a wrong one is an error of the step.
 func (r *rig) proved(criterion, what, text string) {
 	met := true
 	r.tell(finding{Criterion: criterion, What: what, Text: text, Met: &met})
 }
 
-// speed is GB/s.
+// speed returns GB/s.
 func speed(bytes int, d time.Duration) float64 {
 	if d <= 0 {
 		return 0

@@ -15,7 +15,7 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// mainVariable makes the test binary the program itself.
+// mainVariable makes the test binary run main.
 const mainVariable = "ZRAMFS_GPUCHECK_MAIN"
 
 func TestMain(m *testing.M) {
@@ -28,9 +28,9 @@ func TestMain(m *testing.M) {
 
 const script = "../../gpu/check.sh"
 
-// checkScript runs gpu/check.sh on a simulated device, with a program that is a shell script in
-// front of this one, and other programs in the way of NVIDIA's. It returns the findings and whether
-// it ended well.
+// checkScript runs gpu/check.sh on a simulated device, with a shell script that wraps this binary
+// as its program, and with stand-ins for NVIDIA's programs. It returns the findings and whether the
+// script succeeded.
 func checkScript(t *testing.T, program string, others map[string]string) (all []finding, well bool) {
 	t.Helper()
 	require.Command(t, "bash")
@@ -62,7 +62,7 @@ func checkScript(t *testing.T, program string, others map[string]string) (all []
 	return all, err == nil
 }
 
-// said returns what the findings of a step say of something.
+// said returns a step's findings about a subject.
 func said(all []finding, step, what string) string {
 	for _, f := range all {
 		if f.Step == step && strings.Contains(f.What, what) {
@@ -79,8 +79,7 @@ func TestScriptIsWellFormed(t *testing.T) {
 	}
 }
 
-// The script does all steps, asks NVIDIA's programs what they know, and has all of it in its
-// document.
+// The script runs all steps, asks NVIDIA's programs, and puts all findings into its document.
 func TestScript(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
@@ -108,8 +107,8 @@ ptxas info    : Used 40 registers"`,
 	}
 }
 
-// A step that hangs, one that dies, an assembler that refuses and a sanitizer that finds something
-// are failures, and none of them stops the rest.
+// A step that hangs or dies, an assembler error and a sanitizer error are failures, and none of
+// them stops the other steps.
 func TestScriptGoesOn(t *testing.T) {
 	all, well := checkScript(t, `case $* in
 -list) echo "hang 1 s"; echo "die 9 s"; echo "crash 9 s"; echo "f082 40 s"; exit ;;

@@ -15,13 +15,13 @@ import (
 
 const pageSize = pages.PageSize
 
-// What one worker takes at a time, in pages to generate and in bytes to copy.
+// The parts that a worker takes at a time: pages to generate, and bytes to copy.
 const (
 	pageGrain = 64
 	copyGrain = 1 << 20
 )
 
-// A source is where pages come from: a file, or, without one, a generator.
+// A source supplies pages, from a file or a generator.
 type source struct{ sample []byte }
 
 func newSource(file string) (source, error) {
@@ -41,12 +41,12 @@ func newSource(file string) (source, error) {
 		}
 	}
 	if len(s.sample) == 0 {
-		return s, errors.New("the file has no page that is not one word repeated")
+		return s, errors.New("the file has only same-filled pages")
 	}
 	return s, nil
 }
 
-// name says what the pages are.
+// name describes the pages.
 func (s source) name() string {
 	if s.sample == nil {
 		return "generated"
@@ -57,7 +57,7 @@ func (s source) name() string {
 // sameFilled reports whether a page is one word of eight bytes, repeated.
 func sameFilled(page []byte) bool { return bytes.Equal(page[8:], page[:len(page)-8]) }
 
-// fill makes pages, others for each seed where they are generated.
+// fill fills dst with pages; generated ones differ for each seed.
 func (s source) fill(dst []byte, seed uint64) {
 	n := len(dst) / pageSize
 	inParallel(n, pageGrain, func(from, to int) error {
@@ -80,7 +80,7 @@ func (s source) fill(dst []byte, seed uint64) {
 	})
 }
 
-// inParallel does 0 to n in parts on all cores. The first error ends it.
+// inParallel calls do on parts of 0 to n on all cores. The first error ends it.
 func inParallel(n, grain int, do func(from, to int) error) error {
 	var next atomic.Int64
 	var failed atomic.Bool
@@ -106,7 +106,7 @@ func inParallel(n, grain int, do func(from, to int) error) error {
 	return errors.Join(errs...)
 }
 
-// pagesEqual compares pages.
+// pagesEqual returns an error if the pages differ.
 func pagesEqual(got, want []byte) error {
 	return inParallel(len(want)/pageSize, pageGrain, func(from, to int) error {
 		for i := from; i < to; i++ {

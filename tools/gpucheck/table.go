@@ -15,10 +15,11 @@ import (
 	"text/tabwriter"
 )
 
-// errFailed is of findings among which a step failed.
+// errFailed means that the findings report a failed step.
 var errFailed = errors.New("a step failed")
 
-// printTable prints findings, and writes them as one document. That a step failed is an error.
+// printTable prints the findings in file and writes them to document as one JSON document. A failed
+// step is an error.
 func printTable(file, document string, out io.Writer) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -27,7 +28,7 @@ func printTable(file, document string, out io.Writer) error {
 	all := []finding{}
 	for lines := bufio.NewScanner(bytes.NewReader(content)); lines.Scan(); {
 		var f finding
-		if err := json.Unmarshal(lines.Bytes(), &f); err != nil { // what a step that was killed was just printing
+		if err := json.Unmarshal(lines.Bytes(), &f); err != nil { // a step was killed while it printed
 			f = finding{What: "half a line", Error: err.Error(), Text: "FAILED"}
 		}
 		all = append(all, f)
@@ -67,7 +68,7 @@ func writeTable(all []finding, out io.Writer) error {
 	return nil
 }
 
-// figure is the number with its unit, if there is one.
+// figure returns the number with its unit, if it has one.
 func (f finding) figure() string {
 	if f.Unit == "" && f.Text != "" && f.Value == 0 {
 		return ""
@@ -79,7 +80,7 @@ func (f finding) figure() string {
 	return strings.TrimSpace(strconv.FormatFloat(f.Value, format, digits, 64) + " " + f.Unit)
 }
 
-// verdict is what is said of it besides, and how it compares with what was wanted.
+// verdict returns the text of a finding and how it compares with its target.
 func (f finding) verdict() string {
 	var said []string
 	switch {

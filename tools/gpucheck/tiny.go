@@ -6,7 +6,7 @@ import "github.com/zramfs/zramfs/gpu/ptx"
 
 func n(i int) ptx.U32 { return ptx.N(uint32(i)) }
 
-// addKernel adds one to a word, once a launch of one block.
+// addKernel returns a kernel that adds one to a word, in one block.
 func addKernel() (*ptx.Kernel, error) {
 	b := ptx.New("check_add", ptx.WarpSize)
 	counter := b.ParamGlobal("counter")
@@ -14,8 +14,8 @@ func addKernel() (*ptx.Kernel, error) {
 	return b.Build()
 }
 
-// spinKernel has one warp add up numbers until it has done so rounds times, so that a launch takes
-// long and little of the device.
+// spinKernel returns a kernel of one warp that adds numbers for a number of rounds: a launch takes
+// long and uses little of the device.
 func spinKernel() (*ptx.Kernel, error) {
 	b := ptx.New("check_spin", ptx.WarpSize)
 	sums, rounds := b.ParamGlobal("sums"), b.ParamU32("rounds")
@@ -25,7 +25,7 @@ func spinKernel() (*ptx.Kernel, error) {
 	return b.Build()
 }
 
-// build builds several, in order.
+// build builds several kernels in order.
 func build(makers ...func() (*ptx.Kernel, error)) ([]*ptx.Kernel, error) {
 	all := make([]*ptx.Kernel, 0, len(makers))
 	for _, m := range makers {
