@@ -35,6 +35,7 @@ passes to it, with store/view.
 	  store/view           the image of a live device, read by another process
 	  codec/bulk           many pages at once, divided between cores and engines
 	    gpu                  such an engine: kernels written in Go, on a device or simulated
+	  cmd/zramfs/bench     rates of the codecs and engines on this machine
 	  procpages            the memory of other processes, for estimates
 
 Imports go down only; house_test.go holds the order as text and tests it.

@@ -56,17 +56,17 @@ const lattice = `
 	cmd/zramfs/host < cmd/zramfs/command
 	cmd/zramfs/slots < cmd/zramfs/command
 	cmd/zramfs/term < cmd/zramfs/command
-	codec/bulk < cmd/zramfs/command
 	procpages < cmd/zramfs/sample
 	codec/pagescan < cmd/zramfs/sample
 	cmd/zramfs/term < cmd/zramfs/sample
-	cmd/zramfs/sample < cmd/zramfs/command
 	codec/bulk < cmd/zramfs/imaging
 	store/view < cmd/zramfs/imaging
 	cmd/zramfs/control < cmd/zramfs/imaging
 	gpu < cmd/zramfs/imaging
 	cmd/zramfs/term < cmd/zramfs/imaging
-	cmd/zramfs/imaging < cmd/zramfs/command
+	cmd/zramfs/imaging < cmd/zramfs/bench
+	cmd/zramfs/sample < cmd/zramfs/bench
+	cmd/zramfs/bench < cmd/zramfs/command
 	cmd/zramfs/command < cmd/zramfs
 	gpu/ptx < gpu/ptx/sim
 	gpu/ptx < gpu/kernels

@@ -66,10 +66,7 @@ func splitList(list string) []string {
 	return append(names, list[begin:])
 }
 
-// isDefault reports whether a is what a device uses unless told otherwise.
-func isDefault(a codec.Algorithm) bool { return isDefaultName(a.String()) }
-
-// isDefaultName reports whether name is that algorithm's.
+// isDefaultName reports whether name is the algorithm that a device uses by default.
 func isDefaultName(name string) bool { return name == codec.Algorithms()[0] }
 
 // shellWord writes a word so that a shell takes it for one.

@@ -3,14 +3,17 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/bench"
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/sample"
-	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
 
@@ -23,7 +26,6 @@ const (
 	benchBulk      = "bulk"
 	defaultSeconds = 10
 	maxSeconds     = 3600
-	benchPages     = 16384 // 64 MiB, more than any cache of one core: of a sample, and of a batch for the CPU
 )
 
 func benchCommand() *cli.Command {
@@ -31,20 +33,20 @@ func benchCommand() *cli.Command {
 		Name:      "bench",
 		Usage:     "measure the codecs, or bulk work, on this machine",
 		ArgsUsage: benchCodec + " | " + benchBulk,
-		Description: "codec: Compresses and decompresses pages by every algorithm, in every implementation that this machine can run, one " +
-			"thread, in short rounds by turns, and prints a line for each. memcpy, a plain copy, is there to compare machines by. " +
-			"(selected) stands at the algorithm that up takes unless told otherwise, and at the implementation that an algorithm " +
-			"takes here; ZRAMFS_DISABLE=avx512,avx2 switches instruction sets off. Speeds are in MB/s of 10^6 bytes of pages, the times of " +
-			"one page in microseconds: the median, and what one page in a hundred takes longer than.\n\n" +
+		Description: "codec: Compresses and decompresses pages by every algorithm, in every implementation that this machine can run, on one " +
+			"thread, in turns of short rounds, and prints a line for each. memcpy, a plain copy, serves to compare machines. " +
+			"(selected) marks the algorithm that up uses by default, and the implementation that an algorithm " +
+			"uses here; ZRAMFS_DISABLE=avx512,avx2 switches instruction sets off. Speeds are in MB/s of 10^6 bytes of pages, the times of " +
+			"one page in microseconds: the median and the 99th percentile.\n\n" +
 			"bulk: Compresses, decompresses and verifies batches of pages, as export, import and verify do: by one worker, by one on each core and, " +
-			"where the program has other engines and the machine what they need, by those alone and by all together. SHARE is the part of the pages " +
-			"that the other engines did of that, as learned meanwhile. Batches are of --batch pages, which are " +
-			"repeated where there are fewer: 64 MiB of them by default, 10 GB where there are other engines, and at most " +
+			"where the program and the machine have other engines, by those alone and by all together. SHARE is the part of the pages " +
+			"that the other engines did. A batch has --batch pages, which repeat those of a smaller sample: " +
+			"64 MiB by default, 10 GB with other engines, and at most " +
 			"a quarter of the free memory.\n\n" +
-			"Pages of one repeated word are left out: the store knows them without a codec. RATIO is over the others, without what the " +
-			"store adds.\n\n" +
-			"A file may be any file: each 4096 bytes of it are a page, the last filled up with zeros. Of a large file or " +
-			"process 64M are used, every n-th page. Generated pages are the same everywhere, and their ratios say nothing about a machine.",
+			"Pages of one repeated word are left out, since the store recognises them without a codec. RATIO is over the others, without the " +
+			"overhead of the store.\n\n" +
+			"Any file will do: each 4096 bytes of it are a page, the last padded with zeros. Of a large file or " +
+			"process every n-th page is used, 64M in all. Generated pages are the same everywhere, and their ratios say nothing about a machine.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: flagFile, Aliases: []string{"f"}, Usage: "use the pages of a `FILE`"},
 			&cli.IntSliceFlag{Name: flagPID, Aliases: []string{"p"},
@@ -52,9 +54,9 @@ func benchCommand() *cli.Command {
 			&cli.BoolFlag{Name: flagGenerated, Usage: "use generated pages (default)"},
 			&cli.StringFlag{Name: flagAlgorithm, Aliases: []string{"a"},
 				Usage: "measure a `LIST` of algorithms, as lz4,lz4:simd=generic,zstd(level=3) (default: all, bulk: some)"},
-			&cli.IntFlag{Name: flagBatch, Aliases: []string{"b"}, Usage: "how many `PAGES` a batch has, for bulk", DefaultText: "as below"},
+			&cli.IntFlag{Name: flagBatch, Aliases: []string{"b"}, Usage: "`PAGES` of a batch, for bulk", DefaultText: "as below"},
 			&cli.Float64Flag{Name: flagSeconds, Aliases: []string{"t"}, Value: defaultSeconds,
-				Usage: "how many `SECONDS` to measure, all together; each is measured once at least"},
+				Usage: "measure for so many `SECONDS` in all, and each at least once"},
 			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},
 		}, engineFlags()...),
 		Action: benchAction,
@@ -74,61 +76,59 @@ func benchAction(c *cli.Context) error {
 	if math.IsNaN(seconds) || seconds <= 0 || seconds > maxSeconds {
 		return usageError("bench: %v seconds: it is more than 0, and at most %d", seconds, maxSeconds)
 	}
-	from.Limit = benchPages
-	length := time.Duration(seconds * float64(time.Second))
+	from.Limit = bench.SamplePages
+	o := bench.Options{Length: time.Duration(seconds * float64(time.Second)), Progress: c.App.ErrWriter}
 	if what == benchBulk {
-		return benchBulkAction(c, from, length)
+		return benchBulkAction(c, from, o)
 	}
 	for _, flag := range []string{flagBatch, flagGPU, flagGPUDevice, flagGPUBatch, flagGPUSlots} {
 		if c.IsSet(flag) {
 			return usageError("bench: --%s is for zramfs bench %s", flag, benchBulk)
 		}
 	}
-	return benchCodecAction(c, from, length)
+	return benchCodecAction(c, from, o)
 }
 
 // benchCodecAction measures the codecs, page by page.
-func benchCodecAction(c *cli.Context, from sample.Source, length time.Duration) error {
-	algorithms, err := benched(c.String(flagAlgorithm))
+func benchCodecAction(c *cli.Context, from sample.Source, o bench.Options) (err error) {
+	o.Algorithms = codec.Comparable()
+	if list := c.String(flagAlgorithm); list != "" {
+		if o.Algorithms, err = parseAlgorithms(list); err != nil {
+			return err
+		}
+	}
+	s, err := from.Take(c.Context, c.App.ErrWriter)
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	r, err := bench.Codec(s, o)
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	return printReport(c.App.Writer, c.Bool(flagJSON), r)
+}
+
+// benchBulkAction measures bulk work, by default of the algorithms that a device offers.
+func benchBulkAction(c *cli.Context, from sample.Source, o bench.Options) error {
+	batch := c.Int(flagBatch)
+	if c.IsSet(flagBatch) && batch < 1 || batch > bench.MaxBatch {
+		return usageError("bench: --%s %d: it is from 1 to %d", flagBatch, batch, bench.MaxBatch)
+	}
+	engines, err := engineOptionsOf(c, imaging.AnyTask)
 	if err != nil {
 		return err
 	}
-	sample, err := from.Take(c.Context, c.App.ErrWriter)
+	list := cmp.Or(c.String(flagAlgorithm), strings.Join(codec.Algorithms(), ","))
+	if o.Algorithms, err = parseAlgorithms(list); err != nil {
+		return err
+	}
+	s, err := from.Take(c.Context, c.App.ErrWriter)
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
-	r, err := newBenchRun(sample, algorithms)
+	r, err := bench.Bulk(c.Context, s, o, batch, engines)
 	if err != nil {
 		return fmt.Errorf("bench: %w", err)
 	}
-	if err := r.measure(length, term.NewSteps(c.App.ErrWriter, "measuring", length.Milliseconds())); err != nil {
-		return fmt.Errorf("bench: %w", err)
-	}
-	return printReport(c.App.Writer, c.Bool(flagJSON), r.report(sample))
+	return printReport(c.App.Writer, c.Bool(flagJSON), r)
 }
-
-// benched returns the variants to measure: of the algorithms that a list names, else of all worth
-// comparing. memcpy comes first: storing pages as they are, which is a copy each way.
-func benched(list string) ([]codec.Variant, error) {
-	algorithms := codec.Comparable()
-	if list != "" {
-		var err error
-		if algorithms, err = parseAlgorithms(list); err != nil {
-			return nil, err
-		}
-	}
-	raw, err := codec.Parse(rawName)
-	if err != nil {
-		return nil, err
-	}
-	variants := []codec.Variant{{Algorithm: raw, Name: anchorName}}
-	for _, a := range algorithms {
-		if a != raw {
-			variants = append(variants, a.Variants()...)
-		}
-	}
-	return variants, nil
-}
-
-// anchorName is what a plain copy is called.
-const anchorName = "memcpy"

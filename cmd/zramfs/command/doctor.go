@@ -103,7 +103,8 @@ func newDiagnosis(findings []finding) diagnosis {
 	return d
 }
 
-func (d diagnosis) text() string {
+// Text returns a line for each check, and the result.
+func (d diagnosis) Text() string {
 	var out strings.Builder
 	for _, f := range d.Checks {
 		out.WriteString(f.String() + "\n")

@@ -220,7 +220,7 @@ func TestDiagnosis(t *testing.T) {
 		if d.Result != test.want || d.Checks[0].Name != test.first || d.Checks[len(d.Checks)-1].Name != "fuse" || d.Works != (test.first != "loop") {
 			t.Errorf("%+v, want %q", d, test.want)
 		}
-		if text := d.text(); !strings.HasSuffix(text, "\nResult: "+test.want+"\n") {
+		if text := d.Text(); !strings.HasSuffix(text, "\nResult: "+test.want+"\n") {
 			t.Errorf("it prints %q", text)
 		}
 	}

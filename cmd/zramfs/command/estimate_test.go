@@ -183,7 +183,7 @@ func TestEstimateText(t *testing.T) {
 		"one":  {Sample: one, Algorithms: []algorithmReport{adaptive}, Advice: advise(adaptive, one, 16<<30)},
 		"file": {Sample: file, Algorithms: []algorithmReport{lz4}, Advice: advise(lz4, file, 16<<30)},
 	} {
-		compareGolden(t, filepath.Join("estimate", name+".txt"), e.text())
+		compareGolden(t, filepath.Join("estimate", name+".txt"), e.Text())
 	}
 }
 

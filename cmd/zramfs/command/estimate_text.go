@@ -11,8 +11,8 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
-// text is what estimate prints: what was looked at, what each algorithm makes of it, what to do.
-func (e *estimate) text() string {
+// Text returns the sample, the result of each algorithm and the advice.
+func (e *estimate) Text() string {
 	var out strings.Builder
 	out.WriteString(e.Sample.words())
 	out.WriteByte('\n')

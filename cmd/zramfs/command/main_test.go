@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if os.Getenv(withEngine) != "" {
-		offerTestEngine(os.Getenv(withEngine))
+		offerTestEngine()
 	}
 	if os.Getenv(asProgram) != "" {
 		os.Exit(Main("", append([]string{"zramfs"}, os.Args[1:]...)))

@@ -9,12 +9,12 @@ import (
 )
 
 // printReport writes a report as JSON or as its text.
-func printReport(w io.Writer, asJSON bool, report interface{ text() string }) error {
+func printReport(w io.Writer, asJSON bool, report interface{ Text() string }) error {
 	var err error
 	if asJSON {
 		err = printJSON(w, report)
 	} else {
-		_, err = io.WriteString(w, report.text())
+		_, err = io.WriteString(w, report.Text())
 	}
 	if err != nil {
 		return fmt.Errorf("write standard output: %w", err)

@@ -147,3 +147,14 @@ func TestAllProcessesLeavesOutThisOne(t *testing.T) {
 		t.Errorf("%d, %v: without %d, with %d", pids, err, os.Getpid(), os.Getppid())
 	}
 }
+
+// Generated pages are the same each time, and none is same-filled.
+func TestGeneratedSample(t *testing.T) {
+	a, b := Generate(100), Generate(100)
+	if !slices.Equal(a.Pages, b.Pages) || a.Count() != 100 {
+		t.Error("not the same twice")
+	}
+	if _, same := WithoutSameFilled(a.Pages); same != 0 {
+		t.Errorf("%d pages are same-filled", same)
+	}
+}

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package bench
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
@@ -22,10 +18,9 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// A pacer is an engine that computes nothing: it leaves pages as they are, as fast as it is asked,
-// but each piece takes it some time, as with a device that is far away. It notes what it is told.
+// A pacer is an engine that computes nothing: it stores pages as they are. It records the memory
+// that is registered with it.
 type pacer struct {
-	takes   time.Duration
 	refuses bool // to know memory
 
 	known  map[*byte]bool // regions, and whether they are written to
@@ -39,7 +34,6 @@ func (p *pacer) Limits() bulk.Limits {
 func (p *pacer) Can(op bulk.Op, _ codec.ID) bool { return op == bulk.Compress }
 
 func (p *pacer) Do(_ context.Context, _ int, piece bulk.Piece) (bulk.Times, error) {
-	time.Sleep(p.takes)
 	for _, i := range piece.Items {
 		piece.StoredRaw(i)
 	}
@@ -64,19 +58,14 @@ func (p *pacer) Close() error {
 	return nil
 }
 
-// paced is a run with a pacer for engine, and what it was opened for.
-func paced(t *testing.T, p *pacer, batch int, algorithms string) (r *bulkRun, opened *[]string) {
+// paced makes a run with a pacer as engine, and lists the algorithms that the pacer is opened for.
+func paced(t *testing.T, p *pacer, batch int, algorithms ...string) (r *bulkRun, opened *[]string) {
 	t.Helper()
 	p.known, opened = map[*byte]bool{}, new([]string)
-	withKinds(t, imaging.Kind{Name: "pacer", Open: func(a codec.Algorithm, _ imaging.Options) ([]bulk.Engine, error) {
+	r, err := bulkRunOf(t, batch, algorithms, imaging.Kind{Name: "pacer", Open: func(a codec.Algorithm, _ imaging.Options) ([]bulk.Engine, error) {
 		*opened = append(*opened, a.String())
 		return []bulk.Engine{p}, nil
 	}})
-	list, err := bulkBenched(algorithms)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err = newBulkRun(sample.Generate(100), list, batch, imaging.Options{Kinds: engineKinds, Mode: imaging.Auto})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,11 +73,11 @@ func paced(t *testing.T, p *pacer, batch int, algorithms string) (r *bulkRun, op
 	return r, opened
 }
 
-// However many algorithms there are, an engine is opened once, knows the memory of all batches, and
-// is closed once. It makes objects for the algorithms that it knows; the others have no line for it.
+// An engine is opened once for all algorithms, knows the memory of all batches, and is closed once.
+// Only the algorithms that it makes objects of have results for it.
 func TestBulkOpensEnginesOnce(t *testing.T) {
 	p := &pacer{}
-	r, opened := paced(t, p, 200, "zstd(level=1),lz4,page")
+	r, opened := paced(t, p, 200, "zstd(level=1)", "lz4", "page")
 	if !slices.Equal(*opened, []string{"lz4"}) {
 		t.Errorf("opened for %q", *opened)
 	}
@@ -116,14 +105,14 @@ func TestBulkOpensEnginesOnce(t *testing.T) {
 	}
 }
 
-// An engine that cannot know memory works all the same, and the report says so.
+// An engine that cannot register memory works without, and the report says so.
 func TestBulkGoesOnWithout(t *testing.T) {
 	r, _ := paced(t, &pacer{refuses: true}, 64, "lz4")
 	if err := r.measure(t.Context(), time.Nanosecond, term.NewSteps(io.Discard, "", 0)); err != nil {
 		t.Fatal(err)
 	}
 	b := r.report(sample.Generate(100))
-	if want := []string{"pacer: no", "pacer: no", "pacer: no"}; !slices.Equal(b.Trouble, want) || !strings.Contains(b.text(), "\ntrouble: pacer: no\n") {
+	if want := []string{"pacer: no", "pacer: no", "pacer: no"}; !slices.Equal(b.Trouble, want) || !strings.Contains(b.Text(), "\ntrouble: pacer: no\n") {
 		t.Errorf("%q", b.Trouble)
 	}
 	if err := r.close(); err != nil {
@@ -131,24 +120,20 @@ func TestBulkGoesOnWithout(t *testing.T) {
 	}
 }
 
-// What has been begun is ended where a run cannot be made.
+// A run that cannot be made closes its engines.
 func TestBulkThatCannotBegin(t *testing.T) {
 	p := &pacer{known: map[*byte]bool{}}
-	withKinds(t, imaging.Kind{Name: "pacer", Open: func(codec.Algorithm, imaging.Options) ([]bulk.Engine, error) {
+	twice := imaging.Kind{Name: "pacer", Open: func(codec.Algorithm, imaging.Options) ([]bulk.Engine, error) {
 		return []bulk.Engine{p, p}, nil // of one name, which no planner takes
-	}})
-	list, err := bulkBenched("lz4")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := newBulkRun(sample.Generate(10), list, 10, imaging.Options{Kinds: engineKinds, Mode: imaging.Auto}); err == nil || p.closed != 2 {
+	}}
+	if _, err := bulkRunOf(t, 10, []string{"lz4"}, twice); err == nil || p.closed != 2 {
 		t.Errorf("closed %d times, %v", p.closed, err)
 	}
 }
 
-// A device may still write to torn pages, which are left where they are.
+// Torn memory stays mapped, since a device may still write to it.
 func TestBulkLeavesTornMemory(t *testing.T) {
-	var b benchBuffers
+	var b buffers
 	m, err := b.alloc(5*pageSize, true)
 	if err != nil {
 		t.Fatal(err)
@@ -163,37 +148,25 @@ func TestBulkLeavesTornMemory(t *testing.T) {
 	}
 }
 
-// TestFitting wants a batch that leaves memory for the other buffers, and one page at least.
 func TestFitting(t *testing.T) {
-	m := host.Root(t.TempDir())
-	if _, err := fitting(m, 100); err == nil {
-		t.Error("a machine that does not tell its memory")
-	}
-	if err := os.Mkdir(m.Path("proc"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for kib, want := range map[int]int{4096: min(100, 1024/benchShares), 4: 1} {
-		files := map[string]string{"meminfo": fmt.Sprintf("MemAvailable: %d kB\n", kib), "self/mountinfo": ""}
-		for name, text := range files {
-			path := m.Path("proc", name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if n, err := fitting(m, 100); err != nil || n != want {
-			t.Errorf("%d KiB: %d pages, %v; want %d", kib, n, err, want)
+	for _, c := range []struct {
+		room        uint64
+		pages, want int
+	}{{0, 100, 1}, {3 * memoryShares * pageSize, 100, 3}, {1 << 40, 100, 100}} {
+		if n := fitting(c.room, c.pages); n != c.want {
+			t.Errorf("%d bytes: %d of %d pages, want %d", c.room, n, c.pages, c.want)
 		}
 	}
 }
 
-// A batch that there is no memory for is a smaller one, which is said.
+// The text says where a batch is smaller than wanted.
 func TestBulkOfMoreThanFits(t *testing.T) {
-	b := bulkReport{Batch: 10, Wanted: 20}
-	if !strings.Contains(b.text(), "\nthe batch was to have 20 pages, for which there is not memory enough\n") {
-		t.Error(b.text())
+	b := BulkReport{Batch: 10, Wanted: 20}
+	if !strings.Contains(b.Text(), "\nthe batch was to have 20 pages, for which there is not memory enough\n") {
+		t.Error(b.Text())
 	}
-	if b.Wanted = 10; strings.Contains(b.text(), "not memory enough") {
-		t.Error(b.text())
+	if b.Wanted = 10; strings.Contains(b.Text(), "not memory enough") {
+		t.Error(b.Text())
 	}
 }
 

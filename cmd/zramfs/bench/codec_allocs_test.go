@@ -2,21 +2,21 @@
 
 //go:build !race
 
-// Under the race detector a sync.Pool drops what it is given at random, so the zstd library's
-// decoder allocates.
+// Under the race detector sync.Pool drops items at random, so the decoder of the zstd library
+// allocates.
 
-package command
+package bench
 
 import (
 	"runtime/debug"
 	"testing"
 )
 
-// What is under the clocks allocates nothing. The collector rests, as package zstd's comment
-// explains.
-func TestBenchLoopDoesNotAllocate(t *testing.T) {
+// The timed code allocates nothing. The collector is off, since it empties the pool of the zstd
+// library.
+func TestCodecLoopDoesNotAllocate(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	r := newRun(t, "adaptive,lz4,zstd(level=1)")
+	r := newRun(t, "adaptive", "lz4", "zstd(level=1)")
 	for _, c := range r.contestants {
 		pages := r.turns[0]
 		for d := range directions {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package bench
 
 import (
 	"cmp"
@@ -17,58 +17,58 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// A bulkReport is what bench bulk --json prints.
-type bulkReport struct {
+// A BulkReport is the result of Bulk, and the output of bench bulk --json.
+type BulkReport struct {
 	Source     string       `json:"source"`
 	Generated  bool         `json:"generated"`
-	Pages      int          `json:"pages"`       // different ones
-	SameFilled int          `json:"same_filled"` // pages left out
+	Pages      int          `json:"pages"`       // different ones of a batch
+	SameFilled int          `json:"same_filled"` // pages of one repeated word, left out
 	Batch      int          `json:"batch_pages"`
-	Wanted     int          `json:"wanted_pages"` // of a batch: for more there was no memory
+	Wanted     int          `json:"wanted_pages"` // of a batch, were there memory enough
 	Rounds     int          `json:"rounds"`
 	Workers    int          `json:"workers"` // one on each core
-	Engines    []string     `json:"engines"` // beside the CPU
-	Missing    []string     `json:"missing"` // kinds of engine that there is none of, and why
-	Trouble    []string     `json:"trouble"` // what went wrong with engines beside the work, and what of it they did not do
-	Results    []bulkResult `json:"results"`
+	Engines    []string     `json:"engines"` // besides the CPU
+	Missing    []string     `json:"missing"` // kinds without an engine, with the reasons
+	Trouble    []string     `json:"trouble"` // errors of engines that did not end the measurement
+	Results    []BulkResult `json:"results"`
 }
 
-// bulkResult is one line of the table.
-type bulkResult struct {
+// A BulkResult is the measurement of one operation of an algorithm by one set of engines.
+type BulkResult struct {
 	Algorithm string         `json:"algorithm"`
-	Default   bool           `json:"default"` // the algorithm that a device uses unless told otherwise
+	Default   bool           `json:"default"` // the algorithm that a device uses by default
 	Ratio     float64        `json:"ratio"`
 	Operation string         `json:"operation"`
-	By        string         `json:"by"`        // engines, with + between them
+	By        string         `json:"by"`        // engines, joined by +
 	Workers   int            `json:"workers"`   // of the CPU
 	Pages     int            `json:"pages"`     // of a batch
-	Speed     float64        `json:"mb_s"`      // 10^6 bytes of pages a second
-	OfOne     float64        `json:"of_one"`    // that of one worker at the same operation
-	OfMemcpy  float64        `json:"of_memcpy"` // that of a plain copy by as many workers
-	Share     float64        `json:"share"`     // of the pages that the other engines did, 0 to 1
-	Parts     []bulkPart     `json:"parts"`     // by engine
-	Fallbacks map[string]int `json:"fallbacks"` // pages that the CPU did for another engine, by reason
+	Speed     float64        `json:"mb_s"`      // 10^6 bytes of pages per second
+	OfOne     float64        `json:"of_one"`    // multiple of the speed of one worker
+	OfMemcpy  float64        `json:"of_memcpy"` // multiple of the speed of a plain copy by as many workers
+	Share     float64        `json:"share"`     // of the pages that engines besides the CPU did, 0 to 1
+	Parts     []Part         `json:"parts"`     // by engine
+	Fallbacks map[string]int `json:"fallbacks"` // pages that the CPU did for another engine, by bulk.Reason
 }
 
-// bulkPart is what one engine did of all batches of a line. Times are in milliseconds, of the
-// stages that it has.
-type bulkPart struct {
+// A Part is the work of one engine in all batches of a result. Times are in milliseconds, and 0 for
+// stages that the engine lacks.
+type Part struct {
 	Engine   string  `json:"engine"`
 	Pages    int     `json:"pages"`
 	Pieces   int     `json:"pieces"`
-	Learned  float64 `json:"learned_mb_s"` // the speed that it was last measured at
+	Learned  float64 `json:"learned_mb_s"` // its speed as last measured by the planner
 	Busy     float64 `json:"busy_ms"`
 	H2D      float64 `json:"h2d_ms"`
 	Kernel   float64 `json:"kernel_ms"`
 	D2H      float64 `json:"d2h_ms"`
-	Failures int     `json:"failures"`
-	// LastError is the last of these, if there is one.
+	Failures int     `json:"failures"` // pieces that ended with an error
+	// LastError is the error of the last failure, or empty.
 	LastError string `json:"last_error,omitempty"`
 }
 
-// report sums up what was measured.
-func (r *bulkRun) report(s sample.Sample) bulkReport {
-	b := bulkReport{
+// report sums up the measurements.
+func (r *bulkRun) report(s sample.Sample) BulkReport {
+	b := BulkReport{
 		Source: s.Source, Generated: s.Source == sample.GeneratedSource, Pages: r.own, SameFilled: r.same, Batch: r.made.N, Wanted: r.wanted, Rounds: r.done,
 		Workers: runtime.GOMAXPROCS(0), Engines: []string{}, Missing: append([]string{}, r.engines.missing...),
 		Trouble: append([]string{}, slices.Concat(r.engines.trouble, r.engines.faults())...),
@@ -82,7 +82,7 @@ func (r *bulkRun) report(s sample.Sample) bulkReport {
 		one := map[bulk.Op]float64{}
 		for _, c := range t.entries {
 			if c.idle || t.algorithm.String() == rawName && c.op == bulk.Compress {
-				continue // the same work is in another line
+				continue // it copies nothing
 			}
 			speed := c.speed()
 			if c.alone {
@@ -94,10 +94,10 @@ func (r *bulkRun) report(s sample.Sample) bulkReport {
 	return b
 }
 
-// speed is by the median, since a round that something came between says nothing.
+// speed returns the median speed, which ignores a round that an interrupt lengthened.
 func (c *entry) speed() float64 { return speedOf(c.pages, median(c.times)) }
 
-// memcpy is the speed of a plain copy by one worker, if a entry is that, else by all.
+// memcpy returns the speed of a plain copy by as many workers as an entry has: one or all.
 func (r *bulkRun) memcpy(of *entry) float64 {
 	var speed float64
 	for _, c := range r.subjects[0].entries {
@@ -108,21 +108,21 @@ func (r *bulkRun) memcpy(of *entry) float64 {
 	return speed
 }
 
-func (r *bulkRun) result(t *subject, c *entry, speed, one, memcpy float64) bulkResult {
-	b := bulkResult{
-		Algorithm: t.algorithm.String(), Default: isDefault(t.algorithm), Ratio: cmp.Or(c.ratio, t.ratio),
+func (r *bulkRun) result(t *subject, c *entry, speed, one, memcpy float64) BulkResult {
+	b := BulkResult{
+		Algorithm: t.algorithm.String(), Default: isDefault(t.algorithm.String()), Ratio: cmp.Or(c.ratio, t.ratio),
 		Operation: c.op.String(), By: c.by, Workers: c.sum.Engines[0].Lanes, Pages: c.pages, Speed: speed, OfOne: speed / one, OfMemcpy: speed / memcpy,
 		Fallbacks: map[string]int{},
 	}
 	if b.Algorithm == rawName {
-		b.Algorithm = anchorName
+		b.Algorithm = copyName
 	}
 	for i := range c.sum.Engines {
 		e := &c.sum.Engines[i]
 		if i > 0 {
 			b.Share += c.sum.Share(e.Name)
 		}
-		part := bulkPart{
+		part := Part{
 			Engine: e.Name, Pages: e.Items, Pieces: e.Pieces, Learned: e.Rate * pageSize / 1e6, Busy: toMilliseconds(e.Busy),
 			H2D: toMilliseconds(e.Times.H2D), Kernel: toMilliseconds(e.Times.Kernel), D2H: toMilliseconds(e.Times.D2H), Failures: e.Failures,
 		}
@@ -139,7 +139,9 @@ func (r *bulkRun) result(t *subject, c *entry, speed, one, memcpy float64) bulkR
 	return b
 }
 
-func (b bulkReport) text() string {
+// Text returns the report as a table of one line per result, below the batch, the engines and their
+// errors, and fitted to the terminal.
+func (b BulkReport) Text() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "batches of %s, %d different ones of %s, %s left out as one repeated word; %s\n",
 		term.Plural(b.Batch, "page", "pages"), b.Pages, b.Source, term.Plural(b.SameFilled, "page", "pages"), term.Plural(b.Rounds, "round", "rounds"))
@@ -167,7 +169,7 @@ func (b bulkReport) text() string {
 	return out.String()
 }
 
-func (b bulkReport) table() term.Table {
+func (b BulkReport) table() term.Table {
 	t := term.Table{Columns: []term.Column{
 		{Name: "ALGORITHM"}, {Name: "RATIO", Right: true}, {Name: "OPERATION"}, {Name: "BY"}, {Name: "WORKERS", Right: true},
 		{Name: "SPEED", Right: true}, {Name: "OF-ONE", Right: true}, {Name: "OF-COPY", Right: true}, {Name: "SHARE", Right: true},
@@ -185,8 +187,8 @@ func (b bulkReport) table() term.Table {
 	return t
 }
 
-// mode returns the engines that worked.
-func (r bulkResult) mode() bulk.Mode {
+// mode returns the mode of the planner for the result.
+func (r BulkResult) mode() bulk.Mode {
 	switch {
 	case r.By == imaging.CPUName:
 		return bulk.CPUAlone
@@ -196,7 +198,7 @@ func (r bulkResult) mode() bulk.Mode {
 	return bulk.EnginesAlone
 }
 
-// speedOf returns 10^6 bytes of pages a second.
+// speedOf returns 10^6 bytes of pages per second.
 func speedOf(pages int, took time.Duration) float64 {
 	return float64(pages) * pageSize / 1e6 / max(took, time.Nanosecond).Seconds()
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package bench
 
 import (
 	"fmt"
@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadTime returns the CPU time that the calling thread has used, for a goroutine that is locked
-// to it.
+// threadTime returns the CPU time that the calling thread has used. The caller is locked to its
+// thread.
 func threadTime() (time.Duration, error) {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
-		return 0, fmt.Errorf("read the thread's clock: %w", err)
+		return 0, fmt.Errorf("read the CPU time of the thread: %w", err)
 	}
 	return time.Duration(t.Nano()), nil
 }

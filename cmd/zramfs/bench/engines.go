@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package bench
 
 import (
 	"errors"
@@ -14,36 +14,35 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// lz4Name is the algorithm whose objects engines make, if they make any.
+// lz4Name is the algorithm of the objects that engines can make.
 const lz4Name = "lz4"
 
-// benchEngines are the engines of a bulkRun: opened once, however many algorithms there are, since
-// each takes memory, of its device too, and measures itself when it is opened. It is used by one
-// goroutine.
-type benchEngines struct {
+// engineSets are the engines of a bulkRun. All algorithms share them, since opening an engine takes
+// memory of the machine and of its device, and measures it. They are for one goroutine.
+type engineSets struct {
 	sets []engineSet
 
-	missing []string      // kinds of engine that there is none of, and why
-	trouble []string      // errors that the work goes on after
-	failed  []engineFault // of those that any piece failed of
+	missing []string      // kinds without an engine, with the reasons
+	trouble []string      // errors that do not end the work
+	failed  []engineFault // engines with failed pieces
 }
 
-// An engineFault is what failed of an engine.
+// An engineFault counts the failed pieces of an engine.
 type engineFault struct {
 	name   string
 	pieces int
 	last   error
 }
 
-// An engineSet is those of the kind that "backend=" asks for, or of all kinds.
+// An engineSet is the engines of the kind that "backend=" names, or of all kinds.
 type engineSet struct {
 	kind    string
 	engines []bulk.Engine
 }
 
-// openBenchEngines opens what algorithms ask for.
-func openBenchEngines(algorithms []codec.Algorithm, o imaging.Options) (*benchEngines, error) {
-	e := &benchEngines{}
+// openEngines opens the engines that algorithms ask for.
+func openEngines(algorithms []codec.Algorithm, o imaging.Options) (*engineSets, error) {
+	e := &engineSets{}
 	for _, a := range algorithms {
 		kind, _ := a.Engine()
 		if a.String() == rawName || e.set(kind) != nil {
@@ -63,8 +62,8 @@ func openBenchEngines(algorithms []codec.Algorithm, o imaging.Options) (*benchEn
 	return e, nil
 }
 
-// lz4Of returns the algorithm that an engine of that kind is opened for: one that makes LZ4
-// objects. What it makes is left unused where others are measured.
+// lz4Of returns the algorithm to open engines of a kind for: the first that makes LZ4 objects and
+// asks for that kind, or else LZ4 itself.
 func lz4Of(algorithms []codec.Algorithm, kind string) (codec.Algorithm, error) {
 	for _, a := range algorithms {
 		if asked, _ := a.Engine(); asked == kind && makesLZ4(a) {
@@ -79,7 +78,7 @@ func makesLZ4(a codec.Algorithm) bool {
 	return name == lz4Name
 }
 
-func (e *benchEngines) set(kind string) *engineSet {
+func (e *engineSets) set(kind string) *engineSet {
 	if i := slices.IndexFunc(e.sets, func(s engineSet) bool { return s.kind == kind }); i >= 0 {
 		return &e.sets[i]
 	}
@@ -87,7 +86,7 @@ func (e *benchEngines) set(kind string) *engineSet {
 }
 
 // all returns one engine of each name.
-func (e *benchEngines) all() (all []bulk.Engine) {
+func (e *engineSets) all() (all []bulk.Engine) {
 	for _, s := range e.sets {
 		for _, engine := range s.engines {
 			if !slices.ContainsFunc(all, func(o bulk.Engine) bool { return o.Name() == engine.Name() }) {
@@ -98,10 +97,10 @@ func (e *benchEngines) all() (all []bulk.Engine) {
 	return all
 }
 
-// A lentEngine is an engine as the planner for one algorithm gets it, which does not own it.
+// A lentEngine is an engine for the planner of one algorithm, whose Close leaves it open.
 type lentEngine struct {
 	bulk.Engine
-	compress bool // the objects that the engine makes are of the algorithm
+	compress bool // the engine makes objects of the algorithm
 }
 
 func (l lentEngine) Can(op bulk.Op, id codec.ID) bool {
@@ -110,8 +109,8 @@ func (l lentEngine) Can(op bulk.Op, id codec.ID) bool {
 
 func (l lentEngine) Close() error { return nil }
 
-// lend returns the engines for an algorithm. Batches of two must not run at a time.
-func (e *benchEngines) lend(a codec.Algorithm) (engines []bulk.Engine) {
+// lend returns the engines for an algorithm. Only one borrower may run a batch at a time.
+func (e *engineSets) lend(a codec.Algorithm) (engines []bulk.Engine) {
 	kind, _ := a.Engine()
 	if s := e.set(kind); s != nil && a.String() != rawName {
 		for _, engine := range s.engines {
@@ -121,8 +120,9 @@ func (e *benchEngines) lend(a codec.Algorithm) (engines []bulk.Engine) {
 	return engines
 }
 
-// register tells the engines that want to know of the memory of batches; they write to the last. One that cannot have it goes on without.
-func (e *benchEngines) register(read, written [][]byte) {
+// register registers the memory of batches with the engines that can use that. An engine that
+// refuses works without.
+func (e *engineSets) register(read, written [][]byte) {
 	for _, engine := range e.all() {
 		registrar, ok := engine.(bulk.Registrar)
 		if !ok {
@@ -136,8 +136,8 @@ func (e *benchEngines) register(read, written [][]byte) {
 	}
 }
 
-// note takes in what failed of a batch.
-func (e *benchEngines) note(r *bulk.Report) {
+// note adds the failures of a batch.
+func (e *engineSets) note(r *bulk.Report) {
 	for _, part := range r.Engines {
 		if part.Failures == 0 {
 			continue
@@ -152,16 +152,16 @@ func (e *benchEngines) note(r *bulk.Report) {
 	}
 }
 
-// faults says it in a line for each.
-func (e *benchEngines) faults() (all []string) {
+// faults returns a line for each engine with failed pieces.
+func (e *engineSets) faults() (all []string) {
 	for _, f := range e.failed {
 		all = append(all, fmt.Sprintf("%s: %s failed, the last one by %s", f.name, term.Plural(f.pieces, "piece", "pieces"), term.OneLine(f.last.Error())))
 	}
 	return all
 }
 
-// close closes the engines, which forget the memory that they were told of.
-func (e *benchEngines) close() error {
+// close closes the engines, which ends the registration of memory.
+func (e *engineSets) close() error {
 	var errs []error
 	for _, s := range e.sets {
 		for _, engine := range s.engines {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package bench
 
 import (
 	"bytes"
@@ -16,15 +16,48 @@ import (
 )
 
 const (
-	// turnPages is how many pages a contestant does at a time: enough that a clock can tell how long
-	// they take, and few enough that a CPU which changes its speed does so for all contestants.
+	// turnPages is the number of pages of a turn: enough for the resolution of the clock, and few
+	// enough that a change of the CPU's frequency meets all contestants.
 	turnPages = 256
-	// maxTimes bounds how many times of single pages are kept, of each contestant and direction; later
-	// ones replace the oldest.
+	// maxTimes bounds the times of single pages that a contestant keeps for each direction; later times
+	// replace the oldest.
 	maxTimes = 1 << 17
 )
 
-// A direction is what is done with a page.
+// Codec measures every implementation of the algorithms that this machine can run, page by page on
+// one thread. It fails where a page does not come back as it was, and for a sample in which every
+// page is one repeated word.
+func Codec(s sample.Sample, o Options) (CodecReport, error) {
+	variants, err := variantsOf(o.Algorithms)
+	if err != nil {
+		return CodecReport{}, err
+	}
+	r, err := newCodecRun(s, variants)
+	if err != nil {
+		return CodecReport{}, err
+	}
+	if err := r.measure(o.Length, term.NewSteps(o.Progress, "measuring", o.Length.Milliseconds())); err != nil {
+		return CodecReport{}, err
+	}
+	return r.report(s), nil
+}
+
+// variantsOf returns all implementations of the algorithms, after the plain copy.
+func variantsOf(algorithms []codec.Algorithm) ([]codec.Variant, error) {
+	raw, err := codec.Parse(rawName)
+	if err != nil {
+		return nil, err
+	}
+	variants := []codec.Variant{{Algorithm: raw, Name: copyName}}
+	for _, a := range algorithms {
+		if a != raw {
+			variants = append(variants, a.Variants()...)
+		}
+	}
+	return variants, nil
+}
+
+// A direction tells compression from decompression.
 type direction int
 
 const (
@@ -33,40 +66,40 @@ const (
 	directions
 )
 
-// A benchRun measures contestants by turns. It is used by one goroutine.
-type benchRun struct {
+// A codecRun measures contestants in turns. It is for one goroutine.
+type codecRun struct {
 	turns       [][]byte // the pages, in parts for one turn each
-	pages       int      // in all of them
-	same        int      // same-filled pages that were left out
+	pages       int      // of all turns
+	same        int      // same-filled pages, which are left out
 	contestants []*contestant
-	clock       time.Duration // what reading the clock takes
+	clock       time.Duration // that two readings of the clock take
 	start       time.Time
-	done        int // rounds
+	done        int // completed rounds
 }
 
-// A contestant is one variant and what was measured of it.
+// A contestant is one variant and its measurements.
 type contestant struct {
 	codec.Variant
 	compressor   codec.Compressor
 	decompressor *codec.Decompressor
-	objects      []byte // of one turn's pages, pageSize bytes for each
+	objects      []byte // of a turn, pageSize bytes for each page
 	ids          [turnPages]codec.ID
 	lengths      [turnPages]int
 	page         [pageSize]byte
-	stored       int64                         // bytes of the objects of the turns seen
-	seen         int64                         // pages of those
-	raw          int64                         // of those, pages stored as they are
-	turnTimes    [directions][][]time.Duration // by turn, one for each round that it was in
+	seen         int64                         // checked pages
+	stored       int64                         // bytes of their objects
+	raw          int64                         // those of them that are stored as they are
+	turnTimes    [directions][][]time.Duration // by turn, one for each of its rounds
 	pageTimes    [directions][]time.Duration   // of single pages, at most maxTimes
-	oldest       [directions]int               // where the next of those goes when there are as many
+	oldest       [directions]int               // index of the time to replace next
 }
 
-func newBenchRun(s sample.Sample, variants []codec.Variant) (*benchRun, error) {
+func newCodecRun(s sample.Sample, variants []codec.Variant) (*codecRun, error) {
 	pages, same := sample.WithoutSameFilled(s.Pages)
 	if len(pages) == 0 {
 		return nil, errors.New("every page is one repeated word: there is nothing to compress")
 	}
-	r := &benchRun{turns: turnsOf(pages), pages: len(pages), same: same}
+	r := &codecRun{turns: turnsOf(pages), pages: len(pages), same: same}
 	for _, v := range variants {
 		c := &contestant{Variant: v, objects: make([]byte, turnPages*pageSize)}
 		var err error
@@ -85,8 +118,8 @@ func newBenchRun(s sample.Sample, variants []codec.Variant) (*benchRun, error) {
 	return r, nil
 }
 
-// turnsOf deals the pages out, so that each turn has its share of every part of them, and a run
-// that ends early too.
+// turnsOf deals the pages out, so that each turn, and so a run that ends early, has pages of every
+// part of the sample.
 func turnsOf(pages [][]byte) [][]byte {
 	count := (len(pages) + turnPages - 1) / turnPages
 	turns := make([][]byte, count)
@@ -96,11 +129,11 @@ func turnsOf(pages [][]byte) [][]byte {
 	return turns
 }
 
-// measure goes round for as long as told, once at least.
-func (r *benchRun) measure(length time.Duration, show term.Steps) error {
+// measure completes rounds until length has passed, at least one.
+func (r *codecRun) measure(length time.Duration, show term.Steps) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	runtime.GC() // not in the middle of it
+	runtime.GC() // now, and not during a turn
 	r.start = time.Now()
 	r.clock = r.clockCost()
 	shown := time.Duration(0)
@@ -118,9 +151,9 @@ func (r *benchRun) measure(length time.Duration, show term.Steps) error {
 	return show.End()
 }
 
-// round gives each contestant a turn with the same pages. Who is first changes: the one before
-// leaves its mark in the caches.
-func (r *benchRun) round() error {
+// round gives each contestant a turn with the same pages. The order rotates, since a contestant
+// finds the caches as the one before it left them.
+func (r *codecRun) round() error {
 	turn := r.done % len(r.turns)
 	for i := range r.contestants {
 		c := r.contestants[(i+r.done)%len(r.contestants)]
@@ -132,10 +165,10 @@ func (r *benchRun) round() error {
 	return nil
 }
 
-// give is one contestant's turn: all pages under one clock for the speed, the thread's own, which
-// stands still while another thread has the CPU; then each under a clock of its own, the usual one,
-// since that of the thread takes a system call.
-func (r *benchRun) give(c *contestant, turn int) error {
+// give is one contestant's turn. For the speed it times all pages together by the CPU time of the
+// thread, which excludes other threads; then it times each page by the monotonic clock, since
+// reading the CPU time takes a system call.
+func (r *codecRun) give(c *contestant, turn int) error {
 	pages := r.turns[turn]
 	for d := range directions {
 		begin, err := threadTime()
@@ -172,8 +205,8 @@ func (c *contestant) all(d direction, pages []byte) error {
 	return nil
 }
 
-// each does the same with a clock around every page.
-func (r *benchRun) each(c *contestant, d direction, pages []byte) error {
+// each does the same and times each page.
+func (r *codecRun) each(c *contestant, d direction, pages []byte) error {
 	for i := range len(pages) / pageSize {
 		begin := time.Since(r.start)
 		if err := c.one(d, i, pages); err != nil {
@@ -184,7 +217,7 @@ func (r *benchRun) each(c *contestant, d direction, pages []byte) error {
 	return nil
 }
 
-// one compresses page i of a turn to its object, or decompresses that.
+// one compresses page i of a turn into its object, or decompresses the object.
 func (c *contestant) one(d direction, i int, pages []byte) error {
 	object := c.objects[i*pageSize : (i+1)*pageSize]
 	if d == decompressing {
@@ -202,7 +235,7 @@ func (c *contestant) one(d direction, i int, pages []byte) error {
 	return nil
 }
 
-// keep notes the time of one page.
+// keep records the time of one page.
 func (c *contestant) keep(d direction, t time.Duration) {
 	if len(c.pageTimes[d]) < maxTimes {
 		c.pageTimes[d] = append(c.pageTimes[d], t)
@@ -212,7 +245,7 @@ func (c *contestant) keep(d direction, t time.Duration) {
 	c.oldest[d] = (c.oldest[d] + 1) % maxTimes
 }
 
-// check wants the pages of a turn back as they were, and counts what their objects take.
+// check requires the pages of a turn back as they were, and adds up the sizes of their objects.
 func (c *contestant) check(pages []byte) error {
 	for i := range len(pages) / pageSize {
 		if err := c.one(decompressing, i, pages); err != nil {
@@ -230,8 +263,8 @@ func (c *contestant) check(pages []byte) error {
 	return nil
 }
 
-// clockCost returns what a pair of looks at the clock takes by itself.
-func (r *benchRun) clockCost() time.Duration {
+// clockCost returns the median time between two successive readings of the clock.
+func (r *codecRun) clockCost() time.Duration {
 	var times [1000]time.Duration
 	for i := range times {
 		begin := time.Since(r.start)
@@ -240,7 +273,7 @@ func (r *benchRun) clockCost() time.Duration {
 	return median(times[:])
 }
 
-// median returns the middle one of times, which it sorts; of an even number the shorter.
+// median sorts times and returns the middle one; of an even number the shorter of the two.
 func median(times []time.Duration) time.Duration {
 	slices.Sort(times)
 	return times[(len(times)-1)/2]

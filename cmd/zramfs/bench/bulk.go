@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package bench
 
 import (
 	"bytes"
@@ -9,13 +9,9 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/urfave/cli/v2"
-
-	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
@@ -23,52 +19,27 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// maxBenchBatch is how many pages a batch of bench bulk may have: 16 GiB of them, for which it
-// takes three times as much memory.
-const maxBenchBatch = 1 << 22
-
-// benchBulkAction measures bulk work.
-func benchBulkAction(c *cli.Context, from sample.Source, length time.Duration) error {
-	batch := c.Int(flagBatch)
-	if c.IsSet(flagBatch) && batch < 1 || batch > maxBenchBatch {
-		return usageError("bench: --%s %d: it is from 1 to %d", flagBatch, batch, maxBenchBatch)
-	}
-	o, err := engineOptionsOf(c, imaging.AnyTask)
+// Bulk measures batches of pages by one worker, by one on each core and, where e opens engines, by
+// those alone and by all together. A batch has pages of the sample, repeated where there are fewer;
+// for 0 it has SamplePages or, with engines, 10 GB. It is smaller where e.Room returns less memory
+// than four such batches take. Bulk fails as Codec does, and where an engine cannot be opened.
+func Bulk(ctx context.Context, s sample.Sample, o Options, batch int, e imaging.Options) (report BulkReport, err error) {
+	algorithms, err := bulkAlgorithms(o.Algorithms)
 	if err != nil {
-		return err
+		return report, err
 	}
-	algorithms, err := bulkBenched(c.String(flagAlgorithm))
+	r, err := newBulkRun(s, algorithms, batch, e)
 	if err != nil {
-		return err
+		return report, err
 	}
-	sample, err := from.Take(c.Context, c.App.ErrWriter)
-	if err != nil {
-		return fmt.Errorf("bench: %w", err)
+	if err = r.measure(ctx, o.Length, term.NewSteps(o.Progress, "measuring", o.Length.Milliseconds())); err == nil {
+		report = r.report(s)
 	}
-	r, err := newBulkRun(sample, algorithms, batch, o)
-	if err != nil {
-		return fmt.Errorf("bench: %w", err)
-	}
-	var report bulkReport
-	if err = r.measure(c.Context, length, term.NewSteps(c.App.ErrWriter, "measuring", length.Milliseconds())); err == nil {
-		report = r.report(sample)
-	}
-	if err := errors.Join(err, r.close()); err != nil {
-		return fmt.Errorf("bench: %w", err)
-	}
-	return printReport(c.App.Writer, c.Bool(flagJSON), report)
+	return report, errors.Join(err, r.close())
 }
 
-// bulkBenched returns what to measure: the algorithms that a list names, else those that are
-// offered for a device. A plain copy comes first.
-func bulkBenched(list string) ([]codec.Algorithm, error) {
-	if list == "" {
-		list = strings.Join(codec.Algorithms(), ",")
-	}
-	named, err := parseAlgorithms(list)
-	if err != nil {
-		return nil, err
-	}
+// bulkAlgorithms returns each of the algorithms once, after the plain copy.
+func bulkAlgorithms(named []codec.Algorithm) ([]codec.Algorithm, error) {
 	raw, err := codec.Parse(rawName)
 	if err != nil {
 		return nil, err
@@ -82,26 +53,26 @@ func bulkBenched(list string) ([]codec.Algorithm, error) {
 	return algorithms, nil
 }
 
-// A bulkRun measures bulk work. It is used by one goroutine.
+// A bulkRun measures bulk work. It is for one goroutine.
 type bulkRun struct {
-	pages    []byte // of a batch
-	own      int    // pages that there were: the rest are those again
-	same     int    // same-filled pages that were left out
-	wanted   int    // pages that a batch was to have
-	made     *bulk.Batch
-	back     *bulk.Batch // what is made of made, with pages of its own
-	buffers  benchBuffers
-	engines  *benchEngines
+	pages    []byte      // of a batch, as they are before compression
+	own      int         // different pages of a batch: the rest repeat them
+	same     int         // same-filled pages, which are left out
+	wanted   int         // pages of a batch, were there memory enough
+	made     *bulk.Batch // compresses pages to objects
+	back     *bulk.Batch // reads the objects of made to pages of its own
+	buffers  buffers
+	engines  *engineSets
 	subjects []*subject
 	start    time.Time
 	length   time.Duration
 	shown    time.Duration
 	show     term.Steps
-	done     int // rounds
+	done     int // completed rounds, without the first
 }
 
-// newBulkRun makes a run with batches of so many pages; for 0 as many as are right for who is
-// there.
+// newBulkRun makes a run with batches of a number of pages; for 0 of the default number, which
+// depends on the engines.
 func newBulkRun(s sample.Sample, algorithms []codec.Algorithm, batch int, o imaging.Options) (_ *bulkRun, err error) {
 	pages, same := sample.WithoutSameFilled(s.Pages)
 	if len(pages) == 0 {
@@ -113,20 +84,21 @@ func newBulkRun(s sample.Sample, algorithms []codec.Algorithm, batch int, o imag
 			err = errors.Join(err, r.close())
 		}
 	}()
-	if r.engines, err = openBenchEngines(algorithms, o); err != nil {
+	if r.engines, err = openEngines(algorithms, o); err != nil {
 		return nil, err
 	}
 	others := len(r.engines.all()) > 0
 	if r.wanted == 0 {
-		r.wanted = benchPages
+		r.wanted = SamplePages
 		if others {
 			r.wanted = largeBatch
 		}
 	}
-	if batch, err = fitting(host.Local, r.wanted); err != nil {
+	room, err := o.Room()
+	if err != nil {
 		return nil, err
 	}
-	if err := r.allocate(batch, others); err != nil {
+	if err := r.allocate(fitting(room, r.wanted), others); err != nil {
 		return nil, err
 	}
 	r.fill(pages)
@@ -140,7 +112,7 @@ func newBulkRun(s sample.Sample, algorithms []codec.Algorithm, batch int, o imag
 	return r, nil
 }
 
-// fill makes a batch of pages, which are repeated.
+// fill copies pages to the batch, and repeats them to its end.
 func (r *bulkRun) fill(pages [][]byte) {
 	r.own = min(len(pages), r.made.N)
 	inParts(r.made.N, func(from, to int) {
@@ -150,7 +122,7 @@ func (r *bulkRun) fill(pages [][]byte) {
 	})
 }
 
-// allocate makes the memory of batches. Where there are engines they are told of it.
+// allocate makes the memory of batches, and registers it with the engines.
 func (r *bulkRun) allocate(batch int, others bool) (err error) {
 	r.made, r.back = bulk.NewBatch(bulk.Decompress, batch), bulk.NewBatch(bulk.Decompress, batch)
 	r.made.Op = bulk.Compress
@@ -164,7 +136,7 @@ func (r *bulkRun) allocate(batch int, others bool) (err error) {
 	return nil
 }
 
-// close ends what newBulkRun has begun.
+// close closes the planners and engines, and unmaps the memory.
 func (r *bulkRun) close() error {
 	var errs []error
 	for _, t := range r.subjects {
@@ -177,14 +149,14 @@ func (r *bulkRun) close() error {
 	return errors.Join(append(errs, r.buffers.close())...)
 }
 
-// measure does a first round, which checks the results and brings all memory in, and then rounds that
-// count until length has passed, one at least.
+// measure does a first round, which checks the results and touches all memory, and then counted
+// rounds until length has passed, at least one.
 func (r *bulkRun) measure(ctx context.Context, length time.Duration, show term.Steps) error {
 	r.start, r.length, r.show = time.Now(), length, show
 	if err := r.round(ctx, r.check); err != nil {
 		return err
 	}
-	runtime.GC() // not in the middle of it
+	runtime.GC() // now, and not during a batch
 	for r.done == 0 || time.Since(r.start) < length {
 		if err := r.round(ctx, r.note); err != nil {
 			return err
@@ -194,8 +166,8 @@ func (r *bulkRun) measure(ctx context.Context, length time.Duration, show term.S
 	return r.show.End()
 }
 
-// round gives each entry a batch. All who read objects read the same ones, of whoever made them
-// last.
+// round gives each entry a batch. The entries that read objects all read those of the last entry
+// that compressed.
 func (r *bulkRun) round(ctx context.Context, after func(*subject, *entry) error) error {
 	for _, t := range r.subjects {
 		for _, c := range t.entries {
@@ -216,8 +188,8 @@ func (r *bulkRun) round(ctx context.Context, after func(*subject, *entry) error)
 	return nil
 }
 
-// able reports whether an engine beside the CPU can do anything of an operation, with the objects
-// that the subject made last.
+// able reports whether an engine besides the CPU can do any part of an operation on the subject's
+// last objects.
 func (r *bulkRun) able(t *subject, op bulk.Op) bool {
 	var seen [256]bool
 	for _, id := range r.made.ID {
@@ -233,7 +205,7 @@ func (r *bulkRun) able(t *subject, op bulk.Op) bool {
 	return false
 }
 
-// give lets a entry do the first n items of the batch.
+// give has an entry do the first n items of the batch.
 func (r *bulkRun) give(ctx context.Context, t *subject, c *entry, n int) error {
 	planner, b := t.all, r.back
 	if c.alone {
@@ -259,7 +231,7 @@ func (r *bulkRun) give(ctx context.Context, t *subject, c *entry, n int) error {
 	return nil
 }
 
-// check wants the pages back as they were.
+// check requires decompressed pages to equal the original ones, and takes the ratio of compressed ones.
 func (r *bulkRun) check(t *subject, c *entry) error {
 	switch c.op {
 	case bulk.Compress:
@@ -281,14 +253,14 @@ func (r *bulkRun) check(t *subject, c *entry) error {
 	return nil
 }
 
-// note keeps what was measured.
+// note records the time and the report of a batch.
 func (r *bulkRun) note(_ *subject, c *entry) error {
 	c.times = append(c.times, c.last.Elapsed)
 	c.sum.Add(&c.last)
 	return nil
 }
 
-// tick shows the progress.
+// tick shows the progress, in milliseconds.
 func (r *bulkRun) tick() error {
 	at := min(time.Since(r.start), r.length)
 	if at-r.shown < time.Millisecond {

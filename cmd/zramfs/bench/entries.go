@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package bench
 
 import (
 	"errors"
@@ -13,31 +13,31 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// A subject is one algorithm, the engines that work for it and the lines of its table.
+// A subject is one algorithm, its engines and the entries of its table.
 type subject struct {
 	algorithm codec.Algorithm
-	one, all  *bulk.Planner // with one worker; with a worker on each core and the other engines
-	engines   []bulk.Engine // those besides
-	ratio     float64       // of the objects that were made last in the first round
+	one, all  *bulk.Planner // with one worker; with a worker on each core and the engines
+	engines   []bulk.Engine // besides the CPU
+	ratio     float64       // of the last objects of the first round
 	entries   []*entry
 }
 
-// A entry is who works at one operation together, and what was measured of them.
+// An entry is an operation, the engines that share it and their measurements.
 type entry struct {
 	op    bulk.Op
 	by    string
 	mode  bulk.Mode
-	alone bool // one worker
+	alone bool // by one worker
 	pages int  // of a batch
-	idle  bool // the other engines can do nothing of it
+	idle  bool // no engine besides the CPU can do any of it
 	ratio float64
 	times []time.Duration
 	sum   bulk.Report
 	last  bulk.Report
 }
 
-// newSubject makes one. For the plain copy there are no other engines, and reading is all that copies:
-// what is stored raw is not moved.
+// newSubject makes a subject. The plain copy has only the CPU, and no verification: only
+// decompression moves the bytes of pages that are stored as they are.
 func (r *bulkRun) newSubject(a codec.Algorithm) (t *subject, err error) {
 	operations := []bulk.Op{bulk.Compress, bulk.Decompress}
 	if a.String() != rawName {
@@ -56,13 +56,13 @@ func (r *bulkRun) newSubject(a codec.Algorithm) (t *subject, err error) {
 	return t, nil
 }
 
-// entriesFor returns who does an operation. One worker has no more pages than it takes to know how
-// fast it is, if there are more.
+// entriesFor returns the entries of an operation. One worker gets at most SamplePages pages, which
+// are enough to measure it.
 func (t *subject) entriesFor(op bulk.Op, batch int) []*entry {
 	one := &entry{op: op, by: imaging.CPUName, mode: bulk.CPUAlone, alone: true, pages: batch}
 	entries := []*entry{one}
 	if runtime.GOMAXPROCS(0) > 1 {
-		one.pages = min(batch, benchPages)
+		one.pages = min(batch, SamplePages)
 		entries = append(entries, &entry{op: op, by: imaging.CPUName, mode: bulk.CPUAlone, pages: batch})
 	}
 	if names := t.names(); len(names) > 0 {
@@ -73,7 +73,7 @@ func (t *subject) entriesFor(op bulk.Op, batch int) []*entry {
 	return entries
 }
 
-// names are those of the other engines.
+// names returns the names of the engines besides the CPU.
 func (t *subject) names() (names []string) {
 	for _, e := range t.engines {
 		names = append(names, e.Name())
