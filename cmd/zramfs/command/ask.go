@@ -9,13 +9,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"syscall"
 
 	"github.com/moby/sys/mountinfo"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -84,7 +84,7 @@ func (s *survey) ask(devices []device) {
 		d := &devices[i]
 		if errors.Is(d.Err, errNoAnswer) {
 			silent := findServers(d.number, d.keeper, d.Dir)
-			d.Err, d.keeper = &silence{silent, d.title()}, silent.keeper.pid
+			d.Err, d.keeper = &silence{silent, d.title()}, silent.keeper.PID
 		}
 		if d.Status != nil {
 			d.noteStatus(d.Status.Loops)
@@ -106,7 +106,7 @@ func (d *device) ask(ctx context.Context) {
 	case !d.away:
 		d.Status, d.Err = askStatus(ctx, d.Dir)
 	case d.reachable():
-		d.Status, d.Err = askStatus(ctx, filepath.Join("/proc", strconv.Itoa(d.keeper), "root", d.Dir))
+		d.Status, d.Err = askStatus(ctx, host.Local.InRootOf(d.keeper, d.Dir))
 	default:
 		d.Err = fmt.Errorf("%s: %w", d.title(), errOutOfSight)
 	}
@@ -118,7 +118,7 @@ func (d *device) ask(ctx context.Context) {
 // serverAt returns pid if that is a process of this program: a PID of another PID namespace may be
 // of any process here.
 func serverAt(pid int) int {
-	if p, ok := readProcess(pid); ok && p.name == daemon.ProcessName {
+	if p, ok := host.Local.Process(pid); ok && p.Name == daemon.ProcessName {
 		return pid
 	}
 	return 0
@@ -139,7 +139,7 @@ func (d *device) probe(ctx context.Context) {
 			d.Loops, d.Swaps = nil, nil
 			return
 		}
-		d.keeper = findServers(int(p.Minor), 0, "").keeper.pid
+		d.keeper = findServers(int(p.Minor), 0, "").keeper.PID
 	}
 	switch {
 	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.ENOTCONN), errors.Is(err, syscall.ECONNABORTED):
@@ -147,7 +147,7 @@ func (d *device) probe(ctx context.Context) {
 	case err != nil:
 		d.Err = fmt.Errorf("%s: %w", d.title(), err)
 	case d.keeper != 0 && d.Dir == "":
-		d.Dir = process{pid: d.keeper}.dir()
+		d.Dir = serverDir(d.keeper)
 	}
 }
 
@@ -156,7 +156,7 @@ func (d *device) reachable() bool {
 	if d.keeper == 0 {
 		return false
 	}
-	mounts, err := mountinfo.PidMountInfo(d.keeper)
+	mounts, err := host.Local.MountsOf(d.keeper)
 	return err == nil && slices.ContainsFunc(mounts, func(m *mountinfo.Info) bool {
 		return m.Mountpoint == d.Dir && m.FSType == fsType && (m.Minor == d.number || d.number == 0)
 	})

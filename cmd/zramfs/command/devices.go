@@ -12,6 +12,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -115,7 +116,7 @@ type survey struct {
 func look(m machine) (*survey, error) {
 	s := &survey{}
 	var err error
-	if s.mounts, err = mountinfo.GetMounts(nil); err != nil {
+	if s.mounts, err = host.Local.Mounts(); err != nil {
 		return nil, fmt.Errorf("read the mount table: %w", err)
 	}
 	s.swaps, err = loopsetup.Swaps()

@@ -9,10 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/moby/sys/mountinfo"
+	"slices"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 // errBusyDir means that nothing can be mounted on a directory, for a reason that the message gives.
@@ -71,11 +71,16 @@ func isMounted(path string) (bool, error) { return isMountOf(fsType, path) }
 // isMountOf says whether the uppermost mount on path, which must be free of symbolic links, is of
 // that type.
 func isMountOf(kind, path string) (bool, error) {
-	there, err := mountinfo.GetMounts(func(m *mountinfo.Info) (skip, stop bool) { return m.Mountpoint != path, false })
+	mounts, err := host.Local.Mounts()
 	if err != nil {
 		return false, fmt.Errorf("read the mount table: %w", err)
 	}
-	return len(there) > 0 && there[len(there)-1].FSType == kind, nil
+	for _, m := range slices.Backward(mounts) {
+		if m.Mountpoint == path {
+			return m.FSType == kind, nil
+		}
+	}
+	return false, nil
 }
 
 // checkEmpty fails when path is no directory, or one with something in it that a mount would hide.

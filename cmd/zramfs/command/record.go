@@ -33,7 +33,7 @@ type record struct {
 	Sysctls []tunedSysctl `json:"sysctls"`
 
 	// Keeper is the PID of the keeper in the PID namespace of up, Started when that process began; see
-	// process.start. Records of older versions lack them, and Mount.
+	// host.Process.Start. Records of older versions lack them, and Mount.
 	Keeper  int    `json:"keeper,omitempty"`
 	Started uint64 `json:"started,omitempty"`
 	// Mount is the number of the attributes' file system (st_dev), which no other has as long as it is
@@ -99,27 +99,15 @@ func (rec record) keeper() int {
 	if rec.Keeper == 0 {
 		return 0
 	}
-	if p, ok := readProcess(rec.Keeper); ok && p.start == rec.Started {
-		return p.pid
+	if p, ok := host.Local.Process(rec.Keeper); ok && p.Start == rec.Started {
+		return p.PID
 	}
 	for _, p := range serverProcesses() { // it has another number in the namespace where up was run
-		if p.start == rec.Started && p.numberBelow() == rec.Keeper {
-			return p.pid
+		if p.Start == rec.Started && host.Local.InnerPID(p.PID) == rec.Keeper {
+			return p.PID
 		}
 	}
 	return 0
-}
-
-// numberBelow is the PID of a process in its own PID namespace.
-func (p process) numberBelow() int {
-	text, err := host.Local.Field(fmt.Sprintf("proc/%d/status", p.pid), "NSpid")
-	if err != nil {
-		return 0
-	}
-	numbers := strings.Fields(text)
-	var n int
-	_, _ = fmt.Sscan(numbers[len(numbers)-1], &n) // 0 for what is no number
-	return n
 }
 
 // alive reports whether the device is there: its keeper runs, or a loop device is on its data file.
@@ -206,12 +194,12 @@ func (rec record) forget(out io.Writer, m machine, all []record) error {
 // still there.
 func forgetEnded(out io.Writer, m machine) error {
 	defer lockRecords(m)()
-	self, _ := readProcess(os.Getpid())
+	self, _ := host.Local.Process(os.Getpid())
 	all := readRecords(m)
 	var errs error
 	for _, rec := range all {
 		loops, err := device{noted: rec.Loops, away: true}.attached()
-		if rec.err == nil && rec.Keeper == self.pid && rec.Started == self.start && err == nil && len(loops) == 0 {
+		if rec.err == nil && rec.Keeper == self.PID && rec.Started == self.Start && err == nil && len(loops) == 0 {
 			errs = errors.Join(errs, rec.forget(out, m, all))
 		}
 	}

@@ -4,7 +4,6 @@ package command
 
 import (
 	"fmt"
-	"path/filepath"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -57,28 +56,23 @@ func slotsCommand() *cli.Command {
 // notedSlots is what the record says of the process that makes the kernel free slots.
 type notedSlots struct {
 	Policy slots.Policy `json:"policy"`
-	// PID is that in the PID namespace of up, Started when the process began; see process.start.
+	// PID is that in the PID namespace of up, Started when the process began; see host.Process.Start.
 	PID     int    `json:"pid"`
 	Started uint64 `json:"started"`
 }
 
 // process finds the process in this PID namespace; false when it has ended, or cannot be seen from
 // here. It reads nothing that may lie in swap.
-func (n notedSlots) process() (process, bool) {
-	if p, ok := readProcess(n.PID); ok && p.start == n.Started {
+func (n notedSlots) process() (host.Process, bool) {
+	if p, ok := host.Local.Process(n.PID); ok && p.Start == n.Started {
 		return p, true
 	}
-	paths, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		return process{}, false
-	}
-	for _, path := range paths { // it has another number in the namespace where up was run
-		pid, _ := strconv.Atoi(filepath.Base(path)) // digits
-		if p, ok := readProcess(pid); ok && p.start == n.Started && p.name == slots.ProcessName && p.numberBelow() == n.PID {
+	for _, p := range host.Local.ProcessesNamed(slots.ProcessName) { // it has another number in the namespace where up was run
+		if p.Start == n.Started && host.Local.InnerPID(p.PID) == n.PID {
 			return p, true
 		}
 	}
-	return process{}, false
+	return host.Process{}, false
 }
 
 // slotsProcess is the process that holds the ballast of a device. Sizes are in bytes.
@@ -102,12 +96,8 @@ func (d device) findSlots() slotsProcess {
 	if !ok {
 		return p
 	}
-	m, status := host.Local, fmt.Sprintf("proc/%d/status", found.pid)
-	p.pid = found.pid
-	p.ballast, _ = m.Bytes(status, "VmSwap") // 0 for a process that ends
-	anonymous, _ := m.Bytes(status, "RssAnon")
-	tables, _ := m.Bytes(status, "VmPTE")
-	p.memory = anonymous + tables
+	use, _ := host.Local.Usage(strconv.Itoa(found.PID)) // zero for a process that ends
+	p.pid, p.ballast, p.memory = found.PID, use.Swap, use.Anon+use.Tables
 	return p
 }
 
@@ -120,8 +110,8 @@ func startSlots(m machine, rec *record, policy slots.Policy, keeper int, areas [
 		return err
 	}
 	rec.Slots = &notedSlots{Policy: policy, PID: pid}
-	if p, ok := readProcess(pid); ok {
-		rec.Slots.Started = p.start
+	if p, ok := host.Local.Process(pid); ok {
+		rec.Slots.Started = p.Start
 	}
 	defer lockRecords(m)()
 	return rec.write(m)

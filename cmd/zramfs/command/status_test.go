@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -195,7 +196,7 @@ func TestHealth(t *testing.T) {
 			"/dev/loop3 is still swap and no process serves it: 2.2G are lost; fix: zramfs down --force /run/zram"},
 		{"hung", func(d *device) { d.Status, d.Err = nil, errNoAnswer }, "zramfs has not answered for 1 s"},
 		{"stopped", func(d *device) {
-			d.Status, d.Err = nil, &silence{servers{worker: process{pid: 1234, state: 'T'}}, d.Dir}
+			d.Status, d.Err = nil, &silence{servers{worker: host.Process{PID: 1234, State: 'T'}}, d.Dir}
 		}, "PID 1234 has not answered for 1 s (state T, stopped); fix: kill -CONT 1234, or see dmesg"},
 		{"unreadable", func(d *device) { d.Status, d.Err = nil, os.ErrPermission }, "permission denied"},
 	}

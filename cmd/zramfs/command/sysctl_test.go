@@ -50,11 +50,11 @@ func sysctlPath(name string) string { return "proc/sys/" + strings.ReplaceAll(na
 // runningRecord is the record of a device that is up: this process passes for the keeper.
 func runningRecord(t *testing.T, dir string) record {
 	t.Helper()
-	p, ok := readProcess(os.Getpid())
+	p, ok := host.Local.Process(os.Getpid())
 	if !ok {
 		t.Fatal("this process is not there")
 	}
-	return record{Dir: dir, Keeper: p.pid, Started: p.start}
+	return record{Dir: dir, Keeper: p.PID, Started: p.Start}
 }
 
 // recordsOf returns the records of devices on dir.

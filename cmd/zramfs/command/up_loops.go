@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/fusefs"
@@ -150,8 +151,8 @@ func (u *upRun) keep() error {
 func (u *upRun) note() error {
 	rec := &u.record
 	*rec = record{Dir: u.report.Dir, Loops: u.device.noted, Keeper: u.report.PID}
-	if p, ok := readProcess(rec.Keeper); ok {
-		rec.Started = p.start
+	if p, ok := host.Local.Process(rec.Keeper); ok {
+		rec.Started = p.Start
 	}
 	var err error
 	if rec.Mount, err = fusefs.MountNumber(rec.Dir); err != nil {

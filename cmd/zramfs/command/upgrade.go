@@ -43,7 +43,7 @@ func upgradeAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if s := silenceOf(d); s.keeper.stopped() {
+	if s := silenceOf(d); s.keeper.Stopped() {
 		return fmt.Errorf("upgrade %w", s)
 	}
 	r, err := control.Upgrade(d.Dir, binary)

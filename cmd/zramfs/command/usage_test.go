@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -73,14 +74,14 @@ func TestSlotsWords(t *testing.T) {
 
 // A process is found by its PID and its start, and no other for it.
 func TestNotedSlotsProcess(t *testing.T) {
-	us, ok := readProcess(os.Getpid())
+	us, ok := host.Local.Process(os.Getpid())
 	if !ok {
 		t.Fatal("this process is not found")
 	}
-	if p, ok := (notedSlots{PID: us.pid, Started: us.start}).process(); !ok || p.pid != us.pid {
+	if p, ok := (notedSlots{PID: us.PID, Started: us.Start}).process(); !ok || p.PID != us.PID {
 		t.Errorf("%+v, %v", p, ok)
 	}
-	if p, ok := (notedSlots{PID: us.pid, Started: us.start + 1}).process(); ok {
+	if p, ok := (notedSlots{PID: us.PID, Started: us.Start + 1}).process(); ok {
 		t.Errorf("another process: %+v", p)
 	}
 	if p := (device{rec: &record{}}).findSlots(); p.policy != slots.Keep || p.pid != 0 {

@@ -6,14 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
 )
 
 // Mounts returns the mounts in the namespace of the process.
-func (r Root) Mounts() (_ []*mountinfo.Info, err error) {
-	f, err := os.Open(r.Path("proc/self/mountinfo"))
+func (r Root) Mounts() ([]*mountinfo.Info, error) { return r.mountsOf("self") }
+
+// MountsOf returns the mounts in the namespace of another process.
+func (r Root) MountsOf(pid int) ([]*mountinfo.Info, error) { return r.mountsOf(strconv.Itoa(pid)) }
+
+func (r Root) mountsOf(process string) (_ []*mountinfo.Info, err error) {
+	f, err := os.Open(r.Path("proc", process, "mountinfo"))
 	if err != nil {
 		return nil, err
 	}
