@@ -26,7 +26,7 @@ func checkNoswap(m machine) (finding, error) {
 }
 
 func checkZswap(m machine) (finding, error) {
-	enabled, err := m.Read("sys/module/zswap/parameters/enabled")
+	enabled, err := m.ModuleParameter("zswap", "enabled")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return ok("not in this kernel")
@@ -41,7 +41,7 @@ func checkZswap(m machine) (finding, error) {
 
 // checkLog asks whether a device in the background has somewhere to report a damaged page.
 func checkLog(m machine) (finding, error) {
-	if m.Exists("run/systemd/journal/socket") {
+	if m.HasJournal() {
 		return ok("messages go to the journal (journalctl -t zramfs)")
 	}
 	if err := m.TryOpen("dev/kmsg", os.O_WRONLY); err != nil {

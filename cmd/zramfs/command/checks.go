@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"syscall"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
@@ -187,7 +186,7 @@ func checkCapability(m machine, capability host.Capability, name, granted string
 	f := finding{State: missing, Detail: without}
 	if missing != protect.StateOK {
 		f.Mend = "run as root (sudo)"
-		if uid, err := m.Field("proc/self/status", "Uid"); err == nil && strings.HasPrefix(uid, "0\t") {
+		if uid, err := m.RealUser(); err == nil && uid == 0 {
 			f.Mend = "root lacks it here: give the container or the service the capability " + name
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -19,14 +18,14 @@ import (
 const noSys = "/sys is not mounted: mount it, or pass it into the container"
 
 func checkProc(m machine) (finding, error) {
-	if !m.Exists("proc/self") {
+	if !m.HasProc() {
 		return fail("/proc is not mounted", "mount -t proc proc /proc")
 	}
 	return ok("/proc is mounted")
 }
 
 func checkSys(m machine) (finding, error) {
-	if !m.Exists("sys/block") {
+	if !m.HasSys() {
 		detail, cure, _ := strings.Cut(noSys, ": ")
 		return fail(detail, cure)
 	}
@@ -37,32 +36,28 @@ func checkSys(m machine) (finding, error) {
 func checkKernelZram(m machine) (finding, error) {
 	const instead = "use it where speed matters more than memory (zramctl --find --size 4G)"
 	const faster = "a page fault is several times faster there, and its memory for the same pages larger"
-	if m.Exists("sys/class/zram-control") {
+	if m.HasZram() {
 		return warn("kernel zram is here: "+faster, instead)
 	}
-	release, _, _, err := m.KernelRelease()
-	if err != nil {
+	modules, found, err := m.FindModule("zram")
+	switch {
+	case err != nil:
 		return finding{}, err
+	case !found:
+		return ok("kernel zram is neither loaded nor among the modules in /%s", modules)
 	}
-	modules := path.Join("lib/modules", release)
-	for _, list := range []string{"modules.dep", "modules.builtin"} {
-		text, err := m.Read(path.Join(modules, list))
-		if err == nil && strings.Contains(text, "/zram.ko") {
-			if why := m.modulesBarred(); why != "" {
-				return ok("kernel zram cannot be loaded: %s", why)
-			}
-			return warn("kernel zram can be loaded: "+faster, "modprobe zram; "+instead)
-		}
+	if why := modulesBarred(m); why != "" {
+		return ok("kernel zram cannot be loaded: %s", why)
 	}
-	return ok("kernel zram is neither loaded nor among the modules in /%s", modules)
+	return warn("kernel zram can be loaded: "+faster, "modprobe zram; "+instead)
 }
 
 // modulesBarred says why the kernel loads no module, or nothing where it may.
-func (m machine) modulesBarred() string {
-	if line, err := m.Read("proc/cmdline"); err == nil && strings.Contains(" "+line+" ", " nomodule ") {
+func modulesBarred(m machine) string {
+	if m.HasBootParameter("nomodule") {
 		return "the kernel was started with nomodule"
 	}
-	if barred, err := m.Read("proc/sys/kernel/modules_disabled"); err == nil && barred == "1" {
+	if barred, err := m.Sysctl("kernel.modules_disabled"); err == nil && barred == "1" {
 		return "kernel.modules_disabled is 1"
 	}
 	return ""
@@ -71,8 +66,8 @@ func (m machine) modulesBarred() string {
 // checkOtherSwap compares the priorities of the swap areas that are on with that which up gives by
 // default.
 func checkOtherSwap(m machine) (finding, error) {
-	table, err := m.Read("proc/swaps")
-	if errors.Is(err, fs.ErrNotExist) && m.Exists("proc/self") {
+	table, err := m.SwapTable()
+	if errors.Is(err, fs.ErrNotExist) && m.HasProc() {
 		return fail("this kernel was built without swap", "use a kernel with CONFIG_SWAP")
 	}
 	if err != nil {
@@ -83,7 +78,7 @@ func checkOtherSwap(m machine) (finding, error) {
 		return finding{}, err
 	}
 	areas = slices.DeleteFunc(areas, func(a loopsetup.Swap) bool {
-		backing, err := m.Read(path.Join("sys/block", path.Base(a.Path), "loop/backing_file"))
+		backing, err := m.LoopBackingFile(a.Path)
 		return err == nil && path.Base(backing) == path.Base(dataFile) // of a device of ours
 	})
 	var all, first []string
@@ -105,17 +100,13 @@ func checkOtherSwap(m machine) (finding, error) {
 	return ok("no other swap area is on")
 }
 
-// firstPIDNamespace is the inode of the namespace that ends with the machine (PROC_PID_INIT_INO in
-// the kernel's include/linux/proc_ns.h).
-const firstPIDNamespace = "pid:[4026531836]"
-
 // checkPIDNamespace asks whether the processes could be ended with a container while swap is on.
 func checkPIDNamespace(m machine) (finding, error) {
-	namespace, err := os.Readlink(m.Path("proc/self/ns/pid"))
+	first, err := m.InFirstPIDNamespace()
 	if err != nil {
 		return finding{}, err
 	}
-	if namespace != firstPIDNamespace {
+	if !first {
 		return warn("this is a PID namespace, as of a container: when it ends, the kernel kills zramfs, and swapped pages are lost",
 			"start it from the host: nsenter --target 1 --all zramfs up")
 	}

@@ -10,9 +10,6 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
-// uringParameter says whether FUSE over io_uring may be used (Linux 6.14, with CONFIG_FUSE_IO_URING).
-const uringParameter = "sys/module/fuse/parameters/enable_uring"
-
 // checkUring asks whether the transport io_uring can be had. Nothing depends on it: /dev/fuse
 // serves in its place.
 func checkUring(m machine) (finding, error) {
@@ -23,8 +20,8 @@ func checkUring(m machine) (finding, error) {
 	if major < 6 || major == 6 && minor < 14 {
 		return warn("Linux "+release+" has no FUSE over io_uring: a page read takes longer", "use Linux 6.14 or later")
 	}
-	switch enabled, err := m.Read(uringParameter); {
-	case errors.Is(err, fs.ErrNotExist) && !m.Exists(filepath.Dir(filepath.Dir(uringParameter))):
+	switch enabled, err := m.ModuleParameter("fuse", "enable_uring"); {
+	case errors.Is(err, fs.ErrNotExist) && !m.ModuleLoaded("fuse"):
 		return warn("the module fuse is not loaded: whether it has FUSE over io_uring cannot be seen", "modprobe fuse enable_uring=1")
 	case errors.Is(err, fs.ErrNotExist):
 		return warn("this kernel was built without FUSE over io_uring: a page read takes longer",
@@ -33,7 +30,7 @@ func checkUring(m machine) (finding, error) {
 		return finding{}, err
 	case enabled != "Y":
 		return warn("FUSE over io_uring is switched off",
-			"echo Y > /"+uringParameter+", before the device is mounted; for good: fuse.enable_uring=1 on the kernel's command line, "+
+			"echo Y > /sys/module/fuse/parameters/enable_uring, before the device is mounted; for good: fuse.enable_uring=1 on the kernel's command line, "+
 				`or "options fuse enable_uring=1" in /etc/modprobe.d/fuse.conf`)
 	}
 	return checkUringAllowed(m)

@@ -59,7 +59,7 @@ func machineOf(t *testing.T, files map[string]string) machine {
 			}
 		},
 	}
-	if err := errors.Join(os.MkdirAll(m.Path("proc/self/ns"), 0o755), os.Symlink(firstPIDNamespace, m.Path("proc/self/ns/pid"))); err != nil {
+	if err := errors.Join(os.MkdirAll(m.Path("proc/self/ns"), 0o755), os.Symlink("pid:[4026531836]", m.Path("proc/self/ns/pid"))); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range files {
@@ -128,8 +128,8 @@ func TestDoctorFindings(t *testing.T) {
 		{"proc/sys/vm/page-cluster", "0\n", "page-cluster", protect.StateWarn, "1 pages a swap-in"},
 		{"proc/sys/vm/page-cluster", "-1\n", "page-cluster", protect.StateWarn, "cannot tell"},
 		{"proc/sys/kernel/osrelease", "6.13.7", "io-uring", protect.StateWarn, "6.13.7 has no FUSE over io_uring"},
-		{uringParameter, "N\n", "io-uring", protect.StateWarn, "switched off"},
-		{uringParameter, missing, "io-uring", protect.StateWarn, "not loaded"},
+		{"sys/module/fuse/parameters/enable_uring", "N\n", "io-uring", protect.StateWarn, "switched off"},
+		{"sys/module/fuse/parameters/enable_uring", missing, "io-uring", protect.StateWarn, "not loaded"},
 		{"sys/module/fuse/parameters/enable_uring", "Y\n", "io-uring", protect.StateOK, "--transport uring"},
 		{"proc/sys/kernel/io_uring_disabled", missing, "io-uring", protect.StateOK, ""},
 		{"proc/sys/kernel/io_uring_disabled", "1\n", "io-uring", protect.StateOK, ""},
@@ -263,7 +263,7 @@ func TestDoctorUring(t *testing.T) {
 		t.Errorf("without privilege: %s", f)
 	}
 	files = wellMachine()
-	delete(files, uringParameter)
+	delete(files, "sys/module/fuse/parameters/enable_uring")
 	files["sys/module/fuse/parameters/max_user_bgreq"] = "1\n"
 	if f := findingNamed(t, checkMachine(machineOf(t, files)), "io-uring"); f.State != protect.StateWarn || !strings.Contains(f.Detail, "built without") {
 		t.Errorf("without CONFIG_FUSE_IO_URING: %s", f)

@@ -123,7 +123,7 @@ func upAction(c *cli.Context) error {
 // canSwapHere says what bars swap on a loop device before anything is done for it, where later
 // errors would blame something else.
 func canSwapHere(m machine) error {
-	if !m.Exists("sys/block") {
+	if !m.HasSys() {
 		return errors.New(noSys)
 	}
 	if first, err := m.InFirstUserNamespace(); err == nil && !first {

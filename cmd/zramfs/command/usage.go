@@ -69,10 +69,8 @@ func readSwapUse(m machine, d device) swapUse {
 	if slots.WritesZeros() {
 		use.stored = use.slots.ballast
 	}
-	use.cached, _ = m.Bytes("proc/meminfo", "SwapCached") // 0 where the kernel does not say
-	use.total, _ = m.Bytes("proc/meminfo", "SwapTotal")
-	free, _ := m.Bytes("proc/meminfo", "SwapFree")
-	use.all = use.total - min(free, use.total)
+	all := m.SwapUse()
+	use.cached, use.total, use.all = all.Cached, all.Total, all.Used
 	return use
 }
 

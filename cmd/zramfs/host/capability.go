@@ -3,12 +3,8 @@
 package host
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strconv"
-	"strings"
 )
 
 // A Capability is a bit in the capability sets of proc/PID/status
@@ -36,30 +32,14 @@ func (r Root) HasCapability(c Capability) (bool, error) {
 	return set>>c&1 == 1, nil
 }
 
-// InFirstUserNamespace reports whether the process is in the first user namespace, whose map of
-// users is the identity (user_namespaces(7)). Capabilities in another one do not count for the
-// machine. A kernel without user namespaces has only the first.
-func (r Root) InFirstUserNamespace() (bool, error) {
-	text, err := r.Read("proc/self/uid_map")
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	return strings.Join(strings.Fields(text), " ") == "0 0 4294967295", err
-}
-
-// OuterUser returns the number that the effective user of the process has outside of its user
-// namespace; false where it has none.
-func (r Root) OuterUser() (uid int, ok bool) {
-	text, err := os.ReadFile(r.Path("proc/self/uid_map"))
+// RealUser returns the number of the real user of the process in its user namespace.
+func (r Root) RealUser() (uid int, err error) {
+	text, err := r.Field("proc/self/status", "Uid")
 	if err != nil {
-		return 0, false
+		return 0, err
 	}
-	for line := range strings.Lines(string(text)) {
-		var inside, outside, count int
-		_, err := fmt.Sscan(line, &inside, &outside, &count)
-		if own := os.Geteuid(); err == nil && own >= inside && own < inside+count {
-			return outside + own - inside, true
-		}
+	if _, err := fmt.Sscan(text, &uid); err != nil {
+		return 0, fmt.Errorf("read the user of the process: %w", err)
 	}
-	return 0, false
+	return uid, nil
 }

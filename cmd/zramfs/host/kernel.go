@@ -4,6 +4,8 @@ package host
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -38,3 +40,48 @@ func (r Root) KernelRelease() (release string, major, minor int, err error) {
 	}
 	return release, major, minor, nil
 }
+
+// FindModule reports whether a module of this name belongs to the running kernel: as a file that can
+// be loaded, or built in (modules.dep(5)). Dir is the directory of the kernel's modules, relative to
+// the Root. The error is only for the release of the kernel.
+func (r Root) FindModule(module string) (dir string, found bool, err error) {
+	release, _, _, err := r.KernelRelease()
+	if err != nil {
+		return "", false, err
+	}
+	dir = filepath.Join("lib/modules", release)
+	for _, list := range []string{"modules.dep", "modules.builtin"} {
+		text, err := r.Read(filepath.Join(dir, list))
+		if err == nil && strings.Contains(text, "/"+module+".ko") {
+			return dir, true, nil
+		}
+	}
+	return dir, false, nil
+}
+
+// ModuleLoaded reports whether a module is loaded, or built in with parameters.
+func (r Root) ModuleLoaded(module string) bool { return r.Exists("sys/module/" + module) }
+
+// ModuleParameter returns the value of a parameter of a module that is loaded or built in. The error
+// is fs.ErrNotExist where there is no such module or parameter.
+func (r Root) ModuleParameter(module, parameter string) (string, error) {
+	return r.Read(filepath.Join("sys/module", module, "parameters", parameter))
+}
+
+// HasBootParameter reports whether a word is on the command line of the kernel.
+func (r Root) HasBootParameter(word string) bool {
+	line, err := r.Read("proc/cmdline")
+	return err == nil && slices.Contains(strings.Fields(line), word)
+}
+
+// HasProc reports whether proc is mounted.
+func (r Root) HasProc() bool { return r.Exists("proc/self") }
+
+// HasSys reports whether sysfs is mounted.
+func (r Root) HasSys() bool { return r.Exists("sys/block") }
+
+// HasZram reports whether the kernel's zram is loaded.
+func (r Root) HasZram() bool { return r.Exists("sys/class/zram-control") }
+
+// HasJournal reports whether systemd-journald takes messages.
+func (r Root) HasJournal() bool { return r.Exists("run/systemd/journal/socket") }

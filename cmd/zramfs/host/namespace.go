@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// firstPIDNamespace names the PID namespace that the kernel starts with (PROC_PID_INIT_INO in the
+// kernel's include/linux/proc_ns.h).
+const firstPIDNamespace = "pid:[4026531836]"
+
+// InFirstPIDNamespace reports whether the process is in the PID namespace that ends with the
+// machine. When another one ends, as that of a container, the kernel kills its processes.
+func (r Root) InFirstPIDNamespace() (bool, error) {
+	namespace, err := os.Readlink(r.Path("proc/self/ns/pid"))
+	return namespace == firstPIDNamespace, err
+}
+
+// InFirstUserNamespace reports whether the process is in the first user namespace, whose map of
+// users is the identity (user_namespaces(7)). Capabilities in another one do not count for the
+// machine. A kernel without user namespaces has only the first.
+func (r Root) InFirstUserNamespace() (bool, error) {
+	text, err := r.Read("proc/self/uid_map")
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	return strings.Join(strings.Fields(text), " ") == "0 0 4294967295", err
+}
+
+// OuterUser returns the number that the effective user of the process has outside of its user
+// namespace; false where it has none.
+func (r Root) OuterUser() (uid int, ok bool) {
+	text, err := os.ReadFile(r.Path("proc/self/uid_map"))
+	if err != nil {
+		return 0, false
+	}
+	for line := range strings.Lines(string(text)) {
+		var inside, outside, count int
+		_, err := fmt.Sscan(line, &inside, &outside, &count)
+		if own := os.Geteuid(); err == nil && own >= inside && own < inside+count {
+			return outside + own - inside, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import "path"
+
+// SwapUse is the use of all swap areas of the machine, in bytes (proc_meminfo(5)).
+type SwapUse struct {
+	Total  uint64 // of all areas
+	Used   uint64 // copies of pages in memory included
+	Cached uint64 // SwapCached: pages that are in swap and in memory
+}
+
+// SwapUse returns the use of all swap areas. What the kernel does not tell is 0.
+func (r Root) SwapUse() (u SwapUse) {
+	u.Cached, _ = r.Bytes("proc/meminfo", "SwapCached")
+	u.Total, _ = r.Bytes("proc/meminfo", "SwapTotal")
+	free, _ := r.Bytes("proc/meminfo", "SwapFree")
+	u.Used = u.Total - min(free, u.Total)
+	return u
+}
+
+// SwapTable returns the text of the kernel's table of swap areas (proc_swaps(5)). The error is
+// fs.ErrNotExist for a kernel without swap.
+func (r Root) SwapTable() (string, error) { return r.Read("proc/swaps") }
+
+// LoopBackingFile returns the path of the file under a loop device, named as /dev/loop3, in the
+// mount namespace that attached it. The error is fs.ErrNotExist for another block device.
+func (r Root) LoopBackingFile(device string) (string, error) {
+	return r.Read(path.Join("sys/block", path.Base(device), "loop/backing_file"))
+}

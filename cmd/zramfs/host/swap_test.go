@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"errors"
+	"io/fs"
+	"testing"
+)
+
+func TestSwap(t *testing.T) {
+	r := tree(t, map[string]string{
+		"proc/meminfo":                      "SwapCached: 1 kB\nSwapTotal: 100 kB\nSwapFree: 40 kB\n",
+		"sys/block/loop3/loop/backing_file": "/zram0\n",
+		"sys/block/sda/size":                "0\n",
+	})
+	if got, want := r.SwapUse(), (SwapUse{Total: 100 << 10, Used: 60 << 10, Cached: 1 << 10}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := tree(t, nil).SwapUse(); got != (SwapUse{}) {
+		t.Errorf("without meminfo: %+v", got)
+	}
+	if path, err := r.LoopBackingFile("/dev/loop3"); path != "/zram0" || err != nil {
+		t.Errorf("backing file %q, %v", path, err)
+	}
+	if _, err := r.LoopBackingFile("/dev/sda"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a disk: %v", err)
+	}
+	if _, err := r.SwapTable(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a kernel without swap: %v", err)
+	}
+	if !r.HasSys() || r.HasProc() {
+		t.Error("HasSys, HasProc")
+	}
+}
