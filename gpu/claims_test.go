@@ -21,15 +21,8 @@ func TestG115StreamsAtTheLinksSpeed(t *testing.T) {
 	s := driver.NewSimulator(driver.SimulatedDevice{Link: speed})
 	e := openEngine(t, s, Options{Batch: 32, Slots: 4, Path: Copied, Driver: driver.Options{Limit: patience}})
 	p := newPlanner(t, bulk.EnginesAlone, e)
-	m, err := e.linkMemory(4096)
+	link, err := e.measureLink(t.Context(), 4096)
 	if err != nil {
-		t.Fatal(err)
-	}
-	link, err := MeasureLink(t.Context(), e.context, m, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.putLinkMemory(m); err != nil {
 		t.Fatal(err)
 	}
 	b := lz4Objects(t, bytes.Join(pages.Generate(pages.Text, n, 1), nil))

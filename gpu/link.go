@@ -9,69 +9,22 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/zramfs/zramfs/codec/bulk"
 	"github.com/zramfs/zramfs/gpu/driver"
 	"github.com/zramfs/zramfs/gpu/kernels"
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// The link is measured with linkRounds rounds of linkCopies copies of linkBytes, or of a slot's
-// size if that is less. The best round counts.
-const (
-	linkBytes  = 32 << 20
-	linkCopies = 8
-	linkRounds = 3
-)
+// linkRounds is the number of rounds of a measurement, the best of which counts.
+const linkRounds = 3
 
-var _ bulk.Linked = (*Engine)(nil)
-
-// Link implements [bulk.Linked].
-func (e *Engine) Link(ctx context.Context) (bulk.Link, error) {
-	var l bulk.Link
-	if err := e.enter(); err != nil {
-		return l, fmt.Errorf("measure the link of %s: %w", e.name, err)
-	}
-	defer e.exit()
-	m, err := e.linkMemory(min(linkBytes, slotSizes(e.options.Batch).in))
-	if err == nil {
-		l, err = MeasureLink(ctx, e.context, m, linkCopies)
-	}
-	if err = errors.Join(err, e.putLinkMemory(m)); err != nil {
-		return bulk.Link{}, fmt.Errorf("measure the link of %s: %w", e.name, err)
-	}
-	return l, nil
-}
-
-// linkMemory allocates four buffers of n bytes.
-func (e *Engine) linkMemory(n int) (m LinkMemory, err error) {
-	if m.In, err = e.host.Get(n); err != nil {
-		return m, err
-	}
-	if m.Out, err = e.host.Get(n); err != nil {
-		return m, err
-	}
-	if m.DeviceIn, err = e.device.Get(n); err != nil {
-		return m, err
-	}
-	m.DeviceOut, err = e.device.Get(n)
-	return m, err
-}
-
-// putLinkMemory frees them, down to the device and the machine, since later callers need less. A
-// dead device's memory is gone with it.
-func (e *Engine) putLinkMemory(m LinkMemory) error {
-	var errs []error
-	for _, h := range []driver.Host{m.In, m.Out} {
-		if len(h.Bytes()) > 0 {
-			errs = append(errs, e.host.Put(h))
-		}
-	}
-	for _, p := range []driver.Pointer{m.DeviceIn, m.DeviceOut} {
-		if p != 0 {
-			errs = append(errs, e.device.Put(p))
-		}
-	}
-	return errors.Join(append(errs, e.host.Trim(), e.device.Trim())...)
+// A Link is the speed of transfers between the CPU's memory and a device, in bytes per second: the
+// limit of all work from host to host. A speed of 0 is one that the device does not offer.
+type Link struct {
+	// ToDevice and FromDevice are copies one way, from and to locked memory; BothWays is the sum of
+	// both at once.
+	ToDevice, FromDevice, BothWays float64
+	// KernelReads and KernelWrites are accesses of kernels to locked memory without a copy.
+	KernelReads, KernelWrites float64
 }
 
 // LinkMemory is the memory for measuring a link, and stays its owner's: locked memory, and as much
@@ -85,12 +38,15 @@ type LinkMemory struct {
 // given, one way, the other, and both at once, and with kernels that read and write the host's
 // memory. After it returns, with an error too, the device does not touch the memory, unless the
 // context is dead: then that is certain only after [driver.Context.Stop].
-func MeasureLink(ctx context.Context, c *driver.Context, m LinkMemory, copies int) (l bulk.Link, err error) {
+func MeasureLink(ctx context.Context, c *driver.Context, m LinkMemory, copies int) (l Link, err error) {
 	b := &linkBench{Context: c, memory: m, copies: copies}
 	if err = b.open(); err == nil {
 		l, err = b.measure(ctx)
 	}
-	return l, errors.Join(err, b.close())
+	if err = errors.Join(err, b.close()); err != nil {
+		return Link{}, err
+	}
+	return l, nil
 }
 
 // The streams of a linkBench: one to the device and for kernels, one back.
@@ -155,7 +111,7 @@ func (b *linkBench) close() error {
 }
 
 // measure runs linkRounds rounds and keeps the best. The first one warms up.
-func (b *linkBench) measure(ctx context.Context) (l bulk.Link, err error) {
+func (b *linkBench) measure(ctx context.Context) (l Link, err error) {
 	n, m := len(b.memory.In.Bytes()), b.memory
 	if len(m.Out.Bytes()) != n || n < kernels.MemoryThreads*quadBytes || b.copies < 1 {
 		return l, fmt.Errorf("%w: %d copies of %d and %d bytes", driver.ErrArgument, b.copies, n, len(m.Out.Bytes()))
@@ -257,7 +213,7 @@ func (b *linkBench) took() (time.Duration, error) {
 }
 
 // kernels measures kernels that access the host's memory, and checks the bytes that they wrote.
-func (b *linkBench) kernels(ctx context.Context, l *bulk.Link) error {
+func (b *linkBench) kernels(ctx context.Context, l *Link) error {
 	var programs [2]*ptx.Kernel
 	for i, build := range []func() (*ptx.Kernel, error){kernels.ReadMemory, kernels.WriteMemory} {
 		var err error

@@ -19,14 +19,7 @@ func (e *Engine) enter() error {
 	return nil
 }
 
-// exit ends the use.
-func (e *Engine) exit() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.out()
-}
-
-// out decrements inside. e.mu is held.
+// out ends the use. e.mu is held.
 func (e *Engine) out() {
 	e.inside--
 	e.left.Broadcast()

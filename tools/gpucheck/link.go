@@ -6,7 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/zramfs/zramfs/codec/bulk"
 	"github.com/zramfs/zramfs/gpu"
 	"github.com/zramfs/zramfs/gpu/driver"
 	"github.com/zramfs/zramfs/gpu/kernels"
@@ -47,7 +46,7 @@ func (r *rig) link() error {
 }
 
 // measure measures the link as package gpu does, with more memory.
-func (c *linkCheck) measure() (bulk.Link, error) {
+func (c *linkCheck) measure() (gpu.Link, error) {
 	m := gpu.LinkMemory{In: c.host[0], Out: c.host[1], DeviceIn: c.far[0], DeviceOut: c.far[1]}
 	return gpu.MeasureLink(c.ctx, c.Context, m, c.linkCopies)
 }
