@@ -23,7 +23,7 @@ import (
 // no names, and asks their serving processes, and no others, all at once and for at most
 // answerTime. One that did not answer is in the result, with Err.
 func findDevices(names ...string) ([]device, error) {
-	s, err := look(thisMachine())
+	s, err := look(host.Local)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (s *survey) ask(devices []device) {
 				d.Err = errors.Join(d.Err, err)
 			}
 		}
-		d.swapUse = readSwapUse(thisMachine(), *d)
+		d.swapUse = readSwapUse(host.Local, *d)
 	}
 }
 

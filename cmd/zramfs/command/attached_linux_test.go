@@ -79,7 +79,7 @@ func TestOutOfSight(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := machine{Root: host.Root(t.TempDir())}
+	m := host.Root(t.TempDir())
 	rec := record{Dir: "/run/nowhere", Loops: []notedLoop{{loop.Path(), info.Sequence}}}
 	if err := rec.write(m); err != nil {
 		t.Fatal(err)

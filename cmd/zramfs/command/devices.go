@@ -113,7 +113,7 @@ type survey struct {
 
 // look makes a survey. Its devices are in the order in which they were mounted; those whose mount
 // cannot be seen are last.
-func look(m machine) (*survey, error) {
+func look(m host.Root) (*survey, error) {
 	s := &survey{}
 	var err error
 	if s.mounts, err = host.Local.Mounts(); err != nil {

@@ -230,15 +230,15 @@ func TestDiagnosis(t *testing.T) {
 // or of root.
 func TestUpHere(t *testing.T) {
 	files := wellMachine()
-	if err := canSwapHere(machineOf(t, files)); err != nil {
+	if err := canSwapHere(machineOf(t, files).Root); err != nil {
 		t.Error(err)
 	}
 	files["proc/self/uid_map"] = "0 1000 1\n"
-	if err := canSwapHere(machineOf(t, files)); err == nil || !strings.Contains(err.Error(), "user namespace") || strings.Contains(err.Error(), "run as root") {
+	if err := canSwapHere(machineOf(t, files).Root); err == nil || !strings.Contains(err.Error(), "user namespace") || strings.Contains(err.Error(), "run as root") {
 		t.Error(err)
 	}
 	m := machineOf(t, nil)
-	if err := canSwapHere(m); err == nil || err.Error() != "/sys is not mounted: mount it, or pass it into the container" {
+	if err := canSwapHere(m.Root); err == nil || err.Error() != "/sys is not mounted: mount it, or pass it into the container" {
 		t.Error(err)
 	}
 }

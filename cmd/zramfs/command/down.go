@@ -16,6 +16,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -59,7 +60,7 @@ func downAction(c *cli.Context) error {
 	r := &downRun{said, c.Bool(flagForce), time.Now().Add(time.Duration(c.Uint(flagWait)) * time.Second)}
 	d, err := findDevice(dir)
 	if errors.Is(err, errNotRunning) {
-		return errors.Join(forgetGone(r.out, thisMachine(), dir, err), said.sayDown(downSummary{Dir: dir}))
+		return errors.Join(forgetGone(r.out, host.Local, dir, err), said.sayDown(downSummary{Dir: dir}))
 	}
 	if err != nil {
 		return err
@@ -102,7 +103,7 @@ func (n *narration) sayDown(s downSummary) error {
 }
 
 // forgetGone says that no device is on dir, and restores what one that died there has left changed.
-func forgetGone(out io.Writer, m machine, dir string, absent error) error {
+func forgetGone(out io.Writer, m host.Root, dir string, absent error) error {
 	path, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -141,7 +142,7 @@ func (r *downRun) takeDown(d device) error {
 		}
 	}
 	d.Loops = nil
-	if err := forget(r.out, thisMachine(), d); err != nil {
+	if err := forget(r.out, host.Local, d); err != nil {
 		return err
 	}
 	switch {

@@ -60,7 +60,7 @@ func (r *downRun) checkReturn(d device, areas []loopsetup.Swap) error {
 			return err
 		}
 		time.Sleep(min(waitPause, time.Until(r.until)))
-		d.swapUse = readSwapUse(thisMachine(), d)
+		d.swapUse = readSwapUse(host.Local, d)
 		if areas, err = swapAreas(d); err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (r *downRun) checkFit(d device, areas []loopsetup.Swap) error {
 	if !f.ok() {
 		return fmt.Errorf("%s does not fit into memory: %s; end some programs first, wait (--wait 60), or use --force", d.title(), f)
 	}
-	if err := checkGroups(r.out, thisMachine(), f); err != nil {
+	if err := checkGroups(r.out, host.Local, f); err != nil {
 		return fmt.Errorf("%s: %w", d.title(), err)
 	}
 	return printStep(r.out, "fit", "ok", f.String())

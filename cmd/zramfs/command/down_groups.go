@@ -37,7 +37,7 @@ func cramped(g host.MemoryGroup, returning uint64) bool {
 // makes room in the group by swapping out: so what goes over the limits has to have room in other
 // swap. The groups' own limits on swap are no matter, since what comes back is swap no more. Only
 // groups that are mounted here are seen: from inside a container that may be its own alone.
-func checkGroups(out io.Writer, m machine, f fit) error {
+func checkGroups(out io.Writer, m host.Root, f fit) error {
 	h, err := m.MemoryHierarchy()
 	if err == nil && h.Top == "" {
 		return nil

@@ -67,7 +67,7 @@ func checkGroupsCases(t *testing.T, cases []groupsCase) {
 	for _, c := range cases {
 		t.Run(fmt.Sprintf("%s/%d", c.name, c.returning), func(t *testing.T) {
 			var out strings.Builder
-			err := checkGroups(&out, machine{Root: host.Root(filepath.Join("testdata/groups", c.name))}, fit{used: c.returning, otherFree: c.other})
+			err := checkGroups(&out, host.Root(filepath.Join("testdata/groups", c.name)), fit{used: c.returning, otherFree: c.other})
 			wantWords(t, err, c.words)
 			if c.warning == "" && out.Len() > 0 || !strings.HasPrefix(out.String(), c.warning) {
 				t.Errorf("printed %q, want %q", out.String(), c.warning)
@@ -117,7 +117,7 @@ func TestDownGroupsTakesLimitedTime(t *testing.T) {
 
 // manyGroups returns a machine with n groups of cgroup v2 whose limit of 64 MiB is too low, the
 // later the more.
-func manyGroups(t *testing.T, n int) machine {
+func manyGroups(t *testing.T, n int) host.Root {
 	t.Helper()
 	files := map[string]string{
 		"proc/self/mountinfo":       "41 31 0:38 / /cgroup rw - cgroup2 cgroup2 rw\n",
@@ -129,7 +129,7 @@ func manyGroups(t *testing.T, n int) machine {
 		files[dir+"memory.swap.current"] = fmt.Sprintln(i << 20)
 		files[dir+"memory.stat"] = "active_anon 66060288\ninactive_anon 0\nunevictable 0\n"
 	}
-	return machineOf(t, files)
+	return machineOf(t, files).Root
 }
 
 // TestExplainSwapOff wants the kernel's lack of memory told from other errors, and none to hide

@@ -8,7 +8,8 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 )
 
-// machine is what the checks of doctor look at. Tests replace each part.
+// machine is what the checks of doctor look at; other code needs only its Root. Tests replace each
+// part.
 type machine struct {
 	host.Root
 	protections  func() []protect.Protection     // what the serving process would find out by itself

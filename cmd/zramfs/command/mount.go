@@ -196,7 +196,7 @@ func serveSpawned(c *cli.Context) error {
 	}
 	cfg.CreatedDir = c.Bool(flagCreated)
 	cfg.IOFlusher = flusher
-	cfg.OnEnd = func(out io.Writer) error { return forgetEnded(out, thisMachine()) }
+	cfg.OnEnd = func(out io.Writer) error { return forgetEnded(out, host.Local) }
 	return daemon.Run(c.Context, cfg, os.NewFile(daemon.ReadyFD, "announcement"))
 }
 

@@ -49,13 +49,13 @@ type record struct {
 
 // newRecordPath is where a new record of a device on dir lies. Two devices may have the same dir:
 // in two mount namespaces, or when one is dead.
-func newRecordPath(m machine, dir string) string {
+func newRecordPath(m host.Root, dir string) string {
 	return filepath.Join(m.Path(recordDir), fmt.Sprintf("%s@%08x.json", url.PathEscape(dir), rand.Uint32()))
 }
 
 // readRecords returns all records, those of older versions last. Where this process may not read
 // them there are none.
-func readRecords(m machine) []record {
+func readRecords(m host.Root) []record {
 	paths, err := filepath.Glob(filepath.Join(m.Path(recordDir), "*.json"))
 	if err != nil {
 		return nil
@@ -120,7 +120,7 @@ func (rec record) alive() bool {
 }
 
 // write replaces the record by this one, at once.
-func (rec *record) write(m machine) error {
+func (rec *record) write(m host.Root) error {
 	text, err := json.Marshal(rec)
 	if err != nil {
 		return err
@@ -149,7 +149,7 @@ func (rec *record) write(m machine) error {
 }
 
 // remove removes the record, and the directory with the last one.
-func (rec record) remove(m machine) error {
+func (rec record) remove(m host.Root) error {
 	err := os.Remove(rec.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -162,7 +162,7 @@ func (rec record) remove(m machine) error {
 
 // forget restores the kernel parameters that up changed for the device d, and for those that have
 // gone from its DIR, and removes their records.
-func forget(out io.Writer, m machine, d device) error {
+func forget(out io.Writer, m host.Root, d device) error {
 	defer lockRecords(m)()
 	all := readRecords(m)
 	var errs error
@@ -177,7 +177,7 @@ func forget(out io.Writer, m machine, d device) error {
 
 // forget restores the kernel parameters, or leaves them to devices that want the same, and removes
 // the record.
-func (rec record) forget(out io.Writer, m machine, all []record) error {
+func (rec record) forget(out io.Writer, m host.Root, all []record) error {
 	if rec.err != nil {
 		return errors.Join(rec.err, rec.remove(m))
 	}
@@ -192,7 +192,7 @@ func (rec record) forget(out io.Writer, m machine, all []record) error {
 // forgetEnded is forget for the keeper of a device that has ended by itself, after swapoff for
 // example. It asks no serving process, and leaves the record of a device whose loop devices are
 // still there.
-func forgetEnded(out io.Writer, m machine) error {
+func forgetEnded(out io.Writer, m host.Root) error {
 	defer lockRecords(m)()
 	self, _ := host.Local.Process(os.Getpid())
 	all := readRecords(m)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 // lockTime bounds the wait for the lock on the records.
@@ -16,7 +18,7 @@ const lockTime = 3 * time.Second
 // restores kernel parameters asks whether another device still wants them, which may be about to go
 // as well. Anybody who can read the directory could hold the lock, so it waits for a while only,
 // and nothing fails without it.
-func lockRecords(m machine) (release func()) {
+func lockRecords(m host.Root) (release func()) {
 	for end := time.Now().Add(lockTime); ; time.Sleep(10 * time.Millisecond) {
 		f, err := os.Open(m.Path(recordDir))
 		if err != nil {

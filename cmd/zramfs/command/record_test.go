@@ -15,7 +15,7 @@ import (
 )
 
 func TestRecord(t *testing.T) {
-	m := machine{Root: host.Root(t.TempDir())}
+	m := host.Root(t.TempDir())
 	const dir = "/run/a b/%2F"
 	if err := forget(io.Discard, m, device{Dir: dir}); err != nil {
 		t.Errorf("no record: %v", err)
@@ -48,7 +48,7 @@ func TestRecord(t *testing.T) {
 
 // Two devices on the same DIR have a record each: what one forgets, the other keeps.
 func TestRecordsOfOneDir(t *testing.T) {
-	m := machine{Root: host.Root(t.TempDir())}
+	m := host.Root(t.TempDir())
 	one, two := runningRecord(t, "/run/zram"), runningRecord(t, "/run/zram")
 	if err := errors.Join(one.write(m), two.write(m)); err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestRecordsOfOneDir(t *testing.T) {
 
 // A record of an older version has another name and says less.
 func TestRecordOfOlderVersion(t *testing.T) {
-	m := machine{Root: host.Root(t.TempDir())}
+	m := host.Root(t.TempDir())
 	path := m.Path(recordDir + "/%2Frun%2Fzram.json")
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestRecordOfOlderVersion(t *testing.T) {
 }
 
 func TestRecordGarbled(t *testing.T) {
-	m := machine{Root: host.Root(t.TempDir())}
+	m := host.Root(t.TempDir())
 	rec := record{Dir: "/a"}
 	if err := rec.write(m); err != nil {
 		t.Fatal(err)

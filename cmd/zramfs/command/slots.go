@@ -103,7 +103,7 @@ func (d device) findSlots() slotsProcess {
 
 // startSlots starts the process that makes the kernel free slots of these areas, and notes it in
 // the record. It ends with the keeper, a PID of this namespace.
-func startSlots(m machine, rec *record, policy slots.Policy, keeper int, areas []string) error {
+func startSlots(m host.Root, rec *record, policy slots.Policy, keeper int, areas []string) error {
 	pid, err := launchSlots(append([]string{slotsName, fmt.Sprintf("--%s=%s", flagSlots, policy),
 		fmt.Sprintf("--%s=%d", flagKeeper, keeper)}, areas...))
 	if err != nil {
@@ -122,5 +122,5 @@ func (d device) reviveSlots() error {
 	if p := d.findSlots(); p.policy == "" || p.policy == slots.Keep || p.pid != 0 || len(d.Swaps) == 0 || d.keeper == 0 {
 		return nil
 	}
-	return startSlots(thisMachine(), d.rec, d.rec.Slots.Policy, d.keeper, loopPaths(d.Loops))
+	return startSlots(host.Local, d.rec, d.rec.Slots.Policy, d.keeper, loopPaths(d.Loops))
 }

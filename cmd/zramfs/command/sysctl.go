@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 // The values of --sysctl.
@@ -58,7 +60,7 @@ type tunedSysctl struct {
 
 // plan says what to change on m. What an earlier device on the same DIR has changed and not
 // restored, because it was killed, counts by what was there before.
-func (s sysctlSetting) plan(m machine, before []tunedSysctl) (tunedSysctl, bool, error) {
+func (s sysctlSetting) plan(m host.Root, before []tunedSysctl) (tunedSysctl, bool, error) {
 	now, err := m.Sysctl(s.name)
 	if err != nil {
 		return tunedSysctl{}, false, err
@@ -78,7 +80,7 @@ func (s sysctlSetting) plan(m machine, before []tunedSysctl) (tunedSysctl, bool,
 // tuneSysctls sets the recommended values and says so on out. The record is written first, so that
 // what is changed can always be restored. What cannot be changed, as in a container whose /proc/sys
 // is read-only, costs a line and nothing else.
-func tuneSysctls(out io.Writer, m machine, rec *record) error {
+func tuneSysctls(out io.Writer, m host.Root, rec *record) error {
 	before := rec.Sysctls
 	rec.Sysctls = nil
 	var refused []string
@@ -125,7 +127,7 @@ func tuneSysctls(out io.Writer, m machine, rec *record) error {
 
 // restoreSysctls gives every parameter in rec that is still as up set it its old value, or leaves
 // it to a device that runs on and wants the same. It says what it did on out.
-func restoreSysctls(out io.Writer, m machine, rec record, running []record) error {
+func restoreSysctls(out io.Writer, m host.Root, rec record, running []record) error {
 	var restored []string
 	for _, t := range rec.Sysctls {
 		now, err := m.Sysctl(t.Name)

@@ -19,7 +19,7 @@ import (
 
 // tuned makes up's change on a machine that begins with these values, in the order of
 // recommendedSysctls; an empty one is missing. It returns what was said.
-func tuned(t *testing.T, m machine, dir string, values ...string) string {
+func tuned(t *testing.T, m host.Root, dir string, values ...string) string {
 	t.Helper()
 	for i, v := range values {
 		path := m.Path(sysctlPath(recommendedSysctls[i].name))
@@ -58,12 +58,12 @@ func runningRecord(t *testing.T, dir string) record {
 }
 
 // recordsOf returns the records of devices on dir.
-func recordsOf(m machine, dir string) []record {
+func recordsOf(m host.Root, dir string) []record {
 	return slices.DeleteFunc(readRecords(m), func(r record) bool { return !r.of(dir) })
 }
 
 // dies makes the only record of dir one of a device that has died.
-func dies(t *testing.T, m machine, dir string) {
+func dies(t *testing.T, m host.Root, dir string) {
 	t.Helper()
 	for _, rec := range recordsOf(m, dir) {
 		rec.Started++
@@ -74,7 +74,7 @@ func dies(t *testing.T, m machine, dir string) {
 }
 
 // wantSysctls compares the values of the machine.
-func wantSysctls(t *testing.T, m machine, want ...string) {
+func wantSysctls(t *testing.T, m host.Root, want ...string) {
 	t.Helper()
 	for i, w := range want {
 		if got, err := m.Sysctl(recommendedSysctls[i].name); err != nil || got != w {
@@ -84,7 +84,7 @@ func wantSysctls(t *testing.T, m machine, want ...string) {
 }
 
 // forgotten is what down says when it restores.
-func forgotten(t *testing.T, m machine, dir string) string {
+func forgotten(t *testing.T, m host.Root, dir string) string {
 	t.Helper()
 	var out strings.Builder
 	for _, rec := range recordsOf(m, dir) {
@@ -99,7 +99,7 @@ func forgotten(t *testing.T, m machine, dir string) string {
 }
 
 func TestSysctlsAreSetAndRestored(t *testing.T) {
-	m := machine{Root: host.Root(t.TempDir())}
+	m := host.Root(t.TempDir())
 	said := tuned(t, m, "/run/zram", "3", "60", "10", "15000")
 	wantSysctls(t, m, "5", "133", "125", "0")
 	if !strings.Contains(said, "sysctl        ok    vm.page-cluster=5 (was 3), vm.swappiness=133 (was 60)") || strings.Count(said, "\n") != 1 {
@@ -118,7 +118,7 @@ func TestSysctlsAreSetAndRestored(t *testing.T) {
 // TestSysctlsOfOthers wants what somebody has set since left alone, and what somebody has set
 // higher before.
 func TestSysctlsOfOthers(t *testing.T) {
-	m := machine{Root: host.Root(t.TempDir())}
+	m := host.Root(t.TempDir())
 	tuned(t, m, "/run/zram", "3", "180", "10", "15000")
 	wantSysctls(t, m, "5", "180", "125", "0")
 	if err := m.WriteSysctl("vm.page-cluster", "4"); err != nil {
@@ -134,7 +134,7 @@ func TestSysctlsOfOthers(t *testing.T) {
 // TestSysctlsRefused has one parameter that this kernel lacks and one that cannot be written: up
 // goes on.
 func TestSysctlsRefused(t *testing.T) {
-	m := machine{Root: host.Root(t.TempDir())}
+	m := host.Root(t.TempDir())
 	path := m.Path(sysctlPath("vm.swappiness"))
 	if err := os.MkdirAll(path, 0o755); err != nil { // a directory can be neither read nor written, by root either
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestSysctlsRefused(t *testing.T) {
 
 // TestSysctlsNeedTheRecord wants nothing changed that could not be restored.
 func TestSysctlsNeedTheRecord(t *testing.T) {
-	m := machine{Root: host.Root(t.TempDir())}
+	m := host.Root(t.TempDir())
 	if err := os.WriteFile(m.Path("run"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestSysctlsNeedTheRecord(t *testing.T) {
 // TestSysctlsAfterDeath turns swap on twice without a down between, as after a death: what was
 // there at first is restored.
 func TestSysctlsAfterDeath(t *testing.T) {
-	m := machine{Root: host.Root(t.TempDir())}
+	m := host.Root(t.TempDir())
 	tuned(t, m, "/run/zram", "3", "60", "10", "15000")
 	tuned(t, m, "/run/zram")
 	forgotten(t, m, "/run/zram")
@@ -187,7 +187,7 @@ func TestSysctlsAfterDeath(t *testing.T) {
 // TestSysctlsOfSeveralDevices takes three down in every order: the last one restores.
 func TestSysctlsOfSeveralDevices(t *testing.T) {
 	for _, order := range []string{"abc", "acb", "bac", "bca", "cab", "cba"} {
-		m := machine{Root: host.Root(t.TempDir())}
+		m := host.Root(t.TempDir())
 		tuned(t, m, "/a", "3", "60", "10", "15000")
 		tuned(t, m, "/b")
 		tuned(t, m, "/c")
@@ -216,7 +216,7 @@ func (g *gate) Write(p []byte) (int, error) {
 // TestSysctlsOfDevicesAtOnce takes two down at the same time, of which one is held where it has
 // read both records: one of them restores.
 func TestSysctlsOfDevicesAtOnce(t *testing.T) {
-	m := machine{Root: host.Root(t.TempDir())}
+	m := host.Root(t.TempDir())
 	tuned(t, m, "/a", "3", "60", "10", "15000")
 	tuned(t, m, "/b")
 	if err := m.WriteSysctl("vm.page-cluster", "4"); err != nil { // it has something to say of that
@@ -244,7 +244,7 @@ func TestSysctlsOfDevicesAtOnce(t *testing.T) {
 
 // TestSysctlsOfTheDead wants a record that no running device has to hold nothing back.
 func TestSysctlsOfTheDead(t *testing.T) {
-	m := machine{Root: host.Root(t.TempDir())}
+	m := host.Root(t.TempDir())
 	tuned(t, m, "/a", "3", "60", "10", "15000")
 	tuned(t, m, "/dead")
 	dies(t, m, "/dead")

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 const (
@@ -53,7 +55,7 @@ func umountAction(c *cli.Context) error {
 	if err := unmountAndWait(d); err != nil {
 		return err
 	}
-	return forget(c.App.Writer, thisMachine(), d)
+	return forget(c.App.Writer, host.Local, d)
 }
 
 // mayUnmount refuses to take away a device that does not answer: what the command had given up

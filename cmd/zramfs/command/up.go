@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
@@ -100,7 +101,7 @@ func upAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := canSwapHere(thisMachine()); err != nil {
+	if err := canSwapHere(host.Local); err != nil {
 		return err
 	}
 	all, err := findDevices(dir)
@@ -116,13 +117,13 @@ func upAction(c *cli.Context) error {
 	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program as if nothing was caught
-	u := &upRun{ctx: ctx, out: said, stdout: c.App.Writer, machine: thisMachine(), cfg: cfg, swap: swap}
+	u := &upRun{ctx: ctx, out: said, stdout: c.App.Writer, machine: host.Local, cfg: cfg, swap: swap}
 	return u.run()
 }
 
 // canSwapHere says what bars swap on a loop device before anything is done for it, where later
 // errors would blame something else.
-func canSwapHere(m machine) error {
+func canSwapHere(m host.Root) error {
 	if !m.HasSys() {
 		return errors.New(noSys)
 	}
@@ -183,7 +184,7 @@ type upRun struct {
 	ctx     context.Context // ended by a signal
 	out     *narration
 	stdout  io.Writer
-	machine machine
+	machine host.Root
 	cfg     daemon.Config
 	swap    swapConfig
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
@@ -60,7 +61,7 @@ func newUsage(d device) *usage {
 }
 
 // readSwapUse reads what newUsage needs of a device that is used as swap.
-func readSwapUse(m machine, d device) swapUse {
+func readSwapUse(m host.Root, d device) swapUse {
 	var use swapUse
 	use.slots = d.findSlots()
 	if len(d.Swaps) == 0 {

@@ -64,8 +64,8 @@ func (r Root) MemoryHierarchy() (h MemoryHierarchy, err error) {
 }
 
 // Walk calls visit with each group, Top first, until ctx ends; the error is the cause of that end
-// then. A group takes about a tenth of a millisecond. Walk leaves out groups that are removed
-// meanwhile.
+// then. A group takes about a tenth of a millisecond. Walk leaves out groups that are removed while
+// it reads.
 func (h MemoryHierarchy) Walk(ctx context.Context, visit func(MemoryGroup)) error {
 	for todo := []string{h.Top}; len(todo) > 0; {
 		if ctx.Err() != nil {
@@ -114,8 +114,8 @@ func (h MemoryHierarchy) Group(dir string) (MemoryGroup, error) {
 // of memory.stat that begin with total_ count the groups below. The files of groups above the top
 // are out of sight, but memory.stat of the top has the lowest of their limits.
 //
-// What is in memory comes from the lists of the LRU, since rss leaves out shared and locked memory.
-// A page is charged to memory or to swap, never to both.
+// Resident comes from the lists of the LRU, since rss leaves out shared and locked memory. A page
+// is charged to memory or to swap, never to both.
 func (h MemoryHierarchy) groupV1(dir string) (MemoryGroup, error) {
 	g := MemoryGroup{Dir: dir}
 	var err error

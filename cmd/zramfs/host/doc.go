@@ -3,7 +3,8 @@
 // Package host reads facts of the machine: capabilities, limits, memory, control groups, mounts,
 // namespaces, processes, swap, kernel modules and kernel parameters.
 //
-// All of them are files, most of them below /proc and /sys. A [Root] is the directory that these lie
-// below, which is / but for tests. Nothing is cached, and only [Root.WriteSysctl] and
-// [Root.WriteControl] change anything. Functions are safe for concurrent use.
+// All of them are files, most of them below /proc and /sys. A [Root] is the directory that they lie
+// below: / on the machine itself, another one in tests. Nothing is cached, and only
+// [Root.WriteSysctl] and [Root.WriteControl] change anything. Functions are safe for concurrent
+// use.
 package host

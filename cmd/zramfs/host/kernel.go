@@ -41,9 +41,9 @@ func (r Root) KernelRelease() (release string, major, minor int, err error) {
 	return release, major, minor, nil
 }
 
-// FindModule reports whether a module of this name belongs to the running kernel: as a file that can
-// be loaded, or built in (modules.dep(5)). Dir is the directory of the kernel's modules, relative to
-// the Root. The error is only for the release of the kernel.
+// FindModule reports whether a module of this name belongs to the running kernel: as a file that
+// can be loaded, or built in (modules.dep(5)). Dir is the directory of the kernel's modules,
+// relative to the Root. The error is only for the release of the kernel.
 func (r Root) FindModule(module string) (dir string, found bool, err error) {
 	release, _, _, err := r.KernelRelease()
 	if err != nil {
@@ -62,8 +62,8 @@ func (r Root) FindModule(module string) (dir string, found bool, err error) {
 // ModuleLoaded reports whether a module is loaded, or built in with parameters.
 func (r Root) ModuleLoaded(module string) bool { return r.Exists("sys/module/" + module) }
 
-// ModuleParameter returns the value of a parameter of a module that is loaded or built in. The error
-// is fs.ErrNotExist where there is no such module or parameter.
+// ModuleParameter returns the value of a parameter of a module that is loaded or built in. The
+// error is fs.ErrNotExist where there is no such module or parameter.
 func (r Root) ModuleParameter(module, parameter string) (string, error) {
 	return r.Read(filepath.Join("sys/module", module, "parameters", parameter))
 }

@@ -36,7 +36,8 @@ func (r Root) SeesMount(pid, minor int) bool {
 		return false
 	}
 	device := fmt.Sprintf("0:%d", minor)
-	for line := range strings.Lines(string(text)) { // proc_pid_mountinfo(5): number, number above, device
+	// proc_pid_mountinfo(5): number, number above, device
+	for line := range strings.Lines(string(text)) {
 		_, rest, _ := strings.Cut(line, " ")
 		_, rest, _ = strings.Cut(rest, " ")
 		if found, _, ok := strings.Cut(rest, " "); ok && found == device {

@@ -19,8 +19,8 @@ type Process struct {
 	Name   string // as in /proc/PID/comm
 	State  byte   // the letter
 	Parent int
-	// Start is when the process started, in clock ticks after boot. With the PID it names one process
-	// for ever.
+	// Start is when the process started, in clock ticks after boot. With the PID it names one
+	// process for ever.
 	Start uint64
 }
 
@@ -28,7 +28,8 @@ type Process struct {
 // where there is none, or only a zombie.
 func (r Root) Process(pid int) (Process, bool) {
 	text, err := os.ReadFile(r.Path("proc", strconv.Itoa(pid), "stat"))
-	begin, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')') // the name may hold anything
+	// The name may hold spaces and parentheses.
+	begin, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if err != nil || begin < 0 || end < begin {
 		return Process{}, false
 	}

@@ -11,7 +11,7 @@ type SwapUse struct {
 	Cached uint64 // SwapCached: pages that are in swap and in memory
 }
 
-// SwapUse returns the use of all swap areas. What the kernel does not tell is 0.
+// SwapUse returns the use of all swap areas. A number that the kernel does not tell is 0.
 func (r Root) SwapUse() (u SwapUse) {
 	u.Cached, _ = r.Bytes("proc/meminfo", "SwapCached")
 	u.Total, _ = r.Bytes("proc/meminfo", "SwapTotal")
