@@ -13,9 +13,9 @@ import (
 	"github.com/zramfs/zramfs/internal/pages"
 )
 
-// G.115: four slots keep the way back of the link busy while objects come in and kernels run. How
-// many GB a second that is, a device alone can say: zramfs bench bulk and gpu/check.sh measure it.
-// Here the link is so slow that simulated kernels do not matter beside it.
+// G.115: four slots keep the way back of the link busy while objects come in and kernels run. The
+// rate of a device in GB/s is for gpu/check.sh to measure. Here the link is so slow that the time of
+// simulated kernels does not matter.
 func TestG115StreamsAtTheLinksSpeed(t *testing.T) {
 	const speed, n, wanted = 500e3, 256, 0.7 // one after the other it would be 0.55 at best; of few pieces the first and the last have nobody to share with
 	s := driver.NewSimulator(driver.SimulatedDevice{Link: speed})

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// largeBatch is the default number of pages of a batch with engines besides the CPU: 10^10 bytes.
+	// largeBatch is the default pages of a batch with engines other than the CPU: 10^10 bytes.
 	largeBatch = (10_000_000_000 + pageSize - 1) / pageSize
 	// memoryShares divides the free memory: the pages of a batch take at most one share, and three
 	// buffers are that large: for pages, objects and decompressed pages.

@@ -20,9 +20,9 @@ import (
 )
 
 // Bulk measures batches of pages by one worker, by one on each core and, where e opens engines, by
-// those alone and by all together. A batch has pages of the sample, repeated where there are fewer;
-// for 0 it has SamplePages or, with engines, 10 GB. It is smaller where e.Room returns less memory
-// than four such batches take. Bulk fails as Codec does, and where an engine cannot be opened.
+// the engines alone and by all together. batch is the number of pages of a batch, which repeats a
+// smaller sample; 0 is SamplePages or, with engines, 10 GB. A batch takes at most a quarter of the
+// memory that e.Room returns. Bulk fails as Codec does, and where an engine cannot be opened.
 func Bulk(ctx context.Context, s sample.Sample, o Options, batch int, e imaging.Options) (report BulkReport, err error) {
 	algorithms, err := bulkAlgorithms(o.Algorithms)
 	if err != nil {
@@ -71,8 +71,7 @@ type bulkRun struct {
 	done     int // completed rounds, without the first
 }
 
-// newBulkRun makes a run with batches of a number of pages; for 0 of the default number, which
-// depends on the engines.
+// newBulkRun makes a run; batch is as for Bulk. On an error it has closed the engines.
 func newBulkRun(s sample.Sample, algorithms []codec.Algorithm, batch int, o imaging.Options) (_ *bulkRun, err error) {
 	pages, same := sample.WithoutSameFilled(s.Pages)
 	if len(pages) == 0 {
@@ -166,8 +165,8 @@ func (r *bulkRun) measure(ctx context.Context, length time.Duration, show term.S
 	return r.show.End()
 }
 
-// round gives each entry a batch. The entries that read objects all read those of the last entry
-// that compressed.
+// round gives each entry a batch. All entries that read objects read those of the last entry that
+// compressed.
 func (r *bulkRun) round(ctx context.Context, after func(*subject, *entry) error) error {
 	for _, t := range r.subjects {
 		for _, c := range t.entries {
@@ -188,8 +187,8 @@ func (r *bulkRun) round(ctx context.Context, after func(*subject, *entry) error)
 	return nil
 }
 
-// able reports whether an engine besides the CPU can do any part of an operation on the subject's
-// last objects.
+// able reports whether an engine other than the CPU can do any part of an operation on the last
+// objects.
 func (r *bulkRun) able(t *subject, op bulk.Op) bool {
 	var seen [256]bool
 	for _, id := range r.made.ID {
@@ -231,7 +230,7 @@ func (r *bulkRun) give(ctx context.Context, t *subject, c *entry, n int) error {
 	return nil
 }
 
-// check requires decompressed pages to equal the original ones, and takes the ratio of compressed ones.
+// check takes the ratio of compressed pages, and requires decompressed ones to equal the originals.
 func (r *bulkRun) check(t *subject, c *entry) error {
 	switch c.op {
 	case bulk.Compress:

@@ -27,7 +27,7 @@ type BulkReport struct {
 	Wanted     int          `json:"wanted_pages"` // of a batch, were there memory enough
 	Rounds     int          `json:"rounds"`
 	Workers    int          `json:"workers"` // one on each core
-	Engines    []string     `json:"engines"` // besides the CPU
+	Engines    []string     `json:"engines"` // other than the CPU
 	Missing    []string     `json:"missing"` // kinds without an engine, with the reasons
 	Trouble    []string     `json:"trouble"` // errors of engines that did not end the measurement
 	Results    []BulkResult `json:"results"`
@@ -35,19 +35,20 @@ type BulkReport struct {
 
 // A BulkResult is the measurement of one operation of an algorithm by one set of engines.
 type BulkResult struct {
-	Algorithm string         `json:"algorithm"`
-	Default   bool           `json:"default"` // the algorithm that a device uses by default
-	Ratio     float64        `json:"ratio"`
-	Operation string         `json:"operation"`
-	By        string         `json:"by"`        // engines, joined by +
-	Workers   int            `json:"workers"`   // of the CPU
-	Pages     int            `json:"pages"`     // of a batch
-	Speed     float64        `json:"mb_s"`      // 10^6 bytes of pages per second
-	OfOne     float64        `json:"of_one"`    // multiple of the speed of one worker
-	OfMemcpy  float64        `json:"of_memcpy"` // multiple of the speed of a plain copy by as many workers
-	Share     float64        `json:"share"`     // of the pages that engines besides the CPU did, 0 to 1
-	Parts     []Part         `json:"parts"`     // by engine
-	Fallbacks map[string]int `json:"fallbacks"` // pages that the CPU did for another engine, by bulk.Reason
+	Algorithm string  `json:"algorithm"`
+	Default   bool    `json:"default"` // the algorithm that a device uses by default
+	Ratio     float64 `json:"ratio"`
+	Operation string  `json:"operation"`
+	By        string  `json:"by"`        // engines, joined by +
+	Workers   int     `json:"workers"`   // of the CPU
+	Pages     int     `json:"pages"`     // of a batch
+	Speed     float64 `json:"mb_s"`      // 10^6 bytes of pages per second
+	OfOne     float64 `json:"of_one"`    // multiple of one worker's speed
+	OfMemcpy  float64 `json:"of_memcpy"` // multiple of a copy by as many workers
+	Share     float64 `json:"share"`     // of pages done by other engines, 0 to 1
+	Parts     []Part  `json:"parts"`     // by engine
+	// Fallbacks counts the pages that the CPU did in place of another engine, by bulk.Reason.
+	Fallbacks map[string]int `json:"fallbacks"`
 }
 
 // A Part is the work of one engine in all batches of a result. Times are in milliseconds, and 0 for

@@ -120,7 +120,8 @@ func TestBulkMeasuresEngines(t *testing.T) {
 			t.Errorf("%+v", r)
 		case alone && r.Operation == "compress" && r.Share != 1: // it can do all
 			t.Errorf("%+v", r)
-		case alone && r.Operation != "compress" && (r.Share < 0.4 || r.Share > 0.6 || r.Fallbacks["unreadable"] == 0): // half is raw
+		// Half of the pages are raw, which the engine cannot read.
+		case alone && r.Operation != "compress" && (r.Share < 0.4 || r.Share > 0.6 || r.Fallbacks["unreadable"] == 0):
 			t.Errorf("%+v", r)
 		case alone && (r.Parts[1].Pieces == 0 || r.Parts[1].Learned <= 0 || r.Parts[1].Busy <= 0):
 			t.Errorf("%+v", r)

@@ -19,8 +19,8 @@ const (
 	// turnPages is the number of pages of a turn: enough for the resolution of the clock, and few
 	// enough that a change of the CPU's frequency meets all contestants.
 	turnPages = 256
-	// maxTimes bounds the times of single pages that a contestant keeps for each direction; later times
-	// replace the oldest.
+	// maxTimes bounds the times of single pages that a contestant keeps for each direction; later
+	// times replace the oldest.
 	maxTimes = 1 << 17
 )
 

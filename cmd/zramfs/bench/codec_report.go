@@ -35,8 +35,8 @@ type InstructionSets struct {
 type CodecResult struct {
 	Algorithm      string  `json:"algorithm"`
 	Implementation *string `json:"implementation"` // null where the algorithm has only one
-	Default        bool    `json:"default"`        // the algorithm that a device uses by default
-	Selected       bool    `json:"selected"`       // the implementation that the algorithm uses by default
+	Default        bool    `json:"default"`        // the algorithm is a device's default
+	Selected       bool    `json:"selected"`       // the algorithm's default
 	Ratio          float64 `json:"ratio"`
 	Incompressible float64 `json:"incompressible"` // share of pages stored as they are, 0 to 1
 	Compress       Timing  `json:"compress"`

@@ -119,7 +119,7 @@ func TestCodecOfOneImplementation(t *testing.T) {
 	}
 }
 
-// The text marks the defaults, and says of generated pages what they are.
+// The text marks the defaults, and warns that generated pages have no meaning for a machine.
 func TestCodecText(t *testing.T) {
 	o := options(t, "lz4", codec.Algorithms()[0])
 	o.Length = time.Millisecond

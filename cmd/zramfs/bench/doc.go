@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package bench measures the codecs on this machine: Codec page by page on one thread, Bulk in
-// batches on all cores and on the other engines that package imaging opens. The command bench prints
-// their reports.
+// batches on all cores and on the engines that package imaging opens. The command bench prints the
+// reports.
 //
-// Both measure a plain copy of the same pages too, as memcpy, by which machines can be compared, and
-// both check that pages come back as they were. Variants take turns in short rounds, and speeds are
-// medians of rounds, so that a change of the CPU's frequency meets all of them.
+// Both also measure a plain copy of the same pages, memcpy, to compare machines by, and both check
+// that pages come back as they were. Variants take turns in short rounds, and speeds are medians of
+// rounds, so that a change of the CPU's frequency meets all variants.
 package bench
 
 import (
@@ -18,14 +18,14 @@ import (
 
 // Options say what to measure and for how long.
 type Options struct {
-	Algorithms []codec.Algorithm // besides the plain copy
+	Algorithms []codec.Algorithm // in addition to the plain copy
 	Length     time.Duration     // of all measurements together; one round is always completed
 	Progress   io.Writer         // shows progress where it is a terminal
 }
 
 const (
-	// SamplePages is the most pages of a sample that are of use: 64 MiB, more than any cache of one
-	// core. A batch for the CPU has as many.
+	// SamplePages is the largest useful sample in pages: 64 MiB, more than any cache of one core. It
+	// is also the default batch of the CPU.
 	SamplePages = 16384
 	// MaxBatch is the most pages of a batch: 16 GiB. Bulk takes three times as much memory.
 	MaxBatch = 1 << 22

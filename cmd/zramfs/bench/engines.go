@@ -121,7 +121,7 @@ func (e *engineSets) lend(a codec.Algorithm) (engines []bulk.Engine) {
 }
 
 // register registers the memory of batches with the engines that can use that. An engine that
-// refuses works without.
+// refuses works without registered memory.
 func (e *engineSets) register(read, written [][]byte) {
 	for _, engine := range e.all() {
 		registrar, ok := engine.(bulk.Registrar)

@@ -21,7 +21,7 @@ import (
 // A pacer is an engine that computes nothing: it stores pages as they are. It records the memory
 // that is registered with it.
 type pacer struct {
-	refuses bool // to know memory
+	refuses bool // to register memory
 
 	known  map[*byte]bool // regions, and whether they are written to
 	closed int
@@ -159,7 +159,7 @@ func TestFitting(t *testing.T) {
 	}
 }
 
-// The text says where a batch is smaller than wanted.
+// The text reports a batch that is smaller than wanted.
 func TestBulkOfMoreThanFits(t *testing.T) {
 	b := BulkReport{Batch: 10, Wanted: 20}
 	if !strings.Contains(b.Text(), "\nthe batch was to have 20 pages, for which there is not memory enough\n") {

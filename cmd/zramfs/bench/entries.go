@@ -17,7 +17,7 @@ import (
 type subject struct {
 	algorithm codec.Algorithm
 	one, all  *bulk.Planner // with one worker; with a worker on each core and the engines
-	engines   []bulk.Engine // besides the CPU
+	engines   []bulk.Engine // other than the CPU
 	ratio     float64       // of the last objects of the first round
 	entries   []*entry
 }
@@ -29,7 +29,7 @@ type entry struct {
 	mode  bulk.Mode
 	alone bool // by one worker
 	pages int  // of a batch
-	idle  bool // no engine besides the CPU can do any of it
+	idle  bool // no engine other than the CPU can do any of it
 	ratio float64
 	times []time.Duration
 	sum   bulk.Report
@@ -73,7 +73,7 @@ func (t *subject) entriesFor(op bulk.Op, batch int) []*entry {
 	return entries
 }
 
-// names returns the names of the engines besides the CPU.
+// names returns the names of the engines other than the CPU.
 func (t *subject) names() (names []string) {
 	for _, e := range t.engines {
 		names = append(names, e.Name())

@@ -34,15 +34,14 @@ func benchCommand() *cli.Command {
 		Usage:     "measure the codecs, or bulk work, on this machine",
 		ArgsUsage: benchCodec + " | " + benchBulk,
 		Description: "codec: Compresses and decompresses pages by every algorithm, in every implementation that this machine can run, on one " +
-			"thread, in turns of short rounds, and prints a line for each. memcpy, a plain copy, serves to compare machines. " +
+			"thread, taking turns in short rounds, and prints a line for each. memcpy, a plain copy, serves to compare machines. " +
 			"(selected) marks the algorithm that up uses by default, and the implementation that an algorithm " +
 			"uses here; ZRAMFS_DISABLE=avx512,avx2 switches instruction sets off. Speeds are in MB/s of 10^6 bytes of pages, the times of " +
 			"one page in microseconds: the median and the 99th percentile.\n\n" +
 			"bulk: Compresses, decompresses and verifies batches of pages, as export, import and verify do: by one worker, by one on each core and, " +
 			"where the program and the machine have other engines, by those alone and by all together. SHARE is the part of the pages " +
 			"that the other engines did. A batch has --batch pages, which repeat those of a smaller sample: " +
-			"64 MiB by default, 10 GB with other engines, and at most " +
-			"a quarter of the free memory.\n\n" +
+			"64 MiB by default, 10 GB with other engines, and at most a quarter of the free memory.\n\n" +
 			"Pages of one repeated word are left out, since the store recognises them without a codec. RATIO is over the others, without the " +
 			"overhead of the store.\n\n" +
 			"Any file will do: each 4096 bytes of it are a page, the last padded with zeros. Of a large file or " +
@@ -56,7 +55,7 @@ func benchCommand() *cli.Command {
 				Usage: "measure a `LIST` of algorithms, as lz4,lz4:simd=generic,zstd(level=3) (default: all, bulk: some)"},
 			&cli.IntFlag{Name: flagBatch, Aliases: []string{"b"}, Usage: "`PAGES` of a batch, for bulk", DefaultText: "as below"},
 			&cli.Float64Flag{Name: flagSeconds, Aliases: []string{"t"}, Value: defaultSeconds,
-				Usage: "measure for so many `SECONDS` in all, and each at least once"},
+				Usage: "measure for `SECONDS` in all, and each variant at least once"},
 			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},
 		}, engineFlags()...),
 		Action: benchAction,

@@ -20,7 +20,7 @@ import (
 	"github.com/zramfs/zramfs/codec/bulk"
 )
 
-// withEngine makes the test binary know a kind of engine besides the CPU, which this machine lacks.
+// withEngine makes the test binary know a further kind of engine, which this machine lacks.
 const withEngine = "ZRAMFS_TEST_ENGINE"
 
 func offerTestEngine() {
