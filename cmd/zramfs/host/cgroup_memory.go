@@ -119,7 +119,7 @@ func (h MemoryHierarchy) Group(dir string) (MemoryGroup, error) {
 func (h MemoryHierarchy) groupV1(dir string) (MemoryGroup, error) {
 	g := MemoryGroup{Dir: dir}
 	var err error
-	if g.Limit, err = h.root.Number(filepath.Join(dir, h.LimitFile)); err != nil {
+	if g.Limit, err = h.root.number(filepath.Join(dir, h.LimitFile)); err != nil {
 		return MemoryGroup{}, err
 	}
 	if g.Limit >= NoMemoryLimit && dir != h.Top {
@@ -162,7 +162,7 @@ func (h MemoryHierarchy) groupV2(dir string) (MemoryGroup, error) {
 	if g.Limit, err = strconv.ParseUint(limit, 10, 64); err != nil {
 		return MemoryGroup{}, fmt.Errorf("read %s: %w", h.root.Path(name), err)
 	}
-	swapped, err := h.root.Number(filepath.Join(dir, "memory.swap.current"))
+	swapped, err := h.root.number(filepath.Join(dir, "memory.swap.current"))
 	g.SwapUncounted = errors.Is(err, fs.ErrNotExist)
 	if err != nil && !g.SwapUncounted {
 		return MemoryGroup{}, err

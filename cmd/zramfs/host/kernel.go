@@ -20,7 +20,7 @@ func (r Root) Sysctl(parameter string) (string, error) { return r.Read(sysctlFil
 
 // SysctlNumber returns the value of a kernel parameter that is a decimal number without a sign.
 func (r Root) SysctlNumber(parameter string) (uint64, error) {
-	return r.Number(sysctlFile(parameter))
+	return r.number(sysctlFile(parameter))
 }
 
 // WriteSysctl changes a kernel parameter.
@@ -60,7 +60,7 @@ func (r Root) FindModule(module string) (dir string, found bool, err error) {
 }
 
 // ModuleLoaded reports whether a module is loaded, or built in with parameters.
-func (r Root) ModuleLoaded(module string) bool { return r.Exists("sys/module/" + module) }
+func (r Root) ModuleLoaded(module string) bool { return r.exists("sys/module/" + module) }
 
 // ModuleParameter returns the value of a parameter of a module that is loaded or built in. The
 // error is fs.ErrNotExist where there is no such module or parameter.
@@ -75,13 +75,13 @@ func (r Root) HasBootParameter(word string) bool {
 }
 
 // HasProc reports whether proc is mounted.
-func (r Root) HasProc() bool { return r.Exists("proc/self") }
+func (r Root) HasProc() bool { return r.exists("proc/self") }
 
 // HasSys reports whether sysfs is mounted.
-func (r Root) HasSys() bool { return r.Exists("sys/block") }
+func (r Root) HasSys() bool { return r.exists("sys/block") }
 
 // HasZram reports whether the kernel's zram is loaded.
-func (r Root) HasZram() bool { return r.Exists("sys/class/zram-control") }
+func (r Root) HasZram() bool { return r.exists("sys/class/zram-control") }
 
 // HasJournal reports whether systemd-journald takes messages.
-func (r Root) HasJournal() bool { return r.Exists("run/systemd/journal/socket") }
+func (r Root) HasJournal() bool { return r.exists("run/systemd/journal/socket") }

@@ -6,11 +6,11 @@ import "fmt"
 
 // MemTotal returns the memory that the kernel manages, in bytes (proc_meminfo(5)). Limits of
 // control groups do not count.
-func (r Root) MemTotal() (uint64, error) { return r.Bytes("proc/meminfo", "MemTotal") }
+func (r Root) MemTotal() (uint64, error) { return r.kibibytes("proc/meminfo", "MemTotal") }
 
 // MemAvailable returns the memory that programs can take without swapping, in bytes
 // (proc_meminfo(5)).
-func (r Root) MemAvailable() (uint64, error) { return r.Bytes("proc/meminfo", "MemAvailable") }
+func (r Root) MemAvailable() (uint64, error) { return r.kibibytes("proc/meminfo", "MemAvailable") }
 
 // Headroom returns how many bytes the process may yet take: MemAvailable or, if that is less, what
 // the limit leaves in the top control group that is mounted, as in a container. Memory of the group

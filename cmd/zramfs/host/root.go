@@ -20,8 +20,8 @@ const Local Root = "/"
 // Path returns the path of a file whose name these elements make.
 func (r Root) Path(elem ...string) string { return filepath.Join(string(r), filepath.Join(elem...)) }
 
-// Exists reports whether a file is there.
-func (r Root) Exists(name string) bool {
+// exists reports whether a file is there.
+func (r Root) exists(name string) bool {
 	_, err := os.Stat(r.Path(name))
 	return err == nil
 }
@@ -32,8 +32,8 @@ func (r Root) Read(name string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// Number returns the decimal number in a file.
-func (r Root) Number(name string) (uint64, error) {
+// number returns the decimal number in a file.
+func (r Root) number(name string) (uint64, error) {
 	text, err := r.Read(name)
 	if err != nil {
 		return 0, err
@@ -60,8 +60,8 @@ func (r Root) Field(name, field string) (string, error) {
 	return "", fmt.Errorf("read %s: no %s in it", r.Path(name), field)
 }
 
-// Bytes returns the value of a line "field: 123 kB" of a file, in bytes.
-func (r Root) Bytes(name, field string) (uint64, error) {
+// kibibytes returns the value of a line "field: 123 kB" of a file, in bytes.
+func (r Root) kibibytes(name, field string) (uint64, error) {
 	text, err := r.Field(name, field)
 	if err != nil {
 		return 0, err

@@ -32,17 +32,17 @@ func TestFiles(t *testing.T) {
 	if n, err := r.MemTotal(); n != 16<<20 || err != nil {
 		t.Errorf("MemTotal: %d, %v", n, err)
 	}
-	if n, err := r.Number("proc/sys/vm/swappiness"); n != 60 || err != nil {
-		t.Errorf("Number: %d, %v", n, err)
+	if n, err := r.number("proc/sys/vm/swappiness"); n != 60 || err != nil {
+		t.Errorf("number: %d, %v", n, err)
 	}
-	if n, err := r.Number("proc/sys/kernel/osrelease"); err == nil {
-		t.Errorf("Number of a word: %d", n)
+	if n, err := r.number("proc/sys/kernel/osrelease"); err == nil {
+		t.Errorf("number of a word: %d", n)
 	}
 	if text, err := r.Field("proc/meminfo", "Mem"); err == nil {
 		t.Errorf("a missing field is %q", text)
 	}
-	if !r.Exists("proc/meminfo") || r.Exists("proc/swaps") {
-		t.Error("Exists")
+	if !r.exists("proc/meminfo") || r.exists("proc/swaps") {
+		t.Error("exists")
 	}
 	if err := r.WriteSysctl("vm.swappiness", "133"); err != nil {
 		t.Error(err)

@@ -13,9 +13,9 @@ type SwapUse struct {
 
 // SwapUse returns the use of all swap areas. A number that the kernel does not tell is 0.
 func (r Root) SwapUse() (u SwapUse) {
-	u.Cached, _ = r.Bytes("proc/meminfo", "SwapCached")
-	u.Total, _ = r.Bytes("proc/meminfo", "SwapTotal")
-	free, _ := r.Bytes("proc/meminfo", "SwapFree")
+	u.Cached, _ = r.kibibytes("proc/meminfo", "SwapCached")
+	u.Total, _ = r.kibibytes("proc/meminfo", "SwapTotal")
+	free, _ := r.kibibytes("proc/meminfo", "SwapFree")
 	u.Used = u.Total - min(free, u.Total)
 	return u
 }
