@@ -11,7 +11,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
-// The checks in this file find nothing that would keep a device from working.
+// The checks in this file never fail: a device works without what they look for.
 
 func checkNoswap(m machine) (finding, error) {
 	err := m.noswap()
@@ -19,7 +19,7 @@ func checkNoswap(m machine) (finding, error) {
 	case err == nil:
 		return ok("the image can lie in a tmpfs that is never swapped")
 	case errors.Is(err, fs.ErrPermission):
-		return finding{}, fmt.Errorf("%w (it takes root)", err)
+		return finding{}, fmt.Errorf("%w (run as root)", err)
 	}
 	return warn(fmt.Sprintf("no tmpfs with noswap (%v): the image lies in a memfd, which worker and keeper have to lock", err),
 		"use Linux 6.4 or later, outside of a user namespace")
@@ -39,7 +39,7 @@ func checkZswap(m machine) (finding, error) {
 	return ok("off")
 }
 
-// checkLog asks whether a device in the background has somewhere to report a damaged page.
+// checkLog asks whether a background device can report a damaged page.
 func checkLog(m machine) (finding, error) {
 	if m.HasJournal() {
 		return ok("messages go to the journal (journalctl -t zramfs)")
@@ -51,9 +51,8 @@ func checkLog(m machine) (finding, error) {
 	return ok("messages go to the kernel log (dmesg)")
 }
 
-// checkPageCluster looks at read-ahead. A request costs tens of microseconds here and a further
-// page in it about two, so that reading single pages, as is advised for zram, pays only for access
-// at random.
+// checkPageCluster checks read-ahead. A request costs tens of microseconds and a further page in it
+// about two, so reading single pages, as is advised for zram, pays only for random access.
 func checkPageCluster(m machine) (finding, error) {
 	n, err := m.SysctlNumber("vm.page-cluster")
 	if err != nil {
@@ -66,12 +65,11 @@ func checkPageCluster(m machine) (finding, error) {
 	return ok("vm.page-cluster is %d: up to %d pages a swap-in", n, uint64(1)<<min(n, 63))
 }
 
-// minFreeCap bounds what checkFreeMemory asks for: the smaller of 64 MiB and 1/64 of RAM.
+// minFreeCap bounds the demand of checkFreeMemory: the smaller of 64 MiB and 1/64 of RAM.
 const minFreeCap = 64 << 20
 
-// checkFreeMemory asks whether reclaim starts while the kernel still has memory for the requests
-// that it takes: a low vm.min_free_kbytes can be made up for by a vm.watermark_scale_factor above
-// its default of 10.
+// checkFreeMemory asks whether reclaim starts while the kernel still has memory for its requests: a
+// vm.watermark_scale_factor above its default of 10 makes up for a low vm.min_free_kbytes.
 func checkFreeMemory(m machine) (finding, error) {
 	kib, err := m.SysctlNumber("vm.min_free_kbytes")
 	if err != nil {

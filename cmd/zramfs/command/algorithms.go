@@ -10,7 +10,7 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// parseAlgorithms reads a list of algorithms with commas between them, each as parseAlgorithm does.
+// parseAlgorithms reads a comma-separated list of algorithms, each as parseAlgorithm does.
 func parseAlgorithms(list string) ([]codec.Algorithm, error) {
 	var all []codec.Algorithm
 	for _, name := range splitList(list) {
@@ -23,12 +23,11 @@ func parseAlgorithms(list string) ([]codec.Algorithm, error) {
 	return all, nil
 }
 
-// zramAlgorithms are kernel zram's algorithms that this program lacks, each with the nearest that
-// it has.
+// zramAlgorithms are kernel zram's algorithms that this program lacks, each with our nearest.
 var zramAlgorithms = map[string]string{"lzo": "lz4", "lzo-rle": "lz4", "lz4hc": "page:dense", "842": "lz4", "deflate": "zstd"}
 
-// unknownAlgorithm explains why codec.Parse refused a text: it names no algorithm, or one with a
-// parameter that cannot be.
+// unknownAlgorithm explains why codec.Parse refused a text: it names no algorithm, or has a bad
+// parameter.
 func unknownAlgorithm(text string, err error) error {
 	known := codec.Algorithms()
 	name, _, _ := strings.Cut(text, "(")
@@ -45,8 +44,8 @@ func unknownAlgorithm(text string, err error) error {
 	return usageError("unknown algorithm %q%s Available: %s", text, hint, strings.Join(known, ", "))
 }
 
-// splitList cuts at the commas that stand outside of parentheses: those inside belong to an
-// algorithm, as in zstd(level=3,dict=FILE).
+// splitList cuts at commas outside parentheses: those inside belong to an algorithm, as in
+// zstd(level=3,dict=FILE).
 func splitList(list string) []string {
 	var names []string
 	depth, begin := 0, 0
@@ -66,10 +65,10 @@ func splitList(list string) []string {
 	return append(names, list[begin:])
 }
 
-// isDefaultName reports whether name is the algorithm that a device uses by default.
+// isDefaultName reports whether name is the default algorithm's.
 func isDefaultName(name string) bool { return name == codec.Algorithms()[0] }
 
-// shellWord writes a word so that a shell takes it for one.
+// shellWord quotes a word for a shell.
 func shellWord(word string) string {
 	if strings.ContainsFunc(word, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_=:,./%+", r))

@@ -63,7 +63,7 @@ func TestShellWord(t *testing.T) {
 	}
 }
 
-// The default of up's flag is the algorithm that is called the default elsewhere.
+// The default of up's flag is the default algorithm.
 func TestDefaultAlgorithm(t *testing.T) {
 	for _, f := range deviceFlags() {
 		if s, ok := f.(interface{ GetDefaultText() string }); ok && f.Names()[0] == flagAlgorithm {

@@ -15,8 +15,8 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// Main runs the program with its arguments, args[0] being the name it was started by, and returns
-// the exit code. version is that of a release, empty for other builds. It is to be called once.
+// Main runs the program with its arguments and returns the exit code; args[0] is the program's
+// name. version is a release's, empty for other builds. Call it once.
 func Main(version string, args []string) int {
 	release = version
 	if runAside(args, os.Stdout) {
@@ -35,7 +35,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	code, message := describe(err)
 	if message != "" {
-		// Standard error is the last place to report to: there is nowhere left to say that it is closed.
+		// Standard error is the last place to report to: a failure to write there is lost.
 		_, _ = fmt.Fprintf(stderr, "zramfs: %s\n", message)
 	}
 	return code
@@ -69,7 +69,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 		ExitErrHandler:  func(*cli.Context, error) {},
 		OnUsageError:    onUsageError,
 		Flags: []cli.Flag{
-			cli.HelpFlag, // cli adds it by itself only where there is no command help
+			cli.HelpFlag, // cli adds it only to programs without a command help
 			&cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version and exit"},
 		},
 		Action:   rootAction,
@@ -110,7 +110,7 @@ func commands() []*cli.Command {
 	return all
 }
 
-// rootAction runs when there is no command: arrange has refused unknown ones already.
+// rootAction runs without a command: arrange has refused unknown ones already.
 func rootAction(c *cli.Context) error {
 	if c.Bool("version") {
 		return printVersion(c.App.Writer)
@@ -131,11 +131,11 @@ func unknownCommand(app *cli.App, name string) error {
 	return usageError("unknown command %q; see zramfs --help", name)
 }
 
-// badValue is how the flag package reports a value that a flag cannot have. Unknown flags were
-// found by arrange.
+// badValue matches the flag package's error for an invalid value. arrange has refused unknown flags
+// already.
 var badValue = regexp.MustCompile(`^invalid (?:boolean )?value (".*") for (?:flag )?-([a-zA-Z-]+): `)
 
-// onUsageError puts an error of the flag package into words.
+// onUsageError rewords an error of the flag package.
 func onUsageError(c *cli.Context, err error, _ bool) error {
 	found := badValue.FindStringSubmatch(err.Error())
 	if found == nil {
@@ -145,7 +145,7 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 	return usageError("%s: --%s %s: %s", c.Command.Name, name, value, wrongKind(c.Command.Flags, name))
 }
 
-// wrongKind says what the value of the flag with that name is not.
+// wrongKind says what a flag's value should have been.
 func wrongKind(flags []cli.Flag, name string) string {
 	for _, f := range flags {
 		if !slices.Contains(f.Names(), name) {
@@ -163,8 +163,8 @@ func wrongKind(flags []cli.Flag, name string) string {
 	return "not a value of this flag"
 }
 
-// checkedWriter remembers the first error of w, so that output lost to a full disk is a failure of
-// the program.
+// checkedWriter remembers the first error of w, so that the program fails if a full disk loses its
+// output.
 type checkedWriter struct {
 	w   io.Writer // immutable
 	err error     // used by one goroutine

@@ -21,17 +21,17 @@ import (
 const (
 	// asideWord is the first argument of a process that makes one call for a command.
 	asideWord = "--aside"
-	// answerTime is how long a command waits for all the serving processes that it asks. A healthy one
-	// answers in milliseconds even under load, since status takes no lock of the page path.
+	// answerTime is how long a command waits for all serving processes. A healthy one answers in
+	// milliseconds even under load, since status takes no lock of the page path.
 	answerTime = time.Second
-	// asideEnd bounds the wait for the end of a process that has answered.
+	// asideEnd bounds the wait for a process that has answered to end.
 	asideEnd = 300 * time.Millisecond
 )
 
 // errNoAnswer means that a serving process does not answer: it is stopped, stuck or starved.
 var errNoAnswer = errors.New("it does not answer")
 
-// An asideAnswer is what the process prints that makes the call.
+// An asideAnswer is the output of the process that makes the call.
 type asideAnswer struct {
 	Text  []byte        `json:"text,omitempty"`
 	Errno syscall.Errno `json:"errno,omitempty"`
@@ -52,15 +52,15 @@ var asideCalls = map[string]func(args []string) ([]byte, error){
 	"probe":   func(args []string) ([]byte, error) { return probeLoop(args[0]) },
 }
 
-// aside makes a call in a process of its own, which is killed when ctx ends; the error is
-// errNoAnswer then. A process that waits for a request which a stopped server has read does not end
-// before the answer, whatever kills it: a command that made the call itself could not end either.
+// aside makes a call in another process and kills that when ctx ends; the error is errNoAnswer
+// then. A process whose request a stopped server has read does not end before the answer, even when
+// killed: a command that made the call itself could not end either.
 func aside(ctx context.Context, call string, args ...string) ([]byte, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = r.Close() }() // nothing was written to it
+	defer func() { _ = r.Close() }() // read only
 	cmd := &exec.Cmd{
 		Path: "/proc/self/exe", Args: append([]string{"zramfs", asideWord, call}, args...), Dir: "/", Stdout: w,
 		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
@@ -79,7 +79,7 @@ func aside(ctx context.Context, call string, args ...string) ([]byte, error) {
 	err = json.NewDecoder(r).Decode(&a)
 	gone := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // it has answered, or may stay behind
+		_ = cmd.Wait() // it has answered, or is abandoned
 		close(gone)
 	}()
 	if err == nil {
@@ -97,14 +97,14 @@ func aside(ctx context.Context, call string, args ...string) ([]byte, error) {
 	return nil, fmt.Errorf("the process for %s was killed", call)
 }
 
-// asideFor is aside with a limit on the time.
+// asideFor is aside with a time limit.
 func asideFor(limit time.Duration, call string, args ...string) ([]byte, error) {
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()
 	return aside(ctx, call, args...)
 }
 
-// err is the error of the call, which errors.Is knows by its number.
+// err returns the error of the call. errors.Is knows it by its number.
 func (a asideAnswer) err() error {
 	switch {
 	case a.Error == "":
@@ -115,7 +115,7 @@ func (a asideAnswer) err() error {
 	return &asideError{a.Error, a.Errno}
 }
 
-// asideError is an error of a call in another process.
+// asideError is the error of a call in another process.
 type asideError struct {
 	text  string
 	errno syscall.Errno
@@ -124,8 +124,8 @@ type asideError struct {
 func (e *asideError) Error() string { return e.text }
 func (e *asideError) Unwrap() error { return e.errno }
 
-// runAside is the process that makes the call. It returns false for the arguments of any other
-// process.
+// runAside runs in the process that makes the call. It returns false if the arguments are of any
+// other process.
 func runAside(args []string, out io.Writer) bool {
 	if len(args) < 4 || args[1] != asideWord || asideCalls[args[2]] == nil {
 		return false
@@ -137,11 +137,11 @@ func runAside(args []string, out io.Writer) bool {
 		a.Error = err.Error()
 		_ = errors.As(err, &a.Errno)
 	}
-	_ = json.NewEncoder(out).Encode(a) // the command may have gone
+	_ = json.NewEncoder(out).Encode(a) // the command may have ended
 	return true
 }
 
-// writeExisting writes to a file that is there.
+// writeExisting writes to an existing file.
 func writeExisting(path, text string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -160,19 +160,19 @@ func openOnce(path string) error {
 	return unix.Close(fd)
 }
 
-// unmountLooked removes the mount on path. It looks for path first, which may take a request: a
-// command that has given up meanwhile has killed this process, and nothing is unmounted.
+// unmountLooked unmounts path. It looks path up first, which may take a request: if the command
+// gives up in that time, it kills this process, and nothing is unmounted.
 func unmountLooked(path string) error {
 	var st unix.Statx_t
-	const flags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_STATX_DONT_SYNC // a request for path, and none for what is there
+	const flags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_STATX_DONT_SYNC // looks path up without asking for attributes
 	if err := unix.Statx(unix.AT_FDCWD, path, flags, 0, &st); err != nil && !errors.Is(err, unix.ENOTCONN) && !errors.Is(err, unix.ECONNABORTED) {
 		return err
 	}
 	return unix.Unmount(path, unix.UMOUNT_NOFOLLOW)
 }
 
-// probeLoop says which file system has the file of a loop device, and whether it is served: the
-// error is EIO when it is not.
+// probeLoop returns the file system of a loop device's file. The error is EIO if no process serves
+// it.
 func probeLoop(dev string) ([]byte, error) {
 	id, err := loopsetup.Identify(dev)
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
-// findDevices returns the devices that names stand for, in the order of names, or all of them for
-// no names, and asks their serving processes, and no others, all at once and for at most
-// answerTime. One that did not answer is in the result, with Err.
+// findDevices returns the named devices in the order of names, or all for no names. It asks only
+// their serving processes, all at once, for at most answerTime. A device that did not answer is in
+// the result with Err set.
 func findDevices(names ...string) ([]device, error) {
 	s, err := look(host.Local)
 	if err != nil {
@@ -31,7 +31,7 @@ func findDevices(names ...string) ([]device, error) {
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(picked, device.lost) { // the status of another device may name its loop device
+	if slices.ContainsFunc(picked, device.lost) { // another device's status may name its loop device
 		s.ask(s.devices)
 		s.devices = slices.DeleteFunc(s.devices, s.claimed)
 		return s.pick(names)
@@ -40,11 +40,11 @@ func findDevices(names ...string) ([]device, error) {
 	return picked, nil
 }
 
-// lost reports whether nothing is known of d but a loop device on its data file.
+// lost reports whether d is known only by a loop device on its data file.
 func (d device) lost() bool { return d.away && d.rec == nil }
 
-// claimed reports whether d is lost no more: its loop device is that of another device, or on no
-// file of ours.
+// claimed reports whether a lost d has been explained: its loop device is another device's, or on
+// no data file of ours.
 func (s *survey) claimed(d device) bool {
 	others := func(o device) bool {
 		return !o.lost() && len(d.Loops) > 0 && slices.Contains(loopPaths(o.Loops), d.Loops[0].Path)
@@ -52,7 +52,7 @@ func (s *survey) claimed(d device) bool {
 	return d.lost() && (len(d.Loops) == 0 || slices.ContainsFunc(s.devices, others))
 }
 
-// findDevice is findDevices for the device that name stands for; the best of several.
+// findDevice is findDevices for one name; of several devices it returns the best.
 func findDevice(name string) (device, error) {
 	found, err := findDevices(name)
 	if err != nil {
@@ -61,7 +61,7 @@ func findDevice(name string) (device, error) {
 	return found[0], nil
 }
 
-// findHere is findDevice for a command that works only where the device is mounted.
+// findHere is findDevice for a command that works only if the device is mounted here.
 func findHere(name string) (device, error) {
 	d, err := findDevice(name)
 	if err == nil && d.away {
@@ -71,7 +71,7 @@ func findHere(name string) (device, error) {
 	return d, err
 }
 
-// ask reads the status of devices, and adds what follows from it.
+// ask reads the status of devices and adds what follows from it.
 func (s *survey) ask(devices []device) {
 	ctx, stop := context.WithTimeout(context.Background(), answerTime)
 	defer stop()
@@ -96,7 +96,7 @@ func (s *survey) ask(devices []device) {
 	}
 }
 
-// ask reads the status of d, where it can be reached, or finds out whether d is served at all.
+// ask reads the status of d if it can be reached; else it finds out whether d is served.
 func (d *device) ask(ctx context.Context) {
 	if d.away && d.keeper == 0 {
 		d.probe(ctx)
@@ -115,8 +115,8 @@ func (d *device) ask(ctx context.Context) {
 	}
 }
 
-// serverAt returns pid if that is a process of this program: a PID of another PID namespace may be
-// of any process here.
+// serverAt returns pid if that process runs this program: a PID of another PID namespace may be any
+// process here.
 func serverAt(pid int) int {
 	if p, ok := host.Local.Process(pid); ok && p.Name == daemon.ProcessName {
 		return pid
@@ -124,7 +124,7 @@ func serverAt(pid int) int {
 	return 0
 }
 
-// errOutOfSight means that a device is mounted nowhere that can be seen, and is used.
+// errOutOfSight means that a device in use has no visible mount.
 var errOutOfSight = errors.New("it is mounted in another mount namespace or was unmounted lazily, and its status cannot be read from here")
 
 // probe asks the kernel whether the file of the first loop device is served, and by which process.
@@ -135,7 +135,7 @@ func (d *device) probe(ctx context.Context) {
 	text, err := aside(ctx, "probe", d.Loops[0].Path)
 	var p loopProbe
 	if len(text) > 0 && json.Unmarshal(text, &p) == nil {
-		if p.Major != 0 { // no FUSE file system
+		if p.Major != 0 { // not a FUSE file system
 			d.Loops, d.Swaps = nil, nil
 			return
 		}
@@ -185,7 +185,7 @@ func askStatus(ctx context.Context, dir string) (*daemon.Status, error) {
 	return status, nil
 }
 
-// The words of answer, which the JSON of list and status has.
+// The values of answer, in the JSON of list and status.
 const (
 	answerOK        = "ok"
 	answerTimeout   = "timeout"
@@ -194,7 +194,7 @@ const (
 	answerError     = "error"
 )
 
-// answer says in one word what became of the question for the status.
+// answer is the outcome of asking for the status, in one word.
 func (d device) answer() string {
 	switch {
 	case errors.Is(d.Err, errDead):
@@ -209,8 +209,8 @@ func (d device) answer() string {
 	return answerOK
 }
 
-// isOurs reports whether a loop device is on the data file of a device, as far as the kernel tells
-// without asking it.
+// isOurs reports whether a loop device is on a device's data file, as far as the kernel knows
+// without asking the server.
 func isOurs(path string) bool {
 	info, err := loopsetup.Inspect(path)
 	return err == nil && filepath.Base(info.Backing) == detachedFile

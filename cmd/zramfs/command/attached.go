@@ -22,16 +22,15 @@ const (
 	detachedFile = "zram0"            // below the root of that mount
 )
 
-// notedLoop is a loop device that a record names. Sequence is that of
-// loopsetup.Info, 0 where it is not known: with it, a device that has been detached and taken for
-// another file since is told from the one that was noted.
+// notedLoop is a loop device in a record. Sequence is loopsetup.Info's, 0 if unknown: it tells the
+// recorded device from one that was detached and attached to another file since.
 type notedLoop struct {
 	Path     string `json:"path"`
 	Sequence uint64 `json:"sequence"`
 }
 
-// attached returns the loop devices that are on the data file now, in the order of their places in
-// it. A data file on a detached mount has no path, so there only noted devices are found.
+// attached returns the loop devices on the data file, by offset. A data file on a detached mount
+// has no path, so only recorded devices are found there.
 func (d device) attached() ([]loopsetup.Info, error) {
 	paths, hidden, sequence, err := d.candidates()
 	if err != nil {
@@ -47,7 +46,7 @@ func (d device) attached() ([]loopsetup.Info, error) {
 			return nil, err
 		}
 		if want := sequence[path]; i >= len(paths) && want != 0 && info.Sequence != 0 && info.Sequence != want {
-			continue // it belongs to another program by now
+			continue // another program has it by now
 		}
 		loops = append(loops, info)
 	}
@@ -55,10 +54,9 @@ func (d device) attached() ([]loopsetup.Info, error) {
 	return loops, nil
 }
 
-// candidates returns the loop devices that are on a file of the path of the data file, and those
-// noted ones that are on a file of a mount that this process does not see, with the noted numbers
-// of sequence. Where the mount is in another mount namespace, the path of the data file may be that
-// of another device here.
+// candidates returns the loop devices on a file with the data file's path, and recorded ones on a
+// file whose mount this process does not see, with their recorded sequence numbers. If the mount is
+// in another mount namespace, another device's data file may have that path here.
 func (d device) candidates() (paths, hidden []string, sequence map[string]uint64, err error) {
 	names := make([]string, len(d.noted))
 	sequence = make(map[string]uint64)
@@ -76,8 +74,8 @@ func (d device) candidates() (paths, hidden []string, sequence map[string]uint64
 	return nil, append(hidden, there...), sequence, err
 }
 
-// noteLoops adds what was found on d to what is noted, so that attached goes on telling these
-// devices from others.
+// noteLoops adds the devices found on d to the recorded ones, so that attached still tells them
+// from others later.
 func (d *device) noteLoops(loops []loopsetup.Info) {
 	for _, info := range loops {
 		d.noted = slices.DeleteFunc(d.noted, func(n notedLoop) bool { return n.Path == info.Path })
@@ -85,8 +83,8 @@ func (d *device) noteLoops(loops []loopsetup.Info) {
 	}
 }
 
-// noteStatus adds the loop devices that a status names to what is noted. Where up's record names
-// them too, it is more exact.
+// noteStatus adds the loop devices in a status to the recorded ones. up's record is more exact
+// where it has them too.
 func (d *device) noteStatus(loops []string) {
 	for _, path := range loops {
 		if !slices.ContainsFunc(d.noted, func(n notedLoop) bool { return n.Path == path }) {
@@ -95,10 +93,10 @@ func (d *device) noteStatus(loops []string) {
 	}
 }
 
-// hideData takes the data file of the device on dir out of everybody's sight once the loop devices
-// loops are on it, so that no process can open it beside them, nor end its connection by a forced
-// unmount. It writes the devices' paths down first, since from then on they cannot be found by the
-// path of their file. A device whose data file is not on a mount of its own stays as it is.
+// hideData hides the data file of the device on dir once loops are attached to it, so that no other
+// process can open it or end its connection by a forced unmount. It records the devices' paths
+// first, since afterwards they cannot be found by the path of their file. A data file without a
+// mount of its own stays visible.
 func hideData(dir string, loops []string) error {
 	if err := writeNotes(dir, loops); err != nil {
 		return err
@@ -110,8 +108,8 @@ func hideData(dir string, loops []string) error {
 	return detachMount(data)
 }
 
-// writeNotes writes one path a line to DIR/control/loops; a server that keeps no notes has no such
-// file.
+// writeNotes writes one path a line to DIR/control/loops, a file that only servers with such notes
+// have.
 func writeNotes(dir string, loops []string) error {
 	path := filepath.Join(dir, notesFile)
 	_, err := asideFor(answerTime, "write", path, strings.Join(loops, "\n")+"\n")
@@ -121,14 +119,13 @@ func writeNotes(dir string, loops []string) error {
 	return nil
 }
 
-// errStillAttached means that a loop device did not go although it was told to.
+// errStillAttached means that a loop device stayed attached after it was detached.
 var errStillAttached = errors.New("a loop device is still attached")
 
-// detachTime bounds the wait for loop devices that are being let go: something like udev may be
-// looking at one.
+// detachTime bounds the wait for loop devices to detach: a program such as udev may have one open.
 const detachTime = 10 * time.Second
 
-// waitDetached waits until no loop device is on the data file.
+// waitDetached waits until the data file has no loop device.
 func (d device) waitDetached() error {
 	for end := time.Now().Add(detachTime); ; time.Sleep(busyPause) {
 		loops, err := d.attached()

@@ -45,7 +45,7 @@ func detachedLoop(t *testing.T) *loopsetup.Device {
 	return loop
 }
 
-// TestAttachedHidden finds the devices of two detached data files, each by what is noted of it.
+// TestAttachedHidden finds the devices of two detached data files, each by its record.
 func TestAttachedHidden(t *testing.T) {
 	one, two := detachedLoop(t), detachedLoop(t)
 	info, err := loopsetup.Inspect(one.Path())
@@ -60,7 +60,7 @@ func TestAttachedHidden(t *testing.T) {
 		{"nothing noted", nil, nil},
 		{"name", []notedLoop{{Path: one.Path()}}, []string{one.Path()}},
 		{"name and number", []notedLoop{{one.Path(), info.Sequence}}, []string{one.Path()}},
-		{"somebody else's by now", []notedLoop{{two.Path(), info.Sequence}}, nil},
+		{"attached to another file since", []notedLoop{{two.Path(), info.Sequence}}, nil},
 		{"never there", []notedLoop{{"/dev/loop1048575", 7}, {"banana", 0}}, nil},
 	} {
 		d := device{Dir: "/run/zram", noted: test.noted}
@@ -70,9 +70,8 @@ func TestAttachedHidden(t *testing.T) {
 	}
 }
 
-// TestOutOfSight looks for a device that is mounted nowhere that can be seen, as in another mount
-// namespace, and whose loop device is there: it may be swapped to, so it has not gone, and what is
-// known of it is kept.
+// TestOutOfSight looks for a device without a visible mount, as in another mount namespace, whose
+// loop device exists: it may be swap, so it counts as running and its record stays.
 func TestOutOfSight(t *testing.T) {
 	loop := detachedLoop(t)
 	info, err := loopsetup.Inspect(loop.Path())
@@ -129,7 +128,7 @@ func TestWaitDetachedKnowsItsOwn(t *testing.T) {
 	}
 	again := detachedLoop(t)
 	if again.Path() != loop.Path() {
-		t.Skipf("%s became %s: somebody else has it", loop.Path(), again.Path())
+		t.Skipf("%s became %s: another program has it", loop.Path(), again.Path())
 	}
 	if loops, err := d.attached(); err != nil || len(loops) != 0 {
 		t.Errorf("%v of another file is taken for the device's, %v", loops, err)
@@ -145,8 +144,8 @@ func TestNoteStatus(t *testing.T) {
 	}
 }
 
-// hideScript makes a device of two mounts at $1 that nobody serves, and calls hideData in the
-// program behind descriptor 3. The mounts end with the namespace.
+// hideScript makes a device of two mounts without a server at $1, and calls hideData in the program
+// behind descriptor 3. The mounts end with the namespace.
 const hideScript = `
 set -eu
 mkdir "$1/dev" "$1/control"

@@ -17,11 +17,11 @@ import (
 // defaultColumns are the columns of list without flags, in zramctl's order.
 const defaultColumns = "NAME,ALGORITHM,DISKSIZE,DATA,COMPR,TOTAL,STREAMS,MOUNTPOINT"
 
-// swapMountpoint is what zramctl prints in MOUNTPOINT for a swap area.
+// swapMountpoint is zramctl's MOUNTPOINT of a swap area.
 const swapMountpoint = "[SWAP]"
 
-// What follows it for a device whose mount is in another mount namespace, and for one that no
-// process serves.
+// The suffixes for a device whose mount is in another mount namespace, and for one without a
+// serving process.
 const (
 	swapElsewhere = swapMountpoint + " elsewhere"
 	swapDead      = swapMountpoint + " dead"
@@ -31,19 +31,18 @@ const (
 type listColumn struct {
 	term.Column
 	help string
-	// value returns the cell's content: text, a byteSize, a count, a ratio, or nil where it is not
-	// known.
+	// value returns the cell's content: text, a byteSize, a count, a ratio, or nil if unknown.
 	value func(device) any
 }
 
-// The kinds of value beside text (string). They differ in how they are printed.
+// The kinds of value that are printed differently from text (string).
 type (
 	byteSize uint64  // 173.5M, or 181927936 with --bytes
 	count    uint64  // always digits alone
 	ratio    float64 // four decimals
 )
 
-// listColumns are zramctl's columns (util-linux 2.42) in its order, which is that of --output-all.
+// listColumns are zramctl's columns (util-linux 2.42) in its order, the order of --output-all.
 var listColumns = []listColumn{
 	{term.Column{Name: "NAME", Elastic: true}, "loop device, the first of several, else the data file",
 		func(d device) any { return d.name() }},
@@ -73,8 +72,8 @@ var listColumns = []listColumn{
 		func(d device) any { return d.use() }},
 }
 
-// swapColumns tell apart what a device stores, which zramctl has no columns for; they are printed
-// where --output names them.
+// swapColumns divide the data of a swap device; zramctl has no such columns. They are printed if
+// --output names them.
 var swapColumns = []listColumn{
 	{term.Column{Name: "IN-SWAP", Right: true}, "what programs have in swap and not in memory",
 		usageOf(func(u *usage) uint64 { return u.InSwap })},
@@ -84,7 +83,7 @@ var swapColumns = []listColumn{
 		usageOf(func(u *usage) uint64 { return u.Freed })},
 }
 
-// usageOf is the value of a column that only swap has.
+// usageOf is the value of a column that only swap devices have.
 func usageOf(f func(*usage) uint64) func(device) any {
 	return func(d device) any {
 		u := newUsage(d)
@@ -112,7 +111,7 @@ func columnHelp() string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// sizeOf is the value of a column that comes out of the status.
+// sizeOf is the value of a column from the status.
 func sizeOf(f func(device) uint64) func(device) any {
 	return func(d device) any {
 		if d.Status == nil {
@@ -122,7 +121,7 @@ func sizeOf(f func(device) uint64) func(device) any {
 	}
 }
 
-// countOf is sizeOf for what is not in bytes.
+// countOf is sizeOf for numbers that are not bytes.
 func countOf(f func(device) uint64) func(device) any {
 	return func(d device) any {
 		if d.Status == nil {
@@ -132,7 +131,7 @@ func countOf(f func(device) uint64) func(device) any {
 	}
 }
 
-// disksize falls back on the loop devices, which the kernel describes even when the server does not
+// disksize falls back on the loop devices: the kernel knows their sizes even if the server does not
 // answer.
 func (d device) disksize() any {
 	if d.Status != nil {
@@ -176,7 +175,7 @@ func (d device) use() any {
 	return nil
 }
 
-// formatCell prints a column's value for a table; what is not known is empty.
+// formatCell prints a column's value for a table; an unknown one is empty.
 func formatCell(value any, bytes bool) string {
 	switch v := value.(type) {
 	case byteSize:
@@ -195,7 +194,7 @@ func formatCell(value any, bytes bool) string {
 }
 
 // listJSON prints the devices in the shape of losetup --json: one array under the key zramfs, the
-// columns' names in lower case, null for what is not known. Unlike there, sizes are always numbers
+// columns' names in lower case, null for unknown values. Unlike losetup's, sizes are always numbers
 // of bytes, and answer says whether the device has answered.
 func listJSON(devices []device, columns []listColumn) (string, error) {
 	objects := make([]string, len(devices))

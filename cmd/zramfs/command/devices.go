@@ -23,10 +23,10 @@ const (
 	statusFile = "control/status" // below DIR
 )
 
-// errDead means that the loop device, or the mount, is there and the process that served it is not.
+// errDead means that a loop device or a mount has lost its serving process.
 var errDead = errors.New("no process serves it, and what was stored is lost")
 
-// device is one zramfs and what uses it, at the moment of the search.
+// device is a zramfs device and its users, at the time of the search.
 type device struct {
 	Dir        string           // mount point, from the mount table or up's record; empty when neither has it
 	Status     *daemon.Status   // nil when it could not be read
@@ -35,20 +35,19 @@ type device struct {
 	Swaps      []loopsetup.Swap // the swap areas on Loops, in that order
 	Mountpoint string           // where a file system on one of Loops is mounted; empty when there is none
 
-	away   bool        // its mount cannot be seen here: it is in another mount namespace, or there is none
-	number int         // of the attributes' file system (st_dev); 0 where it is not known
-	keeper int         // PID of the keeper; 0 where it is not known
-	rec    *record     // what up has left; nil when there is nothing, or it may not be read
-	noted  []notedLoop // loop devices that may be on the data file although its path does not tell
+	away   bool        // no mount is seen here: it is in another mount namespace, or gone
+	number int         // of the attributes' file system (st_dev); 0 if unknown
+	keeper int         // PID of the keeper; 0 if unknown
+	rec    *record     // up's record; nil without one or the right to read it
+	noted  []notedLoop // loop devices that may be on a data file without a path
 
 	swapUse swapUse
 }
 
-// data is the path of the device's data file. It must not be opened without a limit on the time.
+// data returns the path of the data file. Opening it needs a time limit.
 func (d device) data() string { return filepath.Join(d.Dir, dataFile) }
 
-// loop returns the loop device that counts: the first one that is swapped to, else the first; nil
-// when there is none.
+// loop returns the main loop device: the first one used as swap, else the first; nil for none.
 func (d device) loop() *loopsetup.Info {
 	for i := range d.Loops {
 		if d.swapOn(d.Loops[i].Path) != nil {
@@ -61,7 +60,7 @@ func (d device) loop() *loopsetup.Info {
 	return nil
 }
 
-// swapOn returns the swap area on the loop device at path; nil when it is not swapped to.
+// swapOn returns the swap area on the loop device at path, or nil.
 func (d device) swapOn(path string) *loopsetup.Swap {
 	for i := range d.Swaps {
 		if d.Swaps[i].Path == path {
@@ -71,8 +70,8 @@ func (d device) swapOn(path string) *loopsetup.Swap {
 	return nil
 }
 
-// swap returns all swap areas of the device as if they were one, by the name and the priority of
-// the first; nil when there is none.
+// swap returns all swap areas of the device as one, with the name and priority of the first; nil
+// for none.
 func (d device) swap() *loopsetup.Swap {
 	if len(d.Swaps) == 0 {
 		return nil
@@ -85,9 +84,9 @@ func (d device) swap() *loopsetup.Swap {
 	return &all
 }
 
-// name is what list calls the device: its loop device, the first of several, or the data file as
-// long as there is none. One name stands for the device, as /dev/zram0 does in zramctl, and it is
-// one that /proc/swaps and every command know.
+// name is the device's name in list: its loop device, the first of several, or the data file if it
+// has none. One name stands for the device, as /dev/zram0 does in zramctl; /proc/swaps and every
+// command know it.
 func (d device) name() string {
 	if loop := d.loop(); loop != nil {
 		return loop.Path
@@ -95,7 +94,7 @@ func (d device) name() string {
 	return d.data()
 }
 
-// title is what messages call the device: its DIR, where that is known.
+// title is the device's name in messages: its DIR, if known.
 func (d device) title() string {
 	if d.Dir == "" {
 		return d.name()
@@ -103,7 +102,7 @@ func (d device) title() string {
 	return d.Dir
 }
 
-// A survey is what the kernel's tables and up's records say about devices. To make it asks no
+// A survey is what the kernel's tables and up's records say about devices. Making one asks no
 // serving process.
 type survey struct {
 	mounts  []*mountinfo.Info
@@ -111,8 +110,7 @@ type survey struct {
 	devices []device
 }
 
-// look makes a survey. Its devices are in the order in which they were mounted; those whose mount
-// cannot be seen are last.
+// look makes a survey. Its devices are in mount order; those whose mount is not seen are last.
 func look(m host.Root) (*survey, error) {
 	s := &survey{}
 	var err error
@@ -120,7 +118,7 @@ func look(m host.Root) (*survey, error) {
 		return nil, fmt.Errorf("read the mount table: %w", err)
 	}
 	s.swaps, err = loopsetup.Swaps()
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel without swap has no table of it
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel without swap has no such table
 		return nil, err
 	}
 	s.devices = zramfsMounts(s.mounts)
@@ -137,8 +135,8 @@ func look(m host.Root) (*survey, error) {
 	return s, s.addLost()
 }
 
-// zramfsMounts returns the devices that are mounted, each file system once: a bind mount shows the
-// same one again, and so does a mount point that has been covered by another.
+// zramfsMounts returns the mounted devices, each file system once: a bind mount or a covered mount
+// point shows the same one again.
 func zramfsMounts(mounts []*mountinfo.Info) []device {
 	var devices []device
 	for _, m := range mounts {
@@ -150,8 +148,8 @@ func zramfsMounts(mounts []*mountinfo.Info) []device {
 	return devices
 }
 
-// addRecord adds what up has left to the device that it belongs to, or a device whose mount cannot
-// be seen. A record whose device has gone is passed over.
+// addRecord adds up's record to its device, or adds a device whose mount is not seen. It skips the
+// record of a device that has ended.
 func (s *survey) addRecord(rec *record) {
 	for i := range s.devices {
 		d := &s.devices[i]
@@ -167,7 +165,7 @@ func (s *survey) addRecord(rec *record) {
 	}
 }
 
-// addLost adds a device for each swap area on a data file that belongs to no device so far.
+// addLost adds a device for each swap area on a data file without a device so far.
 func (s *survey) addLost() error {
 	for _, area := range s.swaps {
 		info, err := loopsetup.Inspect(area.Path)
@@ -189,7 +187,7 @@ func (s *survey) addLost() error {
 	return nil
 }
 
-// use finds the loop devices on d and what they are used for.
+// use finds the loop devices on d and their users.
 func (s *survey) use(d *device) error {
 	loops, err := d.attached()
 	if err != nil {
@@ -203,7 +201,7 @@ func (s *survey) use(d *device) error {
 	return nil
 }
 
-// attachUse notes what the loop device at path is used for.
+// attachUse records the users of the loop device at path.
 func (d *device) attachUse(path string, mounts []*mountinfo.Info, swaps []loopsetup.Swap) {
 	for i := range swaps {
 		if swaps[i].Path == path {

@@ -92,7 +92,7 @@ func TestPickDevices(t *testing.T) {
 	}
 }
 
-// TestRealPath follows links up to where a FUSE file system begins, and asks nothing of that.
+// TestRealPath follows links up to a FUSE file system, without a request to that.
 func TestRealPath(t *testing.T) {
 	dir := t.TempDir()
 	for link, target := range map[string]string{"one": "two/three", "two": dir + "/real", "loop": "loop", "up": "../" + filepath.Base(dir) + "/real"} {
@@ -125,8 +125,8 @@ func TestRealPath(t *testing.T) {
 	}
 }
 
-// serverScript mounts a fuse.zramfs that nobody serves at $1, makes its server hang or die by $2,
-// and runs the program behind descriptor 3 on it. The mount ends with the namespace.
+// serverScript mounts a fuse.zramfs without a server at $1, makes it hang or die by $2, and runs
+// the program behind descriptor 3 on it. The mount ends with the namespace.
 const serverScript = `
 set -eu
 dir=$1 how=$2
@@ -136,8 +136,8 @@ mount -i -t fuse.zramfs -o fd=4,rootmode=40000,user_id=0,group_id=0 zram0 "$dir"
 [ "$how" = hang ] || exec 4<&-
 exec timeout -s KILL 25 /proc/self/fd/3 "$@"`
 
-// TestBrokenServer runs commands against a server that hangs and one that has died. No command may
-// hang with it, and all must say what is wrong.
+// TestBrokenServer runs commands against a server that hangs and one that has died. Every command
+// must end and say what is wrong.
 func TestBrokenServer(t *testing.T) {
 	tests := []struct {
 		how, args   string
@@ -182,8 +182,7 @@ func TestBrokenServerJSON(t *testing.T) {
 	}
 }
 
-// ownMounts returns the attributes of a process whose mounts nobody else sees and which end with
-// it.
+// ownMounts returns the attributes of a process with a mount namespace of its own.
 func ownMounts(t *testing.T) *syscall.SysProcAttr {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -193,7 +192,7 @@ func ownMounts(t *testing.T) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 }
 
-// runAgainst runs the program where a broken server's mount is; DIR in args is its mount point.
+// runAgainst runs the program next to a broken server's mount; DIR in args is its mount point.
 func runAgainst(t *testing.T, how, args string) (outcome, time.Duration) {
 	t.Helper()
 	attr := ownMounts(t)

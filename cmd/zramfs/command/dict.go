@@ -20,8 +20,8 @@ const (
 	flagPages  = "pages"
 	flagLevel  = "level"
 
-	// trainDefault is the size of a dictionary unless told otherwise. On real pages 4 KiB gain nearly
-	// as much and 64 KiB no more, and every worker of a device holds a few copies.
+	// trainDefault is the default size of a dictionary. On real pages 4 KiB gain nearly as much and
+	// 64 KiB no more, and every worker of a device holds a few copies.
 	trainDefault = "16K"
 )
 
@@ -57,8 +57,8 @@ func dictAction(c *cli.Context) error {
 	return obey(ctx, func() error { return t.run(ctx, c.App.Writer, c.App.ErrWriter) })
 }
 
-// readTraining reads the flags and arguments of dict train. All its errors but that of a DIR
-// without a device are usage errors.
+// readTraining reads the flags and arguments of dict train. Its errors are usage errors, except for
+// a DIR without a device.
 func readTraining(c *cli.Context) (training, error) {
 	t := training{out: c.String(flagOutput), level: c.Int(flagLevel)}
 	size, err := parseLimit(c.String(flagSize), 0)
@@ -93,8 +93,8 @@ func readTraining(c *cli.Context) (training, error) {
 	return t, nil
 }
 
-// parseAlgorithm reads the name of an algorithm and the dictionary that it names, whose path is
-// then absolute: the process that serves a device works elsewhere. Its errors are usage errors.
+// parseAlgorithm reads the name of an algorithm and its dictionary, and makes the dictionary's path
+// absolute: the serving process has another working directory. Its errors are usage errors.
 func parseAlgorithm(name string) (codec.Algorithm, error) {
 	a, err := codec.Parse(name, engineNames()...)
 	if err != nil {
@@ -118,8 +118,7 @@ func parseAlgorithm(name string) (codec.Algorithm, error) {
 	return a, nil
 }
 
-// workerAlgorithm is the algorithm of the device that this worker is for, as deviceAlgorithm has
-// it.
+// workerAlgorithm returns the algorithm of this worker's device; see imaging.DeviceAlgorithm.
 func workerAlgorithm(name string) (codec.Algorithm, error) {
 	dictionary, err := daemon.WorkerDictionary()
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"io"
 )
 
-// A trainSource holds the pages that a dictionary is trained on.
+// A trainSource holds the pages to train a dictionary on.
 type trainSource interface {
-	// Count is how many pages there are, empty ones included.
+	// Count returns the number of pages, empty ones included.
 	Count() int64
-	// Page returns page n, which the caller may keep, and nil for one that no codec gets to see: an
-	// empty one, or one word repeated.
+	// Page returns page n, which the caller may keep, or nil for a page that no codec gets: an
+	// empty one, or one repeated word.
 	Page(ctx context.Context, n int64) ([]byte, error)
 	io.Closer
 }

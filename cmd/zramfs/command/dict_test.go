@@ -26,9 +26,9 @@ func pageFile(t *testing.T, all [][]byte) string {
 	return path
 }
 
-// TestDictTrain wants a dictionary that mount takes, and its gain told.
+// TestDictTrain wants a dictionary that mount accepts, and its gain printed.
 func TestDictTrain(t *testing.T) {
-	// Zero pages between the others are no reason to see less of those.
+	// Zero pages between the others must not reduce the sample.
 	from := pageFile(t, append(pages.Generate(pages.Text, 400, 1), slices.Repeat([][]byte{make([]byte, pageSize)}, 1000)...))
 	out := filepath.Join(t.TempDir(), "dict")
 	got := runProgram(t, "dict", "train", "-o", out, "--pages", from, "--size", "8K")
@@ -51,12 +51,12 @@ func TestDictTrain(t *testing.T) {
 	if _, err := cfg.Algorithm.NewCompressor(); err != nil {
 		t.Error(err)
 	}
-	// The process that serves is told where the file is, and reads the same.
+	// The serving process gets the dictionary's path and reads the same file.
 	again, _, err := parseMount(t, servingArgs(cfg))
 	if err != nil || again.Algorithm.String() != cfg.Algorithm.String() {
 		t.Errorf("the serving process reads %s, %v", again.Algorithm, err)
 	}
-	// It is not written over.
+	// An existing dictionary is not overwritten.
 	before, err := os.ReadFile(out)
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestDictTrain(t *testing.T) {
 	}
 }
 
-// TestDictRelative wants a name that is relative to where the command was started.
+// TestDictRelative wants a name relative to the working directory of the command.
 func TestDictRelative(t *testing.T) {
 	all := pages.Generate(pages.Text, 200, 1)
 	data, err := codec.TrainDictionary(all, 1, codec.MinDictionary)
@@ -86,7 +86,7 @@ func TestDictRelative(t *testing.T) {
 	}
 }
 
-// TestDictRefuses wants one line for everything that cannot be, and no file.
+// TestDictRefuses wants one line for each impossible request, and no file.
 func TestDictRefuses(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "dict")
 	random, few := pageFile(t, pages.Generate(pages.Random, 500, 1)), pageFile(t, pages.Generate(pages.Text, 20, 1))
@@ -109,7 +109,7 @@ func TestDictRefuses(t *testing.T) {
 	wantRefusal(t, out, exitFailure, []string{"dict", "train", "-o", out, "--pages", random}, random)
 }
 
-// TestMountRefusesDictionaries wants every file that is no dictionary refused before anything is
+// TestMountRefusesDictionaries wants each file that is no dictionary refused before a device is
 // made.
 func TestMountRefusesDictionaries(t *testing.T) {
 	base := t.TempDir()
@@ -149,7 +149,7 @@ func TestStride(t *testing.T) {
 	}
 }
 
-// sparseSource has usable pages at the given distance from one another.
+// sparseSource has usable pages at a fixed distance.
 type sparseSource struct{ pages, distance int64 }
 
 func (s sparseSource) Count() int64 { return s.pages }
@@ -161,7 +161,7 @@ func (s sparseSource) Page(_ context.Context, n int64) ([]byte, error) {
 	return make([]byte, pageSize), nil
 }
 
-// shownSteps is a progress that keeps what was shown.
+// shownSteps is a progress that records its steps.
 type shownSteps struct {
 	sums []uint64
 }
@@ -175,8 +175,8 @@ func (s *shownSteps) Add(more uint64) error {
 }
 func (s *shownSteps) End() error { return nil }
 
-// The bar of dict train grows evenly and is full at the end, whether the pages or the places to
-// look are used up first.
+// dict train's bar grows evenly and is full at the end, whether the pages or the reads run out
+// first.
 func TestDictProgress(t *testing.T) {
 	for _, source := range []sparseSource{{100_000, 1}, {4096, 1}, {20_000, 50}, {100, 1}, {64, 65}, {1 << 20, 20}} {
 		var shown shownSteps

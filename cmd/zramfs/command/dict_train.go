@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// trainPages is how many pages are looked at: with fewer the gain drops, and more of them change
-	// nothing but the time.
+	// trainPages is the most pages to train on: with fewer the gain drops, with more only the time
+	// grows.
 	trainPages = 4096
-	// trainLeast is the fewest that say anything.
+	// trainLeast is the fewest pages that give a meaningful result.
 	trainLeast = 64
-	// trainLooks bounds how many pages are read to find them, so that an empty device does not take
-	// for ever.
+	// trainLooks bounds the pages read to find them, so that an empty device does not take for
+	// ever.
 	trainLooks = 4 << 20
 	// trainRun and trainAside: of each trainAside runs of this many pages, one is kept aside.
 	trainRun, trainAside = 16, 4
@@ -38,7 +38,7 @@ type training struct {
 	size      int // bytes
 }
 
-// run trains, measures, and writes the dictionary and what it gains.
+// run trains and measures, and writes the dictionary and a report.
 func (t training) run(ctx context.Context, out, bar io.Writer) error {
 	if _, err := os.Lstat(t.out); err == nil {
 		return fmt.Errorf("%s is there already: what was stored with a dictionary can be read with that one only", t.out)
@@ -84,7 +84,7 @@ func (t training) run(ctx context.Context, out, bar io.Writer) error {
 	return t.report(out, path, len(fit), len(aside), len(data), before, after)
 }
 
-// report says what came of it.
+// report prints the result.
 func (t training) report(out io.Writer, path string, fit, aside, size int, before, after packed) error {
 	_, err := fmt.Fprintf(out, "%s: %s, made of %d pages\n"+
 		"%d other pages: %.1f%% fewer bytes, ratio %.2f with it and %.2f without\n"+
@@ -113,9 +113,8 @@ func (t training) read(ctx context.Context, terminal io.Writer) (pages [][]byte,
 	return pages, nil
 }
 
-// collect looks at the pages of a source until it has trainPages that a codec gets to see. Its
-// progress, of trainPages, is that of the pages found or of those looked at, whichever is further
-// on.
+// collect reads pages of a source until it has trainPages that a codec gets. Its progress, out of
+// trainPages, is the share of pages found or of pages read, whichever is larger.
 func collect(ctx context.Context, from trainSource, p term.Steps) (pages [][]byte, err error) {
 	total := from.Count()
 	looks := min(total, trainLooks)
@@ -140,8 +139,8 @@ func collect(ctx context.Context, from trainSource, p term.Steps) (pages [][]byt
 	return pages, nil
 }
 
-// stride returns a step that leads through total numbers, each once, and from the first on evenly
-// over all of them: near the golden section, and without a factor in common with total.
+// stride returns a step that visits total numbers, each once and evenly spread from the start: near
+// the golden section, and coprime to total.
 func stride(total int64) int64 {
 	step := int64(float64(total)*0.6180339887) | 1
 	for step < total && gcd(step, total) != 1 {
@@ -157,13 +156,13 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// packed is what an algorithm makes of some pages.
+// packed is the result of an algorithm on some pages.
 type packed struct {
 	bytes                int
 	compress, decompress float64 // microseconds a page
 }
 
-// ratio is the bytes of pages over those of their objects.
+// ratio is the size of the pages over that of their objects.
 func (p packed) ratio(pages int) float64 { return float64(pages*pageSize) / float64(p.bytes) }
 
 // compare measures two algorithms on the same pages.
@@ -175,8 +174,8 @@ func compare(a, b codec.Algorithm, pages [][]byte) (first, second packed, err er
 	return first, second, err
 }
 
-// pack measures one. It goes over the pages twice and takes the times of the second, in which
-// caches are as warm as they get.
+// pack measures one algorithm. It goes over the pages twice and times the second pass, with warm
+// caches.
 func pack(a codec.Algorithm, pages [][]byte) (p packed, err error) {
 	c, err := a.NewCompressor()
 	if err != nil {
@@ -212,10 +211,10 @@ func pack(a codec.Algorithm, pages [][]byte) (p packed, err error) {
 	return p, nil
 }
 
-// perPage returns microseconds.
+// perPage returns microseconds a page.
 func perPage(d time.Duration, pages int) float64 { return d.Seconds() * 1e6 / float64(pages) }
 
-// writeNew writes a file that was not there. After an error it is not there either.
+// writeNew creates a file. After an error there is none.
 func writeNew(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {

@@ -2,14 +2,14 @@
 
 // Package command is the command line of zramfs: one file for each subcommand, and what they share.
 //
-// It turns words into calls and results into words. What serves a device is in cmd/zramfs/daemon,
-// what attaches one is in loopsetup; nothing here knows a byte of the image.
+// It turns flags into calls and prints the results. Package cmd/zramfs/daemon serves a device, and
+// package loopsetup attaches it; this package knows no byte of the image.
 //
 // A command finds running devices in the mount table (type fuse.zramfs) and asks each through
-// DIR/control/status. There is no PID file. What up leaves for down lies in /run/zramfs, a record
-// for each DIR (see record.go): the loop devices, which cannot be found by the path of a data file
-// that is out of sight, and kernel parameters. Each entry is checked before it is used, so that a
-// stale one does no harm.
+// DIR/control/status. There is no PID file. For down, up leaves a record for each DIR in
+// /run/zramfs (see record.go): the kernel parameters, and the loop devices, which cannot be found
+// by the path of a hidden data file. Each entry is checked before it is used, so a stale one does
+// no harm.
 //
 // # Exit codes
 //
@@ -22,8 +22,8 @@
 //
 // # Hazards
 //
-// A path below DIR is served by another process, which may be stopped or dead. Opening, reading or
-// even stat of such a path can take for ever, so every access is made in a goroutine of its own and
-// waited for with a limit (see bounded). Everything else comes from /proc and /sys, which answer
-// whatever the server does.
+// Another process, which may be stopped or dead, serves the paths below DIR. Opening, reading or
+// even stat of such a path can take for ever, so each access is made in another process (see aside)
+// and has a time limit. Everything else comes from /proc and /sys, which answer whatever the server
+// does.
 package command

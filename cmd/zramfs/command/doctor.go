@@ -18,7 +18,7 @@ type finding struct {
 	Name   string        `json:"name"` // short and stable
 	State  protect.State `json:"state"`
 	Detail string        `json:"detail"`
-	Mend   string        `json:"mend,omitempty"` // what to do, where there is something to do
+	Mend   string        `json:"mend,omitempty"` // the fix, if there is one
 }
 
 // String is the line that doctor prints.
@@ -57,18 +57,17 @@ func doctorAction(c *cli.Context) error {
 	return nil
 }
 
-// A diagnosis is what doctor found; its JSON is what doctor --json prints.
+// A diagnosis is the result of doctor; its JSON is what doctor --json prints.
 type diagnosis struct {
 	Checks []finding `json:"checks"` // failures first, then warnings
 	Works  bool      `json:"works"`  // whether up would work
 	Result string    `json:"result"`
 }
 
-// settings are the checks whose warning is about speed or about what to see, and not about a
-// protection.
+// settings are the checks whose warning is about speed or observability, not about a protection.
 var settings = []string{"kernel-zram", "other-swap", "zswap", "log", "page-cluster", "free-memory", "io-uring", "codecs", "instruction-sets"}
 
-// newDiagnosis sorts findings and says what they come to.
+// newDiagnosis sorts findings and sums them up.
 func newDiagnosis(findings []finding) diagnosis {
 	order := map[protect.State]int{protect.StateFail: 0, protect.StateWarn: 1, protect.StateOK: 2}
 	slices.SortStableFunc(findings, func(a, b finding) int { return order[a.State] - order[b.State] })

@@ -296,7 +296,7 @@ func TestDoctorNoswap(t *testing.T) {
 	}{
 		{nil, protect.StateOK, "never swapped"},
 		{errors.New("set noswap: invalid argument"), protect.StateWarn, "invalid argument"},
-		{fmt.Errorf("fsopen tmpfs: %w", fs.ErrPermission), protect.StateWarn, "cannot tell: fsopen tmpfs: permission denied (it takes root)"},
+		{fmt.Errorf("fsopen tmpfs: %w", fs.ErrPermission), protect.StateWarn, "cannot tell: fsopen tmpfs: permission denied (run as root)"},
 	} {
 		m := machineOf(t, wellMachine())
 		m.noswap = func() error { return test.err }

@@ -45,7 +45,7 @@ func downCommand() *cli.Command {
 type downRun struct {
 	out   *narration
 	force bool
-	until time.Time // how long it waits for what is in swap to fit
+	until time.Time // limit of the wait for memory
 }
 
 func downAction(c *cli.Context) error {
@@ -75,7 +75,7 @@ func downAction(c *cli.Context) error {
 	return said.sayDown(s)
 }
 
-// A downSummary is what down says in the end; its JSON is what --json prints.
+// A downSummary is the result of down; its JSON is what --json prints.
 type downSummary struct {
 	Dir         string   `json:"dir"`
 	WasUp       bool     `json:"was_up"`
@@ -83,7 +83,7 @@ type downSummary struct {
 	Warnings    []string `json:"warnings"`
 }
 
-// sayDown says what down has done. Where nothing was up, that was said.
+// sayDown prints the summary. Without a device, down has said so already.
 func (n *narration) sayDown(s downSummary) error {
 	s.Warnings = append([]string{}, n.warnings...) // not nil: it is printed as a JSON array
 	if n.how == flagJSON {
@@ -102,7 +102,8 @@ func (n *narration) sayDown(s downSummary) error {
 	return nil
 }
 
-// forgetGone says that no device is on dir, and restores what one that died there has left changed.
+// forgetGone says that dir has no device, and restores the kernel parameters that a device which
+// died there changed.
 func forgetGone(out io.Writer, m host.Root, dir string, absent error) error {
 	path, err := filepath.Abs(dir)
 	if err != nil {
@@ -114,7 +115,7 @@ func forgetGone(out io.Writer, m host.Root, dir string, absent error) error {
 	return forget(out, m, device{Dir: path})
 }
 
-// takeDown undoes up, in reverse. Each step is left out where there is nothing to do.
+// takeDown undoes up in reverse, leaving out steps with nothing to do.
 func (r *downRun) takeDown(d device) error {
 	areas, err := swapAreas(d)
 	if err != nil {
@@ -159,8 +160,8 @@ func (r *downRun) takeDown(d device) error {
 	return printStep(r.out, "mount", "ok", d.Dir+" unmounted")
 }
 
-// leaveSilent takes the mounts of a device away whose processes do not answer, without waiting for
-// these.
+// leaveSilent detaches the mounts of a device whose processes do not answer, without waiting for
+// the processes.
 func leaveSilent(out io.Writer, d device) error {
 	if !d.away {
 		if err := detachMount(d.Dir); err != nil {
@@ -170,9 +171,9 @@ func leaveSilent(out io.Writer, d device) error {
 	return printStep(out, "mount", "warn", d.title()+" unmounted; its processes end when they go on")
 }
 
-// endAway waits for the keeper of a device whose mount cannot be seen here: it unmounts when the
-// data file has lost its last loop device. One whose data file is mounted unmounts that too when it
-// is told to end.
+// endAway waits for the keeper of a device with an unseen mount: it unmounts once the data file has
+// lost its last loop device. A keeper whose data file is mounted unmounts that too when told to
+// end.
 func endAway(out io.Writer, d device, keeper server) error {
 	if keeper.pid == 0 {
 		return nil
@@ -191,8 +192,8 @@ func endAway(out io.Writer, d device, keeper server) error {
 	return printStep(out, "mount", "ok", d.title()+" unmounted in another mount namespace")
 }
 
-// turnOff turns the areas off without their ballast, which comes back where they stay on: after a
-// failure, or a signal.
+// turnOff turns the areas off without their ballast, which is restarted if they stay on after a
+// failure or a signal.
 func (r *downRun) turnOff(d device, areas []loopsetup.Swap) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -209,7 +210,7 @@ func (r *downRun) turnOff(d device, areas []loopsetup.Swap) error {
 		}
 	}
 	areas, err := swapAreas(d)
-	if err == nil && !r.force { // what it held may have been in other areas
+	if err == nil && !r.force { // its pages may have been in other areas
 		d.swapUse = swapUse{}
 		err = r.checkFit(d, areas)
 	}
@@ -222,8 +223,8 @@ func (r *downRun) turnOff(d device, areas []loopsetup.Swap) error {
 	return nil
 }
 
-// detachAll detaches what loop devices are on d now. One that was swapped to has detached itself,
-// and its number may be that of another file already, so they are looked up again.
+// detachAll detaches the loop devices on d. It looks them up again: a device used as swap has
+// detached itself, and its number may belong to another file already.
 func detachAll(d device) error {
 	loops, err := d.attached()
 	if err != nil {
@@ -237,7 +238,7 @@ func detachAll(d device) error {
 	return d.waitDetached()
 }
 
-// swapAreas returns the active swap areas on the loop devices of d, as they are now.
+// swapAreas returns the active swap areas on the loop devices of d.
 func swapAreas(d device) ([]loopsetup.Swap, error) {
 	if len(d.Swaps) == 0 {
 		return nil, nil
@@ -257,15 +258,15 @@ func swapAreas(d device) ([]loopsetup.Swap, error) {
 	return areas, nil
 }
 
-// turnOff brings back the pages of all areas, showing how far it is. It turns them off at the same
-// time: one after the other, the kernel could send to the second what has come back from the first.
+// turnOff brings back the pages of all areas and shows the progress. It turns the areas off at the
+// same time: otherwise the kernel could swap pages of the first to the second.
 func turnOff(ctx context.Context, out io.Writer, areas []loopsetup.Swap) error {
 	var off sync.WaitGroup
 	took, errs := make([]time.Duration, len(areas)), make([]error, len(areas))
 	began := time.Now()
 	for i, area := range areas {
 		off.Go(func() {
-			// A process of its own, which does not keep this one from ending when the device does not
+			// In another process, which cannot keep this one from ending if the device does not
 			// answer.
 			if _, err := aside(ctx, "swapoff", area.Path); err != nil {
 				errs[i] = explainSwapOff(err)

@@ -13,19 +13,19 @@ import (
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
-// fit is the question whether what is in swap has room elsewhere. All sizes are in bytes.
+// fit compares what is in swap with the room elsewhere. Sizes are in bytes.
 type fit struct {
-	used      uint64 // in the areas that are to be turned off
+	used      uint64 // in the areas to turn off
 	available uint64 // memory that the kernel says it can give without swapping
 	otherFree uint64 // free in swap areas that do not lie in memory themselves
 }
 
-// margin is what has to be left for everybody else: the more there is to bring back, the longer it
-// takes, and the more they ask for meanwhile.
+// margin is the memory to leave for other programs: the more comes back, the longer it takes and
+// the more they allocate in that time.
 func (f fit) margin() uint64 { return 32<<20 + f.used/16 }
 
-// need is what bringing everything back takes. What the device gives back in turn as it empties is
-// not counted: it comes afterwards.
+// need is the memory for bringing everything back. The device frees memory only afterwards, so that
+// does not count.
 func (f fit) need() uint64 {
 	if f.used == 0 {
 		return 0
@@ -35,14 +35,14 @@ func (f fit) need() uint64 {
 
 func (f fit) ok() bool { return f.need() == 0 || f.need() < f.available+f.otherFree }
 
-// String says the numbers.
+// String returns the sizes in words.
 func (f fit) String() string {
 	return fmt.Sprintf("%s in swap (%s with a margin), %s of memory available, %s free in other swap",
 		term.Size(f.used), term.Size(f.need()), term.Size(f.available), term.Size(f.otherFree))
 }
 
-// checkReturn refuses to bring back what does not fit, or what cannot be brought back. It waits
-// until it fits, as long as that was asked for.
+// checkReturn refuses pages that do not fit or cannot be read. It waits until they fit for as long
+// as --wait says.
 func (r *downRun) checkReturn(d device, areas []loopsetup.Swap) error {
 	used := usedIn(areas)
 	switch {
@@ -67,10 +67,10 @@ func (r *downRun) checkReturn(d device, areas []loopsetup.Swap) error {
 	}
 }
 
-// waitPause is the time between two looks at whether it fits by now.
+// waitPause is the time between two checks of a wait for memory.
 const waitPause = time.Second
 
-// checkFit refuses to bring back what does not fit.
+// checkFit refuses to bring back more than fits.
 func (r *downRun) checkFit(d device, areas []loopsetup.Swap) error {
 	f, err := measureFit(areas, d.swapUse.slots.ballast)
 	if err != nil || f.used == 0 {
@@ -85,8 +85,8 @@ func (r *downRun) checkFit(d device, areas []loopsetup.Swap) error {
 	return printStep(r.out, "fit", "ok", f.String())
 }
 
-// measureFit collects the numbers. A ballast goes before swap is turned off. Free space in zram and
-// in other devices of ours does not count: it lies in the very memory that is asked about.
+// measureFit reads the sizes. The ballast ends before swap is turned off, so it does not count. Nor
+// does free space in zram and in other devices of ours, which lies in the same memory.
 func measureFit(areas []loopsetup.Swap, ballast uint64) (fit, error) {
 	f := fit{used: usedIn(areas) - min(ballast, usedIn(areas))}
 	if f.used == 0 {

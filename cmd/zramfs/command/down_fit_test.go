@@ -38,7 +38,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestFreeElsewhere wants only such swap counted as does not lie in memory itself.
+// TestFreeElsewhere wants only swap outside memory counted.
 func TestFreeElsewhere(t *testing.T) {
 	ours := []string{"/dev/loop3", "/dev/loop4", "/dev/loop5"}
 	exclude := func(path string) bool { return slices.Contains(ours, path) || inMemory(path) }

@@ -17,26 +17,25 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
-// groupNeed is what g takes when at most so many bytes come back from swap, with a margin of 1/32 of
-// the limit for what else is charged to it: page tables, stacks, and what its programs ask for
-// meanwhile.
+// groupNeed is the memory that g needs when at most returning bytes come back from swap. A margin
+// of 1/32 of the limit is for other charges: page tables, stacks, and allocations in that time.
 func groupNeed(g host.MemoryGroup, returning uint64) uint64 {
 	return g.Resident + min(g.Swapped, returning) + g.Limit/32
 }
 
 // cramped reports whether the kernel would have to kill programs in g.
 //
-// What the group has in other swap areas stays there, but no file tells the areas apart. So where
-// there are others, what comes back may be less than is taken here, never more.
+// A group's pages in other swap areas stay there, but no file tells the areas apart. So with other
+// areas, less may come back than counted here, never more.
 func cramped(g host.MemoryGroup, returning uint64) bool {
 	return g.Limit < host.NoMemoryLimit && min(g.Swapped, returning) > 0 && groupNeed(g, returning) > g.Limit
 }
 
-// checkGroups refuses to bring f.used bytes back where control groups have no room for them. The
-// kernel charges each page to the group of its owner, however much memory the machine has left, and
-// makes room in the group by swapping out: so what goes over the limits has to have room in other
-// swap. The groups' own limits on swap are no matter, since what comes back is swap no more. Only
-// groups that are mounted here are seen: from inside a container that may be its own alone.
+// checkGroups refuses to bring back f.used bytes if the control groups have no room. The kernel
+// charges each page to its owner's group, however much memory the machine has, and makes room in
+// the group by swapping out: so what exceeds the limits needs room in other swap. The groups'
+// limits on swap do not matter, since pages that come back leave swap. It sees only groups mounted
+// here: inside a container perhaps only its own.
 func checkGroups(out io.Writer, m host.Root, f fit) error {
 	h, err := m.MemoryHierarchy()
 	if err == nil && h.Top == "" {
@@ -48,7 +47,7 @@ func checkGroups(out io.Writer, m host.Root, f fit) error {
 	}
 	over := found.over(f.used)
 	switch {
-	case over > f.otherFree: // reason enough, whatever the rest may be
+	case over > f.otherFree: // refuse even with an error in other groups
 		return fmt.Errorf("not stopped: %s, and the kernel would kill programs there; raise %s, stop programs, wait (--wait 60), "+
 			"or use --force", found.describe(f.used), h.LimitFile)
 	case err != nil:
@@ -67,11 +66,11 @@ func checkGroups(out io.Writer, m host.Root, f fit) error {
 // groupsTime bounds the reading of all groups.
 const groupsTime = 10 * time.Second
 
-// errManyGroups means that the time was over before all groups were read.
+// errManyGroups means that groupsTime ended before all groups were read.
 var errManyGroups = fmt.Errorf("there are too many to read in %s", groupsTime)
 
-// readGroups reads all groups of h in at most limit. With an error it returns what it had found by
-// then.
+// readGroups reads all groups of h in at most limit. With an error it returns the groups read so
+// far.
 func readGroups(h host.MemoryHierarchy, returning uint64, limit time.Duration) (found groups, err error) {
 	ctx, stop := context.WithTimeoutCause(context.Background(), limit, errManyGroups)
 	defer stop()
@@ -79,7 +78,7 @@ func readGroups(h host.MemoryHierarchy, returning uint64, limit time.Duration) (
 	return found, err
 }
 
-// groups is what checkGroups wants to know of all groups.
+// groups sums up the control groups for checkGroups.
 type groups struct {
 	cramped   []host.MemoryGroup
 	uncounted int // groups with a limit whose swap the kernel does not count
@@ -94,10 +93,10 @@ func (f *groups) add(g host.MemoryGroup, returning uint64) {
 	}
 }
 
-// groupsNamed is how many groups a message names.
+// groupsNamed is the most groups that a message names.
 const groupsNamed = 3
 
-// over is what the groups would have beyond their limits. A group counts again in those above it.
+// over is the sum of the groups' needs beyond their limits. A group also counts in its ancestors.
 func (f *groups) over(returning uint64) (over uint64) {
 	for _, g := range f.cramped {
 		over += groupNeed(g, returning) - g.Limit
@@ -105,7 +104,7 @@ func (f *groups) over(returning uint64) (over uint64) {
 	return over
 }
 
-// describe names the worst groups with their numbers.
+// describe names the worst groups with their sizes.
 func (f *groups) describe(returning uint64) string {
 	over := func(g host.MemoryGroup) uint64 { return groupNeed(g, returning) - g.Limit }
 	worst := slices.SortedFunc(slices.Values(f.cramped), func(a, b host.MemoryGroup) int {
@@ -123,7 +122,7 @@ func (f *groups) describe(returning uint64) string {
 	return text
 }
 
-// explainSwapOff says what an error of swapoff means for the caller.
+// explainSwapOff adds to an error of swapoff what it means for the user.
 func explainSwapOff(err error) error {
 	if errors.Is(err, syscall.ENOMEM) {
 		return fmt.Errorf("%w: a control group or the machine had no room for what came back, and the kernel may have "+

@@ -12,9 +12,8 @@ import (
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
-// showReturn shows the progress of a swapoff of these areas together until it sends its outcome on
-// done, and returns that. Output that nobody takes is an error of its own, but no reason to leave a
-// swapoff alone.
+// showReturn shows the progress of a swapoff of these areas until done has its outcome, and returns
+// that. If the progress cannot be written, it returns that error too, but still waits for swapoff.
 func showReturn(out io.Writer, areas []loopsetup.Swap, done <-chan error) error {
 	total := usedIn(areas)
 	p := term.NewProgress(out, "swapoff", total)
@@ -29,7 +28,7 @@ func showReturn(out io.Writer, areas []loopsetup.Swap, done <-chan error) error 
 			}
 			return errors.Join(unseen, p.End())
 		case <-tick.C:
-			// A table that cannot be read for once is no reason to stop watching.
+			// A failed read of the table does not end the progress.
 			if used, err := usedNow(areas); err == nil && used < total && unseen == nil {
 				unseen = p.Show(total - used)
 			}
@@ -37,7 +36,7 @@ func showReturn(out io.Writer, areas []loopsetup.Swap, done <-chan error) error 
 	}
 }
 
-// usedNow returns what is in the swap areas; one that is off has nothing.
+// usedNow returns the bytes used in the swap areas; an area that is off has none.
 func usedNow(areas []loopsetup.Swap) (uint64, error) {
 	swaps, err := loopsetup.Swaps()
 	if err != nil {
@@ -52,7 +51,7 @@ func usedNow(areas []loopsetup.Swap) (uint64, error) {
 	return used, nil
 }
 
-// usedIn returns what was in the areas when they were looked at.
+// usedIn returns the bytes that were used in the areas at the time of the search.
 func usedIn(areas []loopsetup.Swap) uint64 {
 	var used uint64
 	for _, a := range areas {

@@ -10,8 +10,8 @@ import (
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
-// TestShowReturn wants the outcome of the swapoff, for an area that is not there and so has come
-// back altogether.
+// TestShowReturn wants the outcome of the swapoff, for an area that does not exist and so has
+// nothing in it.
 func TestShowReturn(t *testing.T) {
 	areas := []loopsetup.Swap{{Path: "/dev/nonexistent", Used: 1 << 20}}
 	cause := errors.New("cause")

@@ -20,10 +20,10 @@ const (
 	flagGPUSlots  = "gpu-ring-slots"
 )
 
-// engineKinds are the kinds of engine beside the CPU. Changed by tests alone.
+// engineKinds are the kinds of engine other than the CPU. Only tests change them.
 var engineKinds = imaging.Kinds()
 
-// engineNames are the engines that an algorithm may ask for by "backend=".
+// engineNames returns the engines that "backend=" accepts in an algorithm.
 func engineNames() (names []string) {
 	for _, k := range engineKinds {
 		names = append(names, k.Name)
@@ -31,8 +31,8 @@ func engineNames() (names []string) {
 	return names
 }
 
-// engineFlags are the flags that engineOptionsOf reads. Every program has them, so that the same
-// words do everywhere.
+// engineFlags are the flags that engineOptionsOf reads. Every build has them, so that the same
+// command line works everywhere.
 func engineFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: flagGPU, Value: imaging.Auto, Usage: "`WHEN` to use GPUs: " + imaging.Auto + " is where there are any, " + imaging.Off + ", " + imaging.Require},
@@ -42,8 +42,8 @@ func engineFlags() []cli.Flag {
 	}
 }
 
-// engineOptionsOf reads the flags of a command with a task. That none can be had of what is
-// required is an error here in a program that has none.
+// engineOptionsOf reads the flags of a command with a task. Requiring an engine in a program
+// without any is an error here.
 func engineOptionsOf(c *cli.Context, t imaging.Task) (imaging.Options, error) {
 	o := imaging.Options{Mode: c.String(flagGPU), Device: imaging.AllDevices, Batch: c.Int(flagGPUBatch), Slots: c.Int(flagGPUSlots), Task: t, Kinds: engineKinds, Room: host.Local.Headroom}
 	if !slices.Contains(imaging.Modes, o.Mode) {

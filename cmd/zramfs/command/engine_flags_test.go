@@ -11,7 +11,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 )
 
-// withKinds has the program have these kinds of engine until the test ends.
+// withKinds sets the program's kinds of engine until the test ends.
 func withKinds(t *testing.T, kinds ...imaging.Kind) {
 	t.Helper()
 	were := engineKinds
@@ -57,8 +57,8 @@ func TestEngineOptions(t *testing.T) {
 	}
 }
 
-// A program that has no engines refuses what requires one, as a value that cannot be used, and says
-// how to get one that has.
+// A program without engines refuses to require one, as a usage error that says how to build a
+// program with them.
 func TestRequireWithoutEngines(t *testing.T) {
 	withKinds(t)
 	_, err := optionsOf(t, "--gpu", "require")

@@ -20,9 +20,9 @@ import (
 	"github.com/zramfs/zramfs/gpu/driver"
 )
 
-// gpusVariable makes the test binary have GPUs, when it behaves as zramfs: it says in words, as
-// "devices=2 fail=cuMemAlloc:3:2", how many are simulated and what they are like. Without it there
-// is no such kind of engine, as in the default program.
+// gpusVariable gives the test binary, running as zramfs, simulated GPUs. It says how many and of
+// which kind, as in "devices=2 fail=cuMemAlloc:3:2". Without it there are none, as in the default
+// program.
 const gpusVariable = "ZRAMFS_TEST_GPUS"
 
 func init() {
@@ -37,10 +37,10 @@ func init() {
 	}
 }
 
-// A simulatedGPU is what gpusVariable says.
+// A simulatedGPU is the parsed gpusVariable.
 type simulatedGPU struct {
 	devices, major, version int
-	silent                  int              // for how many milliseconds a device that was opened is waited for, and does not answer; 0 is one that does
+	silent                  int              // milliseconds that the opened device does not answer
 	libcuda                 bool             // it is what the machine has, and not simulated
 	unasked                 bool             // it is opened for any number of pages
 	early, late             []plannedFailure // of calls from the beginning on, and from when engines are open
@@ -123,11 +123,10 @@ func plan(s *driver.Simulator, failures []plannedFailure) {
 	}
 }
 
-// patience is more than a simulated kernel ever takes, also on a machine that is busy with
-// something else.
+// patience is longer than a simulated kernel takes on a busy machine.
 const patience = 2 * time.Minute
 
-// simulatedKind is simulated devices as a kind of engine.
+// simulatedKind returns simulated devices as a kind of engine.
 func simulatedKind(text string) (imaging.Kind, error) {
 	g, err := readSimulated(text)
 	if g.libcuda {
@@ -183,8 +182,8 @@ func gpusOf(t *testing.T, text, algorithm string, o imaging.Options) ([]bulk.Eng
 	return engines, err
 }
 
-// The options get to the engine, and so does what the algorithm says; engines make LZ4 blocks where
-// these are wanted.
+// Flags and the algorithm's parameters reach the engine; engines make LZ4 blocks if these are
+// wanted.
 func TestGPUOptions(t *testing.T) {
 	for _, c := range []struct {
 		algorithm  string
@@ -235,7 +234,7 @@ func TestGPUBounds(t *testing.T) {
 	}
 }
 
-// A device that cannot be used is told of, beside those that can.
+// doctor names an unusable device next to the usable ones.
 func TestGPUOneOfTwoIsTooOld(t *testing.T) {
 	engines, err := gpusOf(t, "devices=2 major=6", "lz4", imaging.Options{Device: imaging.AllDevices})
 	if len(engines) != 1 || engines[0].Name() != "gpu0" || !errors.Is(err, driver.ErrDeviceTooOld) {
@@ -243,7 +242,7 @@ func TestGPUOneOfTwoIsTooOld(t *testing.T) {
 	}
 }
 
-// doctor has a line for GPUs in a program that can have them, whatever there is.
+// doctor has a line for GPUs in a program built with them.
 func TestGPUDoctor(t *testing.T) {
 	for text, want := range map[string]string{
 		"devices=1":         "ok    gpu: device 0, Simulated GPU, has 1G and compute capability 9.0; the driver knows CUDA 12.2\n",
@@ -269,7 +268,7 @@ func TestGPUVersion(t *testing.T) {
 	}
 }
 
-// bench uses the GPUs that it is told to.
+// bench uses the GPUs that its flags name.
 func TestGPUBench(t *testing.T) {
 	t.Setenv(gpusVariable, "devices=2")
 	for args, want := range map[string]string{"": "[gpu0 gpu1]", "--gpu-device 1": "[gpu1]", "--gpu off": "[]", "--gpu require --gpu-device 0": "[gpu0]"} {

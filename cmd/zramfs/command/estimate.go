@@ -80,8 +80,7 @@ func estimateAction(c *cli.Context) error {
 	return printReport(c.App.Writer, c.Bool(flagJSON), e)
 }
 
-// estimated returns the algorithms that a list names, else those that it makes sense to ask about:
-// storing pages as they are saves nothing.
+// estimated returns the algorithms in a list, or by default all but raw, which saves nothing.
 func estimated(list string) ([]codec.Algorithm, error) {
 	if list != "" {
 		return parseAlgorithms(list)
@@ -95,10 +94,10 @@ func estimated(list string) ([]codec.Algorithm, error) {
 	return all, nil
 }
 
-// rawName is the algorithm that stores pages as they are.
+// rawName is the algorithm that does not compress.
 const rawName = "raw"
 
-// sampleLimit reads the size of a sample and returns it in pages.
+// sampleLimit reads the size of a sample and returns its pages.
 func sampleLimit(text string, ram uint64) (int, error) {
 	n, err := term.ParseBytes(text, ram)
 	if err != nil {

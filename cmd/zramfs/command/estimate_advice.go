@@ -18,8 +18,7 @@ const (
 	roundGranule = 16       // sizes are rounded up to the power of two between 1/16 and 1/8 of them
 )
 
-// advice is how to set a device up, and the three sizes of it that are easily mistaken for one
-// another. All in bytes.
+// advice is the advised device, with the three sizes that are easily confused. All in bytes.
 type advice struct {
 	Algorithm string `json:"algorithm"`
 	Size      uint64 `json:"size"`      // virtual: what free and swapon show; it takes no memory by itself
@@ -31,8 +30,7 @@ type advice struct {
 	Command   string `json:"command"`
 }
 
-// advise makes a device that all that was sampled, and what its owners have in swap already, fits
-// into.
+// advise returns a device that holds everything sampled and what its owners have in swap already.
 func advise(r algorithmReport, s sampleReport, ram uint64) advice {
 	a := advice{Algorithm: r.Algorithm, Poor: r.Ratio < poorRatio}
 	perByte := limitMargin / r.Low // of limit for one of size

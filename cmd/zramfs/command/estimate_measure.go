@@ -11,34 +11,34 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// What a page costs in the store beside its object, in bytes. TestEstimateIsWhatTheStoreTakes
-// compares with a real one.
+// The cost of a page in the store in addition to its object, in bytes.
+// TestEstimateIsWhatTheStoreTakes compares it with a real store.
 const (
 	indexCost   = 8  // its entry in the index
 	headerCost  = 12 // before its object
 	objectAlign = 8
 )
 
-// An estimate is what a sample says about compressed swap. Its JSON is what estimate --json prints.
+// An estimate is the result of estimate; its JSON is what --json prints.
 type estimate struct {
 	Sample     sampleReport      `json:"sample"`
 	Algorithms []algorithmReport `json:"algorithms"`
 	Advice     advice            `json:"advice"`
 }
 
-// sampleReport is what was looked at.
+// sampleReport describes the sample.
 type sampleReport struct {
 	Source     string         `json:"source"`
 	Processes  int            `json:"processes"` // 0 for a file
 	Pages      int            `json:"pages"`     // in the sample
 	Bytes      int64          `json:"bytes"`     // of the sample
 	Total      int64          `json:"total_bytes"`
-	Swapped    int64          `json:"swapped_bytes"` // of those processes, not looked at
+	Swapped    int64          `json:"swapped_bytes"` // of those processes, not sampled
 	LeftOut    sample.LeftOut `json:"left_out_processes"`
 	SameFilled float64        `json:"same_filled"` // share of pages, 0 to 1
 }
 
-// algorithmReport is what one algorithm would make of all that was sampled.
+// algorithmReport is one algorithm's result, for everything that was sampled.
 type algorithmReport struct {
 	Algorithm      string  `json:"algorithm"`
 	Ratio          float64 `json:"ratio"`
@@ -49,8 +49,8 @@ type algorithmReport struct {
 	Incompressible float64 `json:"incompressible"` // share of pages, 0 to 1
 }
 
-// newEstimate compresses the sample by every algorithm. The advice is for the first, the default
-// unless the user chose.
+// newEstimate compresses the sample by every algorithm. The advice is for the first, which is the
+// default unless the user chose.
 func newEstimate(s sample.Sample, algorithms []codec.Algorithm, ram uint64, show term.Steps) (*estimate, error) {
 	e := &estimate{Sample: sampleReport{
 		Source: s.Source, Processes: s.Looked, Pages: s.Count(), Bytes: int64(len(s.Pages)),
@@ -72,8 +72,8 @@ func newEstimate(s sample.Sample, algorithms []codec.Algorithm, ram uint64, show
 	return e, show.End()
 }
 
-// measureRatio compresses the pages of a sample, to which same-filled ones belong besides, and says
-// what that means for total.
+// measureRatio compresses the pages of a sample, counts its same-filled ones, and scales the result
+// to total.
 func measureRatio(a codec.Algorithm, pages [][]byte, same int, total int64) (algorithmReport, error) {
 	r := algorithmReport{Algorithm: a.String()}
 	compressor, err := a.NewCompressor()
@@ -97,7 +97,7 @@ func measureRatio(a codec.Algorithm, pages [][]byte, same int, total int64) (alg
 	mean, margin := costs.mean(), costs.margin(total)
 	r.Ratio = pageSize / mean
 	r.Low = pageSize / (mean + margin)
-	// No page costs less than its entry, so the ratio has a bound however few pages were seen.
+	// No page costs less than its index entry, so the ratio has a bound even for a small sample.
 	r.High = pageSize / max(mean-margin, indexCost)
 	r.Takes = int64(math.Ceil(mean * float64(total)))
 	r.Saves = max(total*pageSize-r.Takes, 0)
@@ -105,12 +105,12 @@ func measureRatio(a codec.Algorithm, pages [][]byte, same int, total int64) (alg
 	return r, nil
 }
 
-// pageCost is the memory that a page takes whose object has n bytes.
+// pageCost is the memory of a page with an object of n bytes.
 func pageCost(n int) float64 {
 	return float64(indexCost + (headerCost+n+objectAlign-1)/objectAlign*objectAlign)
 }
 
-// moments is the number, the sum and the sum of squares of what was added.
+// moments is the number, the sum and the sum of squares of values.
 type moments struct{ n, sum, squares float64 }
 
 // add adds x, times over.
@@ -122,24 +122,24 @@ func (m *moments) add(x float64, times int) {
 
 func (m moments) mean() float64 { return m.sum / m.n }
 
-// margin is half of the interval in which the mean of all total values lies with 95 % confidence, n
-// of which were looked at. They were taken at even distances, which is at least as good as at
-// random where neighbours are alike. When all were looked at there is nothing left to be unsure of.
+// margin is half of the 95 % confidence interval of the mean of all total values, from n of them.
+// They are evenly spaced, which is at least as good as a random choice if neighbours are alike.
+// With n equal to total it is 0.
 func (m moments) margin(total int64) float64 {
 	unseen := 1 - m.n/float64(total)
 	if unseen <= 0 {
 		return 0
 	}
 	if m.n < 2 {
-		return m.mean() // one page says nothing of the others
+		return m.mean() // one page says nothing about the others
 	}
 	variance := max(m.squares-m.sum*m.sum/m.n, 0) / (m.n - 1)
 	return studentT(m.n-1) * math.Sqrt(variance/m.n*unseen)
 }
 
 // studentT is the 0.975 quantile of Student's distribution, by its expansion around the normal one
-// (Abramowitz and Stegun 26.7.5), which is within 1 % from 3 degrees of freedom on and is not asked
-// for more exactness with fewer.
+// (Abramowitz and Stegun 26.7.5). It is within 1 % from 3 degrees of freedom on, and only roughly
+// right below.
 func studentT(freedom float64) float64 {
 	const z = 1.959964
 	z3, z5, z7 := z*z*z, z*z*z*z*z, z*z*z*z*z*z*z

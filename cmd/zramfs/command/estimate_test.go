@@ -38,8 +38,8 @@ func estimateOf(t *testing.T, args ...string) estimate {
 	return e
 }
 
-// A child's memory is found to be what it is: a third same-filled, a third incompressible, the rest
-// nearly nothing. Of what its runtime holds besides nothing is known.
+// A child's memory is a third same-filled, a third incompressible, the rest nearly empty. The share
+// of its runtime is unknown.
 func TestEstimateOfAProcess(t *testing.T) {
 	pid, _ := held.Start(t)
 	e := estimateOf(t, "--pid", strconv.Itoa(pid), "--algorithm", "lz4,raw", "--sample", "8M")
@@ -66,7 +66,7 @@ func TestEstimateOfAProcess(t *testing.T) {
 	}
 }
 
-// A file that is looked at as a whole leaves nothing to be unsure of.
+// A file sampled as a whole has no interval.
 func TestEstimateOfAWholeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pages")
 	if err := os.WriteFile(path, held.Pages(300), 0o644); err != nil {
@@ -86,8 +86,7 @@ func TestEstimateOfAWholeFile(t *testing.T) {
 	}
 }
 
-// All processes of the machine can be looked at, whatever they do meanwhile, and this test among
-// them.
+// All processes of the machine can be sampled while they run, this test among them.
 func TestEstimateOfAll(t *testing.T) {
 	held.Start(t)
 	e := estimateOf(t, "--all", "--sample", "1M", "--algorithm", "lz4")
@@ -96,7 +95,7 @@ func TestEstimateOfAll(t *testing.T) {
 	}
 }
 
-// What is estimated is what a store takes for the same pages.
+// The estimate equals the memory that a store takes for the same pages.
 func TestEstimateIsWhatTheStoreTakes(t *testing.T) {
 	s := sample.Generate(2048)
 	s.Pages = append(s.Pages, held.Pages(600)...)
@@ -118,8 +117,7 @@ func TestEstimateIsWhatTheStoreTakes(t *testing.T) {
 	}
 }
 
-// storeTakes writes the pages a number of times over to a new store and returns the memory that it
-// takes.
+// storeTakes writes the pages several times to a new store and returns the memory it takes.
 func storeTakes(t *testing.T, a codec.Algorithm, pages []byte, times int) uint64 {
 	t.Helper()
 	mem, err := store.NewMemory(store.MemoryAuto)
@@ -168,7 +166,7 @@ func TestEstimateOfNoProcess(t *testing.T) {
 	}
 }
 
-// The text that people see, of figures that are known.
+// The text for known figures.
 func TestEstimateText(t *testing.T) {
 	adaptive := algorithmReport{Algorithm: codec.Algorithms()[0], Ratio: 2.951, Low: 2.81, High: 3.08,
 		Takes: 3_900 << 20, Saves: 7_568 << 20, Incompressible: 0.021}
@@ -202,7 +200,7 @@ func TestEstimateJSON(t *testing.T) {
 	}
 }
 
-// Whatever is advised, up takes it, everything fits, and the numbers are in order.
+// up accepts every advice, everything fits, and the sizes are in order.
 func TestAdviceCanBeFollowed(t *testing.T) {
 	const ram = 16 << 30
 	for _, total := range []int64{1, pageSize, 50 << 20, 1 << 30, 11_111_111_111, 100 << 30, 1 << 50} {
@@ -227,8 +225,7 @@ func TestAdviceCanBeFollowed(t *testing.T) {
 	}
 }
 
-// The interval holds the true mean as often as it says. The numbers are drawn with a fixed seed, so
-// that the test is the same each time.
+// The interval holds the true mean as often as it claims. The numbers are drawn with a fixed seed.
 func TestIntervalHoldsTheTruth(t *testing.T) {
 	population := make([]float64, 5000)
 	var truth float64

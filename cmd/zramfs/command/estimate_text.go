@@ -22,7 +22,7 @@ func (e *estimate) Text() string {
 	return out.String()
 }
 
-// words says what was looked at.
+// words describes the sample.
 func (s sampleReport) words() string {
 	var out strings.Builder
 	what := "of resident anonymous memory of " + s.Source
@@ -32,13 +32,13 @@ func (s sampleReport) words() string {
 	case s.Processes != 1:
 		what = fmt.Sprintf("of resident anonymous memory of %d processes", s.Processes)
 	}
-	taken := "All " + term.Size(uint64(s.Total)) + " " + what + " was looked at"
+	taken := "All " + term.Size(uint64(s.Total)) + " " + what + " was sampled"
 	if s.Bytes < s.Total {
 		taken = fmt.Sprintf("A sample of %s was taken, evenly, from %s %s", term.Size(uint64(s.Bytes)), term.Size(uint64(s.Total)), what)
 	}
 	fmt.Fprintf(&out, "%s.\n", taken)
 	if s.Swapped > 0 {
-		fmt.Fprintf(&out, "%s more of theirs is in swap already and was not looked at.\n", term.Size(uint64(s.Swapped)))
+		fmt.Fprintf(&out, "%s more of theirs is in swap already and was not sampled.\n", term.Size(uint64(s.Swapped)))
 	}
 	out.WriteString(leftOutWords(s.LeftOut))
 	fmt.Fprintf(&out, "%s of the pages are one repeated word and take no memory but their index entry.\n",
@@ -46,16 +46,16 @@ func (s sampleReport) words() string {
 	return out.String()
 }
 
-// leftOutWords names the processes that are not in the sample.
+// leftOutWords lists the processes left out of the sample.
 func leftOutWords(l sample.LeftOut) string {
 	var out strings.Builder
 	for _, reason := range []struct {
 		n   int
 		why string
 	}{
-		{l.Denied, "may not be looked into: it takes root, or CAP_SYS_PTRACE"},
+		{l.Denied, "may not be read: run as root or with CAP_SYS_PTRACE"},
 		{l.Gone, "ended meanwhile"},
-		{l.Late, fmt.Sprintf("could not be looked through in %s", term.Time(sample.TimeLimit))},
+		{l.Late, fmt.Sprintf("could not be read in %s", term.Time(sample.TimeLimit))},
 	} {
 		if reason.n > 0 {
 			fmt.Fprintf(&out, "Left out: %s, which %s.\n", term.Plural(reason.n, "process", "processes"), reason.why)
@@ -78,7 +78,7 @@ func (e *estimate) table() term.Table {
 	return t
 }
 
-// words says what to do and the three sizes of it.
+// words returns the advice with its three sizes.
 func (a advice) words() string {
 	var out strings.Builder
 	if a.Poor {
@@ -90,7 +90,7 @@ func (a advice) words() string {
 	}
 	fmt.Fprintf(&out, "%s, with %s:\n", what, a.Algorithm)
 	lines := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(lines, "  virtual size\t%s\twhat free and swapon will show; it takes no memory by itself\n", term.Size(a.Size))
+	fmt.Fprintf(lines, "  virtual size\t%s\twhat free and swapon will show; takes no memory by itself\n", term.Size(a.Size))
 	fmt.Fprintf(lines, "  expected RAM\t%s\twhen it is full of such memory\n", term.Size(a.Expected))
 	fmt.Fprintf(lines, "  worst case\t%s\tits limit, reached when contents compress worse; without a limit %s, when nothing compresses\n",
 		term.Size(a.MemLimit), term.Size(a.Unlimited))

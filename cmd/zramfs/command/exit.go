@@ -17,8 +17,8 @@ const (
 	exitNotRunning = 3
 )
 
-// exitError is an error that knows its exit code. Without a cause it ends the program with that
-// code and no message: the command has said everything on standard output.
+// exitError is an error with an exit code. Without a cause it ends the program without a message:
+// the command has said everything on standard output.
 type exitError struct {
 	code  int
 	cause error
@@ -35,8 +35,8 @@ func (e *exitError) Error() string {
 // Unwrap returns the cause, which may be nil.
 func (e *exitError) Unwrap() error { return e.cause }
 
-// usageError returns an error in the command line (exit code 2). The format is that of
-// fmt.Errorf, %w included.
+// usageError returns an error in the command line (exit code 2). The format is fmt.Errorf's, with
+// %w.
 func usageError(format string, args ...any) error {
 	return &exitError{code: exitUsage, cause: fmt.Errorf(format, args...)}
 }
@@ -49,8 +49,7 @@ func exitWith(code int) error {
 	return &exitError{code: code}
 }
 
-// describe returns the exit code that err stands for and the line to print, empty when there is
-// nothing to print.
+// describe returns the exit code of err and the line to print, if any.
 func describe(err error) (code int, message string) {
 	if err == nil {
 		return exitOK, ""

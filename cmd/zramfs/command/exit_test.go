@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestExitCodes runs the program where no device is needed and wants the documented code, and an
-// error of one line.
+// TestExitCodes runs commands that need no device and wants the documented code and an error of one
+// line.
 func TestExitCodes(t *testing.T) {
 	const absent = "/nonexistent/zram"
 	tests := []struct {
@@ -64,8 +64,8 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestFullDisk wants a failure when the output could not be written: a script must not take it for
-// an empty list.
+// TestFullDisk wants a failure if the output cannot be written: a script would take it for an empty
+// list.
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

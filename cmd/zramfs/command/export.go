@@ -62,7 +62,7 @@ func exportAction(c *cli.Context) error {
 	return printExport(c.App.Writer, c.Bool(flagJSON), e.Report)
 }
 
-// usageRange makes a usage error of a range that the device does not have.
+// usageRange turns a RangeError into a usage error.
 func usageRange(err error) error {
 	if beyond := (*imaging.RangeError)(nil); errors.As(err, &beyond) {
 		return usageError("%w", err)

@@ -14,7 +14,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
-// problem is one reason for which a device is degraded, and what to do about it.
+// problem is a reason why a device is degraded, with its fix.
 type problem struct {
 	What string `json:"what"`
 	Fix  string `json:"fix"`
@@ -30,17 +30,18 @@ func (p problem) String() string {
 
 const (
 	// nearlyFull is the share of the memory limit, and of swap, in per cent, from which a device is
-	// degraded: writes will soon fail, and the pages then stay in memory.
+	// degraded: writes will soon fail, and their pages then stay in memory.
 	nearlyFull = 90
-	// manyRestarts is how many workers may die within ten minutes before a device is degraded.
+	// manyRestarts is the number of workers dead within ten minutes from which a device is
+	// degraded.
 	manyRestarts = 3
-	// errorsCount is how long an error makes a device degraded.
+	// errorsCount is how long an error keeps a device degraded.
 	errorsCount = time.Hour
 )
 
-// diagnose returns everything that is wrong with a device at a time, nothing for a healthy one.
-// That a protection is missing counts when it is essential and the device is swapped to; status
-// shows the others without calling it degraded.
+// diagnose returns all problems of a device at a time, none for a healthy one. A missing protection
+// counts if it is essential and the device is used as swap; status shows the others without calling
+// the device degraded.
 func diagnose(d device, now time.Time) []problem {
 	problems := []problem{} // not nil: it is printed as a JSON array
 	problems = append(problems, diagnoseServer(d)...)
@@ -56,7 +57,7 @@ func diagnose(d device, now time.Time) []problem {
 	}
 	if s := d.Status; !s.SurvivesCrash && s.Transport == "dev" {
 		problems = append(problems, problem{
-			What: fmt.Sprintf("the keeper (PID %d) has died: should the worker die too, everything stored is lost", s.KeeperPID),
+			What: fmt.Sprintf("the keeper (PID %d) has died: if the worker dies too, everything stored is lost", s.KeeperPID),
 			Fix:  "zramfs down " + d.Dir + ", then up",
 		})
 	}
@@ -65,7 +66,7 @@ func diagnose(d device, now time.Time) []problem {
 	return append(problems, diagnoseLimit(d)...)
 }
 
-// diagnoseServer explains why there is no status, and that a device is mounted elsewhere.
+// diagnoseServer explains a missing status, and reports a device mounted elsewhere.
 func diagnoseServer(d device) []problem {
 	var problems []problem
 	if d.away && !errors.Is(d.Err, errDead) {
@@ -84,7 +85,7 @@ func diagnoseServer(d device) []problem {
 	return problems
 }
 
-// silenceOf is what is known of a device that does not answer.
+// silenceOf describes a device that does not answer.
 func silenceOf(d device) *silence {
 	var s *silence
 	if errors.As(d.Err, &s) {
@@ -93,8 +94,8 @@ func silenceOf(d device) *silence {
 	return &silence{dir: d.title()}
 }
 
-// diagnoseAreas finds swap areas that up has recorded and that are off while others are on, and
-// loop devices without direct I/O.
+// diagnoseAreas finds swap areas in up's record that are off while others are on, and loop devices
+// without direct I/O.
 func diagnoseAreas(d device) []problem {
 	var problems []problem
 	if d.rec != nil && len(d.Swaps) > 0 {
@@ -134,18 +135,18 @@ func diagnoseSwap(d device) []problem {
 	}}
 }
 
-// diagnoseRestarts finds workers that die one after the other.
+// diagnoseRestarts finds workers that die one after another.
 func diagnoseRestarts(s *daemon.Status, now time.Time) []problem {
 	if s.RestartsRecent <= manyRestarts {
 		return nil
 	}
 	return []problem{{
 		What: fmt.Sprintf("%s, %d times within 10 minutes", restartWords(s, now), s.RestartsRecent),
-		Fix:  "see the log (journalctl -t zramfs, or dmesg); zramfs upgrade --binary PATH goes on with another version",
+		Fix:  "see the log (journalctl -t zramfs, or dmesg); zramfs upgrade --binary PATH changes to another version",
 	}}
 }
 
-// restartWords says how often workers have died, when the last one did, and how.
+// restartWords says how many workers have died, and when and how the last one did.
 func restartWords(s *daemon.Status, now time.Time) string {
 	text := fmt.Sprintf("restarted %d times", s.Restarts)
 	if s.Restarts == 1 {

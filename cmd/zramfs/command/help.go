@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// helpWidth is where descriptions are folded; cli indents them by three more.
+// helpWidth is the width of descriptions; cli indents them by three more.
 const helpWidth = 77
 
 func helpCommand() *cli.Command {
@@ -38,12 +38,12 @@ func tidyFlags(flags []cli.Flag) {
 	}
 }
 
-// fold breaks lines at blanks so that they are no longer than width, where they have blanks. It
-// counts bytes: the help is ASCII.
+// fold breaks lines at blanks to be at most width bytes long, if they have blanks. The help is
+// ASCII.
 func fold(text string, width int) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
-		for len(line) > width+1 { // a line break does not count
+		for len(line) > width+1 { // without the line break
 			at := strings.LastIndexByte(line[:width+1], ' ')
 			if at <= 0 {
 				break

@@ -25,8 +25,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// TestHelp wants every command to say what it is for, and every flag what it does, in lines that a
-// terminal shows.
+// TestHelp wants every command and flag described, in lines that fit a terminal.
 func TestHelp(t *testing.T) {
 	app := newApp(io.Discard, io.Discard)
 	for _, c := range app.Commands {

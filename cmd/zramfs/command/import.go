@@ -66,8 +66,8 @@ func importAction(c *cli.Context) (err error) {
 	return printImport(c.App.Writer, c.Bool(flagJSON), m.Report)
 }
 
-// unopened waits a moment for the data file of d to be free: the serving process hears of its being
-// closed a little later.
+// unopened waits a moment for the data file of d to be closed: the serving process learns of it a
+// little later.
 func unopened(d device, force bool) (device, error) {
 	for try := 1; ; try++ {
 		err := mayImport(d, force)
@@ -81,7 +81,7 @@ func unopened(d device, force bool) (device, error) {
 	}
 }
 
-// mayImport says why nothing can be imported to d.
+// mayImport returns the reason why d takes no import.
 func mayImport(d device, force bool) error {
 	switch {
 	case d.Status == nil:
@@ -94,7 +94,7 @@ func mayImport(d device, force bool) error {
 	return nil
 }
 
-// pagesToImport is how many pages a file has, if it fits on a device of that size.
+// pagesToImport returns the number of pages in a file that fits on a device of disksize bytes.
 func pagesToImport(f *os.File, disksize uint64) (uint64, error) {
 	info, err := f.Stat()
 	if err != nil {

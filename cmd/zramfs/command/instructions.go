@@ -9,8 +9,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
-// checkInstructions says which instruction sets the codecs may use, and warns of those that were
-// switched off.
+// checkInstructions says which instruction sets the codecs may use, and warns of disabled ones.
 func checkInstructions(m machine) (finding, error) {
 	s := m.instructions()
 	usable := "the codecs may use " + strings.Join(s.Usable, ", ")
@@ -20,12 +19,12 @@ func checkInstructions(m machine) (finding, error) {
 	return ok("%s", usable)
 }
 
-// checkCodecs says which implementation each codec takes.
+// checkCodecs says which implementation each codec uses.
 func checkCodecs(m machine) (finding, error) {
 	return ok("%s", implementationWords(m.instructions()))
 }
 
-// implementationWords names the implementations of the codecs that have several.
+// implementationWords lists the implementations of codecs that have several.
 func implementationWords(s daemon.InstructionStatus) string {
 	words := make([]string, len(s.Codecs))
 	for i, c := range s.Codecs {
@@ -34,8 +33,8 @@ func implementationWords(s daemon.InstructionStatus) string {
 	return strings.Join(words, ", ")
 }
 
-// instructionWords is a line of status: what the codecs of a device run on. Older programs do not
-// say.
+// instructionWords is the line of status with the codecs' implementations. Older servers do not
+// report them.
 func instructionWords(s daemon.InstructionStatus) string {
 	if len(s.Usable) == 0 {
 		return ""
@@ -50,7 +49,7 @@ func instructionWords(s daemon.InstructionStatus) string {
 	return text
 }
 
-// switchedOff returns what was detected and is not to be used.
+// switchedOff returns the detected instruction sets that are disabled.
 func switchedOff(detected, usable []string) []string {
 	return slices.DeleteFunc(slices.Clone(detected), func(set string) bool { return slices.Contains(usable, set) })
 }

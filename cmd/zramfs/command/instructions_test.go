@@ -27,7 +27,7 @@ func TestDoctorInstructions(t *testing.T) {
 	}
 }
 
-// The status of a device that was started by an older program says nothing about instruction sets.
+// A device of an older program reports no instruction sets.
 func TestStatusWithoutInstructions(t *testing.T) {
 	d := wellDevice()
 	d.Status.Instructions = daemon.InstructionStatus{}
@@ -36,7 +36,7 @@ func TestStatusWithoutInstructions(t *testing.T) {
 	}
 }
 
-// A word in ZRAMFS_DISABLE that is no instruction set is a usage error of every command.
+// An unknown word in ZRAMFS_DISABLE is a usage error of every command.
 func TestEnvironmentIsChecked(t *testing.T) {
 	for _, value := range []string{"avx3", "generic", "avx2,banana"} {
 		t.Setenv("ZRAMFS_DISABLE", value)

@@ -14,16 +14,16 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 )
 
-// interruptible is a context that ends when the user wants the command to.
+// interruptible returns a context that SIGINT and SIGTERM end.
 func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }
 
-// endingTime is how long a command that is interrupted may take to clean up.
+// endingTime bounds the cleanup of an interrupted command.
 const endingTime = 500 * time.Millisecond
 
-// obey runs f and returns what it returns, in words. When ctx ends, f has endingTime to clean up
-// and is left behind then: it may wait for a process that does not answer.
+// obey runs f and returns its error. When ctx ends, f has endingTime to clean up; after that obey
+// abandons it, since it may wait for a process that does not answer.
 func obey(ctx context.Context, f func() error) error {
 	done := make(chan error, 1) // room for one, so that a late f does not wait
 	go func() { done <- f() }()
@@ -43,7 +43,7 @@ func obey(ctx context.Context, f func() error) error {
 	return err
 }
 
-// explainKeeper says what users other than root lack where no keeper could be asked.
+// explainKeeper explains to users other than root why the keeper refused them.
 func explainKeeper(err error) error {
 	if errors.Is(err, control.ErrNoKeeper) && os.Geteuid() != 0 {
 		return errors.New("permission denied: run as root")

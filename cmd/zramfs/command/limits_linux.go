@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// leastFiles is how many open files every command may need.
+	// leastFiles is the number of open files that any command may need.
 	leastFiles = 64
-	// leastSpace is how much address space the processes of a device take beside its image; the image
-	// takes twice its size at most.
+	// leastSpace is the address space that the processes of a device take without its image, in
+	// bytes; the image takes twice its size at most.
 	leastSpace = 1792 << 20
 )
 
-// checkFiles refuses to begin what would end in the middle for want of descriptors.
+// checkFiles refuses to start with too few descriptors to finish.
 func checkFiles() error {
 	n, limited := limitOf(unix.RLIMIT_NOFILE)
 	if limited && n < leastFiles {
@@ -26,8 +26,8 @@ func checkFiles() error {
 	return nil
 }
 
-// checkSpace refuses a device for which a limit leaves too little address space: without that, a
-// process ends at any moment.
+// checkSpace refuses a device if a limit leaves too little address space: a process without any may
+// die at any moment.
 func checkSpace(disksize uint64) error {
 	n, limited := limitOf(unix.RLIMIT_AS)
 	if want := leastSpace + 2*disksize; limited && n < want {
@@ -37,7 +37,7 @@ func checkSpace(disksize uint64) error {
 	return nil
 }
 
-// limitOf is a resource limit of this process, unless there is none or it is not known.
+// limitOf returns a resource limit of this process, or false if there is none or it is unknown.
 func limitOf(resource int) (n uint64, limited bool) {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(resource, &l); err != nil || l.Cur == unix.RLIM_INFINITY {

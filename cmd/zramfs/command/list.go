@@ -118,8 +118,7 @@ func listTable(devices []device, columns []listColumn, bytes bool) term.Table {
 	return t
 }
 
-// statusErrors joins the reasons for which a device's row is incomplete. That its mount is
-// elsewhere is none: the row says so.
+// statusErrors joins the reasons for incomplete rows. A mount elsewhere is none: the row says so.
 func statusErrors(devices []device) error {
 	var all error
 	for _, d := range devices {

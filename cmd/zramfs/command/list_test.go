@@ -58,7 +58,7 @@ func TestListJSON(t *testing.T) {
 	}
 }
 
-// TestListUnknown wants empty cells for a device that did not answer, with what the kernel says of
+// TestListUnknown wants empty cells for a device that does not answer, and the kernel's data about
 // its loop device.
 func TestListUnknown(t *testing.T) {
 	d := device{Dir: "/run/zram", Err: errNoAnswer, Loops: []loopsetup.Info{{Path: "/dev/loop9", Size: 1 << 30}}}

@@ -40,11 +40,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// hideDir makes the test binary call hideData on the directory that it names, since a mount
-// namespace is a matter of a whole process.
+// hideDir makes the test binary call hideData on the directory that it names: a mount namespace
+// belongs to a whole process.
 const hideDir = "ZRAMFS_TEST_HIDE"
 
-// outcome is what a run of the program left behind.
+// outcome is the result of a run of the program.
 type outcome struct {
 	code           int
 	stdout, stderr string

@@ -19,20 +19,20 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// Names of flags that more than one function uses.
+// Names of flags used by more than one function.
 const (
 	flagSize       = "size"
 	flagAlgorithm  = "algorithm"
 	flagMemLimit   = "mem-limit"
 	flagTransport  = "transport"
-	flagMemory     = "memory" // hidden: for tests of machines that have no noswap
+	flagMemory     = "memory" // hidden: tests kernels without noswap
 	flagForeground = "foreground"
-	flagServe      = "serve"       // hidden: this is the process that mount has started
-	flagWork       = "work"        // hidden: this is the process that that one has started
-	flagCreated    = "created-dir" // hidden: and DIR was made for it
+	flagServe      = "serve"       // hidden: the keeper, which mount starts
+	flagWork       = "work"        // hidden: the worker, which the keeper starts
+	flagCreated    = "created-dir" // hidden: mount has made DIR
 )
 
-// deviceFlags describe the device; mount and up have them.
+// deviceFlags are the flags of a device, for mount and up.
 func deviceFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: flagSize, Aliases: []string{"s"}, Value: "auto",
@@ -88,13 +88,13 @@ func mountAction(c *cli.Context) error {
 	}
 	status, _ := readStatus(report.Dir) // without it the summary has no memory line
 	if err := announceDevice(c, said, cfg, report, status); err != nil {
-		return errors.Join(err, stopDevice(report)) // no device runs that its user does not know of
+		return errors.Join(err, stopDevice(report)) // the user must know of each running device
 	}
 	return nil
 }
 
 // announceDevice prints the path of the device on standard output, and the rest on standard error.
-// Where status is nil, it leaves out what the memory is used for.
+// For a nil status it leaves out the memory line.
 func announceDevice(c *cli.Context, said *narration, cfg daemon.Config, report *daemon.Report, status *daemon.Status) error {
 	if err := printProtections(said, report.Protections); err != nil {
 		return err
@@ -125,7 +125,7 @@ func deviceConfig(c *cli.Context, name string) (daemon.Config, error) {
 func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	ram, err := host.Local.MemTotal()
 	if err != nil {
-		ram = 0 // a size that needs it is refused with a word about it
+		ram = 0 // a size in per cent is then refused with that reason
 	}
 	cfg := daemon.Config{
 		Dir: dir, Version: programVersion(), Memory: store.MemoryKind(c.String(flagMemory)), WorkArgs: workArgs,
@@ -155,11 +155,11 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	return cfg, nil
 }
 
-// servingArgs are the arguments that make this program keep the device cfg; serveSpawned reads
-// them. They are plain enough for ps to show what runs.
+// servingArgs returns the arguments that make this program the keeper of cfg; serveSpawned reads
+// them. They are plain, so that ps shows what runs.
 func servingArgs(cfg daemon.Config) []string { return deviceArgs(flagServe, cfg) }
 
-// workArgs are those that make it work for a keeper; serveAsWorker reads them.
+// workArgs returns the arguments that make it a worker; serveAsWorker reads them.
 func workArgs(cfg daemon.Config) []string {
 	args := deviceArgs(flagWork, cfg)
 	if cfg.Foreground {
@@ -187,7 +187,7 @@ func deviceArgs(role string, cfg daemon.Config) []string {
 	return append(args, "--", cfg.Dir)
 }
 
-// serveSpawned is the process that startDevice starts.
+// serveSpawned runs the process that startDevice starts.
 func serveSpawned(c *cli.Context) error {
 	flusher := protect.BecomeIOFlusher()
 	cfg, err := deviceConfig(c, "mount")
@@ -200,8 +200,8 @@ func serveSpawned(c *cli.Context) error {
 	return daemon.Run(c.Context, cfg, os.NewFile(daemon.ReadyFD, "announcement"))
 }
 
-// serveAsWorker is the process that a keeper starts. What its keeper could set for its threads it
-// has inherited.
+// serveAsWorker runs the process that a keeper starts. It has inherited the settings that the
+// keeper could make for its threads.
 func serveAsWorker(c *cli.Context) error {
 	flusher := protect.BecomeIOFlusher()
 	cfg, err := deviceConfig(c, "mount")
@@ -210,13 +210,13 @@ func serveAsWorker(c *cli.Context) error {
 	}
 	cfg.Foreground = c.Bool(flagForeground)
 	cfg.IOFlusher = flusher
-	if daemon.Work(cfg) != nil { // the keeper says what it was
+	if daemon.Work(cfg) != nil { // the keeper reports the error
 		return exitWith(exitFailure)
 	}
 	return nil
 }
 
-// serveForeground serves in this process.
+// serveForeground serves the device in this process.
 func serveForeground(c *cli.Context) error {
 	flusher := protect.BecomeIOFlusher()
 	cfg, err := deviceConfig(c, "mount")
@@ -229,7 +229,7 @@ func serveForeground(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	// This process holds the mount, so it asks for no file there: no status.
+	// This process serves the mount, so reading a file there would block: no status.
 	cfg.OnReady = func(report *daemon.Report) error { return announceDevice(c, said, cfg, report, nil) }
 	if err := checkSpace(cfg.Disksize); err != nil {
 		return err

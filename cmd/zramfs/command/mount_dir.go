@@ -15,12 +15,12 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
-// errBusyDir means that nothing can be mounted on a directory, for a reason that the message gives.
+// errBusyDir means that a directory cannot be mounted on; the message says why.
 var errBusyDir = errors.New("cannot be mounted on")
 
-// prepareDir returns dir as the mount table will show it, and makes it where only its parent
-// exists. Where nothing is to be mounted it changes nothing. The mount table is asked first: a
-// mount point may be served by a process that does not answer.
+// prepareDir returns dir as the mount table will show it, and makes it if only its parent exists.
+// If dir cannot be mounted on, it changes nothing. It reads the mount table first: the server of a
+// mount point may not answer.
 func prepareDir(dir string) (path string, created bool, err error) {
 	path, err = filepath.Abs(dir)
 	if err != nil {
@@ -51,8 +51,8 @@ func prepareDir(dir string) (path string, created bool, err error) {
 	return path, false, checkEmpty(path)
 }
 
-// checkUnmounted fails when the uppermost mount on path is one of ours. A mount of another kind is
-// as good a directory as any.
+// checkUnmounted fails if the uppermost mount on path is a zramfs. Other mounts are plain
+// directories here.
 func checkUnmounted(path string) error {
 	mounted, err := isMounted(path)
 	if err != nil {
@@ -64,12 +64,12 @@ func checkUnmounted(path string) error {
 	return nil
 }
 
-// isMounted says whether a zramfs is the uppermost mount on path, which must be free of symbolic
-// links.
+// isMounted reports whether the uppermost mount on path is a zramfs. The path must be free of
+// symbolic links.
 func isMounted(path string) (bool, error) { return isMountOf(fsType, path) }
 
-// isMountOf says whether the uppermost mount on path, which must be free of symbolic links, is of
-// that type.
+// isMountOf reports whether the uppermost mount on path is of that type. The path must be free of
+// symbolic links.
 func isMountOf(kind, path string) (bool, error) {
 	mounts, err := host.Local.Mounts()
 	if err != nil {
@@ -83,7 +83,7 @@ func isMountOf(kind, path string) (bool, error) {
 	return false, nil
 }
 
-// checkEmpty fails when path is no directory, or one with something in it that a mount would hide.
+// checkEmpty fails if path is not a directory, or has entries that a mount would hide.
 func checkEmpty(path string) (err error) {
 	if err := checkUnmounted(path); err != nil { // path may have been a symbolic link
 		return err
@@ -109,9 +109,9 @@ func checkEmpty(path string) (err error) {
 	return fmt.Errorf("%s %w: it is not empty; name an empty directory, or one that does not exist", path, errBusyDir)
 }
 
-// giveUpDir removes the mount point that prepareDir made when err says that there was no mount.
-// What the serving process had mounted it removes itself. Who has lost against another that is
-// still at it leaves the directory to that.
+// giveUpDir removes the mount point that prepareDir made if err says that nothing was mounted. The
+// serving process removes its own mounts. If another process is about to mount there, the directory
+// stays for it.
 func giveUpDir(cfg daemon.Config, err error) error {
 	if err == nil || !cfg.CreatedDir {
 		return err

@@ -50,7 +50,7 @@ func TestPrepareDir(t *testing.T) {
 	}
 }
 
-// checkGivenUp wants a directory that was made to go, and the reason for that to stay.
+// checkGivenUp wants the new directory removed and the cause returned unchanged.
 func checkGivenUp(t *testing.T, path string) {
 	t.Helper()
 	cause := errors.New("cause")
@@ -62,7 +62,7 @@ func checkGivenUp(t *testing.T, path string) {
 	}
 }
 
-// TestGiveUpDirKeeps wants what was there before to stay.
+// TestGiveUpDirKeeps wants an existing directory kept.
 func TestGiveUpDirKeeps(t *testing.T) {
 	dir := t.TempDir()
 	if err := giveUpDir(daemon.Config{Dir: dir}, errors.New("cause")); err == nil {
@@ -76,8 +76,8 @@ func TestGiveUpDirKeeps(t *testing.T) {
 	}
 }
 
-// TestGiveUpDirOfAnother has lost against another mount on the directory that it made, which has
-// claimed it and not mounted yet: that one needs it.
+// TestGiveUpDirOfAnother loses against another mount on its new directory, which has claimed the
+// directory and not mounted yet: that mount needs it.
 func TestGiveUpDirOfAnother(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "zram")
 	if err := os.Mkdir(dir, 0o755); err != nil {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTime bounds the wait for the first answer of a device that was just made.
+// openTime bounds the wait for the first answer of a new device.
 const openTime = 3 * time.Second
 
 // tryOpen opens path and closes it again.
@@ -17,13 +17,13 @@ func tryOpen(path string) error {
 	return err
 }
 
-// claimDir locks a directory as a serving process does that is about to mount on it, and reports
-// whether none is.
+// claimDir locks a directory as a serving process does before it mounts there, and reports whether
+// no such process holds the lock.
 func claimDir(dir string) (release func(), free bool) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return func() {}, true // there is nothing to lock
+		return func() {}, true // nothing to lock
 	}
 	err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
-	return func() { _ = unix.Close(fd) }, err != unix.EWOULDBLOCK // a directory that was only locked
+	return func() { _ = unix.Close(fd) }, err != unix.EWOULDBLOCK // only locked, never written
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
-// startDevice starts a process that serves cfg and returns what it reports once the data file can
-// be opened. After an error there is no process, no mount and no directory that was not there
-// before.
+// startDevice starts a process that serves cfg, and returns its report once the data file can be
+// opened. After an error there is no process, no mount and no new directory.
 func startDevice(cfg daemon.Config) (_ *daemon.Report, err error) {
 	if err := checkSpace(cfg.Disksize); err != nil {
 		return nil, err
@@ -41,8 +40,8 @@ func fromProcess(err error) error {
 	return err
 }
 
-// removeDead takes away the mount of a serving process that died between mounting and its
-// announcement. A live mount is that of another command, which was faster.
+// removeDead unmounts a serving process that died between its mount and its announcement. A live
+// mount is of another command that was faster.
 func removeDead(dir string) error {
 	mounted, err := isMounted(dir)
 	if err != nil || !mounted {

@@ -16,7 +16,7 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// parseMount runs a command line of mount up to the point where something would be done.
+// parseMount parses a command line of mount without mounting.
 func parseMount(t *testing.T, args []string) (cfg daemon.Config, serve bool, err error) {
 	t.Helper()
 	app := newApp(io.Discard, io.Discard)
@@ -30,7 +30,7 @@ func parseMount(t *testing.T, args []string) (cfg daemon.Config, serve bool, err
 	return cfg, serve, err
 }
 
-// TestServingArgs wants the process that mount starts to read what mount was told.
+// TestServingArgs wants the process that mount starts to read mount's configuration.
 func TestServingArgs(t *testing.T) {
 	for _, algorithm := range []string{"adaptive", "adaptive:entropy", "page", "page:dense", "lz4", "zstd(level=3)", "raw"} {
 		for _, dir := range []string{"/run/zram", "/run/-s", "/run/a b=c"} {
@@ -52,8 +52,8 @@ func TestServingArgs(t *testing.T) {
 	}
 }
 
-// TestF077 wants every impossible size refused with a line and the exit code of usage, and nothing
-// made.
+// TestF077 wants every impossible size refused with a line and the exit code of usage, before a
+// directory is made.
 func TestF077MountRefusesSizes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "zram")
 	for _, args := range [][]string{
@@ -72,11 +72,11 @@ func TestF077MountRefusesSizes(t *testing.T) {
 	if memory.Kind() == store.MemoryHeap {
 		return // under the race detector no worker can take over what the keeper has made
 	}
-	// Only the store can tell that this is too little.
+	// Only the store knows that this is too little.
 	wantRefusal(t, dir, exitUsage, []string{"mount", dir, "-s", "64M", "-m", "64K"}, "memory limit")
 }
 
-// TestMountRefuses does the same for everything else that can be told without mounting.
+// TestMountRefuses does the same for every other error that needs no mount.
 func TestMountRefuses(t *testing.T) {
 	base := t.TempDir()
 	full := filepath.Join(base, "full")

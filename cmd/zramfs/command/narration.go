@@ -16,7 +16,7 @@ const (
 	flagQuiet   = "quiet"
 )
 
-// narrationFlags say how much a command prints; up, mount and down have them.
+// narrationFlags set how much up, mount and down print.
 func narrationFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: flagVerbose, Aliases: []string{"v"}, Usage: "print each step"},
@@ -25,11 +25,11 @@ func narrationFlags() []cli.Flag {
 	}
 }
 
-// A narration is what a command says of its steps: it writes them where --verbose asks for that,
-// and keeps their warnings for the summary. It is used by one goroutine.
+// A narration is a command's output about its steps: it writes them with --verbose, and keeps their
+// warnings for the summary. One goroutine uses it.
 type narration struct {
 	out      io.Writer // where steps are written
-	how      string    // the flag that was given: flagVerbose, flagQuiet, flagJSON, or "" for the summary alone
+	how      string    // the given flag: flagVerbose, flagQuiet, flagJSON, or "" for the summary alone
 	warnings []string
 }
 
@@ -48,7 +48,7 @@ func newNarration(c *cli.Context, out io.Writer) (*narration, error) {
 	return n, nil
 }
 
-// Write writes what is no step, such as a bar.
+// Write writes other output, such as a bar.
 func (n *narration) Write(p []byte) (int, error) {
 	if n.how == flagQuiet || n.how == flagJSON {
 		return len(p), nil
@@ -56,7 +56,7 @@ func (n *narration) Write(p []byte) (int, error) {
 	return n.out.Write(p)
 }
 
-// step takes one step. Its state is that of a protection.
+// step handles one step. Its state is a protection's.
 func (n *narration) step(name, state, detail string) error {
 	if state != string(protect.StateOK) {
 		n.warnings = append(n.warnings, detail)
@@ -78,7 +78,7 @@ func printProtections(w io.Writer, all []protect.Protection) error {
 	return nil
 }
 
-// printStep prints a line of mount, up and down: what, how it went, details.
+// printStep prints a line of mount, up and down: step, state, details.
 func printStep(w io.Writer, name, state, detail string) error {
 	n, ok := w.(*narration)
 	if !ok {

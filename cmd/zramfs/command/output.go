@@ -22,7 +22,7 @@ func printReport(w io.Writer, asJSON bool, report interface{ Text() string }) er
 	return nil
 }
 
-// printJSON writes a value as every command with --json does.
+// printJSON writes a value as JSON, the same for every command with --json.
 func printJSON(w io.Writer, v any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "   ")

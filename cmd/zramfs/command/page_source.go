@@ -9,8 +9,8 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 )
 
-// readPageSource reads the flags that name a source of pages. At most one may be given; one must be,
-// but for bench, which generates pages by default.
+// readPageSource reads the flags for a source of pages. At most one may be given; one is required
+// except for bench, which generates pages by default.
 func readPageSource(c *cli.Context, name string, flags ...string) (from sample.Source, err error) {
 	var given []string
 	for _, flag := range flags {
@@ -37,7 +37,7 @@ func readPageSource(c *cli.Context, name string, flags ...string) (from sample.S
 	return from, nil
 }
 
-// readPIDs reads --pid, each process once.
+// readPIDs reads --pid, without repeated processes.
 func readPIDs(c *cli.Context, name string) (pids []int, err error) {
 	seen := map[int]bool{}
 	for _, pid := range c.IntSlice(flagPID) {

@@ -14,13 +14,13 @@ import (
 	"github.com/moby/sys/mountinfo"
 )
 
-// errNotRunning means that there is no device where one was asked for.
+// errNotRunning means that a named device does not exist.
 var errNotRunning = errors.New("no zramfs device")
 
-// pick returns the devices that names stand for, in the order of names, or all of them for no
-// names. A name is a mount point, or what list prints: a loop device or a data file. Devices of the
-// same DIR are all returned, one that can be seen and works first. The error wraps errNotRunning
-// for the first name that stands for none.
+// pick returns the named devices in the order of names, or all for no names. A name is a mount
+// point or a name that list prints: a loop device or a data file. Of several devices on a DIR it
+// returns all, a visible, working one first. The error wraps errNotRunning for the first name
+// without a device.
 func (s *survey) pick(names []string) ([]device, error) {
 	if len(names) == 0 {
 		return s.devices, nil
@@ -43,7 +43,7 @@ func (s *survey) pick(names []string) ([]device, error) {
 	return picked, nil
 }
 
-// notRunning is the error for a name that stands for no device.
+// notRunning returns the error for a name without a device.
 func (s *survey) notRunning(name string) error {
 	var there []string
 	for _, d := range s.devices {
@@ -79,8 +79,8 @@ func (d device) rank() int {
 	return 2
 }
 
-// realPath follows the symbolic links in an absolute path. It ends where a FUSE file system begins:
-// the server may not answer, and the mount table has the real path of its mount point.
+// realPath follows the symbolic links in an absolute path. It stops at a FUSE file system: its
+// server may not answer, and the mount table has the real path of its mount point.
 func realPath(path string, mounts []*mountinfo.Info) string {
 	const maxLinks = 40 // as the kernel has it
 	real, rest := "/", strings.Split(path, "/")

@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryNoswap makes a tmpfs with the option noswap (Linux 6.4) that is mounted nowhere, and lets go
-// of it.
+// tryNoswap makes a tmpfs with the option noswap (Linux 6.4) without mounting it, and releases it.
 func tryNoswap() (err error) {
 	fd, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
 	if err != nil {

@@ -18,43 +18,42 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
-// recordDir holds a record for each device that up has turned on. It lies outside of DIR, since
-// what it says is needed most when the server of DIR is dead, or when DIR is in another mount
-// namespace.
+// recordDir holds a record for each device that up has turned on. It lies outside DIR because its
+// contents are needed most when the server of DIR is dead, or DIR is in another mount namespace.
 const recordDir = "run/zramfs"
 
-// record is what up leaves for the other commands. Nothing in it is taken on trust: a loop device
-// counts only with its sequence number, a process only with its start, and a kernel parameter is
-// restored only if it is what up set. So a record that outlives its device, as in a container that
-// is started again, does no harm.
+// record is the file that up leaves for the other commands. Every entry is verified: a loop device
+// by its sequence number, a process by its start time, and a kernel parameter is restored only if
+// it still has up's value. So a record that outlives its device, as in a restarted container, does
+// no harm.
 type record struct {
 	Dir     string        `json:"dir"`
 	Loops   []notedLoop   `json:"loops"`
 	Sysctls []tunedSysctl `json:"sysctls"`
 
-	// Keeper is the PID of the keeper in the PID namespace of up, Started when that process began; see
-	// host.Process.Start. Records of older versions lack them, and Mount.
+	// Keeper is the PID of the keeper in the PID namespace of up, Started its start time; see
+	// process.start. Records of older versions lack them, and Mount.
 	Keeper  int    `json:"keeper,omitempty"`
 	Started uint64 `json:"started,omitempty"`
-	// Mount is the number of the attributes' file system (st_dev), which no other has as long as it is
-	// mounted anywhere.
+	// Mount is the number of the attributes' file system (st_dev), unique while it is mounted
+	// anywhere.
 	Mount int `json:"mount,omitempty"`
 
-	// Slots is nil where the kernel keeps slots.
+	// Slots is nil if the kernel keeps slots.
 	Slots *notedSlots `json:"slots,omitempty"`
 
-	file string // where it lies; empty before it is written
+	file string // its path; empty before it is written
 	err  error  // why it cannot be read
 }
 
-// newRecordPath is where a new record of a device on dir lies. Two devices may have the same dir:
-// in two mount namespaces, or when one is dead.
+// newRecordPath returns the path of a new record for a device on dir. Two devices may have the same
+// dir: in two mount namespaces, or if one is dead.
 func newRecordPath(m host.Root, dir string) string {
 	return filepath.Join(m.Path(recordDir), fmt.Sprintf("%s@%08x.json", url.PathEscape(dir), rand.Uint32()))
 }
 
-// readRecords returns all records, those of older versions last. Where this process may not read
-// them there are none.
+// readRecords returns all records, those of older versions last; none without the right to read
+// them.
 func readRecords(m host.Root) []record {
 	paths, err := filepath.Glob(filepath.Join(m.Path(recordDir), "*.json"))
 	if err != nil {
@@ -83,8 +82,7 @@ func readRecords(m host.Root) []record {
 // age is 1 for a record that names the device's processes, else 0.
 func (rec record) age() int { return min(rec.Mount, 1) }
 
-// of reports whether it is a record of a device on dir; one that cannot be read is known by its
-// name.
+// of reports whether it is a record of a device on dir; an unreadable record is known by its name.
 func (rec record) of(dir string) bool {
 	if rec.err != nil {
 		name, _ := strings.CutSuffix(filepath.Base(rec.file), ".json")
@@ -93,8 +91,8 @@ func (rec record) of(dir string) bool {
 	return rec.Dir == dir
 }
 
-// keeper finds the keeper's process in this PID namespace: 0 when it has ended, or cannot be seen
-// from here.
+// keeper returns the keeper's process in this PID namespace, or 0 if it has ended or is not visible
+// here.
 func (rec record) keeper() int {
 	if rec.Keeper == 0 {
 		return 0
@@ -102,7 +100,7 @@ func (rec record) keeper() int {
 	if p, ok := host.Local.Process(rec.Keeper); ok && p.Start == rec.Started {
 		return p.PID
 	}
-	for _, p := range serverProcesses() { // it has another number in the namespace where up was run
+	for _, p := range serverProcesses() { // its PID differs in up's namespace
 		if p.Start == rec.Started && host.Local.InnerPID(p.PID) == rec.Keeper {
 			return p.PID
 		}
@@ -110,7 +108,7 @@ func (rec record) keeper() int {
 	return 0
 }
 
-// alive reports whether the device is there: its keeper runs, or a loop device is on its data file.
+// alive reports whether the device exists: its keeper runs, or a loop device is on its data file.
 func (rec record) alive() bool {
 	if rec.keeper() != 0 {
 		return true
@@ -119,7 +117,7 @@ func (rec record) alive() bool {
 	return err != nil || len(loops) > 0
 }
 
-// write replaces the record by this one, at once.
+// write replaces the record by this one atomically.
 func (rec *record) write(m host.Root) error {
 	text, err := json.Marshal(rec)
 	if err != nil {
@@ -148,7 +146,7 @@ func (rec *record) write(m host.Root) error {
 	return nil
 }
 
-// remove removes the record, and the directory with the last one.
+// remove removes the record, and the directory with the last record.
 func (rec record) remove(m host.Root) error {
 	err := os.Remove(rec.file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -160,8 +158,8 @@ func (rec record) remove(m host.Root) error {
 	return err
 }
 
-// forget restores the kernel parameters that up changed for the device d, and for those that have
-// gone from its DIR, and removes their records.
+// forget restores the kernel parameters that up changed for the device d and for ended devices on
+// its DIR, and removes their records.
 func forget(out io.Writer, m host.Root, d device) error {
 	defer lockRecords(m)()
 	all := readRecords(m)
@@ -175,8 +173,8 @@ func forget(out io.Writer, m host.Root, d device) error {
 	return errs
 }
 
-// forget restores the kernel parameters, or leaves them to devices that want the same, and removes
-// the record.
+// forget restores the kernel parameters, or leaves them to devices that want the same values, and
+// removes the record.
 func (rec record) forget(out io.Writer, m host.Root, all []record) error {
 	if rec.err != nil {
 		return errors.Join(rec.err, rec.remove(m))
@@ -189,9 +187,9 @@ func (rec record) forget(out io.Writer, m host.Root, all []record) error {
 	return rec.remove(m)
 }
 
-// forgetEnded is forget for the keeper of a device that has ended by itself, after swapoff for
-// example. It asks no serving process, and leaves the record of a device whose loop devices are
-// still there.
+// forgetEnded is forget for the keeper of a device that has ended by itself, for example after
+// swapoff. It asks no serving process, and keeps the record of a device that still has loop
+// devices.
 func forgetEnded(out io.Writer, m host.Root) error {
 	defer lockRecords(m)()
 	self, _ := host.Local.Process(os.Getpid())
@@ -206,8 +204,7 @@ func forgetEnded(out io.Writer, m host.Root) error {
 	return errs
 }
 
-// otherRecords returns those of all records that have changed parameters and whose devices are
-// there.
+// otherRecords returns the records of other running devices with changed parameters.
 func otherRecords(rec record, all []record) []record {
 	return slices.DeleteFunc(slices.Clone(all), func(r record) bool {
 		return r.file == rec.file || r.err != nil || len(r.Sysctls) == 0 || !r.alive()

@@ -46,7 +46,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// Two devices on the same DIR have a record each: what one forgets, the other keeps.
+// Two devices on the same DIR have a record each: forgetting one keeps the other.
 func TestRecordsOfOneDir(t *testing.T) {
 	m := host.Root(t.TempDir())
 	one, two := runningRecord(t, "/run/zram"), runningRecord(t, "/run/zram")
@@ -61,7 +61,7 @@ func TestRecordsOfOneDir(t *testing.T) {
 	}
 }
 
-// A record of an older version has another name and says less.
+// A record of an older version has another name and fewer fields.
 func TestRecordOfOlderVersion(t *testing.T) {
 	m := host.Root(t.TempDir())
 	path := m.Path(recordDir + "/%2Frun%2Fzram.json")

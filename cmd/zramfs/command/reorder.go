@@ -11,12 +11,12 @@ import (
 )
 
 // cli v2 stops looking for flags at the first argument: in `mount /run/zram --size 4G` it would
-// take --size and 4G for two more directories. So the command line is put in order before cli sees
-// it: the flags first, each as --name or --name=value, then "--", then the arguments.
+// take --size and 4G for two more directories. So arrange puts the command line in order before cli
+// sees it: the flags first, each as --name or --name=value, then "--", then the arguments.
 
-// knownFlag is what has to be known about a flag to find the end of it.
+// knownFlag describes a flag as far as parsing needs it.
 type knownFlag struct {
-	name       string // the first name: the one that is handed on
+	name       string // the first name, which cli gets
 	takesValue bool
 }
 
@@ -39,9 +39,8 @@ func newFlagTable(flags []cli.Flag) flagTable {
 	return t
 }
 
-// arrange returns args with the flags of the command before its arguments. Unknown commands and
-// flags and missing values are usage errors here already, since only here their spelling is still
-// known.
+// arrange returns args with the flags of the command before its arguments. Unknown commands,
+// unknown flags and missing values are usage errors here, since later their spelling is lost.
 func arrange(app *cli.App, args []string) ([]string, error) {
 	if len(args) == 0 {
 		return []string{app.Name}, nil
@@ -64,8 +63,8 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	}
 	out = append(out, rest[0])
 	out = append(out, flags...)
-	// With help asked for, cli would take an operand for the topic: mount --help /run/zram, bench
-	// codec --help.
+	// With --help, cli would take an operand for the topic: mount --help /run/zram, bench codec
+	// --help.
 	if len(operands) > 0 && !slices.Contains(flags, "--"+cli.HelpFlag.Names()[0]) {
 		out = append(out, "--")
 		out = append(out, operands...)
@@ -103,8 +102,8 @@ func (t flagTable) split(args []string, stop bool) (flags, operands []string, er
 	return flags, operands, nil
 }
 
-// read reads the flag or the bundle of flags in args[0] and says how many words it took: one, or
-// two with a value.
+// read reads the flag or the bundle of flags in args[0] and returns the number of words read: one,
+// or two with a value.
 func (t flagTable) read(args []string) (flags []string, taken int, err error) {
 	word := strings.TrimPrefix(args[0], "-")
 	long := strings.HasPrefix(word, "-")
@@ -145,7 +144,7 @@ func (t flagTable) readBundle(word string, args []string) (flags []string, taken
 	return flags, 1, nil
 }
 
-// readValue takes the word after args[0] for the value of flag, which was spelled as given.
+// readValue takes the word after args[0] as the value of flag, which was spelled as given.
 func readValue(before []string, flag knownFlag, spelled string, args []string) ([]string, int, error) {
 	if len(args) < 2 {
 		return nil, 0, flagError("flag " + spelled + " needs a value")
@@ -160,7 +159,7 @@ func (f knownFlag) text(value string, hasValue bool) string {
 	return "--" + f.name
 }
 
-// flagError is a flag that cannot be read. arrange adds the command and makes it a usage error.
+// flagError is an error in a flag. arrange adds the command and makes it a usage error.
 type flagError string
 
 // Error implements error.

@@ -11,7 +11,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
-// stateWords is what the letter of a process's state means.
+// stateWords describes the letter of a process's state.
 func stateWords(p host.Process) string {
 	words := map[byte]string{'T': "stopped", 't': "stopped by a debugger", 'D': "waiting in the kernel", 'R': "running", 'S': "sleeping"}
 	return strings.TrimSuffix(fmt.Sprintf("state %c, %s", p.State, words[p.State]), ", ")
@@ -33,12 +33,12 @@ func serverProcesses() []host.Process {
 	})
 }
 
-// servers are the processes of one device; a PID of 0 is of one that does not exist or cannot be
+// servers are the processes of one device; a PID of 0 means that there is none, or that it was not
 // found.
 type servers struct{ keeper, worker host.Process }
 
-// findServers returns the processes of the device whose attributes, or data, have the connection of
-// that number, whose keeper is that process, or that is on dir: by what is known of these.
+// findServers returns the processes of the device with that connection of its attributes or data,
+// with that keeper, or on dir, using the first of these that is known.
 func findServers(connection, keeper int, dir string) servers {
 	all := serverProcesses()
 	mine := func(p host.Process) bool { return host.Local.HoldsFUSE(p.PID, connection) }
@@ -61,8 +61,8 @@ func findServers(connection, keeper int, dir string) servers {
 	return s
 }
 
-// silent is the process to blame for a device that does not answer: the one that is stopped, else
-// the worker.
+// silent returns the process to blame for a device that does not answer: a stopped one, else the
+// worker.
 func (s servers) silent() host.Process {
 	if s.keeper.Stopped() && !s.worker.Stopped() || s.worker.PID == 0 {
 		return s.keeper
@@ -70,7 +70,7 @@ func (s servers) silent() host.Process {
 	return s.worker
 }
 
-// A silence is a device that does not answer. It is an errNoAnswer.
+// A silence is the error of a device that does not answer. It wraps errNoAnswer.
 type silence struct {
 	servers
 	dir string
@@ -81,10 +81,10 @@ func (s *silence) Error() string {
 	return fmt.Sprintf("%s: %s: %s", s.dir, s.what(), s.fix())
 }
 
-// Unwrap makes it an errNoAnswer.
+// Unwrap returns errNoAnswer.
 func (s *silence) Unwrap() error { return errNoAnswer }
 
-// name is how messages call the process that is silent.
+// name is the silent process's name in messages.
 func (s *silence) name() string {
 	if p := s.silent(); p.PID != 0 {
 		return fmt.Sprintf("zramfs (PID %d)", p.PID)
@@ -107,8 +107,8 @@ func (s *silence) fix() string {
 	return "see dmesg, and docs/safety.md about a device that hangs"
 }
 
-// withoutWorker reports whether the keeper runs and has no worker: nothing has been read that could
-// be answered later.
+// withoutWorker reports whether the keeper runs without a worker: then no request has been read
+// that could be answered later.
 func (s servers) withoutWorker() bool {
 	return s.keeper.PID != 0 && !s.keeper.Stopped() && s.worker.PID == 0
 }

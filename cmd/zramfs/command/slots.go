@@ -16,8 +16,8 @@ const (
 	flagSlots  = "slots"
 	flagKeeper = "keeper"
 
-	// slotsName is the command by which up starts the process that holds the ballast; see package
-	// slots.
+	// slotsName is the command that up uses to start the process that holds the ballast; see
+	// package slots.
 	slotsName = "slots"
 )
 
@@ -34,7 +34,7 @@ func slotsFlag() cli.Flag {
 		Usage: "`WHEN` to free the swap slot of a page that is in memory again: auto, free or keep"}
 }
 
-// slotsCommand is for up, which starts it.
+// slotsCommand is started by up alone.
 func slotsCommand() *cli.Command {
 	return &cli.Command{
 		Name:      slotsName,
@@ -47,27 +47,27 @@ func slotsCommand() *cli.Command {
 			if err != nil || policy == slots.Keep || c.NArg() == 0 || c.Int(flagKeeper) <= 0 {
 				return usageError("%s is for up, which starts it", slotsName)
 			}
-			groups, _ := host.Local.MemoryHierarchy() // without it the process stays where it is
+			groups, _ := host.Local.MemoryHierarchy() // without it the process stays in its group
 			return slots.Run(slots.Config{Policy: policy, Areas: c.Args().Slice(), Keeper: c.Int(flagKeeper), Groups: groups.Top})
 		},
 	}
 }
 
-// notedSlots is what the record says of the process that makes the kernel free slots.
+// notedSlots is the record's entry for the process that makes the kernel free slots.
 type notedSlots struct {
 	Policy slots.Policy `json:"policy"`
-	// PID is that in the PID namespace of up, Started when the process began; see host.Process.Start.
+	// PID is in the PID namespace of up, Started the start time; see process.start.
 	PID     int    `json:"pid"`
 	Started uint64 `json:"started"`
 }
 
-// process finds the process in this PID namespace; false when it has ended, or cannot be seen from
-// here. It reads nothing that may lie in swap.
+// process returns the process in this PID namespace; false if it has ended or is not visible here.
+// It reads no memory that may be in swap.
 func (n notedSlots) process() (host.Process, bool) {
 	if p, ok := host.Local.Process(n.PID); ok && p.Start == n.Started {
 		return p, true
 	}
-	for _, p := range host.Local.ProcessesNamed(slots.ProcessName) { // it has another number in the namespace where up was run
+	for _, p := range host.Local.ProcessesNamed(slots.ProcessName) { // its PID differs in up's namespace
 		if p.Start == n.Started && host.Local.InnerPID(p.PID) == n.PID {
 			return p, true
 		}
@@ -77,7 +77,7 @@ func (n notedSlots) process() (host.Process, bool) {
 
 // slotsProcess is the process that holds the ballast of a device. Sizes are in bytes.
 type slotsProcess struct {
-	policy  slots.Policy // empty where it is not known
+	policy  slots.Policy // empty if unknown
 	pid     int          // 0 for none
 	ballast uint64       // of swap
 	memory  uint64       // of the process, page tables included
@@ -101,8 +101,8 @@ func (d device) findSlots() slotsProcess {
 	return p
 }
 
-// startSlots starts the process that makes the kernel free slots of these areas, and notes it in
-// the record. It ends with the keeper, a PID of this namespace.
+// startSlots starts the process that makes the kernel free slots of these areas, and adds it to the
+// record. It ends with the keeper, a PID of this namespace.
 func startSlots(m host.Root, rec *record, policy slots.Policy, keeper int, areas []string) error {
 	pid, err := launchSlots(append([]string{slotsName, fmt.Sprintf("--%s=%s", flagSlots, policy),
 		fmt.Sprintf("--%s=%d", flagKeeper, keeper)}, areas...))
@@ -117,7 +117,7 @@ func startSlots(m host.Root, rec *record, policy slots.Policy, keeper int, areas
 	return rec.write(m)
 }
 
-// reviveSlots starts the process of d again that has ended, as by the OOM killer.
+// reviveSlots restarts the ended process of d, for example after the OOM killer.
 func (d device) reviveSlots() error {
 	if p := d.findSlots(); p.policy == "" || p.policy == slots.Keep || p.pid != 0 || len(d.Swaps) == 0 || d.keeper == 0 {
 		return nil

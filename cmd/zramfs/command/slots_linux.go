@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// launchSlots starts the process of these arguments in a session of its own, and returns its PID.
+// launchSlots starts this program with args in a session of its own, and returns its PID.
 func launchSlots(args []string) (int, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -31,8 +31,8 @@ func launchSlots(args []string) (int, error) {
 	return pid, cmd.Process.Release()
 }
 
-// slotsEndTime bounds the wait for a process that gives its ballast up, some milliseconds a GiB.
-// What still lives then is killed, which does the same.
+// slotsEndTime bounds the wait for a process to free its ballast, which takes some milliseconds a
+// GiB. After it the process is killed, which frees the ballast too.
 const slotsEndTime = 3 * time.Second
 
 // end ends the process and waits until the kernel has freed its ballast.
@@ -57,7 +57,7 @@ func (p slotsProcess) end() error {
 	return fmt.Errorf("the process that holds ballast (PID %d) does not end", p.pid)
 }
 
-// ignoreGone makes of an error about a process that has ended none.
+// ignoreGone drops the error that a process has ended.
 func ignoreGone(err error) error {
 	if errors.Is(err, unix.ESRCH) {
 		return nil

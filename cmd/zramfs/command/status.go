@@ -31,21 +31,20 @@ func statusCommand() *cli.Command {
 	}
 }
 
-// report is what status says of one device; its JSON is an element of the array that status --json
-// prints.
+// report describes one device; its JSON is an element of the array that status --json prints.
 type report struct {
 	Dir      string         `json:"dir"`
 	Answer   string         `json:"answer"` // ok, timeout, dead, elsewhere or error
 	Health   string         `json:"health"` // healthy or degraded
 	Problems []problem      `json:"problems"`
-	Loop     *loopReport    `json:"loop"`  // the loop device that counts; null as long as none is attached
+	Loop     *loopReport    `json:"loop"`  // the main loop device; null for none
 	Loops    []loopReport   `json:"loops"` // all of them, in the order of their places in the data file
 	Swap     *swapReport    `json:"swap"`  // all swap areas together; null when it is not used as swap
 	Usage    *usage         `json:"usage"` // of the swap areas; null when it is not used as swap
-	Slots    *slotsReport   `json:"slots"` // when the kernel frees their slots; null where that is not known
+	Slots    *slotsReport   `json:"slots"` // when the kernel frees their slots; null if unknown
 	Status   *daemon.Status `json:"status"`
 
-	title string    // what messages call it
+	title string    // its name in messages
 	now   time.Time // of the answer
 	use   swapUse
 }
@@ -64,7 +63,7 @@ type loopReport struct {
 	BlockSize uint64 `json:"block_size"`
 	Offset    uint64 `json:"offset"`
 	Size      uint64 `json:"size"`
-	// Swap is the swap area on it; null when there is none.
+	// Swap is the swap area on it, or null.
 	Swap *swapReport `json:"swap"`
 }
 
@@ -135,7 +134,7 @@ func newSwapReport(s *loopsetup.Swap) *swapReport {
 	return &swapReport{Size: s.Size, Used: s.Used, Priority: s.Priority}
 }
 
-// printReports prints the reports, and absent in words where there are none.
+// printReports prints the reports, and absent in words if there are none.
 func printReports(c *cli.Context, reports []report, absent string) error {
 	w := c.App.Writer
 	if c.Bool("json") {
@@ -158,8 +157,8 @@ func printReports(c *cli.Context, reports []report, absent string) error {
 	return nil
 }
 
-// print writes the report in words: what is wrong and how to fix it first, then a line for each
-// side of the device.
+// print writes the report in words: first the problems and their fixes, then a line for each side
+// of the device.
 func (r report) print(w io.Writer) error {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s: %s%s\n", r.title, r.Health, r.uptime())

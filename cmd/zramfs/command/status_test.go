@@ -25,7 +25,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-// wellDevice is a device that is well and used as swap.
+// wellDevice returns a healthy device used as swap.
 func wellDevice() device {
 	const mib = 1 << 20
 	return device{
@@ -58,13 +58,13 @@ func wellDevice() device {
 	}
 }
 
-// testNow is when devices are asked.
+// testNow is the time of the answers.
 var testNow = time.Date(2026, 11, 22, 12, 4, 30, 0, time.UTC)
 
 // ago is a time before testNow.
 func ago(d time.Duration) time.Time { return testNow.Add(-d) }
 
-// sickDevice is one with everything wrong that can be wrong at the same time.
+// sickDevice returns a device with every problem that can occur at once.
 func sickDevice() device {
 	d := wellDevice()
 	d.Dir = "/mnt/b"
@@ -111,7 +111,7 @@ func TestStatusWords(t *testing.T) {
 	}
 }
 
-// printedStatus is what status prints for these devices.
+// printedStatus returns status's output for the devices.
 func printedStatus(t *testing.T, devices []device, asJSON bool) string {
 	t.Helper()
 	reports := make([]report, len(devices))

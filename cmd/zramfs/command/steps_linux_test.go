@@ -36,14 +36,14 @@ func openTerminal(t *testing.T) (user, program *os.File) {
 	return user, program
 }
 
-// Progress goes to a terminal that standard error is, and to nothing else.
+// Progress goes to standard error only if that is a terminal.
 func TestProgressOnATerminal(t *testing.T) {
 	for _, what := range []string{benchCodec, benchBulk} {
 		showsProgress(t, what)
 	}
 }
 
-// showsProgress wants a bench to show its progress on a terminal, and there alone.
+// showsProgress wants a bench to show its progress only on a terminal.
 func showsProgress(t *testing.T, what string) {
 	t.Helper()
 	user, program := openTerminal(t)

@@ -11,8 +11,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
-// A summary is what up and mount say of the device that they have made; its JSON is what --json
-// prints.
+// A summary describes the new device of up or mount; its JSON is what --json prints.
 type summary struct {
 	Dir       string   `json:"dir"`
 	Data      string   `json:"data"` // the path of the data file
@@ -21,12 +20,12 @@ type summary struct {
 	Transport string   `json:"transport"`
 	Loops     []string `json:"loops"`    // of swap areas; empty after mount
 	Priority  *int     `json:"priority"` // of the swap areas; null after mount
-	// Memory is null where the serving process was not asked.
+	// Memory is null if the serving process was not asked.
 	Memory   *memorySummary `json:"memory"`
 	Warnings []string       `json:"warnings"`
 }
 
-// memorySummary is what a new device costs, in bytes.
+// memorySummary is the memory of a new device, in bytes.
 type memorySummary struct {
 	Now       uint64 `json:"now"`       // store and processes
 	Store     uint64 `json:"store"`     // index and reserve
@@ -77,7 +76,7 @@ func sizesBeyond(size, limit, ram uint64) []string {
 	return warnings
 }
 
-// byCure joins warnings that end with the same cure, which stands behind the last colon.
+// byCure joins warnings with the same cure, the text after the last colon.
 func byCure(warnings []string) []string {
 	joined := []string{} // not nil: it is printed as a JSON array
 	cures := map[string]int{}
@@ -128,7 +127,7 @@ func (s summary) warningText() string {
 	return out.String()
 }
 
-// nextText says how to look after the device, and which command ends it.
+// nextText names the commands that watch the device and end it.
 func (s summary) nextText(end string) string {
 	dir := " " + shellWord(s.Dir)
 	if s.Dir == defaultDir && end == "down" {

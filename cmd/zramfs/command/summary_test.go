@@ -12,7 +12,7 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// smallSummary is that of a device of 1 GiB with swap on it.
+// smallSummary is the summary of a device of 1 GiB used as swap.
 func smallSummary(t *testing.T, limit uint64, said *narration) summary {
 	t.Helper()
 	algorithm, err := codec.Parse("adaptive")
@@ -28,7 +28,7 @@ func smallSummary(t *testing.T, limit uint64, said *narration) summary {
 	return s
 }
 
-// Up prints four lines: what there is, what it costs, what is missing, what to type next.
+// up prints four lines: the device, its cost, the warnings, the next commands.
 func TestSummary(t *testing.T) {
 	said := &narration{}
 	for _, p := range []protect.Protection{
@@ -59,7 +59,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// A size or a limit that RAM cannot hold is a warning.
+// A size or a limit beyond RAM is a warning.
 func TestSizesBeyondRAM(t *testing.T) {
 	const ram = 8 << 30
 	for _, test := range []struct {

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// The kernel lets go of a closed file, and of a loop device, a moment after the call that did it.
+	// The kernel releases a closed file or a loop device a moment after the call.
 	busyTries = 20
 	busyPause = 50 * time.Millisecond
 
-	// endTime bounds the wait for the serving process after the unmount; freeing the memory of a large
-	// device takes time.
+	// endTime bounds the wait for the serving process after the unmount; freeing a large device's
+	// memory takes time.
 	endTime = 20 * time.Second
 )
 
@@ -58,9 +58,9 @@ func umountAction(c *cli.Context) error {
 	return forget(c.App.Writer, host.Local, d)
 }
 
-// mayUnmount refuses to take away a device that does not answer: what the command had given up
-// would happen as soon as the server goes on. Without a worker no request has been read, and the
-// keeper takes the mounts away.
+// mayUnmount refuses to unmount a device that does not answer: the unmount would still happen once
+// the server goes on, long after the command gave up. Without a worker no request has been read,
+// and the keeper unmounts.
 func (d device) mayUnmount() error {
 	var s *silence
 	if !errors.As(d.Err, &s) || s.withoutWorker() {
@@ -70,8 +70,8 @@ func (d device) mayUnmount() error {
 		s.name(), d.Dir, s.fix())
 }
 
-// unmountAndWait unmounts d and waits until the process that served it has ended. It tries for a
-// second while the device is in use by no process that it knows of.
+// unmountAndWait unmounts d and waits until its serving process has ended. While no known process
+// uses the device, it retries for a second.
 func unmountAndWait(d device) error {
 	process, err := watchServer(d)
 	if err != nil {
@@ -99,7 +99,7 @@ func unmountAndWait(d device) error {
 	return nil
 }
 
-// users says what may hold a device that cannot be unmounted, and what to do.
+// users says what may hold a device that cannot be unmounted, and how to free it.
 func (d device) users() string {
 	var words []string
 	for _, loop := range d.Loops {
@@ -118,15 +118,15 @@ func (d device) users() string {
 	return strings.Join(words, "; ")
 }
 
-// server is the process that serves a device, watched by something that a new process of the same
-// PID cannot be.
+// server is the process that serves a device, watched by a pidfd, which a new process with the same
+// PID cannot match.
 type server struct {
-	pid   int // 0 when there is nothing to wait for
+	pid   int // 0: nothing to wait for
 	pidfd int // -1 on kernels before Linux 5.3
 }
 
-// watchServer begins to watch the process that keeps d, before anything can end it. Where that is
-// not known, or has ended, nothing is watched.
+// watchServer starts watching the process that keeps d, before the caller ends it. If the process
+// is unknown or has ended, nothing is watched.
 func watchServer(d device) (server, error) {
 	none := server{pidfd: -1}
 	pid := serverAt(d.keeper)

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unmountDevice removes the mounts of d unless its data file is in use. Where a keeper lives it
-// takes the attributes away itself, as soon as the data file is gone. A data file that is hidden
-// goes with its last loop device.
+// unmountDevice removes the mounts of d unless its data file is in use. A live keeper removes the
+// attributes' mount itself once the data file is gone. A hidden data file goes with its last loop
+// device.
 func unmountDevice(d device) error {
 	_, err := asideFor(unmountTime, "unmount", filepath.Join(d.Dir, dataDir))
 	if errors.Is(err, unix.EINVAL) && len(d.Loops) > 0 {
@@ -33,16 +33,16 @@ func unmountDevice(d device) error {
 	err = unix.Unmount(d.Dir, unix.UMOUNT_NOFOLLOW)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
 		if mounted, merr := isMounted(d.Dir); merr == nil && !mounted {
-			return nil // its keeper was faster
+			return nil // the keeper was faster
 		}
 	}
 	return err
 }
 
-// unmountTime bounds an unmount, which is nothing that takes time once the server has answered.
+// unmountTime bounds an unmount, which is quick once the server answers.
 const unmountTime = 5 * time.Second
 
-// detachMount removes the mount on dir from sight even if it is in use.
+// detachMount detaches the mount on dir even if it is in use.
 func detachMount(dir string) error {
 	if _, err := asideFor(unmountTime, "detach", dir); err != nil {
 		return fmt.Errorf("detach %s: %w", dir, err)
@@ -50,8 +50,7 @@ func detachMount(dir string) error {
 	return nil
 }
 
-// openPidfd returns a descriptor of the process, or -1 and no error where the kernel has none to
-// give.
+// openPidfd returns a descriptor of the process, or -1 and no error if the kernel has no pidfds.
 func openPidfd(pid int) (int, error) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ENOSYS) {
@@ -63,7 +62,7 @@ func openPidfd(pid int) (int, error) {
 	return fd, nil
 }
 
-// errStillRunning means that a process did not end in the time it was given.
+// errStillRunning means that a process did not end in time.
 var errStillRunning = errors.New("still running")
 
 // wait waits until the process has ended, at most limit.
@@ -97,6 +96,6 @@ func (s server) wait(limit time.Duration) error {
 
 func (s server) close() {
 	if s.pidfd >= 0 {
-		_ = unix.Close(s.pidfd) // a descriptor that was only watched
+		_ = unix.Close(s.pidfd) // only watched
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
-// TestUsers wants everybody who may hold a device named, with what to do about it.
+// TestUsers wants every user of a device named, with the command that frees it.
 func TestUsers(t *testing.T) {
 	loops := []loopsetup.Info{{Path: "/dev/loop7"}}
 	tests := []struct {
@@ -57,7 +57,7 @@ func startSleeper(t *testing.T) (pid int, end func()) {
 	}
 }
 
-// TestServerWait wants the end of a process noticed, and the wait bounded.
+// TestServerWait wants the end of a process noticed, and a limit on the wait.
 func TestServerWait(t *testing.T) {
 	pid, end := startSleeper(t)
 	fd, err := openPidfd(pid)
@@ -75,7 +75,7 @@ func TestServerWait(t *testing.T) {
 	}
 }
 
-// TestServerWaitWithoutPidfd takes the way of kernels before Linux 5.3.
+// TestServerWaitWithoutPidfd waits as on kernels before Linux 5.3.
 func TestServerWaitWithoutPidfd(t *testing.T) {
 	pid, end := startSleeper(t)
 	defer end()
@@ -91,8 +91,8 @@ func TestServerWaitWithoutPidfd(t *testing.T) {
 	}
 }
 
-// TestWatchServer wants nobody else's process to be waited for: a PID from another namespace may be
-// anybody's here.
+// TestWatchServer wants other programs' processes ignored: a PID from another namespace may be any
+// process here.
 func TestWatchServer(t *testing.T) {
 	for _, pid := range []int{0, 1<<22 + 1, os.Getpid()} {
 		s, err := watchServer(device{keeper: pid})

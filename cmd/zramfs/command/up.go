@@ -116,13 +116,12 @@ func upAction(c *cli.Context) error {
 	}
 	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program as if nothing was caught
+	context.AfterFunc(ctx, stop) // a second signal kills the program
 	u := &upRun{ctx: ctx, out: said, stdout: c.App.Writer, machine: host.Local, cfg: cfg, swap: swap}
 	return u.run()
 }
 
-// canSwapHere says what bars swap on a loop device before anything is done for it, where later
-// errors would blame something else.
+// canSwapHere refuses a user namespace early: later errors would name a wrong cause.
 func canSwapHere(m host.Root) error {
 	if !m.HasSys() {
 		return errors.New(noSys)
@@ -134,7 +133,7 @@ func canSwapHere(m host.Root) error {
 	return nil
 }
 
-// oneDir returns the argument DIR, which up and down can do without.
+// oneDir returns the argument DIR, which is optional for up and down.
 func oneDir(c *cli.Context, name string) (string, error) {
 	switch {
 	case c.NArg() > 1:
@@ -190,12 +189,12 @@ type upRun struct {
 
 	report *daemon.Report
 	device device              // Dir and the loop devices attached so far
-	loops  []*loopsetup.Device // those that are held open
+	loops  []*loopsetup.Device // those held open
 	record record
-	undo   []func() error // of the steps that were done, last first
+	undo   []func() error // for the finished steps, last first
 }
 
-// run does the steps, and undoes them when one fails or a signal came.
+// run does the steps, and undoes them after an error or a signal.
 func (u *upRun) run() error {
 	for _, step := range []func() error{u.mount, u.checkSafety, u.attach, u.format, u.keep, u.note, u.hide, u.tune, u.turnOn, u.letGo, u.freeSlots} {
 		err := u.ctx.Err()
@@ -211,7 +210,7 @@ func (u *upRun) run() error {
 	return u.summarize()
 }
 
-// summarize says what is up now.
+// summarize prints the summary.
 func (u *upRun) summarize() error {
 	if u.out.how == flagQuiet {
 		return nil
@@ -226,7 +225,7 @@ func (u *upRun) summarize() error {
 	return err
 }
 
-// giveUp undoes what was done when err ended the run.
+// giveUp undoes the finished steps after err.
 func (u *upRun) giveUp(err error) error {
 	undone := u.takeBack()
 	switch {
@@ -238,11 +237,11 @@ func (u *upRun) giveUp(err error) error {
 	return errors.Join(err, undone)
 }
 
-// errSwapStays means that what is swapped does not fit elsewhere now.
+// errSwapStays means that the pages in swap do not fit elsewhere now.
 var errSwapStays = errors.New("swap stays on")
 
-// takeBack undoes the steps, and nothing that swap which stays on needs: zramfs down finds all the
-// rest then.
+// takeBack undoes the steps. If swap stays on, it keeps what swap needs; zramfs down removes the
+// rest later.
 func (u *upRun) takeBack() error {
 	var all []error
 	for _, undo := range slices.Backward(u.undo) {

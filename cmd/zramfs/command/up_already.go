@@ -13,8 +13,8 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
-// upAlready returns the device that is swapped to, the first of those on a DIR, and nil where there
-// is none. A device that is mounted there for something else may hold data, and is an error.
+// upAlready returns the first device that is used as swap, or nil. A device mounted there without
+// swap may hold data, and is an error.
 func upAlready(all []device) (*device, error) {
 	if len(all) == 0 {
 		return nil, nil
@@ -32,14 +32,14 @@ func upAlready(all []device) (*device, error) {
 	return &d, nil
 }
 
-// A wish is what the user asked of up.
+// A wish is the request of an up command.
 type wish struct {
 	cfg  daemon.Config
 	swap swapConfig
 	set  func(flag string) bool // whether the flag was given
 }
 
-// sayUp says that d is up, which is a failure where it has other values than w.
+// sayUp prints that d is up. It fails if d has other values than w asks for.
 func sayUp(c *cli.Context, said *narration, d device, w wish) error {
 	if has, wants := w.differs(d); len(has) > 0 {
 		return fmt.Errorf("%s is up with %s; you asked for %s. To change it: zramfs down %[1]s, then up",
@@ -63,8 +63,7 @@ func sayUp(c *cli.Context, said *narration, d device, w wish) error {
 	return err
 }
 
-// differs returns what d has and what w wants instead, for each flag that was given and asks for
-// another value.
+// differs returns, for each given flag that differs, d's value and the wanted one.
 func (w wish) differs(d device) (has, wants []string) {
 	note := func(flag, is, want string) {
 		if w.set(flag) && is != want {

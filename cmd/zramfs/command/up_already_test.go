@@ -14,7 +14,7 @@ import (
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
-// upDevice is a device that is up.
+// upDevice returns a device that is up.
 func upDevice() device {
 	return device{
 		Dir: "/run/zram", Loops: []loopsetup.Info{{Path: "/dev/loop3"}},
@@ -23,8 +23,8 @@ func upDevice() device {
 	}
 }
 
-// What is swapped to is up already, unless the serving process does not answer: a user who starts
-// it again after a death must not hear that all is well.
+// A device used as swap is up already, unless its serving process does not answer: a user who
+// starts it again after a death must not hear that all is well.
 func TestUpAlready(t *testing.T) {
 	up := upDevice()
 	if d, err := upAlready([]device{up}); d == nil || err != nil {
@@ -54,7 +54,7 @@ func TestUpAlready(t *testing.T) {
 	}
 }
 
-// Values that were not given are not compared; those that were are named on both sides.
+// Only given values are compared; differing ones are named on both sides.
 func TestUpWithOtherValues(t *testing.T) {
 	d := upDevice()
 	lz4, err := codec.Parse("lz4")

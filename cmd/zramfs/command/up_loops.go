@@ -18,34 +18,35 @@ import (
 )
 
 const (
-	// maxDevices is as many loop devices as up attaches: the kernel numbers swap areas by five bits
-	// (MAX_SWAPFILES), and keeps some of the numbers for other ends: swapon says so.
+	// maxDevices is the most loop devices of up: the kernel numbers swap areas with five bits
+	// (MAX_SWAPFILES) and reserves some of the numbers; swapon fails when they run out.
 	maxDevices = 32
-	// maxDefault and defaultSlice bound how many areas up makes by itself: as many as leave the
-	// average area more than that many bytes. Each costs a line in swapon(8).
+	// maxDefault is the most areas by default, and defaultSlice the least average size, in bytes.
+	// Each area adds a line to swapon(8).
 	maxDefault   = 16
 	defaultSlice = 32 << 20
-	// sliceGrowth is the size of an area to that of the one before it. A page that a program freed
-	// stays stored until the kernel uses its slot again, at the latest when the area is full, so the
-	// area that the kernel fills should be small beside all that is in use.
+	// sliceGrowth is an area's size over that of the one before. A freed page stays stored until
+	// the kernel reuses its slot, at the latest when the area is full. So the area being filled
+	// should be small compared with everything in use.
 	sliceGrowth = 1.125
-	// kernelAreas is how many areas the kernel has numbers for at least (MAX_SWAPFILES in
-	// include/linux/swap.h, with all that takes numbers away).
+	// kernelAreas is the least number of swap areas that any kernel supports (MAX_SWAPFILES in
+	// include/linux/swap.h with every option that reserves numbers).
 	kernelAreas = 22
-	// minSlice is the least that a swap area may have: ten pages, as mkswap(8) wants.
+	// minSlice is the least size of a swap area: ten pages, as in mkswap(8).
 	minSlice = 10 * pageSize
-	// discardMax bounds one discard request. A loop device's worker serves its requests in the order
-	// in which they come and waits for a discard, and nobody can read a page from there meanwhile. A
-	// MiB of stored pages takes about 0.15 ms, so that one request holds the worker for less than a
-	// millisecond. The kernel discards freed swap in clusters of 2 MiB at most; larger requests come
-	// from swapon with DiscardOnce or DiscardBoth, and from programs such as blkdiscard.
+	// discardMax bounds one discard request. A loop device's worker serves requests in order, so a
+	// discard delays every read behind it. A MiB of stored pages takes about 0.15 ms, so one
+	// request takes less than a millisecond. The kernel discards freed swap in clusters of 2 MiB at
+	// most; larger requests come from swapon with DiscardOnce or DiscardBoth, and from programs
+	// such as blkdiscard.
 	discardMax = 4 << 20
 )
 
-// defaultDevices is how many areas up makes of size bytes, the first with that priority and each
-// with one lower than the one before: it leaves some of the kernel's numbers to other swap.
+// defaultDevices returns the number of areas for a device of size bytes, whose first has that
+// priority and each next one a priority lower by one. It leaves some of the kernel's area numbers
+// to other swap.
 func defaultDevices(size uint64, priority int) int {
-	swaps, _ := loopsetup.Swaps() // without a table there is no swap
+	swaps, _ := loopsetup.Swaps() // without a table, no swap is on
 	left := max(0, kernelAreas-len(swaps))
 	return max(1, min(maxDefault, int((size-1)/defaultSlice), left*3/4, priority+1))
 }
@@ -90,7 +91,7 @@ func (u *upRun) attach() error {
 	return nil
 }
 
-// describe notes an attached loop device and prints what it is.
+// describe records an attached loop device and prints it.
 func (u *upRun) describe(loop *loopsetup.Device) error {
 	info, err := loopsetup.Inspect(loop.Path())
 	if err != nil {
@@ -126,7 +127,7 @@ func (u *upRun) format() error {
 	return nil
 }
 
-// keep lets the loop devices outlast their swap areas, where that was asked for.
+// keep lets the loop devices outlast their swap areas, if asked for.
 func (u *upRun) keep() error {
 	if !u.swap.keep {
 		return nil
@@ -146,8 +147,8 @@ func (u *upRun) keep() error {
 	return nil
 }
 
-// note writes the record for other commands. What an earlier device on the same DIR, which has
-// gone, has left in it about kernel parameters stays there.
+// note writes the record for other commands. It keeps what an earlier, ended device on the same DIR
+// recorded about kernel parameters.
 func (u *upRun) note() error {
 	rec := &u.record
 	*rec = record{Dir: u.report.Dir, Loops: u.device.noted, Keeper: u.report.PID}
@@ -174,7 +175,7 @@ func (u *upRun) note() error {
 // hide takes the data file out of sight.
 func (u *upRun) hide() error { return hideData(u.report.Dir, loopPaths(u.device.Loops)) }
 
-// tune sets kernel parameters, where that was asked for.
+// tune sets kernel parameters, if asked for.
 func (u *upRun) tune() error {
 	if u.swap.sysctl != sysctlRecommended {
 		return nil
@@ -232,18 +233,18 @@ func (u *upRun) freeSlots() error {
 	return printStep(u.out, "slots", "ok", string(u.swap.slots))
 }
 
-// letGo closes the loop devices: the swap areas hold them from now on, and with the end of each the
-// kernel detaches its own.
+// letGo closes the loop devices: from now on the swap areas hold them, and the kernel detaches each
+// with its area.
 func (u *upRun) letGo() error {
 	var all []error
 	for _, loop := range u.loops {
 		all = append(all, loop.Close())
 	}
-	u.loops = nil // so that an undo does not close them again
+	u.loops = nil // an undo must not close them again
 	return errors.Join(all...)
 }
 
-// areaNames names swap areas in a line: the first and the last of many.
+// areaNames lists swap areas in a line: only the first and the last of many.
 func areaNames(paths []string) string {
 	if n := len(paths); n > 2 {
 		return fmt.Sprintf("%s to %s (%d areas)", paths[0], paths[n-1], n)

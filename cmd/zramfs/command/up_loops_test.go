@@ -8,8 +8,8 @@ import (
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
-// TestCut wants slices of whole pages that follow on one another to the last byte, each an eighth
-// larger than the one before it.
+// TestCut wants adjacent slices of whole pages up to the last byte, each an eighth larger than the
+// one before.
 func TestCut(t *testing.T) {
 	for _, test := range []struct {
 		size uint64
@@ -51,13 +51,13 @@ func TestDeviceOfSeveralLoops(t *testing.T) {
 	if got := usedIn(d.Swaps); got != 6<<20 {
 		t.Errorf("%d bytes would come back", got)
 	}
-	d.Swaps = d.Swaps[1:] // somebody has turned the first one off
+	d.Swaps = d.Swaps[1:] // the first one was turned off
 	if d.name() != "/dev/loop3" || d.swap().Used != 5<<20 {
 		t.Errorf("without the first area it is called %s, %+v", d.name(), d.swap())
 	}
 }
 
-// severalLoops is a device of three loop devices.
+// severalLoops returns a device of three loop devices.
 func severalLoops() device {
 	d := wellDevice()
 	d.Status.Disksize = 3 << 30

@@ -10,8 +10,8 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
-// refuseUp says why no device can be put on the DIR of d: one that is out of sight, dead or silent
-// is there.
+// refuseUp returns the reason why DIR of d can take no device: a device there is in another mount
+// namespace, dead or silent.
 func refuseUp(d device) error {
 	switch {
 	case errors.Is(d.Err, errDead) && len(d.Swaps) > 0:
@@ -24,7 +24,7 @@ func refuseUp(d device) error {
 	return nil
 }
 
-// diagnoseDead says what a device has lost that no process serves.
+// diagnoseDead says what a device without a serving process has lost.
 func diagnoseDead(d device) problem {
 	p := problem{What: errDead.Error(), Fix: "zramfs down --force " + d.title()}
 	if len(d.Swaps) > 0 {
@@ -33,7 +33,7 @@ func diagnoseDead(d device) problem {
 	return p
 }
 
-// diagnoseAway says where a device is whose mount cannot be seen.
+// diagnoseAway says where a device with an unseen mount is.
 func diagnoseAway(d device) problem {
 	var words []string
 	if d.keeper != 0 {
@@ -51,7 +51,7 @@ func diagnoseAway(d device) problem {
 	}
 }
 
-// swapPaths names the loop devices that are swapped to.
+// swapPaths lists the loop devices in use as swap.
 func (d device) swapPaths() string {
 	paths := make([]string, len(d.Swaps))
 	for i, s := range d.Swaps {

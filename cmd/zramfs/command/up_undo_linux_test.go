@@ -12,8 +12,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
-// Swap that does not go off keeps its device, and the record by which down finds it: what was done
-// before is not undone.
+// If swapoff fails, the device and its record stay for down: earlier steps are not undone.
 func TestUpLeavesSwapThatStaysOn(t *testing.T) {
 	undone := 0
 	u := &upRun{report: &daemon.Report{Dir: "/run/zram"}}
@@ -29,7 +28,7 @@ func TestUpLeavesSwapThatStaysOn(t *testing.T) {
 	}
 }
 
-// An interrupted up says so, and that nothing of it is left, without the words of package context.
+// An interrupted up says so and that nothing was changed, without package context's words.
 func TestUpInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

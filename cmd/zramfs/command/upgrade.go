@@ -55,7 +55,7 @@ func upgradeAction(c *cli.Context) error {
 	return err
 }
 
-// newBinary is the absolute path of the program to go on with.
+// newBinary returns the absolute path of the new program.
 func newBinary(path string) (string, error) {
 	if path == "" {
 		own, err := os.Executable()

@@ -11,17 +11,17 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
-// usage tells apart what the used slots of a device's swap areas are, in bytes; its JSON is a part
-// of status --json.
+// usage divides the used slots of a device's swap areas, in bytes; its JSON is a part of status
+// --json.
 type usage struct {
-	// InSwap is what programs have in swap and not in memory.
+	// InSwap is the memory of programs in swap and not in memory.
 	InSwap uint64 `json:"in_swap"`
-	// Copies are pages that are in memory as well: the kernel keeps the slot of a page that it has
-	// read back until half of all swap is in use, see package slots.
+	// Copies are pages that are in memory too: the kernel keeps the slot of a page that it has read
+	// back until half of all swap is in use; see package slots.
 	Copies uint64 `json:"copies"`
-	// Freed is stored in slots that the kernel has freed, and has not used again or discarded yet.
-	// The kernel does not say which of the used slots are pages of zeros, which are not stored, so
-	// it may be more.
+	// Freed is stored in slots that the kernel has freed and neither reused nor discarded yet. It
+	// may be more: the kernel does not say which used slots are pages of zeros, which take no
+	// space.
 	Freed uint64 `json:"freed_not_returned"`
 	// Ballast are slots that make the kernel free others.
 	Ballast uint64 `json:"ballast"`
@@ -30,18 +30,17 @@ type usage struct {
 	Saved int64 `json:"saved"`
 }
 
-// swapUse is what the kernel says of the use of a device's swap areas beside the areas themselves.
-// Sizes are in bytes.
+// swapUse is the kernel's figures on a device's swap areas, without the areas themselves. Sizes are
+// in bytes.
 type swapUse struct {
-	slots  slotsProcess // its pid is 0 where there is none
+	slots  slotsProcess // its pid is 0 for none
 	cached uint64       // pages of all areas that are in memory as well
 	all    uint64       // used slots of all areas of the machine
 	total  uint64       // size of all areas of the machine
 	stored uint64       // of the ballast, on kernels that write pages of zeros
 }
 
-// newUsage works out the usage of a device that is used as swap; nil where it is not, or does not
-// answer.
+// newUsage returns the usage of a swap device; nil for other devices and without an answer.
 func newUsage(d device) *usage {
 	swap := d.swap()
 	if swap == nil || d.Status == nil {
@@ -75,7 +74,7 @@ func readSwapUse(m host.Root, d device) swapUse {
 	return use
 }
 
-// used is what programs have in the swap areas, without the ballast.
+// used returns the bytes of programs in the swap areas, without the ballast.
 func (d device) used() uint64 {
 	used := usedIn(d.Swaps)
 	return used - min(used, d.swapUse.slots.ballast)
@@ -101,7 +100,7 @@ func (u usage) savedWords() string {
 	return fmt.Sprintf("%s: what programs have in swap, less the memory of store and processes", term.Size(uint64(u.Saved)))
 }
 
-// slotsWords says what the kernel does with slots at present, and why.
+// slotsWords says what the kernel does with slots now, and why.
 func (u swapUse) slotsWords() string {
 	p := u.slots
 	why := ""
@@ -120,7 +119,7 @@ func (u swapUse) slotsWords() string {
 	return "kept until half of all swap is in use" + why
 }
 
-// hindrance says why slots are kept that the policy would free.
+// hindrance says why the kernel keeps slots against the policy.
 func (p slotsProcess) hindrance() string {
 	if p.pid == 0 {
 		return "the process that held ballast has ended: zramfs up starts it again"

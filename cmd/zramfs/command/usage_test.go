@@ -19,7 +19,7 @@ func TestUsage(t *testing.T) {
 		Saved: 1230 * mib}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	// Of two devices with the same use each has half of the copies.
+	// Two devices with the same use have half of the copies each.
 	two := wellDevice()
 	two.swapUse.all = 4800 * mib
 	if got := newUsage(two).Copies; got != 25*mib {
@@ -72,7 +72,7 @@ func TestSlotsWords(t *testing.T) {
 	}
 }
 
-// A process is found by its PID and its start, and no other for it.
+// A process is found by its PID and its start time.
 func TestNotedSlotsProcess(t *testing.T) {
 	us, ok := host.Local.Process(os.Getpid())
 	if !ok {

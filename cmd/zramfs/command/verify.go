@@ -60,7 +60,7 @@ func verifyAction(c *cli.Context) error {
 	return nil
 }
 
-// imageDevice is the device that is named, or the one at the default place.
+// imageDevice returns the named device, or the one at the default DIR.
 func imageDevice(c *cli.Context, name string) (device, error) {
 	dir, err := oneDir(c, name)
 	if err != nil {
@@ -69,7 +69,7 @@ func imageDevice(c *cli.Context, name string) (device, error) {
 	return findHere(dir)
 }
 
-// stored is how many pages a device says that it stores; 0 where it says nothing.
+// stored returns how many pages a device says it stores; 0 without an answer.
 func stored(d device) int64 {
 	if d.Status == nil {
 		return 0
@@ -93,7 +93,7 @@ func printVerify(w io.Writer, asJSON bool, r imaging.VerifyReport) error {
 	return err
 }
 
-// listNumbers lists some numbers of so many.
+// listNumbers lists the given ones of total numbers.
 func listNumbers(numbers []uint64, of uint64) string {
 	list := strings.Trim(fmt.Sprint(numbers), "[]")
 	if more := of - uint64(len(numbers)); more > 0 {

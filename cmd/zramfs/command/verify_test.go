@@ -36,7 +36,7 @@ func TestExportUsage(t *testing.T) {
 	}
 }
 
-// TestVerifyReportText wants damaged pages listed by number, as far as they are listed.
+// TestVerifyReportText wants damaged pages listed by number, up to the limit.
 func TestVerifyReportText(t *testing.T) {
 	r := imaging.VerifyReport{Dir: "/x", Wrong: 100}
 	for n := range uint64(64) {

@@ -11,10 +11,10 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// release is the version that Main was given; set before any command runs, immutable after that.
+// release is Main's version; set before any command runs, immutable afterwards.
 var release string
 
-// buildInfo says what the running program was built from.
+// buildInfo describes the build of the running program.
 type buildInfo struct {
 	Version  string // release, or the module version, or "devel"
 	Revision string // commit, with "+modified" if the tree was not clean; "unknown" without version control
@@ -64,7 +64,7 @@ func readBuildInfo() buildInfo {
 	return b
 }
 
-// take fills in what the Go command left in the binary.
+// take reads the build information that the Go command left in the binary.
 func (b *buildInfo) take(info *debug.BuildInfo) {
 	if v := info.Main.Version; v != "" && v != "(devel)" {
 		b.Version = v

@@ -12,9 +12,8 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 )
 
-// TestWrongCalls wants every wrong call refused before anything is done, with the exit code of
-// usage and one line that says what was wrong and what to type instead, free of the words of Go and
-// of errno.
+// TestWrongCalls wants every wrong call refused at once, with the exit code of usage and one line
+// that says what was wrong and what to type instead, without the words of Go and of errno.
 func TestWrongCalls(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "zram")
 	for _, test := range []struct {
@@ -47,7 +46,7 @@ func TestWrongCalls(t *testing.T) {
 	}
 }
 
-// TestReports wants what the commands say of their work in words that need no explanation.
+// TestReports wants reports in words that need no explanation.
 func TestReports(t *testing.T) {
 	for _, test := range []struct {
 		print func(io.Writer) error
@@ -80,7 +79,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestKeeperErrors wants the words of sockets kept from users.
+// TestKeeperErrors wants errors of sockets reworded.
 func TestKeeperErrors(t *testing.T) {
 	other := errors.New("another")
 	if got := explainKeeper(other); got != other {

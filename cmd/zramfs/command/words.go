@@ -17,8 +17,8 @@ import (
 // side is one line of status.
 type side struct{ name, text string }
 
-// sides says everything that status tells about a device that is there. What is not known has no
-// text.
+// sides returns everything that status prints about a running device. A side without information
+// has no text.
 func (r report) sides() []side {
 	s := []side{{"device", r.deviceWords()}, {"swap", r.swapWords()}}
 	if r.Status == nil {
@@ -94,7 +94,7 @@ func (r report) areas() int {
 	return n
 }
 
-// serverWords says which processes serve, and what follows should the worker die.
+// serverWords says which processes serve, and whether the device survives a crash of the worker.
 func serverWords(s *daemon.Status, now time.Time) string {
 	text := fmt.Sprintf("worker %d for keeper %d, transport %s", s.WorkerPID, s.KeeperPID, s.Transport)
 	if s.SurvivesCrash {
@@ -115,7 +115,7 @@ func (r report) savedWords() string {
 	return r.Usage.savedWords()
 }
 
-// ratioFrom is how much data has to be stored before a ratio says anything.
+// ratioFrom is the least data for a meaningful ratio.
 const ratioFrom = 1 << 20
 
 func memoryWords(s *daemon.Status) string {

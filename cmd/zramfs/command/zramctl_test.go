@@ -24,8 +24,7 @@ import (
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
-// zramDevice is a kernel zram described as if it were ours: what zramctl reads from the kernel's
-// attributes goes where list finds it.
+// zramDevice is a kernel zram described as one of our devices, from the kernel's attributes.
 func zramDevice(name string, disksize uint64, algorithm string, mmStat []uint64, mountpoint string) device {
 	return device{
 		Loops:      []loopsetup.Info{{Path: name}},
@@ -40,14 +39,14 @@ func zramDevice(name string, disksize uint64, algorithm string, mmStat []uint64,
 	}
 }
 
-// zramctlKnows is what not every zramctl can print.
+// zramctlKnows lists the features of the installed zramctl.
 type zramctlKnows struct {
 	streams bool // kernels from 6.15 do not tell
 	ratio   bool // COMP-RATIO came with util-linux 2.41
 }
 
-// print prints devices by our list command with these arguments on a terminal of that width, as
-// such a zramctl would.
+// print prints devices by our list command with these arguments on a terminal of that width, like
+// such a zramctl.
 func (z zramctlKnows) print(t *testing.T, devices []device, width int, args ...string) string {
 	t.Helper()
 	var text string
@@ -193,7 +192,7 @@ func hotAdd(t *testing.T) string {
 	t.Cleanup(func() {
 		attribute(t, "zram"+number, "reset", "1")
 		var err error
-		for range 50 { // busy as long as somebody, udev for one, looks at the device
+		for range 50 { // busy while another program, such as udev, has the device open
 			if err = os.WriteFile(control+"hot_remove", []byte(number), 0); !errors.Is(err, syscall.EBUSY) {
 				break
 			}
