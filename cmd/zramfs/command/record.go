@@ -32,7 +32,7 @@ type record struct {
 	Sysctls []tunedSysctl `json:"sysctls"`
 
 	// Keeper is the PID of the keeper in the PID namespace of up, Started its start time; see
-	// process.start. Records of older versions lack them, and Mount.
+	// host.Process.Start. Records of older versions lack them, and Mount.
 	Keeper  int    `json:"keeper,omitempty"`
 	Started uint64 `json:"started,omitempty"`
 	// Mount is the number of the attributes' file system (st_dev), unique while it is mounted

@@ -56,7 +56,7 @@ func slotsCommand() *cli.Command {
 // notedSlots is the record's entry for the process that makes the kernel free slots.
 type notedSlots struct {
 	Policy slots.Policy `json:"policy"`
-	// PID is in the PID namespace of up, Started the start time; see process.start.
+	// PID is in the PID namespace of up, Started the start time; see host.Process.Start.
 	PID     int    `json:"pid"`
 	Started uint64 `json:"started"`
 }
