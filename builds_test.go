@@ -16,7 +16,7 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// ourTags are the build tags that somebody may set. Those that Go sets itself are in goTags.
+// ourTags are the build tags that a user may set. Those that Go sets itself are in goTags.
 var (
 	ourTags = []string{"cuda", "invariants", "purego"}
 	goTags  = []string{"amd64", "arm64", "linux", "race"}
@@ -100,8 +100,8 @@ func TestF088EveryTagBuilds(t *testing.T) {
 	})
 }
 
-// F093: any of the tags build together, of which what one alone builds is known from F088, and the
-// program links with all.
+// F093: every set of two or more tags builds (F088 builds each alone), and the program links with
+// all.
 func TestF093TagsCompose(t *testing.T) {
 	for set := range 1 << len(ourTags) {
 		var tags []string

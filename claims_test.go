@@ -30,7 +30,7 @@ func claims() []string {
 	return all
 }
 
-// claimStates are the states of a claim, each with whether a figure or a reason has to follow.
+// claimStates are the states of a claim, each with whether a figure or a reason must follow.
 var claimStates = map[string]bool{"survived": false, "falsified": true, "open": true, "excluded": true, "failed": true}
 
 // testNames returns the names of all tests, fuzz targets and benchmarks.
@@ -99,8 +99,8 @@ func anyMatch(tests map[string]bool, pattern string) bool {
 	return false
 }
 
-// Versions stand in CHANGELOG.md from the newest on, with their dates, below an entry for what is
-// not released.
+// CHANGELOG.md lists the versions from the newest on, with their dates, below an entry for
+// unreleased changes.
 func TestF098ChangelogIsKept(t *testing.T) {
 	text, err := os.ReadFile("CHANGELOG.md")
 	if err != nil {
@@ -128,7 +128,7 @@ var (
 )
 
 // The commands that the documents give for their figures exist: each make target, and a test or
-// benchmark for each pattern of go test that is a name.
+// benchmark for each go test pattern that is a name.
 func TestF099PublishedCommandsExist(t *testing.T) {
 	makefile, err := os.ReadFile("Makefile")
 	if err != nil {
@@ -162,7 +162,7 @@ func TestF099PublishedCommandsExist(t *testing.T) {
 	}
 }
 
-// inlineCode yields what stands in backticks or is indented as code.
+// inlineCode yields the text in backticks or indented as code.
 func inlineCode(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, m := range regexp.MustCompile("`([^`\n]+)`|(?m)^    (.*)$").FindAllStringSubmatch(text, -1) {

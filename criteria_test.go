@@ -25,9 +25,8 @@ func TestF080CheckptrIsClean(t *testing.T) {
 	goTool(t, "test", "-gcflags=github.com/zramfs/zramfs/...=-d=checkptr", "-short", "-run", "^TestModel$|^TestReadsBack", "./store")
 }
 
-// panicking is where panic may stand: for a broken invariant of ours, never for
-// what comes from outside. The generators in codec/_asm, which take nothing from
-// outside, may use it as they like.
+// panicking lists where panic may be called: for a broken invariant of ours, never for input. The
+// generators in codec/_asm, which take no input, may use it freely.
 var panicking = map[string]string{
 	"store/internal/image/superblock.go": "a struct of integers always encodes",
 	"store/object.go":                    "build tag invariants: what was placed does not read back",
@@ -45,7 +44,7 @@ func TestF081NoPanicOnInput(t *testing.T) {
 	})
 }
 
-// An error that has a cause wraps it, so that errors.Is finds it.
+// An error with a cause wraps it, so that errors.Is finds it.
 func TestF082ErrorsWrapTheirCauses(t *testing.T) {
 	calls(t, func(path string, c *ast.CallExpr, _ ast.Node) {
 		if pkg, name := selector(c); pkg != "fmt" || name != "Errorf" {
@@ -67,11 +66,10 @@ func TestF082ErrorsWrapTheirCauses(t *testing.T) {
 	})
 }
 
-// throwable lists the calls whose answer may be thrown away in so many words.
+// throwable lists the calls whose answer may be discarded by an assignment to _.
 var throwable = []string{"unix.Close", "unix.CloseRange"}
 
-// The answer of every system call is looked at: none stands as a statement of
-// its own, deferred or not.
+// The answer of every system call is used: no call is a statement of its own, deferred or not.
 func TestF085SystemCallsAreChecked(t *testing.T) {
 	calls(t, func(path string, c *ast.CallExpr, parent ast.Node) {
 		pkg, name := selector(c)
@@ -102,7 +100,7 @@ func TestF094BuildsWithTheGoOfItsModule(t *testing.T) {
 	goTool(t, "build", "-mod=readonly", "-gcflags=github.com/zramfs/zramfs/...=-lang=go"+strings.Join(strings.Split(version, ".")[:2], "."), "-o", os.DevNull, "./cmd/zramfs")
 }
 
-// calls visits every call outside of tests, with the statement that it is in.
+// calls visits every call outside of tests, with its statement.
 func calls(t *testing.T, f func(path string, c *ast.CallExpr, parent ast.Node)) {
 	t.Helper()
 	goFiles(t, func(path string, file *ast.File, _ string) {

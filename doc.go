@@ -2,7 +2,7 @@
 
 /*
 Package zramfs holds no code. Begin reading here; the tests of the tree's own
-rules lie beside it.
+rules are next to it.
 
 # Processes
 

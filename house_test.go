@@ -20,9 +20,8 @@ import (
 	"testing"
 )
 
-// lattice is the order of the rooms: what stands to the right of < may import
-// what stands to its left, and everything that that may import. A change here
-// is a change of the architecture (see doc.go).
+// lattice is the import order of the packages: a package right of < may import those left of it,
+// and everything that they may import. A change here is a change of the architecture (see doc.go).
 const lattice = `
 	codec/internal/impl < codec/internal/codectest
 	codec/internal/codectest < codec/lz4
@@ -90,8 +89,8 @@ const lattice = `
 	internal/criteria < tools/criteria
 `
 
-// seams says which of our packages may import a library, so that each can be
-// replaced in one place.
+// seams names the packages that may import a library, so that each library can be replaced in one
+// place.
 var seams = map[string][]string{
 	"github.com/hanwen/go-fuse":     {"fusefs"},
 	"github.com/urfave/cli":         {"cmd/zramfs/command"},
@@ -102,7 +101,7 @@ var seams = map[string][]string{
 	"github.com/ebitengine/purego":  {"gpu/driver"},
 }
 
-// unsafeFiles is where unsafe may stand, outside of tests.
+// unsafeFiles lists the files that may use unsafe, outside of tests.
 var unsafeFiles = []string{"store/internal/image/image.go", "loopsetup/swapon_linux.go", "fusefs/requests.go", "fusefs/mapping_linux.go", "fusefs/receive_linux.go", "fusefs/internal/ring/layout_linux.go", "gpu/driver/cuda_block_linux.go"}
 
 const module = "github.com/zramfs/zramfs"
@@ -113,7 +112,7 @@ type goPackage struct {
 	Module     struct{ Path string }
 }
 
-// listPackages lists our packages, or, for -deps, also what they need.
+// listPackages lists our packages, and with -deps also their imports.
 func listPackages(t *testing.T, flags ...string) []goPackage {
 	t.Helper()
 	args := append([]string{"list", "-json=ImportPath,Imports,Module"}, append(flags, "./...")...)
@@ -133,7 +132,7 @@ func listPackages(t *testing.T, flags ...string) []goPackage {
 	}
 }
 
-// mayImport closes the lattice: package to all that it may import.
+// mayImport returns the closure of the lattice: each package with all that it may import.
 func mayImport(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	direct := map[string][]string{}
@@ -180,7 +179,7 @@ func TestImportsGoDownOnly(t *testing.T) {
 	}
 }
 
-// What makes a program dynamic is nowhere in the build without the tag cuda.
+// The build without the tag cuda contains nothing that links dynamically.
 func TestCUDAIsBehindItsTag(t *testing.T) {
 	for _, p := range listPackages(t, "-deps") {
 		if strings.HasPrefix(p.ImportPath, "github.com/ebitengine/purego") {

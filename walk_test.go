@@ -13,8 +13,7 @@ import (
 // step matches a line of doc.go that names a file and a function or method in it.
 var step = regexp.MustCompile(`(?m)^\t(\S+\.go) +(\w+)\.(\w+)  ?`)
 
-// The walks of doc.go name functions that exist, and each but the first is called
-// by one that stands above it.
+// The walks of doc.go name existing functions, and each but the first is called by one above it.
 func TestHouseDocWalksThePagePath(t *testing.T) {
 	text, err := os.ReadFile("doc.go")
 	if err != nil {

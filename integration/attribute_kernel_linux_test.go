@@ -83,8 +83,8 @@ func readKernel(t *testing.T, number, name string) string {
 	return string(text)
 }
 
-// assorted returns n pages of which a quarter each are zeros, one repeated word,
-// text and random bytes, in no order.
+// assorted returns n pages, a quarter each of zeros, one repeated word, text and random bytes, in
+// no order.
 func assorted(n int) [][]byte {
 	rng := rand.New(rand.NewPCG(17, uint64(n)))
 	all := slices.Concat(pages.Generate(pages.Text, n/4, 31), pages.Generate(pages.Random, n/4, 32))

@@ -35,9 +35,8 @@ var formats = map[string]*regexp.Regexp{
 // longer.
 const eightWide = `(?: {7}\d| {6}\d{2}| {5}\d{3}| {4}\d{4}| {3}\d{5}| {2}\d{6}| \d{7}|\d{8,})`
 
-// TestAttributesForEverybody reads all attributes as another user while the
-// device is at work. That user must not open the data file, which holds
-// everybody's memory.
+// TestAttributesForEverybody reads all attributes as another user while the device is at work. That
+// user must not open the data file, which holds the memory of all users.
 func TestAttributesForEverybody(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

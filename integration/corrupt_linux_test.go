@@ -21,8 +21,8 @@ import (
 
 const pageSize = pages.PageSize
 
-// corruptible starts a device in the foreground, in the process of the calling
-// test, and fills it with pages of which every second does not compress.
+// corruptible starts a device in the foreground, in the process of the calling test, and fills it
+// with pages; every second one does not compress.
 func corruptible(t *testing.T) (f *foreground, content [][]byte) {
 	t.Helper()
 	f = serve(t, filepath.Join(tempDir(t), "zram"), "--size", "8M", "-a", "lz4")
@@ -136,8 +136,8 @@ func locate(t *testing.T, memory *os.File, page []byte) int64 {
 	return int64(at)
 }
 
-// snapshot reads an image. Reading a hole of the file takes no memory for it,
-// unlike touching one that is mapped.
+// snapshot reads an image. Reading a hole of the file takes no memory for it, unlike touching a
+// mapped one.
 func snapshot(t *testing.T, memory *os.File) []byte {
 	t.Helper()
 	info, err := memory.Stat()
@@ -185,9 +185,8 @@ func mustHold(t *testing.T, dir string, number int, want []byte) {
 	}
 }
 
-// TestCorruptMany flips bytes of objects while all pages are read: whatever is
-// hit, each page is right or an I/O error. Then the device is written anew and
-// emptied, with everything still damaged around it.
+// TestCorruptMany flips bytes of objects while all pages are read: each page is right or an I/O
+// error. Then the device is written anew and emptied, with the damage still around.
 func TestCorruptMany(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// TestKeeperKilled kills the keeper alone: the worker goes on, and once nobody uses
-// the device it can be unmounted as any other.
+// TestKeeperKilled kills the keeper alone: the worker goes on, and the unused device can be
+// unmounted as any other.
 func TestKeeperKilled(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -51,9 +51,8 @@ func TestKeeperKilled(t *testing.T) {
 	}
 }
 
-// TestWorkersDieInARow kills eight workers, each as soon as it is there: the keeper
-// says so and starts another after a longer pause each time, and what is stored is
-// kept for those who wait.
+// TestWorkersDieInARow kills eight workers, each as soon as it runs: the keeper says so and starts
+// another after a longer pause each time, and the stored pages wait for their readers.
 func TestWorkersDieInARow(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -78,8 +77,8 @@ func accessPage(t *testing.T, dir, how string) {
 	}
 }
 
-// TestWithoutWorker keeps the keeper from starting workers: who uses the device waits,
-// and gets an error as soon as the keeper has died too.
+// TestWithoutWorker keeps the keeper from starting workers: users of the device wait, and get an
+// error as soon as the keeper has died too.
 func TestWithoutWorker(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -116,8 +115,8 @@ func TestWithoutWorker(t *testing.T) {
 	}
 }
 
-// TestKeeperEndsWithoutWorker gives a device up that has no worker, in each way that there is: the
-// keeper ends, and the memory of what was stored is free again.
+// TestKeeperEndsWithoutWorker ends a device without a worker in every possible way: the keeper
+// ends, and its memory is free again.
 func TestKeeperEndsWithoutWorker(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

@@ -81,7 +81,7 @@ func TestEveryKillPoint(t *testing.T) {
 	}
 }
 
-// dieAt has a worker start that dies at a point, in place of one that is killed.
+// dieAt kills a worker so that its successor dies at a point.
 func (c *crashing) dieAt(file, point string, nth int) {
 	c.t.Helper()
 	if err := os.WriteFile(file, fmt.Appendf(nil, "%d %s", nth, point), 0o600); err != nil {
@@ -102,8 +102,8 @@ func (c *crashing) dieAt(file, point string, nth int) {
 	c.t.Errorf("no worker has come to the point %q", point)
 }
 
-// awaitDeath waits a moment for the end of a process, which may have been taken for
-// the one that is to die because it came so soon after it.
+// awaitDeath waits a moment for the end of a process, which may have been mistaken for the one to
+// die because it started right after that.
 func (c *crashing) awaitDeath(pid int) {
 	for range 20 {
 		if state, _, err := stateOf(pid); err != nil || state == "Z" {
@@ -114,8 +114,8 @@ func (c *crashing) awaitDeath(pid int) {
 }
 
 // TestWorkerDiesWhileItIsMounted kills the first worker at requests that come with the mount and
-// with the first look at the device, for which the keeper itself waits: another answers, and the
-// device is there.
+// with the first access, which the keeper itself waits for: another worker answers, and the device
+// starts.
 func TestWorkerDiesWhileItIsMounted(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -132,8 +132,8 @@ func TestWorkerDiesWhileItIsMounted(t *testing.T) {
 	}
 }
 
-// TestRingsEndWhileItIsMounted is the same where no other can answer: there is no device, and
-// nobody waits for it.
+// TestRingsEndWhileItIsMounted is the same where no other worker can answer: no device starts, and
+// no process is left waiting.
 func TestRingsEndWhileItIsMounted(t *testing.T) {
 	require.Uring(t)
 	if os.Getenv(apartVariable) == "" {
@@ -153,9 +153,9 @@ func TestRingsEndWhileItIsMounted(t *testing.T) {
 	}
 }
 
-// TestRingsEndWithTheNextWorker lets the new worker of an upgrade end when it is told to serve, and
-// the next one die once it has taken the rings up: nobody can go on from there, and nobody waits
-// for it.
+// TestRingsEndWithTheNextWorker ends the new worker of an upgrade when it is told to serve, and
+// kills the next one after it has taken the rings up: the device ends, and no process is left
+// waiting.
 func TestRingsEndWithTheNextWorker(t *testing.T) {
 	require.Uring(t)
 	if os.Getenv(apartVariable) == "" {
@@ -187,8 +187,8 @@ func TestRingsEndWithTheNextWorker(t *testing.T) {
 	}
 }
 
-// quitter is a worker that can go on, as it says, and ends when it is told to. Its descriptors are
-// those of package daemon.
+// quitter is a worker that accepts an upgrade and ends when it is told to serve. Its descriptors
+// are package daemon's.
 var quitter = register("quitter", func([]string) error {
 	orders, news := os.NewFile(3, "orders"), os.NewFile(4, "news")
 	if _, err := news.WriteString("{\"prepared\":true}\n"); err != nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// TestServerKilled kills the keeper and then the worker under a loop device:
-// whoever uses the device gets an error at once instead of waiting for ever, the
-// program says what has happened, and takes away what is left.
+// TestServerKilled kills the keeper and then the worker under a loop device: users of the device
+// get an error at once instead of waiting for ever, and the program says what has happened and
+// removes the rest.
 func TestServerKilled(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -108,9 +108,8 @@ func waitStopped(t *testing.T, pid int) {
 	t.Fatalf("process %d does not stop", pid)
 }
 
-// TestUnmountedByOthers takes the data file's mount away as umount(8) does: the
-// process takes the rest away, ends, and removes the directory that was made for
-// it, as mount checks at the end.
+// TestUnmountedByOthers unmounts the data file as umount(8) does: the process removes the rest,
+// ends, and removes the directory made for it, as mount checks at the end.
 func TestUnmountedByOthers(t *testing.T) {
 	require.Command(t, "umount")
 	require.Root(t)

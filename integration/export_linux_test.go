@@ -48,8 +48,8 @@ func scrub(t *testing.T, dir string) verified {
 	return v
 }
 
-// mixedDevice fills the beginning of a device with pages of all kinds, some of which are never
-// written, and returns what it holds.
+// mixedDevice fills the beginning of a device with pages of all kinds, leaves some unwritten, and
+// returns its contents.
 func mixedDevice(t *testing.T, dir string, n int) []byte {
 	t.Helper()
 	want := make([]byte, status(t, dir).Disksize)
@@ -112,7 +112,7 @@ func checkExports(t *testing.T, dir string) {
 	refuseExports(t, dir, file)
 }
 
-// refuseExports wants exports to fail that cannot be, and to leave what there was.
+// refuseExports wants impossible exports to fail and to leave existing files.
 func refuseExports(t *testing.T, dir, file string) {
 	t.Helper()
 	was, err := os.ReadFile(file)
@@ -143,7 +143,7 @@ func refuseExports(t *testing.T, dir, file string) {
 	}
 }
 
-// onlyFile wants nothing beside a file.
+// onlyFile wants the file to be the only one in its directory.
 func onlyFile(t *testing.T, file string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(file))
@@ -215,7 +215,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 }
 
 // TestVerifyUnderLoad verifies while the device is written, discarded and served by one worker
-// after the other: nothing is called wrong.
+// after another: no page is called wrong.
 func TestVerifyUnderLoad(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -262,8 +262,8 @@ func TestVerifyOfAStoppedWorker(t *testing.T) {
 	}
 }
 
-// stopAll stops a process and waits until all its threads stand still: one that takes a request
-// before it does would keep whoever has asked from ending.
+// stopAll stops a process and waits until all its threads have stopped: a thread that first took a
+// request would keep the requesting process from ending.
 func stopAll(t *testing.T, pid int) {
 	t.Helper()
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {

@@ -17,9 +17,9 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// A worker takes a page fault for each page that its store takes from the machine,
-// which the maintainer does beside the page path, and next to none besides: all that
-// requests touch is there before the first of them.
+// A worker takes a page fault for each page that its store takes from the machine, which the
+// maintainer does off the page path, and next to no others: all memory of requests is present
+// before the first of them.
 func TestNothingIsTouchedFirstByRequests(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

@@ -163,7 +163,7 @@ func image(t testing.TB, pid int) (f *os.File, kind string) {
 	for _, name := range names {
 		target, err := os.Readlink(name)
 		if err != nil {
-			continue // closed meanwhile
+			continue // closed since
 		}
 		kind = map[string]string{"/memfd:zramfs (deleted)": "memfd", "/image": "tmpfs"}[target]
 		if kind == "" {

@@ -59,7 +59,7 @@ func freeAndFill(t *testing.T, fd, n int, random [][]byte) {
 		_, err := unix.Pwrite(fd, random[n], 0)
 		return err == nil
 	})
-	// Memory comes back by whole segments, of which some are in use.
+	// Memory comes back by whole segments; some are in use.
 	others := random[n : n+half*9/10]
 	if again := fill(t, fd, others); again != len(others) {
 		t.Errorf("%d pages fit after %d were freed", again, half)

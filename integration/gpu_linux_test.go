@@ -108,7 +108,8 @@ func (w worked) shared(t *testing.T, names string) {
 	}
 }
 
-// everybody reports whether all engines had a part. One that is slow to wake finds nothing to do.
+// everybody reports whether all engines had a part. An engine that is slow to start finds nothing
+// to do.
 func (w worked) everybody() bool {
 	return !slices.ContainsFunc(w.Engines, func(e workedPart) bool { return e.Pages == 0 })
 }

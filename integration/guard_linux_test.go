@@ -29,18 +29,17 @@ const (
 	guardLimit = 75 * time.Second
 	// guardPatience is how long the guard lets a swapoff take.
 	guardPatience = 20 * time.Second
-	// goodBye tells the guard that it is not needed any more. The end of its input
-	// without this byte means that the test has died.
+	// goodBye tells the guard that it is no longer needed. The end of its input without this byte
+	// means that the test has died.
 	goodBye = 'b'
 	// guardReady and guardActed are the lines that the guard prints.
 	guardReady = "ready"
 	guardActed = "acted"
 )
 
-// guardPart is the client that ends the swap on one device when the test cannot:
-// because it hangs, because it was killed, or because the device does not answer
-// and everybody who touches a page waits for it. Its arguments are DIR and how
-// long to wait.
+// guardPart is the client that ends the swap on one device when the test cannot: because it hangs,
+// was killed, or the device does not answer and every process that touches a page waits for it. Its
+// arguments are DIR and how long to wait.
 var guardPart = register("guard", func(args []string) error {
 	limit, err := time.ParseDuration(args[1])
 	if err != nil {
@@ -55,7 +54,7 @@ var guardPart = register("guard", func(args []string) error {
 		return nil
 	}
 	err = g.act()
-	fmt.Println(guardActed) // at the end only: nobody may be there to read it
+	fmt.Println(guardActed) // at the end only: the reader may be gone
 	return err
 })
 
@@ -76,8 +75,8 @@ func dismissed(limit time.Duration) bool {
 	}
 }
 
-// guard is what the process needs once nothing else may work any more. It never
-// opens anything below the mount: all it knows comes from /proc and /sys.
+// guard is what the process needs when nothing else may work. It never opens anything below the
+// mount: all it knows comes from /proc and /sys.
 type guard struct {
 	dir         string
 	connections int // the root of a control file system of FUSE, open
@@ -125,9 +124,9 @@ func openConnections() (int, error) {
 	return root, nil
 }
 
-// act turns swap off, as long as the server answers; then it ends the connection,
-// which ends every request that anybody waits for; then it turns off what is
-// still on: the pages there are lost, but the machine goes on.
+// act turns swap off, as long as the server answers; then it ends the connection, which ends every
+// waiting request; then it turns off the remaining areas: the pages there are lost, but the machine
+// goes on.
 func (g *guard) act() error {
 	first := g.turnOff()
 	connection, err := g.connection()
@@ -238,8 +237,8 @@ type guardProcess struct {
 	said *bufio.Reader
 }
 
-// startGuard starts a guard of the device that is or will be at dir and returns
-// when it is ready. Whoever starts it ends it.
+// startGuard starts a guard of the device that is or will be at dir and returns when it is ready.
+// The caller ends it.
 func startGuard(t testing.TB, dir string, limit time.Duration) *guardProcess {
 	t.Helper()
 	g := &guardProcess{cmd: clientCommand(context.Background(), guardPart, dir, limit.String())}

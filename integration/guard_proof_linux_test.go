@@ -13,7 +13,7 @@ import (
 // what a test does before.
 const guardQuick = 2 * time.Second
 
-// guardedMount returns a served device that nobody swaps to.
+// guardedMount returns a served device without swap.
 func guardedMount(t *testing.T) (dir string) {
 	t.Helper()
 	require.FUSE(t)

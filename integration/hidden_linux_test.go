@@ -13,9 +13,8 @@ import (
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
-// loopsOn returns the loop devices on the data file of the device at dir: by its
-// path, or, once up has hidden it, as up has recorded them. It asks nothing of
-// whoever serves the device.
+// loopsOn returns the loop devices on the data file of the device at dir: by its path, or, once up
+// has hidden it, from up's record. It asks no serving process.
 func loopsOn(dir string) ([]string, error) {
 	loops, err := loopsetup.Find(data(dir))
 	if err != nil {

@@ -46,7 +46,7 @@ func TestKeeperHoldsImageLocked(t *testing.T) {
 	memory, _ := image(t, f.pid)
 	taken := takenBy(t, memory)
 	if locked := mapped(t, f.pid, "zramfs", "Locked"); taken < int64(len(want)) || locked != taken {
-		t.Errorf("the image takes %d bytes, of which the keeper has %d locked", taken, locked)
+		t.Errorf("the image takes %d bytes, and the keeper has %d locked", taken, locked)
 	}
 	mustRun(t, commandTimeout, "upgrade", f.dir)
 	got, err := readRange(f.dir, 1<<20, len(want))
@@ -66,8 +66,8 @@ func protection(t testing.TB, dir, name string) protect.Protection {
 	return all[i]
 }
 
-// endWorkers leaves a device without a worker: the program that its workers are started from may
-// not be executed any more. Allowing that again brings one back.
+// endWorkers leaves a device without a worker: the program of its workers may no longer be
+// executed. Allowing that again brings one back.
 func endWorkers(t *testing.T, f *foreground) (program string) {
 	t.Helper()
 	program = filepath.Join(tempDir(t), "zramfs")

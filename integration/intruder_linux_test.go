@@ -22,8 +22,8 @@ import (
 )
 
 // TestIntruder asks the processes of a device as root of a container with the host's network does:
-// it is no other user, sees the names of their sockets, and does not see the device. What everybody
-// has in swap is not for it to read or to change, nor a program for it to name.
+// it is the same user, sees the names of their sockets, and does not see the device. It may neither
+// read nor change the swapped memory, nor name a program.
 func TestIntruder(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -164,7 +164,7 @@ func TestCommandsOfOthers(t *testing.T) {
 	}
 }
 
-// TestKeeperDoesNotAnswer stops a keeper: who asks it is told which process that is, in time.
+// TestKeeperDoesNotAnswer stops a keeper: a command that asks it names that process, in time.
 func TestKeeperDoesNotAnswer(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

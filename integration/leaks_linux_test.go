@@ -171,11 +171,11 @@ func undo(dir string) error {
 	return errors.Join(append(all, os.RemoveAll(dir))...)
 }
 
-// killServers kills the processes of a run's program. Whoever waits for one of
-// them, even where the kernel lets no signal end the waiting, gets an error.
+// killServers kills the processes of a run's program. Every process that waits for one of them gets
+// an error, even one that no signal can end.
 func killServers(dir string) {
 	for _, pid := range processesOf(programBelow(dir)) {
-		_ = unix.Kill(pid, unix.SIGKILL) // it may have ended meanwhile
+		_ = unix.Kill(pid, unix.SIGKILL) // it may have ended
 	}
 }
 

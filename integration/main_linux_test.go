@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// root is the directory of this run: every mount point, every file and the
-// program itself lie below it, so that whatever is left can be told from what is
-// somebody else's. TestMain sets it.
+// root is the directory of this run: every mount point, every file and the program itself lie below
+// it, so that leftovers can be told from other programs' files. TestMain sets it.
 var root string
 
 func TestMain(m *testing.M) {

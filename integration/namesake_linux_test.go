@@ -15,8 +15,8 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// TestNamesake has two devices on the same directory, of which one is in use and out of sight, as
-// one in another container is: what is imported goes to the one that is there, and nowhere else.
+// TestNamesake has two devices on the same directory, one in use and in another mount namespace,
+// like one in a container: an import goes to the visible one alone.
 func TestNamesake(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -64,9 +64,8 @@ func TestNamesake(t *testing.T) {
 	}
 }
 
-// TestImportUnderEyes opens the data file once an import has been let in and before its pages come,
-// as losetup does after an import that was waited for: from then on nothing is imported, whoever
-// has asked before.
+// TestImportUnderEyes opens the data file once an import has been accepted and before its pages
+// come, as losetup does after an import: from then on nothing is imported.
 func TestImportUnderEyes(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

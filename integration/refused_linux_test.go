@@ -186,7 +186,7 @@ func TestRefusedSecondMount(t *testing.T) {
 	}
 }
 
-// TestRefusedUmountInUse unmounts a device while somebody uses it.
+// TestRefusedUmountInUse unmounts a device while a process uses it.
 func TestRefusedUmountInUse(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

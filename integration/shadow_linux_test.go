@@ -26,8 +26,8 @@ const (
 	zeroRangeKeep = unix.FALLOC_FL_ZERO_RANGE | unix.FALLOC_FL_KEEP_SIZE
 )
 
-// A shadow is an open device beside a copy in memory of what it must hold. Jobs
-// that work on disjoint ranges may use one at the same time.
+// A shadow is an open device with a copy in memory of its contents. Jobs on disjoint ranges may use
+// one at the same time.
 type shadow struct {
 	plain, direct *os.File // immutable; without and with O_DIRECT
 	want          []byte   // immutable slice; bytes belong to the job of their range
@@ -108,7 +108,7 @@ func (s *shadow) churn(rng *rand.Rand, lo, hi, n int) error {
 	return nil
 }
 
-// length favours what lies on or just beside the borders of pages.
+// length favours ranges that end on or next to the borders of pages.
 func (s *shadow) length(rng *rand.Rand) int {
 	switch rng.IntN(4) {
 	case 0:

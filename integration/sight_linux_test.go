@@ -47,8 +47,8 @@ func unshare(t *testing.T, flags string, args ...string) result {
 	return runCommand(t, commandTimeout, exec.Command("unshare", append(append(strings.Fields(flags), binary(t)), args...)...))
 }
 
-// Swap that was turned on in another mount namespace is seen, is not turned on a
-// second time, and is turned off, from here.
+// Swap that was turned on in another mount namespace is seen from here, is not turned on a second
+// time, and is turned off.
 func TestSwapInAnotherMountNamespace(t *testing.T) {
 	require.Root(t)
 	dir := swapDir(t)

@@ -19,8 +19,7 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// TestBinaryIsStatic looks for what would have to be on a machine beside the
-// kernel.
+// TestBinaryIsStatic looks for what a machine would need in addition to the kernel.
 func TestBinaryIsStatic(t *testing.T) {
 	f, err := elf.Open(binary(t))
 	if err != nil {
@@ -34,8 +33,8 @@ func TestBinaryIsStatic(t *testing.T) {
 	}
 }
 
-// TestBinaryAlone runs the program as the only file of a root directory, beside
-// /proc, /sys, /dev/fuse and /dev/null, with an empty environment.
+// TestBinaryAlone runs the program as the only file of a root directory, next to /proc, /sys,
+// /dev/fuse and /dev/null, with an empty environment.
 func TestBinaryAlone(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

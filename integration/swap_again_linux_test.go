@@ -39,10 +39,9 @@ func TestSwapUpAndDownTwice(t *testing.T) {
 	}
 }
 
-// What is in swap has to fit into memory before down turns it off. The memory of
-// the machine is not filled for that: /proc/meminfo is covered by one that tells
-// of less, as lxcfs covers it for containers. The arithmetic at the border is
-// tested beside it, in cmd/zramfs/command.
+// What is in swap has to fit into memory before down turns it off. The test does not fill the
+// machine's memory: it covers /proc/meminfo by a file with less, as lxcfs does for containers. The
+// arithmetic at the border is tested in cmd/zramfs/command.
 func TestSwapDownRefusesWhatDoesNotFit(t *testing.T) {
 	meminfo := filepath.Join(tempDir(t), "meminfo")
 	if err := os.WriteFile(meminfo, []byte("MemTotal: 65536 kB\nMemFree: 1024 kB\nMemAvailable: 20480 kB\n"), 0o644); err != nil {

@@ -10,10 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The swap tests are worth what the memory client notices: here a flipped bit, a
-// page in the place of another, an older round of a page, and a page that cannot
-// be read. The last is the end of a mapping whose file was cut, which gives the
-// signal that a failed read from swap gives.
+// The swap tests depend on what the memory client notices: here a flipped bit, a page in the place
+// of another, an older round of a page, and a page that cannot be read. The last is the end of a
+// mapping whose file was cut, which raises the same signal as a failed read from swap.
 func TestSwapCheckerNoticesEveryDamage(t *testing.T) {
 	const count = 8
 	file, err := os.CreateTemp(tempDir(t), "memory-")

@@ -53,9 +53,8 @@ func hasController(list, separator string) bool {
 	return slices.Contains(strings.Split(list, separator), "memory")
 }
 
-// memoryGroup makes a control group that limits its processes to so many bytes of
-// memory and swaps eagerly, and returns its directory. The processes in it must
-// have ended when the test ends.
+// memoryGroup makes a control group that limits its processes to limit bytes of memory and swaps
+// eagerly, and returns its directory. The processes in it must have ended when the test ends.
 func memoryGroup(t testing.TB, name string, limit uint64) (dir string) {
 	t.Helper()
 	h, err := memoryHierarchy()

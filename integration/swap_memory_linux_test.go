@@ -30,7 +30,7 @@ const (
 	// basePages is how many different pages the contents are made of.
 	basePages = 4096
 
-	// The sources of contents, beside the path of a page file.
+	// The sources of contents other than the path of a page file.
 	sourceMix    = "mix"
 	sourceRandom = "random"
 )

@@ -68,8 +68,8 @@ func wantGroupRefused(t *testing.T, dir, group string) {
 	}
 }
 
-// press fills the memory, reads all of it back in order, and then some at random,
-// writing others meanwhile.
+// press fills the memory, reads all of it back in order, and then some at random while it writes
+// others.
 func press(t *testing.T, m *memoryClient, dir string) {
 	t.Helper()
 	fill := m.do(t, "fill")

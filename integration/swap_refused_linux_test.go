@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A step of up that fails undoes those before it.
+// A failed step of up undoes those before it.
 func TestSwapUpUndoesItsSteps(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -40,7 +40,7 @@ func TestSwapUpUndoesItsSteps(t *testing.T) {
 	}
 }
 
-// A value that cannot be is refused before anything is done.
+// An invalid value is refused before anything is done.
 func TestSwapUpRefusesUsage(t *testing.T) {
 	dir := swapDir(t)
 	for _, flags := range [][]string{{"--priority", "32768"}, {"--priority", "-2"}, {"--discard", "always"}, {"--size", "32K"}} {
@@ -60,8 +60,8 @@ func TestSwapUpRefusesWithoutLockedMemory(t *testing.T) {
 	wantNothingLeft(t, dir)
 }
 
-// Up says what bars swap where it is started, before it does anything: without /sys it
-// is not the loop driver, and root of a user namespace has no use for being root.
+// up reports at once why swap cannot be used where it runs: without /sys it does not blame the loop
+// driver, and in a user namespace it does not ask for root.
 func TestSwapUpRefusesWhereSwapCannotBe(t *testing.T) {
 	for name, c := range map[string]struct {
 		how   syscall.SysProcAttr
@@ -91,9 +91,8 @@ func TestSwapUpRefusesWhereSwapCannotBe(t *testing.T) {
 	}
 }
 
-// Reclaim in a limited group of cgroup v1 can wait for the device itself, so its
-// processes leave one where they may. Where they may not, as in a container, swap is
-// refused.
+// Reclaim in a limited group of cgroup v1 can wait for the device itself, so its processes leave
+// such a group. If they may not, as in a container, swap is refused.
 func TestSwapUpRefusesLimitedGroup(t *testing.T) {
 	h, err := memoryHierarchy()
 	if err != nil || !h.v1 {

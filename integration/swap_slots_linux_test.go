@@ -112,7 +112,7 @@ func TestSwapBallastMakesWay(t *testing.T) {
 			break
 		}
 		if time.Now().After(end) {
-			t.Errorf("%d of %d MiB are in swap beside a ballast that was %d: %+v", out.Swapped>>20, size>>20, before.Usage.Ballast>>20,
+			t.Errorf("%d of %d MiB are in swap next to a ballast of %d: %+v", out.Swapped>>20, size>>20, before.Usage.Ballast>>20,
 				slotsStatus(t, dir))
 			break
 		}

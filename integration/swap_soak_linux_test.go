@@ -27,12 +27,11 @@ const (
 	soakWindow      = 30 * time.Second
 	soakShortWindow = 10 * time.Second
 	soakProcesses   = 3
-	// soakLimit is what the group may keep in memory. Where several processes thrash,
-	// the kernel now and then finds nothing to take from a group at once, while
-	// all of it is on its way to a device that works beside it, and kills one: 1 of 17
-	// windows at 192 MiB, 3 of 9 at 96, and as well (1 of 7) with swap on a
-	// plain loop device over tmpfs, without any of ours; 0 of 14 with kernel zram,
-	// which compresses in whoever reclaims.
+	// soakLimit is what the group may keep in memory. If several processes thrash, the kernel now
+	// and then finds nothing to reclaim from a group at once, while all of it is on its way to a
+	// device that works in parallel, and kills a process: in 1 of 17 windows at 192 MiB, 3 of 9 at
+	// 96, and also (1 of 7) with swap on a plain loop device over tmpfs, without zramfs; in 0 of 14
+	// with kernel zram, which compresses in the reclaiming process.
 	soakLimit = 256 << 20
 )
 
@@ -136,8 +135,8 @@ func (w *soakers) press(t *testing.T, window time.Duration) (rounds int, err err
 	return rounds, err
 }
 
-// toAll gives each client a command, all at the same time. Its error is of those
-// that do not live any more, which it forgets.
+// toAll gives each client a command, all at the same time. Its error is that of clients that have
+// died, which it forgets.
 func (w *soakers) toAll(t testing.TB, command func() string) error {
 	t.Helper()
 	replies, errs := make([]memoryReply, len(w.clients)), make([]error, len(w.clients))
@@ -165,8 +164,8 @@ func (w *soakers) toAll(t testing.TB, command func() string) error {
 	return errors.Join(errs...)
 }
 
-// offAndOn turns each swap area off, for which the group gets room, and on again.
-// Its loop device is held meanwhile: it goes with its last user.
+// offAndOn turns each swap area off, after making room in the group, and on again. It keeps the
+// area's loop device open, which otherwise goes with its last user.
 func (w *soakers) offAndOn(t testing.TB) {
 	t.Helper()
 	liftLimit(t, w.group)

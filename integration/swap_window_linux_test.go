@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// swapLimit is how long swap may be on in one test. Swap is shared with every
-	// process of the machine, some of which send what is idle for a minute there.
+	// swapLimit is how long swap may be on in one test. Swap is shared with every process of the
+	// machine, and some send memory there that was idle for a minute.
 	swapLimit = 60 * time.Second
 	// downTimeout bounds one zramfs down: within the guard's limit.
 	downTimeout = 40 * time.Second

@@ -58,7 +58,7 @@ func TestUpgradeByRings(t *testing.T) {
 	if s := status(t, dir); s.Transport != "uring" || s.SurvivesCrash {
 		t.Fatalf("it says %+v", s)
 	}
-	mustRun(t, commandTimeout, "upgrade", dir) // nobody uses it
+	mustRun(t, commandTimeout, "upgrade", dir) // not in use
 	upgradeUnder(t, dir, attachments["loopsetup"](t, dir), upgrades())
 }
 
@@ -110,8 +110,8 @@ func TestUpgradeRefused(t *testing.T) {
 	}
 }
 
-// TestUpgradeStartsAgain has a device whose program cannot be started any more: upgrade
-// makes it go on with another, and who waited gets what was stored.
+// TestUpgradeStartsAgain has a device whose program can no longer be started: upgrade changes to
+// another program, and waiting readers get what was stored.
 func TestUpgradeStartsAgain(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -146,9 +146,9 @@ func TestWorkerThatCannotBeStarted(t *testing.T) {
 	f.end(t)
 }
 
-// TestUpgradeBlocksNothing names programs that an upgrade could wait for, a FIFO without a writer,
-// and one that does nothing for longer than the keeper waits, and kills the worker meanwhile:
-// another serves at once.
+// TestUpgradeBlocksNothing names programs that an upgrade could wait for, a FIFO without a writer
+// and a program that outlasts the keeper's wait, and kills the worker during that: another serves
+// at once.
 func TestUpgradeBlocksNothing(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -192,8 +192,8 @@ func TestUpgradeBlocksNothing(t *testing.T) {
 	}
 }
 
-// TestRingsCrash kills the worker of a device that is served over io_uring: whoever
-// uses it gets an error at once, and nothing is left.
+// TestRingsCrash kills the worker of a device that is served over io_uring: its users get an error
+// at once, and nothing is left.
 func TestRingsCrash(t *testing.T) {
 	require.Uring(t)
 	require.Loop(t)

@@ -150,8 +150,8 @@ func TestUserNSCommands(t *testing.T) {
 	}
 }
 
-// TestUserNSTools uses the data file with the programs that everybody has, which
-// open it to be truncated, and write in blocks of their own choice.
+// TestUserNSTools uses the data file with common programs, which open it to be truncated, and write
+// in blocks of their own choice.
 func TestUserNSTools(t *testing.T) {
 	if !inUserNS(t) {
 		return

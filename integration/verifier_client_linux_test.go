@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// verifyPatience bounds the wait for a verifier's answer, beyond which whoever it
-// waits for is taken for dead.
+// verifyPatience bounds the wait for a verifier's answer; beyond it, the device that the verifier
+// waits for counts as dead.
 const verifyPatience = 40 * time.Second
 
 // A verifying is a verifier as its test sees it, with the sum of its replies.
@@ -82,7 +82,7 @@ func (v *verifying) ask(t testing.TB, command string) verifyReply {
 		v.sum.Counts[1] += r.Counts[1]
 		return r
 	case <-time.After(verifyPatience):
-		t.Fatalf("the verifier does not answer: somebody waits")
+		t.Fatalf("the verifier does not answer: a request hangs")
 	}
 	panic("not reached")
 }

@@ -160,8 +160,7 @@ func watch(t testing.TB) (stop func() (stuck []string)) {
 	}
 }
 
-// TestWatcherNoticesWhoIsStuck lets somebody wait for a loop device whose server
-// was stopped.
+// TestWatcherNoticesWhoIsStuck lets a process wait for a loop device whose server was stopped.
 func TestWatcherNoticesWhoIsStuck(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

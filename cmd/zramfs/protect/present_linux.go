@@ -6,7 +6,7 @@ import "reflect"
 
 // MakePresent makes the memory present that pointers and slices in v lead to, but for maps and
 // channels, so that its first use takes no page fault. It is what store.Config.Present wants. No
-// other goroutine may change v meanwhile. Before Linux 5.14 it does nothing.
+// other goroutine may change v during the call. Before Linux 5.14 it does nothing.
 func MakePresent(v any) {
 	p := presence{}
 	p.follow(reflect.ValueOf(v))
