@@ -126,8 +126,8 @@ func TestRefusedDirectories(t *testing.T) {
 	}{
 		"not empty": {
 			func(dir string) error { return os.MkdirAll(filepath.Join(dir, "something"), 0o755) },
-			`.*/zram cannot be mounted on: it is not empty; name an empty directory`},
-		"a file":           {func(dir string) error { return os.WriteFile(dir, nil, 0o600) }, `.*/zram cannot be mounted on: it is not a directory`},
+			`.*/zram cannot be mounted on: not empty; name an empty directory`},
+		"a file":           {func(dir string) error { return os.WriteFile(dir, nil, 0o600) }, `.*/zram cannot be mounted on: not a directory`},
 		"no parent":        {func(dir string) error { return os.Remove(filepath.Dir(dir)) }, `mount point .*: its parent must exist`},
 		"parent is a file": {func(dir string) error { return replaceByFile(filepath.Dir(dir)) }, `make mount point: mkdir .*: not a directory`},
 		"dead link":        {func(dir string) error { return os.Symlink("nowhere", dir) }, `mount point .*no such file`},
@@ -171,9 +171,9 @@ func TestRefusedSecondMount(t *testing.T) {
 	for name, c := range map[string]struct{ at, pattern string }{
 		"on it":         {dir, `.*/zram cannot be mounted on: a zramfs is mounted there already; zramfs umount`},
 		"by a link":     {link, `.*/zram cannot be mounted on: a zramfs is mounted there already; zramfs umount`},
-		"inside":        {filepath.Join(dir, "dev"), `.*/dev cannot be mounted on: it is not empty`},
+		"inside":        {filepath.Join(dir, "dev"), `.*/dev cannot be mounted on: not empty`},
 		"inside, new":   {filepath.Join(dir, "new"), `make mount point: .*operation not permitted`},
-		"the data file": {data(dir), `.*/zram0 cannot be mounted on: it is not a directory`},
+		"the data file": {data(dir), `.*/zram0 cannot be mounted on: not a directory`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, way := range [][]string{nil, {"--foreground"}} {

@@ -111,7 +111,7 @@ func benchCodecAction(c *cli.Context, from sample.Source, o bench.Options) (err 
 func benchBulkAction(c *cli.Context, from sample.Source, o bench.Options) error {
 	batch := c.Int(flagBatch)
 	if c.IsSet(flagBatch) && batch < 1 || batch > bench.MaxBatch {
-		return usageError("bench: --%s %d: it is from 1 to %d", flagBatch, batch, bench.MaxBatch)
+		return usageError("bench: --%s %d: must be from 1 to %d", flagBatch, batch, bench.MaxBatch)
 	}
 	engines, err := engineOptionsOf(c, imaging.AnyTask)
 	if err != nil {

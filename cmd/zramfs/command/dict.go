@@ -31,8 +31,8 @@ func dictCommand() *cli.Command {
 		Usage:     "train a dictionary for zstd",
 		ArgsUsage: "train [DIR]",
 		Description: "Trains a dictionary on the pages of the device at DIR, which may be up, or of a file of 4096-byte pages, and writes it in " +
-			"the format of zstd --train. A quarter of the pages is kept aside to measure what the dictionary gains; where it gains " +
-			"nothing, no file is written.\n\n" +
+			"the format of zstd --train. A quarter of the pages is kept aside to measure the gain; without a " +
+			"gain, no file is written.\n\n" +
 			"A device uses the dictionary with --algorithm 'zstd(level=1,dict=FILE)' and reads FILE once, when it starts.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: flagOutput, Aliases: []string{"o"}, Usage: "`FILE` to write; it must not exist"},
@@ -46,7 +46,7 @@ func dictCommand() *cli.Command {
 
 func dictAction(c *cli.Context) error {
 	if c.Args().First() != "train" {
-		return usageError("dict: say what to do: zramfs dict train -o FILE DIR")
+		return usageError("dict: name a subcommand: zramfs dict train -o FILE DIR")
 	}
 	t, err := readTraining(c)
 	if err != nil {
@@ -67,12 +67,12 @@ func readTraining(c *cli.Context) (training, error) {
 	}
 	t.size = int(min(size, 1<<30))
 	if t.algorithm, err = codec.Parse(fmt.Sprintf("zstd(level=%d)", t.level)); err != nil {
-		return t, usageError("dict: --%s %d: it is from 1 to 19", flagLevel, t.level)
+		return t, usageError("dict: --%s %d: must be from 1 to 19", flagLevel, t.level)
 	}
 	pages, dirs := c.String(flagPages), c.Args().Tail()
 	switch {
 	case t.size < codec.MinDictionary || t.size > codec.MaxDictionary:
-		return t, usageError("dict: --%s %s: it is from %s to %s", flagSize, c.String(flagSize), term.Size(codec.MinDictionary), term.Size(codec.MaxDictionary))
+		return t, usageError("dict: --%s %s: must be from %s to %s", flagSize, c.String(flagSize), term.Size(codec.MinDictionary), term.Size(codec.MaxDictionary))
 	case t.out == "":
 		return t, usageError("dict: name the FILE to write by --%s", flagOutput)
 	case pages != "" && len(dirs) > 0 || len(dirs) > 1:

@@ -63,7 +63,7 @@ func TestDictTrain(t *testing.T) {
 	}
 	got = runProgram(t, "dict", "train", "-o", out, "--pages", from, "--size", "4K")
 	after, err := os.ReadFile(out)
-	if got.code != exitFailure || !strings.Contains(got.stderr, "is there already") || err != nil || !bytes.Equal(before, after) {
+	if got.code != exitFailure || !strings.Contains(got.stderr, "exists already") || err != nil || !bytes.Equal(before, after) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -41,7 +41,7 @@ type training struct {
 // run trains and measures, and writes the dictionary and a report.
 func (t training) run(ctx context.Context, out, bar io.Writer) error {
 	if _, err := os.Lstat(t.out); err == nil {
-		return fmt.Errorf("%s is there already: what was stored with a dictionary can be read with that one only", t.out)
+		return fmt.Errorf("%s exists already: what was stored with a dictionary can be read with that one only", t.out)
 	}
 	pages, err := t.read(ctx, bar)
 	if err != nil {

@@ -34,8 +34,8 @@ func doctorCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
 		Usage: "check whether this machine can run a device safely",
-		Description: "Changes nothing. A line that says fail is a reason for which up would refuse or fail; warn is a protection that would be " +
-			"missing, or a setting that costs speed. Failures stand first and the verdict last. The exit code is 1 if a line says fail.",
+		Description: "Changes nothing. fail marks a reason why up would refuse or fail; warn marks a missing protection, " +
+			"or a setting that costs speed. Failures come first and the verdict last. The exit code is 1 if a line says fail.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "json", Aliases: []string{"J"}, Usage: "print JSON"},
 		},

@@ -29,13 +29,13 @@ func downCommand() *cli.Command {
 		Name:      "down",
 		Usage:     "turn compressed swap off and end its device",
 		ArgsUsage: "[DIR]",
-		Description: "Brings back what is in swap, after a look at whether it fits into memory and the limits of control groups, " +
+		Description: "Brings back what is in swap, after checking that it fits into memory and the limits of control groups, " +
 			"detaches the loop devices, gives the kernel parameters that up changed their old values, unless they have been changed " +
-			"since, and unmounts DIR (default " + defaultDir + "), also in the mount namespace where it was mounted. What is not " +
-			"running is no error. It can be interrupted while pages come back: swap then stays on.",
+			"since, and unmounts DIR (default " + defaultDir + "), also in the mount namespace where it was mounted. A device that is not " +
+			"running is no error. down can be interrupted while pages come back: swap then stays on.",
 		Flags: append(narrationFlags(),
-			&cli.BoolFlag{Name: flagForce, Usage: "go on when it does not fit into memory, or the serving process does not answer"},
-			&cli.UintFlag{Name: flagWait, Usage: "while it does not fit, try again for so many `SECONDS`"},
+			&cli.BoolFlag{Name: flagForce, Usage: "go on even if it does not fit into memory, or the serving process does not answer"},
+			&cli.UintFlag{Name: flagWait, Usage: "retry for `SECONDS` while it does not fit"},
 		),
 		Action: downAction,
 	}

@@ -48,7 +48,7 @@ func (r *downRun) checkReturn(d device, areas []loopsetup.Swap) error {
 	switch {
 	case errors.Is(d.Err, errDead) && used > 0:
 		p := diagnoseDead(d)
-		return fmt.Errorf("%s: %s; processes that touch those pages are killed; %s turns it off all the same", d.title(), p.What, p.Fix)
+		return fmt.Errorf("%s: %s; processes that touch those pages are killed; %s turns it off anyway", d.title(), p.What, p.Fix)
 	case errors.Is(d.Err, errNoAnswer):
 		if err := d.mayUnmount(); err != nil || used > 0 {
 			return errors.Join(err, d.Err)

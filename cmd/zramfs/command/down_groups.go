@@ -51,8 +51,8 @@ func checkGroups(out io.Writer, m host.Root, f fit) error {
 		return fmt.Errorf("not stopped: %s, and the kernel would kill programs there; raise %s, stop programs, wait (--wait 60), "+
 			"or use --force", found.describe(f.used), h.LimitFile)
 	case err != nil:
-		return fmt.Errorf("cannot tell whether what is in swap fits into the control groups: %w; "+
-			"--force goes on without knowing", err)
+		return fmt.Errorf("cannot check whether the swapped pages fit into the control groups: %w; "+
+			"--force skips the check", err)
 	case over > 0:
 		return printStep(out, "groups", "ok", fmt.Sprintf("%s of %d groups go to other swap, where %s are free",
 			term.Size(over), len(found.cramped), term.Size(f.otherFree)))

@@ -42,7 +42,7 @@ func TestDownGroupsV1(t *testing.T) {
 		{"v1-container", everything, 0, []string{"/sys/fs/cgroup/memory (needs", "limit 100M)" + advice}, ""},
 		{"v1-uncounted", everything, 0, nil, "groups        warn  the kernel does not count swap by control group (boot with " +
 			"swapaccount=1): in the 1 with a memory limit"},
-		{"v1-garbled", everything, 0, []string{"cannot tell", "/sys/fs/cgroup/memory/a/memory.stat", "--force"}, ""},
+		{"v1-garbled", everything, 0, []string{"cannot check", "/sys/fs/cgroup/memory/a/memory.stat", "--force"}, ""},
 		{"v1-gone", everything, 0, nil, ""},
 		{"none", everything, 0, nil, ""},
 	})
@@ -58,7 +58,7 @@ func TestDownGroupsV2(t *testing.T) {
 		{"v2-read-back", everything, 0, nil, ""}, // a page in both places is counted once
 		{"v2-container", everything, 0, []string{"/sys/fs/cgroup (needs 123.1M", advice}, ""},
 		{"v2-uncounted", everything, 0, nil, "groups        warn  "},
-		{"v2-garbled", everything, 0, []string{"cannot tell", "/sys/fs/cgroup/a/memory.max", "--force"}, ""},
+		{"v2-garbled", everything, 0, []string{"cannot check", "/sys/fs/cgroup/a/memory.max", "--force"}, ""},
 	})
 }
 

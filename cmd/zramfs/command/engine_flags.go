@@ -47,11 +47,11 @@ func engineFlags() []cli.Flag {
 func engineOptionsOf(c *cli.Context, t imaging.Task) (imaging.Options, error) {
 	o := imaging.Options{Mode: c.String(flagGPU), Device: imaging.AllDevices, Batch: c.Int(flagGPUBatch), Slots: c.Int(flagGPUSlots), Task: t, Kinds: engineKinds, Room: host.Local.Headroom}
 	if !slices.Contains(imaging.Modes, o.Mode) {
-		return o, usageError("--%s %q: it is one of %s", flagGPU, o.Mode, strings.Join(imaging.Modes, ", "))
+		return o, usageError("--%s %q: must be one of %s", flagGPU, o.Mode, strings.Join(imaging.Modes, ", "))
 	}
 	if c.IsSet(flagGPUDevice) {
 		if o.Device = c.Int(flagGPUDevice); o.Device < 0 {
-			return o, usageError("--%s %d: they are counted from 0 on", flagGPUDevice, o.Device)
+			return o, usageError("--%s %d: GPUs are numbered from 0", flagGPUDevice, o.Device)
 		}
 	}
 	for _, n := range []struct {
@@ -59,7 +59,7 @@ func engineOptionsOf(c *cli.Context, t imaging.Task) (imaging.Options, error) {
 		is, most int
 	}{{flagGPUBatch, o.Batch, imaging.MaxBatch}, {flagGPUSlots, o.Slots, imaging.MaxSlots}} {
 		if c.IsSet(n.flag) && (n.is < 1 || n.is > n.most) {
-			return o, usageError("--%s %d: it is from 1 to %d", n.flag, n.is, n.most)
+			return o, usageError("--%s %d: must be from 1 to %d", n.flag, n.is, n.most)
 		}
 	}
 	if o.Mode == imaging.Require && len(engineKinds) == 0 {

@@ -28,12 +28,12 @@ const (
 func estimateCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "estimate",
-		Usage: "say what compressed swap would save, before it is turned on",
+		Usage: "estimate what compressed swap would save",
 		Description: "Takes a sample of the memory that could be swapped, compresses it by each algorithm, and advises a size and a " +
 			"limit for zramfs up.\n\n" +
-			"Sampled is resident anonymous memory that belongs to one process: no files, no shared memory or tmpfs, nothing locked, " +
+			"It samples resident anonymous memory that belongs to one process: no files, no shared memory or tmpfs, nothing locked, " +
 			"and nothing that lies in swap, so that nothing is swapped in. Every n-th page is taken, over all the processes. It " +
-			"takes the right to trace them: root, for other users' processes.\n\n" +
+			"needs the right to trace them: root, for other users' processes.\n\n" +
 			"RATIO is what COMP-RATIO of list would show: pages for each byte of memory that holds them, index included, pages of one " +
 			"repeated word counted as well. The interval is where the ratio of all the memory lies, at 95 % confidence.",
 		Flags: []cli.Flag{
@@ -104,7 +104,7 @@ func sampleLimit(text string, ram uint64) (int, error) {
 		return 0, usageError("sample %q: %w", text, err)
 	}
 	if n < minSample || n > maxSample {
-		return 0, usageError("sample %q: it is from %s to %s", text, term.Size(minSample), term.Size(maxSample))
+		return 0, usageError("sample %q: must be from %s to %s", text, term.Size(minSample), term.Size(maxSample))
 	}
 	return int(n / pageSize), nil
 }

@@ -20,17 +20,17 @@ const flagRange = "range"
 func exportCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "export",
-		Usage:     "write what a device holds to a file",
+		Usage:     "write the contents of a device to a file",
 		ArgsUsage: "DIR FILE",
 		Description: "Writes everything that the device at DIR stores to FILE, while it is in use, decompressing on all processors. It reads the " +
-			"memory of the device itself, not the device. FILE is as large as the device, or the range, with holes where the device holds " +
+			"device's memory directly, not its data file. FILE is as large as the device, or the range, with holes where the device holds " +
 			"nothing or zeros. It appears once it is complete, readable by its owner only; after an error or an interruption there is " +
 			"none.\n\n" +
 			"A page that is written while export runs is exported as it was or as it is, and two pages may be from different moments: for " +
 			"a consistent copy, nothing may write to the device. A damaged page is an error; zramfs verify lists those.",
 		Flags: append([]cli.Flag{
-			&cli.StringFlag{Name: flagRange, Usage: "export `FIRST:COUNT` only, a page's number and how many, of 4096 bytes each"},
-			&cli.BoolFlag{Name: flagForce, Usage: "replace FILE where there is one"},
+			&cli.StringFlag{Name: flagRange, Usage: "export `FIRST:COUNT` only: the first page and the number of pages, of 4096 bytes each"},
+			&cli.BoolFlag{Name: flagForce, Usage: "replace an existing FILE"},
 			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},
 		}, engineFlags()...),
 		Action: exportAction,
@@ -83,7 +83,7 @@ func parseRange(text string) (first, count uint64, err error) {
 		count, err = strconv.ParseUint(n, 10, 64)
 	}
 	if !ok || err != nil || count == 0 {
-		return 0, 0, usageError("range %q: want FIRST:COUNT, the number of a page and how many", text)
+		return 0, 0, usageError("range %q: want FIRST:COUNT, the first page and the number of pages", text)
 	}
 	return first, count, nil
 }

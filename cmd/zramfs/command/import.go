@@ -20,13 +20,13 @@ func importCommand() *cli.Command {
 		Name:      "import",
 		Usage:     "fill a device from a file",
 		ArgsUsage: "FILE DIR",
-		Description: "Copies FILE to the beginning of the device at DIR; what lies beyond the end of FILE stays as it is. The size of FILE is a " +
+		Description: "Copies FILE to the beginning of the device at DIR; data beyond the end of FILE stays unchanged. The size of FILE is a " +
 			"multiple of 4096 bytes, at most that of the device. This command compresses FILE on all processors, by the device's " +
 			"algorithm, and the serving process stores the result.\n\n" +
 			"A device with a loop device or swap on it is refused; so is one whose data file a process has open, without --force. After " +
 			"an error or an interruption, a part of FILE is stored, up to the page that the message names.",
 		Flags: append([]cli.Flag{
-			&cli.BoolFlag{Name: flagForce, Usage: "go on although a process has the data file open"},
+			&cli.BoolFlag{Name: flagForce, Usage: "import even if a process has the data file open"},
 			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},
 		}, engineFlags()...),
 		Action: importAction,
@@ -89,7 +89,7 @@ func mayImport(d device, force bool) error {
 	case len(d.Loops) > 0:
 		return errors.New("it is in use: " + d.users())
 	case d.Status.Opens > 0 && !force:
-		return fmt.Errorf("a process has its data file open: --%s imports all the same", flagForce)
+		return fmt.Errorf("a process has its data file open: --%s imports anyway", flagForce)
 	}
 	return nil
 }

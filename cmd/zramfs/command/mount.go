@@ -40,9 +40,9 @@ func deviceFlags() []cli.Flag {
 		&cli.StringFlag{Name: flagAlgorithm, Aliases: []string{"a"}, Value: "adaptive",
 			Usage: "compression `ALGORITHM`: adaptive, page, page:dense, lz4, zstd(level=3), raw"},
 		&cli.StringFlag{Name: flagMemLimit, Aliases: []string{"m"}, Value: "0",
-			Usage: "most memory the device may take, as 2G, or as 50% of RAM; 0 is no `LIMIT`"},
+			Usage: "most memory the device may take: a `LIMIT` as 2G, or as 50% of RAM; 0 for none"},
 		&cli.StringFlag{Name: flagTransport, Value: string(fusefs.TransportDev),
-			Usage: "`WAY` that requests come: dev (survives a crash) or uring (faster; Linux 6.14)"},
+			Usage: "`WAY` in which requests come: dev (survives a crash) or uring (faster; Linux 6.14)"},
 		&cli.StringFlag{Name: flagMemory, Value: string(store.MemoryAuto), Hidden: true},
 	}
 }
@@ -52,9 +52,9 @@ func mountCommand() *cli.Command {
 		Name:      "mount",
 		Usage:     "serve a device at DIR",
 		ArgsUsage: "DIR",
-		Description: "Makes DIR where only its parent exists; umount then removes it. The device is the file DIR/dev/zram0, ready for " +
-			"losetup, mkswap and swapon, or any other use. Its path is printed on standard output once it can be opened, what it " +
-			"costs and the warnings on standard error. Two processes stay behind that serve it.",
+		Description: "Makes DIR if only its parent exists; umount then removes it. The device is the file DIR/dev/zram0, ready for " +
+			"losetup, mkswap and swapon, or any other use. Once it can be opened, its path is printed on standard output, and " +
+			"its cost and warnings on standard error. Two processes stay in the background to serve it.",
 		Flags: append(append(deviceFlags(), narrationFlags()...),
 			&cli.BoolFlag{Name: flagForeground, Usage: "serve in this process, until DIR is unmounted or it is interrupted"},
 			&cli.BoolFlag{Name: flagServe, Hidden: true},
@@ -143,7 +143,7 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	switch cfg.Transport = fusefs.Transport(c.String(flagTransport)); cfg.Transport {
 	case fusefs.TransportDev, fusefs.TransportUring:
 	default:
-		return cfg, usageError("transport %q: it is dev or uring", cfg.Transport)
+		return cfg, usageError("transport %q: use dev or uring", cfg.Transport)
 	}
 	parse := parseAlgorithm
 	if c.Bool(flagWork) {

@@ -90,7 +90,7 @@ func checkEmpty(path string) (err error) {
 	}
 	info, err := os.Stat(path)
 	if err == nil && !info.IsDir() {
-		return fmt.Errorf("%s %w: it is not a directory", path, errBusyDir)
+		return fmt.Errorf("%s %w: not a directory", path, errBusyDir)
 	}
 	if err != nil {
 		return fmt.Errorf("mount point: %w", err)
@@ -106,7 +106,7 @@ func checkEmpty(path string) (err error) {
 	case err != nil:
 		return fmt.Errorf("%s %w: %w", path, errBusyDir, err)
 	}
-	return fmt.Errorf("%s %w: it is not empty; name an empty directory, or one that does not exist", path, errBusyDir)
+	return fmt.Errorf("%s %w: not empty; name an empty directory, or one that does not exist", path, errBusyDir)
 }
 
 // giveUpDir removes the mount point that prepareDir made if err says that nothing was mounted. The

@@ -97,8 +97,8 @@ func TestMountRefuses(t *testing.T) {
 	wantRefusal(t, dir, exitUsage, []string{"up", dir, "-d", "never"}, `"never"`)
 	wantRefusal(t, dir, exitUsage, []string{"umount"}, "name one DIR")
 	wantRefusal(t, dir, exitFailure, []string{"umount", dir}, "no zramfs device at ")
-	wantRefusal(t, dir, exitFailure, []string{"mount", full}, "it is not empty")
-	wantRefusal(t, dir, exitFailure, []string{"mount", file}, "it is not a directory")
+	wantRefusal(t, dir, exitFailure, []string{"mount", full}, "not empty")
+	wantRefusal(t, dir, exitFailure, []string{"mount", file}, "not a directory")
 	wantRefusal(t, dir, exitFailure, []string{"mount", filepath.Join(dir, "deep")}, "its parent must exist")
 }
 

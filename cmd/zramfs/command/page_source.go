@@ -32,7 +32,7 @@ func readPageSource(c *cli.Context, name string, flags ...string) (from sample.S
 		from.Generated = true
 	}
 	if !from.All && from.File == "" && !from.Generated {
-		return from, usageError("%s: say what to look at: --%s", name, strings.Join(flags, ", --"))
+		return from, usageError("%s: name a source of pages: --%s", name, strings.Join(flags, ", --"))
 	}
 	return from, nil
 }

@@ -20,7 +20,7 @@ import (
 func statusCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "status",
-		Usage:     "say whether a device is healthy",
+		Usage:     "show whether a device is healthy",
 		ArgsUsage: "[DIR]",
 		Description: "Without DIR every device is described. The exit code is 0 if all are healthy, 1 if one is degraded, " +
 			"3 if none is running.",

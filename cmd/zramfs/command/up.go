@@ -42,8 +42,8 @@ func upCommand() *cli.Command {
 		Usage:     "turn on compressed swap",
 		ArgsUsage: "[DIR]",
 		Description: "Serves a device at DIR (default " + defaultDir + ") as mount does, puts a loop device on it, writes a swap " +
-			"header and turns it on. A step that fails undoes those before it. What is up already is left alone; where it has other " +
-			"values than those asked for, the exit code is 1.\n\n" +
+			"header and turns it on. If a step fails, those before it are undone. A device that is up already is left alone; if it has other " +
+			"values than the given ones, the exit code is 1.\n\n" +
 			"The data file is cut into slices, each with a loop device and a swap area of a priority lower by one, so that the " +
 			"kernel uses freed slots again before it goes on to the next: it tells a device of freed slots only when a whole " +
 			"cluster of 2 MiB is free. By default there are up to 16, each an eighth larger than the one before, of 32 MiB on " +
@@ -67,7 +67,7 @@ func upCommand() *cli.Command {
 			&cli.StringFlag{Name: flagSysctl, Value: sysctlKeep,
 				Usage: "`WHICH` kernel parameters to use while it is up: keep (as they are) or recommended"},
 			&cli.BoolFlag{Name: flagKeep, Usage: "leave the device for another swapon when swap is turned off by swapoff; down ends it"},
-			&cli.BoolFlag{Name: flagForce, Usage: "turn swap on even where that is not safe"},
+			&cli.BoolFlag{Name: flagForce, Usage: "turn swap on even if that is not safe"},
 		),
 		Action: upAction,
 	}
@@ -150,13 +150,13 @@ func oneDir(c *cli.Context, name string) (string, error) {
 func readSwapConfig(c *cli.Context, size uint64) (swapConfig, error) {
 	s := swapConfig{priority: c.Int(flagPriority), devices: c.Int(flagDevices), sysctl: c.String(flagSysctl), keep: c.Bool(flagKeep), force: c.Bool(flagForce)}
 	if s.priority < 0 || s.priority > loopsetup.MaxPriority {
-		return s, usageError("priority %d: it is from 0 to %d", s.priority, loopsetup.MaxPriority)
+		return s, usageError("priority %d: must be from 0 to %d", s.priority, loopsetup.MaxPriority)
 	}
 	if !c.IsSet(flagDevices) {
 		s.devices = defaultDevices(size, s.priority)
 	}
 	if s.devices < 1 || s.devices > maxDevices {
-		return s, usageError("devices %d: it is from 1 to %d", s.devices, maxDevices)
+		return s, usageError("devices %d: must be from 1 to %d", s.devices, maxDevices)
 	}
 	if s.priority < s.devices-1 {
 		return s, usageError("priority %d: %d areas of descending priority need %d at least", s.priority, s.devices, s.devices-1)
@@ -280,5 +280,5 @@ func (u *upRun) checkSafety() error {
 	for i, p := range missing {
 		all[i] = p.Detail
 	}
-	return fmt.Errorf("%w: %s. --force turns it on all the same", errUnsafe, strings.Join(all, "; "))
+	return fmt.Errorf("%w: %s. --force turns it on anyway", errUnsafe, strings.Join(all, "; "))
 }

@@ -18,11 +18,11 @@ const flagBinary = "binary"
 func upgradeCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "upgrade",
-		Usage:     "go on with another version of the program",
+		Usage:     "change to another version of the program",
 		ArgsUsage: "[DIR]",
-		Description: "A process of the given program takes the device at DIR (default " + defaultDir + ") over, while it is in use and with " +
-			"everything that it stores: requests wait for some milliseconds. A program that cannot read what the old one has in memory is " +
-			"refused, and the old one goes on. It also starts a worker for a device that has none.",
+		Description: "A process of the given program takes over the device at DIR (default " + defaultDir + ") with its contents, while it is in " +
+			"use: requests wait for some milliseconds. A program that cannot read the old one's image is refused, and the " +
+			"old one goes on. It also starts a worker for a device that has none.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: flagBinary, Usage: "`PATH` of the new program (default: this one)"},
 		},

@@ -19,9 +19,9 @@ func verifyCommand() *cli.Command {
 		Usage:     "check everything that a device stores",
 		ArgsUsage: "[DIR]",
 		Description: "Reads everything that the device at DIR (default " + defaultDir + ") stores, while it is in use, and checks each page by " +
-			"its checksum and by decompressing it, on all processors. It reads the memory of the device itself, not the device. It changes " +
+			"its checksum and by decompressing it, on all processors. It reads the device's memory directly, not its data file. It changes " +
 			"nothing.\n\n" +
-			"The exit code is 0 without errors, and 1 where a page is damaged: reading that page from the device is an I/O error until it " +
+			"The exit code is 0 without errors, and 1 if a page is damaged: reading that page from the device is an I/O error until it " +
 			"is written again or discarded. A page begins in the data file at its number times 4096. The speed counts pages that have " +
 			"to be decompressed.",
 		Flags: append([]cli.Flag{

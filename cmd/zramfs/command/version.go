@@ -25,7 +25,7 @@ type buildInfo struct {
 func versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "version",
-		Usage: "print the version, the revision it was built from, the Go version and what it has engines for",
+		Usage: "print the version, the revision it was built from, the Go version and the kinds of engine",
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return usageError("version: takes no arguments")
