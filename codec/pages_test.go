@@ -69,8 +69,8 @@ func TestF008TextAndBinaryCompresses(t *testing.T) {
 				t.Fatal(err)
 			}
 			sum += len(object)
-			// lz4:fast looks at every fourth byte, where words hardly ever begin: some of these pages gain
-			// nothing.
+			// lz4:fast looks at every fourth byte, where words hardly ever begin: some of these
+			// pages gain nothing.
 			if name != "lz4:fast" && (id == Raw || len(object) > PageSize*7/8) {
 				t.Errorf("page %d: stored as %s in %d bytes", i, id, len(object))
 			}

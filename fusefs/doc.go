@@ -6,7 +6,7 @@
 //	DIR/block/zram0/mm_stat   and six more attributes, as in /sys/block/zram0, mode 0444
 //	DIR/control/status        the result of Config.Status, mode 0444
 //	DIR/control/loops         the loop devices of a data file that is hidden, mode 0600, writable
-//	DIR/dev/zram0             the device's data: Config.Store's size, mode 0600, a mount of its own
+//	DIR/dev/zram0             the data: size of Config.Store, mode 0600, its own mount
 //
 // A Session makes the two mounts and keeps what must outlive a server: the connections with the
 // kernel and the memory of requests. A Server answers. It may be in another process, which may die;

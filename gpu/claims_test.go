@@ -14,8 +14,8 @@ import (
 )
 
 // G.115: four slots keep the way back of the link busy while objects come in and kernels run. The
-// rate of a device in GB/s is for gpu/check.sh to measure. Here the link is so slow that the time of
-// simulated kernels does not matter.
+// rate of a device in GB/s is for gpu/check.sh to measure. Here the link is so slow that the time
+// of simulated kernels does not matter.
 func TestG115StreamsAtTheLinksSpeed(t *testing.T) {
 	const speed, n, wanted = 500e3, 256, 0.7 // one after the other it would be 0.55 at best; of few pieces the first and the last have nobody to share with
 	s := driver.NewSimulator(driver.SimulatedDevice{Link: speed})

@@ -210,7 +210,8 @@ func TestDirectIOIsVerified(t *testing.T) {
 		if after := descriptors(t); after != before {
 			t.Errorf("legacy %v: %d descriptors became %d", legacy, before, after)
 		}
-		// Which calls were made shows in who noticed: of the older ones, the kernel's own answers EINVAL.
+		// Which calls were made shows in who noticed: of the older ones, the kernel's own answers
+		// EINVAL.
 		if errors.Is(err, unix.EINVAL) != legacy {
 			t.Errorf("legacy %v: the wrong calls were made: %v", legacy, err)
 		}

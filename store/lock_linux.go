@@ -19,9 +19,9 @@ type lockedMapping struct {
 	mem []byte     // all of the file; nil before the first Lock
 }
 
-// Lock keeps n bytes at off, which are allocated, out of swap for as long as this
-// process lives and has the Memory open, even if the worker dies. It is for a process without a Store on m, costs the page tables
-// (2 MiB a GiB), and does nothing for a file of kind MemoryNoswap. off and n are
+// Lock keeps n bytes at off, which are allocated, out of swap for as long as this process lives and
+// has the Memory open, even if the worker dies. It is for a process without a Store on m, costs the
+// page tables (2 MiB a GiB), and does nothing for a file of kind MemoryNoswap. off and n are
 // multiples of PageSize. It needs CAP_IPC_LOCK or a sufficient RLIMIT_MEMLOCK.
 //
 // Each piece of less than a segment takes a mapping; a process can have 65,530.

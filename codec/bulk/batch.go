@@ -96,7 +96,8 @@ type Batch struct {
 	// between them.
 	Arena []byte
 
-	// Pages holds page i at Slot[i]*PageSize, or at i*PageSize where Slot is nil. Verify needs none.
+	// Pages holds page i at Slot[i]*PageSize, or at i*PageSize where Slot is nil. Verify needs
+	// none.
 	Pages []byte
 	Slot  []uint32
 

@@ -39,7 +39,8 @@ func TestRateIsLearned(t *testing.T) {
 	if !near(e.Rate(), 4e6, 0.05) {
 		t.Errorf("after it became faster: %v", e.Rate())
 	}
-	// Three lanes, each piece waiting for two before it: one ends every millisecond, and takes three.
+	// Three lanes, each piece waiting for two before it: one ends every millisecond, and takes
+	// three.
 	var lanes estimate
 	busy := time.Duration(0)
 	for i := range 30 {

@@ -70,8 +70,8 @@ func TestPartsOfOtherSizesAreJudgedAlike(t *testing.T) {
 	judge := clusterDecoders(t)
 	seen := map[[ClusterPages]bool]int{}
 	for i := range 200 {
-		// Whole pages of one byte, moved from part to part by runs: a run of n units is token 254 or 255
-		// and the near byte n-1.
+		// Whole pages of one byte, moved from part to part by runs: a run of n units is token 254
+		// or 255 and the near byte n-1.
 		units := []int{256, 256, 256, 256}
 		from, to := i%4, i/4%4
 		units[from] -= i % 9

@@ -95,8 +95,8 @@ func TestNoiseTakesNoMemory(t *testing.T) {
 		}
 	}
 	runtime.ReadMemStats(&after)
-	// The noise itself and the texts of the errors take under 2 KiB a round; a page's worth more would
-	// be an output.
+	// The noise itself and the texts of the errors take under 2 KiB a round; a page's worth more
+	// would be an output.
 	if perRound := (after.TotalAlloc - before.TotalAlloc) / uint64(rounds); perRound > 2*MaxSize {
 		t.Errorf("%d bytes were allocated a round", perRound)
 	}

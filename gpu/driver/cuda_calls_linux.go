@@ -182,8 +182,8 @@ func (c *cudaCalls) launch(s, function uint64, k *ptx.Kernel, grid int, args []u
 	if len(args) > mostParams {
 		return fmt.Errorf("%w: kernel %s: %d arguments, at most %d are possible", ErrArgument, k.Name(), len(args), mostParams)
 	}
-	// A parameter of 32 bits is the first half of its 8 bytes: both processors that this is built for
-	// are little-endian.
+	// A parameter of 32 bits is the first half of its 8 bytes: both processors that this is built
+	// for are little-endian.
 	for i, a := range args {
 		c.block.set(valuesAt+8*i, a)
 		c.block.set(pointersAt+8*i, uint64(c.block.at(valuesAt+8*i)))

@@ -26,7 +26,7 @@
 //	pages     u64  where page i is written to, at i × 4096; aligned to 16 bytes
 //	statuses  u64  array of n statuses, u32 each: [StatusOK] or [StatusCorrupt]
 //	n         u32  number of pages
-//	table     u64  of page_decompress and page_verify only: the bytes of [PageTable], aligned to 16 bytes
+//	table     u64  page_decompress and page_verify only: [PageTable], aligned to 16 bytes
 //
 // The verifying kernels have hashes in place of pages: an array of n hashes, u64 each. They
 // write the [PageHash] of each page instead of the page, 0 for a corrupt one.
@@ -40,9 +40,9 @@
 // # Compressing
 //
 //	pages     u64  page i is read at i × 4096; aligned to 32 bytes
-//	results   u64  array of n results, [ResultSize] bytes each, aligned to 32 bytes, for [ReadResult]
+//	results   u64  n results of [ResultSize] bytes, aligned to 32 bytes, for [ReadResult]
 //	arena     u64  where objects are written to; aligned to 32 bytes
-//	cursor    u64  a u32 that counts the granules of the arena that are taken; 0 before the launch, or where an earlier one has left off
+//	cursor    u64  a u32, the granules taken of the arena; 0, or where an earlier launch ended
 //	granules  u32  the arena's size in granules of [GranuleSize] bytes
 //	limit     u32  an object that would be longer than this many bytes is not stored; 4095 at most
 //	n         u32  number of pages

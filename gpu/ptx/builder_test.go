@@ -68,7 +68,8 @@ func TestWhatIsUniform(t *testing.T) {
 		}
 		low, high := a.LoadU64().Unpack()
 		ptx.NewUniform(b, low.Pack(high))
-		// In a part of the program that only some lanes reach, these agree on what is declared there.
+		// In a part of the program that only some lanes reach, these agree on what is declared
+		// there.
 		b.If(b.LaneID().Eq(n(0)), func() {
 			v := ptx.NewUniform(b, n(0))
 			b.If(b.CtaidX().Eq(n(1)), func() { v.Set(n(1)) })

@@ -143,8 +143,8 @@ type Signature struct {
 	Dst, Src []Type
 	Effect   Effect
 	Space    Space
-	// Element is the bytes of one element of a memory access, Elements their number; the address must
-	// be a multiple of the product.
+	// Element is the bytes of one element of a memory access, Elements their number; the address
+	// must be a multiple of the product.
 	Element, Elements int
 	// Relaxed: threads may do this to the same bytes at the same time without a race; the result is
 	// one of theirs.

@@ -5,7 +5,7 @@
 //
 //	bench [block] -binary bin/zramfs [-size 1G] [-rounds 3] [-runtime 4s] [-json]
 //	bench [block] -device /dev/X     [...]     any block device; what is on it is overwritten
-//	bench swap    -binary bin/zramfs [-limit 512M] [-times 3] [-page-cluster 5] [-load-cpu N] [-rounds 3] [-json]
+//	bench swap    -binary bin/zramfs [-limit 512M] [-times 3] [-page-cluster 5] [-rounds 3] [...]
 //
 // It needs root, a file of real pages (tools/pagesample), and for block devices fio and losetup. It
 // uses zramfs as a user would: "zramfs mount", losetup on its data file, "zramfs umount"; or
@@ -13,7 +13,7 @@
 //
 // Several configurations of zramfs are measured in turns in one run by naming them:
 //
-//	-contestant "dev=" -contestant "uring=--transport uring" -contestant "old=/path/of/zramfs --log x"
+//	-contestant "dev=" -contestant "uring=--transport uring" -contestant "old=/path/of/zramfs"
 //
 // A report ends with a comparison of each with the project's goals relative to kernel zram. A
 // contestant with --transport uring has goals of its own.

@@ -3,7 +3,7 @@
 // Command codecbench compares our codecs with liblz4 and other compression libraries, on sampled
 // pages, in one process.
 //
-//	codecbench [-rounds N | -time 40s] [-codecs WORDS] [-only PROGRAMS] [-without PROGRAMS] [-programs] [-json]
+//	codecbench [-rounds N | -time 40s] [-codecs WORDS] [-only PROGRAMS] [-programs] [...]
 //	codecbench -criteria [-against REPORT]
 //
 // It is a module of its own, so that nothing else needs cgo or the other libraries. It needs a C

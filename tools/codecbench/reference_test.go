@@ -11,8 +11,8 @@ const (
 	// valid is a block of the length asked for.
 	valid verdict = iota
 	// sloppy is one at whose end something is odd that a decoder may refuse or overlook: less than
-	// five literals there, a match that starts in the last twelve bytes, or a match length in the last
-	// token, which has no match.
+	// five literals there, a match that starts in the last twelve bytes, or a match length in the
+	// last token, which has no match.
 	sloppy
 	// zeroOffset is a block with a match at distance 0, which the format forbids. liblz4 does not
 	// look.

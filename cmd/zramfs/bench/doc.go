@@ -24,8 +24,8 @@ type Options struct {
 }
 
 const (
-	// SamplePages is the largest useful sample in pages: 64 MiB, more than any cache of one core. It
-	// is also the default batch of the CPU.
+	// SamplePages is the largest useful sample in pages: 64 MiB, more than any cache of one core.
+	// It is also the default batch of the CPU.
 	SamplePages = 16384
 	// MaxBatch is the most pages of a batch: 16 GiB. Bulk takes three times as much memory.
 	MaxBatch = 1 << 22

@@ -14,7 +14,7 @@
 // # Exit codes
 //
 //	0  done; for status: every device asked about is healthy
-//	1  failure; for status: degraded; for doctor: something would fail; for verify: a page is wrong
+//	1  failure; for status: degraded; for doctor: a check fails; for verify: a page is wrong
 //	2  usage: an unknown command or flag, a value that cannot be used
 //	3  status only: not running
 //

@@ -31,14 +31,14 @@ var recommendedSysctls = []sysctlSetting{
 	// 32 pages a swap-in. A request costs tens of microseconds and another page in it about two, so
 	// that one page at a time, as is advised for zram, loses; docs/performance.md has the figures.
 	{"vm.page-cluster", 5, false},
-	// To bring a page back from here takes about half as long as to read it from a disk, for which the
-	// kernel's documentation gives 133.
+	// To bring a page back from here takes about half as long as to read it from a disk, for which
+	// the kernel's documentation gives 133.
 	{"vm.swappiness", 133, true},
-	// Reclaim begins, and stops, with 1.25 % of memory more between the watermarks: the requests that
-	// it takes find memory then.
+	// Reclaim begins, and stops, with 1.25 % of memory more between the watermarks: the requests
+	// that it takes find memory then.
 	{"vm.watermark_scale_factor", 125, true},
-	// After an allocation that mixed kinds of memory the kernel would reclaim beyond that for a while,
-	// in bursts.
+	// After an allocation that mixed kinds of memory the kernel would reclaim beyond that for a
+	// while, in bursts.
 	{"vm.watermark_boost_factor", 0, false},
 }
 

@@ -20,7 +20,7 @@ import (
 // A command that imports shares a memfd with the worker and puts one batch of records after the
 // other there:
 //
-//	command: number of handles on the data file that it knows of, a byte, with the memfd's descriptor
+//	command: handles on the data file that it knows of, a byte, with the memfd's descriptor
 //	worker:  an answer
 //	command: length of the batch, 4 bytes
 //	worker:  an answer, once the batch is stored

@@ -61,8 +61,8 @@ func ReserveHeap() {
 	debug.SetGCPercent((garbageLimit*100 + size/2) / size)
 }
 
-// RestCollector makes the memory present that the heap needs on top of what is in use; see MakePresent
-// for that. The next collection follows when garbageLimit has gathered.
+// RestCollector makes the memory present that the heap needs on top of what is in use; see
+// MakePresent for that. The next collection follows when garbageLimit has gathered.
 func RestCollector() Protection {
 	p := Protection{Name: NameCollector, State: StateOK}
 	fillHeap(garbageLimit + spareHeap)

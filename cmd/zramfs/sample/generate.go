@@ -14,8 +14,8 @@ const GeneratedSource = "generated memory"
 // generatedPages is the most pages that are generated: 8 MiB, more than a codec remembers.
 const generatedPages = 2048
 
-// Generate returns at most limit pages that imitate kinds of memory, the same on every machine. Tests
-// use pages of internal/pages instead.
+// Generate returns at most limit pages that imitate kinds of memory, the same on every machine.
+// Tests use pages of internal/pages instead.
 func Generate(limit int) Sample {
 	count := min(limit, generatedPages)
 	s := Sample{Pages: make([]byte, count*pageSize), Total: int64(count), Source: GeneratedSource}

@@ -10,19 +10,21 @@ import (
 	"unicode/utf8"
 )
 
-// A Column is the layout of one column of a table. The rules are those of libsmartcols, which zramctl
-// prints with, as its output shows them.
+// A Column is the layout of one column of a table. The rules are those of libsmartcols, which
+// zramctl prints with, as its output shows them.
 type Column struct {
 	Name string
 	// Right aligns cells and heading to the right.
 	Right bool
-	// Preferred is a width in characters for a column that would be narrower and whose heading is; 0
-	// for none. It makes DATA five wide for cells of four characters, though not for shorter ones.
+	// Preferred is a width in characters for a column that would be narrower and whose heading is;
+	// 0 for none. It makes DATA five wide for cells of four characters, though not for shorter
+	// ones.
 	Preferred int
 	// Elastic columns shrink when the terminal is too narrow, down to the width of their
 	// heading.
 	Elastic bool
-	// Truncate cuts a cell that is too wide for its column; without it the line breaks after the cell.
+	// Truncate cuts a cell that is too wide for its column; without it the line breaks after the
+	// cell.
 	Truncate bool
 }
 
@@ -181,7 +183,8 @@ func (s Style) encodeCell(cell string) string {
 	return out.String()
 }
 
-// encodeRaw escapes all but visible ASCII, and the backslash, so that a program can split at blanks.
+// encodeRaw escapes all but visible ASCII, and the backslash, so that a program can split at
+// blanks.
 func encodeRaw(cell string) string {
 	var out strings.Builder
 	for i := range len(cell) {
