@@ -62,13 +62,13 @@ func checkMachine(m machine) []finding {
 		findings = append(findings, f)
 	}
 	for _, p := range m.protections() {
-		// The detail of a protection ends with what to do.
+		// The detail of a protection ends with its fix.
 		findings = append(findings, finding{Name: p.Name, State: p.State, Detail: p.Detail})
 	}
 	return findings
 }
 
-// checkEngines says what there is of a kind of engine. A lack costs speed alone.
+// checkEngines describes a kind of engine. A missing engine costs only speed.
 func checkEngines(k imaging.Kind) (finding, error) {
 	detail, usable, err := k.Check()
 	if err != nil || usable {
@@ -161,7 +161,7 @@ func checkSysNice(m machine) (finding, error) {
 		protect.StateWarn, "threads cannot be given real-time scheduling, with which they get at the kernel's memory reserves")
 }
 
-// checkIPCLock matters only where memory may not be locked without it.
+// checkIPCLock matters only if locking memory needs the capability.
 func checkIPCLock(m machine) (finding, error) {
 	limit, err := m.LockLimit()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
-// noSys is what up and doctor say where /sys is not there: the loop driver is set up there.
+// noSys is the error of up and doctor without /sys, where the loop driver is set up.
 const noSys = "/sys is not mounted: mount it, or pass it into the container"
 
 func checkProc(m machine) (finding, error) {
@@ -32,7 +32,7 @@ func checkSys(m machine) (finding, error) {
 	return ok("/sys is mounted")
 }
 
-// checkKernelZram looks for what the README advises to use instead, where it can be had.
+// checkKernelZram looks for kernel zram, which the README recommends instead.
 func checkKernelZram(m machine) (finding, error) {
 	const instead = "use it where speed matters more than memory (zramctl --find --size 4G)"
 	const faster = "a page fault is several times faster there, and its memory for the same pages larger"
@@ -52,7 +52,7 @@ func checkKernelZram(m machine) (finding, error) {
 	return warn("kernel zram can be loaded: "+faster, "modprobe zram; "+instead)
 }
 
-// modulesBarred says why the kernel loads no module, or nothing where it may.
+// modulesBarred returns the reason why the kernel loads no modules, or "".
 func modulesBarred(m machine) string {
 	if m.HasBootParameter("nomodule") {
 		return "the kernel was started with nomodule"
@@ -92,7 +92,7 @@ func checkOtherSwap(m machine) (finding, error) {
 	}
 	switch {
 	case len(first) > 0:
-		return warn("the kernel uses "+strings.Join(first, " ")+fmt.Sprintf(" before or beside zramfs, whose priority is %d", defaultPriority),
+		return warn("the kernel uses "+strings.Join(first, " ")+fmt.Sprintf(" before or alongside zramfs, whose priority is %d", defaultPriority),
 			fmt.Sprintf("zramfs up --priority %d", min(highest+1, loopsetup.MaxPriority)))
 	case len(all) > 0:
 		return ok("%s: used after zramfs, whose priority is %d", strings.Join(all, " "), defaultPriority)

@@ -53,9 +53,9 @@ func checkUringAllowed(m machine) (finding, error) {
 	return ok("FUSE over io_uring can be used (--transport uring)")
 }
 
-// checkGroup2 tells how the control group of this process protects a device that is started from
-// it, on cgroup v2. What is locked needs neither setting; they matter where locking was refused and
-// the device was forced.
+// checkGroup2 says how the control group of this process protects a device started from it, on
+// cgroup v2. Locked memory needs neither setting; they matter if locking was refused and the device
+// was forced.
 func checkGroup2(m machine) (finding, error) {
 	h, err := m.MemoryHierarchy()
 	if errors.Is(err, fs.ErrNotExist) {

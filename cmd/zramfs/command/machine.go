@@ -8,8 +8,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 )
 
-// machine is what the checks of doctor look at; other code needs only its Root. Tests replace each
-// part.
+// machine is the input of doctor's checks; other code needs only its Root. Tests replace each part.
 type machine struct {
 	host.Root
 	protections  func() []protect.Protection     // what the serving process would find out by itself

@@ -22,27 +22,27 @@ const (
 type sysctlSetting struct {
 	name  string // as sysctl(8) has it
 	value uint64
-	least bool // a larger value that is there is left alone
+	least bool // a larger value is left alone
 }
 
-// recommendedSysctls is what up --sysctl recommended sets (Documentation/admin-guide/sysctl/vm.rst
-// of the kernel).
+// recommendedSysctls are the settings of up --sysctl recommended
+// (Documentation/admin-guide/sysctl/vm.rst of the kernel).
 var recommendedSysctls = []sysctlSetting{
 	// 32 pages a swap-in. A request costs tens of microseconds and another page in it about two, so
-	// that one page at a time, as is advised for zram, loses; docs/performance.md has the figures.
+	// one page at a time, as is advised for zram, loses; docs/performance.md has the figures.
 	{"vm.page-cluster", 5, false},
-	// To bring a page back from here takes about half as long as to read it from a disk, for which
-	// the kernel's documentation gives 133.
+	// Reading a page back from zramfs takes about half as long as from a disk; the kernel's
+	// documentation gives 133 for that ratio.
 	{"vm.swappiness", 133, true},
-	// Reclaim begins, and stops, with 1.25 % of memory more between the watermarks: the requests
-	// that it takes find memory then.
+	// Reclaim begins and stops with 1.25 % more free memory between the watermarks, so that its
+	// requests find memory.
 	{"vm.watermark_scale_factor", 125, true},
-	// After an allocation that mixed kinds of memory the kernel would reclaim beyond that for a
-	// while, in bursts.
+	// After an allocation that mixed kinds of memory, the kernel would reclaim beyond the
+	// watermarks for a while, in bursts.
 	{"vm.watermark_boost_factor", 0, false},
 }
 
-// sysctlHelp names what is set.
+// sysctlHelp lists the settings.
 func sysctlHelp() string {
 	words := make([]string, len(recommendedSysctls))
 	for i, s := range recommendedSysctls {
@@ -58,8 +58,8 @@ type tunedSysctl struct {
 	Set  string `json:"set"`
 }
 
-// plan says what to change on m. What an earlier device on the same DIR has changed and not
-// restored, because it was killed, counts by what was there before.
+// plan returns the change on m. If an earlier device on the same DIR was killed and left a changed
+// value, Old is the value from before that device.
 func (s sysctlSetting) plan(m host.Root, before []tunedSysctl) (tunedSysctl, bool, error) {
 	now, err := m.Sysctl(s.name)
 	if err != nil {
@@ -77,9 +77,9 @@ func (s sysctlSetting) plan(m host.Root, before []tunedSysctl) (tunedSysctl, boo
 	return t, true, nil
 }
 
-// tuneSysctls sets the recommended values and says so on out. The record is written first, so that
-// what is changed can always be restored. What cannot be changed, as in a container whose /proc/sys
-// is read-only, costs a line and nothing else.
+// tuneSysctls sets the recommended values and prints them on out. It writes the record first, so
+// that every change can be restored. A parameter that cannot be changed, as in a container with a
+// read-only /proc/sys, is a warning.
 func tuneSysctls(out io.Writer, m host.Root, rec *record) error {
 	before := rec.Sysctls
 	rec.Sysctls = nil

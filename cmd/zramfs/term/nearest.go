@@ -4,8 +4,8 @@ package term
 
 import "strings"
 
-// Nearest returns the candidate that word most likely misspells, or "" where none is near. At most
-// a third of the letters of word may differ, and one in a short word.
+// Nearest returns the candidate that word most likely misspells, or "" if none is near. At most a
+// third of the letters of word may differ, and one in a short word.
 func Nearest(word string, candidates []string) string {
 	word = strings.ToLower(word)
 	best, least := "", max(len(word)/3, 1)+1

@@ -63,8 +63,8 @@ type Steps interface {
 	End() error
 }
 
-// NewSteps shows the progress of what, which takes total steps, where out is a terminal, and
-// nothing elsewhere.
+// NewSteps shows the progress of what, which takes total steps, if out is a terminal, and nothing
+// elsewhere.
 func NewSteps(out io.Writer, what string, total int64) Steps {
 	if !isTerminal(out) || total <= 0 {
 		return nothing{}

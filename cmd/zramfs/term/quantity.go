@@ -17,9 +17,9 @@ const (
 // sizeHint ends every error about a size.
 const SizeHint = "write bytes or K, M, G or T (of 1024), as 4G, or a share of RAM, as 50%"
 
-// ParseBytes reads a number of bytes with a unit, or a percentage of ram, which is in bytes; 0
-// means that the size of RAM is not known. Units are those of zramctl: K and KiB are 1024, KB is
-// 1000, and so on. It rounds up to whole pages, and refuses more than 16 TiB.
+// ParseBytes reads a number of bytes with a unit, or a percentage of ram, in bytes; a ram of 0
+// means that its size is unknown. Units are those of zramctl: K and KiB are 1024, KB is 1000, and
+// so on. It rounds up to whole pages, and refuses more than 16 TiB.
 func ParseBytes(text string, ram uint64) (uint64, error) {
 	if strings.HasPrefix(text, "-") {
 		return 0, errors.New("it is negative; " + SizeHint)
