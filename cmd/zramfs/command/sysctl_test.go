@@ -115,8 +115,8 @@ func TestSysctlsAreSetAndRestored(t *testing.T) {
 	}
 }
 
-// TestSysctlsOfOthers wants what somebody has set since left alone, and what somebody has set
-// higher before.
+// TestSysctlsOfOthers wants values that another program has set since left alone, and a larger
+// value from before kept.
 func TestSysctlsOfOthers(t *testing.T) {
 	m := host.Root(t.TempDir())
 	tuned(t, m, "/run/zram", "3", "180", "10", "15000")
@@ -199,7 +199,7 @@ func TestSysctlsOfSeveralDevices(t *testing.T) {
 	}
 }
 
-// A gate holds whoever writes to it, once, until it is opened.
+// A gate blocks its first writer until it is opened.
 type gate struct {
 	met, open chan struct{}
 	once      sync.Once
