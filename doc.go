@@ -25,6 +25,7 @@ passes to it, with store/view.
 	cmd/zramfs/command   subcommands: flags, one call, print
 	  cmd/zramfs/daemon    keeper, worker, supervision, upgrade
 	    cmd/zramfs/control   both ends of the sockets between command and device
+	    cmd/zramfs/protect   what a serving process asks of the kernel: locks, classes, populate
 	    fusefs               requests of the kernel to pages, over /dev/fuse or io_uring
 	      store                pages to objects in the memory image
 	        store/internal/image  the bytes of the image
@@ -32,11 +33,16 @@ passes to it, with store/view.
 	          codec/{page,lz4,zstd}  the formats, each with assembly and a generic twin
 	          codec/pagescan         same-filled pages, predictions
 	    loopsetup            loop devices and swap
-	  store/view           the image of a live device, read by another process
-	  codec/bulk           many pages at once, divided between cores and engines
-	    gpu                  such an engine: kernels written in Go, on a device or simulated
+	  cmd/zramfs/slots     the process that makes the kernel free swap slots
+	  cmd/zramfs/imaging   verify, export and import of a live device
+	    store/view           the image of a live device, read by another process
+	    codec/bulk           many pages at once, divided between cores and engines
+	      gpu                  such an engine: kernels written in Go, on a device or simulated
 	  cmd/zramfs/bench     rates of the codecs and engines on this machine
-	  procpages            the memory of other processes, for estimates
+	    cmd/zramfs/sample    pages to measure: of processes, of a file, generated
+	      procpages            the memory of other processes
+	  cmd/zramfs/host      facts of the machine: memory, groups, mounts, parameters
+	  cmd/zramfs/term      tables, sizes, words and progress on a terminal
 
 Imports go down only; house_test.go holds the order as text and tests it.
 codec/internal/impl knows which assembly this machine takes, and codec/_asm holds

@@ -67,6 +67,7 @@ const lattice = `
 	cmd/zramfs/sample < cmd/zramfs/bench
 	cmd/zramfs/bench < cmd/zramfs/command
 	cmd/zramfs/command < cmd/zramfs
+	cmd/zramfs/limits < cmd/zramfs
 	gpu/ptx < gpu/ptx/sim
 	gpu/ptx < gpu/kernels
 	gpu/ptx/sim < gpu/driver

@@ -76,7 +76,8 @@ func TestLimitedProcess(t *testing.T) {
 	dir := filepath.Join(tempDir(t), "zram")
 	t.Cleanup(func() { takeBack(t, dir) })
 	for limit, want := range map[string]string{
-		"-n 16":      "only 16 open files are allowed (ulimit -n)",
+		"-n 3":       "fewer than 64 open files are allowed (ulimit -n)",
+		"-n 63":      "fewer than 64 open files are allowed (ulimit -n)",
 		"-v 1800000": "address space are allowed (ulimit -v)",
 	} {
 		script := "ulimit " + limit + " && exec \"$0\" mount --size 64M \"$1\""

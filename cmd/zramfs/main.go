@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/command"
+	_ "github.com/zramfs/zramfs/cmd/zramfs/limits" // before any package that opens files
 )
 
 // version is set by release builds: go build -ldflags "-X main.version=1.2.3".

@@ -42,9 +42,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 func runApp(app *cli.App, args []string) error {
-	if err := checkFiles(); err != nil {
-		return err
-	}
 	if err := codec.CheckEnvironment(); err != nil {
 		return usageError("%w", err)
 	}

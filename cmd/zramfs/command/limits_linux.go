@@ -9,22 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// leastFiles is the number of open files that any command may need.
-	leastFiles = 64
-	// leastSpace is the address space that the processes of a device take without its image, in
-	// bytes; the image takes twice its size at most.
-	leastSpace = 1792 << 20
-)
-
-// checkFiles refuses to start with too few descriptors to finish.
-func checkFiles() error {
-	n, limited := limitOf(unix.RLIMIT_NOFILE)
-	if limited && n < leastFiles {
-		return fmt.Errorf("only %d open files are allowed (ulimit -n): allow %d", n, leastFiles)
-	}
-	return nil
-}
+// leastSpace is the address space that the processes of a device take without its image, in
+// bytes; the image takes twice its size at most.
+const leastSpace = 1792 << 20
 
 // checkSpace refuses a device if a limit leaves too little address space: a process without any may
 // die at any moment.
