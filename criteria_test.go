@@ -73,7 +73,7 @@ var throwable = []string{"unix.Close", "unix.CloseRange"}
 func TestF085SystemCallsAreChecked(t *testing.T) {
 	calls(t, func(path string, c *ast.CallExpr, parent ast.Node) {
 		pkg, name := selector(c)
-		if pkg != "unix" && pkg != "syscall" {
+		if pkg != "unix" && pkg != "syscall" || name == "Exit" { // which has no answer
 			return
 		}
 		switch s := parent.(type) {

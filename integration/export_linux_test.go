@@ -126,7 +126,7 @@ func refuseExports(t *testing.T, dir, file string) {
 		want string
 	}{
 		{[]string{dir, file}, 1, "file already exists: --force replaces it"},
-		{[]string{"--force", dir, filepath.Dir(file)}, 1, "no regular file"},
+		{[]string{"--force", dir, filepath.Dir(file)}, 1, "not a regular file"},
 		{[]string{dir, filepath.Join(file, "below")}, 1, "not a directory"},
 		{[]string{"--range", "1000000:1", dir, other}, 2, "the device has"},
 		{[]string{"--range", "1:18446744073709551615", dir, other}, 2, "the device has"},

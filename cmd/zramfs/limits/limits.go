@@ -16,7 +16,6 @@ func init() {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil || l.Max >= leastFiles {
 		return // package os raises the soft limit to the hard one
 	}
-	const text = "zramfs: fewer than 64 open files are allowed (ulimit -n): allow that many\n"
-	_, _ = syscall.Write(syscall.Stderr, []byte(text))
+	print("zramfs: fewer than 64 open files are allowed (ulimit -n): allow that many\n") // to standard error
 	syscall.Exit(1)
 }
