@@ -10,7 +10,7 @@ rules are next to it.
 	------------     ------                        ----------
 	page fault   ->  swap -> loop -> FUSE  <---->  worker   serves requests: fusefs, store, codec
 	page reclaim                       ^             |
-	                                   |             |  shared memory: image, request slots, counters
+	                                   |             |  shared: image, request slots, counters
 	                                   |             |
 	                                   +---------  keeper   holds the connection and that memory,
 	                                                 |      and replaces a worker that ends

@@ -3,7 +3,6 @@
 package procpages
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zramfs/zramfs/internal/held"
 	"github.com/zramfs/zramfs/internal/require"
 )
 
@@ -93,33 +93,7 @@ func fill(memory []byte, mark uint64) {
 // function that ends it before.
 func startChild(t *testing.T) (pid int, end func()) {
 	t.Helper()
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), asChild+"=1")
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := false
-	end = func() {
-		if !ended {
-			ended = true
-			_ = stdin.Close()
-			_ = cmd.Wait()
-		}
-	}
-	t.Cleanup(end)
-	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "ready 0\n" {
-		t.Fatalf("the child says %q (%v)", line, err)
-	}
-	return cmd.Process.Pid, end
+	return held.StartSelf(t, asChild, "ready 0\n")
 }
 
 // marked returns the numbers of the pages that begin with mark.

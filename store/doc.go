@@ -7,7 +7,7 @@ The image lies in one file in memory (type Memory) and holds no pointer, only
 offsets: there is nothing in it for the garbage collector, a snapshot is a copy,
 and Open carries on from what another process left.
 
-	superblock | renewals | same-filled words | presence bitmap | index | segment 0 | segment 1 | ...
+	superblock | renewals | same-filled words | presence bitmap | index | segment 0 | 1 | ...
 
 The index has one 8-byte entry a page, loaded and stored atomically, and is the
 only truth. A write places the object (header and compressed bytes) in fresh space,

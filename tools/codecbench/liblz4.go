@@ -18,23 +18,27 @@ static int64_t now(void)
 
 // Compresses n pages of 4096 bytes to slots that lie stride bytes apart. With times, also how long
 // each page took.
-static void lib_compress(const uint8_t *pages, int n, uint8_t *slots, int stride, int32_t *lengths, int64_t *times)
+static void lib_compress(const uint8_t *pages, int n, uint8_t *slots, int stride,
+	int32_t *lengths, int64_t *times)
 {
 	for (int i = 0; i < n; i++) {
 		int64_t start = times ? now() : 0;
-		lengths[i] = LZ4_compress_default((const char *)pages + (size_t)i * 4096, (char *)slots + (size_t)i * stride, 4096, stride);
+		lengths[i] = LZ4_compress_default((const char *)pages + (size_t)i * 4096,
+			(char *)slots + (size_t)i * stride, 4096, stride);
 		if (times)
 			times[i] = now() - start;
 	}
 }
 
 // The way back. Returns the number of objects that did not give 4096 bytes.
-static int lib_decompress(const uint8_t *slots, int n, int stride, const int32_t *lengths, uint8_t *pages, int64_t *times)
+static int lib_decompress(const uint8_t *slots, int n, int stride, const int32_t *lengths,
+	uint8_t *pages, int64_t *times)
 {
 	int bad = 0;
 	for (int i = 0; i < n; i++) {
 		int64_t start = times ? now() : 0;
-		bad += LZ4_decompress_safe((const char *)slots + (size_t)i * stride, (char *)pages + (size_t)i * 4096, lengths[i], 4096) != 4096;
+		bad += LZ4_decompress_safe((const char *)slots + (size_t)i * stride,
+			(char *)pages + (size_t)i * 4096, lengths[i], 4096) != 4096;
 		if (times)
 			times[i] = now() - start;
 	}

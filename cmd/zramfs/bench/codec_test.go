@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/internal/held"
 	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/held"
 )
 
 // options measure algorithms for a moment.

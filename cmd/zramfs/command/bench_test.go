@@ -15,9 +15,9 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/bench"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
-	"github.com/zramfs/zramfs/cmd/zramfs/internal/held"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/internal/held"
 )
 
 // withEngine makes the test binary know a further kind of engine, which this machine lacks.

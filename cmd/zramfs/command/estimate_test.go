@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/internal/held"
 	"github.com/zramfs/zramfs/cmd/zramfs/sample"
+	"github.com/zramfs/zramfs/internal/held"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"

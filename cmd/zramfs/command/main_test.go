@@ -3,7 +3,7 @@
 package command
 
 import (
-	"github.com/zramfs/zramfs/cmd/zramfs/internal/held"
+	"github.com/zramfs/zramfs/internal/held"
 
 	"bytes"
 	"errors"

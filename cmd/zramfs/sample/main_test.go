@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/internal/held"
+	"github.com/zramfs/zramfs/internal/held"
 )
 
 func TestMain(m *testing.M) {

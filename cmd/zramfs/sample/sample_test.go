@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/internal/held"
+	"github.com/zramfs/zramfs/internal/held"
 
 	"github.com/zramfs/zramfs/procpages"
 )

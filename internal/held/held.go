@@ -74,6 +74,14 @@ func Main() {
 // function that ends it, which the end of the test calls too.
 func Start(t *testing.T) (pid int, end func()) {
 	t.Helper()
+	return StartSelf(t, variable, "ready\n")
+}
+
+// StartSelf starts the test binary with variable in its environment, waits until it prints the line
+// ready, and returns its number and a function that ends it by the end of its standard input. The
+// end of the test calls that too.
+func StartSelf(t *testing.T, variable, ready string) (pid int, end func()) {
+	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), variable+"=1")
 	cmd.Stderr = os.Stderr
@@ -97,7 +105,7 @@ func Start(t *testing.T) (pid int, end func()) {
 		}
 	}
 	t.Cleanup(end)
-	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "ready\n" {
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != ready {
 		t.Fatalf("the process prints %q (%v)", line, err)
 	}
 	return cmd.Process.Pid, end
