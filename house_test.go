@@ -80,6 +80,8 @@ const lattice = `
 	internal/require < internal/pages
 	internal/pages < codec/internal/codectest
 	codec < tools/bench
+	internal/pages < internal/trained
+	codec < internal/trained
 	internal/pages < tools/bench
 	gpu < tools/gpucheck
 	internal/pages < tools/gpucheck

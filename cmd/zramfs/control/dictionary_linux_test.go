@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/codec"
-	"github.com/zramfs/zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/trained"
 )
 
 func parse(t *testing.T, name string) codec.Algorithm {
@@ -24,19 +24,6 @@ func parse(t *testing.T, name string) codec.Algorithm {
 		t.Fatal(err)
 	}
 	return a
-}
-
-// withDictionary returns an algorithm with a dictionary, whose file does not exist.
-func withDictionary(t *testing.T) (a codec.Algorithm, data []byte) {
-	t.Helper()
-	data, err := codec.TrainDictionary(pages.Generate(pages.Text, 400, 5), 1, 16<<10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a, err = parse(t, "zstd(level=1,dict=/none)").WithDictionary("/none", data); err != nil {
-		t.Fatal(err)
-	}
-	return a, data
 }
 
 // A command copes with keepers of earlier versions, which know of no dictionary, and with a wrong
@@ -117,7 +104,7 @@ func answerOnce(t *testing.T, dir string, a imageAnswer, files int) {
 
 // A process that has the file cannot change it.
 func TestDictionaryFileIsSealed(t *testing.T) {
-	a, data := withDictionary(t)
+	a, data := trained.Algorithm(t)
 	f, err := DictionaryFile(a)
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/trained"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -74,7 +75,7 @@ func TestImageIsHandedOut(t *testing.T) {
 
 // The dictionary that is handed out is that of the keeper.
 func TestDictionaryIsHandedOut(t *testing.T) {
-	a, data := withDictionary(t)
+	a, data := trained.Algorithm(t)
 	dir := keepImage(t, a)
 	for range 3 {
 		image, err := OpenImage(dir)
@@ -99,7 +100,7 @@ func TestDictionaryIsHandedOut(t *testing.T) {
 // Without its dictionary the image is not handed out: the command would read it with what the
 // dictionary's file holds by now.
 func TestNoImageWithoutItsDictionary(t *testing.T) {
-	a, _ := withDictionary(t)
+	a, _ := trained.Algorithm(t)
 	memory, err := store.NewMemory(store.MemoryMemfd)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +154,7 @@ func oneMoreFile(t *testing.T) (restore func()) {
 // A command of an earlier version, which does not ask for the dictionary, gets one descriptor,
 // since it takes no more.
 func TestDictionaryIsNotForcedOn(t *testing.T) {
-	a, _ := withDictionary(t)
+	a, _ := trained.Algorithm(t)
 	c, err := ask(keepImage(t, a), request{Image: true}, answerTime)
 	if err != nil {
 		t.Fatal(err)

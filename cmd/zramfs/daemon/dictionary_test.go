@@ -11,7 +11,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
 	"github.com/zramfs/zramfs/codec"
-	"github.com/zramfs/zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/trained"
 )
 
 func parse(t *testing.T, name string) codec.Algorithm {
@@ -21,19 +21,6 @@ func parse(t *testing.T, name string) codec.Algorithm {
 		t.Fatal(err)
 	}
 	return a
-}
-
-// withDictionary returns an algorithm with a dictionary, whose file does not exist.
-func withDictionary(t *testing.T) (a codec.Algorithm, data []byte) {
-	t.Helper()
-	data, err := codec.TrainDictionary(pages.Generate(pages.Text, 400, 5), 1, 16<<10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a, err = parse(t, "zstd(level=1,dict=/none)").WithDictionary("/none", data); err != nil {
-		t.Fatal(err)
-	}
-	return a, data
 }
 
 // childDictionary writes the dictionary that it was passed, as a worker is.
@@ -49,7 +36,7 @@ func childDictionary() error {
 // A worker gets its keeper's dictionary behind its other descriptors, whatever the environment of
 // the keeper says.
 func TestDictionaryForWorker(t *testing.T) {
-	a, data := withDictionary(t)
+	a, data := trained.Algorithm(t)
 	t.Setenv(dictionaryVariable, "12")
 	for name, c := range map[string]struct {
 		a      codec.Algorithm
