@@ -33,6 +33,7 @@ passes to it, with store/view.
 	          codec/{page,lz4,zstd}  the formats, each with assembly and a generic twin
 	          codec/pagescan         same-filled pages, predictions
 	    loopsetup            loop devices and swap
+	  cmd/zramfs/doctor    whether this machine can run a device safely
 	  cmd/zramfs/slots     the process that makes the kernel free swap slots
 	  cmd/zramfs/imaging   verify, export and import of a live device
 	    store/view           the image of a live device, read by another process

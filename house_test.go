@@ -51,6 +51,9 @@ const lattice = `
 	fusefs < cmd/zramfs/daemon
 	loopsetup < cmd/zramfs/daemon
 	cmd/zramfs/daemon < cmd/zramfs/command
+	cmd/zramfs/daemon < cmd/zramfs/doctor
+	cmd/zramfs/imaging < cmd/zramfs/doctor
+	cmd/zramfs/doctor < cmd/zramfs/command
 	cmd/zramfs/host < cmd/zramfs/slots
 	cmd/zramfs/host < cmd/zramfs/command
 	cmd/zramfs/slots < cmd/zramfs/command

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
@@ -119,17 +120,21 @@ func TestDownGroupsTakesLimitedTime(t *testing.T) {
 // later the more.
 func manyGroups(t *testing.T, n int) host.Root {
 	t.Helper()
-	files := map[string]string{
-		"proc/self/mountinfo":       "41 31 0:38 / /cgroup rw - cgroup2 cgroup2 rw\n",
-		"cgroup/cgroup.controllers": "cpu memory\n",
-	}
+	files := fstest.MapFS{}
+	add := func(name, text string) { files[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o644} }
+	add("proc/self/mountinfo", "41 31 0:38 / /cgroup rw - cgroup2 cgroup2 rw\n")
+	add("cgroup/cgroup.controllers", "cpu memory\n")
 	for i := 1; i <= n; i++ {
 		dir := fmt.Sprintf("cgroup/g%d/", i)
-		files[dir+"memory.max"] = "67108864\n"
-		files[dir+"memory.swap.current"] = fmt.Sprintln(i << 20)
-		files[dir+"memory.stat"] = "active_anon 66060288\ninactive_anon 0\nunevictable 0\n"
+		add(dir+"memory.max", "67108864\n")
+		add(dir+"memory.swap.current", fmt.Sprintln(i<<20))
+		add(dir+"memory.stat", "active_anon 66060288\ninactive_anon 0\nunevictable 0\n")
 	}
-	return machineOf(t, files).Root
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, files); err != nil {
+		t.Fatal(err)
+	}
+	return host.Root(dir)
 }
 
 // TestExplainSwapOff wants the kernel's lack of memory told from other errors, and none to hide

@@ -222,3 +222,12 @@ func TestHealth(t *testing.T) {
 		t.Errorf("no device: code %d, want %d", code, exitNotRunning)
 	}
 }
+
+// A device of an older program reports no instruction sets.
+func TestStatusWithoutInstructions(t *testing.T) {
+	d := wellDevice()
+	d.Status.Instructions = daemon.InstructionStatus{}
+	if text := printedStatus(t, []device{d}, false); strings.Contains(text, "  code ") {
+		t.Errorf("%s", text)
+	}
+}

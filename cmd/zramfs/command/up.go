@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/doctor"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
@@ -101,7 +102,7 @@ func upAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := canSwapHere(host.Local); err != nil {
+	if err := doctor.CanSwap(host.Local); err != nil {
 		return err
 	}
 	all, err := findDevices(dir)
@@ -119,18 +120,6 @@ func upAction(c *cli.Context) error {
 	context.AfterFunc(ctx, stop) // a second signal kills the program
 	u := &upRun{ctx: ctx, out: said, stdout: c.App.Writer, machine: host.Local, cfg: cfg, swap: swap}
 	return u.run()
-}
-
-// canSwapHere refuses a user namespace early: later errors would name a wrong cause.
-func canSwapHere(m host.Root) error {
-	if !m.HasSys() {
-		return errors.New(noSys)
-	}
-	if first, err := m.InFirstUserNamespace(); err == nil && !first {
-		return errors.New("this is a user namespace, where even root may use neither loop devices nor swap: run zramfs up outside " +
-			"of it; zramfs mount works here")
-	}
-	return nil
 }
 
 // oneDir returns the argument DIR, which is optional for up and down.

@@ -163,6 +163,22 @@ func errorWords(io daemon.IOStatus) string {
 	return strings.Join(words, ", ")
 }
 
+// instructionWords is the line of status with the codecs' implementations. Older servers do not
+// report them.
+func instructionWords(s daemon.InstructionStatus) string {
+	if len(s.Usable) == 0 {
+		return ""
+	}
+	text := strings.Join(s.Usable, ", ")
+	if off := s.SwitchedOff(); len(off) > 0 {
+		text += "; switched off by ZRAMFS_DISABLE: " + strings.Join(off, ", ")
+	}
+	if codecs := s.Implementations(); codecs != "" {
+		text += "; " + codecs
+	}
+	return text
+}
+
 func protectionWords(p protect.Protection) string {
 	if p.State == protect.StateOK {
 		return p.Detail

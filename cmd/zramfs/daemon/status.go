@@ -3,6 +3,8 @@
 package daemon
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
@@ -121,6 +123,20 @@ type InstructionStatus struct {
 	Usable []string `json:"usable"`
 	// Codecs names the implementation of each algorithm that has several.
 	Codecs []ImplementationStatus `json:"codecs"`
+}
+
+// SwitchedOff returns the detected sets that ZRAMFS_DISABLE has switched off.
+func (s InstructionStatus) SwitchedOff() []string {
+	return slices.DeleteFunc(slices.Clone(s.Detected), func(set string) bool { return slices.Contains(s.Usable, set) })
+}
+
+// Implementations lists the implementations of codecs that have several, in a line.
+func (s InstructionStatus) Implementations() string {
+	words := make([]string, len(s.Codecs))
+	for i, c := range s.Codecs {
+		words[i] = c.Name + " by " + c.Set
+	}
+	return strings.Join(words, ", ")
 }
 
 // ImplementationStatus is the implementation of an algorithm.

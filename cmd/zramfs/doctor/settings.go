@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package doctor
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // The checks in this file never fail: a device works without what they look for.
 
-func checkNoswap(m machine) (finding, error) {
+func checkNoswap(m Machine) (Finding, error) {
 	err := m.noswap()
 	switch {
 	case err == nil:
 		return ok("the image can lie in a tmpfs that is never swapped")
 	case errors.Is(err, fs.ErrPermission):
-		return finding{}, fmt.Errorf("%w (run as root)", err)
+		return Finding{}, fmt.Errorf("%w (run as root)", err)
 	}
 	return warn(fmt.Sprintf("no tmpfs with noswap (%v): the image lies in a memfd, which worker and keeper have to lock", err),
 		"use Linux 6.4 or later, outside of a user namespace")
 }
 
-func checkZswap(m machine) (finding, error) {
+func checkZswap(m Machine) (Finding, error) {
 	enabled, err := m.ModuleParameter("zswap", "enabled")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return ok("not in this kernel")
 	case err != nil:
-		return finding{}, err
+		return Finding{}, err
 	case enabled == "Y":
 		return warn("zswap is on: it compresses pages before they come here and hides how well that goes",
 			"echo N > /sys/module/zswap/parameters/enabled")
@@ -40,7 +41,7 @@ func checkZswap(m machine) (finding, error) {
 }
 
 // checkLog asks whether a background device can report a damaged page.
-func checkLog(m machine) (finding, error) {
+func checkLog(m Machine) (Finding, error) {
 	if m.HasJournal() {
 		return ok("messages go to the journal (journalctl -t zramfs)")
 	}
@@ -53,10 +54,10 @@ func checkLog(m machine) (finding, error) {
 
 // checkPageCluster checks read-ahead. A request costs tens of microseconds and a further page in it
 // about two, so reading single pages, as is advised for zram, pays only for random access.
-func checkPageCluster(m machine) (finding, error) {
+func checkPageCluster(m Machine) (Finding, error) {
 	n, err := m.SysctlNumber("vm.page-cluster")
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	if n < 3 {
 		return warn(fmt.Sprintf("vm.page-cluster is %d: %d pages a swap-in, slow for memory used in order", n, 1<<n),
@@ -70,18 +71,18 @@ const minFreeCap = 64 << 20
 
 // checkFreeMemory asks whether reclaim starts while the kernel still has memory for its requests: a
 // vm.watermark_scale_factor above its default of 10 makes up for a low vm.min_free_kbytes.
-func checkFreeMemory(m machine) (finding, error) {
+func checkFreeMemory(m Machine) (Finding, error) {
 	kib, err := m.SysctlNumber("vm.min_free_kbytes")
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	scale, err := m.SysctlNumber("vm.watermark_scale_factor")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return finding{}, err
+		return Finding{}, err
 	}
 	ram, err := m.MemTotal()
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	want := min(ram/64, minFreeCap)
 	if kib<<10 < want && scale < 50 {
@@ -89,4 +90,19 @@ func checkFreeMemory(m machine) (finding, error) {
 			fmt.Sprintf("sysctl vm.min_free_kbytes=%d, or vm.watermark_scale_factor=50", want>>10))
 	}
 	return ok("reclaim starts early enough (vm.min_free_kbytes %d, vm.watermark_scale_factor %d)", kib, scale)
+}
+
+// checkInstructions says which instruction sets the codecs may use, and warns of disabled ones.
+func checkInstructions(m Machine) (Finding, error) {
+	s := m.instructions()
+	usable := "the codecs may use " + strings.Join(s.Usable, ", ")
+	if off := s.SwitchedOff(); len(off) > 0 {
+		return warn(usable+"; ZRAMFS_DISABLE switches off "+strings.Join(off, ", "), "unset ZRAMFS_DISABLE")
+	}
+	return ok("%s", usable)
+}
+
+// checkCodecs says which implementation each codec uses.
+func checkCodecs(m Machine) (Finding, error) {
+	return ok("%s", m.instructions().Implementations())
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package doctor
 
 import (
 	"errors"
@@ -12,10 +12,10 @@ import (
 
 // checkUring asks whether the transport io_uring can be had. Nothing depends on it: /dev/fuse
 // serves in its place.
-func checkUring(m machine) (finding, error) {
+func checkUring(m Machine) (Finding, error) {
 	release, major, minor, err := m.KernelRelease()
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	if major < 6 || major == 6 && minor < 14 {
 		return warn("Linux "+release+" has no FUSE over io_uring: a page read takes longer", "use Linux 6.14 or later")
@@ -27,7 +27,7 @@ func checkUring(m machine) (finding, error) {
 		return warn("this kernel was built without FUSE over io_uring: a page read takes longer",
 			"use a kernel with CONFIG_FUSE_IO_URING")
 	case err != nil:
-		return finding{}, err
+		return Finding{}, err
 	case enabled != "Y":
 		return warn("FUSE over io_uring is switched off",
 			"echo Y > /sys/module/fuse/parameters/enable_uring, before the device is mounted; for good: fuse.enable_uring=1 on the kernel's command line, "+
@@ -38,15 +38,15 @@ func checkUring(m machine) (finding, error) {
 
 // checkUringAllowed looks at the kernel's switch against all use of io_uring
 // (Documentation/admin-guide/sysctl/kernel.rst).
-func checkUringAllowed(m machine) (finding, error) {
+func checkUringAllowed(m Machine) (Finding, error) {
 	level, err := m.Sysctl("kernel.io_uring_disabled") // Linux 6.6
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return finding{}, err
+		return Finding{}, err
 	}
 	privileged, err := m.HasCapability(host.CapSysAdmin)
 	switch {
 	case err != nil:
-		return finding{}, err
+		return Finding{}, err
 	case level == "2" || level == "1" && !privileged:
 		return warn("kernel.io_uring_disabled is "+level+": io_uring is refused", "sysctl kernel.io_uring_disabled=0, or 1 and run as root")
 	}
@@ -56,13 +56,13 @@ func checkUringAllowed(m machine) (finding, error) {
 // checkGroup2 says how the control group of this process protects a device started from it, on
 // cgroup v2. Locked memory needs neither setting; they matter if locking was refused and the device
 // was forced.
-func checkGroup2(m machine) (finding, error) {
+func checkGroup2(m Machine) (Finding, error) {
 	h, err := m.MemoryHierarchy()
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	if !h.V2 {
 		if h.Top != "" {
@@ -72,18 +72,18 @@ func checkGroup2(m machine) (finding, error) {
 	}
 	dir, err := m.Group()
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	swap, err := m.Read(filepath.Join(dir, "memory.swap.max"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return ok("%s has no memory.swap.max to set", dir)
 	}
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	reserved, err := m.Read(filepath.Join(dir, "memory.min"))
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	if swap == "0" && reserved != "0" {
 		return ok("%s is kept out of swap and in memory (memory.swap.max 0, memory.min %s)", dir, reserved)

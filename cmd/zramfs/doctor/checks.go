@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package doctor
 
 import (
 	"errors"
@@ -17,11 +17,11 @@ import (
 // A check is a question to the machine.
 type check struct {
 	name string
-	run  func(machine) (finding, error)
+	run  func(Machine) (Finding, error)
 }
 
-// checkMachine runs every check, in the order in which up would meet the trouble.
-func checkMachine(m machine) []finding {
+// findings runs every check, in the order in which up would meet the trouble.
+func (m Machine) findings() []Finding {
 	checks := []check{
 		{"proc", checkProc},
 		{"sys", checkSys},
@@ -47,57 +47,57 @@ func checkMachine(m machine) []finding {
 		{"instruction-sets", checkInstructions},
 		{"codecs", checkCodecs},
 	}
-	for _, k := range engineKinds {
+	for _, k := range m.Engines {
 		if k.Check != nil {
-			checks = append(checks, check{k.Name, func(machine) (finding, error) { return checkEngines(k) }})
+			checks = append(checks, check{k.Name, func(Machine) (Finding, error) { return checkEngines(k) }})
 		}
 	}
-	var findings []finding
+	var findings []Finding
 	for _, check := range checks {
 		f, err := check.run(m)
 		if err != nil {
-			f = finding{State: protect.StateWarn, Detail: fmt.Sprintf("cannot tell: %v", err)}
+			f = Finding{State: protect.StateWarn, Detail: fmt.Sprintf("cannot tell: %v", err)}
 		}
 		f.Name = check.name
 		findings = append(findings, f)
 	}
 	for _, p := range m.protections() {
 		// The detail of a protection ends with its fix.
-		findings = append(findings, finding{Name: p.Name, State: p.State, Detail: p.Detail})
+		findings = append(findings, Finding{Name: p.Name, State: p.State, Detail: p.Detail})
 	}
 	return findings
 }
 
 // checkEngines describes a kind of engine. A missing engine costs only speed.
-func checkEngines(k imaging.Kind) (finding, error) {
+func checkEngines(k imaging.Kind) (Finding, error) {
 	detail, usable, err := k.Check()
 	if err != nil || usable {
-		return finding{State: protect.StateOK, Detail: detail}, err
+		return Finding{State: protect.StateOK, Detail: detail}, err
 	}
 	return warn(detail, "")
 }
 
 // ok, warn and fail are the outcomes of a check that could be made.
-func ok(format string, args ...any) (finding, error) {
-	return finding{State: protect.StateOK, Detail: fmt.Sprintf(format, args...)}, nil
+func ok(format string, args ...any) (Finding, error) {
+	return Finding{State: protect.StateOK, Detail: fmt.Sprintf(format, args...)}, nil
 }
 
-func warn(detail, mend string) (finding, error) {
-	return finding{State: protect.StateWarn, Detail: detail, Mend: mend}, nil
+func warn(detail, fix string) (Finding, error) {
+	return Finding{State: protect.StateWarn, Detail: detail, Fix: fix}, nil
 }
 
-func fail(detail, mend string) (finding, error) {
-	return finding{State: protect.StateFail, Detail: detail, Mend: mend}, nil
+func fail(detail, fix string) (Finding, error) {
+	return Finding{State: protect.StateFail, Detail: detail, Fix: fix}, nil
 }
 
 // checkKernel names the oldest kernel that can work (4.4 brought MCL_ONFAULT and direct I/O of
 // loop) and the one from which nothing is missing (6.4: noswap; 6.2: parallel direct writes; 5.8:
 // LOOP_CONFIGURE; 5.6: IO_FLUSHER).
-func checkKernel(m machine) (finding, error) {
+func checkKernel(m Machine) (Finding, error) {
 	release, major, minor, err := m.KernelRelease()
 	switch {
 	case err != nil:
-		return finding{}, err
+		return Finding{}, err
 	case major < 4 || major == 4 && minor < 4:
 		return fail("Linux "+release+" can neither lock memory on fault nor bypass its cache on loop", "use Linux 6.4 or later")
 	case major < 5 || major == 5 && minor < 6:
@@ -109,16 +109,16 @@ func checkKernel(m machine) (finding, error) {
 	return ok("Linux %s has all that is used", release)
 }
 
-func checkFuse(m machine) (finding, error) {
+func checkFuse(m Machine) (Finding, error) {
 	return checkDevice(m, "dev/fuse", "fuse")
 }
 
-func checkLoop(m machine) (finding, error) {
+func checkLoop(m Machine) (Finding, error) {
 	return checkDevice(m, "dev/loop-control", "loop")
 }
 
 // checkDevice opens a device node that a kernel module provides.
-func checkDevice(m machine, path, module string) (finding, error) {
+func checkDevice(m Machine, path, module string) (Finding, error) {
 	err := m.TryOpen(path, os.O_RDWR)
 	name := "/" + path
 	switch {
@@ -134,10 +134,10 @@ func checkDevice(m machine, path, module string) (finding, error) {
 	return fail(fmt.Sprintf("%s cannot be opened: %v", name, err), "modprobe "+module)
 }
 
-func checkUserNamespace(m machine) (finding, error) {
+func checkUserNamespace(m Machine) (Finding, error) {
 	first, err := m.InFirstUserNamespace()
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	if !first {
 		return fail("this is a user namespace: zramfs mount works in it, but neither loop devices nor swap do",
@@ -146,26 +146,26 @@ func checkUserNamespace(m machine) (finding, error) {
 	return ok("loop and swap are not barred by a user namespace")
 }
 
-func checkSysAdmin(m machine) (finding, error) {
+func checkSysAdmin(m Machine) (Finding, error) {
 	return checkCapability(m, host.CapSysAdmin, "CAP_SYS_ADMIN", "mount, loop and swapon are allowed",
 		protect.StateFail, "mount, loop and swapon are not allowed")
 }
 
-func checkSysResource(m machine) (finding, error) {
+func checkSysResource(m Machine) (Finding, error) {
 	return checkCapability(m, host.CapSysResource, "CAP_SYS_RESOURCE", "IO_FLUSHER and a lower OOM score are allowed",
 		protect.StateWarn, "the OOM killer may kill zramfs, which would lose swapped pages, and taking memory may wait for write-back")
 }
 
-func checkSysNice(m machine) (finding, error) {
+func checkSysNice(m Machine) (Finding, error) {
 	return checkCapability(m, host.CapSysNice, "CAP_SYS_NICE", "real-time scheduling is allowed",
 		protect.StateWarn, "threads cannot be given real-time scheduling, with which they get at the kernel's memory reserves")
 }
 
 // checkIPCLock matters only if locking memory needs the capability.
-func checkIPCLock(m machine) (finding, error) {
+func checkIPCLock(m Machine) (Finding, error) {
 	limit, err := m.LockLimit()
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	missing := protect.StateFail
 	detail := "memory cannot be locked beyond RLIMIT_MEMLOCK"
@@ -175,33 +175,33 @@ func checkIPCLock(m machine) (finding, error) {
 	return checkCapability(m, host.CapIPCLock, "CAP_IPC_LOCK", "memory can be locked without limit", missing, detail)
 }
 
-func checkCapability(m machine, capability host.Capability, name, granted string, missing protect.State, without string) (finding, error) {
+func checkCapability(m Machine, capability host.Capability, name, granted string, missing protect.State, without string) (Finding, error) {
 	has, err := m.HasCapability(capability)
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	if has {
 		return ok("%s", granted)
 	}
-	f := finding{State: missing, Detail: without}
+	f := Finding{State: missing, Detail: without}
 	if missing != protect.StateOK {
-		f.Mend = "run as root (sudo)"
+		f.Fix = "run as root (sudo)"
 		if uid, err := m.RealUser(); err == nil && uid == 0 {
-			f.Mend = "root lacks it here: give the container or the service the capability " + name
+			f.Fix = "root lacks it here: give the container or the service the capability " + name
 		}
 	}
 	return f, nil
 }
 
-func checkLockLimit(m machine) (finding, error) {
+func checkLockLimit(m Machine) (Finding, error) {
 	limit, err := m.LockLimit()
 	if err != nil {
-		return finding{}, err
+		return Finding{}, err
 	}
 	has, err := m.HasCapability(host.CapIPCLock)
 	switch {
 	case err != nil:
-		return finding{}, err
+		return Finding{}, err
 	case limit == host.Unlimited:
 		return ok("RLIMIT_MEMLOCK is unlimited")
 	case has:
