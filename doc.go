@@ -40,8 +40,10 @@ passes to it, with store/view.
 	    codec/bulk           many pages at once, divided between cores and engines
 	      gpu                  such an engine: kernels written in Go, on a device or simulated
 	  cmd/zramfs/bench     rates of the codecs and engines on this machine
+	  cmd/zramfs/estimate  what compressed swap would save, and the advised device
 	    cmd/zramfs/sample    pages to measure: of processes, of a file, generated
 	      procpages            the memory of other processes
+	  cmd/zramfs/dictionary  trains a dictionary for zstd, and measures its gain
 	  cmd/zramfs/host      facts of the machine: memory, groups, mounts, parameters
 	  cmd/zramfs/term      tables, sizes, words and progress on a terminal
 

@@ -69,6 +69,12 @@ const lattice = `
 	cmd/zramfs/imaging < cmd/zramfs/bench
 	cmd/zramfs/sample < cmd/zramfs/bench
 	cmd/zramfs/bench < cmd/zramfs/command
+	cmd/zramfs/sample < cmd/zramfs/estimate
+	codec < cmd/zramfs/estimate
+	cmd/zramfs/estimate < cmd/zramfs/command
+	cmd/zramfs/term < cmd/zramfs/dictionary
+	codec < cmd/zramfs/dictionary
+	cmd/zramfs/dictionary < cmd/zramfs/command
 	cmd/zramfs/command < cmd/zramfs
 	cmd/zramfs/limits < cmd/zramfs
 	gpu/ptx < gpu/ptx/sim

@@ -64,16 +64,3 @@ func splitList(list string) []string {
 	}
 	return append(names, list[begin:])
 }
-
-// isDefaultName reports whether name is the default algorithm's.
-func isDefaultName(name string) bool { return name == codec.Algorithms()[0] }
-
-// shellWord quotes a word for a shell.
-func shellWord(word string) string {
-	if strings.ContainsFunc(word, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_=:,./%+", r))
-	}) {
-		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-	}
-	return word
-}

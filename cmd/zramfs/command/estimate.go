@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/estimate"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
@@ -73,7 +74,7 @@ func estimateAction(c *cli.Context) error {
 	if err != nil {
 		return fmt.Errorf("estimate: %w", err)
 	}
-	e, err := newEstimate(sample, algorithms, ram, term.NewSteps(c.App.ErrWriter, "compressing", int64(sample.Count()*len(algorithms))))
+	e, err := estimate.New(sample, algorithms, ram, term.NewSteps(c.App.ErrWriter, "compressing", int64(sample.Count()*len(algorithms))))
 	if err != nil {
 		return fmt.Errorf("estimate: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/estimate"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
@@ -44,7 +45,7 @@ func newSummary(cfg daemon.Config, report *daemon.Report, status *daemon.Status,
 	s.Transport = status.Transport
 	m := memorySummary{Store: status.Memory.MemUsedTotal, Processes: status.ProcessMemoryBytes, Limit: cfg.MemLimit}
 	m.Now = m.Store + m.Processes
-	m.Worst = uint64(float64(cfg.Disksize/pageSize)*pageCost(pageSize)) + status.Memory.ReserveBytes
+	m.Worst = uint64(float64(cfg.Disksize/pageSize)*estimate.PageCost(pageSize)) + status.Memory.ReserveBytes
 	if m.Limit > 0 {
 		m.Worst = min(m.Worst, m.Limit)
 	}
@@ -129,7 +130,7 @@ func (s summary) warningText() string {
 
 // nextText names the commands that watch the device and end it.
 func (s summary) nextText(end string) string {
-	dir := " " + shellWord(s.Dir)
+	dir := " " + term.ShellWord(s.Dir)
 	if s.Dir == defaultDir && end == "down" {
 		dir = ""
 	}

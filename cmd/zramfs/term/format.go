@@ -104,3 +104,13 @@ func ShareOf(share float64) string {
 func OneLine(s string) string {
 	return strings.ReplaceAll(strings.TrimSpace(s), "\n", "; ")
 }
+
+// ShellWord writes a word as a shell takes it, in quotes if it needs them.
+func ShellWord(word string) string {
+	if strings.ContainsFunc(word, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_=:,./%+", r))
+	}) {
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return word
+}

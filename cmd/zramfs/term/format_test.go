@@ -5,6 +5,7 @@ package term
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,26 @@ func TestHumanShare(t *testing.T) {
 	for _, test := range tests {
 		if got := Share(test.part, test.whole); got != test.want {
 			t.Errorf("humanShare(%d, %d) = %s, want %s", test.part, test.whole, got, test.want)
+		}
+	}
+}
+
+func TestShareOf(t *testing.T) {
+	var got []string
+	for _, share := range []float64{0, 0.001, 0.041, 0.5, 0.999, 1} {
+		got = append(got, ShareOf(share))
+	}
+	if want := []string{"0%", "<1%", "4%", "50%", ">99%", "100%"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestShellWord(t *testing.T) {
+	for word, want := range map[string]string{
+		"lz4": "lz4", "lz4:simd=avx2": "lz4:simd=avx2", "zstd(level=1)": "'zstd(level=1)'", "it's": `'it'\''s'`, "a b": "'a b'", "$x": "'$x'",
+	} {
+		if got := ShellWord(word); got != want {
+			t.Errorf("%q: %s, want %s", word, got, want)
 		}
 	}
 }

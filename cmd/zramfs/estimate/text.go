@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package estimate
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 )
 
 // Text returns the sample, the result of each algorithm and the advice.
-func (e *estimate) Text() string {
+func (e *Report) Text() string {
 	var out strings.Builder
 	out.WriteString(e.Sample.words())
 	out.WriteByte('\n')
@@ -23,7 +23,7 @@ func (e *estimate) Text() string {
 }
 
 // words describes the sample.
-func (s sampleReport) words() string {
+func (s Sample) words() string {
 	var out strings.Builder
 	what := "of resident anonymous memory of " + s.Source
 	switch {
@@ -64,7 +64,7 @@ func leftOutWords(l sample.LeftOut) string {
 	return out.String()
 }
 
-func (e *estimate) table() term.Table {
+func (e *Report) table() term.Table {
 	t := term.Table{Columns: []term.Column{
 		{Name: "ALGORITHM"}, {Name: "RATIO", Right: true}, {Name: "95%-INTERVAL", Right: true}, {Name: "TAKES", Right: true},
 		{Name: "SAVES", Right: true}, {Name: "INCOMPRESSIBLE", Right: true},
@@ -79,7 +79,7 @@ func (e *estimate) table() term.Table {
 }
 
 // words returns the advice with its three sizes.
-func (a advice) words() string {
+func (a Advice) words() string {
 	var out strings.Builder
 	if a.Poor {
 		out.WriteString("This memory hardly compresses: compressed swap would save little of it.\n")

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package estimate
 
 import (
 	"fmt"
 	"math"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // The rules of the advice.
@@ -18,8 +19,8 @@ const (
 	roundGranule = 16       // sizes are rounded up to the power of two between 1/16 and 1/8 of them
 )
 
-// advice is the advised device, with the three sizes that are easily confused. All in bytes.
-type advice struct {
+// Advice is the advised device, with the three sizes that are easily confused. All in bytes.
+type Advice struct {
 	Algorithm string `json:"algorithm"`
 	Size      uint64 `json:"size"`      // virtual: what free and swapon show; it takes no memory by itself
 	Expected  uint64 `json:"expected"`  // memory taken when it is full, at the measured ratio
@@ -31,8 +32,8 @@ type advice struct {
 }
 
 // advise returns a device that holds everything sampled and what its owners have in swap already.
-func advise(r algorithmReport, s sampleReport, ram uint64) advice {
-	a := advice{Algorithm: r.Algorithm, Poor: r.Ratio < poorRatio}
+func advise(r Algorithm, s Sample, ram uint64) Advice {
+	a := Advice{Algorithm: r.Algorithm, Poor: r.Ratio < poorRatio}
 	perByte := limitMargin / r.Low // of limit for one of size
 	a.Size = roundNicely(max(uint64(s.Total+s.Swapped), minAdvised))
 	a.MemLimit = roundNicely(uint64(math.Ceil(float64(a.Size) * perByte)))
@@ -41,12 +42,12 @@ func advise(r algorithmReport, s sampleReport, ram uint64) advice {
 		a.MemLimit = most &^ (1<<20 - 1)
 		a.Size = min(a.Size, roundDown(uint64(float64(a.MemLimit)/perByte)))
 	}
-	a.Unlimited = a.Size / pageSize * uint64(pageCost(pageSize))
+	a.Unlimited = a.Size / pageSize * uint64(PageCost(pageSize))
 	a.Expected = min(uint64(math.Ceil(float64(a.Size)/r.Ratio)), a.Unlimited)
 	a.MemLimit = min(a.MemLimit, roundUpTo(a.Unlimited, 1<<20))
 	a.Command = fmt.Sprintf("zramfs up --size %s --mem-limit %s", flagBytes(a.Size), flagBytes(a.MemLimit))
-	if !isDefaultName(r.Algorithm) {
-		a.Command += " --algorithm " + shellWord(r.Algorithm)
+	if r.Algorithm != codec.Algorithms()[0] { // the default
+		a.Command += " --algorithm " + term.ShellWord(r.Algorithm)
 	}
 	return a
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+// Package estimate says what compressed swap would save: it compresses a sample of pages by each
+// algorithm, and advises a device for all the memory that the sample stands for.
+package estimate
 
 import (
 	"fmt"
@@ -11,6 +13,8 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
+const pageSize = 4096 // bytes
+
 // The cost of a page in the store in addition to its object, in bytes.
 // TestEstimateIsWhatTheStoreTakes compares it with a real store.
 const (
@@ -19,15 +23,15 @@ const (
 	objectAlign = 8
 )
 
-// An estimate is the result of estimate; its JSON is what --json prints.
-type estimate struct {
-	Sample     sampleReport      `json:"sample"`
-	Algorithms []algorithmReport `json:"algorithms"`
-	Advice     advice            `json:"advice"`
+// A Report is the result of an estimate; its JSON is what estimate --json prints.
+type Report struct {
+	Sample     Sample      `json:"sample"`
+	Algorithms []Algorithm `json:"algorithms"`
+	Advice     Advice      `json:"advice"`
 }
 
-// sampleReport describes the sample.
-type sampleReport struct {
+// Sample describes what was compressed. Shares are from 0 to 1.
+type Sample struct {
 	Source     string         `json:"source"`
 	Processes  int            `json:"processes"` // 0 for a file
 	Pages      int            `json:"pages"`     // in the sample
@@ -38,8 +42,8 @@ type sampleReport struct {
 	SameFilled float64        `json:"same_filled"` // share of pages, 0 to 1
 }
 
-// algorithmReport is one algorithm's result, for everything that was sampled.
-type algorithmReport struct {
+// Algorithm is one algorithm's result, for all the memory that the sample stands for.
+type Algorithm struct {
 	Algorithm      string  `json:"algorithm"`
 	Ratio          float64 `json:"ratio"`
 	Low            float64 `json:"ratio_low"` // of the interval of 95 % confidence
@@ -49,10 +53,10 @@ type algorithmReport struct {
 	Incompressible float64 `json:"incompressible"` // share of pages, 0 to 1
 }
 
-// newEstimate compresses the sample by every algorithm. The advice is for the first, which is the
-// default unless the user chose.
-func newEstimate(s sample.Sample, algorithms []codec.Algorithm, ram uint64, show term.Steps) (*estimate, error) {
-	e := &estimate{Sample: sampleReport{
+// New compresses the sample by every algorithm, and shows its progress. The advice, for a machine
+// with ram bytes of memory, is for the first algorithm. A ram of 0 bounds nothing.
+func New(s sample.Sample, algorithms []codec.Algorithm, ram uint64, show term.Steps) (*Report, error) {
+	e := &Report{Sample: Sample{
 		Source: s.Source, Processes: s.Looked, Pages: s.Count(), Bytes: int64(len(s.Pages)),
 		Total: s.Total * pageSize, Swapped: s.Swapped, LeftOut: s.Left,
 	}}
@@ -74,8 +78,8 @@ func newEstimate(s sample.Sample, algorithms []codec.Algorithm, ram uint64, show
 
 // measureRatio compresses the pages of a sample, counts its same-filled ones, and scales the result
 // to total.
-func measureRatio(a codec.Algorithm, pages [][]byte, same int, total int64) (algorithmReport, error) {
-	r := algorithmReport{Algorithm: a.String()}
+func measureRatio(a codec.Algorithm, pages [][]byte, same int, total int64) (Algorithm, error) {
+	r := Algorithm{Algorithm: a.String()}
 	compressor, err := a.NewCompressor()
 	if err != nil {
 		return r, err
@@ -92,7 +96,7 @@ func measureRatio(a codec.Algorithm, pages [][]byte, same int, total int64) (alg
 		if id == codec.Raw {
 			raw++
 		}
-		costs.add(pageCost(n), 1)
+		costs.add(PageCost(n), 1)
 	}
 	mean, margin := costs.mean(), costs.margin(total)
 	r.Ratio = pageSize / mean
@@ -105,8 +109,8 @@ func measureRatio(a codec.Algorithm, pages [][]byte, same int, total int64) (alg
 	return r, nil
 }
 
-// pageCost is the memory of a page with an object of n bytes.
-func pageCost(n int) float64 {
+// PageCost returns the memory in bytes that a store takes for a page with an object of n bytes.
+func PageCost(n int) float64 {
 	return float64(indexCost + (headerCost+n+objectAlign-1)/objectAlign*objectAlign)
 }
 
