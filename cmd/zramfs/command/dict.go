@@ -9,6 +9,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/dictionary"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
@@ -54,32 +55,38 @@ func dictAction(c *cli.Context) error {
 	}
 	ctx, stop := interruptible(c.Context)
 	defer stop()
-	return obey(ctx, func() error { return t.run(ctx, c.App.Writer, c.App.ErrWriter) })
+	return obey(ctx, func() error {
+		r, err := t.Run(ctx, c.App.ErrWriter)
+		if err != nil {
+			return err
+		}
+		return printReport(c.App.Writer, false, r)
+	})
 }
 
 // readTraining reads the flags and arguments of dict train. Its errors are usage errors, except for
 // a DIR without a device.
-func readTraining(c *cli.Context) (training, error) {
-	t := training{out: c.String(flagOutput), level: c.Int(flagLevel)}
+func readTraining(c *cli.Context) (dictionary.Training, error) {
+	t := dictionary.Training{File: c.String(flagOutput), Level: c.Int(flagLevel)}
 	size, err := parseLimit(c.String(flagSize), 0)
 	if err != nil {
 		return t, err
 	}
-	t.size = int(min(size, 1<<30))
-	if t.algorithm, err = codec.Parse(fmt.Sprintf("zstd(level=%d)", t.level)); err != nil {
-		return t, usageError("dict: --%s %d: must be from 1 to 19", flagLevel, t.level)
+	t.Size = int(min(size, 1<<30))
+	if _, err = codec.Parse(fmt.Sprintf("zstd(level=%d)", t.Level)); err != nil {
+		return t, usageError("dict: --%s %d: must be from 1 to 19", flagLevel, t.Level)
 	}
 	pages, dirs := c.String(flagPages), c.Args().Tail()
 	switch {
-	case t.size < codec.MinDictionary || t.size > codec.MaxDictionary:
+	case t.Size < codec.MinDictionary || t.Size > codec.MaxDictionary:
 		return t, usageError("dict: --%s %s: must be from %s to %s", flagSize, c.String(flagSize), term.Size(codec.MinDictionary), term.Size(codec.MaxDictionary))
-	case t.out == "":
+	case t.File == "":
 		return t, usageError("dict: name the FILE to write by --%s", flagOutput)
 	case pages != "" && len(dirs) > 0 || len(dirs) > 1:
 		return t, usageError("dict: one DIR or --%s FILE, not more", flagPages)
 	case pages != "":
-		t.from = pages
-		t.open = func() (trainSource, error) { return sample.OpenFile(pages) }
+		t.From = pages
+		t.Open = func() (dictionary.Source, error) { return sample.OpenFile(pages) }
 		return t, nil
 	case len(dirs) == 0:
 		return t, usageError("dict: name one DIR, as zramfs dict train -o FILE /run/zram, or --%s FILE", flagPages)
@@ -88,8 +95,8 @@ func readTraining(c *cli.Context) (training, error) {
 	if err != nil {
 		return t, err
 	}
-	t.from = d.Dir
-	t.open = func() (trainSource, error) { return imaging.OpenPages(d.Dir) }
+	t.From = d.Dir
+	t.Open = func() (dictionary.Source, error) { return imaging.OpenPages(d.Dir) }
 	return t, nil
 }
 

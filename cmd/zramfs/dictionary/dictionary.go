@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+// Package dictionary trains a dictionary for zstd on pages, and measures its gain on others.
+package dictionary
 
 import (
 	"context"
@@ -16,6 +17,8 @@ import (
 )
 
 const (
+	pageSize = 4096 // bytes
+
 	// trainPages is the most pages to train on: with fewer the gain drops, with more only the time
 	// grows.
 	trainPages = 4096
@@ -28,76 +31,81 @@ const (
 	trainRun, trainAside = 16, 4
 )
 
-// training is one run of dict train.
-type training struct {
-	out       string // the file to write
-	from      string // the file or the device that holds the pages
-	open      func() (trainSource, error)
-	algorithm codec.Algorithm // at the level to train for, without a dictionary
-	level     int
-	size      int // bytes
+// A Source holds the pages to train a dictionary on.
+type Source interface {
+	// Count returns the number of pages, empty ones included.
+	Count() int64
+	// Page returns page n, which the caller may keep, or nil for a page that no codec gets: an
+	// empty one, or one repeated word.
+	Page(ctx context.Context, n int64) ([]byte, error)
+	io.Closer
 }
 
-// run trains and measures, and writes the dictionary and a report.
-func (t training) run(ctx context.Context, out, bar io.Writer) error {
-	if _, err := os.Lstat(t.out); err == nil {
-		return fmt.Errorf("%s exists already: what was stored with a dictionary can be read with that one only", t.out)
+// Training names the pages to train on, and the dictionary to make.
+type Training struct {
+	File  string // the dictionary to write
+	From  string // the file or the device that holds the pages, for messages
+	Open  func() (Source, error)
+	Level int // of zstd, that the dictionary is for
+	Size  int // the most bytes of the dictionary
+}
+
+// Run trains and measures. It writes the dictionary to t.File, which must not exist, unless the
+// dictionary gains nothing. It shows its progress where terminal is one.
+func (t Training) Run(ctx context.Context, terminal io.Writer) (*Report, error) {
+	if _, err := os.Lstat(t.File); err == nil {
+		return nil, fmt.Errorf("%s exists already: what was stored with a dictionary can be read with that one only", t.File)
 	}
-	pages, err := t.read(ctx, bar)
+	pages, err := t.read(ctx, terminal)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var fit, aside [][]byte
-	for i, page := range pages {
-		if i/trainRun%trainAside == trainAside-1 {
-			aside = append(aside, page)
-		} else {
-			fit = append(fit, page)
-		}
-	}
-	data, err := codec.TrainDictionary(fit, t.level, t.size)
+	fit, aside := divide(pages)
+	data, err := codec.TrainDictionary(fit, t.Level, t.Size)
 	if err != nil {
-		return fmt.Errorf("%s: %w", t.from, err)
+		return nil, fmt.Errorf("%s: %w", t.From, err)
 	}
-	path, err := filepath.Abs(t.out)
+	path, err := filepath.Abs(t.File)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	with, err := codec.Parse(fmt.Sprintf("zstd(level=%d,dict=d)", t.level))
+	before, after, err := compare(t.Level, data, aside)
 	if err != nil {
-		return err
-	}
-	if with, err = with.WithDictionary("d", data); err != nil {
-		return err
-	}
-	before, after, err := compare(t.algorithm, with, aside)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	if after.bytes >= before.bytes {
-		return fmt.Errorf("%s: %d pages that were kept aside take %d bytes without and %d with a dictionary: none is written",
-			t.from, len(aside), before.bytes, after.bytes)
+		return nil, fmt.Errorf("%s: %d pages that were kept aside take %d bytes without and %d with a dictionary: none is written",
+			t.From, len(aside), before.bytes, after.bytes)
 	}
 	if err := writeNew(path, data); err != nil {
-		return err
+		return nil, err
 	}
-	return t.report(out, path, len(fit), len(aside), len(data), before, after)
+	return &Report{path, t.Level, len(data), len(fit), len(aside), before, after}, nil
 }
 
-// report prints the result.
-func (t training) report(out io.Writer, path string, fit, aside, size int, before, after packed) error {
-	_, err := fmt.Fprintf(out, "%s: %s, made of %d pages\n"+
+// A Report is the result of a training.
+type Report struct {
+	path          string // of the dictionary, absolute
+	level         int
+	size          int // of the dictionary, in bytes
+	fit, aside    int // pages trained on, and pages measured
+	before, after packed
+}
+
+// Text returns the report in four lines, the last with the use of the dictionary.
+func (r *Report) Text() string {
+	return fmt.Sprintf("%s: %s, made of %d pages\n"+
 		"%d other pages: %.1f%% fewer bytes, ratio %.2f with it and %.2f without\n"+
 		"compress %.1f us a page with it, %.1f without; decompress %.1f with, %.1f without\n"+
 		"Use it: zramfs mount --algorithm 'zstd(level=%d,dict=%[1]s)' DIR\n",
-		path, term.Size(uint64(size)), fit, aside, 100*(1-float64(after.bytes)/float64(before.bytes)), after.ratio(aside), before.ratio(aside),
-		after.compress, before.compress, after.decompress, before.decompress, t.level)
-	return err
+		r.path, term.Size(uint64(r.size)), r.fit, r.aside, 100*(1-float64(r.after.bytes)/float64(r.before.bytes)),
+		r.after.ratio(r.aside), r.before.ratio(r.aside),
+		r.after.compress, r.before.compress, r.after.decompress, r.before.decompress, r.level)
 }
 
 // read returns up to trainPages pages, from all over the source.
-func (t training) read(ctx context.Context, terminal io.Writer) (pages [][]byte, err error) {
-	from, err := t.open()
+func (t Training) read(ctx context.Context, terminal io.Writer) (pages [][]byte, err error) {
+	from, err := t.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -108,14 +116,14 @@ func (t training) read(ctx context.Context, terminal io.Writer) (pages [][]byte,
 		return nil, err
 	}
 	if len(pages) < trainLeast {
-		return nil, fmt.Errorf("%s holds %d usable pages; training needs %d", t.from, len(pages), trainLeast)
+		return nil, fmt.Errorf("%s holds %d usable pages; training needs %d", t.From, len(pages), trainLeast)
 	}
 	return pages, nil
 }
 
 // collect reads pages of a source until it has trainPages that a codec gets. Its progress, out of
 // trainPages, is the share of pages found or of pages read, whichever is larger.
-func collect(ctx context.Context, from trainSource, p term.Steps) (pages [][]byte, err error) {
+func collect(ctx context.Context, from Source, p term.Steps) (pages [][]byte, err error) {
 	total := from.Count()
 	looks := min(total, trainLooks)
 	shown, step := int64(0), stride(total)
@@ -137,6 +145,18 @@ func collect(ctx context.Context, from trainSource, p term.Steps) (pages [][]byt
 		shown = done
 	}
 	return pages, nil
+}
+
+// divide keeps one of trainAside runs of trainRun pages aside; the others fit the dictionary.
+func divide(pages [][]byte) (fit, aside [][]byte) {
+	for i, page := range pages {
+		if i/trainRun%trainAside == trainAside-1 {
+			aside = append(aside, page)
+		} else {
+			fit = append(fit, page)
+		}
+	}
+	return fit, aside
 }
 
 // stride returns a step that visits total numbers, each once and evenly spread from the start: near
@@ -165,13 +185,24 @@ type packed struct {
 // ratio is the size of the pages over that of their objects.
 func (p packed) ratio(pages int) float64 { return float64(pages*pageSize) / float64(p.bytes) }
 
-// compare measures two algorithms on the same pages.
-func compare(a, b codec.Algorithm, pages [][]byte) (first, second packed, err error) {
-	if first, err = pack(a, pages); err != nil {
-		return first, second, err
+// compare measures zstd at a level on the same pages, without the dictionary and with it.
+func compare(level int, dictionary []byte, pages [][]byte) (before, after packed, err error) {
+	without, err := codec.Parse(fmt.Sprintf("zstd(level=%d)", level))
+	if err != nil {
+		return before, after, err
 	}
-	second, err = pack(b, pages)
-	return first, second, err
+	with, err := codec.Parse(fmt.Sprintf("zstd(level=%d,dict=d)", level))
+	if err != nil {
+		return before, after, err
+	}
+	if with, err = with.WithDictionary("d", dictionary); err != nil {
+		return before, after, err
+	}
+	if before, err = pack(without, pages); err != nil {
+		return before, after, err
+	}
+	after, err = pack(with, pages)
+	return before, after, err
 }
 
 // pack measures one algorithm. It goes over the pages twice and times the second pass, with warm
