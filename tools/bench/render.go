@@ -108,8 +108,13 @@ func renderTargets(text *bytes.Buffer, all []standing) {
 	}
 }
 
-// times prints a ratio.
-func times(ratio float64) string { return digits(ratio) + "x" }
+// times prints a ratio; 0 stands for one that is not known.
+func times(ratio float64) string {
+	if ratio == 0 {
+		return verdictNone
+	}
+	return digits(ratio) + "x"
+}
 
 // digits prints three digits, or all of those before the point.
 func digits(value float64) string {

@@ -67,8 +67,9 @@ func (b *benchmark) report() *report {
 		for d := range b.compared() {
 			ratio := ratioFigure(b.figures[i][d], b.figures[i][len(b.devices)-1])
 			row.Ratio = append(row.Ratio, ratio)
-			goal := work.target()
-			out.Targets = append(out.Targets, goal.stand(row.Name, b.devices[d].name, goal.of(ratio), b.devices[d].uring))
+			for _, goal := range work.targets() {
+				out.Targets = append(out.Targets, goal.stand(row.Name, b.devices[d].name, goal.of(ratio), b.devices[d].uring))
+			}
 		}
 		out.Workload = append(out.Workload, row)
 	}
@@ -118,17 +119,22 @@ func medianOf[F any](rounds []F, get func(F) float64) float64 {
 	return median(values)
 }
 
-// ratioOf returns the median of the ratios of the rounds, so that a slow minute of
-// the machine cancels out. It is 0 where a round has nothing to divide by: processor
-// time is counted in hundredths of a second.
+// leastFigure is the smallest figure that a ratio is made of. Every unit of a report has larger
+// figures; a smaller one is the rest of a subtraction of processor times, which the kernel counts
+// in hundredths of a second.
+const leastFigure = 1e-6
+
+// ratioOf returns the median of the ratios of the rounds, so that a slow minute of the machine
+// cancels out. It is 0, for unknown, where a round has nothing to divide by, or a figure below
+// zero.
 func ratioOf[F any](first, second []F, get func(F) float64) float64 {
 	var values []float64
 	for i := range first {
-		divisor := get(second[i])
-		if divisor == 0 {
+		dividend, divisor := get(first[i]), get(second[i])
+		if divisor < leastFigure || dividend < 0 {
 			return 0
 		}
-		values = append(values, get(first[i])/divisor)
+		values = append(values, dividend/divisor)
 	}
 	return median(values)
 }

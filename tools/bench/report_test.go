@@ -54,7 +54,7 @@ func TestTextReport(t *testing.T) {
 		"                                     zram      MB/s      2.00              2.00              2.00              2.00\n",
 		"random write 4 KiB, libaio 2 x 32    zramfs    IOPS      8.00   4.00x      8.00   4.00x      8.00   4.00x      8.00   4.00x\n",
 		"sequential read 1 MiB, libaio 1 x 4  zramfs    throughput       4.00x    >= 1.5    >= 2.5  stretch\n",
-		"random read 4 KiB, psync, depth 1    zramfs    p50 time         4.00x     <= 10      <= 4  stretch\n",
+		"random read 4 KiB, psync, depth 1    zramfs    p50 time         4.00x      <= 5    <= 3.5  reached\n",
 		"memory of zram: used/compressed 1.050, used/stored 0.263 (ratio 4.00) after the fill",
 	} {
 		if !strings.Contains(out.String(), want) {
@@ -133,7 +133,7 @@ func TestReportOfThreeDevices(t *testing.T) {
 	}
 	for _, want := range []string{
 		"                                     uring     IOPS      2.00   1.00x",
-		"                                     uring     p50 time         1.00x      <= 7    <= 4.5  stretch\n",
+		"                                     uring     p99 time         1.00x     <= 10      <= 8  stretch\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, out.String())
@@ -168,11 +168,16 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// What has nothing to divide by has no ratio, and no infinite one.
+// A ratio to nothing, to less than nothing or of less than nothing is unknown, and printed so.
 func TestRatioOfNothing(t *testing.T) {
 	same := func(f float64) float64 { return f }
-	if got := ratioOf([]float64{1, 2}, []float64{1, 0}, same); got != 0 {
-		t.Errorf("the ratio is %v", got)
+	for _, pair := range [][2]float64{{2, 0}, {2, -1e-16}, {2, 1e-16}, {2, -3}, {-2, 3}} {
+		if got := ratioOf([]float64{1, pair[0]}, []float64{1, pair[1]}, same); got != 0 || times(got) != "-" {
+			t.Errorf("the ratio of %v to %v is %v, printed as %s", pair[0], pair[1], got, times(got))
+		}
+	}
+	if got := ratioOf([]float64{1, 2}, []float64{2, 4}, same); got != 0.5 || times(got) != "0.50x" {
+		t.Errorf("the ratio of a half is %v, printed as %s", got, times(got))
 	}
 }
 
