@@ -35,6 +35,7 @@ passes to it, with store/view.
 	    loopsetup            loop devices and swap
 	  cmd/zramfs/doctor    whether this machine can run a device safely
 	  cmd/zramfs/slots     the process that makes the kernel free swap slots
+	  cmd/zramfs/tune      parameters of the kernel: set, recorded, restored
 	  cmd/zramfs/imaging   verify, export and import of a live device
 	    store/view           the image of a live device, read by another process
 	    codec/bulk           many pages at once, divided between cores and engines

@@ -78,29 +78,29 @@ func TestSwapSeveralDevices(t *testing.T) {
 // were turned on by then are turned off again.
 func TestSwapUpUndoesSeveralDevices(t *testing.T) {
 	dir := swapDir(t)
-	before := sysctls(t)
-	r := run(t, commandTimeout, "up", "-v", "--size", "64M", "--devices", "32", "--sysctl", "recommended", dir)
+	before := kernelParameters(t)
+	r := run(t, commandTimeout, "up", "-v", "--size", "64M", "--devices", "32", "--tune", "recommended", dir)
 	wantRefusal(t, r, "swapon /dev/loop", "operation not permitted")
-	wantSteps(t, r.Stdout, "mount ok", "sysctl ok vm.", "swap ok /dev/loop", "sysctl ok restored vm.")
+	wantSteps(t, r.Stdout, "mount ok", "tune ok vm.", "swap ok /dev/loop", "tune ok restored vm.")
 	wantNothingLeft(t, dir)
-	if after := sysctls(t); after != before {
+	if after := kernelParameters(t); after != before {
 		t.Errorf("kernel parameters were %q and are %q", before, after)
 	}
 }
 
 // Kernel parameters are what up sets while it is up, and what they were after it.
-func TestSwapSysctls(t *testing.T) {
+func TestSwapTune(t *testing.T) {
 	dir := swapDir(t)
-	before := sysctls(t)
-	up := mustRun(t, commandTimeout, "up", "-v", "--size", "64M", "--sysctl", "recommended", dir)
-	wantSteps(t, up.Stdout, "sysctl ok vm.", "swap ok")
-	if during := sysctls(t); during == before || !strings.HasPrefix(during, "5 ") {
+	before := kernelParameters(t)
+	up := mustRun(t, commandTimeout, "up", "-v", "--size", "64M", "--tune", "recommended", dir)
+	wantSteps(t, up.Stdout, "tune ok vm.", "swap ok")
+	if during := kernelParameters(t); during == before || !strings.HasPrefix(during, "5 ") {
 		t.Errorf("kernel parameters are %q", during)
 	}
 	down := mustRun(t, downTimeout, "down", "-v", dir)
 	wantSteps(t, down.Stdout, "swap ok", "mount ok") // the keeper may restore them before down does
 	wantNothingLeft(t, dir)
-	if after := sysctls(t); after != before {
+	if after := kernelParameters(t); after != before {
 		t.Errorf("kernel parameters were %q and are %q", before, after)
 	}
 	if left, err := filepath.Glob("/run/zramfs/*zramfs-test-*"); err != nil || len(left) > 0 {
@@ -108,11 +108,15 @@ func TestSwapSysctls(t *testing.T) {
 	}
 }
 
-// swapoff by hand ends the device, and its keeper restores the kernel parameters.
+// swapoff by hand ends the device, and its keeper restores the kernel parameters. --sysctl is the
+// old name of --tune.
 func TestSwapOffByHand(t *testing.T) {
 	dir := swapDir(t)
-	before := sysctls(t)
+	before := kernelParameters(t)
 	mustRun(t, commandTimeout, "up", "--size", "512M", "--sysctl", "recommended", dir)
+	if during := kernelParameters(t); during == before {
+		t.Errorf("kernel parameters are %q as before", during)
+	}
 	keeper, slots := status(t, dir).KeeperPID, slotsStatus(t, dir).Slots.PID
 	swapOffAll(t, dir)
 	if !waitEnd(keeper, answerTimeout) {
@@ -121,7 +125,7 @@ func TestSwapOffByHand(t *testing.T) {
 	if slots == 0 || !waitEnd(slots, answerTimeout) {
 		t.Errorf("the process %d lives on", slots)
 	}
-	if after := sysctls(t); after != before {
+	if after := kernelParameters(t); after != before {
 		t.Errorf("kernel parameters were %q and are %q", before, after)
 		mustRun(t, downTimeout, "down", dir)
 	}
@@ -166,8 +170,8 @@ func swapOffAll(t *testing.T, dir string) []string {
 	return loops
 }
 
-// sysctls returns the kernel parameters that up may set, in one line.
-func sysctls(t *testing.T) string {
+// kernelParameters returns the kernel parameters that up may set, in one line.
+func kernelParameters(t *testing.T) string {
 	t.Helper()
 	var values []string
 	for _, name := range []string{"page-cluster", "swappiness", "watermark_scale_factor", "watermark_boost_factor"} {

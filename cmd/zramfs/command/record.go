@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/cmd/zramfs/tune"
 )
 
 // recordDir holds a record for each device that up has turned on. It lies outside DIR because its
@@ -27,9 +28,13 @@ const recordDir = "run/zramfs"
 // it still has up's value. So a record that outlives its device, as in a restarted container, does
 // no harm.
 type record struct {
-	Dir     string        `json:"dir"`
-	Loops   []notedLoop   `json:"loops"`
-	Sysctls []tunedSysctl `json:"sysctls"`
+	Dir   string      `json:"dir"`
+	Loops []notedLoop `json:"loops"`
+
+	// Tuned has the parameters of the kernel that up --tune changed. Its key is from the time of
+	// --sysctl: a device that an older version has up keeps its record, and the keeper of such a
+	// device reads and writes those of newer ones.
+	Tuned []tune.Change `json:"sysctls"`
 
 	// Keeper is the PID of the keeper in the PID namespace of up, Started its start time; see
 	// host.Process.Start. Records of older versions lack them, and Mount.
@@ -159,15 +164,16 @@ func (rec record) remove(m host.Root) error {
 }
 
 // forget restores the kernel parameters that up changed for the device d and for ended devices on
-// its DIR, and removes their records.
+// any DIR, and removes their records: a killed up leaves its changes to the next command.
 func forget(out io.Writer, m host.Root, d device) error {
 	defer lockRecords(m)()
-	all := readRecords(m)
+	remaining := readRecords(m)
 	var errs error
-	for _, rec := range all {
+	for _, rec := range slices.Clone(remaining) {
 		own := d.rec != nil && d.rec.file == rec.file
-		if own || rec.of(d.Dir) && (rec.err != nil || !rec.alive()) {
-			errs = errors.Join(errs, rec.forget(out, m, all))
+		if own || rec.err != nil && rec.of(d.Dir) || rec.err == nil && !rec.alive() {
+			errs = errors.Join(errs, rec.forget(out, m, remaining))
+			remaining = slices.DeleteFunc(remaining, func(r record) bool { return r.file == rec.file })
 		}
 	}
 	return errs
@@ -179,8 +185,8 @@ func (rec record) forget(out io.Writer, m host.Root, all []record) error {
 	if rec.err != nil {
 		return errors.Join(rec.err, rec.remove(m))
 	}
-	if len(rec.Sysctls) > 0 {
-		if err := restoreSysctls(out, m, rec, otherRecords(rec, all)); err != nil {
+	if len(rec.Tuned) > 0 {
+		if err := restoreTuned(out, m, rec, otherRecords(rec, all)); err != nil {
 			return err
 		}
 	}
@@ -207,6 +213,6 @@ func forgetEnded(out io.Writer, m host.Root) error {
 // otherRecords returns the records of other running devices with changed parameters.
 func otherRecords(rec record, all []record) []record {
 	return slices.DeleteFunc(slices.Clone(all), func(r record) bool {
-		return r.file == rec.file || r.err != nil || len(r.Sysctls) == 0 || !r.alive()
+		return r.file == rec.file || r.err != nil || len(r.Tuned) == 0 || !r.alive()
 	})
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
+	"github.com/zramfs/zramfs/cmd/zramfs/tune"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -30,7 +31,6 @@ const (
 	flagDiscard  = "discard"
 	flagForce    = "force"
 	flagDevices  = "devices"
-	flagSysctl   = "sysctl"
 	flagKeep     = "keep"
 	swapLabel    = "zramfs"
 
@@ -50,8 +50,8 @@ func upCommand() *cli.Command {
 			"cluster of 2 MiB is free. By default there are up to 16, each an eighth larger than the one before, of 32 MiB on " +
 			"average or more. list shows one device.\n\n" +
 			slotsHelp + "\n\n" +
-			"With --sysctl recommended it sets " + sysctlHelp() + ", the last three as they are usual for swap in memory and the first " +
-			"by measurement; down restores what was there. Values that cannot be changed here, as in most containers, cost a line.\n\n" +
+			"With --tune recommended it sets " + tune.Help() + "; down restores what was there. Values that cannot be changed here, " +
+			"as in most containers, cost a line. Without it no parameter of the machine changes.\n\n" +
 			"When swapoff turns all its areas off, the device ends, and the kernel parameters get their old values; with --keep it stays, as " +
 			"/dev/zram0 does, until down.\n\n" +
 			"Freed pages are discarded by default (pages), as zram-generator has it: without that, what processes have " +
@@ -65,8 +65,8 @@ func upCommand() *cli.Command {
 			&cli.IntFlag{Name: flagDevices, DefaultText: "by size",
 				Usage: "number `N` of loop devices and swap areas, from 1 to 32"},
 			slotsFlag(),
-			&cli.StringFlag{Name: flagSysctl, Value: sysctlKeep,
-				Usage: "`WHICH` kernel parameters to use while it is up: keep (as they are) or recommended"},
+			tuneFlag(),
+			sysctlFlag(),
 			&cli.BoolFlag{Name: flagKeep, Usage: "leave the device for another swapon when swap is turned off by swapoff; down ends it"},
 			&cli.BoolFlag{Name: flagForce, Usage: "turn swap on even if that is not safe"},
 		),
@@ -80,7 +80,7 @@ type swapConfig struct {
 	discard  loopsetup.Discard
 	devices  int // loop devices, and so swap areas
 	slots    slots.Policy
-	sysctl   string // one of the sysctl constants
+	tune     string // tune.Keep or tune.Recommended
 	keep     bool
 	force    bool
 }
@@ -137,7 +137,7 @@ func oneDir(c *cli.Context, name string) (string, error) {
 
 // readSwapConfig reads the flags for a device of size bytes.
 func readSwapConfig(c *cli.Context, size uint64) (swapConfig, error) {
-	s := swapConfig{priority: c.Int(flagPriority), devices: c.Int(flagDevices), sysctl: c.String(flagSysctl), keep: c.Bool(flagKeep), force: c.Bool(flagForce)}
+	s := swapConfig{priority: c.Int(flagPriority), devices: c.Int(flagDevices), keep: c.Bool(flagKeep), force: c.Bool(flagForce)}
 	if s.priority < 0 || s.priority > loopsetup.MaxPriority {
 		return s, usageError("priority %d: must be from 0 to %d", s.priority, loopsetup.MaxPriority)
 	}
@@ -154,10 +154,10 @@ func readSwapConfig(c *cli.Context, size uint64) (swapConfig, error) {
 		return s, usageError("devices %d: %s for the first of them is too little, %s is the least", s.devices,
 			term.Size(first), term.Size(minSlice))
 	}
-	if s.sysctl != sysctlKeep && s.sysctl != sysctlRecommended {
-		return s, usageError("sysctl %q is neither %s nor %s", s.sysctl, sysctlKeep, sysctlRecommended)
-	}
 	var err error
+	if s.tune, err = readTune(c); err != nil {
+		return s, err
+	}
 	if s.slots, err = slots.ParsePolicy(c.String(flagSlots)); err != nil {
 		return s, usageError("%w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
+	"github.com/zramfs/zramfs/cmd/zramfs/tune"
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -147,8 +148,8 @@ func (u *upRun) keep() error {
 	return nil
 }
 
-// note writes the record for other commands. It keeps what an earlier, ended device on the same DIR
-// recorded about kernel parameters.
+// note writes the record for other commands. Before that it restores the kernel parameters of ended
+// devices, so that what they changed does not pass for what was there.
 func (u *upRun) note() error {
 	rec := &u.record
 	*rec = record{Dir: u.report.Dir, Loops: u.device.noted, Keeper: u.report.PID}
@@ -159,9 +160,9 @@ func (u *upRun) note() error {
 	if rec.Mount, err = fusefs.MountNumber(rec.Dir); err != nil {
 		return err
 	}
-	for _, before := range readRecords(u.machine) {
-		if before.err == nil && before.of(rec.Dir) && !before.alive() {
-			rec.Sysctls, rec.file = before.Sysctls, before.file
+	if err := forget(u.out, u.machine, device{Dir: rec.Dir}); err != nil {
+		if err := printStep(u.out, "record", "warn", err.Error()); err != nil {
+			return err
 		}
 	}
 	u.undo = append(u.undo, func() error { return forget(u.out, u.machine, device{Dir: rec.Dir, rec: rec}) })
@@ -177,11 +178,11 @@ func (u *upRun) hide() error { return hideData(u.report.Dir, loopPaths(u.device.
 
 // tune sets kernel parameters, if asked for.
 func (u *upRun) tune() error {
-	if u.swap.sysctl != sysctlRecommended {
+	if u.swap.tune != tune.Recommended {
 		return nil
 	}
 	defer lockRecords(u.machine)()
-	return tuneSysctls(u.out, u.machine, &u.record)
+	return applyTune(u.out, u.machine, tune.Settings(u.machine), &u.record)
 }
 
 // turnOff undoes turnOn for one area.

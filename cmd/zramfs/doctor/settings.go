@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
+	"github.com/zramfs/zramfs/cmd/zramfs/tune"
 )
 
 // The checks in this file never fail: a device works without what they look for.
@@ -61,7 +62,7 @@ func checkPageCluster(m Machine) (Finding, error) {
 	}
 	if n < 3 {
 		return warn(fmt.Sprintf("vm.page-cluster is %d: %d pages a swap-in, slow for memory used in order", n, 1<<n),
-			"zramfs up --sysctl recommended, or sysctl vm.page-cluster=5")
+			fmt.Sprintf("zramfs up --tune recommended, or sysctl vm.page-cluster=%d", tune.PageCluster))
 	}
 	return ok("vm.page-cluster is %d: up to %d pages a swap-in", n, uint64(1)<<min(n, 63))
 }

@@ -15,14 +15,17 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/cmd/zramfs/tune"
 )
 
-// tuned makes up's change on a machine that begins with these values, in the order of
-// recommendedSysctls; an empty one is missing. It returns what was said.
-func tuned(t *testing.T, m host.Root, dir string, values ...string) string {
+// sysctls are the parameters of the machines in these tests.
+var sysctls = []string{"vm.page-cluster", "vm.swappiness", "vm.watermark_scale_factor", "vm.watermark_boost_factor"}
+
+// setSysctls gives them these values, in the order of sysctls; an empty one is missing.
+func setSysctls(t *testing.T, m host.Root, values ...string) {
 	t.Helper()
 	for i, v := range values {
-		path := m.Path(sysctlPath(recommendedSysctls[i].name))
+		path := m.Path(sysctlPath(sysctls[i]))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.RemoveAll(path)); err != nil {
 			t.Fatal(err)
 		}
@@ -33,12 +36,19 @@ func tuned(t *testing.T, m host.Root, dir string, values ...string) string {
 			t.Fatal(err)
 		}
 	}
-	rec := runningRecord(t, dir)
-	for _, before := range recordsOf(m, dir) {
-		rec.Sysctls, rec.file = before.Sysctls, before.file
-	}
+}
+
+// tuned makes up's change on a machine that begins with these values, and returns what was said: up
+// forgets ended devices first.
+func tuned(t *testing.T, m host.Root, dir string, values ...string) string {
+	t.Helper()
+	setSysctls(t, m, values...)
 	var out strings.Builder
-	if err := tuneSysctls(&out, m, &rec); err != nil {
+	if err := forget(&out, m, device{Dir: dir}); err != nil {
+		t.Fatal(err)
+	}
+	rec := runningRecord(t, dir)
+	if err := applyTune(&out, m, tune.Settings(m), &rec); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -77,8 +87,8 @@ func dies(t *testing.T, m host.Root, dir string) {
 func wantSysctls(t *testing.T, m host.Root, want ...string) {
 	t.Helper()
 	for i, w := range want {
-		if got, err := m.Sysctl(recommendedSysctls[i].name); err != nil || got != w {
-			t.Errorf("%s is %s, %v; want %s", recommendedSysctls[i].name, got, err, w)
+		if got, err := m.Sysctl(sysctls[i]); err != nil || got != w {
+			t.Errorf("%s is %s, %v; want %s", sysctls[i], got, err, w)
 		}
 	}
 }
@@ -98,16 +108,16 @@ func forgotten(t *testing.T, m host.Root, dir string) string {
 	return out.String()
 }
 
-func TestSysctlsAreSetAndRestored(t *testing.T) {
+func TestTuneAreSetAndRestored(t *testing.T) {
 	m := host.Root(t.TempDir())
 	said := tuned(t, m, "/run/zram", "3", "60", "10", "15000")
 	wantSysctls(t, m, "5", "133", "125", "0")
-	if !strings.Contains(said, "sysctl        ok    vm.page-cluster=5 (was 3), vm.swappiness=133 (was 60)") || strings.Count(said, "\n") != 1 {
+	if !strings.Contains(said, "tune          ok    vm.page-cluster=5 (was 3), vm.swappiness=133 (was 60)") || strings.Count(said, "\n") != 1 {
 		t.Errorf("up says %q", said)
 	}
 	said = forgotten(t, m, "/run/zram")
 	wantSysctls(t, m, "3", "60", "10", "15000")
-	if !strings.Contains(said, "sysctl        ok    restored vm.page-cluster=3, vm.swappiness=60") || strings.Count(said, "\n") != 1 {
+	if !strings.Contains(said, "tune          ok    restored vm.page-cluster=3, vm.swappiness=60") || strings.Count(said, "\n") != 1 {
 		t.Errorf("down says %q", said)
 	}
 	if _, err := os.Stat(m.Path(recordDir)); !errors.Is(err, fs.ErrNotExist) {
@@ -115,9 +125,9 @@ func TestSysctlsAreSetAndRestored(t *testing.T) {
 	}
 }
 
-// TestSysctlsOfOthers wants values that another program has set since left alone, and a larger
+// TestTuneOfOthers wants values that another program has set since left alone, and a larger
 // value from before kept.
-func TestSysctlsOfOthers(t *testing.T) {
+func TestTuneOfOthers(t *testing.T) {
 	m := host.Root(t.TempDir())
 	tuned(t, m, "/run/zram", "3", "180", "10", "15000")
 	wantSysctls(t, m, "5", "180", "125", "0")
@@ -131,9 +141,9 @@ func TestSysctlsOfOthers(t *testing.T) {
 	}
 }
 
-// TestSysctlsRefused has one parameter that this kernel lacks and one that cannot be written: up
+// TestTuneRefused has one parameter that this kernel lacks and one that cannot be written: up
 // goes on.
-func TestSysctlsRefused(t *testing.T) {
+func TestTuneRefused(t *testing.T) {
 	m := host.Root(t.TempDir())
 	path := m.Path(sysctlPath("vm.swappiness"))
 	if err := os.MkdirAll(path, 0o755); err != nil { // a directory can be neither read nor written, by root either
@@ -156,8 +166,8 @@ func TestSysctlsRefused(t *testing.T) {
 	}
 }
 
-// TestSysctlsNeedTheRecord wants nothing changed that could not be restored.
-func TestSysctlsNeedTheRecord(t *testing.T) {
+// TestTuneNeedTheRecord wants nothing changed that could not be restored.
+func TestTuneNeedTheRecord(t *testing.T) {
 	m := host.Root(t.TempDir())
 	if err := os.WriteFile(m.Path("run"), nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -169,23 +179,43 @@ func TestSysctlsNeedTheRecord(t *testing.T) {
 	}
 }
 
-// TestSysctlsAfterDeath turns swap on twice without a down between, as after a death: what was
-// there at first is restored.
-func TestSysctlsAfterDeath(t *testing.T) {
+// TestTuneAfterDeath turns swap on twice without a down between, as after a death: what was there
+// at first is restored.
+func TestTuneAfterDeath(t *testing.T) {
 	m := host.Root(t.TempDir())
 	tuned(t, m, "/run/zram", "3", "60", "10", "15000")
-	tuned(t, m, "/run/zram")
+	dies(t, m, "/run/zram")
+	said := tuned(t, m, "/run/zram")
+	if !strings.Contains(said, "ok    restored vm.page-cluster=3") || !strings.Contains(said, "ok    vm.page-cluster=5 (was 3)") {
+		t.Errorf("up says %q", said)
+	}
 	forgotten(t, m, "/run/zram")
 	wantSysctls(t, m, "3", "60", "10", "15000")
 	// After a restart of the machine the record counts for nothing.
 	tuned(t, m, "/run/zram", "3", "60", "10", "15000")
+	dies(t, m, "/run/zram")
 	tuned(t, m, "/run/zram", "2", "50", "11", "1")
 	forgotten(t, m, "/run/zram")
 	wantSysctls(t, m, "2", "50", "11", "1")
 }
 
-// TestSysctlsOfSeveralDevices takes three down in every order: the last one restores.
-func TestSysctlsOfSeveralDevices(t *testing.T) {
+// TestTuneAfterDeathElsewhere has a device on another DIR die: the next up, which need not tune,
+// restores what the dead one changed.
+func TestTuneAfterDeathElsewhere(t *testing.T) {
+	m := host.Root(t.TempDir())
+	tuned(t, m, "/dead", "3", "60", "10", "15000")
+	dies(t, m, "/dead")
+	if err := forget(io.Discard, m, device{Dir: "/run/zram"}); err != nil {
+		t.Fatal(err)
+	}
+	wantSysctls(t, m, "3", "60", "10", "15000")
+	if left := readRecords(m); len(left) != 0 {
+		t.Errorf("%d records are left", len(left))
+	}
+}
+
+// TestTuneOfSeveralDevices takes three down in every order: the last one restores.
+func TestTuneOfSeveralDevices(t *testing.T) {
 	for _, order := range []string{"abc", "acb", "bac", "bca", "cab", "cba"} {
 		m := host.Root(t.TempDir())
 		tuned(t, m, "/a", "3", "60", "10", "15000")
@@ -213,9 +243,9 @@ func (g *gate) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestSysctlsOfDevicesAtOnce takes two down at the same time, of which one is held where it has
+// TestTuneOfDevicesAtOnce takes two down at the same time, of which one is held where it has
 // read both records: one of them restores.
-func TestSysctlsOfDevicesAtOnce(t *testing.T) {
+func TestTuneOfDevicesAtOnce(t *testing.T) {
 	m := host.Root(t.TempDir())
 	tuned(t, m, "/a", "3", "60", "10", "15000")
 	tuned(t, m, "/b")
@@ -242,12 +272,31 @@ func TestSysctlsOfDevicesAtOnce(t *testing.T) {
 	}
 }
 
-// TestSysctlsOfTheDead wants a record that no running device has to hold nothing back.
-func TestSysctlsOfTheDead(t *testing.T) {
+// TestTuneOfTheDead wants a record that no running device has to hold nothing back.
+func TestTuneOfTheDead(t *testing.T) {
 	m := host.Root(t.TempDir())
 	tuned(t, m, "/a", "3", "60", "10", "15000")
 	tuned(t, m, "/dead")
 	dies(t, m, "/dead")
 	forgotten(t, m, "/a")
 	wantSysctls(t, m, "3", "60", "10", "15000")
+}
+
+// --sysctl is the old name of --tune; both at once, and other words, are refused before anything
+// happens.
+func TestTuneFlags(t *testing.T) {
+	for _, test := range []struct {
+		flags []string
+		want  string
+	}{
+		{[]string{"--tune", "recommended", "--sysctl", "recommended"}, "--tune --sysctl, which is the old name of --tune"},
+		{[]string{"--tune", "much"}, `tune "much" is neither keep nor recommended`},
+		{[]string{"--sysctl", "much"}, `sysctl "much" is neither keep nor recommended`},
+		{[]string{"--sysctl", "recommended", "--priority", "-1"}, "priority -1"},
+	} {
+		out := runProgram(t, append(append([]string{"up", "--size", "64M"}, test.flags...), filepath.Join(t.TempDir(), "dir"))...)
+		if out.code != exitUsage || !strings.Contains(out.stderr, test.want) || strings.Count(out.stderr, "\n") != 1 {
+			t.Errorf("%v: exit code %d, %q; want %q", test.flags, out.code, out.stderr, test.want)
+		}
+	}
 }

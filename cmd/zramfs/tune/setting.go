@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tune
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
+)
+
+// The values of --tune.
+const (
+	Keep        = "keep"        // change nothing
+	Recommended = "recommended" // apply Settings
+)
+
+// A Setting is a value that a parameter gets. It is immutable.
+type Setting struct {
+	Parameter Parameter
+	Value     string
+	// AtLeast leaves a larger number alone.
+	AtLeast bool
+	// Off keeps the setting out of Settings.
+	Off bool
+	// Only, unless nil, reports whether the setting is of use on a machine; Where says so in words.
+	Only  func(host.Root) bool
+	Where string
+}
+
+// PageCluster is the recommended value of vm.page-cluster: 2^5 pages a swap-in. A request costs
+// tens of microseconds and a further page in it about two, so one page at a time, as is advised for
+// zram, loses; docs/performance.md has the figures.
+const PageCluster = 5
+
+// HaltPoll is how long an idle CPU of a virtual machine polls before it halts, in nanoseconds.
+const HaltPoll Parameter = "/sys/module/haltpoll/parameters/guest_halt_poll_ns"
+
+// AffinityScope is which CPUs the kernel may choose from for work that is bound to none, as that of
+// the loop driver is.
+const AffinityScope Parameter = "/sys/module/workqueue/parameters/default_affinity_scope"
+
+// all are the settings that --tune recommended can make (Documentation/admin-guide/sysctl/vm.rst,
+// Documentation/virt/guest-halt-polling.rst and Documentation/core-api/workqueue.rst of the
+// kernel).
+var all = []Setting{
+	{Parameter: "vm.page-cluster", Value: strconv.Itoa(PageCluster)},
+	// Reading a page back from zramfs takes about half as long as from a disk; the kernel's
+	// documentation gives 133 for that ratio.
+	{Parameter: "vm.swappiness", Value: "133", AtLeast: true},
+	// Reclaim begins and stops with 1.25 % more free memory between the watermarks, so that its
+	// requests find memory.
+	{Parameter: "vm.watermark_scale_factor", Value: "125", AtLeast: true},
+	// After an allocation that mixed kinds of memory, the kernel would reclaim beyond the
+	// watermarks for a while, in bursts.
+	{Parameter: "vm.watermark_boost_factor", Value: "0"},
+	// A halted CPU of a virtual machine takes 50 to 160 us to answer, and a fault needs several
+	// answers. The serving process keeps CPUs awake by itself where it can.
+	{Parameter: HaltPoll, Value: "200000", AtLeast: true, Only: needsHaltPoll, Where: "where /dev/cpu_dma_latency cannot be used"},
+	// The loop driver's work stays on the CPU of the fault. It is off until its gain is measured.
+	{Parameter: AffinityScope, Value: "cpu", Off: true},
+}
+
+// Settings returns what --tune recommended sets on a machine.
+func Settings(m host.Root) []Setting {
+	return slices.DeleteFunc(slices.Clone(all), func(s Setting) bool { return s.Off || s.Only != nil && !s.Only(m) })
+}
+
+// Help lists the settings of every machine, and those of some with their condition.
+func Help() string {
+	var words []string
+	for _, s := range all {
+		switch {
+		case s.Off:
+		case s.Where != "":
+			words = append(words, fmt.Sprintf("and %s also %s=%s", s.Where, s.Parameter, s.Value))
+		default:
+			words = append(words, fmt.Sprintf("%s=%s", s.Parameter, s.Value))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// Met reports whether the value now, in the kernel's text, needs no change.
+func (s Setting) Met(now string) bool {
+	if now == s.Value {
+		return true
+	}
+	want, err := strconv.ParseUint(s.Value, 10, 64)
+	if !s.AtLeast || err != nil {
+		return false
+	}
+	n, err := strconv.ParseUint(now, 10, 64)
+	return err == nil && n > want
+}
