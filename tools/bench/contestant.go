@@ -73,21 +73,6 @@ func newContestant(name, binary string, flags []string) (contestant, error) {
 	return contestant{name: name, binary: path, flags: flags}, nil
 }
 
-// uring tells whether a contestant asks for FUSE over io_uring, which has targets
-// of its own.
-func (c contestant) uring() bool {
-	for i, flag := range c.flags {
-		name, value, given := strings.Cut(strings.TrimLeft(flag, "-"), "=")
-		if !given && i+1 < len(c.flags) {
-			value = c.flags[i+1]
-		}
-		if strings.HasPrefix(flag, "-") && name == "transport" && value == "uring" {
-			return true
-		}
-	}
-	return false
-}
-
 // says returns the flags as they stand in a report.
 func (c contestant) says() string {
 	if len(c.flags) == 0 {

@@ -32,8 +32,6 @@ type device struct {
 	path string
 	// mmStat is the path of its mm_stat, or empty where there is none.
 	mmStat string
-	// uring means that it is served over io_uring.
-	uring bool
 	// server is the path of the program that serves it, empty where the kernel does.
 	server string
 }
@@ -87,7 +85,7 @@ func mountZramfs(opts options, one contestant, made *cleanup) (*device, error) {
 	made.add(func() error { return detach(loop) })
 	return &device{
 		name: one.name, what: what + ", on " + loop, path: loop,
-		mmStat: filepath.Join(dir, mmStat), uring: one.uring(), server: one.program(),
+		mmStat: filepath.Join(dir, mmStat), server: one.program(),
 	}, nil
 }
 

@@ -13,10 +13,9 @@
 //
 // Several configurations of zramfs are measured in turns in one run by naming them:
 //
-//	-contestant "dev=" -contestant "uring=--transport uring" -contestant "old=/path/of/zramfs"
+//	-contestant "now=" -contestant "dense=-a page:dense" -contestant "old=/path/of/zramfs"
 //
-// A report ends with a comparison of each with the project's goals relative to kernel zram. A
-// contestant with --transport uring has goals of its own.
+// A report ends with a comparison of each with the project's goals relative to kernel zram.
 //
 // # What is measured on block devices
 //

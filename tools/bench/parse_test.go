@@ -83,22 +83,17 @@ func TestBadOptions(t *testing.T) {
 }
 
 func TestContestants(t *testing.T) {
-	got, err := contestants("/bin/now", []string{"--log", "x"}, []string{"dev=", "uring=--transport uring", "old=/bin/old --transport=uring -v"})
+	got, err := contestants("/bin/now", []string{"--log", "x"}, []string{"now=", "dense=--algorithm page:dense", "old=/bin/old --mem-limit=1G -v"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []contestant{
-		{"dev", "/bin/now", []string{"--log", "x"}},
-		{"uring", "/bin/now", []string{"--log", "x", "--transport", "uring"}},
-		{"old", "/bin/old", []string{"--log", "x", "--transport=uring", "-v"}},
+		{"now", "/bin/now", []string{"--log", "x"}},
+		{"dense", "/bin/now", []string{"--log", "x", "--algorithm", "page:dense"}},
+		{"old", "/bin/old", []string{"--log", "x", "--mem-limit=1G", "-v"}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%q, want %q", got, want)
-	}
-	for i, uring := range []bool{false, true, true} {
-		if got[i].uring() != uring {
-			t.Errorf("%s: uring is %t", got[i].name, !uring)
-		}
 	}
 	for _, text := range []string{"", "a", "=x", "zram=", "two words=", "-a=b"} {
 		if got, err := contestants("/bin/now", nil, []string{text}); err == nil {

@@ -68,7 +68,7 @@ func (b *benchmark) report() *report {
 			ratio := ratioFigure(b.figures[i][d], b.figures[i][len(b.devices)-1])
 			row.Ratio = append(row.Ratio, ratio)
 			for _, goal := range work.targets() {
-				out.Targets = append(out.Targets, goal.stand(row.Name, b.devices[d].name, goal.of(ratio), b.devices[d].uring))
+				out.Targets = append(out.Targets, goal.stand(row.Name, b.devices[d].name, goal.of(ratio)))
 			}
 		}
 		out.Workload = append(out.Workload, row)

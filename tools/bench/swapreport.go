@@ -16,24 +16,23 @@ type swapMeasure struct {
 	target     target // the zero target where there is none
 }
 
-// swapMeasures returns the lines of the report. There are none for touching at
-// random without io_uring.
+// swapMeasures returns the lines of the report.
 func swapMeasures(times int) []swapMeasure {
-	memory := target{quantity: "memory", less: true, dev: 0.75, uring: 0.75, stretch: 0.65}
+	memory := target{quantity: "memory", less: true, reach: 0.75, stretch: 0.65}
 	return []swapMeasure{
 		{"memory for the same work, filled", "MiB", func(f swapFigure) float64 { return f.TakenFill }, memory},
 		{"  walked", "MiB", func(f swapFigure) float64 { return f.TakenWalk }, memory},
 		{"  touched at random", "MiB", func(f swapFigure) float64 { return f.TakenTouch }, memory},
 		{fmt.Sprintf("fill %dx the limit", times), "MB/s", func(f swapFigure) float64 { return f.Fill },
-			target{quantity: throughputRatio, dev: 1.0, uring: 1.0, stretch: 1.2}},
+			target{quantity: throughputRatio, reach: 1.0, stretch: 1.2}},
 		{"walk it in order", "MB/s", func(f swapFigure) float64 { return f.Walk },
-			target{quantity: throughputRatio, dev: 0.65, uring: 0.65, stretch: 1.0}},
+			target{quantity: throughputRatio, reach: 0.65, stretch: 1.0}},
 		{"touch it at random, mean", "us", func(f swapFigure) float64 { return f.Touch },
-			target{quantity: "time", less: true, uring: 4.5, stretch: 3.5}},
+			target{quantity: "time", less: true, stretch: 3.5}},
 		{"touch it at random, p50", "us", func(f swapFigure) float64 { return f.TouchP50 }, target{}},
 		{"touch it at random, p99", "us", func(f swapFigure) float64 { return f.TouchP99 }, target{}},
 		{"CPU a GiB swapped out or in", "s", func(f swapFigure) float64 { return f.CPU },
-			target{quantity: "CPU time", less: true, dev: 2, uring: 2, stretch: 1.5}},
+			target{quantity: "CPU time", less: true, reach: 2, stretch: 1.5}},
 		{"  of it the load and its reclaim", "s", func(f swapFigure) float64 { return f.share(f.Spent.Load) }, target{}},
 		{"  of it zramfs", "s", func(f swapFigure) float64 { return f.share(f.Spent.Server) }, target{}},
 		{"  of it threads of the kernel", "s", func(f swapFigure) float64 { return f.share(f.Spent.Kernel) }, target{}},
@@ -103,7 +102,7 @@ func (b *swapBenchmark) report(pages reportPages) *swapReport {
 			ratio := ratioOf(b.figures[i], b.figures[last], measure.get)
 			row.Ratio = append(row.Ratio, ratio)
 			if measure.target != (target{}) {
-				out.Targets = append(out.Targets, measure.target.stand(measure.name, one.name, ratio, one.uring))
+				out.Targets = append(out.Targets, measure.target.stand(measure.name, one.name, ratio))
 			}
 		}
 		out.Measure = append(out.Measure, row)

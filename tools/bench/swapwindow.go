@@ -24,7 +24,6 @@ var errOtherSwap = errors.New("other swap is on")
 type subject struct {
 	name    string
 	cluster int // vm.page-cluster while it is measured
-	uring   bool
 	// up makes it, with swap on at swapPriority, and returns it. The steps to undo that go to made.
 	up func(made *cleanup) (*device, error)
 }
@@ -34,7 +33,7 @@ func subjects(opts options) []subject {
 	var all []subject
 	for _, one := range opts.contestants {
 		all = append(all, subject{
-			name: one.name, cluster: opts.cluster, uring: one.uring(),
+			name: one.name, cluster: opts.cluster,
 			up: func(made *cleanup) (*device, error) { return upZramfs(opts, one, made) },
 		})
 	}

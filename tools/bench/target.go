@@ -10,9 +10,8 @@ type target struct {
 	// quantity says what the ratio is of.
 	quantity string
 	// less means that a lower ratio is better, as of times.
-	less bool
-	// dev is to be reached over /dev/fuse, uring over io_uring.
-	dev, uring float64
+	less  bool
+	reach float64
 	// stretch is what would be better still.
 	stretch float64
 }
@@ -25,25 +24,16 @@ const (
 	verdictNone    = "-"
 )
 
-// reach returns what a transport is to reach, 0 for nothing.
-func (t target) reach(uring bool) float64 {
-	if uring {
-		return t.uring
-	}
-	return t.dev
-}
-
 // verdict says which target a ratio meets; 0 stands for a ratio that is not known.
-func (t target) verdict(ratio float64, uring bool) string {
-	reach := t.reach(uring)
+func (t target) verdict(ratio float64) string {
 	switch {
 	case ratio == 0: // it is not known
 		return verdictNone
 	case t.stretch > 0 && t.meets(ratio, t.stretch):
 		return verdictStretch
-	case reach == 0:
+	case t.reach == 0:
 		return verdictNone
-	case t.meets(ratio, reach):
+	case t.meets(ratio, t.reach):
 		return verdictReached
 	}
 	return verdictMissed
@@ -80,9 +70,9 @@ type standing struct {
 	target target
 }
 
-func (t target) stand(measure, device string, ratio float64, uring bool) standing {
+func (t target) stand(measure, device string, ratio float64) standing {
 	return standing{
 		Measure: measure, Quantity: t.quantity, Device: device, Ratio: ratio,
-		Reach: t.reach(uring), Stretch: t.stretch, Verdict: t.verdict(ratio, uring), target: t,
+		Reach: t.reach, Stretch: t.stretch, Verdict: t.verdict(ratio), target: t,
 	}
 }

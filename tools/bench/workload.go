@@ -37,18 +37,18 @@ func workloads() []workload {
 func (w workload) targets() []target {
 	switch {
 	case !w.random && !w.write:
-		return []target{{quantity: throughputRatio, dev: 1.5, uring: 1.5, stretch: 2.5}}
+		return []target{{quantity: throughputRatio, reach: 1.5, stretch: 2.5}}
 	case !w.random:
-		return []target{{quantity: throughputRatio, dev: 1.0, uring: 1.0, stretch: 1.3}}
+		return []target{{quantity: throughputRatio, reach: 1.0, stretch: 1.3}}
 	case w.depth == 0 && !w.write:
 		return []target{
-			{quantity: medianRatio, less: true, dev: 5, uring: 5, stretch: 3.5},
-			{quantity: tailRatio, less: true, dev: 10, uring: 10, stretch: 8},
+			{quantity: medianRatio, less: true, reach: 5, stretch: 3.5},
+			{quantity: tailRatio, less: true, reach: 10, stretch: 8},
 		}
 	case w.depth == 0:
-		return []target{{quantity: medianRatio, less: true, dev: 3.5, uring: 3.5, stretch: 2.5}}
+		return []target{{quantity: medianRatio, less: true, reach: 3.5, stretch: 2.5}}
 	}
-	return []target{{quantity: throughputRatio, dev: 0.4, uring: 0.4, stretch: 0.6}}
+	return []target{{quantity: throughputRatio, reach: 0.4, stretch: 0.6}}
 }
 
 // The measures of a target's ratio.
