@@ -42,7 +42,6 @@ func (m Machine) findings() []Finding {
 		{"log", checkLog},
 		{"page-cluster", checkPageCluster},
 		{"free-memory", checkFreeMemory},
-		{"io-uring", checkUring},
 		{"cgroup-v2", checkGroup2},
 		{"instruction-sets", checkInstructions},
 		{"codecs", checkCodecs},

@@ -30,8 +30,6 @@ func wellMachine() map[string]string {
 		"proc/self/status":                         "Name:\tzramfs\nCapEff:\t000001ffffffffff\n",
 		"proc/self/uid_map":                        "         0          0 4294967295\n",
 		"proc/sys/kernel/osrelease":                "6.14.0-31-generic\n",
-		"proc/sys/kernel/io_uring_disabled":        "0\n",
-		"sys/module/fuse/parameters/enable_uring":  "Y\n",
 		"proc/self/cgroup":                         "0::/user.slice\n",
 		"proc/self/mountinfo":                      "41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
 		"sys/fs/cgroup/cgroup.controllers":         "cpu memory\n",
@@ -127,13 +125,6 @@ func TestDoctorFindings(t *testing.T) {
 		{"run/systemd/journal/socket", "", "log", protect.StateOK, "journal"},
 		{"proc/sys/vm/page-cluster", "0\n", "page-cluster", protect.StateWarn, "1 pages a swap-in"},
 		{"proc/sys/vm/page-cluster", "-1\n", "page-cluster", protect.StateWarn, "cannot tell"},
-		{"proc/sys/kernel/osrelease", "6.13.7", "io-uring", protect.StateWarn, "6.13.7 has no FUSE over io_uring"},
-		{"sys/module/fuse/parameters/enable_uring", "N\n", "io-uring", protect.StateWarn, "switched off"},
-		{"sys/module/fuse/parameters/enable_uring", missing, "io-uring", protect.StateWarn, "not loaded"},
-		{"sys/module/fuse/parameters/enable_uring", "Y\n", "io-uring", protect.StateOK, "--transport uring"},
-		{"proc/sys/kernel/io_uring_disabled", missing, "io-uring", protect.StateOK, ""},
-		{"proc/sys/kernel/io_uring_disabled", "1\n", "io-uring", protect.StateOK, ""},
-		{"proc/sys/kernel/io_uring_disabled", "2\n", "io-uring", protect.StateWarn, "io_uring_disabled is 2"},
 		{"sys/fs/cgroup/user.slice/memory.swap.max", missing, "cgroup-v2", protect.StateOK, "to set"},
 		{"sys/fs/cgroup/user.slice/memory.swap.max", "0\n", "cgroup-v2", protect.StateOK, "has memory.swap.max 0, memory.min 0"},
 		{"proc/self/mountinfo", "41 31 0:38 / /m rw - cgroup cgroup rw,memory\n", "cgroup-v2", protect.StateOK, "counted by cgroup v1"},
@@ -252,22 +243,6 @@ func findingNamed(t *testing.T, findings []Finding, name string) Finding {
 	}
 	t.Fatalf("no check is named %s", name)
 	return Finding{}
-}
-
-// TestDoctorUring has what takes more than one file to tell.
-func TestDoctorUring(t *testing.T) {
-	files := wellMachine()
-	files["proc/sys/kernel/io_uring_disabled"] = "1\n"
-	files["proc/self/status"] = "CapEff:\t0000000000000000\n"
-	if f := findingNamed(t, machineOf(t, files).findings(), "io-uring"); f.State != protect.StateWarn || f.Fix == "" {
-		t.Errorf("without privilege: %s", f)
-	}
-	files = wellMachine()
-	delete(files, "sys/module/fuse/parameters/enable_uring")
-	files["sys/module/fuse/parameters/max_user_bgreq"] = "1\n"
-	if f := findingNamed(t, machineOf(t, files).findings(), "io-uring"); f.State != protect.StateWarn || !strings.Contains(f.Detail, "built without") {
-		t.Errorf("without CONFIG_FUSE_IO_URING: %s", f)
-	}
 }
 
 func TestDoctorGroupOfItsOwn(t *testing.T) {

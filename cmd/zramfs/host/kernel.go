@@ -59,9 +59,6 @@ func (r Root) FindModule(module string) (dir string, found bool, err error) {
 	return dir, false, nil
 }
 
-// ModuleLoaded reports whether a module is loaded, or built in with parameters.
-func (r Root) ModuleLoaded(module string) bool { return r.exists("sys/module/" + module) }
-
 // ModuleParameter returns the value of a parameter of a module that is loaded or built in. The
 // error is fs.ErrNotExist where there is no such module or parameter.
 func (r Root) ModuleParameter(module, parameter string) (string, error) {
