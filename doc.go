@@ -26,7 +26,7 @@ passes to it, with store/view.
 	  cmd/zramfs/daemon    keeper, worker, supervision, upgrade
 	    cmd/zramfs/control   both ends of the sockets between command and device
 	    cmd/zramfs/protect   what a serving process asks of the kernel: locks, classes, populate
-	    fusefs               requests of the kernel to pages, over /dev/fuse or io_uring
+	    fusefs               requests of the kernel to pages, over /dev/fuse
 	      store                pages to objects in the memory image
 	        store/internal/image  the bytes of the image
 	        codec                 pages to compressed bytes and back
@@ -81,7 +81,5 @@ follows them.
 	store/object.go         Store.object           proves that the object is the page's, and intact
 	store/read.go           Worker.unpack          has it decompressed
 	codec/decompressor.go   Decompressor.Decompress  by the codec that the entry names
-
-Over io_uring, fusefs/rings_linux.go takes the place of thread_linux.go.
 */
 package zramfs

@@ -12,8 +12,6 @@ import (
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
-
-	"github.com/zramfs/zramfs/fusefs/internal/ring"
 )
 
 // A connectionKind is one of a device's two connections.
@@ -47,8 +45,6 @@ type connection struct {
 	busy      atomic.Int32 // threads that carry a request out
 	requests  requests     // immutable view
 	stopping  *atomic.Bool // of the server
-	rings     *ring.Rings  // nil where there are none; immutable once Start has returned
-	workers   []pageThread // of the rings, each belongs to its worker
 	threads   []*thread    // immutable
 	// turns limits the threads that wait for requests or work on them to fewer than all: the kernel
 	// wakes the thread that has waited longest, so more threads than processors would only make
@@ -58,14 +54,14 @@ type connection struct {
 }
 
 // connect makes one of the two connections. It starts no thread.
-func (s *Server) connect(kind connectionKind, device *os.File, cfg Config, t tree, transfer int, rings bool) (*connection, error) {
+func (s *Server) connect(kind connectionKind, device *os.File, cfg Config, t tree, transfer int) (*connection, error) {
 	slots, err := s.requests.slots(kind)
 	if err != nil {
 		return nil, err
 	}
 	fs := newFileSystem(cfg, t)
 	c := &connection{
-		kind: kind, device: int(device.Fd()), fs: fs, protocol: fuse.NewProtocolServer(fs, protocolOptions(cfg, transfer, rings)),
+		kind: kind, device: int(device.Fd()), fs: fs, protocol: fuse.NewProtocolServer(fs, protocolOptions(cfg, transfer)),
 		agreed: make(chan struct{}), requests: s.requests, stopping: &s.stopping,
 	}
 	for _, slot := range slots {

@@ -42,6 +42,20 @@ func TestDamagedRequestsAreRefused(t *testing.T) {
 	}
 }
 
+// The kernel has lent requests to the rings of an earlier version's worker, where this program
+// would look for none.
+func TestRingsOfEarlierVersionsAreRefused(t *testing.T) {
+	const wordOfVersion2 = 11 // the bytes of all rings
+	l := newLeft(t)
+	l.session.requests.word(wordOfVersion2).Store(pageSize)
+	if err := l.session.files.Check(); !errors.Is(err, errRings) {
+		t.Errorf("check: %v", err)
+	}
+	if _, err := NewServer(l.session.files, Config{Store: l.store, Algorithm: l.algorithm()}); !errors.Is(err, errRings) {
+		t.Errorf("a server: %v", err)
+	}
+}
+
 // A file that is too short to hold anything.
 func TestShortRequestsAreRefused(t *testing.T) {
 	for _, size := range []int64{0, 1, slotWordsAt, buffersAt - 1, buffersAt} {

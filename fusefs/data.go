@@ -8,7 +8,7 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// A pageThread is what a thread of either transport keeps from one page request to the next.
+// A pageThread is what a thread keeps from one page request to the next.
 type pageThread struct {
 	pace pace
 	// beforeWait is called before the thread waits for memory. It is made once, because making
@@ -21,9 +21,9 @@ func isPageRequest(op uint32, node uint64) bool {
 	return node == dataNode && (op == opRead || op == opWrite || op == opFallocate)
 }
 
-// servePage carries out a page request: READ, WRITE or FALLOCATE on the data file, by either
-// transport. argument follows the request's header, in is the data of a write. The answer's n
-// bytes go into out, which may overlap in.
+// servePage carries out a page request: READ, WRITE or FALLOCATE on the data file. argument follows
+// the request's header, in is the data of a write. The answer's n bytes go into out, which may
+// overlap in.
 func (f *fileSystem) servePage(t *pageThread, op uint32, argument, in, out []byte) (n int, errno syscall.Errno) {
 	w := f.store.Acquire()
 	w.OnWait(t.beforeWait)

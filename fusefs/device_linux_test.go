@@ -4,7 +4,6 @@ package fusefs
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -48,7 +47,6 @@ func newDevice(tb testing.TB, config serveConfig) *device {
 		config.Algorithm = "lz4"
 	}
 	config.Dir = tb.TempDir()
-	config.Transport = cmp.Or(config.Transport, Transport(os.Getenv(transportVariable)))
 	text, err := json.Marshal(config)
 	if err != nil {
 		tb.Fatal(err)

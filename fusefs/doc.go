@@ -17,11 +17,10 @@
 //
 // # The page path
 //
-// READ, WRITE and FALLOCATE on the data file arrive by one of two transports. With /dev/fuse
-// (thread_linux.go) each thread has a slot: it reads a request into it, carries it out, notes that,
-// answers, and frees the slot. With io_uring (rings_linux.go and internal/ring) there is a ring for
-// each processor. Both call fileSystem.servePage (data.go). go-fuse's protocol server answers all
-// other requests, and all on attributes, with the methods of fileSystem.
+// Each thread has a slot (thread_linux.go): it reads a request from /dev/fuse into it, carries it
+// out, notes that, answers, and frees the slot. fileSystem.servePage (data.go) carries out READ,
+// WRITE and FALLOCATE on the data file. go-fuse's protocol server answers all other requests, and
+// all on attributes, with the methods of fileSystem.
 //
 // Between read(2) and write(2) a request on the page path allocates nothing (a test counts in the
 // serving process), takes no lock but the store's, and starts no goroutine. The share of time that

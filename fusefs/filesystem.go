@@ -138,8 +138,8 @@ func (f *fileSystem) sizeOf(n *node) uint64 {
 	return 0
 }
 
-// Open makes the snapshot that a handle on an attribute file reads; the transports count handles on
-// the data file. All I/O bypasses the page cache. Opening a read-only attribute for writing is
+// Open makes the snapshot that a handle on an attribute file reads; connection.count counts handles
+// on the data file. All I/O bypasses the page cache. Opening a read-only attribute for writing is
 // refused even to root, as in sysfs.
 func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
 	n := f.tree.get(in.NodeId)

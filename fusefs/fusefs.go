@@ -8,7 +8,6 @@ import (
 	"runtime"
 
 	"github.com/zramfs/zramfs/codec"
-	"github.com/zramfs/zramfs/fusefs/internal/ring"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -26,22 +25,8 @@ var (
 	// ErrInUse: the device cannot be removed, because a process has its file open or works below
 	// the mount point, or because another mount namespace has a copy of the mount.
 	ErrInUse = errors.New("still in use")
-	// ErrTransport: this machine does not have the requested transport.
-	ErrTransport = errors.New("no such transport here")
 	// ErrEnded: the connection ended before the negotiation with the kernel was complete.
 	ErrEnded = errors.New("the kernel has ended the connection")
-)
-
-// A Transport is the way in which the data file's requests arrive.
-type Transport string
-
-const (
-	// TransportDev reads requests from /dev/fuse. If the server dies, its successor finishes the
-	// requests under way.
-	TransportDev Transport = "dev"
-	// TransportUring is FUSE over io_uring (Linux 6.14): faster for single requests, but the
-	// device ends if its server dies.
-	TransportUring Transport = "uring"
 )
 
 // Config says what to serve.
@@ -74,28 +59,15 @@ type Files struct {
 // Check reports whether a server of this program can carry on with the files on this machine. It
 // changes nothing.
 func (f Files) Check() error {
-	shape, err := f.shape()
-	if err == nil && shape.rings > 0 {
-		err = ring.Try()
-	}
+	_, err := f.shape()
 	return err
 }
 
 // MaxWaiting is how many of a server's requests may wait for memory at a time while others are
-// read: store.Config takes it. A ring's worker has no other to take its place.
+// read: store.Config takes it.
 func (f Files) MaxWaiting() (int, error) {
 	shape, err := f.shape()
-	if err != nil {
-		return 0, err
-	}
-	if shape.rings == 0 {
-		return waitingOf(shape.data), nil
-	}
-	workers := len(shape.online.list())
-	if workers == 0 { // an earlier version made the session
-		workers = runtime.NumCPU()
-	}
-	return max(workers-1, 1), nil
+	return waitingOf(shape.data), err
 }
 
 func (f Files) shape() (requestsShape, error) {
@@ -123,8 +95,6 @@ type Settings struct {
 	MaxWrite int
 	// MaxBackground is how many asynchronous requests the kernel lets wait.
 	MaxBackground int
-	// Transport is how the data file's requests arrive.
-	Transport Transport
 	// Threads is how many requests on the data file are worked on at once.
 	Threads int
 }

@@ -15,9 +15,6 @@ const (
 	peekVariable  = "ZRAMFS_FUSEFS_PEEK"
 )
 
-// transportVariable is the transport of the devices that the tests make.
-const transportVariable = "ZRAMFS_FUSEFS_TRANSPORT"
-
 func TestMain(m *testing.M) {
 	run := m.Run
 	if config := os.Getenv(serveVariable); config != "" {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -53,33 +52,4 @@ func present(mem []byte) error {
 			return err
 		}
 	}
-}
-
-// A fixedMapping is a part of the memory of requests that has the same address in every process.
-type fixedMapping struct {
-	mem []byte // immutable
-}
-
-// mapFixed maps n bytes from off on at an unused address.
-func mapFixed(f *os.File, off, n int, address uintptr) (fixedMapping, error) {
-	const flags = unix.MAP_SHARED | unix.MAP_FIXED_NOREPLACE
-	at, err := unix.MmapPtr(int(f.Fd()), int64(off), unsafe.Add(unsafe.Pointer(nil), address), uintptr(n), unix.PROT_READ|unix.PROT_WRITE, flags)
-	if err != nil {
-		return fixedMapping{}, fmt.Errorf("map the rings' memory: %w", err)
-	}
-	if uintptr(at) != address { // kernels before 4.17 take the address for a hint
-		return fixedMapping{}, errors.Join(errors.New("map the rings' memory: elsewhere"), unix.MunmapPtr(at, uintptr(n)))
-	}
-	m := fixedMapping{unsafe.Slice((*byte)(at), n)}
-	if err := present(m.mem); err != nil {
-		return fixedMapping{}, errors.Join(fmt.Errorf("take the rings' memory: %w", err), m.unmap())
-	}
-	return m, nil
-}
-
-func (m fixedMapping) unmap() error {
-	if m.mem == nil {
-		return nil
-	}
-	return unix.MunmapPtr(unsafe.Pointer(&m.mem[0]), uintptr(len(m.mem)))
 }

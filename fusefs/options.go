@@ -52,11 +52,8 @@ func waitingOf(n int) int { return max(min(dataThreads()-dataTurns(), n/2), 1) }
 
 // protocolOptions returns what to ask of the kernel, and of go-fuse, which negotiates and answers
 // all but page requests.
-func protocolOptions(cfg Config, transfer int, rings bool) *fuse.MountOptions {
+func protocolOptions(cfg Config, transfer int) *fuse.MountOptions {
 	extra := uint64(extraCapabilities)
-	if rings {
-		extra |= capRing
-	}
 	if cfg.NoResend {
 		extra &^= capResend
 	}

@@ -12,8 +12,7 @@ import (
 // Only this file knows the layout of the requests' memory: what a serving process leaves to its
 // successor in addition to the image. It holds no pointer.
 //
-//	0       words, the two INIT requests, the processors that have rings, and the
-//	        text of control/loops
+//	0       words, the two INIT requests, and the text of control/loops
 //	4 KiB   64 bytes of words a slot
 //	8 KiB   the buffers: first those of the attribute slots, then the data slots'
 //
@@ -39,7 +38,6 @@ const (
 
 	initAt   = 256 // of the attribute connection's INIT request; the data connection's follows
 	initSize = 256
-	onlineAt = initAt + 2*initSize // a processorSet
 	loopsAt  = 1024
 	maxLoops = slotWordsAt - loopsAt
 
@@ -63,9 +61,8 @@ const (
 	wordLoops      // length of the text of control/loops
 	wordConnection // number of the attribute connection; then the data connection's
 	_
-	wordRingEntries // entries of a ring, 0 where there are no rings
-	wordRingBytes   // memory of all rings
-	wordRings       // ringsNever, ringsServe or ringsRest
+	_
+	wordRings // not 0 in sessions of earlier versions whose requests came over io_uring
 )
 
 // Words of a slot.
@@ -82,6 +79,9 @@ const attributeTransfer = 64 << 10
 // errRequests: the memory of requests does not have this program's layout.
 var errRequests = errors.New("the memory of requests is of another version, or damaged")
 
+// errRings: the kernel has lent requests to rings, which this program does not have.
+var errRings = errors.New("an earlier version made the device with --transport uring, which only that version can serve: make the device anew")
+
 // requests is the memory. Words are atomic; the bytes of a slot belong to its thread.
 type requests struct {
 	mem []byte // immutable slice header
@@ -91,42 +91,11 @@ type requests struct {
 type requestsShape struct {
 	attributes, data int // slots
 	transfer         int // largest read or write of the data file, bytes
-	entries, rings   int // of a ring, and bytes of all rings; 0 without
-	// online are the processors with rings of their own: those running when the session was made.
-	// Every server lays the rings out for them, or it would look for requests where its predecessor
-	// has none. Empty in sessions of earlier versions.
-	online processorSet
-}
-
-// A processorSet has a bit for each processor that fits in. It fills the space before the text of
-// control/loops.
-type processorSet [(loopsAt - onlineAt) / 8]uint64
-
-func processorSetOf(list []int) (s processorSet) {
-	for _, n := range list {
-		if n < len(s)*64 {
-			s[n/64] |= 1 << (n % 64)
-		}
-	}
-	return s
-}
-
-func (s processorSet) list() (all []int) {
-	for n := range len(s) * 64 {
-		if s[n/64]>>(n%64)&1 != 0 {
-			all = append(all, n)
-		}
-	}
-	return all
 }
 
 // size returns the size of the whole memory, in bytes.
-func (s requestsShape) size() int { return s.ringsAt() + s.rings }
-
-// ringsAt returns the offset of the rings' memory, a multiple of the page size.
-func (s requestsShape) ringsAt() int {
-	n := buffersAt + s.attributes*(bufferOff+attributeTransfer) + s.data*(bufferOff+s.transfer)
-	return (n + pageSize - 1) &^ (pageSize - 1)
+func (s requestsShape) size() int {
+	return buffersAt + s.attributes*(bufferOff+attributeTransfer) + s.data*(bufferOff+s.transfer)
 }
 
 func (r requests) words(at, n int) []atomic.Uint64 {
@@ -141,11 +110,6 @@ func (r requests) format(s requestsShape) {
 	r.word(wordAttributeSlots).Store(uint64(s.attributes))
 	r.word(wordDataSlots).Store(uint64(s.data))
 	r.word(wordDataTransfer).Store(uint64(s.transfer))
-	r.word(wordRingEntries).Store(uint64(s.entries))
-	r.word(wordRingBytes).Store(uint64(s.rings))
-	for i, bits := range s.online {
-		r.words(onlineAt, len(s.online))[i].Store(bits)
-	}
 	r.word(wordMagic).Store(requestsMagic)
 }
 
@@ -157,14 +121,13 @@ func (r requests) shape() (requestsShape, error) {
 	if v := r.word(wordVersion).Load(); v != requestsVersion {
 		return requestsShape{}, fmt.Errorf("%w: version %d, this program has %d", errRequests, v, requestsVersion)
 	}
-	attributes, data, transfer := r.word(wordAttributeSlots).Load(), r.word(wordDataSlots).Load(), r.word(wordDataTransfer).Load()
-	entries, rings := r.word(wordRingEntries).Load(), r.word(wordRingBytes).Load()
-	s := requestsShape{attributes: int(attributes), data: int(data), transfer: int(transfer), entries: int(entries), rings: int(rings)}
-	for i := range s.online {
-		s.online[i] = r.words(onlineAt, len(s.online))[i].Load()
+	if r.word(wordRings).Load() != 0 {
+		return requestsShape{}, errRings
 	}
+	attributes, data, transfer := r.word(wordAttributeSlots).Load(), r.word(wordDataSlots).Load(), r.word(wordDataTransfer).Load()
+	s := requestsShape{attributes: int(attributes), data: int(data), transfer: int(transfer)}
 	if attributes == 0 || data == 0 || attributes > maxSlots || data > maxSlots || attributes+data > maxSlots ||
-		transfer == 0 || transfer > maxTransfer || transfer%pageSize != 0 || entries > 1<<16 || rings > 1<<40 || rings%pageSize != 0 || s.size() > len(r.mem) {
+		transfer == 0 || transfer > maxTransfer || transfer%pageSize != 0 || s.size() > len(r.mem) {
 		return requestsShape{}, errRequests
 	}
 	return s, nil
@@ -227,13 +190,10 @@ func (s *slot) free() { s.unique.Store(0) }
 // it is carried out: the count (low half) and the number of the last request that changed it are
 // one word.
 func (s *slot) countHandle(unique uint64, n int32) {
-	tag := uint32(unique >> 1)          // the lowest bit is the kernel's
-	for w := &s.words[wordHandles]; ; { // the rings' workers share slots
-		old := w.Load()
-		if old != 0 && uint32(old>>32) == tag ||
-			w.CompareAndSwap(old, uint64(tag)<<32|uint64(uint32(int32(uint32(old))+n))) {
-			return
-		}
+	tag := uint32(unique >> 1) // the lowest bit is the kernel's
+	w := &s.words[wordHandles]
+	if old := w.Load(); old == 0 || uint32(old>>32) != tag {
+		w.Store(uint64(tag)<<32 | uint64(uint32(int32(uint32(old))+n)))
 	}
 }
 

@@ -4,7 +4,6 @@ package fusefs
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,7 +24,6 @@ type serveConfig struct {
 	Algorithm  string
 	MemLimit   uint64
 	AllowOther bool
-	Transport  Transport // dev if empty
 }
 
 // A serveState is what that process answers to a command.
@@ -44,10 +42,7 @@ const (
 	commandState   = "state"
 	commandPanic   = "panic" // from now on, at each open of control/status
 	commandUnmount = "unmount"
-	commandBreak   = "break" // the rings: submissions fail
 	commandAbandon = "abandon"
-	commandTwice   = "twice"  // stop, from several sides
-	commandFailed  = "failed" // wait for that, and end the connections
 )
 
 // serve is the serving process: the device, and its commands.
@@ -98,7 +93,7 @@ type served struct {
 }
 
 func makeServed(config serveConfig, cfg Config) (served, error) {
-	session, err := NewSession(config.Dir, config.AllowOther, cmp.Or(config.Transport, TransportDev))
+	session, err := NewSession(config.Dir, config.AllowOther)
 	if err != nil {
 		return served{}, err
 	}
@@ -142,15 +137,8 @@ func attend(d served, logs *logBook, panics *atomic.Bool) error {
 			panics.Store(true)
 		case commandUnmount:
 			err = d.session.Unmount()
-		case commandBreak:
-			err = breakRings()
 		case commandAbandon:
 			return errors.Join(failed, reply(abandon(d)))
-		case commandTwice:
-			return errors.Join(failed, reply(stopTwice(d)))
-		case commandFailed:
-			<-d.server.DataEnded()
-			return errors.Join(failed, d.session.Abort(), d.session.TakeAway(), reply(d.server.Failure()))
 		}
 		failed = errors.Join(failed, reply(err))
 	}

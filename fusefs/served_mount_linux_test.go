@@ -23,16 +23,12 @@ import (
 func TestServedSettings(t *testing.T) {
 	d := newDevice(t, serveConfig{Disksize: smallDisk, AllowOther: true})
 	got := d.ask(commandState).Settings
-	transfer := wantWrite
-	if got.Transport == TransportUring {
-		transfer = ringTransfer
-	}
-	if !got.AsyncDIO || got.MaxWrite != transfer || got.MaxBackground < 128 {
+	if !got.AsyncDIO || got.MaxWrite != wantWrite || got.MaxBackground < 128 {
 		t.Errorf("settings are %+v", got)
 	}
 	for dir, want := range map[string]struct{ typ, options string }{
 		d.dir:         {"fuse.zramfs", "allow_other,default_permissions,max_read=65536"},
-		d.path("dev"): {"fuse.zramfs-data", fmt.Sprintf("allow_other,default_permissions,max_read=%d", transfer)},
+		d.path("dev"): {"fuse.zramfs-data", fmt.Sprintf("allow_other,default_permissions,max_read=%d", wantWrite)},
 	} {
 		top, err := topMount(dir)
 		if err != nil || top == nil {
@@ -160,7 +156,7 @@ func TestMountRefusals(t *testing.T) {
 		"mounted, by a link": {link, ErrMounted},
 	} {
 		t.Run(name, func(t *testing.T) {
-			session, err := NewSession(c.dir, false, TransportDev)
+			session, err := NewSession(c.dir, false)
 			if !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
@@ -196,7 +192,7 @@ func TestMountOnDead(t *testing.T) {
 	d.kill()
 	<-d.exited
 	d.exit = nil
-	_, err := NewSession(d.dir, false, TransportDev)
+	_, err := NewSession(d.dir, false)
 	if !errors.Is(err, ErrMounted) && !errors.Is(err, unix.ENOTCONN) {
 		t.Errorf("on a dead mount: %v", err)
 	}

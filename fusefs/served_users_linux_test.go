@@ -55,23 +55,12 @@ func TestMountUnprivileged(t *testing.T) {
 	}
 }
 
-// TestServedByRings runs the tests of a served device again, over io_uring.
-func TestServedByRings(t *testing.T) {
-	require.Uring(t)
-	command := exec.Command("/proc/self/exe", "-test.run=^TestServed", "-test.skip=InUserNamespace|ByRings", "-test.short", "-test.v")
-	command.Env = append(os.Environ(), transportVariable+"="+string(TransportUring))
-	out := output(t, command)
-	if !strings.Contains(out, "--- PASS: TestServedModel") || strings.Contains(out, "--- FAIL") {
-		t.Errorf("over io_uring:\n%s", out)
-	}
-}
-
 // TestServedInUserNamespace runs the tests of a served device again, as a user
 // without privileges in namespaces of its own.
 func TestServedInUserNamespace(t *testing.T) {
 	attr := require.UserNS(t)
 	// Inside there is no other user, and what a request costs is the same.
-	command := exec.Command("/proc/self/exe", "-test.run=^TestServed", "-test.skip=InUserNamespace|ByRings|OtherUsers|Cost", "-test.short", "-test.v")
+	command := exec.Command("/proc/self/exe", "-test.run=^TestServed", "-test.skip=InUserNamespace|OtherUsers|Cost", "-test.short", "-test.v")
 	command.SysProcAttr = attr
 	command.Dir = "/"
 	out := output(t, command)

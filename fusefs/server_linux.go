@@ -17,18 +17,15 @@ import (
 
 // A Server answers the requests of one device. Its methods are safe for concurrent use.
 type Server struct {
-	requests    requests    // immutable view
-	attributes  *connection // immutable
-	data        *connection // immutable
-	settings    Settings    // immutable once Start has returned
-	stop        sync.Mutex  // held by Stop
-	stopping    atomic.Bool // threads end after their current request
-	failure     atomic.Pointer[error]
+	requests    requests      // immutable view
+	attributes  *connection   // immutable
+	data        *connection   // immutable
+	settings    Settings      // immutable once Start has returned
+	stopping    atomic.Bool   // threads end after their current request
 	started     bool          // immutable once Start has returned
 	dataEnded   chan struct{} // closed when the kernel ended the data connection, or Stop did
 	shownEnded  chan struct{} // the same for the attribute connection
 	ended       chan struct{} // closed when all threads have ended
-	ringMemory  fixedMapping  // immutable once Start has begun
 	unmapped    sync.Once
 	unmapResult error // of unmapped
 }
@@ -57,19 +54,15 @@ func NewServer(files Files, cfg Config) (_ *Server, err error) {
 		return nil, err
 	}
 	trees := attributeTree(attributesOf(cfg, s.loopsAttribute(cfg)))
-	if s.attributes, err = s.connect(attributeConnection, files.Attributes, cfg, trees, attributeTransfer, false); err != nil {
+	if s.attributes, err = s.connect(attributeConnection, files.Attributes, cfg, trees, attributeTransfer); err != nil {
 		return nil, err
 	}
-	s.data, err = s.connect(dataConnection, files.Data, cfg, dataTree(), shape.transfer, shape.rings > 0)
+	s.data, err = s.connect(dataConnection, files.Data, cfg, dataTree(), shape.transfer)
 	s.settings = Settings{
 		Connection:    int(s.requests.word(wordConnection + int(dataConnection)).Load()),
 		MaxWrite:      shape.transfer,
-		Transport:     TransportDev,
 		MaxBackground: background,
 		Threads:       shape.data,
-	}
-	if err == nil && shape.rings > 0 {
-		err = s.makeRings(shape, files.Requests)
 	}
 	return s, err
 }
@@ -122,12 +115,6 @@ func (s *Server) Start() error {
 			return err
 		}
 	}
-	if s.data.rings != nil {
-		if err := s.startRings(); err != nil {
-			return fmt.Errorf("serve by io_uring: %w", err)
-		}
-		s.settings.Transport, s.settings.Threads = TransportUring, len(s.data.workers)
-	}
 	s.settings.AsyncDIO = s.data.flags&fuse.CAP_ASYNC_DIO != 0
 	s.settings.Resend = s.data.flags&capResend != 0
 	// fs.fuse.max_user_bgreq bounds it for mounts in user namespaces. The file is readable where
@@ -144,49 +131,17 @@ func (s *Server) Start() error {
 func (s *Server) AttributesEnded() <-chan struct{} { return s.shownEnded }
 
 // DataEnded returns a channel that is closed when the data file is no longer reachable: its mount
-// is gone and the last user has closed it, or the connection was aborted, or Stop has taken effect,
-// or serving has failed. The attributes may still be served.
+// is gone and the last user has closed it, or the connection was aborted, or Stop has taken effect.
+// The attributes may still be served.
 func (s *Server) DataEnded() <-chan struct{} { return s.dataEnded }
-
-// Failure returns why serving ended although the connections have not, or nil. Users of the data
-// file wait until the connections end: see Session.Abort.
-func (s *Server) Failure() error {
-	if err := s.failure.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
 
 // Ended returns a channel that is closed when all serving has ended.
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 
 // Stop ends serving after the requests under way; later requests wait for a successor. Connections
-// and mounts stay. If Stop fails the server goes on serving.
-func (s *Server) Stop() error {
-	s.stop.Lock()
-	defer s.stop.Unlock()
-	select {
-	case <-s.ended:
-		return nil
-	default:
-	}
-	if err := s.restRings(); err != nil {
-		return err
-	}
+// and mounts stay.
+func (s *Server) Stop() {
 	s.stopping.Store(true)
-	s.awaitThreads()
-	return nil
-}
-
-// fail ends serving with an error, which Failure returns.
-func (s *Server) fail(err error) {
-	s.failure.Store(&err) // before DataEnded and Ended are closed
-	s.stopping.Store(true)
-	go s.awaitThreads()
-}
-
-// awaitThreads interrupts the threads until all have ended.
-func (s *Server) awaitThreads() {
 	for {
 		select {
 		case <-s.ended:
@@ -230,6 +185,6 @@ func (s *Server) Close() error {
 }
 
 func (s *Server) unmap() error {
-	s.unmapped.Do(func() { s.unmapResult = errors.Join(s.requests.unmap(), s.ringMemory.unmap()) })
+	s.unmapped.Do(func() { s.unmapResult = s.requests.unmap() })
 	return s.unmapResult
 }

@@ -39,19 +39,19 @@ type mount struct {
 // NewSession makes a device to be mounted on dir, an existing directory. A server must have begun
 // before Attach makes it visible. allowOther admits users other than the one who mounts, as far as
 // modes allow; in a user namespace it admits the users of that namespace.
-func NewSession(dir string, allowOther bool, transport Transport) (_ *Session, err error) {
+func NewSession(dir string, allowOther bool) (_ *Session, err error) {
 	dir, err = mountPoint(dir)
 	if err != nil {
 		return nil, err
 	}
-	s, err := newSession(dir, allowOther, transport)
+	s, err := newSession(dir, allowOther)
 	if err != nil {
 		return nil, fmt.Errorf("mount %s: %w", dir, err)
 	}
 	return s, nil
 }
 
-func newSession(dir string, allowOther bool, transport Transport) (_ *Session, err error) {
+func newSession(dir string, allowOther bool) (_ *Session, err error) {
 	s := &Session{
 		dir:        dir,
 		attributes: mount{dir: dir, typ: typeName},
@@ -62,10 +62,7 @@ func newSession(dir string, allowOther bool, transport Transport) (_ *Session, e
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	shape, err := shapeFor(transport)
-	if err != nil {
-		return nil, err
-	}
+	shape := requestsShape{attributes: attributeThreads, data: dataThreads(), transfer: maxWrite()}
 	if err := s.makeRequests(shape); err != nil {
 		return nil, err
 	}
@@ -168,34 +165,6 @@ func (m *mount) close() error {
 	err := m.file.Close()
 	m.file = nil
 	return err
-}
-
-// errNoTouch: the data file did not answer in time.
-var errNoTouch = errors.New("no answer")
-
-// Touch makes the kernel look the data file up, which a server with rings needs to stop. It fails
-// where the file is hidden, whose inode the kernel knows because the file is in use, and after
-// limit.
-func (s *Session) Touch(limit time.Duration) error {
-	done := make(chan error, 1)
-	go func() {
-		var st unix.Stat_t
-		done <- unix.Stat(filepath.Join(s.data.dir, "zram0"), &st)
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(limit):
-		return errNoTouch
-	}
-}
-
-// SurvivesCrash reports whether another server can carry on after the current one dies: always with
-// /dev/fuse; with rings only before they begin or once they are at rest.
-func (s *Session) SurvivesCrash() bool {
-	s.view.RLock()
-	defer s.view.RUnlock()
-	return s.requests.mem != nil && s.requests.word(wordRings).Load() != ringsServe
 }
 
 // Pin protects the attributes from other processes' umount(8) until Unmount: the data file is about

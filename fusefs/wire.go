@@ -41,7 +41,6 @@ const codeResend = 7
 // message is a request as the kernel sends it.
 type message []byte
 
-func (m message) length() uint32 { return binary.LittleEndian.Uint32(m) }
 func (m message) opcode() uint32 { return binary.LittleEndian.Uint32(m[4:]) }
 func (m message) unique() uint64 { return binary.LittleEndian.Uint64(m[uniqueOffset:]) }
 func (m message) node() uint64   { return binary.LittleEndian.Uint64(m[16:]) }

@@ -3,8 +3,7 @@
 package integration
 
 import (
-	"bytes"
-	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,18 +46,6 @@ func TestUpgradeUnderLoad(t *testing.T) {
 	require.FUSE(t)
 	require.Loop(t)
 	dir := mount(t, "--size", crashSize)
-	upgradeUnder(t, dir, attachments["loopsetup"](t, dir), upgrades())
-}
-
-// TestUpgradeByRings is the same over io_uring: all requests come to rest first.
-func TestUpgradeByRings(t *testing.T) {
-	require.Uring(t)
-	require.Loop(t)
-	dir := mount(t, "--size", crashSize, "--transport", "uring")
-	if s := status(t, dir); s.Transport != "uring" || s.SurvivesCrash {
-		t.Fatalf("it says %+v", s)
-	}
-	mustRun(t, commandTimeout, "upgrade", dir) // not in use
 	upgradeUnder(t, dir, attachments["loopsetup"](t, dir), upgrades())
 }
 
@@ -192,48 +179,19 @@ func TestUpgradeBlocksNothing(t *testing.T) {
 	}
 }
 
-// TestRingsCrash kills the worker of a device that is served over io_uring: its users get an error
-// at once, and nothing is left.
-func TestRingsCrash(t *testing.T) {
-	require.Uring(t)
-	require.Loop(t)
-	dir := mount(t, "--size", crashSize, "--transport", "uring")
-	loop := attachments["loopsetup"](t, dir)
-	served := status(t, dir)
-	if err := unix.Kill(served.WorkerPID, unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	if !waitEnd(served.KeeperPID, answerTimeout) {
-		t.Errorf("the keeper lives on")
-	}
-	device := openFile(t, loop, unix.O_DIRECT)
-	if _, err := unix.Pread(int(device.Fd()), aligned(t), 0); !errors.Is(err, unix.EIO) {
-		t.Errorf("read of %s: %v", loop, err)
-	}
-	if err := device.Close(); err != nil {
-		t.Error(err)
-	}
-	if points, err := mountsBelow(dir); err != nil || len(points) > 0 {
-		t.Errorf("left mounted: %v, %v", points, err)
-	}
-}
-
-// TestUpgradeByRingsDies lets the new worker die after the old one's rings have come
-// to rest and before it has taken them up: another goes on, and nothing is lost.
-func TestUpgradeByRingsDies(t *testing.T) {
-	require.Uring(t)
+// TestUpgradeDies lets the new worker die after the old one has stopped and before it serves:
+// another goes on, and nothing is lost.
+func TestUpgradeDies(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
 	require.Loop(t)
 	if os.Getenv(apartVariable) == "" {
-		program := filepath.Join(tempDir(t), "zramfs")
-		if err := build(program, "urfave_cli_no_docs,invariants"); err != nil {
-			t.Fatal(err)
-		}
-		runApartOn(t, nil, program)
+		runWithPoints(t)
 		return
 	}
 	file := filepath.Join(tempDir(t), "at")
 	t.Setenv(killVariable, file)
-	dir := mount(t, "--size", crashSize, "--transport", "uring")
+	dir := mount(t, "--size", crashSize)
 	v := startVerifier(t, verifyOrder{Path: attachments["loopsetup"](t, dir), Bytes: crashBytes, Threads: 4, Seed: 6})
 	time.Sleep(time.Second / 4)
 	if err := os.WriteFile(file, []byte("1 requests finished"), 0o600); err != nil {
@@ -245,48 +203,57 @@ func TestUpgradeByRingsDies(t *testing.T) {
 	}
 	time.Sleep(time.Second / 4)
 	v.end(t)
-	if s := status(t, dir); s.Restarts != 1 || s.Transport != "uring" {
+	if s := status(t, dir); s.Restarts != 1 {
 		t.Errorf("afterwards it says %+v", s)
 	}
 }
 
-// TestUpgradeByRingsOfAStoppedWorker has a worker that cannot stop in time, as on a machine that
-// has no processor for it: the upgrade is refused, since with the worker's death the device would
-// end, and nothing is lost.
-func TestUpgradeByRingsOfAStoppedWorker(t *testing.T) {
-	require.Uring(t)
-	if !apart(t) {
-		return
+// TestUpgradeOfRings has a device as an earlier version with "--transport uring" made it: in the
+// memory of requests, and in the arguments of its keeper for each worker. No worker of this program
+// can go on, and the old one does.
+func TestUpgradeOfRings(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := mount(t, "--size", "16M")
+	accessPage(t, dir, "write")
+	before := status(t, dir)
+	memory := requestsOf(t, before.KeeperPID)
+	setRings := func(bytes byte) {
+		t.Helper()
+		if _, err := memory.WriteAt([]byte{bytes}, 11*8+1); err != nil { // the word of their size
+			t.Fatal(err)
+		}
 	}
-	dir := mount(t, "--size", "16M", "--transport", "uring")
-	want := bytes.Repeat([]byte("page"), pageSize/4)
-	f := openData(t, dir, 0)
-	if _, err := f.WriteAt(want, 0); err != nil {
+	script := filepath.Join(tempDir(t), "as-earlier")
+	text := "#!/bin/sh\nshift\nexec " + binary(t) + " mount --transport=uring \"$@\"\n"
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	pid := status(t, dir).WorkerPID
-	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+	setRings(16)
+	r := run(t, commandTimeout, "upgrade", "--binary", script, dir)
+	setRings(0)
+	if r.Code != 1 || !strings.Contains(r.Stderr, "made the device with --transport uring") || strings.Count(r.Stderr, "\n") != 1 {
+		t.Errorf("upgrade: exit code %d: %q", r.Code, r.Stderr)
+	}
+	accessPage(t, dir, "read")
+	if after := status(t, dir); after.WorkerPID != before.WorkerPID || after.Restarts != 0 {
+		t.Errorf("before %+v, after %+v", before, after)
+	}
+	mustRun(t, commandTimeout, "upgrade", "--binary", script, dir) // without rings it goes on
+}
+
+// requestsOf opens the memory of requests that a process holds.
+func requestsOf(t *testing.T, pid int) *os.File {
+	t.Helper()
+	names, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	if err != nil {
 		t.Fatal(err)
 	}
-	waitStopped(t, pid)
-	r := run(t, commandTimeout, "upgrade", dir)
-	if err := unix.Kill(pid, unix.SIGCONT); err != nil {
-		t.Error(err) // it lives
+	for _, name := range names {
+		if target, _ := os.Readlink(name); target == "/memfd:zramfs-requests (deleted)" {
+			return openFile(t, name, 0)
+		}
 	}
-	if r.Code != 1 || !strings.Contains(r.Stderr, "cannot be replaced now") {
-		t.Errorf("upgrade: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
-	}
-	if !waitEnd(pid, answerTimeout) { // it was told to stop, and does so late
-		t.Errorf("the worker %d lives on", pid)
-	}
-	got := make([]byte, pageSize)
-	if _, err := f.ReadAt(got, 0); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("read %q, %v", got[:4], err)
-	}
-	if s := status(t, dir); s.Transport != "uring" || s.WorkerPID == pid {
-		t.Errorf("afterwards it says %+v", s)
-	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	t.Fatalf("process %d holds no memory of requests", pid)
+	return nil
 }

@@ -9,7 +9,7 @@
 // it. The environment variable ZRAMFS_REQUIRE holds a comma-separated list of requirements that
 // must not be skipped:
 //
-//	ZRAMFS_REQUIRE=fuse,userns,root,loop,swap,zram,uring,pages,commands,avx2 go test ./...
+//	ZRAMFS_REQUIRE=fuse,userns,root,loop,swap,zram,pages,commands,avx2 go test ./...
 //
 // An unknown name in that list fails every test that asks for anything: a misspelt requirement
 // would otherwise protect nothing.

@@ -25,7 +25,6 @@ const (
 	nameLoop     = "loop"
 	nameSwap     = "swap"
 	nameZram     = "zram"
-	nameUring    = "uring"
 	namePages    = "pages"
 	nameCommands = "commands"
 	nameAVX512   = "avx512"
@@ -37,7 +36,7 @@ const (
 )
 
 // names lists every requirement, in the order in which messages show them.
-var names = []string{nameFUSE, nameUserNS, nameRoot, nameLoop, nameSwap, nameZram, nameUring, namePages, nameCommands, nameAVX512, nameAVX2, nameNEON, namePtxas, nameLibcuda, nameGPU}
+var names = []string{nameFUSE, nameUserNS, nameRoot, nameLoop, nameSwap, nameZram, namePages, nameCommands, nameAVX512, nameAVX2, nameNEON, namePtxas, nameLibcuda, nameGPU}
 
 // An unmet requirement: the error of the trial, and the command that makes the next trial succeed.
 type unmet struct {
@@ -90,13 +89,6 @@ func Swap(tb testing.TB) {
 func Zram(tb testing.TB) {
 	tb.Helper()
 	check(tb, nameZram, tryZram())
-}
-
-// Uring skips the test unless FUSE can be served over io_uring: the fuse module has it enabled, and
-// this process may make a ring.
-func Uring(tb testing.TB) {
-	tb.Helper()
-	check(tb, nameUring, tryUring())
 }
 
 // Pages skips the test unless there is a file of sampled real pages where [pagefile.Find] looks for

@@ -28,7 +28,6 @@ var requirements = map[string]func(testing.TB){
 	"loop":     require.Loop,
 	"swap":     require.Swap,
 	"zram":     require.Zram,
-	"uring":    require.Uring,
 	"pages":    require.Pages,
 	"commands": func(tb testing.TB) { require.Command(tb, absentProgram) },
 	"sh":       func(tb testing.TB) { require.Command(tb, "sh") },

@@ -55,7 +55,7 @@ func diagnose(d device, now time.Time) []problem {
 			problems = append(problems, problem{What: "not safe as swap: " + p.Name + ": " + p.Detail, Fix: "zramfs down " + d.Dir})
 		}
 	}
-	if s := d.Status; !s.SurvivesCrash && s.Transport == "dev" {
+	if s := d.Status; !s.SurvivesCrash {
 		problems = append(problems, problem{
 			What: fmt.Sprintf("the keeper (PID %d) has died: if the worker dies too, everything stored is lost", s.KeeperPID),
 			Fix:  "zramfs down " + d.Dir + ", then up",

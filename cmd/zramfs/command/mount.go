@@ -15,7 +15,6 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
-	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -24,8 +23,8 @@ const (
 	flagSize       = "size"
 	flagAlgorithm  = "algorithm"
 	flagMemLimit   = "mem-limit"
-	flagTransport  = "transport"
-	flagMemory     = "memory" // hidden: tests kernels without noswap
+	flagMemory     = "memory"    // hidden: tests kernels without noswap
+	flagTransport  = "transport" // hidden: a keeper of an earlier version gives it to its worker
 	flagForeground = "foreground"
 	flagServe      = "serve"       // hidden: the keeper, which mount starts
 	flagWork       = "work"        // hidden: the worker, which the keeper starts
@@ -41,9 +40,8 @@ func deviceFlags() []cli.Flag {
 			Usage: "compression `ALGORITHM`: adaptive, page, page:dense, lz4, zstd(level=3), raw"},
 		&cli.StringFlag{Name: flagMemLimit, Aliases: []string{"m"}, Value: "0",
 			Usage: "most memory the device may take: a `LIMIT` as 2G, or as 50% of RAM; 0 for none"},
-		&cli.StringFlag{Name: flagTransport, Value: string(fusefs.TransportDev),
-			Usage: "`WAY` in which requests come: dev (survives a crash) or uring (faster; Linux 6.14)"},
 		&cli.StringFlag{Name: flagMemory, Value: string(store.MemoryAuto), Hidden: true},
+		&cli.StringFlag{Name: flagTransport, Hidden: true},
 	}
 }
 
@@ -140,10 +138,8 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 		return cfg, usageError("memory limit %s is too small: a %s device needs %s before it stores anything",
 			term.Size(cfg.MemLimit), term.Size(cfg.Disksize), term.Size(least))
 	}
-	switch cfg.Transport = fusefs.Transport(c.String(flagTransport)); cfg.Transport {
-	case fusefs.TransportDev, fusefs.TransportUring:
-	default:
-		return cfg, usageError("transport %q: use dev or uring", cfg.Transport)
+	if c.IsSet(flagTransport) && !c.Bool(flagWork) { // fusefs tells a worker whether it can serve the device
+		return cfg, usageError("--transport is gone: requests come over /dev/fuse, so leave it out")
 	}
 	parse := parseAlgorithm
 	if c.Bool(flagWork) {
@@ -174,9 +170,6 @@ func deviceArgs(role string, cfg daemon.Config) []string {
 		"--" + flagSize + "=" + strconv.FormatUint(cfg.Disksize, 10),
 		"--" + flagAlgorithm + "=" + cfg.Algorithm.String(),
 		"--" + flagMemLimit + "=" + strconv.FormatUint(cfg.MemLimit, 10),
-	}
-	if cfg.Transport == fusefs.TransportUring {
-		args = append(args, "--"+flagTransport+"="+string(cfg.Transport))
 	}
 	if cfg.Memory != store.MemoryAuto {
 		args = append(args, "--"+flagMemory+"="+string(cfg.Memory))

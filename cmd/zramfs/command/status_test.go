@@ -34,7 +34,7 @@ func wellDevice() device {
 		Swaps:   []loopsetup.Swap{{Path: "/dev/loop3", Size: 4096*mib - 4096, Used: 2400 * mib, Priority: 100}},
 		swapUse: swapUse{slots: slotsProcess{pid: 44, policy: slots.Auto, ballast: 100 * mib}, cached: 50 * mib, all: 2400 * mib},
 		Status: &daemon.Status{
-			Version: "1.0.0", PID: 42, KeeperPID: 42, WorkerPID: 43, Transport: "dev", SurvivesCrash: true, UptimeSeconds: 11520.5, Dir: "/run/zram", Name: "zram0",
+			Version: "1.0.0", PID: 42, KeeperPID: 42, WorkerPID: 43, SurvivesCrash: true, UptimeSeconds: 11520.5, Dir: "/run/zram", Name: "zram0",
 			ProcessMemoryBytes: 20 * mib, Disksize: 4096 * mib, Algorithm: "adaptive", Streams: 4, Opens: 1,
 			Memory: daemon.MemoryStatus{
 				OrigDataSize: 2900 * mib, ComprDataSize: 962 * mib, MemUsedTotal: 1000 * mib, MemUsedMax: 1100 * mib,

@@ -18,7 +18,6 @@ type summary struct {
 	Data      string   `json:"data"` // the path of the data file
 	Size      uint64   `json:"size"`
 	Algorithm string   `json:"algorithm"`
-	Transport string   `json:"transport"`
 	Loops     []string `json:"loops"`    // of swap areas; empty after mount
 	Priority  *int     `json:"priority"` // of the swap areas; null after mount
 	// Memory is null if the serving process was not asked.
@@ -38,11 +37,10 @@ type memorySummary struct {
 // newSummary describes the device that cfg asked for.
 func newSummary(cfg daemon.Config, report *daemon.Report, status *daemon.Status, said *narration) summary {
 	s := summary{Dir: report.Dir, Data: device{Dir: report.Dir}.data(), Size: report.Disksize, Algorithm: cfg.Algorithm.String(),
-		Transport: string(cfg.Transport), Loops: []string{}, Warnings: append(byCure(said.warnings), sizeWarnings(cfg)...)}
+		Loops: []string{}, Warnings: append(byCure(said.warnings), sizeWarnings(cfg)...)}
 	if status == nil {
 		return s
 	}
-	s.Transport = status.Transport
 	m := memorySummary{Store: status.Memory.MemUsedTotal, Processes: status.ProcessMemoryBytes, Limit: cfg.MemLimit}
 	m.Now = m.Store + m.Processes
 	m.Worst = uint64(float64(cfg.Disksize/pageSize)*estimate.PageCost(pageSize)) + status.Memory.ReserveBytes

@@ -80,7 +80,6 @@ func (w wish) differs(d device) (has, wants []string) {
 	note(flagSize, term.ExactSize(s.Disksize), term.ExactSize(w.cfg.Disksize))
 	note(flagAlgorithm, "algorithm "+s.Algorithm, "algorithm "+w.cfg.Algorithm.String())
 	note(flagMemLimit, limit(s.MemLimit), limit(w.cfg.MemLimit))
-	note(flagTransport, "transport "+s.Transport, "transport "+string(w.cfg.Transport))
 	note(flagPriority, fmt.Sprintf("priority %d", d.swap().Priority), fmt.Sprintf("priority %d", w.swap.priority))
 	if policy := d.findSlots().policy; policy != "" && s.Disksize >= slots.MinDevice {
 		note(flagSlots, "slots "+string(policy), "slots "+string(w.swap.slots))

@@ -18,7 +18,7 @@ import (
 func upDevice() device {
 	return device{
 		Dir: "/run/zram", Loops: []loopsetup.Info{{Path: "/dev/loop3"}},
-		Status: &daemon.Status{Disksize: 1 << 30, Algorithm: "adaptive", Transport: "dev"},
+		Status: &daemon.Status{Disksize: 1 << 30, Algorithm: "adaptive"},
 		Swaps:  []loopsetup.Swap{{Path: "/dev/loop3", Size: 1<<30 - 4096, Priority: 100}},
 	}
 }
@@ -61,7 +61,7 @@ func TestUpWithOtherValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := wish{cfg: daemon.Config{Disksize: 2 << 30, Algorithm: lz4, MemLimit: 1 << 29, Transport: "uring"},
+	w := wish{cfg: daemon.Config{Disksize: 2 << 30, Algorithm: lz4, MemLimit: 1 << 29},
 		swap: swapConfig{priority: 5, devices: 2}}
 	for _, test := range []struct{ given, has, wants string }{
 		{"", "", ""},
@@ -70,7 +70,6 @@ func TestUpWithOtherValues(t *testing.T) {
 		{"mem-limit", "no memory limit", "a memory limit of 512M"},
 		{"priority", "priority 100", "priority 5"},
 		{"devices", "loop devices: 1", "loop devices: 2"},
-		{"transport", "transport dev", "transport uring"},
 		{"size priority", "1G, priority 100", "2G, priority 5"},
 	} {
 		w.set = func(flag string) bool { return slices.Contains(strings.Fields(test.given), flag) }

@@ -96,7 +96,7 @@ func (r report) areas() int {
 
 // serverWords says which processes serve, and whether the device survives a crash of the worker.
 func serverWords(s *daemon.Status, now time.Time) string {
-	text := fmt.Sprintf("worker %d for keeper %d, transport %s", s.WorkerPID, s.KeeperPID, s.Transport)
+	text := fmt.Sprintf("worker %d for keeper %d", s.WorkerPID, s.KeeperPID)
 	if s.SurvivesCrash {
 		text += ", survives a crash"
 	} else {

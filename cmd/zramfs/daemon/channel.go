@@ -35,8 +35,6 @@ type news struct {
 	Ready *workerReport `json:"ready,omitempty"`
 	// Failed: it ends, for this reason.
 	Failed *StartError `json:"failed,omitempty"`
-	// Refused: it cannot stop, for this reason, and goes on.
-	Refused string `json:"refused,omitempty"`
 	// Noted: control/loops was written.
 	Noted bool `json:"noted,omitempty"`
 	// AttributesEnded: the attributes are unmounted or their connection is aborted.

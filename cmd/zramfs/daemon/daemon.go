@@ -10,7 +10,6 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/codec"
-	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -27,8 +26,6 @@ type Config struct {
 	Algorithm codec.Algorithm
 	// MemLimit bounds the memory that the store takes, in bytes; 0 is no limit.
 	MemLimit uint64
-	// Transport is how requests reach the worker.
-	Transport fusefs.Transport
 	// Memory is the kind of memory of the image.
 	Memory store.MemoryKind
 	// CreatedDir means that Dir was made for this mount: it is removed after the unmount.

@@ -99,7 +99,8 @@ func (k *keeper) makeDevice() (*Report, error) {
 		return nil, err
 	}
 	defer release()
-	if err := k.makeSession(); err != nil {
+	k.session, err = fusefs.NewSession(k.cfg.Dir, true)
+	if err != nil {
 		return nil, err
 	}
 	k.undo = append(k.undo, k.session.Close)
@@ -148,19 +149,6 @@ func (k *keeper) listen() {
 		p.Detail = fmt.Sprintf("%s: no directory for the sockets: %v", p.Detail, why)
 		k.protections = append(k.protections, p)
 	}
-}
-
-// makeSession makes the mounts and the memory of requests, which outlives a worker. Where the
-// machine does not have the configured transport, it takes the other.
-func (k *keeper) makeSession() (err error) {
-	k.session, err = fusefs.NewSession(k.cfg.Dir, true, k.cfg.Transport)
-	if errors.Is(err, fusefs.ErrTransport) {
-		k.protections = append(k.protections, protect.Protection{Name: protect.NameTransport, State: protect.StateWarn,
-			Detail: fmt.Sprintf("transport %s, since %v", fusefs.TransportDev, err)})
-		k.cfg.Transport = fusefs.TransportDev
-		k.session, err = fusefs.NewSession(k.cfg.Dir, true, k.cfg.Transport)
-	}
-	return err
 }
 
 // makeMemory makes the file of the image.

@@ -13,7 +13,6 @@ const (
 	ordered                // it has that order
 	serving                // it answers requests
 	ready                  // it has all its protections as well
-	resting                // the kernel is made to release it, before it is stopped
 	stopping               // it has the order to stop
 	ended                  // it has ended, or could not be started
 	phases    = iota
@@ -27,9 +26,7 @@ const (
 	isOrdered
 	saysServing
 	saysReady
-	isReleased // the supervision begins to replace it
 	isStopped
-	goesOn // it is not replaced after all
 	ends
 	triggers = iota
 )
@@ -40,9 +37,8 @@ var transitions = [phases]map[trigger]phase{
 	prepared:  {isOrdered: ordered, ends: ended},
 	ordered:   {saysServing: serving, ends: ended},
 	serving:   {saysReady: ready, ends: ended},
-	ready:     {isReleased: resting, ends: ended},
-	resting:   {isStopped: stopping, goesOn: ready, ends: ended},
-	stopping:  {goesOn: ready, ends: ended},
+	ready:     {isStopped: stopping, ends: ended},
+	stopping:  {ends: ended},
 }
 
 // stopTime is how long a worker may take to finish its requests: a write waits a second for memory

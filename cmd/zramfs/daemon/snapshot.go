@@ -10,7 +10,6 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/codec"
-	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -44,8 +43,7 @@ func (w *worker) status(loops []string) Status {
 		RestartsRecent: w.facts.since(time.Now().Add(-recentTime)),
 		LastRestart:    w.facts.last(),
 		LastExit:       w.facts.LastExit,
-		Transport:      string(settings.Transport),
-		SurvivesCrash:  w.kept.Load() && settings.Transport == fusefs.TransportDev,
+		SurvivesCrash:  w.kept.Load(),
 		UptimeSeconds:  time.Since(time.Unix(0, w.facts.Ready)).Seconds(),
 		Dir:            w.cfg.Dir,
 		Name:           deviceName,

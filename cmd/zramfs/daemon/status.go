@@ -30,9 +30,6 @@ type Status struct {
 	LastRestart *time.Time `json:"last_restart"`
 	// LastExit says how it ended, as in "killed by signal 9"; empty when none has died.
 	LastExit string `json:"last_exit"`
-	// Transport is how requests reach the worker: "dev" (read from /dev/fuse) or "uring" (FUSE over
-	// io_uring).
-	Transport string `json:"transport"`
 	// SurvivesCrash says whether everything goes on should the worker die.
 	SurvivesCrash bool `json:"survives_crash"`
 	// UptimeSeconds is the time since the device became ready.

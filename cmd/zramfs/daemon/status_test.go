@@ -29,7 +29,7 @@ func TestStatusNames(t *testing.T) {
 	}
 	want := map[string]string{
 		"": "algorithm codecs dir disksize fuse instructions io keeper_pid last_exit last_restart loops mem_limit memory name opens pid " +
-			"process process_memory_bytes protections restarts restarts_recent streams survives_crash transport uptime_seconds version worker_pid",
+			"process process_memory_bytes protections restarts restarts_recent streams survives_crash uptime_seconds version worker_pid",
 		"memory": "compr_data_size huge_pages huge_pages_since index_bytes mem_used_max mem_used_total orig_data_size " +
 			"pages_compacted pages_stored recounted_segments reserve_bytes same_pages",
 		"io": "checksum_error_times checksum_errors discards failed_read_times failed_reads failed_write_times failed_writes " +

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"log/slog"
 	"time"
-
-	"github.com/zramfs/zramfs/fusefs"
 )
 
 // startFirst starts the first worker and waits until it is ready. Should it fail, there will be no
@@ -93,20 +91,7 @@ func (k *keeper) serve(p *process, r restarts) {
 	go p.tell(order{Serve: facts}) // where that fails, the process ends
 }
 
-// touchTime bounds a look at the data file whose answer does not matter.
-const touchTime = time.Second
-
-func (k *keeper) rest(p *process) {
-	go func() {
-		if k.cfg.Transport == fusefs.TransportUring {
-			_ = k.session.Touch(touchTime) // the worker refuses if that was needed and did not help
-		}
-		k.events <- event{kind: evRested, process: p}
-	}()
-}
-
 func (k *keeper) stop(p *process) { go p.tell(order{Stop: true}) }
-func (k *keeper) survives() bool  { return k.session.SurvivesCrash() }
 func (k *keeper) dataEnded() bool { return k.session.DataEnded() }
 
 func (k *keeper) kill(p *process) {

@@ -26,7 +26,7 @@ import (
 //
 //	successor: preparing > prepared > becomes the owner, at once
 //	candidate: preparing > prepared > becomes the owner, when there is none
-//	owner:     ordered > serving > ready > resting > stopping > ended
+//	owner:     ordered > serving > ready > stopping > ended
 type supervision struct {
 	do    actions
 	moved func(from phase, by trigger) // set by tests, else nil
@@ -51,12 +51,10 @@ type supervision struct {
 type actions interface {
 	start(p *process, from program)
 	serve(p *process, r restarts)
-	rest(p *process) // before stop: evRested follows
 	stop(p *process)
 	kill(p *process)
 	hear(n news)              // news that do not matter here
 	ready(p *process, n news) // the first time that a worker is
-	survives() bool           // whether another worker can go on where one has died
 	dataEnded() bool          // whether the device is gone, for when there is no worker to say so
 	log(level slog.Level, text string, args ...any)
 }
@@ -67,7 +65,6 @@ type eventKind int
 const (
 	evTime       eventKind = iota // time has passed
 	evNews                        // a process has sent news
-	evRested                      // the kernel has released the owner
 	evNotStarted                  // a process could not be made
 	evEnded                       // a process has ended
 	evAsked                       // an upgrade is asked for
@@ -92,10 +89,6 @@ const (
 )
 
 var (
-	// errWorkerDied is why a device by io_uring has ended.
-	errWorkerDied = errors.New("the worker died")
-	// errRefused means that a worker cannot stop without loss, and goes on.
-	errRefused = errors.New("the worker cannot be replaced now")
 	// errUpgrading means that another upgrade is under way.
 	errUpgrading = errors.New("another upgrade is under way")
 	// errNotYet means that there is no worker to upgrade yet.
@@ -117,8 +110,6 @@ func (s *supervision) step(now time.Time, e event) {
 	switch e.kind {
 	case evNews:
 		s.heard(now, e.process, e.news)
-	case evRested:
-		s.rested(now, e.process)
 	case evNotStarted:
 		s.gone(now, e.process, e.how, false)
 	case evEnded:
@@ -148,8 +139,6 @@ func (s *supervision) heard(now time.Time, p *process, n news) {
 			s.begun = true
 			s.do.ready(p, n)
 		}
-	case n.Refused != "" && p.phase == stopping:
-		s.goOn(now, p, n.Refused)
 	default:
 		p.leaving = p.leaving || n.DataEnded
 		s.do.hear(n)
@@ -168,8 +157,9 @@ func (s *supervision) handOver(now time.Time) {
 	case next != nil && next.phase == prepared:
 		if s.owner.phase == ready && !s.owner.leaving {
 			next.follows = s.owner.pid()
-			s.move(now, s.owner, isReleased)
-			s.do.rest(s.owner)
+			s.vacated = now
+			s.move(now, s.owner, isStopped)
+			s.do.stop(s.owner)
 		}
 	case s.owner == nil && s.successor != nil && s.successor.phase == prepared:
 		next, s.successor = s.successor, nil
@@ -226,10 +216,6 @@ func (s *supervision) ownerGone(now time.Time, why error, stopped bool) {
 		s.finish(nil)
 	case !s.begun:
 		s.finish(why)
-	case !s.do.survives():
-		s.do.log(slog.LevelError, "the worker died: "+why.Error(), "pid", p.pid())
-		s.do.log(slog.LevelError, "the io_uring transport does not survive that: the device has ended, what was stored is lost")
-		s.finish(fmt.Errorf("%w: %w", errWorkerDied, why))
 	case stopped && s.candidate != nil: // handOver does the rest
 		if why := p.failure; why != nil {
 			s.do.log(slog.LevelWarn, "the old worker: "+why.Error())
@@ -258,16 +244,11 @@ func (s *supervision) lostOne(now time.Time, why error, died bool) {
 // passed acts on the time that has passed.
 func (s *supervision) passed(now time.Time) {
 	if p := s.owner; p != nil && p.late(now) {
-		switch {
-		case p.phase == stopping && !s.do.survives():
-			s.goOn(now, p, fmt.Sprintf("it has not stopped within %v, and the device would end with it", stopTime))
-		default:
-			p.limit = time.Time{} // its end is the next event
-			if p.phase != stopping {
-				p.why = errNotReady
-			}
-			s.do.kill(p)
+		p.limit = time.Time{} // its end is the next event
+		if p.phase != stopping {
+			p.why = errNotReady
 		}
+		s.do.kill(p)
 	}
 	for _, p := range []*process{s.successor, s.candidate} {
 		if p != nil && p.late(now) {

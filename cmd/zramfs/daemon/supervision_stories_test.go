@@ -45,10 +45,6 @@ var supervisionStories = map[string]string{
 		p2 serving  | log serves
 		p2 ready    |
 	`,
-	"a worker dies with the rings": up + `
-		rings       |
-		p1 dies     | log rings lost; end: the worker died: killed
-	`,
 	"workers die in a row": up + `
 		p1 dies     | start p2
 		p2 ends     | start p3
@@ -116,8 +112,7 @@ var supervisionStories = map[string]string{
 	`,
 	"an upgrade": up + `
 		upgrade     | start p2 of new
-		p2 prepared | rest p1
-		p1 rested   | stop p1
+		p2 prepared | stop p1
 		p1 ends     | serve p2
 		p2 serving  | log serves
 		p2 ready    | answer p2 for p1
@@ -146,8 +141,7 @@ var supervisionStories = map[string]string{
 		p3 prepared | serve p3
 		p3 serving  | log serves
 		p3 ready    |
-		p2 prepared | rest p3
-		p3 rested   | stop p3
+		p2 prepared | stop p3
 		p3 ends     | serve p2
 		p2 serving  | log serves
 		p2 ready    | answer p2 for p3
@@ -166,8 +160,7 @@ var supervisionStories = map[string]string{
 		p3 prepared | serve p3
 		p2 prepared |
 		p3 serving  | log serves
-		p3 ready    | rest p3
-		p3 rested   | stop p3
+		p3 ready    | stop p3
 		p3 ends     | serve p2
 	`,
 	"an upgrade where no worker can be started": up + `
@@ -182,8 +175,7 @@ var supervisionStories = map[string]string{
 	`,
 	"the new program does not serve": up + `
 		upgrade     | start p2 of new
-		p2 prepared | rest p1
-		p1 rested   | stop p1
+		p2 prepared | stop p1
 		p1 ends     | serve p2
 		p2 dies     | start p3; answer: the new program does not serve, the old one goes on: the serving process ended before it was ready: killed
 		p3 prepared | serve p3
@@ -191,60 +183,17 @@ var supervisionStories = map[string]string{
 		p3 ready    |
 		p3 dies     | start p4
 	`,
-	"the old worker refuses to stop": up + `
-		upgrade     | start p2 of new
-		p2 prepared | rest p1
-		p1 rested   | stop p1
-		p1 refuses  | kill p2; answer: the worker cannot be replaced now: not at rest
-		p2 dies     |
-		p1 dies     | start p3
-	`,
 	"the old worker takes too long to stop": up + `
 		upgrade     | start p2 of new
-		p2 prepared | rest p1
-		p1 rested   | stop p1
+		p2 prepared | stop p1
 		5s          | kill p1
 		p1 dies     | serve p2
 	`,
-	"the old worker takes too long to stop and has the rings": up + `
-		upgrade     | start p2 of new
-		p2 prepared | rest p1
-		p1 rested   | stop p1
-		rings       |
-		5s          | kill p2; answer: the worker cannot be replaced now: it has not stopped within 5s, and the device would end with it
-		no rings    |
-		p1 ends     | start p3
-	`,
-	"the old worker dies with the rings instead of stopping": up + `
-		upgrade     | start p2 of new
-		p2 prepared | rest p1
-		p1 rested   | stop p1
-		rings       |
-		p1 dies     | log rings lost; kill p2; answer: the device has ended; end: the worker died: killed
-		upgrade     | answer: the device has ended
-	`,
-	"a candidate dies before the old worker is told to stop": up + `
-		upgrade     | start p2 of new
-		p2 prepared | rest p1
-		p2 dies     | answer: the serving process ended before it was ready: killed
-		p1 rested   |
-		upgrade     | start p3 of new
-		p3 prepared | rest p1
-	`,
 	"a candidate dies after the old worker was told to stop": up + `
 		upgrade     | start p2 of new
-		p2 prepared | rest p1
-		p1 rested   | stop p1
+		p2 prepared | stop p1
 		p2 dies     | answer: the serving process ended before it was ready: killed
 		p1 ends     | start p3
-	`,
-	"the old worker dies while the kernel releases it": up + `
-		upgrade     | start p2 of new
-		p2 prepared | rest p1
-		p1 dies     | serve p2
-		p1 rested   |
-		p2 serving  | log serves
-		p2 ready    | answer p2 for p1
 	`,
 	"a worker is late and serves before it is killed": up + `
 		p1 dies     | start p2

@@ -67,13 +67,13 @@ func TestNoOtherTransitions(t *testing.T) {
 
 // A stage plays a story. It carries out the actions of a supervision.
 type stage struct {
-	t           *testing.T
-	machine     *supervision
-	now         time.Time
-	all         []*process
-	asked       []*upgradeRequest
-	rings, gone bool
-	done        []string
+	t       *testing.T
+	machine *supervision
+	now     time.Time
+	all     []*process
+	asked   []*upgradeRequest
+	gone    bool
+	done    []string
 }
 
 // play makes an event happen, and compares the actions with the wanted ones.
@@ -133,9 +133,6 @@ func (s *stage) event(happens string) event {
 	switch happens {
 	case "begin":
 		return event{}
-	case "rings", "no rings":
-		s.rings = happens == "rings"
-		return event{}
 	case "gone":
 		s.gone = true
 		return event{}
@@ -161,8 +158,6 @@ func (s *stage) event(happens string) event {
 		"serving":   {kind: evNews, news: news{Serving: true}},
 		"ready":     {kind: evNews, news: news{Ready: &workerReport{}}},
 		"leaves":    {kind: evNews, news: news{DataEnded: true}},
-		"refuses":   {kind: evNews, news: news{Refused: "not at rest"}},
-		"rested":    {kind: evRested},
 		"dies":      {kind: evEnded, how: errors.New("killed")},
 		"ends":      {kind: evEnded},
 		"unstarted": {kind: evNotStarted, how: errors.New("no fork")},
@@ -185,18 +180,16 @@ func (s *stage) start(p *process, from program) {
 }
 
 func (s *stage) serve(p *process, _ restarts) { s.did("serve %s", name(p.pid())) }
-func (s *stage) rest(p *process)              { s.did("rest %s", name(p.pid())) }
 func (s *stage) stop(p *process)              { s.did("stop %s", name(p.pid())) }
 func (s *stage) kill(p *process)              { s.did("kill %s", name(p.pid())) }
 func (s *stage) ready(p *process, _ news)     { s.did("first %s", name(p.pid())) }
 func (s *stage) hear(news)                    { s.did("hear") }
-func (s *stage) survives() bool               { return !s.rings }
 func (s *stage) dataEnded() bool              { return s.gone }
 
 // log notes the lines that stories have.
 func (s *stage) log(_ slog.Level, text string, _ ...any) {
 	for part, word := range map[string]string{
-		"another worker serves": "serves", "io_uring": "rings lost", "workers in a minute": "storm",
+		"another worker serves": "serves", "workers in a minute": "storm",
 	} {
 		if strings.Contains(text, part) {
 			s.did("log %s", word)

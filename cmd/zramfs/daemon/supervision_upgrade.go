@@ -3,7 +3,6 @@
 package daemon
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
@@ -24,27 +23,6 @@ func (s *supervision) asked(now time.Time, r *upgradeRequest) {
 	s.upgrade = r
 	s.candidate = newProcess(now)
 	s.do.start(s.candidate, r.program)
-}
-
-// rested stops the owner, unless the candidate has ended.
-func (s *supervision) rested(now time.Time, p *process) {
-	if p != s.owner || p.phase != resting {
-		return
-	}
-	if s.candidate == nil || s.candidate.phase != prepared {
-		s.move(now, p, goesOn)
-		return
-	}
-	s.move(now, p, isStopped)
-	s.vacated = now
-	s.do.stop(p)
-}
-
-// goOn ends an upgrade whose owner cannot stop.
-func (s *supervision) goOn(now time.Time, p *process, why string) {
-	s.move(now, p, goesOn)
-	s.vacated = time.Time{}
-	s.fail(fmt.Errorf("%w: %s", errRefused, why))
 }
 
 // confirm ends an upgrade whose worker has become ready.

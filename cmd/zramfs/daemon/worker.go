@@ -235,16 +235,10 @@ func (w *worker) untilEnd() error {
 				w.log.Warn("the keeper has died: should this process die too, what is stored is lost")
 				orders = nil
 			} else if o.Stop {
-				if err := w.server.Stop(); err != nil {
-					w.news.send(news{Refused: err.Error()})
-					continue
-				}
+				w.server.Stop()
 				return nil
 			}
 		case <-w.server.DataEnded():
-			if err := w.server.Failure(); err != nil {
-				return err // the keeper treats it as a death
-			}
 			w.news.send(news{DataEnded: true})
 			if !w.kept.Load() {
 				if err := w.server.TakeAway(w.cfg.Dir); err != nil {

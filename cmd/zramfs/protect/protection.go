@@ -49,8 +49,6 @@ const (
 	NameGroup = "cgroup"
 	// NameControl is there only where other users can take the names of the device's sockets.
 	NameControl = "control"
-	// NameTransport is there only where the transport is not the configured one.
-	NameTransport = "transport"
 	// NameScheduling is a class of scheduling in which taking memory does not wait.
 	NameScheduling = "scheduling"
 	// NameTimeout is the absence of FUSE request timeouts.
