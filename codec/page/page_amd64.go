@@ -24,36 +24,20 @@ func decodeAVX512(dst []byte, s streams) bool {
 	return decodeTokensAVX512(dst, s.literals, s.distances, s.tokens, vectors)
 }
 
-// decodeAVX2 does the runs itself, and the end of the page, where vectors would be too long.
+// decodeAVX2 needs what it loads too much of literals to be in the object, and a page that its tail
+// is a part of.
 func decodeAVX2(dst []byte, s streams) bool {
-	d := decoding{streams: s, dst: dst, reps: firstReps}
-	for len(d.distances)+len(d.tokens) >= maxLiterals && d.at <= len(dst)-writeMargin {
-		tokens, literals, nears, fars, at, reps := decodeTokensAVX2(d.dst, d.literals, d.distances, d.tokens, d.at, d.reps, vectors)
-		if at < 0 {
-			return false
-		}
-		d.tokens, d.literals, d.distances = d.tokens[tokens:], d.literals[literals:], d.distances[nears:len(d.distances)-fars]
-		d.at, d.reps = at, reps
-		if len(d.tokens) == 0 {
-			break
-		}
-		if !d.next() {
-			return false
-		}
+	if len(s.distances)+len(s.tokens) < maxLiterals || len(dst) < Size {
+		return decodeGeneric(dst, s)
 	}
-	return d.rest()
+	return decodeTokensAVX2(dst, s.literals, s.distances, s.tokens, vectors)
 }
 
-// writeMargin is how many bytes behind the place where a token begins the assembly may write: its
-// literals and match in whole vectors of 16 bytes.
-const writeMargin = 16 + 16 + 64
-
-// decodeTokensAVX2 does tokens up to the first run, or to where fewer than writeMargin bytes of the
-// page are left, and returns how much of each stream it used, how much of the page is there and the
-// remembered distances. An invalid token makes newAt -1. It may read as decodeTokensAVX512 does.
+// decodeTokensAVX2 works like decodeGeneric, for at least a page. It may read as
+// decodeTokensAVX512 does.
 //
 //go:noescape
-func decodeTokensAVX2(dst, literals, distances, tokens []byte, at int, reps uint64, tables *vectorTables) (used, usedLiterals, nears, fars, newAt int, newReps uint64)
+func decodeTokensAVX2(dst, literals, distances, tokens []byte, tables *vectorTables) bool
 
 // parseTokensAVX2 works like parseGeneric.
 //

@@ -369,41 +369,38 @@ wrong:
 	VZEROUPPER
 	RET
 
-// func decodeTokensAVX2(dst []byte, literals []byte, distances []byte, tokens []byte, at int, reps uint64, tables *byte) (used int, usedLiterals int, nears int, fars int, newAt int, newReps uint64)
+// func decodeTokensAVX2(dst []byte, literals []byte, distances []byte, tokens []byte, tables *byte) bool
 // Requires: AVX, BMI, CMOV
-TEXT ·decodeTokensAVX2(SB), NOSPLIT, $40-168
+TEXT ·decodeTokensAVX2(SB), NOSPLIT, $336-105
 	MOVQ tokens_base+72(FP), AX
 	MOVQ tokens_len+80(FP), DX
 	ADDQ AX, DX
-	MOVQ DX, 8(SP)
+	MOVQ DX, 16(SP)
 	MOVQ literals_base+24(FP), CX
 	MOVQ literals_len+32(FP), DX
 	ADDQ CX, DX
-	MOVQ DX, 16(SP)
+	MOVQ DX, 24(SP)
 	MOVQ dst_base+0(FP), SI
 	MOVQ dst_len+8(FP), DX
 	ADDQ SI, DX
-	MOVQ DX, 24(SP)
-	MOVQ SI, 32(SP)
+	MOVQ DX, 32(SP)
+	MOVQ SI, 40(SP)
 	MOVQ distances_base+48(FP), DX
 	MOVQ distances_len+56(FP), BX
 	ADDQ DX, BX
-	MOVQ tables+112(FP), R8
+	MOVQ tables+96(FP), R8
 	MOVQ $0x0010000400080001, DI
-	MOVQ at+96(FP), R9
-	ADDQ R9, SI
-	MOVQ reps+104(FP), DI
-	MOVQ 24(SP), R9
-	SUBQ $0x60, R9
+	MOVQ 32(SP), R9
+	SUBQ $0x50, R9
 	MOVQ R9, (SP)
-	JMP  check
+	JMP  pageCheck
 	PCALIGN $0x40
 
-token:
+pageToken:
 	MOVBQZX (AX), R9
-	CMPL    R9, $0x000000fe
-	JAE     leave
 	INCQ    AX
+	CMPL    R9, $0x000000fe
+	JAE     pageRun
 	MOVBQZX (R8)(R9*4), R10
 	MOVBQZX 1(R8)(R9*4), R11
 	MOVWQZX 2(R8)(R9*4), R12
@@ -433,18 +430,15 @@ token:
 	VMOVDQU (CX), X0
 	VMOVDQU X0, (SI)
 	ADDQ    R10, CX
-	CMPQ    CX, 16(SP)
+	CMPQ    CX, 24(SP)
 	JA      wrong
 	ADDQ    R10, SI
 	MOVQ    SI, R9
-	SUBQ    32(SP), R9
-	LEAQ    -1(R13), R10
-	CMPQ    R10, R9
-	JAE     wrong
-	MOVQ    SI, R9
 	SUBQ    R13, R9
-	MOVQ    SI, R14
-	ADDQ    R11, SI
+	TESTQ   R13, R13
+	JZ      wrong
+	CMPQ    R9, 40(SP)
+	JB      wrong
 	MOVL    $0x00000010, R12
 	XORL    R10, R10
 	CMPQ    R13, R12
@@ -452,45 +446,303 @@ token:
 	CMOVQCS R13, R12
 	SHLQ    $0x06, R12
 	ADDQ    R8, R12
-
-match:
 	VMOVDQU (R9), X0
 	VPSHUFB 12608(R12), X0, X0
-	VMOVDQU X0, (R14)
+	VMOVDQU X0, (SI)
 	ADDQ    R10, R9
-	ADDQ    $0x10, R12
-	ADDQ    $0x10, R14
-	CMPQ    R14, SI
-	JB      match
+	VMOVDQU (R9), X0
+	VPSHUFB 12624(R12), X0, X0
+	VMOVDQU X0, 16(SI)
+	CMPQ    R11, $0x20
+	JBE     pageCopied
+	ADDQ    R10, R9
+	VMOVDQU (R9), X0
+	VPSHUFB 12640(R12), X0, X0
+	VMOVDQU X0, 32(SI)
+	ADDQ    R10, R9
+	VMOVDQU (R9), X0
+	VPSHUFB 12656(R12), X0, X0
+	VMOVDQU X0, 48(SI)
 
-check:
-	CMPQ AX, 8(SP)
-	JAE  leave
-	CMPQ SI, (SP)
-	JBE  token
+pageCopied:
+	ADDQ R11, SI
 
-leave:
-	MOVQ distances_len+56(FP), R8
-	MOVQ distances_base+48(FP), R9
-	ADDQ R9, R8
-	MOVQ tokens_base+72(FP), R10
-	SUBQ R10, AX
-	MOVQ AX, used+120(FP)
-	MOVQ literals_base+24(FP), AX
-	SUBQ AX, CX
-	MOVQ CX, usedLiterals+128(FP)
-	SUBQ R9, DX
-	MOVQ DX, nears+136(FP)
-	SUBQ BX, R8
-	MOVQ R8, fars+144(FP)
-	SUBQ 32(SP), SI
-	MOVQ SI, newAt+152(FP)
-	MOVQ DI, newReps+160(FP)
+pageCheck:
+	CMPQ    AX, 16(SP)
+	JAE     pageDone
+	CMPQ    SI, (SP)
+	JBE     pageToken
+	LEAQ    176(SP), R9
+	MOVQ    R9, R10
+	SUBQ    SI, R10
+	MOVQ    R10, 8(SP)
+	VMOVDQU -128(SI), X0
+	VMOVDQU X0, -128(R9)
+	VMOVDQU -112(SI), X0
+	VMOVDQU X0, -112(R9)
+	VMOVDQU -96(SI), X0
+	VMOVDQU X0, -96(R9)
+	VMOVDQU -80(SI), X0
+	VMOVDQU X0, -80(R9)
+	VMOVDQU -64(SI), X0
+	VMOVDQU X0, -64(R9)
+	VMOVDQU -48(SI), X0
+	VMOVDQU X0, -48(R9)
+	VMOVDQU -32(SI), X0
+	VMOVDQU X0, -32(R9)
+	VMOVDQU -16(SI), X0
+	VMOVDQU X0, -16(R9)
+	MOVQ    R9, SI
+	MOVQ    40(SP), R9
+	ADDQ    R10, R9
+	MOVQ    R9, 40(SP)
+	MOVQ    32(SP), R9
+	ADDQ    R10, R9
+	MOVQ    R9, 32(SP)
+	JMP     tailCheck
+	PCALIGN $0x40
+
+tailToken:
+	MOVBQZX (AX), R9
+	INCQ    AX
+	CMPL    R9, $0x000000fe
+	JAE     tailRun
+	MOVBQZX (R8)(R9*4), R10
+	MOVBQZX 1(R8)(R9*4), R11
+	MOVWQZX 2(R8)(R9*4), R12
+	MOVWLZX -2(BX), R13
+	MOVL    R13, R9
+	SHRL    $0x0c, R9
+	ANDL    1560(R8)(R12*1), R9
+	ADDQ    R9, R11
+	ANDL    1556(R8)(R12*1), R13
+	MOVBQZX (DX), R9
+	MOVWLZX 1024(R8)(R9*2), R9
+	ANDL    1552(R8)(R12*1), R9
+	ORL     R9, R13
+	MOVQ    1544(R8)(R12*1), R9
+	BEXTRQ  R9, DI, R9
+	ORQ     R9, R13
+	ADDQ    1568(R8)(R12*1), DX
+	SUBQ    1576(R8)(R12*1), BX
+	CMPQ    DX, BX
+	JA      wrong
+	MOVQ    1584(R8)(R12*1), R9
+	ANDQ    DI, R9
+	SHLQ    $0x10, R9
+	ANDQ    1592(R8)(R12*1), DI
+	ORQ     R9, DI
+	ORQ     R13, DI
+	VMOVDQU (CX), X0
+	VMOVDQU X0, (SI)
+	ADDQ    R10, CX
+	CMPQ    CX, 24(SP)
+	JA      wrong
+	ADDQ    R10, SI
+	MOVQ    SI, R9
+	SUBQ    R13, R9
+	TESTQ   R13, R13
+	JZ      wrong
+	CMPQ    R9, 40(SP)
+	JB      wrong
+	MOVQ    R9, R10
+	SUBQ    8(SP), R10
+	LEAQ    48(SP), R12
+	CMPQ    R9, R12
+	CMOVQCS R10, R9
+	MOVL    $0x00000010, R12
+	XORL    R10, R10
+	CMPQ    R13, R12
+	CMOVQCC R12, R10
+	CMOVQCS R13, R12
+	SHLQ    $0x06, R12
+	ADDQ    R8, R12
+	VMOVDQU (R9), X0
+	VPSHUFB 12608(R12), X0, X0
+	VMOVDQU X0, (SI)
+	ADDQ    R10, R9
+	VMOVDQU (R9), X0
+	VPSHUFB 12624(R12), X0, X0
+	VMOVDQU X0, 16(SI)
+	CMPQ    R11, $0x20
+	JBE     tailCopied
+	ADDQ    R10, R9
+	VMOVDQU (R9), X0
+	VPSHUFB 12640(R12), X0, X0
+	VMOVDQU X0, 32(SI)
+	ADDQ    R10, R9
+	VMOVDQU (R9), X0
+	VPSHUFB 12656(R12), X0, X0
+	VMOVDQU X0, 48(SI)
+
+tailCopied:
+	ADDQ R11, SI
+
+tailCheck:
+	CMPQ AX, 16(SP)
+	JAE  tailDone
+	CMPQ SI, 32(SP)
+	JBE  tailToken
+	JMP  wrong
+
+tailDone:
+	CMPQ    SI, 32(SP)
+	JNE     wrong
+	MOVQ    SI, AX
+	SUBQ    8(SP), AX
+	VMOVDQU -80(SI), X0
+	VMOVDQU X0, -80(AX)
+	VMOVDQU -64(SI), X0
+	VMOVDQU X0, -64(AX)
+	VMOVDQU -48(SI), X0
+	VMOVDQU X0, -48(AX)
+	VMOVDQU -32(SI), X0
+	VMOVDQU X0, -32(AX)
+	VMOVDQU -16(SI), X0
+	VMOVDQU X0, -16(AX)
+
+used:
+	CMPQ CX, 24(SP)
+	JNE  wrong
+	CMPQ DX, BX
+	JNE  wrong
+	MOVB $0x01, AL
+	MOVB AL, ret+104(FP)
 	RET
 
+pageDone:
+	CMPQ SI, 32(SP)
+	JEQ  used
+	JMP  wrong
+
+pageRun:
+	CMPQ    DX, BX
+	JAE     wrong
+	MOVBQZX (DX), R9
+	INCQ    DX
+	INCQ    R9
+	SHLQ    $0x04, R9
+	MOVQ    32(SP), R10
+	SUBQ    SI, R10
+	CMPQ    R9, R10
+	JA      wrong
+	CMPB    -1(AX), $0xff
+	JE      pageRepeat
+	MOVQ    24(SP), R10
+	SUBQ    CX, R10
+	CMPQ    R9, R10
+	JA      wrong
+
+pageLiterals:
+	VMOVDQU (CX), X0
+	VMOVDQU X0, (SI)
+	ADDQ    $0x10, CX
+	ADDQ    $0x10, SI
+	SUBQ    $0x10, R9
+	JNZ     pageLiterals
+	JMP     pageCheck
+
+pageRepeat:
+	MOVWQZX DI, R10
+	MOVQ    SI, R11
+	SUBQ    R10, R11
+	TESTQ   R10, R10
+	JZ      wrong
+	CMPQ    R11, 40(SP)
+	JB      wrong
+	VMOVDQU (R11), X0
+	CMPQ    R10, $0x10
+	JAE     pageWhole
+	SHLQ    $0x06, R10
+	ADDQ    R8, R10
+	VPSHUFB 12608(R10), X0, X0
+	VMOVDQU 12624(R10), X1
+
+pagePattern:
+	VMOVDQU X0, (SI)
+	VPSHUFB X1, X0, X0
+	ADDQ    $0x10, SI
+	SUBQ    $0x10, R9
+	JNZ     pagePattern
+	JMP     pageCheck
+
+pageWhole:
+	VMOVDQU (R11), X0
+	VMOVDQU X0, (SI)
+	ADDQ    $0x10, R11
+	ADDQ    $0x10, SI
+	SUBQ    $0x10, R9
+	JNZ     pageWhole
+	JMP     pageCheck
+
+tailRun:
+	CMPQ    DX, BX
+	JAE     wrong
+	MOVBQZX (DX), R9
+	INCQ    DX
+	INCQ    R9
+	SHLQ    $0x04, R9
+	MOVQ    32(SP), R10
+	SUBQ    SI, R10
+	CMPQ    R9, R10
+	JA      wrong
+	CMPB    -1(AX), $0xff
+	JE      tailRepeat
+	MOVQ    24(SP), R10
+	SUBQ    CX, R10
+	CMPQ    R9, R10
+	JA      wrong
+
+tailLiterals:
+	VMOVDQU (CX), X0
+	VMOVDQU X0, (SI)
+	ADDQ    $0x10, CX
+	ADDQ    $0x10, SI
+	SUBQ    $0x10, R9
+	JNZ     tailLiterals
+	JMP     tailCheck
+
+tailRepeat:
+	MOVWQZX DI, R10
+	MOVQ    SI, R11
+	SUBQ    R10, R11
+	TESTQ   R10, R10
+	JZ      wrong
+	CMPQ    R11, 40(SP)
+	JB      wrong
+	MOVQ    R11, R12
+	SUBQ    8(SP), R12
+	LEAQ    48(SP), R13
+	CMPQ    R11, R13
+	CMOVQCS R12, R11
+	VMOVDQU (R11), X0
+	CMPQ    R10, $0x10
+	JAE     tailWhole
+	SHLQ    $0x06, R10
+	ADDQ    R8, R10
+	VPSHUFB 12608(R10), X0, X0
+	VMOVDQU 12624(R10), X1
+
+tailPattern:
+	VMOVDQU X0, (SI)
+	VPSHUFB X1, X0, X0
+	ADDQ    $0x10, SI
+	SUBQ    $0x10, R9
+	JNZ     tailPattern
+	JMP     tailCheck
+
+tailWhole:
+	VMOVDQU (R11), X0
+	VMOVDQU X0, (SI)
+	ADDQ    $0x10, R11
+	ADDQ    $0x10, SI
+	SUBQ    $0x10, R9
+	JNZ     tailWhole
+	JMP     tailCheck
+
 wrong:
-	MOVQ $-1, SI
-	MOVQ SI, newAt+152(FP)
+	MOVB $0x00, AL
+	MOVB AL, ret+104(FP)
 	RET
 
 // func parseTokensAVX2(s *byte, plans *byte) bool

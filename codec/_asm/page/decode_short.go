@@ -10,48 +10,66 @@ import (
 
 const (
 	shuffleTable = countTable + 3*64
-	short        = 16 // bytes in a vector
-	writeMargin  = short + short + 64
+	short        = 16                      // bytes in a vector
+	atRest       = 2 * short               // how many bytes of a match are copied without a jump
+	writeMargin  = short + 4*short         // how far behind its place a token writes: literals, match
+	history      = 128                     // how much of the page the tail repeats
+	tailSize     = history + 2*writeMargin // of the tail, in bytes
 )
 
-// decodeShort is the decoder for machines without the permutation of whole vectors. It copies
-// through memory, by vectors of 16 bytes: of a distance of less than that, the bytes that repeat
-// are spread over the vector first. The only jump that is hard to predict is for matches of more
-// than 16 bytes.
-func decodeShort() {
-	TEXT("decodeTokensAVX2", NOSPLIT,
-		"func(dst, literals, distances, tokens []byte, at int, reps uint64, tables *byte) (used, usedLiterals, nears, fars, newAt int, newReps uint64)")
-	var d decoder
-	limit := AllocLocal(8)
-	d.begin()
-	n := GP64()
-	Load(Param("at"), n)
-	ADDQ(n, d.out)
-	Load(Param("reps"), d.reps)
-	MOVQ(d.end, n)
-	SUBQ(Imm(writeMargin), n)
-	MOVQ(n, limit)
-	jump("check")
-	d.shortToken()
-	Label("check")
-	CMPQ(d.next, d.tokensEnd)
-	JAE(LabelRef("leave"))
-	CMPQ(d.out, limit)
-	JBE(LabelRef("token"))
-	Label("leave")
-	d.leaveShort()
+// A shortDecoder is the decoder for machines without the permutation of whole vectors. It copies
+// through memory, by vectors of 16 bytes: where a distance is less than that, it spreads the bytes
+// that repeat over the vector first. The jumps that are hard to predict are those for matches of
+// more than 32 bytes.
+//
+// Near the page's end vectors would be too long for the page. The last tokens write to a tail on
+// the stack instead, behind a copy of the page's last bytes, and the routine copies that back.
+type shortDecoder struct {
+	decoder
+	limit Mem // where in the page the tail begins to serve
+	tail  Mem
+	shift Mem // what leads from a place in the page to the same byte in the tail
 }
 
-// shortToken does one token.
-func (d *decoder) shortToken() {
+func decodeShort() {
+	TEXT("decodeTokensAVX2", NOSPLIT, "func(dst, literals, distances, tokens []byte, tables *byte) bool")
+	d := shortDecoder{limit: AllocLocal(8), shift: AllocLocal(8)}
+	d.begin()
+	d.tail = AllocLocal(tailSize)
+	n := GP64()
+	MOVQ(d.end, n)
+	SUBQ(Imm(writeMargin), n)
+	MOVQ(n, d.limit)
+	page, tail := phase{label: "page"}, phase{label: "tail", first: true}
+	d.loop(page)
+	d.enterTail()
+	d.loop(tail)
+	d.leaveTail()
+	d.run(page)
+	d.run(tail)
+	Label("wrong")
+	d.answer(0)
+}
+
+func (d *shortDecoder) answer(ok uint8) {
+	result := GP8()
+	MOVB(U8(ok), result)
+	Store(result, ReturnIndex(0))
+	RET()
+}
+
+// loop does the tokens of a phase, the page or its tail. In the page it goes on behind the loop
+// where the tail begins.
+func (d *shortDecoder) loop(p phase) {
+	jump(p.name("Check"))
+	align()
+	Label(p.name("Token"))
 	token, literals, length, kind, distance := GP64(), GP64(), GP64(), GP64(), GP64()
 	x := XMM()
-	align()
-	Label("token")
 	MOVBQZX(behind(d.next, 0), token)
-	CMPL(token.As32(), U32(firstRun))
-	JAE(LabelRef("leave"))
 	INCQ(d.next)
+	CMPL(token.As32(), U32(firstRun))
+	JAE(LabelRef(p.name("Run")))
 	d.entry(token, literals, length, kind)
 	d.distance(kind, token, distance, length)
 	d.rememberByMasks(kind, distance, token)
@@ -61,8 +79,19 @@ func (d *decoder) shortToken() {
 	CMPQ(d.literals, d.literalsEnd)
 	JA(LabelRef("wrong"))
 	ADDQ(literals, d.out)
-	d.inPage(phase{first: true}, distance, token, literals)
-	d.shortMatch(length, distance, token, kind, literals)
+	d.match(p, length, distance, kind, literals)
+	Label(p.name("Check"))
+	CMPQ(d.next, d.tokensEnd)
+	JAE(LabelRef(p.name("Done")))
+	if p.first {
+		CMPQ(d.out, d.end)
+	} else {
+		CMPQ(d.out, d.limit)
+	}
+	JBE(LabelRef(p.name("Token")))
+	if p.first {
+		jump("wrong")
+	}
 }
 
 // rememberByMasks works like remember, without an instruction that takes some processors of this
@@ -76,16 +105,36 @@ func (d *decoder) rememberByMasks(kind, distance, t GPVirtual) {
 	ORQ(distance, d.reps)
 }
 
-// shortMatch copies a match.
-func (d *decoder) shortMatch(length, distance, from, row, step GPVirtual) {
-	x := XMM()
-	to := GP64()
-	// From 16 on all distances take the row of 16, which changes nothing, and their bytes from
-	// where the last vector's end.
+// source finds where a match comes from and refuses what is not in the page.
+func (d *shortDecoder) source(p phase, distance, from GPVirtual) {
 	MOVQ(d.out, from)
 	SUBQ(distance, from)
-	MOVQ(d.out, to)
-	ADDQ(length, d.out)
+	TESTQ(distance, distance)
+	JZ(LabelRef("wrong"))
+	CMPQ(from, d.start)
+	JB(LabelRef("wrong"))
+	if p.first {
+		d.inTailOrPage(from)
+	}
+}
+
+// inTailOrPage turns a place in the tail into the same one of the page where it lies before the
+// copy of the page's last bytes: then the bytes from there to the end of a match do too.
+func (d *shortDecoder) inTailOrPage(from GPVirtual) {
+	page, tail := GP64(), GP64()
+	MOVQ(from, page)
+	SUBQ(d.shift, page)
+	LEAQ(d.tail, tail)
+	CMPQ(from, tail)
+	CMOVQCS(page, from)
+}
+
+// match copies a match.
+func (d *shortDecoder) match(p phase, length, distance, row, step GPVirtual) {
+	from := GP64()
+	d.source(p, distance, from)
+	// From 16 on all distances take the row of 16, which changes nothing, and their bytes from
+	// where the last vector's end.
 	MOVL(U32(short), row.As32())
 	XORL(step.As32(), step.As32())
 	CMPQ(distance, row)
@@ -93,37 +142,140 @@ func (d *decoder) shortMatch(length, distance, from, row, step GPVirtual) {
 	CMOVQCS(distance, row)
 	SHLQ(Imm(6), row)
 	ADDQ(d.tables, row)
-	Label("match")
-	VMOVDQU(behind(from, 0), x)
-	VPSHUFB(behind(row, shuffleTable), x, x)
-	VMOVDQU(x, behind(to, 0))
-	ADDQ(step, from)
-	ADDQ(Imm(short), row)
-	ADDQ(Imm(short), to)
-	CMPQ(to, d.out)
-	JB(LabelRef("match"))
+	vector := func(i int) {
+		x := XMM()
+		if i > 0 {
+			ADDQ(step, from)
+		}
+		VMOVDQU(behind(from, 0), x)
+		VPSHUFB(behind(row, shuffleTable+i*short), x, x)
+		VMOVDQU(x, behind(d.out, i*short))
+	}
+	vector(0)
+	vector(1)
+	CMPQ(length, Imm(atRest))
+	JBE(LabelRef(p.name("Copied")))
+	vector(2)
+	vector(3)
+	Label(p.name("Copied"))
+	ADDQ(length, d.out)
 }
 
-// leaveShort returns what was used.
-func (d *decoder) leaveShort() {
-	result := func(end, begin GPVirtual, i int) {
-		SUBQ(begin, end)
-		Store(end, ReturnIndex(i))
+// enterTail copies the page's last bytes to the tail and goes on in it.
+func (d *shortDecoder) enterTail() {
+	tail, shift, t := GP64(), GP64(), GP64()
+	LEAQ(d.tail.Offset(history), tail)
+	MOVQ(tail, shift)
+	SUBQ(d.out, shift)
+	MOVQ(shift, d.shift)
+	for i := 0; i < history; i += short {
+		x := XMM()
+		VMOVDQU(behind(d.out, i-history), x)
+		VMOVDQU(x, behind(tail, i-history))
 	}
-	first := func(name string) GPVirtual { return Load(Param(name).Base(), GP64()).(GPVirtual) }
-	last := Load(Param("distances").Len(), GP64()).(GPVirtual)
-	distances := first("distances")
-	ADDQ(distances, last)
-	result(d.next, first("tokens"), 0)
-	result(d.literals, first("literals"), 1)
-	result(d.nears, distances, 2)
-	result(last, d.fars, 3)
-	SUBQ(d.start, d.out)
-	Store(d.out, ReturnIndex(4))
-	Store(d.reps, ReturnIndex(5))
-	RET()
-	Label("wrong")
-	MOVQ(I64(-1), d.out)
-	Store(d.out, ReturnIndex(4))
-	RET()
+	MOVQ(tail, d.out)
+	for _, place := range []Mem{d.start, d.end} {
+		MOVQ(place, t)
+		ADDQ(shift, t)
+		MOVQ(t, place)
+	}
+}
+
+// leaveTail checks that every byte was used and the page is full, and copies the tail back.
+func (d *shortDecoder) leaveTail() {
+	Label("tailDone")
+	CMPQ(d.out, d.end)
+	JNE(LabelRef("wrong"))
+	page := GP64()
+	MOVQ(d.out, page)
+	SUBQ(d.shift, page)
+	for i := -writeMargin; i < 0; i += short {
+		x := XMM()
+		VMOVDQU(behind(d.out, i), x)
+		VMOVDQU(x, behind(page, i))
+	}
+	Label("used")
+	CMPQ(d.literals, d.literalsEnd)
+	JNE(LabelRef("wrong"))
+	CMPQ(d.nears, d.fars)
+	JNE(LabelRef("wrong"))
+	d.answer(1)
+	// Where no token was left for the tail, the page is full only if a run filled it.
+	Label("pageDone")
+	CMPQ(d.out, d.end)
+	JEQ(LabelRef("used"))
+	jump("wrong")
+}
+
+// run does a token that stands for a multiple of 16 bytes: literals for number 254, and for 255 a
+// match at the last distance.
+func (d *shortDecoder) run(p phase) {
+	n, t := GP64(), GP64()
+	Label(p.name("Run"))
+	CMPQ(d.nears, d.fars)
+	JAE(LabelRef("wrong"))
+	MOVBQZX(behind(d.nears, 0), n)
+	INCQ(d.nears)
+	INCQ(n)
+	SHLQ(Imm(4), n)
+	MOVQ(d.end, t)
+	SUBQ(d.out, t)
+	CMPQ(n, t)
+	JA(LabelRef("wrong"))
+	// The token's number is the byte behind which next is.
+	CMPB(behind(d.next, -1), U8(255))
+	JE(LabelRef(p.name("Repeat")))
+	d.runLiterals(p, n)
+	d.repeat(p, n)
+}
+
+// units makes a loop over n bytes of the page, 16 at once.
+func (d *shortDecoder) units(p phase, label string, n GPVirtual, unit func()) {
+	Label(p.name(label))
+	unit()
+	ADDQ(Imm(runUnit), d.out)
+	SUBQ(Imm(runUnit), n)
+	JNZ(LabelRef(p.name(label)))
+	jump(p.name("Check"))
+}
+
+// runLiterals copies n literals.
+func (d *shortDecoder) runLiterals(p phase, n GPVirtual) {
+	t, x := GP64(), XMM()
+	MOVQ(d.literalsEnd, t)
+	SUBQ(d.literals, t)
+	CMPQ(n, t)
+	JA(LabelRef("wrong"))
+	d.units(p, "Literals", n, func() {
+		VMOVDQU(behind(d.literals, 0), x)
+		VMOVDQU(x, behind(d.out, 0))
+		ADDQ(Imm(runUnit), d.literals)
+	})
+}
+
+// repeat copies a match of n bytes at the last distance. At distances of less than 16 the bytes of
+// each vector follow from those of the one before.
+func (d *shortDecoder) repeat(p phase, n GPVirtual) {
+	distance, from, row := GP64(), GP64(), GP64()
+	x, y, next := XMM(), XMM(), XMM()
+	Label(p.name("Repeat"))
+	MOVWQZX(d.reps.As16(), distance)
+	d.source(p, distance, from)
+	VMOVDQU(behind(from, 0), x)
+	CMPQ(distance, Imm(short))
+	JAE(LabelRef(p.name("Whole")))
+	MOVQ(distance, row)
+	SHLQ(Imm(6), row)
+	ADDQ(d.tables, row)
+	VPSHUFB(behind(row, shuffleTable), x, x)
+	VMOVDQU(behind(row, shuffleTable+short), next)
+	d.units(p, "Pattern", n, func() {
+		VMOVDQU(x, behind(d.out, 0))
+		VPSHUFB(next, x, x)
+	})
+	d.units(p, "Whole", n, func() {
+		VMOVDQU(behind(from, 0), y)
+		VMOVDQU(y, behind(d.out, 0))
+		ADDQ(Imm(runUnit), from)
+	})
 }
