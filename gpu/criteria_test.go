@@ -226,7 +226,7 @@ func objectsOf(t *testing.T, algorithm string, n int) *bulk.Batch {
 	return b
 }
 
-// every is all kernels that there are, those of the F082 cases included.
+// every is all kernels that there are, those of the address cases included.
 func every(t *testing.T) []*ptx.Kernel {
 	t.Helper()
 	var all []*ptx.Kernel
@@ -239,7 +239,7 @@ func every(t *testing.T) []*ptx.Kernel {
 	for _, k := range kernels.All() {
 		add(k.Build())
 	}
-	for _, c := range kernels.F082Cases() {
+	for _, c := range kernels.AddressCases() {
 		add(c.Build())
 	}
 	return all

@@ -16,7 +16,7 @@ import (
 // A batch in, its result with timings out, from a device that is simulated; driver.CUDA instead of
 // the simulator's Driver finds a real one.
 func Example() {
-	choice, err := gpu.Choose(gpu.Require, driver.NewSimulator(driver.SimulatedDevice{}).Driver, gpu.Options{Batch: 32, Path: gpu.Copied, Compress: true})
+	engines, err := gpu.OpenAll(driver.NewSimulator(driver.SimulatedDevice{}).Driver, gpu.Options{Batch: 32, Path: gpu.Copied, Compress: true})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -31,7 +31,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	planner, err := bulk.NewPlanner(cpu, []bulk.Engine{choice.Engines[0]}, bulk.Config{Mode: bulk.EnginesAlone})
+	planner, err := bulk.NewPlanner(cpu, []bulk.Engine{engines[0]}, bulk.Config{Mode: bulk.EnginesAlone})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/gpu/internal/ptxas"
-	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
 // Every quad is read and written once, whichever the grid is, by coalesced accesses; what is read
@@ -51,6 +50,7 @@ func TestMemoryKernels(t *testing.T) {
 
 func TestMemoryKernelsAssemble(t *testing.T) {
 	for _, target := range ptxas.Targets {
-		ptxas.Assemble(t, ptx.Module(build(t, ReadMemory), build(t, WriteMemory)), target)
+		ptxas.Assemble(t, build(t, ReadMemory).PTX(), target)
+		ptxas.Assemble(t, build(t, WriteMemory).PTX(), target)
 	}
 }

@@ -117,13 +117,13 @@ var rejected = map[string]struct {
 		b.If(b.LaneID().Eq(n(0)), func() { ptx.NewUniform(b, a.LoadU32()) })
 	}, 2, "is given a value that is varying"},
 	"load for the block's variable": {func(b *ptx.Builder) {
-		ptx.NewBlockUniform(b, b.ParamGlobal("a").LoadU32())
+		ptx.NewVarU32(b, b.ParamGlobal("a").LoadU32(), ptx.UniformBlock)
 	}, 1, "is given a value that is uniform in the warp"},
 	"vote for the block's variable": {func(b *ptx.Builder) {
-		ptx.NewBlockUniform(b, b.Ballot(b.LaneID().Eq(n(0))))
+		ptx.NewVarU32(b, b.Ballot(b.LaneID().Eq(n(0))), ptx.UniformBlock)
 	}, 1, "is given a value that is uniform in the warp"},
 	"warp's value for the block's variable": {func(b *ptx.Builder) {
-		ptx.NewBlockUniform(b, b.WarpID())
+		ptx.NewVarU32(b, b.WarpID(), ptx.UniformBlock)
 	}, 1, "a variable that is uniform in the block is given a value that is uniform in the warp"},
 	"uniform variable set by some lanes": {func(b *ptx.Builder) {
 		v := ptx.NewUniform(b, n(0))

@@ -30,7 +30,7 @@ const flat = 3
 func randomProgram(seed uint64) (*ptx.Kernel, error) {
 	b := ptx.New("random", 96)
 	out, lane := b.ParamGlobal("out"), b.LaneID()
-	p := &program{b, rand.New(rand.NewPCG(seed, 1)), ptx.NewVar(b, lane), ptx.NewUniform(b, b.WarpID()), ptx.NewBlockUniform(b, b.CtaidX()), lane,
+	p := &program{b, rand.New(rand.NewPCG(seed, 1)), ptx.NewVar(b, lane), ptx.NewUniform(b, b.WarpID()), ptx.NewVarU32(b, b.CtaidX(), ptx.UniformBlock), lane,
 		out.Index(b.CtaidX(), 4*96).Index(b.TidX(), 4)}
 	if seed%2 == 0 {
 		// Lanes of a loop that some have left must not do this together.

@@ -12,18 +12,12 @@ import (
 // driver for the device takes it.
 const header = ".version 6.0\n.target sm_70\n.address_size 64\n"
 
-// PTX prints the kernel as a module of its own.
-func (k *Kernel) PTX() string { return Module(k) }
-
-// Module prints kernels, whose names must differ, as one text for ptxas or the driver. The same
-// kernels always give the same text.
-func Module(kernels ...*Kernel) string {
+// PTX prints the kernel as a module of its own, for ptxas or the driver. The same kernel always
+// gives the same text.
+func (k *Kernel) PTX() string {
 	var text strings.Builder
-	text.WriteString(header)
-	for _, k := range kernels {
-		text.WriteString("\n")
-		newPrinter(k, &text).print()
-	}
+	text.WriteString(header + "\n")
+	newPrinter(k, &text).print()
 	return text.String()
 }
 

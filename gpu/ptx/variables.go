@@ -30,11 +30,6 @@ func NewVar[T Value](b *Builder, initial T) *Var[T] { return newVar(b, initial, 
 // assigned, and only where the warp's lanes are together.
 func NewUniform[T Value](b *Builder, initial T) *Var[T] { return newVar(b, initial, UniformWarp) }
 
-// NewBlockUniform declares a variable that is equal in all threads of the block.
-func NewBlockUniform[T Value](b *Builder, initial T) *Var[T] {
-	return newVar(b, initial, UniformBlock)
-}
-
 func newVar[T Value](b *Builder, initial T, u Uniformity) *Var[T] {
 	t := typeOf(initial)
 	v := &variable{register: b.register(t, u, true), uniformity: u, region: b.region}

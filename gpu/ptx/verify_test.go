@@ -47,8 +47,7 @@ var alterations = map[string]struct {
 	text  bool
 }{
 	"no opcode": {func(code []Instruction) { code[sampleAdd].Op = opcodes }, "there is no opcode", false},
-	// The literal instruction of the specification's F082 snippet: a 64-bit addition of a 32-bit
-	// register.
+	// A kernel that ptxas did not take had such an addition; see docs/gpu.md.
 	"32-bit register in a 64-bit addition": {func(code []Instruction) {
 		code[sampleAdd64].Src[1].Register = code[sampleLane].Dst[0]
 	}, "operand 2: a register of type u32, want u64", true},

@@ -51,7 +51,7 @@ func (r *rig) provoke(c *driver.Context) error {
 
 // fault has a kernel read an unmapped address.
 func (r *rig) fault(c *driver.Context) error {
-	k, err := kernels.F082Cases()[2].Build()
+	k, err := kernels.AddressCases()[2].Build()
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (r *rig) small() error {
 	few := *r
 	few.blocks = min(few.blocks, 16)
 	few.kernelPages, few.bufferPages = min(few.kernelPages, 96), min(few.bufferPages, 96)
-	if err := few.f082(); err != nil {
+	if err := few.addresses(); err != nil {
 		return err
 	}
 	err := few.onDevice(func(d *device) error {

@@ -46,31 +46,31 @@ func (r *rig) load() error {
 	})
 }
 
-// f082 is a step: the fifteen cases of F082.
-func (r *rig) f082() error {
+// addresses is a step: the fifteen address cases.
+func (r *rig) addresses() error {
 	return r.onDevice(func(d *device) error {
-		for _, c := range kernels.F082Cases() {
-			if err := r.f082Case(d, c); err != nil {
+		for _, c := range kernels.AddressCases() {
+			if err := r.addressCase(d, c); err != nil {
 				return fmt.Errorf("%s: %w", c.Name, err)
 			}
 			if err := d.release(); err != nil {
 				return err
 			}
 		}
-		r.proved("F082 H2", "fifteen cases", fmt.Sprintf("%d blocks each", r.blocks))
+		r.proved("H2", "fifteen cases", fmt.Sprintf("%d blocks each", r.blocks))
 		return nil
 	})
 }
 
-// f082Case launches a case and checks its output.
-func (r *rig) f082Case(d *device, c kernels.F082Case) error {
+// addressCase launches a case and checks its output.
+func (r *rig) addressCase(d *device, c kernels.AddressCase) error {
 	k, err := c.Build()
 	if err != nil {
 		return err
 	}
 	var in, want []uint32
 	for block := range r.blocks {
-		words := kernels.F082Input(block)
+		words := kernels.AddressInput(block)
 		in, want = append(in, words...), append(want, c.Want(words)...)
 	}
 	from, err := d.place("in", bytesOf(in))

@@ -55,7 +55,7 @@ func TestEveryStep(t *testing.T) {
 
 // A failed call fails its step, with an error that names it.
 func TestFailingCallsFailTheirSteps(t *testing.T) {
-	for name, call := range map[string]string{"load": "cuModuleLoadDataEx", "f082": "run kernel", "calls": "run copy", "link": "cuMemHostRegister", "kernels": "run kernel"} {
+	for name, call := range map[string]string{"load": "cuModuleLoadDataEx", "addresses": "run kernel", "calls": "run copy", "link": "cuMemHostRegister", "kernels": "run kernel"} {
 		device := driver.NewSimulator(driver.SimulatedDevice{})
 		device.Fail(call, 1, driver.LaunchFailed)
 		var out bytes.Buffer

@@ -26,7 +26,7 @@ type sizes struct {
 	leakBatches              int           // of the step batches
 	largest                  int           // pages of the largest batch that is tried, memory allowing
 	cacheBatch               int           // pages of a batch as large as the device's cache; 0: ask the device
-	blocks                   int           // of a launch of an F082 case
+	blocks                   int           // of a launch of an address case
 	allocations              int           // of the pool
 	energy                   time.Duration // for which power is measured
 }
@@ -59,7 +59,7 @@ type step struct {
 func steps() []step {
 	return []step{
 		{"load", 40, "H1 F048 F050: the driver translates every kernel", (*rig).load},
-		{"f082", 40, "H2 F082: the fifteen cases of address arithmetic", (*rig).f082},
+		{"addresses", 40, "H2: the fifteen cases of address arithmetic", (*rig).addresses},
 		{"link", 60, "bandwidths to the device and back, and of kernels in the host's memory", (*rig).link},
 		{"kernels", 100, "F036: each kernel on 1 M pages in the device's memory, against the CPU", (*rig).kernels},
 		{"bulk", 200, "G.115-G.120: CPU, each data path, and CPU and GPU together, host to host; the crossover", (*rig).bulk},

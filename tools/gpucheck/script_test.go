@@ -96,7 +96,7 @@ ptxas info    : Used 40 registers"`,
 		}
 	}
 	for what, want := range map[string]string{
-		"driver_version": `a "fast" one`, "version": "13.0, sm_90", "lz4_compress.ptx": "at most 40 registers, 0 bytes spilled", "f082.ptx": "0 warnings", "racecheck": "0 errors",
+		"driver_version": `a "fast" one`, "version": "13.0, sm_90", "lz4_compress.ptx": "at most 40 registers, 0 bytes spilled", "addresses.ptx": "0 warnings", "racecheck": "0 errors",
 	} {
 		if !slices.ContainsFunc(all, func(f finding) bool { return strings.Contains(f.What, what) && strings.Contains(f.Text, want) }) {
 			t.Errorf("nothing says %q of %s", want, what)
@@ -111,7 +111,7 @@ ptxas info    : Used 40 registers"`,
 // them stops the other steps.
 func TestScriptGoesOn(t *testing.T) {
 	all, well := checkScript(t, `case $* in
--list) echo "hang 1 s"; echo "die 9 s"; echo "crash 9 s"; echo "f082 40 s"; exit ;;
+-list) echo "hang 1 s"; echo "die 9 s"; echo "crash 9 s"; echo "addresses 40 s"; exit ;;
 *hang*) sleep 20; exit ;;
 *die*) kill -9 $$ ;;
 *crash*) echo "panic: at the disco" >&2; exit 2 ;;
@@ -123,7 +123,7 @@ synccheck) echo "========= RACECHECK SUMMARY: 10 hazards displayed (0 errors, 10
 *) echo "========= ERROR SUMMARY: 3 errors"; exit 99 ;;
 esac`,
 	})
-	for step, want := range map[string]string{"hang": "ended after its 1 s", "die": "killed", "crash": "exit status 2: panic: at the disco", "f082": "done", "small": "done"} {
+	for step, want := range map[string]string{"hang": "ended after its 1 s", "die": "killed", "crash": "exit status 2: panic: at the disco", "addresses": "done", "small": "done"} {
 		if got := said(all, step, "the step"); !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", step, got, want)
 		}

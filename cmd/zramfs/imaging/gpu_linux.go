@@ -95,15 +95,12 @@ func openGPUs(find func() (*driver.Driver, error), d driver.Options, a codec.Alg
 	if o.Device == AllDevices {
 		options.Device = gpu.AllDevices
 	}
-	choice, err := gpu.Choose(gpu.Auto, find, options)
-	if err != nil {
-		return nil, err
-	}
+	opened, err := gpu.OpenAll(find, options)
 	var engines []bulk.Engine
-	for _, e := range choice.Engines {
+	for _, e := range opened {
 		engines = append(engines, e)
 	}
-	return engines, choice.Why
+	return engines, err
 }
 
 // checkGPUs describes the GPUs and reports whether all of them can be used. It opens none.

@@ -40,8 +40,8 @@ func TestLaunchesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// The literal error of F082, an operand of the wrong width, and a pointer of
-// one space in an instruction of the other never run.
+// An operand of the wrong width never runs, nor does a pointer of one space in an instruction of
+// the other.
 func TestKernelsThatDoNotFit(t *testing.T) {
 	k := build(t, 32, func(b *ptx.Builder) {
 		a := b.Shared("a", 128, 4).Add(b.LaneID().Shl(n(2)))

@@ -11,32 +11,19 @@ import (
 	"github.com/zramfs/zramfs/gpu/driver"
 )
 
-func TestModes(t *testing.T) {
+func TestOpenAllWithoutDevices(t *testing.T) {
 	none := func() (*driver.Driver, error) { return simulated(0).Driver() }
 	old := driver.NewSimulator(driver.SimulatedDevice{Major: 6}).Driver
 	for name, find := range map[string]func() (*driver.Driver, error){"none": none, "old": old} {
-		if c, err := Choose(Auto, find, small()); err != nil || len(c.Engines) != 0 || c.Why == nil {
-			t.Errorf("%s: auto is %+v, %v", name, c, err)
+		if engines, err := OpenAll(find, small()); len(engines) != 0 || err == nil {
+			t.Errorf("%s: %d engines, %v", name, len(engines), err)
 		}
-		if _, err := Choose(Require, find, small()); err == nil || !strings.HasPrefix(err.Error(), "a GPU is required: ") {
-			t.Errorf("%s: require answers %v", name, err)
-		}
-		if c, err := Choose(Off, find, small()); err != nil || c.Engines != nil || c.Why != nil {
-			t.Errorf("%s: off is %+v, %v", name, c, err)
-		}
-	}
-	c, err := Choose(Require, simulated(1).Driver, small())
-	if err != nil || c.Why != nil {
-		t.Fatal(c.Why, err)
-	}
-	if err := c.Engines[0].Close(); err != nil {
-		t.Error(err)
 	}
 }
 
 // All devices, or the one that is named; one that cannot be used is told of, and no reason to do
 // without the others. The driver is closed with the last engine, and not before.
-func TestF041ChooseSeveral(t *testing.T) {
+func TestF041OpenSeveral(t *testing.T) {
 	s := driver.NewSimulator(driver.SimulatedDevice{}, driver.SimulatedDevice{Major: 6}, driver.SimulatedDevice{})
 	var library *driver.Driver
 	find := func() (*driver.Driver, error) {
@@ -53,13 +40,13 @@ func TestF041ChooseSeveral(t *testing.T) {
 	} {
 		o := small()
 		o.Device = c.device
-		choice, err := Choose(Auto, find, o)
-		if err != nil || !errors.Is(choice.Why, c.why) {
-			t.Errorf("device %d: %v, %v, want %v", c.device, choice.Why, err, c.why)
+		opened, err := OpenAll(find, o)
+		if !errors.Is(err, c.why) {
+			t.Errorf("device %d: %v, want %v", c.device, err, c.why)
 		}
 		var names []string
 		var engines []bulk.Engine
-		for _, e := range choice.Engines {
+		for _, e := range opened {
 			names, engines = append(names, e.Name()), append(engines, e)
 		}
 		if got := strings.Join(names, " "); got != c.names {

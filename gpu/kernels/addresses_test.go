@@ -12,15 +12,14 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/gpu/internal/ptxas"
-	"github.com/zramfs/zramfs/gpu/ptx"
 	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
 // Five hypotheses of three cases each.
-func TestF082HasFifteenCases(t *testing.T) {
+func TestFifteenAddressCases(t *testing.T) {
 	hypotheses, names := map[string]int{}, map[string]bool{}
-	for _, c := range F082Cases() {
-		hypotheses[c.Hypothesis+c.Name[:len("f082_h1")]]++
+	for _, c := range AddressCases() {
+		hypotheses[c.Hypothesis+c.Name[:len("address_h1")]]++
 		names[c.Name] = true
 		if k := build(t, c.Build); k.Name() != c.Name {
 			t.Errorf("%s is named %s", c.Name, k.Name())
@@ -36,12 +35,12 @@ func TestF082HasFifteenCases(t *testing.T) {
 	}
 }
 
-const f082Blocks = 9
+const addressBlocks = 9
 
-func f082Memory(d *device) (in, out uint64, blocks [][]uint32) {
+func addressMemory(d *device) (in, out uint64, blocks [][]uint32) {
 	var all []uint32
-	for i := range f082Blocks {
-		blocks = append(blocks, F082Input(i))
+	for i := range addressBlocks {
+		blocks = append(blocks, AddressInput(i))
 		all = append(all, blocks[i]...)
 	}
 	zeros := make([]byte, 4*len(all))
@@ -49,14 +48,14 @@ func f082Memory(d *device) (in, out uint64, blocks [][]uint32) {
 }
 
 // Each case writes what it should, in whatever order its lanes and warps run.
-func TestF082CasesOnTheSimulator(t *testing.T) {
-	for _, c := range F082Cases() {
+func TestAddressCasesOnTheSimulator(t *testing.T) {
+	for _, c := range AddressCases() {
 		k := build(t, c.Build)
 		for seed := range uint64(20) {
 			d := newDevice(t)
 			d.Seed = seed
-			in, out, blocks := f082Memory(d)
-			if _, err := d.Launch(k, f082Blocks, F082Words, in, out); err != nil {
+			in, out, blocks := addressMemory(d)
+			if _, err := d.Launch(k, addressBlocks, AddressWords, in, out); err != nil {
 				t.Errorf("seed %d: %v", seed, err)
 				break
 			}
@@ -74,23 +73,23 @@ func TestF082CasesOnTheSimulator(t *testing.T) {
 
 // An offset that is not a multiple of four, as the original kernel makes them, is found in every
 // case that computes an address; so is one behind the block's words.
-func TestF082FaultsAreFound(t *testing.T) {
+func TestAddressFaultsAreFound(t *testing.T) {
 	for _, fault := range []struct {
 		offset uint32
 		kind   error
-	}{{2, sim.ErrMisaligned}, {4 * F082Words * f082Blocks, sim.ErrOutOfBounds}} {
-		for _, c := range F082Cases() {
+	}{{2, sim.ErrMisaligned}, {4 * AddressWords * addressBlocks, sim.ErrOutOfBounds}} {
+		for _, c := range AddressCases() {
 			d := newDevice(t)
-			in, out, blocks := f082Memory(d)
+			in, out, blocks := addressMemory(d)
 			spoilt := slices.Concat(blocks...)
 			for i := range spoilt {
 				spoilt[i] += fault.offset
 			}
 			in = d.input("in", 4, words(spoilt))
-			_, err := d.Launch(build(t, c.Build), f082Blocks, F082Words, in, out)
+			_, err := d.Launch(build(t, c.Build), addressBlocks, AddressWords, in, out)
 			// These compute no address from what they read, or keep it within the ring.
-			without := slices.Contains([]string{"f082_h2_literal", "f082_h5_uniform_address"}, c.Name) ||
-				fault.offset >= 4*F082Words && strings.HasPrefix(c.Name, "f082_h2")
+			without := slices.Contains([]string{"address_h2_literal", "address_h5_uniform_address"}, c.Name) ||
+				fault.offset >= 4*AddressWords && strings.HasPrefix(c.Name, "address_h2")
 			if without != (err == nil) {
 				t.Errorf("%s with offsets from %d: %v", c.Name, fault.offset, err)
 			}
@@ -102,29 +101,25 @@ func TestF082FaultsAreFound(t *testing.T) {
 }
 
 // ptxas takes all cases; those which are about registers use them up.
-func TestF082CasesAssemble(t *testing.T) {
-	var all []*ptx.Kernel
-	for _, c := range F082Cases() {
-		all = append(all, build(t, c.Build))
-	}
-	for _, target := range ptxas.Targets {
-		usage := ptxas.Assemble(t, ptx.Module(all...), target)
-		for _, k := range all {
-			u, ok := usage[k.Name()]
-			many, spilled := k.Name() == "f082_h4_many_registers", k.Name() == "f082_h4_spilled"
-			if !ok || many != (u.Registers > f082Many) || spilled != (u.SpillStores > 0) || spilled && u.Registers > k.MaxRegisters() {
+func TestAddressCasesAssemble(t *testing.T) {
+	for _, c := range AddressCases() {
+		k := build(t, c.Build)
+		for _, target := range ptxas.Targets {
+			u, ok := ptxas.Assemble(t, k.PTX(), target)[k.Name()]
+			many, spilled := k.Name() == "address_h4_many_registers", k.Name() == "address_h4_spilled"
+			if !ok || many != (u.Registers > addressMany) || spilled != (u.SpillStores > 0) || spilled && u.Registers > k.MaxRegisters() {
 				t.Errorf("%s for %s: %+v", k.Name(), target, u)
 			}
 		}
 	}
 }
 
-func TestF082GoldenText(t *testing.T) {
-	var all []*ptx.Kernel
-	for _, c := range F082Cases() {
-		all = append(all, build(t, c.Build))
+func TestAddressGoldenText(t *testing.T) {
+	got := ""
+	for _, c := range AddressCases() {
+		got += build(t, c.Build).PTX()
 	}
-	file, got := filepath.Join("testdata", "f082.ptx"), ptx.Module(all...)
+	file := filepath.Join("testdata", "addresses.ptx")
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)

@@ -2,12 +2,12 @@
 
 package kernels
 
-// What the F082 cases must write, in Go.
+// What the address cases must write, in Go.
 
 // placed has each thread write its number to the word at an offset that comes from the other
 // thread's.
 func placed(in []uint32, offset func(thread int, of uint32) uint32) []uint32 {
-	out := make([]uint32, F082Words)
+	out := make([]uint32, AddressWords)
 	for i := range out {
 		out[offset(i, in[i^otherThread])/4] = uint32(i)
 	}
@@ -19,7 +19,7 @@ func scattered(in []uint32) []uint32 {
 }
 
 func rotated(in []uint32) []uint32 {
-	return placed(in, func(_ int, of uint32) uint32 { return (of + 4) % (4 * F082Words) })
+	return placed(in, func(_ int, of uint32) uint32 { return (of + 4) % (4 * AddressWords) })
 }
 
 func parted(in []uint32) []uint32 {
@@ -32,11 +32,11 @@ func overwritten(in []uint32) []uint32 { return scattered(in) }
 
 func hashed(count int) func(in []uint32) []uint32 {
 	return func(in []uint32) []uint32 {
-		out := make([]uint32, F082Words)
+		out := make([]uint32, AddressWords)
 		for i := range out {
 			hash := uint32(i)
 			for k := count - 1; k >= 0; k-- {
-				hash = hash*f082Factor + in[(i+k)%F082Words]
+				hash = hash*addressFactor + in[(i+k)%AddressWords]
 			}
 			out[in[i^otherThread]/4] = hash
 		}
@@ -46,13 +46,13 @@ func hashed(count int) func(in []uint32) []uint32 {
 
 // counted is what 32 lanes of each warp have added up.
 func counted([]uint32) []uint32 {
-	out := make([]uint32, F082Words)
+	out := make([]uint32, AddressWords)
 	out[10], out[11] = 32, 32
 	return out
 }
 
 func elected(in []uint32) []uint32 {
-	out := make([]uint32, F082Words)
+	out := make([]uint32, AddressWords)
 	out[in[0]/4], out[in[1]/4] = 1, 2
 	return out
 }
