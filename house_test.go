@@ -50,6 +50,8 @@ const lattice = `
 	fusefs < cmd/zramfs/daemon
 	loopsetup < cmd/zramfs/daemon
 	cmd/zramfs/daemon < cmd/zramfs/command
+	loopsetup < cmd/zramfs/aside
+	cmd/zramfs/aside < cmd/zramfs/command
 	cmd/zramfs/daemon < cmd/zramfs/doctor
 	cmd/zramfs/imaging < cmd/zramfs/doctor
 	cmd/zramfs/doctor < cmd/zramfs/command

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
@@ -19,7 +20,7 @@ import (
 // name. version is a release's, empty for other builds. Call it once.
 func Main(version string, args []string) int {
 	release = version
-	if runAside(args, os.Stdout) {
+	if aside.Run(args, os.Stdout) {
 		return exitOK
 	}
 	return run(args, os.Stdout, os.Stderr)

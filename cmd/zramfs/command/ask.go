@@ -14,14 +14,15 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // findDevices returns the named devices in the order of names, or all for no names. It asks only
-// their serving processes, all at once, for at most answerTime. A device that did not answer is in
-// the result with Err set.
+// their serving processes, all at once, for at most aside.AnswerTime. A device that did not answer
+// is in the result with Err set.
 func findDevices(names ...string) ([]device, error) {
 	s, err := look(host.Local)
 	if err != nil {
@@ -73,7 +74,7 @@ func findHere(name string) (device, error) {
 
 // ask reads the status of devices and adds what follows from it.
 func (s *survey) ask(devices []device) {
-	ctx, stop := context.WithTimeout(context.Background(), answerTime)
+	ctx, stop := context.WithTimeout(context.Background(), aside.AnswerTime)
 	defer stop()
 	var wg sync.WaitGroup
 	for i := range devices {
@@ -82,7 +83,7 @@ func (s *survey) ask(devices []device) {
 	wg.Wait()
 	for i := range devices {
 		d := &devices[i]
-		if errors.Is(d.Err, errNoAnswer) {
+		if errors.Is(d.Err, aside.ErrNoAnswer) {
 			silent := findServers(d.number, d.keeper, d.Dir)
 			d.Err, d.keeper = &silence{silent, d.title()}, silent.keeper.PID
 		}
@@ -132,8 +133,8 @@ func (d *device) probe(ctx context.Context) {
 	if len(d.Loops) == 0 {
 		return
 	}
-	text, err := aside(ctx, "probe", d.Loops[0].Path)
-	var p loopProbe
+	text, err := aside.Call(ctx, aside.Probe, d.Loops[0].Path)
+	var p aside.FileSystem
 	if len(text) > 0 && json.Unmarshal(text, &p) == nil {
 		if p.Major != 0 { // not a FUSE file system
 			d.Loops, d.Swaps = nil, nil
@@ -162,16 +163,16 @@ func (d *device) reachable() bool {
 	})
 }
 
-// readStatus reads DIR/control/status in at most answerTime.
+// readStatus reads DIR/control/status in at most aside.AnswerTime.
 func readStatus(dir string) (*daemon.Status, error) {
-	ctx, stop := context.WithTimeout(context.Background(), answerTime)
+	ctx, stop := context.WithTimeout(context.Background(), aside.AnswerTime)
 	defer stop()
 	return askStatus(ctx, dir)
 }
 
 // askStatus reads DIR/control/status until ctx ends.
 func askStatus(ctx context.Context, dir string) (*daemon.Status, error) {
-	text, err := aside(ctx, "read", filepath.Join(dir, statusFile))
+	text, err := aside.Call(ctx, aside.Read, filepath.Join(dir, statusFile))
 	switch {
 	case errors.Is(err, syscall.ENOTCONN), errors.Is(err, syscall.ECONNABORTED):
 		return nil, fmt.Errorf("%s: %w", dir, errDead)
@@ -199,7 +200,7 @@ func (d device) answer() string {
 	switch {
 	case errors.Is(d.Err, errDead):
 		return answerDead
-	case errors.Is(d.Err, errNoAnswer):
+	case errors.Is(d.Err, aside.ErrNoAnswer):
 		return answerTimeout
 	case d.away:
 		return answerElsewhere

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -112,7 +113,7 @@ func hideData(dir string, loops []string) error {
 // have.
 func writeNotes(dir string, loops []string) error {
 	path := filepath.Join(dir, notesFile)
-	_, err := asideFor(answerTime, "write", path, strings.Join(loops, "\n")+"\n")
+	_, err := aside.Within(aside.AnswerTime, aside.Write, path, strings.Join(loops, "\n")+"\n")
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("note the loop devices in %s: %w", path, err)
 	}

@@ -30,7 +30,7 @@ var errDead = errors.New("no process serves it, and what was stored is lost")
 type device struct {
 	Dir        string           // mount point, from the mount table or up's record; empty when neither has it
 	Status     *daemon.Status   // nil when it could not be read
-	Err        error            // why Status is nil; wraps errNoAnswer, errDead or an error of the file system
+	Err        error            // why Status is nil; wraps aside.ErrNoAnswer, errDead or an error of the file system
 	Loops      []loopsetup.Info // loop devices on the data file, in the order of their places in it
 	Swaps      []loopsetup.Swap // the swap areas on Loops, in that order
 	Mountpoint string           // where a file system on one of Loops is mounted; empty when there is none

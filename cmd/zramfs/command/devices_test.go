@@ -16,6 +16,7 @@ import (
 
 	"github.com/moby/sys/mountinfo"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/internal/require"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -163,7 +164,7 @@ func TestBrokenServer(t *testing.T) {
 				test.err == "" && got.stderr != "" {
 				t.Errorf("%d, %q, %q; want %d, %q, %q", got.code, got.stdout, got.stderr, test.code, test.stdout, test.err)
 			}
-			if took > 10*answerTime {
+			if took > 10*aside.AnswerTime {
 				t.Errorf("it took %v", took)
 			}
 		})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
@@ -149,7 +150,7 @@ func (r *downRun) takeDown(d device) error {
 	switch {
 	case errors.Is(d.Err, errDead) && d.away:
 		return nil
-	case errors.Is(d.Err, errNoAnswer):
+	case errors.Is(d.Err, aside.ErrNoAnswer):
 		return leaveSilent(r.out, d)
 	case d.away:
 		return endAway(r.out, d, process)
@@ -268,7 +269,7 @@ func turnOff(ctx context.Context, out io.Writer, areas []loopsetup.Swap) error {
 		off.Go(func() {
 			// In another process, which cannot keep this one from ending if the device does not
 			// answer.
-			if _, err := aside(ctx, "swapoff", area.Path); err != nil {
+			if _, err := aside.Call(ctx, aside.SwapOff, area.Path); err != nil {
 				errs[i] = explainSwapOff(err)
 			}
 			took[i] = time.Since(began)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -49,7 +50,7 @@ func (r *downRun) checkReturn(d device, areas []loopsetup.Swap) error {
 	case errors.Is(d.Err, errDead) && used > 0:
 		p := diagnoseDead(d)
 		return fmt.Errorf("%s: %s; processes that touch those pages are killed; %s turns it off anyway", d.title(), p.What, p.Fix)
-	case errors.Is(d.Err, errNoAnswer):
+	case errors.Is(d.Err, aside.ErrNoAnswer):
 		if err := d.mayUnmount(); err != nil || used > 0 {
 			return errors.Join(err, d.Err)
 		}

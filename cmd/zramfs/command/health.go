@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
@@ -76,7 +77,7 @@ func diagnoseServer(d device) []problem {
 	case d.Status != nil, errors.Is(d.Err, errOutOfSight):
 	case errors.Is(d.Err, errDead):
 		problems = append(problems, diagnoseDead(d))
-	case errors.Is(d.Err, errNoAnswer):
+	case errors.Is(d.Err, aside.ErrNoAnswer):
 		s := silenceOf(d)
 		problems = append(problems, problem{What: s.what(), Fix: s.fix()})
 	default:

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -23,7 +24,7 @@ func TestMayImport(t *testing.T) {
 		"open":            {device{Status: open}, false, "--force"},
 		"open, forced":    {device{Status: open}, true, ""},
 		"on loop":         {device{Status: open, Loops: []loopsetup.Info{{Path: "/dev/loop7"}}}, true, "/dev/loop7"},
-		"does not answer": {device{Err: errNoAnswer}, true, "does not answer"},
+		"does not answer": {device{Err: aside.ErrNoAnswer}, true, "does not answer"},
 	} {
 		err := mayImport(c.d, c.force)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -44,8 +45,8 @@ func TestParseColumns(t *testing.T) {
 
 // TestListJSON pins the shape of losetup --json and the kinds of its values.
 func TestListJSON(t *testing.T) {
-	hung := device{Dir: `/mnt/"<b>`, Err: errNoAnswer}
-	attached := device{Dir: "/run/c", Err: errNoAnswer, Loops: []loopsetup.Info{{Path: "/dev/loop9", Size: 1 << 30}}}
+	hung := device{Dir: `/mnt/"<b>`, Err: aside.ErrNoAnswer}
+	attached := device{Dir: "/run/c", Err: aside.ErrNoAnswer, Loops: []loopsetup.Info{{Path: "/dev/loop9", Size: 1 << 30}}}
 	for name, devices := range map[string][]device{"none": nil, "one": {wellDevice()}, "several": {wellDevice(), hung, attached}} {
 		got, err := listJSON(devices, listColumns)
 		if err != nil {
@@ -61,7 +62,7 @@ func TestListJSON(t *testing.T) {
 // TestListUnknown wants empty cells for a device that does not answer, and the kernel's data about
 // its loop device.
 func TestListUnknown(t *testing.T) {
-	d := device{Dir: "/run/zram", Err: errNoAnswer, Loops: []loopsetup.Info{{Path: "/dev/loop9", Size: 1 << 30}}}
+	d := device{Dir: "/run/zram", Err: aside.ErrNoAnswer, Loops: []loopsetup.Info{{Path: "/dev/loop9", Size: 1 << 30}}}
 	columns, err := parseColumns(defaultColumns)
 	if err != nil {
 		t.Fatal(err)
@@ -71,8 +72,8 @@ func TestListUnknown(t *testing.T) {
 	if got := listTable([]device{d}, columns, false).Render(term.Style{}); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if err := statusErrors([]device{wellDevice(), d}); !errors.Is(err, errNoAnswer) {
-		t.Errorf("%v, want %v", err, errNoAnswer)
+	if err := statusErrors([]device{wellDevice(), d}); !errors.Is(err, aside.ErrNoAnswer) {
+		t.Errorf("%v, want %v", err, aside.ErrNoAnswer)
 	}
 	if err := statusErrors([]device{wellDevice()}); err != nil {
 		t.Error(err)

@@ -3,6 +3,7 @@
 package command
 
 import (
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/internal/held"
 
 	"bytes"
@@ -19,7 +20,7 @@ import (
 const asProgram = "ZRAMFS_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
-	if runAside(os.Args, os.Stdout) { // a command that is tested has started this process
+	if aside.Run(os.Args, os.Stdout) { // a command that is tested has started this process
 		os.Exit(0)
 	}
 	held.Main()

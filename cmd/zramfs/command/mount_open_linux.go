@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 )
 
 // openTime bounds the wait for the first answer of a new device.
@@ -13,7 +15,7 @@ const openTime = 3 * time.Second
 
 // tryOpen opens path and closes it again.
 func tryOpen(path string) error {
-	_, err := asideFor(openTime, "open", path)
+	_, err := aside.Within(openTime, aside.Open, path)
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
@@ -47,7 +48,7 @@ func removeDead(dir string) error {
 	if err != nil || !mounted {
 		return err
 	}
-	_, err = asideFor(answerTime, "stat", dir)
+	_, err = aside.Within(aside.AnswerTime, aside.Stat, dir)
 	if !errors.Is(err, syscall.ENOTCONN) {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
@@ -70,7 +71,7 @@ func (s servers) silent() host.Process {
 	return s.worker
 }
 
-// A silence is the error of a device that does not answer. It wraps errNoAnswer.
+// A silence is the error of a device that does not answer. It wraps aside.ErrNoAnswer.
 type silence struct {
 	servers
 	dir string
@@ -81,8 +82,8 @@ func (s *silence) Error() string {
 	return fmt.Sprintf("%s: %s: %s", s.dir, s.what(), s.fix())
 }
 
-// Unwrap returns errNoAnswer.
-func (s *silence) Unwrap() error { return errNoAnswer }
+// Unwrap returns aside.ErrNoAnswer.
+func (s *silence) Unwrap() error { return aside.ErrNoAnswer }
 
 // name is the silent process's name in messages.
 func (s *silence) name() string {
@@ -95,9 +96,9 @@ func (s *silence) name() string {
 func (s *silence) what() string {
 	p := s.silent()
 	if p.PID == 0 {
-		return fmt.Sprintf("zramfs has not answered for %.0f s", answerTime.Seconds())
+		return fmt.Sprintf("zramfs has not answered for %.0f s", aside.AnswerTime.Seconds())
 	}
-	return fmt.Sprintf("PID %d has not answered for %.0f s (%s)", p.PID, answerTime.Seconds(), stateWords(p))
+	return fmt.Sprintf("PID %d has not answered for %.0f s (%s)", p.PID, aside.AnswerTime.Seconds(), stateWords(p))
 }
 
 func (s *silence) fix() string {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
@@ -88,7 +89,7 @@ func TestStatusWords(t *testing.T) {
 	idle.Loops, idle.Swaps = nil, nil
 	idle.Status.Memory, idle.Status.Codecs = daemon.MemoryStatus{}, nil
 	idle.Status.UptimeSeconds = 3
-	hung := device{Dir: "/run/zram", Err: fmt.Errorf("/run/zram: %w", errNoAnswer), Loops: wellDevice().Loops, Swaps: wellDevice().Swaps}
+	hung := device{Dir: "/run/zram", Err: fmt.Errorf("/run/zram: %w", aside.ErrNoAnswer), Loops: wellDevice().Loops, Swaps: wellDevice().Swaps}
 	unreadable := device{Dir: "/run/zram", Err: errors.New("read the status of /run/zram: permission denied")}
 	tests := []struct {
 		name    string
@@ -194,7 +195,7 @@ func TestHealth(t *testing.T) {
 		{"limit reached", func(d *device) { d.Status.MemLimit = d.Status.Memory.MemUsedTotal }, "100% of the memory limit"},
 		{"dead", func(d *device) { d.Status, d.Err = nil, errDead },
 			"/dev/loop3 is still swap and no process serves it: 2.2G are lost; fix: zramfs down --force /run/zram"},
-		{"hung", func(d *device) { d.Status, d.Err = nil, errNoAnswer }, "zramfs has not answered for 1 s"},
+		{"hung", func(d *device) { d.Status, d.Err = nil, aside.ErrNoAnswer }, "zramfs has not answered for 1 s"},
 		{"stopped", func(d *device) {
 			d.Status, d.Err = nil, &silence{servers{worker: host.Process{PID: 1234, State: 'T'}}, d.Dir}
 		}, "PID 1234 has not answered for 1 s (state T, stopped); fix: kill -CONT 1234, or see dmesg"},

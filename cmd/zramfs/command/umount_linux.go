@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 )
 
 // unmountDevice removes the mounts of d unless its data file is in use. A live keeper removes the
 // attributes' mount itself once the data file is gone. A hidden data file goes with its last loop
 // device.
 func unmountDevice(d device) error {
-	_, err := asideFor(unmountTime, "unmount", filepath.Join(d.Dir, dataDir))
+	_, err := aside.Within(unmountTime, aside.Unmount, filepath.Join(d.Dir, dataDir))
 	if errors.Is(err, unix.EINVAL) && len(d.Loops) > 0 {
 		return unix.EBUSY
 	}
@@ -44,7 +46,7 @@ const unmountTime = 5 * time.Second
 
 // detachMount detaches the mount on dir even if it is in use.
 func detachMount(dir string) error {
-	if _, err := asideFor(unmountTime, "detach", dir); err != nil {
+	if _, err := aside.Within(unmountTime, aside.Detach, dir); err != nil {
 		return fmt.Errorf("detach %s: %w", dir, err)
 	}
 	return nil

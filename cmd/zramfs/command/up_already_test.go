@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -33,7 +34,7 @@ func TestUpAlready(t *testing.T) {
 	if d, err := upAlready(nil); d != nil || err != nil {
 		t.Errorf("elsewhere: %v, %v", d, err)
 	}
-	for _, reason := range []error{errNoAnswer, errors.New("it cannot be read")} {
+	for _, reason := range []error{aside.ErrNoAnswer, errors.New("it cannot be read")} {
 		d := up
 		d.Status, d.Err = nil, fmt.Errorf("%s: %w", d.Dir, reason)
 		if _, err := upAlready([]device{d}); !errors.Is(err, reason) || !strings.Contains(err.Error(), "/dev/loop3") {

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package aside makes calls that may never return, each in another process with a time limit.
+//
+// A process whose request a stopped server has read does not end before the answer, even when
+// killed: a command that made the call itself could not end either. The program calls [Run] first
+// of all, which makes the call in the process that [Call] has started.
+package aside
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/loopsetup"
+)
+
+const (
+	// word is the first argument of a process that makes one call for a command.
+	word = "--aside"
+	// AnswerTime is how long a command waits for all serving processes. A healthy one answers in
+	// milliseconds even under load, since status takes no lock of the page path.
+	AnswerTime = time.Second
+	// endTime bounds the wait for a process that has answered to end.
+	endTime = 300 * time.Millisecond
+)
+
+// ErrNoAnswer means that a serving process does not answer: it is stopped, stuck or starved.
+var ErrNoAnswer = errors.New("it does not answer")
+
+// An answer is the output of the process that makes the call.
+type answer struct {
+	Text  []byte        `json:"text,omitempty"`
+	Errno syscall.Errno `json:"errno,omitempty"`
+	Error string        `json:"error,omitempty"`
+}
+
+// An Op names a call that may wait for a serving process.
+type Op string
+
+// The calls. The first argument of each is a path.
+const (
+	Read    Op = "read"    // returns the contents of a file
+	Write   Op = "write"   // writes the second argument to an existing file
+	Open    Op = "open"    // opens a file and closes it again
+	Stat    Op = "stat"    // asks for the attributes of a file
+	Unmount Op = "unmount" // unmounts a file system that is not in use
+	Detach  Op = "detach"  // detaches a mount even if it is in use
+	SwapOff Op = "swapoff" // turns a swap area off
+	Probe   Op = "probe"   // reads a loop device; returns the [FileSystem] of its file as JSON
+)
+
+var calls = map[Op]func(args []string) ([]byte, error){
+	Read:    func(args []string) ([]byte, error) { return os.ReadFile(args[0]) },
+	Write:   func(args []string) ([]byte, error) { return nil, writeExisting(args[0], args[1]) },
+	Open:    func(args []string) ([]byte, error) { return nil, openOnce(args[0]) },
+	Stat:    func(args []string) ([]byte, error) { _, err := os.Stat(args[0]); return nil, err },
+	Unmount: func(args []string) ([]byte, error) { return nil, unmountLooked(args[0]) },
+	Detach: func(args []string) ([]byte, error) {
+		return nil, unix.Unmount(args[0], unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
+	},
+	SwapOff: func(args []string) ([]byte, error) { return nil, loopsetup.SwapOff(args[0]) },
+	Probe:   func(args []string) ([]byte, error) { return probeLoop(args[0]) },
+}
+
+// Call makes a call in another process and kills that when ctx ends; the error is ErrNoAnswer then.
+// Other errors of the call keep their number: errors.Is knows a syscall.Errno.
+func Call(ctx context.Context, op Op, args ...string) ([]byte, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }() // read only
+	cmd := &exec.Cmd{
+		Path: "/proc/self/exe", Args: append([]string{"zramfs", word, string(op)}, args...), Dir: "/", Stdout: w,
+		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
+	}
+	err = cmd.Start()
+	_ = w.Close() // the process has its own
+	if err != nil {
+		return nil, fmt.Errorf("start a process for %s: %w", op, err)
+	}
+	stop := context.AfterFunc(ctx, func() {
+		_ = cmd.Process.Kill()                 // it may have ended
+		_ = r.SetReadDeadline(time.Unix(1, 0)) // it may not end
+	})
+	defer stop()
+	var a answer
+	err = json.NewDecoder(r).Decode(&a)
+	gone := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // it has answered, or is abandoned
+		close(gone)
+	}()
+	if err == nil {
+		select { // it ends at once, unless the machine is busy
+		case <-gone:
+		case <-time.After(endTime):
+		}
+	}
+	switch {
+	case err == nil:
+		return a.Text, a.err()
+	case ctx.Err() != nil:
+		return nil, ErrNoAnswer
+	}
+	return nil, fmt.Errorf("the process for %s was killed", op)
+}
+
+// Within is aside with a time limit.
+func Within(limit time.Duration, op Op, args ...string) ([]byte, error) {
+	ctx, stop := context.WithTimeout(context.Background(), limit)
+	defer stop()
+	return Call(ctx, op, args...)
+}
+
+// err returns the error of the call. errors.Is knows it by its number.
+func (a answer) err() error {
+	switch {
+	case a.Error == "":
+		return nil
+	case a.Errno == 0:
+		return errors.New(a.Error)
+	}
+	return &callError{a.Error, a.Errno}
+}
+
+// callError is the error of a call in another process.
+type callError struct {
+	text  string
+	errno syscall.Errno
+}
+
+func (e *callError) Error() string { return e.text }
+func (e *callError) Unwrap() error { return e.errno }
+
+// Run makes the call if this process was started for one, writes the outcome to out and returns
+// true; the process is to end then. It returns false if the arguments are of any other process.
+func Run(args []string, out io.Writer) bool {
+	if len(args) < 4 || args[1] != word || calls[Op(args[2])] == nil {
+		return false
+	}
+	_ = os.WriteFile("/proc/self/comm", []byte("zramfs-aside"), 0) // for ps
+	var a answer
+	var err error
+	if a.Text, err = calls[Op(args[2])](args[3:]); err != nil {
+		a.Error = err.Error()
+		_ = errors.As(err, &a.Errno)
+	}
+	_ = json.NewEncoder(out).Encode(a) // the command may have ended
+	return true
+}
+
+const pageSize = 4096 // bytes
+
+// writeExisting writes to an existing file.
+func writeExisting(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// openOnce opens path and closes it again.
+func openOnce(path string) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	return unix.Close(fd)
+}
+
+// unmountLooked unmounts path. It looks path up first, which may take a request: if the command
+// gives up in that time, it kills this process, and nothing is unmounted.
+func unmountLooked(path string) error {
+	var st unix.Statx_t
+	const flags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_STATX_DONT_SYNC // looks path up without asking for attributes
+	if err := unix.Statx(unix.AT_FDCWD, path, flags, 0, &st); err != nil && !errors.Is(err, unix.ENOTCONN) && !errors.Is(err, unix.ECONNABORTED) {
+		return err
+	}
+	return unix.Unmount(path, unix.UMOUNT_NOFOLLOW)
+}
+
+// probeLoop returns the file system of a loop device's file. The error is EIO if no process serves
+// it.
+func probeLoop(dev string) ([]byte, error) {
+	id, err := loopsetup.Identify(dev)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(FileSystem{Major: unix.Major(id.Device), Minor: unix.Minor(id.Device)})
+	if err != nil {
+		return nil, err
+	}
+	fd, err := unix.Open(dev, unix.O_RDONLY|unix.O_DIRECT|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return text, err
+	}
+	page, err := unix.Mmap(-1, 0, pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err == nil {
+		_, err = unix.Pread(fd, page, 0)
+	}
+	return text, errors.Join(err, unix.Close(fd))
+}
+
+// A FileSystem is the number of a file system (st_dev).
+type FileSystem struct{ Major, Minor uint32 }

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package aside
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestMain(m *testing.M) {
+	if Run(os.Args, os.Stdout) { // Call has started this process
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func TestAnswers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if _, err := Within(time.Minute, Write, path, "x"); !errors.Is(err, syscall.ENOENT) {
+		t.Errorf("write made a file: %v", err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Within(time.Minute, Write, path, "text"); err != nil {
+		t.Error(err)
+	}
+	if text, err := Within(time.Minute, Read, path); err != nil || string(text) != "text" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, err := Within(time.Minute, Probe, path); err == nil || errors.Is(err, ErrNoAnswer) {
+		t.Errorf("a file that is no loop device: %v", err)
+	}
+}
+
+// Opening a FIFO without a writer never returns.
+func TestNoAnswer(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Within(50*time.Millisecond, Read, fifo); !errors.Is(err, ErrNoAnswer) {
+		t.Errorf("%v, want %v", err, ErrNoAnswer)
+	}
+}
+
+// Run leaves the arguments of every other process alone.
+func TestRunOfOtherArguments(t *testing.T) {
+	for _, args := range [][]string{nil, {"zramfs", "status", "--aside", "read"}, {"zramfs", "--aside", "read"}, {"zramfs", "--aside", "remove", "/x"}} {
+		if Run(args, nil) {
+			t.Errorf("%q was run", args)
+		}
+	}
+}
