@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,9 +45,9 @@ type options struct {
 	// loadCPU is the only processor that the load may run on, or anyCPU.
 	loadCPU int
 	window  time.Duration
-	// cluster and anchorCluster are vm.page-cluster while a contestant, and while
-	// the anchor, is measured.
-	cluster, anchorCluster int
+	// clusters are the values of vm.page-cluster with which each subject is measured, in ascending
+	// order.
+	clusters []int
 }
 
 // minSize lets 1 MiB transfers, four at a time, keep apart; a smaller limit than
@@ -126,8 +127,12 @@ func (l *commandLine) defineSwap(flags *flag.FlagSet) {
 	flags.IntVar(&l.touches, "touches", 50_000, "touch `N` pages at random")
 	flags.IntVar(&l.loadCPU, "load-cpu", anyCPU, "let the load run on CPU `N` only (default: wherever the scheduler puts it)")
 	flags.DurationVar(&l.window, "window", 55*time.Second, "turn swap off after `TIME` whatever happens, 60s at most")
-	flags.IntVar(&l.cluster, "page-cluster", 5, "set vm.page-cluster to `N` for the run: 2^N pages are read ahead")
-	flags.IntVar(&l.anchorCluster, "anchor-page-cluster", -1, "set it to `N` while the anchor is measured (default: as for the others)")
+	l.clusters = []int{0, 3, 5}
+	flags.Func("page-clusters", "measure everything with each of these values of vm.page-cluster, `N[,N]`: "+
+		"2^N pages are read ahead (default 0,3,5)", func(text string) (err error) {
+		l.clusters, err = parseClusters(text)
+		return err
+	})
 }
 
 func sizeFlag(flags *flag.FlagSet, size *int64, name, usage string) {
@@ -139,9 +144,6 @@ func sizeFlag(flags *flag.FlagSet, size *int64, name, usage string) {
 
 // resolve works out what follows from other flags.
 func (l *commandLine) resolve() error {
-	if l.anchorCluster < 0 {
-		l.anchorCluster = l.cluster
-	}
 	if l.mode == modeSwap && l.size == 0 {
 		l.size = l.limit * int64(l.times+1)
 	}
@@ -182,10 +184,22 @@ func (l *commandLine) checkSwap() error {
 		return fmt.Errorf("-load-cpu %d: this machine has 0 to %d", l.loadCPU, runtime.NumCPU()-1)
 	case l.window <= 0 || l.window > maxWindow:
 		return fmt.Errorf("-window %v: want more than 0 and at most %v", l.window, maxWindow)
-	case l.cluster < 0 || l.cluster > maxCluster || l.anchorCluster > maxCluster:
-		return fmt.Errorf("-page-cluster: want 0 to %d", maxCluster)
 	}
 	return nil
+}
+
+// parseClusters reads values of vm.page-cluster with commas between them and returns them in order.
+func parseClusters(text string) ([]int, error) {
+	var clusters []int
+	for field := range strings.SplitSeq(text, ",") {
+		value, err := strconv.Atoi(field)
+		if err != nil || value < 0 || value > maxCluster || slices.Contains(clusters, value) {
+			return nil, fmt.Errorf("want different numbers, 0 to %d, with commas between them", maxCluster)
+		}
+		clusters = append(clusters, value)
+	}
+	slices.Sort(clusters)
+	return clusters, nil
 }
 
 // parseSize reads a number of bytes with an optional suffix K, M or G, and rounds

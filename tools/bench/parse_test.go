@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,41 +38,41 @@ func TestParseSwap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if opts.mode != modeSwap || opts.limit != 512<<20 || opts.size != 4*512<<20 || opts.cluster != 5 || opts.anchorCluster != 5 || opts.loadCPU != anyCPU {
+	if opts.mode != modeSwap || opts.limit != 512<<20 || opts.size != 4*512<<20 || !slices.Equal(opts.clusters, []int{0, 3, 5}) || opts.loadCPU != anyCPU {
 		t.Errorf("defaults are %+v", opts)
 	}
-	opts, err = parse(strings.Fields("swap -binary /bin/zramfs -limit 64M -times 2 -size 128M -page-cluster 3 -anchor-page-cluster 0 -window 9s -touches 7 -load-cpu 0"), io.Discard)
+	opts, err = parse(strings.Fields("swap -binary /bin/zramfs -limit 64M -times 2 -size 128M -page-clusters 3,0 -window 9s -touches 7 -load-cpu 0"), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if opts.limit != 64<<20 || opts.times != 2 || opts.size != 128<<20 || opts.cluster != 3 || opts.anchorCluster != 0 || opts.window != 9*time.Second || opts.touches != 7 || opts.loadCPU != 0 {
+	if opts.limit != 64<<20 || opts.times != 2 || opts.size != 128<<20 || !slices.Equal(opts.clusters, []int{0, 3}) || opts.window != 9*time.Second || opts.touches != 7 || opts.loadCPU != 0 {
 		t.Errorf("options are %+v", opts)
 	}
 }
 
 func TestBadOptions(t *testing.T) {
 	for line, says := range map[string]string{
-		"":                               "-binary",
-		"-binary a -device b":            "either -binary",
-		"-binary a surplus":              "surplus",
-		"-binary a -anchor loop":         "zram or none",
-		"-binary a -rounds 0":            "at least 1",
-		"-binary a -runtime 1ms":         "at least 100ms",
-		"-binary a -size 1M":             "at least",
-		"-device b -rounds -1":           "at least 1",
-		"-device b -size 0":              "at least",
-		"-device b -runtime -4s":         "at least 100ms",
-		"-device b -anchor zram extra":   "extra",
-		"-binary a -limit 64M":           "-limit",
-		"swap":                           "-binary",
-		"swap -binary a -runtime 4s":     "-runtime",
-		"swap -device b":                 "-device",
-		"swap -binary a -limit 1M":       "-limit",
-		"swap -binary a -times 1":        "2 to 16",
-		"swap -binary a -size 512M":      "less than",
-		"swap -binary a -touches 0":      "-touches",
-		"swap -binary a -window 61s":     "at most 1m0s",
-		"swap -binary a -page-cluster 9": "0 to 8",
+		"":                                "-binary",
+		"-binary a -device b":             "either -binary",
+		"-binary a surplus":               "surplus",
+		"-binary a -anchor loop":          "zram or none",
+		"-binary a -rounds 0":             "at least 1",
+		"-binary a -runtime 1ms":          "at least 100ms",
+		"-binary a -size 1M":              "at least",
+		"-device b -rounds -1":            "at least 1",
+		"-device b -size 0":               "at least",
+		"-device b -runtime -4s":          "at least 100ms",
+		"-device b -anchor zram extra":    "extra",
+		"-binary a -limit 64M":            "-limit",
+		"swap":                            "-binary",
+		"swap -binary a -runtime 4s":      "-runtime",
+		"swap -device b":                  "-device",
+		"swap -binary a -limit 1M":        "-limit",
+		"swap -binary a -times 1":         "2 to 16",
+		"swap -binary a -size 512M":       "less than",
+		"swap -binary a -touches 0":       "-touches",
+		"swap -binary a -window 61s":      "at most 1m0s",
+		"swap -binary a -page-clusters 9": "0 to 8", "swap -binary a -page-clusters 3,": "0 to 8", "swap -binary a -page-clusters 3,0,3": "different",
 		"swap -binary a -load-cpu 65536": "-load-cpu",
 		"swap -binary a -load-cpu -2":    "-load-cpu",
 		"-contestant a=-x":               "no program",

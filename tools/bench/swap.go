@@ -22,8 +22,10 @@ type swapBenchmark struct {
 	progress io.Writer
 
 	what map[string]string // what each subject is, once it has run
-	// figures holds, by subject, one figure a round.
-	figures [][]swapFigure
+	// figures holds, by subject and by value of vm.page-cluster, one figure a round.
+	figures [][][]swapFigure
+	// wakeUps holds what a wake-up cost at the start of each round.
+	wakeUps wakeUps
 }
 
 // pages returns how many pages a load fills.
@@ -57,19 +59,27 @@ func runSwap(ctx context.Context, opts options, pool *pool, out, progress io.Wri
 	return report.writeText(out)
 }
 
-// run measures every subject in every round, in the opposite order every other
-// round, so that none always follows the same one.
+// run measures every subject with every value of vm.page-cluster in every round, in the opposite
+// order every other round, so that none always follows the same one.
 func (b *swapBenchmark) run(ctx context.Context) error {
-	b.figures = make([][]swapFigure, len(b.subjects))
+	b.figures = make([][][]swapFigure, len(b.subjects))
+	for i := range b.figures {
+		b.figures[i] = make([][]swapFigure, len(b.opts.clusters))
+	}
 	for round := range b.opts.rounds {
-		for _, i := range turns(len(b.subjects), round) {
-			one := b.subjects[i]
-			fmt.Fprintf(b.progress, "round %d of %d: swap on %s, vm.page-cluster %d\n", round+1, b.opts.rounds, one.name, one.cluster)
-			figure, err := b.window(ctx, one, round)
-			if err := errors.Join(err, ctx.Err()); err != nil {
-				return err
+		if err := b.wakeUps.measure(); err != nil {
+			return err
+		}
+		for _, c := range turns(len(b.opts.clusters), round) {
+			for _, i := range turns(len(b.subjects), round) {
+				one, cluster := b.subjects[i], b.opts.clusters[c]
+				fmt.Fprintf(b.progress, "round %d of %d: swap on %s, vm.page-cluster %d\n", round+1, b.opts.rounds, one.name, cluster)
+				figure, err := b.window(ctx, one, cluster, round)
+				if err := errors.Join(err, ctx.Err()); err != nil {
+					return err
+				}
+				b.figures[i][c] = append(b.figures[i][c], figure)
 			}
-			b.figures[i] = append(b.figures[i], figure)
 		}
 	}
 	return nil

@@ -73,13 +73,20 @@ type swapFigure struct {
 	// Fill and Walk are megabytes a second, of all pages.
 	Fill float64 `json:"fill_mb_per_second"`
 	Walk float64 `json:"walk_mb_per_second"`
-	// Touch is the mean time in microseconds of a touch at random that had to wait
-	// for the device; TouchP50 and TouchP99 are its percentiles, Faults how many
-	// there were.
-	Touch    float64 `json:"touch_us"`
-	TouchP50 float64 `json:"touch_p50_us"`
-	TouchP99 float64 `json:"touch_p99_us"`
-	Faults   int     `json:"touch_faults"`
+	// Walked is the part of the pages that the walk reached before its time was over, 1 for all.
+	Walked float64 `json:"walked_part"`
+	// Touch is the mean time in microseconds of all touches at random; Miss is that of those that
+	// waited for the device, MissP50 and MissP99 are their percentiles, Misses how many there were.
+	Touch   float64 `json:"touch_us"`
+	Miss    float64 `json:"miss_us"`
+	MissP50 float64 `json:"miss_p50_us"`
+	MissP99 float64 `json:"miss_p99_us"`
+	Misses  int     `json:"misses"`
+	// Major, Minor and None are the parts of the touches that waited for the device, that found
+	// their page in the swap cache, and that did not fault. Their sum is 1.
+	Major float64 `json:"touches_major"`
+	Minor float64 `json:"touches_minor"`
+	None  float64 `json:"touches_none"`
 	// Out and In are the GiB swapped during fill and walk.
 	Out float64 `json:"swapped_out_gib"`
 	In  float64 `json:"swapped_in_gib"`
@@ -87,8 +94,7 @@ type swapFigure struct {
 	// seconds, for each GiB swapped out or in; Spent is all of it.
 	CPU   float64 `json:"cpu_seconds_per_gib"`
 	Spent cpuTime `json:"cpu"`
-	// FillCPU and WalkCPU are the parts of it; TouchCPU is in microseconds for each
-	// touch that waited.
+	// FillCPU and WalkCPU are the parts of it; TouchCPU is in microseconds for each touch.
 	FillCPU  cpuTime `json:"fill_cpu"`
 	WalkCPU  cpuTime `json:"walk_cpu"`
 	TouchCPU float64 `json:"touch_cpu_us"`
@@ -108,18 +114,19 @@ var errNoSwapping = errors.New("nothing was swapped")
 // newSwapFigure works out the figures of a window.
 func newSwapFigure(fill, walk, touch phase, memory *memoryUse) (swapFigure, error) {
 	out, in := fill.out+walk.out, fill.in+walk.in
-	if out == 0 || in == 0 || touch.result.Faults == 0 {
-		return swapFigure{}, fmt.Errorf("%w: %d pages out, %d in, %d touches waited", errNoSwapping, out, in, touch.result.Faults)
+	if out == 0 || in == 0 || touch.result.Missed == 0 {
+		return swapFigure{}, fmt.Errorf("%w: %d pages out, %d in, %d touches waited", errNoSwapping, out, in, touch.result.Missed)
 	}
-	faults := float64(touch.result.Faults)
+	touches, missed, minor := float64(touch.result.Pages), float64(touch.result.Missed), float64(touch.result.Minor)
 	f := swapFigure{
-		Fill: speed(fill.result), Walk: speed(walk.result),
-		Touch:    microseconds(touch.result.Waited) / faults,
-		TouchP50: microseconds(touch.result.P50), TouchP99: microseconds(touch.result.P99),
-		Faults: touch.result.Faults,
-		Out:    gibibytes(out), In: gibibytes(in),
+		Fill: speed(fill.result), Walk: speed(walk.result), Walked: float64(walk.result.Pages) / float64(fill.result.Pages),
+		Touch: microseconds(touch.result.Touching) / touches,
+		Miss:  microseconds(touch.result.Waited) / missed, Misses: touch.result.Missed,
+		MissP50: microseconds(touch.result.P50), MissP99: microseconds(touch.result.P99),
+		Major: missed / touches, Minor: minor / touches, None: (touches - missed - minor) / touches,
+		Out: gibibytes(out), In: gibibytes(in),
 		Spent: fill.cpu.plus(walk.cpu), FillCPU: fill.cpu, WalkCPU: walk.cpu,
-		TouchCPU:  touch.cpu.own() * 1e6 / faults,
+		TouchCPU:  touch.cpu.own() * 1e6 / touches,
 		TakenFill: mebibytes(fill.memory), TakenWalk: mebibytes(walk.memory), TakenTouch: mebibytes(touch.memory),
 	}
 	f.CPU = f.share(f.Spent.own())

@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -65,7 +66,7 @@ func TestLoadVerifies(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got, err := load.do(order); err != nil || got.Pages != pages || got.Took <= 0 || got.Faults != 0 {
+		if got, err := load.do(order); err != nil || got.Pages != pages || got.Took <= 0 || got.Missed != 0 {
 			t.Errorf("%s: %+v, %v", order, got, err)
 		}
 	}
@@ -86,11 +87,33 @@ func TestWrongPageIsTold(t *testing.T) {
 	load := &swapLoad{memory: make([]byte, 20*codec.PageSize), source: newSource(pool), rng: testRandom()}
 	load.fill()
 	load.page(13)[99] ^= 1
-	if _, err := load.walk(); err == nil || !strings.Contains(err.Error(), "walk: page 13: ") {
+	if _, err := load.walk(time.Hour); err == nil || !strings.Contains(err.Error(), "walk: page 13: ") {
 		t.Errorf("walk: %v", err)
 	}
 	if _, err := load.touchRandomly(1000); err == nil || !strings.Contains(err.Error(), "touch: page 13: ") {
 		t.Errorf("touch: %v", err)
+	}
+}
+
+// A walk that takes too long ends, and counts the pages that it has read.
+func TestWalkEnds(t *testing.T) {
+	pool := bytes.Join(pages.Mix(8, 5), nil)
+	load := &swapLoad{memory: make([]byte, 600*codec.PageSize), source: newSource(pool), rng: testRandom()}
+	load.fill()
+	load.page(300)[0] ^= 1 // it is not read
+	if got, err := load.walk(0); err != nil || got.Pages != 256 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// The kernel's counts tell a touch that faulted from one that did not.
+func TestTouchesAreTold(t *testing.T) {
+	pool := bytes.Join(pages.Mix(8, 5), nil)
+	load := &swapLoad{memory: make([]byte, codec.PageSize), source: newSource(pool), rng: testRandom()}
+	load.fill()
+	got, err := load.touchRandomly(100)
+	if err != nil || got.Missed != 0 || got.Minor != 0 || got.Touching <= 0 || got.Waited != 0 {
+		t.Errorf("a page in memory: %+v, %v", got, err)
 	}
 }
 
@@ -101,7 +124,7 @@ func TestSwapLoadAllocatesNothing(t *testing.T) {
 	load.fill()
 	for name, step := range map[string]func() error{
 		"fill":  func() error { load.fill(); return nil },
-		"walk":  func() error { _, err := load.walk(); return err },
+		"walk":  func() error { _, err := load.walk(time.Hour); return err },
 		"touch": func() error { _, err := load.touchRandomly(100); return err },
 	} {
 		if allocs := testing.AllocsPerRun(20, func() {

@@ -22,8 +22,7 @@ var errOtherSwap = errors.New("other swap is on")
 
 // A subject is a swap device that is measured. All fields are immutable.
 type subject struct {
-	name    string
-	cluster int // vm.page-cluster while it is measured
+	name string
 	// up makes it, with swap on at swapPriority, and returns it. The steps to undo that go to made.
 	up func(made *cleanup) (*device, error)
 }
@@ -33,14 +32,14 @@ func subjects(opts options) []subject {
 	var all []subject
 	for _, one := range opts.contestants {
 		all = append(all, subject{
-			name: one.name, cluster: opts.cluster,
+			name: one.name,
 			up: func(made *cleanup) (*device, error) { return upZramfs(opts, one, made) },
 		})
 	}
 	if opts.anchor == zramName {
 		all = append(all, subject{
-			name: zramName, cluster: opts.anchorCluster,
-			up: func(made *cleanup) (*device, error) { return upZram(opts, made) },
+			name: zramName,
+			up:   func(made *cleanup) (*device, error) { return upZram(opts, made) },
 		})
 	}
 	return all
@@ -136,9 +135,9 @@ func setCluster(value int, made *cleanup) (before string, err error) {
 	return before, nil
 }
 
-// window measures one subject once: all that it makes, swap first of all, is gone
-// when it returns.
-func (b *swapBenchmark) window(ctx context.Context, one subject, seed int) (figure swapFigure, err error) {
+// window measures one subject once with a value of vm.page-cluster: all that it makes, swap first
+// of all, is gone when it returns.
+func (b *swapBenchmark) window(ctx context.Context, one subject, cluster, seed int) (figure swapFigure, err error) {
 	var made cleanup
 	defer func() { err = errors.Join(err, made.undo()) }()
 	if err := refuseOtherSwap(); err != nil {
@@ -148,7 +147,7 @@ func (b *swapBenchmark) window(ctx context.Context, one subject, seed int) (figu
 	if err != nil {
 		return swapFigure{}, err
 	}
-	before, err := setCluster(one.cluster, &made)
+	before, err := setCluster(cluster, &made)
 	if err != nil {
 		return swapFigure{}, err
 	}
