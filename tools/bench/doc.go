@@ -5,7 +5,7 @@
 //
 //	bench [block] -binary bin/zramfs [-size 1G] [-rounds 3] [-runtime 4s] [-json]
 //	bench [block] -device /dev/X     [...]     any block device; what is on it is overwritten
-//	bench swap    -binary bin/zramfs [-limit 512M] [-times 3] [-page-cluster 5] [-rounds 3] [...]
+//	bench swap    -binary bin/zramfs [-limit 512M] [-page-clusters 0,3,5] [-rounds 3] [...]
 //
 // It needs root, a file of real pages (tools/pagesample), and for block devices fio and losetup. It
 // uses zramfs as a user would: "zramfs mount", losetup on its data file, "zramfs umount"; or
@@ -34,11 +34,33 @@
 // # What is measured with swap
 //
 // A process (this program again) in a control group with a memory limit fills several times that
-// limit, walks it in order, and touches it at random. Its pages are real ones, each with its number
-// in it; the walk checks every page, and a touch its page, outside of the measured time. One wrong
-// byte ends the run. A touch counts only if it was a major fault; its time includes that of making
-// room, so the mean, and not the median, is compared. Transparent huge pages are off for the
-// process.
+// limit, walks it in order, and touches it at random. Its pages are real ones, each with its
+// number in it; the walk checks every page, and a touch its page, outside of the measured time.
+// One wrong byte ends the run. A walk that has taken 25 s ends, and its speed is that of the pages
+// that it has read; the memory after it is then that of less work. Transparent huge pages are off
+// for the process.
+//
+// A touch is a miss if the kernel counted a major fault of its thread: the thread waited for the
+// device. A minor fault found the page in the swap cache, where readahead had brought it, or where
+// it was still on its way out. The report gives the parts of all three kinds, mean, p50 and p99 of
+// a miss, and the mean of all touches, which is the one that readahead can win or lose. The thread
+// reads its counts before and after the measured time. That time includes the clock, some 50 ns,
+// and making room for the page.
+//
+// Everything is measured at each value of vm.page-cluster that -page-clusters names, since it
+// decides between the walk and the touches, and since readahead helps zramfs, while kernel zram
+// never reads ahead. A ratio compares each device at its own best value: that with the best median
+// speed of the fill for measures of the fill, of the walk for those of the walk and for processor
+// time, and that with the least mean of all touches for those of touches. The report names the
+// value behind each figure (@), and prints the medians at all values below. One value measures
+// only that.
+//
+// At the start of each round it measures what a wake-up costs, since every fault that zramfs
+// serves needs several: two threads wake each other by pipes, on two CPUs and on one; as the
+// machine is, and with a PM QoS request held (/dev/cpu_dma_latency), with which no CPU halts.
+// Where the request makes a great difference, the machine's CPUs halt when idle and are slow to
+// wake up, as those of many virtual machines are. Another process that holds such a request makes
+// both the same.
 //
 // With -load-cpu the process stays on one processor from its start. Otherwise it moves, and from
 // then on the kernel interrupts the processor that it left for each page written out
@@ -46,12 +68,12 @@
 // zram compresses in the process itself, and all the time where zramfs does so on the other
 // processor.
 //
-// At the end of each phase it records all memory that the device takes for this work: of zramfs all
-// its processes with their page tables, of kernel zram its objects and its table. A copy of a page
-// that is in memory too counts like any other.
+// At the end of each phase it records all memory that the device takes for this work: of zramfs
+// all its processes with their page tables, of kernel zram its objects and its table. A copy of a
+// page that is in memory too counts like any other.
 //
-// Kernel zram gets the same size, priority, discards and vm.page-cluster (unless
-// -anchor-page-cluster says otherwise; it does not read ahead whatever that is).
+// Kernel zram gets the same size, priority, discards and values of vm.page-cluster. It reads ahead
+// with none of them, so what differs between them is noise.
 //
 // # Processor time
 //

@@ -33,7 +33,7 @@ func subjects(opts options) []subject {
 	for _, one := range opts.contestants {
 		all = append(all, subject{
 			name: one.name,
-			up: func(made *cleanup) (*device, error) { return upZramfs(opts, one, made) },
+			up:   func(made *cleanup) (*device, error) { return upZramfs(opts, one, made) },
 		})
 	}
 	if opts.anchor == zramName {
