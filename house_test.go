@@ -51,7 +51,12 @@ const lattice = `
 	loopsetup < cmd/zramfs/daemon
 	cmd/zramfs/daemon < cmd/zramfs/command
 	loopsetup < cmd/zramfs/aside
-	cmd/zramfs/aside < cmd/zramfs/command
+	cmd/zramfs/aside < cmd/zramfs/devices
+	cmd/zramfs/daemon < cmd/zramfs/devices
+	cmd/zramfs/slots < cmd/zramfs/devices
+	cmd/zramfs/tune < cmd/zramfs/devices
+	cmd/zramfs/term < cmd/zramfs/devices
+	cmd/zramfs/devices < cmd/zramfs/command
 	cmd/zramfs/daemon < cmd/zramfs/doctor
 	cmd/zramfs/imaging < cmd/zramfs/doctor
 	cmd/zramfs/doctor < cmd/zramfs/command

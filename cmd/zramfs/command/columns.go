@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
@@ -32,7 +33,7 @@ type listColumn struct {
 	term.Column
 	help string
 	// value returns the cell's content: text, a byteSize, a count, a ratio, or nil if unknown.
-	value func(device) any
+	value func(devices.Device) any
 }
 
 // The kinds of value that are printed differently from text (string).
@@ -45,48 +46,48 @@ type (
 // listColumns are zramctl's columns (util-linux 2.42) in its order, the order of --output-all.
 var listColumns = []listColumn{
 	{term.Column{Name: "NAME", Elastic: true}, "loop device, the first of several, else the data file",
-		func(d device) any { return d.name() }},
+		func(d devices.Device) any { return d.Name() }},
 	{term.Column{Name: "DISKSIZE", Right: true}, "limit on the uncompressed amount of data",
-		func(d device) any { return d.disksize() }},
+		func(d devices.Device) any { return disksizeOf(d) }},
 	{term.Column{Name: "DATA", Right: true, Preferred: 5}, "uncompressed size of stored data",
-		sizeOf(func(d device) uint64 { return d.Status.Memory.OrigDataSize })},
+		sizeOf(func(d devices.Device) uint64 { return d.Status.Memory.OrigDataSize })},
 	{term.Column{Name: "COMPR", Right: true}, "compressed size of stored data",
-		sizeOf(func(d device) uint64 { return d.Status.Memory.ComprDataSize })},
+		sizeOf(func(d devices.Device) uint64 { return d.Status.Memory.ComprDataSize })},
 	{term.Column{Name: "ALGORITHM"}, "the selected compression algorithm",
-		func(d device) any { return d.algorithm() }},
+		func(d devices.Device) any { return algorithmOf(d) }},
 	{term.Column{Name: "STREAMS", Right: true}, "number of requests worked on at the same time",
-		countOf(func(d device) uint64 { return uint64(max(d.Status.Streams, 0)) })},
+		countOf(func(d devices.Device) uint64 { return uint64(max(d.Status.Streams, 0)) })},
 	{term.Column{Name: "ZERO-PAGES", Right: true}, "pages of one repeated word, which take no memory",
-		countOf(func(d device) uint64 { return d.Status.Memory.SamePages })},
+		countOf(func(d devices.Device) uint64 { return d.Status.Memory.SamePages })},
 	{term.Column{Name: "TOTAL", Right: true}, "all memory in use, with index and fragmentation",
-		sizeOf(func(d device) uint64 { return d.Status.Memory.MemUsedTotal })},
+		sizeOf(func(d devices.Device) uint64 { return d.Status.Memory.MemUsedTotal })},
 	{term.Column{Name: "MEM-LIMIT", Right: true}, "limit on TOTAL, 0 for none",
-		sizeOf(func(d device) uint64 { return d.Status.MemLimit })},
+		sizeOf(func(d devices.Device) uint64 { return d.Status.MemLimit })},
 	{term.Column{Name: "MEM-USED", Right: true}, "largest TOTAL so far",
-		sizeOf(func(d device) uint64 { return d.Status.Memory.MemUsedMax })},
+		sizeOf(func(d devices.Device) uint64 { return d.Status.Memory.MemUsedMax })},
 	{term.Column{Name: "MIGRATED", Right: true}, "pages freed by compaction",
-		sizeOf(func(d device) uint64 { return d.Status.Memory.PagesCompacted })},
+		sizeOf(func(d devices.Device) uint64 { return d.Status.Memory.PagesCompacted })},
 	{term.Column{Name: "COMP-RATIO", Right: true}, "DATA for each byte of TOTAL",
-		func(d device) any { return d.ratio() }},
+		func(d devices.Device) any { return ratioOf(d) }},
 	{term.Column{Name: "MOUNTPOINT", Elastic: true, Truncate: true}, "where it is mounted, [SWAP] for swap, with elsewhere or dead where it is not served from here",
-		func(d device) any { return d.use() }},
+		func(d devices.Device) any { return useOf(d) }},
 }
 
 // swapColumns divide the data of a swap device; zramctl has no such columns. They are printed if
 // --output names them.
 var swapColumns = []listColumn{
 	{term.Column{Name: "IN-SWAP", Right: true}, "what programs have in swap and not in memory",
-		usageOf(func(u *usage) uint64 { return u.InSwap })},
+		usageOf(func(u *devices.Usage) uint64 { return u.InSwap })},
 	{term.Column{Name: "COPIES", Right: true}, "pages in swap that are in memory too",
-		usageOf(func(u *usage) uint64 { return u.Copies })},
+		usageOf(func(u *devices.Usage) uint64 { return u.Copies })},
 	{term.Column{Name: "FREED", Right: true}, "freed by programs, and not yet returned by the kernel",
-		usageOf(func(u *usage) uint64 { return u.Freed })},
+		usageOf(func(u *devices.Usage) uint64 { return u.Freed })},
 }
 
 // usageOf is the value of a column that only swap devices have.
-func usageOf(f func(*usage) uint64) func(device) any {
-	return func(d device) any {
-		u := newUsage(d)
+func usageOf(f func(*devices.Usage) uint64) func(devices.Device) any {
+	return func(d devices.Device) any {
+		u := devices.NewUsage(d)
 		if u == nil {
 			return nil
 		}
@@ -112,8 +113,8 @@ func columnHelp() string {
 }
 
 // sizeOf is the value of a column from the status.
-func sizeOf(f func(device) uint64) func(device) any {
-	return func(d device) any {
+func sizeOf(f func(devices.Device) uint64) func(devices.Device) any {
+	return func(d devices.Device) any {
 		if d.Status == nil {
 			return nil
 		}
@@ -122,8 +123,8 @@ func sizeOf(f func(device) uint64) func(device) any {
 }
 
 // countOf is sizeOf for numbers that are not bytes.
-func countOf(f func(device) uint64) func(device) any {
-	return func(d device) any {
+func countOf(f func(devices.Device) uint64) func(devices.Device) any {
+	return func(d devices.Device) any {
 		if d.Status == nil {
 			return nil
 		}
@@ -131,9 +132,9 @@ func countOf(f func(device) uint64) func(device) any {
 	}
 }
 
-// disksize falls back on the loop devices: the kernel knows their sizes even if the server does not
-// answer.
-func (d device) disksize() any {
+// disksizeOf falls back on the loop devices: the kernel knows their sizes even if the server does
+// not answer.
+func disksizeOf(d devices.Device) any {
 	if d.Status != nil {
 		return byteSize(d.Status.Disksize)
 	}
@@ -147,25 +148,25 @@ func (d device) disksize() any {
 	return size
 }
 
-func (d device) algorithm() any {
+func algorithmOf(d devices.Device) any {
 	if d.Status == nil {
 		return nil
 	}
 	return d.Status.Algorithm
 }
 
-func (d device) ratio() any {
+func ratioOf(d devices.Device) any {
 	if d.Status == nil || d.Status.Memory.MemUsedTotal == 0 {
 		return nil
 	}
 	return ratio(float64(d.Status.Memory.OrigDataSize) / float64(d.Status.Memory.MemUsedTotal))
 }
 
-func (d device) use() any {
+func useOf(d devices.Device) any {
 	switch {
-	case len(d.Swaps) > 0 && errors.Is(d.Err, errDead):
+	case len(d.Swaps) > 0 && errors.Is(d.Err, devices.ErrDead):
 		return swapDead
-	case len(d.Swaps) > 0 && d.away:
+	case len(d.Swaps) > 0 && d.Away:
 		return swapElsewhere
 	case len(d.Swaps) > 0:
 		return swapMountpoint
@@ -196,9 +197,9 @@ func formatCell(value any, bytes bool) string {
 // listJSON prints the devices in the shape of losetup --json: one array under the key zramfs, the
 // columns' names in lower case, null for unknown values. Unlike losetup's, sizes are always numbers
 // of bytes, and answer says whether the device has answered.
-func listJSON(devices []device, columns []listColumn) (string, error) {
-	objects := make([]string, len(devices))
-	for i, d := range devices {
+func listJSON(found []devices.Device, columns []listColumn) (string, error) {
+	objects := make([]string, len(found))
+	for i, d := range found {
 		members := make([]string, len(columns))
 		for j, column := range columns {
 			value, err := jsonValue(column.value(d))
@@ -207,7 +208,7 @@ func listJSON(devices []device, columns []listColumn) (string, error) {
 			}
 			members[j] = fmt.Sprintf("         %q: %s", strings.ToLower(column.Name), value)
 		}
-		members = append(members, fmt.Sprintf("         \"answer\": %q", d.answer()))
+		members = append(members, fmt.Sprintf("         \"answer\": %q", d.Answer()))
 		objects[i] = "{\n" + strings.Join(members, ",\n") + "\n      }"
 	}
 	list := strings.Join(objects, ",")

@@ -17,6 +17,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
@@ -59,17 +60,17 @@ func downAction(c *cli.Context) error {
 		return err
 	}
 	r := &downRun{said, c.Bool(flagForce), time.Now().Add(time.Duration(c.Uint(flagWait)) * time.Second)}
-	d, err := findDevice(dir)
-	if errors.Is(err, errNotRunning) {
+	d, err := devices.FindOne(dir)
+	if errors.Is(err, devices.ErrNotRunning) {
 		return errors.Join(forgetGone(r.out, host.Local, dir, err), said.sayDown(downSummary{Dir: dir}))
 	}
 	if err != nil {
 		return err
 	}
 	if d.Mountpoint != "" {
-		return fmt.Errorf("%s has a file system on %s: umount it first", d.name(), d.Mountpoint)
+		return fmt.Errorf("%s has a file system on %s: umount it first", d.Name(), d.Mountpoint)
 	}
-	s := downSummary{Dir: d.Dir, WasUp: true, BroughtBack: d.used()}
+	s := downSummary{Dir: d.Dir, WasUp: true, BroughtBack: d.Used()}
 	if err := r.takeDown(d); err != nil {
 		return err
 	}
@@ -113,11 +114,11 @@ func forgetGone(out io.Writer, m host.Root, dir string, absent error) error {
 	if _, err := fmt.Fprintln(out, absent); err != nil {
 		return err
 	}
-	return forget(out, m, device{Dir: path})
+	return forget(out, m, devices.Device{Dir: path})
 }
 
 // takeDown undoes up in reverse, leaving out steps with nothing to do.
-func (r *downRun) takeDown(d device) error {
+func (r *downRun) takeDown(d devices.Device) error {
 	areas, err := swapAreas(d)
 	if err != nil {
 		return err
@@ -139,7 +140,7 @@ func (r *downRun) takeDown(d device) error {
 		return err
 	}
 	if len(d.Loops) > 0 {
-		if err := printStep(r.out, "loop", "ok", strings.Join(loopPaths(d.Loops), " ")+" detached"); err != nil {
+		if err := printStep(r.out, "loop", "ok", strings.Join(devices.LoopPaths(d.Loops), " ")+" detached"); err != nil {
 			return err
 		}
 	}
@@ -148,11 +149,11 @@ func (r *downRun) takeDown(d device) error {
 		return err
 	}
 	switch {
-	case errors.Is(d.Err, errDead) && d.away:
+	case errors.Is(d.Err, devices.ErrDead) && d.Away:
 		return nil
 	case errors.Is(d.Err, aside.ErrNoAnswer):
 		return leaveSilent(r.out, d)
-	case d.away:
+	case d.Away:
 		return endAway(r.out, d, process)
 	}
 	if err := unmountAndWait(d); err != nil {
@@ -163,23 +164,26 @@ func (r *downRun) takeDown(d device) error {
 
 // leaveSilent detaches the mounts of a device whose processes do not answer, without waiting for
 // the processes.
-func leaveSilent(out io.Writer, d device) error {
-	if !d.away {
+func leaveSilent(out io.Writer, d devices.Device) error {
+	if !d.Away {
 		if err := detachMount(d.Dir); err != nil {
 			return err
 		}
 	}
-	return printStep(out, "mount", "warn", d.title()+" unmounted; its processes end when they go on")
+	return printStep(out, "mount", "warn", d.Title()+" unmounted; its processes end when they go on")
 }
+
+// awayTime bounds the wait for a keeper that ends by itself.
+const awayTime = time.Second
 
 // endAway waits for the keeper of a device with an unseen mount: it unmounts once the data file has
 // lost its last loop device. A keeper whose data file is mounted unmounts that too when told to
 // end.
-func endAway(out io.Writer, d device, keeper server) error {
+func endAway(out io.Writer, d devices.Device, keeper server) error {
 	if keeper.pid == 0 {
 		return nil
 	}
-	err := keeper.wait(detachTime / 10)
+	err := keeper.wait(awayTime)
 	if err != nil {
 		if kerr := syscall.Kill(keeper.pid, syscall.SIGTERM); kerr != nil && !errors.Is(kerr, syscall.ESRCH) {
 			return fmt.Errorf("end the keeper (PID %d): %w", keeper.pid, kerr)
@@ -190,19 +194,19 @@ func endAway(out io.Writer, d device, keeper server) error {
 		return fmt.Errorf("swap is off, but the keeper (PID %d) has not ended: %w; nsenter -t %[1]d -m zramfs umount %[3]s ends it",
 			keeper.pid, err, d.Dir)
 	}
-	return printStep(out, "mount", "ok", d.title()+" unmounted in another mount namespace")
+	return printStep(out, "mount", "ok", d.Title()+" unmounted in another mount namespace")
 }
 
 // turnOff turns the areas off without their ballast, which is restarted if they stay on after a
 // failure or a signal.
-func (r *downRun) turnOff(d device, areas []loopsetup.Swap) error {
+func (r *downRun) turnOff(d devices.Device, areas []loopsetup.Swap) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	p := d.swapUse.slots
-	if p.pid == 0 {
+	p := d.SwapUse.Slots
+	if p.PID == 0 {
 		return turnOff(ctx, r.out, areas)
 	}
-	if err := p.end(); err != nil {
+	if err := endSlots(p); err != nil {
 		if !r.force {
 			return err
 		}
@@ -212,22 +216,22 @@ func (r *downRun) turnOff(d device, areas []loopsetup.Swap) error {
 	}
 	areas, err := swapAreas(d)
 	if err == nil && !r.force { // its pages may have been in other areas
-		d.swapUse = swapUse{}
+		d.SwapUse = devices.SwapUse{}
 		err = r.checkFit(d, areas)
 	}
 	if err == nil {
 		err = turnOff(ctx, r.out, areas)
 	}
 	if err != nil {
-		return errors.Join(err, d.reviveSlots())
+		return errors.Join(err, reviveSlots(d))
 	}
 	return nil
 }
 
 // detachAll detaches the loop devices on d. It looks them up again: a device used as swap has
 // detached itself, and its number may belong to another file already.
-func detachAll(d device) error {
-	loops, err := d.attached()
+func detachAll(d devices.Device) error {
+	loops, err := d.Attached()
 	if err != nil {
 		return err
 	}
@@ -236,11 +240,11 @@ func detachAll(d device) error {
 			return err
 		}
 	}
-	return d.waitDetached()
+	return d.WaitDetached()
 }
 
 // swapAreas returns the active swap areas on the loop devices of d.
-func swapAreas(d device) ([]loopsetup.Swap, error) {
+func swapAreas(d devices.Device) ([]loopsetup.Swap, error) {
 	if len(d.Swaps) == 0 {
 		return nil, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -44,14 +45,14 @@ func (f fit) String() string {
 
 // checkReturn refuses pages that do not fit or cannot be read. It waits until they fit for as long
 // as --wait says.
-func (r *downRun) checkReturn(d device, areas []loopsetup.Swap) error {
-	used := usedIn(areas)
+func (r *downRun) checkReturn(d devices.Device, areas []loopsetup.Swap) error {
+	used := devices.UsedIn(areas)
 	switch {
-	case errors.Is(d.Err, errDead) && used > 0:
-		p := diagnoseDead(d)
-		return fmt.Errorf("%s: %s; processes that touch those pages are killed; %s turns it off anyway", d.title(), p.What, p.Fix)
+	case errors.Is(d.Err, devices.ErrDead) && used > 0:
+		p := devices.DiagnoseDead(d)
+		return fmt.Errorf("%s: %s; processes that touch those pages are killed; %s turns it off anyway", d.Title(), p.What, p.Fix)
 	case errors.Is(d.Err, aside.ErrNoAnswer):
-		if err := d.mayUnmount(); err != nil || used > 0 {
+		if err := mayUnmount(d); err != nil || used > 0 {
 			return errors.Join(err, d.Err)
 		}
 	}
@@ -61,7 +62,7 @@ func (r *downRun) checkReturn(d device, areas []loopsetup.Swap) error {
 			return err
 		}
 		time.Sleep(min(waitPause, time.Until(r.until)))
-		d.swapUse = readSwapUse(host.Local, d)
+		d.SwapUse = devices.ReadSwapUse(host.Local, d)
 		if areas, err = swapAreas(d); err != nil {
 			return err
 		}
@@ -72,16 +73,16 @@ func (r *downRun) checkReturn(d device, areas []loopsetup.Swap) error {
 const waitPause = time.Second
 
 // checkFit refuses to bring back more than fits.
-func (r *downRun) checkFit(d device, areas []loopsetup.Swap) error {
-	f, err := measureFit(areas, d.swapUse.slots.ballast)
+func (r *downRun) checkFit(d devices.Device, areas []loopsetup.Swap) error {
+	f, err := measureFit(areas, d.SwapUse.Slots.Ballast)
 	if err != nil || f.used == 0 {
 		return err
 	}
 	if !f.ok() {
-		return fmt.Errorf("%s does not fit into memory: %s; end some programs first, wait (--wait 60), or use --force", d.title(), f)
+		return fmt.Errorf("%s does not fit into memory: %s; end some programs first, wait (--wait 60), or use --force", d.Title(), f)
 	}
 	if err := checkGroups(r.out, host.Local, f); err != nil {
-		return fmt.Errorf("%s: %w", d.title(), err)
+		return fmt.Errorf("%s: %w", d.Title(), err)
 	}
 	return printStep(r.out, "fit", "ok", f.String())
 }
@@ -89,7 +90,7 @@ func (r *downRun) checkFit(d device, areas []loopsetup.Swap) error {
 // measureFit reads the sizes. The ballast ends before swap is turned off, so it does not count. Nor
 // does free space in zram and in other devices of ours, which lies in the same memory.
 func measureFit(areas []loopsetup.Swap, ballast uint64) (fit, error) {
-	f := fit{used: usedIn(areas) - min(ballast, usedIn(areas))}
+	f := fit{used: devices.UsedIn(areas) - min(ballast, devices.UsedIn(areas))}
 	if f.used == 0 {
 		return f, nil
 	}
@@ -106,7 +107,7 @@ func measureFit(areas []loopsetup.Swap, ballast uint64) (fit, error) {
 }
 
 // inMemory reports whether the pages of a swap area lie in memory.
-func inMemory(path string) bool { return strings.HasPrefix(path, "/dev/zram") || isOurs(path) }
+func inMemory(path string) bool { return strings.HasPrefix(path, "/dev/zram") || devices.IsOurs(path) }
 
 func freeElsewhere(swaps []loopsetup.Swap, exclude func(path string) bool) uint64 {
 	var free uint64

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -15,7 +16,7 @@ import (
 // showReturn shows the progress of a swapoff of these areas until done has its outcome, and returns
 // that. If the progress cannot be written, it returns that error too, but still waits for swapoff.
 func showReturn(out io.Writer, areas []loopsetup.Swap, done <-chan error) error {
-	total := usedIn(areas)
+	total := devices.UsedIn(areas)
 	p := term.NewProgress(out, "swapoff", total)
 	tick := time.NewTicker(term.ProgressPause)
 	defer tick.Stop()
@@ -49,13 +50,4 @@ func usedNow(areas []loopsetup.Swap) (uint64, error) {
 		}
 	}
 	return used, nil
-}
-
-// usedIn returns the bytes that were used in the areas at the time of the search.
-func usedIn(areas []loopsetup.Swap) uint64 {
-	var used uint64
-	for _, a := range areas {
-		used += a.Used
-	}
-	return used
 }

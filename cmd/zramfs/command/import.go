@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
@@ -41,7 +42,7 @@ func importAction(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d, err := findHere(c.Args().Get(1))
+	d, err := devices.FindHere(c.Args().Get(1))
 	if err != nil {
 		return err
 	}
@@ -68,26 +69,26 @@ func importAction(c *cli.Context) (err error) {
 
 // unopened waits a moment for the data file of d to be closed: the serving process learns of it a
 // little later.
-func unopened(d device, force bool) (device, error) {
+func unopened(d devices.Device, force bool) (devices.Device, error) {
 	for try := 1; ; try++ {
 		err := mayImport(d, force)
 		if err == nil || d.Status == nil || len(d.Loops) > 0 || try == busyTries {
 			return d, err
 		}
 		time.Sleep(busyPause)
-		if d.Status, d.Err = readStatus(d.Dir); d.Err != nil {
+		if d.Status, d.Err = devices.ReadStatus(d.Dir); d.Err != nil {
 			return d, d.Err
 		}
 	}
 }
 
 // mayImport returns the reason why d takes no import.
-func mayImport(d device, force bool) error {
+func mayImport(d devices.Device, force bool) error {
 	switch {
 	case d.Status == nil:
 		return d.Err
 	case len(d.Loops) > 0:
-		return errors.New("it is in use: " + d.users())
+		return errors.New("it is in use: " + usersOf(d))
 	case d.Status.Opens > 0 && !force:
 		return fmt.Errorf("a process has its data file open: --%s imports anyway", flagForce)
 	}

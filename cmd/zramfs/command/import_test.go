@@ -10,21 +10,22 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
 func TestMayImport(t *testing.T) {
 	open := &daemon.Status{Opens: 1}
 	for name, c := range map[string]struct {
-		d     device
+		d     devices.Device
 		force bool
 		want  string
 	}{
-		"free":            {device{Status: &daemon.Status{}}, false, ""},
-		"open":            {device{Status: open}, false, "--force"},
-		"open, forced":    {device{Status: open}, true, ""},
-		"on loop":         {device{Status: open, Loops: []loopsetup.Info{{Path: "/dev/loop7"}}}, true, "/dev/loop7"},
-		"does not answer": {device{Err: aside.ErrNoAnswer}, true, "does not answer"},
+		"free":            {devices.Device{Status: &daemon.Status{}}, false, ""},
+		"open":            {devices.Device{Status: open}, false, "--force"},
+		"open, forced":    {devices.Device{Status: open}, true, ""},
+		"on loop":         {devices.Device{Status: open, Loops: []loopsetup.Info{{Path: "/dev/loop7"}}}, true, "/dev/loop7"},
+		"does not answer": {devices.Device{Err: aside.ErrNoAnswer}, true, "does not answer"},
 	} {
 		err := mayImport(c.d, c.force)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

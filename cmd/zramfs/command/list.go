@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
@@ -38,14 +39,14 @@ func listAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	devices, err := findDevices(c.Args().Slice()...)
+	found, err := devices.Find(c.Args().Slice()...)
 	if err != nil {
 		return err
 	}
-	if err := printList(c, devices, columns); err != nil {
+	if err := printList(c, found, columns); err != nil {
 		return err
 	}
-	return statusErrors(devices)
+	return statusErrors(found)
 }
 
 // listColumnsOf returns the columns that the flags ask for.
@@ -86,16 +87,16 @@ func parseColumns(list string) ([]listColumn, error) {
 	return columns, nil
 }
 
-func printList(c *cli.Context, devices []device, columns []listColumn) error {
+func printList(c *cli.Context, found []devices.Device, columns []listColumn) error {
 	var text string
 	if c.Bool("json") {
 		var err error
-		if text, err = listJSON(devices, columns); err != nil {
+		if text, err = listJSON(found, columns); err != nil {
 			return err
 		}
 	} else {
 		style := term.Style{Raw: c.Bool("raw"), NoHeadings: c.Bool("noheadings"), UTF8: term.UTF8(), Width: term.Width()}
-		text = listTable(devices, columns, c.Bool("bytes")).Render(style)
+		text = listTable(found, columns, c.Bool("bytes")).Render(style)
 	}
 	if _, err := io.WriteString(c.App.Writer, text); err != nil {
 		return fmt.Errorf("write standard output: %w", err)
@@ -103,12 +104,12 @@ func printList(c *cli.Context, devices []device, columns []listColumn) error {
 	return nil
 }
 
-func listTable(devices []device, columns []listColumn, bytes bool) term.Table {
+func listTable(found []devices.Device, columns []listColumn, bytes bool) term.Table {
 	t := term.Table{Columns: make([]term.Column, len(columns))}
 	for i, column := range columns {
 		t.Columns[i] = column.Column
 	}
-	for _, d := range devices {
+	for _, d := range found {
 		row := make([]string, len(columns))
 		for i, column := range columns {
 			row[i] = formatCell(column.value(d), bytes)
@@ -119,10 +120,10 @@ func listTable(devices []device, columns []listColumn, bytes bool) term.Table {
 }
 
 // statusErrors joins the reasons for incomplete rows. A mount elsewhere is none: the row says so.
-func statusErrors(devices []device) error {
+func statusErrors(found []devices.Device) error {
 	var all error
-	for _, d := range devices {
-		if !errors.Is(d.Err, errOutOfSight) {
+	for _, d := range found {
+		if !errors.Is(d.Err, devices.ErrOutOfSight) {
 			all = errors.Join(all, d.Err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -45,10 +46,10 @@ func TestParseColumns(t *testing.T) {
 
 // TestListJSON pins the shape of losetup --json and the kinds of its values.
 func TestListJSON(t *testing.T) {
-	hung := device{Dir: `/mnt/"<b>`, Err: aside.ErrNoAnswer}
-	attached := device{Dir: "/run/c", Err: aside.ErrNoAnswer, Loops: []loopsetup.Info{{Path: "/dev/loop9", Size: 1 << 30}}}
-	for name, devices := range map[string][]device{"none": nil, "one": {wellDevice()}, "several": {wellDevice(), hung, attached}} {
-		got, err := listJSON(devices, listColumns)
+	hung := devices.Device{Dir: `/mnt/"<b>`, Err: aside.ErrNoAnswer}
+	attached := devices.Device{Dir: "/run/c", Err: aside.ErrNoAnswer, Loops: []loopsetup.Info{{Path: "/dev/loop9", Size: 1 << 30}}}
+	for name, found := range map[string][]devices.Device{"none": nil, "one": {wellDevice()}, "several": {wellDevice(), hung, attached}} {
+		got, err := listJSON(found, listColumns)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,20 +63,20 @@ func TestListJSON(t *testing.T) {
 // TestListUnknown wants empty cells for a device that does not answer, and the kernel's data about
 // its loop device.
 func TestListUnknown(t *testing.T) {
-	d := device{Dir: "/run/zram", Err: aside.ErrNoAnswer, Loops: []loopsetup.Info{{Path: "/dev/loop9", Size: 1 << 30}}}
+	d := devices.Device{Dir: "/run/zram", Err: aside.ErrNoAnswer, Loops: []loopsetup.Info{{Path: "/dev/loop9", Size: 1 << 30}}}
 	columns, err := parseColumns(defaultColumns)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = "NAME       ALGORITHM DISKSIZE DATA COMPR TOTAL STREAMS MOUNTPOINT\n" +
 		"/dev/loop9                 1G                          \n"
-	if got := listTable([]device{d}, columns, false).Render(term.Style{}); got != want {
+	if got := listTable([]devices.Device{d}, columns, false).Render(term.Style{}); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if err := statusErrors([]device{wellDevice(), d}); !errors.Is(err, aside.ErrNoAnswer) {
+	if err := statusErrors([]devices.Device{wellDevice(), d}); !errors.Is(err, aside.ErrNoAnswer) {
 		t.Errorf("%v, want %v", err, aside.ErrNoAnswer)
 	}
-	if err := statusErrors([]device{wellDevice()}); err != nil {
+	if err := statusErrors([]devices.Device{wellDevice()}); err != nil {
 		t.Error(err)
 	}
 }
@@ -89,7 +90,7 @@ func TestListRatio(t *testing.T) {
 	empty := wellDevice()
 	empty.Status.Memory.MemUsedTotal = 0
 	const want = "COMP-RATIO NAME\n    2.9000 /dev/loop3\n           /dev/loop3\n"
-	if got := listTable([]device{wellDevice(), empty}, columns, true).Render(term.Style{}); got != want {
+	if got := listTable([]devices.Device{wellDevice(), empty}, columns, true).Render(term.Style{}); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

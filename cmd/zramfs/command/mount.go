@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
@@ -26,9 +27,9 @@ const (
 	flagMemory     = "memory"    // hidden: tests kernels without noswap
 	flagTransport  = "transport" // hidden: a keeper of an earlier version gives it to its worker
 	flagForeground = "foreground"
-	flagServe      = "serve"       // hidden: the keeper, which mount starts
-	flagWork       = "work"        // hidden: the worker, which the keeper starts
-	flagCreated    = "created-dir" // hidden: mount has made DIR
+	flagServe      = "serve"          // hidden: the keeper, which mount starts
+	flagWork       = devices.WorkFlag // hidden: the worker, which the keeper starts
+	flagCreated    = "created-dir"    // hidden: mount has made DIR
 )
 
 // deviceFlags are the flags of a device, for mount and up.
@@ -84,7 +85,7 @@ func mountAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	status, _ := readStatus(report.Dir) // without it the summary has no memory line
+	status, _ := devices.ReadStatus(report.Dir) // without it the summary has no memory line
 	if err := announceDevice(c, said, cfg, report, status); err != nil {
 		return errors.Join(err, stopDevice(report)) // the user must know of each running device
 	}

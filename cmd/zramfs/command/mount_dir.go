@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
@@ -66,7 +67,7 @@ func checkUnmounted(path string) error {
 
 // isMounted reports whether the uppermost mount on path is a zramfs. The path must be free of
 // symbolic links.
-func isMounted(path string) (bool, error) { return isMountOf(fsType, path) }
+func isMounted(path string) (bool, error) { return isMountOf(devices.FSType, path) }
 
 // isMountOf reports whether the uppermost mount on path is of that type. The path must be free of
 // symbolic links.

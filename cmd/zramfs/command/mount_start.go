@@ -9,6 +9,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 )
 
 // startDevice starts a process that serves cfg, and returns its report once the data file can be
@@ -24,7 +25,7 @@ func startDevice(cfg daemon.Config) (_ *daemon.Report, err error) {
 	if err != nil {
 		return nil, giveUpDir(cfg, errors.Join(fromProcess(err), removeDead(cfg.Dir)))
 	}
-	data := device{Dir: cfg.Dir}.data()
+	data := devices.Device{Dir: cfg.Dir}.Data()
 	if err := tryOpen(data); err != nil {
 		err = fmt.Errorf("open %s: %w", data, err)
 		return nil, errors.Join(err, stopDevice(report))
@@ -57,5 +58,5 @@ func removeDead(dir string) error {
 
 // stopDevice undoes startDevice.
 func stopDevice(report *daemon.Report) error {
-	return unmountAndWait(device{Dir: report.Dir, keeper: report.PID})
+	return unmountAndWait(devices.Device{Dir: report.Dir, Keeper: report.PID})
 }

@@ -4,10 +4,10 @@ package command
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 )
@@ -53,74 +53,26 @@ func slotsCommand() *cli.Command {
 	}
 }
 
-// notedSlots is the record's entry for the process that makes the kernel free slots.
-type notedSlots struct {
-	Policy slots.Policy `json:"policy"`
-	// PID is in the PID namespace of up, Started the start time; see host.Process.Start.
-	PID     int    `json:"pid"`
-	Started uint64 `json:"started"`
-}
-
-// process returns the process in this PID namespace; false if it has ended or is not visible here.
-// It reads no memory that may be in swap.
-func (n notedSlots) process() (host.Process, bool) {
-	if p, ok := host.Local.Process(n.PID); ok && p.Start == n.Started {
-		return p, true
-	}
-	for _, p := range host.Local.ProcessesNamed(slots.ProcessName) { // its PID differs in up's namespace
-		if p.Start == n.Started && host.Local.InnerPID(p.PID) == n.PID {
-			return p, true
-		}
-	}
-	return host.Process{}, false
-}
-
-// slotsProcess is the process that holds the ballast of a device. Sizes are in bytes.
-type slotsProcess struct {
-	policy  slots.Policy // empty if unknown
-	pid     int          // 0 for none
-	ballast uint64       // of swap
-	memory  uint64       // of the process, page tables included
-}
-
-// findSlots returns the process that holds the ballast of d.
-func (d device) findSlots() slotsProcess {
-	switch {
-	case d.rec == nil || d.rec.err != nil:
-		return slotsProcess{} // only root may read records
-	case d.rec.Slots == nil:
-		return slotsProcess{policy: slots.Keep}
-	}
-	p := slotsProcess{policy: d.rec.Slots.Policy}
-	found, ok := d.rec.Slots.process()
-	if !ok {
-		return p
-	}
-	use, _ := host.Local.Usage(strconv.Itoa(found.PID)) // zero for a process that ends
-	p.pid, p.ballast, p.memory = found.PID, use.Swap, use.Anon+use.Tables
-	return p
-}
-
 // startSlots starts the process that makes the kernel free slots of these areas, and adds it to the
 // record. It ends with the keeper, a PID of this namespace.
-func startSlots(m host.Root, rec *record, policy slots.Policy, keeper int, areas []string) error {
+func startSlots(m host.Root, rec *devices.Record, policy slots.Policy, keeper int, areas []string) error {
 	pid, err := launchSlots(append([]string{slotsName, fmt.Sprintf("--%s=%s", flagSlots, policy),
 		fmt.Sprintf("--%s=%d", flagKeeper, keeper)}, areas...))
 	if err != nil {
 		return err
 	}
-	rec.Slots = &notedSlots{Policy: policy, PID: pid}
+	rec.Slots = &devices.NotedSlots{Policy: policy, PID: pid}
 	if p, ok := host.Local.Process(pid); ok {
 		rec.Slots.Started = p.Start
 	}
-	defer lockRecords(m)()
-	return rec.write(m)
+	defer devices.LockRecords(m)()
+	return rec.Write(m)
 }
 
 // reviveSlots restarts the ended process of d, for example after the OOM killer.
-func (d device) reviveSlots() error {
-	if p := d.findSlots(); p.policy == "" || p.policy == slots.Keep || p.pid != 0 || len(d.Swaps) == 0 || d.keeper == 0 {
+func reviveSlots(d devices.Device) error {
+	if p := d.FindSlots(); p.Policy == "" || p.Policy == slots.Keep || p.PID != 0 || len(d.Swaps) == 0 || d.Keeper == 0 {
 		return nil
 	}
-	return startSlots(host.Local, d.rec, d.rec.Slots.Policy, d.keeper, loopPaths(d.Loops))
+	return startSlots(host.Local, d.Record, d.Record.Slots.Policy, d.Keeper, devices.LoopPaths(d.Loops))
 }

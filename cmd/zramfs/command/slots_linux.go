@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 )
 
 // launchSlots starts this program with args in a session of its own, and returns its PID.
@@ -35,26 +37,26 @@ func launchSlots(args []string) (int, error) {
 // GiB. After it the process is killed, which frees the ballast too.
 const slotsEndTime = 3 * time.Second
 
-// end ends the process and waits until the kernel has freed its ballast.
-func (p slotsProcess) end() error {
-	if p.pid == 0 {
+// endSlots ends the process and waits until the kernel has freed its ballast.
+func endSlots(p devices.SlotsProcess) error {
+	if p.PID == 0 {
 		return nil
 	}
-	fd, err := openPidfd(p.pid)
+	fd, err := openPidfd(p.PID)
 	if err != nil {
 		return ignoreGone(err)
 	}
-	process := server{pid: p.pid, pidfd: fd}
+	process := server{pid: p.PID, pidfd: fd}
 	defer process.close()
 	for _, signal := range []syscall.Signal{unix.SIGTERM, unix.SIGKILL} {
-		if err := unix.Kill(p.pid, signal); err != nil {
+		if err := unix.Kill(p.PID, signal); err != nil {
 			return ignoreGone(err)
 		}
 		if err = process.wait(slotsEndTime); err == nil {
 			return nil
 		}
 	}
-	return fmt.Errorf("the process that holds ballast (PID %d) does not end", p.pid)
+	return fmt.Errorf("the process that holds ballast (PID %d) does not end", p.PID)
 }
 
 // ignoreGone drops the error that a process has ended.

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -33,20 +34,20 @@ func statusCommand() *cli.Command {
 
 // report describes one device; its JSON is an element of the array that status --json prints.
 type report struct {
-	Dir      string         `json:"dir"`
-	Answer   string         `json:"answer"` // ok, timeout, dead, elsewhere or error
-	Health   string         `json:"health"` // healthy or degraded
-	Problems []problem      `json:"problems"`
-	Loop     *loopReport    `json:"loop"`  // the main loop device; null for none
-	Loops    []loopReport   `json:"loops"` // all of them, in the order of their places in the data file
-	Swap     *swapReport    `json:"swap"`  // all swap areas together; null when it is not used as swap
-	Usage    *usage         `json:"usage"` // of the swap areas; null when it is not used as swap
-	Slots    *slotsReport   `json:"slots"` // when the kernel frees their slots; null if unknown
-	Status   *daemon.Status `json:"status"`
+	Dir      string            `json:"dir"`
+	Answer   string            `json:"answer"` // ok, timeout, dead, elsewhere or error
+	Health   string            `json:"health"` // healthy or degraded
+	Problems []devices.Problem `json:"problems"`
+	Loop     *loopReport       `json:"loop"`  // the main loop device; null for none
+	Loops    []loopReport      `json:"loops"` // all of them, in the order of their places in the data file
+	Swap     *swapReport       `json:"swap"`  // all swap areas together; null when it is not used as swap
+	Usage    *devices.Usage    `json:"usage"` // of the swap areas; null when it is not used as swap
+	Slots    *slotsReport      `json:"slots"` // when the kernel frees their slots; null if unknown
+	Status   *daemon.Status    `json:"status"`
 
 	title string    // its name in messages
 	now   time.Time // of the answer
-	use   swapUse
+	use   devices.SwapUse
 }
 
 // slotsReport is the policy for swap slots.
@@ -78,16 +79,16 @@ func statusAction(c *cli.Context) error {
 	if c.NArg() > 1 {
 		return usageError("status: one DIR at most")
 	}
-	devices, err := findDevices(c.Args().Slice()...)
-	if err != nil && !errors.Is(err, errNotRunning) {
+	found, err := devices.Find(c.Args().Slice()...)
+	if err != nil && !errors.Is(err, devices.ErrNotRunning) {
 		return err
 	}
-	absent := errNotRunning.Error()
+	absent := devices.ErrNotRunning.Error()
 	if err != nil {
 		absent = err.Error()
 	}
-	reports := make([]report, len(devices))
-	for i, d := range devices {
+	reports := make([]report, len(found))
+	for i, d := range found {
 		reports[i] = newReport(d, time.Now())
 	}
 	if err := printReports(c, reports, absent); err != nil {
@@ -107,22 +108,22 @@ func healthCode(reports []report) int {
 	return code
 }
 
-func newReport(d device, now time.Time) report {
-	r := report{Dir: d.Dir, Answer: d.answer(), Health: "healthy", Problems: diagnose(d, now), Status: d.Status, title: d.title(), now: now}
+func newReport(d devices.Device, now time.Time) report {
+	r := report{Dir: d.Dir, Answer: d.Answer(), Health: "healthy", Problems: devices.Diagnose(d, now), Status: d.Status, title: d.Title(), now: now}
 	if len(r.Problems) > 0 {
 		r.Health = "degraded"
 	}
 	r.Loops = make([]loopReport, len(d.Loops)) // not nil: it is printed as a JSON array
 	for i, l := range d.Loops {
 		r.Loops[i] = loopReport{Path: l.Path, DirectIO: l.DirectIO, Autoclear: l.Autoclear, BlockSize: l.BlockSize,
-			Offset: l.Offset, Size: l.Size, Swap: newSwapReport(d.swapOn(l.Path))}
-		if l.Path == d.name() {
+			Offset: l.Offset, Size: l.Size, Swap: newSwapReport(d.SwapOn(l.Path))}
+		if l.Path == d.Name() {
 			r.Loop = &r.Loops[i]
 		}
 	}
-	r.Swap, r.Usage, r.use = newSwapReport(d.swap()), newUsage(d), d.swapUse
-	if p := d.swapUse.slots; r.Swap != nil && p.policy != "" {
-		r.Slots = &slotsReport{Policy: p.policy, PID: p.pid}
+	r.Swap, r.Usage, r.use = newSwapReport(d.Swap()), devices.NewUsage(d), d.SwapUse
+	if p := d.SwapUse.Slots; r.Swap != nil && p.Policy != "" {
+		r.Slots = &slotsReport{Policy: p.Policy, PID: p.PID}
 	}
 	return r
 }

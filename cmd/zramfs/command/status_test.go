@@ -18,6 +18,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
@@ -27,13 +28,13 @@ import (
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
 // wellDevice returns a healthy device used as swap.
-func wellDevice() device {
+func wellDevice() devices.Device {
 	const mib = 1 << 20
-	return device{
+	return devices.Device{
 		Dir:     "/run/zram",
 		Loops:   []loopsetup.Info{{Path: "/dev/loop3", DirectIO: true, Autoclear: true, BlockSize: 4096, Size: 4096 * mib}},
 		Swaps:   []loopsetup.Swap{{Path: "/dev/loop3", Size: 4096*mib - 4096, Used: 2400 * mib, Priority: 100}},
-		swapUse: swapUse{slots: slotsProcess{pid: 44, policy: slots.Auto, ballast: 100 * mib}, cached: 50 * mib, all: 2400 * mib},
+		SwapUse: devices.SwapUse{Slots: devices.SlotsProcess{PID: 44, Policy: slots.Auto, Ballast: 100 * mib}, Cached: 50 * mib, All: 2400 * mib},
 		Status: &daemon.Status{
 			Version: "1.0.0", PID: 42, KeeperPID: 42, WorkerPID: 43, SurvivesCrash: true, UptimeSeconds: 11520.5, Dir: "/run/zram", Name: "zram0",
 			ProcessMemoryBytes: 20 * mib, Disksize: 4096 * mib, Algorithm: "adaptive", Streams: 4, Opens: 1,
@@ -66,7 +67,7 @@ var testNow = time.Date(2026, 11, 22, 12, 4, 30, 0, time.UTC)
 func ago(d time.Duration) time.Time { return testNow.Add(-d) }
 
 // sickDevice returns a device with every problem that can occur at once.
-func sickDevice() device {
+func sickDevice() devices.Device {
 	d := wellDevice()
 	d.Dir = "/mnt/b"
 	d.Loops[0].DirectIO = false
@@ -89,39 +90,39 @@ func TestStatusWords(t *testing.T) {
 	idle.Loops, idle.Swaps = nil, nil
 	idle.Status.Memory, idle.Status.Codecs = daemon.MemoryStatus{}, nil
 	idle.Status.UptimeSeconds = 3
-	hung := device{Dir: "/run/zram", Err: fmt.Errorf("/run/zram: %w", aside.ErrNoAnswer), Loops: wellDevice().Loops, Swaps: wellDevice().Swaps}
-	unreadable := device{Dir: "/run/zram", Err: errors.New("read the status of /run/zram: permission denied")}
+	hung := devices.Device{Dir: "/run/zram", Err: fmt.Errorf("/run/zram: %w", aside.ErrNoAnswer), Loops: wellDevice().Loops, Swaps: wellDevice().Swaps}
+	unreadable := devices.Device{Dir: "/run/zram", Err: errors.New("read the status of /run/zram: permission denied")}
 	tests := []struct {
-		name    string
-		devices []device
+		name  string
+		found []devices.Device
 	}{
-		{"well", []device{wellDevice()}},
-		{"sick", []device{sickDevice()}},
-		{"idle", []device{idle}},
-		{"hung", []device{hung}},
-		{"unreadable", []device{unreadable}},
-		{"several", []device{wellDevice(), idle}},
-		{"devices", []device{severalLoops()}},
+		{"well", []devices.Device{wellDevice()}},
+		{"sick", []devices.Device{sickDevice()}},
+		{"idle", []devices.Device{idle}},
+		{"hung", []devices.Device{hung}},
+		{"unreadable", []devices.Device{unreadable}},
+		{"several", []devices.Device{wellDevice(), idle}},
+		{"devices", []devices.Device{severalLoops()}},
 		{"none", nil},
 	}
 	for _, test := range tests {
 		for _, form := range []string{"txt", "json"} {
-			got := printedStatus(t, test.devices, form == "json")
+			got := printedStatus(t, test.found, form == "json")
 			compareGolden(t, filepath.Join("status", test.name+"."+form), got)
 		}
 	}
 }
 
 // printedStatus returns status's output for the devices.
-func printedStatus(t *testing.T, devices []device, asJSON bool) string {
+func printedStatus(t *testing.T, found []devices.Device, asJSON bool) string {
 	t.Helper()
-	reports := make([]report, len(devices))
-	for i, d := range devices {
+	reports := make([]report, len(found))
+	for i, d := range found {
 		reports[i] = newReport(d, testNow)
 	}
 	var out strings.Builder
 	app := newApp(&out, io.Discard)
-	app.Command("status").Action = func(c *cli.Context) error { return printReports(c, reports, errNotRunning.Error()) }
+	app.Command("status").Action = func(c *cli.Context) error { return printReports(c, reports, devices.ErrNotRunning.Error()) }
 	args := []string{"zramfs", "status"}
 	if asJSON {
 		args = append(args, "-J")
@@ -158,48 +159,52 @@ func compareGolden(t *testing.T, name, got string) {
 func TestHealth(t *testing.T) {
 	tests := []struct {
 		name   string
-		change func(*device)
+		change func(*devices.Device)
 		want   string // part of the only problem; empty for none
 	}{
-		{"well", func(*device) {}, ""},
-		{"no loop", func(d *device) { d.Loops, d.Swaps = nil, nil }, ""},
-		{"512-byte blocks", func(d *device) { d.Loops[0].BlockSize = 512 }, ""},
-		{"buffered loop", func(d *device) { d.Loops[0].DirectIO = false }, "losetup --direct-io=on /dev/loop3"},
-		{"damaged page", func(d *device) { d.Status.IO.ChecksumErrors = 1 }, "1 page was damaged"},
-		{"failed read", func(d *device) { d.Status.IO.FailedReads = 2 }, "2 reads failed"},
-		{"failed write", func(d *device) { d.Status.IO.FailedWrites = 3 }, "3 writes failed"},
-		{"failed write long ago", func(d *device) {
+		{"well", func(*devices.Device) {}, ""},
+		{"no loop", func(d *devices.Device) { d.Loops, d.Swaps = nil, nil }, ""},
+		{"512-byte blocks", func(d *devices.Device) { d.Loops[0].BlockSize = 512 }, ""},
+		{"buffered loop", func(d *devices.Device) { d.Loops[0].DirectIO = false }, "losetup --direct-io=on /dev/loop3"},
+		{"damaged page", func(d *devices.Device) { d.Status.IO.ChecksumErrors = 1 }, "1 page was damaged"},
+		{"failed read", func(d *devices.Device) { d.Status.IO.FailedReads = 2 }, "2 reads failed"},
+		{"failed write", func(d *devices.Device) { d.Status.IO.FailedWrites = 3 }, "3 writes failed"},
+		{"failed write long ago", func(d *devices.Device) {
 			d.Status.IO.FailedWrites, d.Status.IO.FailedWriteTimes.Last = 3, ago(61*time.Minute)
 		}, ""},
-		{"failed write not long ago", func(d *device) {
+		{"failed write not long ago", func(d *devices.Device) {
 			d.Status.IO.FailedWrites, d.Status.IO.FailedWriteTimes = 3, daemon.ErrorTimes{First: ago(59 * time.Minute), Last: ago(59 * time.Minute)}
 		}, "3 writes failed (Nov 22 11:05:30)"},
-		{"restarts long ago", func(d *device) { d.Status.Restarts, d.Status.RestartsRecent = 1056, 3 }, ""},
-		{"restart storm", func(d *device) { d.Status.Restarts, d.Status.RestartsRecent = 1056, 4 }, "restarted 1056 times, 4 times within 10 minutes"},
-		{"an area gone", func(d *device) {
-			d.rec = &record{Loops: []notedLoop{{"/dev/loop3", 1}, {"/dev/loop4", 2}, {"/dev/loop5", 3}}}
+		{"restarts long ago", func(d *devices.Device) { d.Status.Restarts, d.Status.RestartsRecent = 1056, 3 }, ""},
+		{"restart storm", func(d *devices.Device) { d.Status.Restarts, d.Status.RestartsRecent = 1056, 4 }, "restarted 1056 times, 4 times within 10 minutes"},
+		{"an area gone", func(d *devices.Device) {
+			d.Record = &devices.Record{Loops: []devices.NotedLoop{{Path: "/dev/loop3", Sequence: 1}, {Path: "/dev/loop4", Sequence: 2}, {Path: "/dev/loop5", Sequence: 3}}}
 		},
 			"2 of 3 swap areas off: /dev/loop4 /dev/loop5"},
-		{"all areas there", func(d *device) { d.rec = &record{Loops: []notedLoop{{"/dev/loop3", 1}}} }, ""},
-		{"swap off", func(d *device) { d.rec, d.Swaps = &record{Loops: []notedLoop{{"/dev/loop3", 1}}}, nil }, ""},
-		{"swap nearly full", func(d *device) { d.Swaps[0].Used = d.Swaps[0].Size/100*91 + d.swapUse.slots.ballast }, "91% of its swap is used"},
-		{"swap not full", func(d *device) { d.Swaps[0].Used = d.Swaps[0].Size / 100 * 89 }, ""},
-		{"elsewhere", func(d *device) { d.away, d.keeper = true, 7 },
+		{"all areas there", func(d *devices.Device) {
+			d.Record = &devices.Record{Loops: []devices.NotedLoop{{Path: "/dev/loop3", Sequence: 1}}}
+		}, ""},
+		{"swap off", func(d *devices.Device) {
+			d.Record, d.Swaps = &devices.Record{Loops: []devices.NotedLoop{{Path: "/dev/loop3", Sequence: 1}}}, nil
+		}, ""},
+		{"swap nearly full", func(d *devices.Device) { d.Swaps[0].Used = d.Swaps[0].Size/100*91 + d.SwapUse.Slots.Ballast }, "91% of its swap is used"},
+		{"swap not full", func(d *devices.Device) { d.Swaps[0].Used = d.Swaps[0].Size / 100 * 89 }, ""},
+		{"elsewhere", func(d *devices.Device) { d.Away, d.Keeper = true, 7 },
 			"up in another mount namespace (keeper 7, /dev/loop3, 2.2G in swap); fix: zramfs down /run/zram ends it"},
-		{"elsewhere, unreadable", func(d *device) { d.away, d.Status, d.Err = true, nil, errOutOfSight }, "in another mount namespace (/dev/loop3"},
-		{"missing extra", func(d *device) { d.Status.Protections[0].State = protect.StateFail }, ""},
-		{"missing essential", func(d *device) { d.Status.Protections[1].State = protect.StateFail }, "not safe as swap: memory-lock"},
-		{"missing essential, no swap", func(d *device) { d.Status.Protections[1].State, d.Swaps = protect.StateFail, nil }, ""},
-		{"limit far", func(d *device) { d.Status.MemLimit = 2 * d.Status.Memory.MemUsedTotal }, ""},
-		{"limit near", func(d *device) { d.Status.MemLimit = d.Status.Memory.MemUsedTotal/9*10 - 4096 }, "90% of the memory limit"},
-		{"limit reached", func(d *device) { d.Status.MemLimit = d.Status.Memory.MemUsedTotal }, "100% of the memory limit"},
-		{"dead", func(d *device) { d.Status, d.Err = nil, errDead },
+		{"elsewhere, unreadable", func(d *devices.Device) { d.Away, d.Status, d.Err = true, nil, devices.ErrOutOfSight }, "in another mount namespace (/dev/loop3"},
+		{"missing extra", func(d *devices.Device) { d.Status.Protections[0].State = protect.StateFail }, ""},
+		{"missing essential", func(d *devices.Device) { d.Status.Protections[1].State = protect.StateFail }, "not safe as swap: memory-lock"},
+		{"missing essential, no swap", func(d *devices.Device) { d.Status.Protections[1].State, d.Swaps = protect.StateFail, nil }, ""},
+		{"limit far", func(d *devices.Device) { d.Status.MemLimit = 2 * d.Status.Memory.MemUsedTotal }, ""},
+		{"limit near", func(d *devices.Device) { d.Status.MemLimit = d.Status.Memory.MemUsedTotal/9*10 - 4096 }, "90% of the memory limit"},
+		{"limit reached", func(d *devices.Device) { d.Status.MemLimit = d.Status.Memory.MemUsedTotal }, "100% of the memory limit"},
+		{"dead", func(d *devices.Device) { d.Status, d.Err = nil, devices.ErrDead },
 			"/dev/loop3 is still swap and no process serves it: 2.2G are lost; fix: zramfs down --force /run/zram"},
-		{"hung", func(d *device) { d.Status, d.Err = nil, aside.ErrNoAnswer }, "zramfs has not answered for 1 s"},
-		{"stopped", func(d *device) {
-			d.Status, d.Err = nil, &silence{servers{worker: host.Process{PID: 1234, State: 'T'}}, d.Dir}
+		{"hung", func(d *devices.Device) { d.Status, d.Err = nil, aside.ErrNoAnswer }, "zramfs has not answered for 1 s"},
+		{"stopped", func(d *devices.Device) {
+			d.Status, d.Err = nil, &devices.Silence{Servers: devices.Servers{Worker: host.Process{PID: 1234, State: 'T'}}, Dir: d.Dir}
 		}, "PID 1234 has not answered for 1 s (state T, stopped); fix: kill -CONT 1234, or see dmesg"},
-		{"unreadable", func(d *device) { d.Status, d.Err = nil, os.ErrPermission }, "permission denied"},
+		{"unreadable", func(d *devices.Device) { d.Status, d.Err = nil, os.ErrPermission }, "permission denied"},
 	}
 	for _, test := range tests {
 		d := wellDevice()
@@ -228,7 +233,7 @@ func TestHealth(t *testing.T) {
 func TestStatusWithoutInstructions(t *testing.T) {
 	d := wellDevice()
 	d.Status.Instructions = daemon.InstructionStatus{}
-	if text := printedStatus(t, []device{d}, false); strings.Contains(text, "  code ") {
+	if text := printedStatus(t, []devices.Device{d}, false); strings.Contains(text, "  code ") {
 		t.Errorf("%s", text)
 	}
 }

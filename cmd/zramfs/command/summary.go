@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/estimate"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
@@ -36,7 +37,7 @@ type memorySummary struct {
 
 // newSummary describes the device that cfg asked for.
 func newSummary(cfg daemon.Config, report *daemon.Report, status *daemon.Status, said *narration) summary {
-	s := summary{Dir: report.Dir, Data: device{Dir: report.Dir}.data(), Size: report.Disksize, Algorithm: cfg.Algorithm.String(),
+	s := summary{Dir: report.Dir, Data: devices.Device{Dir: report.Dir}.Data(), Size: report.Disksize, Algorithm: cfg.Algorithm.String(),
 		Loops: []string{}, Warnings: append(byCure(said.warnings), sizeWarnings(cfg)...)}
 	if status == nil {
 		return s
@@ -99,7 +100,7 @@ func byCure(warnings []string) []string {
 // swapText is the first line of up.
 func (s summary) swapText() string {
 	return fmt.Sprintf("%s of compressed swap is on: %s, priority %d, algorithm %s\n",
-		term.Size(s.Size), areaNames(s.Loops), *s.Priority, s.Algorithm)
+		term.Size(s.Size), devices.AreaNames(s.Loops), *s.Priority, s.Algorithm)
 }
 
 func (s summary) memoryText() string {

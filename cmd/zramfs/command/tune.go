@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/tune"
 )
@@ -43,19 +44,19 @@ func readTune(c *cli.Context) (string, error) {
 
 // applyTune makes settings for a device that is about to come up, and prints them on out. Its
 // record holds every old value before the kernel gets a new one.
-func applyTune(out io.Writer, m host.Root, settings []tune.Setting, rec *record) error {
-	running := otherRecords(*rec, readRecords(m))
+func applyTune(out io.Writer, m host.Root, settings []tune.Setting, rec *devices.Record) error {
+	running := otherRecords(*rec, devices.ReadRecords(m))
 	var report tune.Report
 	rec.Tuned, report = tune.Apply(m, settings, changesOf(running), func(own []tune.Change) error {
 		rec.Tuned = own
-		return errors.Join(rec.write(m), writeRecords(m, running))
+		return errors.Join(rec.Write(m), writeRecords(m, running))
 	})
 	return printTuned(out, "", report)
 }
 
 // restoreTuned restores what up changed for the device of rec, whose other running devices are
 // given. It says what it did on out.
-func restoreTuned(out io.Writer, m host.Root, rec record, running []record) error {
+func restoreTuned(out io.Writer, m host.Root, rec devices.Record, running []devices.Record) error {
 	report := tune.Restore(m, rec.Tuned, changesOf(running))
 	if err := printTuned(out, "restored ", report); err != nil {
 		return err
@@ -64,7 +65,7 @@ func restoreTuned(out io.Writer, m host.Root, rec record, running []record) erro
 }
 
 // changesOf returns the changes in records, which share their memory with them.
-func changesOf(records []record) [][]tune.Change {
+func changesOf(records []devices.Record) [][]tune.Change {
 	changes := make([][]tune.Change, len(records))
 	for i, rec := range records {
 		changes[i] = rec.Tuned
@@ -73,9 +74,9 @@ func changesOf(records []record) [][]tune.Change {
 }
 
 // writeRecords writes the records of other devices after their old values may have changed.
-func writeRecords(m host.Root, records []record) error {
+func writeRecords(m host.Root, records []devices.Record) error {
 	for _, rec := range records {
-		if err := rec.write(m); err != nil {
+		if err := rec.Write(m); err != nil {
 			return fmt.Errorf("keep the old kernel parameters for %s: %w", rec.Dir, err)
 		}
 	}

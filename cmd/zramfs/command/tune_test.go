@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/tune"
 )
@@ -44,7 +45,7 @@ func tuned(t *testing.T, m host.Root, dir string, values ...string) string {
 	t.Helper()
 	setSysctls(t, m, values...)
 	var out strings.Builder
-	if err := forget(&out, m, device{Dir: dir}); err != nil {
+	if err := forget(&out, m, devices.Device{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	rec := runningRecord(t, dir)
@@ -58,18 +59,18 @@ func tuned(t *testing.T, m host.Root, dir string, values ...string) string {
 func sysctlPath(name string) string { return "proc/sys/" + strings.ReplaceAll(name, ".", "/") }
 
 // runningRecord is the record of a device that is up: this process passes for the keeper.
-func runningRecord(t *testing.T, dir string) record {
+func runningRecord(t *testing.T, dir string) devices.Record {
 	t.Helper()
 	p, ok := host.Local.Process(os.Getpid())
 	if !ok {
 		t.Fatal("this process is not there")
 	}
-	return record{Dir: dir, Keeper: p.PID, Started: p.Start}
+	return devices.Record{Dir: dir, Keeper: p.PID, Started: p.Start}
 }
 
 // recordsOf returns the records of devices on dir.
-func recordsOf(m host.Root, dir string) []record {
-	return slices.DeleteFunc(readRecords(m), func(r record) bool { return !r.of(dir) })
+func recordsOf(m host.Root, dir string) []devices.Record {
+	return slices.DeleteFunc(devices.ReadRecords(m), func(r devices.Record) bool { return !r.Of(dir) })
 }
 
 // dies makes the only record of dir one of a device that has died.
@@ -77,7 +78,7 @@ func dies(t *testing.T, m host.Root, dir string) {
 	t.Helper()
 	for _, rec := range recordsOf(m, dir) {
 		rec.Started++
-		if err := rec.write(m); err != nil {
+		if err := rec.Write(m); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -98,7 +99,7 @@ func forgotten(t *testing.T, m host.Root, dir string) string {
 	t.Helper()
 	var out strings.Builder
 	for _, rec := range recordsOf(m, dir) {
-		if err := forget(&out, m, device{Dir: dir, rec: &rec}); err != nil {
+		if err := forget(&out, m, devices.Device{Dir: dir, Record: &rec}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -120,7 +121,7 @@ func TestTuneAreSetAndRestored(t *testing.T) {
 	if !strings.Contains(said, "tune          ok    restored vm.page-cluster=3, vm.swappiness=60") || strings.Count(said, "\n") != 1 {
 		t.Errorf("down says %q", said)
 	}
-	if _, err := os.Stat(m.Path(recordDir)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(m.Path(devices.RecordDir)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory of records is left: %v", err)
 	}
 }
@@ -205,11 +206,11 @@ func TestTuneAfterDeathElsewhere(t *testing.T) {
 	m := host.Root(t.TempDir())
 	tuned(t, m, "/dead", "3", "60", "10", "15000")
 	dies(t, m, "/dead")
-	if err := forget(io.Discard, m, device{Dir: "/run/zram"}); err != nil {
+	if err := forget(io.Discard, m, devices.Device{Dir: "/run/zram"}); err != nil {
 		t.Fatal(err)
 	}
 	wantSysctls(t, m, "3", "60", "10", "15000")
-	if left := readRecords(m); len(left) != 0 {
+	if left := devices.ReadRecords(m); len(left) != 0 {
 		t.Errorf("%d records are left", len(left))
 	}
 }
@@ -254,9 +255,9 @@ func TestTuneOfDevicesAtOnce(t *testing.T) {
 	}
 	a, b, out := recordsOf(m, "/a")[0], recordsOf(m, "/b")[0], &gate{met: make(chan struct{}), open: make(chan struct{})}
 	first, second := make(chan error, 1), make(chan error, 1)
-	go func() { first <- forget(out, m, device{Dir: "/a", rec: &a}) }()
+	go func() { first <- forget(out, m, devices.Device{Dir: "/a", Record: &a}) }()
 	<-out.met
-	go func() { second <- forget(io.Discard, m, device{Dir: "/b", rec: &b}) }()
+	go func() { second <- forget(io.Discard, m, devices.Device{Dir: "/b", Record: &b}) }()
 	select {
 	case err := <-second:
 		second <- err
@@ -267,7 +268,7 @@ func TestTuneOfDevicesAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 	wantSysctls(t, m, "4", "60", "10", "15000")
-	if _, err := os.Stat(m.Path(recordDir)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(m.Path(devices.RecordDir)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory of records is left: %v", err)
 	}
 }

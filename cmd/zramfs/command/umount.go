@@ -12,6 +12,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
@@ -41,15 +42,15 @@ func umountAction(c *cli.Context) error {
 	if c.NArg() != 1 || c.Args().First() == "" {
 		return usageError("umount: name one DIR")
 	}
-	d, err := findDevice(c.Args().First())
+	d, err := devices.FindOne(c.Args().First())
 	if err != nil {
 		return err
 	}
-	if d.away {
-		p := diagnoseAway(d)
-		return fmt.Errorf("%s: %s; %s", d.title(), p.What, p.Fix)
+	if d.Away {
+		p := devices.DiagnoseAway(d)
+		return fmt.Errorf("%s: %s; %s", d.Title(), p.What, p.Fix)
 	}
-	if err := d.mayUnmount(); err != nil {
+	if err := mayUnmount(d); err != nil {
 		return err
 	}
 	if err := unmountAndWait(d); err != nil {
@@ -61,18 +62,18 @@ func umountAction(c *cli.Context) error {
 // mayUnmount refuses to unmount a device that does not answer: the unmount would still happen once
 // the server goes on, long after the command gave up. Without a worker no request has been read,
 // and the keeper unmounts.
-func (d device) mayUnmount() error {
-	var s *silence
-	if !errors.As(d.Err, &s) || s.withoutWorker() {
+func mayUnmount(d devices.Device) error {
+	var s *devices.Silence
+	if !errors.As(d.Err, &s) || s.WithoutWorker() {
 		return nil
 	}
 	return fmt.Errorf("%s does not answer, so %s cannot be unmounted (%s); to get rid of it with all data, see \"hangs\" in docs/safety.md",
-		s.name(), d.Dir, s.fix())
+		s.Name(), d.Dir, s.Fix())
 }
 
 // unmountAndWait unmounts d and waits until its serving process has ended. While no known process
 // uses the device, it retries for a second.
-func unmountAndWait(d device) error {
+func unmountAndWait(d devices.Device) error {
 	process, err := watchServer(d)
 	if err != nil {
 		return err
@@ -87,7 +88,7 @@ func unmountAndWait(d device) error {
 	}
 	switch {
 	case errors.Is(err, syscall.EBUSY):
-		return fmt.Errorf("cannot unmount %s: %s", d.Dir, d.users())
+		return fmt.Errorf("cannot unmount %s: %s", d.Dir, usersOf(d))
 	case errors.Is(err, syscall.EPERM):
 		return fmt.Errorf("unmount %s: %w: run as root, in the namespaces in which it was mounted", d.Dir, err)
 	case err != nil:
@@ -99,12 +100,12 @@ func unmountAndWait(d device) error {
 	return nil
 }
 
-// users says what may hold a device that cannot be unmounted, and how to free it.
-func (d device) users() string {
+// usersOf says what may hold a device that cannot be unmounted, and how to free it.
+func usersOf(d devices.Device) string {
 	var words []string
 	for _, loop := range d.Loops {
 		switch {
-		case d.swapOn(loop.Path) != nil:
+		case d.SwapOn(loop.Path) != nil:
 			words = append(words, fmt.Sprintf("%s is swapped to: zramfs down %s", loop.Path, d.Dir))
 		case d.Mountpoint != "":
 			words = append(words, fmt.Sprintf("%s has a file system on %s: umount it, then losetup -d %[1]s", loop.Path, d.Mountpoint))
@@ -113,7 +114,7 @@ func (d device) users() string {
 		}
 	}
 	if len(words) == 0 {
-		return fmt.Sprintf("a process uses it: fuser -vm %s %s names it", d.Dir, filepath.Join(d.Dir, dataDir))
+		return fmt.Sprintf("a process uses it: fuser -vm %s %s names it", d.Dir, filepath.Join(d.Dir, devices.DataDir))
 	}
 	return strings.Join(words, "; ")
 }
@@ -127,9 +128,9 @@ type server struct {
 
 // watchServer starts watching the process that keeps d, before the caller ends it. If the process
 // is unknown or has ended, nothing is watched.
-func watchServer(d device) (server, error) {
+func watchServer(d devices.Device) (server, error) {
 	none := server{pidfd: -1}
-	pid := serverAt(d.keeper)
+	pid := devices.ServerAt(d.Keeper)
 	if pid == 0 {
 		return none, nil
 	}

@@ -11,13 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 )
 
 // unmountDevice removes the mounts of d unless its data file is in use. A live keeper removes the
 // attributes' mount itself once the data file is gone. A hidden data file goes with its last loop
 // device.
-func unmountDevice(d device) error {
-	_, err := aside.Within(unmountTime, aside.Unmount, filepath.Join(d.Dir, dataDir))
+func unmountDevice(d devices.Device) error {
+	_, err := aside.Within(unmountTime, aside.Unmount, filepath.Join(d.Dir, devices.DataDir))
 	if errors.Is(err, unix.EINVAL) && len(d.Loops) > 0 {
 		return unix.EBUSY
 	}
@@ -25,11 +26,11 @@ func unmountDevice(d device) error {
 		return err
 	}
 	switch {
-	case errors.Is(d.Err, errDead) && len(d.Loops) > 0:
+	case errors.Is(d.Err, devices.ErrDead) && len(d.Loops) > 0:
 		return unix.EBUSY
-	case errors.Is(d.Err, errDead):
+	case errors.Is(d.Err, devices.ErrDead):
 		return detachMount(d.Dir)
-	case d.keeper != 0 || d.Status != nil:
+	case d.Keeper != 0 || d.Status != nil:
 		return nil
 	}
 	err = unix.Unmount(d.Dir, unix.UMOUNT_NOFOLLOW)

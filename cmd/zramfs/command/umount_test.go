@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -18,17 +19,17 @@ func TestUsers(t *testing.T) {
 	loops := []loopsetup.Info{{Path: "/dev/loop7"}}
 	tests := []struct {
 		name string
-		d    device
+		d    devices.Device
 		want string
 	}{
-		{"swap", device{Loops: loops, Swaps: []loopsetup.Swap{{Path: "/dev/loop7"}}}, "/dev/loop7 is swapped to: zramfs down /run/zram"},
-		{"file system", device{Loops: loops, Mountpoint: "/mnt"}, "/dev/loop7 has a file system on /mnt: umount it, then losetup -d /dev/loop7"},
-		{"loop", device{Loops: loops}, "/dev/loop7 is on it: losetup -d /dev/loop7"},
-		{"a process", device{}, "fuser -vm /run/zram /run/zram/dev names it"},
+		{"swap", devices.Device{Loops: loops, Swaps: []loopsetup.Swap{{Path: "/dev/loop7"}}}, "/dev/loop7 is swapped to: zramfs down /run/zram"},
+		{"file system", devices.Device{Loops: loops, Mountpoint: "/mnt"}, "/dev/loop7 has a file system on /mnt: umount it, then losetup -d /dev/loop7"},
+		{"loop", devices.Device{Loops: loops}, "/dev/loop7 is on it: losetup -d /dev/loop7"},
+		{"a process", devices.Device{}, "fuser -vm /run/zram /run/zram/dev names it"},
 	}
 	for _, test := range tests {
 		test.d.Dir = "/run/zram"
-		if got := test.d.users(); !strings.Contains(got, test.want) {
+		if got := usersOf(test.d); !strings.Contains(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}
@@ -95,7 +96,7 @@ func TestServerWaitWithoutPidfd(t *testing.T) {
 // process here.
 func TestWatchServer(t *testing.T) {
 	for _, pid := range []int{0, 1<<22 + 1, os.Getpid()} {
-		s, err := watchServer(device{keeper: pid})
+		s, err := watchServer(devices.Device{Keeper: pid})
 		if err != nil {
 			t.Errorf("%d: %v", pid, err)
 		}

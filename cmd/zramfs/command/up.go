@@ -15,6 +15,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/doctor"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
@@ -105,8 +106,8 @@ func upAction(c *cli.Context) error {
 	if err := doctor.CanSwap(host.Local); err != nil {
 		return err
 	}
-	all, err := findDevices(dir)
-	if err != nil && !errors.Is(err, errNotRunning) {
+	all, err := devices.Find(dir)
+	if err != nil && !errors.Is(err, devices.ErrNotRunning) {
 		return err
 	}
 	if d, err := upAlready(all); d != nil || err != nil {
@@ -177,9 +178,9 @@ type upRun struct {
 	swap    swapConfig
 
 	report *daemon.Report
-	device device              // Dir and the loop devices attached so far
+	device devices.Device      // Dir and the loop devices attached so far
 	loops  []*loopsetup.Device // those held open
-	record record
+	record devices.Record
 	undo   []func() error // for the finished steps, last first
 }
 
@@ -204,9 +205,9 @@ func (u *upRun) summarize() error {
 	if u.out.how == flagQuiet {
 		return nil
 	}
-	status, _ := readStatus(u.report.Dir) // without it the summary has no memory line
+	status, _ := devices.ReadStatus(u.report.Dir) // without it the summary has no memory line
 	s := newSummary(u.cfg, u.report, status, u.out)
-	s.Loops, s.Priority = loopPaths(u.device.Loops), &u.swap.priority
+	s.Loops, s.Priority = devices.LoopPaths(u.device.Loops), &u.swap.priority
 	if u.out.how == flagJSON {
 		return printJSON(u.stdout, map[string]summary{"up": s})
 	}
@@ -249,7 +250,7 @@ func (u *upRun) mount() error {
 	}
 	u.report = report
 	u.undo = append(u.undo, func() error { return stopDevice(report) })
-	detail := fmt.Sprintf("%s, %s, %s", device{Dir: report.Dir}.data(), term.Size(report.Disksize), u.cfg.Algorithm)
+	detail := fmt.Sprintf("%s, %s, %s", devices.Device{Dir: report.Dir}.Data(), term.Size(report.Disksize), u.cfg.Algorithm)
 	if err := printStep(u.out, "mount", "ok", detail); err != nil {
 		return err
 	}

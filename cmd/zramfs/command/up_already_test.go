@@ -11,13 +11,14 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // upDevice returns a device that is up.
-func upDevice() device {
-	return device{
+func upDevice() devices.Device {
+	return devices.Device{
 		Dir: "/run/zram", Loops: []loopsetup.Info{{Path: "/dev/loop3"}},
 		Status: &daemon.Status{Disksize: 1 << 30, Algorithm: "adaptive"},
 		Swaps:  []loopsetup.Swap{{Path: "/dev/loop3", Size: 1<<30 - 4096, Priority: 100}},
@@ -28,7 +29,7 @@ func upDevice() device {
 // starts it again after a death must not hear that all is well.
 func TestUpAlready(t *testing.T) {
 	up := upDevice()
-	if d, err := upAlready([]device{up}); d == nil || err != nil {
+	if d, err := upAlready([]devices.Device{up}); d == nil || err != nil {
 		t.Errorf("%v, %v", d, err)
 	}
 	if d, err := upAlready(nil); d != nil || err != nil {
@@ -37,20 +38,20 @@ func TestUpAlready(t *testing.T) {
 	for _, reason := range []error{aside.ErrNoAnswer, errors.New("it cannot be read")} {
 		d := up
 		d.Status, d.Err = nil, fmt.Errorf("%s: %w", d.Dir, reason)
-		if _, err := upAlready([]device{d}); !errors.Is(err, reason) || !strings.Contains(err.Error(), "/dev/loop3") {
+		if _, err := upAlready([]devices.Device{d}); !errors.Is(err, reason) || !strings.Contains(err.Error(), "/dev/loop3") {
 			t.Errorf("%v: %v", reason, err)
 		}
 	}
 	dead := up
-	dead.Status, dead.Err, dead.Swaps[0].Used = nil, errDead, 12<<20
+	dead.Status, dead.Err, dead.Swaps[0].Used = nil, devices.ErrDead, 12<<20
 	const lost = "/run/zram: /dev/loop3 is still swap and no process serves it: 12M are lost: zramfs down --force /run/zram"
-	if _, err := upAlready([]device{dead}); err == nil || err.Error() != lost {
+	if _, err := upAlready([]devices.Device{dead}); err == nil || err.Error() != lost {
 		t.Errorf("dead: %v, want %s", err, lost)
 	}
 	away := up
-	away.away, away.keeper = true, 24942
+	away.Away, away.Keeper = true, 24942
 	const there = "/run/zram: a device is up in another mount namespace (keeper 24942, /dev/loop3, 12M in swap); zramfs down /run/zram ends it"
-	if _, err := upAlready([]device{away}); err == nil || err.Error() != there {
+	if _, err := upAlready([]devices.Device{away}); err == nil || err.Error() != there {
 		t.Errorf("away: %v, want %s", err, there)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
@@ -74,13 +75,13 @@ func cut(size uint64, n int) []slice {
 // attach puts a loop device on each slice.
 func (u *upRun) attach() error {
 	u.device.Dir = u.report.Dir
-	u.undo = append(u.undo, func() error { return errors.Join(u.letGo(), u.device.waitDetached()) })
+	u.undo = append(u.undo, func() error { return errors.Join(u.letGo(), u.device.WaitDetached()) })
 	for _, s := range cut(u.report.Disksize, u.swap.devices) {
 		cfg := &loopsetup.Config{Offset: s.offset, DiscardMax: discardMax}
 		if u.swap.devices > 1 {
 			cfg.SizeLimit = s.size
 		}
-		loop, err := loopsetup.Attach(u.device.data(), cfg)
+		loop, err := loopsetup.Attach(u.device.Data(), cfg)
 		if err != nil {
 			return err
 		}
@@ -99,7 +100,7 @@ func (u *upRun) describe(loop *loopsetup.Device) error {
 		return err
 	}
 	u.device.Loops = append(u.device.Loops, info)
-	u.device.noteLoops([]loopsetup.Info{info})
+	u.device.NoteLoops([]loopsetup.Info{info})
 	words := []string{loop.Path(), "direct I/O", fmt.Sprintf("%d-byte blocks", info.BlockSize)}
 	if u.swap.devices > 1 {
 		words = stdslices.Insert(words, 1, term.Size(info.Size))
@@ -152,7 +153,7 @@ func (u *upRun) keep() error {
 // devices, so that what they changed does not pass for what was there.
 func (u *upRun) note() error {
 	rec := &u.record
-	*rec = record{Dir: u.report.Dir, Loops: u.device.noted, Keeper: u.report.PID}
+	*rec = devices.Record{Dir: u.report.Dir, Loops: u.device.Noted, Keeper: u.report.PID}
 	if p, ok := host.Local.Process(rec.Keeper); ok {
 		rec.Started = p.Start
 	}
@@ -160,13 +161,13 @@ func (u *upRun) note() error {
 	if rec.Mount, err = fusefs.MountNumber(rec.Dir); err != nil {
 		return err
 	}
-	if err := forget(u.out, u.machine, device{Dir: rec.Dir}); err != nil {
+	if err := forget(u.out, u.machine, devices.Device{Dir: rec.Dir}); err != nil {
 		if err := printStep(u.out, "record", "warn", err.Error()); err != nil {
 			return err
 		}
 	}
-	u.undo = append(u.undo, func() error { return forget(u.out, u.machine, device{Dir: rec.Dir, rec: rec}) })
-	if err := rec.write(u.machine); err != nil {
+	u.undo = append(u.undo, func() error { return forget(u.out, u.machine, devices.Device{Dir: rec.Dir, Record: rec}) })
+	if err := rec.Write(u.machine); err != nil {
 		return printStep(u.out, "record", "warn",
 			fmt.Sprintf("other commands may not find the loop devices when the serving process is dead: %v", err))
 	}
@@ -174,14 +175,14 @@ func (u *upRun) note() error {
 }
 
 // hide takes the data file out of sight.
-func (u *upRun) hide() error { return hideData(u.report.Dir, loopPaths(u.device.Loops)) }
+func (u *upRun) hide() error { return hideData(u.report.Dir, devices.LoopPaths(u.device.Loops)) }
 
 // tune sets kernel parameters, if asked for.
 func (u *upRun) tune() error {
 	if u.swap.tune != tune.Recommended {
 		return nil
 	}
-	defer lockRecords(u.machine)()
+	defer devices.LockRecords(u.machine)()
 	return applyTune(u.out, u.machine, tune.Settings(u.machine), &u.record)
 }
 
@@ -227,10 +228,10 @@ func (u *upRun) freeSlots() error {
 	if u.swap.slots == slots.Keep || u.cfg.Disksize < slots.MinDevice {
 		return nil
 	}
-	if err := startSlots(u.machine, &u.record, u.swap.slots, u.report.PID, loopPaths(u.device.Loops)); err != nil {
+	if err := startSlots(u.machine, &u.record, u.swap.slots, u.report.PID, devices.LoopPaths(u.device.Loops)); err != nil {
 		return printStep(u.out, "slots", "warn", fmt.Sprintf("the kernel keeps the slots of pages that are in memory again: %v", err))
 	}
-	u.undo = append(u.undo, func() error { return device{rec: &u.record}.findSlots().end() })
+	u.undo = append(u.undo, func() error { return endSlots(devices.Device{Record: &u.record}.FindSlots()) })
 	return printStep(u.out, "slots", "ok", string(u.swap.slots))
 }
 
@@ -243,12 +244,4 @@ func (u *upRun) letGo() error {
 	}
 	u.loops = nil // an undo must not close them again
 	return errors.Join(all...)
-}
-
-// areaNames lists swap areas in a line: only the first and the last of many.
-func areaNames(paths []string) string {
-	if n := len(paths); n > 2 {
-		return fmt.Sprintf("%s to %s (%d areas)", paths[0], paths[n-1], n)
-	}
-	return strings.Join(paths, " and ")
 }

@@ -5,6 +5,7 @@ package command
 import (
 	"testing"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -38,27 +39,27 @@ func TestCut(t *testing.T) {
 // TestDeviceOfSeveralLoops wants one device with the sums of its areas.
 func TestDeviceOfSeveralLoops(t *testing.T) {
 	d := severalLoops()
-	if s := d.swap(); s == nil || s.Size != 3*(1<<30-4096) || s.Used != 6<<20 || s.Priority != 100 {
+	if s := d.Swap(); s == nil || s.Size != 3*(1<<30-4096) || s.Used != 6<<20 || s.Priority != 100 {
 		t.Errorf("all areas are %+v", s)
 	}
-	if d.name() != "/dev/loop5" || d.use() != swapMountpoint {
-		t.Errorf("it is called %s, used as %v", d.name(), d.use())
+	if d.Name() != "/dev/loop5" || useOf(d) != swapMountpoint {
+		t.Errorf("it is called %s, used as %v", d.Name(), useOf(d))
 	}
 	d.Status = nil
-	if got := d.disksize(); got != byteSize(3<<30) {
+	if got := disksizeOf(d); got != byteSize(3<<30) {
 		t.Errorf("its size is %v", got)
 	}
-	if got := usedIn(d.Swaps); got != 6<<20 {
+	if got := devices.UsedIn(d.Swaps); got != 6<<20 {
 		t.Errorf("%d bytes would come back", got)
 	}
 	d.Swaps = d.Swaps[1:] // the first one was turned off
-	if d.name() != "/dev/loop3" || d.swap().Used != 5<<20 {
-		t.Errorf("without the first area it is called %s, %+v", d.name(), d.swap())
+	if d.Name() != "/dev/loop3" || d.Swap().Used != 5<<20 {
+		t.Errorf("without the first area it is called %s, %+v", d.Name(), d.Swap())
 	}
 }
 
 // severalLoops returns a device of three loop devices.
-func severalLoops() device {
+func severalLoops() devices.Device {
 	d := wellDevice()
 	d.Status.Disksize = 3 << 30
 	d.Loops, d.Swaps = nil, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 )
 
 const flagBinary = "binary"
@@ -39,11 +40,11 @@ func upgradeAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	d, err := findHere(dir)
+	d, err := devices.FindHere(dir)
 	if err != nil {
 		return err
 	}
-	if s := silenceOf(d); s.keeper.Stopped() {
+	if s := devices.SilenceOf(d); s.Keeper.Stopped() {
 		return fmt.Errorf("upgrade %w", s)
 	}
 	r, err := control.Upgrade(d.Dir, binary)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
@@ -61,16 +62,16 @@ func verifyAction(c *cli.Context) error {
 }
 
 // imageDevice returns the named device, or the one at the default DIR.
-func imageDevice(c *cli.Context, name string) (device, error) {
+func imageDevice(c *cli.Context, name string) (devices.Device, error) {
 	dir, err := oneDir(c, name)
 	if err != nil {
-		return device{}, err
+		return devices.Device{}, err
 	}
-	return findHere(dir)
+	return devices.FindHere(dir)
 }
 
 // stored returns how many pages a device says it stores; 0 without an answer.
-func stored(d device) int64 {
+func stored(d devices.Device) int64 {
 	if d.Status == nil {
 		return 0
 	}

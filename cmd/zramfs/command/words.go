@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
@@ -25,7 +26,7 @@ func (r report) sides() []side {
 		return s
 	}
 	if r.Usage != nil {
-		s = append(s, side{"in swap", r.Usage.words(r.Swap.Size)}, side{"slots", r.use.slotsWords()})
+		s = append(s, side{"in swap", r.Usage.Words(r.Swap.Size)}, side{"slots", r.use.SlotsWords()})
 	}
 	s = append(s,
 		side{"served by", serverWords(r.Status, r.now)},
@@ -68,7 +69,7 @@ func (r report) deviceWords() string {
 			direct = "direct I/O off"
 		}
 	}
-	return strings.Join(append(words, areaNames(paths), direct, fmt.Sprintf("%d-byte blocks", r.Loop.BlockSize)), ", ")
+	return strings.Join(append(words, devices.AreaNames(paths), direct, fmt.Sprintf("%d-byte blocks", r.Loop.BlockSize)), ", ")
 }
 
 func (r report) swapWords() string {
@@ -105,14 +106,14 @@ func serverWords(s *daemon.Status, now time.Time) string {
 	if s.Restarts == 0 {
 		return text
 	}
-	return text + ", " + restartWords(s, now)
+	return text + ", " + devices.RestartWords(s, now)
 }
 
 func (r report) savedWords() string {
 	if r.Usage == nil {
 		return ""
 	}
-	return r.Usage.savedWords()
+	return r.Usage.SavedWords()
 }
 
 // ratioFrom is the least data for a meaningful ratio.
@@ -154,7 +155,7 @@ func codecWords(s *daemon.Status) string {
 
 func errorWords(io daemon.IOStatus) string {
 	var words []string
-	for _, e := range errorCounts(io) {
+	for _, e := range devices.ErrorCounts(io) {
 		words = append(words, e.String())
 	}
 	if len(words) == 0 {

@@ -19,14 +19,15 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/internal/require"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // zramDevice is a kernel zram described as one of our devices, from the kernel's attributes.
-func zramDevice(name string, disksize uint64, algorithm string, mmStat []uint64, mountpoint string) device {
-	return device{
+func zramDevice(name string, disksize uint64, algorithm string, mmStat []uint64, mountpoint string) devices.Device {
+	return devices.Device{
 		Loops:      []loopsetup.Info{{Path: name}},
 		Mountpoint: mountpoint,
 		Status: &daemon.Status{
@@ -47,7 +48,7 @@ type zramctlKnows struct {
 
 // print prints devices by our list command with these arguments on a terminal of that width, like
 // such a zramctl.
-func (z zramctlKnows) print(t *testing.T, devices []device, width int, args ...string) string {
+func (z zramctlKnows) print(t *testing.T, found []devices.Device, width int, args ...string) string {
 	t.Helper()
 	var text string
 	app := newApp(io.Discard, io.Discard)
@@ -60,11 +61,11 @@ func (z zramctlKnows) print(t *testing.T, devices []device, width int, args ...s
 		columns = slices.DeleteFunc(slices.Clone(columns), func(c listColumn) bool { return c.Name == "COMP-RATIO" && !z.ratio })
 		for i := range columns {
 			if columns[i].Name == "STREAMS" && !z.streams {
-				columns[i].value = func(device) any { return nil }
+				columns[i].value = func(devices.Device) any { return nil }
 			}
 		}
 		style := term.Style{Raw: c.Bool("raw"), NoHeadings: c.Bool("noheadings"), UTF8: true, Width: width}
-		text = listTable(devices, columns, c.Bool("bytes")).Render(style)
+		text = listTable(found, columns, c.Bool("bytes")).Render(style)
 		return nil
 	}
 	if err := runApp(app, append([]string{"zramfs", "list"}, args...)); err != nil {
@@ -81,25 +82,25 @@ func TestListRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	compared := 0
-	var devices []device
+	var found []devices.Device
 	_, sections, _ := strings.Cut(strings.TrimSuffix(string(text), "\n"), "# devices\n")
 	for section := range strings.SplitSeq(sections, "\n# ") {
 		head, want, _ := strings.Cut(strings.TrimPrefix(section, "# "), "\n")
 		fields := strings.Fields(head)
 		switch fields[0] {
 		case "devices":
-			devices = nil
+			found = nil
 			continue
 		case "device":
-			devices = append(devices, parseDevice(t, strings.TrimPrefix(head, "device ")))
+			found = append(found, parseDevice(t, strings.TrimPrefix(head, "device ")))
 			continue
 		}
 		width, err := strconv.Atoi(fields[0])
 		if err != nil {
 			t.Fatalf("%q: %v", head, err)
 		}
-		if got := (zramctlKnows{}).print(t, devices, width, fields[1:]...); got != want+"\n" {
-			t.Errorf("%s, %d devices:\n%s\nwant\n%s", head, len(devices), got, want)
+		if got := (zramctlKnows{}).print(t, found, width, fields[1:]...); got != want+"\n" {
+			t.Errorf("%s, %d devices:\n%s\nwant\n%s", head, len(found), got, want)
 		}
 		compared++
 	}
@@ -110,7 +111,7 @@ func TestListRecorded(t *testing.T) {
 
 // parseDevice reads "name disksize algorithm", the nine fields of mm_stat, and a mount point, which
 // may hold blanks.
-func parseDevice(t *testing.T, line string) device {
+func parseDevice(t *testing.T, line string) devices.Device {
 	t.Helper()
 	fields := strings.SplitN(line, " ", 13)
 	if len(fields) != 13 {
@@ -159,7 +160,7 @@ func TestListIsZramctls(t *testing.T) {
 		if err != nil {
 			t.Fatalf("zramctl %q: %v", args, err)
 		}
-		if got := knows.print(t, []device{d}, 0, args...); got != string(want) {
+		if got := knows.print(t, []devices.Device{d}, 0, args...); got != string(want) {
 			t.Errorf("%q:\n%s\nwant\n%s", args, got, want)
 		}
 	}
@@ -213,7 +214,7 @@ func attribute(t *testing.T, name, attr, value string) {
 }
 
 // readZram describes a kernel zram.
-func readZram(t *testing.T, name string) device {
+func readZram(t *testing.T, name string) devices.Device {
 	t.Helper()
 	read := func(attr string) string {
 		text, err := os.ReadFile(filepath.Join("/sys/block", name, attr))

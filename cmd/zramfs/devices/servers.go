@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package devices
 
 import (
 	"fmt"
@@ -18,6 +18,9 @@ func stateWords(p host.Process) string {
 	return strings.TrimSuffix(fmt.Sprintf("state %c, %s", p.State, words[p.State]), ", ")
 }
 
+// WorkFlag is the flag of mount by which the keeper starts the worker.
+const WorkFlag = "work"
+
 // serverDir is the DIR of a process that keeps or serves a device: its last argument.
 func serverDir(pid int) string {
 	args := host.Local.Arguments(pid)
@@ -34,13 +37,13 @@ func serverProcesses() []host.Process {
 	})
 }
 
-// servers are the processes of one device; a PID of 0 means that there is none, or that it was not
+// Servers are the processes of one device; a PID of 0 means that there is none, or that it was not
 // found.
-type servers struct{ keeper, worker host.Process }
+type Servers struct{ Keeper, Worker host.Process }
 
 // findServers returns the processes of the device with that connection of its attributes or data,
 // with that keeper, or on dir, using the first of these that is known.
-func findServers(connection, keeper int, dir string) servers {
+func findServers(connection, keeper int, dir string) Servers {
 	all := serverProcesses()
 	mine := func(p host.Process) bool { return host.Local.HoldsFUSE(p.PID, connection) }
 	if !slices.ContainsFunc(all, mine) {
@@ -49,14 +52,14 @@ func findServers(connection, keeper int, dir string) servers {
 	if keeper == 0 && !slices.ContainsFunc(all, mine) {
 		mine = func(p host.Process) bool { return dir != "" && serverDir(p.PID) == dir }
 	}
-	var s servers
+	var s Servers
 	for _, p := range all {
 		switch {
 		case !mine(p):
-		case slices.Contains(host.Local.Arguments(p.PID), "--"+flagWork):
-			s.worker = p
+		case slices.Contains(host.Local.Arguments(p.PID), "--"+WorkFlag):
+			s.Worker = p
 		default:
-			s.keeper = p
+			s.Keeper = p
 		}
 	}
 	return s
@@ -64,36 +67,36 @@ func findServers(connection, keeper int, dir string) servers {
 
 // silent returns the process to blame for a device that does not answer: a stopped one, else the
 // worker.
-func (s servers) silent() host.Process {
-	if s.keeper.Stopped() && !s.worker.Stopped() || s.worker.PID == 0 {
-		return s.keeper
+func (s Servers) silent() host.Process {
+	if s.Keeper.Stopped() && !s.Worker.Stopped() || s.Worker.PID == 0 {
+		return s.Keeper
 	}
-	return s.worker
+	return s.Worker
 }
 
-// A silence is the error of a device that does not answer. It wraps aside.ErrNoAnswer.
-type silence struct {
-	servers
-	dir string
+// A Silence is the error of a device that does not answer. It wraps aside.ErrNoAnswer.
+type Silence struct {
+	Servers        // those of the device
+	Dir     string // its name in messages
 }
 
 // Error implements error.
-func (s *silence) Error() string {
-	return fmt.Sprintf("%s: %s: %s", s.dir, s.what(), s.fix())
+func (s *Silence) Error() string {
+	return fmt.Sprintf("%s: %s: %s", s.Dir, s.what(), s.Fix())
 }
 
 // Unwrap returns aside.ErrNoAnswer.
-func (s *silence) Unwrap() error { return aside.ErrNoAnswer }
+func (s *Silence) Unwrap() error { return aside.ErrNoAnswer }
 
-// name is the silent process's name in messages.
-func (s *silence) name() string {
+// Name is the silent process's name in messages.
+func (s *Silence) Name() string {
 	if p := s.silent(); p.PID != 0 {
 		return fmt.Sprintf("zramfs (PID %d)", p.PID)
 	}
 	return "zramfs"
 }
 
-func (s *silence) what() string {
+func (s *Silence) what() string {
 	p := s.silent()
 	if p.PID == 0 {
 		return fmt.Sprintf("zramfs has not answered for %.0f s", aside.AnswerTime.Seconds())
@@ -101,15 +104,16 @@ func (s *silence) what() string {
 	return fmt.Sprintf("PID %d has not answered for %.0f s (%s)", p.PID, aside.AnswerTime.Seconds(), stateWords(p))
 }
 
-func (s *silence) fix() string {
+// Fix says what a user can do about it.
+func (s *Silence) Fix() string {
 	if p := s.silent(); p.Stopped() {
 		return fmt.Sprintf("kill -CONT %d, or see dmesg", p.PID)
 	}
 	return "see dmesg, and docs/safety.md about a device that hangs"
 }
 
-// withoutWorker reports whether the keeper runs without a worker: then no request has been read
+// WithoutWorker reports whether the keeper runs without a worker: then no request has been read
 // that could be answered later.
-func (s servers) withoutWorker() bool {
-	return s.keeper.PID != 0 && !s.keeper.Stopped() && s.worker.PID == 0
+func (s Servers) WithoutWorker() bool {
+	return s.Keeper.PID != 0 && !s.Keeper.Stopped() && s.Worker.PID == 0
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package devices
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/moby/sys/mountinfo"
 
@@ -16,41 +17,42 @@ import (
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
+// Where a device is found.
 const (
-	fsType     = "fuse.zramfs"    // in the mount table
-	dataDir    = "dev"            // below DIR, the mount of the data file
-	dataFile   = "dev/zram0"      // below DIR
+	FSType     = "fuse.zramfs"    // in the mount table
+	DataDir    = "dev"            // below DIR, the mount of the data file
+	DataFile   = "dev/zram0"      // below DIR
 	statusFile = "control/status" // below DIR
 )
 
-// errDead means that a loop device or a mount has lost its serving process.
-var errDead = errors.New("no process serves it, and what was stored is lost")
+// ErrDead means that a loop device or a mount has lost its serving process.
+var ErrDead = errors.New("no process serves it, and what was stored is lost")
 
-// device is a zramfs device and its users, at the time of the search.
-type device struct {
+// Device is a zramfs device and its users, at the time of the search.
+type Device struct {
 	Dir        string           // mount point, from the mount table or up's record; empty when neither has it
 	Status     *daemon.Status   // nil when it could not be read
-	Err        error            // why Status is nil; wraps aside.ErrNoAnswer, errDead or an error of the file system
+	Err        error            // why Status is nil; wraps aside.ErrNoAnswer, ErrDead or an error of the file system
 	Loops      []loopsetup.Info // loop devices on the data file, in the order of their places in it
 	Swaps      []loopsetup.Swap // the swap areas on Loops, in that order
 	Mountpoint string           // where a file system on one of Loops is mounted; empty when there is none
 
-	away   bool        // no mount is seen here: it is in another mount namespace, or gone
+	Away   bool        // no mount is seen here: it is in another mount namespace, or gone
 	number int         // of the attributes' file system (st_dev); 0 if unknown
-	keeper int         // PID of the keeper; 0 if unknown
-	rec    *record     // up's record; nil without one or the right to read it
-	noted  []notedLoop // loop devices that may be on a data file without a path
+	Keeper int         // PID of the keeper; 0 if unknown
+	Record *Record     // up's record; nil without one or the right to read it
+	Noted  []NotedLoop // loop devices that may be on a data file without a path
 
-	swapUse swapUse
+	SwapUse SwapUse // set by Find and ReadSwapUse
 }
 
-// data returns the path of the data file. Opening it needs a time limit.
-func (d device) data() string { return filepath.Join(d.Dir, dataFile) }
+// Data returns the path of the data file. Opening it needs a time limit.
+func (d Device) Data() string { return filepath.Join(d.Dir, DataFile) }
 
 // loop returns the main loop device: the first one used as swap, else the first; nil for none.
-func (d device) loop() *loopsetup.Info {
+func (d Device) loop() *loopsetup.Info {
 	for i := range d.Loops {
-		if d.swapOn(d.Loops[i].Path) != nil {
+		if d.SwapOn(d.Loops[i].Path) != nil {
 			return &d.Loops[i]
 		}
 	}
@@ -60,8 +62,8 @@ func (d device) loop() *loopsetup.Info {
 	return nil
 }
 
-// swapOn returns the swap area on the loop device at path, or nil.
-func (d device) swapOn(path string) *loopsetup.Swap {
+// SwapOn returns the swap area on the loop device at path, or nil.
+func (d Device) SwapOn(path string) *loopsetup.Swap {
 	for i := range d.Swaps {
 		if d.Swaps[i].Path == path {
 			return &d.Swaps[i]
@@ -70,9 +72,9 @@ func (d device) swapOn(path string) *loopsetup.Swap {
 	return nil
 }
 
-// swap returns all swap areas of the device as one, with the name and priority of the first; nil
+// Swap returns all swap areas of the device as one, with the name and priority of the first; nil
 // for none.
-func (d device) swap() *loopsetup.Swap {
+func (d Device) Swap() *loopsetup.Swap {
 	if len(d.Swaps) == 0 {
 		return nil
 	}
@@ -84,20 +86,20 @@ func (d device) swap() *loopsetup.Swap {
 	return &all
 }
 
-// name is the device's name in list: its loop device, the first of several, or the data file if it
+// Name is the device's name in list: its loop device, the first of several, or the data file if it
 // has none. One name stands for the device, as /dev/zram0 does in zramctl; /proc/swaps and every
 // command know it.
-func (d device) name() string {
+func (d Device) Name() string {
 	if loop := d.loop(); loop != nil {
 		return loop.Path
 	}
-	return d.data()
+	return d.Data()
 }
 
-// title is the device's name in messages: its DIR, if known.
-func (d device) title() string {
+// Title is the device's name in messages: its DIR, if known.
+func (d Device) Title() string {
 	if d.Dir == "" {
-		return d.name()
+		return d.Name()
 	}
 	return d.Dir
 }
@@ -107,7 +109,7 @@ func (d device) title() string {
 type survey struct {
 	mounts  []*mountinfo.Info
 	swaps   []loopsetup.Swap
-	devices []device
+	devices []Device
 }
 
 // look makes a survey. Its devices are in mount order; those whose mount is not seen are last.
@@ -122,8 +124,8 @@ func look(m host.Root) (*survey, error) {
 		return nil, err
 	}
 	s.devices = zramfsMounts(s.mounts)
-	for _, rec := range readRecords(m) {
-		if rec.err == nil {
+	for _, rec := range ReadRecords(m) {
+		if rec.Err == nil {
 			s.addRecord(&rec)
 		}
 	}
@@ -137,12 +139,12 @@ func look(m host.Root) (*survey, error) {
 
 // zramfsMounts returns the mounted devices, each file system once: a bind mount or a covered mount
 // point shows the same one again.
-func zramfsMounts(mounts []*mountinfo.Info) []device {
-	var devices []device
+func zramfsMounts(mounts []*mountinfo.Info) []Device {
+	var devices []Device
 	for _, m := range mounts {
-		known := func(d device) bool { return d.number == m.Minor || d.Dir == m.Mountpoint }
-		if m.FSType == fsType && m.Root == "/" && !slices.ContainsFunc(devices, known) {
-			devices = append(devices, device{Dir: m.Mountpoint, number: m.Minor})
+		known := func(d Device) bool { return d.number == m.Minor || d.Dir == m.Mountpoint }
+		if m.FSType == FSType && m.Root == "/" && !slices.ContainsFunc(devices, known) {
+			devices = append(devices, Device{Dir: m.Mountpoint, number: m.Minor})
 		}
 	}
 	return devices
@@ -150,17 +152,17 @@ func zramfsMounts(mounts []*mountinfo.Info) []device {
 
 // addRecord adds up's record to its device, or adds a device whose mount is not seen. It skips the
 // record of a device that has ended.
-func (s *survey) addRecord(rec *record) {
+func (s *survey) addRecord(rec *Record) {
 	for i := range s.devices {
 		d := &s.devices[i]
-		if d.Dir == rec.Dir && d.rec == nil && (rec.Mount == d.number || rec.Mount == 0) {
-			d.rec, d.noted, d.keeper = rec, slices.Clone(rec.Loops), rec.keeper()
+		if d.Dir == rec.Dir && d.Record == nil && (rec.Mount == d.number || rec.Mount == 0) {
+			d.Record, d.Noted, d.Keeper = rec, slices.Clone(rec.Loops), rec.keeper()
 			return
 		}
 	}
-	d := device{Dir: rec.Dir, away: true, number: rec.Mount, keeper: rec.keeper(), rec: rec, noted: slices.Clone(rec.Loops)}
-	loops, err := d.attached()
-	if d.keeper != 0 || err != nil || len(loops) > 0 {
+	d := Device{Dir: rec.Dir, Away: true, number: rec.Mount, Keeper: rec.keeper(), Record: rec, Noted: slices.Clone(rec.Loops)}
+	loops, err := d.Attached()
+	if d.Keeper != 0 || err != nil || len(loops) > 0 {
 		s.devices = append(s.devices, d)
 	}
 }
@@ -175,10 +177,10 @@ func (s *survey) addLost() error {
 		if err != nil {
 			return err
 		}
-		if info.Backing != detachedData || slices.ContainsFunc(s.devices, func(d device) bool { return d.swapOn(area.Path) != nil }) {
+		if info.Backing != detachedData || slices.ContainsFunc(s.devices, func(d Device) bool { return d.SwapOn(area.Path) != nil }) {
 			continue
 		}
-		d := device{away: true, noted: []notedLoop{{info.Path, info.Sequence}}}
+		d := Device{Away: true, Noted: []NotedLoop{{info.Path, info.Sequence}}}
 		if err := s.use(&d); err != nil {
 			return err
 		}
@@ -188,12 +190,12 @@ func (s *survey) addLost() error {
 }
 
 // use finds the loop devices on d and their users.
-func (s *survey) use(d *device) error {
-	loops, err := d.attached()
+func (s *survey) use(d *Device) error {
+	loops, err := d.Attached()
 	if err != nil {
 		return err
 	}
-	d.noteLoops(loops)
+	d.NoteLoops(loops)
 	d.Loops, d.Swaps, d.Mountpoint = loops, nil, ""
 	for _, loop := range loops {
 		d.attachUse(loop.Path, s.mounts, s.swaps)
@@ -202,7 +204,7 @@ func (s *survey) use(d *device) error {
 }
 
 // attachUse records the users of the loop device at path.
-func (d *device) attachUse(path string, mounts []*mountinfo.Info, swaps []loopsetup.Swap) {
+func (d *Device) attachUse(path string, mounts []*mountinfo.Info, swaps []loopsetup.Swap) {
 	for i := range swaps {
 		if swaps[i].Path == path {
 			d.Swaps = append(d.Swaps, swaps[i])
@@ -213,4 +215,21 @@ func (d *device) attachUse(path string, mounts []*mountinfo.Info, swaps []loopse
 			d.Mountpoint = m.Mountpoint
 		}
 	}
+}
+
+// AreaNames lists swap areas in a line: only the first and the last of many.
+func AreaNames(paths []string) string {
+	if n := len(paths); n > 2 {
+		return fmt.Sprintf("%s to %s (%d areas)", paths[0], paths[n-1], n)
+	}
+	return strings.Join(paths, " and ")
+}
+
+// UsedIn returns the bytes that were used in the areas at the time of the search.
+func UsedIn(areas []loopsetup.Swap) uint64 {
+	var used uint64
+	for _, a := range areas {
+		used += a.Used
+	}
+	return used
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package devices
 
 import (
 	"context"
@@ -20,10 +20,10 @@ import (
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
-// findDevices returns the named devices in the order of names, or all for no names. It asks only
+// Find returns the named devices in the order of names, or all for no names. It asks only
 // their serving processes, all at once, for at most aside.AnswerTime. A device that did not answer
 // is in the result with Err set.
-func findDevices(names ...string) ([]device, error) {
+func Find(names ...string) ([]Device, error) {
 	s, err := look(host.Local)
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func findDevices(names ...string) ([]device, error) {
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(picked, device.lost) { // another device's status may name its loop device
+	if slices.ContainsFunc(picked, Device.lost) { // another device's status may name its loop device
 		s.ask(s.devices)
 		s.devices = slices.DeleteFunc(s.devices, s.claimed)
 		return s.pick(names)
@@ -42,38 +42,38 @@ func findDevices(names ...string) ([]device, error) {
 }
 
 // lost reports whether d is known only by a loop device on its data file.
-func (d device) lost() bool { return d.away && d.rec == nil }
+func (d Device) lost() bool { return d.Away && d.Record == nil }
 
 // claimed reports whether a lost d has been explained: its loop device is another device's, or on
 // no data file of ours.
-func (s *survey) claimed(d device) bool {
-	others := func(o device) bool {
-		return !o.lost() && len(d.Loops) > 0 && slices.Contains(loopPaths(o.Loops), d.Loops[0].Path)
+func (s *survey) claimed(d Device) bool {
+	others := func(o Device) bool {
+		return !o.lost() && len(d.Loops) > 0 && slices.Contains(LoopPaths(o.Loops), d.Loops[0].Path)
 	}
 	return d.lost() && (len(d.Loops) == 0 || slices.ContainsFunc(s.devices, others))
 }
 
-// findDevice is findDevices for one name; of several devices it returns the best.
-func findDevice(name string) (device, error) {
-	found, err := findDevices(name)
+// FindOne is Find for one name; of several devices it returns the best.
+func FindOne(name string) (Device, error) {
+	found, err := Find(name)
 	if err != nil {
-		return device{}, err
+		return Device{}, err
 	}
 	return found[0], nil
 }
 
-// findHere is findDevice for a command that works only if the device is mounted here.
-func findHere(name string) (device, error) {
-	d, err := findDevice(name)
-	if err == nil && d.away {
-		p := diagnoseAway(d)
-		err = fmt.Errorf("%s: %s; nsenter -t %d -m runs a command there", d.title(), p.What, d.keeper)
+// FindHere is FindOne for a command that works only if the device is mounted here.
+func FindHere(name string) (Device, error) {
+	d, err := FindOne(name)
+	if err == nil && d.Away {
+		p := DiagnoseAway(d)
+		err = fmt.Errorf("%s: %s; nsenter -t %d -m runs a command there", d.Title(), p.What, d.Keeper)
 	}
 	return d, err
 }
 
 // ask reads the status of devices and adds what follows from it.
-func (s *survey) ask(devices []device) {
+func (s *survey) ask(devices []Device) {
 	ctx, stop := context.WithTimeout(context.Background(), aside.AnswerTime)
 	defer stop()
 	var wg sync.WaitGroup
@@ -84,8 +84,8 @@ func (s *survey) ask(devices []device) {
 	for i := range devices {
 		d := &devices[i]
 		if errors.Is(d.Err, aside.ErrNoAnswer) {
-			silent := findServers(d.number, d.keeper, d.Dir)
-			d.Err, d.keeper = &silence{silent, d.title()}, silent.keeper.PID
+			silent := findServers(d.number, d.Keeper, d.Dir)
+			d.Err, d.Keeper = &Silence{silent, d.Title()}, silent.Keeper.PID
 		}
 		if d.Status != nil {
 			d.noteStatus(d.Status.Loops)
@@ -93,43 +93,43 @@ func (s *survey) ask(devices []device) {
 				d.Err = errors.Join(d.Err, err)
 			}
 		}
-		d.swapUse = readSwapUse(host.Local, *d)
+		d.SwapUse = ReadSwapUse(host.Local, *d)
 	}
 }
 
 // ask reads the status of d if it can be reached; else it finds out whether d is served.
-func (d *device) ask(ctx context.Context) {
-	if d.away && d.keeper == 0 {
+func (d *Device) ask(ctx context.Context) {
+	if d.Away && d.Keeper == 0 {
 		d.probe(ctx)
 	}
 	switch {
 	case d.Err != nil:
-	case !d.away:
+	case !d.Away:
 		d.Status, d.Err = askStatus(ctx, d.Dir)
 	case d.reachable():
-		d.Status, d.Err = askStatus(ctx, host.Local.InRootOf(d.keeper, d.Dir))
+		d.Status, d.Err = askStatus(ctx, host.Local.InRootOf(d.Keeper, d.Dir))
 	default:
-		d.Err = fmt.Errorf("%s: %w", d.title(), errOutOfSight)
+		d.Err = fmt.Errorf("%s: %w", d.Title(), ErrOutOfSight)
 	}
-	if d.Status != nil && d.keeper == 0 {
-		d.keeper = serverAt(d.Status.PID)
+	if d.Status != nil && d.Keeper == 0 {
+		d.Keeper = ServerAt(d.Status.PID)
 	}
 }
 
-// serverAt returns pid if that process runs this program: a PID of another PID namespace may be any
+// ServerAt returns pid if that process runs this program: a PID of another PID namespace may be any
 // process here.
-func serverAt(pid int) int {
+func ServerAt(pid int) int {
 	if p, ok := host.Local.Process(pid); ok && p.Name == daemon.ProcessName {
 		return pid
 	}
 	return 0
 }
 
-// errOutOfSight means that a device in use has no visible mount.
-var errOutOfSight = errors.New("it is mounted in another mount namespace or was unmounted lazily, and its status cannot be read from here")
+// ErrOutOfSight means that a device in use has no visible mount.
+var ErrOutOfSight = errors.New("it is mounted in another mount namespace or was unmounted lazily, and its status cannot be read from here")
 
 // probe asks the kernel whether the file of the first loop device is served, and by which process.
-func (d *device) probe(ctx context.Context) {
+func (d *Device) probe(ctx context.Context) {
 	if len(d.Loops) == 0 {
 		return
 	}
@@ -140,31 +140,31 @@ func (d *device) probe(ctx context.Context) {
 			d.Loops, d.Swaps = nil, nil
 			return
 		}
-		d.keeper = findServers(int(p.Minor), 0, "").keeper.PID
+		d.Keeper = findServers(int(p.Minor), 0, "").Keeper.PID
 	}
 	switch {
 	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.ENOTCONN), errors.Is(err, syscall.ECONNABORTED):
-		d.Err = fmt.Errorf("%s: %w", d.title(), errDead)
+		d.Err = fmt.Errorf("%s: %w", d.Title(), ErrDead)
 	case err != nil:
-		d.Err = fmt.Errorf("%s: %w", d.title(), err)
-	case d.keeper != 0 && d.Dir == "":
-		d.Dir = serverDir(d.keeper)
+		d.Err = fmt.Errorf("%s: %w", d.Title(), err)
+	case d.Keeper != 0 && d.Dir == "":
+		d.Dir = serverDir(d.Keeper)
 	}
 }
 
 // reachable reports whether the mount of d is where its keeper sees it.
-func (d *device) reachable() bool {
-	if d.keeper == 0 {
+func (d *Device) reachable() bool {
+	if d.Keeper == 0 {
 		return false
 	}
-	mounts, err := host.Local.MountsOf(d.keeper)
+	mounts, err := host.Local.MountsOf(d.Keeper)
 	return err == nil && slices.ContainsFunc(mounts, func(m *mountinfo.Info) bool {
-		return m.Mountpoint == d.Dir && m.FSType == fsType && (m.Minor == d.number || d.number == 0)
+		return m.Mountpoint == d.Dir && m.FSType == FSType && (m.Minor == d.number || d.number == 0)
 	})
 }
 
-// readStatus reads DIR/control/status in at most aside.AnswerTime.
-func readStatus(dir string) (*daemon.Status, error) {
+// ReadStatus reads DIR/control/status in at most aside.AnswerTime.
+func ReadStatus(dir string) (*daemon.Status, error) {
 	ctx, stop := context.WithTimeout(context.Background(), aside.AnswerTime)
 	defer stop()
 	return askStatus(ctx, dir)
@@ -175,7 +175,7 @@ func askStatus(ctx context.Context, dir string) (*daemon.Status, error) {
 	text, err := aside.Call(ctx, aside.Read, filepath.Join(dir, statusFile))
 	switch {
 	case errors.Is(err, syscall.ENOTCONN), errors.Is(err, syscall.ECONNABORTED):
-		return nil, fmt.Errorf("%s: %w", dir, errDead)
+		return nil, fmt.Errorf("%s: %w", dir, ErrDead)
 	case err != nil:
 		return nil, fmt.Errorf("read the status of %s: %w", dir, err)
 	}
@@ -195,14 +195,14 @@ const (
 	answerError     = "error"
 )
 
-// answer is the outcome of asking for the status, in one word.
-func (d device) answer() string {
+// Answer is the outcome of asking for the status, in one word.
+func (d Device) Answer() string {
 	switch {
-	case errors.Is(d.Err, errDead):
+	case errors.Is(d.Err, ErrDead):
 		return answerDead
 	case errors.Is(d.Err, aside.ErrNoAnswer):
 		return answerTimeout
-	case d.away:
+	case d.Away:
 		return answerElsewhere
 	case d.Status == nil:
 		return answerError
@@ -210,9 +210,9 @@ func (d device) answer() string {
 	return answerOK
 }
 
-// isOurs reports whether a loop device is on a device's data file, as far as the kernel knows
+// IsOurs reports whether a loop device is on a device's data file, as far as the kernel knows
 // without asking the server.
-func isOurs(path string) bool {
+func IsOurs(path string) bool {
 	info, err := loopsetup.Inspect(path)
-	return err == nil && filepath.Base(info.Backing) == detachedFile
+	return err == nil && filepath.Base(info.Backing) == dataName
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package devices
 
 import (
 	"errors"
@@ -15,14 +15,14 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
-// problem is a reason why a device is degraded, with its fix.
-type problem struct {
+// Problem is a reason why a device is degraded, with its fix.
+type Problem struct {
 	What string `json:"what"`
 	Fix  string `json:"fix"`
 }
 
-// String is the line that status prints.
-func (p problem) String() string {
+// String returns the problem and its fix in a line.
+func (p Problem) String() string {
 	if p.Fix == "" {
 		return p.What
 	}
@@ -40,11 +40,11 @@ const (
 	errorsCount = time.Hour
 )
 
-// diagnose returns all problems of a device at a time, none for a healthy one. A missing protection
+// Diagnose returns all problems of a device at a time, none for a healthy one. A missing protection
 // counts if it is essential and the device is used as swap; status shows the others without calling
 // the device degraded.
-func diagnose(d device, now time.Time) []problem {
-	problems := []problem{} // not nil: it is printed as a JSON array
+func Diagnose(d Device, now time.Time) []Problem {
+	problems := []Problem{} // not nil: it is printed as a JSON array
 	problems = append(problems, diagnoseServer(d)...)
 	problems = append(problems, diagnoseAreas(d)...)
 	problems = append(problems, diagnoseSwap(d)...)
@@ -53,11 +53,11 @@ func diagnose(d device, now time.Time) []problem {
 	}
 	if len(d.Swaps) > 0 {
 		for _, p := range protect.Blocking(d.Status.Protections) {
-			problems = append(problems, problem{What: "not safe as swap: " + p.Name + ": " + p.Detail, Fix: "zramfs down " + d.Dir})
+			problems = append(problems, Problem{What: "not safe as swap: " + p.Name + ": " + p.Detail, Fix: "zramfs down " + d.Dir})
 		}
 	}
 	if s := d.Status; !s.SurvivesCrash {
-		problems = append(problems, problem{
+		problems = append(problems, Problem{
 			What: fmt.Sprintf("the keeper (PID %d) has died: if the worker dies too, everything stored is lost", s.KeeperPID),
 			Fix:  "zramfs down " + d.Dir + ", then up",
 		})
@@ -68,54 +68,54 @@ func diagnose(d device, now time.Time) []problem {
 }
 
 // diagnoseServer explains a missing status, and reports a device mounted elsewhere.
-func diagnoseServer(d device) []problem {
-	var problems []problem
-	if d.away && !errors.Is(d.Err, errDead) {
-		problems = append(problems, diagnoseAway(d))
+func diagnoseServer(d Device) []Problem {
+	var problems []Problem
+	if d.Away && !errors.Is(d.Err, ErrDead) {
+		problems = append(problems, DiagnoseAway(d))
 	}
 	switch {
-	case d.Status != nil, errors.Is(d.Err, errOutOfSight):
-	case errors.Is(d.Err, errDead):
-		problems = append(problems, diagnoseDead(d))
+	case d.Status != nil, errors.Is(d.Err, ErrOutOfSight):
+	case errors.Is(d.Err, ErrDead):
+		problems = append(problems, DiagnoseDead(d))
 	case errors.Is(d.Err, aside.ErrNoAnswer):
-		s := silenceOf(d)
-		problems = append(problems, problem{What: s.what(), Fix: s.fix()})
+		s := SilenceOf(d)
+		problems = append(problems, Problem{What: s.what(), Fix: s.Fix()})
 	default:
-		problems = append(problems, problem{What: fmt.Sprintf("the status cannot be read: %v", d.Err)})
+		problems = append(problems, Problem{What: fmt.Sprintf("the status cannot be read: %v", d.Err)})
 	}
 	return problems
 }
 
-// silenceOf describes a device that does not answer.
-func silenceOf(d device) *silence {
-	var s *silence
+// SilenceOf describes a device that does not answer.
+func SilenceOf(d Device) *Silence {
+	var s *Silence
 	if errors.As(d.Err, &s) {
 		return s
 	}
-	return &silence{dir: d.title()}
+	return &Silence{Dir: d.Title()}
 }
 
 // diagnoseAreas finds swap areas in up's record that are off while others are on, and loop devices
 // without direct I/O.
-func diagnoseAreas(d device) []problem {
-	var problems []problem
-	if d.rec != nil && len(d.Swaps) > 0 {
+func diagnoseAreas(d Device) []Problem {
+	var problems []Problem
+	if d.Record != nil && len(d.Swaps) > 0 {
 		var off []string
-		for _, n := range d.rec.Loops {
-			if d.swapOn(n.Path) == nil {
+		for _, n := range d.Record.Loops {
+			if d.SwapOn(n.Path) == nil {
 				off = append(off, n.Path)
 			}
 		}
 		if len(off) > 0 {
-			problems = append(problems, problem{
-				What: fmt.Sprintf("%d of %d swap areas off: %s", len(off), len(d.rec.Loops), strings.Join(off, " ")),
-				Fix:  "zramfs down " + d.title() + ", then up",
+			problems = append(problems, Problem{
+				What: fmt.Sprintf("%d of %d swap areas off: %s", len(off), len(d.Record.Loops), strings.Join(off, " ")),
+				Fix:  "zramfs down " + d.Title() + ", then up",
 			})
 		}
 	}
 	for _, loop := range d.Loops {
 		if !loop.DirectIO {
-			problems = append(problems, problem{
+			problems = append(problems, Problem{
 				What: "direct I/O of " + loop.Path + " is off: the kernel holds each page twice, and writing needs memory",
 				Fix:  "losetup --direct-io=on " + loop.Path,
 			})
@@ -125,30 +125,30 @@ func diagnoseAreas(d device) []problem {
 }
 
 // diagnoseSwap finds swap that is nearly full.
-func diagnoseSwap(d device) []problem {
-	swap := d.swap()
-	if swap == nil || d.used() <= swap.Size/100*nearlyFull {
+func diagnoseSwap(d Device) []Problem {
+	swap := d.Swap()
+	if swap == nil || d.Used() <= swap.Size/100*nearlyFull {
 		return nil
 	}
-	return []problem{{
-		What: fmt.Sprintf("%s of its swap is used", term.Share(d.used(), swap.Size)),
+	return []Problem{{
+		What: fmt.Sprintf("%s of its swap is used", term.Share(d.Used(), swap.Size)),
 		Fix:  "end programs, or give the machine more swap",
 	}}
 }
 
 // diagnoseRestarts finds workers that die one after another.
-func diagnoseRestarts(s *daemon.Status, now time.Time) []problem {
+func diagnoseRestarts(s *daemon.Status, now time.Time) []Problem {
 	if s.RestartsRecent <= manyRestarts {
 		return nil
 	}
-	return []problem{{
-		What: fmt.Sprintf("%s, %d times within 10 minutes", restartWords(s, now), s.RestartsRecent),
+	return []Problem{{
+		What: fmt.Sprintf("%s, %d times within 10 minutes", RestartWords(s, now), s.RestartsRecent),
 		Fix:  "see the log (journalctl -t zramfs, or dmesg); zramfs upgrade --binary PATH changes to another version",
 	}}
 }
 
-// restartWords says how many workers have died, and when and how the last one did.
-func restartWords(s *daemon.Status, now time.Time) string {
+// RestartWords says how many workers have died, and when and how the last one did.
+func RestartWords(s *daemon.Status, now time.Time) string {
 	text := fmt.Sprintf("restarted %d times", s.Restarts)
 	if s.Restarts == 1 {
 		text = "restarted once"
@@ -163,26 +163,27 @@ func restartWords(s *daemon.Status, now time.Time) string {
 	return text
 }
 
-// errorCount is a kind of error that a device counts.
-type errorCount struct {
+// ErrorCount is a kind of error that a device counts.
+type ErrorCount struct {
 	what string // with the number
 	n    uint64
 	when daemon.ErrorTimes // zero from a worker of an older version
 	fix  string
 }
 
-func errorCounts(io daemon.IOStatus) []errorCount {
-	all := []errorCount{
+// ErrorCounts returns the kinds of error that have occurred, damaged pages first.
+func ErrorCounts(io daemon.IOStatus) []ErrorCount {
+	all := []ErrorCount{
 		{"%d pages were damaged", io.ChecksumErrors, io.ChecksumErrorTimes, "test the memory of the machine; the log has the pages' numbers"},
 		{"%d reads failed", io.FailedReads, io.FailedReadTimes, "see the log; the programs that the pages belonged to got an I/O error"},
 		{"%d writes failed", io.FailedWrites, io.FailedWriteTimes,
 			"no data is lost, the pages stayed in memory; set it up again with a larger --mem-limit, or end programs"},
 	}
-	return slices.DeleteFunc(all, func(e errorCount) bool { return e.n == 0 })
+	return slices.DeleteFunc(all, func(e ErrorCount) bool { return e.n == 0 })
 }
 
 // String says how many errors there were, and when.
-func (e errorCount) String() string {
+func (e ErrorCount) String() string {
 	text := fmt.Sprintf(e.what, e.n)
 	if e.n == 1 {
 		text = strings.NewReplacer("pages were", "page was", "reads", "read", "writes", "write").Replace(text)
@@ -201,24 +202,60 @@ func (e errorCount) String() string {
 func clock(t time.Time) string { return t.Local().Format("Jan 2 15:04:05") }
 
 // diagnoseErrors finds the kinds whose last error is recent.
-func diagnoseErrors(io daemon.IOStatus, now time.Time) []problem {
-	var problems []problem
-	for _, e := range errorCounts(io) {
+func diagnoseErrors(io daemon.IOStatus, now time.Time) []Problem {
+	var problems []Problem
+	for _, e := range ErrorCounts(io) {
 		if e.when.Last.IsZero() || now.Sub(e.when.Last) < errorsCount {
-			problems = append(problems, problem{What: e.String(), Fix: e.fix})
+			problems = append(problems, Problem{What: e.String(), Fix: e.fix})
 		}
 	}
 	return problems
 }
 
-func diagnoseLimit(d device) []problem {
+func diagnoseLimit(d Device) []Problem {
 	s := d.Status
 	used := s.Memory.MemUsedTotal
 	if s.MemLimit == 0 || used < s.MemLimit/100*nearlyFull {
 		return nil
 	}
-	return []problem{{
+	return []Problem{{
 		What: fmt.Sprintf("%s of the memory limit of %s is used", term.Share(used, s.MemLimit), term.Size(s.MemLimit)),
-		Fix:  "end programs, or zramfs down " + d.title() + ", then up with a larger --mem-limit",
+		Fix:  "end programs, or zramfs down " + d.Title() + ", then up with a larger --mem-limit",
 	}}
+}
+
+// DiagnoseDead says what a device without a serving process has lost.
+func DiagnoseDead(d Device) Problem {
+	p := Problem{What: ErrDead.Error(), Fix: "zramfs down --force " + d.Title()}
+	if len(d.Swaps) > 0 {
+		p.What = fmt.Sprintf("%s is still swap and no process serves it: %s are lost", d.swapPaths(), term.Size(d.Used()))
+	}
+	return p
+}
+
+// DiagnoseAway says where a device with an unseen mount is.
+func DiagnoseAway(d Device) Problem {
+	var words []string
+	if d.Keeper != 0 {
+		words = append(words, fmt.Sprintf("keeper %d", d.Keeper))
+	}
+	if len(d.Loops) > 0 {
+		words = append(words, AreaNames(LoopPaths(d.Loops)))
+	}
+	if len(d.Swaps) > 0 {
+		words = append(words, term.Size(d.Used())+" in swap")
+	}
+	return Problem{
+		What: "a device is up in another mount namespace (" + strings.Join(words, ", ") + ")",
+		Fix:  "zramfs down " + d.Title() + " ends it",
+	}
+}
+
+// swapPaths lists the loop devices in use as swap.
+func (d Device) swapPaths() string {
+	paths := make([]string, len(d.Swaps))
+	for i, s := range d.Swaps {
+		paths[i] = s.Path
+	}
+	return AreaNames(paths)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package devices
 
 import (
 	"cmp"
@@ -14,18 +14,18 @@ import (
 	"github.com/moby/sys/mountinfo"
 )
 
-// errNotRunning means that a named device does not exist.
-var errNotRunning = errors.New("no zramfs device")
+// ErrNotRunning means that a named device does not exist.
+var ErrNotRunning = errors.New("no zramfs device")
 
 // pick returns the named devices in the order of names, or all for no names. A name is a mount
 // point or a name that list prints: a loop device or a data file. Of several devices on a DIR it
-// returns all, a visible, working one first. The error wraps errNotRunning for the first name
+// returns all, a visible, working one first. The error wraps ErrNotRunning for the first name
 // without a device.
-func (s *survey) pick(names []string) ([]device, error) {
+func (s *survey) pick(names []string) ([]Device, error) {
 	if len(names) == 0 {
 		return s.devices, nil
 	}
-	var picked []device
+	var picked []Device
 	for _, name := range names {
 		path, err := filepath.Abs(name)
 		if err != nil {
@@ -47,33 +47,33 @@ func (s *survey) pick(names []string) ([]device, error) {
 func (s *survey) notRunning(name string) error {
 	var there []string
 	for _, d := range s.devices {
-		there = append(there, d.title())
+		there = append(there, d.Title())
 	}
 	if len(there) == 0 {
-		return fmt.Errorf("%w at %s", errNotRunning, name)
+		return fmt.Errorf("%w at %s", ErrNotRunning, name)
 	}
 	slices.Sort(there)
-	return fmt.Errorf("%w at %s; there are: %s", errNotRunning, name, strings.Join(slices.Compact(there), ", "))
+	return fmt.Errorf("%w at %s; there are: %s", ErrNotRunning, name, strings.Join(slices.Compact(there), ", "))
 }
 
 // devicesAt returns the devices that path names.
-func devicesAt(all []device, path string) []device {
-	var found []device
+func devicesAt(all []Device, path string) []Device {
+	var found []Device
 	for _, d := range all {
-		if path == d.Dir || path == d.data() && d.Dir != "" || slices.Contains(loopPaths(d.Loops), path) {
+		if path == d.Dir || path == d.Data() && d.Dir != "" || slices.Contains(LoopPaths(d.Loops), path) {
 			found = append(found, d)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b device) int { return cmp.Compare(a.rank(), b.rank()) })
+	slices.SortStableFunc(found, func(a, b Device) int { return cmp.Compare(a.rank(), b.rank()) })
 	return found
 }
 
 // rank orders devices of the same DIR.
-func (d device) rank() int {
+func (d Device) rank() int {
 	switch {
-	case !d.away:
+	case !d.Away:
 		return 0
-	case d.keeper != 0:
+	case d.Keeper != 0:
 		return 1
 	}
 	return 2

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/internal/require"
+)
+
+// serverScript mounts a fuse.zramfs without a server at $1, makes it hang or die by $2, and runs
+// the program behind descriptor 3 on it. The mount ends with the namespace.
+const serverScript = `
+set -eu
+dir=$1 how=$2
+shift 2
+exec 4<>/dev/fuse
+mount -i -t fuse.zramfs -o fd=4,rootmode=40000,user_id=0,group_id=0 zram0 "$dir"
+[ "$how" = hang ] || exec 4<&-
+exec timeout -s KILL 25 /proc/self/fd/3 "$@"`
+
+// TestBrokenServer runs commands against a server that hangs and one that has died. Every command
+// must end and say what is wrong.
+func TestBrokenServer(t *testing.T) {
+	tests := []struct {
+		how, args   string
+		code        int
+		stdout, err string
+	}{
+		{"hang", "status", 1, "degraded\n  zramfs has not answered for 1 s; fix: see ", ""},
+		{"hang", "list", 1, "NAME ", "has not answered"},
+		{"hang", "list -J", 1, `"answer": "timeout"`, "has not answered"},
+		{"hang", "umount DIR", 1, "", "does not answer, so DIR cannot be unmounted"},
+		{"hang", "down DIR", 1, "", "does not answer, so DIR cannot be unmounted"},
+		{"hang", "status DIR/../other", 3, "no zramfs device at ", ""},
+		{"die", "status", 1, devices.ErrDead.Error() + "; fix: zramfs down --force ", ""},
+		{"die", "status DIR", 1, "degraded", ""},
+		{"die", "list", 1, "/dev/zram0", devices.ErrDead.Error()},
+	}
+	for _, test := range tests {
+		t.Run(test.how+" "+test.args, func(t *testing.T) {
+			t.Parallel()
+			got, took := runAgainst(t, test.how, test.args)
+			got.stderr = regexp.MustCompile(`/tmp/zr-command-\d+`).ReplaceAllString(got.stderr, "DIR")
+			if got.code != test.code || !strings.Contains(got.stdout, test.stdout) || !strings.Contains(got.stderr, test.err) ||
+				test.err == "" && got.stderr != "" {
+				t.Errorf("%d, %q, %q; want %d, %q, %q", got.code, got.stdout, got.stderr, test.code, test.stdout, test.err)
+			}
+			if took > 10*aside.AnswerTime {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
+// TestBrokenServerJSON wants valid JSON about a dead server, too.
+func TestBrokenServerJSON(t *testing.T) {
+	got, _ := runAgainst(t, "die", "status -J DIR") // named, since others may be mounted
+	var status struct{ Zramfs []report }
+	if err := json.Unmarshal([]byte(got.stdout), &status); err != nil {
+		t.Fatalf("%v: %q", err, got.stdout)
+	}
+	if len(status.Zramfs) != 1 || status.Zramfs[0].Health != "degraded" || len(status.Zramfs[0].Problems) != 1 {
+		t.Errorf("%+v", status)
+	}
+}
+
+// ownMounts returns the attributes of a process with a mount namespace of its own.
+func ownMounts(t *testing.T) *syscall.SysProcAttr {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return require.UserNS(t)
+	}
+	require.FUSE(t)
+	return &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+}
+
+// runAgainst runs the program next to a broken server's mount; DIR in args is its mount point.
+func runAgainst(t *testing.T, how, args string) (outcome, time.Duration) {
+	t.Helper()
+	attr := ownMounts(t)
+	require.Command(t, "mount")
+	dir, err := os.MkdirTemp("/tmp", "zr-command-") // not TempDir, which only its owner may enter
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.Remove(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer self.Close()
+	words := append([]string{"-c", serverScript, "sh", dir, how}, strings.Fields(strings.ReplaceAll(args, "DIR", dir))...)
+	cmd := exec.CommandContext(t.Context(), "sh", words...)
+	cmd.SysProcAttr = attr
+	cmd.Dir = "/"
+	cmd.ExtraFiles = []*os.File{self}
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	begin := time.Now()
+	got := runCommand(t, cmd)
+	return got, time.Since(begin)
+}

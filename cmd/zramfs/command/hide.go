@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+)
+
+const (
+	notesFile = "control/loops"    // below DIR: the loop devices of a detached data file, a path a line; root's
+	dataType  = "fuse.zramfs-data" // in the mount table: the mount on DIR/dev, which up detaches
+)
+
+// hideData hides the data file of the device on dir once loops are attached to it, so that no other
+// process can open it or end its connection by a forced unmount. It records the devices' paths
+// first, since afterwards they cannot be found by the path of their file. A data file without a
+// mount of its own stays visible.
+func hideData(dir string, loops []string) error {
+	if err := writeNotes(dir, loops); err != nil {
+		return err
+	}
+	data := filepath.Join(dir, filepath.Dir(devices.DataFile))
+	if separate, err := isMountOf(dataType, data); err != nil || !separate {
+		return err
+	}
+	return detachMount(data)
+}
+
+// writeNotes writes one path a line to DIR/control/loops, a file that only servers with such notes
+// have.
+func writeNotes(dir string, loops []string) error {
+	path := filepath.Join(dir, notesFile)
+	_, err := aside.Within(aside.AnswerTime, aside.Write, path, strings.Join(loops, "\n")+"\n")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("note the loop devices in %s: %w", path, err)
+	}
+	return nil
+}

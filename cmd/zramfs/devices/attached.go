@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package devices
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/zramfs/zramfs/loopsetup"
+)
+
+const (
+	detachedData = "/" + dataName // how the kernel names the data file once that mount is detached
+	dataName     = "zram0"        // below the root of that mount
+)
+
+// NotedLoop is a loop device in a record. Sequence is loopsetup.Info's, 0 if unknown: it tells the
+// recorded device from one that was detached and attached to another file since.
+type NotedLoop struct {
+	Path     string `json:"path"`
+	Sequence uint64 `json:"sequence"`
+}
+
+// Attached returns the loop devices on the data file, by offset. A data file on a detached mount
+// has no path, so only recorded devices are found there.
+func (d Device) Attached() ([]loopsetup.Info, error) {
+	paths, hidden, sequence, err := d.candidates()
+	if err != nil {
+		return nil, err
+	}
+	var loops []loopsetup.Info
+	for i, path := range append(paths, hidden...) {
+		info, err := loopsetup.Inspect(path)
+		if errors.Is(err, loopsetup.ErrNotAttached) {
+			continue // detached since it was found
+		}
+		if err != nil {
+			return nil, err
+		}
+		if want := sequence[path]; i >= len(paths) && want != 0 && info.Sequence != 0 && info.Sequence != want {
+			continue // another program has it by now
+		}
+		loops = append(loops, info)
+	}
+	slices.SortStableFunc(loops, func(a, b loopsetup.Info) int { return cmp.Compare(a.Offset, b.Offset) })
+	return loops, nil
+}
+
+// candidates returns the loop devices on a file with the data file's path, and recorded ones on a
+// file whose mount this process does not see, with their recorded sequence numbers. If the mount is
+// in another mount namespace, another device's data file may have that path here.
+func (d Device) candidates() (paths, hidden []string, sequence map[string]uint64, err error) {
+	names := make([]string, len(d.Noted))
+	sequence = make(map[string]uint64)
+	for i, n := range d.Noted {
+		names[i], sequence[n.Path] = n.Path, n.Sequence
+	}
+	if hidden, err = loopsetup.FindAmong(names, detachedData); err != nil {
+		return nil, nil, nil, err
+	}
+	if !d.Away {
+		paths, err = loopsetup.Find(d.Data())
+		return paths, hidden, sequence, err
+	}
+	there, err := loopsetup.FindAmong(names, d.Data())
+	return nil, append(hidden, there...), sequence, err
+}
+
+// NoteLoops adds the devices found on d to the recorded ones, so that Attached still tells them
+// from others later.
+func (d *Device) NoteLoops(loops []loopsetup.Info) {
+	for _, info := range loops {
+		d.Noted = slices.DeleteFunc(d.Noted, func(n NotedLoop) bool { return n.Path == info.Path })
+		d.Noted = append(d.Noted, NotedLoop{info.Path, info.Sequence})
+	}
+}
+
+// noteStatus adds the loop devices in a status to the recorded ones. up's record is more exact
+// where it has them too.
+func (d *Device) noteStatus(loops []string) {
+	for _, path := range loops {
+		if !slices.ContainsFunc(d.Noted, func(n NotedLoop) bool { return n.Path == path }) {
+			d.Noted = append(d.Noted, NotedLoop{Path: path})
+		}
+	}
+}
+
+// errStillAttached means that a loop device stayed attached after it was detached.
+var errStillAttached = errors.New("a loop device is still attached")
+
+// detachTime bounds the wait for loop devices to detach: a program such as udev may have one open.
+// detachPause is the time between two looks.
+const (
+	detachTime  = 10 * time.Second
+	detachPause = 50 * time.Millisecond
+)
+
+// WaitDetached waits until the data file has no loop device.
+func (d Device) WaitDetached() error {
+	for end := time.Now().Add(detachTime); ; time.Sleep(detachPause) {
+		loops, err := d.Attached()
+		if err != nil || len(loops) == 0 {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%w: %s is on %s, and a process has it open: fuser -v %[2]s", errStillAttached, strings.Join(LoopPaths(loops), " "), d.Data())
+		}
+	}
+}
+
+// LoopPaths returns the paths of loop devices, in their order.
+func LoopPaths(loops []loopsetup.Info) []string {
+	paths := make([]string, len(loops))
+	for i, info := range loops {
+		paths[i] = info.Path
+	}
+	return paths
+}

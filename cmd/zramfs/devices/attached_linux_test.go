@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package devices
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/loopsetup"
+)
+
+// detachedLoop attaches a loop device to a file zram0 whose mount is then detached.
+func detachedLoop(t *testing.T) *loopsetup.Device {
+	t.Helper()
+	require.Root(t)
+	require.Loop(t)
+	dir := t.TempDir()
+	if err := unix.Mount("none", dir, "ramfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, dataName)
+	err := os.WriteFile(path, make([]byte, 1<<20), 0o600)
+	var loop *loopsetup.Device
+	if err == nil {
+		loop, err = loopsetup.Attach(path, &loopsetup.Config{NoDirectIO: true})
+	}
+	if err := errors.Join(err, unix.Unmount(dir, unix.MNT_DETACH)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := loop.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	return loop
+}
+
+// TestAttachedHidden finds the devices of two detached data files, each by its record.
+func TestAttachedHidden(t *testing.T) {
+	one, two := detachedLoop(t), detachedLoop(t)
+	info, err := loopsetup.Inspect(one.Path())
+	if err != nil || info.Backing != detachedData || info.Sequence == 0 {
+		t.Fatalf("%+v, %v", info, err)
+	}
+	for _, test := range []struct {
+		name  string
+		noted []NotedLoop
+		want  []string
+	}{
+		{"nothing noted", nil, nil},
+		{"name", []NotedLoop{{Path: one.Path()}}, []string{one.Path()}},
+		{"name and number", []NotedLoop{{one.Path(), info.Sequence}}, []string{one.Path()}},
+		{"attached to another file since", []NotedLoop{{two.Path(), info.Sequence}}, nil},
+		{"never there", []NotedLoop{{"/dev/loop1048575", 7}, {"banana", 0}}, nil},
+	} {
+		d := Device{Dir: "/run/zram", Noted: test.noted}
+		if loops, err := d.Attached(); err != nil || !slices.Equal(LoopPaths(loops), test.want) && len(loops)+len(test.want) > 0 {
+			t.Errorf("%s: %v, %v; want %v", test.name, loops, err, test.want)
+		}
+	}
+}
+
+// TestOutOfSight looks for a device without a visible mount, as in another mount namespace, whose
+// loop device exists: it may be swap, so it counts as running and its record stays.
+func TestOutOfSight(t *testing.T) {
+	loop := detachedLoop(t)
+	info, err := loopsetup.Inspect(loop.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := host.Root(t.TempDir())
+	rec := Record{Dir: "/run/nowhere", Loops: []NotedLoop{{loop.Path(), info.Sequence}}}
+	if err := rec.Write(m); err != nil {
+		t.Fatal(err)
+	}
+	find := func() []Device {
+		t.Helper()
+		s, err := look(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return devicesAt(s.devices, rec.Dir)
+	}
+	if found := find(); len(found) != 1 || !found[0].Away || found[0].Answer() != answerElsewhere || found[0].Name() != loop.Path() {
+		t.Errorf("%+v", found)
+	}
+	if all := ReadRecords(m); len(all) != 1 || !all[0].Alive() {
+		t.Errorf("the record counts as ended: %+v", all)
+	}
+	if err := loop.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := (Device{Dir: rec.Dir, Noted: rec.Loops}).WaitDetached(); err != nil {
+		t.Fatal(err)
+	}
+	if found := find(); len(found) != 0 {
+		t.Errorf("once it is detached: %+v", found)
+	}
+	if all := ReadRecords(m); len(all) != 1 || all[0].Alive() {
+		t.Errorf("once it is detached: %+v", all)
+	}
+}
+
+// TestWaitDetachedKnowsItsOwn detaches a device and gives its number to another file at once.
+func TestWaitDetachedKnowsItsOwn(t *testing.T) {
+	loop := detachedLoop(t)
+	d := Device{Dir: "/run/zram", Noted: []NotedLoop{{Path: loop.Path()}}}
+	loops, err := d.Attached()
+	if err != nil || len(loops) != 1 {
+		t.Fatalf("%v, %v", loops, err)
+	}
+	d.NoteLoops(loops)
+	if err := loop.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.WaitDetached(); err != nil {
+		t.Fatal(err)
+	}
+	again := detachedLoop(t)
+	if again.Path() != loop.Path() {
+		t.Skipf("%s became %s: another program has it", loop.Path(), again.Path())
+	}
+	if loops, err := d.Attached(); err != nil || len(loops) != 0 {
+		t.Errorf("%v of another file is taken for the device's, %v", loops, err)
+	}
+}
+
+// TestNoteStatus wants the sequence numbers of up's record kept.
+func TestNoteStatus(t *testing.T) {
+	d := Device{Noted: []NotedLoop{{"/dev/loop8", 3}}}
+	d.noteStatus([]string{"/dev/loop7", "/dev/loop8"})
+	if want := []NotedLoop{{"/dev/loop8", 3}, {Path: "/dev/loop7"}}; !slices.Equal(d.Noted, want) {
+		t.Errorf("%v, want %v", d.Noted, want)
+	}
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package devices
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/cmd/zramfs/tune"
+)
+
+// RecordDir holds a record for each device that up has turned on. It lies outside DIR because its
+// contents are needed most when the server of DIR is dead, or DIR is in another mount namespace.
+const RecordDir = "run/zramfs"
+
+// Record is the file that up leaves for the other commands. Every entry is verified: a loop device
+// by its sequence number, a process by its start time, and a kernel parameter is restored only if
+// it still has up's value. So a record that outlives its device, as in a restarted container, does
+// no harm.
+type Record struct {
+	Dir   string      `json:"dir"`
+	Loops []NotedLoop `json:"loops"`
+
+	// Tuned has the parameters of the kernel that up --tune changed. Its key is from the time of
+	// --sysctl: a device that an older version has up keeps its record, and the keeper of such a
+	// device reads and writes those of newer ones.
+	Tuned []tune.Change `json:"sysctls"`
+
+	// Keeper is the PID of the keeper in the PID namespace of up, Started its start time; see
+	// host.Process.Start. Records of older versions lack them, and Mount.
+	Keeper  int    `json:"keeper,omitempty"`
+	Started uint64 `json:"started,omitempty"`
+	// Mount is the number of the attributes' file system (st_dev), unique while it is mounted
+	// anywhere.
+	Mount int `json:"mount,omitempty"`
+
+	// Slots is nil if the kernel keeps slots.
+	Slots *NotedSlots `json:"slots,omitempty"`
+
+	File string `json:"-"` // its path; empty before it is written
+	Err  error  `json:"-"` // why it cannot be read
+}
+
+// newRecordPath returns the path of a new record for a device on dir. Two devices may have the same
+// dir: in two mount namespaces, or if one is dead.
+func newRecordPath(m host.Root, dir string) string {
+	return filepath.Join(m.Path(RecordDir), fmt.Sprintf("%s@%08x.json", url.PathEscape(dir), rand.Uint32()))
+}
+
+// ReadRecords returns all records, those of older versions last; none without the right to read
+// them.
+func ReadRecords(m host.Root) []Record {
+	paths, err := filepath.Glob(filepath.Join(m.Path(RecordDir), "*.json"))
+	if err != nil {
+		return nil
+	}
+	var all []Record
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			continue
+		}
+		var rec Record
+		if err == nil {
+			err = json.Unmarshal(text, &rec)
+		}
+		if err != nil {
+			rec.Err = fmt.Errorf("read %s: %w", path, err)
+		}
+		rec.File = path
+		all = append(all, rec)
+	}
+	slices.SortStableFunc(all, func(a, b Record) int { return b.age() - a.age() })
+	return all
+}
+
+// age is 1 for a record that names the device's processes, else 0.
+func (rec Record) age() int { return min(rec.Mount, 1) }
+
+// Of reports whether it is a record of a device on dir; an unreadable record is known by its name.
+func (rec Record) Of(dir string) bool {
+	if rec.Err != nil {
+		name, _ := strings.CutSuffix(filepath.Base(rec.File), ".json")
+		return name == url.PathEscape(dir) || strings.HasPrefix(name, url.PathEscape(dir)+"@")
+	}
+	return rec.Dir == dir
+}
+
+// keeper returns the keeper's process in this PID namespace, or 0 if it has ended or is not visible
+// here.
+func (rec Record) keeper() int {
+	if rec.Keeper == 0 {
+		return 0
+	}
+	if p, ok := host.Local.Process(rec.Keeper); ok && p.Start == rec.Started {
+		return p.PID
+	}
+	for _, p := range serverProcesses() { // its PID differs in up's namespace
+		if p.Start == rec.Started && host.Local.InnerPID(p.PID) == rec.Keeper {
+			return p.PID
+		}
+	}
+	return 0
+}
+
+// Alive reports whether the device exists: its keeper runs, or a loop device is on its data file.
+func (rec Record) Alive() bool {
+	if rec.keeper() != 0 {
+		return true
+	}
+	loops, err := Device{Noted: rec.Loops, Away: true}.Attached()
+	return err != nil || len(loops) > 0
+}
+
+// Write replaces the record by this one atomically.
+func (rec *Record) Write(m host.Root) error {
+	text, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(m.Path(RecordDir), 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(m.Path(RecordDir), ".new-") // for its owner alone
+	if err != nil {
+		return err
+	}
+	path := rec.File
+	if path == "" {
+		path = newRecordPath(m, rec.Dir)
+	}
+	_, err = f.Write(append(text, '\n'))
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	rec.File = path
+	return nil
+}
+
+// Remove removes the record, and the directory with the last record.
+func (rec Record) Remove(m host.Root) error {
+	err := os.Remove(rec.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		_ = os.Remove(m.Path(RecordDir)) // fails while there are others
+	}
+	return err
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package devices
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
+)
+
+// A record of an older version has another name and fewer fields.
+func TestRecordOfOlderVersion(t *testing.T) {
+	m := host.Root(t.TempDir())
+	path := m.Path(RecordDir + "/%2Frun%2Fzram.json")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const text = `{"dir":"/run/zram","loops":[{"path":"/dev/loop7","sequence":9}],"sysctls":null}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, ok := host.Local.Process(os.Getpid())
+	if !ok {
+		t.Fatal("this process is not there")
+	}
+	newer := Record{Dir: "/run/zram", Keeper: p.PID, Started: p.Start, Mount: 50}
+	if err := newer.Write(m); err != nil {
+		t.Fatal(err)
+	}
+	all := ReadRecords(m)
+	if len(all) != 2 || all[0].File != newer.File || !all[1].Of("/run/zram") || all[1].Loops[0].Sequence != 9 || all[1].Alive() {
+		t.Errorf("%+v", all)
+	}
+	s := &survey{devices: []Device{{Dir: "/run/zram", number: 51}}}
+	s.addRecord(&all[1])
+	if d := s.devices[0]; d.Record == nil || d.Noted[0].Path != "/dev/loop7" {
+		t.Errorf("%+v", d)
+	}
+}
