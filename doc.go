@@ -42,6 +42,7 @@ passes to it, with store/view.
 	    store/view           the image of a live device, read by another process
 	    codec/bulk           many pages at once, divided between cores and engines
 	      gpu                  such an engine: kernels written in Go, on a device or simulated
+	  cmd/zramfs/prefetch  what of a process is swapped out, and bringing it back
 	  cmd/zramfs/bench     rates of the codecs and engines on this machine
 	  cmd/zramfs/estimate  what compressed swap would save, and the advised device
 	    cmd/zramfs/sample    pages to measure: of processes, of a file, generated

@@ -67,6 +67,10 @@ const lattice = `
 	cmd/zramfs/tune < cmd/zramfs/doctor
 	cmd/zramfs/tune < cmd/zramfs/command
 	cmd/zramfs/term < cmd/zramfs/command
+	procpages < cmd/zramfs/prefetch
+	cmd/zramfs/host < cmd/zramfs/prefetch
+	cmd/zramfs/term < cmd/zramfs/prefetch
+	cmd/zramfs/prefetch < cmd/zramfs/command
 	procpages < cmd/zramfs/sample
 	codec/pagescan < cmd/zramfs/sample
 	cmd/zramfs/term < cmd/zramfs/sample
@@ -123,7 +127,7 @@ var seams = map[string][]string{
 }
 
 // unsafeFiles lists the files that may use unsafe, outside of tests.
-var unsafeFiles = []string{"store/internal/image/image.go", "loopsetup/swapon_linux.go", "fusefs/requests.go", "fusefs/receive_linux.go", "gpu/driver/cuda_block_linux.go"}
+var unsafeFiles = []string{"store/internal/image/image.go", "loopsetup/swapon_linux.go", "fusefs/requests.go", "fusefs/receive_linux.go", "gpu/driver/cuda_block_linux.go", "cmd/zramfs/prefetch/kernel_linux.go"}
 
 const module = "github.com/zramfs/zramfs"
 

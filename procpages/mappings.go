@@ -66,6 +66,24 @@ func appendWanted(found []mapping, m mapping) []mapping {
 	return found
 }
 
+// eachMapping calls visit with each mapping in the text of /proc/PID/maps, which has the first
+// lines of smaps alone, for which the kernel counts no pages.
+func eachMapping(maps io.Reader, visit func(mapping)) error {
+	lines := bufio.NewScanner(maps)
+	lines.Buffer(make([]byte, 64<<10), 64<<10) // as in readMappings
+	for lines.Scan() {
+		m, err := parseMapping(lines.Bytes())
+		if err != nil {
+			return err
+		}
+		visit(m)
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("read maps: %w", err)
+	}
+	return nil
+}
+
 // parseMapping reads a mapping's first line, its addresses and permissions, as in
 // "7f0000000000-7f0000021000 rw-p".
 func parseMapping(line []byte) (mapping, error) {

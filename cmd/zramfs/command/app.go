@@ -92,6 +92,7 @@ func commands() []*cli.Command {
 		importCommand(),
 		estimateCommand(),
 		benchCommand(),
+		prefetchCommand(),
 		dictCommand(),
 		doctorCommand(),
 		versionCommand(),

@@ -30,7 +30,7 @@ func (r Root) MemoryLimits(ram uint64) ([]MemoryLimit, error) {
 	if ram == 0 {
 		ram = NoMemoryLimit
 	}
-	groups, err := r.groups()
+	groups, err := r.groups("self")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // a kernel without control groups
 	}
@@ -59,7 +59,7 @@ func (r Root) MemoryLimits(ram uint64) ([]MemoryLimit, error) {
 // Group returns the directory of the process's group of cgroup v2, relative to the Root. The error
 // is fs.ErrNotExist where there is none.
 func (r Root) Group() (dir string, err error) {
-	groups, err := r.groups()
+	groups, err := r.groups("self")
 	if err != nil {
 		return "", err
 	}
@@ -77,7 +77,7 @@ func (r Root) Group() (dir string, err error) {
 	return "", fs.ErrNotExist
 }
 
-// group is a line of proc/self/cgroup (cgroups(7)): hierarchy-ID:controller-list:cgroup-path.
+// group is a line of proc/PID/cgroup (cgroups(7)): hierarchy-ID:controller-list:cgroup-path.
 type group struct{ id, controllers, path string }
 
 func (g group) v2() bool { return g.id == "0" }
@@ -92,8 +92,9 @@ func (g group) in(m *mountinfo.Info) bool {
 
 func hasWord(list, word string) bool { return slices.Contains(strings.Split(list, ","), word) }
 
-func (r Root) groups() (all []group, err error) {
-	text, err := os.ReadFile(r.Path("proc/self/cgroup"))
+// groups returns the groups of a process, which is a number or "self".
+func (r Root) groups(process string) (all []group, err error) {
+	text, err := os.ReadFile(r.Path("proc", process, "cgroup"))
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func (r Root) groups() (all []group, err error) {
 		id, rest, ok := strings.Cut(strings.TrimSpace(line), ":")
 		controllers, path, ok2 := strings.Cut(rest, ":")
 		if !ok || !ok2 {
-			return nil, fmt.Errorf("parse /proc/self/cgroup: unexpected line %q", line)
+			return nil, fmt.Errorf("parse /proc/%s/cgroup: unexpected line %q", process, line)
 		}
 		all = append(all, group{id, controllers, path})
 	}

@@ -38,6 +38,7 @@ type MemoryHierarchy struct {
 	LimitFile string // name of the control file with the limit of a group
 	V2        bool   // cgroup v2
 	root      Root
+	mount     *mountinfo.Info // what Top shows of the hierarchy
 }
 
 // MemoryHierarchy finds the hierarchy that has the memory controller, which is one of all
@@ -52,11 +53,11 @@ func (r Root) MemoryHierarchy() (h MemoryHierarchy, err error) {
 	for _, m := range mounts {
 		switch {
 		case m.FSType == "cgroup" && hasWord(m.VFSOptions, "memory"):
-			return MemoryHierarchy{Top: m.Mountpoint, LimitFile: "memory.limit_in_bytes", root: r}, nil
+			return MemoryHierarchy{Top: m.Mountpoint, LimitFile: "memory.limit_in_bytes", root: r, mount: m}, nil
 		case m.FSType == "cgroup2" && h.Top == "":
 			controllers, err := r.Read(filepath.Join(m.Mountpoint, "cgroup.controllers"))
 			if err == nil && slices.Contains(strings.Fields(controllers), "memory") {
-				h = MemoryHierarchy{Top: m.Mountpoint, LimitFile: "memory.max", V2: true, root: r}
+				h = MemoryHierarchy{Top: m.Mountpoint, LimitFile: "memory.max", V2: true, root: r, mount: m}
 			}
 		}
 	}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
+	"github.com/zramfs/zramfs/cmd/zramfs/prefetch"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
+)
+
+const (
+	flagCgroup = "cgroup"
+	flagLimit  = "limit"
+	flagDryRun = "dry-run"
+)
+
+func prefetchCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "prefetch",
+		Usage: "bring swapped-out memory of processes back in bulk",
+		Description: "Reads the swapped pages of processes back before they touch them, many at once, which takes a quarter of the time of " +
+			"their page faults: the largest process first, and in it the longest run of pages. It works for every kind of swap.\n\n" +
+			fmt.Sprintf("It stops where a 32nd of the machine's memory (at least 64M) is left, or a 32nd below the memory limit of a control "+
+				"group, and when programs wait for memory: it pauses while some avg10 of /proc/pressure/memory is above %d, and gives up "+
+				"after %.0f s of that.\n\n", prefetch.PressureLimit, prefetch.Patience.Seconds()) +
+			"It takes private memory: no shared memory or tmpfs. Pages that several processes share count once. It needs root, with " +
+			"CAP_SYS_PTRACE and CAP_SYS_NICE. PATH is a directory, or a path as /proc/PID/cgroup shows it.\n\n" +
+			"The exit code is 0 if everything came back, up to --limit, or nothing was in swap; and 1 if pages had to stay.",
+		Flags: []cli.Flag{
+			&cli.IntSliceFlag{Name: flagPID, Aliases: []string{"p"}, Usage: "processes: `PID`, several with commas or by repeating it"},
+			&cli.StringFlag{Name: flagCgroup, Usage: "all processes in the control group at `PATH` and below it"},
+			&cli.StringFlag{Name: flagLimit, Usage: "bring back `SIZE` at most"},
+			&cli.BoolFlag{Name: flagDryRun, Aliases: []string{"n"}, Usage: "only say what would be brought back"},
+			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},
+		},
+		Action: prefetchAction,
+	}
+}
+
+func prefetchAction(c *cli.Context) error {
+	o, err := prefetchOptions(c)
+	if err != nil {
+		return err
+	}
+	o.Progress = func(pages int64) term.Steps { return term.NewSteps(c.App.ErrWriter, "prefetching", pages) }
+	ctx, stop := interruptible(c.Context)
+	defer stop()
+	// A kernel that waits for a device which does not answer keeps Run from ending.
+	reports := make(chan prefetch.Report, 1)
+	err = obey(ctx, func() error {
+		r, err := prefetch.Run(ctx, o)
+		reports <- r
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("prefetch: %w", err)
+	}
+	r := <-reports
+	if err := printPrefetch(c, r); err != nil {
+		return err
+	}
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("prefetch: %w", imaging.ErrInterrupted)
+	case r.Incomplete() && !r.DryRun:
+		return exitWith(exitFailure)
+	}
+	return nil
+}
+
+func printPrefetch(c *cli.Context, r prefetch.Report) error {
+	if c.Bool(flagJSON) {
+		return printJSON(c.App.Writer, map[string]prefetch.Report{"prefetch": r})
+	}
+	return printReport(c.App.Writer, false, r)
+}
+
+// prefetchOptions reads the flags.
+func prefetchOptions(c *cli.Context) (o prefetch.Options, err error) {
+	switch {
+	case c.Args().Present():
+		return o, usageError("prefetch: takes no argument %q; several processes are --pid 1,2", c.Args().First())
+	case c.IsSet(flagPID) && c.IsSet(flagCgroup):
+		return o, usageError("prefetch: mutually exclusive arguments: --pid --cgroup")
+	case !c.IsSet(flagPID) && !c.IsSet(flagCgroup):
+		return o, usageError("prefetch: name the processes: --pid or --cgroup")
+	}
+	o.DryRun = c.Bool(flagDryRun)
+	if c.IsSet(flagLimit) {
+		ram, err := host.Local.MemTotal()
+		if err != nil {
+			return o, err
+		}
+		if o.Limit, err = term.ParseBytes(c.String(flagLimit), ram); err != nil {
+			return o, usageError("limit %q: %w", c.String(flagLimit), err)
+		}
+		if o.Limit == 0 {
+			return o, usageError("limit %q: nothing would be brought back; leave --limit out for no limit", c.String(flagLimit))
+		}
+	}
+	if c.IsSet(flagPID) {
+		o.Named = true
+		o.PIDs, err = readPIDs(c, "prefetch")
+		return o, err
+	}
+	o.PIDs, err = groupProcesses(c.Context, c.String(flagCgroup))
+	return o, err
+}
+
+// groupProcesses returns the processes in a control group and below it. The path is a directory, or
+// one below the top of the hierarchy of the memory controller.
+func groupProcesses(ctx context.Context, path string) ([]int, error) {
+	if path == "" {
+		return nil, usageError("prefetch: --cgroup is empty")
+	}
+	dir, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	pids, err := host.Local.ProcessesBelow(ctx, dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return pids, err
+	}
+	h, hierarchyErr := host.Local.MemoryHierarchy()
+	if hierarchyErr == nil && h.Top != "" {
+		pids, err = host.Local.ProcessesBelow(ctx, filepath.Join(h.Top, filepath.Join("/", path)))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("prefetch: %s is no control group: name its directory, as /sys/fs/cgroup/app, or its path in /proc/PID/cgroup", path)
+	}
+	return pids, err
+}
