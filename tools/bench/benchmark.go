@@ -27,6 +27,8 @@ type benchmark struct {
 	// filled and ended hold each device's memory after the fill and after the last
 	// round; nil where a device does not tell.
 	filled, ended []*memoryUse
+	// wakeUps holds what a wake-up cost at the start of each round.
+	wakeUps wakeUps
 }
 
 // errNotReal means that a device did not hold real pages, which makes its figures
@@ -49,6 +51,9 @@ func (b *benchmark) run(ctx context.Context) error {
 		b.figures[i] = make([][]figure, len(b.devices))
 	}
 	for round := range b.opts.rounds {
+		if err := b.wakeUps.measure(); err != nil {
+			return err
+		}
 		for i, work := range works {
 			for _, d := range turns(len(b.devices), round) {
 				device := b.devices[d]

@@ -55,13 +55,6 @@
 // value behind each figure (@), and prints the medians at all values below. One value measures
 // only that.
 //
-// At the start of each round it measures what a wake-up costs, since every fault that zramfs
-// serves needs several: two threads wake each other by pipes, on two CPUs and on one; as the
-// machine is, and with a PM QoS request held (/dev/cpu_dma_latency), with which no CPU halts.
-// Where the request makes a great difference, the machine's CPUs halt when idle and are slow to
-// wake up, as those of many virtual machines are. Another process that holds such a request makes
-// both the same.
-//
 // With -load-cpu the process stays on one processor from its start. Otherwise it moves, and from
 // then on the kernel interrupts the processor that it left for each page written out
 // (arch_tlbbatch_flush), unless that one is idle or in a kernel thread: almost never where kernel
@@ -74,6 +67,15 @@
 //
 // Kernel zram gets the same size, priority, discards and values of vm.page-cluster. It reads ahead
 // with none of them, so what differs between them is noise.
+//
+// # Wake-up cost
+//
+// At the start of each round of either kind it measures what a wake-up costs, since every request
+// that zramfs serves needs several: two threads wake each other by pipes, on two CPUs and on one;
+// as the machine is, and with a PM QoS request held (/dev/cpu_dma_latency), with which no CPU
+// halts. Where the request makes a great difference, the machine's CPUs halt when idle and are
+// slow to wake up, as those of many virtual machines are. Another process that holds such a
+// request makes both the same.
 //
 // # Processor time
 //

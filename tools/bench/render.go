@@ -47,6 +47,7 @@ func (r *report) writeText(out io.Writer) error {
 	for _, device := range r.Devices {
 		fmt.Fprintf(&text, "%s: %s\n", device.Name, device.What)
 	}
+	r.WakeUps.render(&text)
 	r.renderHeads(&text)
 	for _, row := range r.Workload {
 		row.render(&text, r.Devices)

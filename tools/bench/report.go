@@ -19,6 +19,7 @@ type report struct {
 	Rounds   int            `json:"rounds"`
 	Runtime  float64        `json:"runtime_seconds"`
 	Pages    reportPages    `json:"pages"`
+	WakeUps  wakeUps        `json:"wake_up"`
 	Devices  []reportDevice `json:"devices"`
 	Workload []reportRow    `json:"workloads"`
 	// Targets is empty unless kernel zram was measured too.
@@ -54,7 +55,8 @@ func (b *benchmark) report() *report {
 	out := &report{
 		Kernel: kernelRelease(), CPUs: runtime.NumCPU(), Size: b.size,
 		Rounds: b.opts.rounds, Runtime: b.opts.runtime.Seconds(),
-		Pages: reportPages{File: b.pool.path, Count: b.pool.pages(), LZ4: b.pool.lz4},
+		Pages:   reportPages{File: b.pool.path, Count: b.pool.pages(), LZ4: b.pool.lz4},
+		WakeUps: b.wakeUps,
 	}
 	for i, device := range b.devices {
 		out.Devices = append(out.Devices, reportDevice{device.name, device.what, b.filled[i], b.ended[i]})

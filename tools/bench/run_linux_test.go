@@ -66,6 +66,9 @@ func TestRunMeasuresBoth(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
+	if len(got.WakeUps.AsIs) != 1 || got.WakeUps.AsIs[0].Same.P50 <= 0 {
+		t.Errorf("wake-ups: %+v", got.WakeUps)
+	}
 	if len(got.Devices) != 2 || got.Size != 64<<20 {
 		t.Fatalf("devices %+v, size %d", got.Devices, got.Size)
 	}

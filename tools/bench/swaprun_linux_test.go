@@ -78,6 +78,9 @@ func TestSwapRunMeasuresBoth(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
+	if len(got.WakeUps.AsIs) != 1 || got.WakeUps.AsIs[0].Same.P50 <= 0 {
+		t.Errorf("wake-ups: %+v", got.WakeUps)
+	}
 	if len(got.Devices) != 2 || got.Filled != 3*48<<20 || got.Size != 4*48<<20 {
 		t.Fatalf("the report:\n%s", out.String())
 	}
