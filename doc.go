@@ -25,6 +25,7 @@ passes to it, with store/view.
 	cmd/zramfs/command   subcommands: flags, one call, print
 	  cmd/zramfs/daemon    keeper, worker, supervision, upgrade
 	    cmd/zramfs/control   both ends of the sockets between command and device
+	    cmd/zramfs/awake     when processors are kept from halting, and what that saves
 	    cmd/zramfs/protect   what a serving process asks of the kernel: locks, classes, populate
 	    fusefs               requests of the kernel to pages, over /dev/fuse
 	      store                pages to objects in the memory image

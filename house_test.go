@@ -46,6 +46,8 @@ const lattice = `
 	fusefs < cmd/zramfs/control
 	cmd/zramfs/control < cmd/zramfs/daemon
 	cmd/zramfs/host < cmd/zramfs/protect
+	cmd/zramfs/host < cmd/zramfs/awake
+	cmd/zramfs/awake < cmd/zramfs/daemon
 	cmd/zramfs/protect < cmd/zramfs/daemon
 	fusefs < cmd/zramfs/daemon
 	loopsetup < cmd/zramfs/daemon
@@ -97,6 +99,7 @@ const lattice = `
 	gpu/kernels < gpu
 	codec/bulk < gpu
 
+	internal/require < cmd/zramfs/awake
 	internal/require < gpu/internal/ptxas
 	internal/pages/pagefile < internal/require
 	internal/require < internal/pages

@@ -41,11 +41,11 @@ type connection struct {
 	agreeOnce sync.Once
 	initiated atomic.Bool // go-fuse has handled INIT
 	flags     uint64
-	looking   atomic.Bool  // a thread polls for a request; see look
-	busy      atomic.Int32 // threads that carry a request out
-	requests  requests     // immutable view
-	stopping  *atomic.Bool // of the server
-	threads   []*thread    // immutable
+	busy      atomic.Int32    // threads that carry a request out
+	lone      func(time.Time) // Config.Lone; nil for attributes; immutable
+	requests  requests        // immutable view
+	stopping  *atomic.Bool    // of the server
+	threads   []*thread       // immutable
 	// turns limits the threads that wait for requests or work on them to fewer than all: the kernel
 	// wakes the thread that has waited longest, so more threads than processors would only make
 	// caches cold. A thread that waits for memory gives its turn to a sleeping one.
@@ -72,6 +72,9 @@ func (s *Server) connect(kind connectionKind, device *os.File, cfg Config, t tre
 	turns := len(slots)
 	if kind == dataConnection {
 		turns = max(min(turns-waitingOf(turns), dataTurns()), 1)
+	}
+	if kind == dataConnection {
+		c.lone = cfg.Lone
 	}
 	c.turns = make(chan struct{}, turns)
 	for range turns {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"time"
 
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/store"
@@ -42,6 +43,10 @@ type Config struct {
 	// Noted is called after a write to control/loops: the writer is about to hide the data
 	// file. It must not block. May be nil.
 	Noted func()
+	// Lone is called with the time of each request for pages that found no other under way and
+	// came after a pause, as those of page faults do. It is on the page path: it must neither block
+	// nor allocate. May be nil.
+	Lone func(now time.Time)
 	// Logf logs one message a call, from any goroutine. It must not block: a request may be
 	// waiting. If nil, messages are discarded.
 	Logf func(format string, args ...any)

@@ -30,8 +30,6 @@ const (
 	hardShare = 92
 	// paceLimit bounds the weight of one wait: a pause of a second counts as one of a millisecond.
 	paceLimit = time.Millisecond
-	// expectGap: after a wait no longer than this the next request is expected soon.
-	expectGap = 500 * time.Microsecond
 )
 
 // begin starts the clock for a request.
@@ -57,10 +55,6 @@ func (p *pace) share() int {
 	}
 	return int(p.work * 100 / all)
 }
-
-// expects reports whether the next request is likely to come soon and the thread has time to poll
-// for it. A busy thread would take the processor from the process that makes the requests.
-func (p *pace) expects() bool { return p.gap < expectGap && p.share() <= easyShare }
 
 // effort returns the compression effort for the current request, 0 to codec.MaxEffort.
 func (p *pace) effort() int {

@@ -64,27 +64,3 @@ func TestPaceChanges(t *testing.T) {
 		t.Errorf("quiet again: effort %d", got)
 	}
 }
-
-// TestPaceExpects: a thread polls for a request if requests come often and it has time; not if they
-// come seldom or all its time goes into work.
-func TestPaceExpects(t *testing.T) {
-	const us = time.Microsecond
-	for _, c := range []struct {
-		work, wait time.Duration
-		want       bool
-	}{{8 * us, 30 * us, true}, {20 * us, 30 * us, true}, {8 * us, 900 * us, false}, {30 * us, 2 * us, false}} {
-		var p pace
-		after(&p, 100, c.work, c.wait)
-		if got := p.expects(); got != c.want {
-			t.Errorf("%v after %v of work: %v", c.wait, c.work, got)
-		}
-	}
-	var p pace
-	p.begin(time.Unix(1, 0))
-	p.end(time.Unix(1, 5000))
-	p.begin(time.Unix(3, 0))
-	p.end(time.Unix(3, 5000))
-	if p.expects() {
-		t.Error("a request every two seconds is expected soon")
-	}
-}

@@ -3,10 +3,8 @@
 package fusefs
 
 import (
-	"runtime"
 	"sync"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -61,30 +59,6 @@ func receive(device int, room []byte, idle bool) (n int, errno syscall.Errno) {
 	}
 	return int(r), errno
 }
-
-// lookFor is how long a thread polls for the next request before it sleeps.
-const lookFor = 50 * time.Microsecond
-
-// look polls for a request, if one can be expected soon: a process with a series of page faults
-// waits for one page before it asks for the next, and waking a thread takes as long as serving a
-// page. Only one thread polls at a time, and none while requests overlap or on a machine with one
-// processor, which the requesting process needs.
-func (t *thread) look() {
-	if runtime.NumCPU() == 1 || t.overlap > 0 || !t.page.pace.expects() || !t.c.looking.CompareAndSwap(false, true) {
-		return
-	}
-	device := [1]unix.PollFd{{Fd: int32(t.c.device), Events: unix.POLLIN}}
-	for end := time.Now().Add(lookFor); time.Now().Before(end); {
-		n, _, _ := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&device[0])), 1, uintptr(unsafe.Pointer(&atOnce)), 0, 0, 0)
-		if n != 0 { // a request, or an error that receive returns
-			break
-		}
-	}
-	t.c.looking.Store(false)
-}
-
-// atOnce is the timeout of a poll that does not wait.
-var atOnce unix.Timespec
 
 // send sends an answer. It does not wait, so the Go scheduler need not know. It ignores ENOENT (the
 // requesting process has been killed) and the end of the connection, which the next receive

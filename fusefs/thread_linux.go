@@ -22,11 +22,8 @@ type thread struct {
 	tid  atomic.Int32 // the operating system's, once it runs
 	turn bool         // has a turn; see connection.turns
 	page pageThread
-	// overlap counts down from overlapLimit with each request carried out alone; 0 means that the
-	// next is expected to be alone too.
-	overlap int
-	in      [1][]byte // go-fuse's arguments
-	out     [1][]byte
+	in   [1][]byte // go-fuse's arguments
+	out  [1][]byte
 }
 
 // serve takes requests until the connection ends or the server stops.
@@ -37,16 +34,16 @@ func (t *thread) serve() {
 	defer t.giveTurn()
 	for idle := true; t.takeTurn(); {
 		t.slot.free()
-		if !idle {
-			t.look()
-		}
 		n, errno := receive(t.c.device, t.slot.room(), idle)
 		idle = errno != 0 || t.c.kind != dataConnection
 		switch {
 		case errno == 0 && n >= inHeaderSize:
 			killpoint.At("request read")
-			t.page.pace.begin(time.Now())
-			t.note(t.c.busy.Add(1))
+			now := time.Now()
+			t.page.pace.begin(now)
+			if t.c.busy.Add(1) == 1 && t.page.pace.gap >= loneGap && t.c.lone != nil {
+				t.c.lone(now)
+			}
 			t.carryOut(message(t.slot.room()[:n]))
 			t.c.busy.Add(-1)
 			t.page.pace.end(time.Now())
@@ -59,17 +56,8 @@ func (t *thread) serve() {
 	t.slot.free()
 }
 
-// overlapLimit is how many requests in a row have to be alone before the next is expected to be.
-const overlapLimit = 16
-
-// note records whether other threads are at work.
-func (t *thread) note(busy int32) {
-	if busy > 1 {
-		t.overlap = overlapLimit
-	} else if t.overlap > 0 {
-		t.overlap--
-	}
-}
+// loneGap is the least time that a thread waits for a request which was not there before it asked.
+const loneGap = 2 * time.Microsecond
 
 // takeTurn waits for a turn, if the thread has none, and reports whether the server still serves.
 func (t *thread) takeTurn() bool {

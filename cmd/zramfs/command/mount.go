@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/awake"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
@@ -24,6 +25,7 @@ const (
 	flagSize       = "size"
 	flagAlgorithm  = "algorithm"
 	flagMemLimit   = "mem-limit"
+	flagLatency    = "latency"
 	flagMemory     = "memory"    // hidden: tests kernels without noswap
 	flagTransport  = "transport" // hidden: a keeper of an earlier version gives it to its worker
 	flagForeground = "foreground"
@@ -41,6 +43,8 @@ func deviceFlags() []cli.Flag {
 			Usage: "compression `ALGORITHM`: adaptive, page, page:dense, lz4, zstd(level=3), raw"},
 		&cli.StringFlag{Name: flagMemLimit, Aliases: []string{"m"}, Value: "0",
 			Usage: "most memory the device may take: a `LIMIT` as 2G, or as 50% of RAM; 0 for none"},
+		&cli.StringFlag{Name: flagLatency, Value: string(awake.Auto),
+			Usage: "keep idle processors awake for page faults: a `POLICY`, auto, low or off"},
 		&cli.StringFlag{Name: flagMemory, Value: string(store.MemoryAuto), Hidden: true},
 		&cli.StringFlag{Name: flagTransport, Hidden: true},
 	}
@@ -142,6 +146,9 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	if c.IsSet(flagTransport) && !c.Bool(flagWork) { // fusefs tells a worker whether it can serve the device
 		return cfg, usageError("--transport is gone: requests come over /dev/fuse, so leave it out")
 	}
+	if cfg.Latency, err = awake.ParsePolicy(c.String(flagLatency)); err != nil {
+		return cfg, usageError("%v", err)
+	}
 	parse := parseAlgorithm
 	if c.Bool(flagWork) {
 		parse = workerAlgorithm
@@ -171,6 +178,9 @@ func deviceArgs(role string, cfg daemon.Config) []string {
 		"--" + flagSize + "=" + strconv.FormatUint(cfg.Disksize, 10),
 		"--" + flagAlgorithm + "=" + cfg.Algorithm.String(),
 		"--" + flagMemLimit + "=" + strconv.FormatUint(cfg.MemLimit, 10),
+	}
+	if cfg.Latency != awake.Auto { // a program of before has no such flag
+		args = append(args, "--"+flagLatency+"="+string(cfg.Latency))
 	}
 	if cfg.Memory != store.MemoryAuto {
 		args = append(args, "--"+flagMemory+"="+string(cfg.Memory))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/awake"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
@@ -35,6 +36,7 @@ func (r report) sides() []side {
 		side{"saved", r.savedWords()},
 		side{"pages", codecWords(r.Status)},
 		side{"code", instructionWords(r.Status.Instructions)},
+		side{"latency", latencyWords(r.Status.Latency)},
 		side{"errors", errorWords(r.Status.IO)},
 	)
 	for _, p := range r.Status.Protections {
@@ -151,6 +153,30 @@ func codecWords(s *daemon.Status) string {
 		}
 	}
 	return fmt.Sprintf("%d: %s", total, strings.Join(words, ", "))
+}
+
+// latencyWords is the line of status on wake-ups. Older servers do not report them.
+func latencyWords(l awake.Status) string {
+	if l.Policy == "" {
+		return ""
+	}
+	text := fmt.Sprintf("%s: ", l.Policy)
+	switch l.State {
+	case awake.StateOff:
+		return text + "processors may halt: " + l.Reason
+	case awake.StateHeld:
+		text += "idle processors poll"
+	default:
+		text += "processors may halt"
+		if l.Reason != "" {
+			text += " (" + l.Reason + ")"
+		}
+	}
+	text += fmt.Sprintf(", polled %s in all", term.Time(time.Duration(l.HeldSeconds*float64(time.Second))))
+	if l.WakeUpUs > 0 {
+		text += fmt.Sprintf("; a wake-up takes %.1f us, %.1f while they poll", l.WakeUpUs, l.WakeUpHeldUs)
+	}
+	return text
 }
 
 func errorWords(io daemon.IOStatus) string {

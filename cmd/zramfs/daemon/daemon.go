@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/awake"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/store"
@@ -26,6 +27,8 @@ type Config struct {
 	Algorithm codec.Algorithm
 	// MemLimit bounds the memory that the store takes, in bytes; 0 is no limit.
 	MemLimit uint64
+	// Latency decides when idle processors are kept from halting.
+	Latency awake.Policy
 	// Memory is the kind of memory of the image.
 	Memory store.MemoryKind
 	// CreatedDir means that Dir was made for this mount: it is removed after the unmount.

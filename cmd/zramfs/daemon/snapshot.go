@@ -66,6 +66,7 @@ func (w *worker) status(loops []string) Status {
 			MaxBackground: settings.MaxBackground,
 			AsyncDIO:      settings.AsyncDIO,
 		},
+		Latency: w.awake.Status(),
 		Process: ProcessStatus{
 			HeapBytes:         heap.Bytes,
 			HeapReleasedBytes: heap.Released,

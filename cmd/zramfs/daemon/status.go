@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/awake"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 )
 
@@ -64,6 +65,8 @@ type Status struct {
 	IO IOStatus `json:"io"`
 	// Fuse has the settings that were agreed with the kernel at the mount.
 	Fuse FuseStatus `json:"fuse"`
+	// Latency says whether idle processors are kept from halting, and what that saves.
+	Latency awake.Status `json:"latency"`
 	// Process describes heap and log of the serving process.
 	Process ProcessStatus `json:"process"`
 	// Protections are the measures taken before the device became ready, in the order in which they

@@ -28,7 +28,7 @@ func TestStatusNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"": "algorithm codecs dir disksize fuse instructions io keeper_pid last_exit last_restart loops mem_limit memory name opens pid " +
+		"": "algorithm codecs dir disksize fuse instructions io keeper_pid last_exit last_restart latency loops mem_limit memory name opens pid " +
 			"process process_memory_bytes protections restarts restarts_recent streams survives_crash uptime_seconds version worker_pid",
 		"memory": "compr_data_size huge_pages huge_pages_since index_bytes mem_used_max mem_used_total orig_data_size " +
 			"pages_compacted pages_stored recounted_segments reserve_bytes same_pages",
@@ -38,6 +38,7 @@ func TestStatusNames(t *testing.T) {
 		"process":      "gc_cycles heap_bytes heap_released_bytes log_lines_dropped",
 		"codecs":       "bytes name pages",
 		"instructions": "codecs detected usable",
+		"latency":      "held_seconds holds lone_requests policy reason state wake_up_held_us wake_up_us",
 		"protections":  "detail essential name state",
 	}
 	for part, names := range want {

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/awake"
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
@@ -34,6 +35,7 @@ type worker struct {
 	memory      *store.Memory        // immutable once serving has begun
 	store       *store.Store         // immutable once serving has begun
 	server      *fusefs.Server       // immutable once serving has begun
+	awake       *awake.Holder        // immutable once serving has begun
 	protections []protect.Protection // complete when ready is closed
 	ready       chan struct{}
 	reading     sync.Mutex     // held while the status is made, so that garbage comes from one reader
@@ -145,11 +147,14 @@ func (w *worker) serve() (err error) {
 	if err := w.makeStore(); err != nil {
 		return err
 	}
+	w.awake = awake.New(w.cfg.Latency)
+	w.undo = append(w.undo, w.awake.Close)
 	w.server, err = fusefs.NewServer(w.files, fusefs.Config{
 		Store:     w.store,
 		Algorithm: w.cfg.Algorithm,
 		Status:    w.statusJSON,
 		Noted:     func() { w.news.send(news{Noted: true}) },
+		Lone:      w.awake.Lone,
 		Logf:      w.logf,
 		NoResend:  debugging(debugNoResend),
 	})
@@ -177,6 +182,7 @@ func (w *worker) serve() (err error) {
 	}
 	w.warmUp(first)
 	close(w.ready)
+	w.awake.Start()
 	w.news.send(news{Ready: &workerReport{Settings: w.server.Settings(), Protections: w.protections}})
 	return nil
 }
@@ -214,9 +220,11 @@ func (w *worker) listen() {
 const attributeReaders = 2
 
 // sparePool is the number of operating system threads that can be needed at a time: those that run
-// goroutines, those of fusefs that wait for memory or for a request, and some that wait for keeper
-// and log.
-func sparePool() int { return runtime.GOMAXPROCS(0) + fusefs.Workers() + attributeReaders }
+// goroutines, those of fusefs that wait for memory or for a request, those that measure a wake-up,
+// and some that wait for keeper and log.
+func sparePool() int {
+	return runtime.GOMAXPROCS(0) + fusefs.Workers() + attributeReaders + awake.Threads
+}
 
 // attributesEnd bounds the wait for readers of attributes once the data file is gone.
 const attributesEnd = 10 * time.Second
