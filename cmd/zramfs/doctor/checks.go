@@ -40,7 +40,7 @@ func (m Machine) findings() []Finding {
 		{"other-swap", checkOtherSwap},
 		{"zswap", checkZswap},
 		{"log", checkLog},
-		{"page-cluster", checkPageCluster},
+		{"kernel-parameters", checkParameters},
 		{"free-memory", checkFreeMemory},
 		{"cgroup-v2", checkGroup2},
 		{"instruction-sets", checkInstructions},

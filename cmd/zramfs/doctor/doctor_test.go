@@ -14,6 +14,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
+	"github.com/zramfs/zramfs/cmd/zramfs/tune"
 )
 
 // wellMachine is the files of a machine on which every check is well.
@@ -36,8 +37,8 @@ func wellMachine() map[string]string {
 		"sys/fs/cgroup/user.slice/memory.swap.max": "max\n",
 		"sys/fs/cgroup/user.slice/memory.min":      "0\n",
 		"proc/sys/vm/min_free_kbytes":              "67584\n",
-		"proc/sys/vm/page-cluster":                 "3\n",
-		"proc/sys/vm/watermark_scale_factor":       "10\n",
+		"proc/sys/vm/page-cluster":                 "5\n",
+		"proc/sys/vm/watermark_scale_factor":       "125\n",
 		"sys/module/zswap/parameters/enabled":      "N\n",
 	}
 }
@@ -123,14 +124,17 @@ func TestDoctorFindings(t *testing.T) {
 		{"sys/module/zswap/parameters/enabled", missing, "zswap", protect.StateOK, "not in this kernel"},
 		{"dev/kmsg", missing, "log", protect.StateWarn, "messages are lost"},
 		{"run/systemd/journal/socket", "", "log", protect.StateOK, "journal"},
-		{"proc/sys/vm/page-cluster", "0\n", "page-cluster", protect.StateWarn, "1 pages a swap-in"},
-		{"proc/sys/vm/page-cluster", "-1\n", "page-cluster", protect.StateWarn, "cannot tell"},
+		{"proc/sys/vm/page-cluster", "0\n", "kernel-parameters", protect.StateWarn, "--tune recommended would change vm.page-cluster 0 -> 5"},
+		{"proc/sys/vm/page-cluster", missing, "kernel-parameters", protect.StateOK, "all are"},
+		{"proc/sys/vm/swappiness/directory", "", "kernel-parameters", protect.StateWarn, "cannot tell"},
+		{"proc/sys/vm/swappiness", "60\n", "kernel-parameters", protect.StateWarn, "vm.swappiness 60 -> 133"},
+		{"proc/sys/vm/swappiness", "200\n", "kernel-parameters", protect.StateOK, "all are"},
+		{string(tune.HaltPoll), "0\n", "kernel-parameters", protect.StateWarn, "guest_halt_poll_ns 0 -> 200000"},
 		{"sys/fs/cgroup/user.slice/memory.swap.max", missing, "cgroup-v2", protect.StateOK, "to set"},
 		{"sys/fs/cgroup/user.slice/memory.swap.max", "0\n", "cgroup-v2", protect.StateOK, "has memory.swap.max 0, memory.min 0"},
 		{"proc/self/mountinfo", "41 31 0:38 / /m rw - cgroup cgroup rw,memory\n", "cgroup-v2", protect.StateOK, "counted by cgroup v1"},
 		{"proc/self/mountinfo", missing, "cgroup-v2", protect.StateOK, "no memory controller"},
 		{"proc/self/cgroup", "4:memory:/\n", "cgroup-v2", protect.StateWarn, "cannot tell"},
-		{"proc/sys/vm/min_free_kbytes", "4096\n", "free-memory", protect.StateWarn, "4M free"},
 		{"proc/meminfo", "MemTotal: 262144 kB\n", "free-memory", protect.StateOK, ""},
 		{"proc/meminfo", missing, "free-memory", protect.StateWarn, "cannot tell"},
 		{"sys/class/zram-control/hot_add", "", "kernel-zram", protect.StateWarn, "kernel zram is here"},
@@ -196,7 +200,7 @@ func TestDoctorContainer(t *testing.T) {
 func TestDiagnosis(t *testing.T) {
 	good, lost := Finding{"fuse", protect.StateOK, "there", ""}, Finding{"loop", protect.StateFail, "no loop driver", "modprobe loop"}
 	bare, bare2 := Finding{"cap-sys-nice", protect.StateWarn, "no nice", "x"}, Finding{"noswap", protect.StateWarn, "no noswap", "x"}
-	slow := Finding{"page-cluster", protect.StateWarn, "0", "x"}
+	slow := Finding{"kernel-parameters", protect.StateWarn, "0", "x"}
 	for _, test := range []struct {
 		findings []Finding
 		first    string
@@ -204,7 +208,7 @@ func TestDiagnosis(t *testing.T) {
 	}{
 		{[]Finding{good}, "fuse", "zramfs up would work here"},
 		{[]Finding{good, bare, slow, bare2}, "cap-sys-nice", "zramfs up would work here; 2 protections are missing, 1 setting could be better (see warn)"},
-		{[]Finding{good, slow}, "page-cluster", "zramfs up would work here; 1 setting could be better (see warn)"},
+		{[]Finding{good, slow}, "kernel-parameters", "zramfs up would work here; 1 setting could be better (see warn)"},
 		{[]Finding{good, bare, lost}, "loop", "zramfs up would not work here: no loop driver"},
 	} {
 		d := newDiagnosis(test.findings)
@@ -257,6 +261,10 @@ func TestDoctorGroupOfItsOwn(t *testing.T) {
 func TestDoctorWatermarks(t *testing.T) {
 	files := wellMachine()
 	files["proc/sys/vm/min_free_kbytes"] = "4096\n"
+	files["proc/sys/vm/watermark_scale_factor"] = "10\n"
+	if f := findingNamed(t, machineOf(t, files).findings(), "free-memory"); f.State != protect.StateWarn || !strings.Contains(f.Detail, "4M free") || f.Fix == "" {
+		t.Errorf("%s; want a warning of 4M", f)
+	}
 	files["proc/sys/vm/watermark_scale_factor"] = "100\n"
 	if f := findingNamed(t, machineOf(t, files).findings(), "free-memory"); f.State != protect.StateOK {
 		t.Errorf("%s; want ok, since the watermarks are far apart", f)

@@ -35,7 +35,7 @@ func checkZswap(m Machine) (Finding, error) {
 	case err != nil:
 		return Finding{}, err
 	case enabled == "Y":
-		return warn("zswap is on: it compresses pages before they come here and hides how well that goes",
+		return warn("zswap is on: it compresses pages first, and those that it evicts are decompressed and compressed again here",
 			"echo N > /sys/module/zswap/parameters/enabled")
 	}
 	return ok("off")
@@ -53,18 +53,20 @@ func checkLog(m Machine) (Finding, error) {
 	return ok("messages go to the kernel log (dmesg)")
 }
 
-// checkPageCluster checks read-ahead. A request costs tens of microseconds and a further page in it
-// about two, so reading single pages, as is advised for zram, pays only for random access.
-func checkPageCluster(m Machine) (Finding, error) {
-	n, err := m.SysctlNumber("vm.page-cluster")
+// checkParameters says what up --tune recommended would change.
+func checkParameters(m Machine) (Finding, error) {
+	pending, err := tune.Pending(m.Root)
 	if err != nil {
 		return Finding{}, err
 	}
-	if n < 3 {
-		return warn(fmt.Sprintf("vm.page-cluster is %d: %d pages a swap-in, slow for memory used in order", n, 1<<n),
-			fmt.Sprintf("zramfs up --tune recommended, or sysctl vm.page-cluster=%d", tune.PageCluster))
+	if len(pending) == 0 {
+		return ok("all are as up --tune recommended has them")
 	}
-	return ok("vm.page-cluster is %d: up to %d pages a swap-in", n, uint64(1)<<min(n, 63))
+	words := make([]string, len(pending))
+	for i, c := range pending {
+		words[i] = fmt.Sprintf("%s %s -> %s", c.Parameter, c.Old, c.Set)
+	}
+	return warn("for speed, --tune recommended would change "+strings.Join(words, ", "), "zramfs up --tune recommended; down restores them")
 }
 
 // minFreeCap bounds the demand of checkFreeMemory: the smaller of 64 MiB and 1/64 of RAM.

@@ -75,7 +75,7 @@ func plan(m host.Root, settings []Setting, others [][]Change) (own []Change, r R
 			r.Warnings = append(r.Warnings, fmt.Sprintf("%s: %v", s.Parameter, err))
 			continue
 		}
-		if now != s.Value && s.Met(now) {
+		if now != s.Value && s.met(now) {
 			continue
 		}
 		own = append(own, Change{s.Parameter, share(s, now, others), s.Value})

@@ -3,7 +3,9 @@
 package tune
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,6 +70,25 @@ func Settings(m host.Root) []Setting {
 	return slices.DeleteFunc(slices.Clone(all), func(s Setting) bool { return s.Off || s.Only != nil && !s.Only(m) })
 }
 
+// Pending returns what Apply would change on a machine that no device has tuned, in the order of
+// Settings. A parameter that the kernel lacks is left out.
+func Pending(m host.Root) ([]Change, error) {
+	var pending []Change
+	for _, s := range Settings(m) {
+		now, err := s.Parameter.Read(m)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !s.met(now) {
+			pending = append(pending, Change{s.Parameter, now, s.Value})
+		}
+	}
+	return pending, nil
+}
+
 // Help lists the settings of every machine, and those of some with their condition.
 func Help() string {
 	var words []string
@@ -83,8 +104,8 @@ func Help() string {
 	return strings.Join(words, ", ")
 }
 
-// Met reports whether the value now, in the kernel's text, needs no change.
-func (s Setting) Met(now string) bool {
+// met reports whether the value now, in the kernel's text, needs no change.
+func (s Setting) met(now string) bool {
 	if now == s.Value {
 		return true
 	}

@@ -192,7 +192,7 @@ func TestMet(t *testing.T) {
 		{pair[1], "200000", true}, {pair[1], "200001", true}, {pair[1], "0", false}, {pair[1], "-1", false},
 		{Setting{Value: "cpu", AtLeast: true}, "cache", false},
 	} {
-		if test.s.Met(test.now) != test.met {
+		if test.s.met(test.now) != test.met {
 			t.Errorf("%+v, %q: want %t", test.s, test.now, test.met)
 		}
 	}
