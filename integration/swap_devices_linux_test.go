@@ -4,12 +4,8 @@ package integration
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -88,26 +84,6 @@ func TestSwapUpUndoesSeveralDevices(t *testing.T) {
 	}
 }
 
-// Kernel parameters are what up sets while it is up, and what they were after it.
-func TestSwapTune(t *testing.T) {
-	dir := swapDir(t)
-	before := kernelParameters(t)
-	up := mustRun(t, commandTimeout, "up", "-v", "--size", "64M", "--tune", "recommended", dir)
-	wantSteps(t, up.Stdout, "tune ok vm.", "swap ok")
-	if during := kernelParameters(t); during == before || !strings.HasPrefix(during, "5 ") {
-		t.Errorf("kernel parameters are %q", during)
-	}
-	down := mustRun(t, downTimeout, "down", "-v", dir)
-	wantSteps(t, down.Stdout, "swap ok", "mount ok") // the keeper may restore them before down does
-	wantNothingLeft(t, dir)
-	if after := kernelParameters(t); after != before {
-		t.Errorf("kernel parameters were %q and are %q", before, after)
-	}
-	if left, err := filepath.Glob("/run/zramfs/*zramfs-test-*"); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
-}
-
 // swapoff by hand ends the device, and its keeper restores the kernel parameters. --sysctl is the
 // old name of --tune.
 func TestSwapOffByHand(t *testing.T) {
@@ -168,18 +144,4 @@ func swapOffAll(t *testing.T, dir string) []string {
 		}
 	}
 	return loops
-}
-
-// kernelParameters returns the kernel parameters that up may set, in one line.
-func kernelParameters(t *testing.T) string {
-	t.Helper()
-	var values []string
-	for _, name := range []string{"page-cluster", "swappiness", "watermark_scale_factor", "watermark_boost_factor"} {
-		text, err := os.ReadFile("/proc/sys/vm/" + name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			t.Fatal(err)
-		}
-		values = append(values, strings.TrimSpace(string(text)))
-	}
-	return strings.Join(values, " ")
 }

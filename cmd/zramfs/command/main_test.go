@@ -3,9 +3,6 @@
 package command
 
 import (
-	"github.com/zramfs/zramfs/cmd/zramfs/aside"
-	"github.com/zramfs/zramfs/internal/held"
-
 	"bytes"
 	"errors"
 	"fmt"
@@ -14,6 +11,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/internal/held"
 )
 
 // asProgram makes the test binary behave as zramfs itself, so that tests can start it as a process.
@@ -26,6 +27,13 @@ func TestMain(m *testing.M) {
 	held.Main()
 	if dir := os.Getenv(hideDir); dir != "" {
 		if err := hideData(dir, []string{"/dev/loop3", "/dev/loop4"}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if root := os.Getenv(tuneRoot); root != "" {
+		if err := playTune(os.Args[1], host.Root(root)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -109,7 +109,7 @@ func forgotten(t *testing.T, m host.Root, dir string) string {
 	return out.String()
 }
 
-func TestTuneAreSetAndRestored(t *testing.T) {
+func TestTuneIsSetAndRestored(t *testing.T) {
 	m := host.Root(t.TempDir())
 	said := tuned(t, m, "/run/zram", "3", "60", "10", "15000")
 	wantSysctls(t, m, "5", "133", "125", "0")
@@ -167,8 +167,8 @@ func TestTuneRefused(t *testing.T) {
 	}
 }
 
-// TestTuneNeedTheRecord wants nothing changed that could not be restored.
-func TestTuneNeedTheRecord(t *testing.T) {
+// TestTuneNeedsTheRecord wants nothing changed that could not be restored.
+func TestTuneNeedsTheRecord(t *testing.T) {
 	m := host.Root(t.TempDir())
 	if err := os.WriteFile(m.Path("run"), nil, 0o644); err != nil {
 		t.Fatal(err)

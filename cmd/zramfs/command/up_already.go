@@ -86,6 +86,11 @@ func (w wish) differs(d devices.Device) (has, wants []string) {
 	if policy := d.FindSlots().Policy; policy != "" && s.Disksize >= slots.MinDevice {
 		note(flagSlots, "slots "+string(policy), "slots "+string(w.swap.slots))
 	}
+	if d.Record != nil && d.Record.Tune != "" {
+		for _, flag := range []string{flagTune, flagSysctl} { // one of them is given at most
+			note(flag, "tune "+d.Record.Tune, "tune "+w.swap.tune)
+		}
+	}
 	note(flagDevices, fmt.Sprintf("loop devices: %d", len(d.Loops)), fmt.Sprintf("loop devices: %d", w.swap.devices))
 	return has, wants
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/cmd/zramfs/tune"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -59,12 +60,13 @@ func TestUpAlready(t *testing.T) {
 // Only given values are compared; differing ones are named on both sides.
 func TestUpWithOtherValues(t *testing.T) {
 	d := upDevice()
+	d.Record = &devices.Record{Tune: tune.Keep}
 	lz4, err := codec.Parse("lz4")
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := wish{cfg: daemon.Config{Disksize: 2 << 30, Algorithm: lz4, MemLimit: 1 << 29},
-		swap: swapConfig{priority: 5, devices: 2}}
+		swap: swapConfig{priority: 5, devices: 2, tune: tune.Recommended}}
 	for _, test := range []struct{ given, has, wants string }{
 		{"", "", ""},
 		{"size", "1G", "2G"},
@@ -72,6 +74,8 @@ func TestUpWithOtherValues(t *testing.T) {
 		{"mem-limit", "no memory limit", "a memory limit of 512M"},
 		{"priority", "priority 100", "priority 5"},
 		{"devices", "loop devices: 1", "loop devices: 2"},
+		{"tune", "tune keep", "tune recommended"},
+		{"sysctl", "tune keep", "tune recommended"},
 		{"size priority", "1G, priority 100", "2G, priority 5"},
 	} {
 		w.set = func(flag string) bool { return slices.Contains(strings.Fields(test.given), flag) }

@@ -153,7 +153,7 @@ func (u *upRun) keep() error {
 // devices, so that what they changed does not pass for what was there.
 func (u *upRun) note() error {
 	rec := &u.record
-	*rec = devices.Record{Dir: u.report.Dir, Loops: u.device.Noted, Keeper: u.report.PID}
+	*rec = devices.Record{Dir: u.report.Dir, Loops: u.device.Noted, Tune: u.swap.tune, Keeper: u.report.PID}
 	if p, ok := host.Local.Process(rec.Keeper); ok {
 		rec.Started = p.Start
 	}

@@ -34,6 +34,8 @@ type Record struct {
 	// --sysctl: a device that an older version has up keeps its record, and the keeper of such a
 	// device reads and writes those of newer ones.
 	Tuned []tune.Change `json:"sysctls"`
+	// Tune is the value of --tune; empty in records of older versions.
+	Tune string `json:"tune,omitempty"`
 
 	// Keeper is the PID of the keeper in the PID namespace of up, Started its start time; see
 	// host.Process.Start. Records of older versions lack them, and Mount.
