@@ -31,7 +31,7 @@ func TestDamagedRequestsAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLeft(t)
 			l.session.requests.word(c.word).Store(c.value)
-			if err := l.session.files.Check(); !errors.Is(err, errRequests) {
+			if _, err := l.session.files.MaxWaiting(); !errors.Is(err, errRequests) {
 				t.Errorf("check: %v", err)
 			}
 			_, err := NewServer(l.session.files, Config{Store: l.store, Algorithm: l.algorithm()})
@@ -48,7 +48,7 @@ func TestRingsOfEarlierVersionsAreRefused(t *testing.T) {
 	const wordOfVersion2 = 11 // the bytes of all rings
 	l := newLeft(t)
 	l.session.requests.word(wordOfVersion2).Store(pageSize)
-	if err := l.session.files.Check(); !errors.Is(err, errRings) {
+	if _, err := l.session.files.MaxWaiting(); !errors.Is(err, errRings) {
 		t.Errorf("check: %v", err)
 	}
 	if _, err := NewServer(l.session.files, Config{Store: l.store, Algorithm: l.algorithm()}); !errors.Is(err, errRings) {
@@ -63,7 +63,7 @@ func TestShortRequestsAreRefused(t *testing.T) {
 		if err := unix.Ftruncate(int(l.session.files.Requests.Fd()), size); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.session.files.Check(); err == nil {
+		if _, err := l.session.files.MaxWaiting(); err == nil {
 			t.Errorf("%d bytes are taken for requests", size)
 		}
 	}

@@ -22,8 +22,7 @@ func isPageRequest(op uint32, node uint64) bool {
 }
 
 // servePage carries out a page request: READ, WRITE or FALLOCATE on the data file. argument follows
-// the request's header, in is the data of a write. The answer's n bytes go into out, which may
-// overlap in.
+// the request's header, in is the data of a write. The answer's n bytes go into out.
 func (f *fileSystem) servePage(t *pageThread, op uint32, argument, in, out []byte) (n int, errno syscall.Errno) {
 	w := f.store.Acquire()
 	w.OnWait(t.beforeWait)

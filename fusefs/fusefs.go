@@ -61,28 +61,17 @@ type Files struct {
 	Attributes, Data, Requests *os.File
 }
 
-// Check reports whether a server of this program can carry on with the files on this machine. It
-// changes nothing.
-func (f Files) Check() error {
-	_, err := f.shape()
-	return err
-}
-
 // MaxWaiting is how many of a server's requests may wait for memory at a time while others are
-// read: store.Config takes it.
+// read: store.Config takes it. It fails if no server of this program can carry on with the files.
+// It changes nothing.
 func (f Files) MaxWaiting() (int, error) {
-	shape, err := f.shape()
-	return waitingOf(shape.data), err
-}
-
-func (f Files) shape() (requestsShape, error) {
 	mem, err := mapRequests(f.Requests)
 	if err != nil {
-		return requestsShape{}, err
+		return 0, err
 	}
 	r := requests{mem}
 	shape, err := r.shape()
-	return shape, errors.Join(err, r.unmap())
+	return waitingOf(shape.data), errors.Join(err, r.unmap())
 }
 
 // Settings are the facts of a device that the kernel had a say in.

@@ -61,7 +61,7 @@ const (
 	wordLoops      // length of the text of control/loops
 	wordConnection // number of the attribute connection; then the data connection's
 	_
-	_
+	_         // not used
 	wordRings // not 0 in sessions of earlier versions whose requests came over io_uring
 )
 

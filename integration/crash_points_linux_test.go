@@ -41,11 +41,7 @@ func TestEveryKillPoint(t *testing.T) {
 	require.FUSE(t)
 	require.Loop(t)
 	if os.Getenv(apartVariable) == "" {
-		program := filepath.Join(tempDir(t), "zramfs")
-		if err := build(program, "urfave_cli_no_docs,invariants"); err != nil {
-			t.Fatal(err)
-		}
-		runApartOn(t, nil, program)
+		runWithPoints(t)
 		return
 	}
 	setDebug(t, debugNoPause)

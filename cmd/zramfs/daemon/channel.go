@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
-	"github.com/zramfs/zramfs/fusefs"
 )
 
 // The descriptors that a worker is started with, after the standard ones.
@@ -45,7 +44,6 @@ type news struct {
 
 // workerReport describes a worker that serves.
 type workerReport struct {
-	Settings    fusefs.Settings      `json:"settings"`
 	Protections []protect.Protection `json:"protections"`
 }
 

@@ -92,10 +92,8 @@ func (w *worker) prepare() (err error) {
 		return err
 	}
 	w.undo = append(w.undo, w.memory.Close)
-	if err := errors.Join(w.files.Check(), w.memory.Check()); err != nil {
-		return err
-	}
-	if w.waiting, err = w.files.MaxWaiting(); err != nil {
+	w.waiting, err = w.files.MaxWaiting()
+	if err := errors.Join(err, w.memory.Check()); err != nil {
 		return err
 	}
 	w.protections = append(w.protections, protect.Populate(sparePool()))
@@ -183,7 +181,7 @@ func (w *worker) serve() (err error) {
 	w.warmUp(first)
 	close(w.ready)
 	w.awake.Start()
-	w.news.send(news{Ready: &workerReport{Settings: w.server.Settings(), Protections: w.protections}})
+	w.news.send(news{Ready: &workerReport{Protections: w.protections}})
 	return nil
 }
 
