@@ -58,7 +58,7 @@ func Diagnose(d Device, now time.Time) []Problem {
 	}
 	if s := d.Status; !s.SurvivesCrash {
 		problems = append(problems, Problem{
-			What: fmt.Sprintf("the keeper (PID %d) has died: if the worker dies too, everything stored is lost", s.KeeperPID),
+			What: fmt.Sprintf("the keeper (PID %d) cannot replace the worker: if the worker dies, everything stored is lost", s.KeeperPID),
 			Fix:  "zramfs down " + d.Dir + ", then up",
 		})
 	}
