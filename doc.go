@@ -34,8 +34,9 @@ passes to it, with store/view.
 	          codec/{page,lz4,zstd}  the formats, each with assembly and a generic twin
 	          codec/pagescan         same-filled pages, predictions
 	    loopsetup            loop devices and swap
-	  cmd/zramfs/devices   finds devices, asks them, says what is wrong; up's records
-	    cmd/zramfs/aside     calls that may never return, each in another process
+	  cmd/zramfs/setup     makes devices, turns swap on them, and undoes that
+	    cmd/zramfs/devices   finds devices, asks them, says what is wrong; up's records
+	      cmd/zramfs/aside     calls that may never return, each in another process
 	  cmd/zramfs/doctor    whether this machine can run a device safely
 	  cmd/zramfs/slots     the process that makes the kernel free swap slots
 	  cmd/zramfs/tune      parameters of the kernel: set, recorded, restored

@@ -58,7 +58,9 @@ const lattice = `
 	cmd/zramfs/slots < cmd/zramfs/devices
 	cmd/zramfs/tune < cmd/zramfs/devices
 	cmd/zramfs/term < cmd/zramfs/devices
-	cmd/zramfs/devices < cmd/zramfs/command
+	cmd/zramfs/devices < cmd/zramfs/setup
+	cmd/zramfs/imaging < cmd/zramfs/setup
+	cmd/zramfs/setup < cmd/zramfs/command
 	cmd/zramfs/daemon < cmd/zramfs/doctor
 	cmd/zramfs/imaging < cmd/zramfs/doctor
 	cmd/zramfs/doctor < cmd/zramfs/command

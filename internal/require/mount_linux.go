@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -83,4 +84,14 @@ func tryMount(attr *syscall.SysProcAttr) error {
 		return fmt.Errorf("mount fuse in a new namespace: %w: %s", err, bytes.TrimSpace(out))
 	}
 	return nil
+}
+
+// MountNS returns the attributes of a process with a mount namespace of its own.
+func MountNS(t testing.TB) *syscall.SysProcAttr {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return UserNS(t)
+	}
+	FUSE(t)
+	return &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 }

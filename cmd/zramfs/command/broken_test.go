@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -74,20 +73,10 @@ func TestBrokenServerJSON(t *testing.T) {
 	}
 }
 
-// ownMounts returns the attributes of a process with a mount namespace of its own.
-func ownMounts(t *testing.T) *syscall.SysProcAttr {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		return require.UserNS(t)
-	}
-	require.FUSE(t)
-	return &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
-}
-
 // runAgainst runs the program next to a broken server's mount; DIR in args is its mount point.
 func runAgainst(t *testing.T, how, args string) (outcome, time.Duration) {
 	t.Helper()
-	attr := ownMounts(t)
+	attr := require.MountNS(t)
 	require.Command(t, "mount")
 	dir, err := os.MkdirTemp("/tmp", "zr-command-") // not TempDir, which only its owner may enter
 	if err != nil {

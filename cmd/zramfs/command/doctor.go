@@ -6,6 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/doctor"
+	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 )
 
 func doctorCommand() *cli.Command {
@@ -26,7 +27,7 @@ func doctorAction(c *cli.Context) error {
 		return usageError("doctor: takes no arguments")
 	}
 	m := doctor.Local()
-	m.Engines, m.Priority, m.LastPriority = engineKinds, defaultPriority, defaultPriority-maxDefault+1
+	m.Engines, m.Priority, m.LastPriority = engineKinds, defaultPriority, defaultPriority-setup.MaxDefaultAreas+1
 	r := doctor.Diagnose(m)
 	if err := printReport(c.App.Writer, c.Bool("json"), r); err != nil {
 		return err

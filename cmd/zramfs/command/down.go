@@ -3,25 +3,18 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os/signal"
 	"path/filepath"
-	"strings"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
-	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
+	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
-	"github.com/zramfs/zramfs/loopsetup"
 )
 
 const flagWait = "wait"
@@ -43,13 +36,6 @@ func downCommand() *cli.Command {
 	}
 }
 
-// downRun is one run of down. It is used by one goroutine.
-type downRun struct {
-	out   *narration
-	force bool
-	until time.Time // limit of the wait for memory
-}
-
 func downAction(c *cli.Context) error {
 	dir, err := oneDir(c, "down")
 	if err != nil {
@@ -59,10 +45,10 @@ func downAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &downRun{said, c.Bool(flagForce), time.Now().Add(time.Duration(c.Uint(flagWait)) * time.Second)}
+	r := &setup.Down{Out: said, Force: c.Bool(flagForce), Until: time.Now().Add(time.Duration(c.Uint(flagWait)) * time.Second)}
 	d, err := devices.FindOne(dir)
 	if errors.Is(err, devices.ErrNotRunning) {
-		return errors.Join(forgetGone(r.out, host.Local, dir, err), said.sayDown(downSummary{Dir: dir}))
+		return errors.Join(forgetGone(r.Out, host.Local, dir, err), sayDown(said, downSummary{Dir: dir}))
 	}
 	if err != nil {
 		return err
@@ -71,10 +57,10 @@ func downAction(c *cli.Context) error {
 		return fmt.Errorf("%s has a file system on %s: umount it first", d.Name(), d.Mountpoint)
 	}
 	s := downSummary{Dir: d.Dir, WasUp: true, BroughtBack: d.Used()}
-	if err := r.takeDown(d); err != nil {
+	if err := r.Run(d); err != nil {
 		return err
 	}
-	return said.sayDown(s)
+	return sayDown(said, s)
 }
 
 // A downSummary is the result of down; its JSON is what --json prints.
@@ -86,10 +72,10 @@ type downSummary struct {
 }
 
 // sayDown prints the summary. Without a device, down has said so already.
-func (n *narration) sayDown(s downSummary) error {
-	s.Warnings = append([]string{}, n.warnings...) // not nil: it is printed as a JSON array
-	if n.how == flagJSON {
-		return printJSON(n.out, map[string]downSummary{"down": s})
+func sayDown(n *setup.Narration, s downSummary) error {
+	s.Warnings = append([]string{}, n.Warnings...) // not nil: it is printed as a JSON array
+	if n.How == flagJSON {
+		return printJSON(n.Out, map[string]downSummary{"down": s})
 	}
 	if s.WasUp {
 		if _, err := fmt.Fprintf(n, "%s is down: %s brought back from swap\n", s.Dir, term.Size(s.BroughtBack)); err != nil {
@@ -114,193 +100,5 @@ func forgetGone(out io.Writer, m host.Root, dir string, absent error) error {
 	if _, err := fmt.Fprintln(out, absent); err != nil {
 		return err
 	}
-	return forget(out, m, devices.Device{Dir: path})
-}
-
-// takeDown undoes up in reverse, leaving out steps with nothing to do.
-func (r *downRun) takeDown(d devices.Device) error {
-	areas, err := swapAreas(d)
-	if err != nil {
-		return err
-	}
-	if !r.force {
-		if err := r.checkReturn(d, areas); err != nil {
-			return err
-		}
-	}
-	process, err := watchServer(d)
-	if err != nil {
-		return err
-	}
-	defer process.close()
-	if err := r.turnOff(d, areas); err != nil {
-		return err
-	}
-	if err := detachAll(d); err != nil {
-		return err
-	}
-	if len(d.Loops) > 0 {
-		if err := printStep(r.out, "loop", "ok", strings.Join(devices.LoopPaths(d.Loops), " ")+" detached"); err != nil {
-			return err
-		}
-	}
-	d.Loops = nil
-	if err := forget(r.out, host.Local, d); err != nil {
-		return err
-	}
-	switch {
-	case errors.Is(d.Err, devices.ErrDead) && d.Away:
-		return nil
-	case errors.Is(d.Err, aside.ErrNoAnswer):
-		return leaveSilent(r.out, d)
-	case d.Away:
-		return endAway(r.out, d, process)
-	}
-	if err := unmountAndWait(d); err != nil {
-		return err
-	}
-	return printStep(r.out, "mount", "ok", d.Dir+" unmounted")
-}
-
-// leaveSilent detaches the mounts of a device whose processes do not answer, without waiting for
-// the processes.
-func leaveSilent(out io.Writer, d devices.Device) error {
-	if !d.Away {
-		if err := detachMount(d.Dir); err != nil {
-			return err
-		}
-	}
-	return printStep(out, "mount", "warn", d.Title()+" unmounted; its processes end when they go on")
-}
-
-// awayTime bounds the wait for a keeper that ends by itself.
-const awayTime = time.Second
-
-// endAway waits for the keeper of a device with an unseen mount: it unmounts once the data file has
-// lost its last loop device. A keeper whose data file is mounted unmounts that too when told to
-// end.
-func endAway(out io.Writer, d devices.Device, keeper server) error {
-	if keeper.pid == 0 {
-		return nil
-	}
-	err := keeper.wait(awayTime)
-	if err != nil {
-		if kerr := syscall.Kill(keeper.pid, syscall.SIGTERM); kerr != nil && !errors.Is(kerr, syscall.ESRCH) {
-			return fmt.Errorf("end the keeper (PID %d): %w", keeper.pid, kerr)
-		}
-		err = keeper.wait(endTime)
-	}
-	if err != nil {
-		return fmt.Errorf("swap is off, but the keeper (PID %d) has not ended: %w; nsenter -t %[1]d -m zramfs umount %[3]s ends it",
-			keeper.pid, err, d.Dir)
-	}
-	return printStep(out, "mount", "ok", d.Title()+" unmounted in another mount namespace")
-}
-
-// turnOff turns the areas off without their ballast, which is restarted if they stay on after a
-// failure or a signal.
-func (r *downRun) turnOff(d devices.Device, areas []loopsetup.Swap) error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	p := d.SwapUse.Slots
-	if p.PID == 0 {
-		return turnOff(ctx, r.out, areas)
-	}
-	if err := endSlots(p); err != nil {
-		if !r.force {
-			return err
-		}
-		if err := printStep(r.out, "slots", "warn", err.Error()); err != nil {
-			return err
-		}
-	}
-	areas, err := swapAreas(d)
-	if err == nil && !r.force { // its pages may have been in other areas
-		d.SwapUse = devices.SwapUse{}
-		err = r.checkFit(d, areas)
-	}
-	if err == nil {
-		err = turnOff(ctx, r.out, areas)
-	}
-	if err != nil {
-		return errors.Join(err, reviveSlots(d))
-	}
-	return nil
-}
-
-// detachAll detaches the loop devices on d. It looks them up again: a device used as swap has
-// detached itself, and its number may belong to another file already.
-func detachAll(d devices.Device) error {
-	loops, err := d.Attached()
-	if err != nil {
-		return err
-	}
-	for _, loop := range loops {
-		if err := loopsetup.Detach(loop.Path); err != nil && !errors.Is(err, loopsetup.ErrNotAttached) {
-			return err
-		}
-	}
-	return d.WaitDetached()
-}
-
-// swapAreas returns the active swap areas on the loop devices of d.
-func swapAreas(d devices.Device) ([]loopsetup.Swap, error) {
-	if len(d.Swaps) == 0 {
-		return nil, nil
-	}
-	swaps, err := loopsetup.Swaps()
-	if err != nil {
-		return nil, err
-	}
-	var areas []loopsetup.Swap
-	for _, loop := range d.Loops {
-		for _, s := range swaps {
-			if loop.Path == s.Path {
-				areas = append(areas, s)
-			}
-		}
-	}
-	return areas, nil
-}
-
-// turnOff brings back the pages of all areas and shows the progress. It turns the areas off at the
-// same time: otherwise the kernel could swap pages of the first to the second.
-func turnOff(ctx context.Context, out io.Writer, areas []loopsetup.Swap) error {
-	var off sync.WaitGroup
-	took, errs := make([]time.Duration, len(areas)), make([]error, len(areas))
-	began := time.Now()
-	for i, area := range areas {
-		off.Go(func() {
-			// In another process, which cannot keep this one from ending if the device does not
-			// answer.
-			if _, err := aside.Call(ctx, aside.SwapOff, area.Path); err != nil {
-				errs[i] = explainSwapOff(err)
-			}
-			took[i] = time.Since(began)
-		})
-	}
-	done := make(chan error, 1)
-	go func() {
-		off.Wait()
-		done <- errors.Join(errs...)
-	}()
-	if err := showReturn(out, areas, done); ctx.Err() != nil {
-		return fmt.Errorf("%w; swap is still on, and down goes on with it", imaging.ErrInterrupted)
-	} else if err != nil {
-		return err
-	}
-	for i, area := range areas {
-		detail := fmt.Sprintf("%s off, %s brought back in %s", area.Path, term.Size(area.Used), humanDuration(took[i]))
-		if err := printStep(out, "swap", "ok", detail); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func humanDuration(d time.Duration) string {
-	if d < 10*time.Second {
-		return fmt.Sprintf("%.1fs", d.Seconds())
-	}
-	return term.Time(d)
+	return setup.Forget(out, m, devices.Device{Dir: path})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
@@ -55,7 +56,12 @@ func describe(err error) (code int, message string) {
 		return exitOK, ""
 	}
 	var exit *exitError
-	if !errors.As(err, &exit) {
+	var start *daemon.StartError
+	switch {
+	case errors.As(err, &exit):
+	case errors.As(err, &start): // the serving process has chosen the code
+		return start.Code, term.OneLine(err.Error())
+	default:
 		return exitFailure, term.OneLine(err.Error())
 	}
 	if exit.cause == nil {

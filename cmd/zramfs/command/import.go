@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
+	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
@@ -67,15 +68,21 @@ func importAction(c *cli.Context) (err error) {
 	return printImport(c.App.Writer, c.Bool(flagJSON), m.Report)
 }
 
+// The data file is looked at closeTries times, with a pause between two looks.
+const (
+	closeTries = 20
+	closePause = 50 * time.Millisecond
+)
+
 // unopened waits a moment for the data file of d to be closed: the serving process learns of it a
 // little later.
 func unopened(d devices.Device, force bool) (devices.Device, error) {
 	for try := 1; ; try++ {
 		err := mayImport(d, force)
-		if err == nil || d.Status == nil || len(d.Loops) > 0 || try == busyTries {
+		if err == nil || d.Status == nil || len(d.Loops) > 0 || try == closeTries {
 			return d, err
 		}
-		time.Sleep(busyPause)
+		time.Sleep(closePause)
 		if d.Status, d.Err = devices.ReadStatus(d.Dir); d.Err != nil {
 			return d, d.Err
 		}
@@ -88,7 +95,7 @@ func mayImport(d devices.Device, force bool) error {
 	case d.Status == nil:
 		return d.Err
 	case len(d.Loops) > 0:
-		return errors.New("it is in use: " + usersOf(d))
+		return errors.New("it is in use: " + setup.UsersOf(d))
 	case d.Status.Opens > 0 && !force:
 		return fmt.Errorf("a process has its data file open: --%s imports anyway", flagForce)
 	}

@@ -5,7 +5,6 @@ package command
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
-	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/internal/held"
 )
 
@@ -25,20 +23,6 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	held.Main()
-	if dir := os.Getenv(hideDir); dir != "" {
-		if err := hideData(dir, []string{"/dev/loop3", "/dev/loop4"}); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	if root := os.Getenv(tuneRoot); root != "" {
-		if err := playTune(os.Args[1], host.Root(root)); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
 	if os.Getenv(withEngine) != "" {
 		offerTestEngine()
 	}
@@ -48,10 +32,6 @@ func TestMain(m *testing.M) {
 	time.Local = time.UTC // for texts that are compared
 	os.Exit(m.Run())
 }
-
-// hideDir makes the test binary call hideData on the directory that it names: a mount namespace
-// belongs to a whole process.
-const hideDir = "ZRAMFS_TEST_HIDE"
 
 // outcome is the result of a run of the program.
 type outcome struct {

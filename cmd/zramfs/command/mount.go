@@ -16,6 +16,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
+	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/store"
 )
@@ -85,25 +86,25 @@ func mountAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	report, err := startDevice(cfg)
+	report, err := setup.StartDevice(cfg, servingArgs)
 	if err != nil {
 		return err
 	}
 	status, _ := devices.ReadStatus(report.Dir) // without it the summary has no memory line
 	if err := announceDevice(c, said, cfg, report, status); err != nil {
-		return errors.Join(err, stopDevice(report)) // the user must know of each running device
+		return errors.Join(err, setup.StopDevice(report)) // the user must know of each running device
 	}
 	return nil
 }
 
 // announceDevice prints the path of the device on standard output, and the rest on standard error.
 // For a nil status it leaves out the memory line.
-func announceDevice(c *cli.Context, said *narration, cfg daemon.Config, report *daemon.Report, status *daemon.Status) error {
-	if err := printProtections(said, report.Protections); err != nil {
+func announceDevice(c *cli.Context, said *setup.Narration, cfg daemon.Config, report *daemon.Report, status *daemon.Status) error {
+	if err := setup.PrintProtections(said, report.Protections); err != nil {
 		return err
 	}
 	s := newSummary(cfg, report, status, said)
-	switch said.how {
+	switch said.How {
 	case flagQuiet:
 		return nil
 	case flagJSON:
@@ -191,7 +192,7 @@ func deviceArgs(role string, cfg daemon.Config) []string {
 	return append(args, "--", cfg.Dir)
 }
 
-// serveSpawned runs the process that startDevice starts.
+// serveSpawned runs the process that setup.StartDevice starts.
 func serveSpawned(c *cli.Context) error {
 	flusher := protect.BecomeIOFlusher()
 	cfg, err := deviceConfig(c, "mount")
@@ -200,7 +201,7 @@ func serveSpawned(c *cli.Context) error {
 	}
 	cfg.CreatedDir = c.Bool(flagCreated)
 	cfg.IOFlusher = flusher
-	cfg.OnEnd = func(out io.Writer) error { return forgetEnded(out, host.Local) }
+	cfg.OnEnd = func(out io.Writer) error { return setup.ForgetEnded(out, host.Local) }
 	return daemon.Run(c.Context, cfg, os.NewFile(daemon.ReadyFD, "announcement"))
 }
 
@@ -235,11 +236,5 @@ func serveForeground(c *cli.Context) error {
 	}
 	// This process serves the mount, so reading a file there would block: no status.
 	cfg.OnReady = func(report *daemon.Report) error { return announceDevice(c, said, cfg, report, nil) }
-	if err := checkSpace(cfg.Disksize); err != nil {
-		return err
-	}
-	if cfg.Dir, cfg.CreatedDir, err = prepareDir(cfg.Dir); err != nil {
-		return err
-	}
-	return giveUpDir(cfg, fromProcess(daemon.Run(c.Context, cfg, nil)))
+	return setup.ServeHere(c.Context, cfg)
 }

@@ -5,6 +5,7 @@ package command
 import (
 	"math/big"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
@@ -37,19 +38,19 @@ func parseSize(text string, ram uint64) (uint64, error) {
 // checkSwapSize refuses a size that has no room for a swap area. Text is the size as it was typed:
 // a number without a unit was hardly meant in bytes.
 func checkSwapSize(text string, size uint64) error {
-	if size >= minSlice {
+	if size >= setup.MinArea {
 		return nil
 	}
 	number, isNumber := term.ParseDecimal(text)
 	if !isNumber {
-		return usageError("size %q: %s is too small; at least %s is needed", text, term.Size(size), term.Size(minSlice))
+		return usageError("size %q: %s is too small; at least %s is needed", text, term.Size(size), term.Size(setup.MinArea))
 	}
 	meant := "G"
 	if number.Cmp(big.NewRat(1024, 1)) >= 0 {
 		meant = "M"
 	}
 	return usageError("size %q: %s bytes is too small; at least %s is needed. Did you mean %s?",
-		text, text, term.Size(minSlice), text+meant)
+		text, text, term.Size(setup.MinArea), text+meant)
 }
 
 // parseLimit reads a memory limit: as parseSize, without auto, and with 0 for no limit.

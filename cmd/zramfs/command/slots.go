@@ -3,22 +3,16 @@
 package command
 
 import (
-	"fmt"
-
 	"github.com/urfave/cli/v2"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 )
 
 const (
-	flagSlots  = "slots"
-	flagKeeper = "keeper"
-
-	// slotsName is the command that up uses to start the process that holds the ballast; see
-	// package slots.
-	slotsName = "slots"
+	flagSlots  = setup.SlotsPolicyFlag
+	flagKeeper = setup.SlotsKeeperFlag
 )
 
 // slotsHelp explains the policies in the help of up.
@@ -37,7 +31,7 @@ func slotsFlag() cli.Flag {
 // slotsCommand is started by up alone.
 func slotsCommand() *cli.Command {
 	return &cli.Command{
-		Name:      slotsName,
+		Name:      setup.SlotsCommand,
 		Usage:     "make the kernel free swap slots (started by up)",
 		ArgsUsage: "AREA...",
 		Hidden:    true,
@@ -45,34 +39,10 @@ func slotsCommand() *cli.Command {
 		Action: func(c *cli.Context) error {
 			policy, err := slots.ParsePolicy(c.String(flagSlots))
 			if err != nil || policy == slots.Keep || c.NArg() == 0 || c.Int(flagKeeper) <= 0 {
-				return usageError("%s is for up, which starts it", slotsName)
+				return usageError("%s is for up, which starts it", setup.SlotsCommand)
 			}
 			groups, _ := host.Local.MemoryHierarchy() // without it the process stays in its group
 			return slots.Run(slots.Config{Policy: policy, Areas: c.Args().Slice(), Keeper: c.Int(flagKeeper), Groups: groups.Top})
 		},
 	}
-}
-
-// startSlots starts the process that makes the kernel free slots of these areas, and adds it to the
-// record. It ends with the keeper, a PID of this namespace.
-func startSlots(m host.Root, rec *devices.Record, policy slots.Policy, keeper int, areas []string) error {
-	pid, err := launchSlots(append([]string{slotsName, fmt.Sprintf("--%s=%s", flagSlots, policy),
-		fmt.Sprintf("--%s=%d", flagKeeper, keeper)}, areas...))
-	if err != nil {
-		return err
-	}
-	rec.Slots = &devices.NotedSlots{Policy: policy, PID: pid}
-	if p, ok := host.Local.Process(pid); ok {
-		rec.Slots.Started = p.Start
-	}
-	defer devices.LockRecords(m)()
-	return rec.Write(m)
-}
-
-// reviveSlots restarts the ended process of d, for example after the OOM killer.
-func reviveSlots(d devices.Device) error {
-	if p := d.FindSlots(); p.Policy == "" || p.Policy == slots.Keep || p.PID != 0 || len(d.Swaps) == 0 || d.Keeper == 0 {
-		return nil
-	}
-	return startSlots(host.Local, d.Record, d.Record.Slots.Policy, d.Keeper, devices.LoopPaths(d.Loops))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/estimate"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
@@ -36,9 +37,9 @@ type memorySummary struct {
 }
 
 // newSummary describes the device that cfg asked for.
-func newSummary(cfg daemon.Config, report *daemon.Report, status *daemon.Status, said *narration) summary {
+func newSummary(cfg daemon.Config, report *daemon.Report, status *daemon.Status, said *setup.Narration) summary {
 	s := summary{Dir: report.Dir, Data: devices.Device{Dir: report.Dir}.Data(), Size: report.Disksize, Algorithm: cfg.Algorithm.String(),
-		Loops: []string{}, Warnings: append(byCure(said.warnings), sizeWarnings(cfg)...)}
+		Loops: []string{}, Warnings: append(byCure(said.Warnings), sizeWarnings(cfg)...)}
 	if status == nil {
 		return s
 	}

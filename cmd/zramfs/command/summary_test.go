@@ -9,11 +9,12 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
+	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/codec"
 )
 
 // smallSummary is the summary of a device of 1 GiB used as swap.
-func smallSummary(t *testing.T, limit uint64, said *narration) summary {
+func smallSummary(t *testing.T, limit uint64, said *setup.Narration) summary {
 	t.Helper()
 	algorithm, err := codec.Parse("adaptive")
 	if err != nil {
@@ -30,13 +31,13 @@ func smallSummary(t *testing.T, limit uint64, said *narration) summary {
 
 // up prints four lines: the device, its cost, the warnings, the next commands.
 func TestSummary(t *testing.T) {
-	said := &narration{}
+	said := &setup.Narration{}
 	for _, p := range []protect.Protection{
 		{Name: protect.NameOOM, State: protect.StateWarn, Detail: "the OOM killer may kill it: run with CAP_SYS_RESOURCE"},
 		{Name: protect.NameCore, State: protect.StateOK, Detail: "core dumps are off"},
 		{Name: protect.NameIOFlusher, State: protect.StateWarn, Detail: "taking memory may wait: run with CAP_SYS_RESOURCE"},
 	} {
-		if err := printStep(said, p.Name, string(p.State), p.Detail); err != nil {
+		if err := setup.PrintStep(said, p.Name, string(p.State), p.Detail); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,7 +50,7 @@ func TestSummary(t *testing.T) {
 	if got != want {
 		t.Errorf("it says\n%swant\n%s", got, want)
 	}
-	s = smallSummary(t, 256<<20, &narration{})
+	s = smallSummary(t, 256<<20, &setup.Narration{})
 	if got := s.memoryText(); !strings.Contains(got, "at most 281M when full: --mem-limit 256M") {
 		t.Errorf("with a limit: %q", got)
 	}

@@ -6,20 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/signal"
-	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/doctor"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
-	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
-	"github.com/zramfs/zramfs/cmd/zramfs/protect"
+	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/cmd/zramfs/tune"
@@ -33,7 +28,6 @@ const (
 	flagForce    = "force"
 	flagDevices  = "devices"
 	flagKeep     = "keep"
-	swapLabel    = "zramfs"
 
 	defaultPriority = 100
 )
@@ -75,17 +69,6 @@ func upCommand() *cli.Command {
 	}
 }
 
-// swapConfig is what up adds to a device.
-type swapConfig struct {
-	priority int
-	discard  loopsetup.Discard
-	devices  int // loop devices, and so swap areas
-	slots    slots.Policy
-	tune     string // tune.Keep or tune.Recommended
-	keep     bool
-	force    bool
-}
-
 func upAction(c *cli.Context) error {
 	dir, err := oneDir(c, "up")
 	if err != nil {
@@ -110,7 +93,7 @@ func upAction(c *cli.Context) error {
 	if err != nil && !errors.Is(err, devices.ErrNotRunning) {
 		return err
 	}
-	if d, err := upAlready(all); d != nil || err != nil {
+	if d, err := setup.UpAlready(all); d != nil || err != nil {
 		if err == nil {
 			err = sayUp(c, said, *d, wish{cfg: cfg, swap: swap, set: c.IsSet})
 		}
@@ -119,8 +102,11 @@ func upAction(c *cli.Context) error {
 	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal kills the program
-	u := &upRun{ctx: ctx, out: said, stdout: c.App.Writer, machine: host.Local, cfg: cfg, swap: swap}
-	return u.run()
+	u := &setup.Up{Context: ctx, Out: said, Machine: host.Local, Config: cfg, Args: servingArgs, Swap: swap}
+	if err := u.Run(); err != nil {
+		return err
+	}
+	return summarizeUp(c, said, u)
 }
 
 // oneDir returns the argument DIR, which is optional for up and down.
@@ -137,138 +123,48 @@ func oneDir(c *cli.Context, name string) (string, error) {
 }
 
 // readSwapConfig reads the flags for a device of size bytes.
-func readSwapConfig(c *cli.Context, size uint64) (swapConfig, error) {
-	s := swapConfig{priority: c.Int(flagPriority), devices: c.Int(flagDevices), keep: c.Bool(flagKeep), force: c.Bool(flagForce)}
-	if s.priority < 0 || s.priority > loopsetup.MaxPriority {
-		return s, usageError("priority %d: must be from 0 to %d", s.priority, loopsetup.MaxPriority)
+func readSwapConfig(c *cli.Context, size uint64) (setup.SwapConfig, error) {
+	s := setup.SwapConfig{Priority: c.Int(flagPriority), Devices: c.Int(flagDevices), Keep: c.Bool(flagKeep), Force: c.Bool(flagForce)}
+	if s.Priority < 0 || s.Priority > loopsetup.MaxPriority {
+		return s, usageError("priority %d: must be from 0 to %d", s.Priority, loopsetup.MaxPriority)
 	}
 	if !c.IsSet(flagDevices) {
-		s.devices = defaultDevices(size, s.priority)
+		s.Devices = setup.DefaultAreas(size, s.Priority)
 	}
-	if s.devices < 1 || s.devices > maxDevices {
-		return s, usageError("devices %d: must be from 1 to %d", s.devices, maxDevices)
+	if s.Devices < 1 || s.Devices > setup.MaxAreas {
+		return s, usageError("devices %d: must be from 1 to %d", s.Devices, setup.MaxAreas)
 	}
-	if s.priority < s.devices-1 {
-		return s, usageError("priority %d: %d areas of descending priority need %d at least", s.priority, s.devices, s.devices-1)
+	if s.Priority < s.Devices-1 {
+		return s, usageError("priority %d: %d areas of descending priority need %d at least", s.Priority, s.Devices, s.Devices-1)
 	}
-	if first := cut(size, s.devices)[0].size; s.devices > 1 && first < minSlice {
-		return s, usageError("devices %d: %s for the first of them is too little, %s is the least", s.devices,
-			term.Size(first), term.Size(minSlice))
+	if first := setup.FirstArea(size, s.Devices); s.Devices > 1 && first < setup.MinArea {
+		return s, usageError("devices %d: %s for the first of them is too little, %s is the least", s.Devices,
+			term.Size(first), term.Size(setup.MinArea))
 	}
 	var err error
-	if s.tune, err = readTune(c); err != nil {
+	if s.Tune, err = readTune(c); err != nil {
 		return s, err
 	}
-	if s.slots, err = slots.ParsePolicy(c.String(flagSlots)); err != nil {
+	if s.Slots, err = slots.ParsePolicy(c.String(flagSlots)); err != nil {
 		return s, usageError("%w", err)
 	}
-	if s.discard, err = loopsetup.ParseDiscard(c.String(flagDiscard)); err != nil {
+	if s.Discard, err = loopsetup.ParseDiscard(c.String(flagDiscard)); err != nil {
 		return s, usageError("discard %q: use both, once, pages or none", c.String(flagDiscard))
 	}
 	return s, checkSwapSize(c.String(flagSize), size)
 }
 
-// upRun is one run of up. It is used by one goroutine.
-type upRun struct {
-	ctx     context.Context // ended by a signal
-	out     *narration
-	stdout  io.Writer
-	machine host.Root
-	cfg     daemon.Config
-	swap    swapConfig
-
-	report *daemon.Report
-	device devices.Device      // Dir and the loop devices attached so far
-	loops  []*loopsetup.Device // those held open
-	record devices.Record
-	undo   []func() error // for the finished steps, last first
-}
-
-// run does the steps, and undoes them after an error or a signal.
-func (u *upRun) run() error {
-	for _, step := range []func() error{u.mount, u.checkSafety, u.attach, u.format, u.keep, u.note, u.hide, u.tune, u.turnOn, u.letGo, u.freeSlots} {
-		err := u.ctx.Err()
-		if err != nil {
-			err = imaging.ErrInterrupted
-		} else {
-			err = step()
-		}
-		if err != nil {
-			return u.giveUp(err)
-		}
-	}
-	return u.summarize()
-}
-
-// summarize prints the summary.
-func (u *upRun) summarize() error {
-	if u.out.how == flagQuiet {
+// summarizeUp prints the summary of a device that is up.
+func summarizeUp(c *cli.Context, said *setup.Narration, u *setup.Up) error {
+	if said.How == flagQuiet {
 		return nil
 	}
-	status, _ := devices.ReadStatus(u.report.Dir) // without it the summary has no memory line
-	s := newSummary(u.cfg, u.report, status, u.out)
-	s.Loops, s.Priority = devices.LoopPaths(u.device.Loops), &u.swap.priority
-	if u.out.how == flagJSON {
-		return printJSON(u.stdout, map[string]summary{"up": s})
+	status, _ := devices.ReadStatus(u.Report.Dir) // without it the summary has no memory line
+	s := newSummary(u.Config, u.Report, status, said)
+	s.Loops, s.Priority = devices.LoopPaths(u.Device.Loops), &u.Swap.Priority
+	if said.How == flagJSON {
+		return printJSON(c.App.Writer, map[string]summary{"up": s})
 	}
-	_, err := fmt.Fprint(u.stdout, s.swapText(), s.memoryText(), s.warningText(), s.nextText("down"))
+	_, err := fmt.Fprint(c.App.Writer, s.swapText(), s.memoryText(), s.warningText(), s.nextText("down"))
 	return err
-}
-
-// giveUp undoes the finished steps after err.
-func (u *upRun) giveUp(err error) error {
-	undone := u.takeBack()
-	switch {
-	case undone == nil && errors.Is(err, imaging.ErrInterrupted):
-		return fmt.Errorf("%w; everything was undone", err)
-	case undone == nil && errors.Is(err, errUnsafe):
-		return fmt.Errorf("%w. Nothing was changed", err)
-	}
-	return errors.Join(err, undone)
-}
-
-// errSwapStays means that the pages in swap do not fit elsewhere now.
-var errSwapStays = errors.New("swap stays on")
-
-// takeBack undoes the steps. If swap stays on, it keeps what swap needs; zramfs down removes the
-// rest later.
-func (u *upRun) takeBack() error {
-	var all []error
-	for _, undo := range slices.Backward(u.undo) {
-		err := undo()
-		if all = append(all, err); errors.Is(err, errSwapStays) {
-			break
-		}
-	}
-	return errors.Join(all...)
-}
-
-func (u *upRun) mount() error {
-	report, err := startDevice(u.cfg)
-	if err != nil {
-		return err
-	}
-	u.report = report
-	u.undo = append(u.undo, func() error { return stopDevice(report) })
-	detail := fmt.Sprintf("%s, %s, %s", devices.Device{Dir: report.Dir}.Data(), term.Size(report.Disksize), u.cfg.Algorithm)
-	if err := printStep(u.out, "mount", "ok", detail); err != nil {
-		return err
-	}
-	return printProtections(u.out, report.Protections)
-}
-
-// errUnsafe means that an essential protection is missing.
-var errUnsafe = errors.New("swap could hang the machine")
-
-// checkSafety refuses swap without the essential protections.
-func (u *upRun) checkSafety() error {
-	missing := protect.Blocking(u.report.Protections)
-	if len(missing) == 0 || u.swap.force {
-		return nil
-	}
-	all := make([]string, len(missing))
-	for i, p := range missing {
-		all[i] = p.Detail
-	}
-	return fmt.Errorf("%w: %s. --force turns it on anyway", errUnsafe, strings.Join(all, "; "))
 }

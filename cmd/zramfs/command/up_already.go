@@ -3,7 +3,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -11,47 +10,29 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
-// upAlready returns the first device that is used as swap, or nil. A device mounted there without
-// swap may hold data, and is an error.
-func upAlready(all []devices.Device) (*devices.Device, error) {
-	if len(all) == 0 {
-		return nil, nil
-	}
-	d := all[0]
-	if err := refuseUp(d); err != nil {
-		return nil, err
-	}
-	if d.Swap() == nil {
-		return nil, fmt.Errorf("%s is mounted, but not used as swap: zramfs down %[1]s removes it, if no process uses it", d.Dir)
-	}
-	if d.Status == nil {
-		return nil, fmt.Errorf("%s is swap, but %w: zramfs status %s says what to do", devices.AreaNames(devices.LoopPaths(d.Loops)), d.Err, d.Dir)
-	}
-	return &d, nil
-}
-
 // A wish is the request of an up command.
 type wish struct {
 	cfg  daemon.Config
-	swap swapConfig
+	swap setup.SwapConfig
 	set  func(flag string) bool // whether the flag was given
 }
 
 // sayUp prints that d is up. It fails if d has other values than w asks for.
-func sayUp(c *cli.Context, said *narration, d devices.Device, w wish) error {
+func sayUp(c *cli.Context, said *setup.Narration, d devices.Device, w wish) error {
 	if has, wants := w.differs(d); len(has) > 0 {
 		return fmt.Errorf("%s is up with %s; you asked for %s. To change it: zramfs down %[1]s, then up",
 			d.Dir, strings.Join(has, ", "), strings.Join(wants, ", "))
 	}
-	if err := reviveSlots(d); err != nil {
+	if err := setup.ReviveSlots(d); err != nil {
 		return err
 	}
 	swap := d.Swap()
-	switch said.how {
+	switch said.How {
 	case flagQuiet:
 		return nil
 	case flagJSON:
@@ -82,29 +63,15 @@ func (w wish) differs(d devices.Device) (has, wants []string) {
 	note(flagSize, term.ExactSize(s.Disksize), term.ExactSize(w.cfg.Disksize))
 	note(flagAlgorithm, "algorithm "+s.Algorithm, "algorithm "+w.cfg.Algorithm.String())
 	note(flagMemLimit, limit(s.MemLimit), limit(w.cfg.MemLimit))
-	note(flagPriority, fmt.Sprintf("priority %d", d.Swap().Priority), fmt.Sprintf("priority %d", w.swap.priority))
+	note(flagPriority, fmt.Sprintf("priority %d", d.Swap().Priority), fmt.Sprintf("priority %d", w.swap.Priority))
 	if policy := d.FindSlots().Policy; policy != "" && s.Disksize >= slots.MinDevice {
-		note(flagSlots, "slots "+string(policy), "slots "+string(w.swap.slots))
+		note(flagSlots, "slots "+string(policy), "slots "+string(w.swap.Slots))
 	}
 	if d.Record != nil && d.Record.Tune != "" {
 		for _, flag := range []string{flagTune, flagSysctl} { // one of them is given at most
-			note(flag, "tune "+d.Record.Tune, "tune "+w.swap.tune)
+			note(flag, "tune "+d.Record.Tune, "tune "+w.swap.Tune)
 		}
 	}
-	note(flagDevices, fmt.Sprintf("loop devices: %d", len(d.Loops)), fmt.Sprintf("loop devices: %d", w.swap.devices))
+	note(flagDevices, fmt.Sprintf("loop devices: %d", len(d.Loops)), fmt.Sprintf("loop devices: %d", w.swap.Devices))
 	return has, wants
-}
-
-// refuseUp returns the reason why DIR of d can take no device: a device there is in another mount
-// namespace, dead or silent.
-func refuseUp(d devices.Device) error {
-	switch {
-	case errors.Is(d.Err, devices.ErrDead) && len(d.Swaps) > 0:
-		p := devices.DiagnoseDead(d)
-		return fmt.Errorf("%s: %s: %s", d.Title(), p.What, p.Fix)
-	case d.Away:
-		p := devices.DiagnoseAway(d)
-		return fmt.Errorf("%s: %s; %s", d.Title(), p.What, p.Fix)
-	}
-	return nil
 }

@@ -50,21 +50,3 @@ func TestUsage(t *testing.T) {
 		t.Errorf("without swap: %+v", got)
 	}
 }
-
-func TestDefaultDevices(t *testing.T) {
-	swaps, err := loopsetup.Swaps()
-	if err != nil {
-		t.Fatal(err)
-	}
-	left := max(1, (kernelAreas-len(swaps))*3/4)
-	const mib = 1 << 20
-	for _, c := range []struct {
-		size     uint64
-		priority int
-		want     int
-	}{{32 * mib, 100, 1}, {64 * mib, 100, 1}, {256 * mib, 100, 7}, {4096 * mib, 100, maxDefault}, {4096 * mib, 3, 4}, {4096 * mib, 0, 1}} {
-		if got := defaultDevices(c.size, c.priority); got != min(c.want, left) {
-			t.Errorf("%d MiB at priority %d: %d areas, want %d", c.size/mib, c.priority, got, c.want)
-		}
-	}
-}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package setup
 
 import (
 	"errors"
@@ -45,23 +45,23 @@ func (f fit) String() string {
 
 // checkReturn refuses pages that do not fit or cannot be read. It waits until they fit for as long
 // as --wait says.
-func (r *downRun) checkReturn(d devices.Device, areas []loopsetup.Swap) error {
+func (r *Down) checkReturn(d devices.Device, areas []loopsetup.Swap) error {
 	used := devices.UsedIn(areas)
 	switch {
 	case errors.Is(d.Err, devices.ErrDead) && used > 0:
 		p := devices.DiagnoseDead(d)
 		return fmt.Errorf("%s: %s; processes that touch those pages are killed; %s turns it off anyway", d.Title(), p.What, p.Fix)
 	case errors.Is(d.Err, aside.ErrNoAnswer):
-		if err := mayUnmount(d); err != nil || used > 0 {
+		if err := MayUnmount(d); err != nil || used > 0 {
 			return errors.Join(err, d.Err)
 		}
 	}
 	for {
 		err := r.checkFit(d, areas)
-		if err == nil || !time.Now().Before(r.until) {
+		if err == nil || !time.Now().Before(r.Until) {
 			return err
 		}
-		time.Sleep(min(waitPause, time.Until(r.until)))
+		time.Sleep(min(waitPause, time.Until(r.Until)))
 		d.SwapUse = devices.ReadSwapUse(host.Local, d)
 		if areas, err = swapAreas(d); err != nil {
 			return err
@@ -73,7 +73,7 @@ func (r *downRun) checkReturn(d devices.Device, areas []loopsetup.Swap) error {
 const waitPause = time.Second
 
 // checkFit refuses to bring back more than fits.
-func (r *downRun) checkFit(d devices.Device, areas []loopsetup.Swap) error {
+func (r *Down) checkFit(d devices.Device, areas []loopsetup.Swap) error {
 	f, err := measureFit(areas, d.SwapUse.Slots.Ballast)
 	if err != nil || f.used == 0 {
 		return err
@@ -81,10 +81,10 @@ func (r *downRun) checkFit(d devices.Device, areas []loopsetup.Swap) error {
 	if !f.ok() {
 		return fmt.Errorf("%s does not fit into memory: %s; end some programs first, wait (--wait 60), or use --force", d.Title(), f)
 	}
-	if err := checkGroups(r.out, host.Local, f); err != nil {
+	if err := checkGroups(r.Out, host.Local, f); err != nil {
 		return fmt.Errorf("%s: %w", d.Title(), err)
 	}
-	return printStep(r.out, "fit", "ok", f.String())
+	return PrintStep(r.Out, "fit", "ok", f.String())
 }
 
 // measureFit reads the sizes. The ballast ends before swap is turned off, so it does not count. Nor

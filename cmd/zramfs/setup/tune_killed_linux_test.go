@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package setup
 
 import (
 	"errors"
@@ -27,7 +27,7 @@ const tuneRoot = "ZRAMFS_TEST_TUNE"
 func playTune(step string, m host.Root) error {
 	var err error
 	if step == "down" {
-		err = forget(io.Discard, m, devices.Device{Dir: "/run/zram"})
+		err = Forget(io.Discard, m, devices.Device{Dir: "/run/zram"})
 	} else {
 		p, _ := host.Local.Process(os.Getpid())
 		err = applyTune(io.Discard, m, tune.Settings(m), &devices.Record{Dir: "/run/zram", Keeper: p.PID, Started: p.Start})
@@ -99,7 +99,7 @@ var (
 func wantRestored(t *testing.T, m host.Root) {
 	t.Helper()
 	var out strings.Builder
-	if err := forget(&out, m, devices.Device{Dir: "/elsewhere"}); err != nil || strings.Contains(out.String(), "warn") {
+	if err := Forget(&out, m, devices.Device{Dir: "/elsewhere"}); err != nil || strings.Contains(out.String(), "warn") {
 		t.Errorf("%v, %q", err, out.String())
 	}
 	wantSysctls(t, m, valuesBefore...)

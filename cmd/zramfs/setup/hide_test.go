@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package setup
 
 import (
 	"os"
@@ -10,6 +10,10 @@ import (
 
 	"github.com/zramfs/zramfs/internal/require"
 )
+
+// hideDir makes the test binary call hideData on the directory that it names: a mount namespace
+// belongs to a whole process.
+const hideDir = "ZRAMFS_TEST_HIDE"
 
 // hideScript makes a device of two mounts without a server at $1, and calls hideData in the program
 // behind descriptor 3. The mounts end with the namespace.
@@ -24,7 +28,7 @@ timeout -s KILL 25 /proc/self/fd/3
 grep -c "$1/dev" /proc/self/mountinfo || :`
 
 func TestHideData(t *testing.T) {
-	attr := ownMounts(t)
+	attr := require.MountNS(t)
 	require.Command(t, "mount")
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -50,8 +54,8 @@ func TestHideData(t *testing.T) {
 		cmd.Dir = "/"
 		cmd.ExtraFiles = []*os.File{self}
 		cmd.Env = append(os.Environ(), hideDir+"="+dir)
-		if got := runCommand(t, cmd); got.code != 0 || got.stdout != test.want || got.stderr != "" {
-			t.Errorf("%s, %s: %d, %q, %q; want %q", test.notes, test.kind, got.code, got.stdout, got.stderr, test.want)
+		if got, err := cmd.CombinedOutput(); err != nil || string(got) != test.want {
+			t.Errorf("%s, %s: %v, %q; want %q", test.notes, test.kind, err, got, test.want)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package setup
 
 import (
 	"errors"
@@ -17,7 +17,7 @@ import (
 func TestRecord(t *testing.T) {
 	m := host.Root(t.TempDir())
 	const dir = "/run/a b/%2F"
-	if err := forget(io.Discard, m, devices.Device{Dir: dir}); err != nil {
+	if err := Forget(io.Discard, m, devices.Device{Dir: dir}); err != nil {
 		t.Errorf("no record: %v", err)
 	}
 	want := devices.Record{Dir: dir, Loops: []devices.NotedLoop{{Path: "/dev/loop7", Sequence: 9}, {Path: "/dev/loop8", Sequence: 10}}}
@@ -38,7 +38,7 @@ func TestRecord(t *testing.T) {
 		t.Errorf("%v, %v", files, err)
 	}
 	var said strings.Builder
-	if err := forget(&said, m, devices.Device{Dir: dir}); err != nil || said.String() != "" {
+	if err := Forget(&said, m, devices.Device{Dir: dir}); err != nil || said.String() != "" {
 		t.Errorf("down says %q, %v", said.String(), err)
 	}
 	if _, err := os.Stat(m.Path(devices.RecordDir)); !errors.Is(err, fs.ErrNotExist) {
@@ -53,7 +53,7 @@ func TestRecordsOfOneDir(t *testing.T) {
 	if err := errors.Join(one.Write(m), two.Write(m)); err != nil {
 		t.Fatal(err)
 	}
-	if err := forget(io.Discard, m, devices.Device{Dir: "/run/zram", Record: &one}); err != nil {
+	if err := Forget(io.Discard, m, devices.Device{Dir: "/run/zram", Record: &one}); err != nil {
 		t.Fatal(err)
 	}
 	if left := devices.ReadRecords(m); len(left) != 1 || left[0].File != two.File {
@@ -70,10 +70,10 @@ func TestRecordGarbled(t *testing.T) {
 	if err := os.WriteFile(rec.File, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := forget(io.Discard, m, devices.Device{Dir: "/a"}); err == nil || !strings.Contains(err.Error(), rec.File) {
+	if err := Forget(io.Discard, m, devices.Device{Dir: "/a"}); err == nil || !strings.Contains(err.Error(), rec.File) {
 		t.Errorf("%v", err)
 	}
-	if err := forget(io.Discard, m, devices.Device{Dir: "/a"}); err != nil { // it is not in the way for ever
+	if err := Forget(io.Discard, m, devices.Device{Dir: "/a"}); err != nil { // it is not in the way for ever
 		t.Error(err)
 	}
 }

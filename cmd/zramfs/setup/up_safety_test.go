@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package setup
 
 import (
 	"strings"
@@ -23,8 +23,8 @@ func TestUpChecksSafety(t *testing.T) {
 		{[]protect.Protection{warned, group}, false, "hang the machine: limited. --force"},
 		{[]protect.Protection{warned, group}, true, ""},
 	} {
-		u := &upRun{report: &daemon.Report{Protections: c.found}}
-		u.swap.force = c.force
+		u := &Up{Report: &daemon.Report{Protections: c.found}}
+		u.Swap.Force = c.force
 		err := u.checkSafety()
 		if (err == nil) != (c.refusal == "") || err != nil && (!strings.Contains(err.Error(), c.refusal) || !strings.Contains(err.Error(), "--force")) {
 			t.Errorf("%+v with force %v: %v", c.found, c.force, err)

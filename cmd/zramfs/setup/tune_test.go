@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package setup
 
 import (
 	"errors"
@@ -45,7 +45,7 @@ func tuned(t *testing.T, m host.Root, dir string, values ...string) string {
 	t.Helper()
 	setSysctls(t, m, values...)
 	var out strings.Builder
-	if err := forget(&out, m, devices.Device{Dir: dir}); err != nil {
+	if err := Forget(&out, m, devices.Device{Dir: dir}); err != nil {
 		t.Fatal(err)
 	}
 	rec := runningRecord(t, dir)
@@ -99,7 +99,7 @@ func forgotten(t *testing.T, m host.Root, dir string) string {
 	t.Helper()
 	var out strings.Builder
 	for _, rec := range recordsOf(m, dir) {
-		if err := forget(&out, m, devices.Device{Dir: dir, Record: &rec}); err != nil {
+		if err := Forget(&out, m, devices.Device{Dir: dir, Record: &rec}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -206,7 +206,7 @@ func TestTuneAfterDeathElsewhere(t *testing.T) {
 	m := host.Root(t.TempDir())
 	tuned(t, m, "/dead", "3", "60", "10", "15000")
 	dies(t, m, "/dead")
-	if err := forget(io.Discard, m, devices.Device{Dir: "/run/zram"}); err != nil {
+	if err := Forget(io.Discard, m, devices.Device{Dir: "/run/zram"}); err != nil {
 		t.Fatal(err)
 	}
 	wantSysctls(t, m, "3", "60", "10", "15000")
@@ -255,9 +255,9 @@ func TestTuneOfDevicesAtOnce(t *testing.T) {
 	}
 	a, b, out := recordsOf(m, "/a")[0], recordsOf(m, "/b")[0], &gate{met: make(chan struct{}), open: make(chan struct{})}
 	first, second := make(chan error, 1), make(chan error, 1)
-	go func() { first <- forget(out, m, devices.Device{Dir: "/a", Record: &a}) }()
+	go func() { first <- Forget(out, m, devices.Device{Dir: "/a", Record: &a}) }()
 	<-out.met
-	go func() { second <- forget(io.Discard, m, devices.Device{Dir: "/b", Record: &b}) }()
+	go func() { second <- Forget(io.Discard, m, devices.Device{Dir: "/b", Record: &b}) }()
 	select {
 	case err := <-second:
 		second <- err
@@ -281,23 +281,4 @@ func TestTuneOfTheDead(t *testing.T) {
 	dies(t, m, "/dead")
 	forgotten(t, m, "/a")
 	wantSysctls(t, m, "3", "60", "10", "15000")
-}
-
-// --sysctl is the old name of --tune; both at once, and other words, are refused before anything
-// happens.
-func TestTuneFlags(t *testing.T) {
-	for _, test := range []struct {
-		flags []string
-		want  string
-	}{
-		{[]string{"--tune", "recommended", "--sysctl", "recommended"}, "--tune --sysctl, which is the old name of --tune"},
-		{[]string{"--tune", "much"}, `tune "much" is neither keep nor recommended`},
-		{[]string{"--sysctl", "much"}, `sysctl "much" is neither keep nor recommended`},
-		{[]string{"--sysctl", "recommended", "--priority", "-1"}, "priority -1"},
-	} {
-		out := runProgram(t, append(append([]string{"up", "--size", "64M"}, test.flags...), filepath.Join(t.TempDir(), "dir"))...)
-		if out.code != exitUsage || !strings.Contains(out.stderr, test.want) || strings.Count(out.stderr, "\n") != 1 {
-			t.Errorf("%v: exit code %d, %q; want %q", test.flags, out.code, out.stderr, test.want)
-		}
-	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package setup
 
 import (
 	"errors"
@@ -29,7 +29,7 @@ func TestUsers(t *testing.T) {
 	}
 	for _, test := range tests {
 		test.d.Dir = "/run/zram"
-		if got := usersOf(test.d); !strings.Contains(got, test.want) {
+		if got := UsersOf(test.d); !strings.Contains(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}

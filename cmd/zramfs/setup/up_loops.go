@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package setup
 
 import (
 	"errors"
@@ -19,14 +19,17 @@ import (
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
+// pageSize is the size of a page in bytes.
+const pageSize = 4096
+
 const (
-	// maxDevices is the most loop devices of up: the kernel numbers swap areas with five bits
+	// MaxAreas is the most loop devices of up: the kernel numbers swap areas with five bits
 	// (MAX_SWAPFILES) and reserves some of the numbers; swapon fails when they run out.
-	maxDevices = 32
-	// maxDefault is the most areas by default, and defaultSlice the least average size, in bytes.
-	// Each area adds a line to swapon(8).
-	maxDefault   = 16
-	defaultSlice = 32 << 20
+	MaxAreas = 32
+	// MaxDefaultAreas is the most areas by default, and defaultSlice the least average size, in
+	// bytes. Each area adds a line to swapon(8).
+	MaxDefaultAreas = 16
+	defaultSlice    = 32 << 20
 	// sliceGrowth is an area's size over that of the one before. A freed page stays stored until
 	// the kernel reuses its slot, at the latest when the area is full. So the area being filled
 	// should be small compared with everything in use.
@@ -34,8 +37,8 @@ const (
 	// kernelAreas is the least number of swap areas that any kernel supports (MAX_SWAPFILES in
 	// include/linux/swap.h with every option that reserves numbers).
 	kernelAreas = 22
-	// minSlice is the least size of a swap area: ten pages, as in mkswap(8).
-	minSlice = 10 * pageSize
+	// MinArea is the least size of a swap area: ten pages, as in mkswap(8).
+	MinArea = 10 * pageSize
 	// discardMax bounds one discard request. A loop device's worker serves requests in order, so a
 	// discard delays every read behind it. A MiB of stored pages takes about 0.15 ms, so one
 	// request takes less than a millisecond. The kernel discards freed swap in clusters of 2 MiB at
@@ -44,13 +47,13 @@ const (
 	discardMax = 4 << 20
 )
 
-// defaultDevices returns the number of areas for a device of size bytes, whose first has that
+// DefaultAreas returns the number of areas for a device of size bytes, whose first has that
 // priority and each next one a priority lower by one. It leaves some of the kernel's area numbers
 // to other swap.
-func defaultDevices(size uint64, priority int) int {
+func DefaultAreas(size uint64, priority int) int {
 	swaps, _ := loopsetup.Swaps() // without a table, no swap is on
 	left := max(0, kernelAreas-len(swaps))
-	return max(1, min(maxDefault, int((size-1)/defaultSlice), left*3/4, priority+1))
+	return max(1, min(MaxDefaultAreas, int((size-1)/defaultSlice), left*3/4, priority+1))
 }
 
 // slice is the part of the data file that one loop device shows, in bytes.
@@ -72,16 +75,20 @@ func cut(size uint64, n int) []slice {
 	return slices
 }
 
+// FirstArea returns the size in bytes of the first of n areas, the smallest, of a device of size
+// bytes.
+func FirstArea(size uint64, n int) uint64 { return cut(size, n)[0].size }
+
 // attach puts a loop device on each slice.
-func (u *upRun) attach() error {
-	u.device.Dir = u.report.Dir
-	u.undo = append(u.undo, func() error { return errors.Join(u.letGo(), u.device.WaitDetached()) })
-	for _, s := range cut(u.report.Disksize, u.swap.devices) {
+func (u *Up) attach() error {
+	u.Device.Dir = u.Report.Dir
+	u.undo = append(u.undo, func() error { return errors.Join(u.letGo(), u.Device.WaitDetached()) })
+	for _, s := range cut(u.Report.Disksize, u.Swap.Devices) {
 		cfg := &loopsetup.Config{Offset: s.offset, DiscardMax: discardMax}
-		if u.swap.devices > 1 {
+		if u.Swap.Devices > 1 {
 			cfg.SizeLimit = s.size
 		}
-		loop, err := loopsetup.Attach(u.device.Data(), cfg)
+		loop, err := loopsetup.Attach(u.Device.Data(), cfg)
 		if err != nil {
 			return err
 		}
@@ -94,35 +101,35 @@ func (u *upRun) attach() error {
 }
 
 // describe records an attached loop device and prints it.
-func (u *upRun) describe(loop *loopsetup.Device) error {
+func (u *Up) describe(loop *loopsetup.Device) error {
 	info, err := loopsetup.Inspect(loop.Path())
 	if err != nil {
 		return err
 	}
-	u.device.Loops = append(u.device.Loops, info)
-	u.device.NoteLoops([]loopsetup.Info{info})
+	u.Device.Loops = append(u.Device.Loops, info)
+	u.Device.NoteLoops([]loopsetup.Info{info})
 	words := []string{loop.Path(), "direct I/O", fmt.Sprintf("%d-byte blocks", info.BlockSize)}
-	if u.swap.devices > 1 {
+	if u.Swap.Devices > 1 {
 		words = stdslices.Insert(words, 1, term.Size(info.Size))
 	}
-	if err := printStep(u.out, "loop", "ok", strings.Join(words, ", ")); err != nil {
+	if err := PrintStep(u.Out, "loop", "ok", strings.Join(words, ", ")); err != nil {
 		return err
 	}
 	for _, w := range loop.Warnings() {
-		if err := printStep(u.out, "loop", "warn", w.Error()); err != nil {
+		if err := PrintStep(u.Out, "loop", "warn", w.Error()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (u *upRun) format() error {
+func (u *Up) format() error {
 	for i, loop := range u.loops {
-		uuid, err := loopsetup.FormatSwap(loop.File(), u.device.Loops[i].Size, swapLabel)
+		uuid, err := loopsetup.FormatSwap(loop.File(), u.Device.Loops[i].Size, swapLabel)
 		if err != nil {
 			return err
 		}
-		if err := printStep(u.out, "mkswap", "ok", "UUID "+uuid); err != nil {
+		if err := PrintStep(u.Out, "mkswap", "ok", "UUID "+uuid); err != nil {
 			return err
 		}
 	}
@@ -130,13 +137,13 @@ func (u *upRun) format() error {
 }
 
 // keep lets the loop devices outlast their swap areas, if asked for.
-func (u *upRun) keep() error {
-	if !u.swap.keep {
+func (u *Up) keep() error {
+	if !u.Swap.Keep {
 		return nil
 	}
 	u.undo = append(u.undo, func() error {
 		var all []error
-		for _, loop := range u.device.Loops {
+		for _, loop := range u.Device.Loops {
 			all = append(all, loopsetup.Detach(loop.Path)) // once it is closed
 		}
 		return errors.Join(all...)
@@ -151,9 +158,9 @@ func (u *upRun) keep() error {
 
 // note writes the record for other commands. Before that it restores the kernel parameters of ended
 // devices, so that what they changed does not pass for what was there.
-func (u *upRun) note() error {
+func (u *Up) note() error {
 	rec := &u.record
-	*rec = devices.Record{Dir: u.report.Dir, Loops: u.device.Noted, Tune: u.swap.tune, Keeper: u.report.PID}
+	*rec = devices.Record{Dir: u.Report.Dir, Loops: u.Device.Noted, Tune: u.Swap.Tune, Keeper: u.Report.PID}
 	if p, ok := host.Local.Process(rec.Keeper); ok {
 		rec.Started = p.Start
 	}
@@ -161,46 +168,46 @@ func (u *upRun) note() error {
 	if rec.Mount, err = fusefs.MountNumber(rec.Dir); err != nil {
 		return err
 	}
-	if err := forget(u.out, u.machine, devices.Device{Dir: rec.Dir}); err != nil {
-		if err := printStep(u.out, "record", "warn", err.Error()); err != nil {
+	if err := Forget(u.Out, u.Machine, devices.Device{Dir: rec.Dir}); err != nil {
+		if err := PrintStep(u.Out, "record", "warn", err.Error()); err != nil {
 			return err
 		}
 	}
-	u.undo = append(u.undo, func() error { return forget(u.out, u.machine, devices.Device{Dir: rec.Dir, Record: rec}) })
-	if err := rec.Write(u.machine); err != nil {
-		return printStep(u.out, "record", "warn",
+	u.undo = append(u.undo, func() error { return Forget(u.Out, u.Machine, devices.Device{Dir: rec.Dir, Record: rec}) })
+	if err := rec.Write(u.Machine); err != nil {
+		return PrintStep(u.Out, "record", "warn",
 			fmt.Sprintf("other commands may not find the loop devices when the serving process is dead: %v", err))
 	}
 	return nil
 }
 
 // hide takes the data file out of sight.
-func (u *upRun) hide() error { return hideData(u.report.Dir, devices.LoopPaths(u.device.Loops)) }
+func (u *Up) hide() error { return hideData(u.Report.Dir, devices.LoopPaths(u.Device.Loops)) }
 
 // tune sets kernel parameters, if asked for.
-func (u *upRun) tune() error {
-	if u.swap.tune != tune.Recommended {
+func (u *Up) tune() error {
+	if u.Swap.Tune != tune.Recommended {
 		return nil
 	}
-	defer devices.LockRecords(u.machine)()
-	return applyTune(u.out, u.machine, tune.Settings(u.machine), &u.record)
+	defer devices.LockRecords(u.Machine)()
+	return applyTune(u.Out, u.Machine, tune.Settings(u.Machine), &u.record)
 }
 
 // turnOff undoes turnOn for one area.
-func (u *upRun) turnOff(dev string) error {
+func (u *Up) turnOff(dev string) error {
 	err := loopsetup.SwapOff(dev)
 	if err != nil {
-		return fmt.Errorf("%w at %s: %w; the device is left as it is: zramfs down %s takes it away", errSwapStays, dev, err, u.report.Dir)
+		return fmt.Errorf("%w at %s: %w; the device is left as it is: zramfs down %s takes it away", errSwapStays, dev, err, u.Report.Dir)
 	}
 	return nil
 }
 
 // turnOn turns the areas on, each at a lower priority than the one before: the kernel fills one
 // before it takes a slot of the next.
-func (u *upRun) turnOn() error {
+func (u *Up) turnOn() error {
 	for i, loop := range u.loops {
-		dev, priority := loop.Path(), u.swap.priority-i
-		err := loopsetup.SwapOn(dev, priority, u.swap.discard)
+		dev, priority := loop.Path(), u.Swap.Priority-i
+		err := loopsetup.SwapOn(dev, priority, u.Swap.Discard)
 		if i > 0 && errors.Is(err, syscall.EPERM) {
 			err = fmt.Errorf("%w: the kernel may have no number left for another swap area: give fewer --devices", err)
 		}
@@ -208,11 +215,11 @@ func (u *upRun) turnOn() error {
 			return err
 		}
 		u.undo = append(u.undo, func() error { return u.turnOff(dev) })
-		detail := fmt.Sprintf("priority %d, discard %s", priority, u.swap.discard)
-		if u.swap.devices > 1 {
+		detail := fmt.Sprintf("priority %d, discard %s", priority, u.Swap.Discard)
+		if u.Swap.Devices > 1 {
 			detail = dev + ", " + detail
 		}
-		if err := printStep(u.out, "swap", "ok", detail); err != nil {
+		if err := PrintStep(u.Out, "swap", "ok", detail); err != nil {
 			return err
 		}
 	}
@@ -220,24 +227,24 @@ func (u *upRun) turnOn() error {
 }
 
 // freeSlots starts the process that makes the kernel free slots. Swap works without it.
-func (u *upRun) freeSlots() error {
-	if u.swap.slots == slots.Free && u.cfg.Disksize < slots.MinDevice {
-		return printStep(u.out, "slots", "warn", fmt.Sprintf("the kernel keeps the slots of pages that are in memory again: free them "+
+func (u *Up) freeSlots() error {
+	if u.Swap.Slots == slots.Free && u.Config.Disksize < slots.MinDevice {
+		return PrintStep(u.Out, "slots", "warn", fmt.Sprintf("the kernel keeps the slots of pages that are in memory again: free them "+
 			"with --size %s or more", term.Size(slots.MinDevice)))
 	}
-	if u.swap.slots == slots.Keep || u.cfg.Disksize < slots.MinDevice {
+	if u.Swap.Slots == slots.Keep || u.Config.Disksize < slots.MinDevice {
 		return nil
 	}
-	if err := startSlots(u.machine, &u.record, u.swap.slots, u.report.PID, devices.LoopPaths(u.device.Loops)); err != nil {
-		return printStep(u.out, "slots", "warn", fmt.Sprintf("the kernel keeps the slots of pages that are in memory again: %v", err))
+	if err := startSlots(u.Machine, &u.record, u.Swap.Slots, u.Report.PID, devices.LoopPaths(u.Device.Loops)); err != nil {
+		return PrintStep(u.Out, "slots", "warn", fmt.Sprintf("the kernel keeps the slots of pages that are in memory again: %v", err))
 	}
 	u.undo = append(u.undo, func() error { return endSlots(devices.Device{Record: &u.record}.FindSlots()) })
-	return printStep(u.out, "slots", "ok", string(u.swap.slots))
+	return PrintStep(u.Out, "slots", "ok", string(u.Swap.Slots))
 }
 
 // letGo closes the loop devices: from now on the swap areas hold them, and the kernel detaches each
 // with its area.
-func (u *upRun) letGo() error {
+func (u *Up) letGo() error {
 	var all []error
 	for _, loop := range u.loops {
 		all = append(all, loop.Close())

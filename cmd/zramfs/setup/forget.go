@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package setup
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
-// forget restores the kernel parameters that up changed for the device d and for ended devices on
+// Forget restores the kernel parameters that up changed for the device d and for ended devices on
 // any DIR, and removes their records: a killed up leaves its changes to the next command.
-func forget(out io.Writer, m host.Root, d devices.Device) error {
+func Forget(out io.Writer, m host.Root, d devices.Device) error {
 	defer devices.LockRecords(m)()
 	remaining := devices.ReadRecords(m)
 	var errs error
@@ -42,10 +42,10 @@ func forgetRecord(out io.Writer, m host.Root, rec devices.Record, all []devices.
 	return rec.Remove(m)
 }
 
-// forgetEnded is forget for the keeper of a device that has ended by itself, for example after
+// ForgetEnded is forget for the keeper of a device that has ended by itself, for example after
 // swapoff. It asks no serving process, and keeps the record of a device that still has loop
 // devices.
-func forgetEnded(out io.Writer, m host.Root) error {
+func ForgetEnded(out io.Writer, m host.Root) error {
 	defer devices.LockRecords(m)()
 	self, _ := host.Local.Process(os.Getpid())
 	all := devices.ReadRecords(m)

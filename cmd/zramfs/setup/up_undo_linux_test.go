@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package setup
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // If swapoff fails, the device and its record stay for down: earlier steps are not undone.
 func TestUpLeavesSwapThatStaysOn(t *testing.T) {
 	undone := 0
-	u := &upRun{report: &daemon.Report{Dir: "/run/zram"}}
+	u := &Up{Report: &daemon.Report{Dir: "/run/zram"}}
 	step := func() error { undone++; return nil }
 	u.undo = []func() error{step, step, func() error { return u.turnOff(filepath.Join(t.TempDir(), "nothing")) }}
 	if err := u.takeBack(); !errors.Is(err, errSwapStays) || undone != 0 {
@@ -33,13 +33,13 @@ func TestUpInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	undone := 0
-	u := &upRun{ctx: ctx, undo: []func() error{func() error { undone++; return nil }}}
-	if err := u.run(); err == nil || err.Error() != "interrupted; everything was undone" || undone != 1 {
+	u := &Up{Context: ctx, undo: []func() error{func() error { undone++; return nil }}}
+	if err := u.Run(); err == nil || err.Error() != "interrupted; everything was undone" || undone != 1 {
 		t.Errorf("%d steps were undone, %v", undone, err)
 	}
 	failed := errors.New("a step failed")
 	u.undo = []func() error{func() error { return failed }}
-	if err := u.run(); !errors.Is(err, failed) || strings.Contains(err.Error(), "everything") {
+	if err := u.Run(); !errors.Is(err, failed) || strings.Contains(err.Error(), "everything") {
 		t.Errorf("%v", err)
 	}
 }

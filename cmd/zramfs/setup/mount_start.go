@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+)
+
+// StartDevice starts a process of this program, with args, that serves cfg, and returns its report
+// once the data file can be opened. After an error there is no process, no mount and no new
+// directory.
+func StartDevice(cfg daemon.Config, args func(daemon.Config) []string) (_ *daemon.Report, err error) {
+	if err := checkSpace(cfg.Disksize); err != nil {
+		return nil, err
+	}
+	if cfg.Dir, cfg.CreatedDir, err = prepareDir(cfg.Dir); err != nil {
+		return nil, err
+	}
+	report, err := daemon.Spawn(args(cfg))
+	if err != nil {
+		return nil, giveUpDir(cfg, errors.Join(err, removeDead(cfg.Dir)))
+	}
+	data := devices.Device{Dir: cfg.Dir}.Data()
+	if err := tryOpen(data); err != nil {
+		err = fmt.Errorf("open %s: %w", data, err)
+		return nil, errors.Join(err, StopDevice(report))
+	}
+	return report, nil
+}
+
+// removeDead unmounts a serving process that died between its mount and its announcement. A live
+// mount is of another command that was faster.
+func removeDead(dir string) error {
+	mounted, err := isMounted(dir)
+	if err != nil || !mounted {
+		return err
+	}
+	_, err = aside.Within(aside.AnswerTime, aside.Stat, dir)
+	if !errors.Is(err, syscall.ENOTCONN) {
+		return nil
+	}
+	return detachMount(dir)
+}
+
+// StopDevice undoes StartDevice.
+func StopDevice(report *daemon.Report) error {
+	return UnmountAndWait(devices.Device{Dir: report.Dir, Keeper: report.PID})
+}
+
+// ServeHere serves cfg in this process until ctx ends or the device is unmounted.
+func ServeHere(ctx context.Context, cfg daemon.Config) (err error) {
+	if err := checkSpace(cfg.Disksize); err != nil {
+		return err
+	}
+	if cfg.Dir, cfg.CreatedDir, err = prepareDir(cfg.Dir); err != nil {
+		return err
+	}
+	return giveUpDir(cfg, daemon.Run(ctx, cfg, nil))
+}

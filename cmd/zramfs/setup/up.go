@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
+	"github.com/zramfs/zramfs/cmd/zramfs/slots"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
+	"github.com/zramfs/zramfs/loopsetup"
+)
+
+const swapLabel = "zramfs"
+
+// SwapConfig is what up adds to a device.
+type SwapConfig struct {
+	Priority int // of the first area; each next one has a priority lower by one
+	Discard  loopsetup.Discard
+	Devices  int // loop devices, and so swap areas
+	Slots    slots.Policy
+	Tune     string // tune.Keep or tune.Recommended
+	Keep     bool   // the device outlasts its swap areas
+	Force    bool   // turn swap on even if that is not safe
+}
+
+// Up is one run of up. It is used by one goroutine.
+type Up struct {
+	Context context.Context // ended by a signal
+	Out     *Narration
+	Machine host.Root // has the records and the kernel parameters
+	Config  daemon.Config
+	Args    func(daemon.Config) []string // of the serving process
+	Swap    SwapConfig
+
+	// Run sets these.
+	Report *daemon.Report
+	Device devices.Device // Dir and the loop devices attached so far
+
+	loops  []*loopsetup.Device // those held open
+	record devices.Record
+	undo   []func() error // for the finished steps, last first
+}
+
+// Run does the steps, and undoes them after an error or a signal.
+func (u *Up) Run() error {
+	for _, step := range []func() error{u.mount, u.checkSafety, u.attach, u.format, u.keep, u.note, u.hide, u.tune, u.turnOn, u.letGo, u.freeSlots} {
+		err := u.Context.Err()
+		if err != nil {
+			err = imaging.ErrInterrupted
+		} else {
+			err = step()
+		}
+		if err != nil {
+			return u.giveUp(err)
+		}
+	}
+	return nil
+}
+
+// giveUp undoes the finished steps after err.
+func (u *Up) giveUp(err error) error {
+	undone := u.takeBack()
+	switch {
+	case undone == nil && errors.Is(err, imaging.ErrInterrupted):
+		return fmt.Errorf("%w; everything was undone", err)
+	case undone == nil && errors.Is(err, ErrUnsafe):
+		return fmt.Errorf("%w. Nothing was changed", err)
+	}
+	return errors.Join(err, undone)
+}
+
+// errSwapStays means that the pages in swap do not fit elsewhere now.
+var errSwapStays = errors.New("swap stays on")
+
+// takeBack undoes the steps. If swap stays on, it keeps what swap needs; zramfs down removes the
+// rest later.
+func (u *Up) takeBack() error {
+	var all []error
+	for _, undo := range slices.Backward(u.undo) {
+		err := undo()
+		if all = append(all, err); errors.Is(err, errSwapStays) {
+			break
+		}
+	}
+	return errors.Join(all...)
+}
+
+func (u *Up) mount() error {
+	report, err := StartDevice(u.Config, u.Args)
+	if err != nil {
+		return err
+	}
+	u.Report = report
+	u.undo = append(u.undo, func() error { return StopDevice(report) })
+	detail := fmt.Sprintf("%s, %s, %s", devices.Device{Dir: report.Dir}.Data(), term.Size(report.Disksize), u.Config.Algorithm)
+	if err := PrintStep(u.Out, "mount", "ok", detail); err != nil {
+		return err
+	}
+	return PrintProtections(u.Out, report.Protections)
+}
+
+// ErrUnsafe means that an essential protection is missing.
+var ErrUnsafe = errors.New("swap could hang the machine")
+
+// checkSafety refuses swap without the essential protections.
+func (u *Up) checkSafety() error {
+	missing := protect.Blocking(u.Report.Protections)
+	if len(missing) == 0 || u.Swap.Force {
+		return nil
+	}
+	all := make([]string, len(missing))
+	for i, p := range missing {
+		all[i] = p.Detail
+	}
+	return fmt.Errorf("%w: %s. --force turns it on anyway", ErrUnsafe, strings.Join(all, "; "))
+}

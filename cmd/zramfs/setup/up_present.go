@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package setup
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+)
+
+// UpAlready returns the first device that is used as swap, or nil. A device mounted there without
+// swap may hold data, and is an error.
+func UpAlready(all []devices.Device) (*devices.Device, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	d := all[0]
+	if err := refuseUp(d); err != nil {
+		return nil, err
+	}
+	if d.Swap() == nil {
+		return nil, fmt.Errorf("%s is mounted, but not used as swap: zramfs down %[1]s removes it, if no process uses it", d.Dir)
+	}
+	if d.Status == nil {
+		return nil, fmt.Errorf("%s is swap, but %w: zramfs status %s says what to do", devices.AreaNames(devices.LoopPaths(d.Loops)), d.Err, d.Dir)
+	}
+	return &d, nil
+}
+
+// refuseUp returns the reason why DIR of d can take no device: a device there is in another mount
+// namespace, dead or silent.
+func refuseUp(d devices.Device) error {
+	switch {
+	case errors.Is(d.Err, devices.ErrDead) && len(d.Swaps) > 0:
+		p := devices.DiagnoseDead(d)
+		return fmt.Errorf("%s: %s: %s", d.Title(), p.What, p.Fix)
+	case d.Away:
+		p := devices.DiagnoseAway(d)
+		return fmt.Errorf("%s: %s; %s", d.Title(), p.What, p.Fix)
+	}
+	return nil
+}
