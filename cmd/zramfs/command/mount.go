@@ -78,7 +78,7 @@ func mountAction(c *cli.Context) error {
 	case c.Bool(flagForeground):
 		return serveForeground(c)
 	}
-	cfg, err := deviceConfig(c, "mount")
+	cfg, err := deviceConfig(c)
 	if err != nil {
 		return err
 	}
@@ -118,9 +118,9 @@ func announceDevice(c *cli.Context, said *setup.Narration, cfg daemon.Config, re
 }
 
 // deviceConfig reads the flags and the argument DIR. All its errors are usage errors.
-func deviceConfig(c *cli.Context, name string) (daemon.Config, error) {
+func deviceConfig(c *cli.Context) (daemon.Config, error) {
 	if c.NArg() != 1 || c.Args().First() == "" {
-		return daemon.Config{}, usageError("%s: name one DIR, as zramfs %s /run/zram", name, name)
+		return daemon.Config{}, usageError("mount: name one DIR, as zramfs mount /run/zram")
 	}
 	return configFor(c, c.Args().First())
 }
@@ -192,15 +192,22 @@ func deviceArgs(role string, cfg daemon.Config) []string {
 	return append(args, "--", cfg.Dir)
 }
 
+// servingConfig is deviceConfig for a process that serves. It becomes an I/O flusher first, for
+// which the program is executed again.
+func servingConfig(c *cli.Context) (daemon.Config, error) {
+	flusher := protect.BecomeIOFlusher()
+	cfg, err := deviceConfig(c)
+	cfg.IOFlusher = flusher
+	return cfg, err
+}
+
 // serveSpawned runs the process that setup.StartDevice starts.
 func serveSpawned(c *cli.Context) error {
-	flusher := protect.BecomeIOFlusher()
-	cfg, err := deviceConfig(c, "mount")
+	cfg, err := servingConfig(c)
 	if err != nil {
 		return err
 	}
 	cfg.CreatedDir = c.Bool(flagCreated)
-	cfg.IOFlusher = flusher
 	cfg.OnEnd = func(out io.Writer) error { return setup.ForgetEnded(out, host.Local) }
 	return daemon.Run(c.Context, cfg, os.NewFile(daemon.ReadyFD, "announcement"))
 }
@@ -208,13 +215,11 @@ func serveSpawned(c *cli.Context) error {
 // serveAsWorker runs the process that a keeper starts. It has inherited the settings that the
 // keeper could make for its threads.
 func serveAsWorker(c *cli.Context) error {
-	flusher := protect.BecomeIOFlusher()
-	cfg, err := deviceConfig(c, "mount")
+	cfg, err := servingConfig(c)
 	if err != nil {
 		return err
 	}
 	cfg.Foreground = c.Bool(flagForeground)
-	cfg.IOFlusher = flusher
 	if daemon.Work(cfg) != nil { // the keeper reports the error
 		return exitWith(exitFailure)
 	}
@@ -223,13 +228,11 @@ func serveAsWorker(c *cli.Context) error {
 
 // serveForeground serves the device in this process.
 func serveForeground(c *cli.Context) error {
-	flusher := protect.BecomeIOFlusher()
-	cfg, err := deviceConfig(c, "mount")
+	cfg, err := servingConfig(c)
 	if err != nil {
 		return err
 	}
 	cfg.Foreground = true
-	cfg.IOFlusher = flusher
 	said, err := newNarration(c, c.App.ErrWriter)
 	if err != nil {
 		return err

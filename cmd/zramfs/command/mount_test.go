@@ -22,7 +22,7 @@ func parseMount(t *testing.T, args []string) (cfg daemon.Config, serve bool, err
 	app := newApp(io.Discard, io.Discard)
 	app.Command("mount").Action = func(c *cli.Context) error {
 		var err error
-		cfg, err = deviceConfig(c, "mount")
+		cfg, err = deviceConfig(c)
 		cfg.CreatedDir, serve = c.Bool(flagCreated), c.Bool(flagServe)
 		return err
 	}

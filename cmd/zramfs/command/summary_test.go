@@ -32,14 +32,12 @@ func smallSummary(t *testing.T, limit uint64, said *setup.Narration) summary {
 // up prints four lines: the device, its cost, the warnings, the next commands.
 func TestSummary(t *testing.T) {
 	said := &setup.Narration{}
-	for _, p := range []protect.Protection{
+	if err := setup.PrintProtections(said, []protect.Protection{
 		{Name: protect.NameOOM, State: protect.StateWarn, Detail: "the OOM killer may kill it: run with CAP_SYS_RESOURCE"},
 		{Name: protect.NameCore, State: protect.StateOK, Detail: "core dumps are off"},
 		{Name: protect.NameIOFlusher, State: protect.StateWarn, Detail: "taking memory may wait: run with CAP_SYS_RESOURCE"},
-	} {
-		if err := setup.PrintStep(said, p.Name, string(p.State), p.Detail); err != nil {
-			t.Fatal(err)
-		}
+	}); err != nil {
+		t.Fatal(err)
 	}
 	s := smallSummary(t, 0, said)
 	want := "1G of compressed swap is on: /dev/loop0, priority 100, algorithm adaptive\n" +

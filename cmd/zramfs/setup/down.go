@@ -51,7 +51,7 @@ func (r *Down) Run(d devices.Device) error {
 		return err
 	}
 	if len(d.Loops) > 0 {
-		if err := PrintStep(r.Out, "loop", "ok", strings.Join(devices.LoopPaths(d.Loops), " ")+" detached"); err != nil {
+		if err := printStep(r.Out, "loop", "ok", strings.Join(devices.LoopPaths(d.Loops), " ")+" detached"); err != nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func (r *Down) Run(d devices.Device) error {
 	if err := UnmountAndWait(d); err != nil {
 		return err
 	}
-	return PrintStep(r.Out, "mount", "ok", d.Dir+" unmounted")
+	return printStep(r.Out, "mount", "ok", d.Dir+" unmounted")
 }
 
 // leaveSilent detaches the mounts of a device whose processes do not answer, without waiting for
@@ -81,7 +81,7 @@ func leaveSilent(out io.Writer, d devices.Device) error {
 			return err
 		}
 	}
-	return PrintStep(out, "mount", "warn", d.Title()+" unmounted; its processes end when they go on")
+	return printStep(out, "mount", "warn", d.Title()+" unmounted; its processes end when they go on")
 }
 
 // awayTime bounds the wait for a keeper that ends by itself.
@@ -105,7 +105,7 @@ func endAway(out io.Writer, d devices.Device, keeper server) error {
 		return fmt.Errorf("swap is off, but the keeper (PID %d) has not ended: %w; nsenter -t %[1]d -m zramfs umount %[3]s ends it",
 			keeper.pid, err, d.Dir)
 	}
-	return PrintStep(out, "mount", "ok", d.Title()+" unmounted in another mount namespace")
+	return printStep(out, "mount", "ok", d.Title()+" unmounted in another mount namespace")
 }
 
 // turnOff turns the areas off without their ballast, which is restarted if they stay on after a
@@ -121,7 +121,7 @@ func (r *Down) turnOff(d devices.Device, areas []loopsetup.Swap) error {
 		if !r.Force {
 			return err
 		}
-		if err := PrintStep(r.Out, "slots", "warn", err.Error()); err != nil {
+		if err := printStep(r.Out, "slots", "warn", err.Error()); err != nil {
 			return err
 		}
 	}
@@ -202,7 +202,7 @@ func turnOff(ctx context.Context, out io.Writer, areas []loopsetup.Swap) error {
 	}
 	for i, area := range areas {
 		detail := fmt.Sprintf("%s off, %s brought back in %s", area.Path, term.Size(area.Used), humanDuration(took[i]))
-		if err := PrintStep(out, "swap", "ok", detail); err != nil {
+		if err := printStep(out, "swap", "ok", detail); err != nil {
 			return err
 		}
 	}

@@ -84,7 +84,7 @@ func (r *Down) checkFit(d devices.Device, areas []loopsetup.Swap) error {
 	if err := checkGroups(r.Out, host.Local, f); err != nil {
 		return fmt.Errorf("%s: %w", d.Title(), err)
 	}
-	return PrintStep(r.Out, "fit", "ok", f.String())
+	return printStep(r.Out, "fit", "ok", f.String())
 }
 
 // measureFit reads the sizes. The ballast ends before swap is turned off, so it does not count. Nor

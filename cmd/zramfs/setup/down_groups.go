@@ -54,10 +54,10 @@ func checkGroups(out io.Writer, m host.Root, f fit) error {
 		return fmt.Errorf("cannot check whether the swapped pages fit into the control groups: %w; "+
 			"--force skips the check", err)
 	case over > 0:
-		return PrintStep(out, "groups", "ok", fmt.Sprintf("%s of %d groups go to other swap, where %s are free",
+		return printStep(out, "groups", "ok", fmt.Sprintf("%s of %d groups go to other swap, where %s are free",
 			term.Size(over), len(found.cramped), term.Size(f.otherFree)))
 	case found.uncounted > 0:
-		return PrintStep(out, "groups", "warn", fmt.Sprintf("the kernel does not count swap by control group (boot with "+
+		return printStep(out, "groups", "warn", fmt.Sprintf("the kernel does not count swap by control group (boot with "+
 			"swapaccount=1): in the %d with a memory limit it kills programs where it does not fit", found.uncounted))
 	}
 	return nil

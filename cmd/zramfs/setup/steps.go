@@ -47,15 +47,15 @@ func (n *Narration) step(name, state, detail string) error {
 // PrintProtections prints one line for each protection.
 func PrintProtections(w io.Writer, all []protect.Protection) error {
 	for _, p := range all {
-		if err := PrintStep(w, p.Name, string(p.State), p.Detail); err != nil {
+		if err := printStep(w, p.Name, string(p.State), p.Detail); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// PrintStep prints a line of mount, up and down: step, state, details.
-func PrintStep(w io.Writer, name, state, detail string) error {
+// printStep prints a line of mount, up and down: step, state, details.
+func printStep(w io.Writer, name, state, detail string) error {
 	n, ok := w.(*Narration)
 	if !ok {
 		n = &Narration{Out: w, How: Verbose}

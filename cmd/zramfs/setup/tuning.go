@@ -57,12 +57,12 @@ func writeRecords(m host.Root, records []devices.Record) error {
 // printTuned prints a report as a line of what was done, after verb, and a line for each warning.
 func printTuned(out io.Writer, verb string, r tune.Report) error {
 	if len(r.Done) > 0 {
-		if err := PrintStep(out, "tune", "ok", verb+strings.Join(r.Done, ", ")); err != nil {
+		if err := printStep(out, "tune", "ok", verb+strings.Join(r.Done, ", ")); err != nil {
 			return err
 		}
 	}
 	for _, w := range r.Warnings {
-		if err := PrintStep(out, "tune", "warn", w); err != nil {
+		if err := printStep(out, "tune", "warn", w); err != nil {
 			return err
 		}
 	}

@@ -72,7 +72,7 @@ func (u *Up) giveUp(err error) error {
 	switch {
 	case undone == nil && errors.Is(err, imaging.ErrInterrupted):
 		return fmt.Errorf("%w; everything was undone", err)
-	case undone == nil && errors.Is(err, ErrUnsafe):
+	case undone == nil && errors.Is(err, errUnsafe):
 		return fmt.Errorf("%w. Nothing was changed", err)
 	}
 	return errors.Join(err, undone)
@@ -102,14 +102,14 @@ func (u *Up) mount() error {
 	u.Report = report
 	u.undo = append(u.undo, func() error { return StopDevice(report) })
 	detail := fmt.Sprintf("%s, %s, %s", devices.Device{Dir: report.Dir}.Data(), term.Size(report.Disksize), u.Config.Algorithm)
-	if err := PrintStep(u.Out, "mount", "ok", detail); err != nil {
+	if err := printStep(u.Out, "mount", "ok", detail); err != nil {
 		return err
 	}
 	return PrintProtections(u.Out, report.Protections)
 }
 
-// ErrUnsafe means that an essential protection is missing.
-var ErrUnsafe = errors.New("swap could hang the machine")
+// errUnsafe means that an essential protection is missing.
+var errUnsafe = errors.New("swap could hang the machine")
 
 // checkSafety refuses swap without the essential protections.
 func (u *Up) checkSafety() error {
@@ -121,5 +121,5 @@ func (u *Up) checkSafety() error {
 	for i, p := range missing {
 		all[i] = p.Detail
 	}
-	return fmt.Errorf("%w: %s. --force turns it on anyway", ErrUnsafe, strings.Join(all, "; "))
+	return fmt.Errorf("%w: %s. --force turns it on anyway", errUnsafe, strings.Join(all, "; "))
 }

@@ -112,11 +112,11 @@ func (u *Up) describe(loop *loopsetup.Device) error {
 	if u.Swap.Devices > 1 {
 		words = stdslices.Insert(words, 1, term.Size(info.Size))
 	}
-	if err := PrintStep(u.Out, "loop", "ok", strings.Join(words, ", ")); err != nil {
+	if err := printStep(u.Out, "loop", "ok", strings.Join(words, ", ")); err != nil {
 		return err
 	}
 	for _, w := range loop.Warnings() {
-		if err := PrintStep(u.Out, "loop", "warn", w.Error()); err != nil {
+		if err := printStep(u.Out, "loop", "warn", w.Error()); err != nil {
 			return err
 		}
 	}
@@ -129,7 +129,7 @@ func (u *Up) format() error {
 		if err != nil {
 			return err
 		}
-		if err := PrintStep(u.Out, "mkswap", "ok", "UUID "+uuid); err != nil {
+		if err := printStep(u.Out, "mkswap", "ok", "UUID "+uuid); err != nil {
 			return err
 		}
 	}
@@ -169,13 +169,13 @@ func (u *Up) note() error {
 		return err
 	}
 	if err := Forget(u.Out, u.Machine, devices.Device{Dir: rec.Dir}); err != nil {
-		if err := PrintStep(u.Out, "record", "warn", err.Error()); err != nil {
+		if err := printStep(u.Out, "record", "warn", err.Error()); err != nil {
 			return err
 		}
 	}
 	u.undo = append(u.undo, func() error { return Forget(u.Out, u.Machine, devices.Device{Dir: rec.Dir, Record: rec}) })
 	if err := rec.Write(u.Machine); err != nil {
-		return PrintStep(u.Out, "record", "warn",
+		return printStep(u.Out, "record", "warn",
 			fmt.Sprintf("other commands may not find the loop devices when the serving process is dead: %v", err))
 	}
 	return nil
@@ -219,7 +219,7 @@ func (u *Up) turnOn() error {
 		if u.Swap.Devices > 1 {
 			detail = dev + ", " + detail
 		}
-		if err := PrintStep(u.Out, "swap", "ok", detail); err != nil {
+		if err := printStep(u.Out, "swap", "ok", detail); err != nil {
 			return err
 		}
 	}
@@ -229,17 +229,17 @@ func (u *Up) turnOn() error {
 // freeSlots starts the process that makes the kernel free slots. Swap works without it.
 func (u *Up) freeSlots() error {
 	if u.Swap.Slots == slots.Free && u.Config.Disksize < slots.MinDevice {
-		return PrintStep(u.Out, "slots", "warn", fmt.Sprintf("the kernel keeps the slots of pages that are in memory again: free them "+
+		return printStep(u.Out, "slots", "warn", fmt.Sprintf("the kernel keeps the slots of pages that are in memory again: free them "+
 			"with --size %s or more", term.Size(slots.MinDevice)))
 	}
 	if u.Swap.Slots == slots.Keep || u.Config.Disksize < slots.MinDevice {
 		return nil
 	}
 	if err := startSlots(u.Machine, &u.record, u.Swap.Slots, u.Report.PID, devices.LoopPaths(u.Device.Loops)); err != nil {
-		return PrintStep(u.Out, "slots", "warn", fmt.Sprintf("the kernel keeps the slots of pages that are in memory again: %v", err))
+		return printStep(u.Out, "slots", "warn", fmt.Sprintf("the kernel keeps the slots of pages that are in memory again: %v", err))
 	}
 	u.undo = append(u.undo, func() error { return endSlots(devices.Device{Record: &u.record}.FindSlots()) })
-	return PrintStep(u.Out, "slots", "ok", string(u.Swap.Slots))
+	return printStep(u.Out, "slots", "ok", string(u.Swap.Slots))
 }
 
 // letGo closes the loop devices: from now on the swap areas hold them, and the kernel detaches each
