@@ -56,7 +56,9 @@ type kindRow struct {
 	rep              uint64 // for BEXTR: from which bit on the distance is remembered, and times 2^8 in how many bits
 	near, far, extra uint32 // which bits of a near distance and of a far word count
 	nears, fars      uint64 // how many bytes of the distances it takes
-	low, high        uint64 // the remembered distances before and behind its place
+	// For VPSHUFB: which bytes of the four remembered distances, a near one and a far one make the
+	// distances that are remembered next.
+	order [16]byte
 }
 
 const (
@@ -117,7 +119,7 @@ func makeVectorTables() *vectorTables {
 
 func makeKindRow(kind int) kindRow {
 	masks := rememberMasks[kind]
-	r := kindRow{others: masks.before | masks.behind, low: masks.before, high: masks.behind}
+	r := kindRow{others: masks.before | masks.behind, order: makeOrder(kind)}
 	switch kind {
 	case near:
 		r.near, r.nears = 0xffff, 1
@@ -127,4 +129,17 @@ func makeKindRow(kind int) kindRow {
 		r.rep = uint64(16*kind) | 16<<8
 	}
 	return r
+}
+
+func makeOrder(kind int) (order [16]byte) {
+	words := []int{kind}
+	for place := rep0; place <= rep3; place++ {
+		if place != min(kind, rep3) {
+			words = append(words, place)
+		}
+	}
+	for i, word := range words {
+		order[2*i], order[2*i+1] = byte(2*word), byte(2*word+1)
+	}
+	return order
 }

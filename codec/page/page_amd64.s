@@ -370,213 +370,198 @@ wrong:
 	RET
 
 // func decodeTokensAVX2(dst []byte, literals []byte, distances []byte, tokens []byte, tables *byte) bool
-// Requires: AVX, BMI, CMOV
-TEXT ·decodeTokensAVX2(SB), NOSPLIT, $336-105
-	MOVQ tokens_base+72(FP), AX
-	MOVQ tokens_len+80(FP), DX
-	ADDQ AX, DX
-	MOVQ DX, 16(SP)
-	MOVQ literals_base+24(FP), CX
-	MOVQ literals_len+32(FP), DX
-	ADDQ CX, DX
-	MOVQ DX, 24(SP)
-	MOVQ dst_base+0(FP), SI
-	MOVQ dst_len+8(FP), DX
-	ADDQ SI, DX
-	MOVQ DX, 32(SP)
-	MOVQ SI, 40(SP)
-	MOVQ distances_base+48(FP), DX
-	MOVQ distances_len+56(FP), BX
-	ADDQ DX, BX
-	MOVQ tables+96(FP), R8
-	MOVQ $0x0010000400080001, DI
-	MOVQ 32(SP), R9
-	SUBQ $0x50, R9
-	MOVQ R9, (SP)
-	JMP  pageCheck
+// Requires: AVX, CMOV
+TEXT ·decodeTokensAVX2(SB), NOSPLIT, $304-105
+	MOVQ  tokens_base+72(FP), AX
+	MOVQ  tokens_len+80(FP), DX
+	ADDQ  AX, DX
+	MOVQ  DX, 16(SP)
+	MOVQ  literals_base+24(FP), CX
+	MOVQ  literals_len+32(FP), DX
+	ADDQ  CX, DX
+	MOVQ  DX, 24(SP)
+	MOVQ  dst_base+0(FP), SI
+	MOVQ  dst_len+8(FP), DX
+	ADDQ  SI, DX
+	MOVQ  DX, 32(SP)
+	MOVQ  SI, 40(SP)
+	MOVQ  distances_base+48(FP), DX
+	MOVQ  distances_len+56(FP), BX
+	ADDQ  DX, BX
+	MOVQ  tables+96(FP), R8
+	MOVQ  $0x0010000400080001, DI
+	VMOVQ DI, X0
+	MOVL  $0x0fff0fff, DI
+	VMOVD DI, X1
+	MOVQ  32(SP), DI
+	SUBQ  $0x40, DI
+	MOVQ  DI, (SP)
+	JMP   pageCheck
 	PCALIGN $0x40
 
 pageToken:
-	MOVBQZX (AX), R9
-	INCQ    AX
-	CMPL    R9, $0x000000fe
-	JAE     pageRun
-	MOVBQZX (R8)(R9*4), R10
-	MOVBQZX 1(R8)(R9*4), R11
-	MOVWQZX 2(R8)(R9*4), R12
-	MOVWLZX -2(BX), R13
-	MOVL    R13, R9
-	SHRL    $0x0c, R9
-	ANDL    1560(R8)(R12*1), R9
-	ADDQ    R9, R11
-	ANDL    1556(R8)(R12*1), R13
-	MOVBQZX (DX), R9
-	MOVWLZX 1024(R8)(R9*2), R9
-	ANDL    1552(R8)(R12*1), R9
-	ORL     R9, R13
-	MOVQ    1544(R8)(R12*1), R9
-	BEXTRQ  R9, DI, R9
-	ORQ     R9, R13
-	ADDQ    1568(R8)(R12*1), DX
-	SUBQ    1576(R8)(R12*1), BX
-	CMPQ    DX, BX
-	JA      wrong
-	MOVQ    1584(R8)(R12*1), R9
-	ANDQ    DI, R9
-	SHLQ    $0x10, R9
-	ANDQ    1592(R8)(R12*1), DI
-	ORQ     R9, DI
-	ORQ     R13, DI
-	VMOVDQU (CX), X0
-	VMOVDQU X0, (SI)
-	ADDQ    R10, CX
-	CMPQ    CX, 24(SP)
-	JA      wrong
-	ADDQ    R10, SI
-	MOVQ    SI, R9
-	SUBQ    R13, R9
-	TESTQ   R13, R13
-	JZ      wrong
-	CMPQ    R9, 40(SP)
-	JB      wrong
-	MOVL    $0x00000010, R12
-	XORL    R10, R10
-	CMPQ    R13, R12
-	CMOVQCC R12, R10
-	CMOVQCS R13, R12
-	SHLQ    $0x06, R12
-	ADDQ    R8, R12
-	VMOVDQU (R9), X0
-	VPSHUFB 12608(R12), X0, X0
-	VMOVDQU X0, (SI)
-	ADDQ    R10, R9
-	VMOVDQU (R9), X0
-	VPSHUFB 12624(R12), X0, X0
-	VMOVDQU X0, 16(SI)
-	CMPQ    R11, $0x20
-	JBE     pageCopied
-	ADDQ    R10, R9
-	VMOVDQU (R9), X0
-	VPSHUFB 12640(R12), X0, X0
-	VMOVDQU X0, 32(SI)
-	ADDQ    R10, R9
-	VMOVDQU (R9), X0
-	VPSHUFB 12656(R12), X0, X0
-	VMOVDQU X0, 48(SI)
+	MOVBQZX     (AX), DI
+	INCQ        AX
+	CMPL        DI, $0x000000fe
+	JAE         pageRun
+	MOVBQZX     (R8)(DI*4), R9
+	MOVBQZX     1(R8)(DI*4), R10
+	MOVWQZX     2(R8)(DI*4), DI
+	MOVBQZX     (DX), R11
+	MOVWLZX     -2(BX), R12
+	VMOVD       1024(R8)(R11*2), X2
+	VPINSRW     $0x01, -2(BX), X2, X2
+	VPAND       X1, X2, X2
+	SHRL        $0x0c, R12
+	ANDL        1560(R8)(DI*1), R12
+	ADDQ        R12, R10
+	ADDQ        1568(R8)(DI*1), DX
+	SUBQ        1576(R8)(DI*1), BX
+	CMPQ        DX, BX
+	JA          wrong
+	VPUNPCKLQDQ X2, X0, X2
+	VPSHUFB     1584(R8)(DI*1), X2, X0
+	VMOVD       X0, DI
+	MOVWLZX     DI, DI
+	VMOVDQU     (CX), X2
+	VMOVDQU     X2, (SI)
+	ADDQ        R9, CX
+	CMPQ        CX, 24(SP)
+	JA          wrong
+	ADDQ        R9, SI
+	MOVQ        SI, R9
+	SUBQ        DI, R9
+	TESTQ       DI, DI
+	JZ          wrong
+	CMPQ        R9, 40(SP)
+	JB          wrong
+	CMPQ        DI, $0x10
+	JB          pageNear
+	VMOVDQU     (R9), X2
+	VMOVDQU     X2, (SI)
+	VMOVDQU     16(R9), X2
+	VMOVDQU     X2, 16(SI)
+	CMPQ        R10, $0x20
+	JBE         pageCopied
+	VMOVDQU     32(R9), X2
+	VMOVDQU     X2, 32(SI)
+	JMP         pageCopied
+
+pageNear:
+	SHLQ    $0x06, DI
+	ADDQ    R8, DI
+	VMOVDQU (R9), X2
+	VPSHUFB 12608(DI), X2, X3
+	VMOVDQU X3, (SI)
+	VPSHUFB 12624(DI), X2, X3
+	VMOVDQU X3, 16(SI)
+	VPSHUFB 12640(DI), X2, X2
+	VMOVDQU X2, 32(SI)
 
 pageCopied:
-	ADDQ R11, SI
+	ADDQ R10, SI
 
 pageCheck:
 	CMPQ    AX, 16(SP)
 	JAE     pageDone
 	CMPQ    SI, (SP)
 	JBE     pageToken
-	LEAQ    176(SP), R9
-	MOVQ    R9, R10
-	SUBQ    SI, R10
-	MOVQ    R10, 8(SP)
-	VMOVDQU -128(SI), X0
-	VMOVDQU X0, -128(R9)
-	VMOVDQU -112(SI), X0
-	VMOVDQU X0, -112(R9)
-	VMOVDQU -96(SI), X0
-	VMOVDQU X0, -96(R9)
-	VMOVDQU -80(SI), X0
-	VMOVDQU X0, -80(R9)
-	VMOVDQU -64(SI), X0
-	VMOVDQU X0, -64(R9)
-	VMOVDQU -48(SI), X0
-	VMOVDQU X0, -48(R9)
-	VMOVDQU -32(SI), X0
-	VMOVDQU X0, -32(R9)
-	VMOVDQU -16(SI), X0
-	VMOVDQU X0, -16(R9)
-	MOVQ    R9, SI
-	MOVQ    40(SP), R9
-	ADDQ    R10, R9
-	MOVQ    R9, 40(SP)
-	MOVQ    32(SP), R9
-	ADDQ    R10, R9
-	MOVQ    R9, 32(SP)
+	LEAQ    176(SP), DI
+	MOVQ    DI, R9
+	SUBQ    SI, R9
+	MOVQ    R9, 8(SP)
+	VMOVDQU -128(SI), X2
+	VMOVDQU X2, -128(DI)
+	VMOVDQU -112(SI), X2
+	VMOVDQU X2, -112(DI)
+	VMOVDQU -96(SI), X2
+	VMOVDQU X2, -96(DI)
+	VMOVDQU -80(SI), X2
+	VMOVDQU X2, -80(DI)
+	VMOVDQU -64(SI), X2
+	VMOVDQU X2, -64(DI)
+	VMOVDQU -48(SI), X2
+	VMOVDQU X2, -48(DI)
+	VMOVDQU -32(SI), X2
+	VMOVDQU X2, -32(DI)
+	VMOVDQU -16(SI), X2
+	VMOVDQU X2, -16(DI)
+	MOVQ    DI, SI
+	MOVQ    40(SP), DI
+	ADDQ    R9, DI
+	MOVQ    DI, 40(SP)
+	MOVQ    32(SP), DI
+	ADDQ    R9, DI
+	MOVQ    DI, 32(SP)
 	JMP     tailCheck
 	PCALIGN $0x40
 
 tailToken:
-	MOVBQZX (AX), R9
-	INCQ    AX
-	CMPL    R9, $0x000000fe
-	JAE     tailRun
-	MOVBQZX (R8)(R9*4), R10
-	MOVBQZX 1(R8)(R9*4), R11
-	MOVWQZX 2(R8)(R9*4), R12
-	MOVWLZX -2(BX), R13
-	MOVL    R13, R9
-	SHRL    $0x0c, R9
-	ANDL    1560(R8)(R12*1), R9
-	ADDQ    R9, R11
-	ANDL    1556(R8)(R12*1), R13
-	MOVBQZX (DX), R9
-	MOVWLZX 1024(R8)(R9*2), R9
-	ANDL    1552(R8)(R12*1), R9
-	ORL     R9, R13
-	MOVQ    1544(R8)(R12*1), R9
-	BEXTRQ  R9, DI, R9
-	ORQ     R9, R13
-	ADDQ    1568(R8)(R12*1), DX
-	SUBQ    1576(R8)(R12*1), BX
-	CMPQ    DX, BX
-	JA      wrong
-	MOVQ    1584(R8)(R12*1), R9
-	ANDQ    DI, R9
-	SHLQ    $0x10, R9
-	ANDQ    1592(R8)(R12*1), DI
-	ORQ     R9, DI
-	ORQ     R13, DI
-	VMOVDQU (CX), X0
-	VMOVDQU X0, (SI)
-	ADDQ    R10, CX
-	CMPQ    CX, 24(SP)
-	JA      wrong
-	ADDQ    R10, SI
-	MOVQ    SI, R9
-	SUBQ    R13, R9
-	TESTQ   R13, R13
-	JZ      wrong
-	CMPQ    R9, 40(SP)
-	JB      wrong
-	MOVQ    R9, R10
-	SUBQ    8(SP), R10
-	LEAQ    48(SP), R12
-	CMPQ    R9, R12
-	CMOVQCS R10, R9
-	MOVL    $0x00000010, R12
-	XORL    R10, R10
-	CMPQ    R13, R12
-	CMOVQCC R12, R10
-	CMOVQCS R13, R12
-	SHLQ    $0x06, R12
-	ADDQ    R8, R12
-	VMOVDQU (R9), X0
-	VPSHUFB 12608(R12), X0, X0
-	VMOVDQU X0, (SI)
-	ADDQ    R10, R9
-	VMOVDQU (R9), X0
-	VPSHUFB 12624(R12), X0, X0
-	VMOVDQU X0, 16(SI)
-	CMPQ    R11, $0x20
-	JBE     tailCopied
-	ADDQ    R10, R9
-	VMOVDQU (R9), X0
-	VPSHUFB 12640(R12), X0, X0
-	VMOVDQU X0, 32(SI)
-	ADDQ    R10, R9
-	VMOVDQU (R9), X0
-	VPSHUFB 12656(R12), X0, X0
-	VMOVDQU X0, 48(SI)
+	MOVBQZX     (AX), DI
+	INCQ        AX
+	CMPL        DI, $0x000000fe
+	JAE         tailRun
+	MOVBQZX     (R8)(DI*4), R9
+	MOVBQZX     1(R8)(DI*4), R10
+	MOVWQZX     2(R8)(DI*4), DI
+	MOVBQZX     (DX), R11
+	MOVWLZX     -2(BX), R12
+	VMOVD       1024(R8)(R11*2), X2
+	VPINSRW     $0x01, -2(BX), X2, X2
+	VPAND       X1, X2, X2
+	SHRL        $0x0c, R12
+	ANDL        1560(R8)(DI*1), R12
+	ADDQ        R12, R10
+	ADDQ        1568(R8)(DI*1), DX
+	SUBQ        1576(R8)(DI*1), BX
+	CMPQ        DX, BX
+	JA          wrong
+	VPUNPCKLQDQ X2, X0, X2
+	VPSHUFB     1584(R8)(DI*1), X2, X0
+	VMOVD       X0, DI
+	MOVWLZX     DI, DI
+	VMOVDQU     (CX), X2
+	VMOVDQU     X2, (SI)
+	ADDQ        R9, CX
+	CMPQ        CX, 24(SP)
+	JA          wrong
+	ADDQ        R9, SI
+	MOVQ        SI, R9
+	SUBQ        DI, R9
+	TESTQ       DI, DI
+	JZ          wrong
+	CMPQ        R9, 40(SP)
+	JB          wrong
+	MOVQ        R9, R11
+	SUBQ        8(SP), R11
+	LEAQ        48(SP), R12
+	CMPQ        R9, R12
+	CMOVQCS     R11, R9
+	CMPQ        DI, $0x10
+	JB          tailNear
+	VMOVDQU     (R9), X2
+	VMOVDQU     X2, (SI)
+	VMOVDQU     16(R9), X2
+	VMOVDQU     X2, 16(SI)
+	CMPQ        R10, $0x20
+	JBE         tailCopied
+	VMOVDQU     32(R9), X2
+	VMOVDQU     X2, 32(SI)
+	JMP         tailCopied
+
+tailNear:
+	SHLQ    $0x06, DI
+	ADDQ    R8, DI
+	VMOVDQU (R9), X2
+	VPSHUFB 12608(DI), X2, X3
+	VMOVDQU X3, (SI)
+	VPSHUFB 12624(DI), X2, X3
+	VMOVDQU X3, 16(SI)
+	VPSHUFB 12640(DI), X2, X2
+	VMOVDQU X2, 32(SI)
 
 tailCopied:
-	ADDQ R11, SI
+	ADDQ R10, SI
 
 tailCheck:
 	CMPQ AX, 16(SP)
@@ -590,8 +575,6 @@ tailDone:
 	JNE     wrong
 	MOVQ    SI, AX
 	SUBQ    8(SP), AX
-	VMOVDQU -80(SI), X0
-	VMOVDQU X0, -80(AX)
 	VMOVDQU -64(SI), X0
 	VMOVDQU X0, -64(AX)
 	VMOVDQU -48(SI), X0
@@ -618,125 +601,127 @@ pageDone:
 pageRun:
 	CMPQ    DX, BX
 	JAE     wrong
-	MOVBQZX (DX), R9
+	MOVBQZX (DX), DI
 	INCQ    DX
-	INCQ    R9
-	SHLQ    $0x04, R9
-	MOVQ    32(SP), R10
-	SUBQ    SI, R10
-	CMPQ    R9, R10
+	INCQ    DI
+	SHLQ    $0x04, DI
+	MOVQ    32(SP), R9
+	SUBQ    SI, R9
+	CMPQ    DI, R9
 	JA      wrong
 	CMPB    -1(AX), $0xff
 	JE      pageRepeat
-	MOVQ    24(SP), R10
-	SUBQ    CX, R10
-	CMPQ    R9, R10
+	MOVQ    24(SP), R9
+	SUBQ    CX, R9
+	CMPQ    DI, R9
 	JA      wrong
 
 pageLiterals:
-	VMOVDQU (CX), X0
-	VMOVDQU X0, (SI)
+	VMOVDQU (CX), X2
+	VMOVDQU X2, (SI)
 	ADDQ    $0x10, CX
 	ADDQ    $0x10, SI
-	SUBQ    $0x10, R9
+	SUBQ    $0x10, DI
 	JNZ     pageLiterals
 	JMP     pageCheck
 
 pageRepeat:
-	MOVWQZX DI, R10
-	MOVQ    SI, R11
-	SUBQ    R10, R11
-	TESTQ   R10, R10
+	VMOVD   X0, R9
+	MOVWQZX R9, R9
+	MOVQ    SI, R10
+	SUBQ    R9, R10
+	TESTQ   R9, R9
 	JZ      wrong
-	CMPQ    R11, 40(SP)
+	CMPQ    R10, 40(SP)
 	JB      wrong
-	VMOVDQU (R11), X0
-	CMPQ    R10, $0x10
+	VMOVDQU (R10), X2
+	CMPQ    R9, $0x10
 	JAE     pageWhole
-	SHLQ    $0x06, R10
-	ADDQ    R8, R10
-	VPSHUFB 12608(R10), X0, X0
-	VMOVDQU 12624(R10), X1
+	SHLQ    $0x06, R9
+	ADDQ    R8, R9
+	VPSHUFB 12608(R9), X2, X2
+	VMOVDQU 12624(R9), X3
 
 pagePattern:
-	VMOVDQU X0, (SI)
-	VPSHUFB X1, X0, X0
+	VMOVDQU X2, (SI)
+	VPSHUFB X3, X2, X2
 	ADDQ    $0x10, SI
-	SUBQ    $0x10, R9
+	SUBQ    $0x10, DI
 	JNZ     pagePattern
 	JMP     pageCheck
 
 pageWhole:
-	VMOVDQU (R11), X0
-	VMOVDQU X0, (SI)
-	ADDQ    $0x10, R11
+	VMOVDQU (R10), X2
+	VMOVDQU X2, (SI)
+	ADDQ    $0x10, R10
 	ADDQ    $0x10, SI
-	SUBQ    $0x10, R9
+	SUBQ    $0x10, DI
 	JNZ     pageWhole
 	JMP     pageCheck
 
 tailRun:
 	CMPQ    DX, BX
 	JAE     wrong
-	MOVBQZX (DX), R9
+	MOVBQZX (DX), DI
 	INCQ    DX
-	INCQ    R9
-	SHLQ    $0x04, R9
-	MOVQ    32(SP), R10
-	SUBQ    SI, R10
-	CMPQ    R9, R10
+	INCQ    DI
+	SHLQ    $0x04, DI
+	MOVQ    32(SP), R9
+	SUBQ    SI, R9
+	CMPQ    DI, R9
 	JA      wrong
 	CMPB    -1(AX), $0xff
 	JE      tailRepeat
-	MOVQ    24(SP), R10
-	SUBQ    CX, R10
-	CMPQ    R9, R10
+	MOVQ    24(SP), R9
+	SUBQ    CX, R9
+	CMPQ    DI, R9
 	JA      wrong
 
 tailLiterals:
-	VMOVDQU (CX), X0
-	VMOVDQU X0, (SI)
+	VMOVDQU (CX), X2
+	VMOVDQU X2, (SI)
 	ADDQ    $0x10, CX
 	ADDQ    $0x10, SI
-	SUBQ    $0x10, R9
+	SUBQ    $0x10, DI
 	JNZ     tailLiterals
 	JMP     tailCheck
 
 tailRepeat:
-	MOVWQZX DI, R10
-	MOVQ    SI, R11
-	SUBQ    R10, R11
-	TESTQ   R10, R10
+	VMOVD   X0, R9
+	MOVWQZX R9, R9
+	MOVQ    SI, R10
+	SUBQ    R9, R10
+	TESTQ   R9, R9
 	JZ      wrong
-	CMPQ    R11, 40(SP)
+	CMPQ    R10, 40(SP)
 	JB      wrong
-	MOVQ    R11, R12
-	SUBQ    8(SP), R12
-	LEAQ    48(SP), R13
-	CMPQ    R11, R13
-	CMOVQCS R12, R11
-	VMOVDQU (R11), X0
-	CMPQ    R10, $0x10
+	MOVQ    R10, R11
+	SUBQ    8(SP), R11
+	LEAQ    48(SP), R12
+	CMPQ    R10, R12
+	CMOVQCS R11, R10
+	VMOVDQU (R10), X2
+	CMPQ    R9, $0x10
 	JAE     tailWhole
-	SHLQ    $0x06, R10
-	ADDQ    R8, R10
-	VPSHUFB 12608(R10), X0, X0
-	VMOVDQU 12624(R10), X1
+	SHLQ    $0x06, R9
+	ADDQ    R8, R9
+	VPSHUFB 12608(R9), X2, X2
+	VMOVDQU 12624(R9), X3
 
 tailPattern:
-	VMOVDQU X0, (SI)
-	VPSHUFB X1, X0, X0
+	VMOVDQU X2, (SI)
+	VPSHUFB X3, X2, X2
 	ADDQ    $0x10, SI
-	SUBQ    $0x10, R9
+	SUBQ    $0x10, DI
 	JNZ     tailPattern
 	JMP     tailCheck
 
 tailWhole:
-	VMOVDQU (R11), X0
-	VMOVDQU X0, (SI)
-	ADDQ    $0x10, R11
+	VMOVDQU (R10), X2
+	VMOVDQU X2, (SI)
+	ADDQ    $0x10, R10
 	ADDQ    $0x10, SI
-	SUBQ    $0x10, R9
+	SUBQ    $0x10, DI
 	JNZ     tailWhole
 	JMP     tailCheck
 

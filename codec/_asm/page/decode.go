@@ -37,8 +37,7 @@ const (
 	kindExtra  = kindTable + 24 // and those above that are length
 	kindNears  = kindTable + 32 // how many near bytes it takes
 	kindFars   = kindTable + 40
-	kindLow    = kindTable + 48 // the remembered distances before the kind's place
-	kindHigh   = kindTable + 56 // and those behind it
+	kindOrder  = kindTable + 48 // which words of the remembered distances, a near one and a far one are remembered next
 )
 
 // A decoder holds the registers that the parts of the routine share.

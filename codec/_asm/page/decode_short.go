@@ -12,23 +12,25 @@ const (
 	shuffleTable = countTable + 3*64
 	short        = 16                      // bytes in a vector
 	atRest       = 2 * short               // how many bytes of a match are copied without a jump
-	writeMargin  = short + 4*short         // how far behind its place a token writes: literals, match
+	longest      = 3 * short               // and how many in all
+	writeMargin  = short + longest         // how far behind its place a token writes: literals, match
 	history      = 128                     // how much of the page the tail repeats
 	tailSize     = history + 2*writeMargin // of the tail, in bytes
 )
 
 // A shortDecoder is the decoder for machines without the permutation of whole vectors. It copies
-// through memory, by vectors of 16 bytes: where a distance is less than that, it spreads the bytes
-// that repeat over the vector first. The jumps that are hard to predict are those for matches of
-// more than 32 bytes.
+// through memory, by vectors of 16 bytes. The jumps that are hard to predict are those for the
+// distances of less than that, a tenth, and for matches of more than 32 bytes, one in forty.
 //
 // Near the page's end vectors would be too long for the page. The last tokens write to a tail on
 // the stack instead, behind a copy of the page's last bytes, and the routine copies that back.
 type shortDecoder struct {
 	decoder
-	limit Mem // where in the page the tail begins to serve
-	tail  Mem
-	shift Mem // what leads from a place in the page to the same byte in the tail
+	recent       VecVirtual // the remembered distances
+	distanceBits VecVirtual // of a near distance and a far word
+	limit        Mem        // where in the page the tail begins to serve
+	tail         Mem
+	shift        Mem // what leads from a place in the page to the same byte in the tail
 }
 
 func decodeShort() {
@@ -37,6 +39,10 @@ func decodeShort() {
 	d.begin()
 	d.tail = AllocLocal(tailSize)
 	n := GP64()
+	d.recent, d.distanceBits = XMM(), XMM()
+	VMOVQ(d.reps, d.recent)
+	MOVL(U32(0x0fff0fff), n.As32())
+	VMOVD(n.As32(), d.distanceBits)
 	MOVQ(d.end, n)
 	SUBQ(Imm(writeMargin), n)
 	MOVQ(n, d.limit)
@@ -45,8 +51,9 @@ func decodeShort() {
 	d.enterTail()
 	d.loop(tail)
 	d.leaveTail()
-	d.run(page)
-	d.run(tail)
+	for _, p := range []phase{page, tail} {
+		d.run(p)
+	}
 	Label("wrong")
 	d.answer(0)
 }
@@ -71,15 +78,14 @@ func (d *shortDecoder) loop(p phase) {
 	CMPL(token.As32(), U32(firstRun))
 	JAE(LabelRef(p.name("Run")))
 	d.entry(token, literals, length, kind)
-	d.distance(kind, token, distance, length)
-	d.rememberByMasks(kind, distance, token)
+	d.recall(kind, distance, length)
 	VMOVDQU(behind(d.literals, 0), x)
 	VMOVDQU(x, behind(d.out, 0))
 	ADDQ(literals, d.literals)
 	CMPQ(d.literals, d.literalsEnd)
 	JA(LabelRef("wrong"))
 	ADDQ(literals, d.out)
-	d.match(p, length, distance, kind, literals)
+	d.match(p, length, distance)
 	Label(p.name("Check"))
 	CMPQ(d.next, d.tokensEnd)
 	JAE(LabelRef(p.name("Done")))
@@ -94,15 +100,28 @@ func (d *shortDecoder) loop(p phase) {
 	}
 }
 
-// rememberByMasks works like remember, without an instruction that takes some processors of this
-// set hundreds of cycles.
-func (d *decoder) rememberByMasks(kind, distance, t GPVirtual) {
-	MOVQ(at(d.tables, kind, 1, kindLow), t)
-	ANDQ(d.reps, t)
-	SHLQ(Imm(16), t)
-	ANDQ(at(d.tables, kind, 1, kindHigh), d.reps)
-	ORQ(t, d.reps)
-	ORQ(distance, d.reps)
+// recall finds the distance of a kind, adds to length what a far word says, and remembers the
+// distance. Its one vector holds the remembered distances, the near one and the far one; a
+// permutation makes of these what is remembered next, so that a token waits for the one before
+// it in two instructions.
+func (d *shortDecoder) recall(kind, distance, length GPVirtual) {
+	near, far, x := GP64(), GP64(), XMM()
+	MOVBQZX(behind(d.nears, 0), near)
+	MOVWLZX(behind(d.fars, -2), far.As32())
+	VMOVD(at(d.tables, near, 2, nearTable), x)
+	VPINSRW(Imm(1), behind(d.fars, -2), x, x)
+	VPAND(d.distanceBits, x, x)
+	SHRL(Imm(12), far.As32())
+	ANDL(at(d.tables, kind, 1, kindExtra), far.As32())
+	ADDQ(far, length)
+	ADDQ(at(d.tables, kind, 1, kindNears), d.nears)
+	SUBQ(at(d.tables, kind, 1, kindFars), d.fars)
+	CMPQ(d.nears, d.fars)
+	JA(LabelRef("wrong"))
+	VPUNPCKLQDQ(x, d.recent, x)
+	VPSHUFB(at(d.tables, kind, 1, kindOrder), x, d.recent)
+	VMOVD(d.recent, distance.As32())
+	MOVWLZX(distance.As16(), distance.As32())
 }
 
 // source finds where a match comes from and refuses what is not in the page.
@@ -129,34 +148,34 @@ func (d *shortDecoder) inTailOrPage(from GPVirtual) {
 	CMOVQCS(page, from)
 }
 
-// match copies a match.
-func (d *shortDecoder) match(p phase, length, distance, row, step GPVirtual) {
-	from := GP64()
+// match copies a match. A distance of less than 16 makes it spread the bytes that repeat over each
+// vector.
+func (d *shortDecoder) match(p phase, length, distance GPVirtual) {
+	from, row, spread := GP64(), distance, XMM()
 	d.source(p, distance, from)
-	// From 16 on all distances take the row of 16, which changes nothing, and their bytes from
-	// where the last vector's end.
-	MOVL(U32(short), row.As32())
-	XORL(step.As32(), step.As32())
-	CMPQ(distance, row)
-	CMOVQCC(row, step)
-	CMOVQCS(distance, row)
-	SHLQ(Imm(6), row)
-	ADDQ(d.tables, row)
-	vector := func(i int) {
-		x := XMM()
-		if i > 0 {
-			ADDQ(step, from)
+	CMPQ(distance, Imm(short))
+	JB(LabelRef(p.name("Near")))
+	vectors := func(first, behindLast int) {
+		for i := first; i < behindLast; i += short {
+			x := XMM()
+			VMOVDQU(behind(from, i), x)
+			VMOVDQU(x, behind(d.out, i))
 		}
-		VMOVDQU(behind(from, 0), x)
-		VPSHUFB(behind(row, shuffleTable+i*short), x, x)
-		VMOVDQU(x, behind(d.out, i*short))
 	}
-	vector(0)
-	vector(1)
+	vectors(0, atRest)
 	CMPQ(length, Imm(atRest))
 	JBE(LabelRef(p.name("Copied")))
-	vector(2)
-	vector(3)
+	vectors(atRest, longest)
+	jump(p.name("Copied"))
+	Label(p.name("Near"))
+	SHLQ(Imm(6), row)
+	ADDQ(d.tables, row)
+	VMOVDQU(behind(from, 0), spread)
+	for i := 0; i < longest; i += short {
+		x := XMM()
+		VPSHUFB(behind(row, shuffleTable+i), spread, x)
+		VMOVDQU(x, behind(d.out, i))
+	}
 	Label(p.name("Copied"))
 	ADDQ(length, d.out)
 }
@@ -259,7 +278,8 @@ func (d *shortDecoder) repeat(p phase, n GPVirtual) {
 	distance, from, row := GP64(), GP64(), GP64()
 	x, y, next := XMM(), XMM(), XMM()
 	Label(p.name("Repeat"))
-	MOVWQZX(d.reps.As16(), distance)
+	VMOVD(d.recent, distance.As32())
+	MOVWQZX(distance.As16(), distance)
 	d.source(p, distance, from)
 	VMOVDQU(behind(from, 0), x)
 	CMPQ(distance, Imm(short))
