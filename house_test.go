@@ -67,7 +67,7 @@ const lattice = `
 	cmd/zramfs/host < cmd/zramfs/slots
 	cmd/zramfs/host < cmd/zramfs/command
 	cmd/zramfs/slots < cmd/zramfs/command
-	cmd/zramfs/host < cmd/zramfs/tune
+	cmd/zramfs/awake < cmd/zramfs/tune
 	cmd/zramfs/tune < cmd/zramfs/doctor
 	cmd/zramfs/tune < cmd/zramfs/command
 	cmd/zramfs/term < cmd/zramfs/command

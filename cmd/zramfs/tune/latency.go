@@ -3,8 +3,7 @@
 package tune
 
 import (
-	"os"
-
+	"github.com/zramfs/zramfs/cmd/zramfs/awake"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
@@ -15,9 +14,5 @@ func needsHaltPoll(m host.Root) bool {
 		return false
 	}
 	governor, err := m.Read("sys/devices/system/cpu/cpuidle/current_governor")
-	return (err != nil || governor == "haltpoll") && !canHoldLatency(m)
+	return (err != nil || governor == "haltpoll") && awake.Available(m) != nil
 }
-
-// canHoldLatency reports whether a process can ask for awake CPUs by the device of PM QoS. To open
-// it and close it again asks for nothing.
-func canHoldLatency(m host.Root) bool { return m.TryOpen("dev/cpu_dma_latency", os.O_WRONLY) == nil }
