@@ -9,7 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/awake"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // kernelParameters returns the kernel parameters that up may set, in one line.
@@ -111,4 +118,62 @@ func TestSwapTuneKilled(t *testing.T) {
 		wantNothingLeft(t, dir)
 		wantParameters(t, before)
 	}
+}
+
+// Where /dev/cpu_dma_latency cannot be opened, --tune sets a parameter of a module besides, if this
+// kernel idles by the governor that reads it.
+func TestSwapTuneModuleParameter(t *testing.T) {
+	if os.Getenv(apartVariable) == "" {
+		require.Root(t)
+		runApart(t, &syscall.SysProcAttr{Unshareflags: unix.CLONE_NEWNS})
+		return
+	}
+	dir := swapDir(t)
+	barLatencyDevice(t)
+	before := haltPoll(t)
+	mustRun(t, commandTimeout, "up", "--size", "64M", "--tune", "recommended", dir)
+	during := haltPoll(t)
+	mustRun(t, downTimeout, "down", dir)
+	wantNothingLeft(t, dir)
+	want := before
+	governor, err := os.ReadFile("/sys/devices/system/cpu/cpuidle/current_governor")
+	if err == nil && string(governor) == "haltpoll\n" && before == "0" && awake.Available(host.Local) != nil {
+		want = "200000"
+	}
+	if after := haltPoll(t); during != want || after != before {
+		t.Errorf("guest_halt_poll_ns was %s, then %s, then %s; want %s meanwhile", before, during, after, want)
+	}
+}
+
+// barLatencyDevice makes the device of PM QoS one that cannot be opened for writing, in the mount
+// namespace of the test: a file that is mounted read-only.
+func barLatencyDevice(t *testing.T) {
+	t.Helper()
+	const device = awake.Device
+	if _, err := os.Stat(device); errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	node := filepath.Join(tempDir(t), "node")
+	if err := errors.Join(os.WriteFile(node, nil, 0o600), unix.Mount(node, device, "", unix.MS_BIND, ""),
+		unix.Mount("", device, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, "")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(device, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	if awake.Available(host.Local) == nil {
+		t.Fatal("it can be opened")
+	}
+}
+
+// haltPoll returns the parameter of the module, or "" without it.
+func haltPoll(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("/sys/module/haltpoll/parameters/guest_halt_poll_ns")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
 }
