@@ -18,9 +18,9 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/tune"
 )
 
-// RecordDir holds a record for each device that up has turned on. It lies outside DIR because its
+// recordDir holds a record for each device that up has turned on. It lies outside DIR because its
 // contents are needed most when the server of DIR is dead, or DIR is in another mount namespace.
-const RecordDir = "run/zramfs"
+const recordDir = "run/zramfs"
 
 // Record is the file that up leaves for the other commands. Every entry is verified: a loop device
 // by its sequence number, a process by its start time, and a kernel parameter is restored only if
@@ -55,13 +55,13 @@ type Record struct {
 // newRecordPath returns the path of a new record for a device on dir. Two devices may have the same
 // dir: in two mount namespaces, or if one is dead.
 func newRecordPath(m host.Root, dir string) string {
-	return filepath.Join(m.Path(RecordDir), fmt.Sprintf("%s@%08x.json", url.PathEscape(dir), rand.Uint32()))
+	return filepath.Join(m.Path(recordDir), fmt.Sprintf("%s@%08x.json", url.PathEscape(dir), rand.Uint32()))
 }
 
 // ReadRecords returns all records, those of older versions last; none without the right to read
 // them.
 func ReadRecords(m host.Root) []Record {
-	paths, err := filepath.Glob(filepath.Join(m.Path(RecordDir), "*.json"))
+	paths, err := filepath.Glob(filepath.Join(m.Path(recordDir), "*.json"))
 	if err != nil {
 		return nil
 	}
@@ -129,10 +129,10 @@ func (rec *Record) Write(m host.Root) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(m.Path(RecordDir), 0o755); err != nil {
+	if err := os.MkdirAll(m.Path(recordDir), 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(m.Path(RecordDir), ".new-") // for its owner alone
+	f, err := os.CreateTemp(m.Path(recordDir), ".new-") // for its owner alone
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (rec Record) Remove(m host.Root) error {
 		return nil
 	}
 	if err == nil {
-		_ = os.Remove(m.Path(RecordDir)) // fails while there are others
+		_ = os.Remove(m.Path(recordDir)) // fails while there are others
 	}
 	return err
 }

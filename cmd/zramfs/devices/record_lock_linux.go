@@ -20,12 +20,12 @@ const lockTime = 3 * time.Second
 // LockRecords waits for lockTime at most and goes on without it.
 func LockRecords(m host.Root) (release func()) {
 	for end := time.Now().Add(lockTime); ; time.Sleep(10 * time.Millisecond) {
-		f, err := os.Open(m.Path(RecordDir))
+		f, err := os.Open(m.Path(recordDir))
 		if err != nil {
 			return func() {} // no records, or no right to change them
 		}
 		release = func() { _ = f.Close() } // only locked, never written
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil && inPlace(f, m.Path(RecordDir)) || time.Now().After(end) {
+		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil && inPlace(f, m.Path(recordDir)) || time.Now().After(end) {
 			return release
 		}
 		release()

@@ -13,7 +13,7 @@ import (
 // A record of an older version has another name and fewer fields.
 func TestRecordOfOlderVersion(t *testing.T) {
 	m := host.Root(t.TempDir())
-	path := m.Path(RecordDir + "/%2Frun%2Fzram.json")
+	path := m.Path(recordDir + "/%2Frun%2Fzram.json")
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}

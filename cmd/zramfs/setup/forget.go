@@ -42,7 +42,7 @@ func forgetRecord(out io.Writer, m host.Root, rec devices.Record, all []devices.
 	return rec.Remove(m)
 }
 
-// ForgetEnded is forget for the keeper of a device that has ended by itself, for example after
+// ForgetEnded is Forget for the keeper of a device that has ended by itself, for example after
 // swapoff. It asks no serving process, and keeps the record of a device that still has loop
 // devices.
 func ForgetEnded(out io.Writer, m host.Root) error {

@@ -34,14 +34,14 @@ func TestRecord(t *testing.T) {
 	if err := want.Write(m); err != nil { // again
 		t.Fatal(err)
 	}
-	if files, err := os.ReadDir(m.Path(devices.RecordDir)); err != nil || len(files) != 1 {
+	if files, err := os.ReadDir(m.Path(recordDir)); err != nil || len(files) != 1 {
 		t.Errorf("%v, %v", files, err)
 	}
 	var said strings.Builder
 	if err := Forget(&said, m, devices.Device{Dir: dir}); err != nil || said.String() != "" {
 		t.Errorf("down says %q, %v", said.String(), err)
 	}
-	if _, err := os.Stat(m.Path(devices.RecordDir)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(m.Path(recordDir)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory of records is left: %v", err)
 	}
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
+// recordDir is where records lie on a machine.
+const recordDir = "run/zramfs"
+
 func TestMain(m *testing.M) {
 	if aside.Run(os.Args, os.Stdout) { // a function that is tested has started this process
 		os.Exit(0)

@@ -7,11 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 )
+
+// openTime bounds the wait for the first answer of a new device.
+const openTime = 3 * time.Second
 
 // StartDevice starts a process of this program, with args, that serves cfg, and returns its report
 // once the data file can be opened. After an error there is no process, no mount and no new
@@ -28,7 +32,7 @@ func StartDevice(cfg daemon.Config, args func(daemon.Config) []string) (_ *daemo
 		return nil, giveUpDir(cfg, errors.Join(err, removeDead(cfg.Dir)))
 	}
 	data := devices.Device{Dir: cfg.Dir}.Data()
-	if err := tryOpen(data); err != nil {
+	if _, err := aside.Within(openTime, aside.Open, data); err != nil {
 		err = fmt.Errorf("open %s: %w", data, err)
 		return nil, errors.Join(err, StopDevice(report))
 	}

@@ -177,7 +177,7 @@ func TestTuneDownKilled(t *testing.T) {
 func TestTuneOfOlderVersion(t *testing.T) {
 	m := host.Root(t.TempDir())
 	setSysctls(t, m, valuesDuring...)
-	path := m.Path(devices.RecordDir, "%2Frun%2Fzram@00000001.json")
+	path := m.Path(recordDir, "%2Frun%2Fzram@00000001.json")
 	const text = `{"dir":"/run/zram","loops":null,"sysctls":[{"name":"vm.page-cluster","old":"3","set":"5"},` +
 		`{"name":"vm.swappiness","old":"60","set":"133"},{"name":"vm.watermark_scale_factor","old":"10","set":"125"},` +
 		`{"name":"vm.watermark_boost_factor","old":"15000","set":"0"}],"keeper":1,"started":1,"mount":50}`

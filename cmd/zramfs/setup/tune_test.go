@@ -121,7 +121,7 @@ func TestTuneIsSetAndRestored(t *testing.T) {
 	if !strings.Contains(said, "tune          ok    restored vm.page-cluster=3, vm.swappiness=60") || strings.Count(said, "\n") != 1 {
 		t.Errorf("down says %q", said)
 	}
-	if _, err := os.Stat(m.Path(devices.RecordDir)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(m.Path(recordDir)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory of records is left: %v", err)
 	}
 }
@@ -268,7 +268,7 @@ func TestTuneOfDevicesAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 	wantSysctls(t, m, "4", "60", "10", "15000")
-	if _, err := os.Stat(m.Path(devices.RecordDir)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(m.Path(recordDir)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory of records is left: %v", err)
 	}
 }
