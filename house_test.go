@@ -53,12 +53,14 @@ const lattice = `
 	loopsetup < cmd/zramfs/daemon
 	cmd/zramfs/daemon < cmd/zramfs/command
 	loopsetup < cmd/zramfs/aside
+	cmd/zramfs/prefetch < cmd/zramfs/aside
 	cmd/zramfs/aside < cmd/zramfs/devices
 	cmd/zramfs/daemon < cmd/zramfs/devices
 	cmd/zramfs/slots < cmd/zramfs/devices
 	cmd/zramfs/tune < cmd/zramfs/devices
 	cmd/zramfs/term < cmd/zramfs/devices
 	cmd/zramfs/devices < cmd/zramfs/setup
+	cmd/zramfs/prefetch < cmd/zramfs/setup
 	cmd/zramfs/imaging < cmd/zramfs/setup
 	cmd/zramfs/setup < cmd/zramfs/command
 	cmd/zramfs/daemon < cmd/zramfs/doctor

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -76,6 +77,30 @@ func TestSwapPrefetchBringsAProcessBack(t *testing.T) {
 	wantNothingLeft(t, dir)
 	m.do(t, "walk")
 	m.end(t)
+}
+
+// down reads what is in swap ahead of swapoff, and with --force it does not: every page is as it
+// was both ways. The log has the times.
+func TestSwapDownReadsAhead(t *testing.T) {
+	for name, flags := range map[string][]string{"ahead": nil, "swapoff alone": {"--force"}} {
+		t.Run(name, func(t *testing.T) {
+			group := memoryGroup(t, "ahead", pressureLimit)
+			m := startMemory(t, memoryOrder{Pages: pressureSize / memoryPage, Source: realSource(t), Group: group})
+			dir := swapDir(t)
+			mustRun(t, commandTimeout, "up", "--size", "1G", dir)
+			fill := m.do(t, "fill")
+			liftLimit(t, group)
+			began := time.Now()
+			down := mustRun(t, downTimeout, slices.Concat([]string{"down", "-v"}, flags, []string{dir})...)
+			t.Logf("%d MiB back, down took %.0f ms", fill.Swapped>>20, float64(time.Since(began).Microseconds())/1e3)
+			if ahead := strings.Contains(down.Stdout, " read ahead of swapoff in "); ahead != (flags == nil) {
+				t.Errorf("read ahead: %t\n%s", ahead, down.Stdout)
+			}
+			wantNothingLeft(t, dir)
+			m.do(t, "walk")
+			m.end(t)
+		})
+	}
 }
 
 // wantGroupKept lowers the limit of a group and checks that a prefetch stays below it: no process

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/prefetch"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -46,7 +47,7 @@ type answer struct {
 // An Op names a call that may wait for a serving process.
 type Op string
 
-// The calls. The first argument of each is a path.
+// The calls. The first argument of each but ReadAhead is a path.
 const (
 	Read    Op = "read"    // returns the contents of a file
 	Write   Op = "write"   // writes the second argument to an existing file
@@ -55,7 +56,10 @@ const (
 	Unmount Op = "unmount" // unmounts a file system that is not in use
 	Detach  Op = "detach"  // detaches a mount even if it is in use
 	SwapOff Op = "swapoff" // turns a swap area off
-	Probe   Op = "probe"   // reads a loop device; returns the [FileSystem] of its file as JSON
+	// ReadAhead has the kernel read swapped pages of all processes ahead, without those whose names
+	// are the arguments; it returns the [prefetch.Report] as JSON.
+	ReadAhead Op = "read-ahead"
+	Probe     Op = "probe" // reads a loop device; returns the [FileSystem] of its file as JSON
 )
 
 var calls = map[Op]func(args []string) ([]byte, error){
@@ -67,8 +71,9 @@ var calls = map[Op]func(args []string) ([]byte, error){
 	Detach: func(args []string) ([]byte, error) {
 		return nil, unix.Unmount(args[0], unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
 	},
-	SwapOff: func(args []string) ([]byte, error) { return nil, loopsetup.SwapOff(args[0]) },
-	Probe:   func(args []string) ([]byte, error) { return probeLoop(args[0]) },
+	SwapOff:   func(args []string) ([]byte, error) { return nil, loopsetup.SwapOff(args[0]) },
+	ReadAhead: readAhead,
+	Probe:     func(args []string) ([]byte, error) { return probeLoop(args[0]) },
 }
 
 // Call makes a call in another process and kills that when ctx ends; the error is ErrNoAnswer then.
@@ -160,6 +165,23 @@ func Run(args []string, out io.Writer) bool {
 }
 
 const pageSize = 4096 // bytes
+
+// readAhead prefetches for swapoff. Where memory is too short after all, the kernel is to kill this
+// process first, as it does with one that calls swapoff.
+func readAhead(names []string) ([]byte, error) {
+	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0); err != nil {
+		return nil, err
+	}
+	pids, err := prefetch.Others(names)
+	if err != nil {
+		return nil, err
+	}
+	r, err := prefetch.Run(context.Background(), prefetch.Options{PIDs: pids, Ahead: true})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(r)
+}
 
 // writeExisting writes to an existing file.
 func writeExisting(path, text string) error {

@@ -18,8 +18,8 @@ const (
 	leastMargin = 64 << 20
 
 	// PressureLimit is the share of the last ten seconds, in per cent, in which tasks may wait for
-	// memory (PSI's some avg10) while pages come back. On an idle machine it is 0, and bringing
-	// pages back adds about one.
+	// memory (PSI's some avg10) while pages come back. On an idle machine it is 0, and the look at
+	// pages that are still being read adds 10 at most: 28 ms of 295.
 	PressureLimit = 20
 	// Patience is how long the pressure may stay above its limit before the rest stays in swap.
 	Patience = 10 * time.Second

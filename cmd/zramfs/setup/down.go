@@ -115,7 +115,7 @@ func (r *Down) turnOff(d devices.Device, areas []loopsetup.Swap) error {
 	defer stop()
 	p := d.SwapUse.Slots
 	if p.PID == 0 {
-		return turnOff(ctx, r.Out, areas)
+		return r.turnOffNow(ctx, areas)
 	}
 	if err := endSlots(p); err != nil {
 		if !r.Force {
@@ -131,12 +131,21 @@ func (r *Down) turnOff(d devices.Device, areas []loopsetup.Swap) error {
 		err = r.checkFit(d, areas)
 	}
 	if err == nil {
-		err = turnOff(ctx, r.Out, areas)
+		err = r.turnOffNow(ctx, areas)
 	}
 	if err != nil {
 		return errors.Join(err, ReviveSlots(d))
 	}
 	return nil
+}
+
+// turnOffNow turns the areas off and, unless what is in them may not fit, reads it ahead.
+func (r *Down) turnOffNow(ctx context.Context, areas []loopsetup.Swap) error {
+	if r.Force {
+		return turnOff(ctx, r.Out, areas)
+	}
+	end := startAhead(ctx, r.Out, areas)
+	return errors.Join(turnOff(ctx, r.Out, areas), end())
 }
 
 // detachAll detaches the loop devices on d. It looks them up again: a device used as swap has
