@@ -5,6 +5,7 @@ package integration
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/awake"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/cmd/zramfs/tune"
 	"github.com/zramfs/zramfs/internal/require"
 )
 
@@ -52,7 +54,7 @@ func TestSwapTune(t *testing.T) {
 	before := kernelParameters(t)
 	up := mustRun(t, commandTimeout, "up", "-v", "--size", "64M", "--tune", "recommended", dir)
 	wantSteps(t, up.Stdout, "tune ok vm.", "swap ok")
-	if during := kernelParameters(t); during == before || !strings.HasPrefix(during, "5 ") {
+	if during := kernelParameters(t); during == before || !strings.HasPrefix(during, fmt.Sprint(tune.PageCluster, " ")) {
 		t.Errorf("kernel parameters are %q", during)
 	}
 	down := mustRun(t, downTimeout, "down", "-v", dir)

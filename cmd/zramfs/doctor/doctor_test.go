@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -37,7 +38,7 @@ func wellMachine() map[string]string {
 		"sys/fs/cgroup/user.slice/memory.swap.max": "max\n",
 		"sys/fs/cgroup/user.slice/memory.min":      "0\n",
 		"proc/sys/vm/min_free_kbytes":              "67584\n",
-		"proc/sys/vm/page-cluster":                 "5\n",
+		"proc/sys/vm/page-cluster":                 strconv.Itoa(tune.PageCluster) + "\n",
 		"proc/sys/vm/watermark_scale_factor":       "125\n",
 		"sys/module/zswap/parameters/enabled":      "N\n",
 	}
@@ -124,7 +125,7 @@ func TestDoctorFindings(t *testing.T) {
 		{"sys/module/zswap/parameters/enabled", missing, "zswap", protect.StateOK, "not in this kernel"},
 		{"dev/kmsg", missing, "log", protect.StateWarn, "messages are lost"},
 		{"run/systemd/journal/socket", "", "log", protect.StateOK, "journal"},
-		{"proc/sys/vm/page-cluster", "0\n", "kernel-parameters", protect.StateWarn, "--tune recommended would change vm.page-cluster 0 -> 5"},
+		{"proc/sys/vm/page-cluster", "0\n", "kernel-parameters", protect.StateWarn, "--tune recommended would change vm.page-cluster 0 -> " + strconv.Itoa(tune.PageCluster)},
 		{"proc/sys/vm/page-cluster", missing, "kernel-parameters", protect.StateOK, "all are"},
 		{"proc/sys/vm/swappiness/directory", "", "kernel-parameters", protect.StateWarn, "cannot tell"},
 		{"proc/sys/vm/swappiness", "60\n", "kernel-parameters", protect.StateWarn, "vm.swappiness 60 -> 133"},

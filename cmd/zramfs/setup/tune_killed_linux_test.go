@@ -92,7 +92,7 @@ func first(k int, a, b []string) []string { return append(append([]string{}, a[:
 
 var (
 	valuesBefore = []string{"3", "60", "10", "15000"}
-	valuesDuring = []string{"5", "133", "125", "0"}
+	valuesDuring = []string{cluster, "133", "125", "0"}
 )
 
 // wantRestored has the next command, for another device, restore everything.
@@ -176,7 +176,7 @@ func TestTuneDownKilled(t *testing.T) {
 // This version restores what a version with --sysctl has set: its record has the same key.
 func TestTuneOfOlderVersion(t *testing.T) {
 	m := host.Root(t.TempDir())
-	setSysctls(t, m, valuesDuring...)
+	setSysctls(t, m, "5", "133", "125", "0")
 	path := m.Path(recordDir, "%2Frun%2Fzram@00000001.json")
 	const text = `{"dir":"/run/zram","loops":null,"sysctls":[{"name":"vm.page-cluster","old":"3","set":"5"},` +
 		`{"name":"vm.swappiness","old":"60","set":"133"},{"name":"vm.watermark_scale_factor","old":"10","set":"125"},` +

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,9 @@ import (
 
 // sysctls are the parameters of the machines in these tests.
 var sysctls = []string{"vm.page-cluster", "vm.swappiness", "vm.watermark_scale_factor", "vm.watermark_boost_factor"}
+
+// cluster is what the first of them is set to.
+var cluster = strconv.Itoa(tune.PageCluster)
 
 // setSysctls gives them these values, in the order of sysctls; an empty one is missing.
 func setSysctls(t *testing.T, m host.Root, values ...string) {
@@ -112,8 +116,8 @@ func forgotten(t *testing.T, m host.Root, dir string) string {
 func TestTuneIsSetAndRestored(t *testing.T) {
 	m := host.Root(t.TempDir())
 	said := tuned(t, m, "/run/zram", "3", "60", "10", "15000")
-	wantSysctls(t, m, "5", "133", "125", "0")
-	if !strings.Contains(said, "tune          ok    vm.page-cluster=5 (was 3), vm.swappiness=133 (was 60)") || strings.Count(said, "\n") != 1 {
+	wantSysctls(t, m, cluster, "133", "125", "0")
+	if !strings.Contains(said, "tune          ok    vm.page-cluster="+cluster+" (was 3), vm.swappiness=133 (was 60)") || strings.Count(said, "\n") != 1 {
 		t.Errorf("up says %q", said)
 	}
 	said = forgotten(t, m, "/run/zram")
@@ -131,13 +135,13 @@ func TestTuneIsSetAndRestored(t *testing.T) {
 func TestTuneOfOthers(t *testing.T) {
 	m := host.Root(t.TempDir())
 	tuned(t, m, "/run/zram", "3", "180", "10", "15000")
-	wantSysctls(t, m, "5", "180", "125", "0")
-	if err := m.WriteSysctl("vm.page-cluster", "4"); err != nil {
+	wantSysctls(t, m, cluster, "180", "125", "0")
+	if err := m.WriteSysctl("vm.page-cluster", "7"); err != nil {
 		t.Fatal(err)
 	}
 	said := forgotten(t, m, "/run/zram")
-	wantSysctls(t, m, "4", "180", "10", "15000")
-	if !strings.Contains(said, "warn  vm.page-cluster is 4 by now, not the 5 that up set") || strings.Contains(said, "swappiness") {
+	wantSysctls(t, m, "7", "180", "10", "15000")
+	if !strings.Contains(said, "warn  vm.page-cluster is 7 by now, not the "+cluster+" that up set") || strings.Contains(said, "swappiness") {
 		t.Errorf("down says %q", said)
 	}
 }
@@ -156,7 +160,7 @@ func TestTuneRefused(t *testing.T) {
 		}
 	}
 	said := tuned(t, m, "/run/zram")
-	for _, want := range []string{"ok    vm.page-cluster=5 (was 3), vm.watermark_scale_factor=125 (was 10)\n",
+	for _, want := range []string{"ok    vm.page-cluster=" + cluster + " (was 3), vm.watermark_scale_factor=125 (was 10)\n",
 		"warn  vm.swappiness: ", "warn  vm.watermark_boost_factor: "} {
 		if !strings.Contains(said, want) {
 			t.Errorf("up says %q, not %q", said, want)
@@ -187,7 +191,7 @@ func TestTuneAfterDeath(t *testing.T) {
 	tuned(t, m, "/run/zram", "3", "60", "10", "15000")
 	dies(t, m, "/run/zram")
 	said := tuned(t, m, "/run/zram")
-	if !strings.Contains(said, "ok    restored vm.page-cluster=3") || !strings.Contains(said, "ok    vm.page-cluster=5 (was 3)") {
+	if !strings.Contains(said, "ok    restored vm.page-cluster=3") || !strings.Contains(said, "ok    vm.page-cluster="+cluster+" (was 3)") {
 		t.Errorf("up says %q", said)
 	}
 	forgotten(t, m, "/run/zram")
@@ -223,7 +227,7 @@ func TestTuneOfSeveralDevices(t *testing.T) {
 		tuned(t, m, "/b")
 		tuned(t, m, "/c")
 		for _, name := range order {
-			wantSysctls(t, m, "5", "133", "125", "0")
+			wantSysctls(t, m, cluster, "133", "125", "0")
 			forgotten(t, m, "/"+string(name))
 		}
 		wantSysctls(t, m, "3", "60", "10", "15000")
@@ -250,7 +254,7 @@ func TestTuneOfDevicesAtOnce(t *testing.T) {
 	m := host.Root(t.TempDir())
 	tuned(t, m, "/a", "3", "60", "10", "15000")
 	tuned(t, m, "/b")
-	if err := m.WriteSysctl("vm.page-cluster", "4"); err != nil { // it has something to say of that
+	if err := m.WriteSysctl("vm.page-cluster", "7"); err != nil { // it has something to say of that
 		t.Fatal(err)
 	}
 	a, b, out := recordsOf(m, "/a")[0], recordsOf(m, "/b")[0], &gate{met: make(chan struct{}), open: make(chan struct{})}
@@ -267,7 +271,7 @@ func TestTuneOfDevicesAtOnce(t *testing.T) {
 	if err := errors.Join(<-first, <-second); err != nil {
 		t.Error(err)
 	}
-	wantSysctls(t, m, "4", "60", "10", "15000")
+	wantSysctls(t, m, "7", "60", "10", "15000")
 	if _, err := os.Stat(m.Path(recordDir)); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory of records is left: %v", err)
 	}

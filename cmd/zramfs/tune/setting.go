@@ -62,7 +62,13 @@ var all = []Setting{
 	// answers. The serving process keeps CPUs awake by itself where it can.
 	{Parameter: HaltPoll, Value: "200000", AtLeast: true, Only: needsHaltPoll, Where: "where /dev/cpu_dma_latency cannot be used"},
 	// The loop driver's work stays on the CPU of the fault. It is off until its gain is measured.
-	{Parameter: AffinityScope, Value: "cpu", Off: true},
+	{Parameter: AffinityScope, Value: "cpu", Only: hasAffinityScope, Where: "from Linux 6.6 on", Off: true},
+}
+
+// hasAffinityScope reports whether the kernel has the parameter AffinityScope.
+func hasAffinityScope(m host.Root) bool {
+	_, err := AffinityScope.Read(m)
+	return err == nil
 }
 
 // Settings returns what --tune recommended sets on a machine.

@@ -215,12 +215,19 @@ func TestSettingsOfMachine(t *testing.T) {
 		for _, s := range Settings(machineWith(t, test.files)) {
 			names = append(names, string(s.Parameter))
 		}
-		if slices.Contains(names, string(HaltPoll)) != test.poll || !slices.Contains(names, string(cluster)) || slices.Contains(names, string(AffinityScope)) {
+		if slices.Contains(names, string(HaltPoll)) != test.poll || !slices.Contains(names, string(cluster)) {
 			t.Errorf("%v: %v", test.files, names)
 		}
 	}
-	if help := Help(); !strings.HasPrefix(help, "vm.page-cluster=5, vm.swappiness=133, ") || strings.Contains(help, string(AffinityScope)) ||
-		!strings.HasSuffix(help, ", and where /dev/cpu_dma_latency cannot be used also "+string(HaltPoll)+"=200000") {
-		t.Errorf("help %q", help)
+	for _, s := range all {
+		if off := !strings.Contains(Help(), string(s.Parameter)+"="+s.Value); off != s.Off {
+			t.Errorf("help %q: without %s: %t, want %t", Help(), s.Parameter, off, s.Off)
+		}
+		if s.Off && slices.ContainsFunc(Settings(machineWith(t, map[string]string{string(AffinityScope): "cache"})), func(o Setting) bool { return o.Parameter == s.Parameter }) {
+			t.Errorf("%s is set", s.Parameter)
+		}
+	}
+	if want := "and where /dev/cpu_dma_latency cannot be used also " + string(HaltPoll) + "=200000"; !strings.Contains(Help(), want) {
+		t.Errorf("help %q, want %q", Help(), want)
 	}
 }
