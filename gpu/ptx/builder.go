@@ -83,9 +83,6 @@ func (b *Builder) checkName(what, name string) {
 // ParamU32 adds a parameter and reads it.
 func (b *Builder) ParamU32(name string) U32 { return wrap[U32](b.param(name, OpLdParamU32, TypeU32)) }
 
-// ParamU64 adds a parameter and reads it.
-func (b *Builder) ParamU64(name string) U64 { return wrap[U64](b.param(name, OpLdParamU64, TypeU64)) }
-
 // ParamGlobal adds a parameter that is an address in global memory, and reads it.
 func (b *Builder) ParamGlobal(name string) Global64 {
 	return wrap[Global64](b.param(name, OpLdParamU64, TypeGlobal64))

@@ -63,7 +63,7 @@ func TestWhatIsUniform(t *testing.T) {
 		} {
 			ptx.NewUniform(b, v)
 		}
-		for _, v := range []ptx.U32{b.CtaidX(), b.NtidX().Mul(b.NctaidX()), b.ParamU32("p"), b.Warps(), b.ParamU64("q").Low()} {
+		for _, v := range []ptx.U32{b.CtaidX(), b.NtidX().Mul(b.NctaidX()), b.ParamU32("p"), b.Warps()} {
 			ptx.NewVarU32(b, v, ptx.UniformBlock)
 		}
 		low, high := a.LoadU64().Unpack()

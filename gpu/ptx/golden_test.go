@@ -193,7 +193,7 @@ var constructs = map[string]func(b *ptx.Builder){
 		}
 	},
 	"arithmetic64": func(b *ptx.Builder) {
-		x, y, out := b.ParamU64("x"), b.TidX().Wide(), b.ParamGlobal("out")
+		x, y, out := b.CtaidX().Wide(), b.TidX().Wide(), b.ParamGlobal("out")
 		low, high := x.Unpack()
 		all := []ptx.U64{
 			x.Add(y), x.Mul(y), x.And(y), x.Or(y), x.Xor(y), x.Shl(low), x.Shr(high), x.Low().Pack(high),

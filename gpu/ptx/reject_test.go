@@ -259,7 +259,7 @@ var rejected = map[string]struct {
 	}, 2, "there are two shared arrays a"},
 	"two parameters of a name": {func(b *ptx.Builder) {
 		b.ParamU32("a")
-		b.ParamU64("a")
+		b.ParamGlobal("a")
 	}, 2, "there are two parameters a"},
 	"name that is none": {func(b *ptx.Builder) {
 		b.ParamU32("a b")

@@ -10,12 +10,14 @@ import (
 )
 
 // sample is a kernel with an instruction of each shape: 0 reads a parameter, 1 an array's address,
-// 2 a special register; 3 adds 32 bits and 4 adds 64, 5 compares, 6 loads, 7 stores under a guard,
-// 8 branches.
+// 2 a special register; 3 widens, 4 adds 32 bits and 5 adds 64, 6 compares, 7 loads, 8 stores under
+// a guard, 9 branches.
 func sample(t *testing.T) *Kernel {
 	t.Helper()
 	b := New("sample", 32)
-	wide, array, lane := b.ParamU64("wide"), b.Shared("array", 64, 8), b.LaneID()
+	b.ParamU32("count")
+	array, lane := b.Shared("array", 64, 8), b.LaneID()
+	wide := lane.Wide()
 	sum, wider := lane.Add(lane), wide.Add(wide)
 	p := sum.Lt(N(7))
 	loaded := array.LoadU32()
@@ -31,12 +33,12 @@ func sample(t *testing.T) *Kernel {
 const (
 	sampleArray = 1
 	sampleLane  = 2
-	sampleAdd   = 3
-	sampleAdd64 = 4
-	sampleSetp  = 5
-	sampleLoad  = 6
-	sampleStore = 7
-	sampleBra   = 8
+	sampleAdd   = 4
+	sampleAdd64 = 5
+	sampleSetp  = 6
+	sampleLoad  = 7
+	sampleStore = 8
+	sampleBra   = 9
 )
 
 // alterations are faults that Verify must find; those which are also faults of the text, ptxas must
@@ -88,9 +90,9 @@ var alterations = map[string]struct {
 	"result missing":        {func(code []Instruction) { code[sampleAdd].Dst[0] = NoRegister }, "result 1 is of type none", false},
 	"result too many":       {func(code []Instruction) { code[sampleAdd].Dst[1] = code[sampleAdd].Dst[0] }, "more than 1 results", false},
 	"no such register":      {func(code []Instruction) { code[sampleAdd].Dst[0] = 1000 }, "result 1 is of type none", false},
-	"target outside":        {func(code []Instruction) { code[sampleBra].Target = 11 }, "the target 11 is no instruction", false},
+	"target outside":        {func(code []Instruction) { code[sampleBra].Target = 12 }, "the target 12 is no instruction", false},
 	"target before":         {func(code []Instruction) { code[sampleBra].Target = -1 }, "the target -1 is no instruction", false},
-	"meeting place outside": {func(code []Instruction) { code[sampleBra].Reconverge = 12 }, "meet at 12", false},
+	"meeting place outside": {func(code []Instruction) { code[sampleBra].Reconverge = 13 }, "meet at 13", false},
 }
 
 func TestVerify(t *testing.T) {
@@ -98,7 +100,7 @@ func TestVerify(t *testing.T) {
 	if err := k.Verify(); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(k.Instructions()); n != 11 {
+	if n := len(k.Instructions()); n != 12 {
 		t.Fatalf("the sample has %d instructions:\n%s", n, k.PTX())
 	}
 	for name, c := range alterations {

@@ -17,7 +17,7 @@ import (
 )
 
 func TestLaunchesThatDoNotFit(t *testing.T) {
-	k := build(t, 64, func(b *ptx.Builder) { b.ParamU32("n").Add(b.ParamU64("m").Low()) })
+	k := build(t, 64, func(b *ptx.Builder) { b.ParamU32("n").Add(b.LaneID()); b.ParamGlobal("m") })
 	d := newDevice()
 	for name, c := range map[string]struct {
 		grid, block int
