@@ -2,8 +2,6 @@
 
 package page
 
-import "encoding/binary"
-
 // decodeFunc fills dst, of Size bytes or as many as some pages of a cluster have, from an object's
 // streams and reports whether they stand for that.
 type decodeFunc func(dst []byte, s streams) bool
@@ -113,14 +111,9 @@ func (d *decoding) copyMatch(distance, n int) bool {
 	}
 	from, to, end := d.at-distance, d.at, d.at+n
 	d.at = end
-	if distance >= 8 && end <= len(d.dst)-8 {
-		for ; to < end; from, to = from+8, to+8 {
-			binary.LittleEndian.PutUint64(d.dst[to:], binary.LittleEndian.Uint64(d.dst[from:]))
-		}
-		return true
-	}
-	for ; to < end; from, to = from+1, to+1 {
-		d.dst[to] = d.dst[from]
+	// Each copy doubles what repeats, so that a run takes few of them at any distance.
+	for to < end {
+		to += copy(d.dst[to:end], d.dst[from:to])
 	}
 	return true
 }
