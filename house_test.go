@@ -48,6 +48,7 @@ const lattice = `
 	cmd/zramfs/host < cmd/zramfs/protect
 	cmd/zramfs/host < cmd/zramfs/awake
 	cmd/zramfs/awake < cmd/zramfs/daemon
+	cmd/zramfs/awake < cmd/zramfs/doctor
 	cmd/zramfs/protect < cmd/zramfs/daemon
 	fusefs < cmd/zramfs/daemon
 	loopsetup < cmd/zramfs/daemon

@@ -247,15 +247,16 @@ func (s *Store) grow() error {
 	return s.growCharged()
 }
 
-// growCharged does it with memory that is charged already.
+// growCharged does it with memory that is charged already. It takes one segment at a time: the
+// maintainer calls it, or the goroutine that makes the store.
 func (s *Store) growCharged() error {
 	n, ok := s.takeVoid()
 	if !ok {
 		s.charged.Add(-image.SegmentSize)
 		return ErrFull
 	}
-	at := s.image.SegmentAt(uint64(n))
-	if err := s.firmly(func() error { return s.memory.allocate(at, image.SegmentSize) }); err != nil {
+	s.takeAt = s.image.SegmentAt(uint64(n))
+	if err := s.firmly(s.takeSegment); err != nil {
 		s.charged.Add(-image.SegmentSize)
 		s.mu.Lock()
 		s.void = append(s.void, n)

@@ -108,12 +108,16 @@ type Store struct {
 	patience  time.Duration   // how long each does at the most; immutable
 	segments  []segment       // immutable slice, for Store.segment; fields atomic
 	workers   []*Worker       // immutable; the last one is the compactor's
-	errors    errorLog
-	idx       index
-	wake      chan struct{} // one pending wake-up of the maintainer
-	stop      chan struct{} // closed by Close
-	stopped   chan struct{} // closed by the maintainer
-	_         apart
+	// takeSegment takes the memory of the segment at takeAt: made once, because a closure for each
+	// would be garbage. takeAt is used by one goroutine at a time; see growCharged.
+	takeSegment func() error
+	takeAt      int64
+	errors      errorLog
+	idx         index
+	wake        chan struct{} // one pending wake-up of the maintainer
+	stop        chan struct{} // closed by Close
+	stopped     chan struct{} // closed by the maintainer
+	_           apart
 
 	// Every request reads these, and few change them.
 	full     atomic.Bool  // the last pass was denied memory and could not raise the reserve
@@ -280,6 +284,7 @@ func open(mem *Memory, cfg Config, g image.Geometry) (s *Store, err error) {
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	s.ready = make([]uint32, 0, s.atMost+1)
+	s.takeSegment = func() error { return s.memory.allocate(s.takeAt, image.SegmentSize) }
 	s.patience = maxWait
 	s.epoch.Store(1)
 	s.errors.words = s.image.Errors()

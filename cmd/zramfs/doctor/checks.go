@@ -40,6 +40,7 @@ func (m Machine) findings() []Finding {
 		{"other-swap", checkOtherSwap},
 		{"zswap", checkZswap},
 		{"log", checkLog},
+		{"latency", checkLatency},
 		{"kernel-parameters", checkParameters},
 		{"free-memory", checkFreeMemory},
 		{"cgroup-v2", checkGroup2},

@@ -64,7 +64,7 @@ type Diagnosis struct {
 func Diagnose(m Machine) Diagnosis { return newDiagnosis(m.findings()) }
 
 // settings are the checks whose warning is about speed or observability, not about a protection.
-var settings = []string{"kernel-zram", "other-swap", "zswap", "log", "kernel-parameters", "free-memory", "codecs", "instruction-sets"}
+var settings = []string{"kernel-zram", "other-swap", "zswap", "log", "latency", "kernel-parameters", "free-memory", "codecs", "instruction-sets"}
 
 // newDiagnosis sorts findings and sums them up.
 func newDiagnosis(findings []Finding) Diagnosis {

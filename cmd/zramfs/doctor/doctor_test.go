@@ -24,6 +24,7 @@ func wellMachine() map[string]string {
 		"dev/fuse":                                 "",
 		"dev/loop-control":                         "",
 		"dev/kmsg":                                 "",
+		"dev/cpu_dma_latency":                      "",
 		"proc/cmdline":                             "quiet\n",
 		"proc/swaps":                               "Filename Type Size Used Priority\n/dev/sda2 partition 2097148 0 -2\n",
 		"sys/block/sda/size":                       "0\n",
@@ -125,12 +126,12 @@ func TestDoctorFindings(t *testing.T) {
 		{"sys/module/zswap/parameters/enabled", missing, "zswap", protect.StateOK, "not in this kernel"},
 		{"dev/kmsg", missing, "log", protect.StateWarn, "messages are lost"},
 		{"run/systemd/journal/socket", "", "log", protect.StateOK, "journal"},
+		{"dev/cpu_dma_latency", missing, "latency", protect.StateWarn, "a page fault takes twice as long or more"},
 		{"proc/sys/vm/page-cluster", "0\n", "kernel-parameters", protect.StateWarn, "--tune recommended would change vm.page-cluster 0 -> " + strconv.Itoa(tune.PageCluster)},
 		{"proc/sys/vm/page-cluster", missing, "kernel-parameters", protect.StateOK, "all are"},
 		{"proc/sys/vm/swappiness/directory", "", "kernel-parameters", protect.StateWarn, "cannot tell"},
 		{"proc/sys/vm/swappiness", "60\n", "kernel-parameters", protect.StateWarn, "vm.swappiness 60 -> 133"},
 		{"proc/sys/vm/swappiness", "200\n", "kernel-parameters", protect.StateOK, "all are"},
-		{string(tune.HaltPoll), "0\n", "kernel-parameters", protect.StateWarn, "guest_halt_poll_ns 0 -> 200000"},
 		{"sys/fs/cgroup/user.slice/memory.swap.max", missing, "cgroup-v2", protect.StateOK, "to set"},
 		{"sys/fs/cgroup/user.slice/memory.swap.max", "0\n", "cgroup-v2", protect.StateOK, "has memory.swap.max 0, memory.min 0"},
 		{"proc/self/mountinfo", "41 31 0:38 / /m rw - cgroup cgroup rw,memory\n", "cgroup-v2", protect.StateOK, "counted by cgroup v1"},
@@ -160,6 +161,22 @@ func TestDoctorFindings(t *testing.T) {
 		}
 		if wantFix := f.State != protect.StateOK && !strings.HasPrefix(f.Detail, "cannot tell"); (f.Fix != "") != wantFix {
 			t.Errorf("%s %q: %s: fix %q", test.file, test.text, f, f.Fix)
+		}
+	}
+}
+
+// TestDoctorHaltPoll: the parameter of the kernel's own polling is wanted where no PM QoS request
+// can be made, and only there.
+func TestDoctorHaltPoll(t *testing.T) {
+	for device, want := range map[bool]protect.State{true: protect.StateOK, false: protect.StateWarn} {
+		files := wellMachine()
+		files[string(tune.HaltPoll)] = "0\n"
+		if !device {
+			delete(files, "dev/cpu_dma_latency")
+		}
+		f := findingNamed(t, machineOf(t, files).findings(), "kernel-parameters")
+		if f.State != want || strings.Contains(f.Detail, "guest_halt_poll_ns 0 -> 200000") != !device {
+			t.Errorf("with the device %v: %s", device, f)
 		}
 	}
 }

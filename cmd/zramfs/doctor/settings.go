@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/awake"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/cmd/zramfs/tune"
 )
@@ -67,6 +68,15 @@ func checkParameters(m Machine) (Finding, error) {
 		words[i] = fmt.Sprintf("%s %s -> %s", c.Parameter, c.Old, c.Set)
 	}
 	return warn("for speed, --tune recommended would change "+strings.Join(words, ", "), "zramfs up --tune recommended; down restores them")
+}
+
+// checkLatency asks whether a worker can keep idle processors from halting while page faults come.
+func checkLatency(m Machine) (Finding, error) {
+	if err := awake.Available(m.Root); err != nil {
+		return warn(fmt.Sprintf("%v: on virtual machines whose idle processors halt, a page fault takes twice as long or more", err),
+			"give the container the device /dev/cpu_dma_latency, or use up --tune recommended, which sets guest_halt_poll_ns where the kernel has it")
+	}
+	return ok("processors can be kept from halting while page faults come (/dev/cpu_dma_latency)")
 }
 
 // minFreeCap bounds the demand of checkFreeMemory: the smaller of 64 MiB and 1/64 of RAM.
