@@ -7,19 +7,8 @@ package page
 import "github.com/zramfs/zramfs/codec/internal/impl"
 
 var denseTable = impl.Table[denseRoutines]{
-	{Set: impl.AVX512, F: denseRoutines{parse: parseDenseAVX2, write: writeAVX2, read: readAVX2, decode: decodeOf(impl.AVX512)}},
-	{Set: impl.AVX2, F: denseRoutines{parse: parseDenseAVX2, write: writeAVX2, read: readAVX2, decode: decodeOf(impl.AVX2)}},
+	{Set: impl.AVX2, F: denseRoutines{parse: parseDenseAVX2, write: writeAVX2, read: readAVX2, decode: decodeAVX2}},
 	{Set: impl.Generic, F: denseRoutines{parse: parseDenseGeneric, write: writeGeneric, read: readGeneric, decode: decodeGeneric}},
-}
-
-// decodeOf returns the plain level's decoder that needs no more than set.
-func decodeOf(set impl.Set) decodeFunc {
-	for _, e := range routinesTable {
-		if e.Set == set {
-			return e.F.decode
-		}
-	}
-	return decodeGeneric
 }
 
 // parseDenseAVX2 writes nearly all matches itself and leaves to the caller those that take more

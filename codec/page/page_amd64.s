@@ -4,438 +4,72 @@
 
 #include "textflag.h"
 
-// func decodeTokensAVX512(dst []byte, literals []byte, distances []byte, tokens []byte, tables *byte) bool
-// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, BMI, BMI2, CMOV
-TEXT ·decodeTokensAVX512(SB), NOSPLIT, $32-105
-	MOVQ   tokens_base+72(FP), AX
-	MOVQ   tokens_len+80(FP), DX
-	ADDQ   AX, DX
-	MOVQ   DX, (SP)
-	MOVQ   literals_base+24(FP), CX
-	MOVQ   literals_len+32(FP), DX
-	ADDQ   CX, DX
-	MOVQ   DX, 8(SP)
-	MOVQ   dst_base+0(FP), SI
-	MOVQ   dst_len+8(FP), DX
-	ADDQ   SI, DX
-	MOVQ   DX, 16(SP)
-	MOVQ   SI, 24(SP)
-	MOVQ   distances_base+48(FP), DX
-	MOVQ   distances_len+56(FP), BX
-	ADDQ   DX, BX
-	MOVQ   tables+96(FP), R8
-	MOVQ   $0x0010000400080001, DI
-	VPXORQ Z0, Z0, Z0
-
-firstToken:
-	CMPQ      AX, (SP)
-	JAE       done
-	PCALIGN   $0x40
-	MOVBQZX   (AX), R9
-	INCQ      AX
-	CMPL      R9, $0x000000fe
-	JAE       firstRun
-	MOVBQZX   (R8)(R9*4), R10
-	MOVBQZX   1(R8)(R9*4), R11
-	MOVWQZX   2(R8)(R9*4), R12
-	MOVWLZX   -2(BX), R13
-	MOVL      R13, R9
-	SHRL      $0x0c, R9
-	ANDL      1560(R8)(R12*1), R9
-	ADDQ      R9, R11
-	ANDL      1556(R8)(R12*1), R13
-	MOVBQZX   (DX), R9
-	MOVWLZX   1024(R8)(R9*2), R9
-	ANDL      1552(R8)(R12*1), R9
-	ORL       R9, R13
-	MOVQ      1544(R8)(R12*1), R9
-	BEXTRQ    R9, DI, R9
-	ORQ       R9, R13
-	ADDQ      1568(R8)(R12*1), DX
-	SUBQ      1576(R8)(R12*1), BX
-	CMPQ      DX, BX
-	JA        wrong
-	PEXTQ     1536(R8)(R12*1), DI, DI
-	SHLQ      $0x10, DI
-	ORQ       R13, DI
-	MOVQ      CX, R14
-	ADDQ      R10, CX
-	CMPQ      CX, 8(SP)
-	JA        wrong
-	ADDQ      R10, SI
-	MOVQ      SI, R9
-	SUBQ      24(SP), R9
-	LEAQ      -1(R13), R12
-	CMPQ      R12, R9
-	JAE       wrong
-	LEAQ      -16(SI), R9
-	SUBQ      R13, R9
-	LEAQ      65(R10), R12
-	CMPQ      R13, $0x40
-	CMOVQLS   R13, R12
-	CMOVQLS   24(SP), R9
-	SHLQ      $0x07, R12
-	CMPQ      R9, 24(SP)
-	JB        firstBeginning
-	VMOVDQU64 (R9), Z1
-
-firstLoaded:
-	VINSERTI32X4 $0x00, (R14), Z1, Z1
-	ADDQ         R11, R10
-	ADDQ         R11, R12
-	VMOVDQU64    12416(R8)(R10*1), Z2
-	VPSUBB       1920(R8)(R12*1), Z2, Z2
-	VPERMI2B     Z1, Z0, Z2
-	VMOVDQA64    Z2, Z0
-	ADDQ         R11, SI
-	CMPQ         SI, 16(SP)
-	JA           wrong
-	MOVQ         SI, R9
-	SUBQ         24(SP), R9
-	CMPQ         R9, $0x40
-	JAE          Placed
-	NEGQ         R9
-	ADDQ         R8, R9
-	VMOVDQU64    12480(R9), Z1
-	VPERMB       Z0, Z1, Z1
-	MOVQ         24(SP), R9
-	VMOVDQU64    Z1, (R9)
-	JMP          firstToken
-
-Placed:
-	VMOVDQU64 Z0, -64(SI)
-	CMPQ      AX, (SP)
-	JB        mainBody
-	JMP       done
-
-firstBeginning:
-	ADDQ      $0x10, R9
-	CMPQ      R9, 24(SP)
-	JB        wrong
-	VMOVDQU64 (R9), Z1
-	VALIGNQ   $0x06, Z1, Z1, Z1
-	JMP       firstLoaded
-
-firstRun:
-	CMPQ    DX, BX
-	JAE     wrong
-	MOVBQZX (DX), R9
-	INCQ    DX
-	INCQ    R9
-	SHLQ    $0x04, R9
-	MOVQ    16(SP), R11
-	SUBQ    SI, R11
-	CMPQ    R9, R11
-	JA      wrong
-	CMPB    -1(AX), $0xff
-	JE      firstMatch
-	MOVQ    8(SP), R10
-	SUBQ    CX, R10
-	CMPQ    R9, R10
-	JA      wrong
-
-firstLiterals:
-	VMOVDQU   (CX), X0
-	VMOVDQU   X0, (SI)
-	ADDQ      $0x10, CX
-	ADDQ      $0x10, SI
-	SUBQ      $0x10, R9
-	JNZ       firstLiterals
-	MOVQ      SI, R9
-	SUBQ      24(SP), R9
-	CMPQ      R9, $0x40
-	JAE       mainReload
-	ADDQ      R8, R9
-	VMOVDQU64 12416(R9), Z1
-	MOVQ      24(SP), R9
-	VMOVDQU64 (R9), Z0
-	VPERMB    Z0, Z1, Z0
-	JMP       firstToken
-
-firstMatch:
-	MOVWQZX DI, R10
-	MOVQ    SI, R11
-	SUBQ    24(SP), R11
-	CMPQ    R10, R11
-	JA      wrong
-	SHLQ    $0x07, R10
-	ADDQ    R8, R10
-
-firstWhole:
-	CMPQ      R9, $0x40
-	JB        firstRest
-	VMOVDQU64 12480(R8), Z1
-	VPSUBB    1984(R10), Z1, Z1
-	VPERMI2B  Z0, Z0, Z1
-	VMOVDQA64 Z1, Z0
-	VMOVDQU64 Z0, (SI)
-	ADDQ      $0x40, SI
-	SUBQ      $0x40, R9
-	JMP       firstWhole
-
-firstRest:
-	LEAQ      (R8)(R9*1), R11
-	VMOVDQU64 12416(R11), Z1
-	VPSUBB    1920(R10)(R9*1), Z1, Z1
-	VPERMI2B  Z0, Z0, Z1
-	VMOVDQA64 Z1, Z0
-	ADDQ      R9, SI
-	MOVQ      SI, R9
-	SUBQ      24(SP), R9
-	CMPQ      R9, $0x40
-	JAE       RunPlaced
-	NEGQ      R9
-	ADDQ      R8, R9
-	VMOVDQU64 12480(R9), Z1
-	VPERMB    Z0, Z1, Z1
-	MOVQ      24(SP), R9
-	VMOVDQU64 Z1, (R9)
-	JMP       firstToken
-
-RunPlaced:
-	VMOVDQU64 Z0, -64(SI)
-	CMPQ      AX, (SP)
-	JB        mainBody
-	JMP       done
-
-mainToken:
-	CMPQ    AX, (SP)
-	JAE     done
-	PCALIGN $0x40
-
-mainBody:
-	MOVBQZX   (AX), R9
-	INCQ      AX
-	CMPL      R9, $0x000000fe
-	JAE       mainRun
-	MOVBQZX   (R8)(R9*4), R10
-	MOVBQZX   1(R8)(R9*4), R11
-	MOVWQZX   2(R8)(R9*4), R12
-	MOVWLZX   -2(BX), R13
-	MOVL      R13, R9
-	SHRL      $0x0c, R9
-	ANDL      1560(R8)(R12*1), R9
-	ADDQ      R9, R11
-	ANDL      1556(R8)(R12*1), R13
-	MOVBQZX   (DX), R9
-	MOVWLZX   1024(R8)(R9*2), R9
-	ANDL      1552(R8)(R12*1), R9
-	ORL       R9, R13
-	MOVQ      1544(R8)(R12*1), R9
-	BEXTRQ    R9, DI, R9
-	ORQ       R9, R13
-	ADDQ      1568(R8)(R12*1), DX
-	SUBQ      1576(R8)(R12*1), BX
-	CMPQ      DX, BX
-	JA        wrong
-	PEXTQ     1536(R8)(R12*1), DI, DI
-	SHLQ      $0x10, DI
-	ORQ       R13, DI
-	MOVQ      CX, R14
-	ADDQ      R10, CX
-	CMPQ      CX, 8(SP)
-	JA        wrong
-	ADDQ      R10, SI
-	TESTQ     R13, R13
-	JZ        wrong
-	LEAQ      -16(SI), R9
-	SUBQ      R13, R9
-	LEAQ      65(R10), R12
-	CMPQ      R13, $0x40
-	CMOVQLS   R13, R12
-	CMOVQLS   24(SP), R9
-	SHLQ      $0x07, R12
-	CMPQ      R9, 24(SP)
-	JB        mainBeginning
-	VMOVDQU64 (R9), Z1
-
-mainLoaded:
-	VINSERTI32X4 $0x00, (R14), Z1, Z1
-	ADDQ         R11, R10
-	ADDQ         R11, R12
-	VMOVDQU64    12416(R8)(R10*1), Z2
-	VPSUBB       1920(R8)(R12*1), Z2, Z2
-	VPERMI2B     Z1, Z0, Z2
-	VMOVDQA64    Z2, Z0
-	ADDQ         R11, SI
-	CMPQ         SI, 16(SP)
-	JA           wrong
-	VMOVDQU64    Z0, -64(SI)
-	CMPQ         AX, (SP)
-	JB           mainBody
-	JMP          done
-
-mainBeginning:
-	ADDQ      $0x10, R9
-	CMPQ      R9, 24(SP)
-	JB        wrong
-	VMOVDQU64 (R9), Z1
-	VALIGNQ   $0x06, Z1, Z1, Z1
-	JMP       mainLoaded
-
-mainRun:
-	CMPQ    DX, BX
-	JAE     wrong
-	MOVBQZX (DX), R9
-	INCQ    DX
-	INCQ    R9
-	SHLQ    $0x04, R9
-	MOVQ    16(SP), R11
-	SUBQ    SI, R11
-	CMPQ    R9, R11
-	JA      wrong
-	CMPB    -1(AX), $0xff
-	JE      mainMatch
-	MOVQ    8(SP), R10
-	SUBQ    CX, R10
-	CMPQ    R9, R10
-	JA      wrong
-
-mainLiterals:
-	VMOVDQU (CX), X0
-	VMOVDQU X0, (SI)
-	ADDQ    $0x10, CX
-	ADDQ    $0x10, SI
-	SUBQ    $0x10, R9
-	JNZ     mainLiterals
-
-mainReload:
-	VMOVDQU64 -64(SI), Z0
-	JMP       mainToken
-
-mainMatch:
-	MOVWQZX DI, R10
-	MOVQ    SI, R11
-	SUBQ    24(SP), R11
-	CMPQ    R10, R11
-	JA      wrong
-	CMPQ    R10, $0x40
-	JA      mainFar
-	SHLQ    $0x07, R10
-	ADDQ    R8, R10
-
-mainWhole:
-	CMPQ      R9, $0x40
-	JB        mainRest
-	VMOVDQU64 12480(R8), Z1
-	VPSUBB    1984(R10), Z1, Z1
-	VPERMI2B  Z0, Z0, Z1
-	VMOVDQA64 Z1, Z0
-	VMOVDQU64 Z0, (SI)
-	ADDQ      $0x40, SI
-	SUBQ      $0x40, R9
-	JMP       mainWhole
-
-mainRest:
-	LEAQ      (R8)(R9*1), R11
-	VMOVDQU64 12416(R11), Z1
-	VPSUBB    1920(R10)(R9*1), Z1, Z1
-	VPERMI2B  Z0, Z0, Z1
-	VMOVDQA64 Z1, Z0
-	ADDQ      R9, SI
-	VMOVDQU64 Z0, -64(SI)
-	CMPQ      AX, (SP)
-	JB        mainBody
-	JMP       done
-
-mainFar:
-	MOVQ SI, R11
-	SUBQ R10, R11
-
-mainUnit:
-	VMOVDQU (R11), X0
-	VMOVDQU X0, (SI)
-	ADDQ    $0x10, R11
-	ADDQ    $0x10, SI
-	SUBQ    $0x10, R9
-	JNZ     mainUnit
-	JMP     mainReload
-
-done:
-	CMPQ CX, 8(SP)
-	JNE  wrong
-	CMPQ SI, 16(SP)
-	JNE  wrong
-	CMPQ DX, BX
-	JNE  wrong
-	MOVB $0x01, AL
-	MOVB AL, ret+104(FP)
-	VZEROUPPER
-	RET
-
-wrong:
-	MOVB $0x00, AL
-	MOVB AL, ret+104(FP)
-	VZEROUPPER
-	RET
-
 // func decodeTokensAVX2(dst []byte, literals []byte, distances []byte, tokens []byte, tables *byte) bool
 // Requires: AVX, CMOV
 TEXT ·decodeTokensAVX2(SB), NOSPLIT, $304-105
 	MOVQ  tokens_base+72(FP), AX
-	MOVQ  tokens_len+80(FP), DX
-	ADDQ  AX, DX
-	MOVQ  DX, 16(SP)
+	MOVQ  tokens_len+80(FP), R8
+	ADDQ  AX, R8
+	MOVQ  R8, (SP)
 	MOVQ  literals_base+24(FP), CX
-	MOVQ  literals_len+32(FP), DX
-	ADDQ  CX, DX
-	MOVQ  DX, 24(SP)
+	MOVQ  literals_len+32(FP), R8
+	ADDQ  CX, R8
+	MOVQ  R8, 8(SP)
 	MOVQ  dst_base+0(FP), SI
-	MOVQ  dst_len+8(FP), DX
-	ADDQ  SI, DX
-	MOVQ  DX, 32(SP)
-	MOVQ  SI, 40(SP)
+	MOVQ  dst_len+8(FP), R8
+	ADDQ  SI, R8
+	MOVQ  R8, 16(SP)
+	MOVQ  SI, 24(SP)
+	SUBQ  $0x40, R8
+	MOVQ  R8, 32(SP)
 	MOVQ  distances_base+48(FP), DX
 	MOVQ  distances_len+56(FP), BX
 	ADDQ  DX, BX
-	MOVQ  tables+96(FP), R8
-	MOVQ  $0x0010000400080001, DI
-	VMOVQ DI, X0
-	MOVL  $0x0fff0fff, DI
-	VMOVD DI, X1
-	MOVQ  32(SP), DI
-	SUBQ  $0x40, DI
-	MOVQ  DI, (SP)
+	MOVQ  tables+96(FP), DI
+	MOVQ  $0x0010000400080001, R8
+	VMOVQ R8, X0
+	MOVL  $0x0fff0fff, R8
+	VMOVD R8, X1
 	JMP   pageCheck
 	PCALIGN $0x40
 
 pageToken:
-	MOVBQZX     (AX), DI
+	MOVBQZX     (AX), R8
 	INCQ        AX
-	CMPL        DI, $0x000000fe
+	CMPL        R8, $0x000000fe
 	JAE         pageRun
-	MOVBQZX     (R8)(DI*4), R9
-	MOVBQZX     1(R8)(DI*4), R10
-	MOVWQZX     2(R8)(DI*4), DI
+	MOVBQZX     (DI)(R8*4), R9
+	MOVBQZX     1(DI)(R8*4), R10
+	MOVWQZX     2(DI)(R8*4), R8
 	MOVBQZX     (DX), R11
 	MOVWLZX     -2(BX), R12
-	VMOVD       1024(R8)(R11*2), X2
+	VMOVD       1024(DI)(R11*2), X2
 	VPINSRW     $0x01, -2(BX), X2, X2
 	VPAND       X1, X2, X2
 	SHRL        $0x0c, R12
-	ANDL        1560(R8)(DI*1), R12
+	ANDL        1568(DI)(R8*1), R12
 	ADDQ        R12, R10
-	ADDQ        1568(R8)(DI*1), DX
-	SUBQ        1576(R8)(DI*1), BX
+	ADDQ        1552(DI)(R8*1), DX
+	SUBQ        1560(DI)(R8*1), BX
 	CMPQ        DX, BX
 	JA          wrong
 	VPUNPCKLQDQ X2, X0, X2
-	VPSHUFB     1584(R8)(DI*1), X2, X0
-	VMOVD       X0, DI
-	MOVWLZX     DI, DI
+	VPSHUFB     1536(DI)(R8*1), X2, X0
+	VMOVD       X0, R8
+	MOVWLZX     R8, R8
 	VMOVDQU     (CX), X2
 	VMOVDQU     X2, (SI)
 	ADDQ        R9, CX
-	CMPQ        CX, 24(SP)
+	CMPQ        CX, 8(SP)
 	JA          wrong
 	ADDQ        R9, SI
 	MOVQ        SI, R9
-	SUBQ        DI, R9
-	TESTQ       DI, DI
+	SUBQ        R8, R9
+	TESTQ       R8, R8
 	JZ          wrong
-	CMPQ        R9, 40(SP)
+	CMPQ        R9, 24(SP)
 	JB          wrong
-	CMPQ        DI, $0x10
+	CMPQ        R8, $0x10
 	JB          pageNear
 	VMOVDQU     (R9), X2
 	VMOVDQU     X2, (SI)
@@ -448,96 +82,96 @@ pageToken:
 	JMP         pageCopied
 
 pageNear:
-	SHLQ    $0x06, DI
-	ADDQ    R8, DI
+	SHLQ    $0x06, R8
+	ADDQ    DI, R8
 	VMOVDQU (R9), X2
-	VPSHUFB 12608(DI), X2, X3
+	VPSHUFB 1920(R8), X2, X3
 	VMOVDQU X3, (SI)
-	VPSHUFB 12624(DI), X2, X3
+	VPSHUFB 1936(R8), X2, X3
 	VMOVDQU X3, 16(SI)
-	VPSHUFB 12640(DI), X2, X2
+	VPSHUFB 1952(R8), X2, X2
 	VMOVDQU X2, 32(SI)
 
 pageCopied:
 	ADDQ R10, SI
 
 pageCheck:
-	CMPQ    AX, 16(SP)
+	CMPQ    AX, (SP)
 	JAE     pageDone
-	CMPQ    SI, (SP)
+	CMPQ    SI, 32(SP)
 	JBE     pageToken
-	LEAQ    176(SP), DI
-	MOVQ    DI, R9
+	LEAQ    176(SP), R8
+	MOVQ    R8, R9
 	SUBQ    SI, R9
-	MOVQ    R9, 8(SP)
+	MOVQ    R9, 40(SP)
 	VMOVDQU -128(SI), X2
-	VMOVDQU X2, -128(DI)
+	VMOVDQU X2, -128(R8)
 	VMOVDQU -112(SI), X2
-	VMOVDQU X2, -112(DI)
+	VMOVDQU X2, -112(R8)
 	VMOVDQU -96(SI), X2
-	VMOVDQU X2, -96(DI)
+	VMOVDQU X2, -96(R8)
 	VMOVDQU -80(SI), X2
-	VMOVDQU X2, -80(DI)
+	VMOVDQU X2, -80(R8)
 	VMOVDQU -64(SI), X2
-	VMOVDQU X2, -64(DI)
+	VMOVDQU X2, -64(R8)
 	VMOVDQU -48(SI), X2
-	VMOVDQU X2, -48(DI)
+	VMOVDQU X2, -48(R8)
 	VMOVDQU -32(SI), X2
-	VMOVDQU X2, -32(DI)
+	VMOVDQU X2, -32(R8)
 	VMOVDQU -16(SI), X2
-	VMOVDQU X2, -16(DI)
-	MOVQ    DI, SI
-	MOVQ    40(SP), DI
-	ADDQ    R9, DI
-	MOVQ    DI, 40(SP)
-	MOVQ    32(SP), DI
-	ADDQ    R9, DI
-	MOVQ    DI, 32(SP)
+	VMOVDQU X2, -16(R8)
+	MOVQ    R8, SI
+	MOVQ    24(SP), R8
+	ADDQ    R9, R8
+	MOVQ    R8, 24(SP)
+	MOVQ    16(SP), R8
+	ADDQ    R9, R8
+	MOVQ    R8, 16(SP)
 	JMP     tailCheck
 	PCALIGN $0x40
 
 tailToken:
-	MOVBQZX     (AX), DI
+	MOVBQZX     (AX), R8
 	INCQ        AX
-	CMPL        DI, $0x000000fe
+	CMPL        R8, $0x000000fe
 	JAE         tailRun
-	MOVBQZX     (R8)(DI*4), R9
-	MOVBQZX     1(R8)(DI*4), R10
-	MOVWQZX     2(R8)(DI*4), DI
+	MOVBQZX     (DI)(R8*4), R9
+	MOVBQZX     1(DI)(R8*4), R10
+	MOVWQZX     2(DI)(R8*4), R8
 	MOVBQZX     (DX), R11
 	MOVWLZX     -2(BX), R12
-	VMOVD       1024(R8)(R11*2), X2
+	VMOVD       1024(DI)(R11*2), X2
 	VPINSRW     $0x01, -2(BX), X2, X2
 	VPAND       X1, X2, X2
 	SHRL        $0x0c, R12
-	ANDL        1560(R8)(DI*1), R12
+	ANDL        1568(DI)(R8*1), R12
 	ADDQ        R12, R10
-	ADDQ        1568(R8)(DI*1), DX
-	SUBQ        1576(R8)(DI*1), BX
+	ADDQ        1552(DI)(R8*1), DX
+	SUBQ        1560(DI)(R8*1), BX
 	CMPQ        DX, BX
 	JA          wrong
 	VPUNPCKLQDQ X2, X0, X2
-	VPSHUFB     1584(R8)(DI*1), X2, X0
-	VMOVD       X0, DI
-	MOVWLZX     DI, DI
+	VPSHUFB     1536(DI)(R8*1), X2, X0
+	VMOVD       X0, R8
+	MOVWLZX     R8, R8
 	VMOVDQU     (CX), X2
 	VMOVDQU     X2, (SI)
 	ADDQ        R9, CX
-	CMPQ        CX, 24(SP)
+	CMPQ        CX, 8(SP)
 	JA          wrong
 	ADDQ        R9, SI
 	MOVQ        SI, R9
-	SUBQ        DI, R9
-	TESTQ       DI, DI
+	SUBQ        R8, R9
+	TESTQ       R8, R8
 	JZ          wrong
-	CMPQ        R9, 40(SP)
+	CMPQ        R9, 24(SP)
 	JB          wrong
 	MOVQ        R9, R11
-	SUBQ        8(SP), R11
+	SUBQ        40(SP), R11
 	LEAQ        48(SP), R12
 	CMPQ        R9, R12
 	CMOVQCS     R11, R9
-	CMPQ        DI, $0x10
+	CMPQ        R8, $0x10
 	JB          tailNear
 	VMOVDQU     (R9), X2
 	VMOVDQU     X2, (SI)
@@ -550,31 +184,31 @@ tailToken:
 	JMP         tailCopied
 
 tailNear:
-	SHLQ    $0x06, DI
-	ADDQ    R8, DI
+	SHLQ    $0x06, R8
+	ADDQ    DI, R8
 	VMOVDQU (R9), X2
-	VPSHUFB 12608(DI), X2, X3
+	VPSHUFB 1920(R8), X2, X3
 	VMOVDQU X3, (SI)
-	VPSHUFB 12624(DI), X2, X3
+	VPSHUFB 1936(R8), X2, X3
 	VMOVDQU X3, 16(SI)
-	VPSHUFB 12640(DI), X2, X2
+	VPSHUFB 1952(R8), X2, X2
 	VMOVDQU X2, 32(SI)
 
 tailCopied:
 	ADDQ R10, SI
 
 tailCheck:
-	CMPQ AX, 16(SP)
+	CMPQ AX, (SP)
 	JAE  tailDone
-	CMPQ SI, 32(SP)
+	CMPQ SI, 16(SP)
 	JBE  tailToken
 	JMP  wrong
 
 tailDone:
-	CMPQ    SI, 32(SP)
+	CMPQ    SI, 16(SP)
 	JNE     wrong
 	MOVQ    SI, AX
-	SUBQ    8(SP), AX
+	SUBQ    40(SP), AX
 	VMOVDQU -64(SI), X0
 	VMOVDQU X0, -64(AX)
 	VMOVDQU -48(SI), X0
@@ -585,7 +219,7 @@ tailDone:
 	VMOVDQU X0, -16(AX)
 
 used:
-	CMPQ CX, 24(SP)
+	CMPQ CX, 8(SP)
 	JNE  wrong
 	CMPQ DX, BX
 	JNE  wrong
@@ -594,26 +228,26 @@ used:
 	RET
 
 pageDone:
-	CMPQ SI, 32(SP)
+	CMPQ SI, 16(SP)
 	JEQ  used
 	JMP  wrong
 
 pageRun:
 	CMPQ    DX, BX
 	JAE     wrong
-	MOVBQZX (DX), DI
+	MOVBQZX (DX), R8
 	INCQ    DX
-	INCQ    DI
-	SHLQ    $0x04, DI
-	MOVQ    32(SP), R9
+	INCQ    R8
+	SHLQ    $0x04, R8
+	MOVQ    16(SP), R9
 	SUBQ    SI, R9
-	CMPQ    DI, R9
+	CMPQ    R8, R9
 	JA      wrong
 	CMPB    -1(AX), $0xff
 	JE      pageRepeat
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	SUBQ    CX, R9
-	CMPQ    DI, R9
+	CMPQ    R8, R9
 	JA      wrong
 
 pageLiterals:
@@ -621,7 +255,7 @@ pageLiterals:
 	VMOVDQU X2, (SI)
 	ADDQ    $0x10, CX
 	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	SUBQ    $0x10, R8
 	JNZ     pageLiterals
 	JMP     pageCheck
 
@@ -632,21 +266,21 @@ pageRepeat:
 	SUBQ    R9, R10
 	TESTQ   R9, R9
 	JZ      wrong
-	CMPQ    R10, 40(SP)
+	CMPQ    R10, 24(SP)
 	JB      wrong
 	VMOVDQU (R10), X2
 	CMPQ    R9, $0x10
 	JAE     pageWhole
 	SHLQ    $0x06, R9
-	ADDQ    R8, R9
-	VPSHUFB 12608(R9), X2, X2
-	VMOVDQU 12624(R9), X3
+	ADDQ    DI, R9
+	VPSHUFB 1920(R9), X2, X2
+	VMOVDQU 1936(R9), X3
 
 pagePattern:
 	VMOVDQU X2, (SI)
 	VPSHUFB X3, X2, X2
 	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	SUBQ    $0x10, R8
 	JNZ     pagePattern
 	JMP     pageCheck
 
@@ -655,26 +289,26 @@ pageWhole:
 	VMOVDQU X2, (SI)
 	ADDQ    $0x10, R10
 	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	SUBQ    $0x10, R8
 	JNZ     pageWhole
 	JMP     pageCheck
 
 tailRun:
 	CMPQ    DX, BX
 	JAE     wrong
-	MOVBQZX (DX), DI
+	MOVBQZX (DX), R8
 	INCQ    DX
-	INCQ    DI
-	SHLQ    $0x04, DI
-	MOVQ    32(SP), R9
+	INCQ    R8
+	SHLQ    $0x04, R8
+	MOVQ    16(SP), R9
 	SUBQ    SI, R9
-	CMPQ    DI, R9
+	CMPQ    R8, R9
 	JA      wrong
 	CMPB    -1(AX), $0xff
 	JE      tailRepeat
-	MOVQ    24(SP), R9
+	MOVQ    8(SP), R9
 	SUBQ    CX, R9
-	CMPQ    DI, R9
+	CMPQ    R8, R9
 	JA      wrong
 
 tailLiterals:
@@ -682,7 +316,7 @@ tailLiterals:
 	VMOVDQU X2, (SI)
 	ADDQ    $0x10, CX
 	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	SUBQ    $0x10, R8
 	JNZ     tailLiterals
 	JMP     tailCheck
 
@@ -693,10 +327,10 @@ tailRepeat:
 	SUBQ    R9, R10
 	TESTQ   R9, R9
 	JZ      wrong
-	CMPQ    R10, 40(SP)
+	CMPQ    R10, 24(SP)
 	JB      wrong
 	MOVQ    R10, R11
-	SUBQ    8(SP), R11
+	SUBQ    40(SP), R11
 	LEAQ    48(SP), R12
 	CMPQ    R10, R12
 	CMOVQCS R11, R10
@@ -704,15 +338,15 @@ tailRepeat:
 	CMPQ    R9, $0x10
 	JAE     tailWhole
 	SHLQ    $0x06, R9
-	ADDQ    R8, R9
-	VPSHUFB 12608(R9), X2, X2
-	VMOVDQU 12624(R9), X3
+	ADDQ    DI, R9
+	VPSHUFB 1920(R9), X2, X2
+	VMOVDQU 1936(R9), X3
 
 tailPattern:
 	VMOVDQU X2, (SI)
 	VPSHUFB X3, X2, X2
 	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	SUBQ    $0x10, R8
 	JNZ     tailPattern
 	JMP     tailCheck
 
@@ -721,7 +355,7 @@ tailWhole:
 	VMOVDQU X2, (SI)
 	ADDQ    $0x10, R10
 	ADDQ    $0x10, SI
-	SUBQ    $0x10, DI
+	SUBQ    $0x10, R8
 	JNZ     tailWhole
 	JMP     tailCheck
 

@@ -87,7 +87,7 @@ func criteria(real sample, all []*contestant, previous *report, budget time.Dura
 }
 
 // speeds judges the claims of speed and of latency for each instruction set on one kind of data. A
-// claim about an instruction set that the machine lacks stays open.
+// claim about an instruction set that no codec has code for, or that the machine lacks, stays open.
 func speeds(t table) []finding {
 	var found []finding
 	lib := t.Lines[0]
@@ -109,7 +109,7 @@ func speeds(t table) []finding {
 			})
 		}
 		if len(found) == before {
-			found = append(found, finding{claim.id, claim.set + ", " + t.Sample, "this machine has none", open})
+			found = append(found, finding{claim.id, claim.set + ", " + t.Sample, "no codec uses it here", open})
 		}
 	}
 	return found

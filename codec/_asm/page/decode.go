@@ -10,14 +10,10 @@ import (
 
 // Where things lie in package page's vectorTables.
 const (
-	tokenTable = 0
-	nearTable  = tokenTable + 4*256
-	kindTable  = nearTable + 2*256
-	rowTable   = kindTable + 64*6
-	countTable = rowTable + rowSize*(nearDense+1+runUnit+1)
-
-	rowSize = 128
-	farRows = nearDense + 1
+	tokenTable   = 0
+	nearTable    = tokenTable + 4*256
+	kindTable    = nearTable + 2*256
+	shuffleTable = kindTable + 64*6
 )
 
 // Where things lie in a token's entry.
@@ -30,65 +26,74 @@ const (
 
 // Where things lie in a row of the table of kinds.
 const (
-	kindOthers = kindTable      // the remembered distances that stay
-	kindRep    = kindTable + 8  // for BEXTR: which of them it is, or none
-	kindNear   = kindTable + 16 // all ones for a near distance
-	kindFar    = kindTable + 20 // the bits of a far word that are the distance
-	kindExtra  = kindTable + 24 // and those above that are length
-	kindNears  = kindTable + 32 // how many near bytes it takes
-	kindFars   = kindTable + 40
-	kindOrder  = kindTable + 48 // which words of the remembered distances, a near one and a far one are remembered next
+	kindOrder = kindTable      // which words of the remembered distances, a near one and a far one are remembered next
+	kindNears = kindTable + 16 // how many near bytes it takes
+	kindFars  = kindTable + 24
+	kindExtra = kindTable + 32 // the bits of a far word above the distance that are length
+)
+
+const (
+	short       = 16                      // bytes in a vector
+	atRest      = 2 * short               // how many bytes of a match are copied without a jump
+	longest     = 3 * short               // and how many in all
+	writeMargin = short + longest         // how far behind its place a token writes: literals, match
+	history     = 128                     // how much of the page the tail repeats
+	tailSize    = history + 2*writeMargin // of the tail, in bytes
 )
 
 // A decoder holds the registers that the parts of the routine share.
 //
-// The last 64 bytes of the page are always in a vector. One permutation of these, of 16 literals
-// and of 48 bytes from the match makes the last 64 bytes after a token, whatever the token is: so
-// there is no jump to predict but for what is wrong, and no load from memory that was only just
-// written but for distances of more than 64 bytes.
+// It copies through memory, by vectors of 16 bytes. The jumps that are hard to predict are those
+// for the distances of less than that, a tenth, and for matches of more than 32 bytes, one in
+// forty.
+//
+// Near the page's end vectors would be too long for the page. The last tokens write to a tail on
+// the stack instead, behind a copy of the page's last bytes, and the routine copies that back.
 type decoder struct {
 	next, literals, nears, fars GPVirtual // where to read; far words from the end down
 	out                         GPVirtual // where to write
-	reps                        GPVirtual
 	tables                      GPVirtual
-	last                        VecVirtual // the 64 bytes before out
+	recent                      VecVirtual // the remembered distances
+	distanceBits                VecVirtual // of a near distance and a far word
 
 	// Ends of what the registers above go through, and the beginning of the page.
 	tokensEnd, literalsEnd, end, start Mem
+
+	limit Mem // where in the page the tail begins to serve
+	tail  Mem
+	shift Mem // what leads from a place in the page to the same byte in the tail
 }
+
+// A phase is one of two copies of the loop, for the page and for its tail.
+type phase struct {
+	label string
+	tail  bool
+}
+
+func (p phase) name(s string) string { return p.label + s }
 
 func decode() {
-	TEXT("decodeTokensAVX512", NOSPLIT, "func(dst, literals, distances, tokens []byte, tables *byte) bool")
+	TEXT("decodeTokensAVX2", NOSPLIT, "func(dst, literals, distances, tokens []byte, tables *byte) bool")
 	var d decoder
 	d.begin()
-	d.last = ZMM()
-	VPXORQ(d.last, d.last, d.last)
-	d.loop(phase{label: "first", first: true})
-	d.loop(phase{label: "main"})
-	Label("done")
-	// Every byte must have been used, and the page be full.
-	CMPQ(d.literals, d.literalsEnd)
-	JNE(LabelRef("wrong"))
-	CMPQ(d.out, d.end)
-	JNE(LabelRef("wrong"))
-	CMPQ(d.nears, d.fars)
-	JNE(LabelRef("wrong"))
-	d.leave(1)
+	page, tail := phase{label: "page"}, phase{label: "tail", tail: true}
+	d.loop(page)
+	d.enterTail()
+	d.loop(tail)
+	d.leaveTail()
+	for _, p := range []phase{page, tail} {
+		d.run(p)
+	}
 	Label("wrong")
-	d.leave(0)
-}
-
-func (d *decoder) leave(ok uint8) {
-	result := GP8()
-	MOVB(U8(ok), result)
-	Store(result, ReturnIndex(0))
-	VZEROUPPER()
-	RET()
+	d.answer(0)
 }
 
 func (d *decoder) begin() {
-	registers(&d.next, &d.literals, &d.nears, &d.fars, &d.out, &d.reps, &d.tables)
-	d.tokensEnd, d.literalsEnd, d.end, d.start = AllocLocal(8), AllocLocal(8), AllocLocal(8), AllocLocal(8)
+	registers(&d.next, &d.literals, &d.nears, &d.fars, &d.out, &d.tables)
+	for _, place := range []*Mem{&d.tokensEnd, &d.literalsEnd, &d.end, &d.start, &d.limit, &d.shift} {
+		*place = AllocLocal(8)
+	}
+	d.tail = AllocLocal(tailSize)
 	n := GP64()
 	bounds := func(name string, first GPVirtual, end Mem) {
 		Load(Param(name).Base(), first)
@@ -100,39 +105,59 @@ func (d *decoder) begin() {
 	bounds("literals", d.literals, d.literalsEnd)
 	bounds("dst", d.out, d.end)
 	MOVQ(d.out, d.start)
+	SUBQ(Imm(writeMargin), n)
+	MOVQ(n, d.limit)
 	Load(Param("distances").Base(), d.nears)
 	Load(Param("distances").Len(), d.fars)
 	ADDQ(d.nears, d.fars)
 	Load(Param("tables"), d.tables)
-	MOVQ(U64(firstReps), d.reps)
+	d.recent, d.distanceBits = XMM(), XMM()
+	MOVQ(U64(firstReps), n)
+	VMOVQ(n, d.recent)
+	MOVL(U32(0x0fff0fff), n.As32())
+	VMOVD(n.As32(), d.distanceBits)
 }
 
-// A phase is one of two copies of the loop: the first writes the first 64 bytes of the page, where
-// less than a vector may be written.
-type phase struct {
-	label string
-	first bool
+func (d *decoder) answer(ok uint8) {
+	result := GP8()
+	MOVB(U8(ok), result)
+	Store(result, ReturnIndex(0))
+	RET()
 }
 
-func (p phase) name(s string) string { return p.label + s }
-
-// loop does the tokens of a phase.
+// loop does the tokens of a phase, the page or its tail. In the page it goes on behind the loop
+// where the tail begins.
 func (d *decoder) loop(p phase) {
-	Label(p.name("Token"))
-	CMPQ(d.next, d.tokensEnd)
-	JAE(LabelRef("done"))
+	jump(p.name("Check"))
 	align()
-	Label(p.name("Body"))
+	Label(p.name("Token"))
 	token, literals, length, kind, distance := GP64(), GP64(), GP64(), GP64(), GP64()
+	x := XMM()
 	MOVBQZX(behind(d.next, 0), token)
 	INCQ(d.next)
 	CMPL(token.As32(), U32(firstRun))
 	JAE(LabelRef(p.name("Run")))
 	d.entry(token, literals, length, kind)
-	d.distance(kind, token, distance, length)
-	d.remember(kind, distance)
-	d.place(p, literals, length, distance)
-	d.run(p)
+	d.recall(kind, distance, length)
+	VMOVDQU(behind(d.literals, 0), x)
+	VMOVDQU(x, behind(d.out, 0))
+	ADDQ(literals, d.literals)
+	CMPQ(d.literals, d.literalsEnd)
+	JA(LabelRef("wrong"))
+	ADDQ(literals, d.out)
+	d.match(p, length, distance)
+	Label(p.name("Check"))
+	CMPQ(d.next, d.tokensEnd)
+	JAE(LabelRef(p.name("Done")))
+	if p.tail {
+		CMPQ(d.out, d.end)
+	} else {
+		CMPQ(d.out, d.limit)
+	}
+	JBE(LabelRef(p.name("Token")))
+	if p.tail {
+		jump("wrong")
+	}
 }
 
 // entry gets what a token says.
@@ -142,127 +167,128 @@ func (d *decoder) entry(token, literals, length, kind GPVirtual) {
 	MOVWQZX(at(d.tables, token, 4, tokenTable+tokenKind), kind)
 }
 
-// distance finds the distance of a kind, and adds to length what a far word says. It overwrites t.
-func (d *decoder) distance(kind, t, distance, length GPVirtual) {
-	u := GP64()
-	MOVWLZX(behind(d.fars, -2), distance.As32())
-	MOVL(distance.As32(), t.As32())
-	SHRL(Imm(12), t.As32())
-	ANDL(at(d.tables, kind, 1, kindExtra), t.As32())
-	ADDQ(t, length)
-	ANDL(at(d.tables, kind, 1, kindFar), distance.As32())
-	MOVBQZX(behind(d.nears, 0), t)
-	MOVWLZX(at(d.tables, t, 2, nearTable), t.As32())
-	ANDL(at(d.tables, kind, 1, kindNear), t.As32())
-	ORL(t.As32(), distance.As32())
-	MOVQ(at(d.tables, kind, 1, kindRep), u)
-	BEXTRQ(u, d.reps, u)
-	ORQ(u, distance)
+// recall finds the distance of a kind, adds to length what a far word says, and remembers the
+// distance. Its one vector holds the remembered distances, the near one and the far one; a
+// permutation makes of these what is remembered next, so that a token waits for the one before
+// it in two instructions.
+func (d *decoder) recall(kind, distance, length GPVirtual) {
+	near, far, x := GP64(), GP64(), XMM()
+	MOVBQZX(behind(d.nears, 0), near)
+	MOVWLZX(behind(d.fars, -2), far.As32())
+	VMOVD(at(d.tables, near, 2, nearTable), x)
+	VPINSRW(Imm(1), behind(d.fars, -2), x, x)
+	VPAND(d.distanceBits, x, x)
+	SHRL(Imm(12), far.As32())
+	ANDL(at(d.tables, kind, 1, kindExtra), far.As32())
+	ADDQ(far, length)
 	ADDQ(at(d.tables, kind, 1, kindNears), d.nears)
 	SUBQ(at(d.tables, kind, 1, kindFars), d.fars)
 	CMPQ(d.nears, d.fars)
 	JA(LabelRef("wrong"))
+	VPUNPCKLQDQ(x, d.recent, x)
+	VPSHUFB(at(d.tables, kind, 1, kindOrder), x, d.recent)
+	VMOVD(d.recent, distance.As32())
+	MOVWLZX(distance.As16(), distance.As32())
 }
 
-// remember moves the distance to the front of the others.
-func (d *decoder) remember(kind, distance GPVirtual) {
-	PEXTQ(at(d.tables, kind, 1, kindOthers), d.reps, d.reps)
-	SHLQ(Imm(16), d.reps)
-	ORQ(distance, d.reps)
-}
-
-// place writes literals and a match: it checks that they are there and have room, and permutes.
-func (d *decoder) place(p phase, literals, length, distance GPVirtual) {
-	from, row, first := GP64(), GP64(), GP64()
-	source, index := ZMM(), ZMM()
-	MOVQ(d.literals, first)
-	ADDQ(literals, d.literals)
-	CMPQ(d.literals, d.literalsEnd)
-	JA(LabelRef("wrong"))
-	ADDQ(literals, d.out)
-	d.inPage(p, distance, from, row)
-	// A match from the vector takes the row of its distance. A far one takes that of the number of
-	// literals, and its bytes from memory.
-	LEAQ(behind(d.out, -runUnit), from)
+// source finds where a match comes from and refuses what is not in the page.
+func (d *decoder) source(p phase, distance, from GPVirtual) {
+	MOVQ(d.out, from)
 	SUBQ(distance, from)
-	LEAQ(behind(literals, farRows), row)
-	CMPQ(distance, Imm(nearDense))
-	CMOVQLS(distance, row)
-	CMOVQLS(d.start, from)
-	SHLQ(Imm(7), row)
-	CMPQ(from, d.start)
-	JB(LabelRef(p.name("Beginning")))
-	VMOVDQU64(behind(from, 0), source)
-	Label(p.name("Loaded"))
-	VINSERTI32X4(Imm(0), behind(first, 0), source, source)
-	ADDQ(length, literals)
-	ADDQ(length, row)
-	VMOVDQU64(at(d.tables, literals, 1, countTable), index)
-	VPSUBB(at(d.tables, row, 1, rowTable), index, index)
-	VPERMI2B(source, d.last, index)
-	VMOVDQA64(index, d.last)
-	ADDQ(length, d.out)
-	CMPQ(d.out, d.end)
-	JA(LabelRef("wrong"))
-	d.store(p, "Placed")
-	// The match begins before the page, or with its first bytes: then nothing may be read that
-	// would be replaced by literals.
-	Label(p.name("Beginning"))
-	ADDQ(Imm(runUnit), from)
+	TESTQ(distance, distance)
+	JZ(LabelRef("wrong"))
 	CMPQ(from, d.start)
 	JB(LabelRef("wrong"))
-	VMOVDQU64(behind(from, 0), source)
-	VALIGNQ(Imm(8-runUnit/8), source, source, source)
-	jump(p.name("Loaded"))
-}
-
-// inPage refuses a distance of zero and, while the page is shorter than the vector, those of its
-// bytes that are not there yet.
-func (d *decoder) inPage(p phase, distance, t, u GPVirtual) {
-	if !p.first {
-		TESTQ(distance, distance)
-		JZ(LabelRef("wrong"))
-		return
+	if p.tail {
+		d.inTailOrPage(from)
 	}
-	MOVQ(d.out, t)
-	SUBQ(d.start, t)
-	LEAQ(behind(distance, -1), u)
-	CMPQ(u, t)
-	JAE(LabelRef("wrong"))
 }
 
-// store writes the last 64 bytes, in the first phase as many of them as there are, and goes on with
-// the next token.
-func (d *decoder) store(p phase, label string) {
-	if p.first {
-		d.storeSome(label)
+// inTailOrPage turns a place in the tail into the same one of the page where it lies before the
+// copy of the page's last bytes: then the bytes from there to the end of a match do too.
+func (d *decoder) inTailOrPage(from GPVirtual) {
+	page, tail := GP64(), GP64()
+	MOVQ(from, page)
+	SUBQ(d.shift, page)
+	LEAQ(d.tail, tail)
+	CMPQ(from, tail)
+	CMOVQCS(page, from)
+}
+
+// match copies a match. A distance of less than 16 makes it spread the bytes that repeat over each
+// vector.
+func (d *decoder) match(p phase, length, distance GPVirtual) {
+	from, row, spread := GP64(), distance, XMM()
+	d.source(p, distance, from)
+	CMPQ(distance, Imm(short))
+	JB(LabelRef(p.name("Near")))
+	vectors := func(first, behindLast int) {
+		for i := first; i < behindLast; i += short {
+			x := XMM()
+			VMOVDQU(behind(from, i), x)
+			VMOVDQU(x, behind(d.out, i))
+		}
 	}
-	VMOVDQU64(d.last, behind(d.out, -64))
-	CMPQ(d.next, d.tokensEnd)
-	JB(LabelRef("mainBody"))
-	jump("done")
+	vectors(0, atRest)
+	CMPQ(length, Imm(atRest))
+	JBE(LabelRef(p.name("Copied")))
+	vectors(atRest, longest)
+	jump(p.name("Copied"))
+	Label(p.name("Near"))
+	SHLQ(Imm(6), row)
+	ADDQ(d.tables, row)
+	VMOVDQU(behind(from, 0), spread)
+	for i := 0; i < longest; i += short {
+		x := XMM()
+		VPSHUFB(behind(row, shuffleTable+i), spread, x)
+		VMOVDQU(x, behind(d.out, i))
+	}
+	Label(p.name("Copied"))
+	ADDQ(length, d.out)
 }
 
-// storeSome writes the page's bytes where it has fewer than 64 and goes on, and does nothing
-// otherwise.
-func (d *decoder) storeSome(label string) {
-	n, start, index := GP64(), GP64(), ZMM()
-	d.some(n, label)
-	// The index is taken modulo 64: the page's first byte comes first.
-	NEGQ(n)
-	ADDQ(d.tables, n)
-	VMOVDQU64(behind(n, countTable+64), index)
-	VPERMB(d.last, index, index)
-	MOVQ(d.start, start)
-	VMOVDQU64(index, behind(start, 0))
-	jump("firstToken")
-	Label(label)
+// enterTail copies the page's last bytes to the tail and goes on in it.
+func (d *decoder) enterTail() {
+	tail, shift, t := GP64(), GP64(), GP64()
+	LEAQ(d.tail.Offset(history), tail)
+	MOVQ(tail, shift)
+	SUBQ(d.out, shift)
+	MOVQ(shift, d.shift)
+	for i := 0; i < history; i += short {
+		x := XMM()
+		VMOVDQU(behind(d.out, i-history), x)
+		VMOVDQU(x, behind(tail, i-history))
+	}
+	MOVQ(tail, d.out)
+	for _, place := range []Mem{d.start, d.end} {
+		MOVQ(place, t)
+		ADDQ(shift, t)
+		MOVQ(t, place)
+	}
 }
 
-// some jumps to label where the page has 64 bytes, and else finds how many.
-func (d *decoder) some(n GPVirtual, label string) {
-	MOVQ(d.out, n)
-	SUBQ(d.start, n)
-	CMPQ(n, Imm(64))
-	JAE(LabelRef(label))
+// leaveTail checks that every byte was used and the page is full, and copies the tail back.
+func (d *decoder) leaveTail() {
+	Label("tailDone")
+	CMPQ(d.out, d.end)
+	JNE(LabelRef("wrong"))
+	page := GP64()
+	MOVQ(d.out, page)
+	SUBQ(d.shift, page)
+	for i := -writeMargin; i < 0; i += short {
+		x := XMM()
+		VMOVDQU(behind(d.out, i), x)
+		VMOVDQU(x, behind(page, i))
+	}
+	Label("used")
+	CMPQ(d.literals, d.literalsEnd)
+	JNE(LabelRef("wrong"))
+	CMPQ(d.nears, d.fars)
+	JNE(LabelRef("wrong"))
+	d.answer(1)
+	// Where no token was left for the tail, the page is full only if a run filled it.
+	Label("pageDone")
+	CMPQ(d.out, d.end)
+	JEQ(LabelRef("used"))
+	jump("wrong")
 }

@@ -15,7 +15,6 @@ import (
 func main() {
 	ConstraintExpr("!purego")
 	decode()
-	decodeShort()
 	parse()
 	parseDense()
 	readSegment("readSegmentAVX2", false)
