@@ -39,12 +39,12 @@ func (t *thread) serve() {
 		switch {
 		case errno == 0 && n >= inHeaderSize:
 			killpoint.At("request read")
-			now := time.Now()
+			m, now := message(t.slot.room()[:n]), time.Now()
 			t.page.pace.begin(now)
-			if t.c.busy.Add(1) == 1 && t.page.pace.gap >= loneGap && t.c.lone != nil {
+			if t.c.busy.Add(1) == 1 && t.page.pace.gap >= loneGap && t.c.lone != nil && isPageRequest(m.opcode(), m.node()) {
 				t.c.lone(now)
 			}
-			t.carryOut(message(t.slot.room()[:n]))
+			t.carryOut(m)
 			t.c.busy.Add(-1)
 			t.page.pace.end(time.Now())
 			killpoint.At("request answered")

@@ -4,7 +4,7 @@ package awake
 
 import (
 	"errors"
-	"runtime"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,13 +17,13 @@ type Holder struct {
 	policy Policy    // immutable
 	began  time.Time // immutable
 	file   *request  // nil where there is none; immutable
+	stat   *os.File  // /proc/stat; nil where file is; immutable
 
 	requests atomic.Uint64 // lone requests so far
 	timed    atomic.Int64  // when a batch was complete last, in ns since began
 	within   atomic.Int64  // time in ns within which a batch has to come; 0 for never
 	asked    chan struct{} // a batch came in time; one place
 	stop     chan struct{} // closed by Close
-	running  sync.WaitGroup
 
 	mu     sync.Mutex
 	status Status    // guarded by mu, but for the fields that Status computes
@@ -69,10 +69,13 @@ func New(p Policy) *Holder {
 	switch {
 	case p == Off:
 		err = errors.New("switched off")
-	case runtime.NumCPU() < 2:
+	case countProcessors(host.Local) < 2:
 		err = errors.New("one processor, which no thread wakes from another")
 	default:
 		h.file, err = openRequest(host.Local)
+	}
+	if err == nil {
+		h.stat, err = os.Open("/proc/stat")
 	}
 	if err != nil {
 		h.status.State, h.status.Reason = StateOff, err.Error()
@@ -82,30 +85,34 @@ func New(p Policy) *Holder {
 
 // Start measures what the request saves, in the background, and follows the policy from then on.
 func (h *Holder) Start() {
-	if h.file != nil {
-		h.running.Go(h.run)
+	if h.stat != nil {
+		go h.run()
 	}
 }
 
-// Close lets go and ends what Start began. The Holder may be asked for its status afterwards.
-func (h *Holder) Close() error {
+// Close lets go and ends what Start began, soon: a measurement that is under way takes its time,
+// and finds the files closed. The Holder may be asked for its status afterwards.
+func (h *Holder) Close() (err error) {
 	close(h.stop)
-	h.running.Wait()
-	if h.file == nil {
-		return nil
+	if h.file != nil {
+		err = h.file.close()
 	}
-	return h.file.close()
+	if h.stat != nil {
+		err = errors.Join(err, h.stat.Close())
+	}
+	return err
 }
 
 // Lone notes a request that came at that time, after a pause, while no other was under way. It is
 // on the page path: it allocates nothing and calls the kernel at most once for each time that the
 // request is taken.
 func (h *Holder) Lone(now time.Time) {
-	if h.requests.Add(1)%batch != 0 {
+	if h.requests.Add(1)%batch != 0 && h.policy != Low {
 		return
 	}
 	since := int64(now.Sub(h.began))
-	if since-h.timed.Swap(since) <= h.within.Load() {
+	before, within := h.timed.Swap(since), h.within.Load()
+	if within > 0 && since-before <= within {
 		select {
 		case h.asked <- struct{}{}:
 		default: // it is asked for, or held, already
@@ -152,12 +159,15 @@ func (h *Holder) run() {
 // measure sets what justifies taking the request, and returns when to measure again.
 func (h *Holder) measure() time.Duration {
 	if h.policy == Low {
-		h.within.Store(int64(h.policy.within(0, 0)))
+		h.within.Store(int64(forever))
 	}
 	halted, held, err := h.file.measure()
 	saved := halted - held
+	if err != nil {
+		saved = 0
+	}
 	if h.policy == Auto {
-		h.within.Store(int64(h.policy.within(saved, runtime.NumCPU())))
+		h.within.Store(int64(h.policy.within(saved, countProcessors(host.Local))))
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -195,7 +205,10 @@ func (h *Holder) hold(left *budget) {
 	h.taken(false)
 	h.say(reason)
 	if reason != "" { // requests go on: no new attempt at once
-		h.pause(busyTicks * tick)
+		select {
+		case <-h.stop:
+		case <-time.After(busyTicks * tick):
+		}
 	}
 	select {
 	case <-h.asked: // while it was held
@@ -209,8 +222,15 @@ func (h *Holder) untilIdle(left *budget) (reason string) {
 	if h.policy == Low {
 		pause = lowPause
 	}
-	seen, before := h.requests.Load(), readLoad()
-	for ticks := 1; h.pause(pause); ticks++ {
+	seen, before := h.requests.Load(), readLoad(h.stat)
+	clock := time.NewTicker(pause) // one for all ticks: a worker makes as little garbage as it can
+	defer clock.Stop()
+	for ticks := 1; ; ticks++ {
+		select {
+		case <-h.stop:
+			return ""
+		case <-clock.C:
+		}
 		left.pass(time.Now(), true)
 		now := h.requests.Load()
 		came := now - seen
@@ -228,23 +248,12 @@ func (h *Holder) untilIdle(left *budget) (reason string) {
 			return "held for half of the time already"
 		}
 		if ticks%busyTicks == 0 {
-			load := readLoad()
+			load := readLoad(h.stat)
 			if idle, ok := load.idleSince(before); ok && idle < busyShare {
 				return "the processors are busy without it"
 			}
 			before = load
 		}
-	}
-	return ""
-}
-
-// pause waits and reports whether the Holder goes on.
-func (h *Holder) pause(d time.Duration) bool {
-	select {
-	case <-h.stop:
-		return false
-	case <-time.After(d):
-		return true
 	}
 }
 
@@ -260,7 +269,7 @@ func (h *Holder) taken(held bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if held {
-		h.status.State, h.since = StateHeld, time.Now()
+		h.status.State, h.status.Reason, h.since = StateHeld, "", time.Now()
 		h.status.Holds++
 		return
 	}

@@ -4,8 +4,11 @@ package awake
 
 import (
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 // A load is what the processors have done since the machine started, in ticks of the kernel
@@ -14,20 +17,30 @@ type load struct {
 	idle, all uint64 // all is 0 where it cannot be read
 }
 
-// readLoad reads the load. The file may be long, but only its first line is wanted.
-func readLoad() load {
-	f, err := os.Open("/proc/stat")
-	if err != nil {
-		return load{}
-	}
-	defer f.Close()
+// readLoad reads the load from the open /proc/stat, whose first line it is.
+func readLoad(stat *os.File) load {
 	var text [256]byte
-	n, err := f.Read(text[:])
-	if err != nil {
-		return load{}
+	if n, err := stat.ReadAt(text[:], 0); err == nil || n > 0 {
+		line, _, _ := strings.Cut(string(text[:n]), "\n")
+		return parseLoad(line)
 	}
-	line, _, _ := strings.Cut(string(text[:n]), "\n")
-	return parseLoad(line)
+	return load{}
+}
+
+// countProcessors returns how many processors of the machine are online, which all poll while the
+// request is held: the lines "cpu0", "cpu1" and so on of /proc/stat. A process may be confined to
+// fewer.
+func countProcessors(m host.Root) (n int) {
+	text, err := m.Read("proc/stat")
+	if err != nil {
+		return runtime.NumCPU()
+	}
+	for line := range strings.Lines(text) {
+		if name, _, _ := strings.Cut(line, " "); strings.HasPrefix(name, "cpu") && name != "cpu" {
+			n++
+		}
+	}
+	return n
 }
 
 // parseLoad parses the first line of /proc/stat. The time of guests, which follows the steal time,

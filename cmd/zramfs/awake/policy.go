@@ -4,6 +4,7 @@ package awake
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -17,8 +18,8 @@ const (
 	// the processors are busy without it, and when the request has been held for half of the time.
 	// It never holds it where waking a processor costs less than [CheapWakeUp] more than it has to.
 	Auto Policy = "auto"
-	// Low holds the request while requests come, however slowly, and measures nothing: for machines
-	// whose host does not charge for idle time.
+	// Low holds the request from the first lone request on, until a second passes without one,
+	// whatever it saves: for machines whose host does not charge for idle time.
 	Low Policy = "low"
 	// Off never holds it.
 	Off Policy = "off"
@@ -50,6 +51,8 @@ const (
 	share = 20
 	// lowPause is the time without a request after which Low lets go.
 	lowPause = time.Second
+	// forever is the time within which Low wants the next request.
+	forever = time.Duration(math.MaxInt64)
 
 	// tick is how often a held request is looked at.
 	tick = 50 * time.Millisecond
@@ -69,7 +72,7 @@ const (
 func (p Policy) within(saved time.Duration, processors int) time.Duration {
 	switch {
 	case p == Low:
-		return lowPause
+		return forever
 	case p == Off, saved < CheapWakeUp, processors < 2:
 		return 0
 	}

@@ -59,8 +59,9 @@ func WakeUp() (time.Duration, error) {
 		return 0, errors.Join(fmt.Errorf("measure a wake-up: %w", err), unix.Close(there[0]), unix.Close(there[1]))
 	}
 	echoed := make(chan error, 1)
-	go func() {
-		echoed <- onProcessor(two[1], &allowed, func() error { return echo(there[0], back[1]) })
+	go func() { // it closes its end, so that the other one never waits for an echo that has failed
+		err := onProcessor(two[1], &allowed, func() error { return echo(there[0], back[1]) })
+		echoed <- errors.Join(err, unix.Close(back[1]))
 	}()
 	var trips []time.Duration
 	err := onProcessor(two[0], &allowed, func() (err error) {
@@ -68,7 +69,7 @@ func WakeUp() (time.Duration, error) {
 		return err
 	})
 	err = errors.Join(err, unix.Close(there[1])) // the other thread reads the end
-	err = errors.Join(err, <-echoed, unix.Close(there[0]), unix.Close(back[0]), unix.Close(back[1]))
+	err = errors.Join(err, <-echoed, unix.Close(there[0]), unix.Close(back[0]))
 	if err != nil || len(trips) == 0 {
 		return 0, errors.Join(errors.New("measure a wake-up"), err)
 	}

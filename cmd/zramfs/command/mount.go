@@ -144,7 +144,8 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 		return cfg, usageError("memory limit %s is too small: a %s device needs %s before it stores anything",
 			term.Size(cfg.MemLimit), term.Size(cfg.Disksize), term.Size(least))
 	}
-	if c.IsSet(flagTransport) && !c.Bool(flagWork) { // fusefs tells a worker whether it can serve the device
+	// fusefs tells a worker whether it can serve the device.
+	if t := c.String(flagTransport); c.IsSet(flagTransport) && t != "dev" && !c.Bool(flagWork) {
 		return cfg, usageError("--transport is gone: requests come over /dev/fuse, so leave it out")
 	}
 	if cfg.Latency, err = awake.ParsePolicy(c.String(flagLatency)); err != nil {

@@ -63,6 +63,9 @@ func (w wish) differs(d devices.Device) (has, wants []string) {
 	note(flagSize, term.ExactSize(s.Disksize), term.ExactSize(w.cfg.Disksize))
 	note(flagAlgorithm, "algorithm "+s.Algorithm, "algorithm "+w.cfg.Algorithm.String())
 	note(flagMemLimit, limit(s.MemLimit), limit(w.cfg.MemLimit))
+	if s.Latency.Policy != "" { // a worker of v0.1.0 has none
+		note(flagLatency, "latency "+string(s.Latency.Policy), "latency "+string(w.cfg.Latency))
+	}
 	note(flagPriority, fmt.Sprintf("priority %d", d.Swap().Priority), fmt.Sprintf("priority %d", w.swap.Priority))
 	if policy := d.FindSlots().Policy; policy != "" && s.Disksize >= slots.MinDevice {
 		note(flagSlots, "slots "+string(policy), "slots "+string(w.swap.Slots))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/awake"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/setup"
@@ -19,7 +20,7 @@ import (
 func TestUpWithOtherValues(t *testing.T) {
 	d := devices.Device{
 		Dir: "/run/zram", Loops: []loopsetup.Info{{Path: "/dev/loop3"}},
-		Status: &daemon.Status{Disksize: 1 << 30, Algorithm: "adaptive"},
+		Status: &daemon.Status{Disksize: 1 << 30, Algorithm: "adaptive", Latency: awake.Status{Policy: awake.Auto}},
 		Swaps:  []loopsetup.Swap{{Path: "/dev/loop3", Size: 1<<30 - 4096, Priority: 100}},
 	}
 	d.Record = &devices.Record{Tune: tune.Keep}
@@ -27,7 +28,7 @@ func TestUpWithOtherValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := wish{cfg: daemon.Config{Disksize: 2 << 30, Algorithm: lz4, MemLimit: 1 << 29},
+	w := wish{cfg: daemon.Config{Disksize: 2 << 30, Algorithm: lz4, MemLimit: 1 << 29, Latency: awake.Off},
 		swap: setup.SwapConfig{Priority: 5, Devices: 2, Tune: tune.Recommended}}
 	for _, test := range []struct{ given, has, wants string }{
 		{"", "", ""},
@@ -35,6 +36,7 @@ func TestUpWithOtherValues(t *testing.T) {
 		{"algorithm", "algorithm adaptive", "algorithm lz4"},
 		{"mem-limit", "no memory limit", "a memory limit of 512M"},
 		{"priority", "priority 100", "priority 5"},
+		{"latency", "latency auto", "latency off"},
 		{"devices", "loop devices: 1", "loop devices: 2"},
 		{"tune", "tune keep", "tune recommended"},
 		{"sysctl", "tune keep", "tune recommended"},

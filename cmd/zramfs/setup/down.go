@@ -204,7 +204,7 @@ func turnOff(ctx context.Context, out io.Writer, areas []loopsetup.Swap) error {
 		off.Wait()
 		done <- errors.Join(errs...)
 	}()
-	if err := showReturn(out, areas, done); ctx.Err() != nil {
+	if err := showReturn(out, areas, done); err != nil && ctx.Err() != nil {
 		return fmt.Errorf("%w; swap is still on, and down goes on with it", imaging.ErrInterrupted)
 	} else if err != nil {
 		return err

@@ -4,6 +4,7 @@ package setup
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
@@ -29,7 +30,25 @@ func startSlots(m host.Root, rec *devices.Record, policy slots.Policy, keeper in
 	if p, ok := host.Local.Process(pid); ok {
 		rec.Slots.Started = p.Start
 	}
+	return noteSlots(m, rec)
+}
+
+// noteSlots writes the process in rec to the device's record. An up of another device may have
+// changed the parameters in the record since rec was read, so those of the file stay; and a record
+// that is gone, since the device has ended, stays gone.
+func noteSlots(m host.Root, rec *devices.Record) error {
 	defer devices.LockRecords(m)()
+	if rec.File != "" {
+		all := devices.ReadRecords(m)
+		i := slices.IndexFunc(all, func(r devices.Record) bool { return r.File == rec.File })
+		if i < 0 {
+			return nil
+		}
+		if all[i].Err != nil {
+			return all[i].Err
+		}
+		rec.Tuned = all[i].Tuned
+	}
 	return rec.Write(m)
 }
 
