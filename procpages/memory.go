@@ -51,7 +51,7 @@ type file interface {
 func Open(pid int) (*Memory, error) {
 	m := &Memory{pid: pid}
 	if err := m.open(); err != nil {
-		return nil, errors.Join(fmt.Errorf("look into process %d: %w", pid, explain(gone(err))), m.Close())
+		return nil, errors.Join(fmt.Errorf("look into process %d: %w", pid, Explain(gone(err))), m.Close())
 	}
 	return m, nil
 }

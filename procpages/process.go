@@ -78,14 +78,20 @@ func gone(err error) error {
 	return err
 }
 
-// explain adds to a refusal the setting that usually causes it.
-func explain(err error) error {
-	if !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	scope, readErr := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
-	if text := string(bytes.TrimSpace(scope)); readErr == nil && text != "0" {
-		return fmt.Errorf("%w (kernel.yama.ptrace_scope is %s)", err, text)
+// Explain adds to a refusal (fs.ErrPermission) the setting that usually causes it.
+func Explain(err error) error {
+	if scope := PtraceScope(); scope != "" && errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w (kernel.yama.ptrace_scope is %s)", err, scope)
 	}
 	return err
+}
+
+// PtraceScope returns the setting kernel.yama.ptrace_scope, by which the kernel refuses looks into
+// other processes; empty where it refuses none, or has no such setting.
+func PtraceScope() string {
+	text, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
+	if scope := string(bytes.TrimSpace(text)); err == nil && scope != "0" {
+		return scope
+	}
+	return ""
 }

@@ -46,7 +46,7 @@ type SwapFinder struct {
 func (f *SwapFinder) Find(ctx context.Context, pid int) (runs []Run, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("look for the swapped pages of process %d: %w", pid, explain(gone(err)))
+			err = fmt.Errorf("look for the swapped pages of process %d: %w", pid, Explain(gone(err)))
 		}
 	}()
 	count, err := CountOf(pid)
@@ -177,7 +177,7 @@ func (f *SwapFinder) first(entry uint64) bool {
 func (f *SwapFinder) Count(ctx context.Context, pid int, runs []Run) (pages int64, err error) {
 	pagemap, err := os.Open(fmt.Sprintf("/proc/%d/pagemap", pid))
 	if err != nil {
-		return 0, fmt.Errorf("count the swapped pages of process %d: %w", pid, explain(gone(err)))
+		return 0, fmt.Errorf("count the swapped pages of process %d: %w", pid, Explain(gone(err)))
 	}
 	defer func() { err = errors.Join(err, pagemap.Close()) }()
 	for _, r := range runs {

@@ -7,13 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/prefetch"
+	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
@@ -95,6 +99,7 @@ func prefetchOptions(c *cli.Context) (o prefetch.Options, err error) {
 		return o, usageError("prefetch: name the processes: --pid or --cgroup")
 	}
 	o.DryRun = c.Bool(flagDryRun)
+	o.Serving = []string{daemon.ProcessName, slots.ProcessName}
 	if c.IsSet(flagLimit) {
 		ram, err := host.Local.MemTotal()
 		if err != nil {
@@ -113,6 +118,7 @@ func prefetchOptions(c *cli.Context) (o prefetch.Options, err error) {
 		return o, err
 	}
 	o.PIDs, err = groupProcesses(c.Context, c.String(flagCgroup))
+	o.PIDs = slices.DeleteFunc(o.PIDs, func(pid int) bool { return pid == os.Getpid() }) // the command itself
 	return o, err
 }
 

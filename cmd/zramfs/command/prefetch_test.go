@@ -38,6 +38,29 @@ func TestPrefetchRefusals(t *testing.T) {
 	}
 }
 
+// A process with the name of one that serves swap is refused.
+func TestPrefetchOfAServingProcess(t *testing.T) {
+	name, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := os.WriteFile("/proc/self/comm", name, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, serving := range []string{"zramfs", "zramfs-slots"} {
+		if err := os.WriteFile("/proc/self/comm", []byte(serving), 0); err != nil {
+			t.Fatal(err)
+		}
+		var out, errors strings.Builder
+		code := run([]string{"zramfs", "prefetch", "-n", "--pid", strconv.Itoa(os.Getpid())}, &out, &errors)
+		if code != exitFailure || !strings.Contains(errors.String(), "("+serving+") serves swap") {
+			t.Errorf("%s: exit code %d: %s%s", serving, code, out.String(), errors.String())
+		}
+	}
+}
+
 // A dry run on this process prints a report that can be read, whatever is in swap.
 func TestPrefetchDryRun(t *testing.T) {
 	var out, errors strings.Builder

@@ -5,7 +5,6 @@ package host
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -31,22 +30,26 @@ func (h MemoryHierarchy) GroupOf(pid int) (dir string, err error) {
 // Room returns how many bytes the group at dir may yet take: what its limit, or that of a group
 // above it, leaves beside a margin of 1/32 for page tables and other charges. limits names the
 // group with that limit. memory.high of cgroup v2 is a limit too. Memory that the kernel could drop
-// counts as room. Without a limit the room is NoMemoryLimit, and limits is empty.
-func (h MemoryHierarchy) Room(dir string) (room uint64, limits string, err error) {
+// counts as room. planned returns bytes that count as taken in a group beside what it has; nil for
+// none. Without a limit the room is NoMemoryLimit, and limits is empty.
+func (h MemoryHierarchy) Room(dir string, planned func(dir string) uint64) (room uint64, limits string, err error) {
 	room = NoMemoryLimit
 	for ; h.Top != ""; dir = filepath.Dir(dir) {
 		g, err := h.Group(dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return 0, "", err
-		}
 		if err == nil && h.V2 {
 			err = h.lowerToHigh(&g)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !removed(err) {
 			return 0, "", err
 		}
-		if taken := g.Resident + g.Limit/32; err == nil && g.Limit < NoMemoryLimit && g.Limit-min(taken, g.Limit) < room {
-			room, limits = g.Limit-min(taken, g.Limit), dir
+		if err == nil && g.Limit < NoMemoryLimit {
+			taken := g.Resident + g.Limit/32
+			if planned != nil {
+				taken += planned(dir)
+			}
+			if left := g.Limit - min(taken, g.Limit); left < room {
+				room, limits = left, dir
+			}
 		}
 		if dir == h.Top || !strings.HasPrefix(dir, h.Top) {
 			break

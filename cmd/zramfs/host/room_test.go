@@ -43,10 +43,10 @@ func TestRoom(t *testing.T) {
 		if err != nil || dir != "/cg/a/b" {
 			t.Errorf("%s: the group is %q, %v", name, dir, err)
 		}
-		if room, limits, err := h.Room(dir); err != nil || room != 29<<20 || limits != "/cg/a" {
+		if room, limits, err := h.Room(dir, nil); err != nil || room != 29<<20 || limits != "/cg/a" {
 			t.Errorf("%s: room %d below %q, %v; want 29M below /cg/a", name, room, limits, err)
 		}
-		if room, limits, err := h.Room("/cg"); err != nil || room != NoMemoryLimit || limits != "" {
+		if room, limits, err := h.Room("/cg", nil); err != nil || room != NoMemoryLimit || limits != "" {
 			t.Errorf("%s: the top has room %d below %q, %v", name, room, limits, err)
 		}
 		if _, err := h.GroupOf(8); err == nil {

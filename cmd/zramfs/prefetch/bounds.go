@@ -37,8 +37,9 @@ type bounds struct {
 func margin(total uint64) uint64 { return max(total/marginShare, leastMargin) }
 
 // room returns how many bytes may come back to processes of the group at dir now, and what the
-// limit is due to.
-func (b bounds) room(dir string) (bytes uint64, due Reason, err error) {
+// limit is due to. planned returns the bytes that count as back already in a group and those below
+// it, and for "" on the machine; nil for none.
+func (b bounds) room(dir string, planned func(dir string) uint64) (bytes uint64, due Reason, err error) {
 	total, err := b.machine.MemTotal()
 	if err != nil {
 		return 0, "", err
@@ -48,10 +49,13 @@ func (b bounds) room(dir string) (bytes uint64, due Reason, err error) {
 		return 0, "", err
 	}
 	bytes, due = available-min(margin(total), available), Memory
+	if planned != nil {
+		bytes -= min(planned(""), bytes)
+	}
 	if b.groups.Top == "" {
 		return bytes, due, nil
 	}
-	group, _, err := b.groups.Room(dir)
+	group, _, err := b.groups.Room(dir, planned)
 	if err != nil {
 		return 0, "", err
 	}

@@ -4,6 +4,7 @@ package prefetch
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,14 +49,14 @@ func grouped(t *testing.T) bounds {
 
 func TestRoomIsTheLeastOfAllBounds(t *testing.T) {
 	b := grouped(t)
-	if room, due, err := b.room("/cg"); err != nil || room != 136<<20 || due != Memory {
+	if room, due, err := b.room("/cg", nil); err != nil || room != 136<<20 || due != Memory {
 		t.Errorf("without a limit: %d for %s, %v; want 200M less the margin of 64M", room, due, err)
 	}
-	if room, due, err := b.room("/cg/a"); err != nil || room != 30<<20 || due != Group {
+	if room, due, err := b.room("/cg/a", nil); err != nil || room != 30<<20 || due != Group {
 		t.Errorf("below a limit: %d for %s, %v; want 30M", room, due, err)
 	}
 	b = bounds{machine: machine(t, map[string]string{})}
-	if room, due, err := b.room(""); err != nil || room != 136<<20 || due != Memory {
+	if room, due, err := b.room("", nil); err != nil || room != 136<<20 || due != Memory {
 		t.Errorf("without groups: %d for %s, %v", room, due, err)
 	}
 }
@@ -104,6 +105,8 @@ func TestBoundsOfARun(t *testing.T) {
 		{"all", 0, []string{"/cg", "/cg"}, []int64{100, 10}, 110 * mib, nil},
 		{"memory", 0, []string{"/cg", "/cg", "/cg"}, []int64{100, 50, 10}, 136 * mib, []Count{{Memory, 24 * mib}}},
 		{"limit", 70 << 20, []string{"/cg", "/cg"}, []int64{65, 50}, 70 * mib, []Count{{Limit, 45 * mib}}},
+		{"another group", 0, []string{"/cg", "/cg/a"}, []int64{100, 25}, 125 * mib, nil},
+		{"groups below one", 0, []string{"/cg/a/b", "/cg/a"}, []int64{20, 15}, 30 * mib, []Count{{Group, 5 * mib}}},
 		{"group", 0, []string{"/cg/a", "/cg"}, []int64{40, 20}, 50 * mib, []Count{{Group, 10 * mib}}},
 	} {
 		r := planned(t, c.limit, c.groups, c.mib...)
@@ -127,5 +130,34 @@ func TestInterruptedRun(t *testing.T) {
 	}
 	if r, err := Run(ctx, Options{PIDs: []int{os.Getpid()}, DryRun: true}); err != nil || r.Found != 0 {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A recount that takes long ends soon after the context, and leaves the rest uncounted: these are
+// the entries of 32 TB of addresses.
+func TestInterruptedRecount(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	const pages = 1 << 33
+	w := &work{process: newProcess(), targets: []*target{newTarget(os.Getpid(), "", []procpages.Run{{First: 0, Pages: pages}})}}
+	w.targets[0].take(nil, pages)
+	w.report.Asked = pages
+	if err := w.recount(ctx); err != nil || w.report.Back != 0 || !slices.Equal(w.report.Left, []Count{{Uncounted, pages}}) || !w.report.Incomplete() {
+		t.Errorf("%+v, %v", w.report, err)
+	}
+}
+
+// Where nothing that may be looked at is in swap, a refusal is an error: something may be.
+func TestNothingFoundForWantOfPermission(t *testing.T) {
+	w := &work{report: Report{Skipped: []Count{{Ended, 1}, {Refused, 1}}}}
+	if err := w.find(t.Context()); !errors.Is(err, ErrPermission) {
+		t.Errorf("%v, want %v", err, ErrPermission)
+	}
+	w.report.Skipped = []Count{{Ended, 2}}
+	if err := w.find(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if !(Report{Found: 1, Skipped: []Count{{Refused, 1}}}).Incomplete() {
+		t.Error("complete without a process that was refused")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -39,7 +40,14 @@ func (p *process) open(pid int) error {
 		return err
 	}
 	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
+	switch {
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT): // a thread, or an ended process whose number lives on
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err == nil {
+			return fmt.Errorf("%d is a thread: name its process, which /proc/%d/status shows as Tgid", pid, pid)
+		}
+		err = unix.ESRCH
+		fallthrough
+	case err != nil:
 		return fmt.Errorf("open process %d: %w", pid, explain(err))
 	}
 	p.pid, p.pidfd = pid, fd
@@ -125,7 +133,7 @@ func explain(err error) error {
 	case errors.Is(err, unix.ESRCH):
 		return procpages.ErrGone
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-		return ErrPermission
+		return procpages.Explain(ErrPermission)
 	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EINVAL):
 		return ErrKernel
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,6 +95,53 @@ func TestRefused(t *testing.T) {
 	}
 	if err := p.look(runs); !errors.Is(err, ErrPermission) {
 		t.Errorf("look: %v", err)
+	}
+	w := &work{process: newProcess(), bounds: grouped(t)}
+	root := newTarget(pid, "/cg", runs)
+	if stop, err := w.fetch(t.Context(), root); stop != Refused || err != nil || root.asked != 0 {
+		t.Errorf("among others: %q, %d pages asked for, %v; want %q", stop, root.asked, err, Refused)
+	}
+	w.Named = true
+	if _, err := w.fetch(t.Context(), newTarget(pid, "/cg", runs)); !errors.Is(err, ErrPermission) {
+		t.Errorf("named: %v, want %v", err, ErrPermission)
+	}
+	if err := w.process.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The number of a thread is told as such, and not as a kernel without the call.
+func TestThread(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	other := make(chan int)
+	go func() { // runs in another thread than this one
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		other <- unix.Gettid()
+		other <- 0
+	}()
+	for _, tid := range []int{unix.Gettid(), <-other} {
+		if err := newProcess().open(tid); tid != os.Getpid() && (err == nil || errors.Is(err, ErrKernel) || !strings.Contains(err.Error(), "is a thread")) {
+			t.Errorf("%d: %v", tid, err)
+		}
+	}
+	<-other
+}
+
+// A process that serves swap is left out, and is an error if it was named.
+func TestServingProcess(t *testing.T) {
+	name, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{PIDs: []int{os.Getpid()}, Serving: []string{"other", strings.TrimSpace(string(name))}, DryRun: true}
+	if r, err := Run(t.Context(), o); err != nil || !slices.Equal(r.Skipped, []Count{{Serving, 1}}) || r.Incomplete() {
+		t.Errorf("%+v, %v; want one skipped", r, err)
+	}
+	o.Named = true
+	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "serves swap") {
+		t.Errorf("named: %v", err)
 	}
 }
 

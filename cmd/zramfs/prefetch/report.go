@@ -24,6 +24,8 @@ const (
 	NotRead     Reason = "not read"    // NotRead means that a recount found them in swap again or still.
 	Kernel      Reason = "kernel"      // Kernel means one of the kernel's own processes.
 	Refused     Reason = "permission"  // Refused means that a capability is missing.
+	Serving     Reason = "serving"     // Serving means a process that serves swap.
+	Uncounted   Reason = "not counted" // Uncounted means that the caller has ended the recount.
 )
 
 // words explain the reasons.
@@ -37,6 +39,8 @@ var words = map[Reason]string{
 	NotRead:     "the kernel has not brought them back, or has swapped them out again",
 	Kernel:      "the kernel's own, which have no memory in swap",
 	Refused:     "no permission: run as root, with CAP_SYS_PTRACE and CAP_SYS_NICE",
+	Serving:     "serve swap",
+	Uncounted:   "asked for and not counted again: interrupted",
 }
 
 // A Count is a number of pages or processes with a reason.
@@ -60,14 +64,14 @@ type Report struct {
 }
 
 // Incomplete reports whether pages stay in swap that should have come back: not those behind the
-// caller's limit, nor those of ended processes.
+// caller's limit, nor those of ended processes, but those of processes that it may not look at.
 func (r Report) Incomplete() bool {
 	for _, l := range r.Left {
 		if l.Reason != Limit && l.Reason != Ended {
 			return true
 		}
 	}
-	return false
+	return counted(r.Skipped, Refused) > 0
 }
 
 // Text returns the report as lines of text.
@@ -108,4 +112,14 @@ func count(all []Count, reason Reason, number uint64) []Count {
 		}
 	}
 	return append(all, Count{reason, number})
+}
+
+// counted returns the number of the entry of a reason.
+func counted(all []Count, reason Reason) uint64 {
+	for _, c := range all {
+		if c.Reason == reason {
+			return c.Number
+		}
+	}
+	return 0
 }

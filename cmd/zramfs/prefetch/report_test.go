@@ -20,7 +20,7 @@ func TestReport(t *testing.T) {
 	if r.Text() != want || !r.Incomplete() {
 		t.Errorf("incomplete: %t\n%swant\n%s", r.Incomplete(), r.Text(), want)
 	}
-	for _, reason := range []Reason{Limit, Memory, Group, Pressure, Interrupted, Ended, NotRead, Kernel, Refused} {
+	for _, reason := range []Reason{Limit, Memory, Group, Pressure, Interrupted, Ended, NotRead, Kernel, Refused, Serving, Uncounted} {
 		if words[reason] == "" {
 			t.Errorf("%s has no words", reason)
 		}

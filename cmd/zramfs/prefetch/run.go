@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
@@ -20,12 +22,18 @@ import (
 // the most parts of a call (IOV_MAX).
 const batchPages = 1024
 
+// recountTime bounds the recount of an interrupted prefetch; a gigabyte takes some milliseconds.
+const recountTime = 200 * time.Millisecond
+
 // Options says what to bring back.
 type Options struct {
-	PIDs   []int
-	Named  bool   // a process that cannot be prefetched is an error, and is not skipped
-	Limit  uint64 // bytes at most; 0 for no limit
-	DryRun bool   // only say what would be done
+	PIDs  []int
+	Named bool // a process that cannot be prefetched is an error, and is not skipped
+	// Serving are the names (/proc/PID/comm) of processes that serve swap: a call on their memory
+	// could wait for pages that only they bring, and holds a lock that they need.
+	Serving []string
+	Limit   uint64 // bytes at most; 0 for no limit
+	DryRun  bool   // only say what would be done
 	// Ahead leaves the pages in the swap cache, for the kernel to take from there, and does not
 	// look at PSI: for swapoff, which brings them back whatever they cost.
 	Ahead    bool
@@ -47,7 +55,11 @@ func Run(ctx context.Context, o Options) (_ Report, err error) {
 	if _, known := w.bounds.machine.Pressure(); !known && !o.Ahead {
 		w.report.Notes = append(w.report.Notes, "the kernel does not tell how much programs wait for memory (/proc/pressure/memory): available memory alone bounds the work")
 	}
-	return w.report, w.bring(ctx)
+	err = w.bring(ctx)
+	if scope := procpages.PtraceScope(); scope != "" && counted(w.report.Skipped, Refused)+counted(w.report.Left, Refused) > 0 {
+		w.report.Notes = append(w.report.Notes, "kernel.yama.ptrace_scope is "+scope)
+	}
+	return w.report, err
 }
 
 // work is one prefetch. It is used by one goroutine.
@@ -91,8 +103,8 @@ func (w *work) find(ctx context.Context) error {
 		}
 	}
 	w.report.Processes = len(w.targets)
-	if refused := (Count{Refused, uint64(len(w.PIDs))}); len(w.report.Skipped) == 1 && w.report.Skipped[0] == refused {
-		return ErrPermission
+	if w.report.Found == 0 && counted(w.report.Skipped, Refused) > 0 {
+		return procpages.Explain(ErrPermission)
 	}
 	largestFirst(w.targets)
 	return nil
@@ -101,11 +113,13 @@ func (w *work) find(ctx context.Context) error {
 // look looks for the swapped pages of a process. Where it has none to look at, that is an error for
 // a named process, and else a reason to skip it.
 func (w *work) look(ctx context.Context, pid int) (runs []procpages.Run, skip Reason, err error) {
-	_, alive := w.bounds.machine.Process(pid)
+	p, alive := w.bounds.machine.Process(pid)
 	_, exeErr := os.Readlink(w.bounds.machine.Path("proc", strconv.Itoa(pid), "exe"))
 	switch {
 	case !alive:
 		skip, err = Ended, fmt.Errorf("there is no process %d", pid)
+	case slices.Contains(w.Serving, p.Name):
+		skip, err = Serving, fmt.Errorf("process %d (%s) serves swap: reading its memory back could wait for itself", pid, p.Name)
 	case errors.Is(exeErr, fs.ErrNotExist):
 		skip, err = Kernel, fmt.Errorf("process %d is one of the kernel's own, which have no memory in swap", pid)
 	default:
@@ -114,7 +128,7 @@ func (w *work) look(ctx context.Context, pid int) (runs []procpages.Run, skip Re
 		case errors.Is(err, procpages.ErrGone):
 			skip = Ended
 		case errors.Is(err, fs.ErrPermission):
-			skip, err = Refused, fmt.Errorf("process %d: %w", pid, ErrPermission)
+			skip, err = Refused, fmt.Errorf("process %d: %w", pid, procpages.Explain(ErrPermission))
 		case err != nil && ctx.Err() != nil:
 			return nil, "", nil
 		case err != nil:
@@ -142,7 +156,7 @@ func (w *work) bring(ctx context.Context) error {
 		if stop != "" || err != nil {
 			w.report.Left = count(w.report.Left, stop, t.left())
 		}
-		if stop == Group || stop == Ended { // others may have room
+		if stop == Group || stop == Ended || stop == Refused { // others may come back
 			stop = ""
 		}
 		if err != nil {
@@ -160,14 +174,14 @@ func (w *work) bring(ctx context.Context) error {
 	if err != nil || w.DryRun || w.Ahead {
 		return err
 	}
-	return w.recount()
+	return w.recount(ctx)
 }
 
 // fetch asks for the pages of one target, and looks at those of a batch once the next is asked for.
 // It returns why pages are left.
 func (w *work) fetch(ctx context.Context, t *target) (stop Reason, err error) {
 	if err := w.process.open(t.pid); err != nil {
-		return w.gone(err)
+		return w.without(t, err)
 	}
 	w.budget = 0
 	var asked []procpages.Run
@@ -175,22 +189,25 @@ func (w *work) fetch(ctx context.Context, t *target) (stop Reason, err error) {
 		if stop, err = w.allow(ctx, t); stop != "" || err != nil {
 			break
 		}
+		before := *t
 		batch := t.take(w.batches[turn][:0], min(w.budget/procpages.PageSize, batchPages))
 		w.batches[turn] = batch
 		w.budget -= pagesOf(batch) * procpages.PageSize
 		if w.DryRun {
 			continue
 		}
-		if err = w.process.ask(batch); err == nil {
-			err = w.finish(asked)
+		if err = w.process.ask(batch); err != nil {
+			*t = before
+			break
 		}
+		err = w.finish(asked)
 		asked = batch
 	}
 	if err == nil && !w.DryRun {
 		err = w.finish(asked)
 	}
 	if err != nil {
-		return w.gone(err)
+		return w.without(t, err)
 	}
 	return stop, nil
 }
@@ -218,10 +235,15 @@ func pagesOf(runs []procpages.Run) (n uint64) {
 	return n
 }
 
-// gone turns the end of a process into a reason.
-func (w *work) gone(err error) (Reason, error) {
-	if errors.Is(err, procpages.ErrGone) {
+// without turns the end of a process into a reason to go on without it, and a refusal too unless
+// the process was named.
+func (w *work) without(t *target, err error) (Reason, error) {
+	switch {
+	case errors.Is(err, procpages.ErrGone):
 		return Ended, nil
+	case errors.Is(err, fs.ErrPermission) && !w.Named:
+		t.refused = true
+		return Refused, nil
 	}
 	return "", err
 }
@@ -240,21 +262,15 @@ func (w *work) allow(ctx context.Context, t *target) (stop Reason, err error) {
 		}
 		return Pressure, nil
 	}
-	room, due, err := w.bounds.room(t.group)
+	var planned func(dir string) uint64
+	if w.DryRun { // what a real run would have brought back by now
+		planned = w.askedBelow
+	}
+	room, due, err := w.bounds.room(t.group, planned)
 	if err != nil {
 		return "", err
 	}
-	asked := t.asked
-	for _, other := range w.targets {
-		if other != t {
-			asked += other.asked
-		}
-	}
-	asked *= procpages.PageSize
-	if w.DryRun { // what a real run would have brought back by now
-		room -= min(asked, room)
-	}
-	if w.Limit > 0 && w.Limit-min(asked, w.Limit) < room {
+	if asked := w.askedBelow(""); w.Limit > 0 && w.Limit-min(asked, w.Limit) < room {
 		room, due = w.Limit-min(asked, w.Limit), Limit
 	}
 	if room < procpages.PageSize {
@@ -264,17 +280,44 @@ func (w *work) allow(ctx context.Context, t *target) (stop Reason, err error) {
 	return "", nil
 }
 
-// recount counts the pages that are in swap still or again.
-func (w *work) recount() error {
+// askedBelow returns how many bytes were asked for of the processes in the group at dir and below
+// it; of all for "".
+func (w *work) askedBelow(dir string) (bytes uint64) {
+	for _, t := range w.targets {
+		if dir == "" || t.group == dir || strings.HasPrefix(t.group, dir+"/") {
+			bytes += t.asked * procpages.PageSize
+		}
+	}
+	return bytes
+}
+
+// recount counts the pages that are in swap still or again. Once ctx has ended it takes recountTime
+// at most, and leaves pages uncounted.
+func (w *work) recount(ctx context.Context) error {
+	counting, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	defer context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(recountTime):
+			end()
+		case <-counting.Done():
+		}
+	})()
 	w.report.Back = w.report.Asked
 	for _, t := range w.targets {
-		still, err := w.finder.Count(context.Background(), t.pid, t.taken())
+		still, err := w.finder.Count(counting, t.pid, t.taken())
 		reason := NotRead
-		if errors.Is(err, procpages.ErrGone) {
-			still, reason, err = int64(t.asked), Ended, nil
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, procpages.ErrGone):
+			still, reason = int64(t.asked), Ended
+		case errors.Is(err, fs.ErrPermission):
+			still, reason = int64(t.asked), Refused
+		case err != nil && counting.Err() != nil:
+			still, reason = int64(t.asked), Uncounted
+		case err != nil:
 			return err
+		case t.refused:
+			reason = Refused
 		}
 		w.report.Back -= uint64(still)
 		w.report.Left = count(w.report.Left, reason, uint64(still))

@@ -20,6 +20,8 @@ type target struct {
 	next  int   // the first run that was not asked for completely
 	into  int64 // pages of it that were
 	asked uint64
+
+	refused bool // the kernel refuses a call on this process
 }
 
 func newTarget(pid int, group string, runs []procpages.Run) *target {
