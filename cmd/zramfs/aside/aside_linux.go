@@ -59,7 +59,9 @@ const (
 	// ReadAhead has the kernel read swapped pages of all processes ahead, without those whose names
 	// are the arguments; it returns the [prefetch.Report] as JSON.
 	ReadAhead Op = "read-ahead"
-	Probe     Op = "probe" // reads a loop device; returns the [FileSystem] of its file as JSON
+	// Prefetching is for [Prefetch] alone.
+	Prefetching Op = "prefetch"
+	Probe       Op = "probe" // reads a loop device; returns the [FileSystem] of its file as JSON
 )
 
 var calls = map[Op]func(args []string) ([]byte, error){
@@ -72,15 +74,27 @@ var calls = map[Op]func(args []string) ([]byte, error){
 		return nil, unix.Unmount(args[0], unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW)
 	},
 	SwapOff:   func(args []string) ([]byte, error) { return nil, loopsetup.SwapOff(args[0]) },
-	ReadAhead: readAhead,
-	Probe:     func(args []string) ([]byte, error) { return probeLoop(args[0]) },
+	ReadAhead: readAhead, Prefetching: prefetchHere,
+	Probe: func(args []string) ([]byte, error) { return probeLoop(args[0]) },
 }
 
 // Call makes a call in another process and kills that when ctx ends; the error is ErrNoAnswer then.
 // Other errors of the call keep their number: errors.Is knows a syscall.Errno.
 func Call(ctx context.Context, op Op, args ...string) ([]byte, error) {
+	return call(ctx, files{}, op, args...)
+}
+
+// files are the open files of a process that makes a call, beside its output; nil for none.
+type files struct{ in, progress *os.File }
+
+// close closes the files here; the process has its own.
+func (f files) close() { _, _ = f.in.Close(), f.progress.Close() } // nothing was written here; nil ones give an error
+
+// call is Call with open files for the process, which it closes here.
+func call(ctx context.Context, theirs files, op Op, args ...string) ([]byte, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
+		theirs.close()
 		return nil, err
 	}
 	defer func() { _ = r.Close() }() // read only
@@ -88,8 +102,12 @@ func Call(ctx context.Context, op Op, args ...string) ([]byte, error) {
 		Path: "/proc/self/exe", Args: append([]string{"zramfs", word, string(op)}, args...), Dir: "/", Stdout: w,
 		SysProcAttr: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
 	}
+	if theirs.in != nil {
+		cmd.Stdin, cmd.ExtraFiles = theirs.in, []*os.File{theirs.progress}
+	}
 	err = cmd.Start()
 	_ = w.Close() // the process has its own
+	theirs.close()
 	if err != nil {
 		return nil, fmt.Errorf("start a process for %s: %w", op, err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
@@ -58,17 +59,13 @@ func prefetchAction(c *cli.Context) error {
 	o.Progress = func(pages int64) term.Steps { return term.NewSteps(c.App.ErrWriter, "prefetching", pages) }
 	ctx, stop := interruptible(c.Context)
 	defer stop()
-	// A kernel that waits for a device which does not answer keeps Run from ending.
-	reports := make(chan prefetch.Report, 1)
-	err = obey(ctx, func() error {
-		r, err := prefetch.Run(ctx, o)
-		reports <- r
-		return err
-	})
+	r, err := aside.Prefetch(ctx, endingTime, o)
+	if err != nil && ctx.Err() != nil {
+		err = imaging.ErrInterrupted
+	}
 	if err != nil {
 		return fmt.Errorf("prefetch: %w", err)
 	}
-	r := <-reports
 	if err := printPrefetch(c, r); err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ type Options struct {
 	// Ahead leaves the pages in the swap cache, for the kernel to take from there, and does not
 	// look at PSI: for swapoff, which brings them back whatever they cost.
 	Ahead    bool
-	Progress func(pages int64) term.Steps // of that many; nil for none
+	Progress func(pages int64) term.Steps `json:"-"` // of that many; nil for none
 }
 
 // Run brings pages back until all are, the bounds are reached or ctx ends; an end of ctx is no
