@@ -47,7 +47,7 @@ type answer struct {
 // An Op names a call that may wait for a serving process.
 type Op string
 
-// The calls. The first argument of each but ReadAhead is a path.
+// The calls. The first argument of each but ReadAhead and Prefetching is a path.
 const (
 	Read    Op = "read"    // returns the contents of a file
 	Write   Op = "write"   // writes the second argument to an existing file
@@ -59,7 +59,7 @@ const (
 	// ReadAhead has the kernel read swapped pages of all processes ahead, without those whose names
 	// are the arguments; it returns the [prefetch.Report] as JSON.
 	ReadAhead Op = "read-ahead"
-	// Prefetching is for [Prefetch] alone.
+	// Prefetching is for [Prefetch] alone, which says what in standard input.
 	Prefetching Op = "prefetch"
 	Probe       Op = "probe" // reads a loop device; returns the [FileSystem] of its file as JSON
 )
