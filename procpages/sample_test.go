@@ -101,7 +101,7 @@ func TestSampleOfAProcessThatEnds(t *testing.T) {
 	}
 }
 
-// endsAfter is the memory of a process that ends when so many pages are read.
+// endsAfter is the memory of a process that ends when the given count of pages is read.
 type endsAfter struct{ pages int64 }
 
 func (e endsAfter) ReadAt(out []byte, at int64) (int, error) {

@@ -136,7 +136,7 @@ const (
 	addressFactor = 31
 )
 
-// storeHash computes an address, then loads so many words that registers get scarce, and needs them
+// storeHash computes an address, then loads enough words that registers get scarce, and needs them
 // in the opposite order before it stores. Volatile loads stay where they are.
 func (f *addressKernel) storeHash(count, registers int) {
 	if registers > 0 {

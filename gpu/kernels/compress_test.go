@@ -25,7 +25,7 @@ type compressed struct {
 	stats   sim.Stats
 }
 
-// compress runs the compressor over pages, with an arena of so many granules.
+// compress runs the compressor over pages, with an arena of the given granules.
 func (d *device) compress(k *ptx.Kernel, all [][]byte, granules, limit int) compressed {
 	d.Helper()
 	c, err := d.tryCompress(k, all, granules, limit)

@@ -84,7 +84,7 @@ func Call(ctx context.Context, op Op, args ...string) ([]byte, error) {
 	return call(ctx, files{}, op, args...)
 }
 
-// files are the open files of a process that makes a call, beside its output; nil for none.
+// files are the open files of a process that makes a call, apart from its output; nil for none.
 type files struct{ in, progress *os.File }
 
 // close closes the files here; the process has its own.

@@ -186,7 +186,7 @@ func (h *Holder) measure() time.Duration {
 
 func microseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
-// hold takes the request, and lets go once the requests do not justify it any more.
+// hold takes the request, and lets go once the requests no longer justify it.
 func (h *Holder) hold(left *budget) {
 	left.pass(time.Now(), false)
 	if h.policy == Auto && left.left < allowanceLeast {
@@ -216,7 +216,7 @@ func (h *Holder) hold(left *budget) {
 	}
 }
 
-// untilIdle returns once the request is not justified any more, and why if requests go on.
+// untilIdle returns once the request is no longer justified, and why if requests go on.
 func (h *Holder) untilIdle(left *budget) (reason string) {
 	pause := tick
 	if h.policy == Low {

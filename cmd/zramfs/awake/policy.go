@@ -68,7 +68,7 @@ const (
 )
 
 // within returns the time within which batch requests have to come for the request to be taken, on
-// so many processors, where it saves so much a wake-up. 0 stands for never.
+// a machine with that number of processors, where it saves that much a wake-up. 0 stands for never.
 func (p Policy) within(saved time.Duration, processors int) time.Duration {
 	switch {
 	case p == Low:
@@ -79,7 +79,7 @@ func (p Policy) within(saved time.Duration, processors int) time.Duration {
 	return batch * wakeUps * saved * share / time.Duration(processors)
 }
 
-// lasts reports whether so many requests during a pause justify holding the request further, if
+// lasts reports whether the requests that came in a pause justify holding the request further, if
 // batch within the given time justified taking it.
 func lasts(requests uint64, pause, within time.Duration) bool {
 	return 2*time.Duration(requests)*within >= batch*pause

@@ -28,10 +28,10 @@ func (h MemoryHierarchy) GroupOf(pid int) (dir string, err error) {
 }
 
 // Room returns how many bytes the group at dir may yet take: what its limit, or that of a group
-// above it, leaves beside a margin of 1/32 for page tables and other charges. limits names the
+// above it, leaves without a margin of 1/32 for page tables and other charges. limits names the
 // group with that limit. memory.high of cgroup v2 is a limit too. Memory that the kernel could drop
-// counts as room. planned returns bytes that count as taken in a group beside what it has; nil for
-// none. Without a limit the room is NoMemoryLimit, and limits is empty.
+// counts as room. planned returns bytes that count as taken in a group in addition to its own; nil
+// for none. Without a limit the room is NoMemoryLimit, and limits is empty.
 func (h MemoryHierarchy) Room(dir string, planned func(dir string) uint64) (room uint64, limits string, err error) {
 	room = NoMemoryLimit
 	for ; h.Top != ""; dir = filepath.Dir(dir) {
@@ -87,7 +87,7 @@ func (r Root) Pressure() (percent float64, known bool) {
 }
 
 // ProcessesBelow returns the processes in the control group at dir, which is relative to the Root,
-// and in all groups below it, until ctx ends. It leaves out groups that are removed meanwhile. The
+// and in all groups below it, until ctx ends. It leaves out groups that are removed since. The
 // error is fs.ErrNotExist where dir is no control group.
 func (r Root) ProcessesBelow(ctx context.Context, dir string) (pids []int, err error) {
 	for todo := []string{dir}; len(todo) > 0; {

@@ -11,7 +11,7 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// TestRoomOfARemovedGroup wants the room of the groups above one that is removed while Room reads
+// TestRoomOfARemovedGroup wants the room of the groups above a removed one while Room reads
 // it: its files give ENODEV then, as does a device of the kernel's misc driver that does not exist.
 func TestRoomOfARemovedGroup(t *testing.T) {
 	require.Root(t)

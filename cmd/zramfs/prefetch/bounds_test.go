@@ -75,7 +75,7 @@ func TestCalm(t *testing.T) {
 	}
 }
 
-// planned is what a dry run does with processes of so many MiB, of a group each.
+// planned does a dry run with processes of these sizes in MiB, each of a group of its own.
 func planned(t *testing.T, limit uint64, groups []string, mib ...int64) Report {
 	t.Helper()
 	w := &work{Options: Options{DryRun: true, Limit: limit}, process: newProcess(), bounds: grouped(t)}
@@ -91,7 +91,7 @@ func planned(t *testing.T, limit uint64, groups []string, mib ...int64) Report {
 	return w.report
 }
 
-// What is asked for ends at the least bound, and the report says which.
+// Asking ends at the least bound, and the report says which.
 func TestBoundsOfARun(t *testing.T) {
 	const mib = 1 << 20 / page
 	for _, c := range []struct {

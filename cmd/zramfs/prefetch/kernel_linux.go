@@ -64,7 +64,7 @@ func (p *process) close() error {
 }
 
 // ask has the kernel start reading these runs, of at most batchPages in all. It goes on behind
-// parts that the process has unmapped meanwhile.
+// parts that the process has unmapped since.
 func (p *process) ask(runs []procpages.Run) error {
 	p.parts = p.parts[:0]
 	for _, r := range runs {
@@ -102,7 +102,7 @@ func behind(parts []unix.RemoteIovec, done int) []unix.RemoteIovec {
 }
 
 // look reads a byte of each page of these runs, of at most batchPages in all, which waits for the
-// reads under way and maps the pages. It leaves out pages that the process has freed meanwhile.
+// reads under way and maps the pages. It leaves out pages that the process has freed since.
 func (p *process) look(runs []procpages.Run) error {
 	p.looks = p.looks[:0]
 	for _, r := range runs {

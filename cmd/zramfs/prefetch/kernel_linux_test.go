@@ -156,7 +156,7 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// A process without anything in swap is no error, and one that is none is, if it was named.
+// A process without anything in swap is no error; a PID of no process is one, if it was named.
 func TestRunHere(t *testing.T) {
 	pid, end := held.Start(t)
 	r, err := Run(t.Context(), Options{PIDs: []int{pid}, Named: true, DryRun: true})

@@ -59,7 +59,7 @@ func Apply(m host.Root, settings []Setting, others [][]Change, keep func([]Chang
 	return taken, r
 }
 
-// putBack writes the value from before a change of which the kernel has made something else.
+// putBack writes the value from before a change that the kernel did not take as it was.
 func putBack(m host.Root, p Parameter, before string) error {
 	if now, err := p.Read(m); err != nil || now == before {
 		return nil // nothing was written
