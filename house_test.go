@@ -113,6 +113,7 @@ const lattice = `
 	internal/pages < internal/trained
 	codec < internal/trained
 	internal/pages < tools/bench
+	cmd/zramfs/awake < tools/bench
 	gpu < tools/gpucheck
 	internal/pages < tools/gpucheck
 	loopsetup < tools/bench

@@ -138,6 +138,45 @@ func TestWithoutDevice(t *testing.T) {
 	}
 }
 
+// TestHold: the kernel keeps to a latency of zero until the file is closed.
+func TestHold(t *testing.T) {
+	require.Root(t)
+	held, err := Hold()
+	if err != nil {
+		t.Skipf("this machine has no PM QoS request: %v", err)
+	}
+	awaitLatency(t, true)
+	if err := held.Close(); err != nil {
+		t.Error(err)
+	}
+	awaitLatency(t, false)
+}
+
+// TestWakeUpsWithoutPartner: where a thread cannot get to its processor, as when that has gone
+// offline since, the other one does not wait for it without end.
+func TestWakeUpsWithoutPartner(t *testing.T) {
+	usable, err := Usable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const absent = 1000
+	for _, pair := range [][2]int{{usable[0], absent}, {absent, usable[0]}} {
+		failed := make(chan error, 1)
+		go func() {
+			_, err := WakeUps(pair[0], pair[1])
+			failed <- err
+		}()
+		select {
+		case err := <-failed:
+			if err == nil {
+				t.Errorf("processors %v were measured", pair)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("processors %v: a thread waits for the other", pair)
+		}
+	}
+}
+
 // TestWakeUp: a thread is woken in more than no time, and the threads that measured may run
 // everywhere again.
 func TestWakeUp(t *testing.T) {

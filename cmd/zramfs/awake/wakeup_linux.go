@@ -35,46 +35,70 @@ func (r *request) measure() (halted, held time.Duration, err error) {
 	return halted, held, errors.Join(err, r.letGo())
 }
 
-// WakeUp measures the time in which a thread wakes one that waits on another processor: half of a
-// round trip through two pipes, the median. It takes up to 60 ms.
+// WakeUp returns the median of [WakeUps] between two processors that the calling process may use.
 func WakeUp() (time.Duration, error) {
+	usable, err := Usable()
+	if err != nil {
+		return 0, err
+	}
+	if len(usable) < 2 {
+		return 0, errors.New("measure a wake-up: one processor only")
+	}
+	all, err := WakeUps(usable[0], usable[1])
+	if err != nil {
+		return 0, err
+	}
+	return all[len(all)/2], nil
+}
+
+// Usable returns the processors that the calling thread may run on, in ascending order.
+func Usable() (all []int, err error) {
 	var allowed unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
-		return 0, fmt.Errorf("measure a wake-up: %w", err)
+		return nil, fmt.Errorf("measure a wake-up: %w", err)
 	}
-	var two []int
-	for cpu := 0; len(two) < 2 && cpu < len(allowed)*64; cpu++ {
+	for cpu := 0; len(all) < allowed.Count(); cpu++ {
 		if allowed.IsSet(cpu) {
-			two = append(two, cpu)
+			all = append(all, cpu)
 		}
 	}
-	if len(two) < 2 {
-		return 0, errors.New("measure a wake-up: one processor only")
+	return all, nil
+}
+
+// WakeUps measures how long a thread on one processor takes to wake one that waits on another, or
+// on the same: halves of up to 200 round trips through two pipes, sorted. It takes up to 60 ms.
+func WakeUps(from, to int) ([]time.Duration, error) {
+	var allowed unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
+		return nil, fmt.Errorf("measure a wake-up: %w", err)
 	}
 	var there, back [2]int
 	if err := unix.Pipe2(there[:], unix.O_CLOEXEC); err != nil {
-		return 0, fmt.Errorf("measure a wake-up: %w", err)
+		return nil, fmt.Errorf("measure a wake-up: %w", err)
 	}
 	if err := unix.Pipe2(back[:], unix.O_CLOEXEC); err != nil {
-		return 0, errors.Join(fmt.Errorf("measure a wake-up: %w", err), unix.Close(there[0]), unix.Close(there[1]))
+		return nil, errors.Join(fmt.Errorf("measure a wake-up: %w", err), unix.Close(there[0]), unix.Close(there[1]))
 	}
 	echoed := make(chan error, 1)
-	go func() { // it closes its end, so that the other one never waits for an echo that has failed
-		err := onProcessor(two[1], &allowed, func() error { return echo(there[0], back[1]) })
+	go func() { // it closes its ends, so that the other one never waits for an echo that has failed
+		err := onProcessor(to, &allowed, func() error { return echo(there[0], back[1]) })
 		echoed <- errors.Join(err, unix.Close(back[1]))
 	}()
 	var trips []time.Duration
-	err := onProcessor(two[0], &allowed, func() (err error) {
+	err := onProcessor(from, &allowed, func() (err error) {
 		trips, err = timeTrips(there[1], back[0])
 		return err
 	})
 	err = errors.Join(err, unix.Close(there[1])) // the other thread reads the end
 	err = errors.Join(err, <-echoed, unix.Close(there[0]), unix.Close(back[0]))
-	if err != nil || len(trips) == 0 {
-		return 0, errors.Join(errors.New("measure a wake-up"), err)
+	if err != nil {
+		return nil, fmt.Errorf("measure a wake-up: %w", err)
+	}
+	for i := range trips {
+		trips[i] /= 2
 	}
 	slices.Sort(trips)
-	return trips[len(trips)/2] / 2, nil
+	return trips, nil
 }
 
 // timeTrips sends bytes one after the other and times each until it comes back.
