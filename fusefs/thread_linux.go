@@ -39,12 +39,9 @@ func (t *thread) serve() {
 		switch {
 		case errno == 0 && n >= inHeaderSize:
 			killpoint.At("request read")
-			m, now := message(t.slot.room()[:n]), time.Now()
-			t.page.pace.begin(now)
-			if t.c.busy.Add(1) == 1 && t.page.pace.gap >= loneGap && t.c.lone != nil && isPageRequest(m.opcode(), m.node()) {
-				t.c.lone(now)
-			}
-			t.carryOut(m)
+			t.page.pace.begin(time.Now())
+			t.c.busy.Add(1)
+			t.carryOut(message(t.slot.room()[:n]))
 			t.c.busy.Add(-1)
 			t.page.pace.end(time.Now())
 			killpoint.At("request answered")
@@ -89,6 +86,9 @@ func (t *thread) carryOut(m message) {
 // carryOutPage is the page path. A read can be repeated; the effect of other requests is noted
 // before they are answered.
 func (t *thread) carryOutPage(op uint32, m message) {
+	if t.c.lone != nil && t.page.pace.gap >= loneGap && t.c.busy.Load() == 1 {
+		t.c.lone(t.page.pace.began)
+	}
 	argument := m[inHeaderSize:]
 	var data []byte
 	if op == opWrite {
