@@ -25,8 +25,6 @@ type Setting struct {
 	Value     string
 	// AtLeast leaves a larger number alone.
 	AtLeast bool
-	// Off keeps the setting out of Settings.
-	Off bool
 	// Only, unless nil, reports whether the setting is of use on a machine; Where says so in words.
 	Only  func(host.Root) bool
 	Where string
@@ -40,13 +38,8 @@ const PageCluster = 5
 // HaltPoll is how long an idle CPU of a virtual machine polls before it halts, in nanoseconds.
 const HaltPoll Parameter = "/sys/module/haltpoll/parameters/guest_halt_poll_ns"
 
-// AffinityScope is which CPUs the kernel may choose from for work that is bound to none, as that of
-// the loop driver is.
-const AffinityScope Parameter = "/sys/module/workqueue/parameters/default_affinity_scope"
-
-// all are the settings that --tune recommended can make (Documentation/admin-guide/sysctl/vm.rst,
-// Documentation/virt/guest-halt-polling.rst and Documentation/core-api/workqueue.rst of the
-// kernel).
+// all are the settings that --tune recommended can make (Documentation/admin-guide/sysctl/vm.rst
+// and Documentation/virt/guest-halt-polling.rst of the kernel).
 var all = []Setting{
 	{Parameter: "vm.page-cluster", Value: strconv.Itoa(PageCluster)},
 	// Reading a page back from zramfs takes about half as long as from a disk; the kernel's
@@ -58,22 +51,14 @@ var all = []Setting{
 	// After an allocation that mixed kinds of memory, the kernel would reclaim beyond the
 	// watermarks for a while, in bursts.
 	{Parameter: "vm.watermark_boost_factor", Value: "0"},
-	// A halted CPU of a virtual machine takes 50 to 160 us to answer, and a fault needs several
+	// A halted CPU of a virtual machine takes 10 to 160 us to answer, and a fault needs several
 	// answers. The serving process keeps CPUs awake by itself where it can.
 	{Parameter: HaltPoll, Value: "200000", AtLeast: true, Only: needsHaltPoll, Where: "where /dev/cpu_dma_latency cannot be used"},
-	// The loop driver's work stays on the CPU of the fault. It is off until its gain is measured.
-	{Parameter: AffinityScope, Value: "cpu", Only: hasAffinityScope, Where: "from Linux 6.6 on", Off: true},
-}
-
-// hasAffinityScope reports whether the kernel has the parameter AffinityScope.
-func hasAffinityScope(m host.Root) bool {
-	_, err := AffinityScope.Read(m)
-	return err == nil
 }
 
 // Settings returns what --tune recommended sets on a machine.
 func Settings(m host.Root) []Setting {
-	return slices.DeleteFunc(slices.Clone(all), func(s Setting) bool { return s.Off || s.Only != nil && !s.Only(m) })
+	return slices.DeleteFunc(slices.Clone(all), func(s Setting) bool { return s.Only != nil && !s.Only(m) })
 }
 
 // Pending returns what Apply would change on a machine that no device has tuned, in the order of
@@ -100,7 +85,6 @@ func Help() string {
 	var words []string
 	for _, s := range all {
 		switch {
-		case s.Off:
 		case s.Where != "":
 			words = append(words, fmt.Sprintf("and %s also %s=%s", s.Where, s.Parameter, s.Value))
 		default:
