@@ -56,8 +56,8 @@ const (
 	Unmount Op = "unmount" // unmounts a file system that is not in use
 	Detach  Op = "detach"  // detaches a mount even if it is in use
 	SwapOff Op = "swapoff" // turns a swap area off
-	// ReadAhead has the kernel read swapped pages of all processes ahead, without those whose names
-	// are the arguments; it returns the [prefetch.Report] as JSON.
+	// ReadAhead has the kernel read swapped pages of all processes ahead, without those that serve
+	// swap, whose names are the arguments; it returns the [prefetch.Report] as JSON.
 	ReadAhead Op = "read-ahead"
 	// Prefetching is for [Prefetch] alone, which says what in standard input.
 	Prefetching Op = "prefetch"
@@ -186,15 +186,15 @@ const pageSize = 4096 // bytes
 
 // readAhead prefetches for swapoff. Where memory is too short after all, the kernel is to kill this
 // process first, as it does with one that calls swapoff.
-func readAhead(names []string) ([]byte, error) {
+func readAhead(serving []string) ([]byte, error) {
 	if err := os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0); err != nil {
 		return nil, err
 	}
-	pids, err := prefetch.Others(names)
+	pids, err := prefetch.Others()
 	if err != nil {
 		return nil, err
 	}
-	r, err := prefetch.Run(context.Background(), prefetch.Options{PIDs: pids, Ahead: true})
+	r, err := prefetch.Run(context.Background(), prefetch.Options{PIDs: pids, Ahead: true, Serving: serving})
 	if err != nil {
 		return nil, err
 	}

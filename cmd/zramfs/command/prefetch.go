@@ -3,13 +3,7 @@
 package command
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -114,31 +108,11 @@ func prefetchOptions(c *cli.Context) (o prefetch.Options, err error) {
 		o.PIDs, err = readPIDs(c, "prefetch")
 		return o, err
 	}
-	o.PIDs, err = groupProcesses(c.Context, c.String(flagCgroup))
-	o.PIDs = slices.DeleteFunc(o.PIDs, func(pid int) bool { return pid == os.Getpid() }) // the command itself
-	return o, err
-}
-
-// groupProcesses returns the processes in a control group and below it. The path is a directory, or
-// one below the top of the hierarchy of the memory controller.
-func groupProcesses(ctx context.Context, path string) ([]int, error) {
-	if path == "" {
-		return nil, usageError("prefetch: --cgroup is empty")
+	if c.String(flagCgroup) == "" {
+		return o, usageError("prefetch: --cgroup is empty")
 	}
-	dir, err := filepath.Abs(path)
-	if err != nil {
-		return nil, err
+	if o.PIDs, err = prefetch.InGroup(c.Context, c.String(flagCgroup)); err != nil {
+		return o, fmt.Errorf("prefetch: %w", err)
 	}
-	pids, err := host.Local.ProcessesBelow(ctx, dir)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return pids, err
-	}
-	h, hierarchyErr := host.Local.MemoryHierarchy()
-	if hierarchyErr == nil && h.Top != "" {
-		pids, err = host.Local.ProcessesBelow(ctx, filepath.Join(h.Top, filepath.Join("/", path)))
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("prefetch: %s is no control group: name its directory, as /sys/fs/cgroup/app, or its path in /proc/PID/cgroup", path)
-	}
-	return pids, err
+	return o, nil
 }

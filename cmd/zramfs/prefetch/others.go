@@ -3,23 +3,42 @@
 package prefetch
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/procpages"
 )
 
-// Others returns the processes with pages in swap, without the calling one and those with one of
-// these names (/proc/PID/comm).
-func Others(names []string) ([]int, error) {
+// Others returns the processes with pages in swap, without the calling one.
+func Others() ([]int, error) {
 	all, err := procpages.Processes()
 	return slices.DeleteFunc(all, func(pid int) bool {
 		c, err := procpages.CountOf(pid)
-		if err != nil || c.Swapped == 0 || pid == os.Getpid() {
-			return true
-		}
-		p, alive := host.Local.Process(pid)
-		return !alive || slices.Contains(names, p.Name)
+		return err != nil || c.Swapped == 0 || pid == os.Getpid()
 	}), err
+}
+
+// InGroup returns the processes in a control group and below it, without the calling one. The path
+// is a directory, or one below the top of the hierarchy of the memory controller.
+func InGroup(ctx context.Context, path string) ([]int, error) {
+	dir, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	pids, err := host.Local.ProcessesBelow(ctx, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if h, hierarchyErr := host.Local.MemoryHierarchy(); hierarchyErr == nil && h.Top != "" {
+			pids, err = host.Local.ProcessesBelow(ctx, filepath.Join(h.Top, filepath.Join("/", path)))
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is no control group: name its directory, as /sys/fs/cgroup/app, or its path in /proc/PID/cgroup", path)
+	}
+	return slices.DeleteFunc(pids, func(pid int) bool { return pid == os.Getpid() }), err
 }

@@ -12,7 +12,7 @@ import (
 
 // Others has no process without pages in swap, and not the caller.
 func TestOthers(t *testing.T) {
-	pids, err := Others(nil)
+	pids, err := Others()
 	if err != nil || slices.Contains(pids, os.Getpid()) {
 		t.Errorf("%v, %v", pids, err)
 	}

@@ -31,7 +31,7 @@ const (
 // words explain the reasons.
 var words = map[Reason]string{
 	Limit:       "more than --limit",
-	Memory:      "no more memory is available, beside a margin",
+	Memory:      "all memory that is available is taken, but for a margin",
 	Group:       "the memory limit of their control group has no room for them",
 	Pressure:    "programs wait for memory too much (/proc/pressure/memory)",
 	Interrupted: "interrupted",
