@@ -116,3 +116,7 @@ func Algorithms() []string {
 	}
 	return names
 }
+
+// Reads reports whether what a.NewDecompressor makes can read the objects of b's compressors: it
+// reads those of every algorithm, but for other dictionaries than a's.
+func (a Algorithm) Reads(b Algorithm) bool { return b.dict == nil || b.dict == a.dict }

@@ -181,3 +181,29 @@ func TestDictionaryThatWasNotRead(t *testing.T) {
 		t.Errorf("zstd without dict= took one: %v", err)
 	}
 }
+
+// A decompressor of an algorithm reads what every other makes, but with another dictionary.
+func TestReads(t *testing.T) {
+	base := codectest.Generated()
+	with := func(dict []byte) Algorithm {
+		a, err := Parse("zstd(dict=d)")
+		if err == nil {
+			a, err = a.WithDictionary("/d", dict)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	first, second := with(trained(t, base[:300])), with(trained(t, base[300:600]))
+	plain, err := Parse("lz4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !first.Reads(plain) || !plain.Reads(plain) || !first.Reads(first) {
+		t.Error("objects that can be read are said to be unreadable")
+	}
+	if plain.Reads(first) || first.Reads(second) {
+		t.Error("objects of another dictionary are said to be readable")
+	}
+}
