@@ -99,3 +99,26 @@ func BenchmarkOpenFull(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkNote is what a page's age costs a read and a write, and the loop without them.
+func BenchmarkNote(b *testing.B) {
+	s := newStore(b, Config{Disksize: 256 << 20, Algorithm: algorithm(b, "raw")})
+	w := s.Acquire()
+	defer w.Release()
+	sum := uint64(0)
+	b.Run("nothing", func(b *testing.B) {
+		for i := uint64(0); b.Loop(); i++ {
+			sum += i * 7919 % s.Pages()
+		}
+	})
+	b.Run("read", func(b *testing.B) {
+		for i := uint64(0); b.Loop(); i++ {
+			w.noteRead(i * 7919 % s.Pages())
+		}
+	})
+	b.Run("write", func(b *testing.B) {
+		for i := uint64(0); b.Loop(); i++ {
+			s.ages.noteWrite(i*7919%s.Pages(), 1)
+		}
+	})
+}

@@ -5,6 +5,7 @@ package store
 import (
 	"bytes"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/store/internal/image"
@@ -21,6 +22,7 @@ func (s *Store) Check(report func(error)) {
 		s.sweep(n)
 	}
 	c := check{s: s, report: report, live: make([]int64, s.image.Segments), objects: make([]int, s.image.Segments)}
+	c.count.keep(make([]atomic.Uint64, TotalsRow))
 	c.superblock()
 	c.index()
 	c.walk()

@@ -7,13 +7,13 @@ The image lies in one file in memory (type Memory) and holds no pointer, only
 offsets: there is nothing in it for the garbage collector, a snapshot is a copy,
 and Open carries on from what another process left.
 
-	superblock | renewals | same-filled words | presence bitmap | index | segment 0 | 1 | ...
+	superblock | renewals | same-filled words | presence bitmap | index | segment 0 | 1 | ... | ages
 
 The index has one 8-byte entry a page, loaded and stored atomically, and is the
 only truth. A write places the object (header and compressed bytes) in fresh space,
 publishes the entry, then frees the object that the old entry named. A read loads
 the entry, proves the object by its checksum, and decompresses it. Free lists and
-counters are derived and can be rebuilt from the index.
+counters are derived and can be rebuilt from the index. The ages of pages, see age.go, are hints.
 
 # Segments
 
@@ -53,6 +53,12 @@ readers, so the maintainer only tries for workers and for page locks.
 Package store/view reads the image of a store at work from another process:
 lock-free, by copies that prove themselves. Put takes a page that another process
 has compressed and sealed, and publishes it as a write is.
+
+# Background
+
+The maintainer raises the ages of pages, see age.go. Recompress replaces objects by smaller ones: it
+works on a copy of an object and publishes the new one only if the page still has that object, under
+the page's lock, so that what a request writes meanwhile stays.
 
 # Limits
 

@@ -2,7 +2,11 @@
 
 package store
 
-import "github.com/zramfs/zramfs/codec"
+import (
+	"math"
+
+	"github.com/zramfs/zramfs/codec"
+)
 
 // How much time a page may take is decided for each write, from what the worker knows already: how
 // busy its caller is (SetEffort), and whether memory is running out.
@@ -16,8 +20,8 @@ func scarce(used, limit int64) bool { return used >= limit/8*scarceFrom }
 
 // maxMemory is the memory that the store can ever take, in bytes.
 func (s *Store) maxMemory() int64 {
-	if s.cfg.MemLimit != 0 {
-		return int64(s.cfg.MemLimit)
+	if limit := s.limit.Load(); limit != 0 {
+		return int64(min(limit, math.MaxInt64))
 	}
 	return s.image.Size
 }
@@ -27,13 +31,13 @@ func (s *Store) maxMemory() int64 {
 func (w *Worker) SetEffort(level int) { w.effort = level }
 
 // setEffort tells a compressor that adapts how much time it has.
-func (w *Worker) setEffort() {
-	if w.adjustable == nil {
+func (w *Worker) setEffort(c *coder) {
+	if c.adjustable == nil {
 		return
 	}
 	level := w.effort
 	if w.s.full.Load() || scarce(w.s.used(), w.s.maxMemory()) {
 		level = codec.MaxEffort
 	}
-	w.adjustable.SetEffort(level)
+	c.adjustable.SetEffort(level)
 }

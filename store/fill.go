@@ -11,10 +11,11 @@ const fillSlack = 5
 // noteFill tells Config.OnFill of the highest step reached, unless it was told already. The caller
 // holds passMu.
 func (s *Store) noteFill() {
-	if s.cfg.MemLimit == 0 || s.cfg.OnFill == nil {
+	limit := s.limit.Load()
+	if limit == 0 || s.cfg.OnFill == nil {
 		return
 	}
-	percent := min(int(uint64(s.used())*100/s.cfg.MemLimit), 99)
+	percent := min(int(uint64(s.used())*100/limit), 99)
 	if s.full.Load() { // what is left below the limit may be too little for a segment
 		percent = 100
 	}

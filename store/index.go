@@ -170,7 +170,11 @@ func (x *index) roomy() bool {
 // Pages that cannot be given back either are there for the next attempt.
 func (x *index) back(first, end uint64, absent int64) bool {
 	err := x.s.firmly(func() error {
-		return x.s.memory.populate(x.s.image.IndexPageAt(first), int64((end-first)*PageSize))
+		err := x.s.memory.populate(x.s.image.IndexPageAt(first), int64((end-first)*PageSize))
+		if err == nil {
+			err = x.s.ages.populate(first, end)
+		}
+		return err
 	})
 	if err == nil {
 		return true
@@ -181,6 +185,7 @@ func (x *index) back(first, end uint64, absent int64) bool {
 			_ = x.s.memory.punch(x.s.image.IndexPageAt(n), PageSize)
 		}
 	}
+	x.s.ages.giveBack(first, end)
 	return false
 }
 
@@ -197,10 +202,13 @@ func (x *index) take(first, end uint64, cede bool) bool {
 	if absent == 0 {
 		return true
 	}
+	ages := x.s.ages.absent(first, end)
+	absent += ages * PageSize
 	if !(x.s.charge(absent) && x.back(first, end, absent)) && !(cede && x.s.cedeSegment(absent) && x.back(first, end, absent)) {
 		return false
 	}
 	invariant.Point("index page taken")
+	x.s.ages.present.Add(ages)
 	for n := first; n < end; n++ {
 		if !x.has(n) {
 			x.note(n)

@@ -5,6 +5,8 @@
 package store
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -95,6 +97,20 @@ func workUntilKilled() error {
 			}
 		})
 	}
+	working.Go(func() {
+		for i := 0; ; i++ {
+			s.MarkIdle(0)
+			a, err := codec.Parse([]string{"zstd(level=1)", "lz4"}[i%2])
+			if err == nil {
+				_, err = s.Recompress(context.Background(), RecompressConfig{Algorithm: a, MaxPages: 200})
+			}
+			if err != nil && !errors.Is(err, ErrFull) {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			s.CompactNow(nil)
+		}
+	})
 	working.Wait()
 	return nil
 }

@@ -46,7 +46,7 @@ func (s *Store) maintain() {
 		} else {
 			s.drowsy.Store(false)
 		}
-		timer.Reset(again)
+		timer.Reset(min(again, s.ageSome())) // to wake for ages is no reason to stay awake for the rest
 	}
 }
 
@@ -65,7 +65,9 @@ func (s *Store) pass() time.Duration {
 	s.recycle()
 	s.idx.grow()
 	soon, denied := s.refill()
-	again := soonest(s.sweepSome(), soon, s.shrink(idle), s.tidy(idle))
+	squeezed, over := s.squeeze()
+	denied = denied || over
+	again := soonest(s.sweepSome(), soon, squeezed, s.shrink(idle), s.tidy(idle))
 	if !settled || s.deserted.Load() {
 		again = soonest(again, heldUpEvery)
 	}

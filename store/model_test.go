@@ -139,7 +139,7 @@ func (m *model) operate(rng *rand.Rand, page uint64, version uint32) error {
 // change applies an operation to the model if the store took it. A full store
 // must have left the page alone.
 func (m *model) change(err error, page uint64, off int, data []byte) error {
-	if err != nil && m.s.cfg.MemLimit != 0 {
+	if err != nil && m.s.limit.Load() != 0 {
 		m.full.Add(1)
 		return nil
 	}

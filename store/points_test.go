@@ -5,6 +5,8 @@
 package store
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -70,6 +72,9 @@ func (l *life) work(s *Store, dead *atomic.Bool) {
 		if dead.Load() { // the maintainer met the point
 			return
 		}
+		if version%500 == 250 {
+			l.operator(s, version)
+		}
 		i := rng.Uint64N(uint64(len(l.j.held)))
 		if err := l.j.operate(s, rng, i, uint32(l.seed)<<16+version); err != nil {
 			l.t.Error(err)
@@ -85,6 +90,26 @@ func (l *life) work(s *Store, dead *atomic.Bool) {
 	}
 	for deadline := time.Now().Add(5 * time.Second); l.idle && !dead.Load() && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// operator has what is stored recompressed, or drops it.
+func (l *life) operator(s *Store, version uint32) {
+	cfg := RecompressConfig{Algorithm: algorithm(l.t, "zstd(level=1)")}
+	if _, err := s.Recompress(context.Background(), cfg); err != nil && !errors.Is(err, ErrFull) {
+		l.t.Error(err)
+	}
+	if version != 3250 {
+		return
+	}
+	for i := range l.j.wants {
+		l.j.wants[i].Store(0)
+	}
+	if err := s.Reset(); err != nil {
+		l.t.Error(err)
+	}
+	for i := range l.j.held {
+		l.j.held[i].Store(0)
 	}
 }
 
@@ -119,6 +144,8 @@ func TestEveryPointOfDeath(t *testing.T) {
 		{"segment taken", small}, {"segment given back", limited}, {"segment cleared", limited},
 		{"object copied", limited}, {"object moved", limited},
 		{"segment's end swept", small}, {"dead object to be swept", small},
+		{"object recompressed", small}, {"recompressed object published", small},
+		{"index cleared", small}, {"segments dropped", small},
 		{"index page taken", huge}, {"index page noted", huge},
 	} {
 		for _, nth := range []int64{1, 19} {

@@ -20,9 +20,14 @@ func (w *Worker) Read(page uint64, off int, dst []byte) error {
 	}
 	w.count.reads.Add(1)
 	w.beginRead()
-	err := w.load(page, w.s.idx.load(page), off, dst)
+	e := w.s.idx.load(page)
+	if e != 0 {
+		w.noteRead(page)
+	}
+	err := w.load(page, e, off, dst)
 	w.endRead()
 	if err == nil {
+		w.met.add(e)
 		return nil
 	}
 	return w.readAgain(page, off, dst)

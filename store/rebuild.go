@@ -33,6 +33,7 @@ func (s *Store) rebuild() error {
 			s.same.words[2*slot+1].Store(0)
 		}
 	}
+	s.ages.init(s)
 	return s.adoptSegments()
 }
 
@@ -99,8 +100,8 @@ func (s *Store) adoptSegments() error {
 			s.void = append(s.void, uint32(v))
 		}
 	}
-	if rest := s.image.SegmentAt(s.fresh); rest < s.image.Size {
-		if err := s.memory.punch(rest, s.image.Size-rest); err != nil {
+	if rest, end := s.image.SegmentAt(s.fresh), s.image.SegmentAt(s.usable); rest < end {
+		if err := s.memory.punch(rest, end-rest); err != nil {
 			return fmt.Errorf("free unused segments: %w", err)
 		}
 	}

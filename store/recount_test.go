@@ -85,7 +85,7 @@ func TestDamagedObjectsAreReclaimed(t *testing.T) {
 // Recounts go on beside writers, readers and more damage.
 func TestRecountBesideWriters(t *testing.T) {
 	const pages, writers = 1024, 4
-	s := mustCreate(t, Config{Disksize: 16 << 20, MemLimit: limitOf(16<<20, 40), Algorithm: algorithm(t, "raw")})
+	s := mustCreate(t, Config{Disksize: 16 << 20, MemLimit: limitOf(16<<20, 48), Algorithm: algorithm(t, "raw")})
 	defer s.die()
 	var done sync.WaitGroup
 	for id := range uint64(writers) {

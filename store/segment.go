@@ -284,7 +284,7 @@ func (s *Store) takeVoid() (uint32, bool) {
 		s.void = s.void[:last]
 		return n, true
 	}
-	if s.fresh == s.image.Segments {
+	if s.fresh == s.usable {
 		return 0, false
 	}
 	s.fresh++

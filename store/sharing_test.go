@@ -22,7 +22,7 @@ func TestF030NoFalseSharing(t *testing.T) {
 	sharing(t, lines, "same", reflect.ValueOf(&s.same).Elem(), [][]string{{"words"}, {"mu", "refs"}})
 	for i, w := range s.workers {
 		sharing(t, lines, fmt.Sprintf("worker %d", i), reflect.ValueOf(w).Elem(), [][]string{
-			{"s", "busy"}, {"readEpoch"}, {"compressor", "packed", "open", "retired", "freed", "count"},
+			{"s", "busy"}, {"readEpoch"}, {"coder", "packed", "open", "retired", "freed", "count"},
 		})
 	}
 	for n := range s.image.Segments - 7 { // which several workers fill at the same time

@@ -30,10 +30,14 @@ type Stats struct {
 	Reads          uint64     // pages, or parts of one
 	Writes         uint64     // pages, or parts of one
 
-	IndexBytes   uint64 // of MemUsedTotal: index and what surrounds it
+	IndexBytes   uint64 // of MemUsedTotal: index, ages and what surrounds them
 	ReserveBytes uint64 // of MemUsedTotal: segments that wait to be filled
 
 	RecountedSegments uint64 // segments that damage made the store lose track of, and that it took back
+
+	RecompressedSince uint64 // pages whose object Recompress made smaller, since the store was opened
+
+	Ages AgeStats
 
 	Codecs [codecs]CodecStats // by codec.ID
 }
@@ -49,11 +53,12 @@ const codecs = image.Codecs
 // counters are one worker's share of the statistics: what it added, less what
 // it took away. Sums over workers mean something, one worker's need not.
 type counters struct {
-	reads, writes, discards atomic.Int64
-	hugeSince               atomic.Int64
+	reads, writes, discards total                // see Config.Totals
+	hugeSince               total                // as these
 	footprint               atomic.Int64         // bytes of segments that objects take
 	pages                   [codecs]atomic.Int64 // by codec
 	bytes                   [codecs]atomic.Int64
+	refaults                [ageCodes]uint64 // pages read, by their age's code; only loads are atomic
 }
 
 // add counts an entry published (+1) or replaced (-1).
@@ -82,9 +87,16 @@ func (s *Store) sum(pick func(*counters) *atomic.Int64) uint64 {
 	return uint64(max(total, 0)) // a page may have been moved between two of them
 }
 
-func (s *Store) writes() uint64 {
-	return s.sum(func(c *counters) *atomic.Int64 { return &c.writes })
+// total adds up a count that only grows over the workers.
+func (s *Store) total(pick func(*counters) total) uint64 {
+	n := int64(0)
+	for _, w := range s.workers {
+		n += pick(&w.count).Load()
+	}
+	return uint64(n)
 }
+
+func (s *Store) writes() uint64 { return s.total(func(c *counters) total { return c.writes }) }
 
 // footprint is what the objects take of their segments, in bytes.
 func (s *Store) footprint() uint64 {
@@ -95,15 +107,15 @@ func (s *Store) footprint() uint64 {
 // during the call may be a page apart.
 func (s *Store) Stats() Stats {
 	st := Stats{
-		MemUsedTotal: uint64(s.used()), MemLimit: s.cfg.MemLimit, MemUsedMax: uint64(s.peak.Load()),
+		MemUsedTotal: uint64(s.used()), MemLimit: s.limit.Load(), MemUsedMax: uint64(s.peak.Load()),
 		PagesCompacted: uint64(s.compacts.Load()) / PageSize, IndexBytes: uint64(s.indexBytes()),
 		RecountedSegments: uint64(s.recounts.Load()),
-		HugePagesSince:    s.sum(func(c *counters) *atomic.Int64 { return &c.hugeSince }),
+		HugePagesSince:    s.total(func(c *counters) total { return c.hugeSince }),
 		FailedReads:       s.errors.of(failedRead),
 		FailedWrites:      s.errors.of(failedWrite),
 		ChecksumErrors:    s.errors.of(checksumError),
-		NotifyFree:        s.sum(func(c *counters) *atomic.Int64 { return &c.discards }),
-		Reads:             s.sum(func(c *counters) *atomic.Int64 { return &c.reads }),
+		NotifyFree:        s.total(func(c *counters) total { return c.discards }),
+		Reads:             s.total(func(c *counters) total { return c.reads }),
 		Writes:            s.writes(),
 	}
 	s.mu.Lock()
@@ -120,6 +132,8 @@ func (s *Store) Stats() Stats {
 		}
 	}
 	st.HugePages = st.Codecs[codec.Raw].Pages
+	st.RecompressedSince = uint64(s.recompressed.Load())
+	st.Ages = s.ageStats()
 	return st
 }
 
@@ -129,22 +143,24 @@ func (s *Store) used() int64 { return s.charged.Load() }
 // backedBytes is what of it the segments have.
 func (s *Store) backedBytes() int64 { return s.used() - s.indexBytes() }
 
-func (s *Store) indexBytes() int64 { return s.image.IndexOffset + s.idx.present.Load()*PageSize }
+func (s *Store) indexBytes() int64 {
+	return s.image.IndexOffset + (s.idx.present.Load()+s.ages.present.Load())*PageSize
+}
 
 // fixedBytes is what a device of geometry g takes for anything to be stored,
 // segments aside.
 func fixedBytes(g image.Geometry) int64 {
 	if g.Pages*PageSize > populateUpTo {
-		return g.IndexOffset + PageSize
+		return g.IndexOffset + 2*PageSize
 	}
-	return g.IndexOffset + int64(g.IndexPages)*PageSize
+	return g.IndexOffset + int64(g.IndexPages+g.AgePages())*PageSize
 }
 
 // charge counts n more bytes as taken, if they stay within the memory limit.
 func (s *Store) charge(n int64) bool {
 	for {
 		old := s.charged.Load()
-		if s.cfg.MemLimit != 0 && old+n > int64(s.cfg.MemLimit) {
+		if limit := s.limit.Load(); limit != 0 && uint64(old+n) > limit {
 			return false
 		}
 		if s.charged.CompareAndSwap(old, old+n) {
@@ -154,8 +170,4 @@ func (s *Store) charge(n int64) bool {
 	}
 }
 
-func (s *Store) notePeak(now int64) {
-	for old := s.peak.Load(); now > old && !s.peak.CompareAndSwap(old, now); {
-		old = s.peak.Load()
-	}
-}
+func (s *Store) notePeak(now int64) { s.peak.raise(now) }

@@ -46,6 +46,8 @@ var (
 	ErrRange = errors.New("outside the device")
 	// ErrConfig: a Config that cannot be; the message says why.
 	ErrConfig = errors.New("bad store configuration")
+	// ErrClosed: the store is being closed.
+	ErrClosed = errors.New("store is closed")
 )
 
 // Config says what to create.
@@ -53,9 +55,9 @@ type Config struct {
 	// Disksize is the device's size in bytes, a multiple of PageSize, up to
 	// MaxDisksize.
 	Disksize uint64
-	// Algorithm chooses the codec of each page written.
+	// Algorithm chooses the codec of each page written, until SetAlgorithm changes it.
 	Algorithm codec.Algorithm
-	// MemLimit bounds Stats.MemUsedTotal, in bytes; 0 is no limit.
+	// MemLimit bounds Stats.MemUsedTotal, in bytes, until SetMemLimit changes it; 0 is no limit.
 	MemLimit uint64
 	// MaxMemory is how much memory the machine could ever give, in bytes. It
 	// bounds the table of segments. 0 stands for the most that Disksize can need.
@@ -78,12 +80,17 @@ type Config struct {
 	// neither block nor allocate, since writes may be waiting.
 	OnFill func(percent int)
 	// Present, if set, makes the memory present that v leads to, which requests would touch first.
-	// It is called before the store is in use.
+	// It is called before the store is in use, and by SetAlgorithm.
 	Present func(v any)
 	// OnCorrupt, if set, is told the number of each page whose read failed its checksum, and by
 	// Open that of each whose entry is impossible. It is called on the page path: it must neither
 	// block nor allocate.
 	OnCorrupt func(page uint64)
+	// Totals, if set, is memory for the counts that only grow (reads, writes, discards,
+	// HugePagesSince, PagesCompacted, RecountedSegments, MemUsedMax), zeros at first: TotalsRows
+	// rows of TotalsRow words. A store that is opened with the memory of the one before counts on.
+	// No other store may use it meanwhile.
+	Totals []atomic.Uint64
 }
 
 // minSegments is the least that can be worked with: one that a worker fills, one
@@ -98,52 +105,57 @@ const populateUpTo = 256 << 20
 // A Store keeps pages compressed in an image. It is safe for concurrent use:
 // each request takes a Worker.
 type Store struct {
-	image     image.Image     // immutable views of the memory
-	memory    *Memory         // immutable
-	cfg       Config          // immutable
-	algorithm codec.Algorithm // immutable
-	atFirst   int             // segments to hold ready while nothing is stored; immutable
-	atMost    int             // segments to hold ready at the most; immutable
-	mayWait   int32           // how many requests may wait for memory; immutable
-	patience  time.Duration   // how long each does at the most; immutable
-	segments  []segment       // immutable slice, for Store.segment; fields atomic
-	workers   []*Worker       // immutable; the last one is the compactor's
+	image    image.Image   // immutable views of the memory
+	memory   *Memory       // immutable
+	cfg      Config        // immutable
+	atFirst  int           // segments to hold ready while nothing is stored, but for the memory limit; immutable
+	mayWait  int32         // how many requests may wait for memory; immutable
+	patience time.Duration // how long each does at the most; immutable
+	segments []segment     // immutable slice, for Store.segment; fields atomic
+	workers  []*Worker     // immutable; the last one is the compactor's
 	// takeSegment takes the memory of the segment at takeAt: made once, because a closure for each
 	// would be garbage. takeAt is used by one goroutine at a time; see growCharged.
 	takeSegment func() error
 	takeAt      int64
 	errors      errorLog
+	operators   sync.RWMutex // read-locked by what Close has to wait for
 	idx         index
+	ages        ages
 	wake        chan struct{} // one pending wake-up of the maintainer
 	stop        chan struct{} // closed by Close
 	stopped     chan struct{} // closed by the maintainer
 	_           apart
 
 	// Every request reads these, and few change them.
-	full     atomic.Bool  // the last pass was denied memory and could not raise the reserve
-	drowsy   atomic.Bool  // the maintainer sleeps without a timer
-	deserted atomic.Bool  // an open segment may have lost its last object; lowered by the maintainer alone
-	unswept  atomic.Int64 // segments that sweep has to go through yet
-	_        apart
+	full      atomic.Bool                     // the last pass was denied memory and could not raise the reserve
+	drowsy    atomic.Bool                     // the maintainer sleeps without a timer
+	deserted  atomic.Bool                     // an open segment may have lost its last object; lowered by the maintainer alone
+	unswept   atomic.Int64                    // segments that sweep has to go through yet
+	limit     atomic.Uint64                   // see SetMemLimit
+	atMost    atomic.Int64                    // segments to hold ready at the most
+	algorithm atomic.Pointer[codec.Algorithm] // what new pages are compressed by; see SetAlgorithm
+	_         apart
 
 	epoch atomic.Uint64 // counts grace periods, from 1; every write raises it
 	_     apart
 
-	charged  atomic.Int64 // memory taken, or about to be, from the machine; bytes
-	peak     atomic.Int64 // of charged
-	waiting  atomic.Int32 // requests that wait for memory
-	compacts atomic.Int64 // bytes given back by compaction
-	recounts atomic.Int64 // segments that a recount emptied
-	_        apart
+	charged      atomic.Int64 // memory taken, or about to be, from the machine; bytes
+	peak         total        // of charged; immutable, as the next two are
+	waiting      atomic.Int32 // requests that wait for memory
+	recompressed atomic.Int64 // pages whose object Recompress replaced
+	compacts     total        // bytes given back by compaction
+	recounts     total        // segments that a recount emptied
+	_            apart
 
-	mu    sync.Mutex // guards the fields below
-	ready []uint32   // segments with cleared memory, to be taken
-	empty []uint32   // segments whose last object is gone
-	void  []uint32   // segments whose memory was given back
-	fresh uint64     // segments from here on never had memory
-	begun uint64     // maintenance passes begun
-	ended uint64     // and ended
-	_     apart
+	mu     sync.Mutex // guards the fields below
+	ready  []uint32   // segments with cleared memory, to be taken
+	empty  []uint32   // segments whose last object is gone
+	void   []uint32   // segments whose memory was given back
+	fresh  uint64     // segments from here on never had memory
+	usable uint64     // segments from here on belong to the table of ages; immutable once the store is open
+	begun  uint64     // maintenance passes begun
+	ended  uint64     // and ended
+	_      apart
 
 	passMu    sync.Mutex // held by a maintenance pass; Check excludes passes with it
 	written   uint64     // pages written when a pass last saw writes; guarded by passMu
@@ -241,12 +253,14 @@ func (m *Memory) Check() error {
 // segmentsFor is how many segments the worst case takes: each page raw, an
 // eighth more for what waits for compaction, and what workers and reserve hold.
 func segmentsFor(cfg Config) uint64 {
+	cfg.MemLimit = 0 // it may be lifted later
 	worst := cfg.Disksize/PageSize/image.RawPerSegment + 1
 	n := worst + worst/8 + uint64(reserveMost(cfg)) + maxWorkers + 2
 	if cfg.MaxMemory != 0 {
 		n = min(n, cfg.MaxMemory/image.SegmentSize+1)
 	}
-	return min(n, image.MaxSegments)
+	g := image.NewGeometry(cfg.Disksize, 0)
+	return min(n+g.AgeSegments(), image.MaxSegments)
 }
 
 // reserveMost is how many segments wait ready at the most: enough for the maintainer to
@@ -265,9 +279,13 @@ const (
 )
 
 // target is how many segments to hold ready now. An empty device is not kept ready for the
-// burst of a full one: the reserve grows with what is stored.
+// burst of a full one: the reserve grows with what is stored. Beyond the memory limit there is one,
+// for the compactor.
 func (s *Store) target() int {
-	return min(s.atFirst+int(s.backedBytes()/(reserveShare*image.SegmentSize)), s.atMost)
+	if s.over() {
+		return 1
+	}
+	return min(s.atFirst+int(s.backedBytes()/(reserveShare*image.SegmentSize)), int(s.atMost.Load()))
 }
 
 // open builds what lies outside the image and starts the maintainer.
@@ -278,12 +296,16 @@ func open(mem *Memory, cfg Config, g image.Geometry) (s *Store, err error) {
 		}
 	}()
 	s = &Store{
-		image: image.Image{Geometry: g, Mem: mem.mem}, memory: mem, cfg: cfg, algorithm: cfg.Algorithm,
-		atMost: reserveMost(cfg), segments: make([]segment, (g.Segments+63)&^63),
-		empty: make([]uint32, 0, g.Segments), void: make([]uint32, 0, g.Segments),
+		image: image.Image{Geometry: g, Mem: mem.mem}, memory: mem, cfg: cfg,
+		segments: make([]segment, (g.Segments+63)&^63),
+		empty:    make([]uint32, 0, g.Segments), void: make([]uint32, 0, g.Segments),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
-	s.ready = make([]uint32, 0, s.atMost+1)
+	s.algorithm.Store(&cfg.Algorithm)
+	s.setLimit(cfg.MemLimit)
+	unlimited := cfg
+	unlimited.MemLimit = 0
+	s.ready = make([]uint32, 0, reserveMost(unlimited)+1)
 	s.takeSegment = func() error { return s.memory.allocate(s.takeAt, image.SegmentSize) }
 	s.patience = maxWait
 	s.epoch.Store(1)
@@ -324,7 +346,7 @@ func (s *Store) makeWorkers() error {
 		n = 2 * runtime.GOMAXPROCS(0)
 	}
 	n = min(max(n, 4), maxWorkers)
-	s.atFirst = min(n+reserveBeside, s.atMost)
+	s.atFirst = n + reserveBeside
 	for range n + 1 {
 		w, err := newWorker(s)
 		if err != nil {
@@ -332,10 +354,11 @@ func (s *Store) makeWorkers() error {
 		}
 		w.effort = codec.MaxEffort
 		if present := s.cfg.Present; present != nil {
-			present([]any{w.compressor, w.decompressor, w.retired, &w.packed, &w.page})
+			present([]any{w.coder.Load(), w.decompressor, w.retired, &w.packed, &w.page})
 		}
 		s.workers = append(s.workers, w)
 	}
+	s.keepTotals()
 	s.recount.drained = make([]bool, n)
 	if s.cfg.Present != nil {
 		s.cfg.Present(&s.locks)
@@ -351,10 +374,11 @@ func (s *Store) makeWorkers() error {
 // compactor is the maintainer's own worker; guarded by passMu.
 func (s *Store) compactor() *Worker { return s.workers[len(s.workers)-1] }
 
-// Close ends maintenance and unmaps the image, which stays in its Memory.
-// No worker may be in use.
+// Close ends maintenance and unmaps the image, which stays in its Memory. No worker may be in use.
+// It ends a Recompress, and waits for it and for what else an operator has asked for.
 func (s *Store) Close() error {
 	close(s.stop)
+	s.operators.Lock() // for good
 	<-s.stopped
 	s.quiesce()
 	return s.memory.unmap()

@@ -267,7 +267,7 @@ func TestCompactionSettles(t *testing.T) {
 
 // What others look at must not share a cache line with what a worker writes.
 func TestWorkersDoNotShareCacheLines(t *testing.T) {
-	if off := unsafe.Offsetof(Worker{}.compressor); off < 64 {
+	if off := unsafe.Offsetof(Worker{}.coder); off < 64 {
 		t.Errorf("a worker's own fields begin at byte %d", off)
 	}
 }

@@ -21,6 +21,8 @@ func newWindow(n int) *view.Window { return view.NewWindow(make([]byte, view.Are
 func stillView(t *testing.T, s *Store) (*view.View, []byte) {
 	t.Helper()
 	copied := make([]byte, s.image.Size)
+	s.quiesce() // the maintainer would go on with the ages
+	defer s.resume()
 	if err := s.memory.readAt(copied, 0); err != nil { // touches no hole
 		t.Fatal(err)
 	}

@@ -30,9 +30,8 @@ type Worker struct {
 	_             apart
 
 	// The fields below belong to the request that has the worker.
-	compressor   codec.Compressor
-	adjustable   codec.Adjustable // the compressor, if it is one; else nil
-	effort       int              // see SetEffort
+	coder        atomic.Pointer[coder] // replaced by SetAlgorithm at any time
+	effort       int                   // see SetEffort
 	decompressor *codec.Decompressor
 	packed       [PageSize]byte
 	page         [PageSize]byte
@@ -43,21 +42,22 @@ type Worker struct {
 	freed        int           // bytes freed since the maintainer was last told
 	onWait       func()        // see OnWait; nil for none
 
+	met   Met      // see Met
 	count counters // written by the request that has the worker, read by Stats
 	_     apart
 }
 
 func newWorker(s *Store) (*Worker, error) {
-	c, err := s.algorithm.NewCompressor()
+	c, err := newCoder(s.cfg.Algorithm)
 	if err != nil {
-		return nil, fmt.Errorf("make compressor: %w", err)
+		return nil, err
 	}
-	d, err := s.algorithm.NewDecompressor()
+	d, err := s.cfg.Algorithm.NewDecompressor()
 	if err != nil {
 		return nil, fmt.Errorf("make decompressor: %w", err)
 	}
-	w := &Worker{s: s, compressor: c, decompressor: d, retired: make([]image.Entry, 0, maxRetired)}
-	w.adjustable, _ = c.(codec.Adjustable)
+	w := &Worker{s: s, decompressor: d, retired: make([]image.Entry, 0, maxRetired)}
+	w.coder.Store(c)
 	if invariant.Enabled {
 		w.proof = make([]byte, PageSize)
 	}
@@ -102,7 +102,7 @@ func (w *Worker) stepAside() {
 // worker from freeing, and seals the open segments of idle workers that hold
 // nothing.
 func (w *Worker) Release() {
-	w.onWait, w.effort = nil, codec.MaxEffort
+	w.onWait, w.effort, w.met = nil, codec.MaxEffort, Met{}
 	done := w.flush(false) && !w.deserted
 	w.deserted = false
 	w.busy.Store(false)

@@ -56,8 +56,9 @@ func (w *Worker) encode(page uint64, src []byte) (image.Entry, error) {
 			return e, nil
 		}
 	}
-	w.setEffort()
-	id, n, err := w.compressor.Compress(w.packed[:], src)
+	c := w.coder.Load()
+	w.setEffort(c)
+	id, n, err := c.compressor.Compress(w.packed[:], src)
 	if err != nil {
 		return 0, err
 	}
@@ -88,8 +89,10 @@ func (w *Worker) lockPage(page uint64) *sync.Mutex {
 func (w *Worker) publish(page uint64, e image.Entry) (old image.Entry) {
 	invariant.Point("entry to be published")
 	old = w.s.idx.swap(page, e)
+	w.s.ages.noteWrite(page, e)
 	invariant.Point("entry published")
 	w.count.add(e, +1)
+	w.met.add(e)
 	if !old.Valid(w.s.image.Segments) {
 		w.corrupt(page)
 		return old

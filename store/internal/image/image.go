@@ -39,6 +39,13 @@ func (m *Image) Renewals() []atomic.Uint64 { return m.words(renewalsOffset, Same
 // Errors views the counts of errors: ErrorWords for each kind.
 func (m *Image) Errors() []atomic.Uint64 { return m.words(errorsOffset, ErrorKinds*ErrorWords) }
 
+// Ages views the table of a byte for each page, eight in a word, and the same as bytes. Pages of it
+// that do not exist must not be touched.
+func (m *Image) Ages() (words []atomic.Uint64, bytes []byte) {
+	off := m.AgePageAt(0)
+	return m.words(off, (m.Pages+7)/8), m.Mem[off : off+int64(m.Pages) : off+int64(m.Pages)]
+}
+
 // HeaderAt views the header of the object at where.
 func (m *Image) HeaderAt(where uint64) *Header {
 	return (*Header)(unsafe.Pointer(&m.Mem[m.dataOffset+int64(where)]))

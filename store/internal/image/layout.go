@@ -65,6 +65,20 @@ func NewGeometry(disksize, segments uint64) Geometry {
 	return g
 }
 
+// AgeSegments is how many segments at the end of the image a table of a byte for each page of the
+// device takes. They are no other part of the layout: a program that does not know of the table
+// takes them for segments without memory, or fills them, last of all. So the table is there where
+// no entry points into them.
+func (g *Geometry) AgeSegments() uint64 { return (g.Pages + SegmentSize - 1) / SegmentSize }
+
+// AgePages is how many pages of memory the whole table takes.
+func (g *Geometry) AgePages() uint64 { return (g.Pages + PageSize - 1) / PageSize }
+
+// AgePageAt is where page n of the table lies in the image.
+func (g *Geometry) AgePageAt(n uint64) int64 {
+	return g.SegmentAt(g.Segments-g.AgeSegments()) + int64(n*PageSize)
+}
+
 func roundUp(n, to uint64) uint64 { return (n + to - 1) / to * to }
 
 // EntryAt is where the entry of a page lies in the image.

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store/internal/image"
+	"github.com/zramfs/zramfs/store/internal/invariant"
+)
+
+// RecompressConfig says what to recompress, and by what. A page has to meet all that is asked.
+type RecompressConfig struct {
+	// Algorithm makes the new objects. It has no other dictionary than Config.Algorithm.
+	Algorithm codec.Algorithm
+	Idle      bool // pages that MarkIdle marked and that were not accessed since
+	Huge      bool // pages that are stored as they are, PageSize bytes
+	// Threshold is the least length in bytes of an object, below PageSize; a new object is shorter.
+	// 0 is no threshold.
+	Threshold int
+	// MaxPages is how many pages to try at the most, 0 for no bound.
+	MaxPages uint64
+	// Rest, if set, is called after each piece of about half a millisecond, without anything held.
+	// It may sleep, to leave time to others.
+	Rest func(sofar Recompressed)
+}
+
+// Recompressed says what Recompress has done.
+type Recompressed struct {
+	Tried          uint64 // pages
+	Pages          uint64 // pages whose object became smaller
+	SavedBytes     uint64 // that their objects are shorter by
+	Incompressible uint64 // pages whose object did not
+	Changed        uint64 // pages that a request wrote or discarded meanwhile
+}
+
+// Recompress makes the objects of pages smaller, the largest first, while requests go on: what a
+// request writes meanwhile stays. As in kernel zram an object is only replaced by one that takes
+// less memory, a page where that fails is left alone until it is written again, and so is one whose
+// object was replaced; a page that is tried is not idle any longer. Same-filled pages have no
+// object. The age of a page does not change.
+//
+// Recompress fails with ErrConfig, with ErrFull where there is no memory for new objects beside
+// the old ones, with the context's error once that is done, and with ErrClosed; what it did until
+// then stays done. Calls may overlap, but gain nothing by it. It takes a worker from the requests
+// for a piece at a time.
+func (s *Store) Recompress(ctx context.Context, cfg RecompressConfig) (Recompressed, error) {
+	if cfg.Threshold < 0 || cfg.Threshold >= PageSize {
+		return Recompressed{}, fmt.Errorf("%w: threshold of %d bytes: want 0 to %d", ErrConfig, cfg.Threshold, PageSize-1)
+	}
+	if !s.cfg.Algorithm.Reads(cfg.Algorithm) {
+		return Recompressed{}, fmt.Errorf("%w: algorithm %s: another dictionary than the store was opened with",
+			ErrConfig, cfg.Algorithm)
+	}
+	c, err := cfg.Algorithm.NewCompressor()
+	if err != nil {
+		return Recompressed{}, err
+	}
+	if !s.operators.TryRLock() {
+		return Recompressed{}, ErrClosed
+	}
+	defer s.operators.RUnlock()
+	r := &recompression{s: s, cfg: cfg, compressor: c, from: position{class: sizeClasses - 1}}
+	err = r.run(ctx)
+	s.ages.stale.Store(true)
+	s.poke()
+	return r.did, err
+}
+
+// A recompression is a call of Recompress.
+type recompression struct {
+	s          *Store
+	cfg        RecompressConfig
+	compressor codec.Compressor
+	old        [PageSize]byte // the object that is being recompressed
+	from       position       // where the next window begins
+	did        Recompressed
+}
+
+// Objects are recompressed by classes of their length, the class of the longest first, and in a
+// class by page. A window holds the next few, so that no list of all is needed.
+const (
+	classBytes  = 64
+	sizeClasses = PageSize/classBytes + 1
+	windowPages = 16 << 10
+	pieceTime   = 500 * time.Microsecond // of a worker, at a time
+)
+
+// A position is in the order in which objects are recompressed.
+type position struct {
+	class int    // of length; -1 behind the last
+	page  uint64 // first page to look at in that class
+}
+
+type candidate struct {
+	page  uint64
+	class int
+}
+
+func (r *recompression) run(ctx context.Context) error {
+	for r.from.class >= 0 {
+		window := r.window()
+		for len(window) > 0 {
+			n, err := r.piece(ctx, window)
+			if err != nil || r.enough() {
+				return err
+			}
+			window = window[n:]
+			if r.cfg.Rest != nil {
+				r.cfg.Rest(r.did)
+			}
+		}
+	}
+	return nil
+}
+
+func (r *recompression) enough() bool { return r.cfg.MaxPages != 0 && r.did.Tried >= r.cfg.MaxPages }
+
+// window collects the next candidates and moves the position behind them.
+func (r *recompression) window() []candidate {
+	var spread [sizeClasses]int
+	r.each(0, func(c candidate) bool { spread[c.class]++; return true })
+	last, total := r.from.class, spread[r.from.class]
+	for last > 0 && total+spread[last-1] <= windowPages {
+		last--
+		total += spread[last]
+	}
+	found := make([]candidate, 0, min(total, windowPages))
+	r.each(last, func(c candidate) bool {
+		found = append(found, c)
+		return len(found) < windowPages
+	})
+	if len(found) == windowPages && last == r.from.class {
+		r.from.page = found[len(found)-1].page + 1
+	} else {
+		r.from = position{class: last - 1}
+	}
+	slices.SortStableFunc(found, func(a, b candidate) int { return b.class - a.class })
+	return found
+}
+
+// each calls f for the pages to recompress of classes from the position's down to last, by page,
+// until f returns false.
+func (r *recompression) each(last int, f func(candidate) bool) {
+	s, more := r.s, true
+	s.idx.each(0, s.image.IndexPages-1, func(n uint64) {
+		for page := n * image.EntriesPerPage; more && page < min((n+1)*image.EntriesPerPage, s.image.Pages); page++ {
+			e := s.idx.load(page)
+			if !r.wanted(page, e) {
+				continue
+			}
+			class := e.Length() / classBytes
+			if class >= last && class <= r.from.class && (class < r.from.class || page >= r.from.page) {
+				more = f(candidate{page, class})
+			}
+		}
+	})
+}
+
+// wanted reports whether a page is to be recompressed.
+func (r *recompression) wanted(page uint64, e image.Entry) bool {
+	if !e.Object() || !e.Valid(r.s.image.Segments) || e.Length() < r.cfg.Threshold || r.cfg.Huge && e.Length() != PageSize {
+		return false
+	}
+	b := r.s.ages.of(page)
+	return b&ageSticky == 0 && (!r.cfg.Idle || b&ageIdle != 0)
+}
+
+// piece recompresses some pages of a window, for a short time, and returns how many.
+func (r *recompression) piece(ctx context.Context, window []candidate) (n int, err error) {
+	w := r.s.acquireLast()
+	defer w.Release()
+	for begun := time.Now(); n < len(window) && !r.enough() && (n == 0 || time.Since(begun) < pieceTime); n++ {
+		if err := ctx.Err(); err != nil {
+			return n, err
+		}
+		if r.s.closing() {
+			return n, ErrClosed
+		}
+		if err := r.try(w, window[n].page); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// acquireLast takes the last free worker: what is cold comes to lie apart from what requests write.
+func (s *Store) acquireLast() *Worker {
+	for {
+		for _, w := range slices.Backward(s.workers[:len(s.workers)-1]) {
+			if !w.busy.Load() && w.busy.CompareAndSwap(false, true) {
+				return w
+			}
+		}
+		time.Sleep(20 * time.Microsecond)
+	}
+}
+
+// try recompresses a page, if it is still wanted. It keeps a copy of the object meanwhile, and no
+// lock: a writer need not wait for a slow codec. A damaged object is left for a read to find.
+func (r *recompression) try(w *Worker, page uint64) error {
+	s := r.s
+	w.beginRead()
+	e := s.idx.load(page)
+	if !r.wanted(page, e) {
+		w.endRead()
+		return nil
+	}
+	packed, err := s.object(page, e)
+	old := r.old[:copy(r.old[:], packed)]
+	w.endRead()
+	r.did.Tried++
+	s.ages.mark(page, 0, ageIdle)
+	if err != nil || w.decompressor.Decompress(w.page[:], e.Codec(), old) != nil {
+		return nil
+	}
+	id, n, err := r.compressor.Compress(w.packed[:], w.page[:])
+	if err != nil {
+		return err
+	}
+	if id == codec.Raw || image.Footprint(n) >= image.Footprint(len(old)) || r.cfg.Threshold != 0 && n >= r.cfg.Threshold {
+		r.did.Incompressible++
+		s.ages.mark(page, ageUncompressing, 0)
+		return nil
+	}
+	to, err := w.place(page, id, w.packed[:n])
+	if err != nil {
+		return err
+	}
+	w.prove(page, to, w.page[:])
+	if !w.exchange(page, e.Codec(), old, to) {
+		w.retire(to)
+		r.did.Changed++
+		return nil
+	}
+	r.did.Pages++
+	r.did.SavedBytes += uint64(len(old) - n)
+	s.recompressed.Add(1)
+	return nil
+}
+
+// exchange makes to the entry of a page whose object is still old by codec id, wherever compaction
+// has moved it, and reports whether it is.
+func (w *Worker) exchange(page uint64, id codec.ID, old []byte, to image.Entry) bool {
+	s := w.s
+	l := w.lockPage(page)
+	defer l.Unlock()
+	e := s.idx.load(page)
+	if !e.Object() || !e.Valid(s.image.Segments) || e.Codec() != id || e.Length() != len(old) || !s.owns(page, e) ||
+		!bytes.Equal(s.image.Payload(e.Where(), len(old)), old) {
+		return false
+	}
+	invariant.Point("object recompressed")
+	s.idx.swap(page, to)
+	invariant.Point("recompressed object published")
+	s.ages.mark(page, ageRecompressed, ageIdle)
+	w.count.add(to, +1)
+	w.count.add(e, -1)
+	w.retire(e)
+	return true
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	"github.com/zramfs/zramfs/codec"
+)
+
+// A store counts on from where another with the same memory for totals has ended, also where that
+// one had more workers; one with memory of its own begins anew.
+func TestTotalsGoOn(t *testing.T) {
+	totals := make([]atomic.Uint64, TotalsRows*TotalsRow)
+	mem, err := NewMemory(MemoryAuto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{Disksize: 16 << 20, Algorithm: algorithm(t, "raw"), Totals: totals, Workers: 8}
+	s, err := Create(mem, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, got := make([]byte, PageSize), make([]byte, PageSize)
+	for round := range uint64(3) {
+		for n := range uint64(100) {
+			workers := []*Worker{s.Acquire(), s.Acquire(), s.Acquire(), s.Acquire()} // each counts
+			for i := range page {
+				page[i] = byte(rand.Uint32())
+			}
+			for _, w := range workers[1:] {
+				if err := w.Read(n, 0, got); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := workers[0].Write(n, 0, page); err != nil {
+				t.Fatal(err)
+			}
+			for _, w := range workers {
+				w.Release()
+			}
+		}
+		w := s.Acquire()
+		w.Discard(0, 100)
+		w.Release()
+		got := s.Stats()
+		if n := 100 * (round + 1); got.Reads != 3*n || got.Writes != n || got.NotifyFree != n || got.HugePagesSince != n {
+			t.Errorf("round %d: reads %d, writes %d, discards %d, huge pages %d, want %d and thrice %d",
+				round, got.Reads, got.Writes, got.NotifyFree, got.HugePagesSince, 3*n, n)
+		}
+		most := got.MemUsedMax
+		finish(t, s)
+		cfg.Workers = 4
+		if s, err = Open(mem, cfg); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Stats().MemUsedMax; got != most {
+			t.Errorf("round %d: at most %d bytes were in use, before %d", round, got, most)
+		}
+	}
+	finish(t, s)
+	cfg.Totals = nil
+	if s, err = Open(mem, cfg); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Stats(); got.Reads+got.Writes+got.NotifyFree != 0 {
+		t.Errorf("with memory of its own it begins with %+v", got)
+	}
+	finish(t, s)
+	if err := mem.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMet tells what the pages of a request are stored as.
+func TestMet(t *testing.T) {
+	s := newStore(t, Config{Disksize: 16 << 20, Algorithm: algorithm(t, "lz4")})
+	packs, same, noise := make([]byte, PageSize), make([]byte, PageSize), make([]byte, PageSize)
+	for i := range packs {
+		packs[i], noise[i] = byte(i/64), byte(rand.Uint32())
+	}
+	met := func(f func(w *Worker)) Met {
+		w := s.Acquire()
+		defer w.Release()
+		f(w)
+		m := w.Met()
+		m.some = false
+		return m
+	}
+	put := func(page uint64, content []byte) func(*Worker) {
+		return func(w *Worker) {
+			if err := w.Write(page, 0, content); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	get := func(pages ...uint64) func(*Worker) {
+		return func(w *Worker) {
+			for _, page := range pages {
+				if err := w.Read(page, 0, make([]byte, PageSize)); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	packed := met(put(0, packs))
+	if packed.Codec != codec.LZ4 || packed.Bytes == 0 || packed.Bytes >= PageSize {
+		t.Errorf("a page that packs met %+v", packed)
+	}
+	for name, c := range map[string]struct{ got, want Met }{
+		"same":      {met(put(1, same)), Met{Codec: MetSame}},
+		"noise":     {met(put(2, noise)), Met{Codec: codec.Raw, Bytes: PageSize}},
+		"read":      {met(get(0)), packed},
+		"empty":     {met(get(9)), Met{Codec: MetNothing}},
+		"none":      {met(func(*Worker) {}), Met{Codec: MetNothing}},
+		"different": {met(get(0, 2)), Met{Codec: MetMixed, Bytes: packed.Bytes + PageSize}},
+		"discarded": {met(func(w *Worker) { w.Discard(0, 3) }), Met{Codec: MetNothing}},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: met %+v, want %+v", name, c.got, c.want)
+		}
+	}
+}
