@@ -190,6 +190,25 @@ func identify(n int) (FileID, error) {
 	return FileID{Device: info.Device, Inode: info.Inode}, nil
 }
 
+// resize looks at the file first: kernels before 6.16 take the size that they have cached.
+func resize(n int, backing string) error {
+	if _, _, err := backingFile(n); err != nil {
+		return err // before a node is made for nothing
+	}
+	if _, err := os.Stat(backing); err != nil {
+		return err
+	}
+	fd, err := openLoop(n)
+	if err != nil {
+		return err
+	}
+	defer closeQuietly(fd)
+	if err := unix.IoctlSetInt(fd, unix.LOOP_SET_CAPACITY, 0); err != nil {
+		return fmt.Errorf("set capacity: %w", err)
+	}
+	return nil
+}
+
 // detach opens loop device n only to let it go.
 func detach(n int) error {
 	if _, _, err := backingFile(n); err != nil {

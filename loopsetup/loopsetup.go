@@ -16,6 +16,7 @@ const (
 	OpAttach   = "attach"
 	OpClose    = "close"
 	OpDetach   = "detach"
+	OpResize   = "resize"
 	OpFind     = "find loop devices of"
 	OpInspect  = "inspect"
 	OpIdentify = "identify the file of"
@@ -175,6 +176,17 @@ func Detach(dev string) error {
 		return newError(OpDetach, dev, err)
 	}
 	return newError(OpDetach, dev, detach(n))
+}
+
+// Resize gives the loop device dev the size that its file backing has now. It needs the right to
+// open dev. It asks the server of the file for that size: if that may hang, call Resize where it
+// can be abandoned. The errors are those of Inspect.
+func Resize(dev, backing string) error {
+	n, err := loopNumber(dev)
+	if err != nil {
+		return newError(OpResize, dev, err)
+	}
+	return newError(OpResize, dev, resize(n, backing))
 }
 
 // Find returns the paths of the loop devices on the file backing in the order of their numbers;

@@ -15,6 +15,7 @@ var errUnsupported = fmt.Errorf("loop devices and swap areas exist only on Linux
 
 func attach(string, Config) (*Device, error) { return nil, errUnsupported }
 func detach(int) error                       { return errUnsupported }
+func resize(int, string) error               { return errUnsupported }
 func identify(int) (FileID, error)           { return FileID{}, errUnsupported }
 func swapOn(string, int, Discard) error      { return errUnsupported }
 func swapOff(string) error                   { return errUnsupported }

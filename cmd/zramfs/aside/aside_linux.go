@@ -62,6 +62,9 @@ const (
 	// Prefetching is for [Prefetch] alone, which says what in standard input.
 	Prefetching Op = "prefetch"
 	Probe       Op = "probe" // reads a loop device; returns the [FileSystem] of its file as JSON
+	List        Op = "list"  // returns the [Entry]s of a directory as JSON
+	// Resize gives a loop device the size that its file, the second argument, has now.
+	Resize Op = "resize"
 )
 
 var calls = map[Op]func(args []string) ([]byte, error){
@@ -75,7 +78,9 @@ var calls = map[Op]func(args []string) ([]byte, error){
 	},
 	SwapOff:   func(args []string) ([]byte, error) { return nil, loopsetup.SwapOff(args[0]) },
 	ReadAhead: readAhead, Prefetching: prefetchHere,
-	Probe: func(args []string) ([]byte, error) { return probeLoop(args[0]) },
+	Probe:  func(args []string) ([]byte, error) { return probeLoop(args[0]) },
+	List:   func(args []string) ([]byte, error) { return list(args[0]) },
+	Resize: func(args []string) ([]byte, error) { return nil, loopsetup.Resize(args[0], args[1]) },
 }
 
 // Call makes a call in another process and kills that when ctx ends; the error is ErrNoAnswer then.

@@ -177,7 +177,7 @@ func ErrorCounts(io daemon.IOStatus) []ErrorCount {
 		{"%d pages were damaged", io.ChecksumErrors, io.ChecksumErrorTimes, "test the memory of the machine; the log has the pages' numbers"},
 		{"%d reads failed", io.FailedReads, io.FailedReadTimes, "see the log; the programs that the pages belonged to got an I/O error"},
 		{"%d writes failed", io.FailedWrites, io.FailedWriteTimes,
-			"no data is lost, the pages stayed in memory; set it up again with a larger --mem-limit, or end programs"},
+			"no data is lost, the pages stayed in memory; raise the limit (zramfs set DIR mem-limit=SIZE), or end programs"},
 	}
 	return slices.DeleteFunc(all, func(e ErrorCount) bool { return e.n == 0 })
 }

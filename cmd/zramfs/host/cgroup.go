@@ -77,6 +77,32 @@ func (r Root) Group() (dir string, err error) {
 	return "", fs.ErrNotExist
 }
 
+// GroupsOf returns the directories of the control groups that can bound the memory of a process,
+// relative to the Root: in each hierarchy that a mount shows its own group, then those above it.
+func (r Root) GroupsOf(pid int) (dirs []string, err error) {
+	groups, err := r.groups(strconv.Itoa(pid))
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := r.Mounts()
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range groups {
+		at := slices.IndexFunc(mounts, g.in)
+		if at < 0 || !g.v2() && !hasWord(g.controllers, "memory") {
+			continue
+		}
+		for dir := belowMount(mounts[at], g.path); ; dir = filepath.Dir(dir) {
+			dirs = append(dirs, filepath.Join(mounts[at].Mountpoint, dir))
+			if dir == "/" {
+				break
+			}
+		}
+	}
+	return dirs, nil
+}
+
 // group is a line of proc/PID/cgroup (cgroups(7)): hierarchy-ID:controller-list:cgroup-path.
 type group struct{ id, controllers, path string }
 

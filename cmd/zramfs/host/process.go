@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A Process is what the kernel tells of a process that has not ended, without asking the process
@@ -22,7 +23,13 @@ type Process struct {
 	// Start is when the process started, in clock ticks after boot. With the PID it names one
 	// process for ever.
 	Start uint64
+	// CPU is the processor time of all its threads, ended ones included, in steps of 10 ms.
+	CPU time.Duration
 }
+
+// clockTick is the unit of times in /proc/PID/stat: USER_HZ is 100 on every architecture that Go
+// has.
+const clockTick = 10 * time.Millisecond
 
 // Process describes the process with this number in the PID namespace of the Root's proc; false
 // where there is none, or only a zombie.
@@ -39,6 +46,10 @@ func (r Root) Process(pid int) (Process, bool) {
 	}
 	p := Process{PID: pid, Name: string(text[begin+1 : end]), State: fields[0][0]}
 	p.Parent, _ = strconv.Atoi(fields[1])
+	for _, field := range fields[11:13] { // utime, stime
+		ticks, _ := strconv.ParseInt(field, 10, 64)
+		p.CPU += time.Duration(ticks) * clockTick
+	}
 	p.Start, err = strconv.ParseUint(fields[19], 10, 64)
 	return p, err == nil
 }

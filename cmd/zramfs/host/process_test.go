@@ -6,10 +6,11 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"time"
 )
 
 func TestProcesses(t *testing.T) {
-	const after = " 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 "
+	const after = " 1 7 7 0 -1 4194560 1 0 0 0 150 7 0 0 20 0 1 0 "
 	r := tree(t, map[string]string{
 		"proc/7/stat":       "7 (a) b) T" + after + "998877 0 0\n",
 		"proc/7/cmdline":    "zramfs\x00mount\x00/run/zram\x00",
@@ -23,7 +24,7 @@ func TestProcesses(t *testing.T) {
 		"proc/meminfo":      "",
 		"proc/11/mountinfo": "",
 	})
-	want := Process{PID: 7, Name: "a) b", State: 'T', Parent: 1, Start: 998877}
+	want := Process{PID: 7, Name: "a) b", State: 'T', Parent: 1, Start: 998877, CPU: 1570 * time.Millisecond}
 	if got, ok := r.Process(7); !ok || got != want || !got.Stopped() {
 		t.Errorf("%+v, %v; want %+v", got, ok, want)
 	}

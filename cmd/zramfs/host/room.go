@@ -73,19 +73,6 @@ func (h MemoryHierarchy) lowerToHigh(g *MemoryGroup) error {
 	return nil
 }
 
-// Pressure returns the share of the last ten seconds, in per cent, in which a task waited for
-// memory (Documentation/accounting/psi.rst); false where the kernel does not tell.
-func (r Root) Pressure() (percent float64, known bool) {
-	text, err := r.Read("proc/pressure/memory")
-	if err != nil {
-		return 0, false
-	}
-	_, rest, _ := strings.Cut(text, "some avg10=")
-	value, _, _ := strings.Cut(rest, " ")
-	percent, err = strconv.ParseFloat(value, 64)
-	return percent, err == nil
-}
-
 // ProcessesBelow returns the processes in the control group at dir, which is relative to the Root,
 // and in all groups below it, until ctx ends. It leaves out groups that are removed since. The
 // error is fs.ErrNotExist where dir is no control group.

@@ -18,6 +18,9 @@ shrinks as programs use more swap and is empty once they use half. So all of the
 size that the user asked for can be used, and SwapTotal is that size; "used" in
 free(1) and swapon(8) is half of it or more as long as there is a ballast.
 
+While it is at it, the process keeps statistics of the kernel fresh: see package
+groupstat.
+
 The process is neither locked in memory nor protected: the kernel may page it out
 or kill it first, and then it keeps slots again, which costs memory and loses
 nothing. It ends with the keeper of its device.

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/groupstat"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
@@ -57,6 +58,8 @@ func Run(cfg Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, read.close()) }()
+	// It ends with the process. Without it the kernel kills more in groups at their limits.
+	go func() { _ = groupstat.Follow(host.Local, nil) }()
 	h := &holder{governor: governor{policy: cfg.Policy}, read: read, keeper: keeper, pid: cfg.Keeper}
 	for wait := time.Duration(0); !h.ended(wait); {
 		if err := h.look(time.Now()); err != nil {

@@ -114,3 +114,6 @@ func ShellWord(word string) string {
 	}
 	return word
 }
+
+// Ratio writes a ratio as zramctl users know it: 4.74.
+func Ratio(ratio float64) string { return strconv.FormatFloat(ratio, 'f', 2, 64) }

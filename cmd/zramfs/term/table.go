@@ -90,9 +90,9 @@ func (t Table) naturalWidths(lines [][]string) []int {
 	widths := make([]int, len(t.Columns))
 	for i, c := range t.Columns {
 		for _, cells := range lines {
-			widths[i] = max(widths[i], displayWidth(cells[i]))
+			widths[i] = max(widths[i], DisplayWidth(cells[i]))
 		}
-		heading := displayWidth(c.Name) // counts even when headings are not printed
+		heading := DisplayWidth(c.Name) // counts even when headings are not printed
 		widths[i] = max(widths[i], heading)
 		if widths[i] < c.Preferred && t.widestCell(lines, i) >= heading {
 			widths[i] = c.Preferred
@@ -105,7 +105,7 @@ func (t Table) naturalWidths(lines [][]string) []int {
 func (t Table) widestCell(lines [][]string, i int) int {
 	widest := 0
 	for _, cells := range lines[len(lines)-len(t.Rows):] {
-		widest = max(widest, displayWidth(cells[i]))
+		widest = max(widest, DisplayWidth(cells[i]))
 	}
 	return widest
 }
@@ -122,7 +122,7 @@ func (t Table) fit(widths []int, terminal int) {
 			if !c.Elastic || c.Truncate != truncated {
 				continue
 			}
-			spare := widths[i] - displayWidth(c.Name)
+			spare := widths[i] - DisplayWidth(c.Name)
 			cut := min(max(total-terminal, 0), spare)
 			widths[i] -= cut
 			total -= cut
@@ -139,7 +139,7 @@ func (t Table) renderAligned(lines [][]string, widths []int) string {
 			if t.Columns[i].Truncate {
 				cell = truncateTo(cell, widths[i])
 			}
-			padding := widths[i] - displayWidth(cell)
+			padding := widths[i] - DisplayWidth(cell)
 			indent += widths[i] + 1
 			switch {
 			case t.Columns[i].Right:
@@ -203,11 +203,11 @@ func escapeBytes(out *strings.Builder, bytes string) {
 	}
 }
 
-// displayWidth is the number of terminal columns of s.
-func displayWidth(s string) int {
+// DisplayWidth is the number of terminal columns of s.
+func DisplayWidth(s string) int {
 	width := 0
 	for _, r := range s {
-		width += runeWidth(r)
+		width += RuneWidth(r)
 	}
 	return width
 }
@@ -219,7 +219,8 @@ var wideRunes = []struct{ first, last rune }{
 	{0xff00, 0xff60}, {0xffe0, 0xffe6}, {0x1f300, 0x1faff}, {0x20000, 0x3fffd},
 }
 
-func runeWidth(r rune) int {
+// RuneWidth is the number of terminal columns of r: 0, 1 or 2.
+func RuneWidth(r rune) int {
 	if unicode.In(r, unicode.Mn, unicode.Me) {
 		return 0
 	}
@@ -235,7 +236,7 @@ func runeWidth(r rune) int {
 func truncateTo(s string, width int) string {
 	used := 0
 	for i, r := range s {
-		used += runeWidth(r)
+		used += RuneWidth(r)
 		if used > width {
 			return s[:i]
 		}

@@ -20,10 +20,25 @@ func Width() int {
 	if size.Col > 0 {
 		return int(size.Col)
 	}
-	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
-		return columns
+	return fromEnvironment("COLUMNS", 80)
+}
+
+// Screen returns the width and height of the terminal on standard output in characters. Elsewhere
+// it is COLUMNS by LINES, else 80 by 24.
+func Screen() (width, height int) {
+	width, height = fromEnvironment("COLUMNS", 80), fromEnvironment("LINES", 24)
+	if size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 && size.Row > 0 {
+		width, height = int(size.Col), int(size.Row)
 	}
-	return 80
+	return width, height
+}
+
+// fromEnvironment returns a number in the environment, otherwise the usual one.
+func fromEnvironment(name string, usual int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
+		return n
+	}
+	return usual
 }
 
 // isTerminal reports whether w is a terminal.
