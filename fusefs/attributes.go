@@ -3,84 +3,164 @@
 package fusefs
 
 import (
-	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
 
-	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/store"
 )
 
-// An attribute is a readable file below block/zram0 or control. Formats are those of the kernel's
+// An attribute is a file below block/zram0 or control. Formats are those of the kernel's
 // drivers/block/zram/zram_drv.c, to the byte: scripts cut them by column.
 type attribute struct {
 	dir  uint64 // inode of the directory
 	name string
-	show func() ([]byte, error)
-	set  func([]byte) error // nil if read-only
+	mode uint32                 // permissions
+	show func() ([]byte, error) // nil if it cannot be read
+	// set takes what one write has; nil if it cannot be written. The request has the number with
+	// which a successor carries it out again.
+	set func(request uint64, text []byte) error
+	// take is show for a file whose reading has an effect, once for each handle; else nil.
+	take func(request uint64) ([]byte, error)
+	// waits: carrying it out may wait for other requests, so that none may wait for it.
+	waits bool
+	// stream is show for a file that is too long for a snapshot; else nil.
+	stream func(from cursor, offset uint64, size int) (content []byte, next cursor, err error)
 }
 
-// attributesOf returns the attribute files of a device. In the kernel mem_limit and mem_used_max
-// are write-only; here they show bytes, as disksize does.
-func attributesOf(cfg Config, loops attribute) []attribute {
-	of := func(name string, format func(store.Stats) string) attribute {
-		return attribute{deviceNode, name, func() ([]byte, error) { return []byte(format(cfg.Store.Stats())), nil }, nil}
-	}
-	status := func() ([]byte, error) {
-		if cfg.Status == nil {
-			return nil, nil
-		}
-		noted, err := loops.show()
-		if err != nil {
-			return nil, err
-		}
-		return cfg.Status(strings.Fields(string(noted)))
-	}
-	return []attribute{
-		of("disksize", func(store.Stats) string { return decimal(cfg.Store.Disksize()) }),
-		of("initstate", func(store.Stats) string { return "1\n" }),
-		of("comp_algorithm", func(store.Stats) string { return compAlgorithm(cfg.Algorithm) }),
-		of("mem_limit", func(s store.Stats) string { return decimal(s.MemLimit) }),
-		of("mem_used_max", func(s store.Stats) string { return decimal(s.MemUsedMax) }),
-		of("mm_stat", mmStat),
-		of("io_stat", ioStat),
-		{controlNode, "status", status, nil},
-		loops,
-	}
+// readable reports whether the file can be opened for reading.
+func (a attribute) readable() bool { return a.show != nil || a.take != nil || a.stream != nil }
+
+// Permissions of attributes, those of the kernel's.
+const (
+	shown   = 0o444
+	changed = 0o644
+	ordered = 0o200
+	hidden  = 0o600
+)
+
+// attributes are what the files of a device show and change.
+type attributes struct {
+	cfg      Config             // immutable
+	loops    attribute          // immutable
+	streams  int                // requests on the data file that are worked on at a time; immutable
+	inFlight func() int         // of them, those under way; immutable
+	stopping func() bool        // the server is to stop; immutable
+	opens    func() int         // handles on the data file; immutable
+	closed   func(bool)         // makes opening the data file fail with EBUSY, or succeed again; immutable
+	keep     func(Chosen) error // keeps what was chosen for a successor; immutable
+
+	setting sync.Mutex             // held while an attribute is set, but for recompress, which may take minutes
+	chosen  atomic.Pointer[Chosen] // changed by the holder of setting
+	working atomic.Bool            // recompress is at work
 }
 
-func decimal(n uint64) string { return fmt.Sprintf("%d\n", n) }
-
-// mmStat formats mm_stat as mm_stat_show does.
-func mmStat(s store.Stats) string {
-	return fmt.Sprintf("%8d %8d %8d %8d %8d %8d %8d %8d %8d\n",
-		s.OrigDataSize, s.ComprDataSize, s.MemUsedTotal, s.MemLimit, s.MemUsedMax,
-		s.SamePages, s.PagesCompacted, s.HugePages, s.HugePagesSince)
+// all returns the attribute files. In the kernel mem_limit and mem_used_max are write-only; here
+// they show bytes, as disksize does.
+func (a *attributes) all() []attribute {
+	list := []attribute{
+		a.order("algorithm_params", a.setParameters),
+		a.text("backing_dev", func() string { return "none\n" }),
+		a.stats("bd_stat", bdStat),
+		{dir: deviceNode, name: "block_state", mode: 0o400, stream: a.blockState},
+		a.value("comp_algorithm", func(Chosen) string { return compAlgorithm(a.cfg.Store.Algorithm()) }, a.setAlgorithm),
+		a.order("compact", a.initialised(a.compact)),
+		a.stats("debug_stat", debugStat),
+		{dir: deviceNode, name: "disksize", mode: changed, show: func() ([]byte, error) { return []byte(decimal(a.size())), nil }, set: a.setDisksize},
+		a.order("idle", a.initialised(a.markIdle)),
+		a.text("initstate", a.initState),
+		a.stats("io_stat", ioStat),
+		a.value("max_comp_streams", func(Chosen) string { return decimal(uint64(a.streams)) }, ignoreText),
+		a.value("mem_limit", func(Chosen) string { return decimal(a.counters().MemLimit) }, a.setMemLimit),
+		a.value("mem_used_max", func(Chosen) string { return decimal(a.counters().MemUsedMax) }, a.resetPeak),
+		a.stats("mm_stat", mmStat),
+		a.value("recomp_algorithm", recompAlgorithm, a.setRecompression),
+		{dir: deviceNode, name: "recompress", mode: ordered, set: a.recompress},
+		{dir: deviceNode, name: "reset", mode: ordered, set: a.reset},
+		a.text("size", func() string { return decimal(a.size() / sector) }),
+		a.stats("stat", func(s store.Stats) string { return blockStat(s, a.inFlight()) }),
+		a.order("writeback", a.initialised(a.writeBack)),
+		a.value("writeback_limit", func(c Chosen) string { return decimal(c.WritebackLimit) }, a.setWritebackLimit),
+		a.value("writeback_limit_enable", showWritebackLimited, a.setWritebackLimited),
+	}
+	list = append(list, a.hotAttributes()...)
+	return append(list, attribute{dir: controlNode, name: "status", mode: shown, show: a.status}, a.loops)
 }
 
-// ioStat formats io_stat as io_stat_show does. The kernel's third figure, invalid I/O, is always 0:
-// a file accepts any offset and length.
-func ioStat(s store.Stats) string {
-	return fmt.Sprintf("%8d %8d 0 %8d\n", s.FailedReads.Count, s.FailedWrites.Count, s.NotifyFree)
+// value is an attribute that anyone may read and the owner may change.
+func (a *attributes) value(name string, format func(Chosen) string, set func([]byte, *Chosen) error) attribute {
+	v := a.order(name, set)
+	v.mode = changed
+	v.show = func() ([]byte, error) { return []byte(format(*a.chosen.Load())), nil }
+	return v
 }
 
-// compAlgorithm lists all algorithms with the chosen one in brackets, as zcomp_available_show does,
-// the blank before the newline included. A setting with parameters, such as zstd(level=3), stands
-// in its family's place.
-func compAlgorithm(chosen codec.Algorithm) string {
-	setting, family := chosen.String(), ""
-	for _, name := range codec.Algorithms() {
-		rest, ok := strings.CutPrefix(setting, name)
-		if ok && (rest == "" || strings.ContainsAny(rest[:1], "(:")) && len(name) > len(family) {
-			family = name
+// order is an attribute that the owner may write. set is called for one write at a time. It may
+// change what was chosen, which is kept if it returns no error.
+func (a *attributes) order(name string, set func([]byte, *Chosen) error) attribute {
+	return attribute{dir: deviceNode, name: name, mode: ordered, set: func(_ uint64, text []byte) error {
+		if err := a.begin(); err != nil {
+			return err
+		}
+		defer a.setting.Unlock()
+		return a.change(func(c *Chosen) error { return set(text, c) })
+	}}
+}
+
+// setTime bounds the wait for an attribute that is being set: recompress may take minutes, and a
+// request that waits holds a thread that answers those for other attributes.
+const (
+	setTime  = 2 * time.Second
+	setPause = 5 * time.Millisecond
+)
+
+// begin takes a.setting. It fails with EAGAIN, as recompress of the kernel does, while another
+// attribute is being set for long.
+func (a *attributes) begin() error {
+	for end := time.Now().Add(setTime); !a.setting.TryLock(); time.Sleep(setPause) {
+		switch {
+		case a.stopping():
+			return ErrLeft
+		case time.Now().After(end):
+			return syscall.EAGAIN
 		}
 	}
-	var b strings.Builder
-	for _, name := range codec.Algorithms() {
-		if name == family {
-			name = "[" + setting + "]"
-		}
-		b.WriteString(name + " ")
+	return nil
+}
+
+// change keeps what f chooses.
+func (a *attributes) change(f func(*Chosen) error) error {
+	next := *a.chosen.Load()
+	if err := f(&next); err != nil || next == *a.chosen.Load() {
+		return err
 	}
-	b.WriteByte('\n')
-	return b.String()
+	if err := a.keep(next); err != nil {
+		return err
+	}
+	a.chosen.Store(&next)
+	return nil
+}
+
+// text is an attribute of the device that anyone may read.
+func (a *attributes) text(name string, format func() string) attribute {
+	return attribute{dir: deviceNode, name: name, mode: shown, show: func() ([]byte, error) { return []byte(format()), nil }}
+}
+
+// stats is such an attribute that shows counters.
+func (a *attributes) stats(name string, format func(store.Stats) string) attribute {
+	return a.text(name, func() string { return format(a.counters()) })
+}
+
+// status shows control/status.
+func (a *attributes) status() ([]byte, error) {
+	if a.cfg.Status == nil {
+		return nil, nil
+	}
+	noted, err := a.loops.show()
+	if err != nil {
+		return nil, err
+	}
+	return a.cfg.Status(strings.Fields(string(noted)))
 }

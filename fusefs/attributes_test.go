@@ -12,8 +12,14 @@ import (
 // TestStatFormats compares with lines of a kernel's zram that held the same.
 func TestStatFormats(t *testing.T) {
 	for name, c := range map[string]struct{ got, want string }{
-		"mm_stat, new":  {mmStat(store.Stats{}), "       0        0        0        0        0        0        0        0        0\n"},
-		"io_stat, new":  {ioStat(store.Stats{}), "       0        0 0        0\n"},
+		"mm_stat, new": {mmStat(store.Stats{}), "       0        0        0        0        0        0        0        0        0\n"},
+		"io_stat, new": {ioStat(store.Stats{}), "       0        0 0        0\n"},
+		"debug_stat":   {debugStat(store.Stats{}), "version: 1\n0        0\n"},
+		"bd_stat":      {bdStat(store.Stats{}), "       0        0        0\n"},
+		"stat, new": {blockStat(store.Stats{}, 0), "       0        0        0        0        0        0        0        0        0        0        0" +
+			"        0        0        0        0        0        0\n"},
+		"stat": {blockStat(store.Stats{Reads: 3, Writes: 1234567, NotifyFree: 2}, 5), "       3        0       24        0  1234567        0  9876536        0" +
+			"        5        0        0        2        0       16        0        0        0\n"},
 		"decimal":       {decimal(17179869184), "17179869184\n"},
 		"decimal, zero": {decimal(0), "0\n"},
 		"mm_stat": {

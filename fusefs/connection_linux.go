@@ -8,10 +8,13 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/telemetry"
 )
 
 // A connectionKind is one of a device's two connections.
@@ -41,11 +44,12 @@ type connection struct {
 	agreeOnce sync.Once
 	initiated atomic.Bool // go-fuse has handled INIT
 	flags     uint64
-	busy      atomic.Int32    // threads that carry a request out
-	lone      func(time.Time) // Config.Lone; nil for attributes; immutable
-	requests  requests        // immutable view
-	stopping  *atomic.Bool    // of the server
-	threads   []*thread       // immutable
+	busy      atomic.Int32                              // threads that carry a request out
+	lone      func(time.Time)                           // Config.Lone; nil for attributes; immutable
+	failed    func(telemetry.Op, uint64, syscall.Errno) // Config.Failed; as lone
+	requests  requests                                  // immutable view
+	stopping  *atomic.Bool                              // of the server
+	threads   []*thread                                 // immutable
 	// turns limits the threads that wait for requests or work on them to fewer than all: the kernel
 	// wakes the thread that has waited longest, so more threads than processors would only make
 	// caches cold. A thread that waits for memory gives its turn to a sleeping one.
@@ -60,13 +64,17 @@ func (s *Server) connect(kind connectionKind, device *os.File, cfg Config, t tre
 		return nil, err
 	}
 	fs := newFileSystem(cfg, t)
+	fs.further = func() Further { return Further(s.further.Load()) }
 	c := &connection{
 		kind: kind, device: int(device.Fd()), fs: fs, protocol: fuse.NewProtocolServer(fs, protocolOptions(cfg, transfer)),
 		agreed: make(chan struct{}), requests: s.requests, stopping: &s.stopping,
 	}
-	for _, slot := range slots {
+	for i, slot := range slots {
 		t := &thread{c: c, slot: slot}
-		t.page.beforeWait = t.giveTurn
+		t.page.beforeWait = t.stall
+		if kind == dataConnection && i < s.counters.Area.Slots() {
+			t.account = s.counters.Area.Slot(i)
+		}
 		c.threads = append(c.threads, t)
 	}
 	turns := len(slots)
@@ -74,7 +82,7 @@ func (s *Server) connect(kind connectionKind, device *os.File, cfg Config, t tre
 		turns = max(min(turns-waitingOf(turns), dataTurns()), 1)
 	}
 	if kind == dataConnection {
-		c.lone = cfg.Lone
+		c.lone, c.failed = cfg.Lone, cfg.Failed
 	}
 	c.turns = make(chan struct{}, turns)
 	for range turns {
@@ -114,7 +122,10 @@ func (c *connection) start() {
 			}
 		}
 		for _, t := range c.threads {
-			c.running.Go(t.serve)
+			c.running.Go(func() {
+				t.finishLate()
+				t.serve()
+			})
 		}
 	})
 }

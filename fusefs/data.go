@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/zramfs/zramfs/store"
+	"github.com/zramfs/zramfs/telemetry"
 )
 
 // A pageThread is what a thread keeps from one page request to the next.
@@ -14,6 +15,7 @@ type pageThread struct {
 	// beforeWait is called before the thread waits for memory. It is made once, because making
 	// it for each request would allocate. Immutable.
 	beforeWait func()
+	stored     telemetry.Stored // what the pages of the last request are stored as
 }
 
 // isPageRequest reports whether an operation on an inode of the data tree is on the page path.
@@ -41,6 +43,8 @@ func (f *fileSystem) servePage(t *pageThread, op uint32, argument, in, out []byt
 		off, length, mode := rangeOf(argument)
 		errno = f.fallocate(w, mode, off, length)
 	}
+	met := w.Met()
+	t.stored = telemetry.Stored{Codec: uint8(met.Codec), Bytes: met.Bytes}
 	w.Release()
 	return n, errno
 }

@@ -3,17 +3,18 @@
 // Package fusefs serves a store to the kernel as a file, by FUSE. It turns requests into spans of
 // pages and errors into error numbers; what a page becomes is the store's affair.
 //
-//	DIR/block/zram0/mm_stat   and six more attributes, as in /sys/block/zram0, mode 0444
+//	DIR/block/zram0/mm_stat   and the other attributes of /sys/block/zram0
 //	DIR/control/status        the result of Config.Status, mode 0444
 //	DIR/control/loops         the loop devices of a data file that is hidden, mode 0600, writable
+//	DIR/control/hot_add       makes a further device, see further.go; hot_remove ends one
 //	DIR/dev/zram0             the data: size of Config.Store, mode 0600, its own mount
 //
 // A Session makes the two mounts and keeps what must outlive a server: the connections with the
 // kernel and the memory of requests. A Server answers. It may be in another process, which may die;
 // the next one reads in the memory of requests (requests.go) what its predecessor was doing, and
-// finishes it (recover_linux.go). Names, modes, owners and sizes never change, so the kernel may
-// cache them for a day. Each open of an attribute makes its contents; reading it in pieces
-// yields one version.
+// finishes it (recover_linux.go). Names, modes and owners never change, and the size of the data
+// file only with a server, which says so; so the kernel may cache them for a day. Each open of an
+// attribute makes its contents; reading it in pieces yields one version.
 //
 // # The page path
 //

@@ -4,6 +4,7 @@ package fusefs
 
 import (
 	"os"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -34,20 +35,28 @@ type fileSystem struct {
 	store     *store.Store         // immutable
 	size      uint64               // of the data file, bytes; immutable
 	tree      tree                 // immutable
+	further   func() Further       // the devices that DIR has beside this one; immutable
 	owner     fuse.Owner           // of every node; immutable
 	mounted   time.Time            // every node's times; immutable
 	logf      func(string, ...any) // immutable
 	complaint atomic.Int64         // second of the last log line on an unknown error
 	snapshots snapshots            // has its own lock
+	closed    atomic.Bool          // the data file cannot be opened: it is about to lose its contents
+	left      sync.Map             // numbers of the requests that a successor answers
 }
 
 // newFileSystem makes the file system of one of a device's trees.
 func newFileSystem(cfg Config, t tree) *fileSystem {
+	size := cfg.Store.Disksize()
+	if cfg.Uninitialised {
+		size = 0
+	}
 	return &fileSystem{
 		RawFileSystem: fuse.NewDefaultRawFileSystem(),
 		store:         cfg.Store,
-		size:          cfg.Store.Disksize(),
+		size:          size,
 		tree:          t,
+		further:       func() Further { return 0 },
 		owner:         fuse.Owner{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())},
 		mounted:       time.Now(),
 		logf:          cfg.Logf,
@@ -59,12 +68,14 @@ func (f *fileSystem) String() string { return typeName }
 
 // Lookup finds a name in a directory.
 func (f *fileSystem) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, out *fuse.EntryOut) fuse.Status {
-	n := f.tree.lookup(in.NodeId, name)
+	n := f.find(in.NodeId, name)
 	if n == nil {
 		return fuse.ENOENT
 	}
 	out.NodeId = n.id
-	out.SetEntryTimeout(kept)
+	if n.target == "" { // a link goes with its device
+		out.SetEntryTimeout(kept)
+	}
 	out.SetAttrTimeout(kept)
 	f.fill(n, &out.Attr)
 	return fuse.OK
@@ -72,7 +83,7 @@ func (f *fileSystem) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, o
 
 // GetAttr answers stat.
 func (f *fileSystem) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.AttrOut) fuse.Status {
-	n := f.tree.get(in.NodeId)
+	n := f.node(in.NodeId)
 	if n == nil {
 		return fuse.ENOENT
 	}
@@ -85,7 +96,7 @@ func (f *fileSystem) GetAttr(_ <-chan struct{}, in *fuse.GetAttrIn, out *fuse.At
 // file is EINVAL, as when truncating a block device. Opening it with O_TRUNC (as cp, dd and a
 // shell's > do) changes nothing, again as with a block device.
 func (f *fileSystem) SetAttr(_ <-chan struct{}, in *fuse.SetAttrIn, out *fuse.AttrOut) fuse.Status {
-	n := f.tree.get(in.NodeId)
+	n := f.node(in.NodeId)
 	if n == nil {
 		return fuse.ENOENT
 	}
@@ -122,7 +133,7 @@ func (f *fileSystem) fill(n *node, out *fuse.Attr) {
 		Owner:   f.owner,
 		Blksize: pageSize,
 	}
-	if n.isData() {
+	if n.isData() && f.size > 0 {
 		out.Blocks = f.store.Stats().OrigDataSize / sector
 	}
 	out.SetTimes(&f.mounted, &f.mounted, &f.mounted)
@@ -132,33 +143,42 @@ func (f *fileSystem) sizeOf(n *node) uint64 {
 	switch {
 	case n.isData():
 		return f.size
-	case n.show != nil:
+	case n.isAttribute():
 		return attributeSize
+	case n.target != "":
+		return uint64(len(n.target))
 	}
 	return 0
 }
 
 // Open makes the snapshot that a handle on an attribute file reads; connection.count counts handles
-// on the data file. All I/O bypasses the page cache. Opening a read-only attribute for writing is
-// refused even to root, as in sysfs.
+// on the data file. All I/O bypasses the page cache. Opening an attribute for what it does not do,
+// reading or writing, is refused even to root, as in sysfs.
 func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) fuse.Status {
-	n := f.tree.get(in.NodeId)
+	n := f.node(in.NodeId)
 	if n == nil {
 		return fuse.ENOENT
 	}
 	out.OpenFlags = fuse.FOPEN_DIRECT_IO
 	if n.isData() {
+		if f.closed.Load() {
+			return fuse.EBUSY
+		}
 		out.OpenFlags |= fuse.FOPEN_PARALLEL_DIRECT_WRITES
 		return fuse.OK
 	}
 	if n.isDir() {
 		return fuse.Status(syscall.EISDIR)
 	}
-	if in.Flags&syscall.O_ACCMODE != syscall.O_RDONLY && n.set == nil {
+	access := in.Flags & syscall.O_ACCMODE
+	if access != syscall.O_RDONLY && n.attribute.set == nil || access != syscall.O_WRONLY && !n.attribute.readable() {
 		return fuse.EACCES
 	}
 	// The request's number is unique among handles, including those of predecessors.
 	out.Fh = in.Unique
+	if access == syscall.O_WRONLY || n.attribute.show == nil {
+		return fuse.OK
+	}
 	return f.snapshot(n, in.Unique)
 }
 
@@ -167,7 +187,7 @@ func (f *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) { f.snapshot
 
 // OpenDir lets any directory be listed.
 func (f *fileSystem) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, _ *fuse.OpenOut) fuse.Status {
-	if n := f.tree.get(in.NodeId); n == nil || !n.isDir() {
+	if n := f.node(in.NodeId); n == nil || !n.isDir() {
 		return fuse.ENOTDIR
 	}
 	return fuse.OK
@@ -175,11 +195,11 @@ func (f *fileSystem) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, _ *fuse.OpenOut
 
 // ReadDir lists a directory, starting at an earlier entry's offset.
 func (f *fileSystem) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEntryList) fuse.Status {
-	n := f.tree.get(in.NodeId)
+	n := f.node(in.NodeId)
 	if n == nil || !n.isDir() {
 		return fuse.ENOTDIR
 	}
-	entries := f.tree.list(n)
+	entries := f.entries(n)
 	for i := in.Offset; i < uint64(len(entries)); i++ {
 		entries[i].Off = i + 1
 		if !out.AddDirEntry(entries[i]) {
@@ -192,7 +212,7 @@ func (f *fileSystem) ReadDir(_ <-chan struct{}, in *fuse.ReadIn, out *fuse.DirEn
 // StatFs returns the number of pages and of empty pages. The loop driver takes the block size for
 // its discard granularity.
 func (f *fileSystem) StatFs(_ <-chan struct{}, _ *fuse.InHeader, out *fuse.StatfsOut) fuse.Status {
-	pages := f.store.Pages()
+	pages := f.size / pageSize
 	free := pages - min(pages, f.store.Stats().OrigDataSize/pageSize)
 	*out = fuse.StatfsOut{
 		Blocks: pages, Bfree: free, Bavail: free,

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/store"
+	"github.com/zramfs/zramfs/telemetry"
 )
 
 // This file is what users of the package see, with Session (session_linux.go) and Server
@@ -34,7 +36,8 @@ var (
 type Config struct {
 	// Store holds the device's pages. The caller closes it, after the server has ended.
 	Store *store.Store
-	// Algorithm is what block/zram0/comp_algorithm shows as chosen.
+	// Algorithm is what the device was made with. Its dictionary, if it has one, is the only one
+	// that comp_algorithm takes.
 	Algorithm codec.Algorithm
 	// Status returns the contents of control/status, for each open anew. loops is the contents
 	// of control/loops. Status runs inside a request: neither it nor anything it waits for may
@@ -47,9 +50,26 @@ type Config struct {
 	// came after a pause, as those of page faults do. It is on the page path: it must neither block
 	// nor allocate. May be nil.
 	Lone func(now time.Time)
+	// Uninitialised means that the device has no size yet: what Store holds is never shown.
+	Uninitialised bool
+	// Resize has the device made anew with a size in bytes, 0 for none, and empty, by another
+	// server of the same files. It returns an error where that cannot be done, which answers the
+	// request for it, and ErrLeft once this server is to stop. If nil, the device keeps its size.
+	Resize func(size uint64) error
+	// Add makes a further device of the directory and returns its number; Remove ends one that is
+	// not in use. Both return ErrLeft once this server is to stop; the next server calls them with
+	// the same request then. If nil, there are no further devices.
+	Add    func(request uint64) (number int, err error)
+	Remove func(request uint64, number int) error
 	// Logf logs one message a call, from any goroutine. It must not block: a request may be
 	// waiting. If nil, messages are discarded.
 	Logf func(format string, args ...any)
+	// Failed is called for each request for pages that ended in an error, once it is answered. It
+	// is on the page path, as Lone is. May be nil.
+	Failed func(op telemetry.Op, page uint64, errno syscall.Errno)
+	// Counters takes what is counted, see Files.Counters. If nil, the server has counters of its
+	// own. The caller closes it, after the server has ended.
+	Counters *Counters
 	// NoResend leaves FUSE_HAS_RESEND out of the negotiation, as with a kernel before 6.9: a
 	// successor then has only the memory of requests.
 	NoResend bool

@@ -47,6 +47,9 @@ func (p *pace) end(now time.Time) {
 	p.work += now.Sub(p.began) - p.work/paceDecay
 }
 
+// took returns how long the last request took.
+func (p *pace) took() time.Duration { return p.ended.Sub(p.began) }
+
 // share returns how much of its time the thread has worked, in per cent.
 func (p *pace) share() int {
 	all := p.work + p.idle

@@ -4,12 +4,16 @@ package fusefs
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"math"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/killpoint"
+	"github.com/zramfs/zramfs/telemetry"
 )
 
 // carryOn takes over from a predecessor. If the predecessor had negotiated, go-fuse handles its
@@ -30,21 +34,42 @@ func (c *connection) carryOn() error {
 	return c.finish()
 }
 
-// finish finishes the requests that a predecessor left in the slots.
+// finish finishes the requests that a predecessor left in the slots, but for those that may wait
+// for others: the threads do so, each beside the others.
 func (c *connection) finish() error {
 	for _, t := range c.threads {
-		if t.slot.unique.Load() != 0 {
+		switch {
+		case t.slot.unique.Load() == 0:
+		case !t.waits():
 			killpoint.At("request found")
 			t.finish()
 			killpoint.At("found request answered")
+		case c.flags&capResend == 0:
+			continue // its thread finishes it
 		}
-		t.slot.free()
+		t.free() // where that drops a request, the kernel sends it again
 	}
 	killpoint.At("requests finished")
 	if c.flags&capResend != 0 {
 		return c.askAgain()
 	}
 	return nil
+}
+
+// waits reports whether the request in the slot may wait for others: a further device, for example,
+// is mounted on a directory that must be looked up.
+func (t *thread) waits() bool {
+	m := message(t.slot.room())
+	op, n := m.opcode(), t.c.fs.node(m.node())
+	return t.c.kind == attributeConnection && (op == opRead || op == opWrite) && n != nil && n.attribute.waits
+}
+
+// finishLate completes the request in the slot that finish has left to this thread.
+func (t *thread) finishLate() {
+	if t.slot.unique.Load() != 0 && !t.left {
+		t.finish()
+		t.free()
+	}
 }
 
 // maxAttempts is how often a request that was under way when a process died is carried out again:
@@ -56,17 +81,30 @@ const maxAttempts = 10
 func (t *thread) finish() {
 	m := message(t.slot.room())
 	length := binary.LittleEndian.Uint32(m)
+	t.page.pace.begin(time.Now())
 	if result, ok := t.slot.applied(); ok {
 		t.answerResult(m.unique(), result)
+		t.page.stored = telemetry.Stored{Codec: telemetry.Nothing} // what it was is not known
+		t.aboutFound(m, syscall.Errno(max(-result, 0)))
 	} else if length < inHeaderSize || uint64(length) > uint64(len(m)) || // damaged memory
 		t.slot.words[wordAttempts].Add(1) > maxAttempts {
 		t.c.fs.logf("a request (opcode %d, %d bytes) is answered with EIO: it was under way when %d processes died, or is damaged",
 			m.opcode(), length, t.slot.words[wordAttempts].Load())
 		t.answerResult(m.unique(), -int64(unix.EIO))
+		t.aboutFound(m, unix.EIO)
 	} else {
 		t.carryOut(m[:length])
 	}
 	t.slot.words[wordAttempts].Store(0) // for the next request in the slot
+	t.page.pace.end(time.Now())
+	t.note()
+}
+
+// aboutFound does what about does for a request that another process has carried out, or none can.
+func (t *thread) aboutFound(m message, errno syscall.Errno) {
+	if t.c.kind == dataConnection && isPageRequest(m.opcode(), m.node()) {
+		t.about(m.opcode(), m[inHeaderSize:], errno)
+	}
 }
 
 // askAgain makes the kernel resend the requests that it has sent and that are in no slot.
@@ -78,6 +116,19 @@ func (c *connection) askAgain() error {
 		return fmt.Errorf("ask for unanswered requests of the %v connection: %w", c.kind, err)
 	}
 	return nil
+}
+
+// forgetSize makes the kernel ask for the data file's attributes again: the device was made anew.
+func (c *connection) forgetSize() {
+	var m [outHeaderSize + invalidateSize]byte
+	binary.LittleEndian.PutUint32(m[:], uint32(len(m)))
+	binary.LittleEndian.PutUint32(m[4:], codeInvalidateInode)
+	binary.LittleEndian.PutUint64(m[outHeaderSize:], dataNode)
+	binary.LittleEndian.PutUint64(m[outHeaderSize+8:], math.MaxUint64) // an offset of -1: no contents
+	_, err := unix.Write(c.device, m[:])
+	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTCONN) { // the kernel has none
+		c.fs.logf("make the kernel forget the size: %v", err)
+	}
 }
 
 // answerResult answers an applied request.

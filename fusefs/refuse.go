@@ -56,11 +56,6 @@ func (f *fileSystem) Rmdir(<-chan struct{}, *fuse.InHeader, string) fuse.Status 
 	return fuse.EPERM
 }
 
-// Readlink says that there are no symbolic links.
-func (f *fileSystem) Readlink(<-chan struct{}, *fuse.InHeader) ([]byte, fuse.Status) {
-	return nil, fuse.EINVAL
-}
-
 // Ioctl refuses every command.
 func (f *fileSystem) Ioctl(<-chan struct{}, *fuse.IoctlIn, []byte, *fuse.IoctlOut, []byte) fuse.Status {
 	return fuse.Status(syscall.ENOTTY)

@@ -12,9 +12,10 @@ import (
 // Only this file knows the layout of the requests' memory: what a serving process leaves to its
 // successor in addition to the image. It holds no pointer.
 //
-//	0       words, the two INIT requests, and the text of control/loops
+//	0       words, the two INIT requests, the text of control/loops, and what was chosen
 //	4 KiB   64 bytes of words a slot
 //	8 KiB   the buffers: first those of the attribute slots, then the data slots'
+//	...     the counters, in memory that package telemetry lays out
 //
 // A slot holds one request. The kernel sets its state: read(2) copies the request's header, with
 // its number (unique, never 0 and never used twice), into the buffer.
@@ -39,7 +40,13 @@ const (
 	initAt   = 256 // of the attribute connection's INIT request; the data connection's follows
 	initSize = 256
 	loopsAt  = 1024
-	maxLoops = slotWordsAt - loopsAt
+	maxLoops = chosenAt - loopsAt
+
+	// The texts of Chosen, see keepChosen. The word for them has the length in its low half.
+	chosenAt     = 3072
+	chosenSize   = (slotWordsAt - chosenAt) / 2
+	chosenShift  = 32
+	chosenLength = 1<<chosenShift - 1
 
 	// Within a buffer. A write's data begin on a page, and so does the answer to a read; the
 	// request before it stays whole until it is answered. The answer to a write or a punch is at
@@ -63,6 +70,10 @@ const (
 	_
 	_         // not used
 	wordRings // not 0 in sessions of earlier versions whose requests came over io_uring
+	// wordTelemetry is the offset of the telemetry.Area behind the buffers; 0 in sessions of
+	// earlier versions whose worker has not appended one. Earlier versions ignore it.
+	wordTelemetry
+	wordChosen
 )
 
 // Words of a slot.
@@ -126,8 +137,12 @@ func (r requests) shape() (requestsShape, error) {
 	}
 	attributes, data, transfer := r.word(wordAttributeSlots).Load(), r.word(wordDataSlots).Load(), r.word(wordDataTransfer).Load()
 	s := requestsShape{attributes: int(attributes), data: int(data), transfer: int(transfer)}
+	room := uint64(len(r.mem))
+	if at := r.word(wordTelemetry).Load(); at != 0 {
+		room = min(room, at)
+	}
 	if attributes == 0 || data == 0 || attributes > maxSlots || data > maxSlots || attributes+data > maxSlots ||
-		transfer == 0 || transfer > maxTransfer || transfer%pageSize != 0 || s.size() > len(r.mem) {
+		transfer == 0 || transfer > maxTransfer || transfer%pageSize != 0 || uint64(s.size()) > room {
 		return requestsShape{}, errRequests
 	}
 	return s, nil

@@ -3,6 +3,8 @@
 package fusefs
 
 import (
+	"time"
+
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 )
@@ -11,7 +13,7 @@ import (
 // the rest itself. The search is bounded: SEEK_DATA may then return data of length 0, and SEEK_HOLE
 // may pass over a hole. lseek(2) permits both.
 func (f *fileSystem) Lseek(_ <-chan struct{}, in *fuse.LseekIn, out *fuse.LseekOut) fuse.Status {
-	if n := f.tree.get(in.NodeId); n == nil || !n.isData() {
+	if n := f.node(in.NodeId); n == nil || !n.isData() {
 		return fuse.ENOSYS
 	}
 	next := f.store.NextStored
@@ -30,4 +32,13 @@ func (f *fileSystem) Lseek(_ <-chan struct{}, in *fuse.LseekIn, out *fuse.LseekO
 		return fuse.Status(unix.ENXIO)
 	}
 	return fuse.OK
+}
+
+// sinceBoot is the time since the machine was started, as ktime_get_boottime of the kernel.
+func sinceBoot() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
 }

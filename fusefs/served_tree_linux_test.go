@@ -19,11 +19,13 @@ import (
 func TestServedTree(t *testing.T) {
 	d := newDevice(t, serveConfig{Disksize: smallDisk})
 	for dir, want := range map[string][]string{
-		".":           {"block", "control", "dev"},
-		"dev":         {"zram0"},
-		"block":       {"zram0"},
-		"block/zram0": {"comp_algorithm", "disksize", "initstate", "io_stat", "mem_limit", "mem_used_max", "mm_stat"},
-		"control":     {"loops", "status"},
+		".":     {"block", "control", "dev", "devices"},
+		"dev":   {"zram0"},
+		"block": {"zram0"},
+		"block/zram0": {"algorithm_params", "backing_dev", "bd_stat", "block_state", "comp_algorithm", "compact", "debug_stat", "disksize",
+			"idle", "initstate", "io_stat", "max_comp_streams", "mem_limit", "mem_used_max", "mm_stat", "recomp_algorithm", "recompress", "reset", "size",
+			"stat", "writeback", "writeback_limit", "writeback_limit_enable"},
+		"control": {"loops", "status"},
 	} {
 		entries, err := os.ReadDir(d.path(dir))
 		if err != nil {
@@ -38,7 +40,7 @@ func TestServedTree(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		".":                   "drwxr-xr-x 5",
+		".":                   "drwxr-xr-x 6",
 		"dev/zram0":           "-rw------- 1 16777216",
 		"block":               "drwxr-xr-x 3",
 		"block/zram0/mm_stat": "-r--r--r-- 1 4096",

@@ -21,11 +21,15 @@ type Server struct {
 	attributes  *connection   // immutable
 	data        *connection   // immutable
 	settings    Settings      // immutable once Start has returned
+	resized     bool          // the device was made anew at some time; immutable
 	stopping    atomic.Bool   // threads end after their current request
+	further     atomic.Uint64 // a Further
 	started     bool          // immutable once Start has returned
 	dataEnded   chan struct{} // closed when the kernel ended the data connection, or Stop did
 	shownEnded  chan struct{} // the same for the attribute connection
 	ended       chan struct{} // closed when all threads have ended
+	counters    *Counters     // immutable
+	own         bool          // the counters are the server's to close; immutable
 	unmapped    sync.Once
 	unmapResult error // of unmapped
 }
@@ -49,15 +53,30 @@ func NewServer(files Files, cfg Config) (_ *Server, err error) {
 			err = errors.Join(err, s.unmap())
 		}
 	}()
+	if s.counters = cfg.Counters; s.counters == nil {
+		if s.counters, err = privateCounters(maxSlots / 2); err != nil {
+			return nil, err
+		}
+		s.own = true
+	}
 	shape, err := s.requests.shape()
 	if err != nil {
 		return nil, err
 	}
-	trees := attributeTree(attributesOf(cfg, s.loopsAttribute(cfg)))
-	if s.attributes, err = s.connect(attributeConnection, files.Attributes, cfg, trees, attributeTransfer); err != nil {
+	shownFiles := &attributes{
+		cfg: cfg, loops: s.loopsAttribute(cfg), streams: shape.data, inFlight: s.inFlight,
+		stopping: s.stopping.Load, opens: s.OpenCount, closed: func(yes bool) { s.data.fs.closed.Store(yes) }, keep: s.requests.keepChosen,
+	}
+	chosen, err := s.requests.chosen()
+	if err != nil {
+		return nil, err
+	}
+	shownFiles.chosen.Store(&chosen)
+	if s.attributes, err = s.connect(attributeConnection, files.Attributes, cfg, attributeTree(shownFiles.all()), attributeTransfer); err != nil {
 		return nil, err
 	}
 	s.data, err = s.connect(dataConnection, files.Data, cfg, dataTree(), shape.transfer)
+	s.resized = chosen.Resized != 0
 	s.settings = Settings{
 		Connection:    int(s.requests.word(wordConnection + int(dataConnection)).Load()),
 		MaxWrite:      shape.transfer,
@@ -71,9 +90,9 @@ func NewServer(files Files, cfg Config) (_ *Server, err error) {
 // line, as the process that hid it wrote them. The text outlives the serving process.
 func (s *Server) loopsAttribute(cfg Config) attribute {
 	return attribute{
-		dir: controlNode, name: "loops",
+		dir: controlNode, name: "loops", mode: hidden,
 		show: func() ([]byte, error) { return s.requests.loops(), nil },
-		set: func(text []byte) error {
+		set: func(_ uint64, text []byte) error {
 			if !s.requests.setLoops(text) {
 				return fmt.Errorf("%d bytes, more than %d", len(text), maxLoops)
 			}
@@ -84,6 +103,12 @@ func (s *Server) loopsAttribute(cfg Config) attribute {
 		},
 	}
 }
+
+// inFlight returns how many requests on the data file are under way.
+func (s *Server) inFlight() int { return int(s.data.busy.Load()) }
+
+// SetFurther says which further devices there are.
+func (s *Server) SetFurther(all Further) { s.further.Store(uint64(all)) }
 
 // OpenCount returns what Session.OpenCount does.
 func (s *Server) OpenCount() int { return s.requests.handles() }
@@ -104,6 +129,9 @@ func (s *Server) Start() error {
 		if err := c.carryOn(); err != nil {
 			return errors.Join(err, s.unmap())
 		}
+	}
+	if s.resized {
+		s.data.forgetSize() // before the request that asked for it is answered
 	}
 	s.started = true
 	for _, c := range []*connection{s.attributes, s.data} {
@@ -185,6 +213,11 @@ func (s *Server) Close() error {
 }
 
 func (s *Server) unmap() error {
-	s.unmapped.Do(func() { s.unmapResult = s.requests.unmap() })
+	s.unmapped.Do(func() {
+		s.unmapResult = s.requests.unmap()
+		if s.own {
+			s.unmapResult = errors.Join(s.unmapResult, s.counters.Close())
+		}
+	})
 	return s.unmapResult
 }

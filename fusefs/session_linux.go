@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/telemetry"
 )
 
 // A Session is what outlives the process that serves a device: the mounts, the connections with the
@@ -94,7 +96,7 @@ func (s *Session) makeRequests(shape requestsShape) error {
 		return fmt.Errorf("make the memory of requests: %w", err)
 	}
 	s.files.Requests = os.NewFile(uintptr(fd), "memfd:zramfs-requests")
-	if err := unix.Ftruncate(fd, int64(shape.size())); err != nil {
+	if err := unix.Ftruncate(fd, int64(shape.size()+telemetry.Size(shape.data))); err != nil {
 		return fmt.Errorf("size the memory of requests: %w", err)
 	}
 	mem, err := mapRequests(s.files.Requests)
@@ -103,6 +105,10 @@ func (s *Session) makeRequests(shape requestsShape) error {
 	}
 	s.requests = requests{mem}
 	s.requests.format(shape)
+	if _, err := telemetry.Format(mem[shape.size():], shape.data); err != nil {
+		return err
+	}
+	s.requests.word(wordTelemetry).Store(uint64(shape.size()))
 	return nil
 }
 

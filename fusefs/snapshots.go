@@ -3,7 +3,9 @@
 package fusefs
 
 import (
+	"errors"
 	"sync"
+	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
@@ -13,6 +15,7 @@ import (
 type snapshots struct {
 	mu   sync.Mutex
 	held map[uint64][]byte // contents do not change; guarded by mu
+	read map[uint64]cursor // of handles on files that have no snapshot; guarded by mu
 }
 
 func (s *snapshots) add(handle uint64, content []byte) {
@@ -35,11 +38,27 @@ func (s *snapshots) remove(handle uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.held, handle)
+	delete(s.read, handle)
+}
+
+func (s *snapshots) cursor(handle uint64) cursor {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.read[handle]
+}
+
+func (s *snapshots) setCursor(handle uint64, c cursor) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.read == nil {
+		s.read = make(map[uint64]cursor)
+	}
+	s.read[handle] = c
 }
 
 // snapshot makes the contents that a handle on n reads.
 func (f *fileSystem) snapshot(n *node, handle uint64) fuse.Status {
-	content, err := n.show()
+	content, err := n.attribute.show()
 	if err != nil {
 		f.logf("read %s: %v", n.name, err)
 		return fuse.EIO
@@ -51,11 +70,17 @@ func (f *fileSystem) snapshot(n *node, handle uint64) fuse.Status {
 // Read reads from a handle's snapshot. A predecessor's handle has none yet. Reads of the data file
 // take the page path.
 func (f *fileSystem) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.ReadResult, fuse.Status) {
-	n := f.tree.get(in.NodeId)
-	if n == nil || n.show == nil {
+	n := f.node(in.NodeId)
+	if n == nil || !n.attribute.readable() {
 		return nil, fuse.EBADF
 	}
+	if n.attribute.stream != nil {
+		return f.streamed(n, in)
+	}
 	content, ok := f.snapshots.get(in.Fh)
+	if !ok && n.attribute.take != nil {
+		return f.takeOnce(n, in)
+	}
 	if !ok {
 		if status := f.snapshot(n, in.Fh); !status.Ok() {
 			return nil, status
@@ -69,20 +94,55 @@ func (f *fileSystem) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.Re
 	return fuse.ReadResultData(content[in.Offset : in.Offset+size]), fuse.OK
 }
 
-// Write sets an attribute. As in sysfs the value must come in one write.
-func (f *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
-	n := f.tree.get(in.NodeId)
-	switch {
-	case n == nil || n.set == nil:
-		return 0, fuse.EACCES
-	case in.Offset != 0:
-		return 0, fuse.EINVAL
+// streamed reads a file that has no snapshot.
+func (f *fileSystem) streamed(n *node, in *fuse.ReadIn) (fuse.ReadResult, fuse.Status) {
+	content, next, err := n.attribute.stream(f.snapshots.cursor(in.Fh), in.Offset, int(in.Size))
+	if err != nil {
+		return nil, f.refused(n, in.Unique, err)
 	}
-	if err := n.set(data); err != nil {
-		f.logf("write %s: %v", n.name, err)
-		return 0, fuse.EINVAL
+	f.snapshots.setCursor(in.Fh, next)
+	return fuse.ReadResultData(content), fuse.OK
+}
+
+// takeOnce is the first read from a handle on a file whose reading has an effect. Later reads, also
+// of a successor, find the end.
+func (f *fileSystem) takeOnce(n *node, in *fuse.ReadIn) (fuse.ReadResult, fuse.Status) {
+	if in.Offset > 0 {
+		return fuse.ReadResultData(nil), fuse.OK
+	}
+	content, err := n.attribute.take(in.Unique)
+	if err != nil {
+		return nil, f.refused(n, in.Unique, err)
+	}
+	f.snapshots.add(in.Fh, content)
+	return fuse.ReadResultData(content[:min(len(content), int(in.Size))]), fuse.OK
+}
+
+// Write sets an attribute. As in sysfs the value must come in one write, whose offset does not
+// matter: a script may write several values through one descriptor.
+func (f *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
+	n := f.node(in.NodeId)
+	if n == nil || n.attribute.set == nil {
+		return 0, fuse.EACCES
+	}
+	if err := n.attribute.set(in.Unique, data); err != nil {
+		return 0, f.refused(n, in.Unique, err)
 	}
 	return uint32(len(data)), fuse.OK
+}
+
+// refused returns the error number for what an attribute does not do: the first in the chain of
+// err, or EINVAL. It logs what says more than the number.
+func (f *fileSystem) refused(n *node, request uint64, err error) fuse.Status {
+	if errors.Is(err, ErrLeft) {
+		f.left.Store(request, true)
+		return fuse.EIO // which is not sent
+	}
+	number := syscall.EINVAL
+	if bare := errors.As(err, &number); !bare || err != error(number) {
+		f.logf("%s: %v", n.name, err)
+	}
+	return fuse.Status(number)
 }
 
 // Fsync has nothing to do: written pages are in the image. Without it the loop driver offers no

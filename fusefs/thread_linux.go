@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/killpoint"
+	"github.com/zramfs/zramfs/telemetry"
 )
 
 // A thread takes one request after the other from a connection into its slot and carries it out. On
@@ -21,9 +22,15 @@ type thread struct {
 	slot *slot        // immutable
 	tid  atomic.Int32 // the operating system's, once it runs
 	turn bool         // has a turn; see connection.turns
+	left bool         // leaves the request in its slot to a successor, and ends
 	page pageThread
-	in   [1][]byte // go-fuse's arguments
-	out  [1][]byte
+	// account counts what the thread has done; nil for attributes. Immutable.
+	account *telemetry.Slot
+	done    telemetry.Request // the present request; to be counted where its flag is set
+	counts  bool
+	stalled time.Time // since when the present request waits for memory; zero where it did not
+	in      [1][]byte // go-fuse's arguments
+	out     [1][]byte
 }
 
 // serve takes requests until the connection ends or the server stops.
@@ -32,7 +39,7 @@ func (t *thread) serve() {
 	defer runtime.UnlockOSThread()
 	t.tid.Store(int32(unix.Gettid()))
 	defer t.giveTurn()
-	for idle := true; t.takeTurn(); {
+	for idle := true; !t.left && t.takeTurn(); {
 		t.slot.free()
 		n, errno := receive(t.c.device, t.slot.room(), idle)
 		idle = errno != 0 || t.c.kind != dataConnection
@@ -44,13 +51,21 @@ func (t *thread) serve() {
 			t.carryOut(message(t.slot.room()[:n]))
 			t.c.busy.Add(-1)
 			t.page.pace.end(time.Now())
+			t.note()
 			killpoint.At("request answered")
 		case errno == unix.ENODEV, errno == unix.ECONNABORTED, errno == unix.EPERM, errno == unix.EBADF:
 			return
 		}
 		// Else a signal interrupted the read (EINTR), or the request was withdrawn (ENOENT).
 	}
-	t.slot.free()
+	t.free()
+}
+
+// free empties the slot, unless its request is left to a successor.
+func (t *thread) free() {
+	if !t.left {
+		t.slot.free()
+	}
 }
 
 // loneGap is the least time that a thread waits for a request which was not there before it asked.
@@ -71,6 +86,57 @@ func (t *thread) giveTurn() {
 		t.turn = false
 		t.c.turns <- struct{}{} // never blocks: there is room for every turn
 	}
+}
+
+// stall is called when the present request begins to wait for memory.
+func (t *thread) stall() {
+	t.stalled = time.Now()
+	t.giveTurn()
+}
+
+// note counts the request that was answered.
+func (t *thread) note() {
+	if !t.counts {
+		return
+	}
+	t.counts = false
+	t.done.Began, t.done.Took = t.page.pace.began, t.page.pace.took()
+	t.account.Note(&t.done)
+	if t.done.Errno != 0 && t.c.failed != nil {
+		t.c.failed(t.done.Op, t.done.Page, t.done.Errno)
+	}
+}
+
+// about takes down what the present page request is about, for note.
+func (t *thread) about(op uint32, argument []byte, errno syscall.Errno) {
+	if t.account == nil {
+		return
+	}
+	kind, off, n := telemetry.Discard, uint64(0), uint64(0)
+	switch op {
+	case opRead:
+		kind = telemetry.Read
+	case opWrite:
+		kind = telemetry.Write
+	}
+	if kind == telemetry.Discard {
+		off, n, _ = rangeOf(argument)
+	} else {
+		offset, size := transfer(argument)
+		off, n = offset, uint64(size)
+	}
+	n = clip(off, n, t.c.fs.size)
+	pages := 0
+	if n > 0 {
+		pages = int((off+n-1)/pageSize - off/pageSize + 1)
+	}
+	stalled := time.Duration(0)
+	if !t.stalled.IsZero() {
+		stalled = max(time.Since(t.stalled), 1)
+		t.stalled = time.Time{}
+	}
+	t.done = telemetry.Request{Op: kind, Page: off / pageSize, Pages: pages, Bytes: n, Errno: errno, Stall: stalled, Stored: t.page.stored}
+	t.counts = true
 }
 
 // carryOut carries a request out and answers it.
@@ -106,6 +172,7 @@ func (t *thread) carryOutPage(op uint32, m message) {
 	killpoint.At("request applied")
 	putOutHeader(answer, unique, errno, n)
 	t.send(answer[:outHeaderSize+n])
+	t.about(op, argument, errno)
 }
 
 // resultOf is what a successor needs for the same answer: the count of a write, 0, or the negative
@@ -139,12 +206,18 @@ func (t *thread) carryOutOther(op uint32, m message) {
 		n = outHeaderSize
 	}
 	killpoint.At("other request carried out")
+	if _, t.left = t.c.fs.left.Load(unique); t.left {
+		return
+	}
 	if n >= outHeaderSize && errnoOf(answer) == 0 {
 		t.c.count(t.slot, op, m)
 	}
 	killpoint.At("other request counted")
 	if op == opInit {
 		t.c.initiated.Store(true) // before the answer: the kernel sends no other request until then
+	}
+	if op == opFsync && t.account != nil {
+		t.done, t.counts = telemetry.Request{Op: telemetry.Flush, Errno: errnoOf(answer), Stored: telemetry.Stored{Codec: telemetry.Nothing}}, true
 	}
 	if n > 0 { // FORGET, for example, has no answer
 		t.send(answer[:n])

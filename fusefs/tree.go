@@ -3,12 +3,15 @@
 package fusefs
 
 import (
+	"slices"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// Inode numbers of the attribute tree's directories; those of the files follow.
+// Inode numbers of the attribute tree's directories; those of the files follow. The kernel goes on
+// using a number that it has looked up, also after an upgrade of the worker: a number stands for
+// one file in all versions. See firstFiles.
 const (
 	rootNode uint64 = fuse.FUSE_ROOT_ID + iota
 	devNode         // the data tree's mount point
@@ -17,6 +20,13 @@ const (
 	controlNode
 )
 
+// firstFiles are the files of the first version, in the order of their numbers. The others follow
+// devicesNode.
+var firstFiles = []string{"disksize", "initstate", "comp_algorithm", "mem_limit", "mem_used_max", "mm_stat", "io_stat", "status", "loops"}
+
+// devicesNode has the mount points of further devices.
+const devicesNode = controlNode + 10
+
 // dataNode is the data file's inode number, in a tree of its own.
 const dataNode = rootNode + 1
 
@@ -24,9 +34,9 @@ const dataNode = rootNode + 1
 type node struct {
 	id, parent uint64
 	name       string
-	mode       uint32                 // type and permissions, as st_mode
-	show       func() ([]byte, error) // returns an attribute's contents; nil for other nodes
-	set        func([]byte) error     // sets an attribute; nil for read-only nodes
+	mode       uint32    // type and permissions, as st_mode
+	target     string    // of a symbolic link, else empty
+	attribute  attribute // of an attribute file, else empty
 }
 
 // A tree holds every node, indexed by inode number; number 0 is none. It is immutable.
@@ -44,12 +54,17 @@ func attributeTree(attributes []attribute) tree {
 		{id: deviceNode, parent: blockNode, name: "zram0", mode: directoryMode},
 		{id: controlNode, parent: rootNode, name: "control", mode: directoryMode},
 	}
+	file := func(a attribute) {
+		t = append(t, node{id: uint64(len(t)), parent: a.dir, name: a.name, mode: syscall.S_IFREG | a.mode, attribute: a})
+	}
+	for _, name := range firstFiles {
+		file(attributes[slices.IndexFunc(attributes, func(a attribute) bool { return a.name == name })])
+	}
+	t = append(t, node{id: devicesNode, parent: rootNode, name: "devices", mode: directoryMode})
 	for _, a := range attributes {
-		mode := uint32(syscall.S_IFREG | 0o444)
-		if a.set != nil {
-			mode = syscall.S_IFREG | 0o600
+		if !slices.Contains(firstFiles, a.name) {
+			file(a)
 		}
-		t = append(t, node{id: uint64(len(t)), parent: a.dir, name: a.name, mode: mode, show: a.show, set: a.set})
 	}
 	return t
 }
@@ -110,7 +125,9 @@ func (t tree) links(n *node) uint32 {
 	return links
 }
 
-// isData reports whether it is the data file: the only file without contents to show.
-func (n *node) isData() bool { return !n.isDir() && n.show == nil }
+// isData reports whether it is the data file: the only file that is no attribute.
+func (n *node) isData() bool { return n.mode&syscall.S_IFMT == syscall.S_IFREG && !n.isAttribute() }
+
+func (n *node) isAttribute() bool { return n.attribute.name != "" }
 
 func (n *node) isDir() bool { return n.mode&syscall.S_IFMT == syscall.S_IFDIR }

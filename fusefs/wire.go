@@ -29,9 +29,17 @@ const (
 	opRead      = 15
 	opWrite     = 16
 	opRelease   = 18
+	opFsync     = 20
 	opInit      = 26
 	opInterrupt = 36
 	opFallocate = 43
+)
+
+// codeInvalidateInode is FUSE_NOTIFY_INVAL_INODE of the same enum, and invalidateSize the size of
+// fuse_notify_inval_inode_out: the number of an inode, an offset and a length.
+const (
+	codeInvalidateInode = 2
+	invalidateSize      = 24
 )
 
 // codeResend is FUSE_NOTIFY_RESEND of enum fuse_notify_code: the kernel sends unanswered requests

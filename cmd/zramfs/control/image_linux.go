@@ -3,12 +3,8 @@
 package control
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -43,7 +39,8 @@ func OpenImage(dir string) (_ Image, err error) {
 		return Image{}, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	a, files, err := readImageAnswer(c)
+	var a imageAnswer
+	files, err := readAnswer(c, &a, "image", "dictionary")
 	if err != nil {
 		return Image{}, errors.Join(explainSilence(c, answerTime, err), closeAll(files))
 	}
@@ -75,19 +72,6 @@ func DeviceDictionary(dir string) ([]byte, error) {
 		return nil, err
 	}
 	return image.Dictionary, image.File.Close()
-}
-
-// readImageAnswer reads the answer of a keeper. The caller closes the files, also after an error.
-func readImageAnswer(c *net.UnixConn) (a imageAnswer, files []*os.File, err error) {
-	text, rights := make([]byte, 4096), make([]byte, unix.CmsgSpace(2*4))
-	n, oobn, _, _, err := c.ReadMsgUnix(text, rights)
-	if err != nil {
-		return a, nil, err
-	}
-	if files, err = sentFiles(rights[:oobn], "image", "dictionary"); err != nil {
-		return a, files, err
-	}
-	return a, files, json.NewDecoder(io.MultiReader(bytes.NewReader(text[:n]), c)).Decode(&a)
 }
 
 // closeAll closes files.

@@ -121,7 +121,8 @@ func TestNoImageWithoutItsDictionary(t *testing.T) {
 	restore := oneMoreFile(t)
 	keeperOf(dir, a, memory).sendImage(asked, true)
 	restore()
-	answer, files, err := readImageAnswer(asking)
+	var answer imageAnswer
+	files, err := readAnswer(asking, &answer, "image", "dictionary")
 	if err != nil || len(files) != 0 || answer.Dictionary || !strings.Contains(answer.Error, "too many open files") {
 		t.Errorf("%+v with %d files, %v", answer, len(files), err)
 	}
@@ -159,7 +160,8 @@ func TestDictionaryIsNotForcedOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, files, err := readImageAnswer(c)
+	var answer imageAnswer
+	files, err := readAnswer(c, &answer, "image", "dictionary")
 	if err != nil || len(files) != 1 || answer.Dictionary {
 		t.Errorf("%+v with %d files, %v", answer, len(files), err)
 	}

@@ -39,6 +39,8 @@ type Keeper struct {
 	Algorithm codec.Algorithm
 	// Image returns the file of the image, nil where the build has none.
 	Image func() *os.File
+	// Counters returns the file with the counters, and where they begin in it.
+	Counters func() (f *os.File, at int64)
 	// Upgrade goes on with workers of the program at a path.
 	Upgrade func(binary string) UpgradeReport
 	// Warn logs a line.
@@ -62,6 +64,8 @@ type request struct {
 	Binary string `json:"binary,omitempty"`
 	// Hello asks for any answer.
 	Hello bool `json:"hello,omitempty"`
+	// Counters asks, with Hello, for the counters, see [OpenCounters].
+	Counters bool `json:"counters,omitempty"`
 	// Image asks for the descriptor of the image, see [OpenImage].
 	Image bool `json:"image,omitempty"`
 	// Dictionary asks for the dictionary's as well, if there is one. Commands of versions without
@@ -146,6 +150,8 @@ func (k Keeper) attend(c *net.UnixConn) {
 	switch {
 	case asked.Image:
 		k.sendImage(c, asked.Dictionary)
+	case asked.Counters:
+		k.sendCounters(c)
 	case asked.Hello:
 		answer(c, struct{}{})
 	default:

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
+	"github.com/zramfs/zramfs/fusefs"
 )
 
 // The descriptors that a worker is started with, after the standard ones.
@@ -36,6 +37,10 @@ type news struct {
 	Failed *StartError `json:"failed,omitempty"`
 	// Noted: control/loops was written.
 	Noted bool `json:"noted,omitempty"`
+	// Resize: the device is to be made anew with that size in bytes, 0 for none, and empty.
+	Resize *uint64 `json:"resize,omitempty"`
+	// Hot: control/hot_add was read, or control/hot_remove written.
+	Hot *hotRequest `json:"hot,omitempty"`
 	// AttributesEnded: the attributes are unmounted or their connection is aborted.
 	AttributesEnded bool `json:"attributes_ended,omitempty"`
 	// DataEnded: the data file is unmounted or its connection is aborted.
@@ -47,12 +52,18 @@ type workerReport struct {
 	Protections []protect.Protection `json:"protections"`
 }
 
-// order is a message of a keeper to its worker. One field is set.
+// order is a message of a keeper to its worker. One field is set, and Further beside any.
 type order struct {
 	// Serve: now.
 	Serve *keeperFacts `json:"serve,omitempty"`
 	// Stop: end after the requests under way, for another worker.
 	Stop bool `json:"stop,omitempty"`
+	// Refused: the device is not made anew.
+	Refused bool `json:"refused,omitempty"`
+	// Hot: the answer to news.Hot.
+	Hot *hotAnswer `json:"hot,omitempty"`
+	// Further: the further devices of the directory, whenever they have changed.
+	Further *fusefs.Further `json:"further,omitempty"`
 }
 
 // keeperFacts are the part of control/status that only the keeper knows.
@@ -65,6 +76,13 @@ type keeperFacts struct {
 	Group protect.GroupMove `json:"group,omitzero"`
 	// Locks: the keeper locks each piece of the image that the worker names on locksFD.
 	Locks bool `json:"holds,omitempty"`
+	// Anew: the keeper makes the device anew, and further ones. Keepers of earlier versions do
+	// not, and would leave the worker without an answer.
+	Anew bool `json:"anew,omitempty"`
+	// Further are the further devices of the directory.
+	Further fusefs.Further `json:"further,omitempty"`
+	// Create: the image is new.
+	Create bool `json:"create,omitempty"`
 }
 
 // newsWriter sends news, from any goroutine.

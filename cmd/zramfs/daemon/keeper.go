@@ -18,7 +18,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/fusefs"
-	"github.com/zramfs/zramfs/store"
+	"github.com/zramfs/zramfs/telemetry"
 )
 
 // A keeper holds what a device cannot lose while pages are swapped to it: the connections with the
@@ -29,7 +29,6 @@ type keeper struct {
 	cfg         Config
 	logs        *Logs
 	logger      *slog.Logger
-	memory      *store.Memory
 	session     *fusefs.Session
 	mount       int                  // number of the attributes' mount
 	protections []protect.Protection // those that the worker cannot find out
@@ -41,8 +40,11 @@ type keeper struct {
 	processes int       // that were started and have not ended
 	since     time.Time // the device can be opened since then; zero before
 
-	// superblock is a copy of the image's, since the first worker was ready.
-	superblock atomic.Pointer[[]byte]
+	// image is the one that the present worker serves, or the last one did.
+	image atomic.Pointer[image]
+
+	further   furtherDevices
+	inService atomic.Pointer[process] // the last worker that was ready
 
 	events chan event         // of processes, and upgrades that are asked for
 	first  chan *workerReport // of the first worker; has room for it
@@ -56,6 +58,7 @@ func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err e
 	defer signals.stop()
 	k := &keeper{
 		cfg: cfg, events: make(chan event), first: make(chan *workerReport, 1), quiet: make(chan struct{}), ended: make(chan error, 1),
+		further: furtherDevices{keepers: map[int]*furtherKeeper{}},
 	}
 	takeName()
 	k.group = protect.SettleGroup(host.Local, machineMemory()) // before anything is taken that counts there
@@ -109,8 +112,8 @@ func (k *keeper) makeDevice() (*Report, error) {
 	if lock.State != protect.StateOK {
 		k.protections = append(k.protections, lock)
 	}
-	k.locks = locksImage(k.memory.Kind(), lock)
-	k.protections = append(k.protections, imageProtection(k.memory.Kind(), lock))
+	k.locks = locksImage(k.cfg.Memory, lock)
+	k.protections = append(k.protections, imageProtection(k.cfg.Memory, lock))
 	k.listen()
 	report, err := k.startFirst()
 	if err != nil {
@@ -131,9 +134,10 @@ func (k *keeper) makeDevice() (*Report, error) {
 func (k *keeper) listen() {
 	l, unguarded, err := control.Listen(control.Keeper{
 		Dir: k.cfg.Dir, Mount: k.mount, Algorithm: k.cfg.Algorithm,
-		Image:   func() *os.File { k.restoreSuperblock(); return k.memory.File() },
-		Upgrade: k.upgrade,
-		Warn:    func(text string) { k.logger.Warn(text) },
+		Image:    k.imageFile,
+		Counters: k.session.Counters,
+		Upgrade:  k.upgrade,
+		Warn:     func(text string) { k.logger.Warn(text) },
 	})
 	p := protect.Protection{Name: protect.NameControl, State: protect.StateWarn}
 	switch {
@@ -151,39 +155,11 @@ func (k *keeper) listen() {
 	}
 }
 
-// makeMemory makes the file of the image.
-func (k *keeper) makeMemory() (err error) {
-	if k.memory, err = store.NewMemory(k.cfg.Memory); err != nil {
-		return err
-	}
-	k.undo = append(k.undo, k.memory.Close)
-	k.cfg.Memory = k.memory.Kind()
-	return nil
-}
-
-// keepSuperblock copies the superblock of the image.
-func (k *keeper) keepSuperblock() {
-	b, err := k.memory.Superblock()
-	if err != nil {
-		k.logger.Warn("keep a copy of the superblock: " + err.Error())
-		return
-	}
-	k.superblock.Store(&b)
-}
-
-// restoreSuperblock repairs the superblock, without which no process can open the image.
-func (k *keeper) restoreSuperblock() {
-	kept := k.superblock.Load()
-	if kept == nil {
-		return
-	}
-	restored, err := k.memory.RestoreSuperblock(*kept)
-	switch {
-	case err != nil:
-		k.logger.Error("the superblock of the image is damaged: " + err.Error())
-	case restored:
-		k.logger.Error("the superblock of the image was damaged and is restored: test the memory of the machine")
-	}
+// imageFile returns the file of the image for a command that reads it.
+func (k *keeper) imageFile() *os.File {
+	i := k.image.Load()
+	i.restoreSuperblock(k.logger)
+	return i.memory.File()
 }
 
 // endDevice unmounts a device that is not in use, and waits for the end of its worker.
@@ -213,8 +189,12 @@ func (k *keeper) removeDir() error {
 
 func (k *keeper) sayReady(r *Report) {
 	k.logger.Info("ready", "dir", k.cfg.Dir, "disksize", k.cfg.Disksize, "algorithm", k.cfg.Algorithm.String(),
-		"mem_limit", k.cfg.MemLimit, "memory", string(k.memory.Kind()))
+		"mem_limit", k.cfg.MemLimit, "memory", string(k.cfg.Memory))
+	k.note(telemetry.Started, fmt.Sprintf("version %s, %d bytes, algorithm %s, keeper %d", k.cfg.Version, k.cfg.Disksize, k.cfg.Algorithm, os.Getpid()))
 	for _, p := range r.Protections {
+		if p.State != protect.StateOK {
+			k.note(telemetry.Unprotected, fmt.Sprintf("%s: %s: %s", p.Name, p.State, p.Detail))
+		}
 		if p.State != protect.StateOK && !k.cfg.Foreground { // there, the user has just been shown them
 			k.logger.Warn("not protected", "name", p.Name, "state", string(p.State), "detail", p.Detail)
 		}

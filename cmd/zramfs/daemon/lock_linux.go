@@ -37,10 +37,10 @@ func locksImage(kind store.MemoryKind, lock protect.Protection) bool {
 	return kind == store.MemoryMemfd && lock.State == protect.StateOK
 }
 
-// serveLocks makes the keeper lock each piece of the image that its next worker takes. It returns
+// serveLocks makes the keeper lock each piece of an image that its next worker takes. It returns
 // the worker's end of the socket, which the caller closes once the worker has it; nil where the
 // keeper does not lock the image.
-func (k *keeper) serveLocks() (*os.File, error) {
+func (k *keeper) serveLocks(i *image) (*os.File, error) {
 	if !k.locks {
 		return nil, nil
 	}
@@ -54,7 +54,7 @@ func (k *keeper) serveLocks() (*os.File, error) {
 		// thread is locked to the goroutine and ends with it.
 		runtime.LockOSThread()
 		_ = protect.EnterRealTime() // where that is denied, the worker may wait longer
-		err := k.memory.ServeLocks(ours)
+		err := i.memory.ServeLocks(ours)
 		if err = errors.Join(err, ours.Close()); err != nil {
 			k.logger.Error("lock the image: " + err.Error())
 		}

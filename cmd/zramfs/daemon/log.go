@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/zramfs/zramfs/telemetry"
 )
 
 const (
@@ -44,6 +46,7 @@ type Logs struct {
 	lines   chan line     // immutable
 	corrupt chan uint64   // immutable; numbers of damaged pages
 	filled  chan int      // immutable; per cent of the memory limit
+	failed  chan failure  // immutable; requests that ended in errors
 	stop    chan struct{} // immutable; closed by Close
 	done    chan struct{} // immutable; closed when the goroutine has ended
 	sink    sink          // immutable; used by the goroutine
@@ -51,6 +54,9 @@ type Logs struct {
 
 	dropped        atomic.Uint64 // lines that found no room
 	corruptDropped atomic.Uint64 // page numbers that found no room
+
+	noting sync.RWMutex
+	noted  func(telemetry.Kind, string) // see NoteTo; guarded by noting
 }
 
 type line struct {
@@ -69,6 +75,7 @@ func newLogs(s sink) *Logs {
 		lines:   make(chan line, logQueue),
 		corrupt: make(chan uint64, corruptQueue),
 		filled:  make(chan int, filledQueue),
+		failed:  make(chan failure, failedQueue),
 		stop:    make(chan struct{}),
 		done:    make(chan struct{}),
 		sink:    s,
@@ -131,7 +138,7 @@ func (l *Logs) enqueue(level slog.Level, text []byte) {
 // run is the goroutine that writes.
 func (l *Logs) run() {
 	defer close(l.done)
-	w := logWriter{logs: l, limit: limiter{burst: corruptBurst, window: corruptWindow}}
+	w := logWriter{logs: l, failedAt: map[failure]time.Time{}, limit: limiter{burst: corruptBurst, window: corruptWindow}}
 	idle := time.NewTimer(corruptWindow)
 	idle.Stop()
 	armed := false
@@ -146,6 +153,8 @@ func (l *Logs) run() {
 			}
 		case percent := <-l.filled:
 			w.filled(percent)
+		case f := <-l.failed:
+			w.failed(f, time.Now())
 		case <-idle.C:
 			armed = false
 			w.sayHeldBack(l.corruptDropped.Swap(0))
@@ -160,7 +169,8 @@ func (l *Logs) run() {
 type logWriter struct {
 	logs         *Logs
 	limit        limiter
-	reportedLost uint64 // the value of Logs.dropped that was said last
+	reportedLost uint64                // the value of Logs.dropped that was said last
+	failedAt     map[failure]time.Time // the last event, by kind and error
 }
 
 func (w *logWriter) write(level slog.Level, text []byte) {
@@ -183,6 +193,7 @@ func (w *logWriter) write(level slog.Level, text []byte) {
 func (w *logWriter) damaged(page uint64, now time.Time) bool {
 	if w.limit.allow(now) {
 		text := fmt.Appendf(nil, "page %d is damaged: reading it ends in an I/O error", page)
+		w.logs.note(telemetry.Damaged, string(text))
 		w.write(slog.LevelError, w.dress(slog.LevelError, text))
 	}
 	return w.limit.held > 0
@@ -194,6 +205,7 @@ func (w *logWriter) filled(percent int) {
 	if percent >= 100 {
 		text = append(text, ": writes that need memory fail with ENOSPC until pages are freed, and the kernel keeps those pages in memory"...)
 	}
+	w.logs.note(telemetry.Limit, string(text))
 	w.write(slog.LevelWarn, w.dress(slog.LevelWarn, text))
 }
 
@@ -202,6 +214,7 @@ func (w *logWriter) sayHeldBack(lost uint64) {
 	n := w.limit.take() + lost
 	if n > 0 {
 		text := fmt.Appendf(nil, "%d more reads failed their checksum", n)
+		w.logs.note(telemetry.Damaged, string(text))
 		w.write(slog.LevelError, w.dress(slog.LevelError, text))
 	}
 }
@@ -215,6 +228,8 @@ func (w *logWriter) drain() {
 			w.damaged(page, time.Now())
 		case percent := <-w.logs.filled:
 			w.filled(percent)
+		case f := <-w.logs.failed:
+			w.failed(f, time.Now())
 		default:
 			w.sayHeldBack(w.logs.corruptDropped.Swap(0))
 			return

@@ -21,6 +21,7 @@ import (
 
 // A process is a worker as its keeper sees it. Its first fields belong to the supervision.
 type process struct {
+	image    *image // that it serves or will
 	phase    phase
 	limit    time.Time   // until when it may stay in the phase; zero for no limit
 	leaving  bool        // it will end by itself, since the device has gone
@@ -60,9 +61,9 @@ func pid() int { return os.Getpid() }
 
 // launch starts the process of a worker.
 func (k *keeper) launch(p *process, from program, files fusefs.Files) error {
-	k.restoreSuperblock()
-	inherited := []*os.File{files.Attributes, files.Data, files.Requests, k.memory.File()}
-	locks, err := k.serveLocks()
+	from.image.restoreSuperblock(k.logger)
+	inherited := []*os.File{files.Attributes, files.Data, files.Requests, from.image.memory.File()}
+	locks, err := k.serveLocks(from.image)
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,9 @@ func (k *keeper) launch(p *process, from program, files fusefs.Files) error {
 	if dictionary != nil {
 		defer func() { _ = dictionary.Close() }() // the worker has its own
 	}
-	return p.start(k.cfg, from, dictionary, inherited...)
+	cfg := k.cfg
+	cfg.Disksize = from.image.disksize
+	return p.start(cfg, from, dictionary, inherited...)
 }
 
 // start starts a worker with these descriptors, in the order of the constants, and with the

@@ -12,8 +12,12 @@ import (
 )
 
 // A program is the executable of workers: this one, or one that an upgrade named. Its file stays
-// open, so that the next worker can be started from it also after it was renamed or removed.
-type program struct{ file *os.File }
+// open, so that the next worker can be started from it also after it was renamed or removed. The
+// image is the one that its workers serve.
+type program struct {
+	file  *os.File
+	image *image
+}
 
 func (p program) path() string {
 	if p.file == nil {
@@ -50,10 +54,10 @@ func openProgram(path string) (program, error) {
 	if err != nil {
 		return program{}, errors.Join(fmt.Errorf("new program %s: %w", path, err), f.Close())
 	}
-	return program{f}, nil
+	return program{file: f}, nil
 }
 
-// again returns the same program with a descriptor of its own.
+// again returns the same program, for the same image, with a descriptor of its own.
 func (p program) again() (program, error) {
 	if p.file == nil {
 		return p, nil
@@ -62,7 +66,7 @@ func (p program) again() (program, error) {
 	if err != nil {
 		return program{}, fmt.Errorf("duplicate the program's descriptor: %w", err)
 	}
-	return program{os.NewFile(uintptr(fd), p.file.Name())}, nil
+	return program{os.NewFile(uintptr(fd), p.file.Name()), p.image}, nil
 }
 
 // close closes the file, which a running program does not need.

@@ -52,6 +52,10 @@ func (k *keeper) tryUnmount(why string) {
 			k.logger.Warn(refusal(k.cfg.Dir, n), "reason", why)
 			return
 		}
+		if k.further.askToEnd(why) {
+			k.logger.Info("the further devices end first", "reason", why)
+			return
+		}
 		if err := k.session.Unmount(); err != nil {
 			k.logger.Warn("still mounted: "+err.Error(), "reason", why)
 		}

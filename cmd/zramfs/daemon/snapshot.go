@@ -34,7 +34,9 @@ func (w *worker) encodeStatus(loops []string) ([]byte, error) {
 func (w *worker) status(loops []string) Status {
 	stats, settings := w.store.Stats(), w.server.Settings()
 	heap := protect.Heap()
+	operations, batches := operationStatus(w.counters.Area)
 	return Status{
+		Time:           now(),
 		Version:        w.cfg.Version,
 		PID:            w.facts.PID,
 		KeeperPID:      w.facts.PID,
@@ -48,8 +50,8 @@ func (w *worker) status(loops []string) Status {
 		Dir:            w.cfg.Dir,
 		Name:           deviceName,
 		Disksize:       w.cfg.Disksize,
-		Algorithm:      w.cfg.Algorithm.String(),
-		MemLimit:       w.cfg.MemLimit,
+		Algorithm:      w.store.Algorithm().String(),
+		MemLimit:       stats.MemLimit,
 		Streams:        settings.Threads,
 		Opens:          w.server.OpenCount(),
 		Loops:          append([]string{}, loops...),
@@ -60,6 +62,11 @@ func (w *worker) status(loops []string) Status {
 		Codecs:       codecStatus(stats),
 		Instructions: Instructions(),
 		IO:           ioStatus(stats),
+		Operations:   operations,
+		Batches:      batches,
+		Stalls:       stallStatus(w.counters.Area),
+		Ages:         agesStatus(w.store, stats.Ages),
+		EventsTotal:  w.counters.Area.EventsTotal(),
 		Fuse: FuseStatus{
 			Connection:    settings.Connection,
 			MaxWrite:      settings.MaxWrite,

@@ -36,11 +36,24 @@ const (
 func Spawn(args []string) (*Report, error) { return spawn(args, spawnTimeout) }
 
 func spawn(args []string, timeout time.Duration) (*Report, error) {
-	r, w, err := os.Pipe()
+	cmd, r, err := begin(args)
 	if err != nil {
-		return nil, fmt.Errorf("make pipe: %w", err)
+		return nil, err
 	}
 	defer func() { _ = r.Close() }() // only read from
+	report, err := await(r, timeout)
+	if err == nil {
+		return report, cmd.Process.Release()
+	}
+	return nil, abandon(cmd, err, timeout)
+}
+
+// begin starts the process that Spawn does, which announces itself on the file.
+func begin(args []string) (*exec.Cmd, *os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, nil, fmt.Errorf("make pipe: %w", err)
+	}
 	cmd := &exec.Cmd{
 		Path:        "/proc/self/exe",
 		Args:        append([]string{"zramfs"}, args...),
@@ -55,13 +68,9 @@ func spawn(args []string, timeout time.Duration) (*Report, error) {
 	err = cmd.Start()
 	_ = w.Close() // the child has its own; ours would keep the reader waiting
 	if err != nil {
-		return nil, fmt.Errorf("start the serving process: %w", err)
+		return nil, nil, errors.Join(fmt.Errorf("start the serving process: %w", err), r.Close())
 	}
-	report, err := await(r, timeout)
-	if err == nil {
-		return report, cmd.Process.Release()
-	}
-	return nil, abandon(cmd, err, timeout)
+	return cmd, r, nil
 }
 
 // await reads the announcement.

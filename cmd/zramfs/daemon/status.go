@@ -15,6 +15,8 @@ import (
 // are bytes and I/O is counted in pages unless a field says otherwise. It is a plain value: nothing
 // in it changes after it was made.
 type Status struct {
+	// Time is when the snapshot was taken.
+	Time time.Time `json:"time"`
 	// Version is the version of the program that serves.
 	Version string `json:"version"`
 	// PID is the process that ends last, in its own PID namespace: the keeper.
@@ -63,6 +65,17 @@ type Status struct {
 	Instructions InstructionStatus `json:"instructions"`
 	// IO counts requests and errors.
 	IO IOStatus `json:"io"`
+	// Operations has counts and latencies by kind: read, write, discard and flush, in this order.
+	Operations []OperationStatus `json:"operations"`
+	// Batches has the numbers of pages of requests: of reads, writes and discards, in this order.
+	Batches []BatchStatus `json:"batches"`
+	// Stalls counts the requests that waited for memory.
+	Stalls StallStatus `json:"stalls"`
+	// Ages says how long ago stored pages were written or read.
+	Ages AgesStatus `json:"ages"`
+	// EventsTotal counts the events since the device was made by their kind, see [telemetry.Kind].
+	// Kinds without an event are left out.
+	EventsTotal map[string]uint64 `json:"events_total"`
 	// Fuse has the settings that were agreed with the kernel at the mount.
 	Fuse FuseStatus `json:"fuse"`
 	// Latency says whether idle processors are kept from halting, and what that saves.
@@ -147,7 +160,7 @@ type ImplementationStatus struct {
 	Set string `json:"set"`
 }
 
-// IOStatus counts pages since the worker began, and errors since the device was made.
+// IOStatus counts pages and errors since the device was made, also those of workers that have died.
 type IOStatus struct {
 	// Reads is the number of pages read.
 	Reads uint64 `json:"reads"`

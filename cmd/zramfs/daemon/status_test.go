@@ -19,7 +19,8 @@ import (
 // TestStatusNames pins the names in the JSON: other programs read them.
 func TestStatusNames(t *testing.T) {
 	text, err := json.Marshal(Status{Codecs: []CodecStatus{{}}, Protections: []protect.Protection{{}},
-		Instructions: InstructionStatus{Codecs: []ImplementationStatus{{}}}})
+		Instructions: InstructionStatus{Codecs: []ImplementationStatus{{}}}, Operations: []OperationStatus{{}}, Batches: []BatchStatus{{}},
+		Ages: AgesStatus{Classes: []AgeStatus{{}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,17 +29,22 @@ func TestStatusNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"": "algorithm codecs dir disksize fuse instructions io keeper_pid last_exit last_restart latency loops mem_limit memory name opens pid " +
-			"process process_memory_bytes protections restarts restarts_recent streams survives_crash uptime_seconds version worker_pid",
+		"": "ages algorithm batches codecs dir disksize events_total fuse instructions io keeper_pid last_exit last_restart latency loops mem_limit " +
+			"memory name opens operations pid process process_memory_bytes protections restarts restarts_recent stalls streams survives_crash time " +
+			"uptime_seconds version worker_pid",
 		"memory": "compr_data_size huge_pages huge_pages_since index_bytes mem_used_max mem_used_total orig_data_size " +
 			"pages_compacted pages_stored recounted_segments reserve_bytes same_pages",
 		"io": "checksum_error_times checksum_errors discards failed_read_times failed_reads failed_write_times failed_writes " +
 			"notify_free reads writes",
+		"ages":         "classes idle incompressible recompressed",
 		"fuse":         "async_dio connection max_background max_write",
 		"process":      "gc_cycles heap_bytes heap_released_bytes log_lines_dropped",
 		"codecs":       "bytes name pages",
 		"instructions": "codecs detected usable",
 		"latency":      "held_seconds holds lone_requests policy reason state wake_up_held_us wake_up_us",
+		"operations":   "buckets bytes errors max_ns op p50_ns p90_ns p999_ns p99_ns pages requests seconds_total",
+		"batches":      "op sizes",
+		"stalls":       "requests seconds",
 		"protections":  "detail essential name state",
 	}
 	for part, names := range want {

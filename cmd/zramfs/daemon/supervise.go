@@ -7,6 +7,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/zramfs/zramfs/telemetry"
 )
 
 // startFirst starts the first worker and waits until it is ready. Should it fail, there will be no
@@ -26,7 +28,7 @@ const lastTime = 5 * time.Second
 
 // supervise runs the supervision until the device has ended, and then ends the remaining processes.
 func (k *keeper) supervise() {
-	s := &supervision{do: k}
+	s := &supervision{do: k, program: program{image: k.image.Load()}}
 	s.step(time.Now(), event{})
 	for !s.over {
 		k.await(s, s.due(time.Now()))
@@ -67,6 +69,7 @@ func (k *keeper) await(s *supervision, until time.Time) {
 
 func (k *keeper) start(p *process, from program) {
 	k.processes++
+	p.image = from.image
 	files := k.session.Files()
 	own, err := from.again() // the caller may close its own
 	go func() {
@@ -84,7 +87,8 @@ func (k *keeper) start(p *process, from program) {
 }
 
 func (k *keeper) serve(p *process, r restarts) {
-	facts := &keeperFacts{PID: pid(), restarts: r, Protections: k.protections, Locks: k.locks, Group: k.group}
+	facts := &keeperFacts{PID: pid(), restarts: r, Protections: k.protections, Locks: k.locks, Group: k.group, Create: p.image.superblock.Load() == nil,
+		Anew: true, Further: k.further.numbers()}
 	if !k.since.IsZero() {
 		facts.Ready = k.since.UnixNano()
 	}
@@ -100,9 +104,17 @@ func (k *keeper) kill(p *process) {
 	}
 }
 
+func (k *keeper) inUse(p *process) {
+	if p.image.superblock.Load() == nil {
+		p.image.keepSuperblock(k.logger)
+	}
+	k.image.Store(p.image)
+	k.inService.Store(p)
+	go k.tellFurther(p, nil) // they may have changed since it got the order to serve
+}
+
 func (k *keeper) ready(_ *process, n news) {
 	k.since = time.Now()
-	k.keepSuperblock()
 	k.first <- n.Ready
 }
 
@@ -110,9 +122,15 @@ func (k *keeper) log(level slog.Level, text string, args ...any) {
 	k.logger.Log(context.Background(), level, text, args...)
 }
 
-// hear acts on news about the mounts.
-func (k *keeper) hear(n news) {
+func (k *keeper) note(kind telemetry.Kind, text string) { k.session.NoteEvent(kind, text) }
+
+// hear acts on news about the mounts, and makes the device anew.
+func (k *keeper) hear(p *process, n news) {
 	switch {
+	case n.Hot != nil:
+		go k.hot(p, *n.Hot)
+	case n.Resize != nil:
+		go k.resize(p, *n.Resize)
 	case n.Noted:
 		go func() {
 			if err := k.session.Pin(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
+	"github.com/zramfs/zramfs/telemetry"
 )
 
 // A supervision decides which process serves a device. It is a state machine: step takes one event
@@ -53,10 +54,12 @@ type actions interface {
 	serve(p *process, r restarts)
 	stop(p *process)
 	kill(p *process)
-	hear(n news)              // news that do not matter here
+	hear(p *process, n news)  // news that do not matter here
+	inUse(p *process)         // its image is the device's from now on
 	ready(p *process, n news) // the first time that a worker is
 	dataEnded() bool          // whether the device is gone, for when there is no worker to say so
 	log(level slog.Level, text string, args ...any)
+	note(kind telemetry.Kind, text string) // an event
 }
 
 // An eventKind says what has happened.
@@ -91,6 +94,8 @@ const (
 var (
 	// errUpgrading means that another upgrade is under way.
 	errUpgrading = errors.New("another upgrade is under way")
+	// errReplaced means that the worker which has asked for another image serves no longer.
+	errReplaced = errors.New("the worker that has asked was replaced")
 	// errNotYet means that there is no worker to upgrade yet.
 	errNotYet = errors.New("the device is not ready yet")
 	// errDeviceEnded means that there is nothing left to upgrade.
@@ -131,9 +136,14 @@ func (s *supervision) heard(now time.Time, p *process, n news) {
 		if s.begun {
 			s.served = now.Sub(s.vacated)
 			s.do.log(slog.LevelWarn, "another worker serves", "pid", p.pid(), "without_service", s.served.Round(time.Microsecond*100).String())
+			if !p.upgraded {
+				s.do.note(telemetry.Recovered, fmt.Sprintf("worker %d serves; requests waited for %v", p.pid(), s.served.Round(time.Microsecond*100)))
+			}
 		}
 		s.vacated = time.Time{}
+		s.settle(p)
 	case n.Ready != nil && s.move(now, p, saysReady):
+		s.do.inUse(p)
 		s.confirm(p)
 		if !s.begun {
 			s.begun = true
@@ -141,7 +151,7 @@ func (s *supervision) heard(now time.Time, p *process, n news) {
 		}
 	default:
 		p.leaving = p.leaving || n.DataEnded
-		s.do.hear(n)
+		s.do.hear(p, n)
 	}
 	s.handOver(now)
 }
@@ -222,6 +232,7 @@ func (s *supervision) ownerGone(now time.Time, why error, stopped bool) {
 		}
 	default:
 		s.do.log(slog.LevelError, "the worker died: "+why.Error(), "pid", p.pid())
+		s.do.note(telemetry.WorkerDied, fmt.Sprintf("worker %d: %v", p.pid(), why))
 		if s.vacated.IsZero() {
 			s.vacated = now
 		}
@@ -229,6 +240,7 @@ func (s *supervision) ownerGone(now time.Time, why error, stopped bool) {
 			s.program, s.before = s.before, program{}
 			s.fail(fmt.Errorf("the new program does not serve, the old one goes on: %w", why))
 		}
+		s.recall()
 		s.lostOne(now, why, true)
 	}
 }

@@ -208,4 +208,44 @@ var supervisionStories = map[string]string{
 		p2 prepared |
 		p1 ends     | kill p2; answer: the device has ended; end
 	`,
+	"another image": up + `
+		p1 asks     | start p2 with image
+		p1 asks     | answer: another upgrade is under way
+		p2 prepared | stop p1
+		p1 ends     | serve p2
+		p2 serving  | log serves; answer p2 for p1
+		p1 asks     | answer: the worker that has asked was replaced
+		p2 ready    |
+		p2 dies     | start p3 with image
+	`,
+	"a worker dies before it is ready, and its image was served": up + `
+		p1 asks     | start p2 with image
+		p2 prepared | stop p1
+		p1 ends     | serve p2
+		p2 serving  | log serves; answer p2 for p1
+		p2 dies     | start p3 with image
+	`,
+	"a worker dies before it serves another image": up + `
+		p1 asks     | start p2 with image
+		p2 prepared | stop p1
+		p1 ends     | serve p2
+		p2 dies     | start p3; answer: the new program does not serve, the old one goes on: the serving process ended before it was ready: killed
+	`,
+	"a worker dies that has asked for another image": up + `
+		p1 asks     | start p2 with image
+		p1 dies     | kill p2; start p3; answer: the worker that has asked was replaced
+		p2 prepared |
+		p3 prepared | serve p3
+		p1 asks     | answer: the worker that has asked was replaced
+		p3 asks     | start p4 with image
+	`,
+	"a worker dies while it stops for another image": up + `
+		p1 asks     | start p2 with image
+		p2 prepared | stop p1
+		p1 dies     | serve p2
+	`,
+	"a program is asked for while its worker is replaced": up + `
+		p1 asks     | start p2 with image
+		upgrade     | answer: another upgrade is under way
+	`,
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
+	"github.com/zramfs/zramfs/telemetry"
 )
 
 // TestSupervision plays every story of supervisionStories. Together they take every way between two
@@ -74,6 +75,7 @@ type stage struct {
 	asked   []*upgradeRequest
 	gone    bool
 	done    []string
+	noted   []telemetry.Kind // events
 }
 
 // play makes an event happen, and compares the actions with the wanted ones.
@@ -141,7 +143,7 @@ func (s *stage) event(happens string) event {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.asked = append(s.asked, &upgradeRequest{program: program{f}, answer: make(chan control.UpgradeReport, 1)})
+		s.asked = append(s.asked, &upgradeRequest{program: program{file: f}, answer: make(chan control.UpgradeReport, 1)})
 		return event{kind: evAsked, request: s.asked[len(s.asked)-1]}
 	}
 	if pause, err := time.ParseDuration(happens); err == nil {
@@ -156,6 +158,7 @@ func (s *stage) event(happens string) event {
 	e := map[string]event{
 		"prepared":  {kind: evNews, news: news{Prepared: true}},
 		"serving":   {kind: evNews, news: news{Serving: true}},
+		"asks":      {kind: evAsked},
 		"ready":     {kind: evNews, news: news{Ready: &workerReport{}}},
 		"leaves":    {kind: evNews, news: news{DataEnded: true}},
 		"dies":      {kind: evEnded, how: errors.New("killed")},
@@ -166,6 +169,10 @@ func (s *stage) event(happens string) event {
 		s.t.Fatalf("a story with %q", happens)
 	}
 	e.process = s.all[number-1]
+	if e.kind == evAsked {
+		e.request = &upgradeRequest{image: &image{}, asking: e.process, answer: make(chan control.UpgradeReport, 1)}
+		s.asked = append(s.asked, e.request)
+	}
 	return e
 }
 
@@ -176,6 +183,9 @@ func (s *stage) start(p *process, from program) {
 	if from.file != nil {
 		of = " of new"
 	}
+	if from.image != nil {
+		of += " with image"
+	}
 	s.did("start %s%s", name(p.pid()), of)
 }
 
@@ -183,8 +193,11 @@ func (s *stage) serve(p *process, _ restarts) { s.did("serve %s", name(p.pid()))
 func (s *stage) stop(p *process)              { s.did("stop %s", name(p.pid())) }
 func (s *stage) kill(p *process)              { s.did("kill %s", name(p.pid())) }
 func (s *stage) ready(p *process, _ news)     { s.did("first %s", name(p.pid())) }
-func (s *stage) hear(news)                    { s.did("hear") }
+func (s *stage) hear(*process, news)          { s.did("hear") }
+func (s *stage) inUse(*process)               {}
 func (s *stage) dataEnded() bool              { return s.gone }
+
+func (s *stage) note(kind telemetry.Kind, _ string) { s.noted = append(s.noted, kind) }
 
 // log notes the lines that stories have.
 func (s *stage) log(_ slog.Level, text string, _ ...any) {

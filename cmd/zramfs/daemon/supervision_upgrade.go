@@ -3,9 +3,11 @@
 package daemon
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
+	"github.com/zramfs/zramfs/telemetry"
 )
 
 // This file has the steps of a supervision that only upgrades need.
@@ -16,8 +18,16 @@ func (s *supervision) asked(now time.Time, r *upgradeRequest) {
 		r.refuse(errNotYet)
 		return
 	}
+	if r.image != nil && r.asking != s.owner {
+		r.refuse(errReplaced)
+		return
+	}
 	if s.upgrade != nil {
 		r.refuse(errUpgrading)
+		return
+	}
+	if err := s.complete(r); err != nil {
+		r.refuse(err)
 		return
 	}
 	s.upgrade = r
@@ -25,7 +35,37 @@ func (s *supervision) asked(now time.Time, r *upgradeRequest) {
 	s.do.start(s.candidate, r.program)
 }
 
-// confirm ends an upgrade whose worker has become ready.
+// complete gives a request what it leaves as it is: the image or the program.
+func (s *supervision) complete(r *upgradeRequest) (err error) {
+	if r.image == nil {
+		r.program.image = s.program.image
+		return nil
+	}
+	if r.program, err = s.program.again(); err == nil {
+		r.program.image = r.image
+	}
+	return err
+}
+
+// settle ends an upgrade to another image once that is served: requests change it from now on, so
+// that a worker which dies before it is ready has a successor with the same one.
+func (s *supervision) settle(p *process) {
+	if p.upgraded && s.upgrade.image != nil {
+		s.do.inUse(p)
+		s.confirm(p)
+	}
+}
+
+// recall ends an upgrade to another image whose worker has not the device yet, since the one that
+// asked for it has died: the next one lets the data file be opened, and asks again where nobody has
+// done so.
+func (s *supervision) recall() {
+	if s.upgrade != nil && s.upgrade.image != nil {
+		s.fail(errReplaced)
+	}
+}
+
+// confirm ends an upgrade whose worker has become ready, or has another image and serves.
 func (s *supervision) confirm(p *process) {
 	if !p.upgraded {
 		return
@@ -33,6 +73,8 @@ func (s *supervision) confirm(p *process) {
 	p.upgraded = false
 	s.before.close()
 	s.before = program{}
+	s.do.note(telemetry.Upgraded, fmt.Sprintf("worker %d serves in place of %d; requests waited for %v", p.pid(), p.follows,
+		s.served.Round(time.Microsecond*100)))
 	s.answer(control.UpgradeReport{WorkerPID: p.pid(), OldPID: p.follows, WithoutService: s.served})
 }
 
@@ -53,5 +95,6 @@ func (s *supervision) fail(why error) {
 	if s.owner != nil {
 		r.WorkerPID, r.OldPID = s.owner.pid(), s.owner.pid()
 	}
+	s.do.note(telemetry.UpgradeFailed, r.Error)
 	s.answer(r)
 }

@@ -4,9 +4,12 @@ package daemon
 
 import "github.com/zramfs/zramfs/cmd/zramfs/control"
 
-// An upgradeRequest asks the keeper to go on with workers of another program.
+// An upgradeRequest asks the keeper to go on with workers of another program, or with another
+// image.
 type upgradeRequest struct {
 	program program
+	image   *image                     // for the present program; nil for the present image
+	asking  *process                   // the worker that has asked for the image; nil without one
 	answer  chan control.UpgradeReport // has room for the one answer
 }
 
@@ -23,12 +26,16 @@ func (k *keeper) upgrade(path string) control.UpgradeReport {
 	if err != nil {
 		return control.UpgradeReport{Error: err.Error()}
 	}
-	r := &upgradeRequest{program: p, answer: make(chan control.UpgradeReport, 1)}
+	return k.ask(&upgradeRequest{program: p, answer: make(chan control.UpgradeReport, 1)})
+}
+
+// ask passes a request to the supervision and waits for its answer.
+func (k *keeper) ask(r *upgradeRequest) control.UpgradeReport {
 	select {
 	case k.events <- event{kind: evAsked, request: r}:
 		return <-r.answer
 	case <-k.quiet:
-		p.close()
+		r.program.close()
 		return control.UpgradeReport{Error: errDeviceEnded.Error()}
 	}
 }

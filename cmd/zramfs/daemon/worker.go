@@ -18,6 +18,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/store"
+	"github.com/zramfs/zramfs/telemetry"
 )
 
 // A worker is the process that carries out all requests. It may die at any moment: image, requests
@@ -35,9 +36,16 @@ type worker struct {
 	memory      *store.Memory        // immutable once serving has begun
 	store       *store.Store         // immutable once serving has begun
 	server      *fusefs.Server       // immutable once serving has begun
+	counters    *fusefs.Counters     // immutable once serving has begun
 	awake       *awake.Holder        // immutable once serving has begun
 	protections []protect.Protection // complete when ready is closed
 	ready       chan struct{}
+	refused     chan struct{}  // has room for the one answer to news.Resize
+	leaving     chan struct{}  // closed when another worker takes over
+	orphaned    chan struct{}  // closed when the keeper has died
+	asking      sync.Mutex     // held while answers is awaited
+	answers     chan hotAnswer // to news.Hot
+	chosen      fusefs.Chosen  // at the start; immutable once serving has begun
 	reading     sync.Mutex     // held while the status is made, so that garbage comes from one reader
 	undo        []func() error // takeApart calls them, last first; used by Work's goroutine
 }
@@ -52,7 +60,7 @@ func Work(cfg Config) (err error) {
 	protect.ReserveHeap()
 	w := &worker{
 		cfg: cfg, news: newNewsWriter(os.NewFile(newsFD, "news")), orders: make(chan order, 4),
-		logs: OpenLogs(cfg.Foreground, cfg.Dir), ready: make(chan struct{}),
+		logs: OpenLogs(cfg.Foreground, cfg.Dir), ready: make(chan struct{}), refused: make(chan struct{}, 1), answers: make(chan hotAnswer, 16), leaving: make(chan struct{}), orphaned: make(chan struct{}),
 		files: fusefs.Files{
 			Attributes: os.NewFile(attributesFD, "attributes"),
 			Data:       os.NewFile(dataFD, "data"),
@@ -113,52 +121,57 @@ func (w *worker) awaitOrder() error {
 	return nil
 }
 
-// makeStore makes the store, or opens that of the worker before.
-func (w *worker) makeStore() (err error) {
-	cfg := store.Config{
-		Disksize:  w.cfg.Disksize,
-		Algorithm: w.cfg.Algorithm,
-		MemLimit:  w.cfg.MemLimit,
-		MaxMemory: machineMemory(),
-		Workers:   fusefs.Workers(), MaxWaiting: w.waiting,
-		Firmly:    protect.InRealTime,
-		Present:   protect.MakePresent,
-		OnCorrupt: w.logs.Corrupt,
-		OnFill:    w.logs.Filled,
+// makeCounters maps the counters of the device. A device works without those of its other workers.
+func (w *worker) makeCounters() (err error) {
+	w.counters, err = w.files.Counters()
+	if w.counters == nil {
+		return err
 	}
-	if w.facts.Locks {
-		w.memory.LockVia(os.NewFile(locksFD, "locks"))
+	if err != nil {
+		w.log.Warn("counters begin anew: " + err.Error())
 	}
-	if w.facts.Ready == 0 {
-		w.store, err = store.Create(w.memory, cfg)
-	} else {
-		w.store, err = store.Open(w.memory, cfg)
-	}
-	if err == nil {
-		w.undo = append(w.undo, w.store.Close)
-	}
-	return err
+	counters := w.counters
+	w.undo = append(w.undo, counters.Close, func() error { // the log goes on longer than the counters
+		w.logs.NoteTo(nil)
+		return nil
+	})
+	w.logs.NoteTo(func(kind telemetry.Kind, text string) { counters.Area.NoteEvent(time.Now(), kind, os.Getpid(), text) })
+	return nil
 }
+
+// The store's totals have room in the counters.
+const _ = uint(telemetry.TotalsRows*telemetry.TotalsWords - store.TotalsRows*store.TotalsRow)
 
 // serve makes the store and serves it.
 func (w *worker) serve() (err error) {
+	if err := w.makeCounters(); err != nil {
+		return err
+	}
 	if err := w.makeStore(); err != nil {
 		return err
 	}
 	w.awake = awake.New(w.cfg.Latency)
 	w.undo = append(w.undo, w.awake.Close)
-	w.server, err = fusefs.NewServer(w.files, fusefs.Config{
+	cfg := fusefs.Config{
 		Store:     w.store,
 		Algorithm: w.cfg.Algorithm,
 		Status:    w.statusJSON,
 		Noted:     func() { w.news.send(news{Noted: true}) },
 		Lone:      w.awake.Lone,
+		Failed:    w.logs.Failed,
 		Logf:      w.logf,
+		Counters:  w.counters,
 		NoResend:  debugging(debugNoResend),
-	})
-	if err != nil {
+
+		Uninitialised: w.cfg.Disksize == 0,
+	}
+	if w.facts.Anew {
+		cfg.Resize, cfg.Add, cfg.Remove = w.resize, w.addDevice, w.removeDevice
+	}
+	if w.server, err = fusefs.NewServer(w.files, cfg); err != nil {
 		return err
 	}
+	w.server.SetFurther(w.facts.Further)
 	// The keeper started this process in the real-time class. A process that serves there would
 	// keep others from the processors.
 	if err := protect.LeaveRealTime(); err != nil {
@@ -238,10 +251,10 @@ func (w *worker) untilEnd() error {
 		case o, ok := <-orders:
 			if !ok {
 				w.kept.Store(false)
+				close(w.orphaned)
 				w.log.Warn("the keeper has died: should this process die too, what is stored is lost")
 				orders = nil
-			} else if o.Stop {
-				w.server.Stop()
+			} else if w.follow(o) {
 				return nil
 			}
 		case <-w.server.DataEnded():
@@ -261,6 +274,27 @@ func (w *worker) untilEnd() error {
 	}
 }
 
+// follow carries an order out and reports whether it was the last one.
+func (w *worker) follow(o order) (stopped bool) {
+	if o.Further != nil {
+		w.server.SetFurther(*o.Further)
+	}
+	if o.Hot != nil {
+		select {
+		case w.answers <- *o.Hot:
+		default: // nobody has awaited so many
+		}
+	}
+	if o.Refused {
+		w.refused <- struct{}{}
+	}
+	if o.Stop {
+		close(w.leaving)
+		w.server.Stop()
+	}
+	return o.Stop
+}
+
 // takeApart undoes the steps of Work in reverse.
 func (w *worker) takeApart() error {
 	var all []error
@@ -271,4 +305,8 @@ func (w *worker) takeApart() error {
 }
 
 // logf takes the lines of fusefs and go-fuse.
-func (w *worker) logf(format string, args ...any) { w.log.Warn(fmt.Sprintf(format, args...)) }
+func (w *worker) logf(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	w.logs.note(telemetry.Warning, text)
+	w.log.Warn(text)
+}

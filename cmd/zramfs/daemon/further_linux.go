@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/fusefs"
+)
+
+// A hotRequest asks the keeper for a further device of its directory, or for the end of one. The
+// worker that carries the request out waits for the answer; should it be replaced meanwhile, the
+// next one asks again with the same number, and gets the same answer.
+type hotRequest struct {
+	Request uint64 `json:"request"`
+	Remove  int    `json:"remove,omitempty"` // the number of the device to end; 0 to make one
+}
+
+// A hotAnswer is the keeper's.
+type hotAnswer struct {
+	Request uint64        `json:"request"`
+	Number  int           `json:"number,omitempty"` // of the new device
+	Errno   syscall.Errno `json:"errno,omitempty"`
+}
+
+// furtherDevices are those that the keeper of the first device of a directory has started. Each is
+// a device of its own: the keeper only waits for the end of its keeper.
+type furtherDevices struct {
+	one  sync.Mutex // held while a device is made or ended
+	last hotAnswer  // guarded by one
+
+	telling sync.Mutex // held while a worker is told of them, so that it learns of changes in their order
+
+	mu      sync.Mutex
+	there   fusefs.Further         // guarded by mu
+	keepers map[int]*furtherKeeper // guarded by mu
+	leaving string                 // why the directory's device ends with them, or empty; guarded by mu
+	until   time.Time              // that holds until then, since one may be in use; guarded by mu
+}
+
+// A furtherKeeper is the keeper of a further device.
+type furtherKeeper struct {
+	process *os.Process   // immutable
+	ended   chan struct{} // closed when it has ended
+}
+
+// askToEnd makes the devices end that nobody uses, and has their directory's follow. It reports
+// whether there are any.
+func (f *furtherDevices) askToEnd(why string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, k := range f.keepers {
+		_ = k.process.Signal(syscall.SIGTERM) // one that has ended is awaited
+	}
+	if len(f.keepers) > 0 {
+		f.leaving, f.until = why, time.Now().Add(furtherEnd)
+	}
+	return len(f.keepers) > 0
+}
+
+// numbers returns the devices that are there.
+func (f *furtherDevices) numbers() fusefs.Further {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.there
+}
+
+// hot answers a request of a worker.
+func (k *keeper) hot(asking *process, r hotRequest) {
+	k.further.one.Lock()
+	defer k.further.one.Unlock()
+	if k.further.last.Request != r.Request {
+		answer := hotAnswer{Request: r.Request}
+		if r.Remove != 0 {
+			answer.Errno = k.endFurther(r.Remove)
+		} else {
+			answer.Number, answer.Errno = k.addFurther()
+		}
+		k.further.last = answer
+	}
+	last := k.further.last
+	k.tellFurther(asking, &last)
+}
+
+// tellFurther tells a worker which further devices there are, and an answer, if there is one.
+func (k *keeper) tellFurther(p *process, answer *hotAnswer) {
+	k.further.telling.Lock()
+	defer k.further.telling.Unlock()
+	all := k.further.numbers()
+	p.tell(order{Further: &all, Hot: answer})
+}
+
+// addFurther makes a device without a size, with the smallest number that is free.
+func (k *keeper) addFurther() (int, syscall.Errno) {
+	number, ok := k.further.numbers().Free()
+	if !ok || k.cfg.DeviceArgs == nil {
+		return 0, syscall.ENOMEM
+	}
+	algorithm, err := codec.Parse(codec.Algorithms()[0])
+	if err == nil {
+		cfg := Config{Dir: fusefs.FurtherDir(k.cfg.Dir, number), Algorithm: algorithm, Latency: k.cfg.Latency, Memory: k.cfg.Memory}
+		err = k.startFurther(number, k.cfg.DeviceArgs(cfg))
+	}
+	if err != nil {
+		k.logger.Error(fmt.Sprintf("make the device zram%d: %v", number, err))
+		return 0, syscall.ENOMEM
+	}
+	k.logger.Info("a device was added", "number", number)
+	return number, 0
+}
+
+// startFurther starts the keeper of a device and waits until that can be opened.
+func (k *keeper) startFurther(number int, args []string) error {
+	cmd, announcement, err := begin(args)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = announcement.Close() }() // only read from
+	if _, err := await(announcement, spawnTimeout); err != nil {
+		return abandon(cmd, err, spawnTimeout)
+	}
+	device := &furtherKeeper{cmd.Process, make(chan struct{})}
+	k.further.mu.Lock()
+	defer k.further.mu.Unlock()
+	k.further.there = k.further.there.With(number)
+	k.further.keepers[number] = device
+	go k.awaitFurther(number, cmd, device.ended)
+	return nil
+}
+
+// awaitFurther waits for the end of a device, by control/hot_remove or by any other way.
+func (k *keeper) awaitFurther(number int, cmd *exec.Cmd, ended chan<- struct{}) {
+	how := cmd.Wait()
+	k.logger.Info("a device has ended", "number", number, "how", describeExit(how))
+	k.further.mu.Lock()
+	k.further.there = k.further.there.Without(number)
+	delete(k.further.keepers, number)
+	all, leaving := k.further.there, k.further.leaving
+	if time.Now().After(k.further.until) {
+		leaving = ""
+	}
+	k.further.mu.Unlock()
+	close(ended)
+	if p := k.inService.Load(); p != nil {
+		k.tellFurther(p, nil)
+	}
+	if all == 0 && leaving != "" {
+		k.tryUnmount(leaving)
+	}
+}
+
+const (
+	// closeTries and closePause: the kernel reports a closed file after close(2) has returned.
+	closeTries = 10
+	closePause = 30 * time.Millisecond
+	// furtherEnd bounds the wait for the end of a device whose data file is unmounted.
+	furtherEnd = 20 * time.Second
+)
+
+// endFurther ends a device that nobody uses. Its own keeper does so once the data file has gone.
+func (k *keeper) endFurther(number int) syscall.Errno {
+	k.further.mu.Lock()
+	device := k.further.keepers[number]
+	k.further.mu.Unlock()
+	if device == nil {
+		return syscall.ENODEV
+	}
+	data := filepath.Join(fusefs.FurtherDir(k.cfg.Dir, number), "dev")
+	err := error(unix.EBUSY)
+	for try := 0; try < closeTries && errors.Is(err, unix.EBUSY); try++ {
+		if try > 0 {
+			time.Sleep(closePause)
+		}
+		err = unix.Unmount(data, unix.UMOUNT_NOFOLLOW)
+	}
+	if err != nil { // also EINVAL, when the data file is hidden and in use
+		return syscall.EBUSY
+	}
+	select {
+	case <-device.ended:
+		return 0
+	case <-time.After(furtherEnd):
+		return syscall.EBUSY
+	}
+}
+
+// askKeeper has the keeper make or end a further device.
+func (w *worker) askKeeper(r hotRequest) (hotAnswer, error) {
+	if !w.asking.TryLock() {
+		return hotAnswer{}, syscall.EAGAIN // its answer may need the thread that this call would keep waiting
+	}
+	defer w.asking.Unlock()
+	w.news.send(news{Hot: &r})
+	for {
+		select {
+		case a := <-w.answers:
+			switch {
+			case a.Request != r.Request: // of a call that was not awaited to the end
+			case a.Errno != 0:
+				return a, a.Errno
+			default:
+				return a, nil
+			}
+		case <-w.leaving:
+			return hotAnswer{}, fusefs.ErrLeft
+		case <-w.orphaned:
+			return hotAnswer{}, fmt.Errorf("ask for a device: %w: %w", errSilent, syscall.EAGAIN)
+		}
+	}
+}
+
+// addDevice is fusefs.Config.Add.
+func (w *worker) addDevice(request uint64) (int, error) {
+	a, err := w.askKeeper(hotRequest{Request: request})
+	return a.Number, err
+}
+
+// removeDevice is fusefs.Config.Remove.
+func (w *worker) removeDevice(request uint64, number int) error {
+	if number > fusefs.MaxFurther {
+		return syscall.ENODEV
+	}
+	_, err := w.askKeeper(hotRequest{Request: request, Remove: number})
+	return err
+}

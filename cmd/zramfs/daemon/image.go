@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/control"
+	"github.com/zramfs/zramfs/store"
+)
+
+// An image is the memory of a device, and what its keeper knows of it. A device gets another one
+// when block/zram0/reset or disksize is written: the worker that serves it is replaced as by an
+// upgrade.
+type image struct {
+	memory   *store.Memory // immutable
+	disksize uint64        // bytes, 0 for a device that has no size yet; immutable
+	// superblock is a copy of the image's, nil until a worker with this image was ready.
+	superblock atomic.Pointer[[]byte]
+}
+
+// makeMemory makes the file of the first image.
+func (k *keeper) makeMemory() error {
+	first, err := k.newImage(k.cfg.Disksize)
+	if err != nil {
+		return err
+	}
+	k.image.Store(first)
+	k.undo = append(k.undo, func() error { return k.image.Load().memory.Close() })
+	k.cfg.Memory = first.memory.Kind()
+	return nil
+}
+
+func (k *keeper) newImage(disksize uint64) (*image, error) {
+	memory, err := store.NewMemory(k.cfg.Memory)
+	if err != nil {
+		return nil, err
+	}
+	return &image{memory: memory, disksize: disksize}, nil
+}
+
+// keepSuperblock copies the superblock of the image.
+func (i *image) keepSuperblock(logger *slog.Logger) {
+	b, err := i.memory.Superblock()
+	if err != nil {
+		logger.Warn("keep a copy of the superblock: " + err.Error())
+		return
+	}
+	i.superblock.Store(&b)
+}
+
+// restoreSuperblock repairs the superblock, without which no process can open the image.
+func (i *image) restoreSuperblock(logger *slog.Logger) {
+	kept := i.superblock.Load()
+	if kept == nil {
+		return
+	}
+	restored, err := i.memory.RestoreSuperblock(*kept)
+	switch {
+	case err != nil:
+		logger.Error("the superblock of the image is damaged: " + err.Error())
+	case restored:
+		logger.Error("the superblock of the image was damaged and is restored: test the memory of the machine")
+	}
+}
+
+// resize makes the device anew with that size, empty, by a worker with another image. The request
+// that asked for it waits in the memory of requests, and the next worker answers it. Where there
+// will be none, the present one learns why.
+func (k *keeper) resize(asking *process, disksize uint64) {
+	if err := k.makeAnew(asking, disksize); err != nil {
+		k.logger.Warn(fmt.Sprintf("make the device anew with %d bytes: %v", disksize, err))
+		asking.tell(order{Refused: true})
+	}
+}
+
+// makeAnew ends without effect once another worker serves: that one carries the request out again,
+// and knows whether the data file is in use by then.
+func (k *keeper) makeAnew(asking *process, disksize uint64) error {
+	next, err := k.newImage(disksize)
+	if err != nil {
+		return err
+	}
+	for end := time.Now().Add(workerPatience); ; time.Sleep(resizePause) {
+		before := k.image.Load()
+		report := k.ask(&upgradeRequest{image: next, asking: asking, answer: make(chan control.UpgradeReport, 1)})
+		switch {
+		case report.Error == "":
+			k.logger.Info("the device was made anew", "disksize", disksize)
+			return before.memory.Close()
+		case report.Error != errUpgrading.Error() || time.Now().After(end):
+			return errors.Join(errors.New(report.Error), next.memory.Close())
+		}
+	}
+}
+
+// resizePause is the time between two attempts to resize a device whose worker is being replaced:
+// it answers a moment before it is ready.
+const resizePause = 10 * time.Millisecond

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/zramfs/zramfs/telemetry"
+)
+
+// TestSupervisionNotesEvents: what happens to workers is an event, once.
+func TestSupervisionNotesEvents(t *testing.T) {
+	for name, want := range map[string][]telemetry.Kind{
+		"the device is unmounted": nil,
+		"a worker dies":           {telemetry.WorkerDied, telemetry.Recovered},
+		"an upgrade":              {telemetry.Upgraded, telemetry.WorkerDied},
+		"one upgrade at a time":   {telemetry.UpgradeFailed},
+		"a worker dies while a candidate prepares itself": {telemetry.WorkerDied, telemetry.Recovered, telemetry.Upgraded},
+	} {
+		s := &stage{t: t, now: time.Unix(1000, 0)}
+		s.machine = &supervision{do: s}
+		for line := range strings.Lines(supervisionStories[name]) {
+			if happens, does, ok := strings.Cut(line, "|"); ok {
+				s.play(strings.TrimSpace(happens), strings.TrimSpace(does))
+			}
+		}
+		if !slices.Equal(s.noted, want) {
+			t.Errorf("%s: the events are %v, want %v", name, s.noted, want)
+		}
+	}
+}
+
+// TestLogLinesAreEvents: of what the page path reports, and not of each request that fails.
+func TestLogLinesAreEvents(t *testing.T) {
+	sink := &gatedSink{gate: make(chan struct{})}
+	close(sink.gate)
+	logs := newLogs(sink)
+	var mu sync.Mutex
+	noted := map[telemetry.Kind][]string{}
+	logs.NoteTo(func(kind telemetry.Kind, text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		noted[kind] = append(noted[kind], text)
+	})
+	logs.Corrupt(42)
+	logs.Filled(90)
+	for range 3 {
+		logs.Failed(telemetry.Write, 7, syscall.ENOSPC)
+		logs.Failed(telemetry.Read, 8, syscall.EIO)
+	}
+	if err := logs.Close(); err != nil { // all has been written
+		t.Fatal(err)
+	}
+	logs.NoteTo(nil)
+	logs.note(telemetry.Warning, "after the end")
+	mu.Lock()
+	defer mu.Unlock()
+	for kind, want := range map[telemetry.Kind][]string{
+		telemetry.Damaged: {"page 42 is damaged: reading it ends in an I/O error"},
+		telemetry.Limit:   {"90 % of the memory limit are in use"},
+		telemetry.Failed:  {"write of page 7: no space left on device", "read of page 8: input/output error"},
+		telemetry.Warning: nil,
+	} {
+		if !slices.Equal(noted[kind], want) {
+			t.Errorf("%v: %q, want %q", kind, noted[kind], want)
+		}
+	}
+}
+
+// One kind of failure is an event a minute.
+func TestFailuresAreEventsOnceAMinute(t *testing.T) {
+	n := 0
+	logs := &Logs{}
+	logs.NoteTo(func(telemetry.Kind, string) { n++ })
+	w := logWriter{logs: logs, failedAt: map[failure]time.Time{}}
+	at := time.Unix(1000, 0)
+	for i, c := range []struct {
+		after time.Duration
+		want  int
+	}{{0, 1}, {time.Second, 1}, {59 * time.Second, 1}, {60 * time.Second, 2}, {61 * time.Second, 2}} {
+		w.failed(failure{telemetry.Write, uint64(i), syscall.ENOSPC}, at.Add(c.after))
+		if n != c.want {
+			t.Errorf("after %v there are %d events, want %d", c.after, n, c.want)
+		}
+	}
+}

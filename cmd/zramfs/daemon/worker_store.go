@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
+	"github.com/zramfs/zramfs/fusefs"
+	"github.com/zramfs/zramfs/store"
+)
+
+// makeStore makes the store, or opens that of the worker before, and goes on with what was chosen
+// since the device was made.
+func (w *worker) makeStore() (err error) {
+	if w.chosen, err = w.files.Chosen(); err != nil {
+		return err
+	}
+	if w.facts.Locks {
+		w.memory.LockVia(os.NewFile(locksFD, "locks"))
+	}
+	if w.facts.Create || w.facts.Ready == 0 {
+		totals := w.counters.Area.Totals()
+		for i := range totals { // of a device that was made anew
+			totals[i].Store(0)
+		}
+		w.store, err = store.Create(w.memory, w.storeConfig())
+	} else {
+		w.store, err = store.Open(w.memory, w.storeConfig())
+	}
+	if err != nil {
+		return err
+	}
+	w.undo = append(w.undo, w.store.Close)
+	return w.chosen.Apply(w.store, w.cfg.Algorithm)
+}
+
+func (w *worker) storeConfig() store.Config {
+	cfg := store.Config{
+		Disksize:  max(w.cfg.Disksize, store.PageSize), // a device without a size has a page that nothing reaches
+		Algorithm: w.cfg.Algorithm,
+		MemLimit:  w.cfg.MemLimit,
+		MaxMemory: machineMemory(),
+		Workers:   fusefs.Workers(), MaxWaiting: w.waiting,
+		Firmly:    protect.InRealTime,
+		Present:   protect.MakePresent,
+		OnCorrupt: w.logs.Corrupt,
+		OnFill:    w.logs.Filled,
+		Totals:    w.counters.Area.Totals(),
+	}
+	if w.chosen.MemLimit != nil {
+		cfg.MemLimit = 0 // any will do later, also one that a new store would refuse
+	}
+	return cfg
+}
+
+// resize asks the keeper to make the device anew with that size, and waits for the end of serving.
+// It returns fusefs.ErrLeft when another worker takes over, or why there is none.
+func (w *worker) resize(disksize uint64) error {
+	w.news.send(news{Resize: &disksize})
+	select {
+	case <-w.leaving:
+		return fusefs.ErrLeft
+	case <-w.refused:
+		return syscall.ENOMEM // the keeper has said why
+	case <-w.orphaned:
+		return fmt.Errorf("make the device anew: %w: %w", errSilent, syscall.ENOMEM)
+	}
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package settings changes what may be changed of a device while it is in use, by its attributes
+// below block/zram0. They are kernel zram's, and docs/attributes.md describes them.
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
+	"github.com/zramfs/zramfs/codec"
+)
+
+// ErrUsage means that a change cannot be read; the message says what is accepted.
+var ErrUsage = errors.New("cannot be set")
+
+// A Key is what can be set.
+type Key struct {
+	// Name stands before the equals sign.
+	Name string
+	// Values says in a few words what stands behind it.
+	Values string
+	// Effect says what it changes.
+	Effect string
+
+	attribute string
+	// text returns what is written to the attribute for a value. ram is in bytes.
+	text func(value string, ram uint64) (string, error)
+	now  func(d devices.Device) string
+}
+
+// Keys lists all that can be set.
+func Keys() []Key {
+	return []Key{
+		{"algorithm", "a name, as page:dense or zstd(level=3)", "of pages written from now on", "comp_algorithm", algorithmText,
+			func(d devices.Device) string { return d.Status.Algorithm }},
+		{"level", "1 to 19, for zstd", "of pages written from now on", "algorithm_params", levelText,
+			func(d devices.Device) string { return levelOf(d.Status.Algorithm) }},
+		{"mem-limit", "a size, as 2G, or as 50% of RAM; 0 for none", "the most memory that the device may take", "mem_limit", limitText,
+			func(d devices.Device) string { return limitOf(d.Status.MemLimit) }},
+		{"peak", "0", "the most memory that was in use counts from now on", "mem_used_max", peakText,
+			func(d devices.Device) string { return term.Size(d.Status.Memory.MemUsedMax) }},
+	}
+}
+
+// Now returns the present value for people. The device has answered.
+func (k Key) Now(d devices.Device) string { return k.now(d) }
+
+// A Change is a value for an attribute.
+type Change struct {
+	key         Key
+	value, text string
+}
+
+// Parse reads a change, KEY=VALUE. Its errors wrap ErrUsage.
+func Parse(argument string, ram uint64) (Change, error) {
+	name, value, ok := strings.Cut(argument, "=")
+	if !ok {
+		return Change{}, fmt.Errorf("%w: %q: write KEY=VALUE, as mem-limit=2G", ErrUsage, argument)
+	}
+	var names []string
+	for _, k := range Keys() {
+		if k.Name != name {
+			names = append(names, k.Name)
+			continue
+		}
+		text, err := k.text(value, ram)
+		if err != nil {
+			return Change{}, fmt.Errorf("%w: %s: %w", ErrUsage, argument, err)
+		}
+		return Change{k, value, text}, nil
+	}
+	hint := ""
+	if near := term.Nearest(name, names); near != "" {
+		hint = "; did you mean " + near + "?"
+	}
+	return Change{}, fmt.Errorf("%w: there is no %q%s Available: %s", ErrUsage, name, hint, strings.Join(names, ", "))
+}
+
+// setTime bounds the wait for a device that makes compressors for another algorithm.
+const setTime = 10 * time.Second
+
+// Apply makes the change on a device. It returns once that has taken effect.
+func (c Change) Apply(d devices.Device) error {
+	path := filepath.Join(d.Dir, "block", "zram0", c.key.attribute)
+	_, err := aside.Within(setTime, aside.Write, path, c.text)
+	what := fmt.Sprintf("set %s=%s of %s", c.key.Name, c.value, d.Dir)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.EACCES) && syscall.Geteuid() == 0:
+		return fmt.Errorf("%s: its worker is of a version that cannot be set; see zramfs upgrade", what)
+	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
+		return fmt.Errorf("%s: permission denied: run as root", what)
+	case errors.Is(err, syscall.EINVAL):
+		return fmt.Errorf("%s: the device does not take it; its log says why", what)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+func algorithmText(value string, _ uint64) (string, error) {
+	a, err := codec.Parse(value)
+	if err != nil {
+		return "", err
+	}
+	if engine, _ := a.Engine(); engine != "" {
+		return "", errors.New("engines are for export, import and bench")
+	}
+	return a.String(), nil
+}
+
+func levelText(value string, _ uint64) (string, error) {
+	if _, err := codec.Parse("zstd(level=" + value + ")"); err != nil {
+		return "", errors.New("levels are 1 to 19")
+	}
+	return "algo=zstd level=" + value, nil
+}
+
+// levelOf returns the level of zstd, or a dash.
+func levelOf(algorithm string) string {
+	_, rest, ok := strings.Cut(algorithm, "level=")
+	if ok {
+		return rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
+	}
+	if strings.HasPrefix(algorithm, "zstd") {
+		return "3"
+	}
+	return "-"
+}
+
+func limitText(value string, ram uint64) (string, error) {
+	n, err := term.ParseBytes(value, ram)
+	return strconv.FormatUint(n, 10), err
+}
+
+func limitOf(limit uint64) string {
+	if limit == 0 {
+		return "0"
+	}
+	return term.Size(limit)
+}
+
+func peakText(value string, _ uint64) (string, error) {
+	if value != "0" {
+		return "", errors.New("the peak can only be set to 0")
+	}
+	return value, nil
+}

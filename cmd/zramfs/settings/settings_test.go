@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	const ram = 8 << 30
+	for argument, want := range map[string]string{
+		"mem-limit=2G": "mem_limit 2147483648", "mem-limit=50%": "mem_limit 4294967296", "mem-limit=0": "mem_limit 0",
+		"algorithm=page:dense": "comp_algorithm page:dense", "algorithm=zstd(level=3)": "comp_algorithm zstd",
+		"level=7": "algorithm_params algo=zstd level=7", "peak=0": "mem_used_max 0",
+	} {
+		c, err := Parse(argument, ram)
+		if got := c.key.attribute + " " + c.text; err != nil || got != want {
+			t.Errorf("%s writes %q, %v; want %q", argument, got, err, want)
+		}
+	}
+	for argument, want := range map[string]string{
+		"mem-limit": "KEY=VALUE", "limit=2G": "Available: algorithm", "mem_limit=1G": "did you mean mem-limit?", "mem-limit=x": "mem-limit=x",
+		"algorithm=lzo": "adaptive", "level=99": "levels are 1 to 19", "peak=1": "only be set to 0", "": "KEY=VALUE",
+	} {
+		if _, err := Parse(argument, ram); !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q in it", argument, err, want)
+		}
+	}
+}
+
+func TestLevelOf(t *testing.T) {
+	for algorithm, want := range map[string]string{
+		"zstd": "3", "zstd(level=12)": "12", "zstd(level=1,dict=/a)": "1", "lz4": "-", "zstd(dict=/a)": "3",
+	} {
+		if got := levelOf(algorithm); got != want {
+			t.Errorf("the level of %s is %q, want %q", algorithm, got, want)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fusefs
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+)
+
+// While an attribute is set for long, setting another one fails, so that a thread stays for those
+// that read; a server that is to stop leaves the request to its successor.
+func TestSettingDoesNotWaitForEver(t *testing.T) {
+	l := newLeft(t)
+	cfg := Config{Store: l.store, Algorithm: l.algorithm()}
+	stopping := false
+	a := &attributes{cfg: cfg, stopping: func() bool { return stopping }, keep: func(Chosen) error { return nil }}
+	a.chosen.Store(&Chosen{})
+	limit := a.order("mem_limit", a.setMemLimit)
+	sets := map[string]func(uint64, []byte) error{"mem_limit": limit.set, "disksize": a.setDisksize, "reset": a.reset}
+	a.setting.Lock()
+	for name, set := range sets {
+		if err := set(10, []byte("1")); !errors.Is(err, syscall.EAGAIN) {
+			t.Errorf("%s: %v, want EAGAIN", name, err)
+		}
+	}
+	stopping = true
+	for name, set := range sets {
+		if err := set(10, []byte("1")); !errors.Is(err, ErrLeft) {
+			t.Errorf("%s of a server that is to stop: %v", name, err)
+		}
+	}
+	a.setting.Unlock()
+	if err := limit.set(12, []byte("0")); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fusefs
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/telemetry"
+)
+
+// forgetCounters makes the memory of requests that of a version without counters.
+func (l *left) forgetCounters(t *testing.T) (size int64) {
+	t.Helper()
+	shape, err := l.session.requests.shape()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.session.requests.word(wordTelemetry).Store(0)
+	if err := unix.Ftruncate(int(l.session.files.Requests.Fd()), int64(shape.size())); err != nil {
+		t.Fatal(err)
+	}
+	return int64(shape.size())
+}
+
+// The memory of a session that an earlier version has made gets counters with the first worker that
+// has them; the next one finds them, and requests stay where they were.
+func TestCountersAreAppended(t *testing.T) {
+	l := newLeft(t)
+	l.forgetCounters(t)
+	for worker := range uint64(3) {
+		c, err := l.session.files.Counters()
+		if err != nil || c.Private {
+			t.Fatalf("worker %d: %+v, %v", worker, c, err)
+		}
+		if got := c.Area.Operations()[telemetry.Read].Requests; got != worker || c.Area.Slots() != 2 {
+			t.Errorf("worker %d finds %d requests in %d slots", worker, got, c.Area.Slots())
+		}
+		c.Area.Slot(1).Note(&telemetry.Request{Op: telemetry.Read, Pages: 1, Bytes: pageSize})
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := l.session.files.MaxWaiting(); err != nil {
+		t.Errorf("the requests are refused afterwards: %v", err)
+	}
+	l.put(l.slot(0), writeRequest(10, 0, varied(pageSize, 1))) // the session's memory is as it was
+	l.wantAnswer(l.carryOn(), 10, 0, []byte{0, pageSize >> 8, 0, 0, 0, 0, 0, 0})
+}
+
+// Counters of another layout are left alone, and the worker has its own.
+func TestDamagedCountersAreLeftAlone(t *testing.T) {
+	l := newLeft(t)
+	at := l.session.requests.word(wordTelemetry).Load()
+	l.session.requests.words(int(at), 1)[0].Add(1)
+	c, err := l.session.files.Counters()
+	if !errors.Is(err, telemetry.ErrLayout) || c == nil || !c.Private {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	l.session.NoteEvent(telemetry.Warning, "no harm")
+}
+
+// A request that was under way when its process died is counted by the one that answers it, and
+// only once.
+func TestFoundRequestsAreCounted(t *testing.T) {
+	l := newLeft(t)
+	l.put(l.slot(0), writeRequest(10, 0, varied(pageSize, 1)))
+	l.put(l.slot(1), writeRequest(12, pageSize, varied(pageSize, 2)))
+	l.slot(1).apply(12, -int64(syscall.ENOSPC))
+	c, err := l.session.files.Counters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewServer(l.session.files, Config{Store: l.store, Algorithm: l.algorithm(), Counters: c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.data.finish(); err != nil {
+		t.Fatal(err)
+	}
+	o := c.Area.Operations()[telemetry.Write]
+	if o.Requests != 2 || o.Pages != 2 || o.Errors != 1 || o.Bytes != 2*pageSize {
+		t.Errorf("counted %+v", o)
+	}
+	if err := errors.Join(s.unmap(), c.Close()); err != nil {
+		t.Error(err)
+	}
+}
