@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+)
+
+// A Point is a device at a time, and its rates since the point before. Sizes are in bytes, pages
+// have 4096 of them. It is the JSON of stats, and plain data: nothing in it changes. Where the
+// device did not answer, its own figures are 0.
+type Point struct {
+	// Time is that of the answer.
+	Time time.Time `json:"time"`
+	// Seconds is the time that the rates are over; 0 where they are unknown, as at first.
+	Seconds float64 `json:"seconds"`
+	// Dir is the device's name in messages: its mount point, if known.
+	Dir string `json:"dir"`
+	// Answer is ok, timeout, dead, elsewhere or error.
+	Answer string `json:"answer"`
+	// Health is healthy or degraded.
+	Health string `json:"health"`
+	// Uptime is the time since the device became ready, in seconds; 0 where it did not answer.
+	Uptime float64 `json:"uptime_seconds"`
+	// SwapSize is the size of its swap areas, SwapUsed what programs use of them; 0 for a device
+	// that is not used as swap.
+	SwapSize uint64 `json:"swap_size"`
+	SwapUsed uint64 `json:"swap_used"`
+	// Stored is the uncompressed size of everything stored.
+	Stored uint64 `json:"orig_data_size"`
+	// Memory is the memory that holds it, index and waste included; MemoryLimit bounds it, 0 for
+	// none.
+	Memory      uint64 `json:"mem_used_total"`
+	MemoryLimit uint64 `json:"mem_limit"`
+	// Processes is the memory of keeper and worker without Memory.
+	Processes uint64 `json:"process_memory_bytes"`
+	// Saved is what programs have in swap, less Memory and Processes; of a device that is not used
+	// as swap it is Stored less them. It is negative for a device that costs more.
+	Saved int64 `json:"saved"`
+	// Ratio is Stored for each byte of Memory; 0 below 1 MiB stored.
+	Ratio float64 `json:"ratio"`
+	// In are pages read from the device, as in swap-ins; Out are pages written.
+	In  Flow `json:"in"`
+	Out Flow `json:"out"`
+	// Discards is the rate of pages that the kernel gave back.
+	Discards float64 `json:"discards_per_second"`
+	// CPU is the processor time of keeper and worker for each second, in processors; null where it
+	// is unknown.
+	CPU *float64 `json:"cpu"`
+	// PressureSome and PressureFull are the machine's memory pressure over ten seconds, in per
+	// cent; null where the kernel does not tell them.
+	PressureSome *float64 `json:"pressure_some_percent"`
+	PressureFull *float64 `json:"pressure_full_percent"`
+	// Growth is the change of SwapUsed over the last minute, or of Stored for a device that is not
+	// used as swap, in bytes a second.
+	Growth float64 `json:"growth_bytes_per_second"`
+	// FullIn is the time until the swap areas or the memory limit are full at the growth of the
+	// last minute; null where neither comes within a day.
+	FullIn *float64 `json:"full_in_seconds"`
+	// FailedReads, FailedWrites and ChecksumErrors count since the device was made.
+	FailedReads    uint64 `json:"failed_reads"`
+	FailedWrites   uint64 `json:"failed_writes"`
+	ChecksumErrors uint64 `json:"checksum_errors"`
+	// Restarts is how many workers have died.
+	Restarts int `json:"restarts"`
+	// Codecs splits what is stored by format, the one with the most pages first.
+	Codecs []daemon.CodecStatus `json:"codecs"`
+}
+
+// A Flow is the traffic in one direction.
+type Flow struct {
+	// Pages is the number of pages a second.
+	Pages float64 `json:"pages_per_second"`
+	// Requests is the number of requests a second, of one or more pages.
+	Requests float64 `json:"requests_per_second"`
+	// P50 and P99 are the times in nanoseconds that half and 99 % of the requests of the interval
+	// did not exceed in the device; 0 without a request.
+	P50 int64 `json:"p50_ns"`
+	P99 int64 `json:"p99_ns"`
+}
+
+// ratioFrom is the least data for a meaningful ratio, in bytes.
+const ratioFrom = 1 << 20
+
+// state returns the point of a sample without rates.
+func state(s Sample) Point {
+	d := s.Device
+	p := Point{Time: s.At.Round(0).UTC(), Dir: d.Title(), Answer: d.Answer(), Health: "healthy", SwapUsed: d.Used(), Codecs: []daemon.CodecStatus{}}
+	if len(s.Problems) > 0 {
+		p.Health = "degraded"
+	}
+	if swap := d.Swap(); swap != nil {
+		p.SwapSize = swap.Size
+	}
+	if s.PressureKnown {
+		p.PressureSome, p.PressureFull = &s.Pressure.Some, &s.Pressure.Full
+	}
+	if d.Status != nil {
+		p.take(d)
+	}
+	return p
+}
+
+// take adds what the status of d says.
+func (p *Point) take(d devices.Device) {
+	st := d.Status
+	m := st.Memory
+	p.Uptime = st.UptimeSeconds
+	p.Stored, p.Memory, p.MemoryLimit, p.Processes = m.OrigDataSize, m.MemUsedTotal, st.MemLimit, st.ProcessMemoryBytes
+	p.Saved = int64(p.Stored) - int64(p.Memory+p.Processes)
+	if u := devices.NewUsage(d); u != nil {
+		p.Saved = u.Saved
+	}
+	if p.Memory > 0 && p.Stored >= ratioFrom {
+		p.Ratio = float64(p.Stored) / float64(p.Memory)
+	}
+	p.FailedReads, p.FailedWrites, p.ChecksumErrors = st.IO.FailedReads, st.IO.FailedWrites, st.IO.ChecksumErrors
+	p.Restarts = st.Restarts
+	p.Codecs = slices.SortedStableFunc(slices.Values(st.Codecs), func(a, b daemon.CodecStatus) int { return cmp.Compare(b.Pages, a.Pages) })
+}
+
+// Errors is the number of all errors since the device was made.
+func (p Point) Errors() uint64 { return p.FailedReads + p.FailedWrites + p.ChecksumErrors }
+
+// Answered reports whether the point has figures of the device itself.
+func (p Point) Answered() bool { return p.Uptime > 0 }

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/chronicle"
+	"github.com/zramfs/zramfs/cmd/zramfs/figures"
+	"github.com/zramfs/zramfs/cmd/zramfs/watch"
+)
+
+const (
+	// watched is the time between looks while a page is open, unwatched the time else.
+	watched   = time.Second
+	unwatched = 10 * time.Second
+	// fresh is how old a look may be that answers a request.
+	fresh = time.Second
+)
+
+// A Sampler looks at all devices and remembers.
+type Sampler struct {
+	build     figures.Build
+	chronicle *chronicle.Chronicle
+	logf      func(format string, args ...any)
+	take      func(names ...string) ([]watch.Sample, error) // watch.Take but for tests
+
+	looking sync.Mutex // held during a look
+	mu      sync.Mutex
+	last    *look
+	history *watch.History // used while looking is held
+	journal journal
+	readers map[chan []byte]bool
+	wake    chan struct{} // has room for one
+}
+
+// A look is what one look has found. It is immutable.
+type look struct {
+	at      time.Time
+	err     error
+	figures figures.Look
+	views   []view
+	text    []byte // the views as JSON
+}
+
+// NewSampler returns a sampler that adds to a chronicle.
+func NewSampler(c *chronicle.Chronicle, b figures.Build, logf func(format string, args ...any)) *Sampler {
+	return &Sampler{build: b, chronicle: c, logf: logf, take: watch.Take, history: watch.NewHistory(120),
+		readers: make(map[chan []byte]bool), wake: make(chan struct{}, 1)}
+}
+
+// Run looks until ctx ends.
+func (s *Sampler) Run(ctx context.Context) {
+	for {
+		start := time.Now()
+		s.send(s.look(0))
+		if err := s.chronicle.Failure(); err != nil {
+			s.logf("write the history: %v", err)
+		}
+		wait := unwatched
+		if s.watchers() > 0 {
+			wait = watched
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.wake:
+		case <-time.After(time.Until(start.Add(wait))):
+		}
+	}
+}
+
+// look returns the last look, or a new one where that is older than age.
+func (s *Sampler) look(age time.Duration) *look {
+	s.looking.Lock()
+	defer s.looking.Unlock()
+	s.mu.Lock()
+	last := s.last
+	s.mu.Unlock()
+	if last != nil && age > 0 && time.Since(last.at) < age {
+		return last
+	}
+	start := time.Now()
+	samples, err := s.take()
+	l := &look{at: time.Now(), err: err, views: []view{}} // the page wants a list
+	l.figures = figures.Look{Time: l.at, Took: time.Since(start)}
+	points := s.history.Add(samples)
+	for i, sample := range samples {
+		l.figures.Devices = append(l.figures.Devices, sample.Device)
+		l.figures.Pressure, l.figures.PressureKnown = sample.Pressure.Some, sample.PressureKnown
+		v := newView(sample, points[i])
+		s.chronicle.Add(v.Name, v.row)
+		l.views = append(l.views, v)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.journal.compare(l)
+	s.last = l
+	l.text = s.encode(l)
+	return l
+}
+
+// A message is what the page gets with each look.
+type message struct {
+	Time    int64         `json:"time"` // in milliseconds since 1970
+	Error   string        `json:"error,omitempty"`
+	Build   figures.Build `json:"build"`
+	Devices []view        `json:"devices"`
+	Events  []event       `json:"events"` // the newest first
+}
+
+func (s *Sampler) encode(l *look) []byte {
+	m := message{Time: l.at.UnixMilli(), Build: s.build, Devices: l.views, Events: s.journal.newest()}
+	if l.err != nil {
+		m.Error = l.err.Error()
+	}
+	text, err := json.Marshal(m)
+	if err != nil { // a value that JSON has not: a defect
+		s.logf("encode a look: %v", err)
+		return []byte("{}")
+	}
+	return text
+}
+
+// subscribe returns a channel that gets each look; a slow reader misses some. unsubscribe ends it.
+func (s *Sampler) subscribe() chan []byte {
+	c := make(chan []byte, 1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.readers[c] = true
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+	return c
+}
+
+func (s *Sampler) unsubscribe(c chan []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.readers, c)
+}
+
+func (s *Sampler) watchers() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.readers)
+}
+
+// send gives a look to all readers. One that has not taken the last gets this one in its place.
+func (s *Sampler) send(l *look) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.readers {
+		select {
+		case <-c:
+		default:
+		}
+		c <- l.text // the only sender, so there is room
+	}
+}

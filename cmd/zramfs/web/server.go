@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/chronicle"
+	"github.com/zramfs/zramfs/cmd/zramfs/monitor"
+)
+
+// The time limits of the server. An open page is one answer without an end, whose parts each have
+// answerTime.
+const (
+	headerTime = 5 * time.Second
+	idleTime   = time.Minute
+	answerTime = 15 * time.Second
+	endTime    = 2 * time.Second
+	maxHeader  = 16 << 10
+)
+
+// Serve serves until ctx ends, and says on w where. Errors of the order wrap monitor.ErrUsage.
+func Serve(ctx context.Context, o monitor.Order, w io.Writer) (err error) {
+	opt, err := check(o)
+	if err != nil {
+		return err
+	}
+	logf := func(format string, args ...any) {
+		// A log that cannot be written is lost.
+		_, _ = fmt.Fprintf(w, "zramfs serve: "+format+"\n", args...)
+	}
+	c, err := openHistory(o, logf)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	l, err := listen(ctx, opt)
+	if err != nil {
+		return err
+	}
+	logf("dashboard on %s", opt.url(l.Addr()))
+	if opt.token != "" && opt.cert == "" && !opt.loopback {
+		logf("the token crosses the network unencrypted: give --tls-cert and --tls-key")
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	sampler := NewSampler(c, o.Build, logf)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		sampler.Run(ctx)
+	}()
+	err = serve(ctx, l, newHandler(sampler, opt))
+	stop()
+	<-ended
+	return err
+}
+
+// openHistory opens the file of the history. Without the right to the default one the history is in
+// memory.
+func openHistory(o monitor.Order, logf func(string, ...any)) (*chronicle.Chronicle, error) {
+	path, named, err := historyPath(o)
+	if err != nil {
+		return nil, err
+	}
+	c, err := chronicle.Open(path)
+	if err != nil && !named {
+		logf("the history is in memory alone and ends with this process: %v", err)
+		return chronicle.New(), nil
+	}
+	return c, err
+}
+
+func listen(ctx context.Context, opt options) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", opt.address)
+	if err != nil || opt.cert == "" {
+		return l, err
+	}
+	pair, err := tls.LoadX509KeyPair(opt.cert, opt.key)
+	if err != nil {
+		return nil, errors.Join(monitor.Usagef("serve: --tls-cert, --tls-key: %v", err), l.Close())
+	}
+	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}), nil
+}
+
+// url is the dashboard's address.
+func (o options) url(a net.Addr) string {
+	scheme := "http"
+	if o.cert != "" {
+		scheme = "https"
+	}
+	return fmt.Sprintf("%s://%s/", scheme, a)
+}
+
+// serve answers requests until ctx ends. Open pages end with it.
+func serve(ctx context.Context, l net.Listener, h http.Handler) error {
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: answerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	end, cancel := context.WithTimeout(context.Background(), endTime)
+	defer cancel()
+	if err := server.Shutdown(end); err != nil {
+		return server.Close()
+	}
+	return nil
+}
