@@ -8,10 +8,12 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
+	"github.com/zramfs/zramfs/cmd/zramfs/namespace"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
@@ -22,6 +24,15 @@ func Main(version string, args []string) int {
 	release = version
 	if aside.Run(args, os.Stdout) {
 		return exitOK
+	}
+	if code, ours := namespace.Enter(args, os.Stderr); ours {
+		return code
+	}
+	if code, ours := namespace.StandIn(args, os.Stderr); ours {
+		return code
+	}
+	if isZramctl(args) {
+		return runZramctl(args, os.Stdout, os.Stderr)
 	}
 	return run(args, os.Stdout, os.Stderr)
 }
@@ -84,9 +95,20 @@ func commands() []*cli.Command {
 		downCommand(),
 		mountCommand(),
 		umountCommand(),
+		setCommand(),
 		upgradeCommand(),
 		listCommand(),
 		statusCommand(),
+		metricsCommand(),
+		topCommand(),
+		statsCommand(),
+		whoCommand(),
+		traceCommand(),
+		eventsCommand(),
+		execCommand(),
+		serveCommand(),
+		reportCommand(),
+		generateCommand(),
 		verifyCommand(),
 		exportCommand(),
 		importCommand(),
@@ -101,7 +123,7 @@ func commands() []*cli.Command {
 	}
 	for _, c := range all {
 		tidyFlags(c.Flags)
-		c.Description = fold(c.Description, helpWidth)
+		c.Description = fold(strings.TrimSpace(c.Description+exitHelp(c.Name)), helpWidth)
 		// Without this a DIR named "help" would be taken for a subcommand.
 		c.HideHelpCommand = true
 		c.OnUsageError = onUsageError

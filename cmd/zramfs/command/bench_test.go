@@ -3,7 +3,6 @@
 package command
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -49,11 +48,7 @@ func benchOf(t *testing.T, report any, args []string) {
 	if got.code != exitOK || got.stderr != "" {
 		t.Fatalf("exit code %d, stderr %q", got.code, got.stderr)
 	}
-	d := json.NewDecoder(strings.NewReader(got.stdout))
-	d.DisallowUnknownFields()
-	if err := d.Decode(report); err != nil {
-		t.Fatalf("%v in %s", err, got.stdout)
-	}
+	decodeJSON(t, got.stdout, report)
 }
 
 // knownFile is a file of known pages.

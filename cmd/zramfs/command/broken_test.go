@@ -38,6 +38,7 @@ func TestBrokenServer(t *testing.T) {
 		{"hang", "status", 1, "degraded\n  zramfs has not answered for 1 s; fix: see ", ""},
 		{"hang", "list", 1, "NAME ", "has not answered"},
 		{"hang", "list -J", 1, `"answer": "timeout"`, "has not answered"},
+		{"hang", "stats 0.1 1", 0, " timeout /tmp/zr-command-", ""},
 		{"hang", "umount DIR", 1, "", "does not answer, so DIR cannot be unmounted"},
 		{"hang", "down DIR", 1, "", "does not answer, so DIR cannot be unmounted"},
 		{"hang", "status DIR/../other", 3, "no zramfs device at ", ""},

@@ -215,7 +215,7 @@ func listJSON(found []devices.Device, columns []listColumn) (string, error) {
 	if list != "" {
 		list = "      " + list
 	}
-	return "{\n   \"zramfs\": [\n" + list + "\n   ]\n}\n", nil
+	return "{\n   " + schemaMember + ",\n   \"zramfs\": [\n" + list + "\n   ]\n}\n", nil
 }
 
 func jsonValue(value any) (string, error) {

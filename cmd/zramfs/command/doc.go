@@ -9,10 +9,12 @@
 //
 // # Exit codes
 //
+// ownCodes has those of each command. In short:
+//
 //	0  done; for status: every device asked about is healthy
 //	1  failure; for status: degraded; for doctor: a check fails; for verify: a page is wrong
 //	2  usage: an unknown command or flag, a value that cannot be used
-//	3  status only: not running
+//	3  status, top and stats only: not running
 //
 // An error is one line on standard error that begins with "zramfs: ".
 package command

@@ -14,9 +14,13 @@ func doctorCommand() *cli.Command {
 		Name:  "doctor",
 		Usage: "check whether this machine can run a device safely",
 		Description: "Changes nothing. fail marks a reason why up would refuse or fail; warn marks a missing protection, " +
-			"or a setting that costs speed. Failures come first and the verdict last. The exit code is 1 if a line says fail.",
+			"or a setting that costs speed. Failures come first and the verdict last.\n\n" +
+			"With --bundle FILE doctor writes what a bug report needs to FILE, which must not exist yet and which only its owner may read: " +
+			"the JSON of status, list, events and trace, facts of the machine, and what the kernel tells of the device's processes. No page " +
+			"contents, environment variables, arguments of processes or host name are in it; its README.txt lists everything.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "json", Aliases: []string{"J"}, Usage: "print JSON"},
+			&cli.StringFlag{Name: flagBundle, Usage: "write what a bug report needs to `FILE`, as tar.gz; - for standard output"},
 		},
 		Action: doctorAction,
 	}
@@ -25,6 +29,9 @@ func doctorCommand() *cli.Command {
 func doctorAction(c *cli.Context) error {
 	if c.Args().Present() {
 		return usageError("doctor: takes no arguments")
+	}
+	if c.IsSet(flagBundle) {
+		return bundleAction(c)
 	}
 	m := doctor.Local()
 	m.Engines, m.Priority, m.LastPriority = engineKinds, defaultPriority, defaultPriority-setup.MaxDefaultAreas+1

@@ -3,7 +3,6 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,11 +23,7 @@ func estimateOf(t *testing.T, args ...string) estimate.Report {
 		t.Fatalf("exit code %d, stderr %q", got.code, got.stderr)
 	}
 	var e estimate.Report
-	d := json.NewDecoder(strings.NewReader(got.stdout))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&e); err != nil {
-		t.Fatalf("%v in %s", err, got.stdout)
-	}
+	decodeJSON(t, got.stdout, &e)
 	return e
 }
 

@@ -43,6 +43,9 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"status", absent, "-J"}, 3, ""},
 		{[]string{"status", "a", "b"}, 2, "zramfs: status: one DIR at most"},
 		{[]string{"doctor", "now"}, 2, "zramfs: doctor: takes no arguments"},
+		{[]string{"doctor", "--bundle", ""}, 2, "zramfs: doctor: --bundle needs the name of a file"},
+		{[]string{"doctor", "--bundle", absent, "-J"}, 2, "zramfs: doctor: --bundle goes without --json"},
+		{[]string{"doctor", "--bundle", "/proc/self"}, 1, "zramfs: /proc/self: file already exists: name a new file"},
 		{[]string{"version", "now"}, 2, "zramfs: version: takes no arguments"},
 	}
 	for _, test := range tests {

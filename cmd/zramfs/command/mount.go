@@ -133,8 +133,12 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	}
 	cfg := daemon.Config{
 		Dir: dir, Version: programVersion(), Memory: store.MemoryKind(c.String(flagMemory)), WorkArgs: workArgs,
+		DeviceArgs: servingArgs,
 	}
-	if cfg.Disksize, err = parseSize(c.String(flagSize), ram); err != nil {
+	serves := c.Bool(flagWork) || c.Bool(flagServe)
+	if serves && c.String(flagSize) == "0" { // a device that gets its size by block/zram0/disksize
+		cfg.Disksize = 0
+	} else if cfg.Disksize, err = parseSize(c.String(flagSize), ram); err != nil {
 		return cfg, err
 	}
 	if cfg.MemLimit, err = parseLimit(c.String(flagMemLimit), ram); err != nil {

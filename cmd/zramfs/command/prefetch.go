@@ -32,8 +32,7 @@ func prefetchCommand() *cli.Command {
 				"group, and when programs wait for memory: it pauses while some avg10 of /proc/pressure/memory is above %d, and gives up "+
 				"after %.0f s of that.\n\n", prefetch.PressureLimit, prefetch.Patience.Seconds()) +
 			"It takes private memory: no shared memory or tmpfs. Pages that several processes share count once. It needs root, with " +
-			"CAP_SYS_PTRACE and CAP_SYS_NICE. PATH is a directory, or a path as /proc/PID/cgroup shows it.\n\n" +
-			"The exit code is 0 if everything came back, up to --limit, or nothing was in swap; and 1 if pages had to stay.",
+			"CAP_SYS_PTRACE and CAP_SYS_NICE. PATH is a directory, or a path as /proc/PID/cgroup shows it.",
 		Flags: []cli.Flag{
 			&cli.IntSliceFlag{Name: flagPID, Aliases: []string{"p"}, Usage: "processes: `PID`, several with commas or by repeating it"},
 			&cli.StringFlag{Name: flagCgroup, Usage: "all processes in the control group at `PATH` and below it"},

@@ -3,7 +3,6 @@
 package command
 
 import (
-	"encoding/json"
 	"os"
 	"strconv"
 	"strings"
@@ -68,8 +67,8 @@ func TestPrefetchDryRun(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, errors.String())
 	}
 	var got map[string]*prefetch.Report
-	if err := json.Unmarshal([]byte(out.String()), &got); err != nil || got["prefetch"] == nil || !got["prefetch"].DryRun {
-		t.Errorf("%s: %v", out.String(), err)
+	if decodeJSON(t, out.String(), &got); got["prefetch"] == nil || !got["prefetch"].DryRun {
+		t.Error(out.String())
 	}
 	if !strings.Contains(out.String(), `"left": [`) {
 		t.Errorf("nothing left is no array: %s", out.String())

@@ -57,7 +57,12 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	if command == nil {
 		return nil, unknownCommand(app, rest[0])
 	}
-	flags, operands, err := newFlagTable(command.Flags).split(rest[1:], false)
+	words, tail := rest[1:], []string(nil)
+	if at := slices.Index(words, "--"); at >= 0 && command.Name == execName {
+		words, tail = words[:at], words[at:] // "--" and a command line, which is not ours to read
+	}
+	flags, operands, err := newFlagTable(command.Flags).split(words, false)
+	operands = append(operands, tail...)
 	if err != nil {
 		return nil, usageError("%s: %w; see zramfs %s --help", command.Name, err, command.Name)
 	}

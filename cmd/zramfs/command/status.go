@@ -20,11 +20,10 @@ import (
 
 func statusCommand() *cli.Command {
 	return &cli.Command{
-		Name:      "status",
-		Usage:     "show whether a device is healthy",
-		ArgsUsage: "[DIR]",
-		Description: "Without DIR every device is described. The exit code is 0 if all are healthy, 1 if one is degraded, " +
-			"3 if none is running.",
+		Name:        "status",
+		Usage:       "show whether a device is healthy",
+		ArgsUsage:   "[DIR]",
+		Description: "Without DIR every device is described.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "json", Aliases: []string{"J"}, Usage: "print JSON, sizes in bytes"},
 		},

@@ -53,7 +53,12 @@ func wellDevice() devices.Device {
 			},
 			Latency: awake.Status{Policy: awake.Auto, State: awake.StateHeld, Holds: 7, HeldSeconds: 72.5, WakeUpUs: 46.2, WakeUpHeldUs: 5.9, LoneRequests: 90000},
 			IO:      daemon.IOStatus{Reads: 1000, Writes: 2000, Discards: 30},
-			Fuse:    daemon.FuseStatus{Connection: 51, MaxWrite: mib, MaxBackground: 1024, AsyncDIO: true},
+			Operations: []daemon.OperationStatus{
+				{Op: "read", Requests: 901_000, Pages: 950_000, P50: 4_130, P90: 9_000, P99: 21_700, P999: 210_000, Max: 3_100_000, SecondsTotal: 4.5},
+				{Op: "write", Requests: 310_000, Pages: 2_000_000, P50: 141_300, P99: 2_040_000, Max: 3_000_000, SecondsTotal: 50},
+				{Op: "discard", Requests: 7, P50: 900, P99: 1000}, {Op: "flush"},
+			},
+			Fuse: daemon.FuseStatus{Connection: 51, MaxWrite: mib, MaxBackground: 1024, AsyncDIO: true},
 			Protections: []protect.Protection{
 				{Name: protect.NameIOFlusher, State: protect.StateWarn, Detail: "needs the capability CAP_SYS_RESOURCE"},
 				{Name: protect.NameMemory, State: protect.StateOK, Detail: "all memory is locked", Essential: true},

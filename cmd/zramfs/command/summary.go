@@ -134,5 +134,5 @@ func (s summary) nextText(end string) string {
 	if s.Dir == defaultDir && end == "down" {
 		dir = ""
 	}
-	return fmt.Sprintf("watch: zramfs status%s      end: zramfs %s%[1]s\n", dir, end)
+	return fmt.Sprintf("watch: zramfs top%s      end: zramfs %s%[1]s\n", dir, end)
 }

@@ -43,7 +43,7 @@ func TestSummary(t *testing.T) {
 	want := "1G of compressed swap is on: /dev/loop0, priority 100, algorithm adaptive\n" +
 		"  memory   31M now (6M index and reserve, 25M processes), at worst 1G when full: no --mem-limit\n" +
 		"  warning  the OOM killer may kill it; taking memory may wait: run with CAP_SYS_RESOURCE\n" +
-		"watch: zramfs status      end: zramfs down\n"
+		"watch: zramfs top      end: zramfs down\n"
 	got := s.swapText() + s.memoryText() + s.warningText() + s.nextText("down")
 	if got != want {
 		t.Errorf("it says\n%swant\n%s", got, want)
@@ -53,7 +53,7 @@ func TestSummary(t *testing.T) {
 		t.Errorf("with a limit: %q", got)
 	}
 	s.Dir = "/run/a b"
-	if got := s.nextText("umount"); got != "watch: zramfs status '/run/a b'      end: zramfs umount '/run/a b'\n" {
+	if got := s.nextText("umount"); got != "watch: zramfs top '/run/a b'      end: zramfs umount '/run/a b'\n" {
 		t.Errorf("elsewhere: %q", got)
 	}
 }

@@ -26,6 +26,7 @@ func upgradeCommand() *cli.Command {
 			"old one goes on. It also starts a worker for a device that has none.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: flagBinary, Usage: "`PATH` of the new program (default: this one)"},
+			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},
 		},
 		Action: upgradeAction,
 	}
@@ -51,9 +52,21 @@ func upgradeAction(c *cli.Context) error {
 	if err != nil {
 		return fmt.Errorf("upgrade %s: %w", d.Dir, explainKeeper(err))
 	}
+	if c.Bool(flagJSON) {
+		return printJSON(c.App.Writer, map[string]upgradeReport{"upgrade": {Dir: d.Dir, WorkerPID: r.WorkerPID, OldPID: r.OldPID,
+			WithoutService: r.WithoutService.Seconds()}})
+	}
 	_, err = fmt.Fprintf(c.App.Writer, "%s: process %d serves in place of %d; requests waited for %s\n",
 		d.Dir, r.WorkerPID, r.OldPID, r.WithoutService.Round(100*time.Microsecond))
 	return err
+}
+
+// upgradeReport is the result of upgrade; its JSON is what --json prints.
+type upgradeReport struct {
+	Dir            string  `json:"dir"`
+	WorkerPID      int     `json:"worker_pid"`
+	OldPID         int     `json:"old_pid"`                 // of the worker before
+	WithoutService float64 `json:"without_service_seconds"` // the time that requests waited
 }
 
 // newBinary returns the absolute path of the new program.

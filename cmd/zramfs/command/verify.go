@@ -22,8 +22,7 @@ func verifyCommand() *cli.Command {
 		Description: "Reads everything that the device at DIR (default " + defaultDir + ") stores, while it is in use, and checks each page by " +
 			"its checksum and by decompressing it, on all processors. It reads the device's memory directly, not its data file. It changes " +
 			"nothing.\n\n" +
-			"The exit code is 0 without errors, and 1 if a page is damaged: reading that page from the device is an I/O error until it " +
-			"is written again or discarded. A page begins in the data file at its number times 4096. The speed counts pages that have " +
+			"Reading a damaged page from the device is an I/O error until it is written again or discarded. A page begins in the data file at its number times 4096. The speed counts pages that have " +
 			"to be decompressed.",
 		Flags: append([]cli.Flag{
 			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},

@@ -3,7 +3,6 @@
 package command
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -48,7 +47,10 @@ func TestVerifyReportText(t *testing.T) {
 	}
 	out.Reset()
 	var back map[string]imaging.VerifyReport
-	if err := printVerify(&out, true, r); err != nil || json.Unmarshal([]byte(out.String()), &back) != nil || back["verify"].Wrong != 100 {
-		t.Errorf("%q, %v", out.String(), err)
+	if err := printVerify(&out, true, r); err != nil {
+		t.Fatal(err)
+	}
+	if decodeJSON(t, out.String(), &back); back["verify"].Wrong != 100 {
+		t.Error(out.String())
 	}
 }

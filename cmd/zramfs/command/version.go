@@ -16,19 +16,24 @@ var release string
 
 // buildInfo describes the build of the running program.
 type buildInfo struct {
-	Version  string // release, or the module version, or "devel"
-	Revision string // commit, with "+modified" if the tree was not clean; "unknown" without version control
-	Go       string // as runtime.Version
-	Platform string // as linux/amd64
+	Version  string   `json:"version"`  // release, or the module version, or "devel"
+	Revision string   `json:"revision"` // commit, with "+modified" if the tree was not clean; "unknown" without version control
+	Go       string   `json:"go"`       // as runtime.Version
+	Platform string   `json:"platform"` // as linux/amd64
+	Engines  []string `json:"engines"`  // the kinds that bulk work can use besides the processors
 }
 
 func versionCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "version",
 		Usage: "print the version, the revision it was built from, the Go version and the kinds of engine",
+		Flags: []cli.Flag{&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"}},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return usageError("version: takes no arguments")
+			}
+			if c.Bool(flagJSON) {
+				return printJSON(c.App.Writer, map[string]buildInfo{"version": readBuildInfo()})
 			}
 			return printVersion(c.App.Writer)
 		},
@@ -38,8 +43,8 @@ func versionCommand() *cli.Command {
 func printVersion(w io.Writer) error {
 	b := readBuildInfo()
 	with := ""
-	for _, k := range engineKinds {
-		with += ", with " + k.Name
+	for _, name := range b.Engines {
+		with += ", with " + name
 	}
 	_, err := fmt.Fprintf(w, "zramfs %s (revision %s, %s, %s%s)\n", b.Version, b.Revision, b.Go, b.Platform, with)
 	return err
@@ -54,6 +59,10 @@ func readBuildInfo() buildInfo {
 		Revision: "unknown",
 		Go:       runtime.Version(),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Engines:  []string{},
+	}
+	for _, k := range engineKinds {
+		b.Engines = append(b.Engines, k.Name)
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		b.take(info)

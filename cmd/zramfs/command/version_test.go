@@ -42,3 +42,12 @@ func TestVersionLine(t *testing.T) {
 		}
 	}
 }
+
+func TestVersionJSON(t *testing.T) {
+	got := map[string]buildInfo{}
+	decodeJSON(t, runProgram(t, "version", "-J").stdout, &got)
+	b, want := got["version"], readBuildInfo()
+	if b.Version != want.Version || b.Revision != want.Revision || b.Go != want.Go || b.Platform != want.Platform || b.Engines == nil {
+		t.Errorf("%+v, want %+v", b, want)
+	}
+}

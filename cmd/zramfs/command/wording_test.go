@@ -23,8 +23,8 @@ func TestWrongCalls(t *testing.T) {
 		{[]string{"up", dir, "-s", "3"}, `size "3": 3 bytes is too small; at least 40K is needed. Did you mean 3G?`},
 		{[]string{"up", dir, "-s", "4096"}, `size "4096": 4096 bytes is too small; at least 40K is needed. Did you mean 4096M?`},
 		{[]string{"up", dir, "-s", "32K"}, `size "32K": 32K is too small; at least 40K is needed`},
-		{[]string{"up", dir, "-s", "4G", "-m", "4K"}, `memory limit 4K is too small: a 4G device needs 812K before it stores anything`},
-		{[]string{"mount", dir, "-s", "4G", "-m", "4K"}, `memory limit 4K is too small: a 4G device needs 812K before it stores anything`},
+		{[]string{"up", dir, "-s", "4G", "-m", "4K"}, `memory limit 4K is too small: a 4G device needs 816K before it stores anything`},
+		{[]string{"mount", dir, "-s", "4G", "-m", "4K"}, `memory limit 4K is too small: a 4G device needs 816K before it stores anything`},
 		{[]string{"up", dir, "-d", "always"}, `discard "always": use both, once, pages or none`},
 		{[]string{"up", dir, "-a", "lzo-rle"}, `unknown algorithm "lzo-rle" (kernel zram's): the nearest is lz4. ` +
 			`Available: adaptive, page, page:dense, lz4, lz4:fast, zstd, raw`},

@@ -37,6 +37,7 @@ func (r report) sides() []side {
 		side{"pages", codecWords(r.Status)},
 		side{"code", instructionWords(r.Status.Instructions)},
 		side{"latency", latencyWords(r.Status.Latency)},
+		side{"requests", requestWords(r.Status.Operations)},
 		side{"errors", errorWords(r.Status.IO)},
 	)
 	for _, p := range r.Status.Protections {
@@ -177,6 +178,27 @@ func latencyWords(l awake.Status) string {
 		text += fmt.Sprintf("; a wake-up takes %.1f us, %.1f while they poll", l.WakeUpUs, l.WakeUpHeldUs)
 	}
 	return text
+}
+
+// requestWords is the line of status on the worker's part of reads and writes since the device was
+// made. Older servers do not report them.
+func requestWords(operations []daemon.OperationStatus) string {
+	var words []string
+	for _, o := range operations {
+		if o.Requests > 0 && (o.Op == "read" || o.Op == "write") {
+			words = append(words, fmt.Sprintf("%s %ss, p50 %s, p99 %s", term.Grouped(o.Requests), o.Op, microseconds(o.P50), microseconds(o.P99)))
+		}
+	}
+	return strings.Join(words, "; ")
+}
+
+// microseconds writes a time in nanoseconds: three digits, at least one of them before the point.
+func microseconds(ns uint64) string {
+	digits := 2
+	for limit := uint64(10_000); ns >= limit && digits > 0; limit *= 10 {
+		digits--
+	}
+	return fmt.Sprintf("%.*f us", digits, float64(ns)/1e3)
 }
 
 func errorWords(io daemon.IOStatus) string {

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/cmd/zramfs/settings"
+)
+
+func setCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "set",
+		Usage:     "change the algorithm or the memory limit of a device in use",
+		ArgsUsage: "[DIR] [KEY=VALUE...]",
+		Description: "Without KEY=VALUE it lists what can be set, with the present values of the device at DIR (default " + defaultDir +
+			"). What is set survives the death of a process and an upgrade; it ends with the device. Pages that are stored stay as they are.",
+		Action: setAction,
+	}
+}
+
+func setAction(c *cli.Context) error {
+	dir, changes, err := settingArguments(c.Args().Slice())
+	if err != nil {
+		return err
+	}
+	d, err := devices.FindHere(dir)
+	if err != nil {
+		return err
+	}
+	if d.Status == nil {
+		return fmt.Errorf("set: %w", d.Err)
+	}
+	if len(changes) == 0 {
+		return listSettings(c, d)
+	}
+	for _, change := range changes {
+		if err := change.Apply(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settingArguments reads [DIR] and the changes: a DIR has no equals sign, or a slash before it.
+func settingArguments(args []string) (dir string, changes []settings.Change, err error) {
+	dir = defaultDir
+	if len(args) > 0 {
+		if name, _, isChange := strings.Cut(args[0], "="); !isChange || strings.Contains(name, "/") {
+			dir, args = args[0], args[1:]
+		}
+	}
+	if dir == "" {
+		return "", nil, usageError("set: DIR is empty; leave it out for %s", defaultDir)
+	}
+	ram, err := host.Local.MemTotal()
+	if err != nil {
+		ram = 0 // a limit in per cent is then refused with that reason
+	}
+	for _, arg := range args {
+		change, err := settings.Parse(arg, ram)
+		if errors.Is(err, settings.ErrUsage) {
+			return "", nil, usageError("set: %w", err)
+		}
+		changes = append(changes, change)
+	}
+	return dir, changes, nil
+}
+
+func listSettings(c *cli.Context, d devices.Device) error {
+	for _, k := range settings.Keys() {
+		if _, err := fmt.Fprintf(c.App.Writer, "%-10s %-24s %s: %s\n", k.Name, k.Now(d), k.Effect, k.Values); err != nil {
+			return err
+		}
+	}
+	return nil
+}

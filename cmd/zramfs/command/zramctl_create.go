@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/cmd/zramfs/zramctl"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/loopsetup"
+)
+
+// zramctlCreate makes a device with a loop device that stays. One that exists is ended first, as
+// zramctl resets one.
+func zramctlCreate(out io.Writer, o zramctl.Options, all []zramctl.Numbered) error {
+	z := zramctl.Numbered{Number: zramctl.Free(all)}
+	name := zramctl.NameOf(z.Number)
+	if !o.Find {
+		var ok bool
+		if z, ok = zramctl.Pick(all, o.Devices[0]); !ok {
+			return noDevice(o.Devices[0])
+		}
+		name = zramctl.Path(o.Devices[0])
+	}
+	algorithm, err := zramctlAlgorithm(o)
+	if err != nil {
+		return fmt.Errorf("%s: failed to set algorithm: %s", name, zramctl.Message(syscall.EINVAL))
+	}
+	if o.Size == 0 {
+		return fmt.Errorf("%s: failed to set disksize (0 bytes): %s", name, zramctl.Message(syscall.EINVAL))
+	}
+	dir := zramctl.Dir(z.Number)
+	if z.Device != nil {
+		dir = z.Device.Dir
+		if err := endDevice(*z.Device); err != nil {
+			return fmt.Errorf("%s: failed to reset: %s", name, zramctlMessage(err))
+		}
+	}
+	loop, err := makeDevice(dir, o.Size, algorithm)
+	if err != nil {
+		return fmt.Errorf("%s: failed to set disksize (%d bytes): %s", name, o.Size, zramctlMessage(err))
+	}
+	if o.Find {
+		_, err = fmt.Fprintln(out, loop)
+	}
+	return err
+}
+
+// zramctlAlgorithm returns the setting that -a and -p ask for.
+func zramctlAlgorithm(o zramctl.Options) (string, error) {
+	setting := o.Algorithm
+	if setting == "" {
+		setting = "adaptive"
+	}
+	if o.Params != "" {
+		setting += "(" + o.Params + ")"
+	}
+	_, err := codec.Parse(setting)
+	return setting, err
+}
+
+// makeDevice serves a device on dir and attaches a loop device to it, which stays until the device
+// is ended. After a failure there is neither.
+func makeDevice(dir string, size uint64, algorithm string) (loop string, err error) {
+	if err := runQuiet("mount", "--"+flagSize, strconv.FormatUint(size, 10), "--"+flagAlgorithm, algorithm, dir); err != nil {
+		return "", err
+	}
+	dev, err := loopsetup.Attach(filepath.Join(dir, devices.DataFile), &loopsetup.Config{DiscardMax: discardMax})
+	if err == nil {
+		loop = dev.Path()
+		err = errors.Join(dev.Keep(), dev.Close())
+	}
+	if err != nil {
+		return "", errors.Join(err, runQuiet("down", dir))
+	}
+	return loop, nil
+}
+
+// discardMax bounds a discard request of the loop device, in bytes, as up does.
+const discardMax = 4 << 20
