@@ -132,7 +132,7 @@ func TestWorkerDiesWhileItIsMounted(t *testing.T) {
 func runWithPoints(t *testing.T) {
 	t.Helper()
 	program := filepath.Join(tempDir(t), "zramfs")
-	if err := build(program, "urfave_cli_no_docs,invariants"); err != nil {
+	if err := build(program, "urfave_cli_no_docs,invariants", "cmd/zramfs"); err != nil {
 		t.Fatal(err)
 	}
 	runApartOn(t, nil, program)

@@ -129,11 +129,15 @@ func sharedBy(t *testing.T, names, gpus string, args ...string) {
 func workedBy(t *testing.T, gpus string, args ...string) worked {
 	t.Helper()
 	r := withGPUs(t, gpus, append(args, "--json")...)
-	all := map[string]worked{}
-	if err := json.Unmarshal([]byte(r.Stdout), &all); err != nil || r.Code != 0 || r.Stderr != "" {
+	all, w := map[string]json.RawMessage{}, worked{}
+	err := json.Unmarshal([]byte(r.Stdout), &all)
+	if err == nil {
+		err = json.Unmarshal(all[args[0]], &w)
+	}
+	if err != nil || r.Code != 0 || r.Stderr != "" {
 		t.Fatalf("%q: exit code %d, %v: %s%s", args, r.Code, err, r.Stdout, r.Stderr)
 	}
-	return all[args[0]]
+	return w
 }
 
 // failedIn runs an export as workedBy does until the GPU was given something to fail at, which it

@@ -46,17 +46,17 @@ var built = sync.OnceValues(func() (string, error) {
 		}
 		return path, os.WriteFile(path, content, 0o755)
 	}
-	return path, build(path, "urfave_cli_no_docs")
+	return path, build(path, "urfave_cli_no_docs", "cmd/zramfs")
 })
 
-// build builds the program.
-func build(path, tags string) error {
+// build builds a program of the module at path.
+func build(path, tags, program string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
-	build := exec.CommandContext(ctx, "go", "build", "-tags", tags, "-o", path, "github.com/zramfs/zramfs/cmd/zramfs")
+	build := exec.CommandContext(ctx, "go", "build", "-tags", tags, "-o", path, "github.com/zramfs/zramfs/"+program)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the program: %w\n%s", err, out)
+		return fmt.Errorf("build %s: %w\n%s", program, err, out)
 	}
 	return nil
 }

@@ -27,11 +27,8 @@ const (
 	soakWindow      = 30 * time.Second
 	soakShortWindow = 10 * time.Second
 	soakProcesses   = 3
-	// soakLimit is what the group may keep in memory. If several processes thrash, the kernel now
-	// and then finds nothing to reclaim from a group at once, while all of it is on its way to a
-	// device that works in parallel, and kills a process: in 1 of 17 windows at 192 MiB, 3 of 9 at
-	// 96, and also (1 of 7) with swap on a plain loop device over tmpfs, without zramfs; in 0 of 14
-	// with kernel zram, which compresses in the reclaiming process.
+	// soakLimit is what the group may keep in memory. The kernel may kill a process there: see
+	// package groupstat for what is done about it.
 	soakLimit = 256 << 20
 )
 

@@ -16,7 +16,7 @@ func TestSwapUpSummary(t *testing.T) {
 	lines := regexp.MustCompile(`^64M of compressed swap is on: /dev/loop\d+, priority 100, algorithm adaptive
   memory   [\d.]+M now \([\d.]+M index and reserve, [\d.]+M processes\), at most [\d.]+M when full: --mem-limit 32M
 (?:  warning  .*: .*
-)*watch: zramfs status ` + dir + `      end: zramfs down ` + dir + `
+)*watch: zramfs top ` + dir + `      end: zramfs down ` + dir + `
 $`)
 	for _, how := range []string{"", "-v", "-q", "-J"} {
 		args := []string{"up", "--size", "64M", "--mem-limit", "32M", dir}

@@ -99,7 +99,7 @@ func TestUserNSEnd(t *testing.T) {
 		"remove the data file":    {unix.Unlink(data(dir)), unix.EPERM},
 		"make a directory":        {unix.Mkdir(dir+"/new", 0o700), unix.EPERM},
 		"extended attribute":      {second(unix.Getxattr(data(dir), "user.x", buf)), unix.ENOTSUP},
-		"write to an attribute":   {second(unix.Open(dir+"/block/zram0/disksize", unix.O_WRONLY, 0)), unix.EACCES},
+		"write to an attribute":   {second(unix.Open(dir+"/block/zram0/mm_stat", unix.O_WRONLY, 0)), unix.EACCES},
 		"make an absent file":     {second(unix.Open(dir+"/dev/zram1", unix.O_CREAT|unix.O_RDWR, 0o600)), unix.EPERM},
 		"look for an absent file": {unix.Access(dir+"/dev/zram1", unix.F_OK), unix.ENOENT},
 	} {

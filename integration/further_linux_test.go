@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/internal/require"
+)
+
+// addDevice makes a further device of dir by control/hot_add, and ends it with the test.
+func addDevice(t *testing.T, dir string) (name string) {
+	t.Helper()
+	text, err := readBounded(filepath.Join(dir, "control/hot_add"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name = "zram" + strings.TrimSpace(string(text))
+	t.Cleanup(func() { takeDown(t, filepath.Join(dir, "devices", name)) })
+	return name
+}
+
+// F072: devices zram0 to zram7 in one directory, each with its own size, limit, algorithm and
+// contents. One whose worker dies does not concern the others.
+func TestF072EightDevices(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	require.Loop(t)
+	dir := mount(t, "--size", "16M", "-a", "lz4")
+	algorithms := []string{"lz4", "page", "zstd", "raw", "adaptive", "page:dense", "lz4:fast", "zstd(level=7)"}
+	file := func(name, attribute string) string { return filepath.Join(dir, "block", name, attribute) }
+	content := func(i int) []byte { return bytes.Repeat(fmt.Appendf(nil, "device %d of eight. ", i), 1000) }
+	for i, algorithm := range algorithms {
+		name := "zram0"
+		if i > 0 {
+			if name = addDevice(t, dir); name != fmt.Sprintf("zram%d", i) {
+				t.Fatalf("device %d is %s", i, name)
+			}
+			for _, c := range [][2]string{{"comp_algorithm", algorithm}, {"mem_limit", fmt.Sprint(20+i, "M")}, {"disksize", fmt.Sprint(16+i, "M")}} {
+				if got := answerTo(file(name, c[0]), c[1]); got != fmt.Sprintf("%d bytes", len(c[1])) {
+					t.Fatalf("%s of %s: %s", c[0], name, got)
+				}
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, "dev", name), content(i), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Kill(status(t, filepath.Join(dir, "devices/zram3")).WorkerPID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Kill(status(t, dir).WorkerPID, unix.SIGKILL); err != nil { // the links stay
+		t.Fatal(err)
+	}
+	listed := mustRun(t, commandTimeout, "list", "--noheadings", "--raw", "--bytes", "--output", "NAME,ALGORITHM,DISKSIZE").Stdout
+	for i, algorithm := range algorithms {
+		name := fmt.Sprintf("zram%d", i)
+		text, err := os.ReadFile(filepath.Join(dir, "dev", name))
+		if err != nil || len(text) != (16+i)<<20 || !bytes.HasPrefix(text, content(i)) {
+			t.Errorf("%s has %d bytes, or others than were written: %v", name, len(text), err)
+		}
+		chosen, err := os.ReadFile(file(name, "comp_algorithm"))
+		if err != nil || !strings.Contains(string(chosen), "["+algorithm+"]") {
+			t.Errorf("%s has the algorithm %q, want %s: %v", name, chosen, algorithm, err)
+		}
+		want := fmt.Sprintf("%s %s %d", filepath.Join(dir, "devices", name, "dev/zram0"), algorithm, (16+i)<<20)
+		if i == 0 {
+			want = fmt.Sprintf("%s lz4 %d", data(dir), 16<<20)
+		}
+		if !strings.Contains(listed, want) {
+			t.Errorf("list does not show %q:\n%s", want, listed)
+		}
+	}
+}
+
+// F073: control/hot_add and hot_remove, with the answers of the kernel's.
+func TestF073HotAddAndRemove(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	require.Loop(t)
+	dir := mount(t, "--size", "16M")
+	remove := filepath.Join(dir, "control/hot_remove")
+	fd, err := unix.Open(filepath.Join(dir, "control/hot_add"), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		err = unix.Close(fd) // only a read makes a device
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, second := addDevice(t, dir), addDevice(t, dir); first != "zram1" || second != "zram2" {
+		t.Errorf("%s and %s were made, want zram1 and zram2", first, second)
+	}
+	for name, want := range map[string]string{"initstate": "0\n", "disksize": "0\n", "size": "0\n"} {
+		if got, err := os.ReadFile(filepath.Join(dir, "block/zram1", name)); err != nil || string(got) != want {
+			t.Errorf("%s of a new device is %q, want %q: %v", name, got, want, err)
+		}
+	}
+	if got := answerTo(filepath.Join(dir, "block/zram1/disksize"), "16M"); got != "3 bytes" {
+		t.Fatal(got)
+	}
+	loop := strings.TrimSpace(system(t, toolTimeout, "losetup", "-f", "--show", filepath.Join(dir, "dev/zram1")))
+	if got := answerTo(remove, "1"); got != unix.EBUSY.Error() {
+		t.Errorf("remove a device in use: %s", got)
+	}
+	if r := run(t, commandTimeout, "umount", dir); r.Code != 1 || !strings.Contains(r.Stderr, "devices/zram") {
+		t.Errorf("umount with further devices: code %d, %s", r.Code, r.Stderr)
+	}
+	system(t, toolTimeout, "losetup", "-d", loop)
+	if got := answerTo(remove, "1\n"); got != "2 bytes" {
+		t.Errorf("remove a device: %s", got)
+	}
+	for _, path := range []string{"dev/zram1", "block/zram1"} {
+		if _, err := os.Lstat(filepath.Join(dir, path)); !os.IsNotExist(err) {
+			t.Errorf("%s is left: %v", path, err)
+		}
+	}
+	if again := addDevice(t, dir); again != "zram1" {
+		t.Errorf("%s was made, want the free number 1", again)
+	}
+	keepers := []int{status(t, dir).KeeperPID, status(t, filepath.Join(dir, "devices/zram1")).KeeperPID, status(t, filepath.Join(dir, "devices/zram2")).KeeperPID}
+	defer func() { // all end with the first one, in the right order
+		if err := unix.Kill(keepers[0], unix.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		for _, pid := range keepers {
+			if !waitEnd(pid, answerTimeout) {
+				t.Errorf("keeper %d of %v lives on", pid, keepers)
+			}
+		}
+	}()
+	for text, want := range map[string]string{
+		"99": "", "x": "", "-1": "", "": "", "0x5": "", "77\n": "", " 5": "", "99999999999": "", "0": unix.EBUSY.Error(), "40": unix.ENODEV.Error(),
+	} {
+		if want == "" {
+			want = answerTo(zramControl+"/hot_remove", text) // no device of the kernel has one of the numbers
+		}
+		if got := answerTo(remove, text); got != want {
+			t.Errorf("%q to hot_remove: %s, want %s", text, got, want)
+		}
+	}
+}

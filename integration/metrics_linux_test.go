@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/monitor"
+	"github.com/zramfs/zramfs/internal/require"
+)
+
+// builtMonitor puts the program of metrics, serve and report beside the other, once.
+var builtMonitor = sync.OnceValue(func() error {
+	return build(filepath.Join(filepath.Dir(programBelow(root)), monitor.Program), "nethttpomithttp2", "cmd/zramfs-monitor")
+})
+
+// needMonitor has zramfs-monitor built.
+func needMonitor(t testing.TB) {
+	t.Helper()
+	if err := builtMonitor(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// metric returns the value of a metric of a device in an exposition.
+func metric(t testing.TB, text, name, labels string) float64 {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^` + name + regexp.QuoteMeta(labels) + ` (\S+)$`).FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("no %s%s in\n%s", name, labels, text)
+	}
+	value, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// The metrics of an idle device are the figures of its status, and promtool accepts them.
+func TestMetrics(t *testing.T) {
+	require.FUSE(t)
+	require.Root(t)
+	needMonitor(t)
+	dir := mount(t, "--size", "64M")
+	system(t, commandTimeout, "dd", "if="+binary(t), "of="+data(dir), "bs=1M", "count=4", "conv=notrunc,fsync", "status=none")
+	text := mustRun(t, commandTimeout, "metrics").Stdout
+	s := status(t, dir)
+	label := `device="` + dir + `"`
+	for name, want := range map[string]uint64{
+		"zramfs_up": 1, "zramfs_data_bytes": s.Memory.OrigDataSize, "zramfs_memory_used_bytes": s.Memory.MemUsedTotal,
+		"zramfs_disk_size_bytes": 64 << 20,
+	} {
+		if got := metric(t, text, name, "{"+label+"}"); got != float64(want) {
+			t.Errorf("%s is %v, want %d", name, got, want)
+		}
+	}
+	if got := metric(t, text, "zramfs_operation_pages_total", "{"+label+`,op="write"}`); got != float64(s.IO.Writes) || got < 1000 {
+		t.Errorf("%v pages written, status has %d", got, s.IO.Writes)
+	}
+	if path, err := exec.LookPath("promtool"); err == nil {
+		check := exec.Command(path, "check", "metrics")
+		check.Stdin = strings.NewReader(text)
+		if r := runCommand(t, commandTimeout, check); r.Code != 0 {
+			t.Errorf("promtool: %s%s", r.Stdout, r.Stderr)
+		}
+	}
+}

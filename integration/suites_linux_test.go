@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zramfs/zramfs/internal/require"
+)
+
+// suitesVariable names a directory with others' tests of zram, which the repository does not hold:
+//
+//	zram        tools/testing/selftests/zram of the kernel's sources
+//	ltp         the Linux Test Project, with lib, testcases/lib and the zram tests built
+//	zram-tools  the unpacked package of that name
+const suitesVariable = "ZRAMFS_SUITES"
+
+// suite returns the path of a suite, or skips the test.
+func suite(t *testing.T, name string) string {
+	t.Helper()
+	dir := os.Getenv(suitesVariable)
+	if dir == "" {
+		t.Skipf("needs %s, a directory with %s", suitesVariable, name)
+	}
+	path := filepath.Join(dir, name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("%s has no %s: %v", suitesVariable, name, err)
+	}
+	return path
+}
+
+// blankDevice is execDevice after a reset, as a kernel's zram is at the start. Further devices that
+// a suite leaves are ended.
+func blankDevice(t *testing.T) (dir string) {
+	t.Helper()
+	dir = execDevice(t)
+	t.Cleanup(func() {
+		left, err := filepath.Glob(filepath.Join(dir, "devices/zram*"))
+		if err != nil {
+			t.Error(err)
+		}
+		for _, further := range left {
+			mustRun(t, commandTimeout, "umount", further)
+		}
+	})
+	if r := inExec(t, dir, "echo 1 > /sys/block/zram0/reset"); r.Code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	return dir
+}
+
+// F066: the kernel's selftests for zram pass in exec: a file system, and swap. Their words for an
+// algorithm that is not there, lzo, are no failure to them.
+func TestSwapF066KernelSelftests(t *testing.T) {
+	from := suite(t, "zram")
+	require.Command(t, "mkfs.ext4")
+	require.Command(t, "bc")
+	dir := blankDevice(t)
+	guardSwap(t, dir)
+	work := tempDir(t)
+	system(t, toolTimeout, "cp", "-r", from+"/.", work)
+	r := runCommand(t, toolTimeout, exec.Command(binary(t), "exec", dir, "--", "sh", "-c", "cd "+work+" && sh ./zram.sh"))
+	for _, want := range []string{"zram01 : [PASS]", "zram02 : [PASS]"} {
+		if r.Code != 0 || !strings.Contains(r.Stdout, want) {
+			t.Errorf("exit code %d, without %s:\n%s%s", r.Code, want, r.Stdout, r.Stderr)
+		}
+	}
+	for line := range strings.Lines(r.Stdout) {
+		if strings.Contains(line, "FAIL") && !strings.Contains(line, "can't set 'lzo'") {
+			t.Error(line)
+		}
+	}
+}
+
+// F066: zram03 of the Linux Test Project passes in exec: 512 MiB written through a mapping read
+// back the same, and a reset forgets them.
+func TestF066LTP(t *testing.T) {
+	ltp := suite(t, "ltp")
+	dir := blankDevice(t)
+	temp := tempDir(t)
+	script := "PATH=$PATH:" + ltp + "/testcases/lib:" + ltp + "/testcases/kernel/device-drivers/zram LTPROOT=" + ltp + " TMPDIR=" + temp + " zram03 2>&1"
+	r := inExec(t, dir, script)
+	if r.Code != 0 || !strings.Contains(r.Stdout, "TPASS") || strings.Contains(r.Stdout, "TFAIL") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// F069: zramswap of zram-tools turns swap on in exec, shows it, and turns it off and resets it.
+func TestSwapF069ZramTools(t *testing.T) {
+	program := filepath.Join(suite(t, "zram-tools"), "usr/sbin/zramswap")
+	require.Command(t, "bash")
+	require.Command(t, "zramctl")
+	dir := blankDevice(t)
+	guardSwap(t, dir)
+	script := "z=" + program + "; bash $z start && bash $z status && grep -c zram0 /proc/swaps && bash $z stop && cat /sys/block/zram0/initstate"
+	r := inExec(t, dir, script)
+	if lines := strings.Split(strings.TrimSpace(r.Stdout), "\n"); r.Code != 0 || len(lines) < 4 || lines[len(lines)-1] != "0" ||
+		!strings.Contains(r.Stdout, "256M") || !strings.Contains(r.Stdout, "[SWAP]") {
+		t.Errorf("%+v", r)
+	}
+}
