@@ -12,9 +12,10 @@ SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
 all: build
 
-# The documentation generators of the command line library are left out.
+# The documentation generators of the command line library are left out, and HTTP/2 and rare terminals.
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -tags urfave_cli_no_docs -ldflags '-s -w -X main.version=$(VERSION)' -o bin/zramfs ./cmd/zramfs
+	CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2,tcell_minimal -ldflags '-s -w' -o bin/zramfs-monitor ./cmd/zramfs-monitor
 
 # With GPUs. Libcuda is loaded when it is asked for, but by the C library's loader, so this one is dynamic.
 build-cuda:
@@ -69,6 +70,7 @@ lint: build build-cuda
 	tools/generated.sh
 	$(GO) version -m bin/zramfs | grep -q CGO_ENABLED=0
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -o /dev/null ./cmd/zramfs
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -o /dev/null ./cmd/zramfs-monitor
 	$(GO) test -count=1 -timeout 20m -run '$(BUILDS)' .
 
 # With the race detector. What each codec has to itself, and one goroutine tests, is left out.

@@ -27,7 +27,10 @@ passes to it, with store/view.
 	    cmd/zramfs/control   both ends of the sockets between command and device
 	    cmd/zramfs/awake     when processors are kept from halting, and what that saves
 	    cmd/zramfs/protect   what a serving process asks of the kernel: locks, classes, populate
+	    telemetry            counters, trace and events in memory that all processes share
+	      telemetry/latency    histograms of durations
 	    fusefs               requests of the kernel to pages, over /dev/fuse
+	      fusefs/sysfstext     what scripts write to zram's attributes
 	      store                pages to objects in the memory image
 	        store/internal/image  the bytes of the image
 	        codec                 pages to compressed bytes and back
@@ -37,21 +40,37 @@ passes to it, with store/view.
 	  cmd/zramfs/setup     makes devices, turns swap on them, and undoes that
 	    cmd/zramfs/devices   finds devices, asks them, says what is wrong; up's records
 	      cmd/zramfs/aside     calls that may never return, each in another process
+	  cmd/zramfs/top       the live view on a terminal
+	  cmd/zramfs/watch     devices over time: rates, trends, the last points
+	    cmd/zramfs/figures   what is measured of a device, by the names that metrics have
+	    cmd/zramfs/alerts    alert rules and a Grafana dashboard for those names
+	    cmd/zramfs/monitor   hands orders to zramfs-monitor
+	  cmd/zramfs/namespace runs a command that takes a device for the kernel's zram
+	  cmd/zramfs/settings  changes what may be changed of a device in use
+	  cmd/zramfs/zramctl   the command line of zramctl, and the devices that it names
 	  cmd/zramfs/doctor    whether this machine can run a device safely
 	  cmd/zramfs/slots     the process that makes the kernel free swap slots
+	    cmd/zramfs/groupstat keeps the kernel's statistics of memory groups fresh
 	  cmd/zramfs/tune      parameters of the kernel: set, recorded, restored
 	  cmd/zramfs/imaging   verify, export and import of a live device
 	    store/view           the image of a live device, read by another process
 	    codec/bulk           many pages at once, divided between cores and engines
 	      gpu                  such an engine: kernels written in Go, on a device or simulated
+	  cmd/zramfs/journal   the last operations and the events of a device, in words and JSON
 	  cmd/zramfs/prefetch  what of a process is swapped out, and bringing it back
 	  cmd/zramfs/bench     rates of the codecs and engines on this machine
 	  cmd/zramfs/estimate  what compressed swap would save, and the advised device
 	    cmd/zramfs/sample    pages to measure: of processes, of a file, generated
 	      procpages            the memory of other processes
 	  cmd/zramfs/dictionary  trains a dictionary for zstd, and measures its gain
+	  cmd/zramfs/bundle    what a bug report needs, as an archive
 	  cmd/zramfs/host      facts of the machine: memory, groups, mounts, parameters
 	  cmd/zramfs/term      tables, sizes, words and progress on a terminal
+
+	cmd/zramfs-monitor   metrics, serve, report and top, apart from what devices lock in memory
+	  cmd/zramfs/web         dashboard, metrics and health over HTTP
+	    cmd/zramfs/exposition  the metrics in Prometheus' format
+	    cmd/zramfs/chronicle   24 hours of what devices did, in a file
 
 Imports go down only; house_test.go holds the order as text and tests it.
 codec/internal/impl knows which assembly this machine takes, and codec/_asm holds

@@ -42,9 +42,14 @@ const lattice = `
 	store/internal/invariant < store
 	internal/killpoint < fusefs
 	store < fusefs
+	fusefs/sysfstext < fusefs
+	telemetry/latency < telemetry
+	telemetry < fusefs
 	cmd/zramfs/host < cmd/zramfs/control
 	fusefs < cmd/zramfs/control
 	cmd/zramfs/control < cmd/zramfs/daemon
+	fusefs < cmd/zramfs/journal
+	cmd/zramfs/journal < cmd/zramfs/command
 	cmd/zramfs/host < cmd/zramfs/protect
 	cmd/zramfs/host < cmd/zramfs/awake
 	cmd/zramfs/awake < cmd/zramfs/daemon
@@ -61,12 +66,41 @@ const lattice = `
 	cmd/zramfs/tune < cmd/zramfs/devices
 	cmd/zramfs/term < cmd/zramfs/devices
 	cmd/zramfs/devices < cmd/zramfs/setup
+	cmd/zramfs/devices < cmd/zramfs/settings
+	cmd/zramfs/settings < cmd/zramfs/command
+	cmd/zramfs/devices < cmd/zramfs/figures
+	telemetry/latency < cmd/zramfs/figures
+	cmd/zramfs/figures < cmd/zramfs/exposition
+	cmd/zramfs/figures < cmd/zramfs/monitor
+	cmd/zramfs/figures < cmd/zramfs/alerts
+	cmd/zramfs/alerts < cmd/zramfs/command
+	cmd/zramfs/monitor < cmd/zramfs/command
+	cmd/zramfs/monitor < cmd/zramfs-monitor
+	cmd/zramfs/exposition < cmd/zramfs/web
+	cmd/zramfs/chronicle < cmd/zramfs/web
+	cmd/zramfs/watch < cmd/zramfs/web
+	cmd/zramfs/monitor < cmd/zramfs/web
+	cmd/zramfs/term < cmd/zramfs/web
+	cmd/zramfs/web < cmd/zramfs-monitor
+	cmd/zramfs/limits < cmd/zramfs-monitor
+	cmd/zramfs/devices < cmd/zramfs/zramctl
+	cmd/zramfs/zramctl < cmd/zramfs/command
+	cmd/zramfs/devices < cmd/zramfs/namespace
+	cmd/zramfs/namespace < cmd/zramfs/command
 	cmd/zramfs/prefetch < cmd/zramfs/setup
 	cmd/zramfs/imaging < cmd/zramfs/setup
 	cmd/zramfs/setup < cmd/zramfs/command
+	cmd/zramfs/devices < cmd/zramfs/watch
+	cmd/zramfs/watch < cmd/zramfs/top
+	cmd/zramfs/top < cmd/zramfs-monitor
+	cmd/zramfs/watch < cmd/zramfs/command
 	cmd/zramfs/daemon < cmd/zramfs/doctor
 	cmd/zramfs/imaging < cmd/zramfs/doctor
 	cmd/zramfs/doctor < cmd/zramfs/command
+	cmd/zramfs/devices < cmd/zramfs/bundle
+	cmd/zramfs/bundle < cmd/zramfs/command
+	cmd/zramfs/host < cmd/zramfs/groupstat
+	cmd/zramfs/groupstat < cmd/zramfs/slots
 	cmd/zramfs/host < cmd/zramfs/slots
 	cmd/zramfs/host < cmd/zramfs/command
 	cmd/zramfs/slots < cmd/zramfs/command
@@ -126,17 +160,19 @@ const lattice = `
 // seams names the packages that may import a library, so that each library can be replaced in one
 // place.
 var seams = map[string][]string{
-	"github.com/hanwen/go-fuse":     {"fusefs"},
+	"github.com/hanwen/go-fuse":     {"fusefs", "cmd/zramfs/namespace"},
 	"github.com/urfave/cli":         {"cmd/zramfs/command"},
 	"github.com/pierrec/lz4":        {"codec/lz4", "internal/pages", "tools/pagesample"},
 	"github.com/klauspost/compress": {"codec/zstd", "internal/pages", "tools/pagesample"},
 	"github.com/klauspost/cpuid":    {"codec/internal/impl"},
+	"github.com/gdamore/tcell":      {"cmd/zramfs/top"},
 	"github.com/moby/sys":           {"cmd/zramfs", "fusefs"},
 	"github.com/ebitengine/purego":  {"gpu/driver"},
+	"github.com/prometheus/":        {"cmd/zramfs/exposition"},
 }
 
 // unsafeFiles lists the files that may use unsafe, outside of tests.
-var unsafeFiles = []string{"store/internal/image/image.go", "loopsetup/swapon_linux.go", "fusefs/requests.go", "fusefs/receive_linux.go", "gpu/driver/cuda_block_linux.go", "cmd/zramfs/prefetch/kernel_linux.go"}
+var unsafeFiles = []string{"store/internal/image/image.go", "loopsetup/swapon_linux.go", "fusefs/requests.go", "telemetry/area.go", "fusefs/receive_linux.go", "gpu/driver/cuda_block_linux.go", "cmd/zramfs/prefetch/kernel_linux.go"}
 
 const module = "github.com/zramfs/zramfs"
 
