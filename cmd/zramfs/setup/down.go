@@ -30,6 +30,9 @@ type Down struct {
 
 // Run undoes up in reverse, leaving out steps with nothing to do.
 func (r *Down) Run(d devices.Device) error {
+	if err := mayLeave(d); err != nil {
+		return err
+	}
 	areas, err := swapAreas(d)
 	if err != nil {
 		return err

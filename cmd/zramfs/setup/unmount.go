@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/fusefs"
 )
 
 // MayUnmount refuses to unmount a device that does not answer: the unmount would still happen once
@@ -28,6 +30,9 @@ func MayUnmount(d devices.Device) error {
 // UnmountAndWait unmounts d and waits until its serving process has ended. While no known process
 // uses the device, it retries for a second.
 func UnmountAndWait(d devices.Device) error {
+	if err := mayLeave(d); err != nil {
+		return err
+	}
 	process, err := watchServer(d)
 	if err != nil {
 		return err
@@ -50,6 +55,21 @@ func UnmountAndWait(d devices.Device) error {
 	}
 	if err := process.wait(endTime); err != nil {
 		return fmt.Errorf("%s is unmounted, but its serving process (PID %d) has not ended: %w", d.Dir, process.pid, err)
+	}
+	return nil
+}
+
+// mayLeave refuses to end a device whose DIR has further devices, made by its control/hot_add.
+func mayLeave(d devices.Device) error {
+	mounts, err := host.Local.Mounts()
+	if err != nil {
+		return nil // the kernel refuses where one is in use
+	}
+	below := filepath.Dir(fusefs.FurtherDir(d.Dir, 1))
+	for _, m := range mounts {
+		if m.FSType == devices.FSType && filepath.Dir(m.Mountpoint) == below {
+			return fmt.Errorf("cannot unmount %s: %s is a device of its own; end it first: zramfs down %[2]s", d.Dir, m.Mountpoint)
+		}
 	}
 	return nil
 }
