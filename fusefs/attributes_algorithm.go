@@ -32,10 +32,13 @@ func (a *attributes) setAlgorithm(text []byte, c *Chosen) error {
 
 // choose makes new pages be compressed by an algorithm.
 func (a *attributes) choose(algorithm codec.Algorithm, c *Chosen) error {
+	c.Algorithm = algorithm.String()
+	if err := c.fits(); err != nil {
+		return err
+	}
 	if err := a.cfg.Store.SetAlgorithm(algorithm); err != nil {
 		return refuse("%w", err)
 	}
-	c.Algorithm = algorithm.String()
 	return nil
 }
 

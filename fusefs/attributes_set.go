@@ -22,8 +22,11 @@ func (a *attributes) setMemLimit(text []byte, c *Chosen) error {
 		return syscall.EINVAL
 	}
 	limit = (limit + pageSize - 1) &^ (pageSize - 1)
-	a.cfg.Store.SetMemLimit(limit)
 	c.MemLimit = &limit
+	if err := c.fits(); err != nil {
+		return err
+	}
+	a.cfg.Store.SetMemLimit(limit)
 	return nil
 }
 

@@ -3,7 +3,6 @@
 package fusefs
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"syscall"
@@ -27,6 +26,9 @@ type Chosen struct {
 	WritebackLimited bool   `json:"writeback_limited,omitempty"`
 	// Resized is the number of the last request that changed the size of the device; 0 for none.
 	Resized uint64 `json:"resized,omitempty"`
+
+	// others are settings of a later version, which this one hands on: a JSON object, or empty.
+	others string
 }
 
 // recompressions is the number of algorithms for recompression, as ZRAM_MAX_COMPS - 1 of the
@@ -37,64 +39,84 @@ const recompressions = 3
 var errTooLong = fmt.Errorf("%w: together with the other settings this is too long", syscall.E2BIG)
 
 // Apply makes a store, which nobody uses yet, go on with what was chosen. The device was made with
-// that algorithm.
-func (c Chosen) Apply(s *store.Store, made codec.Algorithm) error {
+// that algorithm. It returns what cannot be used, for the log: the store then keeps what it has.
+func (c Chosen) Apply(s *store.Store, made codec.Algorithm) (lost []string) {
 	if c.MemLimit != nil {
 		s.SetMemLimit(*c.MemLimit)
 	}
-	if c.Algorithm == "" {
-		return nil
+	cfg := Config{Algorithm: made}
+	use := func(setting, text string, f func(codec.Algorithm) error) {
+		if text == "" {
+			return
+		}
+		algorithm, err := cfg.chosenAlgorithm(text)
+		if err == nil {
+			err = f(algorithm)
+		}
+		if err != nil {
+			lost = append(lost, fmt.Sprintf("%s %q is not used: %v", setting, text, err))
+		}
 	}
-	algorithm, err := Config{Algorithm: made}.chosenAlgorithm(c.Algorithm)
-	if err != nil {
-		return err
+	use("comp_algorithm", c.Algorithm, s.SetAlgorithm)
+	for _, text := range c.Recompression {
+		use("recomp_algorithm", text, func(codec.Algorithm) error { return nil })
 	}
-	return s.SetAlgorithm(algorithm)
+	return lost
 }
 
-// Chosen returns what the attributes of the device were set to. A server has the same, and changes
+// Chosen returns what the attributes of the device were set to, and what of that is lost, for the
+// log: damaged memory does not keep a device from being served. A server has the same, and changes
 // it; so a process that serves the files asks before it makes the store.
-func (f Files) Chosen() (Chosen, error) {
+func (f Files) Chosen() (c Chosen, lost []string, err error) {
 	mem, err := mapRequests(f.Requests)
 	if err != nil {
-		return Chosen{}, err
+		return Chosen{}, nil, err
 	}
 	r := requests{mem}
-	_, err = r.shape()
-	var c Chosen
-	if err == nil {
-		c, err = r.chosen()
+	if _, err = r.shape(); err == nil {
+		c, lost, _ = r.chosen()
 	}
-	return c, errors.Join(err, r.unmap())
+	return c, lost, errors.Join(err, r.unmap())
 }
 
-// chosen reads what keepChosen has written last.
-func (r requests) chosen() (c Chosen, err error) {
+// fits fails with E2BIG where keepChosen has no room for c. What has an effect asks before.
+func (c Chosen) fits() error {
+	_, err := c.encode()
+	return err
+}
+
+// chosen reads what keepChosen has written last: where that is damaged, what it wrote before. turn
+// is the one of the text that it has read.
+func (r requests) chosen() (c Chosen, lost []string, turn uint64) {
 	word := r.word(wordChosen).Load()
-	length := word & chosenLength
-	if length == 0 {
-		return c, nil
+	turn = word >> chosenShift
+	if word == 0 {
+		return Chosen{}, nil, turn
 	}
-	if length > chosenSize {
-		return c, errRequests
+	if length := word & chosenLength; length <= chosenSize {
+		if c, lost, err := decodeChosen(r.chosenRoom(turn)[:length], false); err == nil {
+			return c, lost, turn
+		}
 	}
-	if err := json.Unmarshal(r.chosenRoom(word >> chosenShift)[:length], &c); err != nil {
-		return c, fmt.Errorf("%w: %w", errRequests, err)
+	for _, turn := range []uint64{turn, turn ^ 1} { // the length may be damaged, or the text
+		if c, lost, err := decodeChosen(firstObject(r.chosenRoom(turn)), true); err == nil {
+			return c, append(lost, "the last change of a setting is lost: its text is damaged"), turn
+		}
 	}
-	return c, nil
+	return Chosen{}, []string{"all changed settings are lost: their text is damaged"}, turn
 }
 
 // keepChosen keeps c for successors. There is room for two texts, written in turn, so that a
 // process that is killed meanwhile leaves the one before.
 func (r requests) keepChosen(c Chosen) error {
-	text, err := json.Marshal(c)
+	text, err := c.encode()
 	if err != nil {
 		return err
 	}
-	if len(text) > chosenSize {
-		return errTooLong
-	}
 	turn := r.word(wordChosen).Load()>>chosenShift + 1
+	if _, _, readable := r.chosen(); readable%2 == turn%2 { // the other text is damaged
+		turn++
+	}
 	copy(r.chosenRoom(turn), text)
 	r.word(wordChosen).Store(turn<<chosenShift | uint64(len(text)))
 	return nil

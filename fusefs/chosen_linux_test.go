@@ -3,17 +3,31 @@
 package fusefs
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
 )
 
+// settingsOf reads what a text has, and wants nothing to be lost.
+func settingsOf(t *testing.T, r requests) Chosen {
+	t.Helper()
+	c, lost, _ := r.chosen()
+	if lost != nil {
+		t.Errorf("lost %q", lost)
+	}
+	return c
+}
+
 // TestChosenIsKept writes many texts, each over the one before last.
 func TestChosenIsKept(t *testing.T) {
 	r := requests{make([]byte, buffersAt)}
-	if c, err := r.chosen(); err != nil || c != (Chosen{}) {
-		t.Errorf("new memory has %+v, %v", c, err)
+	if c := settingsOf(t, r); c != (Chosen{}) {
+		t.Errorf("new memory has %+v", c)
 	}
 	for i := range uint64(100) {
 		want := Chosen{Algorithm: strings.Repeat("a", int(i)), WritebackLimit: i, Resized: i}
@@ -21,24 +35,166 @@ func TestChosenIsKept(t *testing.T) {
 		if err := r.keepChosen(want); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := r.chosen(); err != nil || got != want {
-			t.Fatalf("%+v, %v; want %+v", got, err, want)
+		if got := settingsOf(t, r); got != want {
+			t.Fatalf("%+v; want %+v", got, want)
 		}
 	}
-	before, _ := r.chosen()
+	before := settingsOf(t, r)
 	if err := r.keepChosen(Chosen{Algorithm: strings.Repeat("a", chosenSize)}); !errors.Is(err, syscall.E2BIG) {
 		t.Errorf("too long a text: %v", err)
 	}
 	copy(r.chosenRoom(1), strings.Repeat("x", chosenSize)) // as a process that is killed while it writes
-	if got, err := r.chosen(); err != nil || got != before {
-		t.Errorf("after an unfinished text %+v, %v; want %+v", got, err, before)
-	}
-	copy(r.chosenRoom(0), "damaged")
-	if _, err := r.chosen(); !errors.Is(err, errRequests) {
-		t.Errorf("a damaged text: %v", err)
+	if got := settingsOf(t, r); got != before {
+		t.Errorf("after an unfinished text %+v; want %+v", got, before)
 	}
 	if loops := []byte(strings.Repeat("l", maxLoops)); !r.setLoops(loops) || string(r.loops()) != string(loops) || len(loops) != 2048 {
 		t.Errorf("the text of control/loops has no room: %d bytes", len(loops))
+	}
+}
+
+// Each bit of the settings may be damaged. What is read then was written, and what is lost is said.
+func TestDamagedSettings(t *testing.T) {
+	memory := make([]byte, buffersAt)
+	r := requests{memory}
+	before := Chosen{Algorithm: "lz4", WritebackLimit: 77}
+	last := Chosen{Algorithm: "zstd(level=7)", WritebackLimit: 78, WritebackLimited: true}
+	for _, c := range []Chosen{before, last} {
+		if err := r.keepChosen(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	intact := bytes.Clone(memory)
+	check := func(where string) {
+		t.Helper()
+		c, lost, _ := r.chosen()
+		if c.others = ""; c == last || c == before && len(lost) == 1 {
+			return
+		}
+		t.Fatalf("%s damaged: %+v, lost %q", where, c, lost)
+	}
+	for bit := range 8 * 2 * chosenSize {
+		memory[chosenAt+bit/8] ^= 1 << (bit % 8)
+		check(fmt.Sprintf("bit %d of the texts", bit))
+		next := Chosen{WritebackLimit: 79} // by a later change of a setting
+		if err := r.keepChosen(next); err != nil {
+			t.Fatal(err)
+		}
+		if c := settingsOf(t, r); c != next {
+			t.Fatalf("after bit %d was damaged and a setting changed: %+v", bit, c)
+		}
+		clear(r.chosenRoom(r.word(wordChosen).Load() >> chosenShift)[10:]) // as a process that is killed meanwhile
+		copy(memory[8*wordChosen:], intact[8*wordChosen:8*wordChosen+8])
+		check(fmt.Sprintf("bit %d of the texts, with an unfinished change,", bit))
+		copy(memory, intact)
+	}
+	for bit := range 64 {
+		r.word(wordChosen).Store(r.word(wordChosen).Load() ^ 1<<bit)
+		check(fmt.Sprintf("bit %d of the word", bit))
+		copy(memory, intact)
+	}
+	clear(memory[chosenAt:slotWordsAt])
+	if c, lost, _ := r.chosen(); c != (Chosen{}) || len(lost) != 1 {
+		t.Errorf("both texts damaged: %+v, lost %q", c, lost)
+	}
+}
+
+// keepText keeps a text of another version.
+func keepText(r requests, text string) {
+	copy(r.chosenRoom(1), text)
+	r.word(wordChosen).Store(1<<chosenShift | uint64(len(text)))
+}
+
+// A setting that cannot be read leaves the others as they are.
+func TestUnreadableSetting(t *testing.T) {
+	r := requests{make([]byte, buffersAt)}
+	keepText(r, `{"algorithm":{"name":"lz4"},"mem_limit":4096,"recompression":["","zstd","lz4"],"writeback_limit":-1}`)
+	c, lost, _ := r.chosen()
+	if c.MemLimit == nil || *c.MemLimit != 4096 || c.Recompression != [recompressions]string{"", "zstd", "lz4"} || c.Algorithm != "" ||
+		len(lost) != 2 || !strings.Contains(lost[0], "algorithm") || !strings.Contains(lost[1], "writeback_limit") {
+		t.Errorf("%+v, lost %q", c, lost)
+	}
+}
+
+// A text of a later version keeps what only that one knows, until the device is made anew.
+func TestLaterSettingsAreHandedOn(t *testing.T) {
+	l := newLeft(t)
+	r := l.session.requests
+	keepText(r, `{"algorithm":"zstd","later":{"b":[1,2],"a":"x"},"writeback_limit":7,"zone":0.5}`)
+	a := &attributes{cfg: Config{Store: l.store, Algorithm: l.algorithm()}, stopping: func() bool { return false }, keep: r.keepChosen}
+	before := settingsOf(t, r)
+	a.chosen.Store(&before)
+	set := a.order("writeback_limit", a.setWritebackLimit).set
+	for request, text := range []string{"8", "9"} {
+		if err := set(uint64(request), []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	word := r.word(wordChosen).Load()
+	var got map[string]any
+	if err := json.Unmarshal(r.chosenRoom(word >> chosenShift)[:word&chosenLength], &got); err != nil {
+		t.Fatal(err)
+	}
+	delete(got, "sum")
+	want := map[string]any{"algorithm": "zstd", "writeback_limit": 9.0, "zone": 0.5, "later": map[string]any{"a": "x", "b": []any{1.0, 2.0}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("kept %v, want %v", got, want)
+	}
+	if err := a.change(a.forget); err != nil {
+		t.Fatal(err)
+	}
+	if c := settingsOf(t, r); c.others != "" {
+		t.Errorf("after a reset %s is kept", c.others)
+	}
+}
+
+// A setting that has no room changes nothing.
+func TestSettingWithoutRoom(t *testing.T) {
+	l := newLeft(t)
+	r := l.session.requests
+	long := Chosen{others: `{"later":"` + strings.Repeat("x", chosenSize-40) + `"}`}
+	if err := r.keepChosen(long); err != nil {
+		t.Fatal(err)
+	}
+	a := &attributes{cfg: Config{Store: l.store, Algorithm: l.algorithm()}, stopping: func() bool { return false }, keep: r.keepChosen}
+	a.chosen.Store(&long)
+	limit, algorithm := l.store.Stats().MemLimit, l.store.Algorithm()
+	for name, set := range map[string]func([]byte, *Chosen) error{"1G": a.setMemLimit, "zstd(level=7)": a.setAlgorithm, "algo=lz4:fast": a.setRecompression} {
+		if err := a.order("", set).set(10, []byte(name)); !errors.Is(err, syscall.E2BIG) {
+			t.Errorf("%s: %v, want E2BIG", name, err)
+		}
+	}
+	if got := l.store.Stats().MemLimit; got != limit || l.store.Algorithm() != algorithm {
+		t.Errorf("the store has the limit %d and algorithm %v, want %d and %v", got, l.store.Algorithm(), limit, algorithm)
+	}
+	if c := settingsOf(t, r); c != long {
+		t.Errorf("kept %+v", c)
+	}
+}
+
+// A server and its store begin with what they can use of damaged settings, or those of a later
+// version.
+func TestServerBeginsWithDamagedSettings(t *testing.T) {
+	l := newLeft(t)
+	for text, want := range map[string]int{
+		`{"algorithm":"later(level=1)","mem_limit":1073741824,"recompression":["lz4","newer",""]}`: 2,
+		`{"algorithm":`: 1, "damaged": 1,
+	} {
+		clear(l.session.requests.chosenRoom(1))
+		keepText(l.session.requests, text)
+		c, lost, err := l.session.files.Chosen()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lost = append(lost, c.Apply(l.store, l.algorithm())...); len(lost) != want {
+			t.Errorf("%s: lost %q", text, lost)
+		}
+		s := l.successor()
+		if limit := l.store.Stats().MemLimit; l.store.Algorithm() != l.algorithm() || c.MemLimit != nil && limit != *c.MemLimit {
+			t.Errorf("%s: algorithm %v, limit %d", text, l.store.Algorithm(), limit)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -67,10 +67,7 @@ func NewServer(files Files, cfg Config) (_ *Server, err error) {
 		cfg: cfg, loops: s.loopsAttribute(cfg), streams: shape.data, inFlight: s.inFlight,
 		stopping: s.stopping.Load, opens: s.OpenCount, closed: func(yes bool) { s.data.fs.closed.Store(yes) }, keep: s.requests.keepChosen,
 	}
-	chosen, err := s.requests.chosen()
-	if err != nil {
-		return nil, err
-	}
+	chosen, _, _ := s.requests.chosen()
 	shownFiles.chosen.Store(&chosen)
 	if s.attributes, err = s.connect(attributeConnection, files.Attributes, cfg, attributeTree(shownFiles.all()), attributeTransfer); err != nil {
 		return nil, err

@@ -67,6 +67,7 @@ func (w *worker) status(loops []string) Status {
 		Stalls:       stallStatus(w.counters.Area),
 		Ages:         agesStatus(w.store, stats.Ages),
 		EventsTotal:  w.counters.Area.EventsTotal(),
+		SettingsLost: append([]string{}, w.lostSettings...),
 		Fuse: FuseStatus{
 			Connection:    settings.Connection,
 			MaxWrite:      settings.MaxWrite,

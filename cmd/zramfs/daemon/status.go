@@ -76,6 +76,9 @@ type Status struct {
 	// EventsTotal counts the events since the device was made by their kind, see [telemetry.Kind].
 	// Kinds without an event are left out.
 	EventsTotal map[string]uint64 `json:"events_total"`
+	// SettingsLost says which settings that were changed since the device was made are not in
+	// effect, since their text is damaged or of another version: one sentence each.
+	SettingsLost []string `json:"settings_lost"`
 	// Fuse has the settings that were agreed with the kernel at the mount.
 	Fuse FuseStatus `json:"fuse"`
 	// Latency says whether idle processors are kept from halting, and what that saves.

@@ -48,6 +48,8 @@ type worker struct {
 	chosen      fusefs.Chosen  // at the start; immutable once serving has begun
 	reading     sync.Mutex     // held while the status is made, so that garbage comes from one reader
 	undo        []func() error // takeApart calls them, last first; used by Work's goroutine
+
+	lostSettings []string // of those that were chosen; immutable once serving has begun
 }
 
 // Work is the process that a keeper starts: it serves until the device has gone or the keeper

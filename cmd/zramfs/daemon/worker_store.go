@@ -15,7 +15,7 @@ import (
 // makeStore makes the store, or opens that of the worker before, and goes on with what was chosen
 // since the device was made.
 func (w *worker) makeStore() (err error) {
-	if w.chosen, err = w.files.Chosen(); err != nil {
+	if w.chosen, w.lostSettings, err = w.files.Chosen(); err != nil {
 		return err
 	}
 	if w.facts.Locks {
@@ -34,7 +34,11 @@ func (w *worker) makeStore() (err error) {
 		return err
 	}
 	w.undo = append(w.undo, w.store.Close)
-	return w.chosen.Apply(w.store, w.cfg.Algorithm)
+	w.lostSettings = append(w.lostSettings, w.chosen.Apply(w.store, w.cfg.Algorithm)...)
+	for _, lost := range w.lostSettings {
+		w.logf("%s", lost)
+	}
+	return nil
 }
 
 func (w *worker) storeConfig() store.Config {

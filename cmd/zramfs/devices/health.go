@@ -64,6 +64,9 @@ func Diagnose(d Device, now time.Time) []Problem {
 	}
 	problems = append(problems, diagnoseRestarts(d.Status, now)...)
 	problems = append(problems, diagnoseErrors(d.Status.IO, now)...)
+	for _, lost := range d.Status.SettingsLost {
+		problems = append(problems, Problem{What: lost, Fix: "zramfs set " + d.Title() + " with the settings that you want"})
+	}
 	return append(problems, diagnoseLimit(d)...)
 }
 
