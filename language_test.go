@@ -3,113 +3,124 @@
 package zramfs
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-const (
-	// maxCommentWidth is the width of a comment line in columns, a tab being four.
-	maxCommentWidth = 100
-	// maxImpersonal is the number of impersonal words in a thousand words of a package's comments,
-	// or of all documents.
-	maxImpersonal = 1.0
-)
+// maxCommentWidth is the width of a comment line in columns, a tab being four.
+const maxCommentWidth = 100
 
-// impersonal matches words that leave out who acts. A comment names the caller, the writer, the
-// worker, the kernel or the page instead.
-var impersonal = regexp.MustCompile(`(?i)\b(whoever|whomever|whosoever|somebody|someone|nobody|no one|anybody|anyone|everybody|everyone|those who|what it is to)\b`)
+// impersonal matches words that leave out who acts, or when. A sentence names the caller, the
+// writer, the worker, the kernel or the page instead.
+var impersonal = phrases(`(?i)\b(whoever|whomever|whosoever|somebody|someone|nobody|no one|anybody|anyone|everybody|everyone|` +
+	`those who|who (?:has|is|does|wants|waits|holds|makes|asks|calls|reads|writes|uses|gives|takes|comes|goes|keeps|lets|may|must|can|needs|serves|stops)|` +
+	`what it is to|besides?|of which|for want of|so many|any more|meanwhile|such an? one|one that is|the like of it|be it)\b`)
 
-// prose counts words and holds the places of impersonal ones.
-type prose struct {
-	words  int
-	places []string
+// opening matches a sentence that begins with another word than its subject, up to its end.
+var opening = phrases(`(?m)(?:^|[.!?:] )(?:Who|What|Whose|That which|Neither is|Nor is|Where that)\b[^.!?]*[.!?]?`)
+
+// phrases compiles an expression whose blanks match a line's end too.
+func phrases(expression string) *regexp.Regexp {
+	return regexp.MustCompile(strings.ReplaceAll(expression, " ", `\s+`))
 }
 
-func (p *prose) read(place, text string) {
-	p.words += len(strings.Fields(text))
-	for _, word := range impersonal.FindAllString(text, -1) {
-		p.places = append(p.places, place+": "+word)
+// impersonalIn returns the words and sentences of a text that leave out who acts. A question may
+// begin with any word.
+func impersonalIn(text string) []string {
+	words := impersonal.FindAllString(text, -1)
+	for _, sentence := range opening.FindAllString(text, -1) {
+		if !strings.HasSuffix(sentence, "?") {
+			words = append(words, sentence)
+		}
 	}
+	return words
+}
+
+// wideIn returns the widths of the lines of a comment that are too wide. A comment behind code
+// counts from its beginning.
+func wideIn(text string, file *ast.File, c *ast.Comment) (widths []int) {
+	before := text[:c.Pos()-file.FileStart]
+	indent := before[strings.LastIndex(before, "\n")+1:]
+	if strings.TrimSpace(indent) != "" {
+		indent = ""
+	}
+	for line := range strings.Lines(indent + c.Text) {
+		line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    ")
+		if n := len([]rune(line)); n > maxCommentWidth && !strings.HasPrefix(line, "//go:") {
+			widths = append(widths, n)
+		}
+	}
+	return widths
 }
 
 // Comments and documents name who acts, and comment lines fit their width.
 func TestHouseLanguage(t *testing.T) {
-	all := map[string]*prose{}
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "testdata" || d.Name() == "bin" || path != "." && strings.HasPrefix(d.Name(), ".")):
-			return fs.SkipDir
+	goFiles(t, func(path string, file *ast.File, text string) {
+		for _, group := range file.Comments {
+			line := 1 + strings.Count(text[:group.Pos()-file.FileStart], "\n")
+			if words := impersonalIn(group.Text()); len(words) > 0 && !strings.HasSuffix(path, "_test.go") {
+				t.Errorf("%s:%d: %q leaves out who acts", path, line, words)
+			}
+			for _, c := range group.List {
+				for _, width := range wideIn(text, file, c) {
+					t.Errorf("%s:%d: a comment of %d columns, %d are the most", path, line, width, maxCommentWidth)
+				}
+			}
 		}
-		group := filepath.Dir(path)
-		if strings.HasSuffix(path, ".md") {
-			group = "documents"
-		}
-		if all[group] == nil {
-			all[group] = &prose{}
-		}
-		switch {
-		case strings.HasSuffix(path, ".md"):
-			text, err := os.ReadFile(path)
-			all[group].read(path, string(text))
-			return err
-		case strings.HasSuffix(path, ".go"):
-			return readComments(t, path, all[group])
-		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for group, p := range all {
-		if p.words > 0 && float64(1000*len(p.places))/float64(p.words) > maxImpersonal {
-			t.Errorf("%s: %d of %d words leave out who acts, more than %.1f in a thousand:\n%s", group, len(p.places), p.words,
-				maxImpersonal, strings.Join(p.places, "\n"))
+	for _, pattern := range []string{"*.md", "docs/*.md"} {
+		documents, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-}
-
-// readComments reads the comments of a Go file and reports their wide lines.
-func readComments(t *testing.T, path string, p *prose) error {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, path, text, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		return err
-	}
-	lines := strings.Split(string(text), "\n")
-	for _, group := range file.Comments {
-		for _, c := range group.List {
-			if strings.HasPrefix(c.Text, "//go:") {
-				continue
+		for _, path := range documents {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
 			}
-			at := files.Position(c.Pos())
-			p.read(at.String(), c.Text)
-			line := strings.ReplaceAll(lines[at.Line-1], "\t", "    ")
-			if strings.HasPrefix(strings.TrimSpace(line), "//") && len([]rune(line)) > maxCommentWidth {
-				t.Errorf("%s: a comment of %d columns, %d are the most", at, len([]rune(line)), maxCommentWidth)
+			if words := impersonalIn(string(text)); len(words) > 0 {
+				t.Errorf("%s: %q leaves out who acts", path, words)
 			}
 		}
 	}
-	return nil
 }
 
 // Wide and impersonal comments are found.
 func TestHouseLanguageFinds(t *testing.T) {
-	var p prose
-	p.read("here", "Whoever has it, nobody waits any more.")
-	if p.words != 7 || len(p.places) != 2 {
-		t.Errorf("%+v", p)
+	for text, want := range map[string][]string{
+		"Whoever has it, nobody waits any more.":            {"Whoever", "nobody", "any more"},
+		"It adds the file that is read; one\nthat is empty": {"one\nthat is"},
+		"Reads all. What fails\nis a line. Next.":           {". What fails\nis a line."},
+		"What an operator may change":                       {"What an operator may change"},
+		"Says why.\nWhere that fails, it ends.":             {".\nWhere that fails, it ends."},
+		"What is missing? The kernel says what it has.":     nil,
+		"one of the besieged, someday, what it wants":       nil,
+	} {
+		if words := impersonalIn(text); !slices.Equal(words, want) {
+			t.Errorf("%q: %q, want %q", text, words, want)
+		}
+	}
+	wide := "\t//" + strings.Repeat(" ", 95) + "x"
+	for text, want := range map[string][]int{
+		"package p\n\n" + wide + "\n":                                   {102},
+		"package p\n\n/* a\n" + wide + "\n\n*/":                         {102},
+		"package p\n\nvar a int " + strings.TrimSpace(wide) + "\n":      nil,
+		"package p\n\nvar a int " + strings.TrimSpace(wide) + "xxx\n":   {101},
+		"package p\n\n//go:generate" + strings.Repeat(" ", 100) + "x\n": nil,
+	} {
+		file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if widths := wideIn(text, file, file.Comments[0].List[0]); !slices.Equal(widths, want) {
+			t.Errorf("%q: %d, want %d", text, widths, want)
+		}
 	}
 }

@@ -89,7 +89,7 @@ func (a *attributes) all() []attribute {
 	return append(list, attribute{dir: controlNode, name: "status", mode: shown, show: a.status}, a.loops)
 }
 
-// value is an attribute that anyone may read and the owner may change.
+// value is an attribute that every user may read and the owner may change.
 func (a *attributes) value(name string, format func(Chosen) string, set func([]byte, *Chosen) error) attribute {
 	v := a.order(name, set)
 	v.mode = changed
@@ -143,7 +143,7 @@ func (a *attributes) change(f func(*Chosen) error) error {
 	return nil
 }
 
-// text is an attribute of the device that anyone may read.
+// text is an attribute of the device that every user may read.
 func (a *attributes) text(name string, format func() string) attribute {
 	return attribute{dir: deviceNode, name: name, mode: shown, show: func() ([]byte, error) { return []byte(format()), nil }}
 }

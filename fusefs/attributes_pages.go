@@ -35,7 +35,8 @@ const stateLine = 40
 // blockState returns up to size bytes of block_state from offset on, as read_block_state of the
 // kernel formats them: a line for each stored page, with its number, when it was accessed last in
 // seconds since the machine was started, and whether it is same-filled (s), huge (h), idle (i),
-// recompressed (r) or incompressible (n). Pages that change meanwhile may be missing or twice.
+// recompressed (r) or incompressible (n). A page that changes during the call may be missing or
+// twice.
 func (a *attributes) blockState(from cursor, offset uint64, size int) ([]byte, cursor, error) {
 	if a.cfg.Uninitialised {
 		return nil, from, syscall.EINVAL

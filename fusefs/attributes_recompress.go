@@ -15,7 +15,7 @@ import (
 type recompression struct {
 	store.RecompressConfig
 	algorithm string
-	priority  uint64 // 0 for the first one that is set
+	priority  uint64 // 0 for the first that is set
 }
 
 // recompressionOf reads type=idle, huge or huge_idle, threshold=BYTES, max_pages=N, algo=NAME and
@@ -52,8 +52,8 @@ func recompressionOf(text []byte) (r recompression, err error) {
 
 // recompress makes stored pages smaller by an algorithm of recomp_algorithm, and returns when it is
 // done, while requests go on. A successor goes on with what was left. Few threads serve attributes:
-// others can be set meanwhile, and a second recompression fails with EAGAIN as in the kernel, so
-// that none of them waits for minutes.
+// another attribute can be set during the work, and a second recompression fails with EAGAIN as in
+// the kernel, so that none of them waits for minutes.
 func (a *attributes) recompress(_ uint64, text []byte) error {
 	if a.cfg.Uninitialised {
 		return syscall.EINVAL

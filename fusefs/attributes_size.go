@@ -70,8 +70,8 @@ func (a *attributes) setDisksize(request uint64, text []byte) error {
 	return a.resize(request, (size+pageSize-1)&^(pageSize-1))
 }
 
-// reset takes a number other than 0. It makes a device whose data file nobody has open lose its
-// contents, its size and what was chosen.
+// reset takes a number other than 0. A device whose data file no process has open loses its
+// contents, its size and its settings.
 func (a *attributes) reset(request uint64, text []byte) error {
 	n, err := sysfstext.Unsigned(text, 16)
 	if err != nil {
@@ -129,7 +129,7 @@ const (
 	closePause = 30 * time.Millisecond
 )
 
-// inUse reports whether the data file stays open. No further open succeeds meanwhile.
+// inUse reports whether the data file stays open. The caller has made further opens fail.
 func (a *attributes) inUse() bool {
 	for range closeTries {
 		if a.inFlight() == 0 && a.opens() == 0 {

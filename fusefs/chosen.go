@@ -38,8 +38,9 @@ const recompressions = 3
 // errTooLong means that what was chosen has no room in the memory of requests.
 var errTooLong = fmt.Errorf("%w: together with the other settings this is too long", syscall.E2BIG)
 
-// Apply makes a store, which nobody uses yet, go on with what was chosen. The device was made with
-// that algorithm. It returns what cannot be used, for the log: the store then keeps what it has.
+// Apply makes a store that serves no request yet go on with the settings c. The device was made
+// with that algorithm. It returns the settings that cannot be used, for the log: the store then
+// keeps its own.
 func (c Chosen) Apply(s *store.Store, made codec.Algorithm) (lost []string) {
 	if c.MemLimit != nil {
 		s.SetMemLimit(*c.MemLimit)
@@ -107,7 +108,7 @@ func (r requests) chosen() (c Chosen, lost []string, turn uint64) {
 }
 
 // keepChosen keeps c for successors. There is room for two texts, written in turn, so that a
-// process that is killed meanwhile leaves the one before.
+// process that is killed in between leaves the text before.
 func (r requests) keepChosen(c Chosen) error {
 	text, err := c.encode()
 	if err != nil {

@@ -35,7 +35,7 @@ type fileSystem struct {
 	store     *store.Store         // immutable
 	size      uint64               // of the data file, bytes; immutable
 	tree      tree                 // immutable
-	further   func() Further       // the devices that DIR has beside this one; immutable
+	further   func() Further       // the other devices of DIR; immutable
 	owner     fuse.Owner           // of every node; immutable
 	mounted   time.Time            // every node's times; immutable
 	logf      func(string, ...any) // immutable

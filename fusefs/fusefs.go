@@ -56,9 +56,9 @@ type Config struct {
 	// server of the same files. It returns an error where that cannot be done, which answers the
 	// request for it, and ErrLeft once this server is to stop. If nil, the device keeps its size.
 	Resize func(size uint64) error
-	// Add makes a further device of the directory and returns its number; Remove ends one that is
-	// not in use. Both return ErrLeft once this server is to stop; the next server calls them with
-	// the same request then. If nil, there are no further devices.
+	// Add makes a further device of the directory and returns its number; Remove ends a device
+	// without a user. Both return ErrLeft once this server is to stop; the next server calls them
+	// with the same request then. If nil, there are no further devices.
 	Add    func(request uint64) (number int, err error)
 	Remove func(request uint64, number int) error
 	// Logf logs one message a call, from any goroutine. It must not block: a request may be

@@ -35,7 +35,7 @@ func (c *connection) carryOn() error {
 }
 
 // finish finishes the requests that a predecessor left in the slots, but for those that may wait
-// for others: the threads do so, each beside the others.
+// for others: the threads finish those, all at the same time.
 func (c *connection) finish() error {
 	for _, t := range c.threads {
 		switch {

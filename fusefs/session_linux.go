@@ -122,8 +122,8 @@ func (s *Session) DataEnded() bool {
 }
 
 // Abort ends both connections, once no server has the files: waiting users get an error. It does
-// not wait for Attach or Unmount, which may be among those users. After Abort, Files are closed: no
-// one may use them, and Abort belongs to their owner.
+// not wait for Attach or Unmount, which may be among those users. Abort closes Files, so only their
+// owner may call it, once no other goroutine uses them.
 func (s *Session) Abort() error {
 	err := errors.Join(s.files.Attributes.Close(), s.files.Data.Close())
 	s.files.Attributes, s.files.Data = nil, nil

@@ -22,7 +22,7 @@ type Counters struct {
 }
 
 // Counters maps the counters of the session. A session that an earlier version has made has no
-// memory for them: it is appended, which that version ignores. Where that fails, the counters are
+// memory for them: Counters appends it, which that version ignores. If it cannot, the counters are
 // private, and err says why. The process that serves calls it.
 func (f Files) Counters() (c *Counters, err error) {
 	at, size, err := f.countersAt()

@@ -17,7 +17,8 @@ import (
 // rate of a device in GB/s is for gpu/check.sh to measure. Here the link is so slow that the time
 // of simulated kernels does not matter.
 func TestG115StreamsAtTheLinksSpeed(t *testing.T) {
-	const speed, n, wanted = 500e3, 256, 0.7 // one after the other it would be 0.55 at best; of few pieces the first and the last have nobody to share with
+	// One after the other it would be 0.55 at best; the first and last pieces share with no other.
+	const speed, n, wanted = 500e3, 256, 0.7
 	s := driver.NewSimulator(driver.SimulatedDevice{Link: speed})
 	e := openEngine(t, s, Options{Batch: 32, Slots: 4, Path: Copied, Driver: driver.Options{Limit: patience}})
 	p := newPlanner(t, bulk.EnginesAlone, e)

@@ -14,7 +14,7 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx"
 )
 
-// linkRounds is the number of rounds of a measurement, the best of which counts.
+// linkRounds is the number of rounds of a measurement; the best round counts.
 const linkRounds = 3
 
 // A Link is the speed of transfers between the CPU's memory and a device, in bytes per second: the

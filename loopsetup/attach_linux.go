@@ -41,8 +41,8 @@ func attach(backing string, cfg Config) (*Device, error) {
 	}
 }
 
-// lostRace says whether another attempt may succeed: someone else took the device (EBUSY), removed
-// it (ENXIO), or has read from it so that its block size cannot change just now (EAGAIN).
+// lostRace says whether another attempt may succeed: another process took the device (EBUSY),
+// removed it (ENXIO), or has read from it so that its block size cannot change just now (EAGAIN).
 func lostRace(err error) bool {
 	return errors.Is(err, unix.EBUSY) || errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EAGAIN)
 }

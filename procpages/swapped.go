@@ -122,7 +122,7 @@ func (f *SwapFinder) read(pagemap file, address, end int64) ([]byte, error) {
 type search struct {
 	finder *SwapFinder
 	runs   []Run
-	run    Run   // the one that is growing; of no pages for none
+	run    Run   // the run that still grows; of no pages for none
 	found  int64 // pages in swap, those found before included
 }
 

@@ -148,7 +148,7 @@ func (a *ages) init(s *Store) {
 	}
 	present, err := a.adopt()
 	if err != nil {
-		// What was taken of it is given back with the unused segments.
+		// The part that is present is given back with the unused segments.
 		return
 	}
 	s.usable -= n
@@ -235,7 +235,7 @@ func (a *ages) populate(first, end uint64) (err error) {
 	return err
 }
 
-// giveBack undoes populate. What cannot be given back is there for the next attempt.
+// giveBack undoes populate. A page that cannot be given back is there for the next attempt.
 func (a *ages) giveBack(first, end uint64) {
 	a.eachAbsent(first, end, func(m uint64) { _ = a.s.memory.punch(a.s.image.AgePageAt(m), PageSize) })
 }

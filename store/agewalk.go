@@ -9,9 +9,9 @@ import (
 	"github.com/zramfs/zramfs/store/internal/image"
 )
 
-// AgeStats says how long ago the pages that are stored were read or written, and what is known of
-// them besides. All but Refaults is as of the store's last walk over them: a second old while pages
-// are read or written, up to a minute while none are.
+// AgeStats says how long ago the stored pages were read or written, and counts them by state. The
+// store's last walk over them found all but Refaults: a second ago while requests read or write
+// pages, up to a minute ago while none do.
 type AgeStats struct {
 	Classes        [AgeClasses]uint64 // pages stored, by age; see AgeClass
 	Refaults       [AgeClasses]uint64 // pages read since the store was opened, by their age at that moment

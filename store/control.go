@@ -9,8 +9,8 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// What an operator may change or ask for while requests are served. Nothing of it is in the image:
-// a store that Open makes begins with its Config.
+// This file has the settings and the work that an operator may ask for while requests are served.
+// The image has none of them: a store that Open makes begins with its Config.
 
 // SetMemLimit bounds Stats.MemUsedTotal to limit bytes from now on; 0 is no limit. It does not
 // wait. Below what is in use it takes nothing from any page: the maintainer gives back what holds
@@ -34,8 +34,8 @@ func (s *Store) over() bool {
 	return limit != 0 && uint64(s.used()) > limit
 }
 
-// squeeze gives memory back while the limit is below what is taken. It reports whether it cannot
-// do any more. The caller holds passMu.
+// squeeze gives memory back while the limit is below what is taken. denied reports that it can do
+// no more. The caller holds passMu.
 func (s *Store) squeeze() (again time.Duration, denied bool) {
 	if !s.over() {
 		return 0, false
@@ -70,9 +70,9 @@ func (s *Store) ResetPeak() { s.peak.Store(s.used()) }
 // CompactNow moves the objects of all segments that are worth it close together, and gives the
 // memory that this empties back to the machine, without regard to how much garbage there is. It
 // returns the pages of memory given back; Stats.PagesCompacted counts them too. Requests go on
-// meanwhile: the work is divided into pieces of about a millisecond. It ends when nothing more
-// can be gained, or once it could have looked at each segment twice, or between two pieces when
-// enough, which may be nil, says so.
+// between its pieces of about a millisecond. It ends when nothing more can be gained, or once it
+// could have looked at each segment twice, or between two pieces when enough, which may be nil,
+// says so.
 func (s *Store) CompactNow(enough func() bool) (pages uint64) {
 	if !s.operators.TryRLock() {
 		return 0
@@ -128,11 +128,11 @@ func newCoder(a codec.Algorithm) (*coder, error) {
 // Algorithm is what new pages are compressed by.
 func (s *Store) Algorithm() codec.Algorithm { return *s.algorithm.Load() }
 
-// SetAlgorithm makes a choose the codec of each page that is written from now on. Requests go on
-// meanwhile; a page that is being compressed is finished as it was begun. What is stored stays as
-// it is and can be read. It fails with ErrConfig for a dictionary that is not Config.Algorithm's,
-// and with the errors of codec.Algorithm.NewCompressor; then nothing has changed. Calls must not
-// overlap.
+// SetAlgorithm makes a choose the codec of each page that is written from now on. Requests go on,
+// and a worker finishes a page with the codec that it began with. Stored objects stay as they are
+// and can be read. SetAlgorithm fails with ErrConfig for a dictionary that is not
+// Config.Algorithm's, and with the errors of codec.Algorithm.NewCompressor; then nothing has
+// changed. Calls must not overlap.
 func (s *Store) SetAlgorithm(a codec.Algorithm) error {
 	if !s.cfg.Algorithm.Reads(a) {
 		return fmt.Errorf("%w: algorithm %s: the dictionary is not the one that the store was opened with", ErrConfig, a)

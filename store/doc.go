@@ -58,7 +58,7 @@ has compressed and sealed, and publishes it as a write is.
 
 The maintainer raises the ages of pages, see age.go. Recompress replaces objects by smaller ones: it
 works on a copy of an object and publishes the new one only if the page still has that object, under
-the page's lock, so that what a request writes meanwhile stays.
+the page's lock, so that a page which a request has written in between stays.
 
 # Limits
 

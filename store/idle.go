@@ -13,7 +13,7 @@ import (
 // a write or a discard ends it. A page's age is known within a third, and in steps: a page is not
 // marked before it is of that age, and is at the latest at twice that age and 2 seconds. Where the
 // image has no table of ages, see AgesKnown, nothing is marked. It takes some milliseconds for
-// each 4 GiB; requests go on meanwhile.
+// each 4 GiB, and requests go on.
 func (s *Store) MarkIdle(age time.Duration) (marked uint64) {
 	a := &s.ages
 	if a.bytes == nil || !s.operators.TryRLock() {

@@ -36,19 +36,19 @@ type Recompressed struct {
 	Pages          uint64 // pages whose object became smaller
 	SavedBytes     uint64 // that their objects are shorter by
 	Incompressible uint64 // pages whose object did not
-	Changed        uint64 // pages that a request wrote or discarded meanwhile
+	Changed        uint64 // pages that a request wrote or discarded before the new object was ready
 }
 
-// Recompress makes the objects of pages smaller, the largest first, while requests go on: what a
-// request writes meanwhile stays. As in kernel zram an object is only replaced by one that takes
-// less memory, a page where that fails is left alone until it is written again, and so is one whose
-// object was replaced; a page that is tried is not idle any longer. Same-filled pages have no
-// object. The age of a page does not change.
+// Recompress makes the objects of pages smaller, the largest first, while requests go on: a page
+// that a request has written since stays as written. As in kernel zram an object is only replaced
+// by one that takes less memory, a page where that fails is left alone until it is written again,
+// and so is one whose object was replaced; a page that is tried is not idle any longer. Same-filled
+// pages have no object. The age of a page does not change.
 //
-// Recompress fails with ErrConfig, with ErrFull where there is no memory for new objects beside
-// the old ones, with the context's error once that is done, and with ErrClosed; what it did until
-// then stays done. Calls may overlap, but gain nothing by it. It takes a worker from the requests
-// for a piece at a time.
+// Recompress fails with ErrConfig, with ErrFull where there is no memory for the old and the new
+// objects, with the context's error once that is done, and with ErrClosed; what it did until then
+// stays done. Calls may overlap, but gain nothing by it. It takes a worker from the requests for a
+// piece at a time.
 func (s *Store) Recompress(ctx context.Context, cfg RecompressConfig) (Recompressed, error) {
 	if cfg.Threshold < 0 || cfg.Threshold >= PageSize {
 		return Recompressed{}, fmt.Errorf("%w: threshold of %d bytes: want 0 to %d", ErrConfig, cfg.Threshold, PageSize-1)
@@ -201,7 +201,7 @@ func (s *Store) acquireLast() *Worker {
 	}
 }
 
-// try recompresses a page, if it is still wanted. It keeps a copy of the object meanwhile, and no
+// try recompresses a page, if it is still wanted. It works on a copy of the object and holds no
 // lock: a writer need not wait for a slow codec. A damaged object is left for a read to find.
 func (r *recompression) try(w *Worker, page uint64) error {
 	s := r.s

@@ -41,7 +41,7 @@ func (s *Store) Reset() error {
 	return err
 }
 
-// clear makes all pages read as zeros. Nobody but a View may be at it.
+// clear makes all pages read as zeros. Only a View may use the index during the call.
 func (x *index) clear() {
 	x.each(0, x.s.image.IndexPages-1, func(n uint64) {
 		for page := n * image.EntriesPerPage; page < min((n+1)*image.EntriesPerPage, x.s.image.Pages); page++ {

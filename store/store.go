@@ -89,7 +89,7 @@ type Config struct {
 	// Totals, if set, is memory for the counts that only grow (reads, writes, discards,
 	// HugePagesSince, PagesCompacted, RecountedSegments, MemUsedMax), zeros at first: TotalsRows
 	// rows of TotalsRow words. A store that is opened with the memory of the one before counts on.
-	// No other store may use it meanwhile.
+	// A second store must not use it at the same time.
 	Totals []atomic.Uint64
 }
 
@@ -412,7 +412,7 @@ func (s *Store) Disksize() uint64 { return s.cfg.Disksize }
 // Pages is the device's size in pages.
 func (s *Store) Pages() uint64 { return s.image.Pages }
 
-// lock is the lock of a page: it orders those who change it.
+// lock is the lock of a page: it orders the changes of its entry.
 func (s *Store) lock(page uint64) *sync.Mutex {
 	return &s.locks[page*0x9E3779B97F4A7C15>>54].Mutex
 }

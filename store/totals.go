@@ -40,8 +40,8 @@ func (t total) raise(to int64) {
 	}
 }
 
-// keepTotals lets the store and its workers count in the caller's memory, or in its own. What more
-// workers of a process before have counted goes to the last worker's row.
+// keepTotals lets the store and its workers count in the caller's memory, or in its own. If the
+// process before had more workers, the last worker's row takes their counts.
 func (s *Store) keepTotals() {
 	words := s.cfg.Totals
 	if len(words) < TotalsRows*TotalsRow {

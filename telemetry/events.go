@@ -87,8 +87,8 @@ func (a *Area) NoteEvent(now time.Time, kind Kind, pid int, text string) {
 }
 
 // Events returns the events from number from on that the memory still has, the oldest first, and
-// the number to go on with. One that is being written is left to the next call, unless its process
-// has died with it.
+// the number to go on with. An event that a process is still writing is left to the next call,
+// unless that process has died.
 func (a *Area) Events(from uint64) (all []Event, next uint64) {
 	next = a.words(eventsAt, 1)[0].Load()
 	from = max(from, next-min(next, maxEvents))

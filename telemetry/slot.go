@@ -75,7 +75,7 @@ type Request struct {
 
 // Stored is what pages of a request are stored as.
 type Stored struct {
-	Codec uint8  // the codec.ID of all; Nothing and Mixed beside
+	Codec uint8  // the codec.ID of all, or Nothing, or Mixed
 	Bytes uint32 // compressed
 }
 
@@ -136,8 +136,8 @@ type Batch struct {
 	Requests uint64
 }
 
-// Operations returns what all slots have counted, by kind. Requests that are answered meanwhile may
-// be counted in part.
+// Operations returns what all slots have counted, by kind. A request that a worker answers during
+// the call may be counted in part.
 func (a *Area) Operations() [Ops]Operation {
 	var all [Ops]Operation
 	for op := range all {

@@ -16,10 +16,10 @@ import (
 //	word 2  40 nanoseconds that it took; 24 pages
 //	word 3  24 bytes that the pages take compressed; 40 checksum over that and the entry's number
 //
-// What has no room in its bits has all of them set.
+// A value that is too large for its bits has all of them set.
 const entryWords = entrySize / 8
 
-// fit returns n in so many bits.
+// fit returns n, or the largest number of width bits if n is larger.
 func fit(n uint64, width uint) uint64 { return min(n, 1<<width-1) }
 
 // leave writes the next entry.
@@ -83,7 +83,7 @@ func (a *Area) Traces(c *Cursor) (all []Trace, lost uint64) {
 	return all, lost
 }
 
-// traceOf reads an entry; ok is false where it was overwritten meanwhile.
+// traceOf reads an entry; ok is false where a worker overwrites it during the call.
 func (a *Area) traceOf(slot int, number uint64) (t Trace, ok bool) {
 	words := a.words(a.traceAt(slot)+int(number)&(a.entries-1)*entrySize, entryWords)
 	w3, w0, w1, w2 := words[3].Load(), words[0].Load(), words[1].Load(), words[2].Load()

@@ -18,7 +18,7 @@ type verdict int
 const (
 	broken    verdict = iota
 	unended           // it is right but for its end, which is a match; the other library takes that
-	overended         // it is right, but the last token has a length of a match that there is not; the other library refuses that
+	overended         // right, but the last token has the length of a missing match; the other library refuses it
 	valid
 )
 

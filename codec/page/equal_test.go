@@ -65,7 +65,7 @@ var comparisons = map[string]*comparison{"generated": {}, "real": {}}
 // A comparison goes through the pages of one source, once, by all implementations.
 type comparison struct {
 	once    sync.Once
-	results map[impl.Set]error // immutable after once: nil for what equals the generic implementation, and takes back what that made
+	results map[impl.Set]error // immutable after once: nil for a set that makes and reads what the generic implementation does
 	kept    int                // how many pages had an object, immutable after once
 }
 

@@ -8,9 +8,9 @@ import (
 )
 
 // parseFunc looks for matches from s.at on and writes them and the literals before them to the
-// streams. It returns true with the next one in s.found where it leaves that to the caller, who
-// calls emit and then parseFunc again, and false at the end of the page, where the literals from
-// s.anchor on are left. Which matches it writes itself makes no difference to the object.
+// streams. It returns true with the next match in s.found where it leaves that to the caller: the
+// caller calls emit and then parseFunc again. It returns false at the end of the page, where the
+// literals from s.anchor on are left. The object is the same whichever matches it writes itself.
 type parseFunc func(s *search) bool
 
 // parseGeneric leaves every match to the caller.

@@ -47,8 +47,8 @@ func NewDictionary(data []byte) (d *Dictionary, err error) {
 	return d, nil
 }
 
-// ID returns the number that the dictionary carries by its format. Those who make dictionaries
-// choose it, often at random; it is not 0.
+// ID returns the number that the dictionary carries by its format. The program
+// that trained the dictionary chose it, often at random; it is not 0.
 func (d *Dictionary) ID() uint32 { return d.id }
 
 // Size returns the length of the dictionary in bytes.

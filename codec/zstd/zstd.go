@@ -47,7 +47,7 @@ var (
 
 // contain turns a panic of the library into an error. It must be deferred directly. The library's
 // authors mean none of their panics to be reachable, but here one would end the process that holds
-// everybody's swap; an error costs one page's request, and the kernel keeps a page whose write
+// all swapped pages; an error costs one page's request, and the kernel keeps a page whose write
 // failed.
 func contain(err *error) {
 	if r := recover(); r != nil {

@@ -21,9 +21,9 @@ func Text(written []byte) string {
 func Word(written []byte) string { return strings.TrimSuffix(Text(written), "\n") }
 
 // Size reads a number of bytes as memparse does: decimal, octal after 0, hexadecimal after 0x, and
-// then a suffix from K to E in either case, each 1024 times the one before. What follows is
-// ignored, and a larger number than 64 bits loses its high bits. It reports whether there was
-// anything to read.
+// then a suffix from K to E in either case, each 1024 times the one before. Size ignores the rest,
+// and a number of more than 64 bits loses its high bits. ok is false where written has no digit at
+// its start.
 func Size(written []byte) (bytes uint64, ok bool) {
 	text := Text(written)
 	digits, base := radix(text)

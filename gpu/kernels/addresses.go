@@ -11,8 +11,8 @@ const AddressWords = 64
 // value. A kernel for LZ4 was suspected of crashing by that: three cases test each of five
 // hypotheses. docs/gpu.md has the story; the cases show that a device does as it is told.
 //
-// Each takes two parameters, in and out: addresses of [AddressWords] words for each block. What it
-// reads must be that of [AddressInput], and what it writes to must hold zeros.
+// Each takes two parameters, in and out: addresses of [AddressWords] words for each block. It
+// reads the input of [AddressInput]; its output must hold zeros.
 type AddressCase struct {
 	Name       string // the kernel's
 	Hypothesis string // what would have to crash it

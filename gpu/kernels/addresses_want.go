@@ -2,7 +2,7 @@
 
 package kernels
 
-// What the address cases must write, in Go.
+// This file computes, in Go, the words that the address cases must write.
 
 // placed has each thread write its number to the word at an offset that comes from the other
 // thread's.

@@ -91,7 +91,7 @@ func builderOf(values ...value) *Builder {
 	return nil
 }
 
-// compute applies an opcode to values, at least one of which must belong to a builder.
+// compute applies an opcode to values. At least one value must belong to a builder.
 func compute(op Opcode, src ...value) value {
 	b := builderOf(src...)
 	if b == nil {

@@ -89,8 +89,8 @@ func (r *reportRow) render(text *bytes.Buffer, devices []reportDevice) {
 	}
 }
 
-// renderTargets prints how each contestant stands to what it is to reach; nothing
-// where there was nothing to compare with.
+// renderTargets prints how each contestant stands to its target, or nothing where the run measured
+// nothing to compare with.
 func renderTargets(text *bytes.Buffer, all []standing) {
 	if len(all) == 0 {
 		return
@@ -109,7 +109,7 @@ func renderTargets(text *bytes.Buffer, all []standing) {
 	}
 }
 
-// times prints a ratio; 0 stands for one that is not known.
+// times prints a ratio; 0 stands for an unknown ratio.
 func times(ratio float64) string {
 	if ratio == 0 {
 		return verdictNone

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// A workload is a program and what it is to do.
+// A workload is a program with its arguments and input.
 type workload struct {
 	// name stands in the page file.
 	name string

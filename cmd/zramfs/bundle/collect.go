@@ -53,8 +53,8 @@ type collector struct {
 	problems []string
 }
 
-// Collect reads everything. What cannot be read, or not in time, is a line of Problems. The error
-// is that of ctx, which ends the work.
+// Collect reads all files. A file that it cannot read, or not in time, becomes a line of Problems.
+// The error is that of ctx, which ends the work.
 func Collect(ctx context.Context, from Source) (Bundle, error) {
 	c := &collector{Source: from, ctx: ctx}
 	c.commands()
@@ -69,8 +69,8 @@ func Collect(ctx context.Context, from Source) (Bundle, error) {
 	return Bundle{Files: append([]File{readme(c.files)}, c.files...), Problems: c.problems}, nil
 }
 
-// take adds the file that read makes within limit; one that is empty or that the kernel does not
-// have is left out. A read that hangs is abandoned.
+// take adds the file that read makes within limit, and leaves out an empty file and one that the
+// kernel does not have. It abandons a read that hangs.
 func (c *collector) take(name, about string, limit time.Duration, read func(context.Context) ([]byte, error)) []byte {
 	ctx, stop := context.WithTimeout(c.ctx, limit)
 	defer stop()

@@ -45,7 +45,7 @@ func (c *collector) commands() {
 }
 
 // run adds the JSON that a command of ours prints, and returns it. A command may fail after that,
-// as status does for a degraded device. What it says on standard error is a problem.
+// as status does for a degraded device. Its text on standard error becomes a problem.
 func (c *collector) run(name, about string, args ...string) []byte {
 	return c.take(name, about, commandTime, func(ctx context.Context) ([]byte, error) {
 		var out, messages bytes.Buffer

@@ -20,7 +20,7 @@ const slotsHelp = "With --slots free the kernel frees the swap slot of a page th
 	"With --slots keep it keeps the slot, and the device the copy, until half of all swap is in use: that takes more " +
 	"memory, and saves writing the page again if it is evicted unchanged. With auto, the default, slots are kept while " +
 	"memory is plentiful and freed while it is short. To have slots freed, a process holds up to half of all swap with " +
-	"pages of zeros, which take no memory and make way for programs: free(1) shows half of swap or more as used meanwhile; " +
+	"pages of zeros, which take no memory and make way for programs: free(1) then shows half of swap or more as used; " +
 	"status tells what programs use."
 
 func slotsFlag() cli.Flag {

@@ -20,7 +20,7 @@ type buildInfo struct {
 	Revision string   `json:"revision"` // commit, with "+modified" if the tree was not clean; "unknown" without version control
 	Go       string   `json:"go"`       // as runtime.Version
 	Platform string   `json:"platform"` // as linux/amd64
-	Engines  []string `json:"engines"`  // the kinds that bulk work can use besides the processors
+	Engines  []string `json:"engines"`  // the kinds of engine that bulk work can use, other than the processors
 }
 
 func versionCommand() *cli.Command {

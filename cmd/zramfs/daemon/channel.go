@@ -52,7 +52,7 @@ type workerReport struct {
 	Protections []protect.Protection `json:"protections"`
 }
 
-// order is a message of a keeper to its worker. One field is set, and Further beside any.
+// order is a message of a keeper to its worker. One field is set, and Further may be set with it.
 type order struct {
 	// Serve: now.
 	Serve *keeperFacts `json:"serve,omitempty"`

@@ -19,8 +19,8 @@ import (
 )
 
 // A hotRequest asks the keeper for a further device of its directory, or for the end of one. The
-// worker that carries the request out waits for the answer; should it be replaced meanwhile, the
-// next one asks again with the same number, and gets the same answer.
+// worker that carries the request out waits for the answer; should the keeper replace it before,
+// the next worker asks again with the same number, and gets the same answer.
 type hotRequest struct {
 	Request uint64 `json:"request"`
 	Remove  int    `json:"remove,omitempty"` // the number of the device to end; 0 to make one
@@ -54,7 +54,7 @@ type furtherKeeper struct {
 	ended   chan struct{} // closed when it has ended
 }
 
-// askToEnd makes the devices end that nobody uses, and has their directory's follow. It reports
+// askToEnd makes the devices end that have no user, and has their directory's follow. It reports
 // whether there are any.
 func (f *furtherDevices) askToEnd(why string) bool {
 	f.mu.Lock()
@@ -167,7 +167,7 @@ const (
 	furtherEnd = 20 * time.Second
 )
 
-// endFurther ends a device that nobody uses. Its own keeper does so once the data file has gone.
+// endFurther ends a device that has no user. Its own keeper does so once the data file has gone.
 func (k *keeper) endFurther(number int) syscall.Errno {
 	k.further.mu.Lock()
 	device := k.further.keepers[number]

@@ -18,8 +18,8 @@ const (
 	failWindow = time.Minute
 )
 
-// NoteTo sets what takes the events that the lines stand for, besides the log; nil for nothing.
-// Once NoteTo has returned, what was set before is called no more.
+// NoteTo sets the function that takes the events which log lines stand for; nil for none. Once
+// NoteTo has returned, no call of the function before is under way or follows.
 func (l *Logs) NoteTo(note func(telemetry.Kind, string)) {
 	l.noting.Lock()
 	defer l.noting.Unlock()

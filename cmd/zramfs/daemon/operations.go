@@ -10,8 +10,8 @@ import (
 )
 
 // OperationStatus is what is known about all requests of a kind since the device was made, also by
-// workers that have died. What is timed is the worker's part: from the moment at which it received
-// a request until it had answered. The rest of a page fault is the kernel's.
+// workers that have died. The times are the worker's part: from the moment at which it received a
+// request until it had answered. The rest of a page fault is the kernel's.
 type OperationStatus struct {
 	// Op is read, write, discard or flush.
 	Op string `json:"op"`
@@ -25,7 +25,7 @@ type OperationStatus struct {
 	Errors uint64 `json:"errors"`
 	// SecondsTotal is the time of all of them together, in seconds.
 	SecondsTotal float64 `json:"seconds_total"`
-	// P50, P90, P99 and P999 are times that so many per cent, or per mille, of the requests did not
+	// P50, P90, P99 and P999 are times that 50, 90, 99 and 99.9 per cent of the requests did not
 	// exceed, in nanoseconds. They are right to a tenth, and 0 where there was no request.
 	P50  uint64 `json:"p50_ns"`
 	P90  uint64 `json:"p90_ns"`
@@ -43,8 +43,9 @@ type OperationStatus struct {
 type BatchStatus struct {
 	// Op is read, write or discard.
 	Op string `json:"op"`
-	// Sizes are pairs of a number of pages and the requests with so many, or with more than the
-	// next power of two below it: 1, 2, 4 for 3 and 4, 8 for 5 to 8 and so on.
+	// Sizes are pairs of a number of pages and a number of requests: those with that many pages, or
+	// fewer but more than the next power of two below it: 1, 2, 4 for 3 and 4, 8 for 5 to 8 and so
+	// on.
 	Sizes [][2]uint64 `json:"sizes"`
 }
 

@@ -56,9 +56,9 @@ func (s *supervision) settle(p *process) {
 	}
 }
 
-// recall ends an upgrade to another image whose worker has not the device yet, since the one that
-// asked for it has died: the next one lets the data file be opened, and asks again where nobody has
-// done so.
+// recall ends an upgrade to another image whose worker has not the device yet, since the worker
+// that asked for it has died: its successor lets programs open the data file, and asks again if
+// none has opened it.
 func (s *supervision) recall() {
 	if s.upgrade != nil && s.upgrade.image != nil {
 		s.fail(errReplaced)

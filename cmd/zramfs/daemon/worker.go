@@ -284,7 +284,7 @@ func (w *worker) follow(o order) (stopped bool) {
 	if o.Hot != nil {
 		select {
 		case w.answers <- *o.Hot:
-		default: // nobody has awaited so many
+		default: // more answers than requests
 		}
 	}
 	if o.Refused {

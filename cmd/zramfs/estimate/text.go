@@ -54,7 +54,7 @@ func leftOutWords(l sample.LeftOut) string {
 		why string
 	}{
 		{l.Denied, "may not be read: run as root or with CAP_SYS_PTRACE"},
-		{l.Gone, "ended meanwhile"},
+		{l.Gone, "ended during the sampling"},
 		{l.Late, fmt.Sprintf("could not be read in %s", term.Time(sample.TimeLimit))},
 	} {
 		if reason.n > 0 {

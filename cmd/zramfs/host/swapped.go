@@ -24,7 +24,7 @@ type Swapped struct {
 
 // SwappedProcesses returns the processes with pages in swap, those with the most first. It needs no
 // privilege and reads nothing that may lie in swap: no process is disturbed by it. Processes that
-// end meanwhile are left out.
+// end during the call are left out.
 func (r Root) SwappedProcesses() ([]Swapped, error) {
 	entries, err := os.ReadDir(r.Path("proc"))
 	if err != nil {

@@ -97,7 +97,7 @@ func find() (string, error) {
 	}
 	path, err := exec.LookPath(Program)
 	if err != nil {
-		return "", fmt.Errorf("%s is missing, which has metrics, dashboard and live view: install it beside %s (make build makes both)", Program, self)
+		return "", fmt.Errorf("%s is missing, which has metrics, dashboard and live view: install it in the directory of %s (make build makes both)", Program, self)
 	}
 	return path, nil
 }

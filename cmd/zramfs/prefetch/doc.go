@@ -11,8 +11,8 @@
 //
 // Largest process first, and in it the longest run. Before each [step] bytes it looks how much may
 // come back: MemAvailable less a margin, the limits of the process's control group and those above
-// it, and PSI. What the kernel reads back keeps its slot in swap for a while, so the memory of the
-// device does not count as freed.
+// it, and PSI. A page that the kernel reads back keeps its slot in swap for a while, so the memory
+// of the device does not count as freed.
 //
 // It needs CAP_SYS_NICE for process_madvise and CAP_SYS_PTRACE for processes of other users. Shared
 // memory is left out: pagemap does not show what of it lies in swap.

@@ -35,7 +35,7 @@ var words = map[Reason]string{
 	Group:       "the memory limit of their control group has no room for them",
 	Pressure:    "programs wait for memory too much (/proc/pressure/memory)",
 	Interrupted: "interrupted",
-	Ended:       "ended meanwhile",
+	Ended:       "ended during the command",
 	NotRead:     "the kernel has not brought them back, or has swapped them out again",
 	Kernel:      "the kernel's own, which have no memory in swap",
 	Refused:     "no permission: run as root, with CAP_SYS_PTRACE and CAP_SYS_NICE",

@@ -15,7 +15,7 @@ func TestReport(t *testing.T) {
 	want := "2M of 2 processes brought back, of 4M in swap, in 0.5 s, 4 MB/s\n" +
 		"  left     1M: more than --limit\n" +
 		"  left     1M: the kernel has not brought them back, or has swapped them out again\n" +
-		"  skipped  1 process: ended meanwhile\n" +
+		"  skipped  1 process: ended during the command\n" +
 		"  note     so\n"
 	if r.Text() != want || !r.Incomplete() {
 		t.Errorf("incomplete: %t\n%swant\n%s", r.Incomplete(), r.Text(), want)

@@ -13,7 +13,7 @@ store changes an image through it, and store/view reads that of another process.
 	36 KiB     presence bitmap     one bit for each index page, rounded up to a page
 	...        index               one 8-byte Entry for each page of the device
 	...        segments            SegmentSize each, aligned to it
-	...        ages                one byte for each page of the device, in the place of the last segments
+	...        ages                one byte for each page, in the place of the last segments
 
 Everything in an image is an offset or a number: no layout type holds a pointer,
 and a test walks the types to prove it. All integers are little-endian. An image
