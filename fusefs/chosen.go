@@ -80,7 +80,7 @@ func (f Files) Chosen() (c Chosen, lost []string, err error) {
 	return c, lost, errors.Join(err, r.unmap())
 }
 
-// fits fails with E2BIG where keepChosen has no room for c. What has an effect asks before.
+// fits fails with E2BIG where keepChosen has no room for c. A setting takes effect only after it.
 func (c Chosen) fits() error {
 	_, err := c.encode()
 	return err
