@@ -66,23 +66,14 @@ func find(path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var devs []string
-	for _, n := range ns {
-		file, _, err := backingFile(n)
-		if errors.Is(err, ErrNotAttached) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if file == path {
-			devs = append(devs, devPath(n))
-		}
+	devs := make([]string, len(ns))
+	for i, n := range ns {
+		devs[i] = devPath(n)
 	}
-	return devs, nil
+	return findAmong(devs, path)
 }
 
-// findAmong is find for some devices only.
+// findAmong returns those of the loop devices that are on the file of that absolute path.
 func findAmong(devs []string, path string) ([]string, error) {
 	var found []string
 	for _, dev := range devs {

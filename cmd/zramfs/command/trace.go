@@ -13,7 +13,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
-	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/journal"
 	"github.com/zramfs/zramfs/telemetry"
 )
@@ -105,12 +104,9 @@ func traceAction(c *cli.Context) error {
 	return printTrace(w, false, last, 0)
 }
 
-// openCounters returns the counters of the named device, or of the one at the default DIR.
+// openCounters returns the counters of the device that the argument names.
 func openCounters(c *cli.Context, name string) (dir string, _ *control.Counters, err error) {
-	if dir, err = oneDir(c, name); err != nil {
-		return "", nil, err
-	}
-	d, err := devices.FindHere(dir)
+	d, err := namedDevice(c, name)
 	if err != nil {
 		return "", nil, err
 	}

@@ -33,15 +33,11 @@ func upgradeCommand() *cli.Command {
 }
 
 func upgradeAction(c *cli.Context) error {
-	dir, err := oneDir(c, "upgrade")
+	d, err := namedDevice(c, "upgrade")
 	if err != nil {
 		return err
 	}
 	binary, err := newBinary(c.String(flagBinary))
-	if err != nil {
-		return err
-	}
-	d, err := devices.FindHere(dir)
 	if err != nil {
 		return err
 	}

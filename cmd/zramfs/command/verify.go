@@ -36,7 +36,7 @@ func verifyAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	d, err := imageDevice(c, "verify")
+	d, err := namedDevice(c, "verify")
 	if err != nil {
 		return err
 	}
@@ -60,8 +60,8 @@ func verifyAction(c *cli.Context) error {
 	return nil
 }
 
-// imageDevice returns the named device, or the one at the default DIR.
-func imageDevice(c *cli.Context, name string) (devices.Device, error) {
+// namedDevice returns the device that the argument names, or the one at the default DIR.
+func namedDevice(c *cli.Context, name string) (devices.Device, error) {
 	dir, err := oneDir(c, name)
 	if err != nil {
 		return devices.Device{}, err

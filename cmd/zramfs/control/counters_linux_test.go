@@ -86,24 +86,9 @@ func TestCountersOfAnotherVersion(t *testing.T) {
 		"":                             "does not answer",
 	} {
 		dir := t.TempDir()
-		l, _, err := listenAt(socketDirs(), socketName(dir, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		go func() {
-			c, err := l.AcceptUnix()
-			if err != nil {
-				return
-			}
-			_, _ = c.Read(make([]byte, 100)) // else the answer is lost with the request
-			_, _ = c.Write([]byte(answer))
-			_ = c.Close()
-		}()
+		answerOnce(t, dir, []byte(answer), 0)
 		if _, err := OpenCounters(dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", answer, err, want)
-		}
-		if err := l.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-			t.Error(err)
 		}
 	}
 }

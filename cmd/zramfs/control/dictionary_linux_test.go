@@ -43,7 +43,11 @@ func TestDictionaryOfAnotherVersion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			answerOnce(t, dir, c.answer, c.files)
+			text, err := json.Marshal(c.answer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answerOnce(t, dir, text, c.files)
 			image, err := OpenImage(dir)
 			if c.want != "" {
 				if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -61,18 +65,14 @@ func TestDictionaryOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// answerOnce answers one request in place of a keeper, with so many descriptors.
-func answerOnce(t *testing.T, dir string, a imageAnswer, files int) {
+// answerOnce answers one request in place of a keeper, with that number of descriptors.
+func answerOnce(t *testing.T, dir string, answer []byte, files int) {
 	t.Helper()
 	l, _, err := listenAt(socketDirs(), socketName(dir, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func answerOnce(t *testing.T, dir string, a imageAnswer, files int) {
 			}
 			rights = unix.UnixRights(fds...)
 		}
-		_, _, err = c.WriteMsgUnix(text, rights, nil)
+		_, _, err = c.WriteMsgUnix(answer, rights, nil)
 		done <- errors.Join(err, c.Close())
 	}()
 	t.Cleanup(func() {

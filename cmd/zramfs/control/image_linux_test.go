@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"errors"
 	"net"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -180,24 +179,9 @@ func TestImageOfAnotherVersion(t *testing.T) {
 		`{"ima`: "does not answer",
 	} {
 		dir := t.TempDir()
-		l, _, err := listenAt(socketDirs(), socketName(dir, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
-		go func() {
-			c, err := l.AcceptUnix()
-			if err != nil {
-				return
-			}
-			_, _ = c.Read(make([]byte, 100)) // else the answer is lost with the request
-			_, _ = c.Write([]byte(answer))
-			_ = c.Close()
-		}()
+		answerOnce(t, dir, []byte(answer), 0)
 		if _, err := OpenImage(dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", answer, err, want)
-		}
-		if err := l.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-			t.Error(err)
 		}
 	}
 }
