@@ -41,7 +41,7 @@ func (a *attributes) blockState(from cursor, offset uint64, size int) ([]byte, c
 	if a.cfg.Uninitialised {
 		return nil, from, syscall.EINVAL
 	}
-	s, now := a.cfg.Store, sinceBoot()
+	s, now := a.cfg.Store, SinceBoot()
 	if first := offset / stateLine; first < from.line {
 		from = cursor{}
 	}

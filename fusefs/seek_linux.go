@@ -34,8 +34,9 @@ func (f *fileSystem) Lseek(_ <-chan struct{}, in *fuse.LseekIn, out *fuse.LseekO
 	return fuse.OK
 }
 
-// sinceBoot is the time since the machine was started, as ktime_get_boottime of the kernel.
-func sinceBoot() time.Duration {
+// SinceBoot returns the time since the machine was started, as ktime_get_boottime of the kernel. It
+// is safe for concurrent use.
+func SinceBoot() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
 		return 0

@@ -13,6 +13,7 @@
 //	16 KiB  the last events, 256 bytes each
 //	48 KiB  the slots: counts and latencies, 8 KiB each
 //	...     the slots' traces, 32 bytes an entry
+//	...     marks: the counts of reads and writes at times of the last minute, see Mark
 //
 // A slot has one writer at a time, the thread that has it. It writes with plain stores: on amd64 an
 // atomic one would cost more than all else that is done here. Both architectures store an aligned
@@ -30,7 +31,7 @@ import (
 
 const (
 	magic   = 0x31_4c_45_54_53_46_52_5a // "ZRFSTEL1"
-	version = 1
+	version = 2
 
 	totalsAt = 4 << 10
 	eventsAt = 12 << 10
@@ -67,7 +68,7 @@ type Area struct {
 
 // Size returns the size in bytes of an area with a number of slots, a multiple of 4096.
 func Size(slots int) int {
-	return slotsAt + slots*(slotSize+entriesOf(slots)*entrySize)
+	return slotsAt + slots*(slotSize+entriesOf(slots)*entrySize) + marksLen
 }
 
 // entriesOf returns the number of entries of each trace: together they have maxEntries at most.
@@ -115,8 +116,11 @@ func Open(mem []byte) (*Area, error) {
 // Slots returns the number of slots.
 func (a *Area) Slots() int { return a.slots }
 
+// words are those of a part of an area.
+type words = []atomic.Uint64
+
 // words views n words at a byte offset, a multiple of 8, as atomics.
-func (a *Area) words(at, n int) []atomic.Uint64 {
+func (a *Area) words(at, n int) words {
 	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&a.mem[at])), n)
 }
 

@@ -79,7 +79,7 @@ func endOfTraces(t *testing.T) int {
 	if TotalsRows*TotalsWords*8 > eventsAt-totalsAt || maxKinds*8 > ringAt-kindsAt || int(Kinds) > maxKinds {
 		t.Error("the totals or the kinds have no room")
 	}
-	return a.traceAt(maxSlots-1) + a.entries*entrySize
+	return a.marksAt() + marksLen
 }
 
 // TestOperationsEqualWhatWasDone counts requests in several slots, as a model does, across a

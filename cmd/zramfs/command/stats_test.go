@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/watch"
 )
 
@@ -47,7 +48,7 @@ func wellPoint() watch.Point {
 	return watch.Point{
 		Time: testNow, Seconds: 1, Dir: "/run/zram", Answer: "ok", Health: "healthy", Uptime: 10, SwapSize: 4 << 30, SwapUsed: 2900 << 20,
 		Stored: 2950 << 20, Memory: 612 << 20, Processes: 25 << 20, Saved: 2263 << 20, Ratio: 4.82,
-		In: watch.Flow{Pages: 1240, P50: 41_000, P99: 210_400}, Out: watch.Flow{Pages: 310, P50: 19_000, P99: 140_000},
+		In: daemon.Flow{Pages: 1240, P50: 41_000, P99: 210_400}, Out: daemon.Flow{Pages: 310, P50: 19_000, P99: 140_000},
 		Discards: 12, CPU: &cpu, PressureSome: &some, FailedReads: 1, FailedWrites: 2, ChecksumErrors: 3, Restarts: 4,
 	}
 }

@@ -58,7 +58,9 @@ func wellDevice() devices.Device {
 				{Op: "write", Requests: 310_000, Pages: 2_000_000, P50: 141_300, P99: 2_040_000, Max: 3_000_000, SecondsTotal: 50},
 				{Op: "discard", Requests: 7, P50: 900, P99: 1000}, {Op: "flush"},
 			},
-			Fuse: daemon.FuseStatus{Connection: 51, MaxWrite: mib, MaxBackground: 1024, AsyncDIO: true},
+			CPUSeconds: 71.25,
+			LastMinute: daemon.MinuteStatus{Seconds: 61.5, In: daemon.Flow{Pages: 1240.4, Requests: 900, P50: 4_050, P99: 18_300}, Out: daemon.Flow{Pages: 0.02}},
+			Fuse:       daemon.FuseStatus{Connection: 51, MaxWrite: mib, MaxBackground: 1024, AsyncDIO: true},
 			Protections: []protect.Protection{
 				{Name: protect.NameIOFlusher, State: protect.StateWarn, Detail: "needs the capability CAP_SYS_RESOURCE"},
 				{Name: protect.NameMemory, State: protect.StateOK, Detail: "all memory is locked", Essential: true},

@@ -38,6 +38,7 @@ func (r report) sides() []side {
 		side{"code", instructionWords(r.Status.Instructions)},
 		side{"latency", latencyWords(r.Status.Latency)},
 		side{"requests", requestWords(r.Status.Operations)},
+		side{"last minute", minuteWords(r.Status.LastMinute)},
 		side{"errors", errorWords(r.Status.IO)},
 	)
 	for _, p := range r.Status.Protections {
@@ -190,6 +191,38 @@ func requestWords(operations []daemon.OperationStatus) string {
 		}
 	}
 	return strings.Join(words, "; ")
+}
+
+// minuteWords is the line of status on the last minute. Older servers do not report it.
+func minuteWords(m daemon.MinuteStatus) string {
+	if m.Seconds == 0 {
+		return ""
+	}
+	words := make([]string, 2)
+	for i, f := range []daemon.Flow{m.In, m.Out} {
+		words[i] = fmt.Sprintf("%s pages/s %s", perSecond(f.Pages), [...]string{"in", "out"}[i])
+		if f.Requests > 0 {
+			words[i] += fmt.Sprintf(", p50 %s, p99 %s", microseconds(uint64(f.P50)), microseconds(uint64(f.P99)))
+		}
+	}
+	text := strings.Join(words, "; ")
+	if m.Seconds < 50 {
+		text += fmt.Sprintf(" (over %.0f s)", m.Seconds)
+	}
+	return text
+}
+
+// perSecond writes a number a second: whole from ten on, and never as 0 what is more.
+func perSecond(n float64) string {
+	switch {
+	case n == 0:
+		return "0"
+	case n < 0.1:
+		return "under 0.1"
+	case n < 10:
+		return fmt.Sprintf("%.1f", n)
+	}
+	return term.Grouped(uint64(n + 0.5))
 }
 
 // microseconds writes a time in nanoseconds: three digits, at least one of them before the point.

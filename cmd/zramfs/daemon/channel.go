@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/fusefs"
@@ -72,6 +73,8 @@ type keeperFacts struct {
 	Ready       int64                `json:"ready"` // since when the device can be opened, nanoseconds of Unix time; 0 is now
 	Protections []protect.Protection `json:"protections"`
 	restarts
+	// CPU is the processor time of all workers that have ended.
+	CPU time.Duration `json:"cpu,omitempty"`
 	// Group is the outcome for the control group of both processes.
 	Group protect.GroupMove `json:"group,omitzero"`
 	// Locks: the keeper locks each piece of the image that the worker names on locksFD.

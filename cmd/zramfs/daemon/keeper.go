@@ -37,8 +37,9 @@ type keeper struct {
 	undo        []func() error // takeApart calls them, last first
 
 	// Used by the goroutine that supervises.
-	processes int       // that were started and have not ended
-	since     time.Time // the device can be opened since then; zero before
+	processes int           // that were started and have not ended
+	spent     time.Duration // processor time of those that have ended
+	since     time.Time     // the device can be opened since then; zero before
 
 	// image is the one that the present worker serves, or the last one did.
 	image atomic.Pointer[image]

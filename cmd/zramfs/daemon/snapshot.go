@@ -58,12 +58,14 @@ func (w *worker) status(loops []string) Status {
 		Memory:         memoryStatus(stats),
 
 		ProcessMemoryBytes: processMemory(w.server.RequestBytes(), w.kept.Load()),
+		CPUSeconds:         w.cpuTime().Seconds(),
 
 		Codecs:       codecStatus(stats),
 		Instructions: Instructions(),
 		IO:           ioStatus(stats),
 		Operations:   operations,
 		Batches:      batches,
+		LastMinute:   minuteStatus(w.counters.Area),
 		Stalls:       stallStatus(w.counters.Area),
 		Ages:         agesStatus(w.store, stats.Ages),
 		EventsTotal:  w.counters.Area.EventsTotal(),

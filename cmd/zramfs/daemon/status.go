@@ -59,6 +59,9 @@ type Status struct {
 	// memory of requests, page tables, and the code that both share. It is 0 where /proc cannot be
 	// read.
 	ProcessMemoryBytes uint64 `json:"process_memory_bytes"`
+	// CPUSeconds is the processor time of the keeper and of all workers since the device was made,
+	// with those that have died. It never decreases.
+	CPUSeconds float64 `json:"cpu_seconds_total"`
 	// Codecs splits what is stored by the format of the objects.
 	Codecs []CodecStatus `json:"codecs"`
 	// Instructions are the instruction sets of the serving process.
@@ -69,6 +72,8 @@ type Status struct {
 	Operations []OperationStatus `json:"operations"`
 	// Batches has the numbers of pages of requests: of reads, writes and discards, in this order.
 	Batches []BatchStatus `json:"batches"`
+	// LastMinute has the rates of the last minute.
+	LastMinute MinuteStatus `json:"last_minute"`
 	// Stalls counts the requests that waited for memory.
 	Stalls StallStatus `json:"stalls"`
 	// Ages says how long ago stored pages were written or read.

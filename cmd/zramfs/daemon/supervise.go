@@ -58,6 +58,7 @@ func (k *keeper) await(s *supervision, until time.Time) {
 	case e := <-k.events:
 		if e.kind == evEnded || e.kind == evNotStarted {
 			k.processes--
+			k.spent += e.process.spent()
 		}
 		s.step(time.Now(), e)
 	case <-limit:
@@ -87,7 +88,7 @@ func (k *keeper) start(p *process, from program) {
 }
 
 func (k *keeper) serve(p *process, r restarts) {
-	facts := &keeperFacts{PID: pid(), restarts: r, Protections: k.protections, Locks: k.locks, Group: k.group, Create: p.image.superblock.Load() == nil,
+	facts := &keeperFacts{PID: pid(), restarts: r, CPU: k.spent, Protections: k.protections, Locks: k.locks, Group: k.group, Create: p.image.superblock.Load() == nil,
 		Anew: true, Further: k.further.numbers()}
 	if !k.since.IsZero() {
 		facts.Ready = k.since.UnixNano()

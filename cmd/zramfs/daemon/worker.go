@@ -47,6 +47,7 @@ type worker struct {
 	answers     chan hotAnswer // to news.Hot
 	chosen      fusefs.Chosen  // at the start; immutable once serving has begun
 	reading     sync.Mutex     // held while the status is made, so that garbage comes from one reader
+	keeperTime  time.Duration  // processor time of the keeper as last seen; guarded by reading
 	undo        []func() error // takeApart calls them, last first; used by Work's goroutine
 
 	lostSettings []string // of those that were chosen; immutable once serving has begun
@@ -184,6 +185,7 @@ func (w *worker) serve() (err error) {
 	}
 	w.news.send(news{Serving: true})
 	w.undo = append(w.undo, w.server.Close)
+	w.mark()
 	w.listen()
 	w.protections = append(w.protections, protect.RestCollector())
 	group := protect.Settled(protect.CheckGroup(host.Local, machineMemory()), w.facts.Group)
@@ -198,6 +200,18 @@ func (w *worker) serve() (err error) {
 	w.awake.Start()
 	w.news.send(news{Ready: &workerReport{Protections: w.protections}})
 	return nil
+}
+
+// mark begins to note what was counted, for the rates of the last minute.
+func (w *worker) mark() {
+	stop := make(chan struct{})
+	var ended sync.WaitGroup
+	ended.Go(func() { markMinutes(w.counters.Area, stop) })
+	w.undo = append(w.undo, func() error {
+		close(stop)
+		ended.Wait() // the counters are unmapped after
+		return nil
+	})
 }
 
 // warmUp makes the memory present that readers of the status need. With wait it returns once that

@@ -28,7 +28,7 @@ func look() figures.Look {
 	const mib = 1 << 20
 	status := func() *daemon.Status {
 		return &daemon.Status{
-			Version: "1.0", Disksize: 1024 * mib, Algorithm: "adaptive", MemLimit: 512 * mib, ProcessMemoryBytes: 20 * mib,
+			Version: "1.0", Disksize: 1024 * mib, Algorithm: "adaptive", MemLimit: 512 * mib, CPUSeconds: 7.25, ProcessMemoryBytes: 20 * mib,
 			Memory: daemon.MemoryStatus{OrigDataSize: 400 * mib, ComprDataSize: 80 * mib, MemUsedTotal: 100 * mib, IndexBytes: 2 * mib, ReserveBytes: 4 * mib},
 			Codecs: []daemon.CodecStatus{{Name: "page:dense", Pages: 90000, Bytes: 80 * mib}, {Name: "same", Pages: 12400}},
 			IO:     daemon.IOStatus{Reads: 7, Writes: 8, Discards: 9, FailedWrites: 3},
@@ -66,6 +66,7 @@ func TestWrite(t *testing.T) {
 	for _, line := range []string{
 		`zramfs_up{device="/run/zram"} 1`,
 		`zramfs_up{device="/mnt/hung"} 0`,
+		`zramfs_cpu_seconds_total{device="/run/zram"} 7.25`,
 		"zramfs_up{device=\"/mnt/\uFFFD\"} 0",
 		`zramfs_answer{answer="timeout",device="/mnt/hung"} 1`,
 		`zramfs_swap_used_bytes{device="/mnt/hung"} 4.0894464e+08`,

@@ -54,6 +54,7 @@ const (
 	survivesCrash   = "zramfs_survives_crash"
 	restartsRecent  = "zramfs_worker_restarts_recent"
 	protection      = "zramfs_protection"
+	cpuSeconds      = "zramfs_cpu_seconds_total"
 	pollingSeconds  = "zramfs_processors_polling_seconds_total"
 	logLinesDropped = "zramfs_log_lines_dropped_total"
 	operations      = "zramfs_operations_total"
@@ -105,6 +106,7 @@ var Metrics = []Metric{
 	{restartsRecent, Gauge, nil, "Workers that have died within the last ten minutes"},
 	{survivesCrash, Gauge, nil, "Whether everything goes on should the worker die (1) or not (0)"},
 	{protection, Gauge, []string{"name"}, "Whether a protection of the serving process holds (1) or not (0)"},
+	{cpuSeconds, Counter, nil, "Processor time of keeper and workers since the device was made, with workers that have died"},
 	{pollingSeconds, Counter, nil, "Time during which the device kept idle processors from halting"},
 	{logLinesDropped, Counter, nil, "Log lines of the serving process that found no room"},
 	{Pressure, Gauge, nil, "Share of the last ten seconds in which a task of the machine waited for memory"},

@@ -170,6 +170,9 @@ func (s *samples) service(st *daemon.Status) {
 	for _, p := range st.Protections {
 		s.flag(protection, p.State == protect.StateOK, p.Name)
 	}
+	if st.CPUSeconds > 0 { // an older server does not tell it
+		s.add(cpuSeconds, st.CPUSeconds)
+	}
 	s.add(pollingSeconds, st.Latency.HeldSeconds)
 	s.add(logLinesDropped, float64(st.Process.LogLinesDropped))
 }

@@ -49,16 +49,16 @@ func busy(dir string, n int) watch.Sample {
 			Swaps: []loopsetup.Swap{{Path: "/dev/loop0", Size: 4096 * mib, Used: used, Priority: 100}},
 			Status: &daemon.Status{
 				KeeperPID: 42, WorkerPID: 43, UptimeSeconds: 273_600 + float64(n), ProcessMemoryBytes: 25 * mib, Algorithm: "adaptive", Restarts: 1,
-				Memory:   daemon.MemoryStatus{OrigDataSize: used, MemUsedTotal: used * 10 / uint64(40+n%9)},
-				MemLimit: 1536 * mib,
-				Codecs:   []daemon.CodecStatus{{Name: "page", Pages: 22}, {Name: "page:dense", Pages: 71}, {Name: "same", Pages: 5}, {Name: "raw", Pages: 2}},
+				CPUSeconds: 1 + 0.031*float64(n),
+				Memory:     daemon.MemoryStatus{OrigDataSize: used, MemUsedTotal: used * 10 / uint64(40+n%9)},
+				MemLimit:   1536 * mib,
+				Codecs:     []daemon.CodecStatus{{Name: "page", Pages: 22}, {Name: "page:dense", Pages: 71}, {Name: "same", Pages: 5}, {Name: "raw", Pages: 2}},
 				Operations: []daemon.OperationStatus{
 					{Op: "read", Requests: uint64(100 * n), Pages: pages, Buckets: counts(95*n, 5*n)},
 					{Op: "write", Requests: uint64(10 * n), Pages: pages / 3, Buckets: counts(10*n, 0)},
 				},
 			},
 		},
-		Serving:       []host.Process{{PID: 42, Start: 1}, {PID: 43, Start: 2, CPU: time.Duration(n*31) * time.Millisecond}},
 		Pressure:      host.MemoryPressure{Some: 0.8 + float64(n%5), Full: 0.1},
 		PressureKnown: true,
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/cmd/zramfs/watch"
 )
@@ -45,7 +46,7 @@ func forecast(seconds float64) string {
 }
 
 // flowWords is a flow: pages a second and times of requests.
-func flowWords(f watch.Flow) []string {
+func flowWords(f daemon.Flow) []string {
 	words := []string{fmt.Sprintf("%7s pages/s", term.Grouped(uint64(f.Pages+0.5)))}
 	if f.P99 > 0 {
 		words = append(words, "p50 "+duration(f.P50), "p99 "+duration(f.P99))

@@ -45,8 +45,8 @@ type Point struct {
 	// Ratio is Stored for each byte of Memory; 0 below 1 MiB stored.
 	Ratio float64 `json:"ratio"`
 	// In are pages read from the device, as in swap-ins; Out are pages written.
-	In  Flow `json:"in"`
-	Out Flow `json:"out"`
+	In  daemon.Flow `json:"in"`
+	Out daemon.Flow `json:"out"`
 	// Discards is the rate of pages that the kernel gave back.
 	Discards float64 `json:"discards_per_second"`
 	// CPU is the processor time of keeper and worker for each second, in processors; null where it
@@ -70,18 +70,6 @@ type Point struct {
 	Restarts int `json:"restarts"`
 	// Codecs splits what is stored by format, the one with the most pages first.
 	Codecs []daemon.CodecStatus `json:"codecs"`
-}
-
-// A Flow is the traffic in one direction.
-type Flow struct {
-	// Pages is the number of pages a second.
-	Pages float64 `json:"pages_per_second"`
-	// Requests is the number of requests a second, of one or more pages.
-	Requests float64 `json:"requests_per_second"`
-	// P50 and P99 are the times in nanoseconds that half and 99 % of the requests of the interval
-	// did not exceed in the device; 0 without a request.
-	P50 int64 `json:"p50_ns"`
-	P99 int64 `json:"p99_ns"`
 }
 
 // ratioFrom is the least data for a meaningful ratio, in bytes.

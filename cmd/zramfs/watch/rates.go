@@ -4,10 +4,8 @@ package watch
 
 import (
 	"slices"
-	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
-	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 // addRates adds the rates between two answered samples of a device.
@@ -21,29 +19,23 @@ func (p *Point) addRates(before, now Sample) {
 	p.In = flow("read", before, now, since(old.Reads, io.Reads), p.Seconds)
 	p.Out = flow("write", before, now, since(old.Writes, io.Writes), p.Seconds)
 	p.Discards = float64(since(old.Discards, io.Discards)) / p.Seconds
-	if len(before.Serving) > 0 && len(now.Serving) > 0 {
-		cpu := processorTime(before.Serving, now.Serving).Seconds() / p.Seconds
+	if used := now.Device.Status.CPUSeconds; used > 0 { // an older server does not tell it
+		cpu := max(used-before.Device.Status.CPUSeconds, 0) / p.Seconds
 		p.CPU = &cpu
 	}
 }
 
 // flow returns the traffic of an operation between two samples. Servers of older versions count
 // pages alone.
-func flow(op string, before, now Sample, pages uint64, seconds float64) Flow {
+func flow(op string, before, now Sample, pages uint64, seconds float64) daemon.Flow {
 	old, o := operation(before, op), operation(now, op)
 	if o == nil {
-		return Flow{Pages: float64(pages) / seconds}
+		return daemon.Flow{Pages: float64(pages) / seconds}
 	}
 	if old == nil {
 		old = new(daemon.OperationStatus)
 	}
-	times := o.Buckets.Sub(old.Buckets)
-	return Flow{
-		Pages:    float64(since(old.Pages, o.Pages)) / seconds,
-		Requests: float64(since(old.Requests, o.Requests)) / seconds,
-		P50:      times.Quantile(0.5).Nanoseconds(),
-		P99:      times.Quantile(0.99).Nanoseconds(),
-	}
+	return daemon.NewFlow(since(old.Pages, o.Pages), o.Buckets.Sub(old.Buckets), seconds)
 }
 
 // operation returns what is known of an operation; nil for nothing.
@@ -61,18 +53,4 @@ func since(before, now uint64) uint64 {
 		return now
 	}
 	return now - before
-}
-
-// processorTime is what the processes have taken since the sample before. All time of a process
-// that was not in it counts; the last of one that has ended is unknown.
-func processorTime(before, now []host.Process) (total time.Duration) {
-	for _, p := range now {
-		total += p.CPU
-		for _, old := range before {
-			if old.PID == p.PID && old.Start == p.Start {
-				total -= old.CPU
-			}
-		}
-	}
-	return max(total, 0)
 }

@@ -3,10 +3,8 @@
 package watch
 
 import (
-	"slices"
 	"time"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
@@ -17,8 +15,6 @@ type Sample struct {
 	Device devices.Device
 	// Problems are those of devices.Diagnose.
 	Problems []devices.Problem
-	// Serving are its keeper and worker as this PID namespace shows them; none where it does not.
-	Serving []host.Process
 	// Pressure is the machine's; PressureKnown is false where the kernel does not tell it.
 	Pressure      host.MemoryPressure
 	PressureKnown bool
@@ -36,25 +32,8 @@ func Take(names ...string) ([]Sample, error) {
 	for i, d := range found {
 		s := Sample{At: time.Now(), Device: d}
 		s.Problems = devices.Diagnose(d, s.At)
-		s.Serving = serving(host.Local, d)
 		s.Pressure, s.PressureKnown = host.Local.MemoryPressure()
 		samples[i] = s
 	}
 	return samples, nil
-}
-
-// serving returns the processes of a device. Its status has their numbers in their own PID
-// namespace, so they are found by the keeper.
-func serving(m host.Root, d devices.Device) []host.Process {
-	keeper, ok := m.Process(d.Keeper)
-	if !ok || d.Status == nil {
-		return nil
-	}
-	found := []host.Process{keeper}
-	worker, ok := m.Process(d.Status.WorkerPID)
-	if ok && worker.Parent == keeper.PID {
-		return append(found, worker)
-	}
-	named := m.ProcessesNamed(daemon.ProcessName)
-	return append(found, slices.DeleteFunc(named, func(p host.Process) bool { return p.Parent != keeper.PID })...)
 }

@@ -5,8 +5,6 @@ package watch
 import (
 	"errors"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -14,7 +12,6 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
-	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/loopsetup"
 	"github.com/zramfs/zramfs/telemetry/latency"
 )
@@ -33,7 +30,6 @@ func at(seconds int, used uint64) Sample {
 			Status: &daemon.Status{KeeperPID: 42, WorkerPID: 43, UptimeSeconds: 100 + float64(seconds), ProcessMemoryBytes: 20 * mib,
 				Memory: daemon.MemoryStatus{OrigDataSize: used, MemUsedTotal: used / 4}},
 		},
-		Serving: []host.Process{{PID: 42, Start: 1}, {PID: 43, Start: 2}},
 	}
 }
 
@@ -53,8 +49,7 @@ func TestRates(t *testing.T) {
 	a, b := at(0, 400*mib), at(2, 440*mib)
 	a.Device.Status.IO = daemon.IOStatus{Reads: 1000, Writes: 2000, Discards: 30}
 	b.Device.Status.IO = daemon.IOStatus{Reads: 3480, Writes: 2620, Discards: 40}
-	a.Serving[1].CPU, b.Serving[1].CPU = 5*time.Second, 5200*time.Millisecond
-	b.Serving[0].CPU = 100 * time.Millisecond
+	a.Device.Status.CPUSeconds, b.Device.Status.CPUSeconds = 5, 5.3
 	b.Device.Status.Memory.OrigDataSize = 495 * mib // with what was freed and not returned
 	if p := h.Add([]Sample{a})[0]; p.Seconds != 0 || p.In.Pages != 0 || p.CPU != nil || p.FullIn != nil {
 		t.Errorf("the first point has rates: %+v", p)
@@ -102,14 +97,12 @@ func TestLatencyOfTheInterval(t *testing.T) {
 	}
 }
 
-// A counter that begins anew with another worker counts from 0, and the time of a new process
-// counts in full.
+// A counter that begins anew with another worker counts from 0.
 func TestRatesAcrossWorkers(t *testing.T) {
 	h := NewHistory(10)
 	a, b := at(0, mib), at(1, mib)
 	a.Device.Status.IO.Reads, b.Device.Status.IO.Reads = 1000, 50
-	a.Serving[1].CPU = 9 * time.Second
-	b.Serving[1] = host.Process{PID: 99, Start: 7, CPU: 250 * time.Millisecond}
+	a.Device.Status.CPUSeconds, b.Device.Status.CPUSeconds = 9, 9.25
 	h.Add([]Sample{a})
 	if p := h.Add([]Sample{b})[0]; !near(p.In.Pages, 50) || !near(*p.CPU, 0.25) {
 		t.Errorf("%+v", p)
@@ -192,34 +185,5 @@ func TestSavedWithoutSwap(t *testing.T) {
 func TestTakeWithoutDevice(t *testing.T) {
 	if samples, err := Take(t.TempDir()); len(samples) != 0 || !errors.Is(err, devices.ErrNotRunning) {
 		t.Errorf("%v, %v", samples, err)
-	}
-}
-
-// The worker is found by its number, or by its keeper where its status has a number of another PID
-// namespace.
-func TestServing(t *testing.T) {
-	dir := t.TempDir()
-	for pid, stat := range map[string]string{
-		"42": "42 (zramfs) S 1 0 0 0 0 0 0 0 0 0 5 5 0 0 20 0 1 0 1 0 0\n",
-		"43": "43 (zramfs) S 42 0 0 0 0 0 0 0 0 0 70 30 0 0 20 0 1 0 2 0 0\n",
-		"44": "44 (zramfs) S 1 0 0 0 0 0 0 0 0 0 1 1 0 0 20 0 1 0 3 0 0\n",
-	} {
-		path := filepath.Join(dir, "proc", pid)
-		if err := errors.Join(os.MkdirAll(path, 0o755), os.WriteFile(filepath.Join(path, "stat"), []byte(stat), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := []host.Process{{PID: 42, Name: "zramfs", State: 'S', Parent: 1, Start: 1, CPU: 100 * time.Millisecond},
-		{PID: 43, Name: "zramfs", State: 'S', Parent: 42, Start: 2, CPU: time.Second}}
-	for _, worker := range []int{43, 3} {
-		d := devices.Device{Keeper: 42, Status: &daemon.Status{WorkerPID: worker}}
-		if got := serving(host.Root(dir), d); !slices.Equal(got, want) {
-			t.Errorf("worker %d: %+v", worker, got)
-		}
-	}
-	for _, d := range []devices.Device{{Status: &daemon.Status{WorkerPID: 43}}, {Keeper: 42}} {
-		if got := serving(host.Root(dir), d); got != nil {
-			t.Errorf("%+v: %+v", d, got)
-		}
 	}
 }

@@ -138,7 +138,7 @@ func valuesOf(r chronicle.Row) []*float64 {
 }
 
 // setTimes sets the times of a direction, in seconds; without a request they are unknown.
-func setTimes(r *chronicle.Row, p50, p99 chronicle.Field, f watch.Flow) {
+func setTimes(r *chronicle.Row, p50, p99 chronicle.Field, f daemon.Flow) {
 	if f.P99 > 0 {
 		r.Set(p50, float64(f.P50)/1e9)
 		r.Set(p99, float64(f.P99)/1e9)
