@@ -131,8 +131,8 @@ func TestWorkerDiesWhileItIsMounted(t *testing.T) {
 // runWithPoints runs the calling test apart on a program that has the points.
 func runWithPoints(t *testing.T) {
 	t.Helper()
-	program := filepath.Join(tempDir(t), "zramfs")
-	if err := build(program, "urfave_cli_no_docs,invariants", "cmd/zramfs"); err != nil {
+	program, err := builtPoints()
+	if err != nil {
 		t.Fatal(err)
 	}
 	runApartOn(t, nil, program)

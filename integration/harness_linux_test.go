@@ -4,7 +4,6 @@ package integration
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,52 +23,12 @@ import (
 )
 
 const (
-	// binaryVariable names a program to test instead of building one.
-	binaryVariable = "ZRAMFS_BINARY"
-	buildTimeout   = 5 * time.Minute
 	// commandTimeout bounds one command of the program in the harness. A device
 	// has to be there within 5 s (G.107); the rest is for a busy machine.
 	commandTimeout = 30 * time.Second
 	// answerTimeout bounds the reading of an attribute.
 	answerTimeout = 10 * time.Second
 )
-
-// built puts the program below root, once: from binaryVariable or by the Go
-// command. It is always a copy, so that its processes can be told from others.
-var built = sync.OnceValues(func() (string, error) {
-	path := programBelow(root)
-	if given := os.Getenv(binaryVariable); given != "" {
-		content, err := os.ReadFile(given)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", binaryVariable, err)
-		}
-		return path, os.WriteFile(path, content, 0o755)
-	}
-	return path, build(path, "urfave_cli_no_docs", "cmd/zramfs")
-})
-
-// build builds a program of the module at path.
-func build(path, tags, program string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
-	defer cancel()
-	build := exec.CommandContext(ctx, "go", "build", "-tags", tags, "-o", path, "github.com/zramfs/zramfs/"+program)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w\n%s", program, err, out)
-	}
-	return nil
-}
-
-// binary returns the path of the program, built once a run. Every user may
-// execute it.
-func binary(t testing.TB) string {
-	t.Helper()
-	path, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // A result is what a command left.
 type result struct {

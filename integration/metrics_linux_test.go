@@ -4,29 +4,13 @@ package integration
 
 import (
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/monitor"
 	"github.com/zramfs/zramfs/internal/require"
 )
-
-// builtMonitor puts the program of metrics, serve and report beside the other, once.
-var builtMonitor = sync.OnceValue(func() error {
-	return build(filepath.Join(filepath.Dir(programBelow(root)), monitor.Program), "nethttpomithttp2", "cmd/zramfs-monitor")
-})
-
-// needMonitor has zramfs-monitor built.
-func needMonitor(t testing.TB) {
-	t.Helper()
-	if err := builtMonitor(); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // metric returns the value of a metric of a device in an exposition.
 func metric(t testing.TB, text, name, labels string) float64 {

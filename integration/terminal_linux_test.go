@@ -72,6 +72,12 @@ func onTerminal(t *testing.T, cmd *exec.Cmd, width, height int) *terminal {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil { // the test has not seen its end
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait() // it was killed
+		}
+	})
 	go term.follow()
 	return term
 }

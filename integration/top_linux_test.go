@@ -21,6 +21,7 @@ import (
 // topCommand prepares top for a terminal.
 func topCommand(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
+	needMonitor(t)
 	cmd := command(t, append([]string{"top"}, args...)...)
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "LC_ALL=C.UTF-8")
 	return cmd
