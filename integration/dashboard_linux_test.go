@@ -289,6 +289,7 @@ func drawn(shot raster.Image, x, y, side int) bool {
 // G.123: updates come each second while the device is under load, and 99 of 100 keep the page's
 // thread for less than 10 ms: script with all drawing commands, style and layout.
 func TestG123DashboardNeverStalls(t *testing.T) {
+	t.Parallel()
 	require.FUSE(t)
 	require.Root(t)
 	browserPath(t)

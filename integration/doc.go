@@ -8,4 +8,7 @@
 // a client, or the test itself in a process of its own (apart and inUserNS). And nothing may stay
 // behind: mount removes what it made, the leak check at the end of TestMain fails the package for
 // leftovers, and a janitor process removes the leftovers of a test process that died.
+//
+// Tests run one after the other, since most look at what the machine has of devices. Those that
+// only wait, and use neither swap nor the environment, are parallel: they run at the end, together.
 package integration

@@ -166,6 +166,7 @@ func TestCommandsOfOthers(t *testing.T) {
 
 // TestKeeperDoesNotAnswer stops a keeper: a command that asks it names that process, in time.
 func TestKeeperDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	require.Root(t)
 	require.FUSE(t)
 	dir := mount(t, "--size", "16M")

@@ -49,11 +49,6 @@ func TestSwapGroupStatistics(t *testing.T) {
 	if killed > 1 {
 		t.Errorf("killed %d of %d processes with fresh statistics", killed, nearRounds)
 	}
-	old := 0
-	for round := range nearRounds {
-		old += nearLimit(t, "old"+strconv.Itoa(round))
-	}
-	t.Logf("of %d processes each, killed %d with fresh statistics and %d without", nearRounds, killed, old)
 }
 
 // nearLimit returns how many processes the kernel has killed in a group whose only process holds a

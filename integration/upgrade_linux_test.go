@@ -137,6 +137,7 @@ func TestWorkerThatCannotBeStarted(t *testing.T) {
 // and a program that outlasts the keeper's wait, and kills the worker during that: another serves
 // at once.
 func TestUpgradeBlocksNothing(t *testing.T) {
+	t.Parallel()
 	require.Root(t)
 	require.FUSE(t)
 	fifo := filepath.Join(t.TempDir(), "fifo")
