@@ -197,7 +197,7 @@ func (r *rig) thousand() error {
 	if err != nil {
 		return err
 	}
-	e, err := gpu.Open(library, gpu.Options{Device: r.device, Batch: size, Path: gpu.Copied})
+	e, err := gpu.Open(library, gpu.Options{Device: r.device, Batch: size, Path: gpu.Copied, Driver: driver.Options{Limit: time.Minute}})
 	if err != nil {
 		return errors.Join(err, library.Close())
 	}
