@@ -8,7 +8,7 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda run stop test check legs lint test-race test-cuda test-portable bench bench-block bench-swap bench-codec bench-once crash-test soak fuzz fuzz-once oracle criteria generate sample clean
+.PHONY: all build build-cuda run stop test test-devices test-others check lint test-race race-devices race-others test-cuda test-portable bench bench-block bench-swap bench-codec bench-once crash-test soak fuzz fuzz-once oracle criteria generate sample clean
 
 all: build
 
@@ -41,49 +41,70 @@ $(PAGES):
 	@mkdir -p $(@D)
 	$(GO) run ./tools/pagesample -o $@
 
-# What a newcomer runs: the program, and all tests on this kernel and processor. A package that
-# DEVICES matches mounts, attaches loop devices, turns on swap or measures memory, and so runs alone.
-# The others run side by side, and Go answers from its cache for those that did not change.
-DEVICES := /(cmd|fusefs|host|integration|loopsetup|procpages|store|internal/require|tools)(/|$$)
-PURE    = $$($(GO) list ./... | grep / | grep -vE '$(DEVICES)|zramfs/zramfs$$')
-ALONE   = $$($(GO) list ./... | grep -E '$(DEVICES)')
+# What a newcomer runs: the program, and all tests on this kernel and processor. The tests of
+# DEVICES mount, attach loop devices, turn on swap or lock memory, and run one package after the
+# other. Those of OTHERS compute; they run beside the former, with what processor time these leave.
+MODULE  := github.com/zramfs/zramfs
+DEVICES := /(integration|fusefs|loopsetup|procpages|internal/require|tools/bench|cmd/zramfs/(aside|awake|command|control|daemon|devices|host|prefetch|protect|setup|slots|tune))$$
+PACKAGES = $$($(GO) list ./... | grep -E '$(DEVICES)')
+OTHERS  = $$($(GO) list ./... | grep / | grep -vE '$(DEVICES)|zramfs/zramfs$$')
+BESIDE  := nice -n 19
+TEST    = $(GO) test -vet=off -timeout 20m $(TESTFLAGS)
 # Tests of package zramfs that build everything for each tag and platform; check has them.
 BUILDS  := ^TestF0(80|88|93|94|95)
 
 test: build $(PAGES)
-	$(GO) vet ./...
-	$(GO) test -vet=off -count=1 -timeout 20m -skip '$(BUILDS)' .
-	$(GO) test -vet=off -tags invariants -timeout 20m $(PURE)
-	$(GO) test -vet=off -tags invariants -count=1 -p 1 -timeout 20m $(ALONE)
+	$(MAKE) --no-print-directory -j2 test-devices test-others
 
-# All that CI runs once .ci/run has prepared the machine.
-LEGS := lint test test-race test-cuda test-portable oracle bench-once fuzz-once
-check: $(LEGS)
-legs:
-	@echo $(LEGS)
+# The program under test is the one that was built, where the tests do not build another.
+test-devices: build $(PAGES)
+	ZRAMFS_BINARY=$(abspath bin/zramfs) $(TEST) -tags invariants -count=1 -p 1 -parallel 4 $(PACKAGES)
+
+# Go answers from its cache for packages that did not change.
+test-others: build $(PAGES)
+	$(BESIDE) $(GO) vet ./...
+	$(BESIDE) $(TEST) -count=1 -skip '$(BUILDS)' .
+	$(BESIDE) $(TEST) -tags invariants $(OTHERS)
+
+# All that CI runs once .ci/run has prepared the machine: what uses devices beside what computes.
+DEVICE_LEGS := test-devices race-devices bench-once
+OTHER_LEGS  := lint test-others race-others test-cuda test-portable oracle fuzz-once
+check: build $(PAGES)
+	tools/legs.sh "$(DEVICE_LEGS)" "$(OTHER_LEGS)"
 
 # Format, modules, scripts, generated files, and builds for each tag and platform.
 lint: build build-cuda
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
 	for m in . codec/_asm tools/codecbench; do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
 	bash -n .ci/run tools/*.sh gpu/*.sh
-	tools/generated.sh
+	$(BESIDE) tools/generated.sh
 	$(GO) version -m bin/zramfs | grep -q CGO_ENABLED=0
-	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -o /dev/null ./cmd/zramfs
-	CGO_ENABLED=0 GOARCH=arm64 $(GO) build -o /dev/null ./cmd/zramfs-monitor
-	$(GO) test -count=1 -timeout 20m -run '$(BUILDS)' .
+	CGO_ENABLED=0 GOARCH=arm64 $(BESIDE) $(GO) build -o /dev/null ./cmd/zramfs
+	CGO_ENABLED=0 GOARCH=arm64 $(BESIDE) $(GO) build -o /dev/null ./cmd/zramfs-monitor
+	$(BESIDE) $(TEST) -count=1 -run '$(BUILDS)' .
 
 # With the race detector. What each codec has to itself, and one goroutine tests, is left out.
-test-race:
-	$(GO) test -vet=off -race -short -timeout 20m -run '^TestF01[256]|Lossless|Adaptive' ./codec ./codec/lz4 ./codec/page ./codec/pagescan ./codec/zstd
-	$(GO) test -vet=off -race -short -timeout 20m ./codec/bulk ./gpu ./gpu/driver ./gpu/ptx/sim
-	$(GO) test -vet=off -race -short -count=1 -p 1 -timeout 20m $$($(GO) list ./... | grep -E '/(store|fusefs|host|cmd|loopsetup)(/|$$)')
+test-race: race-devices race-others
+
+# Only where a goroutine is started can there be a race: in the package or in its tests.
+STARTS := \bgo (func|[a-zA-Z.]+)\(|\.Go\(
+RACED   = $$(grep -rlE '$(STARTS)' --include='*.go' store fusefs cmd loopsetup telemetry | xargs -n1 dirname | sort -u | sed 's,^,$(MODULE)/,')
+
+race-devices: $(PAGES)
+	$(TEST) -race -short -count=1 -p 1 $$(printf '%s\n' $(RACED) | grep -E '$(DEVICES)')
+
+race-others: $(PAGES)
+	$(BESIDE) $(TEST) -race -short -run '^TestF01[256]|Lossless|Adaptive' ./codec ./codec/lz4 ./codec/page ./codec/pagescan ./codec/zstd
+	$(BESIDE) $(TEST) -race -short ./codec/bulk ./gpu ./gpu/driver ./gpu/ptx/sim
+	$(BESIDE) $(TEST) -race -short -count=1 $$(printf '%s\n' $(RACED) | grep -vE '$(DEVICES)')
+
+CUDA := GPU|Engine|Workshop|Runner|Bulk|Doctor
 
 # With the build tag cuda, where a GPU is simulated or libcuda finds none.
 test-cuda:
-	CGO_ENABLED=0 $(GO) test -vet=off -tags cuda -short -count=1 -p 1 -timeout 20m ./gpu/driver
-	CGO_ENABLED=0 $(GO) test -vet=off -tags cuda -short -count=1 -p 1 -timeout 20m -run 'GPU|Engine|Workshop|Runner|Bulk|Doctor' $$($(GO) list ./cmd/...)
-	CGO_ENABLED=0 $(GO) test -vet=off -tags cuda -count=1 -timeout 20m -run '^TestF036Million|^TestF050|^TestF054|^TestF087' ./gpu
+	CGO_ENABLED=0 $(BESIDE) $(TEST) -tags cuda -short -count=1 ./gpu/driver
+	CGO_ENABLED=0 $(BESIDE) $(TEST) -tags cuda -short -count=1 -run '$(CUDA)' $$(grep -rlE '^func Test\w*($(CUDA))' --include='*_test.go' cmd | xargs -n1 dirname | sort -u | sed 's,^,./,')
+	CGO_ENABLED=0 $(BESIDE) $(TEST) -tags cuda -count=1 -run '^TestF036Million|^TestF050|^TestF054|^TestF087' ./gpu
 
 # The codecs without assembly, for x86-64-v3, and on processors that are not here.
 test-portable: $(PAGES)
@@ -130,16 +151,18 @@ bench-codec: $(PAGES)
 
 # What we and liblz4 read of each other's, and of hostile input.
 oracle: $(PAGES)
-	cd tools/codecbench && $(GO) vet . && ZRAMFS_PAGES=$(abspath $(PAGES)) $(GO) test -count=1 .
+	cd tools/codecbench && $(GO) vet . && ZRAMFS_PAGES=$(abspath $(PAGES)) $(BESIDE) $(TEST) -count=1 .
 
 # Runs the tests that docs/criteria.md names, and rewrites the states of their claims.
 criteria: build $(PAGES)
 	( $(GO) test -json -tags invariants -count=1 -p 1 -timeout 30m -run "$$($(GO) run ./tools/criteria -judges)" ./...; \
 	  $(GO) test -json -race -count=1 -run '^TestF079' ./store ) | $(GO) run ./tools/criteria
 
-# The assembly for amd64 is written by programs, one for each package.
+# The assembly for amd64 is written by programs, one for each package, to the packages or below TO.
+TO ?= $(abspath codec)
 generate:
-	cd codec/_asm && $(GO) vet ./... && for p in */; do p=$${p%/}; $(GO) run ./$$p -out ../$$p/$${p}_amd64.s -pkg $$p || exit 1; done
+	cd codec/_asm && $(GO) vet ./... && for p in */; do p=$${p%/}; mkdir -p $(TO)/_asm $(TO)/$$p; \
+		$(GO) run -exec 'env -C $(TO)/_asm' ./$$p -out ../$$p/$${p}_amd64.s -pkg $$p || exit 1; done
 
 clean:
 	rm -rf bin .cache

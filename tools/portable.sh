@@ -4,6 +4,7 @@
 # Tests the codecs without assembly, for x86-64-v3, and in emulators of processors that are not here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+renice -n 19 $$ >/dev/null # other tests use devices at the same time
 
 few=pages,commands
 # What depends on the processor or the compiler: the choice of routines, what these make of pages, and
@@ -11,15 +12,15 @@ few=pages,commands
 choice='^TestF00[1-8]|^TestF015|^TestF02|Golden|^TestChild|SwitchedOff|Misspelt'
 go vet -tags purego ./codec/...
 GOARCH=riscv64 go vet ./codec/... # nothing was written for it
-ZRAMFS_REQUIRE=$few go test -vet=off -tags purego -short -run "$choice|^TestSelected" ./codec/...
-ZRAMFS_REQUIRE=$few GOAMD64=v3 go test -vet=off -short -run "$choice" ./codec/...
+ZRAMFS_REQUIRE=$few go test -vet=off ${TESTFLAGS-} -tags purego -short -run "$choice|^TestSelected" ./codec/...
+ZRAMFS_REQUIRE=$few GOAMD64=v3 go test -vet=off ${TESTFLAGS-} -short -run "$choice" ./codec/...
 
 emulated() { # GOARCH, what is required of it, packages, tests, the emulator
 	local arch=$1 require=$2 packages=$3 tests=$4
 	shift 4
 	# shellcheck disable=SC2086 # packages are several words
 	CGO_ENABLED=0 GOARCH=$arch GOAMD64=v1 ZRAMFS_REQUIRE=$require ZRAMFS_TEST_EMULATOR="$*" \
-		go test -vet=off -short -timeout 20m -run "$tests" -exec "$*" $packages
+		go test -vet=off ${TESTFLAGS-} -short -timeout 20m -run "$tests" -exec "$*" $packages
 }
 # These have assembly for arm64, which no other leg runs.
 emulated arm64 $few,neon "./codec/internal/impl ./codec/lz4 ./codec/pagescan" . qemu-aarch64-static

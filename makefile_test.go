@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package zramfs
+
+import (
+	"go/ast"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// devices are the requirements of package require whose tests must not run beside each other.
+var devices = []string{"FUSE", "UserNS", "MountNS", "Loop", "Swap", "Zram"}
+
+// Packages whose tests use devices are those of DEVICES in the Makefile, so that none runs beside
+// another that does.
+func TestHouseMakefileKnowsWhatUsesDevices(t *testing.T) {
+	text, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^DEVICES := (.*)$`).FindStringSubmatch(string(text))
+	if line == nil {
+		t.Fatal("the Makefile has no DEVICES")
+	}
+	pattern, err := regexp.Compile(strings.ReplaceAll(line[1], "$$", "$"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	goFiles(t, func(file string, parsed *ast.File, _ string) {
+		if !strings.HasSuffix(file, "_test.go") {
+			return
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if c, ok := n.(*ast.CallExpr); ok {
+				if pkg, name := selector(c); pkg == "require" && slices.Contains(devices, name) {
+					if found++; !pattern.MatchString(module + "/" + path.Dir(file)) {
+						t.Errorf("%s: the package asks for %s and is not among DEVICES in the Makefile", file, name)
+					}
+				}
+			}
+			return true
+		})
+	})
+	if found < 100 {
+		t.Errorf("only %d tests use devices", found)
+	}
+}
