@@ -71,6 +71,7 @@ passes to it, with store/view.
 	  cmd/zramfs/web         dashboard, metrics and health over HTTP
 	    cmd/zramfs/exposition  the metrics in Prometheus' format
 	    cmd/zramfs/chronicle   24 hours of what devices did, in a file
+	      cmd/zramfs/regular     opens files that a command line names, no pipes or devices
 
 Imports go down only; house_test.go holds the order as text and tests it.
 codec/internal/impl knows which assembly this machine takes, and codec/_asm holds

@@ -77,6 +77,8 @@ const lattice = `
 	cmd/zramfs/monitor < cmd/zramfs/command
 	cmd/zramfs/monitor < cmd/zramfs-monitor
 	cmd/zramfs/exposition < cmd/zramfs/web
+	cmd/zramfs/regular < cmd/zramfs/chronicle
+	cmd/zramfs/regular < cmd/zramfs/web
 	cmd/zramfs/chronicle < cmd/zramfs/web
 	cmd/zramfs/watch < cmd/zramfs/web
 	cmd/zramfs/monitor < cmd/zramfs/web

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/regular"
 )
 
 // A tier keeps rows of one step.
@@ -206,7 +208,7 @@ func (d *device) between(i int, from, until time.Time) []Row {
 // Read returns what the file at path has, and leaves the file to the process that writes it. Adding
 // to it changes nothing in the file.
 func Read(path string) (*Chronicle, error) {
-	f, err := os.Open(path)
+	f, err := regular.Open(path, os.O_RDONLY)
 	if err != nil {
 		return nil, fmt.Errorf("read the history: %w", err)
 	}

@@ -8,8 +8,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 var start = time.Unix(1_800_000_000, 0) // the begin of an hour, and so of each step
@@ -151,6 +155,31 @@ func TestDamage(t *testing.T) {
 	}
 	if text, _ := os.ReadFile(path); string(text) != "a letter to a friend" {
 		t.Errorf("another file was changed: %.20q", text)
+	}
+}
+
+// A pipe is refused at once, and so is another user's file, which would show that user the figures.
+func TestRefusals(t *testing.T) {
+	dir := t.TempDir()
+	pipe, other := filepath.Join(dir, "pipe"), filepath.Join(dir, "other")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(pipe); err == nil || !strings.Contains(err.Error(), "is no regular file") {
+		t.Errorf("open a pipe: %v", err)
+	}
+	if _, err := Read(pipe); err == nil || !strings.Contains(err.Error(), "is no regular file") {
+		t.Errorf("read a pipe: %v", err)
+	}
+	require.Root(t)
+	if err := os.WriteFile(other, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(other, 4711, -1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(other); err == nil || !strings.Contains(err.Error(), "belongs to another user (UID 4711)") {
+		t.Errorf("a file of another user: %v", err)
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/regular"
 )
 
 // The file: a header of 4096 bytes, then for each of MaxDevices its rows of tiers 1 and 2, each at
@@ -48,12 +50,13 @@ func deviceSize() int64 {
 
 func fileSize() int64 { return headerSize + MaxDevices*deviceSize() }
 
-// openFile opens or makes the file, with its directory, readable by its owner only.
+// openFile opens or makes the file, with its directory, readable by its owner only. It refuses a
+// file of another user, whose directory it may be.
 func openFile(path string) (_ *file, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("open the history: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	f, err := regular.OpenOwn(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW)
 	if err != nil {
 		return nil, fmt.Errorf("open the history: %w", err)
 	}

@@ -131,13 +131,16 @@ func columnsOf(c *chronicle.Chronicle, device string, within time.Duration) colu
 
 // events sends each look as a server-sent event until the page is closed.
 func (h handler) events(w http.ResponseWriter, r *http.Request) {
-	if h.sampler.watchers() >= maxReaders {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	if r.Method == http.MethodHead {
+		return // the answer has no body to wait for
+	}
+	looks, ok := h.sampler.subscribe()
+	if !ok {
 		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	looks := h.sampler.subscribe()
 	defer h.sampler.unsubscribe(looks)
 	control := http.NewResponseController(w)
 	text := fmt.Appendf(nil, "retry: %d\n\n", reconnect)

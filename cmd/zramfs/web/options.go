@@ -11,10 +11,14 @@ import (
 	"strings"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/monitor"
+	"github.com/zramfs/zramfs/cmd/zramfs/regular"
 )
 
 // DefaultHistory is the file of the history unless one is named.
 const DefaultHistory = "/var/lib/zramfs/history"
+
+// maxFile is the most that a file of the command line may hold, in bytes.
+const maxFile = 1 << 20
 
 // leastToken is the least number of characters of a token.
 const leastToken = 16
@@ -51,15 +55,16 @@ func check(o monitor.Order) (options, error) {
 
 // readToken reads the token, the first line of a file that only its owner may read.
 func readToken(path string) (string, error) {
-	info, err := os.Stat(path)
+	f, err := regular.OpenOwn(path, os.O_RDONLY)
 	if err != nil {
 		return "", monitor.Usagef("serve: --token-file: %v", err)
 	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return "", monitor.Usagef("serve: --token-file %s can be read by others: chmod 600 %[1]s", path)
+	info, err := f.Stat()
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
+		err = fmt.Errorf("%s can be read by others: chmod 600 %[1]s", path)
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
+	text, failed := regular.ReadFrom(f, maxFile)
+	if err = errors.Join(err, failed); err != nil {
 		return "", monitor.Usagef("serve: --token-file: %v", err)
 	}
 	token, _, _ := strings.Cut(string(text), "\n")

@@ -126,16 +126,20 @@ func (s *Sampler) encode(l *look) []byte {
 }
 
 // subscribe returns a channel that gets each look; a slow reader misses some. unsubscribe ends it.
-func (s *Sampler) subscribe() chan []byte {
-	c := make(chan []byte, 1)
+// It is false where maxReaders have one.
+func (s *Sampler) subscribe() (_ chan []byte, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.readers) >= maxReaders {
+		return nil, false
+	}
+	c := make(chan []byte, 1)
 	s.readers[c] = true
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
-	return c
+	return c, true
 }
 
 func (s *Sampler) unsubscribe(c chan []byte) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/chronicle"
 	"github.com/zramfs/zramfs/cmd/zramfs/monitor"
+	"github.com/zramfs/zramfs/cmd/zramfs/regular"
 )
 
 // The time limits of the server. An open page is one answer without an end, whose parts each have
@@ -84,11 +85,24 @@ func listen(ctx context.Context, opt options) (net.Listener, error) {
 	if err != nil || opt.cert == "" {
 		return l, err
 	}
-	pair, err := tls.LoadX509KeyPair(opt.cert, opt.key)
+	pair, err := keyPair(opt)
 	if err != nil {
 		return nil, errors.Join(monitor.Usagef("serve: --tls-cert, --tls-key: %v", err), l.Close())
 	}
 	return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}), nil
+}
+
+// keyPair reads the certificate and its key.
+func keyPair(opt options) (tls.Certificate, error) {
+	cert, err := regular.Read(opt.cert, maxFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := regular.Read(opt.key, maxFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(cert, key)
 }
 
 // url is the dashboard's address.

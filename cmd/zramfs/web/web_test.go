@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -148,6 +149,10 @@ func TestRefusals(t *testing.T) {
 		return path
 	}
 	good := file("good", "0123456789abcdef\n", 0o600)
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, o := range []monitor.Order{
 		{Listen: "9633"}, {Listen: "127.0.0.1"}, {Listen: "0.0.0.0:0"}, {Listen: ":0"}, {Listen: "[::]:0"}, {Listen: "192.0.2.1:0"}, {Listen: "example.org:0"},
 		{Listen: "0.0.0.0:0", TLSCert: "c", TLSKey: "k"},
@@ -155,9 +160,16 @@ func TestRefusals(t *testing.T) {
 		{Listen: "0.0.0.0:0", TokenFile: filepath.Join(dir, "none")},
 		{Listen: "0.0.0.0:0", TokenFile: file("open", "0123456789abcdef", 0o644)},
 		{Listen: "0.0.0.0:0", TokenFile: file("short", "0123456789abcde\n", 0o600)},
+		{Listen: "0.0.0.0:0", TokenFile: file("long", strings.Repeat("x", maxFile+1), 0o600)},
+		{Listen: "0.0.0.0:0", TokenFile: pipe},
 	} {
 		if _, err := check(o); !errors.Is(err, monitor.ErrUsage) || !strings.HasPrefix(err.Error(), "serve: --") {
 			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	for _, opt := range []options{{address: "127.0.0.1:0", cert: pipe, key: good}, {address: "127.0.0.1:0", cert: good, key: pipe}} {
+		if l, err := listen(t.Context(), opt); !errors.Is(err, monitor.ErrUsage) || !strings.Contains(err.Error(), "pipe is no regular file") {
+			t.Errorf("%+v: %v, %v", opt, l, err)
 		}
 	}
 	for _, o := range []monitor.Order{{Listen: "127.0.0.1:0"}, {Listen: "localhost:0"}, {Listen: "[::1]:0"}, {Listen: "0.0.0.0:0", TokenFile: good}} {
@@ -212,6 +224,35 @@ func TestEventsAndHistory(t *testing.T) {
 	}
 	if code, _, _ := get(t, server.URL+"/api/history?range=1y", nil); code != 400 {
 		t.Errorf("a range of a year: %d", code)
+	}
+}
+
+// HEAD of the stream of events is answered at once and takes no page's place, and no page has more
+// than its place.
+func TestPlacesOfPages(t *testing.T) {
+	s, server := sampler(t, options{loopback: true}, healthy())
+	for range maxReaders {
+		answer, err := http.Head(server.URL + "/api/events")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind := answer.Header.Get("Content-Type"); answer.StatusCode != 200 || kind != "text/event-stream" {
+			t.Errorf("%s, %s", answer.Status, kind)
+		}
+		if err := answer.Body.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := s.watchers(); n != 0 {
+		t.Errorf("%d places are taken", n)
+	}
+	for range maxReaders {
+		if _, ok := s.subscribe(); !ok {
+			t.Fatalf("refused with %d pages", s.watchers())
+		}
+	}
+	if code, _, text := get(t, server.URL+"/api/events", nil); code != 503 || text != "too many pages are open\n" {
+		t.Errorf("one page more: %d %q", code, text)
 	}
 }
 
