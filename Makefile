@@ -8,7 +8,7 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda run stop test test-devices test-others check lint test-race race-devices race-others test-cuda test-portable bench bench-block bench-swap bench-codec bench-once crash-test soak fuzz fuzz-once oracle criteria generate sample clean
+.PHONY: all build build-cuda compiled run stop test test-devices test-others check lint test-race race-devices race-others test-cuda test-portable bench bench-block bench-swap bench-codec bench-once crash-test soak fuzz fuzz-once oracle criteria generate sample clean
 
 all: build
 
@@ -53,15 +53,19 @@ TEST    = $(GO) test -vet=off -timeout 20m $(TESTFLAGS)
 # Tests of package zramfs that build everything for each tag and platform; check has them.
 BUILDS  := ^TestF0(80|88|93|94|95)
 
-test: build $(PAGES)
+test: compiled
 	$(MAKE) --no-print-directory -j2 test-devices test-others
 
+# Both need the packages; compiling them first keeps each from doing it.
+compiled: build $(PAGES)
+	@$(GO) list -export -test -tags invariants -f '{{""}}' ./... >/dev/null
+
 # The program under test is the one that was built, where the tests do not build another.
-test-devices: build $(PAGES)
+test-devices: compiled
 	ZRAMFS_BINARY=$(abspath bin/zramfs) $(TEST) -tags invariants -count=1 -p 1 -parallel 4 $(PACKAGES)
 
 # Go answers from its cache for packages that did not change.
-test-others: build $(PAGES)
+test-others: compiled
 	$(BESIDE) $(GO) vet ./...
 	$(BESIDE) $(TEST) -count=1 -skip '$(BUILDS)' .
 	$(BESIDE) $(TEST) -tags invariants $(OTHERS)
@@ -69,7 +73,7 @@ test-others: build $(PAGES)
 # All that CI runs once .ci/run has prepared the machine: what uses devices beside what computes.
 DEVICE_LEGS := test-devices race-devices bench-once
 OTHER_LEGS  := lint test-others race-others test-cuda test-portable oracle fuzz-once
-check: build $(PAGES)
+check: compiled
 	tools/legs.sh "$(DEVICE_LEGS)" "$(OTHER_LEGS)"
 
 # Format, modules, scripts, generated files, and builds for each tag and platform.

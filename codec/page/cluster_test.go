@@ -32,8 +32,10 @@ func TestF001ClusterLossless(t *testing.T) {
 					four = derived
 				}
 				object := p.object(t, four)
-				if want := generic.object(t, four); !bytes.Equal(object, want) {
-					t.Fatalf("cluster %d: %d bytes, and %d by the generic encoder, or other bytes", i, len(object), len(want))
+				if p.set != impl.Generic {
+					if want := generic.object(t, four); !bytes.Equal(object, want) {
+						t.Fatalf("cluster %d: %d bytes, and %d by the generic encoder, or other bytes", i, len(object), len(want))
+					}
 				}
 				if object == nil {
 					continue
