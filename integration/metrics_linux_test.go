@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"encoding/json"
 	"os/exec"
 	"regexp"
 	"strconv"
@@ -47,6 +48,7 @@ func TestMetrics(t *testing.T) {
 	if got := metric(t, text, "zramfs_operation_pages_total", "{"+label+`,op="write"}`); got != float64(s.IO.Writes) || got < 1000 {
 		t.Errorf("%v pages written, status has %d", got, s.IO.Writes)
 	}
+	wantJSONMetric(t, dir, "zramfs_data_bytes", float64(s.Memory.OrigDataSize))
 	if path, err := exec.LookPath("promtool"); err == nil {
 		check := exec.Command(path, "check", "metrics")
 		check.Stdin = strings.NewReader(text)
@@ -54,4 +56,30 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("promtool: %s%s", r.Stdout, r.Stderr)
 		}
 	}
+}
+
+// wantJSONMetric wants a metric of a device in the JSON of metrics, which needs no zramfs-monitor.
+func wantJSONMetric(t *testing.T, dir, name string, want float64) {
+	t.Helper()
+	var all struct {
+		Schema  int
+		Metrics []struct {
+			Name   string
+			Labels map[string]string
+			Value  float64
+		}
+	}
+	text := mustRun(t, commandTimeout, "metrics", "-J").Stdout
+	if err := json.Unmarshal([]byte(text), &all); err != nil || all.Schema != 1 {
+		t.Fatalf("%s: %v", text, err)
+	}
+	for _, m := range all.Metrics {
+		if m.Name == name && m.Labels["device"] == dir {
+			if m.Value != want {
+				t.Errorf("%s is %v, want %v", name, m.Value, want)
+			}
+			return
+		}
+	}
+	t.Errorf("no %s of %s in %s", name, dir, text)
 }

@@ -5,6 +5,7 @@ package integration
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -52,7 +53,10 @@ func TestNamesake(t *testing.T) {
 	if got, err := os.ReadFile(again); r.Code == 0 && !bytes.Equal(got, theirs) { // a late end of the hidden one is an error
 		t.Errorf("the page that was exported is %q, %v, want %q", got, err, theirs[:4])
 	}
-	mustRun(t, commandTimeout, "umount", dir)
+	said := mustRun(t, commandTimeout, "umount", "-J", dir).Stdout
+	if want := fmt.Sprintf("{\n   \"schema\": 1,\n   \"umount\": {\n      \"dir\": %q,\n      \"warnings\": []\n   }\n}\n", dir); said != want {
+		t.Errorf("umount says %s, want %s", said, want)
+	}
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}

@@ -41,6 +41,7 @@ func dictCommand() *cli.Command {
 			&cli.StringFlag{Name: flagPages, Aliases: []string{"p"}, Usage: "take the pages from `FILE` and not from a device"},
 			&cli.IntFlag{Name: flagLevel, Aliases: []string{"l"}, Value: 1, Usage: "`LEVEL` of zstd to train for, from 1 to 19"},
 			&cli.StringFlag{Name: flagSize, Aliases: []string{"s"}, Value: trainDefault, Usage: "most bytes that the dictionary may have, as `SIZE`, from 4K to 112K"},
+			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON, sizes in bytes"},
 		},
 		Action: dictAction,
 	}
@@ -60,6 +61,9 @@ func dictAction(c *cli.Context) error {
 		r, err := t.Run(ctx, c.App.ErrWriter)
 		if err != nil {
 			return err
+		}
+		if c.Bool(flagJSON) {
+			return printJSON(c.App.Writer, map[string]dictionary.Report{"dict": r})
 		}
 		return printReport(c.App.Writer, false, r)
 	})

@@ -4,6 +4,7 @@ package command
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/dictionary"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/internal/pages"
 )
@@ -39,6 +41,7 @@ func TestDictTrain(t *testing.T) {
 			t.Errorf("%q does not say %q", got.stdout, word)
 		}
 	}
+	wantDictJSON(t, from)
 	info, err := os.Stat(out)
 	if err != nil || info.Size() > 8<<10 {
 		t.Fatalf("%v, %v", info, err)
@@ -64,6 +67,31 @@ func TestDictTrain(t *testing.T) {
 	after, err := os.ReadFile(out)
 	if got.code != exitFailure || !strings.Contains(got.stderr, "exists already") || err != nil || !bytes.Equal(before, after) {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// wantDictJSON trains again and wants the report as JSON.
+func wantDictJSON(t *testing.T, from string) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "dict")
+	got := runProgram(t, "dict", "train", "-J", "-o", out, "--pages", from, "--size", "8K")
+	var r struct {
+		Schema int               `json:"schema"`
+		Dict   dictionary.Report `json:"dict"`
+	}
+	if err := json.Unmarshal([]byte(got.stdout), &r); err != nil || got.code != exitOK {
+		t.Fatalf("%+v: %v", got, err)
+	}
+	info, err := os.Stat(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := r.Dict
+	if r.Schema != jsonSchema || d.File != out || d.Algorithm != "zstd(level=1,dict="+out+")" || d.Size != int(info.Size()) || d.Pages != 304 || d.Measured != 96 {
+		t.Errorf("%+v", r)
+	}
+	if d.With.Bytes >= d.Without.Bytes || d.With.Ratio <= d.Without.Ratio || d.With.Compress <= 0 || d.Without.Decompress <= 0 {
+		t.Errorf("%+v", d)
 	}
 }
 

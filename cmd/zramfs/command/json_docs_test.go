@@ -21,6 +21,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/bench"
+	"github.com/zramfs/zramfs/cmd/zramfs/dictionary"
 	"github.com/zramfs/zramfs/cmd/zramfs/doctor"
 	"github.com/zramfs/zramfs/cmd/zramfs/estimate"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
@@ -35,7 +36,9 @@ const jsonDocument = "../../../docs/json.md"
 func jsonRoots() map[string]any {
 	return map[string]any{
 		"up": map[string]summary{"up": {}}, "mount": map[string]summary{"mount": {}}, "down": map[string]downSummary{"down": {}},
-		"upgrade": map[string]upgradeReport{"upgrade": {}}, "status": map[string][]report{"zramfs": {{}}}, "stats": statsLine{},
+		"umount": map[string]umountSummary{"umount": {}}, "dict": map[string]dictionary.Report{"dict": {}},
+		"metrics": map[string][]metricValue{"metrics": {{}}}, "upgrade": map[string]upgradeReport{"upgrade": {}},
+		"status": map[string][]report{"zramfs": {{}}}, "stats": statsLine{},
 		"who": map[string]whoReport{"who": {}}, "version": map[string]buildInfo{"version": {}}, "verify": map[string]imaging.VerifyReport{"verify": {}},
 		"export": map[string]imaging.ExportReport{"export": {}}, "import": map[string]imaging.ImportReport{"import": {}},
 		"prefetch": map[string]prefetch.Report{"prefetch": {}}, "doctor": doctor.Diagnosis{}, "estimate": estimate.Report{},
@@ -255,7 +258,8 @@ func writeJSONDocument(t *testing.T, head string, sections map[string]string, fi
 	t.Helper()
 	var out strings.Builder
 	out.WriteString(strings.TrimRight(head, "\n") + "\n")
-	names := []string{"status", "stats", "list", "who", "up", "mount", "down", "upgrade", "verify", "export", "import", "prefetch", "estimate", "doctor", "bench codec", "bench bulk", "version"}
+	names := []string{"status", "stats", "metrics", "list", "who", "up", "mount", "down", "umount", "upgrade", "verify", "export", "import", "prefetch", "dict",
+		"estimate", "doctor", "bench codec", "bench bulk", "version", "trace", "events"}
 	for name := range fields {
 		if !slices.Contains(names, name) {
 			names = append(names, name)

@@ -20,6 +20,7 @@ func umountCommand() *cli.Command {
 		ArgsUsage: "DIR",
 		Description: "Everything stored in the device is gone after that. While a loop device or a process uses it, nothing is " +
 			"changed; zramfs down turns swap off first.",
+		Flags:  []cli.Flag{&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"}},
 		Action: umountAction,
 	}
 }
@@ -42,5 +43,18 @@ func umountAction(c *cli.Context) error {
 	if err := setup.UnmountAndWait(d); err != nil {
 		return err
 	}
-	return setup.Forget(c.App.Writer, host.Local, d)
+	if !c.Bool(flagJSON) {
+		return setup.Forget(c.App.Writer, host.Local, d)
+	}
+	said := &setup.Narration{Out: c.App.Writer, How: setup.JSON}
+	if err := setup.Forget(said, host.Local, d); err != nil {
+		return err
+	}
+	return printJSON(c.App.Writer, map[string]umountSummary{"umount": {Dir: d.Dir, Warnings: append([]string{}, said.Warnings...)}})
+}
+
+// An umountSummary is the result of umount; its JSON is what --json prints.
+type umountSummary struct {
+	Dir      string   `json:"dir"`      // where it was mounted
+	Warnings []string `json:"warnings"` // what was not restored
 }

@@ -52,55 +52,65 @@ type Training struct {
 
 // Run trains and measures. It writes the dictionary to t.File, which must not exist, unless the
 // dictionary gains nothing. It shows its progress where terminal is one.
-func (t Training) Run(ctx context.Context, terminal io.Writer) (*Report, error) {
+func (t Training) Run(ctx context.Context, terminal io.Writer) (Report, error) {
 	if _, err := os.Lstat(t.File); err == nil {
-		return nil, fmt.Errorf("%s exists already: what was stored with a dictionary can be read with that one only", t.File)
+		return Report{}, fmt.Errorf("%s exists already: what was stored with a dictionary can be read with that one only", t.File)
 	}
 	pages, err := t.read(ctx, terminal)
 	if err != nil {
-		return nil, err
+		return Report{}, err
 	}
 	fit, aside := divide(pages)
 	data, err := codec.TrainDictionary(fit, t.Level, t.Size)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.From, err)
+		return Report{}, fmt.Errorf("%s: %w", t.From, err)
 	}
 	path, err := filepath.Abs(t.File)
 	if err != nil {
-		return nil, err
+		return Report{}, err
 	}
-	before, after, err := compare(t.Level, data, aside)
-	if err != nil {
-		return nil, err
+	r := Report{File: path, Algorithm: fmt.Sprintf("zstd(level=%d,dict=%s)", t.Level, path), Size: len(data), Pages: len(fit), Measured: len(aside)}
+	if r.Without, r.With, err = compare(t.Level, data, aside); err != nil {
+		return Report{}, err
 	}
-	if after.bytes >= before.bytes {
-		return nil, fmt.Errorf("%s: %d pages that were kept aside take %d bytes without and %d with a dictionary: none is written",
-			t.From, len(aside), before.bytes, after.bytes)
+	if r.With.Bytes >= r.Without.Bytes {
+		return Report{}, fmt.Errorf("%s: %d pages that were kept aside take %d bytes without and %d with a dictionary: none is written",
+			t.From, len(aside), r.Without.Bytes, r.With.Bytes)
 	}
 	if err := writeNew(path, data); err != nil {
-		return nil, err
+		return Report{}, err
 	}
-	return &Report{path, t.Level, len(data), len(fit), len(aside), before, after}, nil
+	return r, nil
 }
 
 // A Report is the result of a training.
 type Report struct {
-	path          string // of the dictionary, absolute
-	level         int
-	size          int // of the dictionary, in bytes
-	fit, aside    int // pages trained on, and pages measured
-	before, after packed
+	File      string `json:"file"`           // absolute path of the dictionary
+	Algorithm string `json:"algorithm"`      // value of --algorithm that uses it
+	Size      int    `json:"size"`           // size of the dictionary
+	Pages     int    `json:"pages"`          // pages that it was trained on
+	Measured  int    `json:"measured_pages"` // other pages, which were measured
+	Without   Packed `json:"without"`        // measured pages without the dictionary
+	With      Packed `json:"with"`           // measured pages with the dictionary
+}
+
+// Packed is the result of an algorithm on some pages.
+type Packed struct {
+	Bytes      int     `json:"bytes"`         // size of the objects
+	Ratio      float64 `json:"ratio"`         // size of the pages over that of the objects
+	Compress   float64 `json:"compress_us"`   // microseconds to compress a page
+	Decompress float64 `json:"decompress_us"` // microseconds to decompress a page
 }
 
 // Text returns the report in four lines, the last with the use of the dictionary.
-func (r *Report) Text() string {
+func (r Report) Text() string {
 	return fmt.Sprintf("%s: %s, made of %d pages\n"+
 		"%d other pages: %.1f%% fewer bytes, ratio %.2f with it and %.2f without\n"+
 		"compress %.1f us a page with it, %.1f without; decompress %.1f with, %.1f without\n"+
-		"Use it: zramfs mount --algorithm 'zstd(level=%d,dict=%[1]s)' DIR\n",
-		r.path, term.Size(uint64(r.size)), r.fit, r.aside, 100*(1-float64(r.after.bytes)/float64(r.before.bytes)),
-		r.after.ratio(r.aside), r.before.ratio(r.aside),
-		r.after.compress, r.before.compress, r.after.decompress, r.before.decompress, r.level)
+		"Use it: zramfs mount --algorithm '%s' DIR\n",
+		r.File, term.Size(uint64(r.Size)), r.Pages, r.Measured, 100*(1-float64(r.With.Bytes)/float64(r.Without.Bytes)),
+		r.With.Ratio, r.Without.Ratio,
+		r.With.Compress, r.Without.Compress, r.With.Decompress, r.Without.Decompress, r.Algorithm)
 }
 
 // read returns up to trainPages pages, from all over the source.
@@ -176,17 +186,8 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-// packed is the result of an algorithm on some pages.
-type packed struct {
-	bytes                int
-	compress, decompress float64 // microseconds a page
-}
-
-// ratio is the size of the pages over that of their objects.
-func (p packed) ratio(pages int) float64 { return float64(pages*pageSize) / float64(p.bytes) }
-
 // compare measures zstd at a level on the same pages, without the dictionary and with it.
-func compare(level int, dictionary []byte, pages [][]byte) (before, after packed, err error) {
+func compare(level int, dictionary []byte, pages [][]byte) (before, after Packed, err error) {
 	without, err := codec.Parse(fmt.Sprintf("zstd(level=%d)", level))
 	if err != nil {
 		return before, after, err
@@ -207,7 +208,7 @@ func compare(level int, dictionary []byte, pages [][]byte) (before, after packed
 
 // pack measures one algorithm. It goes over the pages twice and times the second pass, with warm
 // caches.
-func pack(a codec.Algorithm, pages [][]byte) (p packed, err error) {
+func pack(a codec.Algorithm, pages [][]byte) (p Packed, err error) {
 	c, err := a.NewCompressor()
 	if err != nil {
 		return p, err
@@ -219,7 +220,7 @@ func pack(a codec.Algorithm, pages [][]byte) (p packed, err error) {
 	objects, back := make([]byte, len(pages)*pageSize), make([]byte, pageSize)
 	ids, sizes := make([]codec.ID, len(pages)), make([]int, len(pages))
 	for range 2 {
-		p.bytes = 0
+		p.Bytes = 0
 		begin := time.Now()
 		for i, page := range pages {
 			object := objects[i*pageSize:]
@@ -229,7 +230,7 @@ func pack(a codec.Algorithm, pages [][]byte) (p packed, err error) {
 			if ids[i] == codec.Raw {
 				copy(object, page)
 			}
-			p.bytes += sizes[i]
+			p.Bytes += sizes[i]
 		}
 		middle := time.Now()
 		for i := range pages {
@@ -237,8 +238,9 @@ func pack(a codec.Algorithm, pages [][]byte) (p packed, err error) {
 				return p, err
 			}
 		}
-		p.compress, p.decompress = perPage(middle.Sub(begin), len(pages)), perPage(time.Since(middle), len(pages))
+		p.Compress, p.Decompress = perPage(middle.Sub(begin), len(pages)), perPage(time.Since(middle), len(pages))
 	}
+	p.Ratio = float64(len(pages)*pageSize) / float64(p.Bytes)
 	return p, nil
 }
 
