@@ -19,8 +19,8 @@ const maxObject = PageSize - PageSize/16
 // part of the image's format: they never change and are never reused.
 type ID uint8
 
-// The codecs. IDs 9 to 27 are free for later formats, 28 to 31 belong to the store's same-filled
-// entries.
+// The codecs. IDs 9 to 26 are free for later formats, 27 belongs to the store's stubs of pages on a
+// backing device, and 28 to 31 to its same-filled entries.
 const (
 	// None is the ID of a page that has no object. Nothing compresses to it, and it cannot be
 	// decompressed.

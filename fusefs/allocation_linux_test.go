@@ -31,7 +31,7 @@ func TestPagePathAllocatesNothing(t *testing.T) {
 		"parts":          {4000, 9000},
 		"at the end":     {size - 100, 200},
 	} {
-		thread := pageThread{beforeWait: func() {}}
+		thread := pageThread{beforeWait: func(bool) {}}
 		serve := func(op uint32) syscall.Errno {
 			binary.LittleEndian.PutUint64(argument[8:], c.off)
 			binary.LittleEndian.PutUint64(argument[16:], uint64(c.n)) // both take it for their size

@@ -12,9 +12,9 @@ import (
 // A pageThread is what a thread keeps from one page request to the next.
 type pageThread struct {
 	pace pace
-	// beforeWait is called before the thread waits for memory. It is made once, because making
-	// it for each request would allocate. Immutable.
-	beforeWait func()
+	// beforeWait is called before the thread waits for memory or for the backing device. It is
+	// made once, because making it for each request would allocate. Immutable.
+	beforeWait func(forMemory bool)
 	stored     telemetry.Stored // what the pages of the last request are stored as
 }
 

@@ -80,7 +80,7 @@ func (t *thread) takeTurn() bool {
 	return !t.c.stopping.Load()
 }
 
-// giveTurn gives the turn to another thread, because this one is about to wait for memory or ends.
+// giveTurn gives the turn to another thread, because this one is about to wait or ends.
 func (t *thread) giveTurn() {
 	if t.turn {
 		t.turn = false
@@ -88,9 +88,11 @@ func (t *thread) giveTurn() {
 	}
 }
 
-// stall is called when the present request begins to wait for memory.
-func (t *thread) stall() {
-	t.stalled = time.Now()
+// stall is called when the present request begins to wait, for memory or for the backing device.
+func (t *thread) stall(forMemory bool) {
+	if forMemory {
+		t.stalled = time.Now()
+	}
 	t.giveTurn()
 }
 

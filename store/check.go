@@ -16,12 +16,14 @@ import (
 // that the package comment numbers. Requests wait until it is done: it is for
 // tests and for the operator, not for the page path.
 func (s *Store) Check(report func(error)) {
+	s.away.batch.writing.Lock() // blocks that are being written have no stub yet
+	defer s.away.batch.writing.Unlock()
 	s.quiesce()
 	defer s.resume()
 	for n := range s.image.Segments {
 		s.sweep(n)
 	}
-	c := check{s: s, report: report, live: make([]int64, s.image.Segments), objects: make([]int, s.image.Segments)}
+	c := check{s: s, report: report, live: make([]int64, s.image.Segments), objects: make([]int, s.image.Segments), named: map[uint32]uint64{}}
 	c.count.keep(make([]atomic.Uint64, TotalsRow))
 	c.superblock()
 	c.index()
@@ -29,6 +31,7 @@ func (s *Store) Check(report func(error)) {
 	c.lists()
 	c.same()
 	c.counters()
+	c.blocks()
 }
 
 type check struct {
@@ -37,6 +40,7 @@ type check struct {
 	live    []int64 // bytes of objects by segment, as the index has it
 	objects []int   // objects by segment, as the index has it
 	refs    [image.SameWords]uint32
+	named   map[uint32]uint64 // pages, by the block of the backing device that their stubs name
 	count   counters
 }
 
@@ -93,9 +97,41 @@ func (c *check) object(page uint64, e image.Entry) {
 		c.fail(3, "%v", err)
 		return
 	}
+	if e.WrittenBack() {
+		c.stub(page, packed)
+		return
+	}
 	w := c.s.compactor()
 	if err := w.unpack(w.packed[:], page, e.Codec(), packed); err != nil {
 		c.fail(3, "%v", err)
+	}
+}
+
+func (c *check) stub(page uint64, packed []byte) {
+	st, ok := image.DecodeStub(packed)
+	if !ok || uint64(st.Block) >= c.s.away.blocks.end {
+		c.fail(10, "page %d: impossible stub %+v", page, st)
+		return
+	}
+	if other, twice := c.named[st.Block]; twice {
+		c.fail(10, "block %d of the backing device belongs to pages %d and %d", st.Block, other, page)
+	}
+	c.named[st.Block] = page
+}
+
+// blocks proves that those blocks of the backing device are taken that stubs name. After damage
+// further ones may be, until the store is opened again.
+func (c *check) blocks() {
+	b := &c.s.away.blocks
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for n, page := range c.named {
+		if !b.has(uint64(n)) {
+			c.fail(10, "block %d of the backing device holds page %d and is free", n, page)
+		}
+	}
+	if n := uint64(len(c.named)); b.used < n || b.used > n && c.s.errors.of(checksumError).Count == 0 {
+		c.fail(10, "%d blocks of the backing device are taken, stubs name %d", b.used, n)
 	}
 }
 
@@ -194,6 +230,12 @@ func (c *check) same() {
 func (c *check) counters() {
 	st := c.s.Stats()
 	for id := range st.Codecs {
+		if codec.ID(id) == image.WrittenBack {
+			if n := c.count.pages[id].Load(); st.WrittenBack != uint64(n) {
+				c.fail(9, "%d pages are written back, counted are %d", n, st.WrittenBack)
+			}
+			continue
+		}
 		pages, bytes := uint64(c.count.pages[id].Load()), uint64(c.count.bytes[id].Load())
 		if st.Codecs[id] != (CodecStats{pages, bytes}) {
 			c.fail(9, "codec %v: counted %+v, found %d pages of %d bytes", codec.ID(id), st.Codecs[id], pages, bytes)

@@ -143,6 +143,6 @@ func (s *Store) relocate(page uint64, e image.Entry) error {
 	invariant.Point("object copied")
 	s.idx.swap(page, e.At(to))
 	invariant.Point("object moved")
-	w.retire(e)
+	w.retire(e.Plain()) // the block of a stub is the copy's by now
 	return nil
 }

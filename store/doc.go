@@ -60,6 +60,15 @@ The maintainer raises the ages of pages, see age.go. Recompress replaces objects
 works on a copy of an object and publishes the new one only if the page still has that object, under
 the page's lock, so that a page which a request has written in between stays.
 
+# Backing device
+
+WriteBack moves objects to a backing device and leaves a stub for each, a small object that names
+a block; see away.go. Only the blocks of the device are new to the store: a stub is published,
+moved and freed as an object is, and the block is free once its stub is freed. A write that dies
+at any instant leaves the page with its object or with its stub, which is published after the
+device has the block. A block is encrypted with a key that is not in the image, see Secret, and
+bound to its page; see sealing.go.
+
 # Limits
 
 A write that finds no memory, because of Config.MemLimit or because the machine
@@ -86,6 +95,8 @@ Check proves these, by these numbers:
     memory counted is the memory that the file takes.
  8. The same-filled table's references are those of the index.
  9. The counters are those of the index.
+ 10. A stub names a block that the backing device has, no other stub names it, and
+    the blocks that are taken are those that stubs name.
 
 The build tag invariants adds: an object is decompressed and compared before it
 is published, and freed space is filled with 0xCC.

@@ -21,9 +21,10 @@ type ErrorCount struct {
 type errorKind int
 
 const (
-	checksumError errorKind = iota // an object, entry or word that is not what was stored
-	failedRead                     // a read that ended in an error
-	failedWrite                    // a write that ended in an error, ErrFull included
+	checksumError   errorKind = iota // an object, entry or word that is not what was stored
+	failedRead                       // a read that ended in an error
+	failedWrite                      // a write that ended in an error, ErrFull included
+	failedWriteback                  // a write to the backing device that ended in an error
 )
 
 // errorLog counts errors in the image, so that the account survives the worker.

@@ -59,6 +59,9 @@ func (w *Worker) free(e image.Entry) {
 		w.s.same.unref(e)
 		return
 	}
+	if e.WrittenBack() {
+		w.s.freeBlock(e)
+	}
 	if w.s.freeObject(e) {
 		w.deserted = true
 		w.s.deserted.Store(true)

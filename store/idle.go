@@ -9,11 +9,11 @@ import (
 )
 
 // MarkIdle marks pages as idle that were neither read nor written for age, or all for age 0, and
-// returns how many are marked now. As in kernel zram same-filled pages are never idle, and a read,
-// a write or a discard ends it. A page's age is known within a third, and in steps: a page is not
-// marked before it is of that age, and is at the latest at twice that age and 2 seconds. Where the
-// image has no table of ages, see AgesKnown, nothing is marked. It takes some milliseconds for
-// each 4 GiB, and requests go on.
+// returns how many are marked now. As in kernel zram same-filled and written-back pages are never
+// idle, and a read, a write or a discard ends it. A page's age is known within a third, and in
+// steps: a page is not marked before it is of that age, and is at the latest at twice that age and
+// 2 seconds. Where the image has no table of ages, see AgesKnown, nothing is marked. It takes some
+// milliseconds for each 4 GiB, and requests go on.
 func (s *Store) MarkIdle(age time.Duration) (marked uint64) {
 	a := &s.ages
 	if a.bytes == nil || !s.operators.TryRLock() {
@@ -22,7 +22,7 @@ func (s *Store) MarkIdle(age time.Duration) (marked uint64) {
 	defer s.operators.RUnlock()
 	s.idx.each(0, s.image.IndexPages-1, func(n uint64) {
 		for page := n * image.EntriesPerPage; page < min((n+1)*image.EntriesPerPage, s.image.Pages); page++ {
-			if e := s.idx.load(page); e != 0 && !e.Same() && a.markIdle(page, age) {
+			if e := s.idx.load(page); e != 0 && !e.Same() && !e.WrittenBack() && a.markIdle(page, age) {
 				marked++
 			}
 		}
@@ -60,11 +60,12 @@ func (s *Store) AgesKnown() bool { return s.ages.bytes != nil }
 type PageState struct {
 	Stored         bool
 	Same           bool          // same-filled
+	WrittenBack    bool          // it lies on the backing device
 	Huge           bool          // incompressible by Config.Algorithm, and so stored as it is
 	Idle           bool          // see MarkIdle
 	Recompressed   bool          // Recompress made the object
 	Incompressible bool          // Recompress could not make the object smaller
-	Length         int           // of the object, bytes; 0 where Same
+	Length         int           // of the object, bytes; 0 where Same or WrittenBack
 	Age            time.Duration // since it was read or written, at least; see AgeClass. Only where AgesKnown
 }
 
@@ -79,8 +80,8 @@ func (s *Store) PageState(page uint64) PageState {
 	if e == 0 {
 		return PageState{}
 	}
-	st := PageState{Stored: true, Same: e.Same()}
-	if e.Object() {
+	st := PageState{Stored: true, Same: e.Same(), WrittenBack: e.WrittenBack()}
+	if e.Object() && !st.WrittenBack {
 		st.Length = e.Length()
 		st.Huge = st.Length == PageSize
 	}

@@ -124,7 +124,7 @@ func (w *Worker) ensureIndex(page uint64) error {
 	}
 	crowded := s.waiting.Add(1) > s.mayWait
 	defer s.waiting.Add(-1)
-	w.stepAside()
+	w.stepAside(true)
 	w.flush(true)
 	w.parked.Store(true)
 	defer w.parked.Store(false)

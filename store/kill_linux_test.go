@@ -77,6 +77,15 @@ func workUntilKilled() error {
 	if err != nil {
 		return err
 	}
+	if os.Getenv("BACKED") != "" {
+		secret, err := AdoptSecret(os.NewFile(6, "key"))
+		if err != nil {
+			return err
+		}
+		if cfg.Backing, err = NewBacking(os.NewFile(5, "backing"), secret); err != nil {
+			return err
+		}
+	}
 	s, err := Open(mem, cfg)
 	if err != nil {
 		return err
@@ -109,22 +118,31 @@ func workUntilKilled() error {
 				os.Exit(1)
 			}
 			s.CompactNow(nil)
+			if _, err := s.WriteBack(everything); err != nil && !errors.Is(err, ErrNoBacking) && !errors.Is(err, ErrBackingFull) && !errors.Is(err, ErrFull) {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
 		}
 	})
 	working.Wait()
 	return nil
 }
 
-// A worker killed by SIGKILL at any instant, opening, sweeping, compacting
+// A worker killed by SIGKILL at any instant, opening, sweeping, compacting, writing back
 // or at the memory limit, leaves an image that the next carries on from. Every
 // page holds what was written last, or what was being written.
 func TestKilledAtAnyInstant(t *testing.T) {
+	t.Run("in memory", func(t *testing.T) { killAtAnyInstant(t, nil) })
+	t.Run("with a backing device", func(t *testing.T) { killAtAnyInstant(t, newBacking(t, killPages*3/4)) })
+}
+
+func killAtAnyInstant(t *testing.T, backing *Backing) {
 	rounds := uint64(killRoundsAll)
 	if testing.Short() {
 		rounds = 10
 	}
 	mem := newMemory(t)
-	s, err := Create(mem, withAlgorithm(t, Config{Disksize: killDisksize}))
+	s, err := Create(mem, withAlgorithm(t, Config{Disksize: killDisksize, Backing: backing}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,18 +155,23 @@ func TestKilledAtAnyInstant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	files := []*os.File{mem.File(), book}
+	if backing != nil {
+		t.Setenv("BACKED", "1")
+		files = append(files, backing.file, backing.secret.File())
+	}
 	t.Setenv("KIND", string(mem.Kind()))
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
 	for life := range rounds {
 		t.Setenv("LIFE", strconv.FormatUint(life, 10))
-		cmd := startChild(t, "work until killed", mem.File(), book)
+		cmd := startChild(t, "work until killed", files...)
 		time.Sleep(time.Duration(rng.Int64N(int64(80 * time.Millisecond))))
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		killed(t, cmd)
 		if life%4 == 3 || life == rounds-1 {
-			lookAtTheImage(t, mem, j)
+			lookAtTheImage(t, mem, j, backing)
 		}
 	}
 	t.Logf("%d kills, %d operations", rounds, done.Load())
@@ -161,9 +184,9 @@ func TestKilledAtAnyInstant(t *testing.T) {
 }
 
 // lookAtTheImage opens it, compares every page, and checks every invariant.
-func lookAtTheImage(t *testing.T, mem *Memory, j journal) {
+func lookAtTheImage(t *testing.T, mem *Memory, j journal, backing *Backing) {
 	t.Helper()
-	s, err := Open(mem, withAlgorithm(t, Config{}))
+	s, err := Open(mem, withAlgorithm(t, Config{Backing: backing}))
 	if err != nil {
 		t.Fatal(err)
 	}

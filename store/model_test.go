@@ -5,6 +5,7 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -20,11 +21,15 @@ import (
 // again, and everything must still be there.
 func TestModel(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		limit uint64
-	}{{"unlimited", 0}, {"at the memory limit", 12 << 20}} {
+		name   string
+		limit  uint64
+		blocks uint64 // of a backing device
+	}{{"unlimited", 0, 0}, {"at the memory limit", 12 << 20, 0}, {"with a backing device", 0, 1500}, {"with one at the memory limit", 8 << 20, 1500}} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := withAlgorithm(t, Config{Disksize: 16 << 20, MemLimit: c.limit})
+			if c.blocks != 0 {
+				cfg.Backing = newBacking(t, c.blocks)
+			}
 			mem := newMemory(t)
 			s, err := Create(mem, cfg)
 			if err != nil {
@@ -43,7 +48,10 @@ func TestModel(t *testing.T) {
 			m.s = s
 			m.verify()
 			after := s.Stats()
-			if before.OrigDataSize != after.OrigDataSize || before.ComprDataSize != after.ComprDataSize || before.Codecs != after.Codecs {
+			if c.blocks != 0 && (before.BackingReads < 100 || before.WrittenBack == 0) {
+				t.Errorf("%d pages are written back, %d were read: this proves nothing", before.WrittenBack, before.BackingReads)
+			}
+			if before.WrittenBack != after.WrittenBack || before.OrigDataSize != after.OrigDataSize || before.ComprDataSize != after.ComprDataSize || before.Codecs != after.Codecs {
 				t.Errorf("opened again, the counters are\n%+v\nwere\n%+v", after, before)
 			}
 			m.run(4, 2, opsFor(t)/4)
@@ -76,6 +84,9 @@ func newModel(t *testing.T, s *Store) *model {
 func (m *model) run(writers, readers, ops int) {
 	var writing, reading sync.WaitGroup
 	stop := make(chan struct{})
+	if m.s.cfg.Backing != nil {
+		reading.Go(func() { m.writeBack(stop) })
+	}
 	for r := range readers {
 		reading.Go(func() { m.read(uint64(r), stop) })
 	}
@@ -147,6 +158,21 @@ func (m *model) change(err error, page uint64, off int, data []byte) error {
 		copy(m.pages[page][off:], data)
 	}
 	return err
+}
+
+// writeBack writes back all there is, again and again.
+func (m *model) writeBack(stop chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		if _, err := m.s.WriteBack(everything); err != nil && !errors.Is(err, ErrBackingFull) && !errors.Is(err, ErrFull) {
+			m.t.Error(err)
+			return
+		}
+	}
 }
 
 func (m *model) read(id uint64, stop chan struct{}) {

@@ -51,6 +51,13 @@ func (s *Store) owns(page uint64, e image.Entry) bool {
 	return s.image.HeaderAt(e.Where()).Matches(page, e)
 }
 
+// holds reports whether the entry of a page refers to an object of the page that is old by codec
+// id. The caller holds the page's lock.
+func (s *Store) holds(page uint64, e image.Entry, id codec.ID, old []byte) bool {
+	return e.Object() && e.Valid(s.image.Segments) && e.Codec() == id && e.Length() == len(old) && s.owns(page, e) &&
+		bytes.Equal(s.image.Payload(e.Where(), len(old)), old)
+}
+
 // prefetch has the processor bring all of an object from memory at once, before the
 // checksum asks for it line by line: a read of a page at random is 2 to 4 % shorter.
 // It uses nothing of what it reads, so it may read bytes that are being changed.

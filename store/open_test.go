@@ -52,7 +52,7 @@ func TestOpenCarriesOn(t *testing.T) {
 func (s *Store) die() {
 	close(s.stop)
 	<-s.stopped
-	if err := s.memory.unmap(); err != nil {
+	if err := errors.Join(dropBuffer(s.away.buffer), s.memory.unmap()); err != nil {
 		panic(err)
 	}
 }

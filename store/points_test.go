@@ -99,6 +99,12 @@ func (l *life) operator(s *Store, version uint32) {
 	if _, err := s.Recompress(context.Background(), cfg); err != nil && !errors.Is(err, ErrFull) {
 		l.t.Error(err)
 	}
+	if s.cfg.Backing != nil {
+		if _, err := s.WriteBack(everything); err != nil && !errors.Is(err, ErrBackingFull) && !errors.Is(err, ErrFull) {
+			l.t.Error(err)
+		}
+		return
+	}
 	if version != 3250 {
 		return
 	}
@@ -130,6 +136,8 @@ func (l *life) survives() {
 // be, and all invariants once it is open again.
 func TestEveryPointOfDeath(t *testing.T) {
 	small, limited := Config{Disksize: 4 << 20}, Config{Disksize: 4 << 20, MemLimit: limitOf(4<<20, 8)}
+	backed := limited
+	backed.Backing = newBacking(t, 600)
 	huge := Config{Disksize: steppedDisk, MaxMemory: 1 << 28}
 	for _, c := range []struct {
 		point string
@@ -146,6 +154,8 @@ func TestEveryPointOfDeath(t *testing.T) {
 		{"segment's end swept", small}, {"dead object to be swept", small},
 		{"object recompressed", small}, {"recompressed object published", small},
 		{"index cleared", small}, {"segments dropped", small},
+		{"blocks to be written", backed}, {"blocks written", backed}, {"stub placed", backed}, {"page written back", backed},
+		{"object moved", backed}, {"object cleared", backed},
 		{"index page taken", huge}, {"index page noted", huge},
 	} {
 		for _, nth := range []int64{1, 19} {

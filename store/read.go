@@ -13,7 +13,8 @@ import (
 // Read copies len(dst) bytes of a page, from off on. A page that was never
 // written, or was discarded, reads as zeros. It fails with ErrRange, or with
 // ErrCorrupt when what is stored does not pass its checksum; dst is then
-// undefined.
+// undefined. A page that was written back it reads from the backing device, and
+// fails with ErrBacking where that fails.
 func (w *Worker) Read(page uint64, off int, dst []byte) error {
 	if err := w.inRange(page, off, len(dst)); err != nil {
 		return err
@@ -30,21 +31,7 @@ func (w *Worker) Read(page uint64, off int, dst []byte) error {
 		w.met.add(e)
 		return nil
 	}
-	return w.readAgain(page, off, dst)
-}
-
-// readAgain reads once more under the page's lock, when the compactor cannot move the
-// object: only a page that fails then is called corrupt.
-func (w *Worker) readAgain(page uint64, off int, dst []byte) error {
-	l := w.s.lock(page)
-	l.Lock()
-	err := w.load(page, w.s.idx.load(page), off, dst)
-	l.Unlock()
-	if err != nil {
-		w.s.errors.note(failedRead)
-		w.corrupt(page)
-	}
-	return err
+	return w.readSlowly(page, off, dst, err)
 }
 
 func (w *Worker) corrupt(page uint64) {
@@ -55,7 +42,8 @@ func (w *Worker) corrupt(page uint64) {
 }
 
 // load copies len(dst) bytes of the page that e stands for. The caller has begun a
-// read or holds the page's lock, so that what e refers to is not freed.
+// read or holds the page's lock, so that what e refers to is not freed. It fails with
+// errAway for a page that was written back, whose stub is then in w.away.
 func (w *Worker) load(page uint64, e image.Entry, off int, dst []byte) error {
 	switch {
 	case e == 0:
@@ -74,6 +62,9 @@ func (w *Worker) load(page uint64, e image.Entry, off int, dst []byte) error {
 	packed, err := w.s.object(page, e)
 	if err != nil {
 		return err
+	}
+	if e.WrittenBack() {
+		return w.noteAway(page, packed)
 	}
 	if len(dst) == PageSize {
 		return w.unpack(dst, page, e.Codec(), packed)

@@ -68,6 +68,9 @@ func (t *tally) adopt(page uint64, e image.Entry) {
 		g := &s.segment(e.Segment()).word
 		g.Store((g.Load()>>stateBits+uint64(n))<<stateBits | segUnswept)
 		s.fresh = max(s.fresh, e.Segment()+1)
+		if e.WrittenBack() {
+			s.adoptBlock(page, e)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -65,7 +64,7 @@ func (s *Store) Recompress(ctx context.Context, cfg RecompressConfig) (Recompres
 		return Recompressed{}, ErrClosed
 	}
 	defer s.operators.RUnlock()
-	r := &recompression{s: s, cfg: cfg, compressor: c, from: position{class: sizeClasses - 1}}
+	r := &recompression{s: s, cfg: cfg, compressor: c}
 	err = r.run(ctx)
 	s.ages.stale.Store(true)
 	s.poke()
@@ -78,12 +77,17 @@ type recompression struct {
 	cfg        RecompressConfig
 	compressor codec.Compressor
 	old        [PageSize]byte // the object that is being recompressed
-	from       position       // where the next window begins
 	did        Recompressed
 }
 
-// Objects are recompressed by classes of their length, the class of the longest first, and in a
-// class by page. A window holds the next few, so that no list of all is needed.
+// A bySize goes through objects by classes of their length, the class of the longest first, and in
+// a class by page. A window holds the next few, so that no list of all is needed.
+type bySize struct {
+	s      *Store
+	wanted func(page uint64, e image.Entry) bool
+	from   position // where the next window begins
+}
+
 const (
 	classBytes  = 64
 	sizeClasses = PageSize/classBytes + 1
@@ -91,7 +95,7 @@ const (
 	pieceTime   = 500 * time.Microsecond // of a worker, at a time
 )
 
-// A position is in the order in which objects are recompressed.
+// A position is in that order.
 type position struct {
 	class int    // of length; -1 behind the last
 	page  uint64 // first page to look at in that class
@@ -103,8 +107,9 @@ type candidate struct {
 }
 
 func (r *recompression) run(ctx context.Context) error {
-	for r.from.class >= 0 {
-		window := r.window()
+	order := bySize{s: r.s, wanted: r.wanted, from: position{class: sizeClasses - 1}}
+	for order.from.class >= 0 {
+		window := order.window()
 		for len(window) > 0 {
 			n, err := r.piece(ctx, window)
 			if err != nil || r.enough() {
@@ -122,7 +127,7 @@ func (r *recompression) run(ctx context.Context) error {
 func (r *recompression) enough() bool { return r.cfg.MaxPages != 0 && r.did.Tried >= r.cfg.MaxPages }
 
 // window collects the next candidates and moves the position behind them.
-func (r *recompression) window() []candidate {
+func (r *bySize) window() []candidate {
 	var spread [sizeClasses]int
 	r.each(0, func(c candidate) bool { spread[c.class]++; return true })
 	last, total := r.from.class, spread[r.from.class]
@@ -144,9 +149,9 @@ func (r *recompression) window() []candidate {
 	return found
 }
 
-// each calls f for the pages to recompress of classes from the position's down to last, by page,
+// each calls f for the wanted pages of classes from the position's down to last, by page,
 // until f returns false.
-func (r *recompression) each(last int, f func(candidate) bool) {
+func (r *bySize) each(last int, f func(candidate) bool) {
 	s, more := r.s, true
 	s.idx.each(0, s.image.IndexPages-1, func(n uint64) {
 		for page := n * image.EntriesPerPage; more && page < min((n+1)*image.EntriesPerPage, s.image.Pages); page++ {
@@ -164,7 +169,7 @@ func (r *recompression) each(last int, f func(candidate) bool) {
 
 // wanted reports whether a page is to be recompressed.
 func (r *recompression) wanted(page uint64, e image.Entry) bool {
-	if !e.Object() || !e.Valid(r.s.image.Segments) || e.Length() < r.cfg.Threshold || r.cfg.Huge && e.Length() != PageSize {
+	if !e.Object() || e.WrittenBack() || !e.Valid(r.s.image.Segments) || e.Length() < r.cfg.Threshold || r.cfg.Huge && e.Length() != PageSize {
 		return false
 	}
 	b := r.s.ages.of(page)
@@ -251,8 +256,7 @@ func (w *Worker) exchange(page uint64, id codec.ID, old []byte, to image.Entry) 
 	l := w.lockPage(page)
 	defer l.Unlock()
 	e := s.idx.load(page)
-	if !e.Object() || !e.Valid(s.image.Segments) || e.Codec() != id || e.Length() != len(old) || !s.owns(page, e) ||
-		!bytes.Equal(s.image.Payload(e.Where(), len(old)), old) {
+	if !s.holds(page, e, id, old) {
 		return false
 	}
 	invariant.Point("object recompressed")

@@ -23,6 +23,8 @@ func (s *Store) Reset() error {
 		return ErrClosed
 	}
 	defer s.operators.RUnlock()
+	s.away.batch.writing.Lock() // blocks that are being written have no stub yet
+	defer s.away.batch.writing.Unlock()
 	s.quiesce()
 	defer s.poke() // for a reserve
 	defer s.resume()
@@ -30,6 +32,7 @@ func (s *Store) Reset() error {
 	invariant.Point("index cleared")
 	s.ages.clear()
 	s.same.clear()
+	s.away.blocks.clear()
 	err := s.dropSegments()
 	s.startCounts()
 	for _, w := range s.workers {
@@ -112,6 +115,7 @@ func (s *Store) startCounts() {
 	s.compacts.Store(0)
 	s.recounts.Store(0)
 	s.recompressed.Store(0)
+	s.away.writes.Store(0)
 	s.written, s.filled = 0, 0
 	s.full.Store(false)
 	s.deserted.Store(false)
@@ -122,6 +126,7 @@ func (c *counters) clear() {
 	c.writes.Store(0)
 	c.discards.Store(0)
 	c.hugeSince.Store(0)
+	c.bdReads.Store(0)
 	c.footprint.Store(0)
 	for id := range codecs {
 		c.pages[id].Store(0)

@@ -167,7 +167,7 @@ func (w *Worker) takeSegment() (uint32, error) {
 	}
 	crowded := s.waiting.Add(1) > s.mayWait
 	defer s.waiting.Add(-1)
-	w.stepAside()
+	w.stepAside(true)
 	w.parked.Store(true)
 	defer w.parked.Store(false)
 	for wait := s.waitForMemory(crowded); ; wait.pause() {

@@ -13,8 +13,8 @@ import (
 // first nine are zram's mm_stat and mean what they mean there
 // (Documentation/admin-guide/blockdev/zram.rst).
 type Stats struct {
-	OrigDataSize   uint64 // what is stored, uncompressed, same-filled pages included
-	ComprDataSize  uint64 // what it takes compressed; a huge page takes PageSize, a same-filled one nothing
+	OrigDataSize   uint64 // what is stored, uncompressed, same-filled and written-back pages included
+	ComprDataSize  uint64 // what it takes compressed; a huge page takes PageSize, a same-filled or written-back one nothing
 	MemUsedTotal   uint64 // memory taken from the machine: index, segments, reserve
 	MemLimit       uint64 // bound of MemUsedTotal, 0 for none
 	MemUsedMax     uint64 // the most that MemUsedTotal was
@@ -37,9 +37,15 @@ type Stats struct {
 
 	RecompressedSince uint64 // pages whose object Recompress made smaller, since the store was opened
 
+	WrittenBack   uint64     // pages that lie on the backing device
+	BackingReads  uint64     // pages read from there
+	BackingWrites uint64     // pages written there, changed ones included
+	BackingErrors ErrorCount // writes to it that failed, of up to 32 pages each
+	BackingPages  uint64     // pages that it has room for
+
 	Ages AgeStats
 
-	Codecs [codecs]CodecStats // by codec.ID
+	Codecs [codecs]CodecStats // by codec.ID, of pages in memory
 }
 
 // CodecStats is what is stored with one codec.
@@ -54,7 +60,7 @@ const codecs = image.Codecs
 // it took away. Sums over workers mean something, one worker's need not.
 type counters struct {
 	reads, writes, discards total                // see Config.Totals
-	hugeSince               total                // as these
+	hugeSince, bdReads      total                // as these
 	footprint               atomic.Int64         // bytes of segments that objects take
 	pages                   [codecs]atomic.Int64 // by codec
 	bytes                   [codecs]atomic.Int64
@@ -117,6 +123,10 @@ func (s *Store) Stats() Stats {
 		NotifyFree:        s.total(func(c *counters) total { return c.discards }),
 		Reads:             s.total(func(c *counters) total { return c.reads }),
 		Writes:            s.writes(),
+		BackingReads:      s.total(func(c *counters) total { return c.bdReads }),
+		BackingWrites:     uint64(s.away.writes.Load()),
+		BackingErrors:     s.errors.of(failedWriteback),
+		BackingPages:      s.away.blocks.end,
 	}
 	s.mu.Lock()
 	st.ReserveBytes = uint64(len(s.ready)) * image.SegmentSize
@@ -126,6 +136,9 @@ func (s *Store) Stats() Stats {
 		c.Pages = s.sum(func(c *counters) *atomic.Int64 { return &c.pages[id] })
 		c.Bytes = s.sum(func(c *counters) *atomic.Int64 { return &c.bytes[id] })
 		st.OrigDataSize += c.Pages * PageSize
+		if codec.ID(id) == image.WrittenBack {
+			st.WrittenBack, *c = c.Pages, CodecStats{}
+		}
 		st.ComprDataSize += c.Bytes
 		if codec.ID(id) >= image.SameSmall {
 			st.SamePages += c.Pages

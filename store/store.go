@@ -91,6 +91,9 @@ type Config struct {
 	// rows of TotalsRow words. A store that is opened with the memory of the one before counts on.
 	// A second store must not use it at the same time.
 	Totals []atomic.Uint64
+	// Backing, if set, is where WriteBack writes pages. An image that was made with one is opened
+	// with the same file and key. The caller closes it, after the store.
+	Backing *Backing
 }
 
 // minSegments is the least that can be worked with: one that a worker fills, one
@@ -121,6 +124,7 @@ type Store struct {
 	operators   sync.RWMutex // read-locked by what Close has to wait for
 	idx         index
 	ages        ages
+	away        away
 	wake        chan struct{} // one pending wake-up of the maintainer
 	stop        chan struct{} // closed by Close
 	stopped     chan struct{} // closed by the maintainer
@@ -193,6 +197,9 @@ func Create(mem *Memory, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("%w: size %d: want a multiple of %d bytes, up to 16 TiB", ErrConfig, cfg.Disksize, PageSize)
 	}
 	b := image.NewSuperblock(cfg.Disksize, segmentsFor(cfg))
+	if cfg.Backing != nil {
+		b.Version = image.VersionBacked
+	}
 	g := b.Geometry()
 	if need := LeastLimit(cfg); cfg.MemLimit != 0 && cfg.MemLimit < need {
 		return nil, fmt.Errorf("%w: memory limit of %d bytes: a device of %d bytes takes %d before it stores anything",
@@ -224,6 +231,9 @@ func Open(mem *Memory, cfg Config) (*Store, error) {
 	b, err := image.DecodeSuperblock(page[:])
 	if err != nil {
 		return nil, err
+	}
+	if b.Backed() != (cfg.Backing != nil) {
+		return nil, fmt.Errorf("%w: the image was made with a backing device: %v; it is opened with one: %v", ErrConfig, b.Backed(), cfg.Backing != nil)
 	}
 	cfg.Disksize = b.Disksize
 	g := b.Geometry()
@@ -301,6 +311,11 @@ func open(mem *Memory, cfg Config, g image.Geometry) (s *Store, err error) {
 		empty:    make([]uint32, 0, g.Segments), void: make([]uint32, 0, g.Segments),
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
+	defer func(a *away) {
+		if err != nil {
+			err = errors.Join(err, dropBuffer(a.buffer))
+		}
+	}(&s.away)
 	s.algorithm.Store(&cfg.Algorithm)
 	s.setLimit(cfg.MemLimit)
 	unlimited := cfg
@@ -312,6 +327,9 @@ func open(mem *Memory, cfg Config, g image.Geometry) (s *Store, err error) {
 	s.errors.words = s.image.Errors()
 	s.same.words, s.same.renewals = s.image.SameTable(), s.image.Renewals()
 	if err := s.makeWorkers(); err != nil {
+		return nil, err
+	}
+	if err := s.away.init(s); err != nil {
 		return nil, err
 	}
 	if err := s.idx.init(s); err != nil {
@@ -381,7 +399,7 @@ func (s *Store) Close() error {
 	s.operators.Lock() // for good
 	<-s.stopped
 	s.quiesce()
-	return s.memory.unmap()
+	return errors.Join(dropBuffer(s.away.buffer), s.memory.unmap())
 }
 
 // quiesce takes every worker and keeps the maintainer out, so that nothing is

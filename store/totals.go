@@ -18,6 +18,7 @@ const (
 	totalWrites
 	totalDiscards
 	totalHuge
+	totalBackingReads
 	workerTotals
 )
 
@@ -26,6 +27,7 @@ const (
 	totalPeak = iota
 	totalCompacts
 	totalRecounts
+	totalBackingWrites
 )
 
 // A total is a count that only grows, in memory that may outlive the process.
@@ -60,9 +62,11 @@ func (s *Store) keepTotals() {
 	s.base.keep(make([]atomic.Uint64, TotalsRow)) // not used
 	whole := row(TotalsRows - 1)
 	s.peak, s.compacts, s.recounts = total{&whole[totalPeak]}, total{&whole[totalCompacts]}, total{&whole[totalRecounts]}
+	s.away.writes = total{&whole[totalBackingWrites]}
 }
 
 // keep lets the counts that only grow stand in a row.
 func (c *counters) keep(row []atomic.Uint64) {
 	c.reads, c.writes, c.discards, c.hugeSince = total{&row[totalReads]}, total{&row[totalWrites]}, total{&row[totalDiscards]}, total{&row[totalHuge]}
+	c.bdReads = total{&row[totalBackingReads]}
 }

@@ -37,10 +37,13 @@ type Worker struct {
 	page         [PageSize]byte
 	proof        []byte // where prove brings a page back to, where there are self-checks; else nil
 	open         openSegment
+	block        []byte        // where a block of the backing device is read to; nil where there is none
+	sealer       *sealer       // likewise
+	away         image.Stub    // of the page that load has found to be written back
 	retired      []image.Entry // unpublished, waiting for readers to leave
 	deserted     bool          // it freed the last object of a segment that some worker has open
 	freed        int           // bytes freed since the maintainer was last told
-	onWait       func()        // see OnWait; nil for none
+	onWait       func(bool)    // see OnWait; nil for none
 
 	met   Met      // see Met
 	count counters // written by the request that has the worker, read by Stats
@@ -87,14 +90,15 @@ func (s *Store) tryAcquire() *Worker {
 	return nil
 }
 
-// OnWait sets f to be called, at most once until Release, when a write begins to
-// wait for memory, which may take up to a second. f must not block.
-func (w *Worker) OnWait(f func()) { w.onWait = f }
+// OnWait sets f to be called, at most once until Release, when a request begins to wait: a write
+// for memory, which may take up to a second, or another one for the backing device. f must not
+// block.
+func (w *Worker) OnWait(f func(forMemory bool)) { w.onWait = f }
 
-func (w *Worker) stepAside() {
+func (w *Worker) stepAside(forMemory bool) {
 	if f := w.onWait; f != nil {
 		w.onWait = nil
-		f()
+		f(forMemory)
 	}
 }
 

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/zramfs/zramfs/codec"
@@ -112,12 +113,11 @@ func (w *Worker) update(page uint64, off, n int, src []byte) error {
 	if err := w.prepare(page); err != nil {
 		return err
 	}
-	l := w.lockPage(page)
-	defer l.Unlock()
-	if err := w.load(page, w.s.idx.load(page), 0, w.page[:]); err != nil {
-		w.corrupt(page)
+	l, err := w.lockLoaded(page)
+	if err != nil {
 		return err
 	}
+	defer l.Unlock()
 	if part := w.page[off : off+n]; src == nil {
 		clear(part)
 	} else {
@@ -129,6 +129,38 @@ func (w *Worker) update(page uint64, off, n int, src []byte) error {
 	}
 	w.publish(page, e)
 	return nil
+}
+
+// lockLoaded takes the lock of a page whose entry is about to be replaced, with the page in w.page.
+// It waits for the backing device without the lock, and reads again what a request changes during
+// that.
+func (w *Worker) lockLoaded(page uint64) (*sync.Mutex, error) {
+	var brought, failed uint64 // serial numbers of stubs
+	var bad error
+	for {
+		l := w.lockPage(page)
+		err := w.load(page, w.s.idx.load(page), 0, w.page[:])
+		if err == nil || err == errAway && w.away.Serial == brought {
+			return l, nil
+		}
+		l.Unlock()
+		if err == errAway && w.away.Serial != failed {
+			st := w.away
+			if bad = w.bring(page, &st); bad == nil {
+				brought = st.Serial
+			} else {
+				failed = st.Serial
+			}
+			continue
+		}
+		if err == errAway {
+			err = bad
+		}
+		if errors.Is(err, ErrCorrupt) {
+			w.corrupt(page)
+		}
+		return nil, err
+	}
 }
 
 // prepare makes sure that the index page exists and that the open segment has room

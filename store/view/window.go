@@ -20,6 +20,9 @@ const (
 	PageObject
 	// PageCorrupt is not what was written.
 	PageCorrupt
+	// PageWrittenBack lies on the backing device, which only the device's own processes can read:
+	// what the image has of it is intact. Fetch tells such pages from other objects.
+	PageWrittenBack
 )
 
 // A Window is some pages as a View found them: a run of pages, or the next of a Survey. It is
@@ -167,6 +170,8 @@ func (v *View) fetchTogether(w *Window, objects []uint32) {
 	for _, o := range objects { // all of them before one is fetched, which takes the room of now
 		if !w.matches(o, now, first) {
 			w.Length[o] = stale
+		} else if w.ID[o] == image.WrittenBack {
+			w.Kind[w.Page[o]] = PageWrittenBack
 		}
 	}
 	for len(objects) > 0 {
@@ -286,6 +291,9 @@ func (v *View) fetchOne(w *Window, o, slot uint32) {
 		w.Kind[i] = PageCorrupt
 	case e.Object():
 		w.Kind[i] = PageObject
+		if e.WrittenBack() {
+			w.Kind[i] = PageWrittenBack
+		}
 		w.Offset[o], w.Length[o], w.ID[o] = uint64(at)+image.HeaderSize, uint32(e.Length()), e.Codec()
 	default:
 		w.setSame(i, e, word)

@@ -21,7 +21,7 @@ func verifyCommand() *cli.Command {
 		ArgsUsage: "[DIR]",
 		Description: "Reads everything that the device at DIR (default " + defaultDir + ") stores, while it is in use, and checks each page by " +
 			"its checksum and by decompressing it, on all processors. It reads the device's memory directly, not its data file. It changes " +
-			"nothing.\n\n" +
+			"nothing. Pages on a backing device are counted and not read.\n\n" +
 			"Reading a damaged page from the device is an I/O error until it is written again or discarded. A page begins in the data file at its number times 4096. The speed counts pages that have " +
 			"to be decompressed.",
 		Flags: append([]cli.Flag{
@@ -83,6 +83,9 @@ func printVerify(w io.Writer, asJSON bool, r imaging.VerifyReport) error {
 	}
 	var out strings.Builder
 	found := "no errors"
+	if r.WrittenBack > 0 {
+		found = fmt.Sprintf("no errors; %s on the backing device not checked", term.Pages(r.WrittenBack))
+	}
 	if r.Wrong > 0 {
 		found = fmt.Sprintf("%s damaged: %s", term.Grouped(r.Wrong), listNumbers(r.WrongPages, r.Wrong))
 	}

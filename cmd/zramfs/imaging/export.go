@@ -28,6 +28,10 @@ type ExportReport struct {
 	WorkReport
 }
 
+// ErrWrittenBack means that a page lies on the device's backing device, encrypted with a key that
+// no other process gets.
+var ErrWrittenBack = errors.New("it lies on the backing device, which only the device itself can read: read its data file or its loop device instead, as with dd")
+
 // An Exporter writes pages to a file.
 type Exporter struct {
 	Force    bool
@@ -142,6 +146,9 @@ func (e *Exporter) write(w *imageWindow, f exportFile) error {
 	for i, kind := range w.Kind {
 		if kind == view.PageCorrupt {
 			return fmt.Errorf("page %d is damaged; zramfs verify lists all such pages", w.First+uint64(i))
+		}
+		if kind == view.PageWrittenBack {
+			return fmt.Errorf("page %d: %w", w.First+uint64(i), ErrWrittenBack)
 		}
 		if kind != view.PageEmpty {
 			there++

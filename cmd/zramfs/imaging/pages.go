@@ -28,7 +28,7 @@ func OpenPages(dir string) (*DevicePages, error) {
 func (p *DevicePages) Count() int64 { return int64(p.image.view.Pages()) }
 
 // Page returns page n, which the caller may keep. It returns nil for a page that no codec gets: an
-// empty one, one repeated word, or a damaged one.
+// empty one, one repeated word, a damaged one, or one on a backing device.
 func (p *DevicePages) Page(ctx context.Context, n int64) ([]byte, error) {
 	w := p.window
 	if err := p.image.view.Look(w.Window, uint64(n), uint64(n)+1); err != nil || len(w.Page) == 0 {

@@ -23,6 +23,9 @@ type VerifyReport struct {
 	Pages   uint64 `json:"pages"`
 	Same    uint64 `json:"same_pages"`
 	Objects uint64 `json:"objects"`
+	// WrittenBack counts pages on the backing device. They are not read, and no part of Pages: only
+	// what the memory has of them was checked.
+	WrittenBack uint64 `json:"written_back_pages"`
 	// ObjectBytes is the size of the right objects.
 	ObjectBytes uint64 `json:"object_bytes"`
 	// Wrong counts pages that differ from what was written; WrongPages lists the first of them.
@@ -61,11 +64,14 @@ func Verify(ctx context.Context, dir string, o Options, p term.Steps) (r VerifyR
 
 // add counts a window's pages and returns how many of them are stored.
 func (r *VerifyReport) add(w *imageWindow) uint64 {
-	before := r.Pages
+	before := r.Pages + r.WrittenBack
 	r.ObjectBytes += uint64(w.objects)
 	for i, kind := range w.Kind {
 		switch kind {
 		case view.PageEmpty:
+			continue
+		case view.PageWrittenBack:
+			r.WrittenBack++
 			continue
 		case view.PageSame:
 			r.Same++
@@ -77,7 +83,7 @@ func (r *VerifyReport) add(w *imageWindow) uint64 {
 		}
 		r.Pages++
 	}
-	return r.Pages - before
+	return r.Pages + r.WrittenBack - before
 }
 
 // list records a wrong page, up to maxListed.

@@ -101,6 +101,16 @@ func (e Entry) Same() bool { return e.Codec() >= SameSmall }
 // Object reports whether the entry refers to an object.
 func (e Entry) Object() bool { return e != 0 && !e.Same() }
 
+// WrittenBack reports whether the entry refers to a stub, so that the page's bytes lie on the
+// backing device.
+func (e Entry) WrittenBack() bool { return e.Codec() == WrittenBack }
+
+// Plain is the entry of the same bytes as an object that names nothing else.
+func (e Entry) Plain() Entry {
+	const mask = (1<<codecBits - 1) << codecShift
+	return e&^mask | Entry(codec.Raw)<<codecShift
+}
+
 // Value is what a same-filled entry holds: a word, half of one, or a slot.
 func (e Entry) Value() uint64 { return uint64(e) & (1<<ValueBits - 1) }
 

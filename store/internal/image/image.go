@@ -17,6 +17,11 @@ type Image struct {
 	Mem []byte // immutable slice header; bytes as the package comment of store says
 }
 
+// Counter views the 8 bytes at off of mapped memory, a multiple of 8, as an atomic.
+func Counter(mem []byte, off int) *atomic.Uint64 {
+	return (*atomic.Uint64)(unsafe.Pointer(&mem[off : off+8][0]))
+}
+
 // words views n 8-byte words at off as atomics.
 func (m *Image) words(off int64, n uint64) []atomic.Uint64 {
 	return unsafe.Slice((*atomic.Uint64)(unsafe.Pointer(&m.Mem[off])), n)

@@ -17,8 +17,11 @@ const (
 	// smaller one is empty sooner.
 	SegmentSize = 256 << 10
 
-	// Version is the layout's, and the only one that this program reads.
+	// Version is the layout's.
 	Version = 1
+	// VersionBacked is that of an image with a backing device. Apart from stubs it is the same
+	// layout: the number keeps programs away that know of no stub.
+	VersionBacked = 2
 
 	// EntriesPerPage is how many entries one page of the index holds.
 	EntriesPerPage = PageSize / 8
@@ -29,7 +32,7 @@ const (
 	SameWays = 8
 
 	// ErrorKinds is how many kinds of error the image counts.
-	ErrorKinds = 3
+	ErrorKinds = 4
 	// ErrorWords is how many words each kind takes: count, time of the first and
 	// of the last, in Unix nanoseconds.
 	ErrorWords = 3

@@ -57,6 +57,7 @@ func TestLayoutHasNoPointer(t *testing.T) {
 	walk("superblock", reflect.TypeFor[Superblock]())
 	walk("header", reflect.TypeFor[Header]())
 	walk("entry", reflect.TypeFor[Entry]())
+	walk("stub", reflect.TypeFor[Stub]())
 }
 
 func TestEntryRoundTrip(t *testing.T) {
@@ -107,7 +108,7 @@ func TestSuperblockRefusesWhatIsNotOurs(t *testing.T) {
 		{"empty", nil, ErrMagic},
 		{"zeros", make([]byte, 4096), ErrMagic},
 		{"magic", change(func(b *Superblock) { b.Magic[0]++ }), ErrMagic},
-		{"version", change(func(b *Superblock) { b.Version++ }), ErrVersion},
+		{"version", change(func(b *Superblock) { b.Version = VersionBacked + 1 }), ErrVersion},
 		{"bit", flipped, ErrChecksum},
 		{"segment size", change(func(b *Superblock) { b.SegmentSize *= 2 }), ErrGeometry},
 		{"no size", change(func(b *Superblock) { b.Disksize = 0 }), ErrGeometry},

@@ -47,6 +47,9 @@ func NewSuperblock(disksize, segments uint64) Superblock {
 	}
 }
 
+// Backed reports whether pages of the image may lie on a backing device.
+func (b *Superblock) Backed() bool { return b.Version == VersionBacked }
+
 // Geometry is the layout that the superblock names.
 func (b *Superblock) Geometry() Geometry { return NewGeometry(b.Disksize, b.Segments) }
 
@@ -72,8 +75,8 @@ func DecodeSuperblock(p []byte) (Superblock, error) {
 	switch {
 	case b.Magic != magic:
 		return b, ErrMagic
-	case b.Version != Version:
-		return b, fmt.Errorf("%w: version %d, this program reads %d", ErrVersion, b.Version, Version)
+	case b.Version != Version && b.Version != VersionBacked:
+		return b, fmt.Errorf("%w: version %d, this program reads %d and %d", ErrVersion, b.Version, Version, VersionBacked)
 	case b.Checksum != crc32.Checksum(p[:sum], castagnoli):
 		return b, ErrChecksum
 	case b.PageSize != PageSize, b.SegmentSize != SegmentSize, b.SameWords != SameWords,

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrBacking: the backing device cannot be used, or has failed. The system's answer, a
+// syscall.Errno, is in the chain where there is one.
+var ErrBacking = errors.New("backing device")
+
+// A Backing is the file or block device that pages are written back to, and the key of what lies
+// there. It is safe for concurrent use, but for Close.
+type Backing struct {
+	file   *os.File
+	secret *Secret
+	blocks uint64 // that it has room for, PageSize each; immutable
+}
+
+// OpenBacking opens a regular file or block device as a backing device, which no other process may
+// use as one until the file is closed in all processes that have it. Its contents are overwritten.
+// Pages are read and written without the page cache, or where the file system does not offer that,
+// through it and with a write of each block to the disk before it counts. OpenBacking refuses what
+// lies in memory that the kernel may swap, or is served by a process that it may swap: reading a
+// page back would wait for the swap device that it came from.
+//
+// Errors wrap ErrBacking and the system's answer: EINVAL also for a file without room for a page,
+// or on a file system that is refused; EBUSY for a file or device in use.
+func OpenBacking(path string) (*os.File, error) {
+	f, err := openBacking(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w %s: %w", ErrBacking, path, err)
+	}
+	if err := fitForBacking(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w %s: %w", ErrBacking, path, err), f.Close())
+	}
+	return f, nil
+}
+
+func openBacking(path string) (*os.File, error) {
+	const flags = unix.O_RDWR | unix.O_EXCL | unix.O_CLOEXEC | unix.O_NOCTTY | unix.O_NONBLOCK
+	fd, err := unix.Open(path, flags|unix.O_DIRECT, 0)
+	if errors.Is(err, unix.EINVAL) {
+		fd, err = unix.Open(path, flags|unix.O_DSYNC, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+func fitForBacking(f *os.File) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return err
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFBLK:
+		if err := fitLoop(st.Rdev); err != nil {
+			return err
+		}
+	case unix.S_IFREG:
+		var fs unix.Statfs_t
+		if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
+			return err
+		}
+		if err := fitFileSystem(int64(fs.Type)); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("neither a file nor a block device: %w", unix.ENOTBLK)
+	}
+	if n, err := blocksOf(f); err != nil || n == 0 {
+		return errors.Join(err, fmt.Errorf("no room for a page; make it larger, as by fallocate: %w", unix.EINVAL))
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return fmt.Errorf("in use by another device: %w", unix.EBUSY)
+	}
+	return nil
+}
+
+// fitLoop refuses a loop device on a file that would be refused.
+func fitLoop(number uint64) error {
+	path := fmt.Sprintf("/sys/dev/block/%d:%d/loop/backing_file", unix.Major(number), unix.Minor(number))
+	name, err := os.ReadFile(path)
+	if err != nil {
+		return nil // no loop device
+	}
+	under := strings.TrimSuffix(strings.TrimSpace(string(name)), " (deleted)")
+	var fs unix.Statfs_t
+	if unix.Statfs(under, &fs) != nil && unix.Statfs(filepath.Dir(under), &fs) != nil {
+		return nil // it lies in another mount namespace
+	}
+	return fitFileSystem(int64(fs.Type))
+}
+
+func fitFileSystem(kind int64) error {
+	switch kind {
+	case unix.TMPFS_MAGIC:
+		return fmt.Errorf("lies in memory, on a tmpfs; take one on a disk: %w", unix.EINVAL)
+	case unix.FUSE_SUPER_MAGIC:
+		return fmt.Errorf("lies on a FUSE file system, whose process may be swapped out; take one on a disk: %w", unix.EINVAL)
+	}
+	return nil
+}
+
+// blocksOf is how many pages a file or block device has room for.
+func blocksOf(f *os.File) (uint64, error) {
+	end, err := f.Seek(0, unix.SEEK_END)
+	return uint64(max(end, 0)) / PageSize, err
+}
+
+// NewBacking makes a Backing of what OpenBacking and NewSecret have made, here or in another
+// process, and takes charge of both.
+func NewBacking(f *os.File, s *Secret) (*Backing, error) {
+	n, err := blocksOf(f)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%w %s: %w", ErrBacking, f.Name(), err), f.Close(), s.Close())
+	}
+	return &Backing{file: f, secret: s, blocks: n}, nil
+}
+
+// Close closes the file and forgets the key in this process.
+func (b *Backing) Close() error { return errors.Join(b.file.Close(), b.secret.Close()) }
+
+// read fills p from a block on. p lies on a page's boundary.
+func (b *Backing) read(p []byte, block uint64) error {
+	if _, err := b.file.ReadAt(p, int64(block*PageSize)); err != nil {
+		return fmt.Errorf("%w: %w", ErrBacking, err)
+	}
+	return nil
+}
+
+// write writes p, whole pages, from a block on. p lies on a page's boundary.
+func (b *Backing) write(p []byte, block uint64) error {
+	if _, err := b.file.WriteAt(p, int64(block*PageSize)); err != nil {
+		return fmt.Errorf("%w: %w", ErrBacking, err)
+	}
+	return nil
+}
+
+// makeBuffer makes n bytes that begin on a page's boundary, as direct I/O wants them, and are
+// there.
+func makeBuffer(n int) ([]byte, error) {
+	p, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
+	if err != nil {
+		return nil, os.NewSyscallError("mmap", err)
+	}
+	err = os.NewSyscallError("madvise", unix.Madvise(p, unix.MADV_DONTDUMP)) // pages in the clear
+	if err != nil {
+		return nil, errors.Join(err, unix.Munmap(p))
+	}
+	return p, nil
+}
+
+func dropBuffer(p []byte) error {
+	if p == nil {
+		return nil
+	}
+	return os.NewSyscallError("munmap", unix.Munmap(p))
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store/internal/image"
+	"github.com/zramfs/zramfs/store/internal/invariant"
+)
+
+// Errors of WriteBack. Those of the backing device wrap ErrBacking.
+var (
+	// ErrNoBacking: the store was made without a backing device.
+	ErrNoBacking = errors.New("no backing device")
+	// ErrBackingFull: each block of the backing device holds a page.
+	ErrBackingFull = errors.New("backing device is full")
+	// ErrBudget: WritebackConfig.Grant allows no further page.
+	ErrBudget = errors.New("writeback limit is reached")
+)
+
+// A Selection is of pages that have an object in memory: those from First to before End, and of
+// them those that meet all that is asked.
+type Selection struct {
+	First, End     uint64
+	Idle           bool // MarkIdle marked them and they were not accessed since
+	Huge           bool // they are stored as they are, PageSize bytes
+	Incompressible bool // Recompress could not make them smaller
+}
+
+// WritebackConfig says what WriteBack writes.
+type WritebackConfig struct {
+	// Pages are written that one of these selects.
+	Pages []Selection
+	// Grant, if set, is asked before a number of pages are written how many of them may be,
+	// and told afterwards by a negative number how many were not. An error of it ends WriteBack.
+	Grant func(pages int) (granted int, err error)
+}
+
+// WrittenBack says what WriteBack has done.
+type WrittenBack struct {
+	Pages   uint64 // pages that lie on the backing device by now
+	Changed uint64 // pages that a request changed or discarded while they were written
+}
+
+// WriteBack moves objects of selected pages to the backing device, the largest first, while
+// requests go on, and returns once the device has them. A page that a request changes during that
+// stays in memory. The memory of an object is freed only when the device has it; as in kernel zram
+// a page that is read from the device stays there, until it is written anew or discarded.
+//
+// WriteBack fails with ErrNoBacking, ErrBackingFull, ErrBudget, the errors of Grant, ErrFull where
+// there is no memory for the stubs of pages, ErrClosed, and with ErrBacking where the device fails:
+// then the pages that it did not take are in memory. Calls wait for one another. None takes a
+// worker from the requests, and the maintainer waits for a piece at a time.
+func (s *Store) WriteBack(cfg WritebackConfig) (WrittenBack, error) {
+	if s.away.device == nil {
+		return WrittenBack{}, ErrNoBacking
+	}
+	if !s.operators.TryRLock() {
+		return WrittenBack{}, ErrClosed
+	}
+	defer s.operators.RUnlock()
+	b := &s.away.batch
+	b.writing.Lock()
+	defer b.writing.Unlock()
+	w := writeback{s: s, b: b, cfg: cfg}
+	err := w.run()
+	s.ages.stale.Store(true)
+	s.poke()
+	return w.did, err
+}
+
+// A batch is the pages that are written together.
+type batch struct {
+	writing sync.Mutex // held by WriteBack, which has the other fields
+	sealer  *sealer
+	sealed  []byte             // blocks, for one write
+	room    []byte             // where one block is sealed, with its tag
+	items   [batchPages]item   // pages
+	copies  [batchPages][]byte // their objects, as they were
+}
+
+// batchPages is the number of pages written together.
+const batchPages = 32
+
+// An item is a page that is being written back.
+type item struct {
+	page uint64
+	stub image.Stub
+}
+
+// init divides a buffer of roomEach bytes a page.
+func (b *batch) init(p []byte) {
+	b.sealed, p = p[:batchPages*PageSize:batchPages*PageSize], p[batchPages*PageSize:]
+	for i := range b.copies {
+		b.copies[i], p = p[:PageSize:PageSize], p[PageSize:]
+	}
+	b.room = make([]byte, sealedSize)
+}
+
+// A writeback is a call of WriteBack.
+type writeback struct {
+	s   *Store
+	b   *batch
+	cfg WritebackConfig
+	did WrittenBack
+}
+
+func (w *writeback) run() error {
+	order := bySize{s: w.s, from: position{class: sizeClasses - 1}, wanted: w.wanted}
+	for order.from.class >= 0 {
+		for window := order.window(); len(window) > 0; {
+			if w.s.closing() {
+				return ErrClosed
+			}
+			n, err := w.piece(window)
+			if err != nil {
+				return err
+			}
+			window = window[n:]
+		}
+	}
+	return nil
+}
+
+// wanted reports whether a page is to be written back.
+func (w *writeback) wanted(page uint64, e image.Entry) bool {
+	if !e.Object() || e.WrittenBack() || !e.Valid(w.s.image.Segments) {
+		return false
+	}
+	flags := w.s.ages.of(page)
+	for _, c := range w.cfg.Pages {
+		if page >= c.First && page < c.End && (!c.Idle || flags&ageIdle != 0) && (!c.Huge || e.Codec() == codec.Raw) &&
+			(!c.Incompressible || flags&ageUncompressing != 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// piece writes back some pages of a window and returns how many it has dealt with.
+func (w *writeback) piece(window []candidate) (dealt int, err error) {
+	granted := min(len(window), batchPages)
+	if w.cfg.Grant != nil {
+		if granted, err = w.cfg.Grant(granted); err != nil {
+			return 0, err
+		}
+		if granted == 0 {
+			return 0, ErrBudget
+		}
+	}
+	first, room := w.s.away.blocks.take(granted)
+	done := w.did.Pages
+	if room == 0 {
+		err = ErrBackingFull
+	} else {
+		dealt, err = w.write(window, first, room)
+	}
+	if unused := granted - int(w.did.Pages-done); w.cfg.Grant != nil && unused > 0 {
+		_, gerr := w.cfg.Grant(-unused)
+		err = errors.Join(err, gerr)
+	}
+	return dealt, err
+}
+
+// write writes back pages of a window to as many blocks from first on as there is room for.
+func (w *writeback) write(window []candidate, first uint64, room int) (dealt int, err error) {
+	dealt, n := w.gather(window, room)
+	for i := n; i < room; i++ {
+		w.s.away.blocks.release(first + uint64(i))
+	}
+	if n == 0 {
+		return dealt, nil
+	}
+	w.seal(first, n)
+	invariant.Point("blocks to be written")
+	if err := w.s.away.device.write(w.b.sealed[:n*PageSize], first); err != nil {
+		w.s.errors.note(failedWriteback)
+		for i := range n {
+			w.s.away.blocks.release(first + uint64(i))
+		}
+		return dealt, fmt.Errorf("write back %d pages: %w", n, err)
+	}
+	invariant.Point("blocks written")
+	w.s.away.writes.Add(int64(n))
+	return dealt, w.publish(n)
+}
+
+// gather copies the objects of up to room pages of a window that are still wanted. It returns how
+// many pages it has looked at, and how many copied.
+func (w *writeback) gather(window []candidate, room int) (dealt, n int) {
+	s := w.s
+	s.passMu.Lock()
+	defer s.passMu.Unlock()
+	c := s.compactor()
+	for dealt < len(window) && n < room {
+		page := window[dealt].page
+		dealt++
+		c.beginRead()
+		if e := s.idx.load(page); w.wanted(page, e) {
+			if packed, err := s.object(page, e); err == nil { // a damaged one is left for a read to find
+				copy(w.b.copies[n], packed)
+				w.b.items[n] = item{page: page, stub: image.Stub{Length: uint16(len(packed)), Codec: e.Codec()}}
+				n++
+			}
+		}
+		c.endRead()
+	}
+	return dealt, n
+}
+
+// seal encrypts the first n pages of the batch for blocks from first on.
+func (w *writeback) seal(first uint64, n int) {
+	serial := w.s.away.device.secret.serials(n)
+	for i := range w.b.items[:n] {
+		it := &w.b.items[i]
+		it.stub.Block, it.stub.Serial = uint32(first)+uint32(i), serial+uint64(i)
+		copy(w.b.room, w.b.copies[i][:it.stub.Length])
+		w.b.sealer.seal(w.b.room, it.page, &it.stub)
+		copy(w.b.sealed[i*PageSize:], w.b.room[:PageSize])
+	}
+}
+
+// publish gives the first n pages of the batch stubs, if their objects are what was written. The
+// stubs lie together, in the compactor's segment, for which one stays in reserve however full the
+// store is.
+func (w *writeback) publish(n int) error {
+	s := w.s
+	s.passMu.Lock()
+	defer s.passMu.Unlock()
+	c := s.compactor()
+	var payload [image.StubSize]byte
+	for i := range w.b.items[:n] {
+		it := &w.b.items[i]
+		to, err := c.place(it.page, image.WrittenBack, it.stub.Append(payload[:0]))
+		if err != nil {
+			for _, rest := range w.b.items[i:n] {
+				s.away.blocks.release(uint64(rest.stub.Block))
+			}
+			return err
+		}
+		if s.sendAway(it, w.b.copies[i][:it.stub.Length], to) {
+			w.did.Pages++
+		} else {
+			c.retire(to)
+			w.did.Changed++
+		}
+	}
+	c.flush(true)
+	return nil
+}
+
+// sendAway makes to the entry of a page whose object is still old, and reports whether it is. The
+// caller holds passMu.
+func (s *Store) sendAway(it *item, old []byte, to image.Entry) bool {
+	s.sweepUnder(it.page)
+	l, c := s.lock(it.page), s.compactor()
+	for tries := 0; !l.TryLock(); tries++ { // a writer may hold it while it waits for us
+		if tries == rescueTries {
+			return false
+		}
+		time.Sleep(waitPause / 10)
+	}
+	defer l.Unlock()
+	e := s.idx.load(it.page)
+	if !s.holds(it.page, e, it.stub.Codec, old) {
+		return false
+	}
+	invariant.Point("stub placed")
+	s.idx.swap(it.page, to)
+	invariant.Point("page written back")
+	s.ages.mark(it.page, 0, ageIdle|ageSticky)
+	c.count.add(to, +1)
+	c.count.add(e, -1)
+	c.retire(e)
+	return true
+}
