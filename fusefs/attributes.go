@@ -52,9 +52,9 @@ type attributes struct {
 	closed   func(bool)         // makes opening the data file fail with EBUSY, or succeed again; immutable
 	keep     func(Chosen) error // keeps what was chosen for a successor; immutable
 
-	setting sync.Mutex             // held while an attribute is set, but for recompress, which may take minutes
+	setting sync.Mutex             // held while an attribute is set, but for recompress and writeback, which may take minutes
 	chosen  atomic.Pointer[Chosen] // changed by the holder of setting
-	working atomic.Bool            // recompress is at work
+	working atomic.Bool            // recompress or writeback is at work
 }
 
 // all returns the attribute files. In the kernel mem_limit and mem_used_max are write-only; here
@@ -62,7 +62,7 @@ type attributes struct {
 func (a *attributes) all() []attribute {
 	list := []attribute{
 		a.order("algorithm_params", a.setParameters),
-		a.text("backing_dev", func() string { return "none\n" }),
+		{dir: deviceNode, name: "backing_dev", mode: changed, show: a.showBacking, set: a.setBacking, waits: true},
 		a.stats("bd_stat", bdStat),
 		{dir: deviceNode, name: "block_state", mode: 0o400, stream: a.blockState},
 		a.value("comp_algorithm", func(Chosen) string { return compAlgorithm(a.cfg.Store.Algorithm()) }, a.setAlgorithm),
@@ -81,7 +81,7 @@ func (a *attributes) all() []attribute {
 		{dir: deviceNode, name: "reset", mode: ordered, set: a.reset},
 		a.text("size", func() string { return decimal(a.size() / sector) }),
 		a.stats("stat", func(s store.Stats) string { return blockStat(s, a.inFlight()) }),
-		a.order("writeback", a.initialised(a.writeBack)),
+		{dir: deviceNode, name: "writeback", mode: ordered, set: a.writeBack},
 		a.value("writeback_limit", func(c Chosen) string { return decimal(c.WritebackLimit) }, a.setWritebackLimit),
 		a.value("writeback_limit_enable", showWritebackLimited, a.setWritebackLimited),
 	}

@@ -25,9 +25,11 @@ func ioStat(s store.Stats) string {
 	return fmt.Sprintf("%8d %8d 0 %8d\n", s.FailedReads.Count, s.FailedWrites.Count, s.NotifyFree)
 }
 
-// bdStat formats bd_stat as bd_stat_show does: there is no backing device, so that nothing lies on
-// one and nothing was read from or written to one.
-func bdStat(store.Stats) string { return fmt.Sprintf("%8d %8d %8d\n", 0, 0, 0) }
+// bdStat formats bd_stat as bd_stat_show does: pages that lie on the backing device, and those that
+// were read from and written to it.
+func bdStat(s store.Stats) string {
+	return fmt.Sprintf("%8d %8d %8d\n", s.WrittenBack, s.BackingReads, s.BackingWrites)
+}
 
 // debugStat formats debug_stat as debug_stat_show does. The last figure counts slots that were to
 // be freed and were locked by another process: the store waits for the lock instead.

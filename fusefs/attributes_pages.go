@@ -34,9 +34,9 @@ const stateLine = 40
 
 // blockState returns up to size bytes of block_state from offset on, as read_block_state of the
 // kernel formats them: a line for each stored page, with its number, when it was accessed last in
-// seconds since the machine was started, and whether it is same-filled (s), huge (h), idle (i),
-// recompressed (r) or incompressible (n). A page that changes during the call may be missing or
-// twice.
+// seconds since the machine was started, and whether it is same-filled (s), written back (w),
+// huge (h), idle (i), recompressed (r) or incompressible (n). A page that changes during the call
+// may be missing or twice.
 func (a *attributes) blockState(from cursor, offset uint64, size int) ([]byte, cursor, error) {
 	if a.cfg.Uninitialised {
 		return nil, from, syscall.EINVAL
@@ -76,7 +76,7 @@ func appendState(to []byte, page uint64, now time.Duration, s store.PageState) [
 	for _, f := range []struct {
 		is   bool
 		flag byte
-	}{{s.Same, 's'}, {false, 'w'}, {s.Huge, 'h'}, {s.Idle, 'i'}, {s.Recompressed, 'r'}, {s.Incompressible, 'n'}} {
+	}{{s.Same, 's'}, {s.WrittenBack, 'w'}, {s.Huge, 'h'}, {s.Idle, 'i'}, {s.Recompressed, 'r'}, {s.Incompressible, 'n'}} {
 		if !f.is {
 			f.flag = '.'
 		}

@@ -45,36 +45,6 @@ func (a *attributes) compact([]byte, *Chosen) error {
 	return nil
 }
 
-// writeBack refuses, because there is no backing device.
-func (a *attributes) writeBack([]byte, *Chosen) error { return syscall.ENODEV }
-
-// setWritebackLimit takes a number of pages. Without a backing device it only shows it.
-func (a *attributes) setWritebackLimit(text []byte, c *Chosen) error {
-	n, err := sysfstext.Unsigned(text, 64)
-	if err != nil {
-		return syscall.EINVAL
-	}
-	c.WritebackLimit = n
-	return nil
-}
-
-// setWritebackLimited takes a number: 0 is no.
-func (a *attributes) setWritebackLimited(text []byte, c *Chosen) error {
-	n, err := sysfstext.Unsigned(text, 64)
-	if err != nil {
-		return syscall.EINVAL
-	}
-	c.WritebackLimited = n != 0
-	return nil
-}
-
-func showWritebackLimited(c Chosen) string {
-	if c.WritebackLimited {
-		return "1\n"
-	}
-	return "0\n"
-}
-
 // refuse is EINVAL with what was wrong, for the log.
 func refuse(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", fmt.Errorf(format, args...), syscall.EINVAL)

@@ -85,6 +85,11 @@ func (a *attributes) reset(request uint64, text []byte) error {
 	}
 	defer a.setting.Unlock()
 	if a.cfg.Uninitialised {
+		if a.cfg.SetBacking != nil && a.cfg.Backing != nil && a.cfg.Backing() != "" {
+			if err := a.cfg.SetBacking(numberOf(request), ""); err != nil {
+				return err
+			}
+		}
 		return a.change(a.forget)
 	}
 	a.closed(true)

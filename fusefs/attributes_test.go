@@ -15,7 +15,8 @@ func TestStatFormats(t *testing.T) {
 		"mm_stat, new": {mmStat(store.Stats{}), "       0        0        0        0        0        0        0        0        0\n"},
 		"io_stat, new": {ioStat(store.Stats{}), "       0        0 0        0\n"},
 		"debug_stat":   {debugStat(store.Stats{}), "version: 1\n0        0\n"},
-		"bd_stat":      {bdStat(store.Stats{}), "       0        0        0\n"},
+		"bd_stat, new": {bdStat(store.Stats{}), "       0        0        0\n"},
+		"bd_stat":      {bdStat(store.Stats{WrittenBack: 1, BackingReads: 123456789, BackingWrites: 30}), "       1 123456789       30\n"},
 		"stat, new": {blockStat(store.Stats{}, 0), "       0        0        0        0        0        0        0        0        0        0        0" +
 			"        0        0        0        0        0        0\n"},
 		"stat": {blockStat(store.Stats{Reads: 3, Writes: 1234567, NotifyFree: 2}, 5), "       3        0       24        0  1234567        0  9876536        0" +

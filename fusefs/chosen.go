@@ -21,7 +21,8 @@ type Chosen struct {
 	MemLimit *uint64 `json:"mem_limit,omitempty"`
 	// Recompression are the algorithms of recompression, of the priorities 1 to 3; empty for none.
 	Recompression [recompressions]string `json:"recompression,omitzero"`
-	// WritebackLimit and WritebackLimited are what writeback_limit and writeback_limit_enable show.
+	// WritebackLimit and WritebackLimited are what writeback_limit and writeback_limit_enable show:
+	// the pages that may yet be written, and whether that counts.
 	WritebackLimit   uint64 `json:"writeback_limit,omitempty"`
 	WritebackLimited bool   `json:"writeback_limited,omitempty"`
 	// Resized is the number of the last request that changed the size of the device; 0 for none.

@@ -19,29 +19,36 @@ import (
 // newTestFileSystem is what Mount serves, to be called without a kernel.
 func newTestFileSystem(tb testing.TB, size uint64) *fileSystem {
 	tb.Helper()
+	f, _ := newTestDevice(tb, Config{Store: newStore(tb, store.Config{Disksize: size})})
+	return f
+}
+
+func newTestDevice(tb testing.TB, cfg Config) (*fileSystem, *attributes) {
+	tb.Helper()
 	algorithm, err := codec.Parse("lz4")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	cfg := Config{Store: newStore(tb, size), Algorithm: algorithm, Logf: tb.Logf}
+	cfg.Algorithm, cfg.Logf = algorithm, tb.Logf
 	loops := attribute{dir: controlNode, name: "loops", mode: hidden, show: func() ([]byte, error) { return nil, nil }}
 	all := &attributes{cfg: cfg, loops: loops, streams: 4, inFlight: func() int { return 0 }, opens: func() int { return 0 }, stopping: func() bool { return false },
 		keep: func(Chosen) error { return nil }}
 	all.chosen.Store(&Chosen{})
-	return newFileSystem(cfg, attributeTree(all.all()))
+	return newFileSystem(cfg, attributeTree(all.all())), all
 }
 
-func newStore(tb testing.TB, size uint64) *store.Store {
+func newStore(tb testing.TB, cfg store.Config) *store.Store {
 	tb.Helper()
 	lz4, err := codec.Parse("lz4")
 	if err != nil {
 		tb.Fatal(err)
 	}
+	cfg.Algorithm = lz4
 	memory, err := store.NewMemory(store.MemoryMemfd)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s, err := store.Create(memory, store.Config{Disksize: size, Algorithm: lz4})
+	s, err := store.Create(memory, cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}

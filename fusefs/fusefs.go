@@ -56,6 +56,13 @@ type Config struct {
 	// server of the same files. It returns an error where that cannot be done, which answers the
 	// request for it, and ErrLeft once this server is to stop. If nil, the device keeps its size.
 	Resize func(size uint64) error
+	// Backing returns the path of the backing device, which Store writes pages back to; empty for
+	// none. May be nil.
+	Backing func() string
+	// SetBacking opens one for a device that has no size yet, in place of the one before. It
+	// returns ErrLeft once this server is to stop; the next server calls it with the same request
+	// then. If nil, there can be none.
+	SetBacking func(request uint64, path string) error
 	// Add makes a further device of the directory and returns its number; Remove ends a device
 	// without a user. Both return ErrLeft once this server is to stop; the next server calls them
 	// with the same request then. If nil, there are no further devices.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/store"
 )
 
 // TestServedSettings compares what Mount says it got with the mount table and,
@@ -178,7 +179,7 @@ func TestServerRefusals(t *testing.T) {
 	}
 	for name, c := range map[string]Config{
 		"no store":     {Algorithm: lz4},
-		"no algorithm": {Store: newStore(t, smallDisk)},
+		"no algorithm": {Store: newStore(t, store.Config{Disksize: smallDisk})},
 	} {
 		if s, err := NewServer(Files{}, c); s != nil || !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: %v, %v", name, s, err)

@@ -19,6 +19,7 @@ import (
 type Server struct {
 	requests    requests      // immutable view
 	attributes  *connection   // immutable
+	chosen      func() Chosen // immutable
 	data        *connection   // immutable
 	settings    Settings      // immutable once Start has returned
 	resized     bool          // the device was made anew at some time; immutable
@@ -69,6 +70,7 @@ func NewServer(files Files, cfg Config) (_ *Server, err error) {
 	}
 	chosen, _, _ := s.requests.chosen()
 	shownFiles.chosen.Store(&chosen)
+	s.chosen = func() Chosen { return *shownFiles.chosen.Load() }
 	if s.attributes, err = s.connect(attributeConnection, files.Attributes, cfg, attributeTree(shownFiles.all()), attributeTransfer); err != nil {
 		return nil, err
 	}
@@ -149,6 +151,12 @@ func (s *Server) Start() error {
 		s.settings.MaxBackground = n
 	}
 	return nil
+}
+
+// WritebackLimit returns the number of pages that may yet be written back, and whether it counts.
+func (s *Server) WritebackLimit() (pages uint64, limited bool) {
+	c := s.chosen()
+	return c.WritebackLimit, c.WritebackLimited
 }
 
 // AttributesEnded returns a channel that is closed when the attributes are no longer reachable. The

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
@@ -27,6 +28,7 @@ const (
 	flagAlgorithm  = "algorithm"
 	flagMemLimit   = "mem-limit"
 	flagLatency    = "latency"
+	flagSpill      = "spill"
 	flagMemory     = "memory"    // hidden: tests kernels without noswap
 	flagTransport  = "transport" // hidden: a keeper of an earlier version gives it to its worker
 	flagForeground = "foreground"
@@ -46,6 +48,8 @@ func deviceFlags() []cli.Flag {
 			Usage: "most memory the device may take: a `LIMIT` as 2G, or as 50% of RAM; 0 for none"},
 		&cli.StringFlag{Name: flagLatency, Value: string(awake.Auto),
 			Usage: "keep idle processors awake for page faults: a `POLICY`, auto, low or off"},
+		&cli.StringFlag{Name: flagSpill,
+			Usage: "overwrite the file or block device at `PATH` with pages that are written back, encrypted"},
 		&cli.StringFlag{Name: flagMemory, Value: string(store.MemoryAuto), Hidden: true},
 		&cli.StringFlag{Name: flagTransport, Hidden: true},
 	}
@@ -155,6 +159,11 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	if cfg.Latency, err = awake.ParsePolicy(c.String(flagLatency)); err != nil {
 		return cfg, usageError("%v", err)
 	}
+	if path := c.String(flagSpill); path != "" {
+		if cfg.Backing, err = filepath.Abs(path); err != nil {
+			return cfg, usageError("--spill: %v", err)
+		}
+	}
 	parse := parseAlgorithm
 	if c.Bool(flagWork) {
 		parse = workerAlgorithm
@@ -167,7 +176,13 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 
 // servingArgs returns the arguments that make this program the keeper of cfg; serveSpawned reads
 // them. They are plain, so that ps shows what runs.
-func servingArgs(cfg daemon.Config) []string { return deviceArgs(flagServe, cfg) }
+func servingArgs(cfg daemon.Config) []string {
+	args := deviceArgs(flagServe, cfg)
+	if cfg.Backing != "" { // of the keeper, which hands it to workers
+		args = append([]string{args[0], "--" + flagSpill + "=" + cfg.Backing}, args[1:]...)
+	}
+	return args
+}
 
 // workArgs returns the arguments that make it a worker; serveAsWorker reads them.
 func workArgs(cfg daemon.Config) []string {

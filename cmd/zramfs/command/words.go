@@ -35,6 +35,7 @@ func (r report) sides() []side {
 		side{"memory used", memoryWords(r.Status)},
 		side{"saved", r.savedWords()},
 		side{"pages", codecWords(r.Status)},
+		side{"backing device", backingWords(r.Status.Backing)},
 		side{"code", instructionWords(r.Status.Instructions)},
 		side{"latency", latencyWords(r.Status.Latency)},
 		side{"requests", requestWords(r.Status.Operations)},
@@ -155,6 +156,21 @@ func codecWords(s *daemon.Status) string {
 		}
 	}
 	return fmt.Sprintf("%d: %s", total, strings.Join(words, ", "))
+}
+
+// backingWords is the line of status on the backing device.
+func backingWords(b daemon.BackingStatus) string {
+	if b.Path == "" {
+		return ""
+	}
+	text := fmt.Sprintf("%s: %s of %s, %s written and %s read so far", b.Path, term.Grouped(b.Pages), term.Pages(b.Capacity), term.Grouped(b.Writes), term.Grouped(b.Reads))
+	if b.Limited {
+		text += fmt.Sprintf(", %s may yet be written", term.Grouped(b.Limit))
+	}
+	if b.FailedWrites > 0 {
+		text += fmt.Sprintf(", %s writes failed", term.Grouped(b.FailedWrites))
+	}
+	return text
 }
 
 // latencyWords is the line of status on wake-ups. Older servers do not report them.

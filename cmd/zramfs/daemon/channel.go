@@ -40,7 +40,7 @@ type news struct {
 	Noted bool `json:"noted,omitempty"`
 	// Resize: the device is to be made anew with that size in bytes, 0 for none, and empty.
 	Resize *uint64 `json:"resize,omitempty"`
-	// Hot: control/hot_add was read, or control/hot_remove written.
+	// Hot: control/hot_add was read, or control/hot_remove or block/zram0/backing_dev written.
 	Hot *hotRequest `json:"hot,omitempty"`
 	// AttributesEnded: the attributes are unmounted or their connection is aborted.
 	AttributesEnded bool `json:"attributes_ended,omitempty"`
@@ -84,6 +84,10 @@ type keeperFacts struct {
 	Anew bool `json:"anew,omitempty"`
 	// Further are the further devices of the directory.
 	Further fusefs.Further `json:"further,omitempty"`
+	// Backs: the keeper opens backing devices for a device without a size. Backing is the path of
+	// the one that there is; empty for none.
+	Backs   bool   `json:"backs,omitempty"`
+	Backing string `json:"backing,omitempty"`
 	// Create: the image is new.
 	Create bool `json:"create,omitempty"`
 }

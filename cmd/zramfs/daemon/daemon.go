@@ -27,6 +27,9 @@ type Config struct {
 	Algorithm codec.Algorithm
 	// MemLimit bounds the memory that the store takes, in bytes; 0 is no limit.
 	MemLimit uint64
+	// Backing is the path of the file or block device that pages are written back to, absolute;
+	// empty for none.
+	Backing string
 	// Latency decides when idle processors are kept from halting.
 	Latency awake.Policy
 	// Memory is the kind of memory of the image.

@@ -24,12 +24,16 @@ import (
 type hotRequest struct {
 	Request uint64 `json:"request"`
 	Remove  int    `json:"remove,omitempty"` // the number of the device to end; 0 to make one
+	// Backing is the path of a backing device for this device, empty for none; nil to make or end
+	// another device.
+	Backing *string `json:"backing,omitempty"`
 }
 
 // A hotAnswer is the keeper's.
 type hotAnswer struct {
 	Request uint64        `json:"request"`
-	Number  int           `json:"number,omitempty"` // of the new device
+	Number  int           `json:"number,omitempty"`  // of the new device
+	Backing string        `json:"backing,omitempty"` // the path of the backing device, for people
 	Errno   syscall.Errno `json:"errno,omitempty"`
 }
 
@@ -81,9 +85,12 @@ func (k *keeper) hot(asking *process, r hotRequest) {
 	defer k.further.one.Unlock()
 	if k.further.last.Request != r.Request {
 		answer := hotAnswer{Request: r.Request}
-		if r.Remove != 0 {
+		switch {
+		case r.Backing != nil:
+			answer.Backing, answer.Errno = k.setBacking(*r.Backing)
+		case r.Remove != 0:
 			answer.Errno = k.endFurther(r.Remove)
-		} else {
+		default:
 			answer.Number, answer.Errno = k.addFurther()
 		}
 		k.further.last = answer

@@ -19,6 +19,9 @@ import (
 type image struct {
 	memory   *store.Memory // immutable
 	disksize uint64        // bytes, 0 for a device that has no size yet; immutable
+	// backing is where its pages are written back to; nil for nowhere. Immutable once the device
+	// has a size.
+	backing atomic.Pointer[backing]
 	// superblock is a copy of the image's, nil until a worker with this image was ready.
 	superblock atomic.Pointer[[]byte]
 }
@@ -30,7 +33,14 @@ func (k *keeper) makeMemory() error {
 		return err
 	}
 	k.image.Store(first)
-	k.undo = append(k.undo, func() error { return k.image.Load().memory.Close() })
+	k.undo = append(k.undo, func() error { return k.image.Load().close(nil) })
+	if k.cfg.Backing != "" {
+		b, err := openBacking(k.cfg.Backing)
+		if err != nil {
+			return err
+		}
+		first.backing.Store(b)
+	}
 	k.cfg.Memory = first.memory.Kind()
 	return nil
 }
@@ -41,6 +51,16 @@ func (k *keeper) newImage(disksize uint64) (*image, error) {
 		return nil, err
 	}
 	return &image{memory: memory, disksize: disksize}, nil
+}
+
+// close releases the memory of an image that no worker serves, and its backing device unless that
+// is the next image's; nil for none.
+func (i *image) close(next *image) error {
+	err := i.memory.Close()
+	if b := i.backing.Load(); next == nil || next.backing.Load() != b {
+		err = errors.Join(err, b.close())
+	}
+	return err
 }
 
 // keepSuperblock copies the superblock of the image.
@@ -85,13 +105,16 @@ func (k *keeper) makeAnew(asking *process, disksize uint64) error {
 	if err != nil {
 		return err
 	}
+	if before := k.image.Load(); before.disksize == 0 && disksize != 0 {
+		next.backing.Store(before.backing.Load())
+	}
 	for end := time.Now().Add(workerPatience); ; time.Sleep(resizePause) {
 		before := k.image.Load()
 		report := k.ask(&upgradeRequest{image: next, asking: asking, answer: make(chan control.UpgradeReport, 1)})
 		switch {
 		case report.Error == "":
 			k.logger.Info("the device was made anew", "disksize", disksize)
-			return before.memory.Close()
+			return before.close(next)
 		case report.Error != errUpgrading.Error() || time.Now().After(end):
 			return errors.Join(errors.New(report.Error), next.memory.Close())
 		}

@@ -80,13 +80,17 @@ func (k *keeper) launch(p *process, from program, files fusefs.Files) error {
 	}
 	cfg := k.cfg
 	cfg.Disksize = from.image.disksize
-	return p.start(cfg, from, dictionary, inherited...)
+	var b *backing
+	if cfg.Disksize != 0 { // else nothing is stored, and another backing device may take its place
+		b = from.image.backing.Load()
+	}
+	return p.start(cfg, from, dictionary, b, inherited...)
 }
 
 // start starts a worker with these descriptors, in the order of the constants, and with the
-// device's dictionary, nil where there is none. A worker that was killed before it started ends at
-// once.
-func (p *process) start(cfg Config, from program, dictionary *os.File, files ...*os.File) error {
+// device's dictionary and backing device, nil where there is none. A worker that was killed before
+// it started ends at once.
+func (p *process) start(cfg Config, from program, dictionary *os.File, b *backing, files ...*os.File) error {
 	ordersR, ordersW, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("make pipe: %w", err)
@@ -103,6 +107,7 @@ func (p *process) start(cfg Config, from program, dictionary *os.File, files ...
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, // a terminal's signals are the keeper's to hear
 	}
 	passDictionary(cmd, dictionary)
+	passBacking(cmd, b)
 	if cfg.Foreground {
 		cmd.Stderr = os.Stderr
 	}

@@ -67,6 +67,7 @@ func (w *worker) status(loops []string) Status {
 		Batches:      batches,
 		LastMinute:   minuteStatus(w.counters.Area),
 		Stalls:       stallStatus(w.counters.Area),
+		Backing:      w.backingStatus(stats),
 		Ages:         agesStatus(w.store, stats.Ages),
 		EventsTotal:  w.counters.Area.EventsTotal(),
 		SettingsLost: append([]string{}, w.lostSettings...),

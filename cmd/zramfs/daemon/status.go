@@ -76,6 +76,8 @@ type Status struct {
 	LastMinute MinuteStatus `json:"last_minute"`
 	// Stalls counts the requests that waited for memory.
 	Stalls StallStatus `json:"stalls"`
+	// Backing describes the backing device, and what was written back to it.
+	Backing BackingStatus `json:"backing"`
 	// Ages says how long ago stored pages were written or read.
 	Ages AgesStatus `json:"ages"`
 	// EventsTotal counts the events since the device was made by their kind, see [telemetry.Kind].
@@ -93,6 +95,24 @@ type Status struct {
 	// Protections are the measures taken before the device became ready, in the order in which they
 	// were taken.
 	Protections []protect.Protection `json:"protections"`
+}
+
+// BackingStatus describes the backing device of a [Status]. Without one all is zero.
+type BackingStatus struct {
+	// Path is the file or block device, absolute; empty for none.
+	Path string `json:"path"`
+	// Capacity is the number of pages that it has room for.
+	Capacity uint64 `json:"capacity_pages"`
+	// Pages is the number of pages that lie there.
+	Pages uint64 `json:"pages"`
+	// Reads and Writes count pages read from there and written there so far.
+	Reads  uint64 `json:"reads"`
+	Writes uint64 `json:"writes"`
+	// FailedWrites counts the writes to it that failed so far, of up to 32 pages each.
+	FailedWrites uint64 `json:"failed_writes"`
+	// Limited says whether Limit counts, which is the number of pages that may yet be written.
+	Limited bool   `json:"limited"`
+	Limit   uint64 `json:"limit_pages"`
 }
 
 // MemoryStatus is the memory side of a [Status]. The names are those of zram's mm_stat where it has

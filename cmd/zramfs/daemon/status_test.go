@@ -29,7 +29,7 @@ func TestStatusNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"": "ages algorithm batches codecs cpu_seconds_total dir disksize events_total fuse instructions io keeper_pid last_exit last_minute last_restart latency loops mem_limit " +
+		"": "ages algorithm backing batches codecs cpu_seconds_total dir disksize events_total fuse instructions io keeper_pid last_exit last_minute last_restart latency loops mem_limit " +
 			"memory name opens operations pid process process_memory_bytes protections restarts restarts_recent settings_lost stalls streams survives_crash time " +
 			"uptime_seconds version worker_pid",
 		"memory": "compr_data_size huge_pages huge_pages_since index_bytes mem_used_max mem_used_total orig_data_size " +

@@ -90,6 +90,10 @@ func (k *keeper) start(p *process, from program) {
 func (k *keeper) serve(p *process, r restarts) {
 	facts := &keeperFacts{PID: pid(), restarts: r, CPU: k.spent, Protections: k.protections, Locks: k.locks, Group: k.group, Create: p.image.superblock.Load() == nil,
 		Anew: true, Further: k.further.numbers()}
+	facts.Backs = true
+	if b := p.image.backing.Load(); b != nil {
+		facts.Backing = b.path
+	}
 	if !k.since.IsZero() {
 		facts.Ready = k.since.UnixNano()
 	}

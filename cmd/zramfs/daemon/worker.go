@@ -24,16 +24,18 @@ import (
 // A worker is the process that carries out all requests. It may die at any moment: image, requests
 // and connections are the keeper's as well.
 type worker struct {
-	cfg         Config               // immutable
-	news        *newsWriter          // has its own lock
-	orders      chan order           // closed when the keeper is gone
-	logs        *Logs                // immutable
-	log         *slog.Logger         // immutable
-	files       fusefs.Files         // immutable
-	waiting     int                  // requests that may wait for memory; immutable once prepared
-	facts       keeperFacts          // immutable once serving has begun
-	kept        atomic.Bool          // the keeper lives
-	memory      *store.Memory        // immutable once serving has begun
+	cfg         Config         // immutable
+	news        *newsWriter    // has its own lock
+	orders      chan order     // closed when the keeper is gone
+	logs        *Logs          // immutable
+	log         *slog.Logger   // immutable
+	files       fusefs.Files   // immutable
+	waiting     int            // requests that may wait for memory; immutable once prepared
+	facts       keeperFacts    // immutable once serving has begun
+	kept        atomic.Bool    // the keeper lives
+	memory      *store.Memory  // immutable once serving has begun
+	backing     *store.Backing // nil for none; immutable once serving has begun
+	backingPath atomic.Pointer[string]
 	store       *store.Store         // immutable once serving has begun
 	server      *fusefs.Server       // immutable once serving has begun
 	counters    *fusefs.Counters     // immutable once serving has begun
@@ -103,6 +105,12 @@ func (w *worker) prepare() (err error) {
 		return err
 	}
 	w.undo = append(w.undo, w.memory.Close)
+	if w.backing, err = workerBacking(); err != nil {
+		return err
+	}
+	if w.backing != nil {
+		w.undo = append(w.undo, w.backing.Close)
+	}
 	w.waiting, err = w.files.MaxWaiting()
 	if err := errors.Join(err, w.memory.Check()); err != nil {
 		return err
@@ -171,6 +179,7 @@ func (w *worker) serve() (err error) {
 	if w.facts.Anew {
 		cfg.Resize, cfg.Add, cfg.Remove = w.resize, w.addDevice, w.removeDevice
 	}
+	w.serveBacking(&cfg)
 	if w.server, err = fusefs.NewServer(w.files, cfg); err != nil {
 		return err
 	}

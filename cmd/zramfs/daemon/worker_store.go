@@ -53,6 +53,7 @@ func (w *worker) storeConfig() store.Config {
 		OnCorrupt: w.logs.Corrupt,
 		OnFill:    w.logs.Filled,
 		Totals:    w.counters.Area.Totals(),
+		Backing:   w.backing,
 	}
 	if w.chosen.MemLimit != nil {
 		cfg.MemLimit = 0 // any will do later, also one that a new store would refuse

@@ -31,23 +31,37 @@ type Key struct {
 	// Effect says what it changes.
 	Effect string
 
-	attribute string
-	// text returns what is written to the attribute for a value. ram is in bytes.
-	text func(value string, ram uint64) (string, error)
-	now  func(d devices.Device) string
+	// orders returns what is written to attributes for a value, in this order. ram is in bytes.
+	orders func(value string, ram uint64) ([]order, error)
+	now    func(d devices.Device) string
+}
+
+// An order is a text for an attribute.
+type order struct{ attribute, text string }
+
+// to makes orders of what is written to one attribute.
+func to(attribute string, text func(value string, ram uint64) (string, error)) func(string, uint64) ([]order, error) {
+	return func(value string, ram uint64) ([]order, error) {
+		t, err := text(value, ram)
+		return []order{{attribute, t}}, err
+	}
 }
 
 // Keys lists all that can be set.
 func Keys() []Key {
 	return []Key{
-		{"algorithm", "a name, as page:dense or zstd(level=3)", "of pages written from now on", "comp_algorithm", algorithmText,
+		{"algorithm", "a name, as page:dense or zstd(level=3)", "of pages written from now on", to("comp_algorithm", algorithmText),
 			func(d devices.Device) string { return d.Status.Algorithm }},
-		{"level", "1 to 19, for zstd", "of pages written from now on", "algorithm_params", levelText,
+		{"level", "1 to 19, for zstd", "of pages written from now on", to("algorithm_params", levelText),
 			func(d devices.Device) string { return levelOf(d.Status.Algorithm) }},
-		{"mem-limit", "a size, as 2G, or as 50% of RAM; 0 for none", "the most memory that the device may take", "mem_limit", limitText,
+		{"mem-limit", "a size, as 2G, or as 50% of RAM; 0 for none", "the most memory that the device may take", to("mem_limit", limitText),
 			func(d devices.Device) string { return limitOf(d.Status.MemLimit) }},
-		{"peak", "0", "the most memory that was in use counts from now on", "mem_used_max", peakText,
+		{"peak", "0", "the most memory that was in use counts from now on", to("mem_used_max", peakText),
 			func(d devices.Device) string { return term.Size(d.Status.Memory.MemUsedMax) }},
+		{"spill", "a path", "the backing device of a device without a size", to("backing_dev", pathText),
+			func(d devices.Device) string { return backingOf(d.Status.Backing.Path) }},
+		{"writeback-limit", "a size, as 1G; none for no limit", "the most that may yet be written to the backing device", writebackOrders,
+			func(d devices.Device) string { return writebackOf(d.Status.Backing) }},
 	}
 }
 
@@ -56,8 +70,9 @@ func (k Key) Now(d devices.Device) string { return k.now(d) }
 
 // A Change is a value for an attribute.
 type Change struct {
-	key         Key
-	value, text string
+	key    Key
+	value  string
+	orders []order
 }
 
 // Parse reads a change, KEY=VALUE. Its errors wrap ErrUsage.
@@ -72,11 +87,11 @@ func Parse(argument string, ram uint64) (Change, error) {
 			names = append(names, k.Name)
 			continue
 		}
-		text, err := k.text(value, ram)
+		orders, err := k.orders(value, ram)
 		if err != nil {
 			return Change{}, fmt.Errorf("%w: %s: %w", ErrUsage, argument, err)
 		}
-		return Change{k, value, text}, nil
+		return Change{k, value, orders}, nil
 	}
 	hint := ""
 	if near := term.Nearest(name, names); near != "" {
@@ -90,8 +105,17 @@ const setTime = 10 * time.Second
 
 // Apply makes the change on a device. It returns once that has taken effect.
 func (c Change) Apply(d devices.Device) error {
-	path := filepath.Join(d.Dir, "block", "zram0", c.key.attribute)
-	_, err := aside.Within(setTime, aside.Write, path, c.text)
+	for _, o := range c.orders {
+		if err := c.carryOut(d, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c Change) carryOut(d devices.Device, o order) error {
+	path := filepath.Join(d.Dir, "block", "zram0", o.attribute)
+	_, err := aside.Within(setTime, aside.Write, path, o.text)
 	what := fmt.Sprintf("set %s=%s of %s", c.key.Name, c.value, d.Dir)
 	switch {
 	case err == nil:
@@ -100,6 +124,8 @@ func (c Change) Apply(d devices.Device) error {
 		return fmt.Errorf("%s: its worker is of a version that cannot be set; see zramfs upgrade", what)
 	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
 		return fmt.Errorf("%s: permission denied: run as root", what)
+	case o.attribute == "backing_dev" && errors.Is(err, syscall.EBUSY):
+		return fmt.Errorf("%s: the device has a size, or another one has the path: name it by up or mount --spill PATH when the device is made", what)
 	case errors.Is(err, syscall.EINVAL):
 		return fmt.Errorf("%s: the device does not take it; its log says why", what)
 	}

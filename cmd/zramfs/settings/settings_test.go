@@ -14,9 +14,18 @@ func TestParse(t *testing.T) {
 		"mem-limit=2G": "mem_limit 2147483648", "mem-limit=50%": "mem_limit 4294967296", "mem-limit=0": "mem_limit 0",
 		"algorithm=page:dense": "comp_algorithm page:dense", "algorithm=zstd(level=3)": "comp_algorithm zstd",
 		"level=7": "algorithm_params algo=zstd level=7", "peak=0": "mem_used_max 0",
+		"spill=/dev/a": "backing_dev /dev/a", "writeback-limit=1G": "writeback_limit 262144, writeback_limit_enable 1",
+		"writeback-limit=none": "writeback_limit_enable 0",
 	} {
 		c, err := Parse(argument, ram)
-		if got := c.key.attribute + " " + c.text; err != nil || got != want {
+		got := ""
+		for i, o := range c.orders {
+			if i > 0 {
+				got += ", "
+			}
+			got += o.attribute + " " + o.text
+		}
+		if err != nil || got != want {
 			t.Errorf("%s writes %q, %v; want %q", argument, got, err, want)
 		}
 	}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fusefs
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+
+	"github.com/zramfs/zramfs/fusefs/sysfstext"
+	"github.com/zramfs/zramfs/store"
+)
+
+// The functions of this file are the backing device's attributes, after their namesakes in the
+// kernel's drivers/block/zram/zram_drv.c.
+
+// showBacking shows the path of the backing device.
+func (a *attributes) showBacking() ([]byte, error) {
+	if a.cfg.Backing != nil {
+		if path := a.cfg.Backing(); path != "" {
+			return []byte(path + "\n"), nil
+		}
+	}
+	return []byte("none\n"), nil
+}
+
+// setBacking takes a path for a device that has no size yet. Unlike the kernel's it may be that of
+// a regular file.
+func (a *attributes) setBacking(request uint64, text []byte) error {
+	if err := a.begin(); err != nil {
+		return err
+	}
+	defer a.setting.Unlock()
+	switch {
+	case !a.cfg.Uninitialised:
+		return syscall.EBUSY
+	case sysfstext.Word(text) == "":
+		return syscall.ENOENT
+	case a.cfg.SetBacking == nil:
+		return refuse("backing_dev: the keeper is of a version without backing devices; make the device anew")
+	}
+	return a.cfg.SetBacking(numberOf(request), sysfstext.Word(text))
+}
+
+// setWritebackLimit takes the number of pages that may be written while the limit is enabled.
+func (a *attributes) setWritebackLimit(text []byte, c *Chosen) error {
+	n, err := sysfstext.Unsigned(text, 64)
+	if err != nil {
+		return syscall.EINVAL
+	}
+	c.WritebackLimit = n
+	return nil
+}
+
+// setWritebackLimited takes a number: 0 is no.
+func (a *attributes) setWritebackLimited(text []byte, c *Chosen) error {
+	n, err := sysfstext.Unsigned(text, 64)
+	if err != nil {
+		return syscall.EINVAL
+	}
+	c.WritebackLimited = n != 0
+	return nil
+}
+
+func showWritebackLimited(c Chosen) string {
+	if c.WritebackLimited {
+		return "1\n"
+	}
+	return "0\n"
+}
+
+// writeBack writes pages to the backing device and returns when it has them, while requests go on.
+// A successor goes on with what was left. As in the kernel it excludes recompress; other
+// attributes can be set while it works.
+func (a *attributes) writeBack(_ uint64, text []byte) error {
+	if a.cfg.Uninitialised {
+		return syscall.EINVAL
+	}
+	if !a.working.CompareAndSwap(false, true) {
+		return syscall.EAGAIN
+	}
+	defer a.working.Store(false)
+	if a.cfg.Backing == nil || a.cfg.Backing() == "" {
+		return syscall.ENODEV
+	}
+	pages, err := selectionsOf(text, a.cfg.Store.Pages())
+	if err != nil || len(pages) == 0 {
+		return err
+	}
+	_, err = a.cfg.Store.WriteBack(store.WritebackConfig{Pages: pages, Grant: a.grant})
+	return writebackErrno(err)
+}
+
+// writebackErrno makes the kernel's answer of an error, and keeps the cause for the log.
+func writebackErrno(err error) error {
+	var number syscall.Errno
+	switch {
+	case err == nil || errors.Is(err, ErrLeft):
+		return err
+	case errors.Is(err, store.ErrBackingFull):
+		return syscall.ENOSPC
+	case errors.Is(err, store.ErrBudget):
+		return syscall.EIO
+	case errors.Is(err, store.ErrFull):
+		return syscall.ENOMEM
+	case errors.As(err, &number):
+		return err
+	}
+	return errors.Join(err, syscall.EIO)
+}
+
+// grant takes pages from the limit, or gives some back to it for a negative number. It comes
+// before the pages are written, so that a process that is killed has not written more than the
+// limit.
+func (a *attributes) grant(pages int) (granted int, err error) {
+	if pages > 0 && a.stopping() {
+		return 0, ErrLeft
+	}
+	if !a.chosen.Load().WritebackLimited {
+		return pages, nil
+	}
+	if err := a.begin(); err != nil {
+		return 0, err
+	}
+	defer a.setting.Unlock()
+	err = a.change(func(c *Chosen) error {
+		if granted = pages; pages > 0 {
+			granted = int(min(uint64(pages), c.WritebackLimit))
+		}
+		c.WritebackLimit -= uint64(granted)
+		return nil
+	})
+	return granted, err
+}
+
+// selectionsOf reads what writeback takes, as the kernel does: a list of page_index=N and
+// page_indexes=FIRST-LAST, or a type, which also stands alone, as in kernels before 6.16. A type
+// ends the list; unknown keys are ignored.
+func selectionsOf(text []byte, pages uint64) (all []store.Selection, err error) {
+	span := store.Selection{End: pages}
+	for key, value := range sysfstext.Arguments(text) {
+		if value == "" {
+			key, value = "type", key
+		}
+		switch key {
+		case "type":
+			span, err = selectionOf(value, span)
+			return append(all, span), err
+		case "page_index":
+			span.First, err = pageNumber(value, pages)
+			span.End = span.First + 1
+		case "page_indexes":
+			span, err = pageNumbers(value, pages)
+		default:
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, span)
+	}
+	return all, nil
+}
+
+// selectionOf adds to a selection what a type asks.
+func selectionOf(mode string, s store.Selection) (store.Selection, error) {
+	switch mode {
+	case "idle":
+		s.Idle = true
+	case "huge":
+		s.Huge = true
+	case "huge_idle":
+		s.Idle, s.Huge = true, true
+	case "incompressible":
+		s.Incompressible = true
+	default:
+		return s, syscall.EINVAL
+	}
+	return s, nil
+}
+
+// pageNumber reads the number of a page of the device.
+func pageNumber(text string, pages uint64) (uint64, error) {
+	n, err := sysfstext.Unsigned([]byte(text), 64)
+	if err == nil && n >= pages {
+		err = syscall.ERANGE
+	}
+	return n, err
+}
+
+// pageNumbers reads the first and the last of some pages.
+func pageNumbers(text string, pages uint64) (s store.Selection, err error) {
+	first, last, ok := strings.Cut(text, "-")
+	if !ok {
+		return s, syscall.EINVAL
+	}
+	if s.First, err = pageNumber(first, pages); err != nil {
+		return s, err
+	}
+	if s.End, err = pageNumber(last, pages); err == nil && s.End < s.First {
+		err = syscall.ERANGE
+	}
+	s.End++
+	return s, err
+}

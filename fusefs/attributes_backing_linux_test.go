@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package fusefs
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/store"
+)
+
+// newBackedFileSystem serves a device with a backing device of so many pages, and has stored a
+// number of pages that do not compress.
+func newBackedFileSystem(t *testing.T, blocks int64, pages uint64) (*fileSystem, *attributes) {
+	t.Helper()
+	fd, err := unix.MemfdCreate("backing", unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := os.NewFile(uintptr(fd), "backing")
+	if err := file.Truncate(blocks * pageSize); err != nil {
+		t.Fatal(err)
+	}
+	secret, err := store.NewSecret()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := store.NewBacking(file, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	f, a := newTestDevice(t, Config{Store: newStore(t, store.Config{Disksize: 4 << 20, Backing: b}), Backing: func() string { return "/a/path" }})
+	rng, p := rand.New(rand.NewPCG(1, 1)), make([]byte, pageSize)
+	for page := range pages {
+		for i := range p {
+			p[i] = byte(rng.Uint32())
+		}
+		if _, errno := writeData(f, page*pageSize, p); errno != 0 {
+			t.Fatal(errno)
+		}
+	}
+	return f, a
+}
+
+// A step writes an attribute, and says how many pages lie on the backing device then.
+type backingStep struct {
+	name, text string
+	want       fuse.Status
+	away       int
+}
+
+func TestWritebackAttributes(t *testing.T) {
+	f, a := newBackedFileSystem(t, 90, 100)
+	const erange = fuse.Status(syscall.ERANGE)
+	for _, c := range []backingStep{
+		{"backing_dev", "/dev/none", fuse.EBUSY, 0},
+		{"writeback", "idle", fuse.OK, 0}, {"writeback", "nothing", fuse.EINVAL, 0}, {"writeback", "type=nothing", fuse.EINVAL, 0},
+		{"writeback", "", fuse.OK, 0}, {"writeback", "other=thing", fuse.OK, 0},
+		{"writeback", "page_index=1024", erange, 0}, {"writeback", "page_index=x", fuse.EINVAL, 0},
+		{"writeback", "page_index=1 page_index=1024", erange, 0}, {"writeback", "page_indexes=5", fuse.EINVAL, 0},
+		{"writeback", "page_indexes=5-4", erange, 0}, {"writeback", "page_indexes=0-1024", erange, 0},
+		{"writeback", "page_index=7\n", fuse.OK, 1}, {"writeback", "page_indexes=6-9 page_index=20 page_index=21", fuse.OK, 6},
+		{"writeback_limit", "x", fuse.EINVAL, 6}, {"writeback_limit", "5\n", fuse.OK, 6},
+		{"writeback", "page_index=30", fuse.OK, 7}, // the limit does not count yet
+		{"writeback_limit_enable", "1\n", fuse.OK, 7},
+		{"writeback", "page_index=31", fuse.OK, 8}, {"writeback", "huge", fuse.EIO, 12}, {"writeback", "huge", fuse.EIO, 12},
+		{"writeback", "page_index=6", fuse.OK, 12}, // it is there already
+		{"writeback_limit_enable", "0", fuse.OK, 12},
+		{"idle", "all", fuse.OK, 12}, {"writeback", "huge_idle", fuse.Status(syscall.ENOSPC), 90}, {"writeback", "type=huge", fuse.Status(syscall.ENOSPC), 90},
+	} {
+		if got := writeAttribute(f, c.name, c.text); got != c.want {
+			t.Errorf("%q to %s: %v, want %v", c.text, c.name, got, c.want)
+		}
+		if got := strings.Count(readAttribute(t, f, "block_state", 4096), " .w...."); got != c.away {
+			t.Errorf("after %q to %s %d pages lie on the backing device, want %d", c.text, c.name, got, c.away)
+		}
+	}
+	for name, want := range map[string]string{"backing_dev": "/a/path\n", "bd_stat": "      90        0       90\n", "writeback_limit": "0\n", "writeback_limit_enable": "0\n"} {
+		if got := readAttribute(t, f, name, 4096); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	a.working.Store(true)
+	if got := writeAttribute(f, "writeback", "huge"); got != fuse.EAGAIN {
+		t.Errorf("while pages are recompressed: %v", got)
+	}
+	a.working.Store(false)
+	a.stopping = func() bool { return true }
+	if err := a.writeBack(1, []byte("huge")); !errors.Is(err, ErrLeft) {
+		t.Errorf("of a server that is to stop: %v", err)
+	}
+}
+
+// Without a backing device the files are there, as the kernel's are.
+func TestNoBackingDevice(t *testing.T) {
+	f := newTestFileSystem(t, 1<<20)
+	if got := readAttribute(t, f, "backing_dev", 4096); got != "none\n" {
+		t.Errorf("backing_dev is %q", got)
+	}
+	for _, c := range []backingStep{{"writeback", "nothing", fuse.Status(syscall.ENODEV), 0}, {"backing_dev", "/dev/none", fuse.EBUSY, 0}} {
+		if got := writeAttribute(f, c.name, c.text); got != c.want {
+			t.Errorf("%q to %s: %v, want %v", c.text, c.name, got, c.want)
+		}
+	}
+}
+
+// A device without a size takes a path.
+func TestSetBackingDevice(t *testing.T) {
+	var asked []string
+	set := func(_ uint64, path string) error {
+		asked = append(asked, path)
+		return syscall.ENOTBLK
+	}
+	f, a := newTestDevice(t, Config{Store: newStore(t, store.Config{Disksize: pageSize}), Uninitialised: true, SetBacking: set})
+	if got := writeAttribute(f, "backing_dev", "/dev/a b\n"); got != fuse.Status(syscall.ENOTBLK) || !slices.Equal(asked, []string{"/dev/a b"}) {
+		t.Errorf("%v, asked for %q", got, asked)
+	}
+	if got := writeAttribute(f, "writeback", "huge"); got != fuse.EINVAL {
+		t.Errorf("writeback without a size: %v", got)
+	}
+	a.cfg.SetBacking = nil
+	if err := a.setBacking(1, []byte("/dev/a")); !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("with a keeper that knows of none: %v", err)
+	}
+}
