@@ -85,7 +85,9 @@ func (w *Worker) noteRead(page uint64) {
 	if t := w.s.ages.bytes; page < uint64(len(t)) {
 		b := t[page]
 		t[page] = b&ageSticky | ageNow
-		w.count.refaults[b&ageCode]++ // of this worker alone
+		if code := b & ageCode; code != ageNone {
+			w.count.refaults[(code-ageNow)/2].Add(1)
+		}
 	}
 }
 

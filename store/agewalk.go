@@ -3,7 +3,6 @@
 package store
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/zramfs/zramfs/store/internal/image"
@@ -14,7 +13,7 @@ import (
 // pages, up to a minute ago while none do.
 type AgeStats struct {
 	Classes        [AgeClasses]uint64 // pages stored, by age; see AgeClass
-	Refaults       [AgeClasses]uint64 // pages read since the store was opened, by their age at that moment
+	Refaults       [AgeClasses]uint64 // pages read, ever, by their age at that moment
 	Idle           uint64             // pages that MarkIdle marked and no request accessed since
 	Recompressed   uint64             // pages whose object Recompress made
 	Incompressible uint64             // pages that Recompress could not make smaller
@@ -77,7 +76,7 @@ func (s *Store) ageSome() time.Duration {
 
 // accesses is how many pages were read and written.
 func (s *Store) accesses() uint64 {
-	return s.writes() + s.total(func(c *counters) total { return c.reads })
+	return s.writes() + s.total(totalReads)
 }
 
 // begin begins a walk to a tick. If pages were accessed since the last one, the walk cannot tell
@@ -193,9 +192,9 @@ func (s *Store) ageStats() AgeStats {
 	s.ages.mu.Lock()
 	st := s.ages.known
 	s.ages.mu.Unlock()
-	for code := ageNow; code < ageCodes; code++ {
-		for _, w := range s.workers {
-			st.Refaults[(code-ageNow)/2] += atomic.LoadUint64(&w.count.refaults[code])
+	for set := range refaultSets {
+		for class := range st.Refaults {
+			st.Refaults[class] += s.refaults(set)[class].Load()
 		}
 	}
 	return st

@@ -5,7 +5,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/zramfs/zramfs/store/internal/image"
 	"github.com/zramfs/zramfs/store/internal/invariant"
@@ -111,28 +110,16 @@ func (s *Store) startCounts() {
 	for i := range s.errors.words {
 		s.errors.words[i].Store(0)
 	}
-	s.peak.Store(s.used())
-	s.compacts.Store(0)
-	s.recounts.Store(0)
-	s.recompressed.Store(0)
-	s.away.writes.Store(0)
+	s.startTotals()
 	s.written, s.filled = 0, 0
 	s.full.Store(false)
 	s.deserted.Store(false)
 }
 
 func (c *counters) clear() {
-	c.reads.Store(0)
-	c.writes.Store(0)
-	c.discards.Store(0)
-	c.hugeSince.Store(0)
-	c.bdReads.Store(0)
 	c.footprint.Store(0)
 	for id := range codecs {
 		c.pages[id].Store(0)
 		c.bytes[id].Store(0)
-	}
-	for i := range c.refaults {
-		atomic.StoreUint64(&c.refaults[i], 0)
 	}
 }

@@ -35,7 +35,7 @@ type Stats struct {
 
 	RecountedSegments uint64 // segments that damage made the store lose track of, and that it took back
 
-	RecompressedSince uint64 // pages whose object Recompress made smaller, since the store was opened
+	RecompressedSince uint64 // pages whose object Recompress made smaller, ever
 
 	WrittenBack   uint64     // pages that lie on the backing device
 	BackingReads  uint64     // pages read from there
@@ -64,7 +64,7 @@ type counters struct {
 	footprint               atomic.Int64         // bytes of segments that objects take
 	pages                   [codecs]atomic.Int64 // by codec
 	bytes                   [codecs]atomic.Int64
-	refaults                [ageCodes]uint64 // pages read, by their age's code; only loads are atomic
+	refaults                []atomic.Uint64 // pages read, by class of age; as reads
 }
 
 // add counts an entry published (+1) or replaced (-1).
@@ -93,17 +93,6 @@ func (s *Store) sum(pick func(*counters) *atomic.Int64) uint64 {
 	return uint64(max(total, 0)) // a page may have been moved between two of them
 }
 
-// total adds up a count that only grows over the workers.
-func (s *Store) total(pick func(*counters) total) uint64 {
-	n := int64(0)
-	for _, w := range s.workers {
-		n += pick(&w.count).Load()
-	}
-	return uint64(n)
-}
-
-func (s *Store) writes() uint64 { return s.total(func(c *counters) total { return c.writes }) }
-
 // footprint is what the objects take of their segments, in bytes.
 func (s *Store) footprint() uint64 {
 	return s.sum(func(c *counters) *atomic.Int64 { return &c.footprint })
@@ -116,14 +105,14 @@ func (s *Store) Stats() Stats {
 		MemUsedTotal: uint64(s.used()), MemLimit: s.limit.Load(), MemUsedMax: uint64(s.peak.Load()),
 		PagesCompacted: uint64(s.compacts.Load()) / PageSize, IndexBytes: uint64(s.indexBytes()),
 		RecountedSegments: uint64(s.recounts.Load()),
-		HugePagesSince:    s.total(func(c *counters) total { return c.hugeSince }),
+		HugePagesSince:    s.total(totalHuge),
 		FailedReads:       s.errors.of(failedRead),
 		FailedWrites:      s.errors.of(failedWrite),
 		ChecksumErrors:    s.errors.of(checksumError),
-		NotifyFree:        s.total(func(c *counters) total { return c.discards }),
-		Reads:             s.total(func(c *counters) total { return c.reads }),
+		NotifyFree:        s.total(totalDiscards),
+		Reads:             s.total(totalReads),
 		Writes:            s.writes(),
-		BackingReads:      s.total(func(c *counters) total { return c.bdReads }),
+		BackingReads:      s.total(totalBackingReads),
 		BackingWrites:     uint64(s.away.writes.Load()),
 		BackingErrors:     s.errors.of(failedWriteback),
 		BackingPages:      s.away.blocks.end,

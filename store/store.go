@@ -87,9 +87,10 @@ type Config struct {
 	// block nor allocate.
 	OnCorrupt func(page uint64)
 	// Totals, if set, is memory for the counts that only grow (reads, writes, discards,
-	// HugePagesSince, PagesCompacted, RecountedSegments, MemUsedMax), zeros at first: TotalsRows
-	// rows of TotalsRow words. A store that is opened with the memory of the one before counts on.
-	// A second store must not use it at the same time.
+	// HugePagesSince, RecompressedSince, PagesCompacted, RecountedSegments, Refaults, MemUsedMax):
+	// TotalsRows rows of TotalsRow words. A store that is opened with the memory of the one before
+	// counts on; Create begins anew, unless it fails. A second store must not use it at the
+	// same time.
 	Totals []atomic.Uint64
 	// Backing, if set, is where WriteBack writes pages. An image that was made with one is opened
 	// with the same file and key. The caller closes it, after the store.
@@ -108,14 +109,15 @@ const populateUpTo = 256 << 20
 // A Store keeps pages compressed in an image. It is safe for concurrent use:
 // each request takes a Worker.
 type Store struct {
-	image    image.Image   // immutable views of the memory
-	memory   *Memory       // immutable
-	cfg      Config        // immutable
-	atFirst  int           // segments to hold ready while nothing is stored, but for the memory limit; immutable
-	mayWait  int32         // how many requests may wait for memory; immutable
-	patience time.Duration // how long each does at the most; immutable
-	segments []segment     // immutable slice, for Store.segment; fields atomic
-	workers  []*Worker     // immutable; the last one is the compactor's
+	image    image.Image     // immutable views of the memory
+	memory   *Memory         // immutable
+	cfg      Config          // immutable
+	atFirst  int             // segments to hold ready while nothing is stored, but for the memory limit; immutable
+	mayWait  int32           // how many requests may wait for memory; immutable
+	patience time.Duration   // how long each does at the most; immutable
+	segments []segment       // immutable slice, for Store.segment; fields atomic
+	workers  []*Worker       // immutable; the last one is the compactor's
+	totals   []atomic.Uint64 // rows, see Config.Totals; immutable slice
 	// takeSegment takes the memory of the segment at takeAt: made once, because a closure for each
 	// would be garbage. takeAt is used by one goroutine at a time; see growCharged.
 	takeSegment func() error
@@ -144,9 +146,9 @@ type Store struct {
 	_     apart
 
 	charged      atomic.Int64 // memory taken, or about to be, from the machine; bytes
-	peak         total        // of charged; immutable, as the next two are
+	peak         total        // of charged; immutable, as the next three are
 	waiting      atomic.Int32 // requests that wait for memory
-	recompressed atomic.Int64 // pages whose object Recompress replaced
+	recompressed total        // pages whose object Recompress replaced
 	compacts     total        // bytes given back by compaction
 	recounts     total        // segments that a recount emptied
 	_            apart
@@ -213,7 +215,7 @@ func Create(mem *Memory, cfg Config) (*Store, error) {
 	}
 	copy(mem.mem, b.Encode())
 	invariant.Point("superblock written")
-	return open(mem, cfg, g)
+	return open(mem, cfg, g, true)
 }
 
 // LeastLimit returns the smallest memory limit that Create takes for a device of cfg's size.
@@ -243,7 +245,7 @@ func Open(mem *Memory, cfg Config) (*Store, error) {
 	if err := mem.populate(0, g.IndexOffset); err != nil {
 		return nil, errors.Join(fmt.Errorf("populate superblock: %w", err), mem.unmap())
 	}
-	return open(mem, cfg, g)
+	return open(mem, cfg, g, false)
 }
 
 // Check reports whether Open could read the image in m, and changes nothing. Memory
@@ -298,8 +300,9 @@ func (s *Store) target() int {
 	return min(s.atFirst+int(s.backedBytes()/(reserveShare*image.SegmentSize)), int(s.atMost.Load()))
 }
 
-// open builds what lies outside the image and starts the maintainer.
-func open(mem *Memory, cfg Config, g image.Geometry) (s *Store, err error) {
+// open builds what lies outside the image and starts the maintainer. The totals of a new image begin
+// once there is memory for it: without, the caller may go on with another image.
+func open(mem *Memory, cfg Config, g image.Geometry, anew bool) (s *Store, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, mem.unmap())
@@ -338,6 +341,9 @@ func open(mem *Memory, cfg Config, g image.Geometry) (s *Store, err error) {
 	invariant.Point("index adopted")
 	if err := s.rebuild(); err != nil {
 		return nil, err
+	}
+	if anew {
+		s.startTotals()
 	}
 	s.pass() // fills the reserve
 	if s.reserve() == 0 {

@@ -9,8 +9,18 @@ import "sync/atomic"
 const TotalsRow = 8
 
 // TotalsRows is the number of rows of Config.Totals: one for each worker, with the maintainer's,
-// and the last one for the store.
-const TotalsRows = maxWorkers + 2
+// one for the store, and those of the sets of refaults.
+const TotalsRows = refaultsAt + refaultSets*refaultRows
+
+const (
+	storeAt    = maxWorkers + 1 // row of the store
+	refaultsAt = storeAt + 1    // row of the first set
+
+	// Workers count refaults in sets of their own, as far as there are some: other programs have
+	// what lies behind.
+	refaultSets = 31
+	refaultRows = AgeClasses / TotalsRow
+)
 
 // Words of a worker's row.
 const (
@@ -19,7 +29,6 @@ const (
 	totalDiscards
 	totalHuge
 	totalBackingReads
-	workerTotals
 )
 
 // Words of the store's row.
@@ -28,6 +37,7 @@ const (
 	totalCompacts
 	totalRecounts
 	totalBackingWrites
+	totalRecompressed
 )
 
 // A total is a count that only grows, in memory that may outlive the process.
@@ -43,26 +53,28 @@ func (t total) raise(to int64) {
 }
 
 // keepTotals lets the store and its workers count in the caller's memory, or in its own. If the
-// process before had more workers, the last worker's row takes their counts.
+// process before had more workers, their counts stay in their rows.
 func (s *Store) keepTotals() {
-	words := s.cfg.Totals
-	if len(words) < TotalsRows*TotalsRow {
-		words = make([]atomic.Uint64, TotalsRows*TotalsRow)
+	s.totals = s.cfg.Totals
+	if len(s.totals) < TotalsRows*TotalsRow {
+		s.totals = make([]atomic.Uint64, TotalsRows*TotalsRow)
 	}
-	row := func(n int) []atomic.Uint64 { return words[n*TotalsRow:][:TotalsRow] }
 	for n, w := range s.workers {
-		w.count.keep(row(n))
+		w.count.keep(s.totals[n*TotalsRow:][:TotalsRow])
+		w.count.refaults = s.refaults(n % refaultSets)
 	}
-	last := row(len(s.workers) - 1)
-	for n := len(s.workers); n < TotalsRows-1; n++ {
-		for i := range workerTotals {
-			last[i].Add(row(n)[i].Swap(0))
-		}
-	}
-	s.base.keep(make([]atomic.Uint64, TotalsRow)) // not used
-	whole := row(TotalsRows - 1)
-	s.peak, s.compacts, s.recounts = total{&whole[totalPeak]}, total{&whole[totalCompacts]}, total{&whole[totalRecounts]}
+	whole := s.totals[storeAt*TotalsRow:][:TotalsRow]
+	s.peak, s.compacts = total{&whole[totalPeak]}, total{&whole[totalCompacts]}
+	s.recounts, s.recompressed = total{&whole[totalRecounts]}, total{&whole[totalRecompressed]}
 	s.away.writes = total{&whole[totalBackingWrites]}
+}
+
+// startTotals makes the totals those of a new store.
+func (s *Store) startTotals() {
+	for i := range s.totals {
+		s.totals[i].Store(0)
+	}
+	s.peak.Store(s.used())
 }
 
 // keep lets the counts that only grow stand in a row.
@@ -70,3 +82,18 @@ func (c *counters) keep(row []atomic.Uint64) {
 	c.reads, c.writes, c.discards, c.hugeSince = total{&row[totalReads]}, total{&row[totalWrites]}, total{&row[totalDiscards]}, total{&row[totalHuge]}
 	c.bdReads = total{&row[totalBackingReads]}
 }
+
+// refaults is a set of counts of pages read, by class of age.
+func (s *Store) refaults(set int) []atomic.Uint64 {
+	return s.totals[(refaultsAt+set*refaultRows)*TotalsRow:][:AgeClasses]
+}
+
+// total adds up a word of all workers' rows, also of those that this process does not have.
+func (s *Store) total(word int) (n uint64) {
+	for row := range storeAt {
+		n += s.totals[row*TotalsRow+word].Load()
+	}
+	return n
+}
+
+func (s *Store) writes() uint64 { return s.total(totalWrites) }

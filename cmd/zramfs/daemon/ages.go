@@ -26,7 +26,7 @@ type AgeStatus struct {
 	ToSeconds float64 `json:"to_seconds"`
 	// Pages is the number of pages stored of this age.
 	Pages uint64 `json:"pages"`
-	// Refaults is the number of pages of this age that were read, since the worker began.
+	// Refaults is the number of pages of this age that were read since the device was made.
 	Refaults uint64 `json:"refaults"`
 }
 

@@ -22,10 +22,6 @@ func (w *worker) makeStore() (err error) {
 		w.memory.LockVia(os.NewFile(locksFD, "locks"))
 	}
 	if w.facts.Create || w.facts.Ready == 0 {
-		totals := w.counters.Area.Totals()
-		for i := range totals { // of a device that was made anew
-			totals[i].Store(0)
-		}
 		w.store, err = store.Create(w.memory, w.storeConfig())
 	} else {
 		w.store, err = store.Open(w.memory, w.storeConfig())

@@ -99,7 +99,7 @@ var Metrics = []Metric{
 	{stalls, Counter, nil, "Requests that waited for memory"},
 	{stallTime, Counter, nil, "Time that requests waited for memory"},
 	{agePages, Gauge, []string{"age"}, "Stored pages by the time since they were written or read, in seconds at the least"},
-	{refaults, Counter, []string{"age"}, "Pages read since the worker began, by the same time before"},
+	{refaults, Counter, []string{"age"}, "Pages read since the device was made, by the same time before"},
 	{events, Counter, []string{"kind"}, "Events since the device was made, by their kind"},
 	{Errors, Counter, []string{"kind"}, "Pages that failed: read, write, and checksum for damaged ones"},
 	{Restarts, Counter, nil, "Workers that have died"},
