@@ -80,91 +80,40 @@ type recompression struct {
 	did        Recompressed
 }
 
-// A bySize goes through objects by classes of their length, the class of the longest first, and in
-// a class by page. A window holds the next few, so that no list of all is needed.
-type bySize struct {
-	s      *Store
-	wanted func(page uint64, e image.Entry) bool
-	from   position // where the next window begins
-}
-
-const (
-	classBytes  = 64
-	sizeClasses = PageSize/classBytes + 1
-	windowPages = 16 << 10
-	pieceTime   = 500 * time.Microsecond // of a worker, at a time
-)
-
-// A position is in that order.
-type position struct {
-	class int    // of length; -1 behind the last
-	page  uint64 // first page to look at in that class
-}
-
-type candidate struct {
-	page  uint64
-	class int
-}
+// pieceTime is how long a piece may have a worker.
+const pieceTime = 500 * time.Microsecond
 
 func (r *recompression) run(ctx context.Context) error {
-	order := bySize{s: r.s, wanted: r.wanted, from: position{class: sizeClasses - 1}}
-	for order.from.class >= 0 {
-		window := order.window()
-		for len(window) > 0 {
-			n, err := r.piece(ctx, window)
-			if err != nil || r.enough() {
-				return err
+	return r.order(ctx, windowPages).run()
+}
+
+func (r *recompression) order(ctx context.Context, window int) *bySize {
+	return &bySize{
+		s: r.s, window: window, wanted: r.wanted,
+		piece: func(window []candidate) (int, error) { return r.piece(ctx, window) },
+		between: func() error {
+			if r.enough() {
+				return errEnough
 			}
-			window = window[n:]
 			if r.cfg.Rest != nil {
 				r.cfg.Rest(r.did)
 			}
-		}
+			return r.ended(ctx)
+		},
 	}
-	return nil
 }
 
 func (r *recompression) enough() bool { return r.cfg.MaxPages != 0 && r.did.Tried >= r.cfg.MaxPages }
 
-// window collects the next candidates and moves the position behind them.
-func (r *bySize) window() []candidate {
-	var spread [sizeClasses]int
-	r.each(0, func(c candidate) bool { spread[c.class]++; return true })
-	last, total := r.from.class, spread[r.from.class]
-	for last > 0 && total+spread[last-1] <= windowPages {
-		last--
-		total += spread[last]
+// ended returns why the call is to end before it is done, or nil.
+func (r *recompression) ended(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	found := make([]candidate, 0, min(total, windowPages))
-	r.each(last, func(c candidate) bool {
-		found = append(found, c)
-		return len(found) < windowPages
-	})
-	if len(found) == windowPages && last == r.from.class {
-		r.from.page = found[len(found)-1].page + 1
-	} else {
-		r.from = position{class: last - 1}
+	if r.s.closing() {
+		return ErrClosed
 	}
-	slices.SortStableFunc(found, func(a, b candidate) int { return b.class - a.class })
-	return found
-}
-
-// each calls f for the wanted pages of classes from the position's down to last, by page,
-// until f returns false.
-func (r *bySize) each(last int, f func(candidate) bool) {
-	s, more := r.s, true
-	s.idx.each(0, s.image.IndexPages-1, func(n uint64) {
-		for page := n * image.EntriesPerPage; more && page < min((n+1)*image.EntriesPerPage, s.image.Pages); page++ {
-			e := s.idx.load(page)
-			if !r.wanted(page, e) {
-				continue
-			}
-			class := e.Length() / classBytes
-			if class >= last && class <= r.from.class && (class < r.from.class || page >= r.from.page) {
-				more = f(candidate{page, class})
-			}
-		}
-	})
+	return nil
 }
 
 // wanted reports whether a page is to be recompressed.
@@ -181,11 +130,8 @@ func (r *recompression) piece(ctx context.Context, window []candidate) (n int, e
 	w := r.s.acquireLast()
 	defer w.Release()
 	for begun := time.Now(); n < len(window) && !r.enough() && (n == 0 || time.Since(begun) < pieceTime); n++ {
-		if err := ctx.Err(); err != nil {
+		if err := r.ended(ctx); err != nil {
 			return n, err
-		}
-		if r.s.closing() {
-			return n, ErrClosed
 		}
 		if err := r.try(w, window[n].page); err != nil {
 			return n, err

@@ -165,6 +165,25 @@ func TestRecompressLargestFirst(t *testing.T) {
 	unchanged(t, s, data)
 }
 
+// However many windows there are, the index is scanned once to count, and once for each class of
+// length at the most.
+func TestRecompressScansOnceAClass(t *testing.T) {
+	s, data := filled(t, Config{Disksize: 16 << 20})
+	c, err := algorithm(t, "zstd").NewCompressor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recompression{s: s, compressor: c}
+	order := r.order(context.Background(), 16)
+	if err := order.run(); err != nil {
+		t.Fatal(err)
+	}
+	if most := (1 + sizeClasses) * s.image.IndexPages; r.did.Tried < 4000 || order.scanned > most+r.did.Tried/16 {
+		t.Errorf("%d pages of the index are scanned for %d pages, want %d at the most", order.scanned, r.did.Tried, most)
+	}
+	unchanged(t, s, data)
+}
+
 // Which pages are chosen.
 func TestRecompressChooses(t *testing.T) {
 	s, data := filled(t, Config{Disksize: 16 << 20})

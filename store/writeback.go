@@ -111,18 +111,14 @@ type writeback struct {
 }
 
 func (w *writeback) run() error {
-	order := bySize{s: w.s, from: position{class: sizeClasses - 1}, wanted: w.wanted}
-	for order.from.class >= 0 {
-		for window := order.window(); len(window) > 0; {
-			if w.s.closing() {
-				return ErrClosed
-			}
-			n, err := w.piece(window)
-			if err != nil {
-				return err
-			}
-			window = window[n:]
-		}
+	order := bySize{s: w.s, window: windowPages, wanted: w.wanted, piece: w.piece, between: w.ended}
+	return order.run()
+}
+
+// ended returns why the call is to end before it is done, or nil.
+func (w *writeback) ended() error {
+	if w.s.closing() {
+		return ErrClosed
 	}
 	return nil
 }

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/zramfs/zramfs/store/internal/image"
+)
+
+// A bySize goes through objects by classes of their length, the class of the longest first, and in
+// a class by page. A window holds the next few, so that no list of all is needed. Classes that fit
+// into one window together share a scan of the index: there are sizeClasses scans at the most, and
+// one that counts, whatever the size of the device.
+type bySize struct {
+	s      *Store
+	wanted func(page uint64, e image.Entry) bool
+	// piece deals with some of the first candidates of a window and returns how many.
+	piece func(window []candidate) (dealt int, err error)
+	// between is called after each piece, and after each stretch of a scan. errEnough of it ends
+	// all without an error.
+	between func() error
+	window  int    // the most candidates at a time
+	scanned uint64 // index pages that scans went over
+}
+
+const (
+	classBytes  = 64
+	sizeClasses = PageSize/classBytes + 1
+	windowPages = 16 << 10
+	scanPages   = 256 // index pages of a stretch: some tenths of a millisecond
+)
+
+// errEnough ends a bySize.
+var errEnough = errors.New("enough")
+
+type candidate struct {
+	page  uint64
+	class int
+}
+
+func (b *bySize) run() error {
+	var spread [sizeClasses]int
+	_, err := b.scan(0, 0, sizeClasses-1, func(c candidate) bool { spread[c.class]++; return true })
+	for top := sizeClasses - 1; top >= 0 && err == nil; {
+		last, total := top, spread[top]
+		for last > 0 && total+spread[last-1] <= b.window {
+			last--
+			total += spread[last]
+		}
+		if total > 0 {
+			err = b.classes(last, top)
+		}
+		top = last - 1
+	}
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// classes deals with the wanted pages of the classes from last up to top.
+func (b *bySize) classes(last, top int) error {
+	var window []candidate
+	for page := uint64(0); page < b.s.image.Pages; {
+		window = window[:0]
+		next, err := b.scan(page, last, top, func(c candidate) bool {
+			window = append(window, c)
+			return len(window) < b.window
+		})
+		if err != nil {
+			return err
+		}
+		page = next
+		slices.SortStableFunc(window, func(a, b candidate) int { return b.class - a.class })
+		for rest := window; len(rest) > 0; {
+			n, err := b.piece(rest)
+			if err == nil {
+				err = b.between()
+			}
+			if err != nil {
+				return err
+			}
+			rest = rest[n:]
+		}
+	}
+	return nil
+}
+
+// scan calls f for the wanted pages of the classes from last up to top, by page from a page on,
+// until f returns false. It returns the page to go on with.
+func (b *bySize) scan(page uint64, last, top int, f func(candidate) bool) (next uint64, err error) {
+	s := b.s
+	for stretch := uint64(1); page < s.image.Pages; stretch++ {
+		n := s.idx.next(page/image.EntriesPerPage, true)
+		if n >= s.image.IndexPages {
+			break
+		}
+		b.scanned++
+		for page = max(page, n*image.EntriesPerPage); page < min((n+1)*image.EntriesPerPage, s.image.Pages); page++ {
+			e := s.idx.load(page)
+			class := e.Length() / classBytes
+			if class >= last && class <= top && b.wanted(page, e) && !f(candidate{page, class}) {
+				return page + 1, nil
+			}
+		}
+		if stretch%scanPages == 0 {
+			if err := b.between(); err != nil {
+				return page, err
+			}
+		}
+	}
+	return s.image.Pages, nil
+}
