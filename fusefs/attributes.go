@@ -24,8 +24,9 @@ type attribute struct {
 	set func(request uint64, text []byte) error
 	// take is show for a file whose reading has an effect, once for each handle; else nil.
 	take func(request uint64) ([]byte, error)
-	// waits: carrying it out may wait for other requests, so that none may wait for it.
-	waits bool
+	// long: carrying it out may take long, or wait for other requests, so that none may wait for
+	// it. Some thread is always left to the others.
+	long bool
 	// stream is show for a file that is too long for a snapshot; else nil.
 	stream func(from cursor, offset uint64, size int) (content []byte, next cursor, err error)
 }
@@ -62,11 +63,11 @@ type attributes struct {
 func (a *attributes) all() []attribute {
 	list := []attribute{
 		a.order("algorithm_params", a.setParameters),
-		{dir: deviceNode, name: "backing_dev", mode: changed, show: a.showBacking, set: a.setBacking, waits: true},
+		{dir: deviceNode, name: "backing_dev", mode: changed, show: a.showBacking, set: a.setBacking, long: true},
 		a.stats("bd_stat", bdStat),
 		{dir: deviceNode, name: "block_state", mode: 0o400, stream: a.blockState},
 		a.value("comp_algorithm", func(Chosen) string { return compAlgorithm(a.cfg.Store.Algorithm()) }, a.setAlgorithm),
-		a.order("compact", a.initialised(a.compact)),
+		a.order("compact", a.initialised(a.compact)).takesLong(),
 		a.stats("debug_stat", debugStat),
 		{dir: deviceNode, name: "disksize", mode: changed, show: func() ([]byte, error) { return []byte(decimal(a.size())), nil }, set: a.setDisksize},
 		a.order("idle", a.initialised(a.markIdle)),
@@ -77,11 +78,11 @@ func (a *attributes) all() []attribute {
 		a.value("mem_used_max", func(Chosen) string { return decimal(a.counters().MemUsedMax) }, a.resetPeak),
 		a.stats("mm_stat", mmStat),
 		a.value("recomp_algorithm", recompAlgorithm, a.setRecompression),
-		{dir: deviceNode, name: "recompress", mode: ordered, set: a.recompress},
+		{dir: deviceNode, name: "recompress", mode: ordered, set: a.recompress, long: true},
 		{dir: deviceNode, name: "reset", mode: ordered, set: a.reset},
 		a.text("size", func() string { return decimal(a.size() / sector) }),
 		a.stats("stat", func(s store.Stats) string { return blockStat(s, a.inFlight()) }),
-		{dir: deviceNode, name: "writeback", mode: ordered, set: a.writeBack},
+		{dir: deviceNode, name: "writeback", mode: ordered, set: a.writeBack, long: true},
 		a.value("writeback_limit", func(c Chosen) string { return decimal(c.WritebackLimit) }, a.setWritebackLimit),
 		a.value("writeback_limit_enable", showWritebackLimited, a.setWritebackLimited),
 	}
@@ -107,6 +108,11 @@ func (a *attributes) order(name string, set func([]byte, *Chosen) error) attribu
 		defer a.setting.Unlock()
 		return a.change(func(c *Chosen) error { return set(text, c) })
 	}}
+}
+
+func (v attribute) takesLong() attribute {
+	v.long = true
+	return v
 }
 
 // setTime bounds the wait for an attribute that is being set: recompress may take minutes, and a

@@ -65,6 +65,7 @@ func (s *Server) connect(kind connectionKind, device *os.File, cfg Config, t tre
 	}
 	fs := newFileSystem(cfg, t)
 	fs.further = func() Further { return Further(s.further.Load()) }
+	fs.maxLong = int32(len(slots) - 1)
 	c := &connection{
 		kind: kind, device: int(device.Fd()), fs: fs, protocol: fuse.NewProtocolServer(fs, protocolOptions(cfg, transfer)),
 		agreed: make(chan struct{}), requests: s.requests, stopping: &s.stopping,

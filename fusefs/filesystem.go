@@ -43,6 +43,8 @@ type fileSystem struct {
 	snapshots snapshots            // has its own lock
 	closed    atomic.Bool          // the data file cannot be opened: it is about to lose its contents
 	left      sync.Map             // numbers of the requests that a successor answers
+	long      atomic.Int32         // requests for attributes under way that may take long
+	maxLong   int32                // one fewer than there are threads; immutable
 }
 
 // newFileSystem makes the file system of one of a device's trees.
@@ -60,6 +62,7 @@ func newFileSystem(cfg Config, t tree) *fileSystem {
 		owner:         fuse.Owner{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())},
 		mounted:       time.Now(),
 		logf:          cfg.Logf,
+		maxLong:       attributeThreads - 1,
 	}
 }
 

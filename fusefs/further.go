@@ -137,8 +137,8 @@ func (a *attributes) hotAttributes() []attribute {
 		return nil
 	}
 	return []attribute{
-		{dir: controlNode, name: "hot_add", mode: 0o400, take: a.hotAdd, waits: true},
-		{dir: controlNode, name: "hot_remove", mode: ordered, set: a.hotRemove, waits: true},
+		{dir: controlNode, name: "hot_add", mode: 0o400, take: a.hotAdd, long: true},
+		{dir: controlNode, name: "hot_remove", mode: ordered, set: a.hotRemove, long: true},
 	}
 }
 

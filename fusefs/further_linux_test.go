@@ -3,10 +3,14 @@
 package fusefs
 
 import (
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/store"
 )
 
 // awaitAnswer waits until one request for attributes is answered.
@@ -78,6 +82,115 @@ func (l *left) sends(m message) {
 	l.t.Helper()
 	if _, err := unix.Write(l.kernel[attributeConnection], m); err != nil {
 		l.t.Fatal(err)
+	}
+}
+
+// heldWorkers keeps all work on pages of the store waiting, until release.
+func (l *left) heldWorkers() (release func()) {
+	held := make([]*store.Worker, 0, 64)
+	for range 2 * runtime.GOMAXPROCS(0) { // as store.Config has it
+		held = append(held, l.store.Acquire())
+	}
+	release = sync.OnceFunc(func() {
+		for _, w := range held {
+			w.Release()
+		}
+	})
+	l.t.Cleanup(release)
+	return release
+}
+
+// recompressing is a server that recompresses a page, which takes until release, and has further
+// devices.
+func (l *left) recompressing(shape requestsShape, found bool, add func(uint64) (int, error)) (s *Server, release func()) {
+	l.t.Helper()
+	l.session.requests.keepInit(attributeConnection, initRequest(2))
+	l.session.requests.keepInit(dataConnection, initRequest(2))
+	l.write(0, varied(pageSize, 1))
+	if err := l.session.requests.keepChosen(Chosen{Recompression: [recompressions]string{"zstd"}}); err != nil {
+		l.t.Fatal(err)
+	}
+	s, err := NewServer(l.session.files, Config{
+		Store: l.store, Algorithm: l.algorithm(), NoResend: true, Add: add, Remove: func(uint64, int) error { return nil },
+	})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() {
+		s.Stop()
+		if err := s.Close(); err != nil {
+			l.t.Error(err)
+		}
+	})
+	order := request(opWrite, 20, s.attributes.fs.tree.lookup(deviceNode, "recompress").id, append(transferArgument(0, 8), "type=all"...))
+	release = l.heldWorkers()
+	if found {
+		all, err := l.session.requests.slots(attributeConnection)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		l.put(all[0], order)
+	}
+	if err := s.Start(); err != nil {
+		l.t.Fatal(err)
+	}
+	if !found {
+		l.sends(order)
+	}
+	for s.attributes.fs.long.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	return s, release
+}
+
+// A further device is made while pages are recompressed: its mount point is looked up meanwhile.
+// Also a successor that finds the recompression answers others before.
+func TestHotAddDuringRecompress(t *testing.T) {
+	for name, found := range map[string]bool{"new": false, "found": true} {
+		t.Run(name, func(t *testing.T) {
+			shape := requestsShape{attributes: attributeThreads, data: 2, transfer: leftTransfer}
+			l := newLeftOf(t, shape)
+			made := make(chan struct{})
+			s, release := l.recompressing(shape, found, func(uint64) (int, error) {
+				<-made
+				return 7, nil
+			})
+			end := sync.OnceFunc(func() { close(made) })
+			t.Cleanup(end)
+			l.sends(request(opRead, 10, s.attributes.fs.tree.lookup(controlNode, "hot_add").id, transferArgument(0, 100)))
+			for s.attributes.fs.long.Load() < 2 {
+				time.Sleep(time.Millisecond)
+			}
+			l.sends(request(3, 14, rootNode, make([]byte, 16))) // GETATTR
+			l.awaitAnswer(14)
+			end()
+			if a := l.awaitAnswer(10); string(a.data) != "7\n" {
+				t.Errorf("answered %+v", a)
+			}
+			release()
+			if a := l.awaitAnswer(20); a.errno != 0 {
+				t.Errorf("the recompression ended with %+v", a)
+			}
+		})
+	}
+}
+
+// A session of an earlier version has two threads for attributes: one stays for requests that take
+// no time.
+func TestHotAddWithTwoThreads(t *testing.T) {
+	shape := requestsShape{attributes: 2, data: 2, transfer: leftTransfer}
+	l := newLeftOf(t, shape)
+	s, release := l.recompressing(shape, false, func(uint64) (int, error) { return 7, nil })
+	hot := s.attributes.fs.tree.lookup(controlNode, "hot_add").id
+	l.sends(request(opRead, 10, hot, transferArgument(0, 100)))
+	if a := l.awaitAnswer(10); a.errno != int(unix.EAGAIN) {
+		t.Errorf("answered %+v, want EAGAIN", a)
+	}
+	release()
+	l.awaitAnswer(20)
+	l.sends(request(opRead, 12, hot, transferArgument(0, 100)))
+	if a := l.awaitAnswer(12); string(a.data) != "7\n" {
+		t.Errorf("answered %+v", a)
 	}
 }
 

@@ -35,8 +35,9 @@ const (
 	// before direct I/O and drops them after.
 	extraCapabilities = fuse.CAP_ASYNC_DIO | fuse.CAP_DIRECT_IO_ALLOW_MMAP | capResend
 
-	// attributeThreads is one more than can be waiting for the device to be ready.
-	attributeThreads = 2
+	// attributeThreads is one more than there can be requests that take long: a recompression, a
+	// compaction, and a further device that is made or ended.
+	attributeThreads = 4
 )
 
 // dataTurns returns how many threads wait for the data file's requests, or work on them, at a time.

@@ -34,13 +34,13 @@ func (c *connection) carryOn() error {
 	return c.finish()
 }
 
-// finish finishes the requests that a predecessor left in the slots, but for those that may wait
-// for others: the threads finish those, all at the same time.
+// finish finishes the requests that a predecessor left in the slots, but for those that may take
+// long or wait for others: the threads do so, all at the same time.
 func (c *connection) finish() error {
 	for _, t := range c.threads {
 		switch {
 		case t.slot.unique.Load() == 0:
-		case !t.waits():
+		case !t.long():
 			killpoint.At("request found")
 			t.finish()
 			killpoint.At("found request answered")
@@ -56,12 +56,12 @@ func (c *connection) finish() error {
 	return nil
 }
 
-// waits reports whether the request in the slot may wait for others: a further device, for example,
-// is mounted on a directory that must be looked up.
-func (t *thread) waits() bool {
+// long reports whether the request in the slot may take long, or wait for others: a further device,
+// for example, is mounted on a directory that must be looked up.
+func (t *thread) long() bool {
 	m := message(t.slot.room())
 	op, n := m.opcode(), t.c.fs.node(m.node())
-	return t.c.kind == attributeConnection && (op == opRead || op == opWrite) && n != nil && n.attribute.waits
+	return t.c.kind == attributeConnection && (op == opRead || op == opWrite) && n != nil && n.attribute.long
 }
 
 // finishLate completes the request in the slot that finish has left to this thread.

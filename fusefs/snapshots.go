@@ -110,7 +110,11 @@ func (f *fileSystem) takeOnce(n *node, in *fuse.ReadIn) (fuse.ReadResult, fuse.S
 	if in.Offset > 0 {
 		return fuse.ReadResultData(nil), fuse.OK
 	}
-	content, err := n.attribute.take(in.Unique)
+	var content []byte
+	err := f.carriedOut(n, func() (err error) {
+		content, err = n.attribute.take(in.Unique)
+		return err
+	})
 	if err != nil {
 		return nil, f.refused(n, in.Unique, err)
 	}
@@ -125,10 +129,23 @@ func (f *fileSystem) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (ui
 	if n == nil || n.attribute.set == nil {
 		return 0, fuse.EACCES
 	}
-	if err := n.attribute.set(in.Unique, data); err != nil {
+	if err := f.carriedOut(n, func() error { return n.attribute.set(in.Unique, data) }); err != nil {
 		return 0, f.refused(n, in.Unique, err)
 	}
 	return uint32(len(data)), fuse.OK
+}
+
+// carriedOut calls f for an attribute. It fails with EAGAIN where that may take long and would keep
+// the last thread from others.
+func (f *fileSystem) carriedOut(n *node, do func() error) error {
+	if !n.attribute.long {
+		return do()
+	}
+	defer f.long.Add(-1)
+	if f.long.Add(1) > f.maxLong {
+		return syscall.EAGAIN
+	}
+	return do()
 }
 
 // refused returns the error number for what an attribute does not do: the first in the chain of

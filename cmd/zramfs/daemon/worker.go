@@ -253,7 +253,7 @@ func (w *worker) listen() {
 }
 
 // attributeReaders is the number of reads of attributes at a time: fusefs has threads for as many.
-const attributeReaders = 2
+const attributeReaders = 4
 
 // sparePool is the number of operating system threads that can be needed at a time: those that run
 // goroutines, those of fusefs that wait for memory or for a request, those that measure a wake-up,
