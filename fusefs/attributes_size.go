@@ -125,7 +125,7 @@ func (a *attributes) resize(request, size uint64) error {
 	if err != nil {
 		return err
 	}
-	return a.cfg.Resize(size)
+	return a.cfg.Resize(numberOf(request), size)
 }
 
 // closeTries and closePause: the kernel reports a closed file after close(2) has returned.

@@ -52,10 +52,14 @@ type Config struct {
 	Lone func(now time.Time)
 	// Uninitialised means that the device has no size yet: what Store holds is never shown.
 	Uninitialised bool
+	// Image is the number of what Store is made of, which Session.Image returns once the server may
+	// have answered a request. 0 is for a session with one image.
+	Image uint64
 	// Resize has the device made anew with a size in bytes, 0 for none, and empty, by another
 	// server of the same files. It returns an error where that cannot be done, which answers the
-	// request for it, and ErrLeft once this server is to stop. If nil, the device keeps its size.
-	Resize func(size uint64) error
+	// request for it, and ErrLeft once this server is to stop; the next server calls it with the
+	// same request then. If nil, the device keeps its size.
+	Resize func(request, size uint64) error
 	// Backing returns the path of the backing device, which Store writes pages back to; empty for
 	// none. May be nil.
 	Backing func() string

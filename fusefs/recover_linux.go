@@ -35,7 +35,7 @@ func (c *connection) carryOn() error {
 }
 
 // finish finishes the requests that a predecessor left in the slots, but for those that may take
-// long or wait for others: the threads do so, all at the same time.
+// long or wait for others: the threads finish those, all at the same time.
 func (c *connection) finish() error {
 	for _, t := range c.threads {
 		switch {

@@ -74,6 +74,7 @@ const (
 	// earlier versions whose worker has not appended one. Earlier versions ignore it.
 	wordTelemetry
 	wordChosen
+	wordImage // Config.Image of the last server that has begun to answer; 0 in sessions of earlier versions
 )
 
 // Words of a slot.

@@ -13,11 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/killpoint"
 )
 
 // A Server answers the requests of one device. Its methods are safe for concurrent use.
 type Server struct {
 	requests    requests      // immutable view
+	image       uint64        // immutable
 	attributes  *connection   // immutable
 	chosen      func() Chosen // immutable
 	data        *connection   // immutable
@@ -48,7 +50,7 @@ func NewServer(files Files, cfg Config) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{requests: requests{mem}, dataEnded: make(chan struct{}), shownEnded: make(chan struct{}), ended: make(chan struct{})}
+	s := &Server{requests: requests{mem}, image: cfg.Image, dataEnded: make(chan struct{}), shownEnded: make(chan struct{}), ended: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.unmap())
@@ -124,6 +126,8 @@ func (s *Server) Start() error {
 	if err := interruptible(); err != nil {
 		return errors.Join(fmt.Errorf("prepare to be interrupted: %w", err), s.unmap())
 	}
+	s.requests.word(wordImage).Store(s.image) // before any answer
+	killpoint.At("image published")
 	for _, c := range []*connection{s.attributes, s.data} {
 		if err := c.carryOn(); err != nil {
 			return errors.Join(err, s.unmap())
@@ -136,6 +140,7 @@ func (s *Server) Start() error {
 	for _, c := range []*connection{s.attributes, s.data} {
 		c.start()
 	}
+	killpoint.At("server started")
 	go s.awaitEnd()
 	for _, c := range []*connection{s.attributes, s.data} {
 		if err := c.awaitAgreement(s.dataEnded); err != nil {

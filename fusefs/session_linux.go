@@ -136,6 +136,17 @@ func (s *Session) Files() Files { return s.files }
 // MountNumber returns the number that the function MountNumber does for the session's mount.
 func (s *Session) MountNumber() int { return s.attributes.number }
 
+// Image returns Config.Image of the last server that has begun to answer, which may have died since;
+// 0 where there was none, or one of an earlier version.
+func (s *Session) Image() uint64 {
+	s.view.RLock()
+	defer s.view.RUnlock()
+	if s.requests.mem == nil {
+		return 0
+	}
+	return s.requests.word(wordImage).Load()
+}
+
 // OpenCount returns how many handles on the data file are open. The kernel reports a closed one a
 // moment after close(2) has returned.
 func (s *Session) OpenCount() int {

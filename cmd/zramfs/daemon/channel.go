@@ -38,8 +38,10 @@ type news struct {
 	Failed *StartError `json:"failed,omitempty"`
 	// Noted: control/loops was written.
 	Noted bool `json:"noted,omitempty"`
-	// Resize: the device is to be made anew with that size in bytes, 0 for none, and empty.
-	Resize *uint64 `json:"resize,omitempty"`
+	// Resize: the device is to be made anew with that size in bytes, 0 for none, and empty. The
+	// request for it has the number ResizeRequest; 0 from workers of earlier versions.
+	Resize        *uint64 `json:"resize,omitempty"`
+	ResizeRequest uint64  `json:"resize_request,omitempty"`
 	// Hot: control/hot_add was read, or control/hot_remove or block/zram0/backing_dev written.
 	Hot *hotRequest `json:"hot,omitempty"`
 	// AttributesEnded: the attributes are unmounted or their connection is aborted.
@@ -90,6 +92,8 @@ type keeperFacts struct {
 	Backing string `json:"backing,omitempty"`
 	// Create: the image is new.
 	Create bool `json:"create,omitempty"`
+	// Image is the number of the image, see fusefs.Config.Image.
+	Image uint64 `json:"image,omitempty"`
 }
 
 // newsWriter sends news, from any goroutine.

@@ -17,6 +17,7 @@ import (
 // when block/zram0/reset or disksize is written: the worker that serves it is replaced as by an
 // upgrade.
 type image struct {
+	number   uint64        // of the device's images, from 1; immutable
 	memory   *store.Memory // immutable
 	disksize uint64        // bytes, 0 for a device that has no size yet; immutable
 	// backing is where its pages are written back to; nil for nowhere. Immutable once the device
@@ -50,7 +51,8 @@ func (k *keeper) newImage(disksize uint64) (*image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &image{memory: memory, disksize: disksize}, nil
+	k.images++
+	return &image{number: k.images, memory: memory, disksize: disksize}, nil
 }
 
 // close releases the memory of an image that no worker serves, and its backing device unless that
@@ -88,13 +90,48 @@ func (i *image) restoreSuperblock(logger *slog.Logger) {
 	}
 }
 
+// A failedResize is the last request to make the device anew that has failed. The worker that asked
+// may have been replaced meanwhile: the next one, which carries the request out again, learns of it.
+type failedResize struct {
+	request uint64 // its number
+	deaths  int    // of workers with another image, which did not say why
+	final   bool   // another attempt is in vain
+}
+
+// resizeDeaths is how many workers may die of another image: some of them may be killed for other
+// reasons.
+const resizeDeaths = 3
+
 // resize makes the device anew with that size, empty, by a worker with another image. The request
 // that asked for it waits in the memory of requests, and the next worker answers it. Where there
-// will be none, the present one learns why.
-func (k *keeper) resize(asking *process, disksize uint64) {
-	if err := k.makeAnew(asking, disksize); err != nil {
-		k.logger.Warn(fmt.Sprintf("make the device anew with %d bytes: %v", disksize, err))
-		asking.tell(order{Refused: true})
+// will be none, the present one learns so.
+func (k *keeper) resize(asking *process, request, disksize uint64) {
+	k.resizing.Lock()
+	defer k.resizing.Unlock()
+	if request == 0 || k.failed.request != request {
+		k.failed = failedResize{request: request}
+	}
+	if !k.failed.final {
+		err := k.makeAnew(asking, disksize)
+		if err == nil {
+			return
+		}
+		k.failed.note(err)
+		k.logger.Error(fmt.Sprintf("the device is not made anew with %d bytes and stays as it is: %v", disksize, err))
+	}
+	asking.tell(order{Refused: true}) // it may have died, and another one asks
+}
+
+// note takes down why an attempt has failed.
+func (f *failedResize) note(why error) {
+	var says *StartError
+	switch {
+	case errors.Is(why, errReplaced), errors.Is(why, errDeviceEnded):
+	case errors.Is(why, errNotServed) && !errors.As(why, &says):
+		f.deaths++
+		f.final = f.deaths == resizeDeaths
+	default:
+		f.final = true
 	}
 }
 
@@ -110,13 +147,14 @@ func (k *keeper) makeAnew(asking *process, disksize uint64) error {
 	}
 	for end := time.Now().Add(workerPatience); ; time.Sleep(resizePause) {
 		before := k.image.Load()
-		report := k.ask(&upgradeRequest{image: next, asking: asking, answer: make(chan control.UpgradeReport, 1)})
+		request := &upgradeRequest{image: next, asking: asking, answer: make(chan control.UpgradeReport, 1)}
+		report := k.ask(request)
 		switch {
 		case report.Error == "":
 			k.logger.Info("the device was made anew", "disksize", disksize)
 			return before.close(next)
-		case report.Error != errUpgrading.Error() || time.Now().After(end):
-			return errors.Join(errors.New(report.Error), next.memory.Close())
+		case !errors.Is(request.why, errUpgrading) || time.Now().After(end):
+			return errors.Join(request.why, next.memory.Close())
 		}
 	}
 }

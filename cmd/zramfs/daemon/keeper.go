@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +41,10 @@ type keeper struct {
 	processes int           // that were started and have not ended
 	spent     time.Duration // processor time of those that have ended
 	since     time.Time     // the device can be opened since then; zero before
+
+	resizing sync.Mutex   // held while the device is made anew
+	images   uint64       // that were made; guarded by resizing once the first worker serves
+	failed   failedResize // guarded by resizing
 
 	// image is the one that the present worker serves, or the last one did.
 	image atomic.Pointer[image]

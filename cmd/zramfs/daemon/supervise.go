@@ -89,7 +89,7 @@ func (k *keeper) start(p *process, from program) {
 
 func (k *keeper) serve(p *process, r restarts) {
 	facts := &keeperFacts{PID: pid(), restarts: r, CPU: k.spent, Protections: k.protections, Locks: k.locks, Group: k.group, Create: p.image.superblock.Load() == nil,
-		Anew: true, Further: k.further.numbers()}
+		Image: p.image.number, Anew: true, Further: k.further.numbers()}
 	facts.Backs = true
 	if b := p.image.backing.Load(); b != nil {
 		facts.Backing = b.path
@@ -102,6 +102,8 @@ func (k *keeper) serve(p *process, r restarts) {
 
 func (k *keeper) stop(p *process) { go p.tell(order{Stop: true}) }
 func (k *keeper) dataEnded() bool { return k.session.DataEnded() }
+
+func (k *keeper) published(p *process) bool { return k.session.Image() == p.image.number }
 
 func (k *keeper) kill(p *process) {
 	if err := p.kill(); err != nil {
@@ -135,7 +137,7 @@ func (k *keeper) hear(p *process, n news) {
 	case n.Hot != nil:
 		go k.hot(p, *n.Hot)
 	case n.Resize != nil:
-		go k.resize(p, *n.Resize)
+		go k.resize(p, n.ResizeRequest, *n.Resize)
 	case n.Noted:
 		go func() {
 			if err := k.session.Pin(); err != nil {

@@ -54,10 +54,11 @@ type actions interface {
 	serve(p *process, r restarts)
 	stop(p *process)
 	kill(p *process)
-	hear(p *process, n news)  // news that do not matter here
-	inUse(p *process)         // its image is the device's from now on
-	ready(p *process, n news) // the first time that a worker is
-	dataEnded() bool          // whether the device is gone, for when there is no worker to say so
+	hear(p *process, n news)   // news that do not matter here
+	inUse(p *process)          // its image is the device's from now on
+	published(p *process) bool // whether it may have answered requests, as the last one to do so
+	ready(p *process, n news)  // the first time that a worker is
+	dataEnded() bool           // whether the device is gone, for when there is no worker to say so
 	log(level slog.Level, text string, args ...any)
 	note(kind telemetry.Kind, text string) // an event
 }
@@ -98,6 +99,8 @@ var (
 	errReplaced = errors.New("the worker that has asked was replaced")
 	// errNotYet means that there is no worker to upgrade yet.
 	errNotYet = errors.New("the device is not ready yet")
+	// errNotServed means that a process has ended in the place of the one before.
+	errNotServed = errors.New("the new program does not serve, the old one goes on")
 	// errDeviceEnded means that there is nothing left to upgrade.
 	errDeviceEnded = errors.New("the device has ended")
 	// errNotReady means that a process took too long.
@@ -236,9 +239,11 @@ func (s *supervision) ownerGone(now time.Time, why error, stopped bool) {
 		if s.vacated.IsZero() {
 			s.vacated = now
 		}
-		if p.upgraded {
+		if p.upgraded && s.upgrade.image != nil && s.do.published(p) {
+			s.settle(p)
+		} else if p.upgraded {
 			s.program, s.before = s.before, program{}
-			s.fail(fmt.Errorf("the new program does not serve, the old one goes on: %w", why))
+			s.fail(fmt.Errorf("%w: %w", errNotServed, why))
 		}
 		s.recall()
 		s.lostOne(now, why, true)

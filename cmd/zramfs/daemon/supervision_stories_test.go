@@ -231,6 +231,24 @@ var supervisionStories = map[string]string{
 		p1 ends     | serve p2
 		p2 dies     | start p3; answer: the new program does not serve, the old one goes on: the serving process ended before it was ready: killed
 	`,
+	"a worker dies that has published another image": up + `
+		p1 publishes |
+		p1 asks     | start p2 with image
+		p2 prepared | stop p1
+		p1 ends     | serve p2
+		p2 publishes |
+		p2 dies     | start p3 with image; answer p2 for p1
+		p3 prepared | serve p3
+		p3 serving  | log serves
+		p3 ready    |
+	`,
+	"a worker of a new program dies that has published": up + `
+		upgrade     | start p2 of new
+		p2 prepared | stop p1
+		p1 ends     | serve p2
+		p2 publishes |
+		p2 dies     | start p3; answer: the new program does not serve, the old one goes on: the serving process ended before it was ready: killed
+	`,
 	"a worker dies that has asked for another image": up + `
 		p1 asks     | start p2 with image
 		p1 dies     | kill p2; start p3; answer: the worker that has asked was replaced

@@ -74,6 +74,7 @@ type stage struct {
 	all     []*process
 	asked   []*upgradeRequest
 	gone    bool
+	image   *process // that has published its image last
 	done    []string
 	noted   []telemetry.Kind // events
 }
@@ -146,6 +147,13 @@ func (s *stage) event(happens string) event {
 		s.asked = append(s.asked, &upgradeRequest{program: program{file: f}, answer: make(chan control.UpgradeReport, 1)})
 		return event{kind: evAsked, request: s.asked[len(s.asked)-1]}
 	}
+	if number := 0; strings.HasSuffix(happens, "publishes") {
+		if _, err := fmt.Sscanf(happens, "p%d", &number); err != nil {
+			s.t.Fatal(err)
+		}
+		s.image = s.all[number-1]
+		return event{}
+	}
 	if pause, err := time.ParseDuration(happens); err == nil {
 		s.now = s.now.Add(pause)
 		return event{}
@@ -196,6 +204,7 @@ func (s *stage) ready(p *process, _ news)     { s.did("first %s", name(p.pid()))
 func (s *stage) hear(*process, news)          { s.did("hear") }
 func (s *stage) inUse(*process)               {}
 func (s *stage) dataEnded() bool              { return s.gone }
+func (s *stage) published(p *process) bool    { return s.image == p }
 
 func (s *stage) note(kind telemetry.Kind, _ string) { s.noted = append(s.noted, kind) }
 

@@ -10,12 +10,14 @@ type upgradeRequest struct {
 	program program
 	image   *image                     // for the present program; nil for the present image
 	asking  *process                   // the worker that has asked for the image; nil without one
+	why     error                      // nil after success; known with the answer
 	answer  chan control.UpgradeReport // has room for the one answer
 }
 
 // refuse answers a request that was not begun.
 func (r *upgradeRequest) refuse(why error) {
 	r.program.close()
+	r.why = why
 	r.answer <- control.UpgradeReport{Error: why.Error()}
 }
 
@@ -36,6 +38,7 @@ func (k *keeper) ask(r *upgradeRequest) control.UpgradeReport {
 		return <-r.answer
 	case <-k.quiet:
 		r.program.close()
+		r.why = errDeviceEnded
 		return control.UpgradeReport{Error: errDeviceEnded.Error()}
 	}
 }

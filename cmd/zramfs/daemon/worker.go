@@ -174,6 +174,7 @@ func (w *worker) serve() (err error) {
 		Counters:  w.counters,
 		NoResend:  debugging(debugNoResend),
 
+		Image:         w.facts.Image,
 		Uninitialised: w.cfg.Disksize == 0,
 	}
 	if w.facts.Anew {

@@ -59,8 +59,8 @@ func (w *worker) storeConfig() store.Config {
 
 // resize asks the keeper to make the device anew with that size, and waits for the end of serving.
 // It returns fusefs.ErrLeft when another worker takes over, or why there is none.
-func (w *worker) resize(disksize uint64) error {
-	w.news.send(news{Resize: &disksize})
+func (w *worker) resize(request, disksize uint64) error {
+	w.news.send(news{Resize: &disksize, ResizeRequest: request})
 	select {
 	case <-w.leaving:
 		return fusefs.ErrLeft
