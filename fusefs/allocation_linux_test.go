@@ -66,9 +66,9 @@ func TestPagePathAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestPagePathAllocatesNothingInUse counts what threads allocate for page requests while all else is
-// on: counters, trace, ages, a memory limit that changes, and readers of attributes, whose requests
-// do allocate.
+// TestPagePathAllocatesNothingInUse counts what threads allocate for page requests while all else
+// is on: counters, trace, ages, a memory limit that changes, and readers of attributes, whose
+// requests do allocate.
 func TestPagePathAllocatesNothingInUse(t *testing.T) {
 	defer func(rate int) { runtime.MemProfileRate = rate }(runtime.MemProfileRate)
 	runtime.MemProfileRate = 1

@@ -136,8 +136,8 @@ func (s *Session) Files() Files { return s.files }
 // MountNumber returns the number that the function MountNumber does for the session's mount.
 func (s *Session) MountNumber() int { return s.attributes.number }
 
-// Image returns Config.Image of the last server that has begun to answer, which may have died since;
-// 0 where there was none, or one of an earlier version.
+// Image returns Config.Image of the last server that has begun to answer, which may have died
+// since; 0 where there was none, or it was of an earlier version.
 func (s *Session) Image() uint64 {
 	s.view.RLock()
 	defer s.view.RUnlock()

@@ -300,8 +300,8 @@ func (s *Store) target() int {
 	return min(s.atFirst+int(s.backedBytes()/(reserveShare*image.SegmentSize)), int(s.atMost.Load()))
 }
 
-// open builds what lies outside the image and starts the maintainer. The totals of a new image begin
-// once there is memory for it: without, the caller may go on with another image.
+// open builds what lies outside the image and starts the maintainer. The totals of a new image
+// begin once there is memory for it: without, the caller may go on with another image.
 func open(mem *Memory, cfg Config, g image.Geometry, anew bool) (s *Store, err error) {
 	defer func() {
 		if err != nil {

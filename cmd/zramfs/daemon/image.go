@@ -90,8 +90,8 @@ func (i *image) restoreSuperblock(logger *slog.Logger) {
 	}
 }
 
-// A failedResize is the last request to make the device anew that has failed. The worker that asked
-// may have been replaced meanwhile: the next one, which carries the request out again, learns of it.
+// A failedResize is the last request to make the device anew that has failed. If the worker that
+// asked was replaced, the next one carries the request out again, and learns of it.
 type failedResize struct {
 	request uint64 // its number
 	deaths  int    // of workers with another image, which did not say why

@@ -49,8 +49,8 @@ func (s *supervision) complete(r *upgradeRequest) (err error) {
 
 // settle ends an upgrade to another image once that is served: requests change it from now on, so
 // that a worker which dies before it is ready has a successor with the same one. A worker publishes
-// the image in the memory of requests before its first answer, and says that it serves after: should
-// it die between the two, what it has published decides.
+// the image in the memory of requests before its first answer, and says that it serves after it:
+// should it die between the two, what it has published decides.
 func (s *supervision) settle(p *process) {
 	if p.upgraded && s.upgrade.image != nil {
 		s.do.inUse(p)
