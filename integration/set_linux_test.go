@@ -32,7 +32,7 @@ func TestSet(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{dir, "limit=1G"}, 2, "Available: algorithm, level, mem-limit, peak"},
+		{[]string{dir, "limit=1G"}, 2, "Available: algorithm, level, recomp-algorithm, mem-limit, peak"},
 		{[]string{dir, "mem-limit"}, 2, "KEY=VALUE"},
 		{[]string{dir, "algorithm=lzo"}, 2, "lzo"},
 		{[]string{dir, "algorithm=zstd(dict=/etc/hostname)"}, 1, "its log says why"},

@@ -78,6 +78,7 @@ type recompression struct {
 	compressor codec.Compressor
 	old        [PageSize]byte // the object that is being recompressed
 	did        Recompressed
+	told       uint64 // pages tried when the statistics were last wanted
 }
 
 // pieceTime is how long a piece may have a worker.
@@ -97,6 +98,11 @@ func (r *recompression) order(ctx context.Context, window int) *bySize {
 			}
 			if r.cfg.Rest != nil {
 				r.cfg.Rest(r.did)
+			}
+			if r.did.Tried-r.told >= windowPages { // the statistics are to show how far it is
+				r.told = r.did.Tried
+				r.s.ages.stale.Store(true)
+				r.s.poke()
 			}
 			return r.ended(ctx)
 		},

@@ -31,13 +31,14 @@ var commonCodes = []exitMeaning{
 // ownCodes are the codes with another meaning, by command. The help and docs/exit-codes.md have
 // them from here.
 var ownCodes = map[string][]exitMeaning{
-	"up":     {{exitOK, "swap is on"}, {exitFailure, "failure: everything was undone; or it is up already with other values"}},
-	"down":   {{exitOK, "swap is off, or it was not on"}, {exitFailure, "failure, or what is in swap does not fit: swap stays on"}},
-	"status": {{exitOK, "every device is healthy"}, {exitFailure, "a device is degraded, or devices cannot be looked for"}, {exitNotRunning, "no device is running"}},
-	"list":   {{exitFailure, "failure, no such device or column, or a device that does not answer"}},
-	"top":    {{exitOK, "ended by q or by a signal"}, {exitNotRunning, "no device is running"}},
-	"stats":  {{exitNotRunning, "no device is running"}},
-	"verify": {{exitOK, "no page is damaged"}, {exitFailure, "a page is damaged, or failure"}},
+	"up":         {{exitOK, "swap is on"}, {exitFailure, "failure: everything was undone; or it is up already with other values"}},
+	"down":       {{exitOK, "swap is off, or it was not on"}, {exitFailure, "failure, or what is in swap does not fit: swap stays on"}},
+	"status":     {{exitOK, "every device is healthy"}, {exitFailure, "a device is degraded, or devices cannot be looked for"}, {exitNotRunning, "no device is running"}},
+	"list":       {{exitFailure, "failure, no such device or column, or a device that does not answer"}},
+	"top":        {{exitOK, "ended by q or by a signal"}, {exitNotRunning, "no device is running"}},
+	"recompress": {{exitFailure, "failure: no device, no recomp-algorithm, or another recompression is under way; or interrupted, while the device goes on"}},
+	"stats":      {{exitNotRunning, "no device is running"}},
+	"verify":     {{exitOK, "no page is damaged"}, {exitFailure, "a page is damaged, or failure"}},
 	"doctor": {{exitOK, "up would work here; with --bundle: the file is written"},
 		{exitFailure, "a line says fail: up would not work; with --bundle: there is no file"}},
 	"prefetch": {{exitOK, "everything came back, up to --limit, or nothing was in swap"},

@@ -43,6 +43,7 @@ func jsonRoots() map[string]any {
 		"export": map[string]imaging.ExportReport{"export": {}}, "import": map[string]imaging.ImportReport{"import": {}},
 		"prefetch": map[string]prefetch.Report{"prefetch": {}}, "doctor": doctor.Diagnosis{}, "estimate": estimate.Report{},
 		"trace": map[string]traceReport{"trace": {}}, "events": map[string]eventsReport{"events": {}},
+		"compact": map[string]workReport{"compact": {}}, "recompress": map[string]workReport{"recompress": {}}, "idle": map[string]idleReport{"idle": {}},
 		"bench codec": bench.CodecReport{}, "bench bulk": bench.BulkReport{},
 	}
 }

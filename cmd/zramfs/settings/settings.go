@@ -19,6 +19,9 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
+// ErrAtWork means that a device carries such a change out already; later it can be tried again.
+var ErrAtWork = errors.New("try again later")
+
 // ErrUsage means that a change cannot be read; the message says what is accepted.
 var ErrUsage = errors.New("cannot be set")
 
@@ -54,6 +57,7 @@ func Keys() []Key {
 			func(d devices.Device) string { return d.Status.Algorithm }},
 		{"level", "1 to 19, for zstd", "of pages written from now on", to("algorithm_params", levelText),
 			func(d devices.Device) string { return levelOf(d.Status.Algorithm) }},
+		{"recomp-algorithm", "a name, as zstd(level=9)", "what zramfs recompress makes objects smaller by", to("recomp_algorithm", recompressionText), recompressionNow},
 		{"mem-limit", "a size, as 2G, or as 50% of RAM; 0 for none", "the most memory that the device may take", to("mem_limit", limitText),
 			func(d devices.Device) string { return limitOf(d.Status.MemLimit) }},
 		{"peak", "0", "the most memory that was in use counts from now on", to("mem_used_max", peakText),
@@ -106,28 +110,36 @@ const setTime = 10 * time.Second
 // Apply makes the change on a device. It returns once that has taken effect.
 func (c Change) Apply(d devices.Device) error {
 	for _, o := range c.orders {
-		if err := c.carryOut(d, o); err != nil {
+		_, err := aside.Within(setTime, aside.Write, attributePath(d, o.attribute), o.text)
+		if err := explain(fmt.Sprintf("set %s=%s of %s", c.key.Name, c.value, d.Dir), o, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c Change) carryOut(d devices.Device, o order) error {
-	path := filepath.Join(d.Dir, "block", "zram0", o.attribute)
-	_, err := aside.Within(setTime, aside.Write, path, o.text)
-	what := fmt.Sprintf("set %s=%s of %s", c.key.Name, c.value, d.Dir)
+// attributePath is the path of an attribute of a device.
+func attributePath(d devices.Device, attribute string) string {
+	return filepath.Join(d.Dir, "block", "zram0", attribute)
+}
+
+// explain says what the error number of an attribute means; nil for nil.
+func explain(what string, o order, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.EACCES) && syscall.Geteuid() == 0:
-		return fmt.Errorf("%s: its worker is of a version that cannot be set; see zramfs upgrade", what)
+		return fmt.Errorf("%s: its worker is of a version that cannot do that; see zramfs upgrade", what)
 	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
 		return fmt.Errorf("%s: permission denied: run as root", what)
 	case o.attribute == "backing_dev" && errors.Is(err, syscall.EBUSY):
 		return fmt.Errorf("%s: the device has a size, or another one has the path: name it by up or mount --spill PATH when the device is made", what)
 	case errors.Is(err, syscall.EINVAL):
 		return fmt.Errorf("%s: the device does not take it; its log says why", what)
+	case errors.Is(err, syscall.EAGAIN):
+		return fmt.Errorf("%s: the device is at work for another command: %w", what, ErrAtWork)
+	case errors.Is(err, syscall.ENOMEM):
+		return fmt.Errorf("%s: the memory limit leaves no room for that: %w", what, err)
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }
@@ -158,6 +170,19 @@ func levelOf(algorithm string) string {
 	}
 	if strings.HasPrefix(algorithm, "zstd") {
 		return "3"
+	}
+	return "-"
+}
+
+func recompressionText(value string, ram uint64) (string, error) {
+	name, err := algorithmText(value, ram)
+	return "algo=" + name + " priority=1", err
+}
+
+// recompressionNow returns the algorithm, or a dash.
+func recompressionNow(d devices.Device) string {
+	if name, err := RecompressionBy(d); err == nil && name != "" {
+		return name
 	}
 	return "-"
 }

@@ -15,7 +15,8 @@ func TestParse(t *testing.T) {
 		"algorithm=page:dense": "comp_algorithm page:dense", "algorithm=zstd(level=3)": "comp_algorithm zstd",
 		"level=7": "algorithm_params algo=zstd level=7", "peak=0": "mem_used_max 0",
 		"spill=/dev/a": "backing_dev /dev/a", "writeback-limit=1G": "writeback_limit 262144, writeback_limit_enable 1",
-		"writeback-limit=none": "writeback_limit_enable 0",
+		"writeback-limit=none":           "writeback_limit_enable 0",
+		"recomp-algorithm=zstd(level=9)": "recomp_algorithm algo=zstd(level=9) priority=1",
 	} {
 		c, err := Parse(argument, ram)
 		got := ""
