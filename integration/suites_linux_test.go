@@ -76,6 +76,19 @@ func TestSwapF066KernelSelftests(t *testing.T) {
 	}
 }
 
+// F066: what zram02 of the Linux Test Project does passes in exec: swap on 100 GiB with a memory
+// limit of 1 MiB, which kernel zram does not count its index against.
+func TestSwapF066LeastLimit(t *testing.T) {
+	dir := blankDevice(t)
+	guardSwap(t, dir)
+	r := inExec(t, dir, "cd /sys/block/zram0 && echo 107374182400 > disksize && echo 1M > mem_limit && mkswap /dev/zram0 && "+
+		"swapon /dev/zram0 && grep -c zram0 /proc/swaps && swapoff /dev/zram0 && cat mm_stat")
+	lines := strings.Split(strings.TrimSpace(r.Stdout), "\n")
+	if r.Code != 0 || len(lines) < 2 || field(t, lines[len(lines)-1], 3) != 1<<20 || field(t, lines[len(lines)-1], 0) == 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // F066: zram03 of the Linux Test Project passes in exec: 512 MiB written through a mapping read
 // back the same, and a reset forgets them.
 func TestF066LTP(t *testing.T) {

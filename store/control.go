@@ -7,17 +7,25 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // This file has the settings and the work that an operator may ask for while requests are served.
 // The image has none of them: a store that Open makes begins with its Config.
 
-// SetMemLimit bounds Stats.MemUsedTotal to limit bytes from now on; 0 is no limit. It does not
-// wait. Below what is in use it takes nothing from any page: the maintainer gives back what holds
-// none and compacts, and until the use is below the limit, writes that need memory fail with
-// ErrFull. A limit below LeastLimit can stay below the use for ever.
+// SetMemLimit bounds Stats.MemUsedTotal to limit bytes from now on; 0 is no limit. A limit below
+// what an empty device takes to store some pages, 3 MiB at the most, counts as that: a script that
+// sets 1M and runs mkswap succeeds as with kernel zram, whose limit does not count its index.
+// SetMemLimit does not wait. Below what is in use it takes nothing from any page: the maintainer
+// gives back what holds none and compacts, and until the use is below the limit, writes that need
+// memory fail with ErrFull.
 func (s *Store) SetMemLimit(limit uint64) {
-	s.setLimit(limit)
+	inForce := limit
+	if limit != 0 {
+		inForce = max(limit, s.leastUseful())
+	}
+	s.setLimit(inForce)
+	s.asked.Store(limit)
 	s.poke()
 }
 
@@ -26,6 +34,17 @@ func (s *Store) setLimit(limit uint64) {
 	cfg.MemLimit = limit
 	s.atMost.Store(int64(reserveMost(cfg)))
 	s.limit.Store(limit)
+	s.asked.Store(limit)
+}
+
+// leastUseful is what an empty device takes, the index ahead of the first writer included, with the
+// segments that writing pages needs.
+func (s *Store) leastUseful() uint64 {
+	ahead := uint64(0)
+	if s.image.Pages*PageSize > populateUpTo {
+		ahead = (1 + aheadPieces) * piecePages * (PageSize + image.EntriesPerPage) // with the ages
+	}
+	return uint64(fixedBytes(s.image.Geometry)) + ahead + minSegments*image.SegmentSize
 }
 
 // over reports whether more memory is taken than the limit allows: it was lowered.

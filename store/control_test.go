@@ -266,3 +266,31 @@ func TestResetAmongRequests(t *testing.T) {
 	}
 	working.Wait()
 }
+
+// A limit that is too small for anything lets some pages be stored, on a device of any size, and
+// takes no more memory for that than an empty device needs. It is shown as it was set.
+func TestSetMemLimitTooSmall(t *testing.T) {
+	for _, disksize := range []uint64{1 << 20, 64 << 20, populateUpTo, populateUpTo + PageSize, 100 << 30} {
+		for _, limit := range []uint64{1, 1 << 20} {
+			s := newStore(t, Config{Disksize: disksize})
+			s.SetMemLimit(limit)
+			for page := range uint64(16) {
+				if err := writeOrFail(s, page, content{uint32(page), 1, random}.bytes()); err != nil {
+					t.Errorf("size %d, limit %d: write page %d: %v", disksize, limit, page, err)
+				}
+			}
+			st := s.Stats()
+			if most := max(limit, s.leastUseful()); st.MemLimit != limit || most > 3<<20 {
+				t.Errorf("size %d: the limit is %d, set was %d, and %d are in force", disksize, st.MemLimit, limit, most)
+			}
+			eventually(t, "the use falls below the limit", func() bool { return uint64(s.used()) <= max(limit, s.leastUseful()) })
+			failed := false
+			for page := uint64(16); page < s.Pages() && page < 1000 && !failed; page++ {
+				failed = errors.Is(writeOrFail(s, page, content{uint32(page), 1, random}.bytes()), ErrFull)
+			}
+			if !failed && disksize > 1<<20 {
+				t.Errorf("size %d, limit %d: no write fails", disksize, limit)
+			}
+		}
+	}
+}

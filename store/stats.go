@@ -102,7 +102,7 @@ func (s *Store) footprint() uint64 {
 // during the call may be a page apart.
 func (s *Store) Stats() Stats {
 	st := Stats{
-		MemUsedTotal: uint64(s.used()), MemLimit: s.limit.Load(), MemUsedMax: uint64(s.peak.Load()),
+		MemUsedTotal: uint64(s.used()), MemLimit: s.asked.Load(), MemUsedMax: uint64(s.peak.Load()),
 		PagesCompacted: uint64(s.compacts.Load()) / PageSize, IndexBytes: uint64(s.indexBytes()),
 		RecountedSegments: uint64(s.recounts.Load()),
 		HugePagesSince:    s.total(totalHuge),

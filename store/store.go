@@ -137,7 +137,8 @@ type Store struct {
 	drowsy    atomic.Bool                     // the maintainer sleeps without a timer
 	deserted  atomic.Bool                     // an open segment may have lost its last object; lowered by the maintainer alone
 	unswept   atomic.Int64                    // segments that sweep has to go through yet
-	limit     atomic.Uint64                   // see SetMemLimit
+	limit     atomic.Uint64                   // that is in force; see SetMemLimit
+	asked     atomic.Uint64                   // that was set
 	atMost    atomic.Int64                    // segments to hold ready at the most
 	algorithm atomic.Pointer[codec.Algorithm] // what new pages are compressed by; see SetAlgorithm
 	_         apart
