@@ -64,6 +64,10 @@ func TestDamagedCountersAreLeftAlone(t *testing.T) {
 		t.Error(err)
 	}
 	l.session.NoteEvent(telemetry.Warning, "no harm")
+	for _, at := range []uint64{1 << 62, 4096 + 4} { // the process that keeps the device must not die of it
+		l.session.requests.word(wordTelemetry).Store(at)
+		l.session.NoteEvent(telemetry.Warning, "no harm")
+	}
 }
 
 // A request that was under way when its process died is counted by the one that answers it, and

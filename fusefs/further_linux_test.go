@@ -3,7 +3,9 @@
 package fusefs
 
 import (
+	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -191,6 +193,57 @@ func TestHotAddWithTwoThreads(t *testing.T) {
 	l.sends(request(opRead, 12, hot, transferArgument(0, 100)))
 	if a := l.awaitAnswer(12); string(a.data) != "7\n" {
 		t.Errorf("answered %+v", a)
+	}
+}
+
+// A request that takes long is given up after as many deaths as any other, whichever thread gets it
+// when the kernel sends it again.
+func TestLongRequestIsGivenUp(t *testing.T) {
+	l := newLeftOf(t, requestsShape{attributes: 3, data: 2, transfer: leftTransfer})
+	l.session.requests.keepInit(attributeConnection, initRequest(2))
+	l.session.requests.keepInit(dataConnection, initRequest(2))
+	all, err := l.session.requests.slots(attributeConnection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deaths := 1; deaths <= maxAttempts+1; deaths++ {
+		s := l.successor()
+		node := s.attributes.fs.tree.lookup(deviceNode, "recompress").id
+		l.put(all[deaths%len(all)], request(opWrite, 10, node, append(transferArgument(0, 8), "type=all"...)))
+		if err := errors.Join(s.attributes.carryOn(), s.attributes.finish()); err != nil {
+			t.Fatal(err)
+		}
+		given := slices.ContainsFunc(l.heard(attributeConnection), func(a answered) bool { return a.unique == 10 && a.errno == int(unix.EIO) })
+		if given != (deaths > maxAttempts) {
+			t.Errorf("after %d deaths it is given up: %v", deaths, given)
+		}
+		if free := all[deaths%len(all)].unique.Load() == 0; !free {
+			t.Errorf("after %d deaths the slot has the request", deaths)
+		}
+	}
+	for _, s := range all {
+		if n := s.words[wordAttempts].Load(); n != 0 {
+			t.Errorf("%d attempts are counted for the next request", n)
+		}
+	}
+}
+
+// A request that is left to a successor by each of many servers is counted by each.
+func TestLeftRequestIsCounted(t *testing.T) {
+	l := newLeftOf(t, requestsShape{attributes: 1, data: 2, transfer: leftTransfer})
+	s := l.successor()
+	all, err := l.session.requests.slots(attributeConnection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := s.attributes.fs.tree.lookup(deviceNode, "mem_limit").id
+	l.put(all[0], request(opWrite, 10, node, append(transferArgument(0, 2), "1G"...)))
+	s.attributes.fs.left.Store(uint64(10), true)
+	for _, t := range s.attributes.threads {
+		t.finish()
+	}
+	if n := all[0].words[wordAttempts].Load(); n != 1 {
+		t.Errorf("%d attempts are counted, want 1", n)
 	}
 }
 

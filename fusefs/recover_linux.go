@@ -46,6 +46,8 @@ func (c *connection) finish() error {
 			killpoint.At("found request answered")
 		case c.flags&capResend == 0:
 			continue // its thread finishes it
+		case c.attempted(t) > maxAttempts:
+			t.giveUp()
 		}
 		t.free() // where that drops a request, the kernel sends it again
 	}
@@ -62,6 +64,23 @@ func (t *thread) long() bool {
 	m := message(t.slot.room())
 	op, n := m.opcode(), t.c.fs.node(m.node())
 	return t.c.kind == attributeConnection && (op == opRead || op == opWrite) && n != nil && n.attribute.long
+}
+
+// attempted counts that the request of a thread is sent again, and returns how often any of the
+// connection's requests that take long was: the kernel sends it to whichever thread asks first.
+func (c *connection) attempted(t *thread) (all uint64) {
+	t.slot.words[wordAttempts].Add(1)
+	for _, t := range c.threads {
+		all += t.slot.words[wordAttempts].Load()
+	}
+	return all
+}
+
+// forgetAttempts is called when such a request is answered.
+func (c *connection) forgetAttempts() {
+	for _, t := range c.threads {
+		t.slot.words[wordAttempts].Store(0)
+	}
 }
 
 // finishLate completes the request in the slot that finish has left to this thread.
@@ -88,16 +107,27 @@ func (t *thread) finish() {
 		t.aboutFound(m, syscall.Errno(max(-result, 0)))
 	} else if length < inHeaderSize || uint64(length) > uint64(len(m)) || // damaged memory
 		t.slot.words[wordAttempts].Add(1) > maxAttempts {
-		t.c.fs.logf("a request (opcode %d, %d bytes) is answered with EIO: it was under way when %d processes died, or is damaged",
-			m.opcode(), length, t.slot.words[wordAttempts].Load())
-		t.answerResult(m.unique(), -int64(unix.EIO))
-		t.aboutFound(m, unix.EIO)
+		t.giveUp()
 	} else {
 		t.carryOut(m[:length])
 	}
-	t.slot.words[wordAttempts].Store(0) // for the next request in the slot
+	if !t.left {
+		t.slot.words[wordAttempts].Store(0) // for the next request in the slot
+	}
 	t.page.pace.end(time.Now())
 	t.note()
+}
+
+// giveUp answers the request in the slot with an error.
+func (t *thread) giveUp() {
+	m := message(t.slot.room())
+	t.c.fs.logf("a request (opcode %d, %d bytes) is answered with EIO: it was under way when more than %d processes died, or is damaged",
+		m.opcode(), binary.LittleEndian.Uint32(m), maxAttempts)
+	t.answerResult(m.unique(), -int64(unix.EIO))
+	t.aboutFound(m, unix.EIO)
+	if t.long() {
+		t.c.forgetAttempts()
+	}
 }
 
 // aboutFound does what about does for a request that another process has carried out, or none can.

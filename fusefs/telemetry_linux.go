@@ -142,6 +142,9 @@ func (s *Session) NoteEvent(kind telemetry.Kind, text string) {
 		return
 	}
 	at := s.requests.word(wordTelemetry).Load()
+	if at%pageSize != 0 || at > uint64(len(s.requests.mem)) { // damaged
+		return
+	}
 	if a, err := telemetry.Open(s.requests.mem[at:]); err == nil {
 		a.NoteEvent(time.Now(), kind, os.Getpid(), text)
 	}

@@ -224,6 +224,9 @@ func (t *thread) carryOutOther(op uint32, m message) {
 	if n > 0 { // FORGET, for example, has no answer
 		t.send(answer[:n])
 	}
+	if t.long() {
+		t.c.forgetAttempts()
+	}
 	if op == opInit {
 		t.c.agree(answer[:n])
 	}
