@@ -111,6 +111,9 @@ func (s *Server) inFlight() int { return int(s.data.busy.Load()) }
 // SetFurther says which further devices there are.
 func (s *Server) SetFurther(all Further) { s.further.Store(uint64(all)) }
 
+// Further returns what SetFurther said last.
+func (s *Server) Further() Further { return Further(s.further.Load()) }
+
 // OpenCount returns what Session.OpenCount does.
 func (s *Server) OpenCount() int { return s.requests.handles() }
 

@@ -4,6 +4,7 @@ package integration
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -144,5 +145,48 @@ func TestF073HotAddAndRemove(t *testing.T) {
 		if got := answerTo(remove, text); got != want {
 			t.Errorf("%q to hot_remove: %s, want %s", text, got, want)
 		}
+	}
+}
+
+// The first device ends by umount of its data file: its directory stays, with the further devices
+// below it, until the last of them has ended.
+func TestFurtherDevicesOutliveTheFirst(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := filepath.Join(tempDir(t), "zram")
+	f := startServe(t, dir, "--size", "16M")
+	defer f.kill(t)
+	content := bytes.Repeat([]byte("stays "), 1000)
+	further := filepath.Join(dir, "devices", addDevice(t, dir))
+	if got := answerTo(filepath.Join(further, "block/zram0/disksize"), "16M"); got != "3 bytes" {
+		t.Fatal(got)
+	}
+	if err := os.WriteFile(data(further), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first, second := status(t, dir), status(t, further)
+	if err := unix.Unmount(filepath.Join(dir, "dev"), 0); err != nil {
+		t.Fatal(err)
+	}
+	f.log.wait(t, "the directory stays for its further devices")
+	if text, err := os.ReadFile(data(further)); err != nil || !bytes.HasPrefix(text, content) {
+		t.Errorf("the further device has %d bytes, or others than were written: %v", len(text), err)
+	}
+	if _, err := os.ReadFile(filepath.Join(dir, "control/hot_add")); !errors.Is(err, unix.ENOMEM) {
+		t.Errorf("hot_add without the first device: %v", err)
+	}
+	if got := answerTo(filepath.Join(dir, "control/hot_remove"), "1"); got != "1 bytes" {
+		t.Errorf("hot_remove: %s", got)
+	}
+	if !f.waitEnd() || f.err != nil {
+		t.Errorf("the keeper lives on, or ended with %v\n%s", f.err, f.log)
+	}
+	for _, pid := range []int{second.KeeperPID, second.WorkerPID, first.WorkerPID} {
+		if !waitEnd(pid, answerTimeout) {
+			t.Errorf("process %d lives on", pid)
+		}
+	}
+	if points, err := mountsBelow(dir); err != nil || len(points) > 0 {
+		t.Errorf("mounts are left: %v, %v", points, err)
 	}
 }

@@ -50,6 +50,7 @@ type furtherDevices struct {
 	keepers map[int]*furtherKeeper // guarded by mu
 	leaving string                 // why the directory's device ends with them, or empty; guarded by mu
 	until   time.Time              // that holds until then, since one may be in use; guarded by mu
+	alone   bool                   // the directory's device has ended, and the directory ends with them; guarded by mu
 }
 
 // A furtherKeeper is the keeper of a further device.
@@ -77,6 +78,13 @@ func (f *furtherDevices) numbers() fusefs.Further {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.there
+}
+
+// withoutFirst reports whether the directory's device has ended.
+func (f *furtherDevices) withoutFirst() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.alone
 }
 
 // hot answers a request of a worker.
@@ -110,7 +118,7 @@ func (k *keeper) tellFurther(p *process, answer *hotAnswer) {
 // addFurther makes a device without a size, with the smallest number that is free.
 func (k *keeper) addFurther() (int, syscall.Errno) {
 	number, ok := k.further.numbers().Free()
-	if !ok || k.cfg.DeviceArgs == nil {
+	if !ok || k.cfg.DeviceArgs == nil || k.further.withoutFirst() {
 		return 0, syscall.ENOMEM
 	}
 	algorithm, err := codec.Parse(codec.Algorithms()[0])
@@ -152,7 +160,7 @@ func (k *keeper) awaitFurther(number int, cmd *exec.Cmd, ended chan<- struct{}) 
 	k.further.mu.Lock()
 	k.further.there = k.further.there.Without(number)
 	delete(k.further.keepers, number)
-	all, leaving := k.further.there, k.further.leaving
+	all, alone, leaving := k.further.there, k.further.alone, k.further.leaving
 	if time.Now().After(k.further.until) {
 		leaving = ""
 	}
@@ -161,8 +169,34 @@ func (k *keeper) awaitFurther(number int, cmd *exec.Cmd, ended chan<- struct{}) 
 	if p := k.inService.Load(); p != nil {
 		k.tellFurther(p, nil)
 	}
-	if all == 0 && leaving != "" {
+	switch {
+	case all != 0:
+	case alone:
+		k.takeAway()
+	case leaving != "":
 		k.tryUnmount(leaving)
+	}
+}
+
+// dataGone takes the directory away, whose first device has ended: umount(8) of its data file, or
+// swapoff. The directory stays while it has further devices, which would be hidden with it.
+func (k *keeper) dataGone() {
+	k.further.one.Lock() // a device that hot makes just now counts
+	defer k.further.one.Unlock()
+	k.further.mu.Lock()
+	k.further.alone = true
+	all := k.further.there
+	k.further.mu.Unlock()
+	if all == 0 {
+		k.takeAway()
+		return
+	}
+	k.logger.Warn(deviceName + " has ended; the directory stays for its further devices")
+}
+
+func (k *keeper) takeAway() {
+	if err := k.session.TakeAway(); err != nil {
+		k.logger.Warn("take the attributes away: " + err.Error())
 	}
 }
 

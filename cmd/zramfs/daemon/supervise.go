@@ -145,11 +145,7 @@ func (k *keeper) hear(p *process, n news) {
 			}
 		}()
 	case n.DataEnded: // the worker ends with the last user of its attributes
-		go func() {
-			if err := k.session.TakeAway(); err != nil {
-				k.logger.Warn("take the attributes away: " + err.Error())
-			}
-		}()
+		go k.dataGone()
 	case n.AttributesEnded:
 		go k.tryUnmount("the attributes were unmounted, or their connection was aborted")
 	}

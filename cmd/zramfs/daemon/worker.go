@@ -263,13 +263,19 @@ func sparePool() int {
 	return runtime.GOMAXPROCS(0) + fusefs.Workers() + attributeReaders + awake.Threads
 }
 
-// attributesEnd bounds the wait for readers of attributes once the data file is gone.
+// attributesEnd bounds the wait for readers of attributes once nothing but them is left.
 const attributesEnd = 10 * time.Second
 
-// untilEnd serves until the device is gone or another worker takes over.
+// untilEnd serves until the device is gone or another worker takes over. Further devices lie below
+// the attributes, which are served on without a data file until the last of them has ended.
 func (w *worker) untilEnd() error {
-	orders, shown := w.orders, w.server.AttributesEnded()
+	orders, shown, data := w.orders, w.server.AttributesEnded(), w.server.DataEnded()
+	var ended <-chan struct{} // set once the data file has gone
+	var late <-chan time.Time // set once the attributes go too
 	for {
+		if data == nil && late == nil && w.server.Further() == 0 {
+			late = time.After(attributesEnd)
+		}
 		select {
 		case <-shown:
 			shown = nil
@@ -283,19 +289,18 @@ func (w *worker) untilEnd() error {
 			} else if w.follow(o) {
 				return nil
 			}
-		case <-w.server.DataEnded():
+		case <-data:
+			data, shown, ended = nil, nil, w.server.Ended()
 			w.news.send(news{DataEnded: true})
-			if !w.kept.Load() {
+			if !w.kept.Load() && w.server.Further() == 0 {
 				if err := w.server.TakeAway(w.cfg.Dir); err != nil {
 					w.log.Warn("take the attributes away: " + err.Error())
 				}
 			}
-			select {
-			case <-w.server.Ended():
-			case <-time.After(attributesEnd):
-				os.Exit(0) // a process still reads an attribute, whose mount is gone
-			}
+		case <-ended:
 			return nil
+		case <-late:
+			os.Exit(0) // a process still reads an attribute, whose mount is gone
 		}
 	}
 }
