@@ -5,6 +5,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,9 +20,16 @@ var ErrBacking = errors.New("backing device")
 // A Backing is the file or block device that pages are written back to, and the key of what lies
 // there. It is safe for concurrent use, but for Close.
 type Backing struct {
-	file   *os.File
+	file   blockFile
 	secret *Secret
 	blocks uint64 // that it has room for, PageSize each; immutable
+}
+
+// A blockFile is the part of a file that a Backing uses.
+type blockFile interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
 }
 
 // OpenBacking opens a regular file or block device as a backing device, which no other process may

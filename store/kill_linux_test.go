@@ -158,7 +158,7 @@ func killAtAnyInstant(t *testing.T, backing *Backing) {
 	files := []*os.File{mem.File(), book}
 	if backing != nil {
 		t.Setenv("BACKED", "1")
-		files = append(files, backing.file, backing.secret.File())
+		files = append(files, backing.file.(*os.File), backing.secret.File())
 	}
 	t.Setenv("KIND", string(mem.Kind()))
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
