@@ -9,8 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -322,75 +320,6 @@ func TestBackingDeviceFullOrFailing(t *testing.T) {
 	}
 }
 
-// A slowFile answers reads once it is released.
-type slowFile struct {
-	blockFile
-	waiting atomic.Int32
-	release chan struct{}
-}
-
-func (f *slowFile) ReadAt(p []byte, off int64) (int, error) {
-	f.waiting.Add(1)
-	<-f.release
-	return f.blockFile.ReadAt(p, off)
-}
-
-// Requests that wait for the backing device hold up nothing but themselves: others read and write,
-// also the same pages, pages are written back, and maintenance goes on.
-func TestSlowBackingDevice(t *testing.T) {
-	b := newBacking(t, 1000)
-	s := newBackedStore(t, 600, Config{Backing: b, Workers: 6})
-	mustWriteBack(t, s, WritebackConfig{Pages: []Selection{{End: 300}}})
-	slow := &slowFile{blockFile: b.file, release: make(chan struct{})}
-	b.file = slow
-	var waiting sync.WaitGroup
-	stepped := make(chan bool, 4)
-	for page := range uint64(4) {
-		waiting.Go(func() {
-			w := s.Acquire()
-			defer w.Release()
-			w.OnWait(func(forMemory bool) { stepped <- forMemory })
-			var err error
-			p := make([]byte, PageSize)
-			if page == 3 { // a part of a page needs the rest
-				err = w.Write(page, 0, []byte("part"))
-			} else {
-				err = w.Read(page, 0, p)
-			}
-			old, now := bytes.Equal(p, testContent(page, 1).bytes()), bytes.Equal(p, testContent(page, 2).bytes())
-			if err != nil || page != 3 && !old && !now {
-				t.Errorf("page %d: %v, or it holds what it never did", page, err)
-			}
-		})
-	}
-	eventually(t, "four requests wait", func() bool { return slow.waiting.Load() == 4 })
-	for range 4 {
-		if <-stepped {
-			t.Error("a request says that it waits for memory")
-		}
-	}
-	for page := range uint64(600) {
-		if page < 4 || page >= 300 {
-			write(t, s, page, testContent(page, 2).bytes())
-			if !bytes.Equal(read(t, s, page), testContent(page, 2).bytes()) {
-				t.Fatalf("page %d is wrong", page)
-			}
-		}
-	}
-	discard(s, 100, 100)
-	s.CompactNow(nil)
-	if did := mustWriteBack(t, s, everything); did.Pages != 304 {
-		t.Errorf("%d pages were written back, 304 should be", did.Pages)
-	}
-	close(slow.release)
-	waiting.Wait()
-	want := testContent(3, 2).bytes()
-	copy(want, "part")
-	if !bytes.Equal(read(t, s, 3), want) {
-		t.Error("a part was written to what the page held before")
-	}
-}
-
 // What is not granted is not written, and what was not written is given back.
 func TestWritebackLimit(t *testing.T) {
 	s := newBackedStore(t, 100, Config{Backing: newBacking(t, 200)})
@@ -438,34 +367,6 @@ func TestBackingDeviceIsTheImages(t *testing.T) {
 	}
 }
 
-// Reset frees all blocks, also those that are being written.
-func TestResetWhileWritingBack(t *testing.T) {
-	s := newBackedStore(t, 500, Config{Backing: newBacking(t, 1000)})
-	var working sync.WaitGroup
-	working.Go(func() {
-		for range 50 {
-			if _, err := s.WriteBack(everything); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	for round := range uint32(5) {
-		if err := s.Reset(); err != nil {
-			t.Error(err)
-		}
-		for page := range uint64(500) {
-			write(t, s, page, testContent(page, 1).bytes())
-		}
-		holds(t, s)
-		for page := range uint64(500) {
-			if !bytes.Equal(read(t, s, page), testContent(page, 1).bytes()) {
-				t.Fatalf("round %d: page %d is wrong", round, page)
-			}
-		}
-	}
-	working.Wait()
-}
-
 // Objects that were written back are moved by compaction, and keep their blocks.
 func TestCompactionMovesStubs(t *testing.T) {
 	s := newBackedStore(t, 4000, Config{Backing: newBacking(t, 5000)})
@@ -484,35 +385,6 @@ func TestCompactionMovesStubs(t *testing.T) {
 	for page := uint64(0); page < 4000; page += 16 {
 		if !bytes.Equal(read(t, s, page), testContent(page, 1).bytes()) {
 			t.Fatalf("page %d is wrong", page)
-		}
-	}
-}
-
-func TestBlocks(t *testing.T) {
-	for _, end := range []uint64{1, 63, 64, 65, 200} {
-		var b blocks
-		b.init(end)
-		seen := map[uint64]bool{}
-		for {
-			first, n := b.take(7)
-			if n == 0 {
-				break
-			}
-			for at := first; at < first+uint64(n); at++ {
-				if seen[at] || at >= end {
-					t.Fatalf("block %d of %d is taken twice, or is none", at, end)
-				}
-				seen[at] = true
-			}
-		}
-		if uint64(len(seen)) != end || b.used != end {
-			t.Errorf("%d blocks of %d were taken, %d counted", len(seen), end, b.used)
-		}
-		b.release(end / 2)
-		b.release(end / 2)
-		b.release(end)
-		if first, n := b.take(7); first != end/2 || n != 1 || b.adopt(first) || b.adopt(end) {
-			t.Errorf("of %d: %d blocks at %d", end, n, first)
 		}
 	}
 }
