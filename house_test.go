@@ -82,6 +82,8 @@ const lattice = `
 	cmd/zramfs/chronicle < cmd/zramfs/web
 	cmd/zramfs/watch < cmd/zramfs/web
 	cmd/zramfs/monitor < cmd/zramfs/web
+	cmd/zramfs/control < cmd/zramfs/web
+	cmd/zramfs/journal < cmd/zramfs/web
 	cmd/zramfs/term < cmd/zramfs/web
 	cmd/zramfs/web < cmd/zramfs-monitor
 	cmd/zramfs/limits < cmd/zramfs-monitor

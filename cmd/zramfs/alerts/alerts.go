@@ -78,7 +78,7 @@ func Grafana() (string, error) {
 	}
 	text, err := json.MarshalIndent(object{
 		"title": "zramfs", "uid": "zramfs", "tags": []string{"zramfs", "swap"}, "schemaVersion": 39, "refresh": "30s", "editable": true,
-		"time": object{"from": "now-6h", "to": "now"}, "panels": all,
+		"time": object{"from": "now-6h", "to": "now"}, "panels": all, "annotations": object{"list": []object{}},
 		"templating": object{"list": []object{
 			{"name": "source", "type": "datasource", "query": "prometheus"}, variable("instance", "instance"), variable("device", "device")}},
 	}, "", "  ")

@@ -61,8 +61,8 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// Auto holds a ballast while memory is short and a minute longer; free always.
-func TestTargetFollowsMemory(t *testing.T) {
+// F090: auto holds a ballast while memory is short and a minute longer; free always.
+func TestF090TargetFollowsMemory(t *testing.T) {
 	plentiful := machineWith(4*gib, 0, 0)
 	waits, little := plentiful, plentiful
 	waits.pressure = shortPressure

@@ -11,7 +11,7 @@ import (
 // keptEvents is the number of events that are kept.
 const keptEvents = 100
 
-// An event is a change that the sampler has seen.
+// An event is a change that the sampler has seen, or that a device has noted.
 type event struct {
 	Time   int64  `json:"time"` // in milliseconds since 1970
 	Device string `json:"device"`
@@ -22,21 +22,38 @@ type event struct {
 // A journal is the last events, the newest first.
 type journal struct {
 	events   []event
-	last     *look           // the last one without an error; nil at first
-	answered map[string]view // by name: each device of last as it last answered
+	last     *look             // the last one without an error; nil at first
+	answered map[string]view   // by name: each device of last as it last answered
+	sources  map[string]source // by name: of last
+	changes  int               // of events
+	saved    int               // changes that are in the file
 }
 
 // newest returns the events; the caller may keep them.
 func (j *journal) newest() []event { return append([]event{}, j.events...) }
 
 func (j *journal) note(at time.Time, device, level, format string, args ...any) {
-	j.events = slices.Insert(j.events, 0, event{at.UnixMilli(), device, level, fmt.Sprintf(format, args...)})
+	j.add(event{at.UnixMilli(), device, level, fmt.Sprintf(format, args...)})
+}
+
+// add puts an event into its place by time.
+func (j *journal) add(e event) {
+	place := slices.IndexFunc(j.events, func(old event) bool { return old.Time <= e.Time })
+	if place < 0 {
+		place = len(j.events)
+	}
+	if place >= keptEvents {
+		return
+	}
+	j.events = slices.Insert(j.events, place, e)
 	j.events = j.events[:min(len(j.events), keptEvents)]
+	j.changes++
 }
 
 // compare notes what has changed since the last look. The first one changes nothing but for what is
-// wrong, and one that failed says nothing.
-func (j *journal) compare(now *look) {
+// wrong, and one that failed says nothing. Devices in known have noted themselves what their
+// counters tell.
+func (j *journal) compare(now *look, known map[string]bool) {
 	if now.err != nil {
 		return
 	}
@@ -46,21 +63,21 @@ func (j *journal) compare(now *look) {
 	for _, v := range now.views {
 		old := find(before, v.Name)
 		switch {
-		case old == nil && before != nil:
+		case old == nil && before != nil && !known[v.Name]:
 			j.note(now.at, v.Name, "good", "the device is up")
-		case old == nil:
+		case old == nil && before == nil:
 			j.note(now.at, v.Name, "note", "the monitor has begun to watch")
 		}
 		j.problems(now.at, old, v)
 		// The figures of a device that does not answer are 0: it goes on from its last answer.
-		was, known := j.answered[v.Name]
+		was, seen := j.answered[v.Name]
 		switch {
 		case v.Answer == "ok":
-			if known {
+			if seen && !known[v.Name] {
 				j.counters(now.at, was, v)
 			}
 			answered[v.Name] = v
-		case known:
+		case seen:
 			answered[v.Name] = was
 		}
 	}

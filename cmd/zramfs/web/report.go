@@ -49,7 +49,12 @@ func Report(o monitor.Order, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	text := reportText(samples, c, o, time.Now(), unread)
+	j, err := loadEvents(eventsPath(path))
+	if err != nil && unread == "" {
+		unread = err.Error()
+	}
+	j.take(samples, readEvents)
+	text := reportText(samples, c, o, time.Now(), unread, j.newest())
 	if o.Output == "" {
 		if _, err := io.WriteString(stdout, text); err != nil {
 			return fmt.Errorf("write standard output: %w", err)
@@ -99,7 +104,7 @@ func writeOther(path, text string) error {
 }
 
 // reportText is the page; unread says why the history could not be read, if so.
-func reportText(samples []watch.Sample, c *chronicle.Chronicle, o monitor.Order, now time.Time, unread string) string {
+func reportText(samples []watch.Sample, c *chronicle.Chronicle, o monitor.Order, now time.Time, unread string, events []event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">"+
 		"<title>zramfs report</title><style>%s</style></head><body>\n<h1>zramfs report</h1>\n", reportStyle)
@@ -127,7 +132,22 @@ func reportText(samples []watch.Sample, c *chronicle.Chronicle, o monitor.Order,
 			b.WriteString("</section>\n")
 		}
 	}
-	b.WriteString("</body></html>\n")
+	b.WriteString(eventsTable(events) + "</body></html>\n")
+	return b.String()
+}
+
+// eventsTable has what happened, the newest first; nothing where nothing is known.
+func eventsTable(all []event) string {
+	if len(all) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("<section><h2>Events</h2><table>\n<tr><th scope=\"col\">time</th><th scope=\"col\">device</th><th scope=\"col\">event</th></tr>\n")
+	for _, e := range all {
+		fmt.Fprintf(&b, "<tr><td>%s</td><td>%s</td><td class=\"%s\">%s</td></tr>\n", time.UnixMilli(e.Time).Format("2006-01-02 15:04:05"),
+			html.EscapeString(e.Device), html.EscapeString(e.Level), html.EscapeString(e.Text))
+	}
+	b.WriteString("</table></section>\n")
 	return b.String()
 }
 

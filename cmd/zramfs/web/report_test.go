@@ -33,8 +33,9 @@ func TestReport(t *testing.T) {
 	}
 	silent := hung()
 	silent.Device.Dir = "/mnt/<hung>"
-	text := reportText([]watch.Sample{healthy(), silent}, c, monitor.Order{Build: figures.Build{Version: "9.9"}}, now, "open <history>: permission denied")
-	for _, want := range []string{"zramfs 9.9", "<h2>/run/zram</h2>", "40M, as objects 8M", "/mnt/&lt;gone&gt;", "It is no longer up", "open &lt;history&gt;: permission denied", "<h2>/mnt/&lt;hung&gt;</h2>", "There is no history", `<path class="a" d="M0.0 `} {
+	text := reportText([]watch.Sample{healthy(), silent}, c, monitor.Order{Build: figures.Build{Version: "9.9"}}, now, "open <history>: permission denied",
+		[]event{{now.UnixMilli(), "/mnt/<gone>", "bad", "worker 7: killed by <signal> 9"}})
+	for _, want := range []string{"zramfs 9.9", "worker 7: killed by &lt;signal&gt; 9", "<h2>/run/zram</h2>", "40M, as objects 8M", "/mnt/&lt;gone&gt;", "It is no longer up", "open &lt;history&gt;: permission denied", "<h2>/mnt/&lt;hung&gt;</h2>", "There is no history", `<path class="a" d="M0.0 `} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%.4000s", want, text)
 		}

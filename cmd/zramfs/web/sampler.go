@@ -10,6 +10,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/chronicle"
 	"github.com/zramfs/zramfs/cmd/zramfs/figures"
+	devicejournal "github.com/zramfs/zramfs/cmd/zramfs/journal"
 	"github.com/zramfs/zramfs/cmd/zramfs/watch"
 )
 
@@ -26,7 +27,9 @@ type Sampler struct {
 	build     figures.Build
 	chronicle *chronicle.Chronicle
 	logf      func(format string, args ...any)
-	take      func(names ...string) ([]watch.Sample, error) // watch.Take but for tests
+	events    string                                          // file of the journal; empty for none
+	take      func(names ...string) ([]watch.Sample, error)   // watch.Take but for tests
+	read      func(dir string) ([]devicejournal.Event, error) // readEvents but for tests
 
 	looking sync.Mutex // held during a look
 	mu      sync.Mutex
@@ -48,7 +51,7 @@ type look struct {
 
 // NewSampler returns a sampler that adds to a chronicle.
 func NewSampler(c *chronicle.Chronicle, b figures.Build, logf func(format string, args ...any)) *Sampler {
-	return &Sampler{build: b, chronicle: c, logf: logf, take: watch.Take, history: watch.NewHistory(120),
+	return &Sampler{build: b, chronicle: c, logf: logf, take: watch.Take, read: readEvents, history: watch.NewHistory(120),
 		readers: make(map[chan []byte]bool), wake: make(chan struct{}, 1)}
 }
 
@@ -95,12 +98,34 @@ func (s *Sampler) look(age time.Duration) *look {
 		s.chronicle.Add(v.Name, v.row)
 		l.views = append(l.views, v)
 	}
+	known := s.journal.take(samples, s.read)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.journal.compare(l)
+	s.journal.compare(l, known)
+	s.saveEvents()
 	s.last = l
 	l.text = s.encode(l)
 	return l
+}
+
+// keepEvents takes the events of a file, and writes them there from now on; an empty name is no
+// file. Call it before Run. Where the file cannot be read, it begins anew.
+func (s *Sampler) keepEvents(path string) (err error) {
+	s.events = path
+	if path != "" {
+		s.journal, err = loadEvents(path)
+	}
+	return err
+}
+
+// saveEvents writes the journal to its file.
+func (s *Sampler) saveEvents() {
+	if s.events == "" {
+		return
+	}
+	if err := s.journal.save(s.events); err != nil {
+		s.logf("write the events: %v", err)
+	}
 }
 
 // A message is what the page gets with each look.

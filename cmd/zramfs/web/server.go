@@ -37,7 +37,7 @@ func Serve(ctx context.Context, o monitor.Order, w io.Writer) (err error) {
 		// A log that cannot be written is lost.
 		_, _ = fmt.Fprintf(w, "zramfs serve: "+format+"\n", args...)
 	}
-	c, err := openHistory(o, logf)
+	c, events, err := openHistory(o, logf)
 	if err != nil {
 		return err
 	}
@@ -53,6 +53,9 @@ func Serve(ctx context.Context, o monitor.Order, w io.Writer) (err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	sampler := NewSampler(c, o.Build, logf)
+	if err := sampler.keepEvents(events); err != nil {
+		logf("%v; it begins anew", err)
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -64,19 +67,19 @@ func Serve(ctx context.Context, o monitor.Order, w io.Writer) (err error) {
 	return err
 }
 
-// openHistory opens the file of the history. Without the right to the default one the history is in
-// memory.
-func openHistory(o monitor.Order, logf func(string, ...any)) (*chronicle.Chronicle, error) {
+// openHistory opens the file of the history, and names the one of its events. Without the right to
+// the default one both are in memory.
+func openHistory(o monitor.Order, logf func(string, ...any)) (c *chronicle.Chronicle, events string, err error) {
 	path, named, err := historyPath(o)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	c, err := chronicle.Open(path)
+	c, err = chronicle.Open(path)
 	if err != nil && !named {
 		logf("the history is in memory alone and ends with this process: %v", err)
-		return chronicle.New(), nil
+		return chronicle.New(), "", nil
 	}
-	return c, err
+	return c, eventsPath(path), err
 }
 
 func listen(ctx context.Context, opt options) (net.Listener, error) {

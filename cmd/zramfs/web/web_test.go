@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -21,6 +22,8 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/figures"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	devicejournal "github.com/zramfs/zramfs/cmd/zramfs/journal"
 	"github.com/zramfs/zramfs/cmd/zramfs/monitor"
 	"github.com/zramfs/zramfs/cmd/zramfs/watch"
 )
@@ -42,6 +45,7 @@ func sampler(t *testing.T, opt options, found ...watch.Sample) (*Sampler, *httpt
 	t.Helper()
 	s := NewSampler(chronicle.New(), figures.Build{Version: "1.0"}, t.Logf)
 	s.take = func(...string) ([]watch.Sample, error) { return found, nil }
+	s.read = func(string) ([]devicejournal.Event, error) { return nil, errors.New("permission denied") }
 	server := httptest.NewServer(newHandler(s, opt))
 	t.Cleanup(server.Close)
 	return s, server
@@ -253,6 +257,35 @@ func TestPlacesOfPages(t *testing.T) {
 	}
 	if code, _, text := get(t, server.URL+"/api/events", nil); code != 503 || text != "too many pages are open\n" {
 		t.Errorf("one page more: %d %q", code, text)
+	}
+}
+
+// F090: the machine's memory pressure is passed on to who listens, each time that it changes, and
+// to scrapes.
+func TestF090PressureIsPassedOn(t *testing.T) {
+	pressure := 0.0
+	s, server := sampler(t, options{loopback: true})
+	s.take = func(...string) ([]watch.Sample, error) {
+		found := healthy()
+		found.Pressure, found.PressureKnown = host.MemoryPressure{Some: pressure}, true
+		return []watch.Sample{found}, nil
+	}
+	listener, ok := s.subscribe()
+	if !ok {
+		t.Fatal("no listener is taken")
+	}
+	defer s.unsubscribe(listener)
+	for _, pressure = range []float64{0, 12.5, 80} {
+		l := s.look(0)
+		s.send(l)
+		var m message
+		if err := json.Unmarshal(<-listener, &m); err != nil || len(m.Devices) != 1 || *m.Devices[0].Values[chronicle.Pressure] != pressure {
+			t.Errorf("at %v %% the listener gets %+v, %v", pressure, m.Devices, err)
+		}
+		want := fmt.Sprintf("zramfs_pressure_memory_some_avg10_ratio %v\n", pressure/100)
+		if _, _, text := get(t, server.URL+"/metrics", nil); !strings.Contains(text, want) {
+			t.Errorf("the metrics have not %q", want)
+		}
 	}
 }
 

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/control"
+	devicejournal "github.com/zramfs/zramfs/cmd/zramfs/journal"
+	"github.com/zramfs/zramfs/cmd/zramfs/regular"
+	"github.com/zramfs/zramfs/cmd/zramfs/watch"
+	"github.com/zramfs/zramfs/telemetry"
+)
+
+// readEvents returns the events that a device has, the oldest first.
+func readEvents(dir string) ([]devicejournal.Event, error) {
+	counters, err := control.OpenCounters(dir)
+	if err != nil {
+		return nil, err
+	}
+	all, _ := devicejournal.Events(counters.Area, 0, time.Time{})
+	return all, counters.Close()
+}
+
+// levels are those of the kinds of events of a device; other kinds are notes.
+var levels = map[string]string{
+	telemetry.Started.String(): "good", telemetry.Recovered.String(): "good",
+	telemetry.WorkerDied.String(): "bad", telemetry.UpgradeFailed.String(): "bad", telemetry.Limit.String(): "bad",
+	telemetry.Damaged.String(): "bad", telemetry.Failed.String(): "bad",
+}
+
+// A source is how far the journal has taken the events of a device.
+type source struct {
+	keeper int
+	total  uint64 // of the device's events
+	read   bool   // they could be read
+}
+
+// take adds the events that devices have noted themselves since the last time, and returns the
+// names of devices whose events are known. A device tells how many it has, so it is asked only when
+// there are more. Its events come after a restart of the monitor too, and stay here when it has
+// ended.
+func (j *journal) take(samples []watch.Sample, read func(dir string) ([]devicejournal.Event, error)) map[string]bool {
+	known, sources := map[string]bool{}, map[string]source{}
+	for _, s := range samples {
+		if s.Device.Status == nil {
+			continue
+		}
+		name, now := s.Device.Title(), source{keeper: s.Device.Status.KeeperPID}
+		for _, n := range s.Device.Status.EventsTotal {
+			now.total += n
+		}
+		before := j.sources[name]
+		if now.read = before.read; before.keeper != now.keeper || before.total != now.total {
+			all, err := read(s.Device.Dir)
+			now.read = err == nil
+			for _, e := range all {
+				if e := (event{e.Time.UnixMilli(), name, levelOf(e.Kind), e.Text}); !slices.Contains(j.events, e) {
+					j.add(e)
+				}
+			}
+		}
+		sources[name] = now
+		known[name] = now.read
+	}
+	j.sources = sources
+	return known
+}
+
+func levelOf(kind string) string {
+	if level := levels[kind]; level != "" {
+		return level
+	}
+	return "note"
+}
+
+// loadEvents returns a journal with the events of a file, which need not exist.
+func loadEvents(path string) (j journal, err error) {
+	text, err := regular.Read(path, maxEvents)
+	if errors.Is(err, fs.ErrNotExist) {
+		return journal{}, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &j.events)
+	}
+	if err != nil {
+		return journal{}, fmt.Errorf("read the events in %s: %w", path, err)
+	}
+	j.events = j.events[:min(len(j.events), keptEvents)]
+	return j, nil
+}
+
+// save writes the events to a file if they have changed since the last time.
+func (j *journal) save(path string) error {
+	if j.saved == j.changes {
+		return nil
+	}
+	text, err := json.Marshal(j.events)
+	if err != nil {
+		return err
+	}
+	j.saved = j.changes // a failure is reported once
+	return writeFile(path, string(text)+"\n")
+}
+
+// maxEvents bounds the file of events, in bytes.
+const maxEvents = 1 << 20
+
+// eventsPath is the file of events that belongs to a file of history.
+func eventsPath(history string) string { return history + ".events" }

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/chronicle"
+	"github.com/zramfs/zramfs/cmd/zramfs/figures"
+	devicejournal "github.com/zramfs/zramfs/cmd/zramfs/journal"
+	"github.com/zramfs/zramfs/cmd/zramfs/watch"
+)
+
+// journaled is a device with events of its own.
+type journaled struct {
+	events []devicejournal.Event
+	asked  int
+}
+
+func (d *journaled) note(age time.Duration, kind, text string) {
+	d.events = append(d.events, devicejournal.Event{Number: uint64(len(d.events)), Time: time.Now().Add(-age), Kind: kind, Text: text})
+}
+
+// sample is what a look finds of it; restarts are those that its counters tell.
+func (d *journaled) sample(restarts int) watch.Sample {
+	s := healthy()
+	s.Device.Status.Restarts, s.Device.Status.EventsTotal = restarts, map[string]uint64{"warning": uint64(len(d.events))}
+	return s
+}
+
+// watching returns a sampler that sees the device, with its events in a file.
+func (d *journaled) watching(t *testing.T, file string, restarts *int) *Sampler {
+	t.Helper()
+	s := NewSampler(chronicle.New(), figures.Build{}, t.Logf)
+	s.take = func(...string) ([]watch.Sample, error) {
+		if *restarts < 0 {
+			return nil, nil
+		}
+		return []watch.Sample{d.sample(*restarts)}, nil
+	}
+	s.read = func(string) ([]devicejournal.Event, error) { d.asked++; return slices.Clone(d.events), nil }
+	if err := s.keepEvents(file); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func textsOf(all []event) string {
+	var words []string
+	for _, e := range all {
+		words = append(words, e.Level+" "+e.Text)
+	}
+	return strings.Join(words, "; ")
+}
+
+// The journal has the device's own events in their places, each once, over restarts of the monitor
+// and after the end of the device, which is asked only when it has more.
+func TestDeviceEvents(t *testing.T) {
+	file, restarts := filepath.Join(t.TempDir(), "history.events"), 0
+	d := &journaled{}
+	d.note(time.Hour, "started", "version 1")
+	d.note(time.Minute, "worker_died", "worker 7: killed by signal 9")
+	s := d.watching(t, file, &restarts)
+	s.look(0)
+	s.look(0)
+	want := "note the monitor has begun to watch; bad worker 7: killed by signal 9; good version 1"
+	if got := textsOf(s.journal.newest()); got != want || d.asked != 1 {
+		t.Errorf("after %d questions: %s", d.asked, got)
+	}
+	d.note(time.Second, "memory_limit", "80 % of the limit")
+	restarts = 1 // which the device has told itself
+	s.look(0)
+	want = "note the monitor has begun to watch; bad 80 % of the limit; bad worker 7: killed by signal 9; good version 1"
+	if got := textsOf(s.journal.newest()); got != want || d.asked != 2 {
+		t.Errorf("after %d questions: %s", d.asked, got)
+	}
+	again := d.watching(t, file, &restarts)
+	again.look(0)
+	if got := textsOf(again.journal.newest()); got != "note the monitor has begun to watch; "+want {
+		t.Errorf("another monitor has: %s", got)
+	}
+	restarts = -1
+	again.look(0)
+	last := d.watching(t, file, &restarts)
+	last.look(0)
+	if got := textsOf(last.journal.newest()); got != "note the device is no longer up; note the monitor has begun to watch; "+want {
+		t.Errorf("without the device: %s", got)
+	}
+}
+
+// At most keptEvents are kept, the newest, and a file that is none is an error.
+func TestEventsFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "events")
+	var j journal
+	for i := range 3 * keptEvents {
+		j.add(event{int64(i * 7 % (3 * keptEvents)), "/run/zram", "note", "x"})
+	}
+	if err := j.save(file); err != nil {
+		t.Fatal(err)
+	}
+	read, err := loadEvents(file)
+	if err != nil || len(read.events) != keptEvents || !slices.Equal(read.events, j.events) {
+		t.Errorf("%d events: %v", len(read.events), err)
+	}
+	for i, e := range read.events {
+		if e.Time != int64(3*keptEvents-1-i) {
+			t.Fatalf("event %d is of %d", i, e.Time)
+		}
+	}
+	if err := os.WriteFile(file, []byte("[{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if read, err := loadEvents(file); err == nil || len(read.events) != 0 {
+		t.Errorf("%+v, %v", read, err)
+	}
+	if read, err := loadEvents(file + "no"); err != nil || len(read.events) != 0 {
+		t.Errorf("%+v, %v", read, err)
+	}
+}
