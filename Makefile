@@ -83,8 +83,8 @@ lint: build build-cuda
 	bash -n .ci/run tools/*.sh gpu/*.sh
 	$(BESIDE) tools/generated.sh
 	$(GO) version -m bin/zramfs | grep -q CGO_ENABLED=0
-	CGO_ENABLED=0 GOARCH=arm64 $(BESIDE) $(GO) build -o /dev/null ./cmd/zramfs
-	CGO_ENABLED=0 GOARCH=arm64 $(BESIDE) $(GO) build -o /dev/null ./cmd/zramfs-monitor
+	CGO_ENABLED=0 GOARCH=arm64 $(BESIDE) $(GO) build -trimpath -o /dev/null ./cmd/zramfs
+	CGO_ENABLED=0 GOARCH=arm64 $(BESIDE) $(GO) build -trimpath -o /dev/null ./cmd/zramfs-monitor
 	$(BESIDE) $(TEST) -count=1 -run '$(BUILDS)' .
 
 # With the race detector. What each codec has to itself, and one goroutine tests, is left out.

@@ -60,7 +60,8 @@ func named(x constraint.Expr, found map[string]bool) {
 	}
 }
 
-// compiles has packages compiled and linked nowhere, which is what go list -export needs.
+// compiles has packages compiled and linked nowhere, which is what go list -export needs. With
+// -trimpath it shares what make build has compiled; with -race what the tests with it need.
 func compiles(t *testing.T, environment []string, args ...string) {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"list", "-export", "-f", `{{""}}`}, args...)...)
@@ -74,8 +75,8 @@ func compiles(t *testing.T, environment []string, args ...string) {
 // compiling those too; go vet then looks at both.
 func vets(t *testing.T, arch, tags string) {
 	t.Helper()
-	compiles(t, []string{"GOARCH=" + arch}, "-tags", tags, "./...")
-	cmd := exec.Command("go", "vet", "-tags", tags, "./...")
+	compiles(t, []string{"GOARCH=" + arch}, "-trimpath", "-tags", tags, "./...")
+	cmd := exec.Command("go", "vet", "-trimpath", "-tags", tags, "./...")
 	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local", "CGO_ENABLED=0", "GOARCH="+arch)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("GOARCH=%s go vet -tags %q: %v\n%s", arch, tags, err, out)
@@ -113,15 +114,15 @@ func TestF093TagsCompose(t *testing.T) {
 		if len(tags) < 2 {
 			continue
 		}
-		compiles(t, []string{"GOARCH=amd64"}, "-tags", strings.Join(tags, ","), "./...")
+		compiles(t, []string{"GOARCH=amd64"}, "-trimpath", "-tags", strings.Join(tags, ","), "./...")
 	}
 	vets(t, "amd64", strings.Join(ourTags, ","))
-	compiles(t, []string{"GOARCH=arm64"}, "-tags", strings.Join(ourTags, ","), "./...")
+	compiles(t, []string{"GOARCH=arm64"}, "-trimpath", "-tags", strings.Join(ourTags, ","), "./...")
 	t.Run("race", func(t *testing.T) {
 		require.Command(t, "cc")
 		compiles(t, []string{"CGO_ENABLED=1"}, "-race", "-tags", strings.Join(ourTags, ","), "./...")
 	})
-	goTool(t, "build", "-tags", strings.Join(append([]string{"urfave_cli_no_docs"}, ourTags...), ","), "-o", os.DevNull, "./cmd/zramfs")
+	goTool(t, "build", "-trimpath", "-tags", strings.Join(append([]string{"urfave_cli_no_docs"}, ourTags...), ","), "-o", os.DevNull, "./cmd/zramfs")
 }
 
 // purePackages are those without a system call of their own: they build where there is no Linux.

@@ -20,7 +20,7 @@ emulated() { # GOARCH, what is required of it, packages, tests, the emulator
 	shift 4
 	# shellcheck disable=SC2086 # packages are several words
 	CGO_ENABLED=0 GOARCH=$arch GOAMD64=v1 ZRAMFS_REQUIRE=$require ZRAMFS_TEST_EMULATOR="$*" \
-		go test -vet=off ${TESTFLAGS-} -short -timeout 20m -run "$tests" -exec "$*" $packages
+		go test -vet=off ${TESTFLAGS-} -trimpath -short -timeout 20m -run "$tests" -exec "$*" $packages
 }
 # These have assembly for arm64, which no other leg runs.
 emulated arm64 $few,neon "./codec/internal/impl ./codec/lz4 ./codec/pagescan" . qemu-aarch64-static
