@@ -140,6 +140,9 @@ func (w *Worker) failRead(page uint64, err error) error {
 // bring reads a page that was written back into w.page. It waits for the backing device.
 func (w *Worker) bring(page uint64, st *image.Stub) error {
 	w.stepAside(false)
+	w.flush(true)
+	w.parked.Store(true)
+	defer w.parked.Store(false)
 	w.count.bdReads.Add(1)
 	if err := w.s.away.device.read(w.block[:PageSize], uint64(st.Block)); err != nil {
 		return fmt.Errorf("page %d: %w", page, err)

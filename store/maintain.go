@@ -65,6 +65,7 @@ func (s *Store) pass() time.Duration {
 	s.recycle()
 	s.idx.grow()
 	soon, denied := s.refill()
+	s.away.haveRoom(s)
 	squeezed, over := s.squeeze()
 	denied = denied || over
 	again := soonest(s.sweepSome(), soon, squeezed, s.shrink(idle), s.tidy(idle))
@@ -261,6 +262,9 @@ func (s *Store) garbage() (garbage, live int64) {
 	s.mu.Lock()
 	spare := int64(len(s.ready)+len(s.empty)+len(s.workers)) * image.SegmentSize
 	s.mu.Unlock()
+	if s.away.batch.open.end != 0 {
+		spare += image.SegmentSize
+	}
 	live = int64(s.footprint())
 	return s.backedBytes() - spare - live, live
 }

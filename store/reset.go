@@ -32,6 +32,7 @@ func (s *Store) Reset() error {
 	s.ages.clear()
 	s.same.clear()
 	s.away.blocks.clear()
+	s.away.batch.open = openSegment{}
 	err := s.dropSegments()
 	s.startCounts()
 	for _, w := range s.workers {

@@ -89,9 +89,13 @@ func (w *Worker) nextSegment() error {
 	if err != nil {
 		return err
 	}
-	w.open.next = uint64(n) * image.SegmentSize
-	w.open.end = w.open.next + image.SegmentSize
+	w.open = openAt(n)
 	return nil
+}
+
+func openAt(n uint32) openSegment {
+	next := uint64(n) * image.SegmentSize
+	return openSegment{next, next + image.SegmentSize}
 }
 
 // seal gives up the open segment.

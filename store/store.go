@@ -221,7 +221,11 @@ func Create(mem *Memory, cfg Config) (*Store, error) {
 
 // LeastLimit returns the smallest memory limit that Create takes for a device of cfg's size.
 func LeastLimit(cfg Config) uint64 {
-	return uint64(fixedBytes(image.NewGeometry(cfg.Disksize, segmentsFor(cfg)))) + minSegments*image.SegmentSize
+	n := uint64(minSegments)
+	if cfg.Backing != nil {
+		n++ // of stubs
+	}
+	return uint64(fixedBytes(image.NewGeometry(cfg.Disksize, segmentsFor(cfg)))) + n*image.SegmentSize
 }
 
 // Open carries on from the image that another Store left in mem; cfg's

@@ -19,7 +19,8 @@ import (
 type Worker struct {
 	s    *Store      // immutable
 	busy atomic.Bool // a request has it
-	// parked says that the worker waits for the maintainer and has nothing retired.
+	// parked says that the worker waits, for the maintainer or for the backing device, and has
+	// nothing retired.
 	parked atomic.Bool
 	_      apart
 	// readEpoch is the epoch in which its present read began, 0 for none. Workers that free look

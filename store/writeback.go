@@ -50,7 +50,8 @@ type WrittenBack struct {
 // WriteBack moves objects of selected pages to the backing device, the largest first, while
 // requests go on, and returns once the device has them. A page that a request changes during that
 // stays in memory. The memory of an object is freed only when the device has it; as in kernel zram
-// a page that is read from the device stays there, until it is written anew or discarded.
+// a page that is read from the device stays there, until it is written anew or discarded. An object
+// that takes no more memory than what would stay of it, 48 bytes, is left where it is.
 //
 // WriteBack fails with ErrNoBacking, ErrBackingFull, ErrBudget, the errors of Grant, ErrFull where
 // there is no memory for the stubs of pages, ErrClosed, and with ErrBacking where the device fails:
@@ -82,6 +83,10 @@ type batch struct {
 	room    []byte             // where one block is sealed, with its tag
 	items   [batchPages]item   // pages
 	copies  [batchPages][]byte // their objects, as they were
+	// open is where their stubs come to lie; guarded by Store.passMu. The last ready segment stays
+	// the compactor's: stubs free memory here and there, which only the compactor can gather, and a
+	// full store without room for it would stay full.
+	open openSegment
 }
 
 // batchPages is the number of pages written together.
@@ -123,9 +128,10 @@ func (w *writeback) ended() error {
 	return nil
 }
 
-// wanted reports whether a page is to be written back.
+// wanted reports whether a page is to be written back: one whose object takes more memory than a
+// stub.
 func (w *writeback) wanted(page uint64, e image.Entry) bool {
-	if !e.Object() || e.WrittenBack() || !e.Valid(w.s.image.Segments) {
+	if !e.Object() || e.WrittenBack() || !e.Valid(w.s.image.Segments) || image.Footprint(e.Length()) <= image.Footprint(image.StubSize) {
 		return false
 	}
 	flags := w.s.ages.of(page)
@@ -140,6 +146,9 @@ func (w *writeback) wanted(page uint64, e image.Entry) bool {
 
 // piece writes back some pages of a window and returns how many it has dealt with.
 func (w *writeback) piece(window []candidate) (dealt int, err error) {
+	if err := w.awaitRoom(); err != nil {
+		return 0, err
+	}
 	granted := min(len(window), batchPages)
 	if w.cfg.Grant != nil {
 		if granted, err = w.cfg.Grant(granted); err != nil {
@@ -221,14 +230,50 @@ func (w *writeback) seal(first uint64, n int) {
 	}
 }
 
-// publish gives the first n pages of the batch stubs, if their objects are what was written. The
-// stubs lie together, in the compactor's segment, for which one stays in reserve however full the
-// store is.
+// awaitRoom waits until there is room for the stubs of a batch, as a write waits for memory.
+func (w *writeback) awaitRoom() error {
+	have := func() bool {
+		w.s.passMu.Lock()
+		defer w.s.passMu.Unlock()
+		return w.s.away.haveRoom(w.s)
+	}
+	for wait := w.s.waitForMemory(false); !have(); wait.pause() {
+		if wait.over() {
+			return ErrFull
+		}
+	}
+	return nil
+}
+
+// haveRoom takes a segment for stubs where the one before has no room for those of a batch, and
+// reports whether there is room. The maintainer calls it before it is needed, since a store that is
+// full has none to give. The caller holds passMu.
+func (a *away) haveRoom(s *Store) bool {
+	if a.device == nil || a.batch.open.next+batchPages*uint64(image.Footprint(image.StubSize)) <= a.batch.open.end {
+		return true
+	}
+	n, ok := s.tryTake(1)
+	if ok {
+		defer a.lendRoom(s.compactor())()
+		s.compactor().seal()
+		s.compactor().open = openAt(n)
+	}
+	return ok
+}
+
+// lendRoom lets the compactor append to the stubs until the function that it returns is called.
+func (a *away) lendRoom(c *Worker) (end func()) {
+	c.open, a.batch.open = a.batch.open, c.open
+	return func() { c.open, a.batch.open = a.batch.open, c.open }
+}
+
+// publish gives the first n pages of the batch stubs, if their objects are what was written.
 func (w *writeback) publish(n int) error {
 	s := w.s
 	s.passMu.Lock()
 	defer s.passMu.Unlock()
 	c := s.compactor()
+	defer s.away.lendRoom(c)()
 	var payload [image.StubSize]byte
 	for i := range w.b.items[:n] {
 		it := &w.b.items[i]

@@ -370,12 +370,17 @@ func TestBackingDeviceIsTheImages(t *testing.T) {
 // Objects that were written back are moved by compaction, and keep their blocks.
 func TestCompactionMovesStubs(t *testing.T) {
 	s := newBackedStore(t, 4000, Config{Backing: newBacking(t, 5000)})
-	mustWriteBack(t, s, everything)
-	for page := range uint64(4000) {
-		if page%16 != 0 {
-			write(t, s, page, make([]byte, PageSize))
+	change := func(to func(page uint64) []byte) {
+		for page := range uint64(4000) {
+			if page%16 != 0 {
+				write(t, s, page, to(page))
+			}
 		}
 	}
+	mustWriteBack(t, s, everything)
+	change(func(page uint64) []byte { return testContent(page, 2).bytes() })
+	mustWriteBack(t, s, everything) // the stubs of before lie in a segment that is full
+	change(func(uint64) []byte { return make([]byte, PageSize) })
 	where := s.idx.load(16)
 	eventually(t, "the stub moves", func() bool { s.CompactNow(nil); return s.idx.load(16) != where })
 	holds(t, s)
