@@ -29,6 +29,8 @@ var ErrUsage = errors.New("cannot be set")
 type Key struct {
 	// Name stands before the equals sign.
 	Name string
+	// Zram is kernel zram's name of it, which may stand there too; empty where zram has none.
+	Zram string
 	// Values says in a few words what stands behind it.
 	Values string
 	// Effect says what it changes.
@@ -53,18 +55,18 @@ func to(attribute string, text func(value string, ram uint64) (string, error)) f
 // Keys lists all that can be set.
 func Keys() []Key {
 	return []Key{
-		{"algorithm", "a name, as page:dense or zstd(level=3)", "of pages written from now on", to("comp_algorithm", algorithmText),
+		{"algorithm", "comp_algorithm", "a name, as page:dense or zstd(level=3)", "of pages written from now on", to("comp_algorithm", algorithmText),
 			func(d devices.Device) string { return d.Status.Algorithm }},
-		{"level", "1 to 19, for zstd", "of pages written from now on", to("algorithm_params", levelText),
+		{"level", "", "1 to 19, for zstd", "of pages written from now on", to("algorithm_params", levelText),
 			func(d devices.Device) string { return levelOf(d.Status.Algorithm) }},
-		{"recomp-algorithm", "a name, as zstd(level=9)", "what zramfs recompress makes objects smaller by", to("recomp_algorithm", recompressionText), recompressionNow},
-		{"mem-limit", "a size, as 2G, or as 50% of RAM; 0 for none", "the most memory that the device may take", to("mem_limit", limitText),
+		{"recomp-algorithm", "recomp_algorithm", "a name, as zstd(level=9)", "what zramfs recompress makes objects smaller by", to("recomp_algorithm", recompressionText), recompressionNow},
+		{"mem-limit", "mem_limit", "a size, as 2G, or as 50% of RAM; 0 for none", "the most memory that the device may take", to("mem_limit", limitText),
 			func(d devices.Device) string { return limitOf(d.Status.MemLimit) }},
-		{"peak", "0", "the most memory that was in use counts from now on", to("mem_used_max", peakText),
+		{"peak", "mem_used_max", "0", "the most memory that was in use counts from now on", to("mem_used_max", peakText),
 			func(d devices.Device) string { return term.Size(d.Status.Memory.MemUsedMax) }},
-		{"spill", "a path", "the backing device of a device without a size", to("backing_dev", pathText),
+		{"spill", "backing_dev", "a path", "the backing device of a device without a size", to("backing_dev", pathText),
 			func(d devices.Device) string { return backingOf(d.Status.Backing.Path) }},
-		{"writeback-limit", "a size, as 1G; none for no limit", "the most that may yet be written to the backing device", writebackOrders,
+		{"writeback-limit", "writeback_limit", "a size, as 1G; none for no limit", "the most that may yet be written to the backing device", writebackOrders,
 			func(d devices.Device) string { return writebackOf(d.Status.Backing) }},
 	}
 }
@@ -87,7 +89,7 @@ func Parse(argument string, ram uint64) (Change, error) {
 	}
 	var names []string
 	for _, k := range Keys() {
-		if k.Name != name {
+		if name != k.Name && (name == "" || name != k.Zram) {
 			names = append(names, k.Name)
 			continue
 		}

@@ -15,7 +15,8 @@ func TestParse(t *testing.T) {
 		"algorithm=page:dense": "comp_algorithm page:dense", "algorithm=zstd(level=3)": "comp_algorithm zstd",
 		"level=7": "algorithm_params algo=zstd level=7", "peak=0": "mem_used_max 0",
 		"spill=/dev/a": "backing_dev /dev/a", "writeback-limit=1G": "writeback_limit 262144, writeback_limit_enable 1",
-		"writeback-limit=none":           "writeback_limit_enable 0",
+		"writeback-limit=none": "writeback_limit_enable 0",
+		"mem_limit=1G":         "mem_limit 1073741824", "comp_algorithm=lz4": "comp_algorithm lz4", "backing_dev=/dev/a": "backing_dev /dev/a",
 		"recomp-algorithm=zstd(level=9)": "recomp_algorithm algo=zstd(level=9) priority=1",
 	} {
 		c, err := Parse(argument, ram)
@@ -31,7 +32,7 @@ func TestParse(t *testing.T) {
 		}
 	}
 	for argument, want := range map[string]string{
-		"mem-limit": "KEY=VALUE", "limit=2G": "Available: algorithm", "mem_limit=1G": "did you mean mem-limit?", "mem-limit=x": "mem-limit=x",
+		"mem-limit": "KEY=VALUE", "limit=2G": "Available: algorithm", "mem-limits=1G": "did you mean mem-limit?", "=1G": "Available", "mem-limit=x": "mem-limit=x",
 		"algorithm=lzo": "adaptive", "level=99": "levels are 1 to 19", "peak=1": "only be set to 0", "": "KEY=VALUE",
 	} {
 		if _, err := Parse(argument, ram); !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), want) {
