@@ -9,11 +9,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/internal/require"
 )
 
@@ -159,7 +161,8 @@ func TestAttributesSetInUse(t *testing.T) {
 	}
 }
 
-// F075: after a reset nothing is left. The next size is the one that stat(2) and loop devices see.
+// F075: after a reset nothing is left, not the memory that had it either. The next size is the one
+// that stat(2) and loop devices see.
 func TestF075ResetAndResize(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -187,7 +190,11 @@ func TestF075ResetAndResize(t *testing.T) {
 			t.Fatalf("reset with a loop device: %s", got)
 		}
 		detachLoops(t, dir)
+		before := imagesOf(t, status(t, dir))
 		setAttribute(t, dir, "reset", "1")
+		if after := imagesOf(t, status(t, dir)); len(before) != 1 || len(after) != 1 || after[0] == before[0] {
+			t.Errorf("a reset goes from the images %v to %v", before, after)
+		}
 		if got := dataSize(t, dir); got != 0 {
 			t.Errorf("%s: after a reset the file has %d bytes", loop, got)
 		}
@@ -224,6 +231,31 @@ func TestF075ResetAndResize(t *testing.T) {
 			t.Errorf("after the worker's death: %d bytes, %d restarts", got.Disksize, got.Restarts)
 		}
 	}
+}
+
+// imagesOf returns the inodes of the images that keeper and worker have open or mapped.
+func imagesOf(t *testing.T, s daemon.Status) (inodes []string) {
+	t.Helper()
+	for _, pid := range []int{s.KeeperPID, s.WorkerPID} {
+		for _, dir := range []string{"fd", "map_files"} {
+			names, err := filepath.Glob(fmt.Sprintf("/proc/%d/%s/*", pid, dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range names {
+				if target, err := os.Readlink(name); err != nil || target != "/memfd:zramfs (deleted)" && !strings.HasPrefix(target, "/image") {
+					continue // closed since, or another file
+				}
+				var st unix.Stat_t
+				if err := unix.Stat(name, &st); err != nil {
+					t.Fatal(err)
+				}
+				inodes = append(inodes, fmt.Sprint(st.Dev, ":", st.Ino))
+			}
+		}
+	}
+	slices.Sort(inodes)
+	return slices.Compact(inodes)
 }
 
 func dataSize(t *testing.T, dir string) uint64 {

@@ -241,17 +241,3 @@ func (a *ages) populate(first, end uint64) (err error) {
 func (a *ages) giveBack(first, end uint64) {
 	a.eachAbsent(first, end, func(m uint64) { _ = a.s.memory.punch(a.s.image.AgePageAt(m), PageSize) })
 }
-
-// clear makes all pages have no age, and ends a walk. The store is quiet.
-func (a *ages) clear() {
-	if a.bytes == nil {
-		return
-	}
-	a.s.idx.each(0, a.s.image.IndexPages-1, func(n uint64) {
-		clear(a.bytes[n*image.EntriesPerPage : min((n+1)*image.EntriesPerPage, a.s.image.Pages)])
-	})
-	a.walk.under = false
-	a.mu.Lock()
-	a.known = AgeStats{}
-	a.mu.Unlock()
-}

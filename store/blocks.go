@@ -79,11 +79,3 @@ func (b *blocks) release(n uint64) {
 		b.used--
 	}
 }
-
-// clear frees all.
-func (b *blocks) clear() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	clear(b.taken)
-	b.used, b.next = 0, 0
-}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/codec"
-	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // eventually waits until ok, some seconds at the most.
@@ -198,73 +197,6 @@ func TestSetAlgorithmRefuses(t *testing.T) {
 	if got := s.Algorithm(); got != algorithm(t, "lz4") {
 		t.Errorf("the algorithm became %s", got)
 	}
-}
-
-// F075: after a reset nothing of what was stored is left in memory, and the store is as new.
-func TestF075ResetLeavesNothing(t *testing.T) {
-	for _, size := range []uint64{16 << 20, steppedDisk} {
-		s := newStore(t, Config{Disksize: size, MaxMemory: 64 << 20})
-		fresh := s.Stats()
-		kinds := []contentKind{random, compressible, smallWord, halfWord, tableWord}
-		for page := range uint64(3000) {
-			write(t, s, page, content{uint32(page), 1, kinds[page%5]}.bytes())
-		}
-		if err := s.Reset(); err != nil {
-			t.Fatal(err)
-		}
-		st := s.Stats()
-		st.MemUsedTotal, st.ReserveBytes, st.MemUsedMax, st.IndexBytes = 0, 0, 0, 0 // how much is held ready, is the maintainer's
-		fresh.MemUsedTotal, fresh.ReserveBytes, fresh.MemUsedMax, fresh.IndexBytes = 0, 0, 0, 0
-		if st != fresh {
-			t.Errorf("after a reset the counters are\n%+v\nof a new store\n%+v", st, fresh)
-		}
-		s.quiesce()
-		clean := allBytes(s.image.Mem[image.SlotAt(0):image.SlotAt(image.SameWords)], 0)
-		s.idx.each(0, s.image.IndexPages-1, func(n uint64) {
-			clean = clean && allBytes(s.image.Mem[s.image.IndexPageAt(n):][:PageSize], 0)
-		})
-		for n := range s.image.Segments {
-			clean = clean && (s.segment(n).state() == segVoid || allBytes(s.image.SegmentBytes(n), 0))
-		}
-		for _, w := range s.workers {
-			clean = clean && allBytes(w.packed[:], 0) && allBytes(w.page[:], 0)
-		}
-		s.resume()
-		if !clean {
-			t.Error("something is left in memory")
-		}
-		holds(t, s)
-		for page := range uint64(3000) {
-			if !allBytes(read(t, s, page), 0) {
-				t.Fatalf("page %d survived", page)
-			}
-		}
-		write(t, s, 7, content{7, 2, random}.bytes())
-	}
-}
-
-// Requests that meet a reset are served before or after it.
-func TestResetAmongRequests(t *testing.T) {
-	s := newStore(t, Config{Disksize: 8 << 20, MemLimit: 6 << 20})
-	var working sync.WaitGroup
-	for id := range uint64(3) {
-		working.Go(func() {
-			for i := range uint64(20_000) {
-				page := (i*7 + id) % s.Pages()
-				err := writeOrFail(s, page, content{uint32(page), 1, contentKind(i) % contentKinds}.bytes())
-				if err != nil && !errors.Is(err, ErrFull) {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	for range 30 {
-		if err := s.Reset(); err != nil {
-			t.Error(err)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-	working.Wait()
 }
 
 // A limit that is too small for anything lets some pages be stored, on a device of any size, and

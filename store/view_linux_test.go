@@ -48,7 +48,7 @@ func openView(t testing.TB, mem *Memory) *view.View {
 
 const viewedSize = 24 << 20
 
-// writeUnderView is a worker that overwrites, discards and resets until it is killed. Every second
+// writeUnderView is a worker that overwrites and discards until it is killed. Every second
 // one has a limit that binds, so that it compacts all the time.
 func writeUnderView() error {
 	mem, err := AdoptMemory(os.NewFile(3, "image"), MemoryKind(os.Getenv("KIND")))
@@ -112,7 +112,7 @@ func ofItself(page uint32, got []byte) bool {
 	return false
 }
 
-// While another process writes, discards, resets, compacts, is killed and replaced, no page is
+// While another process writes, discards, compacts, is killed and replaced, no page is
 // corrupt, none is another's, and none is torn.
 func TestViewOfALiveImage(t *testing.T) {
 	mem := newMemory(t)

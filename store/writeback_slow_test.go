@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // A slowFile reads and writes once it is released.
@@ -85,44 +84,5 @@ func TestSlowBackingDevice(t *testing.T) {
 	copy(want, "part")
 	if !bytes.Equal(read(t, s, 3), want) {
 		t.Error("a part was written to what the page held before")
-	}
-}
-
-// Reset frees all blocks. It waits for those that are being written: a page that is written anew
-// with the same contents would else get a stub for a block that is free.
-func TestResetWhileWritingBack(t *testing.T) {
-	b := newBacking(t, 1000)
-	s := newBackedStore(t, 100, Config{Backing: b})
-	slow := &slowFile{blockFile: b.file, release: make(chan struct{})}
-	b.file = slow
-	var working sync.WaitGroup
-	working.Go(func() {
-		if _, err := s.WriteBack(everything); err != nil {
-			t.Error(err)
-		}
-	})
-	eventually(t, "blocks are being written", func() bool { return slow.waiting.Load() > 0 })
-	done := make(chan struct{})
-	working.Go(func() {
-		defer close(done)
-		if err := s.Reset(); err != nil {
-			t.Error(err)
-		}
-		for page := range uint64(100) {
-			write(t, s, page, testContent(page, 1).bytes())
-		}
-	})
-	select {
-	case <-done:
-	case <-time.After(100 * time.Millisecond):
-	}
-	close(slow.release)
-	working.Wait()
-	holds(t, s)
-	mustWriteBack(t, s, everything)
-	for page := range uint64(100) {
-		if !bytes.Equal(read(t, s, page), testContent(page, 1).bytes()) {
-			t.Fatalf("page %d is wrong", page)
-		}
 	}
 }
