@@ -4,6 +4,7 @@ package integration
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -216,6 +217,41 @@ func TestBackingDeviceFails(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// A backing device that lies on a file in memory is refused, however many devices are between.
+func TestBackingDeviceBelow(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	require.Loop(t)
+	require.Command(t, "mkfs.ext4")
+	f, err := os.CreateTemp("/dev/shm", "zramfs-backing-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.Remove(f.Name()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := errors.Join(f.Truncate(8<<20), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	memory := attachBacking(t, f.Name())
+	files := tempDir(t)
+	system(t, commandTimeout, "mkfs.ext4", "-q", memory)
+	system(t, commandTimeout, "mount", memory, files)
+	t.Cleanup(func() { system(t, commandTimeout, "umount", files) })
+	file := filepath.Join(files, "file")
+	if err := os.WriteFile(file, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, refused := range []string{file, attachBacking(t, file)} {
+		if r := run(t, commandTimeout, "mount", "--size", "16M", "--spill", refused, tempDir(t)); r.Code != 1 || !strings.Contains(r.Stderr, "lies in memory") {
+			t.Errorf("%s: exit code %d, %q", refused, r.Code, r.Stderr)
+		}
+	}
+	mount(t, "--size", "16M", "--spill", attachBacking(t, attachBacking(t, backingFile(t, 8<<20))))
 }
 
 // descriptorOf is the descriptor that a process has of a file, which may be removed.

@@ -71,7 +71,7 @@ func fitForBacking(f *os.File) error {
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFBLK:
-		if err := fitLoop(st.Rdev); err != nil {
+		if err := fitDevice(st.Rdev, devicesBelow); err != nil {
 			return err
 		}
 	case unix.S_IFREG:
@@ -79,7 +79,7 @@ func fitForBacking(f *os.File) error {
 		if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
 			return err
 		}
-		if err := fitFileSystem(int64(fs.Type)); err != nil {
+		if err := errors.Join(fitFileSystem(int64(fs.Type)), fitDevice(st.Dev, devicesBelow)); err != nil {
 			return err
 		}
 	default:
@@ -94,20 +94,55 @@ func fitForBacking(f *os.File) error {
 	return nil
 }
 
-// fitLoop refuses a loop device on a file that would be refused.
-func fitLoop(number uint64) error {
-	path := fmt.Sprintf("/sys/dev/block/%d:%d/loop/backing_file", unix.Major(number), unix.Minor(number))
-	name, err := os.ReadFile(path)
-	if err != nil {
-		return nil // no loop device
+// fitDevice refuses a block device that lies on what is refused: a loop device, what is made of
+// one, as a partition, and what lies in a file on one.
+func fitDevice(number uint64, depth int) error {
+	device := fmt.Sprintf("/sys/dev/block/%d:%d/", unix.Major(number), unix.Minor(number))
+	for _, disk := range []string{device, device + "../"} { // of a partition the disk is above
+		if name, err := os.ReadFile(disk + "loop/backing_file"); err == nil {
+			return fitUnder(strings.TrimSuffix(strings.TrimSpace(string(name)), " (deleted)"), depth)
+		}
+		parts, err := filepath.Glob(disk + "slaves/*/dev")
+		if err != nil {
+			return err
+		}
+		for _, part := range parts {
+			var major, minor uint32
+			if text, err := os.ReadFile(part); err == nil {
+				if _, err := fmt.Sscanf(string(text), "%d:%d", &major, &minor); err != nil {
+					return err
+				}
+				if err := fitDevice(unix.Mkdev(major, minor), depth-1); err != nil {
+					return err
+				}
+			}
+		}
 	}
-	under := strings.TrimSuffix(strings.TrimSpace(string(name)), " (deleted)")
-	var fs unix.Statfs_t
-	if unix.Statfs(under, &fs) != nil && unix.Statfs(filepath.Dir(under), &fs) != nil {
-		return nil // it lies in another mount namespace
-	}
-	return fitFileSystem(int64(fs.Type))
+	return nil
 }
+
+// fitUnder refuses the file or device below a loop device. A path of another mount namespace may
+// lead anywhere, so that depth bounds the search.
+func fitUnder(path string, depth int) error {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil && unix.Stat(filepath.Dir(path), &st) != nil || depth <= 0 {
+		return nil
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFBLK {
+		return fitDevice(st.Rdev, depth-1)
+	}
+	var fs unix.Statfs_t
+	if unix.Statfs(path, &fs) != nil && unix.Statfs(filepath.Dir(path), &fs) != nil {
+		return nil
+	}
+	if err := fitFileSystem(int64(fs.Type)); err != nil {
+		return err
+	}
+	return fitDevice(st.Dev, depth-1)
+}
+
+// devicesBelow bounds how many devices lie on each other.
+const devicesBelow = 16
 
 func fitFileSystem(kind int64) error {
 	switch kind {

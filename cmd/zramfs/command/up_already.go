@@ -4,6 +4,7 @@ package command
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -66,7 +67,11 @@ func (w wish) differs(d devices.Device) (has, wants []string) {
 	if s.Latency.Policy != "" { // a worker of v0.1.0 has none
 		note(flagLatency, "latency "+string(s.Latency.Policy), "latency "+string(w.cfg.Latency))
 	}
-	note(flagSpill, "backing device "+s.Backing.Path, "backing device "+w.cfg.Backing)
+	backing := w.cfg.Backing
+	if real, err := filepath.EvalSymlinks(backing); err == nil { // the device tells where the path led
+		backing = real
+	}
+	note(flagSpill, "backing device "+s.Backing.Path, "backing device "+backing)
 	note(flagPriority, fmt.Sprintf("priority %d", d.Swap().Priority), fmt.Sprintf("priority %d", w.swap.Priority))
 	if policy := d.FindSlots().Policy; policy != "" && s.Disksize >= slots.MinDevice {
 		note(flagSlots, "slots "+string(policy), "slots "+string(w.swap.Slots))

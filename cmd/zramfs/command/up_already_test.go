@@ -3,6 +3,8 @@
 package command
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +49,15 @@ func TestUpWithOtherValues(t *testing.T) {
 		if strings.Join(has, ", ") != test.has || strings.Join(wants, ", ") != test.wants {
 			t.Errorf("%q: it has %q, the user wants %q; want %q, %q", test.given, has, wants, test.has, test.wants)
 		}
+	}
+	dir := t.TempDir()
+	d.Status.Backing.Path, w.cfg.Backing = dir, filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, w.cfg.Backing); err != nil {
+		t.Fatal(err)
+	}
+	w.set = func(flag string) bool { return flag == "spill" }
+	if has, wants := w.differs(d); len(has) != 0 {
+		t.Errorf("a backing device by another name: %q, %q", has, wants)
 	}
 	w.set = func(string) bool { return true }
 	w.cfg.Disksize = 1<<30 + 4096
