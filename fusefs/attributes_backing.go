@@ -87,7 +87,7 @@ func (a *attributes) writeBack(_ uint64, text []byte) error {
 	if err != nil || len(pages) == 0 {
 		return err
 	}
-	_, err = a.cfg.Store.WriteBack(store.WritebackConfig{Pages: pages, Grant: a.grant})
+	_, err = a.cfg.Store.WriteBack(store.WritebackConfig{Pages: pages, Grant: a.budget()})
 	return writebackErrno(err)
 }
 
@@ -109,28 +109,34 @@ func writebackErrno(err error) error {
 	return errors.Join(err, syscall.EIO)
 }
 
-// grant takes pages from the limit, or gives some back to it for a negative number. It comes
-// before the pages are written, so that a process that is killed has not written more than the
-// limit.
-func (a *attributes) grant(pages int) (granted int, err error) {
-	if pages > 0 && a.stopping() {
-		return 0, ErrLeft
-	}
-	if !a.chosen.Load().WritebackLimited {
-		return pages, nil
-	}
-	if err := a.begin(); err != nil {
-		return 0, err
-	}
-	defer a.setting.Unlock()
-	err = a.change(func(c *Chosen) error {
-		if granted = pages; pages > 0 {
-			granted = int(min(uint64(pages), c.WritebackLimit))
+// budget returns a function that takes pages from the limit, or gives back for a negative number
+// what it has taken last. It comes before the pages are written, so that a process that is killed
+// has not written more than the limit.
+func (a *attributes) budget() func(pages int) (granted int, err error) {
+	taken := false // the limit may count by turns
+	return func(pages int) (granted int, err error) {
+		if pages > 0 {
+			if a.stopping() {
+				return 0, ErrLeft
+			}
+			taken = a.chosen.Load().WritebackLimited
 		}
-		c.WritebackLimit -= uint64(granted)
-		return nil
-	})
-	return granted, err
+		if !taken {
+			return pages, nil
+		}
+		if err := a.begin(); err != nil {
+			return 0, err
+		}
+		defer a.setting.Unlock()
+		err = a.change(func(c *Chosen) error {
+			if granted = pages; pages > 0 {
+				granted = int(min(uint64(pages), c.WritebackLimit))
+			}
+			c.WritebackLimit -= uint64(granted)
+			return nil
+		})
+		return granted, err
+	}
 }
 
 // selectionsOf reads what writeback takes, as the kernel does: a list of page_index=N and

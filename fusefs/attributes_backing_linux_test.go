@@ -104,6 +104,32 @@ func TestWritebackAttributes(t *testing.T) {
 	}
 }
 
+// What was not taken from the limit is not given back to it.
+func TestWritebackLimitThatBeginsToCount(t *testing.T) {
+	f, a := newBackedFileSystem(t, 90, 1)
+	budget := a.budget()
+	set := func(name, text string) {
+		t.Helper()
+		if got := writeAttribute(f, name, text); got != fuse.OK {
+			t.Fatal(got)
+		}
+	}
+	for _, c := range []struct{ before, after string }{{"0", "1"}, {"1", "0"}, {"1", "1"}} {
+		set("writeback_limit", "100")
+		set("writeback_limit_enable", c.before)
+		if n, err := budget(32); n != 32 || err != nil {
+			t.Error(n, err)
+		}
+		set("writeback_limit_enable", c.after)
+		if _, err := budget(-32); err != nil {
+			t.Error(err)
+		}
+		if got := readAttribute(t, f, "writeback_limit", 4096); got != "100\n" {
+			t.Errorf("counting %s, then %s: %q are left", c.before, c.after, got)
+		}
+	}
+}
+
 // Without a backing device the files are there, as the kernel's are.
 func TestNoBackingDevice(t *testing.T) {
 	f := newTestFileSystem(t, 1<<20)
