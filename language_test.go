@@ -65,7 +65,7 @@ func TestHouseLanguage(t *testing.T) {
 	goFiles(t, func(path string, file *ast.File, text string) {
 		for _, group := range file.Comments {
 			line := 1 + strings.Count(text[:group.Pos()-file.FileStart], "\n")
-			if words := impersonalIn(group.Text()); len(words) > 0 && !strings.HasSuffix(path, "_test.go") {
+			if words := impersonalIn(group.Text()); len(words) > 0 {
 				t.Errorf("%s:%d: %q leaves out who acts", path, line, words)
 			}
 			for _, c := range group.List {

@@ -12,11 +12,11 @@ import (
 	"testing"
 )
 
-// devices are the requirements of package require whose tests must not run beside each other.
+// devices are the requirements of package require whose tests must not run at the same time.
 var devices = []string{"FUSE", "UserNS", "MountNS", "Loop", "Swap", "Zram"}
 
-// Packages whose tests use devices are those of DEVICES in the Makefile, so that none runs beside
-// another that does.
+// Packages whose tests use devices are those of DEVICES in the Makefile, so that no two of them run
+// at the same time.
 func TestHouseMakefileKnowsWhatUsesDevices(t *testing.T) {
 	text, err := os.ReadFile("Makefile")
 	if err != nil {

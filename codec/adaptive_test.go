@@ -82,8 +82,8 @@ func TestAdaptiveShareFollowsEffort(t *testing.T) {
 				}
 			}
 			got, want := float64(chosen)/pages, float64(share)/256
-			// What is explored is in it, and bounds that move slowly: few large gains make more of
-			// small shares.
+			// The tolerance covers exploration, and bounds that move slowly: few large gains make
+			// more of small shares.
 			if math.Abs(got-want) > 0.1*want+0.06 || (share == 0 || share == 256) && got != want {
 				t.Errorf("level %d: %.3f of the pages are dense, want about %.3f", level, got, want)
 			}

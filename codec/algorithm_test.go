@@ -157,7 +157,7 @@ func TestF087EngineIsAccepted(t *testing.T) {
 	}
 }
 
-// What an engine is asked for makes no other objects of single pages.
+// The engine of an algorithm makes no difference to the objects of single pages.
 func TestEngineIsNotForSinglePages(t *testing.T) {
 	a, err := Parse("lz4:backend=gpu:batch=1024", "gpu")
 	if err != nil {

@@ -141,7 +141,7 @@ func clusterIsSmaller(t *testing.T, name string, want ID) {
 	}
 }
 
-// What gains nothing, and what does not fit, is no cluster.
+// Pages that gain nothing together, or do not fit, are no cluster.
 func TestClusterOrNot(t *testing.T) {
 	eachClusters(t, clusterOrNot)
 }

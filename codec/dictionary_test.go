@@ -160,7 +160,7 @@ func TestDictionaryThatIsNone(t *testing.T) {
 	}
 }
 
-// An algorithm whose file nobody has read makes nothing, rather than objects without the
+// An algorithm without its dictionary's contents makes nothing, rather than objects without the
 // dictionary.
 func TestDictionaryThatWasNotRead(t *testing.T) {
 	a, err := Parse("zstd(dict=/d)")

@@ -9,7 +9,7 @@ import (
 	"github.com/zramfs/zramfs/codec/internal/codectest"
 )
 
-// FuzzDecompress feeds anything to every codec. What is read must be ErrCorrupt or fill the page,
+// FuzzDecompress feeds anything to every codec. The answer must be ErrCorrupt or fill the page,
 // twice the same.
 func FuzzDecompress(f *testing.F) {
 	for _, name := range []string{"page", "page:dense", "lz4", "zstd(level=1)", "zstd", "raw"} {

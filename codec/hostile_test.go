@@ -35,7 +35,7 @@ func samples(t *testing.T, count int) []stored {
 }
 
 // Whether a flipped bit is noticed is for the store's checksum to prove. Here it must only do no
-// harm: no panic, no write beside dst, no error that is not ErrCorrupt.
+// harm: no panic, no write outside dst, no error that is not ErrCorrupt.
 func TestF009BitFlipsDoNoHarm(t *testing.T) {
 	d := newWorker(t, "raw").d
 	memory := bytes.Repeat([]byte{0xA5}, 3*PageSize)

@@ -117,7 +117,7 @@ func TestVariantsMakeTheSameObjects(t *testing.T) {
 	}
 }
 
-// What is compared holds the default and no name twice.
+// The algorithms to compare hold the default and no name twice.
 func TestComparable(t *testing.T) {
 	var names []string
 	for _, a := range Comparable() {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Somebody unmounts, which looks into the attributes, and no server is left that could
-// answer. Ending the connections is what helps then, so Abort does not wait.
+// A process unmounts, which looks into the attributes, and no server is left that could answer.
+// Only the end of the connections helps then, so Abort does not wait.
 func TestAbortFreesWhoUnmounts(t *testing.T) {
 	d := newDevice(t, serveConfig{Disksize: smallDisk})
 	if s := d.ask(commandAbandon); s.Error != "" {

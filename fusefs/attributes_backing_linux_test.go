@@ -17,8 +17,8 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// newBackedFileSystem serves a device with a backing device of so many pages, and has stored a
-// number of pages that do not compress.
+// newBackedFileSystem serves a device with a backing device of some pages, and has stored a number
+// of pages that do not compress.
 func newBackedFileSystem(t *testing.T, blocks int64, pages uint64) (*fileSystem, *attributes) {
 	t.Helper()
 	fd, err := unix.MemfdCreate("backing", unix.MFD_CLOEXEC)
@@ -104,7 +104,7 @@ func TestWritebackAttributes(t *testing.T) {
 	}
 }
 
-// What was not taken from the limit is not given back to it.
+// The limit gets back only blocks that were taken from it.
 func TestWritebackLimitThatBeginsToCount(t *testing.T) {
 	f, a := newBackedFileSystem(t, 90, 1)
 	budget := a.budget()

@@ -151,7 +151,7 @@ func TestCarryOnWithDeadlyRequest(t *testing.T) {
 	s := l.slot(0)
 	data := varied(pageSize, 1)
 	l.put(s, writeRequest(10, 5*pageSize, data))
-	s.words[wordAttempts].Store(maxAttempts) // so many have died of it
+	s.words[wordAttempts].Store(maxAttempts) // the most servers that may die of it
 	l.wantAnswer(l.carryOn(), 10, int(unix.EIO), nil)
 	if !bytes.Equal(l.page(5), make([]byte, pageSize)) {
 		t.Error("it was carried out")

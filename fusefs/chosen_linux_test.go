@@ -52,7 +52,8 @@ func TestChosenIsKept(t *testing.T) {
 	}
 }
 
-// Each bit of the settings may be damaged. What is read then was written, and what is lost is said.
+// Each bit of the settings may be damaged. Each setting is then read as written, or reported as
+// lost.
 func TestDamagedSettings(t *testing.T) {
 	memory := make([]byte, buffersAt)
 	r := requests{memory}
@@ -82,7 +83,7 @@ func TestDamagedSettings(t *testing.T) {
 		if c := settingsOf(t, r); c != next {
 			t.Fatalf("after bit %d was damaged and a setting changed: %+v", bit, c)
 		}
-		clear(r.chosenRoom(r.word(wordChosen).Load() >> chosenShift)[10:]) // as a process that is killed meanwhile
+		clear(r.chosenRoom(r.word(wordChosen).Load() >> chosenShift)[10:]) // as a process that is killed at work
 		copy(memory[8*wordChosen:], intact[8*wordChosen:8*wordChosen+8])
 		check(fmt.Sprintf("bit %d of the texts, with an unfinished change,", bit))
 		copy(memory, intact)

@@ -29,8 +29,8 @@ func (l *left) awaitAnswer(unique uint64) (got answered) {
 	return got
 }
 
-// A server dies while a further device is made, whose mount point is looked up meanwhile: the next
-// server answers that before it has waited for the device.
+// A server dies while a further device is made and its mount point is looked up: the next server
+// answers that before it has waited for the device.
 func TestOthersDoNotWaitForHotAdd(t *testing.T) {
 	for name, alone := range map[string]bool{"sent again": false, "never sent again": true} {
 		t.Run(name, func(t *testing.T) {
@@ -145,8 +145,8 @@ func (l *left) recompressing(shape requestsShape, found bool, add func(uint64) (
 	return s, release
 }
 
-// A further device is made while pages are recompressed: its mount point is looked up meanwhile.
-// Also a successor that finds the recompression answers others before.
+// A further device is made while pages are recompressed: its mount point can be looked up. Also a
+// successor that finds the recompression answers others before.
 func TestHotAddDuringRecompress(t *testing.T) {
 	for name, found := range map[string]bool{"new": false, "found": true} {
 		t.Run(name, func(t *testing.T) {

@@ -178,8 +178,8 @@ func TestServedAttributesUnderLoad(t *testing.T) {
 			}
 		}
 	}()
-	// A page that is being overwritten counts twice for a moment, and one that is
-	// being written may count in one figure and not yet in the other.
+	// A page that is being overwritten counts twice for a moment, and a new page may count in one
+	// figure and not yet in the other.
 	under := uint64(d.ask(commandState).Settings.Threads * pageSize)
 	last := uint64(0)
 	for range 200 {

@@ -44,7 +44,7 @@ func TestServedOtherUsers(t *testing.T) {
 	}
 }
 
-// TestMountUnprivileged mounts as a user who may not.
+// TestMountUnprivileged mounts as a user without the right to it.
 func TestMountUnprivileged(t *testing.T) {
 	require.Root(t)
 	command := peeker("mount " + os.TempDir())

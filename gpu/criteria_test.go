@@ -282,8 +282,8 @@ func loads(t *testing.T, d *driver.Driver) {
 	}
 }
 
-// G.108: of a batch of 1,000 pages the device gets its part beside the CPU. G.109: asked for by
-// name it does all of them, in one piece. G.110: they come back equal.
+// G.108: of a batch of 1,000 pages device and CPU get a part each. G.109: asked for by name it does
+// all of them, in one piece. G.110: they come back equal.
 func TestG108G109G110Thousand(t *testing.T) {
 	n := unlessShort(1000, 200)
 	o := small()

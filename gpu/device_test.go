@@ -15,8 +15,8 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// What follows is about real devices, and is tried here on a simulated one, with little and without
-// asking for speed. tools/gpucheck measures the same and more.
+// The tests for real devices run here on a simulated one, with little and without asking for speed.
+// tools/gpucheck measures the same and more.
 
 // device is NVIDIA's driver, if it has a device that we take.
 func device(t *testing.T) *driver.Driver {
@@ -49,8 +49,7 @@ func TestManyPagesOnASimulator(t *testing.T) {
 	manyPages(t, d, small(), 2, 30)
 }
 
-// manyPages has so many batches of so many pages read by the engine and by the CPU, and closes the
-// driver.
+// manyPages has batches of pages read by the engine and by the CPU, and closes the driver.
 func manyPages(t *testing.T, d *driver.Driver, o Options, batches, each int) {
 	t.Helper()
 	e, err := Open(d, o)
@@ -136,8 +135,8 @@ func (r *resident) free(t *driver.Thread) error {
 		t.CloseEvent(r.begin), t.CloseEvent(r.end), t.CloseStream(r.stream))
 }
 
-// residentSpeed is how many bytes of pages a second a device compresses in so many batches of n
-// pages, but for the first, by its own clock. It closes the driver.
+// residentSpeed is how many bytes of pages a second a device compresses in batches of n pages, but
+// for the first batch, by its own clock. It closes the driver.
 func residentSpeed(t *testing.T, d *driver.Driver, n, batches int) float64 {
 	t.Helper()
 	c, err := d.Open(0, driver.Options{Limit: patience})
@@ -164,8 +163,7 @@ func residentSpeed(t *testing.T, d *driver.Driver, n, batches int) float64 {
 	return float64(n) * codec.PageSize * float64(batches) / took.Seconds()
 }
 
-// compress launches the kernel so many times over the same n pages, and returns how long the device
-// was at it.
+// compress launches the kernel several times over the same n pages, and returns the device's time.
 func (r *resident) compress(t *testing.T, c *driver.Context, k *ptx.Kernel, n, times int) (took time.Duration) {
 	t.Helper()
 	granules := uint64(n * codec.PageSize / kernels.GranuleSize)

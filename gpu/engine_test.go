@@ -27,7 +27,7 @@ func large() int {
 	return 999
 }
 
-// simulated makes so many small devices.
+// simulated makes n small devices.
 func simulated(n int) *driver.Simulator {
 	return driver.NewSimulator(make([]driver.SimulatedDevice, n)...)
 }
@@ -227,8 +227,7 @@ func TestF036ReadsTheSameAsTheCPU(t *testing.T) {
 	}
 }
 
-// What the engine compresses reads back by the CPU, and is raw where the CPU would have it raw, by
-// and large.
+// The CPU reads back the objects that the engine makes; by and large both keep the same pages raw.
 func TestCompressesWhatTheCPUReads(t *testing.T) {
 	cpu := newPlanner(t, bulk.CPUAlone)
 	e := openEngine(t, simulated(1), small())
@@ -324,7 +323,7 @@ func TestPiecesTranslateNothing(t *testing.T) {
 		e := openEngine(t, s, o)
 		want := kernelCount
 		if !compress {
-			want-- // nobody will ask for objects
+			want-- // no caller will ask for objects
 		}
 		if got := s.Calls()["cuModuleLoadDataEx"]; got != int(want) {
 			t.Errorf("compress %v: %d kernels are translated when the engine is opened, want %d", compress, got, want)

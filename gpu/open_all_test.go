@@ -21,8 +21,8 @@ func TestOpenAllWithoutDevices(t *testing.T) {
 	}
 }
 
-// All devices, or the one that is named; one that cannot be used is told of, and no reason to do
-// without the others. The driver is closed with the last engine, and not before.
+// All devices are opened, or the named one. A device that cannot be used is reported, and the
+// others are used. The driver is closed with the last engine, and not before.
 func TestF041OpenSeveral(t *testing.T) {
 	s := driver.NewSimulator(driver.SimulatedDevice{}, driver.SimulatedDevice{Major: 6}, driver.SimulatedDevice{})
 	var library *driver.Driver

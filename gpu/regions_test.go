@@ -16,8 +16,8 @@ import (
 // eachObject is how many bytes the objects of spread have.
 const eachObject = 2000
 
-// spread registers two regions, the second of which ends within a sector, and makes batches of 60
-// objects in them, or in a third one that is not registered.
+// spread registers two regions, the second with its end within a sector, and makes batches of 60
+// objects in them, or in a third, unregistered one.
 func spread(t *testing.T, e *Engine) (end int, place func(at func(i int) (region, offset int)) *bulk.Batch) {
 	t.Helper()
 	all := [][]byte{aligned(68 * codec.PageSize), aligned(68*codec.PageSize + quadBytes), aligned(68 * codec.PageSize)}

@@ -14,8 +14,8 @@ import (
 	"github.com/zramfs/zramfs/gpu/kernels"
 )
 
-// What a kernel cannot have said is believed of none: a device that has other memory before it than
-// the CPU would otherwise be trusted with what its pages consist of.
+// An answer that no kernel can give is refused: a device that sees other memory than the CPU would
+// otherwise decide what pages consist of.
 func TestResultsThatMakeNoSense(t *testing.T) {
 	b := bulk.NewBatch(bulk.Compress, 1)
 	b.Pages = text(1)

@@ -110,7 +110,8 @@ func checkUntouched(t *testing.T, name string, around []byte, slot []uint32) {
 	}
 }
 
-// What the device writes to a page whose object it cannot read does not count: the item is left.
+// A page whose object the device cannot read does not count, whatever the device has written to it:
+// the item is left.
 func TestDamagedPagesAreLeft(t *testing.T) {
 	b := objectsBy(t, text(60), true, "lz4")
 	e := openEngine(t, simulated(1), direct())
@@ -255,7 +256,7 @@ func checkObjects(t *testing.T, got, want *bulk.Batch) {
 	}
 }
 
-// What is measured at open decides: where copying takes long, objects are read in place.
+// The measurement at open decides: where copying takes long, objects are read in place.
 func TestFasterPathIsTaken(t *testing.T) {
 	var path Path
 	for range 3 { // the machine may have something else to do

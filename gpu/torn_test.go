@@ -21,7 +21,7 @@ func TestEachCallFailsOnceStraight(t *testing.T) {
 	there := aligned(len(b.Pages))
 	o := Options{Batch: 24, Slots: 2, Path: Straight, Compress: true}
 	eachCallFails(t, o, func(t *testing.T, p *bulk.Planner) {
-		// What cannot be registered the engine goes without.
+		// The engine goes without memory that cannot be registered.
 		_, _ = p.Register(b.Regions[0], false), p.Register(there, true)
 		got := copyOf(b, bulk.Decompress)
 		got.Pages = there

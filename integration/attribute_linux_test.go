@@ -63,7 +63,7 @@ func TestAttributesForEverybody(t *testing.T) {
 		}
 	}()
 	cmd := clientCommand(t.Context(), visitor, dir)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
 	if r := runCommand(t, clientTimeout, cmd); r.Code != 0 {
 		t.Errorf("%s%s", r.Stdout, r.Stderr)
 	}
@@ -73,8 +73,8 @@ func TestAttributesForEverybody(t *testing.T) {
 	}
 }
 
-// nobody is a user without any privilege.
-const nobody = 65534
+// unprivileged is a user without any privilege.
+const unprivileged = 65534
 
 // visitRounds is how often the visitor reads everything.
 const visitRounds = 100
@@ -82,7 +82,7 @@ const visitRounds = 100
 // visitor does what another user may do with a device, and tries what it may not.
 var visitor = register("visitor", func(args []string) error {
 	dir := args[0]
-	if os.Geteuid() != nobody {
+	if os.Geteuid() != unprivileged {
 		return fmt.Errorf("it is user %d", os.Geteuid())
 	}
 	for _, flags := range []int{os.O_RDONLY, os.O_WRONLY, os.O_RDWR} {

@@ -251,7 +251,7 @@ func keep(t *testing.T, b *browser, dir, name string) {
 	}
 }
 
-// usedCells counts the cells of which a meter or chart covers half and in which something is drawn.
+// usedCells counts the cells that a meter or chart covers by half and in which something is drawn.
 func usedCells(t *testing.T, b *browser, shot []byte) (used int) {
 	t.Helper()
 	var boxes [][4]float64

@@ -37,8 +37,8 @@ func TestG107DeviceAppearsAndDoesIO(t *testing.T) {
 	}
 }
 
-// TestLargestDevice uses a device of 16 TiB, most of which is never touched and
-// takes no memory, not even to be read.
+// TestLargestDevice uses a device of 16 TiB. Most of it is never touched and takes no memory, not
+// even to be read.
 func TestLargestDevice(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

@@ -55,8 +55,8 @@ func TestF066ExecZramctl(t *testing.T) {
 	}
 }
 
-// What a script looks at is there: one zram, its node, which is the loop device, its directory with
-// the loop device's files where ours has none, and the nodes of the machine.
+// All that a script looks at is there: one zram, its node, which is the loop device, its directory
+// with the loop device's files where ours has none, and the nodes of the machine.
 func TestExecSees(t *testing.T) {
 	dir := execDevice(t)
 	loop := attachments["loopsetup"](t, dir)

@@ -95,9 +95,9 @@ func (w worked) shared(t *testing.T, names string) {
 	}
 }
 
-// everybody reports whether all engines had a part. An engine that is slow to start finds nothing
+// allWorked reports whether all engines had a part. An engine that is slow to start finds nothing
 // to do.
-func (w worked) everybody() bool {
+func (w worked) allWorked() bool {
 	return !slices.ContainsFunc(w.Engines, func(e workedPart) bool { return e.Pages == 0 })
 }
 
@@ -106,7 +106,7 @@ func (w worked) everybody() bool {
 func sharedBy(t *testing.T, names, gpus string, args ...string) {
 	t.Helper()
 	w := workedBy(t, gpus, args...)
-	for try := 0; !w.everybody() && try < 5; try++ {
+	for try := 0; !w.allWorked() && try < 5; try++ {
 		w = workedBy(t, gpus, args...)
 	}
 	w.shared(t, names)

@@ -60,7 +60,7 @@ func TestNamesAreTaken(t *testing.T) {
 	require.FUSE(t)
 	dir := filepath.Join(tempDir(t), "zram")
 	taking := clientCommand(t.Context(), squatter, dir)
-	taking.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	taking.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
 	end, err := taking.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestCommandsOfOthers(t *testing.T) {
 	for _, args := range [][]string{{"upgrade", dir}, {"verify", dir}, {"export", dir, filepath.Join(out, "pages")}} {
 		for range 10 {
 			cmd := command(t, args...)
-			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
 			if r := runCommand(t, commandTimeout, cmd); r.Code != 1 || !strings.Contains(r.Stderr, "permission denied: run as root") {
 				t.Errorf("%s: exit code %d: %q", args[0], r.Code, r.Stderr)
 				break

@@ -66,7 +66,7 @@ func binary(t testing.TB) string {
 	return path
 }
 
-// builtMonitor puts the program of metrics, serve and report beside the other, once.
+// builtMonitor puts the program of metrics, serve and report into the directory of the other, once.
 var builtMonitor = sync.OnceValue(func() error {
 	path := filepath.Join(filepath.Dir(programBelow(root)), monitor.Program)
 	if given := os.Getenv(binaryVariable); given != "" {

@@ -245,7 +245,7 @@ func TestRefusedWithoutPrivilege(t *testing.T) {
 			for _, way := range [][]string{nil, {"--foreground"}} {
 				cmd := command(t, slices.Concat([]string{"mount"}, way, []string{"--size", "16M", filepath.Join(where, "zram")})...)
 				cmd.Dir = "/"
-				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
 				refused(t, where, cmd, 1, c.pattern)
 			}
 		})

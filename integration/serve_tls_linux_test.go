@@ -84,7 +84,7 @@ func startServing(t *testing.T, flags ...string) (port string) {
 	return m[1]
 }
 
-// TestServeTLS: serve answers over TLS to who has the token, and to nobody else.
+// TestServeTLS: serve answers over TLS to a client with the token, and to no other.
 func TestServeTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key, trusted := certificate(t, dir)

@@ -53,8 +53,8 @@ func atMost(t *testing.T, limit time.Duration, args ...string) result {
 	return r
 }
 
-// A device that does not answer costs commands on another one nothing, and those
-// on all of them a second. What was refused does not happen later.
+// A device that does not answer costs commands on another one nothing, and those on all of them a
+// second. A refused action does not happen later.
 func TestSilentDevice(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

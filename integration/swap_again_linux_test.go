@@ -39,7 +39,7 @@ func TestSwapUpAndDownTwice(t *testing.T) {
 	}
 }
 
-// What is in swap has to fit into memory before down turns it off. The test does not fill the
+// The pages in swap have to fit into memory before down turns it off. The test does not fill the
 // machine's memory: it covers /proc/meminfo by a file with less, as lxcfs does for containers. The
 // arithmetic at the border is tested in cmd/zramfs/command.
 func TestSwapDownRefusesWhatDoesNotFit(t *testing.T) {

@@ -21,7 +21,7 @@ const (
 
 // TestSwapGroupStatistics lets a process touch a little more than its group may keep, at random, on
 // kernel zram, where the kernel then often kills it by statistics that are up to two seconds old.
-// The package that keeps them fresh beside our device has to save it there as well.
+// The package that keeps them fresh for our device has to save it there as well.
 func TestSwapGroupStatistics(t *testing.T) {
 	number := hotAdd(t, "lz4", "1G")
 	path := "/dev/zram" + number

@@ -122,7 +122,7 @@ func TestSwapTuneKilled(t *testing.T) {
 	}
 }
 
-// Where /dev/cpu_dma_latency cannot be opened, --tune sets a parameter of a module besides, if this
+// Where /dev/cpu_dma_latency cannot be opened, --tune also sets a parameter of a module, if this
 // kernel idles by the governor that reads it.
 func TestSwapTuneModuleParameter(t *testing.T) {
 	if os.Getenv(apartVariable) == "" {

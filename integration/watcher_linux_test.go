@@ -111,7 +111,7 @@ func switchesOf(dir string) string {
 
 func tell(dir string, stat []byte, took time.Duration) {
 	where, _ := os.ReadFile(dir + "/wchan")
-	stack, _ := os.ReadFile(dir + "/stack") // who may not see it sees the rest
+	stack, _ := os.ReadFile(dir + "/stack") // a user without the right to it sees the rest
 	name := stat[:bytes.LastIndexByte(stat, ')')+1]
 	fmt.Printf("stuck: %s/ %s has waited for %v in %s: %s\n", dir, name, took.Round(watchEvery), where, strconv.Quote(string(stack)))
 }

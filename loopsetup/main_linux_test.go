@@ -107,7 +107,7 @@ func guard(dev string) error {
 	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT); err != nil {
 		return fmt.Errorf("lock memory: %w", err)
 	}
-	// What is locked is what has been used, so the guard rehearses.
+	// Only used memory is locked, so the guard rehearses.
 	if err := loopsetup.SwapOff(os.DevNull); !errors.Is(err, loopsetup.ErrNotSwap) {
 		return fmt.Errorf("rehearse: %w", err)
 	}

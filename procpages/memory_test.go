@@ -68,7 +68,7 @@ func TestOnlyResidentOwnAnonymousPagesAreRead(t *testing.T) {
 	}
 }
 
-// What was swapped out after the walk has seen it must not be read.
+// A page that was swapped out after the walk has seen it must not be read.
 func TestPageSwappedOutMeanwhileIsNotRead(t *testing.T) {
 	for i, entry := range all {
 		mem := &bytesRead{}

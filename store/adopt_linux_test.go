@@ -181,7 +181,7 @@ func locked(t *testing.T) (total int64) {
 	return total
 }
 
-// What Open maps by reading is written to without a fault as well.
+// Memory that Open maps by reading is written to without a fault as well.
 func TestAdoptedMemoryIsWritable(t *testing.T) {
 	const size = 4 << 20
 	mem, err := NewMemory(MemoryMemfd)
@@ -249,7 +249,7 @@ func (deafKeeper) Read(p []byte) (int, error) {
 	return 1, nil
 }
 
-// What the keeper cannot lock is not used, and given back.
+// Memory that the keeper cannot lock is not used, and given back.
 func TestMemoryThatCannotBeHeldIsNotTaken(t *testing.T) {
 	mem, err := NewMemory(MemoryMemfd)
 	if err != nil {
@@ -285,7 +285,7 @@ func TestHoldOutsideTheFile(t *testing.T) {
 	}
 }
 
-// What is no memory file is refused, and closed.
+// A file that is no memory file is refused, and closed.
 func TestAdoptRefuses(t *testing.T) {
 	open := func(path string, flags int) func() (*os.File, error) {
 		return func() (*os.File, error) { return os.OpenFile(path, flags, 0o600) }

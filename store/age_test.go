@@ -132,7 +132,7 @@ func TestMaintainerAges(t *testing.T) {
 	eventually(t, "the page ages", func() bool { return s.ages.of(3)&ageCode > ageNow+1 })
 }
 
-// What is idle: objects alone, of an age or all, until they are read, written or discarded.
+// Objects alone are idle, of an age or all, until they are read, written or discarded.
 func TestMarkIdle(t *testing.T) {
 	s := newStore(t, Config{Disksize: 4 << 20})
 	c := newCalendar(s)

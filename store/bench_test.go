@@ -70,8 +70,8 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkOpenFull opens a device full of real pages, of so many MiB, as a worker
-// does that carries on after another.
+// BenchmarkOpenFull opens a device of some MiB, full of real pages, as a worker does that carries
+// on after another.
 func BenchmarkOpenFull(b *testing.B) {
 	for _, size := range []uint64{1 << 30, 4 << 30} {
 		b.Run(fmt.Sprint(size>>20), func(b *testing.B) {

@@ -34,7 +34,7 @@ func TestF019NothingLeaks(t *testing.T) {
 	}
 }
 
-// churn does so many operations of every sort.
+// churn does operations of every sort.
 func churn(t *testing.T, s *Store, n int) {
 	t.Helper()
 	contents := make([][]byte, 200)

@@ -65,7 +65,7 @@ func TestF057LoadChoosesTheCodec(t *testing.T) {
 	}
 }
 
-// What was said of one request does not hold for the next.
+// The effort of one request does not hold for the next.
 func TestEffortEndsWithTheRequest(t *testing.T) {
 	s := newStore(t, Config{Disksize: 64 << 20})
 	w := s.Acquire()
@@ -81,7 +81,7 @@ func TestEffortEndsWithTheRequest(t *testing.T) {
 	}
 }
 
-// Who names a codec gets it, idle or not.
+// A caller that names a codec gets it, idle or not.
 func TestFixedAlgorithmIgnoresTheLoad(t *testing.T) {
 	s := newStore(t, Config{Disksize: 64 << 20, Algorithm: algorithm(t, "page")})
 	if got := stored(t, s, codec.MaxEffort); got[codec.Page].Pages != 64 {

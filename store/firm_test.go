@@ -32,7 +32,7 @@ func TestMemoryIsTakenFirmly(t *testing.T) {
 	}
 }
 
-// What fails there is memory that is not to be had, and nothing worse.
+// Where it fails, memory is not to be had, and nothing worse has happened.
 func TestMemoryIsDeniedFirmly(t *testing.T) {
 	var deny atomic.Bool
 	s := newStore(t, Config{Disksize: 64 << 20, Firmly: func(take func() error) error {

@@ -131,9 +131,9 @@ func (s *Store) takeFree(n int) (free []*Worker) {
 	return free
 }
 
-// However many writers find a full store, some workers are left for reads: so
-// many may wait for memory, and the rest fail at once. The maintainer is stopped,
-// so that those who wait go on waiting.
+// However many writers find a full store, some workers are left for reads: a number of writers may
+// wait for memory, and the rest fail at once. The maintainer is stopped, so that waiting writers go
+// on waiting.
 func TestReadsNeedNotWaitForMemory(t *testing.T) {
 	for _, most := range []int{0, 1} {
 		const writers = 32

@@ -34,8 +34,8 @@ const (
 	killRoundsAll = 200
 )
 
-// killJournal maps a journal that outlives whoever keeps it, and a count of the
-// operations done.
+// killJournal maps a journal that outlives the process that keeps it, and a count of the operations
+// done.
 func killJournal(f *os.File) (j journal, done *atomic.Uint64, err error) {
 	if err := f.Truncate(killWords * 8); err != nil {
 		return j, nil, err

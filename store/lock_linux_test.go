@@ -34,8 +34,8 @@ func (k *fullKeeper) Read(p []byte) (int, error) {
 	return 1, nil
 }
 
-// A keeper that can lock no more is no reason not to serve what it has locked: whoever carries on
-// then has no memory for writes.
+// A keeper that can lock no more is no reason not to serve what it has locked: a worker that
+// carries on then has no memory for writes.
 func TestOpenWithAKeeperThatLocksNoMore(t *testing.T) {
 	mem, err := NewMemory(MemoryMemfd)
 	if err != nil {

@@ -15,10 +15,9 @@ import (
 	"github.com/zramfs/zramfs/store/internal/image"
 )
 
-// The model test: writers do random operations on pages of their own and
-// compare with a map; readers read everybody's pages meanwhile, and each page
-// that they see must be one that was written there. Then the image is opened
-// again, and everything must still be there.
+// The model test: writers do random operations on pages of their own and compare with a map;
+// readers read all pages at the same time, and each page that they see must have been written
+// there. Then the image is opened again, and everything must still be there.
 func TestModel(t *testing.T) {
 	for _, c := range []struct {
 		name   string

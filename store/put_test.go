@@ -25,7 +25,8 @@ func packedElsewhere(t *testing.T, c codec.Compressor, page []byte) (codec.ID, [
 	return id, packed[:n]
 }
 
-// What is put reads back, replaces what was written, and is replaced; the store's invariants hold.
+// An object that is put reads back, replaces a written page, and is replaced; the store's
+// invariants hold.
 func TestPutIsAWrite(t *testing.T) {
 	for _, name := range append(codec.Algorithms(), "page:dense") {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +63,7 @@ func TestPutIsAWrite(t *testing.T) {
 	}
 }
 
-// What is no object, or has changed on its way, is refused and changes nothing.
+// Bytes that are no object, or have changed on their way, are refused and change nothing.
 func TestPutRefuses(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 20})
 	before := content{3, 1, random}.bytes()

@@ -265,7 +265,7 @@ func TestRecompressLeavesDamage(t *testing.T) {
 	unchanged(t, s, data)
 }
 
-// What is written, discarded or moved while its old object is being recompressed stays.
+// A page that is written, discarded or moved while its old object is being recompressed stays so.
 func TestRecompressLosesRaces(t *testing.T) {
 	s, _ := filled(t, Config{Disksize: 4 << 20})
 	old := bytes.Clone(s.image.Payload(s.idx.load(3).Where(), s.idx.load(3).Length()))

@@ -34,7 +34,7 @@ func TestDamagedObjectsAreReclaimed(t *testing.T) {
 	if raceEnabled {
 		t.Skip("TestRecountBesideWriters does the same with more goroutines")
 	}
-	const live, every = 4096, 2 * image.RawPerSegment // 16 MiB, of which every other segment is damaged
+	const live, every = 4096, 2 * image.RawPerSegment // 16 MiB; every other segment is damaged
 	for name, damage := range damages {
 		for _, rewrite := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, rewritten %v", name, rewrite), func(t *testing.T) {
@@ -71,7 +71,8 @@ func TestDamagedObjectsAreReclaimed(t *testing.T) {
 						t.Fatalf("page %d is wrong: %v", page, err)
 					}
 				}
-				// With writes at rest little garbage is left, beside the reserve and open segments.
+				// With writes at rest little garbage is left, without the reserve and open
+				// segments.
 				most := int64(live*image.MaxFootprint)*102/100 + int64(s.target()+len(s.workers)+2)*image.SegmentSize
 				waitUntil(t, func() bool { return s.backedBytes() <= most })
 				if s.Stats().RecountedSegments == 0 {
@@ -83,7 +84,7 @@ func TestDamagedObjectsAreReclaimed(t *testing.T) {
 	}
 }
 
-// Recounts go on beside writers, readers and more damage.
+// Recounts go on among writers, readers and more damage.
 func TestRecountBesideWriters(t *testing.T) {
 	const pages, writers = 1024, 4
 	s := mustCreate(t, Config{Disksize: 16 << 20, MemLimit: limitOf(16<<20, 40), Algorithm: algorithm(t, "raw")})
@@ -103,7 +104,7 @@ func TestRecountBesideWriters(t *testing.T) {
 	}
 }
 
-// writeAndDamage writes pages of its own, one in 64 of which it damages before it writes it again.
+// writeAndDamage writes pages of its own, and damages one in 64 before it writes it again.
 func writeAndDamage(s *Store, id, of, pages uint64, ops int) error {
 	rng := rand.New(rand.NewPCG(id, 5))
 	version := map[uint64]uint32{}

@@ -52,7 +52,7 @@ func TestEmptiedDeviceTakesPagesAgain(t *testing.T) {
 	}
 }
 
-// What a request itself has freed is room for what it writes next.
+// A request can write into the room that it has freed itself.
 func TestRequestReusesWhatItFrees(t *testing.T) {
 	s := newStore(t, Config{Disksize: 64 << 20, MemLimit: limitOf(64<<20, 5)})
 	w := s.Acquire()
@@ -66,8 +66,8 @@ func TestRequestReusesWhatItFrees(t *testing.T) {
 	}
 }
 
-// What a reader keeps from being freed is freed soon after it has left, with
-// nobody doing anything more.
+// A segment that a reader keeps from being freed is freed soon after the reader has left, without
+// another request.
 func TestFreedAfterTheReaderLeft(t *testing.T) {
 	s := newStore(t, Config{Disksize: 64 << 20, Algorithm: algorithm(t, "raw")})
 	for page := range uint32(500) {
@@ -97,8 +97,8 @@ func TestFreedAfterTheReaderLeft(t *testing.T) {
 	}
 }
 
-// What the maintainer frees for one worker may be the last of another's segment, which it has
-// looked at before.
+// The object that the maintainer frees for one worker may be the last of another's segment, which
+// it has looked at before.
 func TestDesertedByTheMaintainer(t *testing.T) {
 	s := newStore(t, Config{Disksize: 64 << 20})
 	owner, other, reader := s.Acquire(), s.Acquire(), s.Acquire()
@@ -116,7 +116,7 @@ func TestDesertedByTheMaintainer(t *testing.T) {
 	waitUntil(t, func() bool { return s.segment(n).state() != segOpen })
 }
 
-// Nor is a segment forgotten whose owner was busy when the maintainer looked.
+// A segment whose owner was busy when the maintainer looked is not forgotten either.
 func TestDesertedWhileItsOwnerIsBusy(t *testing.T) {
 	s := newStore(t, Config{Disksize: 64 << 20})
 	passes := func() (begun, ended uint64) {

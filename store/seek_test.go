@@ -8,8 +8,8 @@ import (
 	"github.com/zramfs/zramfs/store/internal/image"
 )
 
-// What is stored and what is not is found on both sides of each boundary, in an index that exists
-// whole and in one that does not.
+// Stored pages and holes are found on both sides of each boundary, in an index that exists whole
+// and in a partial one.
 func TestSeek(t *testing.T) {
 	for _, disksize := range []uint64{64 << 20, populateUpTo + 1<<30} {
 		s := newStore(t, Config{Disksize: disksize, MaxMemory: 1 << 28})

@@ -47,7 +47,7 @@ func TestRestoreSuperblock(t *testing.T) {
 	}
 }
 
-// TestRestoreNoOtherSuperblock has a copy of a larger image, and one that is damaged itself.
+// TestRestoreNoOtherSuperblock has a copy of a larger image, and a damaged one.
 func TestRestoreNoOtherSuperblock(t *testing.T) {
 	var images [2]*Memory
 	for i, size := range []uint64{16 << 20, 32 << 20} {

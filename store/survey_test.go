@@ -14,8 +14,8 @@ import (
 	"github.com/zramfs/zramfs/store/view"
 )
 
-// surveyed is what a survey makes of all pages, in windows of some size: a page, or nil
-// where it is corrupt. What it passes by is zeros. No page may come twice.
+// surveyed is what a survey makes of all pages, in windows of some size: a page, or nil where it is
+// corrupt. Pages that it passes by are zeros. No page may come twice.
 func surveyed(t *testing.T, v *view.View, size int) [][]byte {
 	t.Helper()
 	w, all, s := newWindow(size), make([][]byte, v.Pages()), v.Survey(0, v.Pages())
@@ -77,7 +77,8 @@ func countedView(t *testing.T, s *Store) (*view.View, *counted, []byte) {
 	return v, c, copied
 }
 
-// What was written at random is read in few pieces, in the order in which it lies, and all of it.
+// Pages that were written at random are read in few pieces, in the order in which they lie, and all
+// of them.
 func TestSurveyReadsManyObjectsAtOnce(t *testing.T) {
 	s := atRandom(t, 8<<20, compressible)
 	defer finish(t, s)

@@ -75,8 +75,8 @@ func TestTotalsGoOn(t *testing.T) {
 	}
 }
 
-// What more workers of a process before have counted is added up where it is: a process that is
-// killed while it opens the store loses nothing.
+// The counts of workers that only the process before had are added up where they are: a process
+// that is killed while it opens the store loses nothing.
 func TestTotalsAreNotMoved(t *testing.T) {
 	totals := make([]atomic.Uint64, TotalsRows*TotalsRow)
 	mem := newMemory(t)

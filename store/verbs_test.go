@@ -81,7 +81,7 @@ func TestF077BadRangesAndSizes(t *testing.T) {
 	}
 }
 
-// What was freed can no longer be found in the image.
+// Freed bytes can no longer be found in the image.
 func TestF083FreedPagesAreCleared(t *testing.T) {
 	s := newStore(t, Config{Disksize: 4 << 20, Algorithm: algorithm(t, "raw")})
 	secret := bytes.Repeat([]byte("the key under the mat. "), 200)[:PageSize]
@@ -265,7 +265,7 @@ func TestCompactionSettles(t *testing.T) {
 	}
 }
 
-// What others look at must not share a cache line with what a worker writes.
+// Words that others look at must not share a cache line with words that a worker writes.
 func TestWorkersDoNotShareCacheLines(t *testing.T) {
 	if off := unsafe.Offsetof(Worker{}.coder); off < 64 {
 		t.Errorf("a worker's own fields begin at byte %d", off)

@@ -30,8 +30,8 @@ func (m *moving) ReadAt(p []byte, off int64) (int, error) {
 	return copy(p, m.images[n][off:]), nil
 }
 
-// What was written to the place of an object that has gone, and never published, is no page's, even
-// if it would do for it. To a survey, which keeps no bytes, it is right.
+// An object that was written to the place of another, and never published, is no page's, even if it
+// would fit. To a survey, which keeps no bytes, it is right.
 func TestViewShowsWhatWasPublished(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 20})
 	write(t, s, 0, content{0, 1, random}.bytes())

@@ -13,17 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What BenchmarkViewPinning reads.
+// The pages that BenchmarkViewPinning reads.
 const (
 	pinnedSize = 512 << 20
 	pinnedPart = 32 << 20 // at a time, as much as a window of a command that feeds a device
 )
 
-// Whoever goes through an image once could let a device read the segments themselves instead of
-// copying objects out of them. For that their pages have to be pinned, and let go again: a part is
-// pinned here as io_uring does it for fixed buffers, which is the least that a driver can do. The
-// figure to look at is "pinned/copied": above 1 pinning costs more than the copy that it saves. See
-// View.
+// A caller that goes through an image once could let a device read the segments themselves instead
+// of copying objects out of them. For that their pages have to be pinned, and let go again: a part
+// is pinned here as io_uring does it for fixed buffers, which is the least that a driver can do.
+// The figure to look at is "pinned/copied": above 1 pinning costs more than the copy that it saves.
+// See View.
 func BenchmarkViewPinning(b *testing.B) {
 	mem, err := NewMemory(MemoryMemfd)
 	if err != nil {

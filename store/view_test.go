@@ -124,7 +124,7 @@ func TestViewShowsWhatIsStored(t *testing.T) {
 	}
 }
 
-// What is damaged is found, and nothing else: each bit of an object, of its entry, and of a word.
+// All damage is found, and nothing else: each bit of an object, of its entry, and of a word.
 func TestViewFindsEveryDamagedBit(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 20})
 	pages := oneOfEach(t, s)

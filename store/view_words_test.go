@@ -22,8 +22,7 @@ func wordsOfASet(n int) (words []uint64) {
 }
 
 // The entry of a page is the same whenever its word has the same slot, and between two looks at it
-// the slot may have been another page's. What a view makes of the page is one of its own words even
-// so.
+// the slot may have been another page's. Even so a view finds one of the page's own words.
 func TestViewOfAWordWhoseSlotWasAnothers(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 20})
 	words := wordsOfASet(3)

@@ -18,7 +18,7 @@ import (
 // everything selects all pages.
 var everything = WritebackConfig{Pages: []Selection{{End: 1 << 32}}}
 
-// newBacking makes a backing device with room for so many pages, in memory.
+// newBacking makes a backing device in memory, with room for some pages.
 func newBacking(tb testing.TB, blocks uint64) *Backing {
 	tb.Helper()
 	f, err := backingInMemory()
@@ -63,7 +63,7 @@ func backingOn(tb testing.TB, f *os.File, blocks uint64) *Backing {
 	return b
 }
 
-// newBackedStore makes a store with so many pages of alternating kinds, and a backing device.
+// newBackedStore makes a store with pages of alternating kinds, and a backing device.
 func newBackedStore(t *testing.T, pages uint64, cfg Config) *Store {
 	t.Helper()
 	cfg.Disksize = 16 << 20
@@ -320,7 +320,7 @@ func TestBackingDeviceFullOrFailing(t *testing.T) {
 	}
 }
 
-// What is not granted is not written, and what was not written is given back.
+// Only granted pages are written, and grants of other pages are given back.
 func TestWritebackLimit(t *testing.T) {
 	s := newBackedStore(t, 100, Config{Backing: newBacking(t, 200)})
 	left := 41

@@ -92,7 +92,7 @@ func TestOperationsEqualWhatWasDone(t *testing.T) {
 	}
 	var want [Ops]Operation
 	rng := rand.New(rand.NewPCG(5, 6))
-	for range 4 { // workers, each of which opens what the one before has left
+	for range 4 { // workers, each of them opens the memory that the one before has left
 		a, err := Open(mem)
 		if err != nil {
 			t.Fatal(err)

@@ -27,7 +27,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer func() { _ = planner.Close() }() // which closes engines, of which there are none
+	defer func() { _ = planner.Close() }() // closes its engines: there are none
 
 	objects := bulk.NewBatch(bulk.Compress, 1000)
 	objects.Pages = make([]byte, 1000*codec.PageSize)

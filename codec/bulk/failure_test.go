@@ -118,7 +118,7 @@ func TestEngineRecovers(t *testing.T) {
 	}
 }
 
-// What an engine leaves the CPU does, whole pieces of it where that is compressing.
+// The CPU does the items that an engine leaves, in whole pieces where it compresses.
 func TestItemsThatAreLeft(t *testing.T) {
 	const n = 2000
 	all := lz4Only(t, n)

@@ -9,8 +9,8 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// Items are queued by who can do them and else as they come, and each engine's limit is where the
-// first is that it cannot do.
+// Items are queued by the engines that can do them and else as they come, and each engine's limit
+// is the first item that it cannot do.
 func TestOrder(t *testing.T) {
 	const a, b, c = codec.LZ4, codec.Page, codec.Zstd
 	for name, test := range map[string]struct {

@@ -37,7 +37,7 @@ func TestSlowEngineIsLeftOut(t *testing.T) {
 			slow++
 		}
 	}
-	if slow < probeEvery-2 { // somebody may have taken the CPU away
+	if slow < probeEvery-2 { // another process may have had the CPU
 		t.Errorf("afterwards it was left out of %d batches", slow)
 	}
 	// Once it has become faster, it comes back.
@@ -130,8 +130,7 @@ func TestConcurrentCallers(t *testing.T) {
 	callers.Wait()
 }
 
-// After Close there is no goroutine left, the engines are closed once, and nothing is done any
-// more.
+// After Close there is no goroutine left, the engines are closed once, and it does nothing.
 func TestClose(t *testing.T) {
 	before := runtime.NumGoroutine()
 	e := newSecond(t, "lz4", codec.LZ4)
@@ -191,7 +190,7 @@ func TestNewPlannerRefuses(t *testing.T) {
 	}
 }
 
-// Who may work can be changed between batches.
+// The engines that may work can change between batches.
 func TestSetMode(t *testing.T) {
 	const n = 1000
 	p := newPlanner(t, newCPU(t, "lz4", 2), Config{}, newSecond(t, "lz4", codec.LZ4))

@@ -92,7 +92,7 @@ func TestQueueFloor(t *testing.T) {
 	}
 }
 
-// What comes back is one span where it was, and is given to workers in parts.
+// Items that come back are one span where they were, and go to workers in parts.
 func TestQueueJoinsWhatComesBack(t *testing.T) {
 	q := newQueue(0, 0, 0)
 	q.giveBack(span{0, 300})

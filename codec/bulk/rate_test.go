@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// pieces lets an estimate learn from pieces one after the other, each of so many items at a rate
-// after an overhead.
+// pieces lets an estimate learn from pieces one after the other, each of items at a rate after an
+// overhead.
 func (e *estimate) pieces(count, items int, rate float64, overhead time.Duration) {
 	at := time.Unix(1000, 0)
 	if !e.last.IsZero() {
@@ -146,7 +146,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// What was a hiccup is forgotten with the piece that shows it, and not over a hundred batches.
+// A hiccup is forgotten with the piece that shows it, and not over a hundred batches.
 func TestProbeForgets(t *testing.T) {
 	const all, cpu = 36864, 1.5e6 // four lanes of a GPU and 16 cores
 	l := Limits{Lanes: 4, Min: 256, Max: 8192}

@@ -11,7 +11,8 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// What points nowhere, or is not what its ID says, is corrupt, and everything beside it is done.
+// An entry that points nowhere, or to another object than its ID says, is corrupt, and all others
+// are done.
 func TestCorruptItems(t *testing.T) {
 	const n = 1200
 	all := somePages(n)

@@ -66,7 +66,7 @@ func TestEveryCap(t *testing.T) {
 	})
 }
 
-// What does not fit must not be written into the capacity behind dst either.
+// An object that does not fit must not be written into the capacity behind dst either.
 func TestCapKeepsWhatIsBehind(t *testing.T) {
 	eachEncoding(t, func(t *testing.T, encode encodeFunc, _ decodeFunc) {
 		enc := Encoder{encode: encode}

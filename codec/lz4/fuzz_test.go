@@ -32,8 +32,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzEncode gives any bytes to all encoders, which must agree at any cap, and what they make to
-// the decoders, ours and another. What another encoder makes of the bytes is read as well.
+// FuzzEncode gives any bytes to all encoders, which must agree at any cap, and their objects to the
+// decoders, ours and another. The decoders read the objects of another encoder as well.
 func FuzzEncode(f *testing.F) {
 	for _, page := range codectest.Generated()[:10] {
 		f.Add(page, uint16(MaxObject))

@@ -49,7 +49,7 @@ func TestF030EncodersShareNoCacheLine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, enc) // none of them may be given back meanwhile
+		all = append(all, enc) // none of them may be given back before the end
 		v := reflect.ValueOf(enc)
 		for at := v.Pointer() / line; at <= (v.Pointer()+v.Type().Elem().Size()-1)/line; at++ {
 			if other, ok := owner[at]; ok {

@@ -10,7 +10,7 @@ import (
 // ranks are the document's words for kinds.
 var ranks = map[string]uint8{"last": rep0, "second": rep1, "third": rep2, "fourth": rep3, "near": near, "far": far}
 
-// What is documented is what is coded, token for token.
+// The document has the tokens of the code, one for one.
 func TestAlphabetIsDocumented(t *testing.T) {
 	doc := document()
 	for _, problem := range doc.problems {
@@ -103,7 +103,7 @@ func writeMatch(enc *Encoder, object, page []byte, first, start, length, distanc
 
 // Every plan, and every way to write what no plan is made for, comes back as what it was made for.
 func TestEveryPlanDecodes(t *testing.T) {
-	const first = 70                             // so many literals that every distance has room
+	const first = 70                             // enough literals for every distance
 	distances := [kinds]int{1, 8, 4, 16, 24, 67} // the first four are those remembered at the start
 	lengths := []int{500, 1000, 2000, 3000, 3900}
 	for length := 2; length < 2*planLength; length++ {

@@ -30,7 +30,7 @@ func TestEveryCap(t *testing.T) {
 	})
 }
 
-// What does not fit must not be written into the capacity behind dst either.
+// An object that does not fit must not be written into the capacity behind dst either.
 func TestCapKeepsWhatIsBehind(t *testing.T) {
 	memory := make([]byte, 2*Size)
 	eachPair(t, func(t *testing.T, p pair) {

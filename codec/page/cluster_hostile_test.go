@@ -92,8 +92,8 @@ func TestPartsOfOtherSizesAreJudgedAlike(t *testing.T) {
 	}
 }
 
-// runsObject returns a dense object that stands for so many units of zeros, the first of them
-// literals.
+// runsObject returns a dense object that stands for that number of units of zeros, the first of
+// them literals.
 func runsObject(literals bool, units int) []byte {
 	var p densePacker
 	s := new(search)

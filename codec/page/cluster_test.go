@@ -56,7 +56,7 @@ func TestF001ClusterLossless(t *testing.T) {
 	})
 }
 
-// What our encoder makes, the reference reads, and one decoder after another.
+// The reference reads the objects of our encoder, and so does one decoder after another.
 func TestClustersAreReadByTheReference(t *testing.T) {
 	judge := clusterDecoders(t)
 	codectest.EachSource(t, func(t *testing.T, base [][]byte) {

@@ -30,7 +30,7 @@ func TestEveryCapDense(t *testing.T) {
 	})
 }
 
-// What does not fit must not be written into the capacity behind dst either.
+// An object that does not fit must not be written into the capacity behind dst either.
 func TestCapKeepsWhatIsBehindDense(t *testing.T) {
 	memory := make([]byte, 2*Size)
 	eachDensePair(t, func(t *testing.T, p densePair) {

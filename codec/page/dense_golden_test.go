@@ -14,7 +14,7 @@ import (
 const denseGoldenPath = "testdata/golden-dense.txt"
 
 // Objects that were stored stay readable for ever, as the pages that they were. An object in the
-// file never changes. What the encoder makes of the pages today may be another object.
+// file never changes. The encoder of today may make another object of the page.
 func TestGoldenDenseObjectsStayReadable(t *testing.T) {
 	all := goldensIn(t, denseGoldenPath)
 	page, back := make([]byte, Size), make([]byte, Size)

@@ -131,8 +131,8 @@ func TestF014NoiseBetweenGuardPagesDense(t *testing.T) {
 	})
 }
 
-// What encoders and decoders work in lies against inaccessible pages too: assembly reads and writes
-// there without a look at where it ends.
+// The memory that encoders and decoders work in lies against inaccessible pages too: assembly reads
+// and writes there without a look at where it ends.
 func TestF014DenseRoomBetweenGuardPages(t *testing.T) {
 	encEnd, encStart := codectest.Guarded(t, int(unsafe.Sizeof(DenseEncoder{})))
 	decEnd, decStart := codectest.Guarded(t, int(unsafe.Sizeof(DenseDecoder{})))

@@ -84,7 +84,7 @@ var bitCodes = sync.OnceValue(func() map[string]*bitCode {
 	return all
 })
 
-// A bitLane is a lane of which some bits were read.
+// A bitLane is a lane some of whose bits were read.
 type bitLane struct {
 	region   []byte
 	backward bool
@@ -199,7 +199,7 @@ func (r *denseReference) streams(literals, tokens int) (streams denseStreams, er
 	return streams, nil
 }
 
-// text has the tokens read as those of a plain object that stands for so many bytes.
+// text has the tokens read as those of a plain object that stands for size bytes.
 func (s denseStreams) text(size int) ([]byte, error) {
 	plain := reference{size: size, literals: s[1], distances: s[2], remembered: []int{1, 8, 4, 16}}
 	for i := len(s[3]) - 1; i >= 0; i-- {

@@ -197,7 +197,7 @@ func TestF030DenseStateSharesNoCacheLine(t *testing.T) {
 	var all []any
 	for i := range 200 {
 		p := newDensePair(t, "")
-		all = append(all, p.enc, p.dec) // none of them may be given back meanwhile
+		all = append(all, p.enc, p.dec) // none of them may be given back before the end
 		for _, state := range all[2*i:] {
 			v := reflect.ValueOf(state)
 			for at := v.Pointer() / line; at <= (v.Pointer()+v.Type().Elem().Size()-1)/line; at++ {

@@ -52,7 +52,7 @@ func goldensIn(t *testing.T, path string) []golden {
 }
 
 // Objects that were stored stay readable for ever, as the pages that they were. An object in the
-// file never changes. What the encoder makes of the pages today may be another object.
+// file never changes. The encoder of today may make another object of the page.
 func TestGoldenObjectsStayReadable(t *testing.T) {
 	all := goldens(t)
 	if len(all) < 8 {

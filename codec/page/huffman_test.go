@@ -22,7 +22,7 @@ func eachCode(t *testing.T, f func(t *testing.T, segment, number int, c *code)) 
 	}
 }
 
-// What is documented is what is coded, length for length.
+// The document has the lengths of the code, one for one.
 func TestCodesAreDocumented(t *testing.T) {
 	documented, err := denseDocument()
 	if err != nil {
@@ -66,7 +66,7 @@ func TestCodesAreComplete(t *testing.T) {
 	})
 }
 
-// What decodes a symbol is what encodes it, whatever comes behind.
+// The code that encodes a symbol decodes to it, whatever comes behind.
 func TestCodesDecodeWhatTheyEncode(t *testing.T) {
 	eachCode(t, func(t *testing.T, _, _ int, c *code) {
 		for symbol := range 256 + c.favourites {

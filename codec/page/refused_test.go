@@ -24,10 +24,10 @@ func (c *crafted) object() (object []byte) {
 	return append(of(byte(counts), byte(counts>>8), byte(counts>>16)), slices.Concat(c.body...)...)
 }
 
-// What the format refuses, each beside what it takes and differs from by as little as may be. Token
-// 8 is one literal; 0, 1 and 7 are matches of 1, 2 and 48 bytes at the last distance, 75 is one of
-// 2 at the second, 181 one of 3 at a near distance and 238 one of 4 or more at a far one. Behind
-// 255 the byte 254 stands for 4080 bytes.
+// Objects that the format refuses, each with one that it takes and that differs as little as may
+// be. Token 8 is one literal; 0, 1 and 7 are matches of 1, 2 and 48 bytes at the last distance, 75
+// is one of 2 at the second, 181 one of 3 at a near distance and 238 one of 4 or more at a far one.
+// Behind 255 the byte 254 stands for 4080 bytes.
 var craftedObjects = []crafted{
 	{"a literal repeated", 1, 17, parts(of(7, 254, 8, 255), times(15, 0)), true},
 	{"one byte too few", 1, 16, parts(of(7, 254, 8, 255), times(14, 0)), false},

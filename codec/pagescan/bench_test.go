@@ -55,7 +55,7 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// What a page costs the selector altogether.
+// BenchmarkChoose measures all that a page costs the selector.
 func BenchmarkChoose(b *testing.B) {
 	base := codectest.Generated()
 	c := NewChooser(1400, 900)

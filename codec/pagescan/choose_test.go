@@ -13,8 +13,7 @@ type machine struct {
 	target bool // whether it is the pages with few high bytes that the denser codec saves most on, or the others
 }
 
-// next returns a page of one of two kinds, of which the first is one in four, and the sizes by
-// codec.
+// next returns a page of one of two kinds, one in four of the first, and the sizes by codec.
 func (m *machine) next() (f Features, sizes [2]int, gainful bool) {
 	gainful = m.rng.IntN(4) == 0
 	f = Features{Zero: uint16(m.rng.IntN(Sampled + 1)), Same24: uint16(m.rng.IntN(Sampled + 1)), Same16: uint16(m.rng.IntN(Sampled + 1))}

@@ -36,8 +36,8 @@ func FuzzF076SameFilled(f *testing.F) {
 	})
 }
 
-// F076: Scan counts what its definition says. What is fuzzed is repeated to fill the page, so that
-// a short input can make any distance repeat.
+// F076: Scan counts what its definition says. The input is repeated to fill the page, so that a
+// short input can make any distance repeat.
 func FuzzF076Scan(f *testing.F) {
 	f.Add([]byte{0})
 	f.Add([]byte("abcdefghijklmnopqrstuvw\x80"))

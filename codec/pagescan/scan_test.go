@@ -73,7 +73,7 @@ func TestFeaturesAgreeWithDefinition(t *testing.T) {
 	})
 }
 
-// Every byte that is sampled counts, and none beside.
+// Every byte that is sampled counts, and no other.
 func TestCountSeesEachSampledByte(t *testing.T) {
 	eachCount(t, func(t *testing.T, count countFunc) {
 		page := make([]byte, PageSize)

@@ -108,7 +108,7 @@ func TestPagesAllocateNothing(t *testing.T) {
 	}
 }
 
-// What the package comment says of the library's pools: two collections while no page uses a
+// The package comment is right about the library's pools: two collections while no page uses a
 // decoder's tables empty them, and they are made anew once.
 func TestAllocationsAfterCollection(t *testing.T) {
 	steady(t)

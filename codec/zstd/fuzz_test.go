@@ -10,8 +10,8 @@ import (
 )
 
 // FuzzContent puts a block header in order before anything, so that it reaches the library's tables
-// and bit streams, which noise with a header of its own hardly ever does. Two decoders, one of
-// which has just read a good object, must agree.
+// and bit streams, which noise with a header of its own hardly ever does. Two decoders must agree;
+// one has just read a good object.
 func FuzzContent(f *testing.F) {
 	enc, dec := newPair(f, 1)
 	good := make([]byte, MaxObject)

@@ -4,7 +4,7 @@ package driver
 
 import "testing"
 
-// What handing a function to the context's thread costs.
+// The cost of handing a function to the context's thread.
 func BenchmarkDo(b *testing.B) {
 	_, c := open(b, SimulatedDevice{}, Options{})
 	for b.Loop() {
@@ -14,7 +14,7 @@ func BenchmarkDo(b *testing.B) {
 	}
 }
 
-// What a range costs to get and put back where nothing has to be allocated.
+// The cost of getting a range and putting it back where nothing has to be allocated.
 func BenchmarkDevicePool(b *testing.B) {
 	_, c := open(b, SimulatedDevice{}, Options{})
 	p := NewDevicePool(c, 1<<20)

@@ -22,7 +22,7 @@ import (
 // loopSource is the loop in C that tools/gpucheck compares with on a device.
 var loopSource = filepath.Join("..", "..", "tools", "gpucheck", "testdata", "loop.c")
 
-// What a loop does: rounds of a copy there, a kernel, a copy back and waiting, and launches alone.
+// A loop does rounds of a copy there, a kernel, a copy back and waiting, and launches alone.
 const (
 	loopLaunches = 20_000
 	loopAtOnce   = 400

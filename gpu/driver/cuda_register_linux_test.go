@@ -124,8 +124,8 @@ func TestDriversShareContexts(t *testing.T) {
 	wantAnswer(t, child(t, "drivers", fakeLibcuda(t)), "first: GPU may still be at work: another context is open on it", "second: <nil>", "answer: all is well")
 }
 
-// What the program may write to is registered for writing, whatever the device does there: see
-// [cudaCalls.lock].
+// Memory that the program may write to is registered for writing, whatever the device does there:
+// see [cudaCalls.lock].
 func TestRegisteredMemoryIsLockedForWriting(t *testing.T) {
 	wantAnswer(t, child(t, "register", fakeLibcuda(t)), "answer: all is well", "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED (712)")
 }

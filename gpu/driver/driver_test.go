@@ -227,7 +227,7 @@ func failOnce(t *testing.T, k *ptx.Kernel, call string, n int, code Code) {
 	s := NewSimulator(SimulatedDevice{Workers: 1})
 	s.Fail(call, n, code)
 	err := wholeStory(s, k)
-	// What the end answers in a context that is dead has been told before.
+	// The end of a dead context returns no error that was told before.
 	if err == nil {
 		t.Fatal("no error")
 	}

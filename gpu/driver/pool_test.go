@@ -82,8 +82,8 @@ func operate(t *testing.T, p *pool[uint64], random *rand.Rand, live []given) []g
 }
 
 // H12: after 10,000 rounds no more than a tenth is held beyond what is needed; before, no more than
-// a tenth beyond what was needed at most so far, from when a slab is little beside that. No two
-// ranges overlap.
+// a tenth beyond what was needed at most so far, from when a slab is little compared with that. No
+// two ranges overlap.
 func TestH12PoolWastesLittle(t *testing.T) {
 	for seed := range uint64(5) {
 		m, p := paperPool(0)
@@ -282,7 +282,7 @@ func TestF045OutOfMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A slab of 3 MiB does not fit beside the other, one of 512 KiB does.
+	// A slab of 3 MiB does not fit with the other, one of 512 KiB does.
 	b, err := p.Get(2<<20 + 1<<19)
 	if err != nil {
 		t.Fatal(err)
@@ -314,7 +314,7 @@ func TestF045OutOfMemory(t *testing.T) {
 	}
 }
 
-// Unused slabs are given back when a larger one is wanted and there is no room beside them.
+// Unused slabs are given back when a larger one is wanted and they leave no room.
 func TestPoolGivesUnusedSlabsBack(t *testing.T) {
 	_, c := open(t, SimulatedDevice{Memory: 4 << 20}, Options{})
 	p := NewDevicePool(c, 1<<20)

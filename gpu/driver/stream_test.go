@@ -131,8 +131,8 @@ func TestF043H10StreamsGoOnBesideEachOther(t *testing.T) {
 	})
 }
 
-// A device that does not answer is dead after the limit; those who wait are told, everything can be
-// closed, and nothing is left when it answers after all.
+// A device that does not answer is dead after the limit; waiting callers are told, everything can
+// be closed, and nothing is left when it answers after all.
 func TestSilentDeviceIsDead(t *testing.T) {
 	before := runtime.NumGoroutine()
 	s := NewSimulator(SimulatedDevice{})

@@ -209,8 +209,8 @@ func TestG120RatioIsThatOfTheCPU(t *testing.T) {
 	})
 }
 
-// orRaw is what a page takes that has an object of so many bytes: itself, if there is none or if
-// that is longer.
+// orRaw is what a page takes that has an object of n bytes: itself, if there is none or if that is
+// longer.
 func orRaw(n int) int {
 	if n == 0 || n > PageSize {
 		return PageSize

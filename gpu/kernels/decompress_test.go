@@ -152,8 +152,7 @@ func TestWrongLengthsAreRefused(t *testing.T) {
 	})
 }
 
-// What the verifying kernels say of objects is what the decompressing ones say, and of a page its
-// hash.
+// The verifying kernels say the same of objects as the decompressing ones, and of a page its hash.
 func TestVerifyHashesPages(t *testing.T) {
 	eachFormat(t, func(t *testing.T, f format) {
 		k := build(t, f.verify)

@@ -14,8 +14,8 @@ import (
 // mean: a tenth more than it took when that was written.
 var budgets = map[string]uint64{"lz4_compress": 18700, "lz4_decompress": 14400, "lz4_verify": 14500, "page_decompress": 9050, "page_verify": 9200}
 
-// What the simulator counts stays within what is told of the kernels. F059: more than 80 % of the
-// loads from global memory are coalesced.
+// The simulator's counts stay within the figures of the kernels. F059: more than 80 % of the loads
+// from global memory are coalesced.
 func TestF059Figures(t *testing.T) {
 	check := func(t *testing.T, k *ptx.Kernel, s sim.Stats, n int) {
 		pages := uint64(n)

@@ -137,8 +137,8 @@ type pageStreams struct {
 	at                          int
 }
 
-// add says some more of the page, which has room for it. A far distance may reach up to so many
-// bytes before the page.
+// add appends tokens for more of the page, which has room for them. A far distance may reach that
+// many bytes before the page.
 func (p *pageStreams) add(rng *rand.Rand, before int) {
 	left := PageSize - p.at
 	switch choice := rng.IntN(5); {

@@ -51,8 +51,8 @@ func TestSharedArraysAreAligned(t *testing.T) {
 	}
 }
 
-// What is known of values that come out of warp-wide instructions, loads and the machine's
-// registers: each is taken by a variable of its level.
+// Values that come out of warp-wide instructions, loads and the machine's registers have a level: a
+// variable of that level takes each.
 func TestWhatIsUniform(t *testing.T) {
 	build(t, "uniform", func(b *ptx.Builder) {
 		a, s := b.ParamGlobal("a"), b.Shared("s", 64, 16)

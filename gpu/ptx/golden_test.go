@@ -68,7 +68,7 @@ var constructs = map[string]func(b *ptx.Builder){
 		})
 		out.At(4).StoreU32(i.Get())
 	},
-	// What may be merged, and what may not: a move under another guard, or where a loop begins.
+	// Moves may be merged, but not under another guard, or where a loop begins.
 	"tidy": func(b *ptx.Builder) {
 		out, p := b.ParamGlobal("out"), b.LaneID().Lt(n(5))
 		guarded, looped := ptx.NewVar(b, n(1)), ptx.NewVar(b, n(2))

@@ -125,8 +125,9 @@ func (p *program) together() {
 	}
 }
 
-// What the builder accepts never has threads missing where they are needed, nor values that differ
-// where it says that they are the same, and computes the same in any order of lanes and warps.
+// A kernel that the builder accepts never has threads missing where they are needed, nor values
+// that differ where it says that they are the same, and computes the same in any order of lanes and
+// warps.
 func TestAcceptedKernelsAreSound(t *testing.T) {
 	const blocks = 6
 	accepted, rejected := 0, 0

@@ -150,7 +150,7 @@ func TestChosenAlgorithm(t *testing.T) {
 	}
 }
 
-// What fio may print that is no result is an error and no figure.
+// Output of fio that is no result is an error and no figure.
 func TestParseFioRefuses(t *testing.T) {
 	for _, text := range []string{
 		"", "fio: bad option", "{", `{"jobs":[]}`,

@@ -161,7 +161,7 @@ func TestTargetVerdict(t *testing.T) {
 	}
 }
 
-// Who follows whom changes from round to round.
+// The order of the devices changes from round to round.
 func TestTurns(t *testing.T) {
 	if even, odd := turns(3, 2), turns(3, 3); !slices.Equal(even, []int{0, 1, 2}) || !slices.Equal(odd, []int{2, 1, 0}) {
 		t.Errorf("turns %v and %v", even, odd)

@@ -219,7 +219,7 @@ func TestFailedSetUpLeavesNothing(t *testing.T) {
 	}
 }
 
-// What is no block device, or is in use, is not overwritten.
+// A file that is no block device, or is in use, is not overwritten.
 func TestDeviceIsRefused(t *testing.T) {
 	file := emptyFile(t)
 	if _, err := openPlain(file); err == nil || !strings.Contains(err.Error(), "no block device") {

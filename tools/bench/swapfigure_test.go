@@ -24,9 +24,8 @@ func TestParseSwapped(t *testing.T) {
 	}
 }
 
-// windowPhases are a fill of a GiB in 2 s, half of it swapped out; a walk in 4 s,
-// which swaps in what the fill swapped out; and 16 touches of 20 us, 8 of which
-// waited for 30.
+// windowPhases are a fill of a GiB in 2 s, half of it swapped out; a walk in 4 s, which swaps in
+// what the fill swapped out; and 16 touches of 20 us; 8 of them waited for 30.
 func windowPhases() (fill, walk, touch phase) {
 	const pages = gibibyte / 4096
 	fill = phase{result: loadResult{Pages: pages, Took: 2 * time.Second}, cpu: cpuTime{Load: 1, Server: 0.5, Kernel: 0.25, Machine: 9}, out: pages / 2}

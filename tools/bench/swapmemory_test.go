@@ -19,7 +19,7 @@ func TestParseKibibytes(t *testing.T) {
 	}
 }
 
-// What a process has mapped and touched is in what it takes.
+// Memory that a process has mapped and touched counts as its memory.
 func TestServerMemory(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

@@ -108,8 +108,8 @@ func TestSwapRunMeasuresBoth(t *testing.T) {
 	wantNothingLeft(t, out.String())
 }
 
-// startSwapTool starts the tool on zramfs alone and returns when swap is in use. What
-// it prints comes when it has ended.
+// startSwapTool starts the tool on zramfs alone and returns when swap is in use. Its output comes
+// when it has ended.
 func startSwapTool(t *testing.T, zramfs string) (tool *exec.Cmd, said chan string) {
 	t.Helper()
 	tool = exec.Command(build(t, "github.com/zramfs/zramfs/tools/bench"), "swap", "-binary", zramfs, "-limit", "48M", "-rounds", "1", "-times", "8",

@@ -90,7 +90,7 @@ func seeds(t *testing.T, count int) [][]byte {
 	return all
 }
 
-// A judge compares what everybody says of the same bytes.
+// A judge compares the answers of all decoders to the same bytes.
 type judge struct {
 	all    []*contestant
 	counts map[verdict]int
@@ -198,7 +198,7 @@ func TestOracleNoise(t *testing.T) {
 }
 
 // Short blocks whose every field is drawn, so that they often come out at a page, or a few bytes
-// beside it.
+// off.
 func TestOracleMadeBlocks(t *testing.T) {
 	j := newJudge(t)
 	rng := rand.New(rand.NewPCG(3, 4))

@@ -22,7 +22,7 @@ const (
 )
 
 // reference decodes an LZ4 block to exactly len(dst) bytes as slowly and plainly as can be, and
-// says what it is. What it wrote counts for valid and sloppy blocks.
+// says what it is. Its output counts for valid and sloppy blocks.
 func reference(dst, src []byte) verdict {
 	r, at := reader{src, true}, 0
 	worst, lastMatch := valid, -1

@@ -44,7 +44,7 @@ func codecOf(t *testing.T, pages int, o Options) CodecReport {
 	return b
 }
 
-// Every algorithm is measured in every implementation, one of which is selected.
+// Every algorithm is measured in every implementation, and one of them is selected.
 func TestCodecMeasuresEveryImplementation(t *testing.T) {
 	o := options(t)
 	o.Algorithms = codec.Comparable()

@@ -61,8 +61,7 @@ func TestRowsByStep(t *testing.T) {
 	}
 }
 
-// What was recorded is there after a crash, which leaves the file as it is, and after an orderly
-// end.
+// The rows are there after a crash, which leaves the file as it is, and after an orderly end.
 func TestSurvivesTheProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sub", "history")
 	for _, crash := range []bool{true, false} {

@@ -20,8 +20,8 @@ import (
 	"github.com/zramfs/zramfs/gpu/driver"
 )
 
-// gpusVariable gives the test binary, running as zramfs, simulated GPUs. It says how many and of
-// which kind, as in "devices=2 fail=cuMemAlloc:3:2". Without it there are none, as in the default
+// gpusVariable gives the test binary, running as zramfs, simulated GPUs. It has their number and
+// kind, as in "devices=2 fail=cuMemAlloc:3:2". Without it there are none, as in the default
 // program.
 const gpusVariable = "ZRAMFS_TEST_GPUS"
 

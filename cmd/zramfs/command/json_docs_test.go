@@ -157,7 +157,7 @@ func commentOf(typ reflect.Type, field string) string {
 	return strings.TrimSuffix(strings.ReplaceAll(comment, "\n", " "), ".")
 }
 
-// listFields are the fields of list -J, all of which can be unknown but answer.
+// listFields are the fields of list -J. All but answer can be unknown.
 func listFields() []jsonField {
 	all := []jsonField{{"schema", "integer", ""}, {"zramfs", "array of objects", ""}}
 	for _, c := range slices.Concat(listColumns, swapColumns) {

@@ -140,7 +140,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// What cannot be stored is an error with its page's number, and the store is as it should be.
+// A page that cannot be stored is an error with its number, and the store is as it should be.
 func TestImportErrors(t *testing.T) {
 	s, dir, _ := importable(t, 8<<20)
 	i := openImport(t, dir)

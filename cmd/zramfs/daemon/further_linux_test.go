@@ -10,7 +10,8 @@ import (
 	"github.com/zramfs/zramfs/fusefs"
 )
 
-// A further device may end while a worker is about to be ready, and nobody can tell it yet.
+// A further device may end while a worker is about to be ready, before the keeper can tell the
+// worker.
 func TestWorkerLearnsOfFurtherDevicesOnceReady(t *testing.T) {
 	k := &keeper{further: furtherDevices{there: fusefs.Further(0).With(3)}}
 	from, to, err := os.Pipe()

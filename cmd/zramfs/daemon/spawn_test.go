@@ -57,8 +57,8 @@ func childHang() error {
 	return nil
 }
 
-// childDescriptors reports which descriptors the process was started with, beside those that every
-// process has.
+// childDescriptors reports the descriptors that the process was started with, without those that
+// every process has.
 func childDescriptors() error {
 	var open []string
 	for fd := 0; fd < 256; fd++ {

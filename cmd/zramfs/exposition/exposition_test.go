@@ -23,7 +23,7 @@ import (
 
 var build = figures.Build{Version: "1.2.3", Revision: "abc", Go: "go1.26"}
 
-// look has a device used as swap, one that is not, and one that does not answer.
+// look has three devices: one used as swap, one without a use, and one that does not answer.
 func look() figures.Look {
 	const mib = 1 << 20
 	status := func() *daemon.Status {

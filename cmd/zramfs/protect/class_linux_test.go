@@ -52,7 +52,7 @@ func TestInRealTime(t *testing.T) {
 	}
 }
 
-// Threads that are made meanwhile are in the usual class.
+// Threads that are made during the call are in the usual class.
 func TestInRealTimeMakesUsualThreads(t *testing.T) {
 	needRealTime(t)
 	err := InRealTime(func() error {

@@ -37,7 +37,7 @@ func TestPopulateExecutable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The file has debug information beside what is loaded.
+	// The file has debug information, which is not loaded.
 	if bytes < uint64(info.Size())/4 || bytes > uint64(info.Size())+2*zeroDataLimit {
 		t.Errorf("%d bytes populated of a program of %d", bytes, info.Size())
 	}

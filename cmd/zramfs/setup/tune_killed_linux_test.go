@@ -20,7 +20,7 @@ import (
 )
 
 // tuneRoot makes the test binary tune, or forget, a device on the machine below the directory that
-// it names: a test kills it meanwhile.
+// it names: a test kills it at work.
 const tuneRoot = "ZRAMFS_TEST_TUNE"
 
 // playTune is what such a process does, "up" or "down", before it waits for its end.
@@ -87,7 +87,7 @@ func meetReader(t *testing.T, path string) *os.File {
 	return f
 }
 
-// first returns the values of which the first k are those of a and the others those of b.
+// first returns the first k values of a and the others of b.
 func first(k int, a, b []string) []string { return append(append([]string{}, a[:k]...), b[k:]...) }
 
 var (

@@ -248,8 +248,8 @@ func (g *gate) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestTuneOfDevicesAtOnce takes two down at the same time, of which one is held where it has
-// read both records: one of them restores.
+// TestTuneOfDevicesAtOnce takes two down at the same time and holds one where it has read both
+// records: one of them restores.
 func TestTuneOfDevicesAtOnce(t *testing.T) {
 	m := host.Root(t.TempDir())
 	tuned(t, m, "/a", "3", "60", "10", "15000")

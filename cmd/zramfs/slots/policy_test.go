@@ -9,8 +9,8 @@ import (
 
 const gib = 1 << 30
 
-// machineWith is a machine with plenty of memory and one device of swap of size bytes, of which
-// programs use inUse and a ballast held.
+// machineWith is a machine with plenty of memory and one device of swap of size bytes: programs use
+// inUse, a ballast has held.
 func machineWith(size, inUse, held uint64) sample {
 	return sample{swapTotal: size, swapFree: size - inUse - held, own: size, memTotal: 8 * gib, memAvailable: 6 * gib}
 }

@@ -142,7 +142,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// What could give devices' figures to other machines is refused before anything is served.
+// Options that could give devices' figures to other machines are refused before anything is served.
 func TestRefusals(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string, mode os.FileMode) string {

@@ -89,7 +89,7 @@ func TestF086BestIsTheFirstUsable(t *testing.T) {
 	}
 }
 
-// F086: who asks for a set gets nothing that needs more.
+// F086: a caller that asks for a set gets nothing that needs more.
 func TestF086ForTakesNoMoreThanAsked(t *testing.T) {
 	with(t, AVX512, AVX2, Generic)
 	for set, want := range map[Set][2]int{"": {4, 3}, AVX512: {4, 3}, AVX2: {3, 3}, Generic: {1, 1}} {

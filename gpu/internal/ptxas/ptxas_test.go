@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What ptxas 11.8 prints for two kernels, of which one spills.
+// The output of ptxas 11.8 for two kernels. One of them spills.
 const printed = `ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'first' for 'sm_70'
 ptxas info    : Function properties for first

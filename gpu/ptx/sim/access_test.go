@@ -143,7 +143,7 @@ func TestAtomics(t *testing.T) {
 	}
 }
 
-// What blocks do to the same bytes without a race, Go's race detector does not see as one either.
+// Where blocks use the same bytes without a race, Go's race detector sees none either.
 func TestStrongAccessesDoNotRace(t *testing.T) {
 	k := build(t, 32, func(b *ptx.Builder) {
 		out := b.ParamGlobal("out")

@@ -113,7 +113,7 @@ func writeKernel(t testing.TB) *ptx.Kernel {
 	})
 }
 
-// What is copied on the device is as initialised as it was before.
+// A copy on the device is initialised where its source is.
 func TestCopiesCarryInitialisation(t *testing.T) {
 	d := newDevice()
 	from, to := alloc(t, d, sim.Spec{Name: "from", Size: 8}, []byte{1, 2, 3, 4}), alloc(t, d, sim.Spec{Name: "to", Size: 8}, nil)

@@ -21,7 +21,7 @@ type room struct {
 	out   ptx.Global64 // 1024 more, in elements of 16
 	zero  ptx.U32      // 0, which the builder does not know
 	a, z  ptx.Shared32 // 512 bytes each
-	six   ptx.Shared32 // so many bytes
+	six   ptx.Shared32 // that number of bytes
 	lane  ptx.U32
 	warp  ptx.U32
 	fault bool   // plant it

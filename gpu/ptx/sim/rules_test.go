@@ -12,7 +12,7 @@ import (
 	"github.com/zramfs/zramfs/gpu/ptx/sim"
 )
 
-// What the builder proved of a register is checked, if that is asked for.
+// The simulator checks the builder's proofs of registers, if that is asked for.
 func TestStrict(t *testing.T) {
 	k := build(t, 32, func(b *ptx.Builder) {
 		lane, block := b.LaneID(), b.CtaidX()
