@@ -14,7 +14,14 @@ case $1 in
 esac
 mapfile -t targets < <(grep -rho --include='*_test.go' -H '^func Fuzz[A-Za-z0-9_]*' . | sed 's/:func / /' | sort)
 each=$((total / ${#targets[@]}))
+# Before Go 1.27 a target may end with the deadline's own error as its time is over
+# (go.dev/issue/75804). Whatever a target finds comes with more lines than that.
+nothing_found() {
+	[ "$(grep -c '^    ' <<<"$1")" = 1 ] && grep -qx '    context deadline exceeded' <<<"$1"
+}
 for target in "${targets[@]}"; do
 	file=${target% *}
-	go test -vet=off -run '^$' -fuzz "^${target#* }\$" -fuzztime "$((each > 0 ? each : 1))s" "$(dirname "$file")"
+	said=$(go test -vet=off -run '^$' -fuzz "^${target#* }\$" -fuzztime "$((each > 0 ? each : 1))s" "$(dirname "$file")" 2>&1) ||
+		nothing_found "$said" || { echo "$said"; exit 1; }
+	tail -n 1 <<<"$said"
 done
