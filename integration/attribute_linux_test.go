@@ -173,7 +173,7 @@ func modeOf(path string) fs.FileMode {
 		return 0o400
 	case "algorithm_params", "compact", "hot_remove", "idle", "recompress", "reset", "writeback":
 		return 0o200
-	case "comp_algorithm", "disksize", "max_comp_streams", "mem_limit", "mem_used_max", "recomp_algorithm", "writeback_limit", "writeback_limit_enable":
+	case "backing_dev", "comp_algorithm", "disksize", "max_comp_streams", "mem_limit", "mem_used_max", "recomp_algorithm", "writeback_limit", "writeback_limit_enable":
 		return 0o644
 	}
 	return 0o444

@@ -27,7 +27,7 @@ const kernelStack = 16 << 10
 func TestEmptyDeviceCost(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
-	for size, limit := range map[string]int64{"1G": 26 << 20, "4G": 26 << 20, "16G": 26 << 20} {
+	for size, limit := range map[string]int64{"1G": 28 << 20, "4G": 28 << 20, "16G": 28 << 20} {
 		t.Run(size, func(t *testing.T) {
 			dir := mount(t, "--size", size)
 			s := status(t, dir)

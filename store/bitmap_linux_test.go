@@ -17,6 +17,8 @@ func TestViewNext(t *testing.T) {
 	s := newStore(t, Config{Disksize: 128 << 30})
 	far := s.Pages() * 2 / 3
 	write(t, s, far, content{1, 1, random}.bytes())
+	s.quiesce() // the maintainer takes index pages ahead
+	defer s.resume()
 	v := openView(t, s.memory)
 	var found []uint64
 	for page, err := v.Next(0); page < v.Pages(); page, err = v.Next(page + image.EntriesPerPage) {
