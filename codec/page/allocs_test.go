@@ -12,7 +12,7 @@ import (
 
 func TestPagesAllocateNothing(t *testing.T) {
 	object, back := make([]byte, Size), make([]byte, Size)
-	eachPair(t, func(t *testing.T, p pair) {
+	eachCoding(t, func(t *testing.T, p coding) {
 		base := codectest.Generated()
 		i := 0
 		allocs := testing.AllocsPerRun(len(base), func() {

@@ -14,9 +14,9 @@ import (
 // those about the object's length.
 func TestEveryCap(t *testing.T) {
 	capped := make([]byte, Size+100)
-	eachPair(t, func(t *testing.T, p pair) {
+	eachCoding(t, func(t *testing.T, p coding) {
 		for i, page := range codectest.Generated()[:12] {
-			object := p.object(t, page)
+			object := objectBy(t, p.enc, page)
 			for limit := range len(capped) + 1 {
 				if (limit-i)%codectest.Stride() != 0 && max(limit-len(object), len(object)-limit) > 1 {
 					continue
@@ -33,8 +33,8 @@ func TestEveryCap(t *testing.T) {
 // An object that does not fit must not be written into the capacity behind dst either.
 func TestCapKeepsWhatIsBehind(t *testing.T) {
 	memory := make([]byte, 2*Size)
-	eachPair(t, func(t *testing.T, p pair) {
-		for _, limit := range []int{0, 1, 2, 3, 4, 63, 64, 65, 100, 1000, 3072, 3840, MaxObject, Size} {
+	eachCoding(t, func(t *testing.T, p coding) {
+		for _, limit := range []int{0, 1, 2, 3, 4, 5, 6, 63, 64, 65, 100, 1000, 3072, 3840, MaxObject, Size} {
 			fill(memory, 0xA5)
 			fitted := 0
 			for _, page := range codectest.Generated()[:300] {
@@ -61,7 +61,7 @@ func TestCapKeepsWhatIsBehind(t *testing.T) {
 func TestObjectsAreShorterThanPages(t *testing.T) {
 	page, object, noise := make([]byte, Size), make([]byte, 2*Size), make([]byte, Size)
 	rng := newRand(11)
-	eachPair(t, func(t *testing.T, p pair) {
+	eachCoding(t, func(t *testing.T, p coding) {
 		longest := 0
 		for i := range 4000 / codectest.Stride() {
 			if i%400 == 0 { // others now and then
@@ -76,7 +76,7 @@ func TestObjectsAreShorterThanPages(t *testing.T) {
 			if err != nil || n > MaxObject {
 				t.Fatalf("%d bytes, %v", n, err)
 			}
-			if n > 0 && !judge(t, object[:n]) {
+			if n > 0 && !p.judge(t, object[:n]) {
 				t.Fatal("an object of ours is refused")
 			}
 			longest = max(longest, n)
@@ -89,7 +89,7 @@ func TestObjectsAreShorterThanPages(t *testing.T) {
 
 // A nil slice lies at address 0, where limits computed from it would wrap around.
 func TestNilBuffers(t *testing.T) {
-	eachPair(t, func(t *testing.T, p pair) {
+	eachCoding(t, func(t *testing.T, p coding) {
 		if n, err := p.enc.Compress(nil, codectest.Generated()[0]); n != 0 || err != nil {
 			t.Errorf("%d bytes in no buffer, %v", n, err)
 		}

@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"os"
-	"strings"
 	"testing"
 )
 
@@ -70,30 +68,9 @@ func TestGoldenDenseObjectsHaveEveryCode(t *testing.T) {
 
 // The document's example is an object, and its page is as described.
 func TestExampleOfTheDenseDocument(t *testing.T) {
-	text, err := os.ReadFile(denseDocumentPath)
-	if err != nil {
-		t.Fatal(err)
+	object := exampleIn(t, denseDocumentPath)
+	if len(object) != 62 || !judgeDense(t, object) {
+		t.Fatalf("the example of %d bytes is refused", len(object))
 	}
-	_, example, found := strings.Cut(string(text), "\n## Example\n")
-	if !found {
-		t.Fatal("there is no example")
-	}
-	var digits strings.Builder
-	for line := range strings.Lines(example) {
-		if strings.HasPrefix(line, "    ") {
-			digits.WriteString(strings.Join(strings.Fields(line), ""))
-		}
-	}
-	object, err := hex.DecodeString(digits.String())
-	if err != nil || len(object) != 62 {
-		t.Fatalf("%d bytes, %v", len(object), err)
-	}
-	page, back := make([]byte, Size), make([]byte, Size)
-	examplePage(page)
-	if !judgeDense(t, object) {
-		t.Fatal("the example is refused")
-	}
-	if err := new(DenseDecoder).Decompress(back, object); err != nil || !bytes.Equal(back, page) {
-		t.Errorf("the example is another page: %v", err)
-	}
+	wantExamplePage(t, new(DenseDecoder), object)
 }

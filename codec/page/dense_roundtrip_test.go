@@ -162,33 +162,6 @@ func TestInstructionSetIsAskedDense(t *testing.T) {
 	}
 }
 
-func TestDensePagesAllocateNothing(t *testing.T) {
-	object, back := make([]byte, Size), make([]byte, Size)
-	eachDensePair(t, func(t *testing.T, p densePair) {
-		base := codectest.Generated()
-		i := 0
-		allocs := testing.AllocsPerRun(len(base), func() {
-			limit := Size
-			if i%4 == 0 {
-				limit = 1000
-			}
-			n, err := p.enc.Compress(object[:limit], base[i%len(base)])
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n > 0 {
-				if err := p.dec.Decompress(back, object[:n]); err != nil {
-					t.Fatal(err)
-				}
-			}
-			i++
-		})
-		if allocs != 0 {
-			t.Errorf("%v allocations a page", allocs)
-		}
-	})
-}
-
 // F030: no two encoders or decoders have a line of the processor's cache in common, so that workers
 // do not take it from each other. The allocator sees to that for what is so large.
 func TestF030DenseStateSharesNoCacheLine(t *testing.T) {

@@ -152,13 +152,23 @@ func TestGoldenPagesKeepTheirRules(t *testing.T) {
 
 // The document's example is an object, and its page is as described.
 func TestExampleOfTheDocument(t *testing.T) {
-	text, err := os.ReadFile(documentPath)
+	object := exampleIn(t, documentPath)
+	if len(object) != 65 || !judge(t, object) {
+		t.Fatalf("the example of %d bytes is refused", len(object))
+	}
+	wantExamplePage(t, new(Decoder), object)
+}
+
+// exampleIn returns the object that a document has as its example.
+func exampleIn(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, example, found := strings.Cut(string(text), "\n## Example\n")
 	if !found {
-		t.Fatal("there is no example")
+		t.Fatalf("%s has no example", path)
 	}
 	var digits strings.Builder
 	for line := range strings.Lines(example) {
@@ -167,15 +177,18 @@ func TestExampleOfTheDocument(t *testing.T) {
 		}
 	}
 	object, err := hex.DecodeString(digits.String())
-	if err != nil || len(object) != 65 {
-		t.Fatalf("%d bytes, %v", len(object), err)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return object
+}
+
+// wantExamplePage wants the page of the documents' example.
+func wantExamplePage(t *testing.T, dec decoder, object []byte) {
+	t.Helper()
 	page, back := make([]byte, Size), make([]byte, Size)
 	examplePage(page)
-	if !judge(t, object) {
-		t.Fatal("the example is refused")
-	}
-	if err := Decompress(back, object); err != nil || !bytes.Equal(back, page) {
+	if err := dec.Decompress(back, object); err != nil || !bytes.Equal(back, page) {
 		t.Errorf("the example is another page: %v", err)
 	}
 }

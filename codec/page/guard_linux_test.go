@@ -16,9 +16,9 @@ func TestF014BetweenGuardPages(t *testing.T) {
 	pageEnd, pageStart := codectest.Guarded(t, Size)
 	backEnd, backStart := codectest.Guarded(t, Size)
 	memoryEnd, memoryStart := codectest.Guarded(t, 2*Size)
-	eachPair(t, func(t *testing.T, p pair) {
+	eachCoding(t, func(t *testing.T, p coding) {
 		for i, base := range codectest.Generated()[:2000/codectest.Stride()] {
-			object := p.object(t, base)
+			object := objectBy(t, p.enc, base)
 			// The destination is exactly as long as it needs to be, or one byte shorter.
 			for _, short := range []int{0, 1, 50} {
 				size := max(len(object)-short, 0)
@@ -60,7 +60,7 @@ func newGuarded(t *testing.T) guarded {
 
 // decompress takes an object at the end and at the start of memory to a page at the end and at the
 // start of memory. Whether that is taken must not depend on where they lie.
-func (g *guarded) decompress(t *testing.T, dec *Decoder, object []byte) bool {
+func (g *guarded) decompress(t *testing.T, dec decoder, object []byte) bool {
 	t.Helper()
 	end, start := g.memoryEnd[len(g.memoryEnd)-len(object):], g.memoryStart[:len(object)]
 	copy(end, object)
@@ -77,9 +77,9 @@ func (g *guarded) decompress(t *testing.T, dec *Decoder, object []byte) bool {
 // page.
 func TestF014HostileBetweenGuardPages(t *testing.T) {
 	g := newGuarded(t)
-	eachPair(t, func(t *testing.T, p pair) {
+	eachCoding(t, func(t *testing.T, p coding) {
 		var seen verdicts
-		for _, object := range objects(t, 12) {
+		for _, object := range p.some(t, 12) {
 			for bit := 0; bit < len(object)*8; bit += codectest.Stride() {
 				object[bit/8] ^= 1 << (bit % 8)
 				seen.count(g.decompress(t, p.dec, object))

@@ -3,7 +3,6 @@
 package page
 
 import (
-	"bytes"
 	"errors"
 	"math/rand/v2"
 	"os"
@@ -194,21 +193,7 @@ func (r *reference) append(literals, length, distance int) error {
 func judge(t *testing.T, object []byte) bool {
 	t.Helper()
 	want, broken := referenceDecode(object)
-	var got [Size]byte
-	for set, dec := range decoders() {
-		fill(got[:], byte(len(object)))
-		err := dec.Decompress(got[:], object)
-		if (err != nil) != (broken != nil) {
-			t.Fatalf("%s: %v, the reference: %v: object %x", set, err, broken, object)
-		}
-		if err != nil && !errors.Is(err, ErrCorrupt) {
-			t.Fatalf("%s: refused by another error: %v", set, err)
-		}
-		if err == nil && !bytes.Equal(got[:], want) {
-			t.Fatalf("%s: another page than the reference's: object %x", set, object)
-		}
-	}
-	return broken == nil
+	return judgeBy(t, decoders(), object, want, broken)
 }
 
 // A maker draws an object's tokens, mostly such as are valid where they stand.

@@ -51,49 +51,18 @@ func pairs(tb testing.TB) []pair {
 }
 
 // decoders holds a decoder of each implementation that this machine can run.
-var decoders = sync.OnceValue(func() map[impl.Set]*Decoder {
-	all := map[impl.Set]*Decoder{}
-	for _, e := range routinesTable {
-		if impl.Has(e.Set) {
-			dec, err := NewDecoder(e.Set)
-			if err != nil {
-				panic(err) // the table names a set that it does not have
-			}
-			all[e.Set] = dec
-		}
-	}
-	return all
-})
+var decoders = sync.OnceValue(func() map[impl.Set]decoder { return decodersOf(routinesTable, NewDecoder) })
 
 // object returns the object of a page, or nil if it has none.
 func (p pair) object(tb testing.TB, page []byte) []byte {
 	tb.Helper()
-	dst := make([]byte, Size)
-	n, err := p.enc.Compress(dst, page)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if n == 0 {
-		return nil
-	}
-	return dst[:n:n]
+	return objectBy(tb, p.enc, page)
 }
 
 // objects returns objects of pages of all kinds.
 func objects(tb testing.TB, count int) [][]byte {
 	tb.Helper()
-	var all [][]byte
-	p := newPair(tb, impl.Generic)
-	for _, page := range codectest.Generated() {
-		if object := p.object(tb, page); object != nil {
-			all = append(all, object)
-		}
-		if len(all) == count {
-			return all
-		}
-	}
-	tb.Fatalf("there are %d objects, not %d", len(all), count)
-	return nil
+	return objectsBy(tb, newPair(tb, impl.Generic).enc, count)
 }
 
 // newRand returns a source of numbers that are the same in every run.
