@@ -20,8 +20,6 @@ func TestViewNext(t *testing.T) {
 	s.quiesce() // the maintainer takes index pages ahead
 	defer s.resume()
 	v := openView(t, s.memory)
-	s.quiesce() // the maintainer takes index pages ahead: the file has them a moment before the bitmap
-	defer s.resume()
 	var found []uint64
 	for page, err := v.Next(0); page < v.Pages(); page, err = v.Next(page + image.EntriesPerPage) {
 		if err != nil {
