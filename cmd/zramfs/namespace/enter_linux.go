@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -50,10 +51,15 @@ func Enter(args []string, out io.Writer) (code int, ours bool) {
 	return code, true
 }
 
-// errCommand means that the command could not be executed.
-var errCommand = errors.New("execute the command")
+var (
+	// errCommand means that the command could not be executed.
+	errCommand = errors.New("execute the command")
+	// errServerEnded means that the process that Run is called in has ended.
+	errServerEnded = errors.New("the process that serves the namespace has ended")
+)
 
 func enter(command []string) error {
+	parent := os.Getppid()
 	for _, fd := range []int{fuseFile, doneFile, nextFile} {
 		// The command gets the three standard files alone.
 		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, unix.FD_CLOEXEC); err != nil {
@@ -81,9 +87,9 @@ func enter(command []string) error {
 		return err
 	}
 	if n, err := next.Read(make([]byte, 1)); n == 0 {
-		return fmt.Errorf("the process that serves the namespace has ended: %w", err)
+		return fmt.Errorf("%w: %w", errServerEnded, err)
 	}
-	return execute(command)
+	return execute(command, parent)
 }
 
 func step(done *os.File) error {
@@ -92,8 +98,8 @@ func step(done *os.File) error {
 }
 
 // execute replaces this process by the command, with the programs that stand in for the machine's
-// first in PATH.
-func execute(command []string) error {
+// first in PATH. The command ends with the process with the id parent.
+func execute(command []string, parent int) error {
 	path := os.Getenv("PATH")
 	if path == "" {
 		path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -104,6 +110,16 @@ func execute(command []string) error {
 	program, err := exec.LookPath(command[0])
 	if err != nil && !errors.Is(err, exec.ErrDot) {
 		return fmt.Errorf("%w: %w", errCommand, err)
+	}
+	// The signal for a parent's death belongs to a thread, and the thread that executes a program
+	// becomes its only one: Run has set the signal for the first thread alone.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return err
+	}
+	if os.Getppid() != parent {
+		return errServerEnded
 	}
 	return fmt.Errorf("%w: %s: %w", errCommand, program, syscall.Exec(program, command, os.Environ()))
 }
