@@ -11,15 +11,15 @@ rm -rf "$logs"
 mkdir -p "$logs"
 export TESTFLAGS="${TESTFLAGS--v}" # for the names and reasons of skipped tests
 
-# Of a log, the lines outside of tests and those of tests that failed or did not end.
+# Of a log, the lines outside of tests and those of tests and packages that failed or did not end.
 failed() {
 	awk '
 		/^=== / { next }
-		/^--- (PASS|SKIP)/ { held = ""; next }
-		/^--- FAIL/ { printf "%s%s\n", held, $0; held = ""; next }
-		/^(ok|PASS|\?)[ \t]?/ { held = ""; next }
-		{ held = held $0 "\n" }
-		END { printf "%s", held }' "$1" | tail -n 300
+		/^--- (PASS|SKIP)/ { held = ""; lines = 0; next }
+		/^--- FAIL|^FAIL\t/ { printf "%s%s\n", held, $0; held = ""; lines = 0; next }
+		/^(ok|PASS|\?)[ \t]?/ { held = ""; lines = 0; next }
+		++lines <= 120 { held = held $0 "\n" } # a crash says what it was first
+		END { printf "%s", held }' "$1" | head -n 600
 }
 
 # One target: its log, and the line that says how long it took.
