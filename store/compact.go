@@ -4,6 +4,7 @@ package store
 
 import (
 	"errors"
+	"time"
 
 	"github.com/zramfs/zramfs/store/internal/image"
 	"github.com/zramfs/zramfs/store/internal/invariant"
@@ -34,6 +35,7 @@ func (s *Store) compact(n int, worth int64) (emptied, stuck int) {
 			s.compacts.Add(garbage)
 		case err == nil && seg.turn(segSealed, segStuck):
 			s.emptied(uint64(v))
+			s.recount.after = time.Time{}
 			stuck++
 		}
 		if s.reserve() == 0 {

@@ -24,7 +24,7 @@ type recount struct {
 	active  bool
 	next    uint64    // index page that the walk looks at next
 	drained []bool    // workers that have freed what they retired before the walk ended
-	after   time.Time // when another may begin, where the last one freed nothing
+	after   time.Time // when another may begin, where the last one freed nothing and no further segment got stuck
 }
 
 const (
