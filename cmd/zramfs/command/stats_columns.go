@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/watch"
 )
 
@@ -34,6 +35,8 @@ var statsColumns = []statsColumn{
 	{"in/s", 7, "pages a second from the device, as by page faults", rate(func(p watch.Point) float64 { return p.In.Pages })},
 	{"in_p50_us", 9, "median time of such a request in the device", latency(func(p watch.Point) int64 { return p.In.P50 })},
 	{"in_p99_us", 9, "its 99th percentile", latency(func(p watch.Point) int64 { return p.In.P99 })},
+	{"in_loop_us", 10, "mean time of such a request at the loop device, the kernel's way to the device and back included", splitLoop(func(p watch.Point) devices.Split { return p.ReadTime })},
+	{"in_ours_%", 9, "the device's part of that time", splitShare(func(p watch.Point) devices.Split { return p.ReadTime })},
 	{"out/s", 7, "pages a second to the device", rate(func(p watch.Point) float64 { return p.Out.Pages })},
 	{"out_p50_us", 10, "median time of such a request", latency(func(p watch.Point) int64 { return p.Out.P50 })},
 	{"out_p99_us", 10, "its 99th percentile", latency(func(p watch.Point) int64 { return p.Out.P99 })},
@@ -89,6 +92,22 @@ func latency(f func(watch.Point) int64) func(watch.Point) string {
 			return noFigure
 		}
 		return fixed(float64(f(p))/1000, 1)
+	}
+}
+
+// splitLoop is the time of a request at the loop device.
+func splitLoop(f func(watch.Point) devices.Split) func(watch.Point) string {
+	return latency(func(p watch.Point) int64 { return f(p).Loop })
+}
+
+// splitShare is the device's part of that time.
+func splitShare(f func(watch.Point) devices.Split) func(watch.Point) string {
+	return func(p watch.Point) string {
+		share, known := f(p).Share()
+		if !known {
+			return noFigure
+		}
+		return fixed(100*share, 1)
 	}
 }
 

@@ -42,7 +42,11 @@ type report struct {
 	Swap     *swapReport       `json:"swap"`  // all swap areas together; null when it is not used as swap
 	Usage    *devices.Usage    `json:"usage"` // of the swap areas; null when it is not used as swap
 	Slots    *slotsReport      `json:"slots"` // when the kernel frees their slots; null if unknown
-	Status   *daemon.Status    `json:"status"`
+	// ReadTime and WriteTime are means since the device was made; 0 where the loop devices have
+	// counted requests of other files too.
+	ReadTime  devices.Split  `json:"read_time"`
+	WriteTime devices.Split  `json:"write_time"`
+	Status    *daemon.Status `json:"status"`
 
 	title string    // its name in messages
 	now   time.Time // of the answer
@@ -120,6 +124,7 @@ func newReport(d devices.Device, now time.Time) report {
 			r.Loop = &r.Loops[i]
 		}
 	}
+	r.ReadTime, r.WriteTime = d.Splits()
 	r.Swap, r.Usage, r.use = newSwapReport(d.Swap()), devices.NewUsage(d), d.SwapUse
 	if p := d.SwapUse.Slots; r.Swap != nil && p.Policy != "" {
 		r.Slots = &slotsReport{Policy: p.Policy, PID: p.PID}

@@ -39,6 +39,7 @@ func (r report) sides() []side {
 		side{"code", instructionWords(r.Status.Instructions)},
 		side{"latency", latencyWords(r.Status.Latency)},
 		side{"requests", requestWords(r.Status.Operations)},
+		side{"at the loop", splitWords(r.ReadTime, r.WriteTime)},
 		side{"last minute", minuteWords(r.Status.LastMinute)},
 		side{"errors", errorWords(r.Status.IO)},
 	)
@@ -207,6 +208,20 @@ func requestWords(operations []daemon.OperationStatus) string {
 		}
 	}
 	return strings.Join(words, "; ")
+}
+
+// splitWords is the line of status on what part of a request's time is the device's.
+func splitWords(read, write devices.Split) string {
+	var words []string
+	for i, s := range []devices.Split{read, write} {
+		if share, known := s.Share(); known {
+			words = append(words, fmt.Sprintf("a %s takes %s, %.0f%% of it in the device", [...]string{"read", "write"}[i], microseconds(uint64(s.Loop)), 100*share))
+		}
+	}
+	if words == nil {
+		return ""
+	}
+	return strings.Join(words, "; ") + " (means)"
 }
 
 // minuteWords is the line of status on the last minute. Older servers do not report it.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -23,6 +24,8 @@ const (
 type NotedLoop struct {
 	Path     string `json:"path"`
 	Sequence uint64 `json:"sequence"`
+	// Before are the requests that it had completed before it was attached; 0 if unknown.
+	Before host.BlockTimes `json:"before,omitzero"`
 }
 
 // Attached returns the loop devices on the data file, by offset. A data file on a detached mount
@@ -74,8 +77,22 @@ func (d Device) candidates() (paths, hidden []string, sequence map[string]uint64
 // from others later.
 func (d *Device) NoteLoops(loops []loopsetup.Info) {
 	for _, info := range loops {
-		d.Noted = slices.DeleteFunc(d.Noted, func(n NotedLoop) bool { return n.Path == info.Path })
-		d.Noted = append(d.Noted, NotedLoop{info.Path, info.Sequence})
+		noted := NotedLoop{Path: info.Path, Sequence: info.Sequence}
+		d.Noted = slices.DeleteFunc(d.Noted, func(n NotedLoop) bool {
+			if n.Path == info.Path && n.Sequence == info.Sequence {
+				noted.Before = n.Before
+			}
+			return n.Path == info.Path
+		})
+		d.Noted = append(d.Noted, noted)
+	}
+}
+
+// NoteNew is NoteLoops for a loop device that was attached just now.
+func (d *Device) NoteNew(info loopsetup.Info) {
+	d.NoteLoops([]loopsetup.Info{info})
+	if before, err := host.Local.BlockTimes(info.Path); err == nil { // else its times are not divided
+		d.Noted[len(d.Noted)-1].Before = before
 	}
 }
 

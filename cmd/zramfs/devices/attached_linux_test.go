@@ -56,9 +56,9 @@ func TestAttachedHidden(t *testing.T) {
 	}{
 		{"nothing noted", nil, nil},
 		{"name", []NotedLoop{{Path: one.Path()}}, []string{one.Path()}},
-		{"name and number", []NotedLoop{{one.Path(), info.Sequence}}, []string{one.Path()}},
-		{"attached to another file since", []NotedLoop{{two.Path(), info.Sequence}}, nil},
-		{"never there", []NotedLoop{{"/dev/loop1048575", 7}, {"banana", 0}}, nil},
+		{"name and number", []NotedLoop{{Path: one.Path(), Sequence: info.Sequence}}, []string{one.Path()}},
+		{"attached to another file since", []NotedLoop{{Path: two.Path(), Sequence: info.Sequence}}, nil},
+		{"never there", []NotedLoop{{Path: "/dev/loop1048575", Sequence: 7}, {Path: "banana", Sequence: 0}}, nil},
 	} {
 		d := Device{Dir: "/run/zram", Noted: test.noted}
 		if loops, err := d.Attached(); err != nil || !slices.Equal(LoopPaths(loops), test.want) && len(loops)+len(test.want) > 0 {
@@ -76,7 +76,7 @@ func TestOutOfSight(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := host.Root(t.TempDir())
-	rec := Record{Dir: "/run/nowhere", Loops: []NotedLoop{{loop.Path(), info.Sequence}}}
+	rec := Record{Dir: "/run/nowhere", Loops: []NotedLoop{{Path: loop.Path(), Sequence: info.Sequence}}}
 	if err := rec.Write(m); err != nil {
 		t.Fatal(err)
 	}
@@ -134,9 +134,9 @@ func TestWaitDetachedKnowsItsOwn(t *testing.T) {
 
 // TestNoteStatus wants the sequence numbers of up's record kept.
 func TestNoteStatus(t *testing.T) {
-	d := Device{Noted: []NotedLoop{{"/dev/loop8", 3}}}
+	d := Device{Noted: []NotedLoop{{Path: "/dev/loop8", Sequence: 3}}}
 	d.noteStatus([]string{"/dev/loop7", "/dev/loop8"})
-	if want := []NotedLoop{{"/dev/loop8", 3}, {Path: "/dev/loop7"}}; !slices.Equal(d.Noted, want) {
+	if want := []NotedLoop{{Path: "/dev/loop8", Sequence: 3}, {Path: "/dev/loop7"}}; !slices.Equal(d.Noted, want) {
 		t.Errorf("%v, want %v", d.Noted, want)
 	}
 }

@@ -44,6 +44,9 @@ type Device struct {
 	Noted  []NotedLoop // loop devices that may be on a data file without a path
 
 	SwapUse SwapUse // set by Find and ReadSwapUse
+	// Block is the requests of Loops together. Files that a loop device was attached to before are
+	// in it too.
+	Block host.BlockTimes
 }
 
 // Data returns the path of the data file. Opening it needs a time limit.
@@ -180,7 +183,7 @@ func (s *survey) addLost() error {
 		if info.Backing != detachedData || slices.ContainsFunc(s.devices, func(d Device) bool { return d.SwapOn(area.Path) != nil }) {
 			continue
 		}
-		d := Device{Away: true, Noted: []NotedLoop{{info.Path, info.Sequence}}}
+		d := Device{Away: true, Noted: []NotedLoop{{Path: info.Path, Sequence: info.Sequence}}}
 		if err := s.use(&d); err != nil {
 			return err
 		}
@@ -196,8 +199,11 @@ func (s *survey) use(d *Device) error {
 		return err
 	}
 	d.NoteLoops(loops)
-	d.Loops, d.Swaps, d.Mountpoint = loops, nil, ""
+	d.Loops, d.Swaps, d.Mountpoint, d.Block = loops, nil, "", host.BlockTimes{}
 	for _, loop := range loops {
+		if times, err := host.Local.BlockTimes(loop.Path); err == nil { // it may be detached by now
+			d.Block = d.Block.Plus(times)
+		}
 		d.attachUse(loop.Path, s.mounts, s.swaps)
 	}
 	return nil

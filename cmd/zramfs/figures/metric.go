@@ -65,6 +65,8 @@ const (
 	events          = "zramfs_events_total"
 	agePages        = "zramfs_age_pages"
 	refaults        = "zramfs_refaults_total"
+	loopRequests    = "zramfs_loop_operations_total"
+	loopTime        = "zramfs_loop_operation_seconds_total"
 )
 
 // Metrics are all metrics, in the order of the documentation.
@@ -96,6 +98,8 @@ var Metrics = []Metric{
 	{operationBytes, Counter, []string{"op"}, "Bytes read, written and discarded"},
 	{operationErrors, Counter, []string{"op"}, "Requests that ended in an error"},
 	{OperationTime, Histogram, []string{"op"}, "Time from a request's arrival at the worker to the answer"},
+	{loopRequests, Counter, []string{"op"}, "Requests that the loop devices have completed: read and write"},
+	{loopTime, Counter, []string{"op"}, "Time of those requests, with the kernel's way to the device and back"},
 	{stalls, Counter, nil, "Requests that waited for memory"},
 	{stallTime, Counter, nil, "Time that requests waited for memory"},
 	{agePages, Gauge, []string{"age"}, "Stored pages by the time since they were written or read, in seconds at the least"},

@@ -99,6 +99,12 @@ func (s *samples) take(d devices.Device, now time.Time) {
 		s.add(SwapSize, float64(swap.Size))
 		s.add(SwapUsed, float64(d.Used()))
 	}
+	if len(d.Loops) > 0 {
+		s.add(loopRequests, float64(d.Block.Reads), "read")
+		s.add(loopRequests, float64(d.Block.Writes), "write")
+		s.add(loopTime, d.Block.ReadTime.Seconds(), "read")
+		s.add(loopTime, d.Block.WriteTime.Seconds(), "write")
+	}
 	if d.Status == nil {
 		return
 	}

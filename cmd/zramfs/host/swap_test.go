@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"testing"
+	"time"
 )
 
 func TestSwap(t *testing.T) {
@@ -31,5 +32,24 @@ func TestSwap(t *testing.T) {
 	}
 	if !r.HasSys() || r.HasProc() {
 		t.Error("HasSys, HasProc")
+	}
+}
+
+func TestBlockTimes(t *testing.T) {
+	r := tree(t, map[string]string{
+		"sys/block/loop3/stat": "    1310        1    10480       52      200        0    25600       81        0       60      133        9        0        0        0\n",
+		"sys/block/loop4/stat": "1 2\n",
+	})
+	want := BlockTimes{Reads: 1310, Writes: 200, ReadTime: 52 * time.Millisecond, WriteTime: 81 * time.Millisecond}
+	if got, err := r.BlockTimes("/dev/loop3"); got != want || err != nil {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got := want.Plus(want); got.Reads != 2620 || got.WriteTime != 162*time.Millisecond {
+		t.Errorf("twice: %+v", got)
+	}
+	for _, name := range []string{"/dev/loop4", "/dev/loop5"} {
+		if got, err := r.BlockTimes(name); err == nil {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }

@@ -107,7 +107,7 @@ func (u *Up) describe(loop *loopsetup.Device) error {
 		return err
 	}
 	u.Device.Loops = append(u.Device.Loops, info)
-	u.Device.NoteLoops([]loopsetup.Info{info})
+	u.Device.NoteNew(info)
 	words := []string{loop.Path(), "direct I/O", fmt.Sprintf("%d-byte blocks", info.BlockSize)}
 	if u.Swap.Devices > 1 {
 		words = stdslices.Insert(words, 1, term.Size(info.Size))

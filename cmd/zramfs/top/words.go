@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/cmd/zramfs/watch"
 )
@@ -45,11 +46,15 @@ func forecast(seconds float64) string {
 	return fmt.Sprintf("%.0f h", seconds/3600)
 }
 
-// flowWords is a flow: pages a second and times of requests.
-func flowWords(f daemon.Flow) []string {
+// flowWords is a flow: pages a second, times of requests in the device, and the mean time at the
+// loop device with the device's part of it.
+func flowWords(f daemon.Flow, s devices.Split) []string {
 	words := []string{fmt.Sprintf("%7s pages/s", term.Grouped(uint64(f.Pages+0.5)))}
 	if f.P99 > 0 {
 		words = append(words, "p50 "+duration(f.P50), "p99 "+duration(f.P99))
+	}
+	if share, known := s.Share(); known {
+		words = append(words, fmt.Sprintf("mean at the loop device %s, %.0f%% of it here", duration(s.Loop), 100*share))
 	}
 	return words
 }

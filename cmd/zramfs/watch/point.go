@@ -47,6 +47,9 @@ type Point struct {
 	// In are pages read from the device, as in swap-ins; Out are pages written.
 	In  daemon.Flow `json:"in"`
 	Out daemon.Flow `json:"out"`
+	// ReadTime and WriteTime say what part of a request is the device's own.
+	ReadTime  devices.Split `json:"read_time"`
+	WriteTime devices.Split `json:"write_time"`
 	// Discards is the rate of pages that the kernel gave back.
 	Discards float64 `json:"discards_per_second"`
 	// CPU is the processor time of keeper and worker for each second, in processors; null where it

@@ -4,8 +4,10 @@ package watch
 
 import (
 	"slices"
+	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 )
 
 // addRates adds the rates between two answered samples of a device.
@@ -18,6 +20,9 @@ func (p *Point) addRates(before, now Sample) {
 	old, io := before.Device.Status.IO, now.Device.Status.IO
 	p.In = flow("read", before, now, since(old.Reads, io.Reads), p.Seconds)
 	p.Out = flow("write", before, now, since(old.Writes, io.Writes), p.Seconds)
+	block := now.Device.Block.Since(before.Device.Block)
+	p.ReadTime = split("read", before, now, block.Reads, block.ReadTime)
+	p.WriteTime = split("write", before, now, block.Writes, block.WriteTime)
 	p.Discards = float64(since(old.Discards, io.Discards)) / p.Seconds
 	if used := now.Device.Status.CPUSeconds; used > 0 { // an older server does not tell it
 		cpu := max(used-before.Device.Status.CPUSeconds, 0) / p.Seconds
@@ -36,6 +41,21 @@ func flow(op string, before, now Sample, pages uint64, seconds float64) daemon.F
 		old = new(daemon.OperationStatus)
 	}
 	return daemon.NewFlow(since(old.Pages, o.Pages), o.Buckets.Sub(old.Buckets), seconds)
+}
+
+// split divides the time of an operation's requests between two samples; requests and took are the
+// loop devices' counters. It is unknown without a request, as on a file without a loop device, and
+// where a loop device was attached or detached.
+func split(op string, before, now Sample, requests uint64, took time.Duration) devices.Split {
+	old, o := operation(before, op), operation(now, op)
+	if old == nil || o == nil || !sameLoops(before, now) {
+		return devices.Split{}
+	}
+	return devices.NewSplit(requests, took, since(old.Requests, o.Requests), o.SecondsTotal-old.SecondsTotal)
+}
+
+func sameLoops(before, now Sample) bool {
+	return slices.Equal(devices.LoopPaths(before.Device.Loops), devices.LoopPaths(now.Device.Loops))
 }
 
 // operation returns what is known of an operation; nil for nothing.

@@ -12,6 +12,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/loopsetup"
 	"github.com/zramfs/zramfs/telemetry/latency"
 )
@@ -94,6 +95,33 @@ func TestLatencyOfTheInterval(t *testing.T) {
 	}
 	if p := h.Add([]Sample{b})[0]; p.In.P50 != 0 || p.In.P99 != 0 {
 		t.Errorf("no requests have the latency %+v", p.In)
+	}
+}
+
+// The device's part of a request's time at the loop device is of the interval alone, and unknown
+// where the kernel has not counted.
+func TestSplit(t *testing.T) {
+	h := NewHistory(10)
+	a, b := at(0, mib), at(1, mib)
+	for _, s := range []*Sample{&a, &b} {
+		s.Device.Loops = []loopsetup.Info{{Path: "/dev/loop0"}}
+	}
+	a.Device.Block = host.BlockTimes{Reads: 1000, ReadTime: time.Minute}
+	b.Device.Block = host.BlockTimes{Reads: 1200, ReadTime: time.Minute + 10*time.Millisecond}
+	a.Device.Status.Operations = []daemon.OperationStatus{{Op: "read", Requests: 10, SecondsTotal: 3}}
+	b.Device.Status.Operations = []daemon.OperationStatus{{Op: "read", Requests: 210, SecondsTotal: 3.002}}
+	h.Add([]Sample{a})
+	p := h.Add([]Sample{b})[0]
+	if share, known := p.ReadTime.Share(); p.ReadTime.Loop != 50_000 || math.Abs(share-0.2) > 1e-3 || !known {
+		t.Errorf("%+v: a share of %v, %v", p.ReadTime, share, known)
+	}
+	if share, known := p.WriteTime.Share(); known || share != 0 {
+		t.Errorf("no write: %v", share)
+	}
+	c := at(2, mib) // the loop device was detached
+	c.Device.Status.Operations = []daemon.OperationStatus{{Op: "read", Requests: 310, SecondsTotal: 4}}
+	if p := h.Add([]Sample{c})[0]; p.ReadTime != (devices.Split{}) {
+		t.Errorf("without a loop device: %+v", p.ReadTime)
 	}
 }
 
