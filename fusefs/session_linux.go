@@ -28,6 +28,7 @@ type Session struct {
 	attributes mount
 	data       mount
 	pin        *os.File // keeps the attributes' mount in use, see Pin; guarded by mu
+	unmounted  bool     // Unmount has removed the data file's mount; guarded by mu
 }
 
 // A mount is one of a session's two.
@@ -218,7 +219,8 @@ func (s *Session) Unmount() error {
 	}
 	for try := 1; ; try++ {
 		done, err := unmount(s.data.dir, s.data.typ, s.data.number, 0, s.OpenCount)
-		if n := s.OpenCount(); err == nil && !done && n > 0 { // hidden, and in use
+		s.unmounted = s.unmounted || done                            // and the last close may never be counted
+		if n := s.OpenCount(); err == nil && !s.unmounted && n > 0 { // hidden, and in use
 			err = fmt.Errorf("unmount %s: %w, %d open handles on dev/zram0", s.dir, ErrInUse, n)
 		}
 		if err == nil {
