@@ -165,6 +165,8 @@ func packageOf(program string) string {
 		return "e2fsprogs"
 	case slices.Contains([]string{"losetup", "mkswap", "swapon", "swapoff", "blkdiscard", "zramctl", "unshare"}, program):
 		return "util-linux"
+	case program == "promtool":
+		return "prometheus"
 	case program == "mount", program == "umount":
 		return "mount"
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/figures"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // grafana returns the dashboard.
@@ -50,12 +51,9 @@ func TestMetricsExist(t *testing.T) {
 	}
 }
 
-// promtool accepts the rules, and they fire when they should, where that program is installed.
+// promtool accepts the rules, and they fire when they should.
 func TestRulesFire(t *testing.T) {
-	program, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("promtool is not installed")
-	}
+	require.Command(t, "promtool")
 	dir := t.TempDir()
 	cases, err := os.ReadFile("testdata/alerts_test.yml")
 	if err != nil {
@@ -67,7 +65,7 @@ func TestRulesFire(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"check", "rules", "alerts.yml"}, {"test", "rules", "alerts_test.yml"}} {
-		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd := exec.CommandContext(t.Context(), "promtool", args...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("promtool %q: %v\n%s", args, err, out)
