@@ -16,6 +16,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/figures"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/loopsetup"
 	"github.com/zramfs/zramfs/telemetry/latency"
@@ -34,6 +35,7 @@ func look() figures.Look {
 			IO:     daemon.IOStatus{Reads: 7, Writes: 8, Discards: 9, FailedWrites: 3},
 			Operations: []daemon.OperationStatus{{Op: "read", Requests: 5, Pages: 7, Bytes: 7 << 12, Errors: 1, SecondsTotal: 0.25,
 				Buckets: latency.Histogram{{4608, 2}, {16384, 1}, {2 << 30, 2}}}},
+			Backing:     daemon.BackingStatus{Path: "/dev/sdz", Capacity: 1000, Pages: 100, Reads: 5, Writes: 110, FailedWrites: 2},
 			EventsTotal: map[string]uint64{"started": 1},
 			Ages:        daemon.AgesStatus{Classes: []daemon.AgeStatus{{FromSeconds: 4, ToSeconds: 14, Pages: 2, Refaults: 1}}},
 			Protections: []protect.Protection{{Name: protect.NameMemory, State: protect.StateOK}, {Name: protect.NameOOM, State: protect.StateWarn}},
@@ -43,7 +45,8 @@ func look() figures.Look {
 	return figures.Look{
 		Time: time.Unix(1e9, 0), Took: 3 * time.Millisecond, Pressure: 12.5, PressureKnown: true,
 		Devices: []devices.Device{
-			{Dir: "/run/zram", Status: status(), Loops: []loopsetup.Info{{Path: "/dev/loop0", DirectIO: true}}, Swaps: swap},
+			{Dir: "/run/zram", Status: status(), Loops: []loopsetup.Info{{Path: "/dev/loop0", DirectIO: true}}, Swaps: swap,
+				Block: host.BlockTimes{Reads: 5, ReadTime: 1500 * time.Millisecond, Writes: 9, WriteTime: time.Second}},
 			{Dir: `/mnt/"b"`, Status: status()},
 			{Dir: "/mnt/hung", Err: aside.ErrNoAnswer, Swaps: swap},
 			{Dir: "/run/zram", Err: errors.New("a second one of that name")},
@@ -82,6 +85,12 @@ func TestWrite(t *testing.T) {
 		`zramfs_operation_duration_seconds_bucket{device="/run/zram",op="read",le="1.073741824"} 3`,
 		`zramfs_operation_duration_seconds_bucket{device="/run/zram",op="read",le="+Inf"} 5`,
 		`zramfs_operation_duration_seconds_sum{device="/run/zram",op="read"} 0.25`,
+		`zramfs_loop_operations_total{device="/run/zram",op="write"} 9`,
+		`zramfs_loop_operation_seconds_total{device="/run/zram",op="read"} 1.5`,
+		`zramfs_backing_size_bytes{device="/run/zram"} 4.096e+06`,
+		`zramfs_backing_used_bytes{device="/run/zram"} 409600`,
+		`zramfs_backing_operation_pages_total{device="/run/zram",op="write"} 110`,
+		`zramfs_backing_write_errors_total{device="/run/zram"} 2`,
 		`zramfs_events_total{device="/run/zram",kind="started"} 1`,
 		`zramfs_errors_total{device="/run/zram",kind="write"} 3`,
 		`zramfs_protection{device="/run/zram",name="oom-score"} 0`,

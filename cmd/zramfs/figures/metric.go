@@ -60,6 +60,10 @@ const (
 	operations      = "zramfs_operations_total"
 	operationBytes  = "zramfs_operation_bytes_total"
 	operationErrors = "zramfs_operation_errors_total"
+	backingSize     = "zramfs_backing_size_bytes"
+	backingUsed     = "zramfs_backing_used_bytes"
+	backingPages    = "zramfs_backing_operation_pages_total"
+	backingErrors   = "zramfs_backing_write_errors_total"
 	stalls          = "zramfs_stalls_total"
 	stallTime       = "zramfs_stall_seconds_total"
 	events          = "zramfs_events_total"
@@ -102,6 +106,10 @@ var Metrics = []Metric{
 	{loopTime, Counter, []string{"op"}, "Time of those requests, with the kernel's way to the device and back"},
 	{stalls, Counter, nil, "Requests that waited for memory"},
 	{stallTime, Counter, nil, "Time that requests waited for memory"},
+	{backingSize, Gauge, nil, "Room for pages on the backing device; absent without one"},
+	{backingUsed, Gauge, nil, "Pages that lie on the backing device"},
+	{backingPages, Counter, []string{"op"}, "Pages read from the backing device and written to it"},
+	{backingErrors, Counter, nil, "Writes to the backing device that failed"},
 	{agePages, Gauge, []string{"age"}, "Stored pages by the time since they were written or read, in seconds at the least"},
 	{refaults, Counter, []string{"age"}, "Pages read since the device was made, by the same time before"},
 	{events, Counter, []string{"kind"}, "Events since the device was made, by their kind"},

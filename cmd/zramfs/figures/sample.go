@@ -14,6 +14,8 @@ import (
 	"github.com/zramfs/zramfs/telemetry/latency"
 )
 
+const pageSize = 4096 // bytes
+
 // A Sample is one value. Its labels are those of Metric.AllLabels, in that order.
 type Sample struct {
 	Name   string
@@ -167,6 +169,13 @@ func (s *samples) memory(st *daemon.Status) {
 
 func (s *samples) service(st *daemon.Status) {
 	s.operations(st)
+	if b := st.Backing; b.Path != "" {
+		s.add(backingSize, float64(b.Capacity*pageSize))
+		s.add(backingUsed, float64(b.Pages*pageSize))
+		s.add(backingPages, float64(b.Reads), "read")
+		s.add(backingPages, float64(b.Writes), "write")
+		s.add(backingErrors, float64(b.FailedWrites))
+	}
 	s.add(Errors, float64(st.IO.FailedReads), "read")
 	s.add(Errors, float64(st.IO.FailedWrites), "write")
 	s.add(Errors, float64(st.IO.ChecksumErrors), "checksum")
