@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -36,6 +37,7 @@ func startChild(t *testing.T, name string, files ...*os.File) *exec.Cmd {
 	cmd := exec.Command(exe)
 	cmd.Env = append(os.Environ(), childVariable+"="+name)
 	cmd.ExtraFiles, cmd.Stderr = files, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL} // it may wait for this process in a loop
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -87,6 +87,10 @@ func workerBacking() (*store.Backing, error) {
 // setBacking opens the backing device of a device that has no size yet, in place of the one
 // before; an empty path stands for none. It returns the path for people.
 func (k *keeper) setBacking(path string) (string, syscall.Errno) {
+	if !k.resizing.TryLock() { // the device gets its size
+		return "", syscall.EBUSY
+	}
+	defer k.resizing.Unlock()
 	i := k.image.Load()
 	if i.disksize != 0 {
 		return "", syscall.EBUSY

@@ -223,7 +223,7 @@ func diagnoseLimit(d Device) []Problem {
 	}
 	return []Problem{{
 		What: fmt.Sprintf("%s of the memory limit of %s is used", term.Share(used, s.MemLimit), term.Size(s.MemLimit)),
-		Fix:  "end programs, or zramfs down " + d.Title() + ", then up with a larger --mem-limit",
+		Fix:  "end programs, or zramfs set " + term.ShellWord(d.Title()) + " mem-limit=LARGER",
 	}}
 }
 
