@@ -40,6 +40,7 @@ passes to it, with store/view.
 	  cmd/zramfs/setup     makes devices, turns swap on them, and undoes that
 	    cmd/zramfs/devices   finds devices, asks them, says what is wrong; up's records
 	      cmd/zramfs/aside     calls that may never return, each in another process
+	    cmd/zramfs/notify    tells a service manager how far a service is
 	  cmd/zramfs/top       the live view on a terminal
 	  cmd/zramfs/watch     devices over time: rates, trends, the last points
 	    cmd/zramfs/figures   what is measured of a device, by the names that metrics have

@@ -93,6 +93,7 @@ const lattice = `
 	cmd/zramfs/namespace < cmd/zramfs/command
 	cmd/zramfs/prefetch < cmd/zramfs/setup
 	cmd/zramfs/imaging < cmd/zramfs/setup
+	cmd/zramfs/notify < cmd/zramfs/setup
 	cmd/zramfs/setup < cmd/zramfs/command
 	cmd/zramfs/devices < cmd/zramfs/watch
 	cmd/zramfs/watch < cmd/zramfs/top

@@ -16,6 +16,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/cmd/zramfs/notify"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
@@ -95,10 +96,19 @@ func mountAction(c *cli.Context) error {
 		return err
 	}
 	status, _ := devices.ReadStatus(report.Dir) // without it the summary has no memory line
-	if err := announceDevice(c, said, cfg, report, status); err != nil {
+	err = announceDevice(c, said, cfg, report, status)
+	if err == nil {
+		err = notify.Ready(report.PID, deviceStatus(report))
+	}
+	if err != nil {
 		return errors.Join(err, setup.StopDevice(report)) // the user must know of each running device
 	}
 	return nil
+}
+
+// deviceStatus is one line about a device without swap, for a service manager.
+func deviceStatus(report *daemon.Report) string {
+	return fmt.Sprintf("%s at %s", term.Size(report.Disksize), devices.Device{Dir: report.Dir}.Data())
 }
 
 // announceDevice prints the path of the device on standard output, and the rest on standard error.
@@ -258,6 +268,8 @@ func serveForeground(c *cli.Context) error {
 		return err
 	}
 	// This process serves the mount, so reading a file there would block: no status.
-	cfg.OnReady = func(report *daemon.Report) error { return announceDevice(c, said, cfg, report, nil) }
+	cfg.OnReady = func(report *daemon.Report) error {
+		return errors.Join(announceDevice(c, said, cfg, report, nil), notify.Ready(report.PID, deviceStatus(report)))
+	}
 	return setup.ServeHere(c.Context, cfg)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/cmd/zramfs/notify"
 	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
@@ -33,6 +34,12 @@ func sayUp(c *cli.Context, said *setup.Narration, d devices.Device, w wish) erro
 		return err
 	}
 	swap := d.Swap()
+	line := setup.SwapStatus(d.Status.Disksize, devices.LoopPaths(d.Loops), swap.Priority)
+	if d.Keeper != 0 {
+		if err := notify.Ready(d.Keeper, line); err != nil {
+			return err
+		}
+	}
 	switch said.How {
 	case flagQuiet:
 		return nil
@@ -42,8 +49,7 @@ func sayUp(c *cli.Context, said *setup.Narration, d devices.Device, w wish) erro
 		s.Algorithm, s.Loops, s.Priority = d.Status.Algorithm, devices.LoopPaths(d.Loops), &swap.Priority
 		return printJSON(c.App.Writer, map[string]summary{"up": s})
 	}
-	_, err := fmt.Fprintf(c.App.Writer, "%s is up already: %s of swap at %s, priority %d\n",
-		d.Dir, term.Size(d.Status.Disksize), devices.AreaNames(devices.LoopPaths(d.Loops)), swap.Priority)
+	_, err := fmt.Fprintf(c.App.Writer, "%s is up already: %s\n", d.Dir, line)
 	return err
 }
 

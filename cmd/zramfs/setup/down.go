@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
+	"github.com/zramfs/zramfs/cmd/zramfs/notify"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -47,6 +49,9 @@ func (r *Down) Run(d devices.Device) error {
 		return err
 	}
 	defer process.close()
+	if err := notify.Stopping("turning swap off"); err != nil {
+		return err
+	}
 	if err := r.turnOff(d, areas); err != nil {
 		return err
 	}
@@ -196,7 +201,7 @@ func turnOff(ctx context.Context, out io.Writer, areas []loopsetup.Swap) error {
 		off.Go(func() {
 			// In another process, which cannot keep this one from ending if the device does not
 			// answer.
-			if _, err := aside.Call(ctx, aside.SwapOff, area.Path); err != nil {
+			if err := turnOffOne(ctx, area); err != nil {
 				errs[i] = explainSwapOff(err)
 			}
 			took[i] = time.Since(began)
@@ -219,6 +224,30 @@ func turnOff(ctx context.Context, out io.Writer, areas []loopsetup.Swap) error {
 		}
 	}
 	return nil
+}
+
+// turnOffOne turns one area off. While another process does that, as systemd does for each area at
+// shutdown, the kernel refuses with EINVAL: then turnOffOne waits, and tries again should the other
+// fail.
+func turnOffOne(ctx context.Context, area loopsetup.Swap) error {
+	for {
+		_, err := aside.Call(ctx, aside.SwapOff, area.Path)
+		if !errors.Is(err, syscall.EINVAL) || area.Deleted {
+			return err
+		}
+		all, terr := loopsetup.Swaps()
+		if terr != nil {
+			return errors.Join(err, terr)
+		}
+		if !slices.ContainsFunc(all, func(s loopsetup.Swap) bool { return s.Path == area.Path }) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(busyPause):
+		}
+	}
 }
 
 func humanDuration(d time.Duration) string {

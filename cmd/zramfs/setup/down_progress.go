@@ -4,22 +4,29 @@ package setup
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/cmd/zramfs/notify"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
+// patience is how long a service manager may wait for the next page that comes back.
+const patience = time.Minute
+
 // showReturn shows the progress of a swapoff of these areas until done has its outcome, and returns
 // that. If the progress cannot be written, it returns that error too, but still waits for swapoff.
+// As long as pages come back, a service manager has patience.
 func showReturn(out io.Writer, areas []loopsetup.Swap, done <-chan error) error {
 	total := devices.UsedIn(areas)
 	p := term.NewProgress(out, "swapoff", total)
 	tick := time.NewTicker(term.ProgressPause)
 	defer tick.Stop()
+	least := total
 	var unseen error
 	for {
 		select {
@@ -30,8 +37,14 @@ func showReturn(out io.Writer, areas []loopsetup.Swap, done <-chan error) error 
 			return errors.Join(unseen, p.End())
 		case <-tick.C:
 			// A failed read of the table does not end the progress.
-			if used, err := usedNow(areas); err == nil && used < total && unseen == nil {
+			used, err := usedNow(areas)
+			if err == nil && used < total && unseen == nil {
 				unseen = p.Show(total - used)
+			}
+			if err == nil && used < least {
+				least = used
+				// A manager that cannot be told ends the wait early, and swap stays on.
+				_ = notify.Extend(patience, fmt.Sprintf("turning swap off: %s of %s to come", term.Size(used), term.Size(total)))
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
+	"github.com/zramfs/zramfs/cmd/zramfs/notify"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
@@ -52,7 +53,7 @@ type Up struct {
 
 // Run does the steps, and undoes them after an error or a signal.
 func (u *Up) Run() error {
-	for _, step := range []func() error{u.mount, u.checkSafety, u.attach, u.format, u.keep, u.note, u.hide, u.tune, u.turnOn, u.letGo, u.freeSlots} {
+	for _, step := range []func() error{u.mount, u.checkSafety, u.attach, u.format, u.keep, u.note, u.hide, u.tune, u.turnOn, u.letGo, u.freeSlots, u.tellManager} {
 		err := u.Context.Err()
 		if err != nil {
 			err = imaging.ErrInterrupted
@@ -106,6 +107,17 @@ func (u *Up) mount() error {
 		return err
 	}
 	return PrintProtections(u.Out, report.Protections)
+}
+
+// tellManager says to a service manager that swap is on, and that the keeper is the main process.
+func (u *Up) tellManager() error {
+	return notify.Ready(u.Report.PID, SwapStatus(u.Report.Disksize, devices.LoopPaths(u.Device.Loops), u.Swap.Priority))
+}
+
+// SwapStatus is one line about swap that is on: size bytes in all on these loop devices, and the
+// priority of the first.
+func SwapStatus(size uint64, loops []string, priority int) string {
+	return fmt.Sprintf("%s of swap at %s, priority %d", term.Size(size), devices.AreaNames(loops), priority)
 }
 
 // errUnsafe means that an essential protection is missing.
