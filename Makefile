@@ -8,7 +8,7 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda compiled run stop test test-devices test-others check lint test-race race-devices race-others test-cuda test-portable bench bench-block bench-swap bench-codec bench-once crash-test soak fuzz fuzz-once oracle criteria generate sample clean
+.PHONY: all build build-cuda manuals compiled run stop test test-devices test-others check lint test-race race-devices race-others test-cuda test-portable bench bench-block bench-swap bench-codec bench-once crash-test soak fuzz fuzz-once oracle criteria generate sample clean
 
 all: build
 
@@ -16,6 +16,10 @@ all: build
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -tags urfave_cli_no_docs -ldflags '-s -w -X main.version=$(VERSION)' -o bin/zramfs ./cmd/zramfs
 	CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2,tcell_minimal -ldflags '-s -w' -o bin/zramfs-monitor ./cmd/zramfs-monitor
+
+# The manual page and the completions for bash, zsh and fish, below MANUALS as below /usr.
+manuals:
+	$(GO) run ./tools/manuals -o $(or $(MANUALS),bin/manuals) -version $(VERSION) -date $$(git log -1 --format=%cs 2>/dev/null || date +%F)
 
 # With GPUs. Libcuda is loaded when it is asked for, but by the C library's loader, so this one is dynamic.
 build-cuda:

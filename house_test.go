@@ -135,6 +135,8 @@ const lattice = `
 	codec < cmd/zramfs/dictionary
 	cmd/zramfs/dictionary < cmd/zramfs/command
 	cmd/zramfs/command < cmd/zramfs
+	cmd/zramfs/command < tools/manuals
+	internal/require < tools/manuals
 	cmd/zramfs/limits < cmd/zramfs
 	gpu/ptx < gpu/ptx/sim
 	gpu/ptx < gpu/kernels

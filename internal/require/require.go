@@ -169,6 +169,8 @@ func packageOf(program string) string {
 		return "prometheus"
 	case program == "mount", program == "umount":
 		return "mount"
+	case program == "man":
+		return "man-db"
 	}
 	return program
 }

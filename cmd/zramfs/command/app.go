@@ -18,6 +18,11 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
+const (
+	programName  = "zramfs"
+	programUsage = "compressed swap from FUSE and loop, without a kernel module"
+)
+
 // Main runs the program with its arguments and returns the exit code; args[0] is the program's
 // name. version is a release's, empty for other builds. Call it once.
 func Main(version string, args []string) int {
@@ -68,29 +73,46 @@ func runApp(app *cli.App, args []string) error {
 // never exits.
 func newApp(stdout, stderr io.Writer) *cli.App {
 	app := &cli.App{
-		Name:            "zramfs",
-		HelpName:        "zramfs",
-		Usage:           "compressed swap from FUSE and loop, without a kernel module",
+		Name:            programName,
+		HelpName:        programName,
+		Usage:           programUsage,
 		HideHelpCommand: true,
 		HideVersion:     true,
 		Writer:          stdout,
 		ErrWriter:       stderr,
 		ExitErrHandler:  func(*cli.Context, error) {},
 		OnUsageError:    onUsageError,
-		Flags: []cli.Flag{
-			cli.HelpFlag, // cli adds it only to programs without a command help
-			&cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version and exit"},
-		},
-		Action:   rootAction,
-		Commands: commands(),
+		Flags:           globalFlags(),
+		Action:          rootAction,
+		Commands:        commands(),
 	}
 	tidyFlags(app.Flags)
 	return app
 }
 
-// commands returns the commands in the order in which the help shows them.
+func globalFlags() []cli.Flag {
+	return []cli.Flag{
+		cli.HelpFlag, // cli adds it only to programs without a command help
+		&cli.BoolFlag{Name: "version", Aliases: []string{"V"}, Usage: "print the version and exit"},
+	}
+}
+
+// commands returns the commands in the order in which the help shows them, with their exit codes.
 func commands() []*cli.Command {
-	all := []*cli.Command{
+	all := plainCommands()
+	for _, c := range all {
+		tidyFlags(c.Flags)
+		c.Description = fold(strings.TrimSpace(c.Description+exitHelp(c.Name)), helpWidth)
+		// Without this a DIR named "help" would be taken for a subcommand.
+		c.HideHelpCommand = true
+		c.OnUsageError = onUsageError
+	}
+	return all
+}
+
+// plainCommands returns the commands as their files make them.
+func plainCommands() []*cli.Command {
+	return []*cli.Command{
 		upCommand(),
 		downCommand(),
 		mountCommand(),
@@ -124,14 +146,6 @@ func commands() []*cli.Command {
 		helpCommand(),
 		slotsCommand(),
 	}
-	for _, c := range all {
-		tidyFlags(c.Flags)
-		c.Description = fold(strings.TrimSpace(c.Description+exitHelp(c.Name)), helpWidth)
-		// Without this a DIR named "help" would be taken for a subcommand.
-		c.HideHelpCommand = true
-		c.OnUsageError = onUsageError
-	}
-	return all
 }
 
 // rootAction runs without a command: arrange has refused unknown ones already.
