@@ -5,8 +5,6 @@ package lz4
 import (
 	"errors"
 	"fmt"
-
-	"github.com/zramfs/zramfs/codec/internal/impl"
 )
 
 // MaxSize is the largest number of bytes that one object can stand for: a page.
@@ -48,10 +46,10 @@ type routines struct {
 var best = routinesTable.Best().F
 
 // Sets returns the instruction sets that there is code for on this architecture, the fastest first
-// and impl.Generic last, whether this machine has them or not. The caller may keep and change the
+// and "generic" last, whether this machine has them or not. The caller may keep and change the
 // slice.
-func Sets() []impl.Set {
-	var sets []impl.Set
+func Sets() []Set {
+	var sets []Set
 	for _, e := range routinesTable {
 		sets = append(sets, e.Set)
 	}
@@ -65,7 +63,7 @@ type Options struct {
 	Fast bool
 	// SIMD is the most that the encoder may use of this machine's instructions; empty for the best.
 	// It does not change the objects.
-	SIMD impl.Set
+	SIMD Set
 }
 
 // An Encoder compresses buffers one after another. It keeps a table between calls only to save
@@ -77,7 +75,7 @@ type Encoder struct {
 }
 
 // NewEncoder makes an encoder for one worker. An instruction set that may not be used here is an
-// error that wraps impl.ErrUnavailable.
+// error that wraps [ErrUnavailable].
 func NewEncoder(o Options) (*Encoder, error) {
 	e, err := routinesTable.For(o.SIMD)
 	if err != nil {
@@ -111,8 +109,8 @@ type Decoder struct {
 }
 
 // NewDecoder makes a decoder that uses no more than set, or the best if set is empty. A set that
-// may not be used here is an error that wraps impl.ErrUnavailable.
-func NewDecoder(set impl.Set) (*Decoder, error) {
+// may not be used here is an error that wraps [ErrUnavailable].
+func NewDecoder(set Set) (*Decoder, error) {
 	e, err := routinesTable.For(set)
 	if err != nil {
 		return nil, fmt.Errorf("make lz4 decoder: %w", err)

@@ -5,8 +5,6 @@ package page
 import (
 	"errors"
 	"fmt"
-
-	"github.com/zramfs/zramfs/codec/internal/impl"
 )
 
 // ClusterPages is how many pages a cluster's object stands for.
@@ -36,8 +34,8 @@ type ClusterEncoder struct {
 
 // NewClusterEncoder makes an encoder for one worker that uses no more than set of this machine's
 // instructions, or the best if set is empty: that changes the speed, not the objects. A set that
-// may not be used here is an error that wraps impl.ErrUnavailable.
-func NewClusterEncoder(set impl.Set) (*ClusterEncoder, error) {
+// may not be used here is an error that wraps [ErrUnavailable].
+func NewClusterEncoder(set Set) (*ClusterEncoder, error) {
 	e, err := denseTable.For(set)
 	if err != nil {
 		return nil, fmt.Errorf("make page cluster encoder: %w", err)
@@ -87,8 +85,8 @@ type ClusterDecoder struct {
 }
 
 // NewClusterDecoder makes a decoder for one worker that uses no more than set, or the best if set
-// is empty. A set that may not be used here is an error that wraps impl.ErrUnavailable.
-func NewClusterDecoder(set impl.Set) (*ClusterDecoder, error) {
+// is empty. A set that may not be used here is an error that wraps [ErrUnavailable].
+func NewClusterDecoder(set Set) (*ClusterDecoder, error) {
 	e, err := denseTable.For(set)
 	if err != nil {
 		return nil, fmt.Errorf("make page cluster decoder: %w", err)

@@ -2,11 +2,7 @@
 
 package page
 
-import (
-	"fmt"
-
-	"github.com/zramfs/zramfs/codec/internal/impl"
-)
+import "fmt"
 
 // denseRoutines is what one instruction set has for the dense level.
 type denseRoutines struct {
@@ -31,8 +27,8 @@ type DenseEncoder struct {
 
 // NewDenseEncoder makes an encoder for one worker that uses no more than set of this machine's
 // instructions, or the best if set is empty: that changes the speed, not the objects. A set that
-// may not be used here is an error that wraps impl.ErrUnavailable.
-func NewDenseEncoder(set impl.Set) (*DenseEncoder, error) {
+// may not be used here is an error that wraps [ErrUnavailable].
+func NewDenseEncoder(set Set) (*DenseEncoder, error) {
 	e, err := denseTable.For(set)
 	if err != nil {
 		return nil, fmt.Errorf("make dense page encoder: %w", err)
@@ -68,8 +64,8 @@ type DenseDecoder struct {
 }
 
 // NewDenseDecoder makes a decoder for one worker that uses no more than set, or the best if set is
-// empty. A set that may not be used here is an error that wraps impl.ErrUnavailable.
-func NewDenseDecoder(set impl.Set) (*DenseDecoder, error) {
+// empty. A set that may not be used here is an error that wraps [ErrUnavailable].
+func NewDenseDecoder(set Set) (*DenseDecoder, error) {
 	e, err := denseTable.For(set)
 	if err != nil {
 		return nil, fmt.Errorf("make dense page decoder: %w", err)

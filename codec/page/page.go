@@ -2,11 +2,7 @@
 
 package page
 
-import (
-	"fmt"
-
-	"github.com/zramfs/zramfs/codec/internal/impl"
-)
+import "fmt"
 
 // routines is what one instruction set has.
 type routines struct {
@@ -18,10 +14,10 @@ type routines struct {
 var best = routinesTable.Best().F
 
 // Sets returns the instruction sets that there is code for on this architecture, the fastest first
-// and impl.Generic last, whether this machine has them or not. The caller may keep and change the
+// and "generic" last, whether this machine has them or not. The caller may keep and change the
 // slice.
-func Sets() []impl.Set {
-	var sets []impl.Set
+func Sets() []Set {
+	var sets []Set
 	for _, e := range routinesTable {
 		sets = append(sets, e.Set)
 	}
@@ -38,8 +34,8 @@ type Encoder struct {
 
 // NewEncoder makes an encoder for one worker that uses no more than set of this machine's
 // instructions, or the best if set is empty: that changes the speed, not the objects. A set that
-// may not be used here is an error that wraps impl.ErrUnavailable.
-func NewEncoder(set impl.Set) (*Encoder, error) {
+// may not be used here is an error that wraps [ErrUnavailable].
+func NewEncoder(set Set) (*Encoder, error) {
 	e, err := routinesTable.For(set)
 	if err != nil {
 		return nil, fmt.Errorf("make page encoder: %w", err)
@@ -74,8 +70,8 @@ type Decoder struct {
 }
 
 // NewDecoder makes a decoder that uses no more than set, or the best if set is empty. A set that
-// may not be used here is an error that wraps impl.ErrUnavailable.
-func NewDecoder(set impl.Set) (*Decoder, error) {
+// may not be used here is an error that wraps [ErrUnavailable].
+func NewDecoder(set Set) (*Decoder, error) {
 	e, err := routinesTable.For(set)
 	if err != nil {
 		return nil, fmt.Errorf("make page decoder: %w", err)

@@ -81,6 +81,8 @@ func others() ([]*contestant, error) {
 		pierrec(),
 		pagewise("klauspost s2", func(dst, page []byte) (int, error) { return len(s2.Encode(dst, page)), nil },
 			func(dst, object []byte) error { _, err := s2.Decode(dst, object); return err }),
+		pagewise("klauspost snappy", func(dst, page []byte) (int, error) { return len(s2.EncodeSnappy(dst, page)), nil },
+			func(dst, object []byte) error { _, err := s2.Decode(dst, object); return err }),
 		pagewise("minio minlz L1",
 			func(dst, page []byte) (int, error) {
 				object, err := minlz.Encode(dst, page, minlz.LevelFastest)
