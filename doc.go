@@ -48,6 +48,7 @@ passes to it, with store/view.
 	    cmd/zramfs/monitor   hands orders to zramfs-monitor
 	  cmd/zramfs/namespace runs a command that takes a device for the kernel's zram
 	  cmd/zramfs/settings  changes what may be changed of a device in use
+	  cmd/zramfs/config    /etc/zramfs.conf: devices, and the problems in it
 	  cmd/zramfs/zramctl   the command line of zramctl, and the devices that it names
 	  cmd/zramfs/doctor    whether this machine can run a device safely
 	  cmd/zramfs/slots     the process that makes the kernel free swap slots

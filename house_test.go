@@ -104,6 +104,10 @@ const lattice = `
 	cmd/zramfs/doctor < cmd/zramfs/command
 	cmd/zramfs/devices < cmd/zramfs/bundle
 	cmd/zramfs/bundle < cmd/zramfs/command
+	cmd/zramfs/host < cmd/zramfs/config
+	cmd/zramfs/term < cmd/zramfs/config
+	cmd/zramfs/regular < cmd/zramfs/config
+	cmd/zramfs/config < cmd/zramfs/command
 	cmd/zramfs/host < cmd/zramfs/groupstat
 	cmd/zramfs/groupstat < cmd/zramfs/slots
 	cmd/zramfs/host < cmd/zramfs/slots

@@ -118,6 +118,7 @@ func plainCommands() []*cli.Command {
 		mountCommand(),
 		umountCommand(),
 		setCommand(),
+		configCommand(),
 		compactCommand(),
 		idleCommand(),
 		recompressCommand(),

@@ -44,7 +44,7 @@ func jsonRoots() map[string]any {
 		"prefetch": map[string]prefetch.Report{"prefetch": {}}, "doctor": doctor.Diagnosis{}, "estimate": estimate.Report{},
 		"trace": map[string]traceReport{"trace": {}}, "events": map[string]eventsReport{"events": {}},
 		"compact": map[string]workReport{"compact": {}}, "recompress": map[string]workReport{"recompress": {}}, "idle": map[string]idleReport{"idle": {}},
-		"bench codec": bench.CodecReport{}, "bench bulk": bench.BulkReport{},
+		"config": map[string]configReport{"config": {}}, "bench codec": bench.CodecReport{}, "bench bulk": bench.BulkReport{},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/doctor"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
@@ -64,26 +65,35 @@ func upCommand() *cli.Command {
 			sysctlFlag(),
 			&cli.BoolFlag{Name: flagKeep, Usage: "leave the device for another swapon when swap is turned off by swapoff; down ends it"},
 			&cli.BoolFlag{Name: flagForce, Usage: "turn swap on even if that is not safe"},
+			&cli.BoolFlag{Name: flagAll, Usage: "turn on the devices of all sections of the configuration"},
+			configRootFlag(),
 		),
 		Action: upAction,
 	}
 }
 
 func upAction(c *cli.Context) error {
+	if c.Bool(flagAll) {
+		return upAll(c)
+	}
 	dir, err := oneDir(c, "up")
 	if err != nil {
 		return err
 	}
-	cfg, err := configFor(c, dir)
+	conf, err := loadConfig(c)
 	if err != nil {
 		return err
 	}
-	swap, err := readSwapConfig(c, cfg.Disksize)
-	if err != nil {
+	if err := configure(c, conf, dir); err != nil {
 		return err
 	}
-	said, err := newNarration(c, c.App.Writer)
-	if err != nil {
+	return upAt(c, dir)
+}
+
+// upAt turns on swap on the device at dir.
+func upAt(c *cli.Context, dir string) error {
+	var o upOrder
+	if err := readUp(c, dir, &o); err != nil {
 		return err
 	}
 	if err := doctor.CanSwap(host.Local); err != nil {
@@ -95,18 +105,37 @@ func upAction(c *cli.Context) error {
 	}
 	if d, err := setup.UpAlready(all); d != nil || err != nil {
 		if err == nil {
-			err = sayUp(c, said, *d, wish{cfg: cfg, swap: swap, set: c.IsSet})
+			err = sayUp(c, o.said, *d, wish{cfg: o.cfg, swap: o.swap, set: c.IsSet})
 		}
 		return err
 	}
 	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal kills the program
-	u := &setup.Up{Context: ctx, Out: said, Machine: host.Local, Config: cfg, Args: servingArgs, Swap: swap}
+	u := &setup.Up{Context: ctx, Out: o.said, Machine: host.Local, Config: o.cfg, Args: servingArgs, Swap: o.swap}
 	if err := u.Run(); err != nil {
 		return err
 	}
-	return summarizeUp(c, said, u)
+	return summarizeUp(c, o.said, u)
+}
+
+// An upOrder is everything that the flags of up say.
+type upOrder struct {
+	cfg  daemon.Config
+	swap setup.SwapConfig
+	said *setup.Narration
+}
+
+// readUp reads the flags of up for the device at dir.
+func readUp(c *cli.Context, dir string, o *upOrder) (err error) {
+	if o.cfg, err = configFor(c, dir); err != nil {
+		return err
+	}
+	if o.swap, err = readSwapConfig(c, o.cfg.Disksize); err != nil {
+		return err
+	}
+	o.said, err = newNarration(c, c.App.Writer)
+	return err
 }
 
 // oneDir returns the argument DIR, which is optional for up and down.
