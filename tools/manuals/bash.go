@@ -94,7 +94,7 @@ _zramfs_offer() {
 		DIR) mapfile -t found < <(compgen -d -- "$word"); compopt -o filenames 2>/dev/null ;;
 		FILE) mapfile -t found < <(compgen -f -- "$word"); compopt -o filenames 2>/dev/null ;;
 		COMMAND) mapfile -t found < <(compgen -c -- "$word") ;;
-		PID) mapfile -t found < <(cd /proc && compgen -G "$word[0-9]*" | grep -x '[0-9]*'; cd /proc && compgen -G "$word") ;;
+		PID) mapfile -t found < <(cd /proc && compgen -G "$word*" | grep -x '[0-9]*') ;;
 		*=)
 			[[ $word != *=* && $kind == "$word"* ]] && found=("$kind")
 			compopt -o nospace 2>/dev/null

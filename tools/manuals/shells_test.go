@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,10 @@ printf '%s\n' "${COMPREPLY[@]}"`
 	}
 	if got := completed(t, "bash", "--norc", "-c", script, "bash", path, `zramfs up a\ `); got != "a b\n" {
 		t.Errorf("a directory with a blank: %q", got)
+	}
+	pid := strconv.Itoa(os.Getpid())
+	if got := strings.Fields(completed(t, "bash", "--norc", "-c", script, "bash", path, "zramfs prefetch --pid "+pid)); !slices.Contains(got, pid) {
+		t.Errorf("a process: %q", got)
 	}
 }
 
