@@ -171,6 +171,10 @@ func packageOf(program string) string {
 		return "mount"
 	case program == "man":
 		return "man-db"
+	case program == "systemd-analyze":
+		return "systemd"
+	case program == "systemd-nspawn":
+		return "systemd-container"
 	}
 	return program
 }

@@ -39,6 +39,9 @@ func Main(version string, args []string) int {
 	if isZramctl(args) {
 		return runZramctl(args, os.Stdout, os.Stderr)
 	}
+	if isMountHelper(args) {
+		return runMountHelper(args, os.Stdout, os.Stderr)
+	}
 	return run(args, os.Stdout, os.Stderr)
 }
 
