@@ -54,7 +54,8 @@ passes to it, with store/view.
 	  cmd/zramfs/slots     the process that makes the kernel free swap slots
 	    cmd/zramfs/groupstat keeps the kernel's statistics of memory groups fresh
 	  cmd/zramfs/tune      parameters of the kernel: set, recorded, restored
-	  cmd/zramfs/imaging   verify, export and import of a live device
+	  cmd/zramfs/imaging   verify, export, import and snapshots of a live device
+	    cmd/zramfs/snapshot  the file of a snapshot
 	    store/view           the image of a live device, read by another process
 	    codec/bulk           many pages at once, divided between cores and engines
 	      gpu                  such an engine: kernels written in Go, on a device or simulated

@@ -124,6 +124,8 @@ const lattice = `
 	procpages < cmd/zramfs/sample
 	codec/pagescan < cmd/zramfs/sample
 	cmd/zramfs/term < cmd/zramfs/sample
+	codec < cmd/zramfs/snapshot
+	cmd/zramfs/snapshot < cmd/zramfs/imaging
 	codec/bulk < cmd/zramfs/imaging
 	store/view < cmd/zramfs/imaging
 	cmd/zramfs/control < cmd/zramfs/imaging
