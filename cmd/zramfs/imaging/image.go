@@ -7,14 +7,16 @@ import (
 	"errors"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
+	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
 	"github.com/zramfs/zramfs/store/view"
 )
 
 // A liveImage is the image of a device in use, with a runner that reads it on all processors.
 type liveImage struct {
-	view   *view.View
-	runner *runner
+	view      *view.View
+	runner    *runner
+	algorithm codec.Algorithm // of the device, with its dictionary
 }
 
 // openImage opens the image of the device at dir to read at most most pages of it.
@@ -35,7 +37,7 @@ func openImage(dir string, o Options, most uint64) (*liveImage, error) {
 	if err != nil {
 		return nil, errors.Join(err, v.Close())
 	}
-	return &liveImage{view: v, runner: runner}, nil
+	return &liveImage{view: v, runner: runner, algorithm: algorithm}, nil
 }
 
 func (l *liveImage) close() error {

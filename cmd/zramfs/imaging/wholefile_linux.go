@@ -36,14 +36,8 @@ func newWholeFile(name string, force bool) (*wholeFile, error) {
 // beginWholeFile is newWholeFile with a function that makes a file without a name, or returns nil
 // if it cannot.
 func beginWholeFile(name string, force bool, unnamed func(name string) *os.File) (*wholeFile, error) {
-	switch info, err := os.Lstat(name); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	if err := mayTake(name, force); err != nil {
 		return nil, err
-	case !force:
-		return nil, fmt.Errorf("%s: %w: --force replaces it", name, fs.ErrExist)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: %w and is not a regular file", name, fs.ErrExist)
 	}
 	if f := unnamed(name); f != nil {
 		return &wholeFile{File: f, name: name, force: force}, nil
@@ -56,6 +50,21 @@ func beginWholeFile(name string, force bool, unnamed func(name string) *os.File)
 		return nil, fmt.Errorf("cannot create %s: %w", name, bare(err))
 	}
 	return &wholeFile{File: f, name: name, force: force, temporary: f.Name()}, nil
+}
+
+// mayTake returns why a file cannot get a name, if that is known before it is written.
+func mayTake(name string, force bool) error {
+	switch info, err := os.Lstat(name); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !force:
+		return fmt.Errorf("%s: %w: --force replaces it", name, fs.ErrExist)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s: %w and is not a regular file", name, fs.ErrExist)
+	}
+	return nil
 }
 
 // bare returns the cause of an error of package os, without the temporary name.

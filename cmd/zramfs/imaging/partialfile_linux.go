@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package imaging
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// PartialSuffix ends the name of a snapshot that is not complete.
+const PartialSuffix = ".partial"
+
+// A partialFile is a file that gets its name once it is complete, and stays under that name with
+// PartialSuffix otherwise, for another process to go on with it. It is written in parts; parts that
+// are there already, the same, are not written again.
+type partialFile struct {
+	whole wholeFile
+	at    int64  // where the next part goes
+	kept  int64  // bytes that were there, the same
+	fresh bool   // what comes next is not there
+	there []byte // scratch
+}
+
+// newPartialFile creates a file for the name, or with resume takes the one that was left. Another
+// process cannot take it at the same time.
+func newPartialFile(name string, force, resume bool) (*partialFile, error) {
+	if err := mayTake(name, force); err != nil {
+		return nil, err
+	}
+	temporary := name + PartialSuffix
+	flags := unix.O_RDWR | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
+	switch {
+	case !resume && !force:
+		flags |= unix.O_CREAT | unix.O_EXCL
+	case !resume:
+		flags |= unix.O_CREAT
+	}
+	file, err := os.OpenFile(temporary, flags, 0o600)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil, fmt.Errorf("%s is there from a save that did not end: --resume goes on with it, --force begins anew", temporary)
+	case errors.Is(err, fs.ErrNotExist) && resume:
+		return nil, fmt.Errorf("there is no %s to go on with: save without --resume", temporary)
+	case err != nil:
+		return nil, err
+	}
+	f := &partialFile{whole: wholeFile{File: file, name: name, force: force, temporary: temporary}, fresh: !resume}
+	if err = f.take(); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return f, nil
+}
+
+// take makes the file this process's own. It empties the file unless it is resumed.
+func (f *partialFile) take() error {
+	info, err := f.whole.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: %w", f.whole.temporary, errNoFile)
+	}
+	if err := unix.Flock(int(f.whole.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return fmt.Errorf("%s is written by another process: %w", f.whole.temporary, err)
+	}
+	if is, err := os.Lstat(f.whole.temporary); err != nil || !os.SameFile(info, is) {
+		return fmt.Errorf("%s was completed by another process", f.whole.temporary)
+	}
+	if f.fresh {
+		return f.whole.Truncate(0)
+	}
+	return nil
+}
+
+// begins reports whether the file holds nothing else than a part's beginning, or begins with it.
+func (f *partialFile) begins(part []byte) (bool, error) {
+	there := make([]byte, len(part))
+	n, err := f.whole.ReadAt(there, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	return bytes.HasPrefix(part, there[:n]), nil
+}
+
+// add adds a part. From the first part that is not there on the file is written anew.
+func (f *partialFile) add(part []byte) error {
+	if !f.fresh {
+		if same, err := f.has(part); err != nil {
+			return err
+		} else if same {
+			f.at, f.kept = f.at+int64(len(part)), f.kept+int64(len(part))
+			return nil
+		}
+		f.fresh = true
+	}
+	n, err := f.whole.WriteAt(part, f.at)
+	f.at += int64(n)
+	return err
+}
+
+// has reports whether a part is where it would go.
+func (f *partialFile) has(part []byte) (bool, error) {
+	if cap(f.there) < len(part) {
+		f.there = make([]byte, len(part))
+	}
+	there := f.there[:len(part)]
+	n, err := f.whole.ReadAt(there, f.at)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	return n == len(part) && bytes.Equal(there, part), nil
+}
+
+// finish gives the file its name once it is on the disk.
+func (f *partialFile) finish() error {
+	if err := f.whole.finish(f.at); err != nil {
+		return err
+	}
+	if f.whole.temporary != "" { // a file system without RENAME_NOREPLACE
+		if err := f.discard(); err != nil {
+			return err
+		}
+	}
+	dir, err := os.Open(filepath.Dir(f.whole.name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// close leaves a file that is not complete.
+func (f *partialFile) close() error { return f.whole.Close() }
+
+// discard removes a file that is not complete.
+func (f *partialFile) discard() error { return os.Remove(f.whole.temporary) }
