@@ -141,6 +141,7 @@ func plainCommands() []*cli.Command {
 		verifyCommand(),
 		exportCommand(),
 		importCommand(),
+		snapshotCommand(),
 		estimateCommand(),
 		benchCommand(),
 		prefetchCommand(),

@@ -38,6 +38,7 @@ var ownCodes = map[string][]exitMeaning{
 	"list":       {{exitFailure, "failure, no such device or column, or a device that does not answer"}},
 	"top":        {{exitOK, "ended by q or by a signal"}, {exitNotRunning, "no device is running"}},
 	"recompress": {{exitFailure, "failure: no device, no recomp-algorithm, or another recompression is under way; or interrupted, while the device goes on"}},
+	"snapshot":   {{exitFailure, "failure; inspect: FILE is damaged, or failure"}},
 	"stats":      {{exitNotRunning, "no device is running"}},
 	"verify":     {{exitOK, "no page is damaged"}, {exitFailure, "a page is damaged, or failure"}},
 	"doctor": {{exitOK, "up would work here; with --bundle: the file is written"},

@@ -47,7 +47,7 @@ func importAction(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if d, err = unopened(d, c.Bool(flagForce)); err != nil {
+	if d, err = unopened(d, func(d devices.Device) error { return mayImport(d, c.Bool(flagForce)) }); err != nil {
 		return fmt.Errorf("import to %s: %w", d.Dir, err)
 	}
 	f, err := os.OpenFile(c.Args().First(), os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO is refused, not waited for
@@ -74,11 +74,11 @@ const (
 	closePause = 50 * time.Millisecond
 )
 
-// unopened waits a moment for the data file of d to be closed: the serving process learns of it a
-// little later.
-func unopened(d devices.Device, force bool) (devices.Device, error) {
+// unopened waits a moment for the data file of d to be closed, if may refuses d until then: the
+// serving process learns of it a little later.
+func unopened(d devices.Device, may func(devices.Device) error) (devices.Device, error) {
 	for try := 1; ; try++ {
-		err := mayImport(d, force)
+		err := may(d)
 		if err == nil || d.Status == nil || len(d.Loops) > 0 || try == closeTries {
 			return d, err
 		}

@@ -41,7 +41,9 @@ func jsonRoots() map[string]any {
 		"status": map[string][]report{"zramfs": {{}}}, "stats": statsLine{},
 		"who": map[string]whoReport{"who": {}}, "version": map[string]buildInfo{"version": {}}, "verify": map[string]imaging.VerifyReport{"verify": {}},
 		"export": map[string]imaging.ExportReport{"export": {}}, "import": map[string]imaging.ImportReport{"import": {}},
-		"prefetch": map[string]prefetch.Report{"prefetch": {}}, "doctor": doctor.Diagnosis{}, "estimate": estimate.Report{},
+		"snapshot save": map[string]imaging.SaveReport{"save": {}}, "snapshot restore": map[string]imaging.RestoreReport{"restore": {}},
+		"snapshot inspect": map[string]imaging.InspectReport{"inspect": {}},
+		"prefetch":         map[string]prefetch.Report{"prefetch": {}}, "doctor": doctor.Diagnosis{}, "estimate": estimate.Report{},
 		"trace": map[string]traceReport{"trace": {}}, "events": map[string]eventsReport{"events": {}},
 		"compact": map[string]workReport{"compact": {}}, "recompress": map[string]workReport{"recompress": {}}, "idle": map[string]idleReport{"idle": {}},
 		"config": map[string]configReport{"config": {}}, "bench codec": bench.CodecReport{}, "bench bulk": bench.BulkReport{},
@@ -259,7 +261,8 @@ func writeJSONDocument(t *testing.T, head string, sections map[string]string, fi
 	t.Helper()
 	var out strings.Builder
 	out.WriteString(strings.TrimRight(head, "\n") + "\n")
-	names := []string{"status", "stats", "metrics", "list", "who", "up", "mount", "down", "umount", "upgrade", "verify", "export", "import", "prefetch", "dict",
+	names := []string{"status", "stats", "metrics", "list", "who", "up", "mount", "down", "umount", "upgrade", "verify", "export", "import",
+		"snapshot save", "snapshot restore", "snapshot inspect", "prefetch", "dict",
 		"estimate", "doctor", "bench codec", "bench bulk", "version", "trace", "events"}
 	for name := range fields {
 		if !slices.Contains(names, name) {
