@@ -215,6 +215,10 @@ func TestWrongFields(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
+}
+
+// An Encoder refuses a header that no Reader takes.
+func TestWrongHeaders(t *testing.T) {
 	for _, h := range []Header{{}, {Pages: 1<<40 + 1}, {Pages: 1, Algorithm: strings.Repeat("x", 4097)}, {Pages: 1, Dictionary: make([]byte, codec.MaxDictionary+1)}} {
 		if _, err := NewEncoder().Header(h); err == nil {
 			t.Errorf("a header of %d pages, %d and %d bytes is written", h.Pages, len(h.Algorithm), len(h.Dictionary))
