@@ -202,7 +202,7 @@ func (r configReport) checkText() string {
 // emptyText says why there is no device.
 func (r configReport) emptyText() string {
 	if len(r.Files) == 0 {
-		return "no device is configured: there is no " + config.Places()
+		return "no device is configured: there is none of " + config.Places()
 	}
 	return "no device is configured: there is no section in " + strings.Join(r.Files, ", ")
 }
