@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
 GO      ?= go
-DIR     ?= /run/zram
 SIZE    ?= 1G
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda manuals compiled run stop test test-devices test-others check lint test-race race-devices race-others test-cuda test-portable bench bench-block bench-swap bench-codec bench-once crash-test soak fuzz fuzz-once oracle criteria generate sample clean
+.PHONY: all build build-cuda manuals compiled run test test-devices test-others check lint test-race race-devices race-others test-cuda test-portable bench bench-block bench-swap bench-codec bench-once crash-test soak fuzz fuzz-once oracle criteria generate sample clean
 
 all: build
 
@@ -25,19 +24,15 @@ manuals:
 build-cuda:
 	CGO_ENABLED=0 $(GO) build -trimpath -tags cuda,urfave_cli_no_docs -ldflags '-s -w -X main.version=$(VERSION)' -o bin/zramfs-cuda ./cmd/zramfs
 
-# Swap on a compressed device, or, without the right to swap, a look at the
-# device in a user namespace.
-run: build
+# What swap on zramfs does for a program that needs more memory than it may have, and ends clean; or,
+# without the right to swap, a look at the device in a user namespace.
+run: build $(PAGES)
 ifeq ($(SUDO),)
 	@tools/try.sh bin/zramfs $(SIZE)
 else
-	@$(SUDO) bin/zramfs up --size $(SIZE) $(DIR)
-	@$(SUDO) bin/zramfs list $(DIR)
-	@echo "Stop it with: make stop"
+	@$(GO) build -o bin/bench ./tools/bench
+	@$(SUDO) bin/bench show -binary bin/zramfs
 endif
-
-stop:
-	@$(SUDO) bin/zramfs down $(DIR)
 
 # Real pages, from the memory of programs started for it; nothing is committed.
 sample: $(PAGES)

@@ -20,5 +20,5 @@ unshare --user --map-root-user --mount timeout 60 sh -eu -c '
 	dd if="$work/zram/dev/zram0" bs=1M count="$(stat -c %s "$work/in")" iflag=count_bytes status=none | cmp - "$work/in"
 	echo "$(stat -c %s "$work/in") bytes written, read back and compared: equal"
 	"$program" list "$work/zram"
-	echo "This was a look without swap; as root, make run brings it up for real."
+	echo "This was a look without swap; as root, make run shows it with swap."
 ' try "$program" "$size" "$work"

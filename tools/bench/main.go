@@ -49,8 +49,11 @@ func run(ctx context.Context, opts options, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if opts.mode == modeSwap {
+	switch opts.mode {
+	case modeSwap:
 		return runSwap(ctx, opts, pool, out, progress)
+	case modeShow:
+		return runShow(ctx, opts, pool, out)
 	}
 	return runBlock(ctx, opts, pool, out, progress)
 }

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -18,11 +19,12 @@ import (
 const (
 	modeBlock = "block"
 	modeSwap  = "swap"
+	modeShow  = "show" // modeSwap for a newcomer: one round, in words
 )
 
 // options is a command line. It is immutable once parsed.
 type options struct {
-	// mode is modeBlock or modeSwap.
+	// mode is modeBlock, modeSwap or modeShow.
 	mode string
 	// size is that of each device in bytes; in modeSwap 0 stands for what the
 	// limit asks for.
@@ -60,7 +62,9 @@ const (
 	maxWindow = 60 * time.Second
 	// maxCluster is the largest vm.page-cluster that means anything: a megabyte.
 	maxCluster = 8
-	anyCPU     = -1
+	// defaultCluster is the kernel's value on machines with more than 16 MiB of memory.
+	defaultCluster = 3
+	anyCPU         = -1
 )
 
 // A commandLine is what the flags leave behind before it has been checked.
@@ -75,16 +79,20 @@ type commandLine struct {
 // user's; help comes back as flag.ErrHelp, printed to help.
 func parse(args []string, help io.Writer) (options, error) {
 	line := commandLine{options: options{mode: modeBlock}}
-	if len(args) > 0 && (args[0] == modeBlock || args[0] == modeSwap) {
+	if len(args) > 0 && slices.Contains([]string{modeBlock, modeSwap, modeShow}, args[0]) {
 		line.mode, args = args[0], args[1:]
 	}
 	flags := flag.NewFlagSet("bench "+line.mode, flag.ContinueOnError)
 	flags.SetOutput(help)
-	line.define(flags)
-	if line.mode == modeBlock {
+	switch line.mode {
+	case modeBlock:
+		line.define(flags)
 		line.defineBlock(flags)
-	} else {
+	case modeSwap:
+		line.define(flags)
 		line.defineSwap(flags)
+	case modeShow:
+		line.defineShow(flags)
 	}
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
@@ -135,6 +143,20 @@ func (l *commandLine) defineSwap(flags *flag.FlagSet) {
 	})
 }
 
+// defineShow leaves vm.page-cluster at the machine's value, or the kernel's default where that
+// cannot be read.
+func (l *commandLine) defineShow(flags *flag.FlagSet) {
+	l.limit, l.times, l.touches, l.rounds = 128<<20, 3, 20_000, 1
+	l.loadCPU, l.window, l.anchor, l.clusters = anyCPU, 55*time.Second, "none", []int{defaultCluster}
+	if text, err := os.ReadFile(pageCluster); err == nil {
+		if now, err := parseClusters(strings.TrimSpace(string(text))); err == nil {
+			l.clusters = now
+		}
+	}
+	flags.StringVar(&l.binary, "binary", "", "show the zramfs program at `PATH`")
+	sizeFlag(flags, &l.limit, "limit", "let the program keep `BYTES` in memory, with K, M or G for 1024s (default 128M)")
+}
+
 func sizeFlag(flags *flag.FlagSet, size *int64, name, usage string) {
 	flags.Func(name, usage, func(text string) (err error) {
 		*size, err = parseSize(text)
@@ -144,7 +166,7 @@ func sizeFlag(flags *flag.FlagSet, size *int64, name, usage string) {
 
 // resolve works out what follows from other flags.
 func (l *commandLine) resolve() error {
-	if l.mode == modeSwap && l.size == 0 {
+	if l.mode != modeBlock && l.size == 0 {
 		l.size = l.limit * int64(l.times+1)
 	}
 	var err error
@@ -160,7 +182,7 @@ func (l *commandLine) check() error {
 		return fmt.Errorf("-anchor %s: want zram or none", l.anchor)
 	case l.rounds < 1:
 		return fmt.Errorf("-rounds %d: want at least 1", l.rounds)
-	case l.mode == modeSwap:
+	case l.mode != modeBlock:
 		return l.checkSwap()
 	case l.size < minSize:
 		return fmt.Errorf("-size %d: want at least %d", l.size, minSize)

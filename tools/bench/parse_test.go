@@ -33,6 +33,21 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestParseShow(t *testing.T) {
+	opts, err := parse(strings.Fields("show -binary /bin/zramfs -limit 64M"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opts.mode != modeShow || opts.limit != 64<<20 || opts.size != 4*64<<20 || len(opts.clusters) != 1 || opts.rounds != 1 || opts.anchor != "none" {
+		t.Errorf("options are %+v", opts)
+	}
+	for _, text := range []string{"show", "show -binary /bin/zramfs -limit 1M", "show -binary /bin/zramfs -rounds 2"} {
+		if _, err := parse(strings.Fields(text), io.Discard); err == nil {
+			t.Errorf("%s: no error", text)
+		}
+	}
+}
+
 func TestParseSwap(t *testing.T) {
 	opts, err := parse(strings.Fields("swap -binary /bin/zramfs"), io.Discard)
 	if err != nil {

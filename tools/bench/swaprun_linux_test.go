@@ -59,6 +59,29 @@ func readCluster(t *testing.T) string {
 	return string(text)
 }
 
+// What a newcomer sees: without swap the kernel kills the program, with zramfs it finishes, and
+// nothing is left.
+func TestShowRuns(t *testing.T) {
+	needSwap(t)
+	testPool(t)
+	zramfs, cluster := build(t, "github.com/zramfs/zramfs/cmd/zramfs"), readCluster(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	opts, err := parse([]string{"show", "-binary", zramfs, "-limit", "48M"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := run(t.Context(), opts, &out, io.Discard); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	for _, want := range []string{"144M of memory", "without swap   the kernel killed it", "with zramfs    it finished: 48M in memory, 96M in swap", "  memory ", "  page fault "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, out.String())
+		}
+	}
+	wantNoSwap(t, cluster)
+}
+
 // A whole run with real swap: every page verified, figures for both devices, and
 // nothing left. The windows take a few seconds each.
 func TestSwapRunMeasuresBoth(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -264,7 +265,7 @@ func writeJSONDocument(t *testing.T, head string, sections map[string]string, fi
 	names := []string{"status", "stats", "metrics", "list", "who", "up", "mount", "down", "umount", "upgrade", "verify", "export", "import",
 		"snapshot save", "snapshot restore", "snapshot inspect", "prefetch", "dict",
 		"estimate", "doctor", "bench codec", "bench bulk", "version", "trace", "events"}
-	for name := range fields {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
