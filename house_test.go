@@ -161,6 +161,7 @@ const lattice = `
 	codec < internal/trained
 	internal/pages < tools/bench
 	cmd/zramfs/awake < tools/bench
+	cmd/zramfs/term < tools/bench
 	gpu < tools/gpucheck
 	internal/pages < tools/gpucheck
 	loopsetup < tools/bench

@@ -59,8 +59,8 @@ func readCluster(t *testing.T) string {
 	return string(text)
 }
 
-// What a newcomer sees: without swap the kernel kills the program, with zramfs it finishes, and
-// nothing is left.
+// Without swap the kernel kills the program that is shown, with zramfs it finishes, and nothing is
+// left.
 func TestShowRuns(t *testing.T) {
 	needSwap(t)
 	testPool(t)
