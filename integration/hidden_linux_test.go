@@ -16,6 +16,9 @@ import (
 // loopsOn returns the loop devices on the data file of the device at dir: by its path, or, once up
 // has hidden it, from up's record. It asks no serving process.
 func loopsOn(dir string) ([]string, error) {
+	if dir == hiddenData {
+		return hiddenSwap()
+	}
 	loops, err := loopsetup.Find(data(dir))
 	if err != nil {
 		return nil, err
@@ -31,6 +34,23 @@ func loopsOn(dir string) ([]string, error) {
 		}
 	}
 	return loops, err
+}
+
+// hiddenData is how the kernel names a data file in another mount namespace. In place of a
+// directory it stands for each device with swap on such a file.
+const hiddenData = "/zram0"
+
+// hiddenSwap returns the loop devices with swap on a data file in another mount namespace.
+func hiddenSwap() ([]string, error) {
+	areas, err := loopsetup.Swaps()
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, a := range areas {
+		paths = append(paths, a.Path)
+	}
+	return loopsetup.FindAmong(paths, hiddenData)
 }
 
 // recordedLoops returns the loop devices in a record of up that are still what

@@ -17,7 +17,8 @@ import (
 const (
 	unitName = "zramfs@zram0.service"
 	unitFile = "../dist/systemd/zramfs@.service"
-	bootTime = 50 * time.Second
+	bootTime = 55 * time.Second
+	swapTime = 30 * time.Second
 )
 
 // bootScript runs in the booted system, and writes what happened next to itself.
@@ -103,6 +104,8 @@ func TestSwapF067Systemd(t *testing.T) {
 	args := append([]string{"-c", `mount --bind / "$0" && exec systemd-nspawn -q -D "$0" "$@"`, filepath.Join(dir, "root"),
 		"--volatile=overlay", "--boot", "--register=no", "--keep-unit", "--link-journal=no", "--capability=all", "--machine=zramfs-test",
 		"--system-call-filter=@swap @mount @memlock @resources process_madvise"}, append(binds, "--", "--unit=boot.service")...)
+	g := startGuard(t, hiddenData, swapTime) // the end of a container that hangs would end its keeper
+	defer g.dismiss(t)
 	cmd := exec.Command("sh", args...)
 	cmd.Env = append(os.Environ(), "SYSTEMD_NSPAWN_API_VFS_WRITABLE=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}

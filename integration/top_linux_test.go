@@ -89,6 +89,7 @@ func TestSwapTopOnATerminal(t *testing.T) {
 	screen.until(t, "the footer of a smaller screen", func(text string) bool {
 		return strings.HasPrefix(strings.Split(text, "\n")[13], "q quit")
 	})
+	pageOut(t, m) // the walk has brought back all
 	screen.press(t, "w")
 	screen.until(t, "all processes", func(text string) bool { return regexp.MustCompile(`(?m)^ *` + pid + ` +\d`).MatchString(text) })
 	screen.press(t, "q")
