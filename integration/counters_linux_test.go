@@ -49,10 +49,13 @@ func tallyOf(t *testing.T, s daemon.Status) tally {
 func wantTally(t *testing.T, dir, when string, want tally) {
 	t.Helper()
 	s := status(t, dir)
-	for end := time.Now().Add(time.Second); s.IO.Discards != want.pagesDiscarded || s.Operations[2].Pages != want.pagesDiscarded; s = status(t, dir) {
-		if time.Now().After(end) {
-			break
-		}
+	counted := func() bool {
+		read, write, discard := s.Operations[0], s.Operations[1], s.Operations[2]
+		return tally{read.Requests, write.Requests, discard.Requests, s.IO.Reads, s.IO.Writes, s.IO.Discards} == want &&
+			read.Pages == want.pagesRead && write.Pages == want.pagesWritten && discard.Pages == want.pagesDiscarded
+	}
+	for end := time.Now().Add(time.Second); !counted() && time.Now().Before(end); {
+		s = status(t, dir)
 	}
 	if got := tallyOf(t, s); got != want {
 		t.Errorf("%s it says %+v, want %+v", when, got, want)
