@@ -77,6 +77,20 @@ func TestSwapManagerIsTold(t *testing.T) {
 	wantNothingLeft(t, dir)
 }
 
+// A manager whose socket is gone keeps no swap on.
+func TestSwapDownWithoutManager(t *testing.T) {
+	require.FUSE(t)
+	require.Loop(t)
+	dir := swapDir(t)
+	mustRun(t, commandTimeout, "up", "--size", "256M", "--devices", "1", "--slots", "keep", dir)
+	cmd := command(t, "down", dir)
+	cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+filepath.Join(dir, "absent"))
+	if r := runCommand(t, downTimeout, cmd); r.Code != 0 {
+		t.Errorf("%+v", r)
+	}
+	wantNothingLeft(t, dir)
+}
+
 // A mount without swap is a service too.
 func TestManagerIsToldOfMount(t *testing.T) {
 	require.FUSE(t)

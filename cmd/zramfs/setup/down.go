@@ -49,9 +49,7 @@ func (r *Down) Run(d devices.Device) error {
 		return err
 	}
 	defer process.close()
-	if err := notify.Stopping("turning swap off"); err != nil {
-		return err
-	}
+	_ = notify.Stopping("turning swap off") // swap goes off, also where no manager can be told
 	if err := r.turnOff(d, areas); err != nil {
 		return err
 	}
