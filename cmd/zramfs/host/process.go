@@ -57,9 +57,9 @@ func (r Root) Process(pid int) (Process, bool) {
 // Stopped reports whether a signal or a debugger has stopped the process.
 func (p Process) Stopped() bool { return p.State == 'T' || p.State == 't' }
 
-// ProcessesNamed returns the processes with this name in the PID namespace of the Root's proc. It
-// reads nothing that may lie in swap.
-func (r Root) ProcessesNamed(name string) (all []Process) {
+// ProcessesNamed returns the processes with one of these names in the PID namespace of the Root's
+// proc. It reads nothing that may lie in swap.
+func (r Root) ProcessesNamed(names ...string) (all []Process) {
 	entries, err := os.ReadDir(r.Path("proc"))
 	if err != nil {
 		return nil
@@ -69,7 +69,7 @@ func (r Root) ProcessesNamed(name string) (all []Process) {
 		if err != nil {
 			continue
 		}
-		if p, ok := r.Process(pid); ok && p.Name == name {
+		if p, ok := r.Process(pid); ok && slices.Contains(names, p.Name) {
 			all = append(all, p)
 		}
 	}

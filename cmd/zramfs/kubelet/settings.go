@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kubelet
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Settings is what a kubelet's configuration says of swap and memory (KubeletConfiguration,
+// kubelet.config.k8s.io/v1beta1), with the kubelet's defaults where it says nothing. It is
+// immutable.
+type Settings struct {
+	FailSwapOn     bool              // the kubelet does not start where swap is on
+	SwapBehavior   string            // NoSwap, LimitedSwap, or what else memorySwap.swapBehavior has
+	EvictionHard   map[string]string // thresholds by signal, as 100Mi or 5%
+	SystemReserved map[string]string // quantities by resource
+	KubeReserved   map[string]string // quantities by resource
+	NodeSwap       bool              // the feature gate; without it no container swaps
+	CgroupDriver   string            // systemd or cgroupfs
+	Files          []string          // configuration files that were read, the last one counting most
+	from           map[string]string // where the value of a key is from
+}
+
+// Keys whose place a caller can ask [Settings.From] for.
+const (
+	KeyFailSwapOn = "failSwapOn" // KeyFailSwapOn has a bool.
+	KeyMemorySwap = "memorySwap" // KeyMemorySwap has an object with swapBehavior.
+	// KeyEvictionHard has thresholds by signal.
+	KeyEvictionHard = "evictionHard"
+)
+
+// Further keys that are read.
+const (
+	keyFeatureGates   = "featureGates"
+	keySystemReserved = "systemReserved"
+	keyKubeReserved   = "kubeReserved"
+	keyCgroupDriver   = "cgroupDriver"
+)
+
+// The values of SwapBehavior.
+const (
+	NoSwap      = "NoSwap"      // NoSwap keeps every pod out of swap.
+	LimitedSwap = "LimitedSwap" // LimitedSwap lets Burstable pods swap, by their memory requests.
+)
+
+// commandLine names the flags of the kubelet as the place that a value is from.
+const commandLine = "the command line"
+
+// From returns where the value of a key is from: a file, the command line, or the default.
+func (s Settings) From(key string) string {
+	if from := s.from[key]; from != "" {
+		return from
+	}
+	return "the default"
+}
+
+// ConfigFile returns the file in which to set a key: the one that sets it now, or the last one that
+// was read; empty where there is none.
+func (s Settings) ConfigFile(key string) string {
+	if from := s.from[key]; strings.HasPrefix(from, "/") {
+		return from
+	}
+	if len(s.Files) == 0 {
+		return ""
+	}
+	return s.Files[len(s.Files)-1]
+}
+
+// read takes the configuration in the kubelet's order: its own settings, the file of --config, the
+// drop-ins of --config-dir, and then the command line again.
+func (s system) read(own document, args []string) (Settings, error) {
+	flags := parseFlags(args)
+	doc, from, files := document{}, map[string]string{}, []string(nil)
+	add := func(more document, name string) {
+		doc.merge(more)
+		for key := range more {
+			from[key] = name
+		}
+	}
+	add(maps.Clone(own), "the distribution's default")
+	paths, err := s.configFiles(flags)
+	if err != nil {
+		return Settings{}, err
+	}
+	for _, path := range paths {
+		text, err := s.file(path)
+		if err != nil {
+			return Settings{}, err
+		}
+		more, err := parse(text)
+		if err != nil {
+			return Settings{}, fmt.Errorf("%s: %w", path, err)
+		}
+		files = append(files, path)
+		add(more, path)
+	}
+	more, err := flagDocument(flags)
+	if err != nil {
+		return Settings{}, err
+	}
+	for key := range more {
+		if key != keyFeatureGates { // the others replace what files have
+			delete(doc, key)
+		}
+	}
+	add(more, commandLine)
+	settings, err := newSettings(doc)
+	settings.Files, settings.from = files, from
+	return settings, err
+}
+
+// configFiles returns the file of --config and the drop-ins, in the order in which they count.
+func (s system) configFiles(flags []flagValue) (paths []string, err error) {
+	if path, ok := last(flags, "config"); ok && path != "" {
+		if path, err = s.absolute(path); err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	dir, ok := last(flags, "config-dir")
+	if !ok || dir == "" {
+		return paths, nil
+	}
+	if dir, err = s.absolute(dir); err != nil {
+		return nil, err
+	}
+	top := s.root.Path(dir)
+	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err != nil && errors.Is(err, fs.ErrNotExist) && path == top {
+			return nil // as that of a k3s older than its drop-ins
+		}
+		if err == nil && !d.IsDir() && filepath.Ext(path) == ".conf" {
+			paths = append(paths, filepath.Join(dir, strings.TrimPrefix(path, top)))
+		}
+		return err
+	})
+	return paths, err
+}
+
+// maxConfig is more than any configuration has, in bytes.
+const maxConfig = 1 << 20
+
+// file reads a file that the kubelet sees.
+func (s system) file(path string) ([]byte, error) {
+	name := s.root.Path(path)
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || info.Size() > maxConfig:
+		return nil, fmt.Errorf("%s is no file of at most 1 MiB", path)
+	}
+	return os.ReadFile(name)
+}
+
+// ParseConfigz reads the answer of a kubelet's /configz, which has the settings in force.
+func ParseConfigz(answer []byte) (Settings, error) {
+	var all struct {
+		Config document `json:"kubeletconfig"`
+	}
+	if err := json.Unmarshal(answer, &all); err != nil {
+		return Settings{}, fmt.Errorf("read the answer of /configz: %w", err)
+	}
+	if all.Config == nil {
+		return Settings{}, errors.New("read the answer of /configz: no kubeletconfig in it")
+	}
+	s, err := newSettings(all.Config)
+	s.from = map[string]string{}
+	for key := range all.Config {
+		s.from[key] = "/configz"
+	}
+	return s, err
+}
+
+// newSettings takes what is needed out of a configuration.
+func newSettings(doc document) (s Settings, err error) {
+	s = Settings{FailSwapOn: true, SwapBehavior: NoSwap, NodeSwap: true, CgroupDriver: "cgroupfs",
+		EvictionHard: map[string]string{"memory.available": "100Mi"}}
+	errs := []error{doc.boolean(KeyFailSwapOn, &s.FailSwapOn), doc.text(keyCgroupDriver, &s.CgroupDriver)}
+	swap, err := doc.object(KeyMemorySwap)
+	errs = append(errs, err, swap.text("swapBehavior", &s.SwapBehavior))
+	gates, err := doc.object(keyFeatureGates)
+	errs = append(errs, err, gates.boolean("NodeSwap", &s.NodeSwap))
+	for key, to := range map[string]*map[string]string{KeyEvictionHard: &s.EvictionHard, keySystemReserved: &s.SystemReserved, keyKubeReserved: &s.KubeReserved} {
+		errs = append(errs, doc.texts(key, to))
+	}
+	if s.SwapBehavior == "" {
+		s.SwapBehavior = NoSwap
+	}
+	return s, errors.Join(errs...)
+}
