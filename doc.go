@@ -51,6 +51,8 @@ passes to it, with store/view.
 	  cmd/zramfs/config    /etc/zramfs.conf: devices, and the problems in it
 	  cmd/zramfs/zramctl   the command line of zramctl, and the devices that it names
 	  cmd/zramfs/doctor    whether this machine can run a device safely
+	    cmd/zramfs/kubelet   the kubelet that runs here, and what it does where swap is on
+	    cmd/zramfs/podswap   how much swap the containers of a node may use
 	  cmd/zramfs/slots     the process that makes the kernel free swap slots
 	    cmd/zramfs/groupstat keeps the kernel's statistics of memory groups fresh
 	  cmd/zramfs/tune      parameters of the kernel: set, recorded, restored

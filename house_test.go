@@ -102,6 +102,13 @@ const lattice = `
 	cmd/zramfs/daemon < cmd/zramfs/doctor
 	cmd/zramfs/imaging < cmd/zramfs/doctor
 	cmd/zramfs/doctor < cmd/zramfs/command
+	cmd/zramfs/host < cmd/zramfs/kubelet
+	cmd/zramfs/host < cmd/zramfs/podswap
+	cmd/zramfs/kubelet < cmd/zramfs/doctor
+	cmd/zramfs/podswap < cmd/zramfs/doctor
+	cmd/zramfs/podswap < cmd/zramfs/command
+	cmd/zramfs/kubelet < cmd/zramfs/command
+	cmd/zramfs/regular < cmd/zramfs/command
 	cmd/zramfs/devices < cmd/zramfs/bundle
 	cmd/zramfs/bundle < cmd/zramfs/command
 	cmd/zramfs/host < cmd/zramfs/config

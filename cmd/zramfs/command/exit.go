@@ -16,6 +16,7 @@ const (
 	exitFailure    = 1
 	exitUsage      = 2
 	exitNotRunning = 3
+	exitKubelet    = 4
 )
 
 // exitError is an error with an exit code. Without a cause it ends the program without a message:

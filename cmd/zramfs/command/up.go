@@ -50,6 +50,8 @@ func upCommand() *cli.Command {
 			"as in most containers, cost a line. Without it no parameter of the machine changes.\n\n" +
 			"When swapoff turns all its areas off, the device ends, and the kernel parameters get their old values; with --keep it stays, as " +
 			"/dev/zram0 does, until down.\n\n" +
+			"On a node of Kubernetes whose kubelet has failSwapOn true, which is its default, up refuses: swap would keep the kubelet from starting " +
+			"again. --force turns swap on all the same.\n\n" +
 			"Freed pages are discarded by default (pages), as zram-generator has it: without that, what processes have " +
 			"freed would stay in the device until it is written over. To discard everything once at the start, as both and once do " +
 			"besides, changes nothing on a device that was just made.",
@@ -64,7 +66,7 @@ func upCommand() *cli.Command {
 			tuneFlag(),
 			sysctlFlag(),
 			&cli.BoolFlag{Name: flagKeep, Usage: "leave the device for another swapon when swap is turned off by swapoff; down ends it"},
-			&cli.BoolFlag{Name: flagForce, Usage: "turn swap on even if that is not safe"},
+			&cli.BoolFlag{Name: flagForce, Usage: "turn swap on even if that is not safe, or a kubelet refuses swap"},
 			&cli.BoolFlag{Name: flagAll, Usage: "turn on the devices of all sections of the configuration"},
 			configRootFlag(),
 		),
@@ -108,6 +110,11 @@ func upAt(c *cli.Context, dir string) error {
 			err = sayUp(c, o.said, *d, wish{cfg: o.cfg, swap: o.swap, set: c.IsSet})
 		}
 		return err
+	}
+	if !o.swap.Force {
+		if err := allowedByKubelet(host.Local); err != nil {
+			return err
+		}
 	}
 	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

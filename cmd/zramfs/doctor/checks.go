@@ -44,6 +44,7 @@ func (m Machine) findings() []Finding {
 		{"kernel-parameters", checkParameters},
 		{"free-memory", checkFreeMemory},
 		{"cgroup-v2", checkGroup2},
+		{"kubelet", checkKubelet},
 		{"instruction-sets", checkInstructions},
 		{"codecs", checkCodecs},
 	}
@@ -52,7 +53,16 @@ func (m Machine) findings() []Finding {
 			checks = append(checks, check{k.Name, func(Machine) (Finding, error) { return checkEngines(k) }})
 		}
 	}
-	var findings []Finding
+	findings := m.run(checks)
+	for _, p := range m.protections() {
+		// The detail of a protection ends with its fix.
+		findings = append(findings, Finding{Name: p.Name, State: p.State, Detail: p.Detail})
+	}
+	return findings
+}
+
+// run makes checks in their order.
+func (m Machine) run(checks []check) (findings []Finding) {
 	for _, check := range checks {
 		f, err := check.run(m)
 		if err != nil {
@@ -60,10 +70,6 @@ func (m Machine) findings() []Finding {
 		}
 		f.Name = check.name
 		findings = append(findings, f)
-	}
-	for _, p := range m.protections() {
-		// The detail of a protection ends with its fix.
-		findings = append(findings, Finding{Name: p.Name, State: p.State, Detail: p.Detail})
 	}
 	return findings
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
+	"github.com/zramfs/zramfs/cmd/zramfs/kubelet"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
@@ -24,6 +25,9 @@ type Machine struct {
 	Engines      []imaging.Kind // kinds of engine of this program
 	Priority     int            // of the first swap area that up turns on by default
 	LastPriority int            // of the last one
+	Kubernetes   *Kubernetes    // asks for the checks of a Kubernetes node
+
+	kubelets []kubelet.Kubelet // those that run
 
 	// Tests replace these.
 	protections  func() []protect.Protection     // what the serving process would find out by itself
@@ -55,16 +59,30 @@ func (f Finding) String() string {
 
 // A Diagnosis is the result of all checks; its JSON is what doctor --json prints.
 type Diagnosis struct {
-	Checks []Finding `json:"checks"` // failures first, then warnings
-	Works  bool      `json:"works"`  // whether up would work
-	Result string    `json:"result"`
+	Checks     []Finding       `json:"checks"` // failures first, then warnings
+	Works      bool            `json:"works"`  // whether up would work
+	Result     string          `json:"result"`
+	Containers []ContainerSwap `json:"containers,omitempty"` // those of pods, with --kubernetes
 }
 
 // Diagnose runs every check on m.
-func Diagnose(m Machine) Diagnosis { return newDiagnosis(m.findings()) }
+func Diagnose(m Machine) Diagnosis {
+	m.kubelets = kubelet.Find(m.Root)
+	if m.Kubernetes == nil {
+		return newDiagnosis(m.findings())
+	}
+	if m.Kubernetes.Configz != nil && len(m.kubelets) > 0 {
+		m.kubelets[0].Settings, m.kubelets[0].Err = *m.Kubernetes.Configz, nil
+	}
+	m.Kubernetes.containers, m.Kubernetes.containersErr = m.containerSwap()
+	d := newDiagnosis(append(m.findings(), m.kubernetesFindings()...))
+	d.Containers = m.Kubernetes.containers
+	return d
+}
 
 // settings are the checks whose warning is about speed or observability, not about a protection.
-var settings = []string{"kernel-zram", "other-swap", "zswap", "log", "latency", "kernel-parameters", "free-memory", "codecs", "instruction-sets"}
+var settings = []string{"kernel-zram", "other-swap", "zswap", "log", "latency", "kernel-parameters", "free-memory", "codecs", "instruction-sets",
+	"swap-behavior", "pod-swap", "eviction", "kubelet-restart"}
 
 // newDiagnosis sorts findings and sums them up.
 func newDiagnosis(findings []Finding) Diagnosis {
@@ -107,5 +125,5 @@ func (d Diagnosis) Text() string {
 	for _, f := range d.Checks {
 		out.WriteString(f.String() + "\n")
 	}
-	return out.String() + "Result: " + d.Result + "\n"
+	return out.String() + containerTable(d.Containers) + "Result: " + d.Result + "\n"
 }
