@@ -26,7 +26,8 @@ type sameTable struct {
 }
 
 // ref returns an entry for word with a reference counted, or false when its
-// set has no slot left.
+// set has no slot left. A damaged slot that others refer to is left alone, even where it seems to
+// hold word: with word and its complement it would be intact, and the others' pages wrong.
 func (t *sameTable) ref(word uint64) (image.Entry, bool) {
 	if e, ok := image.WordEntry(word); ok {
 		return e, true
@@ -38,7 +39,7 @@ func (t *sameTable) ref(word uint64) (image.Entry, bool) {
 	for slot := set; slot < set+image.SameWays; slot++ {
 		if t.refs[slot] == 0 {
 			spare = slot
-		} else if t.words[2*slot].Load() == word {
+		} else if t.words[2*slot].Load() == word && t.words[2*slot+1].Load() == ^word {
 			spare = slot
 			break
 		}
