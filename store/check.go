@@ -58,9 +58,11 @@ func (c *check) superblock() {
 }
 
 func (c *check) index() {
-	for i := range c.s.idx.twin {
-		if bits, twin := c.s.idx.bitmap[i].Load(), c.s.idx.twin[i].Load(); bits != twin {
-			c.fail(2, "index pages %d to %d: the bitmap says that %#x exist, its twin %#x", 64*i, 64*i+63, bits, twin)
+	for _, twin := range c.s.idx.twins {
+		for i := range twin {
+			if bits, twin := c.s.idx.bitmap[i].Load(), twin[i].Load(); bits != twin {
+				c.fail(2, "index pages %d to %d: the bitmap says that %#x exist, a twin %#x", 64*i, 64*i+63, bits, twin)
+			}
 		}
 	}
 	present := int64(0)

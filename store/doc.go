@@ -84,7 +84,7 @@ error, never a signal.
 Check proves these, by these numbers:
 
  1. The superblock is intact and says the geometry in use.
- 2. An entry is possible, and only in index pages that the bitmap and its twin say
+ 2. An entry is possible, and only in index pages that the bitmap and its twins say
     exist.
  3. An object names its page, length and codec, its checksum holds, and it
     decompresses to one page.

@@ -14,18 +14,19 @@ import (
 
 // index is the truth about every page. The pages of a large device's index are taken from the
 // machine when they are first needed. A bitmap says which exist; the others are never touched,
-// since even reading a hole of the image would fill it. The bitmap has a twin outside the image,
-// and an index page exists where either says so: a flipped bit hides none. Open and a View ask the
-// memory file which exist. Only the maintainer takes index pages, a piece at a time and some pieces
-// ahead of where each worker writes: a device that is filled in order, as the kernel fills swap,
-// never waits.
+// since even reading a hole of the image would fill it. The bitmap has two twins outside the image,
+// and an index page exists where two of the three say so: a flipped bit neither hides one nor makes
+// one up. The maintainer mends what differs. Open and a View ask the memory file which exist. Only
+// the maintainer takes index pages, a piece at a time and some pieces ahead of where each worker
+// writes: a device that is filled in order, as the kernel fills swap, never waits.
 type index struct {
-	s       *Store          // immutable
-	entries []atomic.Uint64 // immutable view; elements atomic
-	bitmap  []atomic.Uint64 // immutable view; a bit is set once, under passMu
-	twin    []atomic.Uint64 // as bitmap; immutable slice, nil where the whole index exists
-	present atomic.Int64    // bits set
-	whole   bool            // the whole index exists; immutable once the store is open
+	s       *Store             // immutable
+	entries []atomic.Uint64    // immutable view; elements atomic
+	bitmap  []atomic.Uint64    // immutable view; written under passMu, to set a bit once or to mend
+	twins   [2][]atomic.Uint64 // as bitmap; immutable slices, nil where the whole index exists
+	present atomic.Int64       // bits set
+	whole   bool               // the whole index exists; immutable once the store is open
+	mended  uint64             // word of the bitmap that mend comes to next; guarded by passMu
 }
 
 const (
@@ -39,7 +40,9 @@ func (x *index) init(s *Store) error {
 	if s.cfg.Disksize <= populateUpTo {
 		err = x.populate()
 	} else {
-		x.twin = make([]atomic.Uint64, len(x.bitmap))
+		for i := range x.twins {
+			x.twins[i] = make([]atomic.Uint64, len(x.bitmap))
+		}
 		err = errors.Join(x.ask(), x.adoptPresent())
 		s.workers[0].lastIndexPage.Store(1) // begins at the beginning
 	}
@@ -53,43 +56,86 @@ func (x *index) init(s *Store) error {
 
 // has reports whether index page n exists.
 func (x *index) has(n uint64) bool {
-	return x.whole || x.bitmap[n/64].Load()>>(n%64)&1 != 0 || x.twin[n/64].Load()>>(n%64)&1 != 0
+	return x.whole || x.word(n/64)>>(n%64)&1 != 0
 }
 
-// note makes has say that index page n exists.
+// word is what two of the bitmap and its twins say of the 64 index pages from 64*i on.
+func (x *index) word(i uint64) uint64 {
+	a, b := x.bitmap[i].Load(), x.twins[0][i].Load()
+	if a == b {
+		return a
+	}
+	c := x.twins[1][i].Load()
+	return a&b | a&c | b&c
+}
+
+// note makes has say that index page n exists. The caller holds passMu.
 func (x *index) note(n uint64) {
-	x.bitmap[n/64].Or(1 << (n % 64))
-	x.twin[n/64].Or(1 << (n % 64))
+	for _, bits := range [][]atomic.Uint64{x.bitmap, x.twins[0], x.twins[1]} {
+		bits[n/64].Or(1 << (n % 64))
+	}
 }
 
-// ask notes the index pages that the memory file holds: those that the bitmap names, and those
-// that it has lost. A page of zeros was taken by a process that died before it noted it.
+// set makes the bitmap and its twins say the same of the 64 index pages from 64*i on. The caller
+// holds passMu.
+func (x *index) set(i, word uint64) {
+	for _, bits := range [][]atomic.Uint64{x.bitmap, x.twins[0], x.twins[1]} {
+		bits[i].Store(word)
+	}
+}
+
+// mendAtOnce is for how many words of the bitmap a pass of the maintainer looks: 64 GiB of device,
+// about a microsecond.
+const mendAtOnce = 512
+
+// mend makes copies of the bitmap that differ from the other two the same again. The caller holds
+// passMu.
+func (x *index) mend() {
+	if x.whole {
+		return
+	}
+	for range min(mendAtOnce, len(x.bitmap)) {
+		if i := x.mended; x.bitmap[i].Load() != x.twins[0][i].Load() || x.bitmap[i].Load() != x.twins[1][i].Load() {
+			x.set(i, x.word(i))
+		}
+		x.mended = (x.mended + 1) % uint64(len(x.bitmap))
+	}
+}
+
+// ask notes the index pages that the memory file holds, and no others: those that the bitmap names,
+// and those that it has lost. A page of zeros that the bitmap does not name was taken by a process
+// that died before it noted it.
 func (x *index) ask() error {
 	if x.s.memory.Kind() == MemoryHeap { // Go memory does not tell what was taken
-		for i := range x.bitmap {
-			x.twin[i].Store(x.bitmap[i].Load())
+		for i := range uint64(len(x.bitmap)) {
+			x.set(i, x.bitmap[i].Load())
 		}
 		return nil
 	}
 	var page [PageSize]byte
 	begin, end := x.s.image.IndexOffset, x.s.image.IndexOffset+int64(x.s.image.IndexPages*PageSize)
-	for off := begin; ; {
+	for off := begin; off < end; {
 		data, hole, err := x.s.memory.nextData(off)
-		if err != nil || data >= end {
+		if err != nil {
 			return err
 		}
 		for off = data; off < min(hole, end); off += PageSize {
 			n := uint64(off-begin) / PageSize
-			if !x.has(n) {
+			named := x.bitmap[n/64].Load()>>(n%64)&1 != 0
+			if !named {
 				if err := x.s.memory.readAt(page[:], off); err != nil {
 					return err
 				}
 			}
-			if x.has(n) || page != [PageSize]byte{} {
-				x.note(n)
+			if named || page != [PageSize]byte{} {
+				x.twins[0][n/64].Or(1 << (n % 64))
 			}
 		}
 	}
+	for i := range uint64(len(x.bitmap)) {
+		x.set(i, x.twins[0][i].Load())
+	}
+	return nil
 }
 
 // load is the entry of a page, 0 where its index page does not exist.
@@ -142,6 +188,7 @@ func (x *index) grow() {
 	if x.whole {
 		return
 	}
+	x.mend()
 	for _, w := range x.s.workers {
 		last := w.lastIndexPage.Load()
 		if last == 0 {
@@ -268,7 +315,7 @@ func (x *index) each(first, last uint64, f func(n uint64)) {
 		return
 	}
 	for word := first / 64; word <= last/64; word++ {
-		for set := x.bitmap[word].Load() | x.twin[word].Load(); set != 0; set &= set - 1 {
+		for set := x.word(word); set != 0; set &= set - 1 {
 			n := word*64 + uint64(bits.TrailingZeros64(set))
 			if n >= first && n <= last {
 				f(n)

@@ -73,7 +73,7 @@ func (x *index) next(n uint64, exists bool) uint64 {
 	}
 	mask := ^uint64(0) << (n % 64)
 	for word := n / 64; word < uint64(len(x.bitmap)); word++ {
-		set := x.bitmap[word].Load() | x.twin[word].Load()
+		set := x.word(word)
 		if !exists {
 			set = ^set
 		}
