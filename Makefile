@@ -7,7 +7,7 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda manuals compiled run test test-devices test-others check lint test-race race-devices race-others test-cuda test-portable bench bench-block bench-swap bench-codec bench-once crash-test soak fuzz fuzz-once oracle criteria generate sample clean
+.PHONY: all build build-cuda manuals compiled run test test-devices test-others check lint test-race race-devices race-others test-cuda test-portable bench bench-block bench-swap bench-codec bench-once crash-test flips soak fuzz fuzz-once oracle criteria generate sample clean
 
 all: build
 
@@ -142,6 +142,10 @@ bench-swap: build $(PAGES)
 # prints how long that was felt; KILLS=1000 goes on longer than three minutes.
 crash-test:
 	$(GO) test -count=1 -timeout 2h -v -run '^TestCrashOnLoop$$' ./integration -kills $(or $(KILLS),200)
+
+# Flips every bit of an image, one at a time; half an hour.
+flips:
+	$(BESIDE) $(GO) test -count=1 -timeout 3h -v -run '^TestFlips' ./store -flips
 
 # Swaps under pressure in windows of less than a minute; FOR=1h goes on longer.
 soak: $(PAGES)
