@@ -15,6 +15,7 @@ all: build
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -tags urfave_cli_no_docs -ldflags '-s -w -X main.version=$(VERSION)' -o bin/zramfs ./cmd/zramfs
 	CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2,tcell_minimal -ldflags '-s -w' -o bin/zramfs-monitor ./cmd/zramfs-monitor
+	CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2 -ldflags '-s -w' -o bin/zramfs-node ./cmd/zramfs-node
 
 # The manual page and the completions for bash, zsh and fish, below MANUALS as below /usr.
 manuals:
@@ -84,6 +85,7 @@ lint: build build-cuda
 	$(GO) version -m bin/zramfs | grep -q CGO_ENABLED=0
 	CGO_ENABLED=0 GOARCH=arm64 $(BESIDE) $(GO) build -trimpath -o /dev/null ./cmd/zramfs
 	CGO_ENABLED=0 GOARCH=arm64 $(BESIDE) $(GO) build -trimpath -o /dev/null ./cmd/zramfs-monitor
+	CGO_ENABLED=0 GOARCH=arm64 $(BESIDE) $(GO) build -trimpath -o /dev/null ./cmd/zramfs-node
 	$(BESIDE) $(TEST) -count=1 -run '$(BUILDS)' .
 
 # With the race detector, where goroutines meet: what one goroutine of a codec does is left out.

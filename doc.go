@@ -78,6 +78,10 @@ passes to it, with store/view.
 	    cmd/zramfs/chronicle   24 hours of what devices did, in a file
 	      cmd/zramfs/regular     opens files that a command line names, no pipes or devices
 
+	cmd/zramfs-node      what runs in a pod on each node of a Kubernetes cluster
+	  cmd/zramfs/limitedswap lets pods swap where the kubelet stays at NoSwap
+	    cmd/zramfs/kubeapi   asks the API server of a cluster about a node
+
 Imports go down only; house_test.go holds the order as text and tests it.
 codec/internal/impl knows which assembly this machine takes, and codec/_asm holds
 the programs that write the assembly for amd64. docs/ says the rest in words.

@@ -106,6 +106,11 @@ const lattice = `
 	cmd/zramfs/host < cmd/zramfs/podswap
 	cmd/zramfs/kubelet < cmd/zramfs/doctor
 	cmd/zramfs/podswap < cmd/zramfs/doctor
+	cmd/zramfs/kubelet < cmd/zramfs/kubeapi
+	cmd/zramfs/podswap < cmd/zramfs/kubeapi
+	cmd/zramfs/kubeapi < cmd/zramfs/limitedswap
+	cmd/zramfs/limitedswap < cmd/zramfs-node
+	cmd/zramfs/term < cmd/zramfs/limitedswap
 	cmd/zramfs/podswap < cmd/zramfs/command
 	cmd/zramfs/kubelet < cmd/zramfs/command
 	cmd/zramfs/regular < cmd/zramfs/command

@@ -86,7 +86,7 @@ func checkPodSwap(m Machine) (Finding, error) {
 		if c.Limited > 0 {
 			would++
 		}
-		if !c.About && (c.SwapMax == nil || *c.SwapMax != c.Limited) {
+		if !c.About && (c.SwapMax == nil || !podswap.SameLimit(*c.SwapMax, c.Limited)) {
 			other++
 		}
 	}

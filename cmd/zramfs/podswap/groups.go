@@ -4,6 +4,7 @@ package podswap
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -116,6 +117,12 @@ const SwapMax = "memory.swap.max"
 // NoLimit stands for a group without a limit on swap.
 const NoLimit = ^uint64(0)
 
+// SameLimit reports whether a limit that was read is the one that was set: the kernel rounds down
+// to pages.
+func SameLimit(read, set uint64) bool {
+	return read == set || set != NoLimit && read == set-set%uint64(os.Getpagesize())
+}
+
 // Limit returns the limit on swap in bytes, or NoLimit; false where the group is gone.
 func (g Group) Limit(m host.Root) (limit uint64, ok bool, err error) {
 	text, err := m.Read(filepath.Join(g.Dir, SwapMax))
@@ -128,7 +135,10 @@ func (g Group) Limit(m host.Root) (limit uint64, ok bool, err error) {
 	if err == nil {
 		limit, err = strconv.ParseUint(text, 10, 64)
 	}
-	return limit, err == nil, err
+	if err != nil {
+		return 0, false, fmt.Errorf("read the limit of %s: %w", g.Dir, err)
+	}
+	return limit, true, nil
 }
 
 // SetLimit sets the limit on swap; false where the group is gone.
