@@ -50,9 +50,9 @@ func TestUnitFile(t *testing.T) {
 	}
 }
 
-// The scripts for OpenRC and runit are such that sh and shellcheck accept them.
+// The scripts of dist are such that sh and shellcheck accept them.
 func TestServiceScripts(t *testing.T) {
-	for _, script := range []string{"../dist/openrc/zramfs", "../dist/runit/zramfs/run", "../dist/runit/zramfs/finish"} {
+	for _, script := range []string{"../dist/openrc/zramfs", "../dist/runit/zramfs/run", "../dist/runit/zramfs/finish", detector + "zramfs.sh"} {
 		info, err := os.Stat(script)
 		if err != nil || info.Mode()&0o111 == 0 {
 			t.Errorf("%s: %v, not executable", script, err)

@@ -17,6 +17,7 @@ const (
 	exitUsage      = 2
 	exitNotRunning = 3
 	exitKubelet    = 4
+	exitUnknown    = 2 // of status --quiet
 )
 
 // exitError is an error with an exit code. Without a cause it ends the program without a message:

@@ -20,12 +20,14 @@ import (
 
 func statusCommand() *cli.Command {
 	return &cli.Command{
-		Name:        "status",
-		Usage:       "show whether a device is healthy",
-		ArgsUsage:   "[DIR]",
-		Description: "Without DIR every device is described.",
+		Name:      "status",
+		Usage:     "show whether a device is healthy",
+		ArgsUsage: "[DIR]",
+		Description: "Without DIR every device is described. With --quiet only problems are printed, a line each, and the exit code is 2 where it is " +
+			"unknown whether a device is healthy: as node-problem-detector reads codes.",
 		Flags: []cli.Flag{
 			&cli.BoolFlag{Name: "json", Aliases: []string{"J"}, Usage: "print JSON, sizes in bytes"},
+			&cli.BoolFlag{Name: flagQuiet, Aliases: []string{"q"}, Usage: "print only problems, a line each"},
 		},
 		Action: statusAction,
 	}
@@ -82,6 +84,9 @@ func statusAction(c *cli.Context) error {
 	if c.NArg() > 1 {
 		return usageError("status: one DIR at most")
 	}
+	if c.Bool(flagQuiet) {
+		return quietStatus(c)
+	}
 	found, err := devices.Find(c.Args().Slice()...)
 	if err != nil && !errors.Is(err, devices.ErrNotRunning) {
 		return err
@@ -98,6 +103,31 @@ func statusAction(c *cli.Context) error {
 		return fmt.Errorf("write standard output: %w", err)
 	}
 	return exitWith(healthCode(reports))
+}
+
+// quietStatus prints the problems of devices. It exits with exitUnknown where there is no device,
+// or none can be looked for, since a monitor that asks expects one.
+func quietStatus(c *cli.Context) error {
+	if c.Bool("json") {
+		return usageError("status: --%s and --json exclude each other", flagQuiet)
+	}
+	found, err := devices.Find(c.Args().Slice()...)
+	if err == nil && len(found) == 0 {
+		err = devices.ErrNotRunning
+	}
+	if err != nil {
+		return &exitError{code: exitUnknown, cause: err}
+	}
+	code := exitOK
+	for _, d := range found {
+		for _, p := range devices.Diagnose(d, time.Now()) {
+			code = exitFailure
+			if _, err := fmt.Fprintf(c.App.Writer, "%s: %s\n", d.Title(), p); err != nil {
+				return fmt.Errorf("write standard output: %w", err)
+			}
+		}
+	}
+	return exitWith(code)
 }
 
 func healthCode(reports []report) int {
