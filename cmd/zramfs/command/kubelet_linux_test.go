@@ -18,10 +18,11 @@ import (
 const kubeletScript = "#!/bin/sh\nread -r line\n"
 
 // besideKubelet starts the kubelet in a PID namespace, so that nothing else on the machine sees it,
-// and then the program.
+// and then the program. FUSE is hidden: an up that does not refuse fails there, with another code.
 const besideKubelet = `
 set -u
 mount -t proc proc /proc
+mount --bind /dev/null /dev/fuse
 kubelet=$1; shift
 mkfifo "$kubelet.in"
 "$kubelet" --config="$kubelet.yaml" <"$kubelet.in" &

@@ -25,8 +25,6 @@ func (d document) merge(patch document) {
 		object, ok := asDocument(value)
 		old, wasObject := asDocument(d[key])
 		switch {
-		case value == nil:
-			delete(d, key)
 		case ok:
 			if !wasObject {
 				old = document{}
