@@ -42,6 +42,22 @@ func TestCarryOnWithWriteRead(t *testing.T) {
 	}
 }
 
+// A process died before it sealed what it had received, or was of an earlier version: the successor
+// carries it out, unless its number is a flipped bit of a free slot.
+func TestCarryOnWithoutSeal(t *testing.T) {
+	l := newLeft(t)
+	data := varied(pageSize, 1)
+	copy(l.slot(0).room(), writeRequest(10, 0, data))
+	copy(l.slot(1).room(), writeRequest(1<<40, pageSize, data))
+	got := l.carryOn()
+	if len(got) != 2 || got[0].unique != 10 || got[0].errno != 0 || got[1].unique != 1<<40 || got[1].errno != int(unix.EIO) {
+		t.Errorf("answered %+v", got)
+	}
+	if !bytes.Equal(l.page(0), data) || !bytes.Equal(l.page(1), make([]byte, pageSize)) {
+		t.Error("the pages are wrong")
+	}
+}
+
 // A process died after a write was applied. Its page has been written since: to
 // carry it out again would lose that.
 func TestCarryOnWithWriteApplied(t *testing.T) {

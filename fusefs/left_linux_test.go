@@ -84,8 +84,11 @@ func (l *left) slot(n int) *slot {
 	return all[n]
 }
 
-// put leaves a message in a slot, as the kernel puts it there.
-func (l *left) put(s *slot, m message) { copy(s.room(), m) }
+// put leaves a message in a slot, as a thread does that receives it.
+func (l *left) put(s *slot, m message) {
+	copy(s.room(), m)
+	s.seal(m)
+}
 
 // successor is a new server, which has begun nothing.
 func (l *left) successor() *Server {

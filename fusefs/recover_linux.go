@@ -38,8 +38,10 @@ func (c *connection) carryOn() error {
 // long or wait for others: the threads finish those, all at the same time.
 func (c *connection) finish() error {
 	for _, t := range c.threads {
-		switch {
-		case t.slot.unique.Load() == 0:
+		switch found := t.slot.look(); {
+		case found == foundNothing:
+		case found == foundDamage:
+			t.dropDamaged()
 		case !t.long():
 			killpoint.At("request found")
 			t.finish()
@@ -56,6 +58,29 @@ func (c *connection) finish() error {
 		return c.askAgain()
 	}
 	return nil
+}
+
+// dropDamaged deals with a request that is not what the kernel has sent. The kernel sends it again
+// where it can; else it is answered with EIO, by each number that may be the right one.
+func (t *thread) dropDamaged() {
+	number, sealed := t.slot.unique.Load(), t.slot.words[wordSealed].Load()
+	if number != 0 { // else it was freed but for its seal, or its number was a single bit
+		t.c.fs.logf("the memory of request %d is damaged: test the memory of the machine", number)
+	}
+	if t.c.flags&capResend == 0 {
+		for _, unique := range []uint64{number, sealed} {
+			if unique != 0 {
+				answer := t.slot.answerBeside()
+				putOutHeader(answer, unique, unix.EIO, 0)
+				t.send(answer[:outHeaderSize])
+			}
+			if sealed == number {
+				break
+			}
+		}
+	}
+	t.slot.words[wordAttempts].Store(0)
+	t.slot.free()
 }
 
 // long reports whether the request in the slot may take long, or wait for others: a further device,

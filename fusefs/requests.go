@@ -27,7 +27,7 @@ import (
 //	free      after the answer was sent
 //
 // The successor of a killed process carries out a request that was read. An applied one it only
-// answers: the page may hold something newer.
+// answers: the page may hold something newer. sealed.go has what proves both.
 
 const (
 	requestsMagic   = 0x31_51_45_52_53_46_52_5a // "ZRFSREQ1"
@@ -83,6 +83,9 @@ const (
 	wordResult
 	wordHandles
 	wordAttempts
+	wordSealed     // see slot.seal
+	wordSum        // as it
+	wordAppliedSum // see slot.apply
 )
 
 // attributeTransfer is the largest read of an attribute, in bytes.
@@ -149,6 +152,14 @@ func (r requests) shape() (requestsShape, error) {
 	return s, nil
 }
 
+// fixed returns the parts of the memory that never change once both connections are negotiated.
+func (r requests) fixed() [][]byte {
+	return [][]byte{
+		r.mem[:wordLoops*8], r.mem[wordConnection*8 : (wordConnection+2)*8], r.mem[wordRings*8 : wordChosen*8],
+		r.mem[initAt : initAt+2*initSize],
+	}
+}
+
 // slots returns the slots of one connection.
 func (r requests) slots(c connectionKind) ([]*slot, error) {
 	shape, err := r.shape()
@@ -188,20 +199,6 @@ func (s *slot) answer() []byte { return s.buffer[answerAt:] }
 // answerBeside returns the space for a short answer that leaves the data of a write whole.
 func (s *slot) answerBeside() []byte { return s.buffer[:messageAt] }
 
-// apply records that the request's changes are done, and its answer: a count of bytes, or a
-// negative error number.
-func (s *slot) apply(unique uint64, result int64) {
-	s.words[wordResult].Store(uint64(result))
-	s.words[wordApplied].Store(unique)
-}
-
-// applied reports whether the request in the slot was applied, and its answer.
-func (s *slot) applied() (result int64, ok bool) {
-	return int64(s.words[wordResult].Load()), s.words[wordApplied].Load() == s.unique.Load()
-}
-
-func (s *slot) free() { s.unique.Store(0) }
-
 // countHandle counts an opened (+1) or closed (-1) data file once for each request, however often
 // it is carried out: the count (low half) and the number of the last request that changed it are
 // one word.
@@ -213,14 +210,13 @@ func (s *slot) countHandle(unique uint64, n int32) {
 	}
 }
 
-// handles returns how many handles on the data file are open.
-func (r requests) handles() int {
-	shape, err := r.shape()
-	if err != nil {
+// handles returns how many handles on the data file are open, by the words of all slots.
+func (r requests) handles(slots int) int {
+	if r.mem == nil {
 		return 0
 	}
 	n := int32(0)
-	for i := range shape.attributes + shape.data {
+	for i := range slots {
 		n += int32(uint32(r.words(slotWordsAt+i*64, 8)[wordHandles].Load()))
 	}
 	return int(n)

@@ -20,6 +20,7 @@ import (
 type Server struct {
 	requests    requests      // immutable view
 	image       uint64        // immutable
+	slots       int           // immutable
 	attributes  *connection   // immutable
 	chosen      func() Chosen // immutable
 	data        *connection   // immutable
@@ -66,6 +67,7 @@ func NewServer(files Files, cfg Config) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
+	s.slots = shape.attributes + shape.data
 	shownFiles := &attributes{
 		cfg: cfg, loops: s.loopsAttribute(cfg), streams: shape.data, inFlight: s.inFlight,
 		stopping: s.stopping.Load, opens: s.OpenCount, closed: func(yes bool) { s.data.fs.closed.Store(yes) }, keep: s.requests.keepChosen,
@@ -115,7 +117,7 @@ func (s *Server) SetFurther(all Further) { s.further.Store(uint64(all)) }
 func (s *Server) Further() Further { return Further(s.further.Load()) }
 
 // OpenCount returns what Session.OpenCount does.
-func (s *Server) OpenCount() int { return s.requests.handles() }
+func (s *Server) OpenCount() int { return s.requests.handles(s.slots) }
 
 // RequestBytes returns the size of the memory of requests, in bytes. All of it is present.
 func (s *Server) RequestBytes() uint64 { return uint64(len(s.requests.mem)) }

@@ -3,6 +3,7 @@
 package fusefs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -24,6 +25,8 @@ type Session struct {
 	dir        string   // absolute, without symbolic links; immutable
 	files      Files    // immutable until Abort or Close
 	requests   requests // unmapped by Close; guarded by view
+	slots      int      // that the memory of requests has; immutable
+	fixed      [][]byte // see KeepRequests; guarded by view
 	view       sync.RWMutex
 	attributes mount
 	data       mount
@@ -106,6 +109,7 @@ func (s *Session) makeRequests(shape requestsShape) error {
 	}
 	s.requests = requests{mem}
 	s.requests.format(shape)
+	s.slots = shape.attributes + shape.data
 	if _, err := telemetry.Format(mem[shape.size():], shape.data); err != nil {
 		return err
 	}
@@ -153,7 +157,37 @@ func (s *Session) Image() uint64 {
 func (s *Session) OpenCount() int {
 	s.view.RLock()
 	defer s.view.RUnlock()
-	return s.requests.handles()
+	return s.requests.handles(s.slots)
+}
+
+// KeepRequests copies the part of the memory of requests that never changes once a server has
+// started: how the memory is laid out, and the negotiation with the kernel.
+func (s *Session) KeepRequests() {
+	s.view.Lock()
+	defer s.view.Unlock()
+	if s.requests.mem == nil || s.fixed != nil || s.requests.init(attributeConnection) == nil || s.requests.init(dataConnection) == nil {
+		return
+	}
+	for _, part := range s.requests.fixed() {
+		s.fixed = append(s.fixed, bytes.Clone(part))
+	}
+}
+
+// RestoreRequests repairs what KeepRequests has copied, without which no process can serve, and
+// reports whether it was damaged.
+func (s *Session) RestoreRequests() (restored bool) {
+	s.view.RLock()
+	defer s.view.RUnlock()
+	if s.requests.mem == nil {
+		return false
+	}
+	for i, part := range s.requests.fixed()[:len(s.fixed)] {
+		if !bytes.Equal(part, s.fixed[i]) {
+			restored = true
+			copy(part, s.fixed[i])
+		}
+	}
+	return restored
 }
 
 // Attach makes the device visible: the attributes at the mount point, the data file in dev below

@@ -45,6 +45,7 @@ func (t *thread) serve() {
 		idle = errno != 0 || t.c.kind != dataConnection
 		switch {
 		case errno == 0 && n >= inHeaderSize:
+			t.slot.seal(message(t.slot.room()[:n]))
 			killpoint.At("request read")
 			t.page.pace.begin(time.Now())
 			t.c.busy.Add(1)

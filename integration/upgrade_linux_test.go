@@ -219,20 +219,17 @@ func TestUpgradeOfRings(t *testing.T) {
 	accessPage(t, dir, "write")
 	before := status(t, dir)
 	memory := requestsOf(t, before.KeeperPID)
-	setRings := func(bytes byte) {
+	earlier := filepath.Join(tempDir(t), "as-earlier")
+	setRings := fmt.Sprintf("printf '\\020' | dd of=%s bs=1 seek=%d conv=notrunc 2>/dev/null\n", memory.Name(), 11*8+1) // the word of their size
+	write := func(script string) {
 		t.Helper()
-		if _, err := memory.WriteAt([]byte{bytes}, 11*8+1); err != nil { // the word of their size
+		text := "#!/bin/sh\nshift\n" + script + "exec " + binary(t) + " mount --transport=uring \"$@\"\n"
+		if err := os.WriteFile(earlier, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	script := filepath.Join(tempDir(t), "as-earlier")
-	text := "#!/bin/sh\nshift\nexec " + binary(t) + " mount --transport=uring \"$@\"\n"
-	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	setRings(16)
-	r := run(t, commandTimeout, "upgrade", "--binary", script, dir)
-	setRings(0)
+	write(setRings) // the keeper restores the memory before it starts a worker
+	r := run(t, commandTimeout, "upgrade", "--binary", earlier, dir)
 	if r.Code != 1 || !strings.Contains(r.Stderr, "made the device with --transport uring") || strings.Count(r.Stderr, "\n") != 1 {
 		t.Errorf("upgrade: exit code %d: %q", r.Code, r.Stderr)
 	}
@@ -240,7 +237,8 @@ func TestUpgradeOfRings(t *testing.T) {
 	if after := status(t, dir); after.WorkerPID != before.WorkerPID || after.Restarts != 0 {
 		t.Errorf("before %+v, after %+v", before, after)
 	}
-	mustRun(t, commandTimeout, "upgrade", "--binary", script, dir) // without rings it goes on
+	write("")
+	mustRun(t, commandTimeout, "upgrade", "--binary", earlier, dir) // without rings it goes on
 }
 
 // requestsOf opens the memory of requests that a process holds.

@@ -62,6 +62,9 @@ func pid() int { return os.Getpid() }
 // launch starts the process of a worker.
 func (k *keeper) launch(p *process, from program, files fusefs.Files) error {
 	from.image.restoreSuperblock(k.logger)
+	if k.session.RestoreRequests() {
+		k.logger.Error("the memory of requests was damaged and is restored: test the memory of the machine")
+	}
 	inherited := []*os.File{files.Attributes, files.Data, files.Requests, from.image.memory.File()}
 	locks, err := k.serveLocks(from.image)
 	if err != nil {

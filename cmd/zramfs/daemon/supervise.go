@@ -115,6 +115,7 @@ func (k *keeper) inUse(p *process) {
 	if p.image.superblock.Load() == nil {
 		p.image.keepSuperblock(k.logger)
 	}
+	k.session.KeepRequests()
 	k.image.Store(p.image)
 	k.inService.Store(p)
 	go k.tellFurther(p, nil) // they may have changed since it got the order to serve
