@@ -122,9 +122,24 @@ func connectionNumber(mount int) (int, error) {
 	return int(st.Dev_minor), nil
 }
 
-// attach makes a mount visible.
-func attach(mount *os.File, dir string) error {
-	err := unix.MoveMount(int(mount.Fd()), "", unix.AT_FDCWD, dir, unix.MOVE_MOUNT_F_EMPTY_PATH)
+// errMoved: a directory on the way to the mount point was replaced since it was looked at.
+var errMoved = errors.New("a directory of the path was replaced by something else")
+
+// attach makes a mount visible on dir, which has no symbolic links: a user who owns a directory of
+// the path cannot have the mount made elsewhere by replacing one now.
+func attach(mount *os.File, dir string) (err error) {
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("mount %s: %w", dir, err)
+	}
+	defer func() { err = errors.Join(err, unix.Close(fd)) }()
+	switch at, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); {
+	case err != nil:
+		return fmt.Errorf("mount %s: %w", dir, err)
+	case at != dir:
+		return fmt.Errorf("mount %s: %w, %s", dir, errMoved, at)
+	}
+	err = unix.MoveMount(int(mount.Fd()), "", fd, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 	if err != nil {
 		return fmt.Errorf("mount %s: %w%s", dir, err, mountHint(err))
 	}
