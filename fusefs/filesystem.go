@@ -182,7 +182,7 @@ func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 	if access == syscall.O_WRONLY || n.attribute.show == nil {
 		return fuse.OK
 	}
-	return f.snapshot(n, in.Unique)
+	return f.snapshot(n, &in.InHeader, in.Unique)
 }
 
 // Release ends a handle.

@@ -16,6 +16,9 @@ type snapshots struct {
 	mu   sync.Mutex
 	held map[uint64][]byte // contents do not change; guarded by mu
 	read map[uint64]cursor // of handles on files that have no snapshot; guarded by mu
+	// user has the strangers, by handle, whose files are counted in strangers; guarded by mu.
+	user      map[uint64]uint32
+	strangers strangers // guarded by mu
 }
 
 func (s *snapshots) add(handle uint64, content []byte) {
@@ -25,6 +28,17 @@ func (s *snapshots) add(handle uint64, content []byte) {
 		s.held = make(map[uint64][]byte)
 	}
 	s.held[handle] = content
+}
+
+// addOf is add for a stranger, whom admit has admitted.
+func (s *snapshots) addOf(user uint32, handle uint64, content []byte) {
+	s.add(handle, content)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.user == nil {
+		s.user = make(map[uint64]uint32)
+	}
+	s.user[handle] = user
 }
 
 func (s *snapshots) get(handle uint64) (content []byte, ok bool) {
@@ -37,6 +51,10 @@ func (s *snapshots) get(handle uint64) (content []byte, ok bool) {
 func (s *snapshots) remove(handle uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if user, ok := s.user[handle]; ok {
+		s.dismiss(user)
+		delete(s.user, handle)
+	}
 	delete(s.held, handle)
 	delete(s.read, handle)
 }
@@ -57,13 +75,33 @@ func (s *snapshots) setCursor(handle uint64, c cursor) {
 }
 
 // snapshot makes the contents that a handle on n reads.
-func (f *fileSystem) snapshot(n *node, handle uint64) fuse.Status {
+func (f *fileSystem) snapshot(n *node, in *fuse.InHeader, handle uint64) fuse.Status {
+	stranger := f.stranger(in)
+	if stranger {
+		if status := f.snapshots.admit(in.Uid); !status.Ok() {
+			return status
+		}
+		if content, ok := f.snapshots.shared(n); ok {
+			f.snapshots.addOf(in.Uid, handle, content)
+			return fuse.OK
+		}
+	}
 	content, err := n.attribute.show()
 	if err != nil {
 		f.logf("read %s: %v", n.name, err)
-		return fuse.EIO
 	}
-	f.snapshots.add(handle, content)
+	if stranger {
+		f.snapshots.addOf(in.Uid, handle, content)
+	}
+	switch {
+	case err != nil:
+		f.snapshots.remove(handle)
+		return fuse.EIO
+	case stranger:
+		f.snapshots.share(n, content)
+	default:
+		f.snapshots.add(handle, content)
+	}
 	return fuse.OK
 }
 
@@ -82,7 +120,7 @@ func (f *fileSystem) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.Re
 		return f.takeOnce(n, in)
 	}
 	if !ok {
-		if status := f.snapshot(n, in.Fh); !status.Ok() {
+		if status := f.snapshot(n, &in.InHeader, in.Fh); !status.Ok() {
 			return nil, status
 		}
 		content, _ = f.snapshots.get(in.Fh)
