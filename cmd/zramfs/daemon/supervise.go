@@ -115,7 +115,6 @@ func (k *keeper) inUse(p *process) {
 	if p.image.superblock.Load() == nil {
 		p.image.keepSuperblock(k.logger)
 	}
-	k.session.KeepRequests()
 	k.image.Store(p.image)
 	k.inService.Store(p)
 	go k.tellFurther(p, nil) // they may have changed since it got the order to serve
@@ -123,6 +122,7 @@ func (k *keeper) inUse(p *process) {
 
 func (k *keeper) ready(_ *process, n news) {
 	k.since = time.Now()
+	k.session.KeepRequests()
 	k.first <- n.Ready
 }
 
