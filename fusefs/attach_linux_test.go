@@ -13,8 +13,8 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// A user who owns a directory of the mount point's path replaces one by a link to a directory of the
-// system, after the path was looked at: nothing is mounted there.
+// A user who owns a directory of the mount point's path replaces one by a link to a directory of
+// the system, after the path was looked at: nothing is mounted there.
 func TestMountIsNotMisled(t *testing.T) {
 	require.Root(t)
 	base, err := filepath.EvalSymlinks(t.TempDir())

@@ -11,7 +11,8 @@ import (
 
 // Every user may read attributes, and each open file of one takes memory of the serving process,
 // which is locked and which the OOM killer leaves alone; making its contents takes processor time
-// from page faults. So there are bounds for strangers: users other than root and the device's owner.
+// from page faults. So there are bounds for strangers: users other than root and the device's
+// owner.
 const (
 	strangerFiles  = 64                     // open attribute files of one stranger that have contents
 	strangersFiles = 1024                   // of all strangers

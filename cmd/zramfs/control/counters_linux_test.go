@@ -39,7 +39,7 @@ func keepCounters(t *testing.T, at int64) (dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go serve(s, Keeper{Dir: dir, Counters: func() (*os.File, int64) { return f, at }, Warn: func(string) {}}.attend)
+	go serve(s, refuse, Keeper{Dir: dir, Counters: func() (*os.File, int64) { return f, at }, Warn: func(string) {}}.attend)
 	t.Cleanup(func() {
 		if err := errors.Join(s.Close(), f.Close(), unix.Munmap(mem)); err != nil && !errors.Is(err, os.ErrClosed) {
 			t.Error(err)

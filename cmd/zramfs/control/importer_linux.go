@@ -79,7 +79,8 @@ func ListenImports(dir string, connection int, s *store.Store, opens func() int)
 		done: make(chan struct{}), turn: make(chan struct{}, 1), ended: make(chan struct{}), conns: make(map[*net.UnixConn]bool),
 	}
 	go func() {
-		serve(l, func(c *net.UnixConn) {
+		forbid := func(c *net.UnixConn, _ error) { _ = answerImport(c, importForbidden, 0) } // it may have ended
+		serve(l, forbid, func(c *net.UnixConn) {
 			if i.begin(c) {
 				_ = i.attend(c) // the command has ended, or broken the protocol
 			}

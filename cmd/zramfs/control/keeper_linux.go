@@ -89,15 +89,15 @@ type imageAnswer struct {
 type Listener struct{ socket *socket }
 
 // Listen attends commands for k until the listener is closed. Where the socket could not be made in
-// a directory that only k's user can enter, unguarded says why: any local user can keep commands
-// from reaching k then.
+// a directory that only k's user can enter, unguarded says why: any local user can reach it then,
+// and is refused.
 func Listen(k Keeper) (l *Listener, unguarded, err error) {
 	Sweep()
 	s, unguarded, err := listenAt(socketDirs(), socketName(k.Dir, k.Mount))
 	if err != nil {
 		return nil, nil, err
 	}
-	go serve(s, k.attend)
+	go serve(s, refuse, k.attend)
 	return &Listener{s}, unguarded, nil
 }
 
@@ -111,8 +111,12 @@ func (l *Listener) Close() error {
 // Sweep removes the names of sockets that killed processes have left.
 func Sweep() { sweepSockets(socketDirs()) }
 
-// serve attends each connection in a goroutine of its own until the socket is closed.
-func serve(l *socket, attend func(*net.UnixConn)) {
+// refuse tells a command that it may ask for nothing. It reads as an UpgradeReport as well.
+func refuse(c *net.UnixConn, why error) { answer(c, imageAnswer{Image: true, Error: why.Error()}) }
+
+// serve attends each connection in a goroutine of its own until the socket is closed. It refuses
+// those of other users at once, so that they keep no place.
+func serve(l *socket, refuse func(*net.UnixConn, error), attend func(*net.UnixConn)) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	for room := make(chan struct{}, maxConnections); ; {
@@ -124,6 +128,12 @@ func serve(l *socket, attend func(*net.UnixConn)) {
 		if err != nil { // no descriptor is free
 			<-room
 			time.Sleep(acceptPause)
+			continue
+		}
+		if err := admit(c, 0); err != nil {
+			refuse(c, err)
+			_ = c.Close() // the command has its answer
+			<-room
 			continue
 		}
 		all.Go(func() {
@@ -144,7 +154,7 @@ func (k Keeper) attend(c *net.UnixConn) {
 		return
 	}
 	if err := admit(c, k.Mount); err != nil {
-		answer(c, imageAnswer{Image: true, Error: err.Error()}) // reads as an UpgradeReport as well
+		refuse(c, err)
 		return
 	}
 	switch {

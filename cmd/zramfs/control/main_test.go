@@ -8,10 +8,13 @@ import (
 	"testing"
 )
 
-// TestMain makes the test binary a process of another user when "stranger" is its argument.
+// strangers are the parts that the test binary plays as a process of another user.
+var strangers = map[string]func() error{"stranger": childStranger, "flood": childFlood}
+
+// TestMain makes the test binary a process of another user when its argument is one of strangers.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "stranger" {
-		if err := childStranger(); err != nil {
+	if len(os.Args) > 1 && strangers[os.Args[1]] != nil {
+		if err := strangers[os.Args[1]](); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -3,6 +3,7 @@
 package control
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -40,8 +42,36 @@ func socketName(dir string, mount int) string {
 // connection, which lives as long as the data file, also when its mount is hidden.
 func importName(dir string, connection int) string { return socketName(dir, connection) + "-import" }
 
-func abstractAddress(name string) *net.UnixAddr {
-	return &net.UnixAddr{Net: "unix", Name: "@zramfs/" + name}
+// abstractAddress is the address of an abstract socket. Earlier versions give it no secret.
+func abstractAddress(name, secret string) *net.UnixAddr {
+	return &net.UnixAddr{Net: "unix", Name: abstractPrefix + name + secret}
+}
+
+const abstractPrefix = "@zramfs/"
+
+// secretMark comes before the part of an abstract name that no other user can guess, and so not
+// take first.
+const secretMark = "."
+
+// unixSockets lists the sockets of the network namespace.
+const unixSockets = "/proc/net/unix"
+
+// listening are the flags of a socket there that takes connections.
+const listening = "00010000"
+
+// abstractAddresses returns the addresses that the socket of a name may have, that of an earlier
+// version last. Other users may have made some of them.
+func abstractAddresses(name string) (all []*net.UnixAddr) {
+	text, err := os.ReadFile(unixSockets)
+	if err == nil {
+		for line := range strings.Lines(string(text)) {
+			fields := strings.Fields(line)
+			if len(fields) == 8 && fields[3] == listening && strings.HasPrefix(fields[7], abstractPrefix+name+secretMark) {
+				all = append(all, &net.UnixAddr{Net: "unix", Name: fields[7]})
+			}
+		}
+	}
+	return append(all, abstractAddress(name, ""))
 }
 
 // A socket takes connections of commands.
@@ -52,8 +82,7 @@ type socket struct {
 }
 
 // listenAt makes the socket of that name in the first directory where that is possible, else an
-// abstract one. unguarded says why another user can take the name of an abstract one; it is nil for
-// a socket in a directory.
+// abstract one, which other users can reach. unguarded says why there is no directory.
 func listenAt(dirs []string, name string) (s *socket, unguarded, err error) {
 	var all []error
 	for _, dir := range dirs {
@@ -63,7 +92,7 @@ func listenAt(dirs []string, name string) (s *socket, unguarded, err error) {
 		}
 		all = append(all, err)
 	}
-	l, err := net.ListenUnix("unix", abstractAddress(name))
+	l, err := net.ListenUnix("unix", abstractAddress(name, secretMark+rand.Text()))
 	if err != nil {
 		return nil, nil, errors.Join(append(all, err)...)
 	}
@@ -179,11 +208,19 @@ func dial(dirs []string, name string) (*net.UnixConn, error) {
 		}
 		forbidden = forbidden || errors.Is(err, fs.ErrPermission)
 	}
-	c, err := net.DialUnix("unix", nil, abstractAddress(name))
-	switch {
-	case err == nil:
-		return trusted(c)
-	case forbidden:
+	var all []error
+	for _, at := range abstractAddresses(name) {
+		c, err := net.DialUnix("unix", nil, at)
+		if err == nil {
+			c, err = trusted(c)
+		}
+		if err == nil {
+			return c, nil
+		}
+		all = append(all, err)
+	}
+	err := errors.Join(all[0], all[len(all)-1])
+	if forbidden && !errors.Is(err, errStranger) {
 		return nil, errForbidden
 	}
 	return nil, err

@@ -150,7 +150,7 @@ func (k *keeper) listen() {
 	case err != nil:
 		p.Detail = "upgrade, verify, export and import are not possible"
 	case unguarded != nil:
-		p.Detail = "any local user can keep upgrade, verify, export and import from working"
+		p.Detail = "any local user can connect to the sockets of upgrade, verify, export and import, and is refused"
 	}
 	if err == nil {
 		k.undo = append(k.undo, l.Close)
