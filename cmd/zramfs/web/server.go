@@ -84,9 +84,13 @@ func openHistory(o monitor.Order, logf func(string, ...any)) (c *chronicle.Chron
 
 func listen(ctx context.Context, opt options) (net.Listener, error) {
 	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", opt.address)
-	if err != nil || opt.cert == "" {
-		return l, err
+	inner, err := lc.Listen(ctx, "tcp", opt.address)
+	if err != nil {
+		return nil, err
+	}
+	l := &bounded{Listener: inner, most: maxConnections}
+	if opt.cert == "" {
+		return l, nil
 	}
 	pair, err := keyPair(opt)
 	if err != nil {

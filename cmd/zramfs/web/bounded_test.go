@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package web
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// served starts the server as zramfs serve does.
+func served(t *testing.T, most int32) (l *bounded) {
+	t.Helper()
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := sampler(t, options{loopback: true}, healthy())
+	l = &bounded{Listener: inner, most: most}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- serve(ctx, l, newHandler(s, options{loopback: true})) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// A user opens connections without end, and says nothing on them, or half of a request: the server
+// closes those beyond the bound at once, and once one has ended there is room for a request.
+func TestFloodOfConnections(t *testing.T) {
+	const most = 8
+	l := served(t, most)
+	var all []net.Conn
+	for i := range 4 * most {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		if i%2 == 0 {
+			_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: localhost\r\nSlow") // it may be closed
+		}
+		all = append(all, c)
+	}
+	for i, c := range all[most:] {
+		if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("connection %d is attended: %d, %v", most+i, n, err)
+		}
+	}
+	if n := l.open.Load(); n != most {
+		t.Errorf("%d connections are open", n)
+	}
+	if err := all[1].Close(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		r, err := http.Get("http://" + l.Addr().String() + "/healthz")
+		if err == nil {
+			if err := r.Body.Close(); err != nil || r.StatusCode != http.StatusOK {
+				t.Errorf("status %d, %v", r.StatusCode, err)
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A header beyond the bound is refused before it is whole, and so are requests in the name of
+// another site.
+func TestHostileRequests(t *testing.T) {
+	l := served(t, maxConnections)
+	for name, c := range map[string]struct{ request, want string }{
+		"large header":  {"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 4*maxHeader) + "\r\n\r\n", "431"},
+		"another site":  {"GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n", "403"},
+		"no host":       {"GET /metrics HTTP/1.0\r\n\r\n", "403"},
+		"other method":  {"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", "405"},
+		"two lengths":   {"GET /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", "400"},
+		"out of a file": {"GET /../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n", "30"},
+	} {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(conn, c.request) // the server may answer before it has read all
+		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+		answer := make([]byte, 64)
+		n, err := io.ReadAtLeast(conn, answer, len("HTTP/1.1 431"))
+		if !strings.HasPrefix(string(answer[:n]), "HTTP/1.") || !strings.HasPrefix(string(answer[min(n, 9):n]), c.want) {
+			t.Errorf("%s: %q, %v, want %s", name, answer[:n], err, c.want)
+		}
+		_ = conn.Close()
+	}
+}
