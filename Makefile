@@ -145,10 +145,10 @@ bench-swap: build $(PAGES)
 crash-test:
 	$(GO) test -count=1 -timeout 2h -v -run '^TestCrashOnLoop$$' ./integration -kills $(or $(KILLS),200)
 
-# Flips every bit of an image and of the memory of requests, one at a time; half an hour.
+# Flips bits of an image, of the memory of requests and of the counters, one at a time; an hour.
 flips:
 	$(BESIDE) $(GO) test -count=1 -timeout 3h -v -run '^TestFlips' ./store -flips
-	$(BESIDE) $(GO) test -count=1 -timeout 1h -v -run '^TestFlips' ./fusefs -flips
+	$(BESIDE) $(GO) test -count=1 -timeout 1h -v -run '^TestFlips' ./fusefs ./telemetry -flips
 
 # Swaps under pressure in windows of less than a minute; FOR=1h goes on longer.
 soak: $(PAGES)
