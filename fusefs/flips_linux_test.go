@@ -171,3 +171,32 @@ func (l *left) judge(scene flipScene) (outcome string) {
 	}
 	return outcome
 }
+
+// A bit of the counts of open handles flips: a device in use is not taken for unused, and bits of
+// the requests' numbers change nothing.
+func TestFlipsOfHandles(t *testing.T) {
+	l := newLeft(t)
+	s := l.slot(0)
+	for _, open := range []int{0, 1, 3} {
+		for n := range open {
+			s.countHandle(uint64(100+4*open+2*n), 1)
+		}
+		for _, word := range []int{wordHandles, wordTwin} {
+			for bit := range 64 {
+				w := &s.words[word]
+				kept := w.Load()
+				w.Store(kept ^ 1<<bit)
+				if n := l.session.OpenCount(); n < open || bit >= 32 && n != open {
+					t.Errorf("%d are open; with bit %d of word %d flipped it is %d", open, bit, word, n)
+				}
+				w.Store(kept)
+			}
+		}
+		for n := range open {
+			s.countHandle(uint64(200+4*open+2*n), -1)
+		}
+		if n := l.session.OpenCount(); n != 0 {
+			t.Fatalf("%d are open after all were closed", n)
+		}
+	}
+}

@@ -86,6 +86,7 @@ const (
 	wordSealed     // see slot.seal
 	wordSum        // as it
 	wordAppliedSum // see slot.apply
+	wordTwin       // as wordHandles, written before it
 )
 
 // attributeTransfer is the largest read of an attribute, in bytes.
@@ -206,8 +207,22 @@ func (s *slot) countHandle(unique uint64, n int32) {
 	tag := uint32(unique >> 1) // the lowest bit is the kernel's
 	w := &s.words[wordHandles]
 	if old := w.Load(); old == 0 || uint32(old>>32) != tag {
-		w.Store(uint64(tag)<<32 | uint64(uint32(int32(uint32(old))+n)))
+		now := uint64(tag)<<32 | uint64(uint32(handlesOf(s.words)+n))
+		s.words[wordTwin].Store(now)
+		w.Store(now)
 	}
+}
+
+// handlesOf is the count of a slot. Where the twin is of the same request and has another count,
+// one of them is damaged, and the larger one counts: a device in use is never taken for unused. A
+// twin of another request is that of a process which died, or which an earlier version followed.
+func handlesOf(slot []atomic.Uint64) int32 {
+	word, twin := slot[wordHandles].Load(), slot[wordTwin].Load()
+	n := int32(uint32(word))
+	if word>>32 == twin>>32 {
+		n = max(n, int32(uint32(twin)))
+	}
+	return n
 }
 
 // handles returns how many handles on the data file are open, by the words of all slots.
@@ -217,7 +232,7 @@ func (r requests) handles(slots int) int {
 	}
 	n := int32(0)
 	for i := range slots {
-		n += int32(uint32(r.words(slotWordsAt+i*64, 8)[wordHandles].Load()))
+		n += handlesOf(r.words(slotWordsAt+i*64, 8))
 	}
 	return int(n)
 }
