@@ -64,10 +64,14 @@ func receive(device int, room []byte, idle bool) (n int, errno syscall.Errno) {
 // requesting process has been killed) and the end of the connection, which the next receive
 // reports.
 func (t *thread) send(answer []byte) {
-	_, _, errno := syscall.RawSyscall(unix.SYS_WRITE, uintptr(t.c.device), uintptr(unsafe.Pointer(&answer[0])), uintptr(len(answer)))
-	switch errno {
+	switch errno := transmit(t.c.device, answer); errno {
 	case 0, unix.ENOENT, unix.ENODEV, unix.ECONNABORTED, unix.EPERM:
 	default:
 		t.c.fs.failed("answer for", errno)
 	}
+}
+
+func transmit(device int, answer []byte) syscall.Errno {
+	_, _, errno := syscall.RawSyscall(unix.SYS_WRITE, uintptr(device), uintptr(unsafe.Pointer(&answer[0])), uintptr(len(answer)))
+	return errno
 }

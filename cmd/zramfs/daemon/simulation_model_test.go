@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build simulation
+
+package daemon
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/zramfs/zramfs/store"
+)
+
+// A model knows what each page of the device may hold: one content once a write was acknowledged,
+// several after writes that failed or that no one has answered yet.
+type model struct {
+	rng     *rand.Rand
+	pages   [][][]byte // what each may hold
+	using   []int      // readers of a page, -1 for a writer
+	cluster uint64     // pages that lie side by side on the device
+	stride  uint64     // from one cluster to the next, in pages
+	version uint64     // of the last content made
+	samples [][]byte   // contents to begin with
+}
+
+func newModel(rng *rand.Rand, pages int, cluster, stride uint64) *model {
+	m := &model{rng: rng, using: make([]int, pages), cluster: cluster, stride: stride}
+	zero := make([]byte, store.PageSize)
+	for range pages {
+		m.pages = append(m.pages, [][]byte{zero})
+	}
+	for kind := range 64 {
+		m.samples = append(m.samples, sample(rng, kind%8))
+	}
+	return m
+}
+
+// sample makes a page that compresses in one of eight ways.
+func sample(rng *rand.Rand, kind int) []byte {
+	p := make([]byte, store.PageSize)
+	fill := func(p []byte) {
+		for i := range p {
+			p[i] = byte(rng.Uint32())
+		}
+	}
+	switch kind {
+	case 0: // hardly anything
+	case 1, 2: // words that repeat
+		for i := 0; i+8 <= len(p); i += 8 {
+			binary.LittleEndian.PutUint64(p[i:], 0x7f0000000000+uint64(rng.IntN(64))*16)
+		}
+	case 3: // text
+		words := []string{"the ", "page ", "kernel ", "of ", "swap ", "store ", "a ", "writes "}
+		for i := 0; i < len(p); {
+			i += copy(p[i:], words[rng.IntN(len(words))])
+		}
+	case 4: // runs
+		for i := 0; i < len(p); {
+			n, b := rng.IntN(100)+1, byte(rng.IntN(4))
+			for j := i; j < min(i+n, len(p)); j++ {
+				p[j] = b
+			}
+			i += n
+		}
+	case 5, 6: // a part of noise
+		fill(p[:len(p)*kind/8])
+	default:
+		fill(p)
+	}
+	return p
+}
+
+// page is the number on the device of the model's i-th.
+func (m *model) page(i int) uint64 { return uint64(i)/m.cluster*m.stride + uint64(i)%m.cluster }
+
+// content makes a page that none has held before.
+func (m *model) content() []byte {
+	m.version++
+	p := bytes.Clone(m.samples[m.rng.IntN(len(m.samples))])
+	switch m.rng.IntN(8) {
+	case 0: // one word
+		word := m.version
+		if m.rng.IntN(2) == 0 {
+			word = uint64(m.rng.IntN(9)) * 0x0101010101010101
+		}
+		for i := 0; i < len(p); i += 8 {
+			binary.LittleEndian.PutUint64(p[i:], word)
+		}
+	default:
+		binary.LittleEndian.PutUint64(p[8*m.rng.IntN(len(p)/8):], m.version)
+	}
+	return p
+}
+
+// claim takes n pages from a random one on, for one writer or for readers, as the swap code and a
+// file system do; n is 0 where they are in use.
+func (m *model) claim(most int, writing bool) (first, n int) {
+	first = m.rng.IntN(len(m.pages))
+	room := int(m.cluster) - first%int(m.cluster)
+	n = 1
+	if m.rng.IntN(3) == 0 {
+		n = 1 + m.rng.IntN(min(most, room))
+	}
+	n = min(n, len(m.pages)-first)
+	for _, u := range m.using[first : first+n] {
+		if u < 0 || writing && u > 0 {
+			return 0, 0
+		}
+	}
+	m.use(first, n, writing, 1)
+	return first, n
+}
+
+func (m *model) use(first, n int, writing bool, by int) {
+	for i := range n {
+		if writing {
+			by = -by
+		}
+		m.using[first+i] += by
+		if writing {
+			by = -by
+		}
+	}
+}
+
+// release gives pages back that claim has taken.
+func (m *model) release(first, n int, writing bool) { m.use(first, n, writing, -1) }
+
+// change says that bytes of a page are changed from off on; until done says how it ended, the page
+// holds either.
+func (m *model) change(i, off int, data []byte) (done func(ok bool)) {
+	before := m.pages[i]
+	var after [][]byte
+	for _, old := range before {
+		p := data
+		if len(data) < store.PageSize {
+			p = bytes.Clone(old)
+			copy(p[off:], data)
+		}
+		after = add(after, p)
+	}
+	both := after
+	for _, old := range before {
+		both = add(both, old)
+	}
+	m.pages[i] = both
+	return func(ok bool) {
+		if ok {
+			m.pages[i] = after
+		}
+	}
+}
+
+// add adds a content that is not there yet.
+func add(all [][]byte, p []byte) [][]byte {
+	for _, q := range all {
+		if bytes.Equal(p, q) {
+			return all
+		}
+	}
+	return append(all[:len(all):len(all)], p)
+}
+
+// hold demands that what was read of a page from off on is something that it may hold, which it
+// holds from now on.
+func (m *model) hold(i, off int, got []byte) error {
+	var fit [][]byte
+	for _, p := range m.pages[i] {
+		if bytes.Equal(p[off:off+len(got)], got) {
+			fit = append(fit, p)
+		}
+	}
+	if len(fit) == 0 {
+		want, at := m.pages[i][0][off:off+len(got)], 0
+		for at < len(got) && got[at] == want[at] {
+			at++
+		}
+		end := min(at+16, len(got))
+		return fmt.Errorf("page %d: %d bytes from %d on are none of the %d contents that it may have: from byte %d on it reads %x, one is %x",
+			m.page(i), len(got), off, len(m.pages[i]), off+at, got[at:end], want[at:end])
+	}
+	if m.using[i] >= 0 { // a page that is being written holds what the end of that says
+		m.pages[i] = fit
+	}
+	return nil
+}

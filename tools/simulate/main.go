@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Simulate rewrites the sources of the packages that the simulation runs for package
+// internal/world, and writes a file for "go build -overlay" that has the compiler take the
+// rewritten ones: locks, timers, goroutines, channel operations and system calls become those of
+// the world, and each statement begins with world.Step. Each line keeps its number.
+//
+//	go run ./tools/simulate -o DIR    writes DIR/overlay.json
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"go/build"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// rewritten are the packages and, of each, the files; all of them where none is named.
+var rewritten = map[string][]string{
+	"store":                {},
+	"store/internal/image": {},
+	"fusefs": {
+		"connection_linux.go", "data.go", "fallocate_linux.go", "mapping_linux.go", "options.go", "pace.go", "receive_linux.go",
+		"recover_linux.go", "requests.go", "server_linux.go", "session_linux.go", "telemetry_linux.go", "thread_linux.go",
+	},
+}
+
+func main() {
+	dir := flag.String("o", "", "the directory to write to")
+	flag.Parse()
+	if *dir == "" || flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "usage: simulate -o DIR")
+		os.Exit(2)
+	}
+	if err := run(*dir); err != nil {
+		fmt.Fprintln(os.Stderr, "simulate:", err)
+		os.Exit(1)
+	}
+}
+
+func run(dir string) error {
+	root, err := filepath.Abs(".")
+	if err != nil {
+		return err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	for pkg, files := range rewritten {
+		if len(files) == 0 {
+			if files, err = sources(filepath.Join(root, pkg)); err != nil {
+				return err
+			}
+		}
+		for _, name := range files {
+			from, to := filepath.Join(root, pkg, name), filepath.Join(dir, pkg, name)
+			text, err := rewrite(from)
+			if err == nil {
+				err = errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, text, 0o644))
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", from, err)
+			}
+			overlay.Replace[from] = to
+		}
+	}
+	text, err := json.MarshalIndent(overlay, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "overlay.json"), text, 0o644)
+}
+
+// sources are the files of a package that this machine compiles, with self-checks and without tests.
+func sources(dir string) ([]string, error) {
+	c := build.Default
+	c.BuildTags = append(c.BuildTags, "invariants")
+	p, err := c.ImportDir(dir, 0)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, f := range p.GoFiles {
+		if !strings.HasSuffix(f, "_test.go") {
+			files = append(files, f)
+		}
+	}
+	return files, nil
+}
