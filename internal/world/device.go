@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,7 +43,7 @@ type Request struct {
 	Errno unix.Errno
 	Data  []byte
 	// Began is when the request came, in the world's time.
-	Began int64
+	Began time.Duration
 }
 
 // OpenDevice stands in for opening /dev/fuse.
@@ -83,7 +84,7 @@ func (d *Device) Send(op uint32, node uint64, argument []byte) *Request {
 	binary.LittleEndian.PutUint32(m[4:], op)
 	binary.LittleEndian.PutUint64(m[uniqueAt:], d.unique)
 	binary.LittleEndian.PutUint64(m[16:], node)
-	r := &Request{message: m, Began: int64(d.w.Elapsed())}
+	r := &Request{message: m, Began: d.w.Elapsed()}
 	d.pending = append(d.pending, r)
 	return r
 }

@@ -5,7 +5,9 @@
 // rewritten ones: locks, timers, goroutines, channel operations and system calls become those of
 // the world, and each statement begins with world.Step. Each line keeps its number.
 //
-//	go run ./tools/simulate -o DIR    writes DIR/overlay.json
+//	go run ./tools/simulate -o DIR             writes DIR/overlay.json
+//	go run ./tools/simulate -o DIR -plant 3    with the third fault planted
+//	go run ./tools/simulate -faults            lists the faults that can be planted
 package main
 
 import (
@@ -31,18 +33,31 @@ var rewritten = map[string][]string{
 
 func main() {
 	dir := flag.String("o", "", "the directory to write to")
+	number := flag.Int("plant", 0, "the number of a fault to plant; 0 for none")
+	list := flag.Bool("faults", false, "list the faults")
 	flag.Parse()
-	if *dir == "" || flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "usage: simulate -o DIR")
+	switch {
+	case *list:
+		for i, f := range faults {
+			fmt.Printf("%d\t%s\n", i+1, f.name)
+		}
+		return
+	case *dir == "" || flag.NArg() > 0 || *number < 0 || *number > len(faults):
+		fmt.Fprintf(os.Stderr, "usage: simulate -o DIR [-plant 1 to %d]; simulate -faults\n", len(faults))
 		os.Exit(2)
 	}
-	if err := run(*dir); err != nil {
+	var f *fault
+	if *number > 0 {
+		f = &faults[*number-1]
+	}
+	if err := run(*dir, f); err != nil {
 		fmt.Fprintln(os.Stderr, "simulate:", err)
 		os.Exit(1)
 	}
 }
 
-func run(dir string) error {
+// run writes the rewritten sources, with a fault if there is one, and the overlay below dir.
+func run(dir string, f *fault) error {
 	root, err := filepath.Abs(".")
 	if err != nil {
 		return err
@@ -50,7 +65,28 @@ func run(dir string) error {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
+	if err := check(root); err != nil {
+		return err
+	}
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	write := func(name string, change func(path string, source []byte) ([]byte, error)) error {
+		from, to := filepath.Join(root, name), filepath.Join(dir, name)
+		text, err := os.ReadFile(from)
+		if err == nil {
+			text, err = plant(f, root, from, text)
+		}
+		if err == nil {
+			text, err = change(from, text)
+		}
+		if err == nil {
+			err = errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, text, 0o644))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", from, err)
+		}
+		overlay.Replace[from] = to
+		return nil
+	}
 	for pkg, files := range rewritten {
 		if len(files) == 0 {
 			if files, err = sources(filepath.Join(root, pkg)); err != nil {
@@ -58,15 +94,14 @@ func run(dir string) error {
 			}
 		}
 		for _, name := range files {
-			from, to := filepath.Join(root, pkg, name), filepath.Join(dir, pkg, name)
-			text, err := rewrite(from)
-			if err == nil {
-				err = errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, text, 0o644))
+			if err := write(filepath.Join(pkg, name), rewrite); err != nil {
+				return err
 			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", from, err)
-			}
-			overlay.Replace[from] = to
+		}
+	}
+	if f != nil && overlay.Replace[filepath.Join(root, f.file)] == "" { // of a package that is compiled as it is
+		if err := write(f.file, func(_ string, source []byte) ([]byte, error) { return source, nil }); err != nil {
+			return err
 		}
 	}
 	text, err := json.MarshalIndent(overlay, "", "\t")

@@ -8,7 +8,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"slices"
 	"strings"
 )
@@ -79,11 +78,7 @@ func (r *rewriter) text(n ast.Node) string {
 }
 
 // rewrite returns the source of a file as the world wants it.
-func rewrite(path string) ([]byte, error) {
-	source, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
+func rewrite(path string, source []byte) ([]byte, error) {
 	r := &rewriter{set: token.NewFileSet(), source: source}
 	file, err := parser.ParseFile(r.set, path, source, parser.ParseComments)
 	if err != nil {

@@ -93,6 +93,10 @@ func (m *machine) use() {
 	m.users--
 }
 
+// mayFail reports whether a request may end without memory: there was little, or a second that the
+// request waits for it has passed while the machine or a thread of it stood still.
+func (m *machine) mayFail(r *world.Request) bool { return m.limited || m.disturbed > r.Began }
+
 // part draws a piece of n pages, whole or by sectors.
 func (m *machine) part(n int, partial bool) (off, length int) {
 	if !partial {
@@ -124,7 +128,7 @@ func (m *machine) writes(partial bool) {
 		if len(r.Data) != 8 || binary.LittleEndian.Uint32(r.Data) != uint32(length) {
 			m.w.Fail("a write of %d bytes is answered by %x", length, r.Data)
 		}
-	case r.Errno == unix.ENOSPC && m.limited, givenUp:
+	case r.Errno == unix.ENOSPC && m.mayFail(r), givenUp:
 	default:
 		m.w.Fail("a write of %d bytes at page %d fails: %v", length, m.model.page(first), r.Errno)
 	}
@@ -147,8 +151,8 @@ func (m *machine) changes(first, off int, data []byte) (ends []func(ok bool)) {
 
 func (m *machine) reads(partial bool) {
 	first, n := m.model.claim(m.plan.transfer, false)
-	if n == 0 {
-		world.Yield()
+	if n == 0 { // it is being written: read it all the same
+		m.read(first, 1, partial)
 		return
 	}
 	m.read(first, n, partial)
@@ -156,6 +160,8 @@ func (m *machine) reads(partial bool) {
 }
 
 func (m *machine) read(first, n int, partial bool) {
+	m.model.look(first, n)
+	defer m.model.looked(first, n)
 	off, length := m.part(n, partial)
 	r, givenUp := m.ask(opRead, transferOf(m.model.page(first)*store.PageSize+uint64(off), length, nil))
 	if givenUp {
@@ -184,7 +190,7 @@ func (m *machine) discards() {
 	ends := m.changes(first, off, make([]byte, length))
 	m.script.note("punch %d bytes at page %d + %d", length, m.model.page(first), off)
 	r, givenUp := m.ask(opFallocate, punch(m.model.page(first)*store.PageSize+uint64(off), uint64(length)))
-	if r.Errno != 0 && !givenUp && (r.Errno != unix.ENOSPC || !m.limited) {
+	if r.Errno != 0 && !givenUp && (r.Errno != unix.ENOSPC || !m.mayFail(r)) {
 		m.w.Fail("a punch of %d bytes at page %d fails: %v", length, m.model.page(first), r.Errno)
 	}
 	for _, end := range ends {
@@ -207,12 +213,12 @@ func (m *machine) compare() {
 func (m *machine) operate(v *simulatedWorker) {
 	rng, s := m.w.Random(), v.store
 	for next := m.ops; !v.stop; {
-		next += int(spread(rng, 2000))
+		next += int(spread(rng, 600))
 		world.UntilOr(func() bool { return m.ops >= next }, time.Duration(spread(rng, 3600))*time.Second)
 		switch rng.IntN(8) {
 		case 0:
 			m.script.note("recompress")
-			cfg := store.RecompressConfig{Algorithm: m.plan.others[rng.IntN(len(m.plan.others))], Idle: rng.IntN(4) == 0}
+			cfg := store.RecompressConfig{Algorithm: m.plan.others[rng.IntN(len(m.plan.others))], Idle: rng.IntN(4) == 0, MaxPages: spread(rng, 200)}
 			_, err := s.Recompress(context.Background(), cfg)
 			m.allow("recompress", err, store.ErrFull, store.ErrClosed)
 		case 1:
@@ -281,10 +287,11 @@ func (m *machine) put(v *simulatedWorker) {
 	if packed = packed[:length]; id == codec.Raw {
 		packed = bytes.Clone(content)
 	}
+	began := m.w.Elapsed()
 	worker := v.store.Acquire()
 	err = worker.Put(page, id, store.Seal(page, id, packed), packed)
 	worker.Release()
-	if err != nil && !(errors.Is(err, store.ErrFull) && m.limited) {
+	if err != nil && !(errors.Is(err, store.ErrFull) && (m.limited || m.disturbed > began)) {
 		m.w.Fail("put page %d: %v", page, err)
 	}
 	end(err == nil)
@@ -313,7 +320,9 @@ func (m *machine) interfere() {
 			v.process.KillIn(spread(rng, 1000))
 			m.script.note("%s is to die, and %d that follow", v.process.Name(), m.ambush)
 		case 5:
-			m.w.Freeze(v.process, time.Duration(spread(rng, 3000))*time.Millisecond)
+			d := time.Duration(spread(rng, 3000)) * time.Millisecond
+			m.w.Freeze(v.process, d)
+			m.disturbed = max(m.disturbed, m.w.Elapsed()+d)
 			m.script.note("a thread is stopped")
 		case 6:
 			m.w.SetMean(int32(spread(rng, 2000)))
@@ -321,6 +330,7 @@ func (m *machine) interfere() {
 			m.script.note("the clock jumps")
 			m.jumps++
 			m.w.Jump(time.Duration(spread(rng, 100_000)) * time.Second)
+			m.disturbed = max(m.disturbed, m.w.Elapsed())
 		case 8, 9:
 			if m.plan.scarce {
 				m.scarcity(rng)

@@ -39,9 +39,10 @@ type machine struct {
 	alien             *os.File // the program of a version with another layout
 	serving           bool     // a worker has been ready
 	deaths            int
-	ops               int  // requests for pages that were answered
-	ambush            int  // workers to be killed soon after their start
-	limited           bool // writes may fail for lack of memory
+	ops               int           // requests for pages that were answered
+	ambush            int           // workers to be killed soon after their start
+	disturbed         time.Duration // until when the machine or a thread of a worker stands still
+	limited           bool          // writes may fail for lack of memory
 	ending            bool
 	users             int
 	jumps             int

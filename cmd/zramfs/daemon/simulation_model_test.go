@@ -18,7 +18,9 @@ import (
 type model struct {
 	rng     *rand.Rand
 	pages   [][][]byte // what each may hold
-	using   []int      // readers of a page, -1 for a writer
+	using   []int      // users that read a page, -1 for one that writes
+	reading []int      // reads of a page under way, beside a write too
+	seen    [][][]byte // what a page may have held since the first of them began
 	cluster uint64     // pages that lie side by side on the device
 	stride  uint64     // from one cluster to the next, in pages
 	version uint64     // of the last content made
@@ -26,7 +28,7 @@ type model struct {
 }
 
 func newModel(rng *rand.Rand, pages int, cluster, stride uint64) *model {
-	m := &model{rng: rng, using: make([]int, pages), cluster: cluster, stride: stride}
+	m := &model{rng: rng, using: make([]int, pages), reading: make([]int, pages), seen: make([][][]byte, pages), cluster: cluster, stride: stride}
 	zero := make([]byte, store.PageSize)
 	for range pages {
 		m.pages = append(m.pages, [][]byte{zero})
@@ -81,9 +83,12 @@ func (m *model) content() []byte {
 	p := bytes.Clone(m.samples[m.rng.IntN(len(m.samples))])
 	switch m.rng.IntN(8) {
 	case 0: // one word
-		word := m.version
-		if m.rng.IntN(2) == 0 {
-			word = uint64(m.rng.IntN(9)) * 0x0101010101010101
+		word := m.version // one that an entry of the index has room for
+		switch m.rng.IntN(4) {
+		case 0:
+			word *= 0x9E3779B97F4A7C15
+		case 1, 2: // one that many pages have
+			word = uint64(m.rng.IntN(40)) * 0x9E3779B97F4A7C15
 		}
 		for i := 0; i < len(p); i += 8 {
 			binary.LittleEndian.PutUint64(p[i:], word)
@@ -106,7 +111,7 @@ func (m *model) claim(most int, writing bool) (first, n int) {
 	n = min(n, len(m.pages)-first)
 	for _, u := range m.using[first : first+n] {
 		if u < 0 || writing && u > 0 {
-			return 0, 0
+			return first, 0
 		}
 	}
 	m.use(first, n, writing, 1)
@@ -122,6 +127,22 @@ func (m *model) use(first, n int, writing bool, by int) {
 		if writing {
 			by = -by
 		}
+	}
+}
+
+// look takes n pages for reading beside users that write them.
+func (m *model) look(first, n int) {
+	for i := first; i < first+n; i++ {
+		if m.reading[i]++; m.reading[i] == 1 {
+			m.seen[i] = m.pages[i]
+		}
+	}
+}
+
+// looked ends it.
+func (m *model) looked(first, n int) {
+	for i := first; i < first+n; i++ {
+		m.reading[i]--
 	}
 }
 
@@ -146,6 +167,11 @@ func (m *model) change(i, off int, data []byte) (done func(ok bool)) {
 		both = add(both, old)
 	}
 	m.pages[i] = both
+	if m.reading[i] > 0 {
+		for _, p := range after {
+			m.seen[i] = add(m.seen[i], p)
+		}
+	}
 	return func(ok bool) {
 		if ok {
 			m.pages[i] = after
@@ -167,21 +193,21 @@ func add(all [][]byte, p []byte) [][]byte {
 // holds from now on.
 func (m *model) hold(i, off int, got []byte) error {
 	var fit [][]byte
-	for _, p := range m.pages[i] {
+	for _, p := range m.seen[i] {
 		if bytes.Equal(p[off:off+len(got)], got) {
 			fit = append(fit, p)
 		}
 	}
 	if len(fit) == 0 {
-		want, at := m.pages[i][0][off:off+len(got)], 0
+		want, at := m.seen[i][0][off:off+len(got)], 0
 		for at < len(got) && got[at] == want[at] {
 			at++
 		}
 		end := min(at+16, len(got))
 		return fmt.Errorf("page %d: %d bytes from %d on are none of the %d contents that it may have: from byte %d on it reads %x, one is %x",
-			m.page(i), len(got), off, len(m.pages[i]), off+at, got[at:end], want[at:end])
+			m.page(i), len(got), off, len(m.seen[i]), off+at, got[at:end], want[at:end])
 	}
-	if m.using[i] >= 0 { // a page that is being written holds what the end of that says
+	if m.using[i] >= 0 && len(m.seen[i]) == len(m.pages[i]) { // nothing has changed it meanwhile
 		m.pages[i] = fit
 	}
 	return nil

@@ -22,10 +22,11 @@ import (
 )
 
 var (
-	simulationSeed = flag.Uint64("seed", 0, "the seed of the first simulation; 0 draws one")
-	simulationFor  = flag.Duration("for", 10*time.Second, "how long to simulate")
-	simulationTell = flag.Bool("tell", false, "print what happens")
-	simulationOps  = flag.Int("ops", 20_000, "requests of each simulation")
+	simulationSeed    = flag.Uint64("seed", 0, "the seed of the first simulation; 0 draws one")
+	simulationFor     = flag.Duration("for", 10*time.Second, "how long to simulate")
+	simulationTell    = flag.Bool("tell", false, "print what happens")
+	simulationShorten = flag.Bool("shorten", true, "look for the shortest run that fails")
+	simulationOps     = flag.Int("ops", 20_000, "requests of each simulation")
 )
 
 // A plan is what a seed decides before the machine begins.
@@ -54,8 +55,8 @@ func planOf(seed uint64) plan {
 		transfer: 1 + rng.IntN(16), calm: 200 << rng.IntN(5), lone: rng.IntN(4) == 0, scarce: rng.IntN(3) == 0,
 	}
 	p.disksize = uint64(p.pages) * store.PageSize
-	if rng.IntN(3) == 0 {
-		p.stride = 16 << (4 + rng.IntN(10))
+	if rng.IntN(2) == 0 {
+		p.stride = 16 << (4 + rng.IntN(8))
 		p.disksize = max(uint64(p.pages)/p.cluster*p.stride*store.PageSize, p.disksize)
 	}
 	for _, name := range []string{"adaptive", "lz4", "page", "zstd(level=1)", "page:dense", "raw"} {
@@ -65,7 +66,7 @@ func planOf(seed uint64) plan {
 	if rng.IntN(3) == 0 {
 		p.backing = 64 << rng.IntN(6)
 	}
-	if rng.IntN(3) == 0 {
+	if rng.IntN(2) == 0 {
 		cfg := store.Config{Disksize: p.disksize, MaxMemory: 1 << 28}
 		if p.backing != 0 {
 			cfg.Backing = new(store.Backing)
@@ -208,7 +209,7 @@ func report(t *testing.T, seed uint64, o outcome) {
 	t.Helper()
 	t.Errorf("seed %d fails after %d requests, %d deaths and %v: %v\nThe last of it:\n%s", seed, o.ops, o.deaths, o.elapsed, o.err, strings.Join(o.lines, "\n"))
 	fewest, most := 0, o.ops
-	for least := 0; most-least > max(most/50, 1); {
+	for least := 0; *simulationShorten && most-least > max(most/50, 1); {
 		n := (least + most) / 2
 		if shorter := simulate(t, seed, n); shorter.err != nil {
 			most, fewest, o = n, n, shorter
