@@ -7,7 +7,7 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda manuals compiled run test test-devices test-others check lint test-race race-devices race-others test-cuda test-portable bench bench-block bench-swap bench-codec bench-once crash-test flips soak fuzz fuzz-once oracle criteria generate sample clean
+.PHONY: all build build-cuda manuals compiled run test test-devices test-others check lint test-race race-devices race-others test-cuda test-portable bench bench-block bench-swap bench-codec bench-once crash-test flips soak fuzz fuzz-once simulate simulate-once simulate-planted oracle criteria generate sample clean
 
 all: build
 
@@ -71,7 +71,7 @@ test-others: compiled
 	$(BESIDE) $(TEST) -tags invariants $(OTHERS)
 
 # All that CI runs once .ci/run has prepared the machine: what uses devices beside what computes.
-DEVICE_LEGS := test-devices race-devices bench-once
+DEVICE_LEGS := test-devices race-devices bench-once simulate-once
 OTHER_LEGS  := lint test-others race-others test-cuda test-portable oracle fuzz-once
 check: compiled
 	tools/legs.sh "$(DEVICE_LEGS)" "$(OTHER_LEGS)"
@@ -153,6 +153,17 @@ flips:
 # Swaps under pressure in windows of less than a minute; FOR=1h goes on longer.
 soak: $(PAGES)
 	$(GO) test -count=1 -timeout 24h -v -run '^TestSwapSoak$$' ./integration -soak $(or $(FOR),10m)
+
+# Store, server and supervision on a machine on which a seed decides everything: SEED=1 FOR=10m.
+# simulate-planted proves that it finds mistakes, each within five minutes.
+simulate:
+	tools/simulate.sh $(or $(FOR),1m) $(or $(SEED),0)
+
+simulate-once:
+	tools/simulate.sh 2m 0 1
+
+simulate-planted:
+	tools/planted.sh 300
 
 # Our codecs beside liblz4 and others; a module of its own, with cgo. ROUNDS=400
 # measures longer than the 45 seconds of the default, BENCHFLAGS is passed on.

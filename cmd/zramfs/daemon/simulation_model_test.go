@@ -103,6 +103,9 @@ func (m *model) content() []byte {
 // file system do; n is 0 where they are in use.
 func (m *model) claim(most int, writing bool) (first, n int) {
 	first = m.rng.IntN(len(m.pages))
+	if m.rng.IntN(4) == 0 { // pages that all want
+		first %= 8
+	}
 	room := int(m.cluster) - first%int(m.cluster)
 	n = 1
 	if m.rng.IntN(3) == 0 {

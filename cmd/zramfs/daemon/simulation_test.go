@@ -194,9 +194,6 @@ func TestSimulate(t *testing.T) {
 		}
 		all.ops, all.deaths, all.upgrades, all.refused = all.ops+o.ops, all.deaths+o.deaths, all.upgrades+o.upgrades, all.refused+o.refused
 		all.steps, all.elapsed = all.steps+o.steps, all.elapsed+o.elapsed
-		if testing.Verbose() {
-			t.Logf("seed %d: %d requests, %d deaths, %d statements, %v", seed, o.ops, o.deaths, o.steps, time.Since(begun).Round(time.Millisecond))
-		}
 		seed++
 	}
 	took := time.Since(begun)
@@ -243,4 +240,23 @@ func simulatedBacking(blocks uint64) (*backing, error) {
 	}
 	secret, err := store.NewSecret()
 	return &backing{file: f, secret: secret, path: f.Name()}, err
+}
+
+// TestSeedsThatFailed runs what failed once, as far as a change of the sources leaves it the same.
+func TestSeedsThatFailed(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	text, err := os.ReadFile("../../../tools/simulate/seeds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var seed uint64
+		var ops int
+		if n, _ := fmt.Sscanf(line, "%d %d", &seed, &ops); n != 2 {
+			continue
+		}
+		if o := simulate(t, seed, ops); o.err != nil {
+			t.Errorf("%s: %v", strings.TrimSpace(line), o.err)
+		}
+	}
 }
