@@ -3,6 +3,7 @@
 GO      ?= go
 SIZE    ?= 1G
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+MODULE  := github.com/zramfs/zramfs
 PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
@@ -11,9 +12,14 @@ SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
 all: build
 
+# What no page comes through is compiled without inlining, for a twentieth of the size: a device
+# locks the program in memory, and images count it.
+COLD := $(MODULE)/cmd/... github.com/urfave/cli/v2 github.com/hanwen/go-fuse/v2/fs encoding/json net/... regexp/... text/template/...
+SMALL = -trimpath $(foreach p,$(COLD),-gcflags=$(p)=-l)
+
 # The documentation generators of the command line library are left out, and HTTP/2 and rare terminals.
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -tags urfave_cli_no_docs -ldflags '-s -w -X main.version=$(VERSION)' -o bin/zramfs ./cmd/zramfs
+	CGO_ENABLED=0 $(GO) build $(SMALL) -tags urfave_cli_no_docs -ldflags '-s -w -X main.version=$(VERSION)' -o bin/zramfs ./cmd/zramfs
 	CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2,tcell_minimal -ldflags '-s -w' -o bin/zramfs-monitor ./cmd/zramfs-monitor
 	CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2 -ldflags '-s -w' -o bin/zramfs-node ./cmd/zramfs-node
 
@@ -44,7 +50,6 @@ $(PAGES):
 # What a newcomer runs: the program, and all tests on this kernel and processor. The tests of
 # DEVICES mount, attach loop devices, turn on swap or lock memory, and run one package after the
 # other. Those of OTHERS compute; they run beside the former, with what processor time these leave.
-MODULE  := github.com/zramfs/zramfs
 DEVICES := /(integration|fusefs|loopsetup|procpages|internal/require|tools/bench|cmd/zramfs/(aside|awake|command|control|daemon|devices|host|prefetch|protect|setup|slots|tune))$$
 PACKAGES = $$($(GO) list ./... | grep -E '$(DEVICES)')
 OTHERS  = $$($(GO) list ./... | grep / | grep -vE '$(DEVICES)|zramfs/zramfs$$')
@@ -83,6 +88,7 @@ lint: build build-cuda
 	bash -n .ci/run tools/*.sh gpu/*.sh
 	$(BESIDE) tools/generated.sh
 	$(GO) version -m bin/zramfs | grep -q CGO_ENABLED=0
+	test $$(stat -c %s bin/zramfs) -lt 10000000
 	CGO_ENABLED=0 GOARCH=arm64 $(BESIDE) $(GO) build -trimpath -o /dev/null ./cmd/zramfs
 	CGO_ENABLED=0 GOARCH=arm64 $(BESIDE) $(GO) build -trimpath -o /dev/null ./cmd/zramfs-monitor
 	CGO_ENABLED=0 GOARCH=arm64 $(BESIDE) $(GO) build -trimpath -o /dev/null ./cmd/zramfs-node

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
+	"sort"
 )
 
 // A Run is a range of pages of a process that all lie in swap.
@@ -78,7 +78,10 @@ func mappingsOf(pid int) (all []mapping, err error) {
 			all = append(all, m)
 		}
 	})
-	slices.SortFunc(all, func(a, b mapping) int { return cmp.Compare(a.end-a.first, b.end-b.first) })
+	sort.Slice(all, func(i, j int) bool {
+		a, b := &all[i], &all[j]
+		return cmp.Compare(a.end-a.first, b.end-b.first) < 0
+	})
 	return all, err
 }
 
@@ -104,7 +107,10 @@ func (f *SwapFinder) search(ctx context.Context, pagemap file, mappings []mappin
 		}
 		s.endRun()
 	}
-	slices.SortFunc(s.runs, func(a, b Run) int { return cmp.Or(cmp.Compare(b.Pages, a.Pages), cmp.Compare(a.First, b.First)) })
+	sort.Slice(s.runs, func(i, j int) bool {
+		a, b := &s.runs[i], &s.runs[j]
+		return cmp.Or(cmp.Compare(b.Pages, a.Pages), cmp.Compare(a.First, b.First)) < 0
+	})
 	return s.runs, nil
 }
 

@@ -4,7 +4,7 @@ package store
 
 import (
 	"errors"
-	"slices"
+	"sort"
 
 	"github.com/zramfs/zramfs/store/internal/image"
 )
@@ -73,7 +73,10 @@ func (b *bySize) classes(last, top int) error {
 			return err
 		}
 		page = next
-		slices.SortStableFunc(window, func(a, b candidate) int { return b.class - a.class })
+		sort.SliceStable(window, func(i, j int) bool {
+			a, b := &window[i], &window[j]
+			return b.class-a.class < 0
+		})
 		for rest := window; len(rest) > 0; {
 			n, err := b.piece(rest)
 			if err == nil {

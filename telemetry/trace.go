@@ -4,7 +4,7 @@ package telemetry
 
 import (
 	"cmp"
-	"slices"
+	"sort"
 	"syscall"
 	"time"
 )
@@ -79,7 +79,10 @@ func (a *Area) Traces(c *Cursor) (all []Trace, lost uint64) {
 		}
 		c.next[n] = max(next, c.next[n])
 	}
-	slices.SortStableFunc(all, func(a, b Trace) int { return cmp.Compare(a.Began.UnixNano(), b.Began.UnixNano()) })
+	sort.SliceStable(all, func(i, j int) bool {
+		a, b := &all[i], &all[j]
+		return cmp.Compare(a.Began.UnixNano(), b.Began.UnixNano()) < 0
+	})
 	return all, lost
 }
 

@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -139,7 +139,10 @@ func (t *trainer) content(size int) []byte {
 			}
 		}
 	}
-	slices.SortStableFunc(chosen, func(a, b segment) int { return a.score - b.score })
+	sort.SliceStable(chosen, func(i, j int) bool {
+		a, b := &chosen[i], &chosen[j]
+		return a.score-b.score < 0
+	})
 	var all []byte
 	for _, s := range chosen {
 		all = append(all, s.bytes...)

@@ -45,7 +45,7 @@ var faults = []fault{
 	{"written back is what was there before", "store/writeback.go", "	if !s.holds(it.page, e, it.stub.Codec, old) {", "	if !e.Object() || !e.Valid(s.image.Segments) {"},
 	{"a request is dropped when the server stops", "fusefs/thread_linux.go", "		case errno == 0 && n >= inHeaderSize:\n", "		case errno == 0 && n >= inHeaderSize && t.c.stopping.Load():\n		case errno == 0 && n >= inHeaderSize:\n"},
 	{"a waiting thread keeps its turn", "fusefs/thread_linux.go", "	t.giveTurn()\n}\n\n// note", "	t.turn = false\n}\n\n// note"},
-	{"the result is noted after the mark", "fusefs/requests.go", "	s.words[wordResult].Store(uint64(result))\n	s.words[wordApplied].Store(unique)\n", "	s.words[wordApplied].Store(unique)\n	s.words[wordResult].Store(uint64(result))\n"},
+	{"the result is noted after the mark", "fusefs/sealed.go", "	s.words[wordResult].Store(uint64(result))\n", "	s.words[wordApplied].Store(unique)\n	s.words[wordResult].Store(uint64(result))\n"},
 	{"a found request is not finished", "fusefs/recover_linux.go", "		case !t.long():\n", "		case !t.long() && t.slot.unique.Load()%8 == 0:\n"},
 	{"a punch leaves the part behind its pages", "fusefs/span.go", "		tail:  part{page: last, n: int(end - last*pageSize)},\n", ""},
 	{"a worker that cannot be started has no successor", "cmd/zramfs/daemon/supervision.go", "	case s.successor:\n		s.successor = nil\n", "	case s.successor:\n		if begun {\n			s.successor = nil\n		}\n"},

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -57,7 +58,10 @@ func exitCodesOf(name string) []exitMeaning {
 			all = append(all, common)
 		}
 	}
-	slices.SortFunc(all, func(a, b exitMeaning) int { return cmp.Compare(a.code, b.code) })
+	sort.Slice(all, func(i, j int) bool {
+		a, b := &all[i], &all[j]
+		return cmp.Compare(a.code, b.code) < 0
+	})
 	return all
 }
 

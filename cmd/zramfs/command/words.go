@@ -3,9 +3,9 @@
 package command
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -147,9 +147,8 @@ func codecWords(s *daemon.Status) string {
 	if total == 0 {
 		return "none"
 	}
-	codecs := slices.SortedStableFunc(slices.Values(s.Codecs), func(a, b daemon.CodecStatus) int {
-		return cmp.Compare(b.Pages, a.Pages)
-	})
+	codecs := slices.Clone(s.Codecs)
+	sort.SliceStable(codecs, func(i, j int) bool { return codecs[i].Pages > codecs[j].Pages })
 	words := make([]string, 0, len(codecs))
 	for _, c := range codecs {
 		if c.Pages > 0 {

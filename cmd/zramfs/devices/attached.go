@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -49,7 +50,10 @@ func (d Device) Attached() ([]loopsetup.Info, error) {
 		}
 		loops = append(loops, info)
 	}
-	slices.SortStableFunc(loops, func(a, b loopsetup.Info) int { return cmp.Compare(a.Offset, b.Offset) })
+	sort.SliceStable(loops, func(i, j int) bool {
+		a, b := &loops[i], &loops[j]
+		return cmp.Compare(a.Offset, b.Offset) < 0
+	})
 	return loops, nil
 }
 

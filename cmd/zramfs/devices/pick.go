@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
@@ -64,7 +65,10 @@ func devicesAt(all []Device, path string) []Device {
 			found = append(found, d)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Device) int { return cmp.Compare(a.rank(), b.rank()) })
+	sort.SliceStable(found, func(i, j int) bool {
+		a, b := &found[i], &found[j]
+		return cmp.Compare(a.rank(), b.rank()) < 0
+	})
 	return found
 }
 

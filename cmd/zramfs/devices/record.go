@@ -11,7 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strings"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
@@ -81,7 +81,10 @@ func ReadRecords(m host.Root) []Record {
 		rec.File = path
 		all = append(all, rec)
 	}
-	slices.SortStableFunc(all, func(a, b Record) int { return b.age() - a.age() })
+	sort.SliceStable(all, func(i, j int) bool {
+		a, b := &all[i], &all[j]
+		return b.age()-a.age() < 0
+	})
 	return all
 }
 

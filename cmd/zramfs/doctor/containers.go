@@ -6,7 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 	"strings"
 	"text/tabwriter"
 
@@ -66,7 +66,10 @@ func (m Machine) containerSwap() (all []ContainerSwap, err error) {
 			all = append(all, c)
 		}
 	}
-	slices.SortFunc(all, func(a, b ContainerSwap) int { return cmp.Or(cmp.Compare(a.Title, b.Title), cmp.Compare(a.ID, b.ID)) })
+	sort.Slice(all, func(i, j int) bool {
+		a, b := &all[i], &all[j]
+		return cmp.Or(cmp.Compare(a.Title, b.Title), cmp.Compare(a.ID, b.ID)) < 0
+	})
 	return all, nil
 }
 

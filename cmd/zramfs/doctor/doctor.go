@@ -6,6 +6,7 @@ package doctor
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
@@ -87,7 +88,10 @@ var settings = []string{"kernel-zram", "other-swap", "zswap", "log", "latency", 
 // newDiagnosis sorts findings and sums them up.
 func newDiagnosis(findings []Finding) Diagnosis {
 	order := map[protect.State]int{protect.StateFail: 0, protect.StateWarn: 1, protect.StateOK: 2}
-	slices.SortStableFunc(findings, func(a, b Finding) int { return order[a.State] - order[b.State] })
+	sort.SliceStable(findings, func(i, j int) bool {
+		a, b := &findings[i], &findings[j]
+		return order[a.State]-order[b.State] < 0
+	})
 	var failures []string
 	missing, slow := 0, 0
 	for _, f := range findings {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"syscall"
@@ -49,7 +50,10 @@ func (r Root) MemoryHierarchy() (h MemoryHierarchy, err error) {
 		return h, err
 	}
 	// A mount may show a part of the hierarchy only, and another one all of it.
-	slices.SortStableFunc(mounts, func(a, b *mountinfo.Info) int { return len(a.Root) - len(b.Root) })
+	sort.SliceStable(mounts, func(i, j int) bool {
+		a, b := mounts[i], mounts[j]
+		return len(a.Root)-len(b.Root) < 0
+	})
 	for _, m := range mounts {
 		switch {
 		case m.FSType == "cgroup" && hasWord(m.VFSOptions, "memory"):

@@ -6,7 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"slices"
+	"sort"
 	"strconv"
 )
 
@@ -46,8 +46,9 @@ func (r Root) SwappedProcesses() ([]Swapped, error) {
 		}
 		all = append(all, Swapped{PID: pid, Name: p.Name, Bytes: use.Swap, Group: r.memoryGroup(e.Name())})
 	}
-	slices.SortFunc(all, func(a, b Swapped) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.PID, b.PID))
+	sort.Slice(all, func(i, j int) bool {
+		a, b := &all[i], &all[j]
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.PID, b.PID)) < 0
 	})
 	return all, nil
 }

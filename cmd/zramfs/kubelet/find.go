@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
@@ -60,7 +61,10 @@ func Find(m host.Root) (all []Kubelet) {
 			all = append(all, k)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Kubelet) int { return cmp.Compare(a.Process.Start, b.Process.Start) })
+	sort.SliceStable(all, func(i, j int) bool {
+		a, b := &all[i], &all[j]
+		return cmp.Compare(a.Process.Start, b.Process.Start) < 0
+	})
 	return all
 }
 

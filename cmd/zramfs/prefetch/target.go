@@ -5,6 +5,7 @@ package prefetch
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/zramfs/zramfs/procpages"
 )
@@ -34,7 +35,10 @@ func newTarget(pid int, group string, runs []procpages.Run) *target {
 
 // largestFirst orders targets by their swapped pages.
 func largestFirst(all []*target) {
-	slices.SortStableFunc(all, func(a, b *target) int { return cmp.Compare(b.pages, a.pages) })
+	sort.SliceStable(all, func(i, j int) bool {
+		a, b := all[i], all[j]
+		return cmp.Compare(b.pages, a.pages) < 0
+	})
 }
 
 // left returns how many pages were not asked for.

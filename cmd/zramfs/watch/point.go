@@ -3,8 +3,8 @@
 package watch
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
@@ -112,7 +112,8 @@ func (p *Point) take(d devices.Device) {
 	}
 	p.FailedReads, p.FailedWrites, p.ChecksumErrors = st.IO.FailedReads, st.IO.FailedWrites, st.IO.ChecksumErrors
 	p.Restarts = st.Restarts
-	p.Codecs = slices.SortedStableFunc(slices.Values(st.Codecs), func(a, b daemon.CodecStatus) int { return cmp.Compare(b.Pages, a.Pages) })
+	p.Codecs = slices.Clone(st.Codecs)
+	sort.SliceStable(p.Codecs, func(i, j int) bool { return p.Codecs[i].Pages > p.Codecs[j].Pages })
 }
 
 // Errors is the number of all errors since the device was made.

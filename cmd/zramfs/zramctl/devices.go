@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -62,7 +63,10 @@ func Number(found []devices.Device) []Numbered {
 		}
 		all = append(all, Numbered{n, &found[i]})
 	}
-	slices.SortStableFunc(all, func(a, b Numbered) int { return cmp.Compare(uint(a.Number), uint(b.Number)) }) // elsewhere last
+	sort.SliceStable(all, func(i, j int) bool {
+		a, b := &all[i], &all[j]
+		return cmp.Compare(uint(a.Number), uint(b.Number)) < 0
+	}) // elsewhere last
 	return all
 }
 
