@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Simulate rewrites the sources of the packages that the simulation runs for package
+// Command simulate rewrites the sources of the packages that the simulation runs for package
 // internal/world, and writes a file for "go build -overlay" that has the compiler take the
 // rewritten ones: locks, timers, goroutines, channel operations and system calls become those of
 // the world, and each statement begins with world.Step. Each line keeps its number.
@@ -111,7 +111,7 @@ func run(dir string, f *fault) error {
 	return os.WriteFile(filepath.Join(dir, "overlay.json"), text, 0o644)
 }
 
-// sources are the files of a package that this machine compiles, with self-checks and without tests.
+// sources are the files of a package that this machine compiles with self-checks.
 func sources(dir string) ([]string, error) {
 	c := build.Default
 	c.BuildTags = append(c.BuildTags, "invariants")

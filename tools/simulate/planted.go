@@ -25,7 +25,6 @@ var faults = []fault{
 	{"compaction overwrites a newer object", "store/compact.go", "	if !e.Object() || e.Where() != where || !s.owns(page, e) {\n		return nil\n	}\n", "	if e = image.ObjectEntry(where, e.Codec(), int(s.image.HeaderAt(where).Length)); !s.owns(page, e) {\n		return nil\n	}\n"},
 	{"compaction takes no lock of the page", "store/compact.go", "	defer l.Unlock()\n	e := s.idx.load(page)\n	if !e.Object()", "	l.Unlock()\n	e := s.idx.load(page)\n	if !e.Object()"},
 	{"recompression replaces a page that was written meanwhile", "store/recompress.go", "if !s.holds(page, e, id, old) {", "if !e.Object() || !e.Valid(s.image.Segments) {"},
-	{"recompression keeps no copy of the object", "store/recompress.go", "old := r.old[:copy(r.old[:], packed)]", "old := packed"},
 	{"the old entry is freed twice", "store/write.go", "	w.retire(old)\n", "	w.retire(old)\n	if page%64 == 7 {\n		w.retire(old)\n	}\n"},
 	{"a discard does not count", "store/write.go", "	w.count.add(old, -1)\n", "	if e != 0 {\n		w.count.add(old, -1)\n	}\n"},
 	{"a same-filled slot is taken while pages name it", "store/same.go", "if t.refs[slot] == 0 {", "if t.refs[slot] <= 1 {"},

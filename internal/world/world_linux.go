@@ -66,7 +66,7 @@ func (w *World) Steps() uint64 { return w.steps + uint64(w.period-left) }
 // SetMean sets how many statements a task runs on average before another one may go on.
 func (w *World) SetMean(n int32) { w.mean = max(n, 1) }
 
-// Jump lets the clock jump forward, as when a machine was suspended.
+// Jump lets the clock jump forward, as when a machine stands still.
 func (w *World) Jump(d time.Duration) { w.now += d }
 
 // A Task is a goroutine of the world.
@@ -79,7 +79,6 @@ type Task struct {
 	frozen  time.Duration // until when it is not scheduled, whatever it waits for
 	dying   bool          // it runs its deferred functions, and nothing makes it wait
 	coarse  bool          // it hands over rarely
-	alone   bool          // no other task runs meanwhile
 	reading bool          // it is in read(2) on a device
 	signal  bool          // which was interrupted
 	number  int
@@ -134,7 +133,7 @@ func Step() {
 func (w *World) decide() {
 	t := w.running
 	w.account()
-	if t.dying || t.alone {
+	if t.dying {
 		w.draw()
 		return
 	}
@@ -339,12 +338,4 @@ func Coarsely(f func()) {
 	t.coarse = true
 	f()
 	t.coarse = false
-}
-
-// Alone runs f without letting another task run.
-func Alone(f func()) {
-	t := the.running
-	t.alone = true
-	f()
-	t.alone = false
 }

@@ -3,6 +3,7 @@
 package world
 
 import (
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -30,7 +31,8 @@ func (p *Process) Go(name string, f func()) {
 	p.tasks++
 }
 
-// Kill ends the process where each of its tasks is. The caller's task ends too, if it is one of them.
+// Kill ends the process where each of its tasks is. The caller's task ends too, if it is one of
+// them.
 func (p *Process) Kill() {
 	p.dead, p.doom = true, 0
 	t := p.w.running
@@ -40,7 +42,7 @@ func (p *Process) Kill() {
 	}
 }
 
-// KillIn lets the process die after so many further statements of the world, in one of its own.
+// KillIn lets the process die in the first of its statements once the world has run this many.
 func (p *Process) KillIn(steps uint64) { p.doom = p.w.Steps() + max(steps, 1) }
 
 // Dead reports whether the process was killed, or was exited.
@@ -50,11 +52,12 @@ func (p *Process) Dead() bool { return p.dead }
 func (p *Process) Ended() bool { return p.tasks == 0 }
 
 // Free removes what the process has mapped. It has ended.
-func (p *Process) Free() {
+func (p *Process) Free() (err error) {
 	for _, m := range p.mapped {
-		_ = unix.Munmap(m) // as the kernel does
+		err = errors.Join(err, unix.Munmap(m))
 	}
 	p.mapped = nil
+	return err
 }
 
 // Name is what NewProcess was given.

@@ -64,7 +64,7 @@ func (m *machine) ask(op uint32, argument []byte) (*world.Request, bool) {
 	deaths := m.deaths
 	r := d.Send(op, dataNode, argument)
 	for jumps := -1; !r.Answered(); {
-		if jumps == m.jumps { // else the clock has jumped meanwhile
+		if jumps == m.jumps { // else the clock has jumped during the wait
 			m.w.Fail("a request (opcode %d) is not answered within %v; %s", op, answerTime, d.Describe())
 		}
 		jumps = m.jumps

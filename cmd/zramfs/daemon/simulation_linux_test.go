@@ -112,7 +112,7 @@ type outcome struct {
 	lines                          []string
 }
 
-// simulate runs a seed until so many requests are answered, and compares all at the end.
+// simulate runs a seed until ops requests are answered, and compares all at the end.
 func simulate(t *testing.T, seed uint64, ops int) (o outcome) {
 	p := planOf(seed)
 	w := world.New(seed)

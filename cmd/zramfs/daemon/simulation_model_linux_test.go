@@ -14,12 +14,12 @@ import (
 )
 
 // A model knows what each page of the device may hold: one content once a write was acknowledged,
-// several after writes that failed or that no one has answered yet.
+// several after writes that failed or are not answered yet.
 type model struct {
 	rng     *rand.Rand
 	pages   [][][]byte // what each may hold
 	using   []int      // users that read a page, -1 for one that writes
-	reading []int      // reads of a page under way, beside a write too
+	reading []int      // reads of a page under way, also during a write
 	seen    [][][]byte // what a page may have held since the first of them began
 	cluster uint64     // pages that lie side by side on the device
 	stride  uint64     // from one cluster to the next, in pages
@@ -133,7 +133,7 @@ func (m *model) use(first, n int, writing bool, by int) {
 	}
 }
 
-// look takes n pages for reading beside users that write them.
+// look takes n pages for reading, also while users write them.
 func (m *model) look(first, n int) {
 	for i := first; i < first+n; i++ {
 		if m.reading[i]++; m.reading[i] == 1 {
@@ -210,7 +210,7 @@ func (m *model) hold(i, off int, got []byte) error {
 		return fmt.Errorf("page %d: %d bytes from %d on are none of the %d contents that it may have: from byte %d on it reads %x, one is %x",
 			m.page(i), len(got), off, len(m.seen[i]), off+at, got[at:end], want[at:end])
 	}
-	if m.using[i] >= 0 && len(m.seen[i]) == len(m.pages[i]) { // nothing has changed it meanwhile
+	if m.using[i] >= 0 && len(m.seen[i]) == len(m.pages[i]) { // nothing has changed it during the read
 		m.pages[i] = fit
 	}
 	return nil

@@ -93,10 +93,11 @@ func newMachine(w *world.World, p plan, s *script, dir string) (*machine, error)
 
 // close releases the real files and memory that the machine has used.
 func (m *machine) close() error {
+	var err error
 	for _, v := range m.workers {
-		m.bury(v)
+		err = errors.Join(err, m.bury(v))
 	}
-	err := errors.Join(m.alien.Close(), m.session.Close(), m.image.memory.Close())
+	err = errors.Join(err, m.alien.Close(), m.session.Close(), m.image.memory.Close())
 	if b := m.image.backing.Load(); b != nil {
 		err = errors.Join(err, b.close())
 	}
@@ -141,7 +142,9 @@ func (m *machine) reap() {
 				break
 			}
 		}
-		m.bury(gone)
+		if err := m.bury(gone); err != nil {
+			m.w.Fail("end %s: %v", gone.process.Name(), err)
+		}
 		if gone.how == nil {
 			m.deaths++
 			gone.how = errKilled
@@ -151,8 +154,8 @@ func (m *machine) reap() {
 }
 
 // bury does what the kernel does at the end of a process.
-func (m *machine) bury(v *simulatedWorker) {
-	v.process.Free()
+func (m *machine) bury(v *simulatedWorker) error {
+	err := v.process.Free()
 	for _, f := range v.files {
 		_ = f.Close() // closed already where the process has done so
 	}
@@ -160,6 +163,7 @@ func (m *machine) bury(v *simulatedWorker) {
 		end()
 	}
 	v.puts = nil
+	return err
 }
 
 func (m *machine) worker(p *process) *simulatedWorker {

@@ -12,7 +12,7 @@ import (
 type Budget struct {
 	// Left is how many bytes can be taken yet.
 	Left int64
-	// Scarce is how often a call finds none although there is some: once in so many; 0 for never.
+	// Scarce: one call of this number finds none although there is some; 0 for none.
 	Scarce int
 }
 

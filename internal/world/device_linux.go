@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the queue has to know of include/uapi/linux/fuse.h.
+// The part of the kernel's include/uapi/linux/fuse.h that the queue needs.
 const (
 	inHeader     = 40 // struct fuse_in_header
 	outHeader    = 16 // struct fuse_out_header
