@@ -61,7 +61,11 @@ func TestFlipsOfCounters(t *testing.T) {
 			try(bit)
 		}
 	}
-	for range 5000 {
+	sample := 2000
+	if testing.Short() {
+		sample = 50
+	}
+	for range sample {
 		try(rng.IntN(len(mem) * 8))
 		try(rng.IntN(a.traceAt(0) * 8))
 	}
