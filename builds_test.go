@@ -16,10 +16,12 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// ourTags are the build tags that a user may set. Those that Go sets itself are in goTags.
+// ourTags are the build tags that a user may set. Those that Go sets itself are in goTags, and those
+// that only tests have in testTags.
 var (
-	ourTags = []string{"cuda", "invariants", "purego"}
-	goTags  = []string{"amd64", "arm64", "linux", "race"}
+	ourTags  = []string{"cuda", "invariants", "purego"}
+	goTags   = []string{"amd64", "arm64", "linux", "race"}
+	testTags = []string{"simulation"}
 )
 
 // constraints finds the build tags that files name.
@@ -86,7 +88,7 @@ func vets(t *testing.T, arch, tags string) {
 // F088: every build tag that there is builds alone, with all tests, and so does the race detector,
 // which needs a C compiler. F080: go vet finds nothing in any of them.
 func TestF088EveryTagBuilds(t *testing.T) {
-	all := slices.Sorted(slices.Values(append(slices.Clone(ourTags), goTags...)))
+	all := slices.Sorted(slices.Values(slices.Concat(ourTags, goTags, testTags)))
 	if found := constraints(t); !slices.Equal(found, all) {
 		t.Fatalf("files name the tags %v, and this test knows %v", found, all)
 	}
@@ -95,6 +97,7 @@ func TestF088EveryTagBuilds(t *testing.T) {
 			vets(t, arch, tag)
 		}
 	}
+	vets(t, "amd64", strings.Join(testTags, ","))
 	t.Run("race", func(t *testing.T) {
 		require.Command(t, "cc")
 		compiles(t, []string{"CGO_ENABLED=1"}, "-race", "./...")
