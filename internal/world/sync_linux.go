@@ -88,6 +88,21 @@ func (g *WaitGroup) Go(f func()) {
 // Wait is that of sync.WaitGroup.
 func (g *WaitGroup) Wait() { Until(func() bool { return g.n == 0 }) }
 
+// OnceValue stands in for sync.OnceValue: f runs again in another process, and so it does in the
+// next world.
+func OnceValue[T any](f func() T) func() T {
+	var of *Process
+	var v T
+	return func() T {
+		if the == nil || Current() != of {
+			if v = f(); the != nil {
+				of = Current()
+			}
+		}
+		return v
+	}
+}
+
 // R is the case of a Select that receives from c and drops what it receives.
 func R[T any](c <-chan T) func() bool {
 	return func() bool {

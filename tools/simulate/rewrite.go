@@ -14,7 +14,7 @@ import (
 
 // replaced are the names of other packages that package world has as well.
 var replaced = map[string][]string{
-	"sync":    {"Mutex", "RWMutex", "WaitGroup"},
+	"sync":    {"Mutex", "RWMutex", "WaitGroup", "OnceValue"},
 	"time":    {"Now", "Since", "Sleep", "After", "NewTimer", "Timer"},
 	"runtime": {"GOMAXPROCS", "NumCPU", "LockOSThread", "UnlockOSThread"},
 	"unix":    {"Fallocate", "Madvise", "Mmap", "Munmap", "Write", "Gettid", "Tgkill"},
