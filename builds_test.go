@@ -16,8 +16,8 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// ourTags are the build tags that a user may set. Those that Go sets itself are in goTags, and those
-// that only tests have in testTags.
+// ourTags are the build tags that a user may set. Those that Go sets itself are in goTags, and
+// those that only tests have in testTags.
 var (
 	ourTags  = []string{"cuda", "invariants", "purego"}
 	goTags   = []string{"amd64", "arm64", "linux", "race"}
