@@ -118,6 +118,7 @@ func (k *keeper) makeDevice() (*Report, error) {
 	if lock.State != protect.StateOK {
 		k.protections = append(k.protections, lock)
 	}
+	k.holdOwn()
 	k.locks = locksImage(k.cfg.Memory, lock)
 	k.protections = append(k.protections, imageProtection(k.cfg.Memory, lock))
 	k.listen()

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestHold maps what lies on a tmpfs, and that alone.
+func TestHold(t *testing.T) {
+	for _, dir := range []string{"/dev/shm", "/proc/self"} {
+		name := dir + "/exe"
+		if dir == "/dev/shm" {
+			f, err := os.CreateTemp(dir, "zramfs-hold-*")
+			if err != nil {
+				t.Skip(err)
+			}
+			name = f.Name()
+			defer os.Remove(name)
+			if _, err := f.Write(make([]byte, 3*os.Getpagesize()+1)); err != nil {
+				t.Fatal(err)
+			}
+			_ = f.Close()
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		var fs unix.Statfs_t
+		if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
+			t.Fatal(err)
+		}
+		held, err := hold(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (len(held) > 0) != (fs.Type == unix.TMPFS_MAGIC) {
+			t.Errorf("%s: %d bytes are held on a file system of type %#x", name, len(held), fs.Type)
+		}
+		p := program{file: f, held: held}
+		p.close()
+	}
+}
