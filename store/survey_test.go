@@ -139,9 +139,7 @@ func TestViewMendsWhatHasChanged(t *testing.T) {
 				version[page]++
 				write(t, s, uint64(page), now(page))
 			}
-			if err := s.memory.readAt(copied, 0); err != nil {
-				t.Fatal(err)
-			}
+			copyImage(t, s, copied)
 			counter.reads.Store(0)
 			v.Fetch(w, slices.Clone(w.Page))
 			if n := counter.reads.Load(); n > c.most {

@@ -21,16 +21,22 @@ func newWindow(n int) *view.Window { return view.NewWindow(make([]byte, view.Are
 func stillView(t *testing.T, s *Store) (*view.View, []byte) {
 	t.Helper()
 	copied := make([]byte, s.image.Size)
-	s.quiesce() // the maintainer would go on with the ages
-	defer s.resume()
-	if err := s.memory.readAt(copied, 0); err != nil { // touches no hole
-		t.Fatal(err)
-	}
+	copyImage(t, s, copied)
 	v, err := view.New(bytes.NewReader(copied))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return v, copied
+}
+
+// copyImage copies the image of a store that no other goroutine uses.
+func copyImage(t *testing.T, s *Store, to []byte) {
+	t.Helper()
+	s.quiesce() // the maintainer would go on with the ages
+	defer s.resume()
+	if err := s.memory.readAt(to, 0); err != nil { // touches no hole
+		t.Fatal(err)
+	}
 }
 
 // viewed is what a view makes of all pages, in windows of some size: a page, or nil where it is
