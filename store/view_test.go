@@ -202,9 +202,7 @@ func TestViewFollowsWhatChanges(t *testing.T) {
 			for page := range uint32(s.Pages()) {
 				write(t, s, uint64(page), content{page, 2, kind}.bytes())
 			}
-			if err := s.memory.readAt(copied, 0); err != nil {
-				t.Fatal(err)
-			}
+			copyImage(t, s, copied)
 			fetchTogether(v, w)
 			fetchTogether(v, w) // once more is the same
 			all := make([][]byte, v.Pages())
