@@ -88,6 +88,7 @@ const lattice = `
 	cmd/zramfs/web < cmd/zramfs-monitor
 	cmd/zramfs/limits < cmd/zramfs-monitor
 	cmd/zramfs/devices < cmd/zramfs/zramctl
+	cmd/zramfs/config < cmd/zramfs/zramctl
 	cmd/zramfs/zramctl < cmd/zramfs/command
 	cmd/zramfs/devices < cmd/zramfs/namespace
 	cmd/zramfs/namespace < cmd/zramfs/command

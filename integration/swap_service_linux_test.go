@@ -29,12 +29,12 @@ grep -c loop /proc/swaps
 pid=$(systemctl show zramfs@zram0.service -P MainPID); tr '\0' ' ' < /proc/$pid/cmdline; echo
 grep -E '^(NoNewPrivs|Seccomp):' /proc/$pid/status
 systemctl reload zramfs@zram0.service; echo reload $?
-zramfs events /run/zram0 | grep -c upgraded
+zramfs events /run/zram | grep -c upgraded
 systemctl enable zramfs@zram0.service
 systemctl stop systemd-zram-setup@zram0.service; echo stop $?
 grep -c loop /proc/swaps
 systemctl start systemd-zram-setup@zram0.service; echo start $?
-zramfs down --quiet /run/zram0; sleep 1
+zramfs down --quiet /run/zram; sleep 1
 systemctl show zramfs@zram0.service -P ActiveState; systemctl show zramfs@zram0.service -P Result
 systemctl start zramfs@zram0.service; echo again $?
 grep -c loop /proc/swaps
@@ -44,7 +44,7 @@ grep -c loop /proc/swaps
 const bootResult = `active
 256M of swap at LOOPS, priority 100
 2
-zramfs mount --serve --size=268435456 --algorithm=lz4 --mem-limit=0 --created-dir -- /run/zram0 
+zramfs mount --serve --size=268435456 --algorithm=lz4 --mem-limit=0 --created-dir -- /run/zram 
 NoNewPrivs:	1
 Seccomp:	2
 reload 0

@@ -26,12 +26,14 @@ func configRootFlag() cli.Flag {
 		Usage: "read the configuration of the system below `DIR`"}
 }
 
-// configFlags returns the flags of up that are keys: all but hidden ones, and those that say which
-// configuration to read.
+// choosing are the flags of up that say which device and which configuration: they are no keys.
+var choosing = []string{flagAll, flagSection, flagConfigRoot}
+
+// configFlags returns the flags of up that are keys: all but hidden ones and those that choose.
 func configFlags() (all []config.Flag) {
 	for _, f := range upCommand().VisibleFlags() {
 		name := f.Names()[0]
-		if name == flagAll || name == flagConfigRoot || f == cli.HelpFlag {
+		if slices.Contains(choosing, name) || f == cli.HelpFlag {
 			continue
 		}
 		_, yes := f.(*cli.BoolFlag)
@@ -141,6 +143,11 @@ func setFlag(c *cli.Context, at config.Setting) error {
 	return nil
 }
 
+// An offError says why the configuration has no device here.
+type offError struct{ text string }
+
+func (e *offError) Error() string { return e.text }
+
 // configure gives the flags of up that are not on the command line the values that the
 // configuration has for dir.
 func configure(c *cli.Context, conf *config.Config, dir string) error {
@@ -159,7 +166,7 @@ func configure(c *cli.Context, conf *config.Config, dir string) error {
 		return nil
 	}
 	if s.Off != "" {
-		return fmt.Errorf("%s is not configured for this machine: %s", abs, s.Off)
+		return &offError{fmt.Sprintf("%s is not configured for this machine: %s", abs, s.Off)}
 	}
 	given := slices.Clone(c.LocalFlagNames())
 	for _, at := range s.Settings {

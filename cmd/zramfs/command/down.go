@@ -31,13 +31,14 @@ func downCommand() *cli.Command {
 		Flags: append(narrationFlags(),
 			&cli.BoolFlag{Name: flagForce, Usage: "go on even if it does not fit into memory, or the serving process does not answer"},
 			&cli.UintFlag{Name: flagWait, Usage: "retry for `SECONDS` while it does not fit"},
+			sectionFlag(),
 		),
 		Action: downAction,
 	}
 }
 
 func downAction(c *cli.Context) error {
-	dir, err := oneDir(c, "down")
+	dir, _, err := dirOrSection(c, "down")
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/doctor"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/cmd/zramfs/notify"
 	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
@@ -68,6 +69,7 @@ func upCommand() *cli.Command {
 			&cli.BoolFlag{Name: flagKeep, Usage: "leave the device for another swapon when swap is turned off by swapoff; down ends it"},
 			&cli.BoolFlag{Name: flagForce, Usage: "turn swap on even if that is not safe, or a kubelet refuses swap"},
 			&cli.BoolFlag{Name: flagAll, Usage: "turn on the devices of all sections of the configuration"},
+			sectionFlag(),
 			configRootFlag(),
 		),
 		Action: upAction,
@@ -78,26 +80,41 @@ func upAction(c *cli.Context) error {
 	if c.Bool(flagAll) {
 		return upAll(c)
 	}
-	dir, err := oneDir(c, "up")
-	if err != nil {
+	w := place{tell: notify.Ready}
+	var err error
+	if w.dir, w.section, err = dirOrSection(c, "up"); err != nil {
 		return err
 	}
 	conf, err := loadConfig(c)
 	if err != nil {
 		return err
 	}
-	if err := configure(c, conf, dir); err != nil {
+	err = configure(c, conf, w.dir)
+	if off := (*offError)(nil); errors.As(err, &off) && notify.Wanted() {
+		return errors.Join(sayAll(c, err.Error()), notify.Ready(0, err.Error()))
+	}
+	if err != nil {
 		return err
 	}
-	return upAt(c, dir)
+	return upAt(c, w)
 }
 
-// upAt turns on swap on the device at dir.
-func upAt(c *cli.Context, dir string) error {
+// A place is where a device is to be.
+type place struct {
+	dir     string
+	section string // by which it was asked for; empty for none
+	// tell is notify.Ready, or stands for it.
+	tell func(pid int, status string) error
+}
+
+// upAt turns on swap on the device at a place.
+func upAt(c *cli.Context, at place) error {
 	var o upOrder
+	dir := at.dir
 	if err := readUp(c, dir, &o); err != nil {
 		return err
 	}
+	o.swap.Section = at.section
 	if err := doctor.CanSwap(host.Local); err != nil {
 		return err
 	}
@@ -107,7 +124,7 @@ func upAt(c *cli.Context, dir string) error {
 	}
 	if d, err := setup.UpAlready(all); d != nil || err != nil {
 		if err == nil {
-			err = sayUp(c, o.said, *d, wish{cfg: o.cfg, swap: o.swap, set: c.IsSet})
+			err = sayUp(c, o.said, *d, wish{cfg: o.cfg, swap: o.swap, set: c.IsSet, tell: at.tell})
 		}
 		return err
 	}
@@ -119,7 +136,7 @@ func upAt(c *cli.Context, dir string) error {
 	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal kills the program
-	u := &setup.Up{Context: ctx, Out: o.said, Machine: host.Local, Config: o.cfg, Args: servingArgs, Swap: o.swap}
+	u := &setup.Up{Context: ctx, Out: o.said, Machine: host.Local, Config: o.cfg, Args: servingArgs, Swap: o.swap, Tell: at.tell}
 	if err := u.Run(); err != nil {
 		return err
 	}

@@ -5,18 +5,20 @@ package command
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/config"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
+	"github.com/zramfs/zramfs/cmd/zramfs/notify"
 )
 
 // upAll turns on the devices of all sections, one after the other. One that fails leaves the others
 // on.
 func upAll(c *cli.Context) error {
-	if c.NArg() > 0 {
-		return usageError("up: --%s and a DIR exclude each other", flagAll)
+	if c.NArg() > 0 || c.IsSet(flagSection) {
+		return usageError("up: --%s excludes a DIR and --%s", flagAll, flagSection)
 	}
 	conf, err := loadConfig(c)
 	if err != nil {
@@ -26,17 +28,21 @@ func upAll(c *cli.Context) error {
 		if len(conf.Problems) > 0 {
 			return configError(conf.Problems)
 		}
-		return sayAll(c, newConfigReport(conf).emptyText())
+		text := newConfigReport(conf).emptyText()
+		return errors.Join(sayAll(c, text), notify.Ready(0, text))
 	}
 	var failed []error
+	var told announcement
 	for _, s := range conf.Sections {
 		if s.Off != "" {
-			if err := sayAll(c, s.Dir+" is left out: "+s.Off); err != nil {
+			line := s.Dir + " is left out: " + s.Off
+			told.lines = append(told.lines, line)
+			if err := sayAll(c, line); err != nil {
 				return err
 			}
 			continue
 		}
-		err := upSection(c, conf, s)
+		err := upSection(c, conf, s, told.note)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("[%s]: %w", s.Name, err))
 		}
@@ -44,8 +50,29 @@ func upAll(c *cli.Context) error {
 			break
 		}
 	}
+	if len(told.lines) > 0 { // after failures too: the exit code tells these
+		failed = append(failed, told.send())
+	}
 	return errors.Join(failed...)
 }
+
+// An announcement is what a service manager hears of several devices: one message, once all are up.
+// It is used by one goroutine.
+type announcement struct {
+	pid   int // of the first keeper; 0 without a device
+	lines []string
+}
+
+// note takes the place of notify.Ready for one device.
+func (a *announcement) note(pid int, status string) error {
+	if a.pid == 0 {
+		a.pid = pid
+	}
+	a.lines = append(a.lines, status)
+	return nil
+}
+
+func (a *announcement) send() error { return notify.Ready(a.pid, strings.Join(a.lines, "; ")) }
 
 // sayAll prints a line, unless the call is quiet.
 func sayAll(c *cli.Context, line string) error {
@@ -57,7 +84,7 @@ func sayAll(c *cli.Context, line string) error {
 }
 
 // upSection turns on the device of a section, with the flags of c over the section's.
-func upSection(c *cli.Context, conf *config.Config, s *config.Section) error {
+func upSection(c *cli.Context, conf *config.Config, s *config.Section, tell func(int, string) error) error {
 	own, err := upContext(c.App)
 	if err != nil {
 		return err
@@ -74,5 +101,5 @@ func upSection(c *cli.Context, conf *config.Config, s *config.Section) error {
 	if own.Bool(flagJSON) {
 		return usageError("--%s and --%s exclude each other: zramfs status -J shows all devices", flagAll, flagJSON)
 	}
-	return upAt(own, s.Dir)
+	return upAt(own, place{dir: s.Dir, section: s.Name, tell: tell})
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
-	"github.com/zramfs/zramfs/cmd/zramfs/notify"
 	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
@@ -22,6 +21,7 @@ type wish struct {
 	cfg  daemon.Config
 	swap setup.SwapConfig
 	set  func(flag string) bool // whether the flag was given
+	tell func(pid int, status string) error
 }
 
 // sayUp prints that d is up. It fails if d has other values than w asks for.
@@ -36,7 +36,7 @@ func sayUp(c *cli.Context, said *setup.Narration, d devices.Device, w wish) erro
 	swap := d.Swap()
 	line := setup.SwapStatus(d.Status.Disksize, devices.LoopPaths(d.Loops), swap.Priority)
 	if d.Keeper != 0 {
-		if err := notify.Ready(d.Keeper, line); err != nil {
+		if err := w.tell(d.Keeper, line); err != nil {
 			return err
 		}
 	}

@@ -26,6 +26,7 @@ func upgradeCommand() *cli.Command {
 			"old one goes on. It also starts a worker for a device that has none.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: flagBinary, Usage: "`PATH` of the new program (default: this one)"},
+			sectionFlag(),
 			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},
 		},
 		Action: upgradeAction,

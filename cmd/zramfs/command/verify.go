@@ -60,15 +60,6 @@ func verifyAction(c *cli.Context) error {
 	return nil
 }
 
-// namedDevice returns the device that the argument names, or the one at the default DIR.
-func namedDevice(c *cli.Context, name string) (devices.Device, error) {
-	dir, err := oneDir(c, name)
-	if err != nil {
-		return devices.Device{}, err
-	}
-	return devices.FindHere(dir)
-}
-
 // stored returns how many pages a device says it stores; 0 without an answer.
 func stored(d devices.Device) int64 {
 	if d.Status == nil {

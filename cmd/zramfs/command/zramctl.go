@@ -59,10 +59,11 @@ func zramctlAction(out io.Writer, words []string) error {
 	if err != nil {
 		return err
 	}
-	all := zramctl.Number(found)
+	conf := knownNames("")
+	all := zramctl.Number(conf, found)
 	switch o.Action {
 	case zramctl.Create:
-		return zramctlCreate(out, o, all)
+		return zramctlCreate(out, o, conf, all)
 	case zramctl.Find:
 		_, err := fmt.Fprintln(out, zramctl.NameOf(zramctl.Free(all)))
 		return err

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/config"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/zramctl"
 	"github.com/zramfs/zramfs/codec"
@@ -18,7 +19,7 @@ import (
 
 // zramctlCreate makes a device with a loop device that stays. One that exists is ended first, as
 // zramctl resets one.
-func zramctlCreate(out io.Writer, o zramctl.Options, all []zramctl.Numbered) error {
+func zramctlCreate(out io.Writer, o zramctl.Options, conf *config.Config, all []zramctl.Numbered) error {
 	z := zramctl.Numbered{Number: zramctl.Free(all)}
 	name := zramctl.NameOf(z.Number)
 	if !o.Find {
@@ -35,7 +36,7 @@ func zramctlCreate(out io.Writer, o zramctl.Options, all []zramctl.Numbered) err
 	if o.Size == 0 {
 		return fmt.Errorf("%s: failed to set disksize (0 bytes): %s", name, zramctl.Message(syscall.EINVAL))
 	}
-	dir := zramctl.Dir(z.Number)
+	dir := zramctl.Dir(conf, z.Number)
 	if z.Device != nil {
 		dir = z.Device.Dir
 		if err := endDevice(*z.Device); err != nil {

@@ -8,13 +8,9 @@ import (
 	"slices"
 	"sort"
 	"strconv"
-	"strings"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
-
-// DefaultDir is the directory of [zram0] without a key dir; a digit more names those of the others.
-const DefaultDir = "/run/zram"
 
 // A Flag is a flag that may be a key.
 type Flag struct {
@@ -82,16 +78,6 @@ func (c *Config) SortProblems() {
 	})
 }
 
-// At returns the section of the device at dir, or nil.
-func (c *Config) At(dir string) *Section {
-	for _, s := range c.Sections {
-		if s.Dir == dir {
-			return s
-		}
-	}
-	return nil
-}
-
 // Concerns returns the problems of the section of this name, and those of any device.
 func (c *Config) Concerns(name string) (all []Problem) {
 	for _, p := range c.Problems {
@@ -116,7 +102,7 @@ func Load(root host.Root, ram uint64, flags []Flag) (*Config, error) {
 		l.read(root, file)
 	}
 	// Not by slices.SortFunc: each of its instances takes 10 KB of memory, which zramfs locks.
-	sort.Slice(c.Sections, func(i, j int) bool { return sectionNumber(c.Sections[i].Name) < sectionNumber(c.Sections[j].Name) })
+	sort.Slice(c.Sections, func(i, j int) bool { return Number(c.Sections[i].Name) < Number(c.Sections[j].Name) })
 	for _, s := range c.Sections {
 		c.finish(s)
 	}
@@ -125,10 +111,7 @@ func Load(root host.Root, ram uint64, flags []Flag) (*Config, error) {
 
 // finish computes what a section says about the device as a whole.
 func (c *Config) finish(s *Section) {
-	s.Dir = DefaultDir
-	if n := sectionNumber(s.Name); n > 0 {
-		s.Dir += strconv.Itoa(n)
-	}
+	s.Dir = defaultDir(s.Name)
 	for _, at := range s.Settings {
 		switch {
 		case at.Key == keyDir:
@@ -164,19 +147,6 @@ func targetOf(s Setting) string {
 		return keyHostLimit
 	}
 	return s.Key
-}
-
-// maxSections bounds the numbers of sections.
-const maxSections = 1000
-
-// sectionNumber returns the number in zramN, or -1 for a name of another form.
-func sectionNumber(name string) int {
-	digits, ok := strings.CutPrefix(name, "zram")
-	n, err := strconv.Atoi(digits)
-	if !ok || err != nil || n < 0 || n >= maxSections || strconv.Itoa(n) != digits {
-		return -1
-	}
-	return n
 }
 
 // absolute reports whether path is a cleaned absolute one.

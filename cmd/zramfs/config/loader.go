@@ -82,7 +82,7 @@ func (l *loader) begin(line string) {
 	switch {
 	case !closed:
 		l.problem("%q has no ] at its end", line)
-	case sectionNumber(name) < 0:
+	case Number(name) < 0:
 		l.problem("unknown section [%s]: sections are [zram0], [zram1] and so on up to [zram%d], and the lines below it are not read", name, maxSections-1)
 	default:
 		l.unknown = false

@@ -37,6 +37,10 @@ type Record struct {
 	// Tune is the value of --tune; empty in records of older versions.
 	Tune string `json:"tune,omitempty"`
 
+	// Section is the section or the instance of a unit that the device was asked for by; empty for
+	// none, and in records of older versions.
+	Section string `json:"section,omitempty"`
+
 	// Keeper is the PID of the keeper in the PID namespace of up, Started its start time; see
 	// host.Process.Start. Records of older versions lack them, and Mount.
 	Keeper  int    `json:"keeper,omitempty"`

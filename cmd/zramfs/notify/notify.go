@@ -23,10 +23,18 @@ const Variable = "NOTIFY_SOCKET"
 // sendTime bounds the wait for a manager that does not read.
 const sendTime = 5 * time.Second
 
+// Wanted reports whether a service manager waits for [Ready].
+func Wanted() bool { return os.Getenv(Variable) != "" }
+
 // Ready says that the service is up, that process pid is its main process from now on, and, in one
-// line, its status. It returns once the manager has read that, so that the caller may end.
+// line, its status. With a pid of 0 the service has no process: it is done. Ready returns once the
+// manager has read that, so that the caller may end.
 func Ready(pid int, status string) error {
-	if err := send("MAINPID="+strconv.Itoa(pid), "READY=1", "STATUS="+status); err != nil {
+	lines := []string{"READY=1", "STATUS=" + status}
+	if pid != 0 {
+		lines = append([]string{"MAINPID=" + strconv.Itoa(pid)}, lines...)
+	}
+	if err := send(lines...); err != nil {
 		return err
 	}
 	return barrier()

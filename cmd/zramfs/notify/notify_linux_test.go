@@ -77,6 +77,20 @@ func TestReady(t *testing.T) {
 	}
 }
 
+// A service without a process names none.
+func TestReadyWithoutProcess(t *testing.T) {
+	c := manager(t, filepath.Join(t.TempDir(), "notify"))
+	done := make(chan error, 1)
+	go func() { done <- Ready(0, "no device") }()
+	if text, _ := read(t, c); text != "READY=1\nSTATUS=no device" || !Wanted() {
+		t.Errorf("the message is %q, wanted: %v", text, Wanted())
+	}
+	read(t, c)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestExtendAndStopping(t *testing.T) {
 	c := manager(t, filepath.Join(t.TempDir(), "notify"))
 	if err := Extend(90*time.Second, "half"); err != nil {
@@ -97,8 +111,8 @@ func TestExtendAndStopping(t *testing.T) {
 // variable.
 func TestNoManager(t *testing.T) {
 	t.Setenv(Variable, "")
-	if err := Ready(1, "on"); err != nil {
-		t.Error(err)
+	if err := Ready(1, "on"); err != nil || Wanted() {
+		t.Error(err, Wanted())
 	}
 	for _, name := range []string{filepath.Join(t.TempDir(), "absent"), "vsock:2:1234"} {
 		t.Setenv(Variable, name)

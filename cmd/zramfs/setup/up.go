@@ -13,7 +13,6 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
-	"github.com/zramfs/zramfs/cmd/zramfs/notify"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
@@ -31,6 +30,7 @@ type SwapConfig struct {
 	Tune     string // tune.Keep or tune.Recommended
 	Keep     bool   // the device outlasts its swap areas
 	Force    bool   // turn swap on even if that is not safe
+	Section  string // the section by which the device was asked for; empty for none
 }
 
 // Up is one run of up. It is used by one goroutine.
@@ -41,6 +41,8 @@ type Up struct {
 	Config  daemon.Config
 	Args    func(daemon.Config) []string // of the serving process
 	Swap    SwapConfig
+	// Tell says to a service manager that swap is on, with the PID of the main process and a line.
+	Tell func(pid int, status string) error
 
 	// Run sets these.
 	Report *daemon.Report
@@ -111,7 +113,7 @@ func (u *Up) mount() error {
 
 // tellManager says to a service manager that swap is on, and that the keeper is the main process.
 func (u *Up) tellManager() error {
-	return notify.Ready(u.Report.PID, SwapStatus(u.Report.Disksize, devices.LoopPaths(u.Device.Loops), u.Swap.Priority))
+	return u.Tell(u.Report.PID, SwapStatus(u.Report.Disksize, devices.LoopPaths(u.Device.Loops), u.Swap.Priority))
 }
 
 // SwapStatus is one line about swap that is on: size bytes in all on these loop devices, and the

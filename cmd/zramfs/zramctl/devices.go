@@ -10,22 +10,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/config"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 )
-
-// firstDir is the DIR of the first device, and with a number from 1 on those of the others.
-const firstDir = "/run/zram"
 
 // devPrefix begins the names of devices; a number follows.
 const devPrefix = "/dev/zram"
 
 // Dir returns the DIR of device number n.
-func Dir(n int) string {
-	if n == 0 {
-		return firstDir
-	}
-	return firstDir + strconv.Itoa(n)
-}
+func Dir(conf *config.Config, n int) string { return conf.Dir("zram" + strconv.Itoa(n)) }
 
 // NameOf returns the name of device number n.
 func NameOf(n int) string { return devPrefix + strconv.Itoa(n) }
@@ -47,19 +40,15 @@ func (z Numbered) Name() string {
 	return NameOf(z.Number)
 }
 
-// Number gives a device its DIR's number. A device elsewhere has none: /dev/zram0 never means a
-// device that another program has made for itself. The result is in the order of the numbers.
-func Number(found []devices.Device) []Numbered {
+// Number gives a device the number that the configuration has for its DIR. A device elsewhere has
+// none: /dev/zram0 never means a device that another program has made for itself. The result is in
+// the order of the numbers.
+func Number(conf *config.Config, found []devices.Device) []Numbered {
 	var all []Numbered
 	for i, d := range found {
-		n, ok := number(d.Dir, firstDir)
-		switch {
-		case d.Away:
-			n = Elsewhere
-		case d.Dir == firstDir:
-			n = 0
-		case !ok || n == 0:
-			n = Elsewhere
+		n := Elsewhere
+		if !d.Away {
+			n = config.Number(conf.Name(d.Dir))
 		}
 		all = append(all, Numbered{n, &found[i]})
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/config"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/internal/require"
 )
@@ -56,21 +57,28 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Only a device at /run/zram or /run/zramN has a number: no name of a zram means another program's.
+// Only a device of a section, or at /run/zram or /run/zramN, has a number: no name of a zram means
+// another program's.
 func TestNumber(t *testing.T) {
-	found := []devices.Device{{Dir: "/mnt/x"}, {Dir: "/run/zram2"}, {Dir: "/run/zram"}, {Dir: "/run/zram-1"}, {Dir: "/run/zram02"}, {Dir: "/run/zram1", Away: true}}
-	all := Number(found)
+	found := []devices.Device{{Dir: "/mnt/x"}, {Dir: "/run/zram2"}, {Dir: "/srv/archive"}, {Dir: "/run/zram5"}, {Dir: "/run/zram0"}, {Dir: "/run/zram"}, {Dir: "/run/zram-1"}, {Dir: "/run/zram02"}, {Dir: "/run/zram1", Away: true}}
+	conf := &config.Config{Sections: []*config.Section{{Name: "zram5", Dir: "/srv/archive"}}}
+	all := Number(conf, found)
 	var got []string
 	for _, z := range all {
 		got = append(got, z.Name())
 	}
-	want := []string{"/dev/zram0", "/dev/zram2", "/mnt/x/dev/zram0", "/run/zram-1/dev/zram0", "/run/zram02/dev/zram0", "/run/zram1/dev/zram0"}
+	want := []string{"/dev/zram0", "/dev/zram2", "/dev/zram5", "/mnt/x/dev/zram0", "/run/zram5/dev/zram0", "/run/zram0/dev/zram0", "/run/zram-1/dev/zram0", "/run/zram02/dev/zram0", "/run/zram1/dev/zram0"}
 	if !reflect.DeepEqual(got, want) || Free(all) != 1 {
 		t.Errorf("%q, free %d; want %q", got, Free(all), want)
 	}
-	for name, dir := range map[string]string{"zram0": "/run/zram", "/dev/zram2": "/run/zram2", "/mnt/x": "/mnt/x"} {
+	for name, dir := range map[string]string{"zram0": "/run/zram", "/dev/zram2": "/run/zram2", "zram5": "/srv/archive", "/mnt/x": "/mnt/x"} {
 		if z, ok := Pick(all, name); !ok || z.Device == nil || z.Device.Dir != dir {
 			t.Errorf("%s: %+v, %t", name, z, ok)
+		}
+	}
+	for n, dir := range []string{"/run/zram", "/run/zram1", "/run/zram2", "/run/zram3", "/run/zram4", "/srv/archive"} {
+		if got := Dir(conf, n); got != dir {
+			t.Errorf("the DIR of zram%d is %s, want %s", n, got, dir)
 		}
 	}
 	if z, ok := Pick(all, "/dev/zram1"); !ok || z.Device != nil || z.Number != 1 {
