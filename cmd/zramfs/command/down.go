@@ -27,36 +27,59 @@ func downCommand() *cli.Command {
 		Description: "Brings back what is in swap, after checking that it fits into memory and the limits of control groups, " +
 			"detaches the loop devices, gives the kernel parameters that up changed their old values, unless they have been changed " +
 			"since, and unmounts DIR (default " + defaultDir + "), also in the mount namespace where it was mounted. A device that is not " +
-			"running is no error. down can be interrupted while pages come back: swap then stays on.",
+			"running is no error. down can be interrupted while pages come back: swap then stays on. --all ends every device; one that fails " +
+			"leaves the others to do, and one without swap, which may hold data, is left alone and is an error.",
 		Flags: append(narrationFlags(),
 			&cli.BoolFlag{Name: flagForce, Usage: "go on even if it does not fit into memory, or the serving process does not answer"},
 			&cli.UintFlag{Name: flagWait, Usage: "retry for `SECONDS` while it does not fit"},
 			sectionFlag(),
+			everyFlag("end every device that up has turned on"),
 		),
 		Action: downAction,
 	}
 }
 
 func downAction(c *cli.Context) error {
+	until := time.Now().Add(time.Duration(c.Uint(flagWait)) * time.Second)
+	if c.Bool(flagAll) {
+		return everyDevice(c, "down", func(d devices.Device) error { return downSwap(c, d, until) })
+	}
 	dir, _, err := dirOrSection(c, "down")
 	if err != nil {
 		return err
+	}
+	d, err := devices.FindOne(dir)
+	if err != nil && !errors.Is(err, devices.ErrNotRunning) {
+		return err
+	}
+	if err == nil {
+		return downDevice(c, d, until)
+	}
+	said, nerr := newNarration(c, c.App.Writer)
+	if nerr != nil {
+		return nerr
+	}
+	return errors.Join(forgetGone(said, host.Local, dir, err), sayDown(said, downSummary{Dir: dir}))
+}
+
+// downSwap is downDevice for a device that up has turned on.
+func downSwap(c *cli.Context, d devices.Device, until time.Time) error {
+	if d.Record == nil && len(d.Swaps) == 0 {
+		return fmt.Errorf("%s is not swap and may hold data: zramfs umount %[1]s ends it", d.Title())
+	}
+	return downDevice(c, d, until)
+}
+
+// downDevice ends d and says so; until bounds the wait for memory.
+func downDevice(c *cli.Context, d devices.Device, until time.Time) error {
+	if d.Mountpoint != "" {
+		return fmt.Errorf("%s has a file system on %s: umount it first", d.Name(), d.Mountpoint)
 	}
 	said, err := newNarration(c, c.App.Writer)
 	if err != nil {
 		return err
 	}
-	r := &setup.Down{Out: said, Force: c.Bool(flagForce), Until: time.Now().Add(time.Duration(c.Uint(flagWait)) * time.Second)}
-	d, err := devices.FindOne(dir)
-	if errors.Is(err, devices.ErrNotRunning) {
-		return errors.Join(forgetGone(r.Out, host.Local, dir, err), sayDown(said, downSummary{Dir: dir}))
-	}
-	if err != nil {
-		return err
-	}
-	if d.Mountpoint != "" {
-		return fmt.Errorf("%s has a file system on %s: umount it first", d.Name(), d.Mountpoint)
-	}
+	r := &setup.Down{Out: said, Force: c.Bool(flagForce), Until: until}
 	s := downSummary{Dir: d.Dir, WasUp: true, BroughtBack: d.Used()}
 	if err := r.Run(d); err != nil {
 		return err

@@ -23,10 +23,12 @@ func upgradeCommand() *cli.Command {
 		ArgsUsage: "[DIR]",
 		Description: "A process of the given program takes over the device at DIR (default " + defaultDir + ") with its contents, while it is in " +
 			"use: requests wait for some milliseconds. A program that cannot read the old one's image is refused, and the " +
-			"old one goes on. It also starts a worker for a device that has none.",
+			"old one goes on. It also starts a worker for a device that has none. --all hands over every device, as packages do when they have been upgraded; " +
+			"one that fails leaves the others to do.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: flagBinary, Usage: "`PATH` of the new program (default: this one)"},
 			sectionFlag(),
+			everyFlag("hand over every device"),
 			&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"},
 		},
 		Action: upgradeAction,
@@ -34,14 +36,27 @@ func upgradeCommand() *cli.Command {
 }
 
 func upgradeAction(c *cli.Context) error {
-	d, err := namedDevice(c, "upgrade")
-	if err != nil {
-		return err
-	}
 	binary, err := newBinary(c.String(flagBinary))
 	if err != nil {
 		return err
 	}
+	if c.Bool(flagAll) {
+		return everyDevice(c, "upgrade", func(d devices.Device) error {
+			if err := d.Here(); err != nil {
+				return fmt.Errorf("upgrade %w", err)
+			}
+			return upgradeDevice(c, d, binary)
+		})
+	}
+	d, err := namedDevice(c, "upgrade")
+	if err != nil {
+		return err
+	}
+	return upgradeDevice(c, d, binary)
+}
+
+// upgradeDevice hands d over to the program binary.
+func upgradeDevice(c *cli.Context, d devices.Device, binary string) error {
 	if s := devices.SilenceOf(d); s.Keeper.Stopped() {
 		return fmt.Errorf("upgrade %w", s)
 	}

@@ -65,11 +65,18 @@ func FindOne(name string) (Device, error) {
 // FindHere is FindOne for a command that works only if the device is mounted here.
 func FindHere(name string) (Device, error) {
 	d, err := FindOne(name)
-	if err == nil && d.Away {
-		p := DiagnoseAway(d)
-		err = fmt.Errorf("%s: %s; nsenter -t %d -m runs a command there", d.Title(), p.What, d.Keeper)
+	if err == nil {
+		err = d.Here()
 	}
 	return d, err
+}
+
+// Here is an error for a device that is not mounted in this mount namespace.
+func (d Device) Here() error {
+	if !d.Away {
+		return nil
+	}
+	return fmt.Errorf("%s: %s; nsenter -t %d -m runs a command there", d.Title(), DiagnoseAway(d).What, d.Keeper)
 }
 
 // ask reads the status of devices and adds what follows from it.
