@@ -137,6 +137,7 @@ func TestBatchesAreLargeEnoughForEveryEngine(t *testing.T) {
 func TestRunner(t *testing.T) {
 	e := &troubled{}
 	s := runnerOf(t, 1<<40, e)
+	s.planner.SetMode(bulk.EnginesAlone) // the CPU could do all before the engine begins
 	thereAndBack(t, s, 2000)
 	if len(e.regions) != 2 || len(s.buffers) != 2 {
 		t.Errorf("it knows %d regions of %d", len(e.regions), len(s.buffers))
@@ -181,6 +182,7 @@ func TestRunnerOfTheCPU(t *testing.T) {
 func TestRunnerGoesOn(t *testing.T) {
 	e := &troubled{do: errors.New("out of order"), register: errors.New("no memory"), closing: errors.New("no end")}
 	s := runnerOf(t, 1<<40, e)
+	s.planner.SetMode(bulk.EnginesAlone)
 	thereAndBack(t, s, 2000)
 	s.close()
 	r := s.report()
@@ -201,6 +203,7 @@ func TestRunnerGoesOn(t *testing.T) {
 func TestRunnerDoesAgainWhatIsTorn(t *testing.T) {
 	e := &troubled{}
 	s := runnerOf(t, 1<<40, e)
+	s.planner.SetMode(bulk.EnginesAlone) // the CPU could do all before the engine begins
 	e.do = bulk.ErrTorn
 	b := bulk.NewBatch(bulk.Compress, 1000)
 	b.Pages = sample.Generate(1000).Pages
