@@ -182,7 +182,6 @@ func TestRunnerOfTheCPU(t *testing.T) {
 func TestRunnerGoesOn(t *testing.T) {
 	e := &troubled{do: errors.New("out of order"), register: errors.New("no memory"), closing: errors.New("no end")}
 	s := runnerOf(t, 1<<40, e)
-	s.planner.SetMode(bulk.EnginesAlone)
 	thereAndBack(t, s, 2000)
 	s.close()
 	r := s.report()
