@@ -3,12 +3,13 @@
 GO      ?= go
 SIZE    ?= 1G
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+BIN     ?= bin
 MODULE  := github.com/zramfs/zramfs
 PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda manuals compiled run test test-devices test-others check lint test-race race-devices race-others test-cuda test-portable bench bench-block bench-swap bench-codec bench-once crash-test flips soak fuzz fuzz-once simulate simulate-once simulate-planted oracle criteria generate sample clean
+.PHONY: all build build-cuda manuals compiled run test test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-codec bench-once crash-test flips soak fuzz fuzz-once simulate simulate-once simulate-planted oracle criteria generate sample clean
 
 all: build
 
@@ -19,13 +20,13 @@ SMALL = -trimpath $(foreach p,$(COLD),-gcflags=$(p)=-l)
 
 # The documentation generators of the command line library are left out, and HTTP/2 and rare terminals.
 build:
-	CGO_ENABLED=0 $(GO) build $(SMALL) -tags urfave_cli_no_docs -ldflags '-s -w -X main.version=$(VERSION)' -o bin/zramfs ./cmd/zramfs
-	CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2,tcell_minimal -ldflags '-s -w' -o bin/zramfs-monitor ./cmd/zramfs-monitor
-	CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2 -ldflags '-s -w' -o bin/zramfs-node ./cmd/zramfs-node
+	CGO_ENABLED=0 $(GO) build $(SMALL) -tags urfave_cli_no_docs -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/zramfs ./cmd/zramfs
+	CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2,tcell_minimal -ldflags '-s -w' -o $(BIN)/zramfs-monitor ./cmd/zramfs-monitor
+	CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2 -ldflags '-s -w' -o $(BIN)/zramfs-node ./cmd/zramfs-node
 
 # The manual page and the completions for bash, zsh and fish, below MANUALS as below /usr.
 manuals:
-	$(GO) run ./tools/manuals -o $(or $(MANUALS),bin/manuals) -version $(VERSION) -date $$(git log -1 --format=%cs 2>/dev/null || date +%F)
+	$(GO) run ./tools/manuals -o $(or $(MANUALS),bin/manuals) -version $(VERSION) -date $(or $(DATE),$$(git log -1 --format=%cs 2>/dev/null || date +%F))
 
 # With GPUs. Libcuda is loaded when it is asked for, but by the C library's loader, so this one is dynamic.
 build-cuda:
@@ -77,14 +78,14 @@ test-others: compiled
 
 # All that CI runs once .ci/run has prepared the machine: what uses devices beside what computes.
 DEVICE_LEGS := test-devices race-devices bench-once simulate-once
-OTHER_LEGS  := lint test-others race-others test-cuda test-portable oracle fuzz-once
+OTHER_LEGS  := lint test-others race-others test-cuda test-portable test-release oracle fuzz-once
 check: compiled
 	tools/legs.sh "$(DEVICE_LEGS)" "$(OTHER_LEGS)"
 
 # Format, modules, scripts, generated files, and builds for each tag and platform.
 lint: build build-cuda
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
-	for m in . codec/_asm tools/codecbench; do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
+	for m in . codec/_asm tools/codecbench tools/release; do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
 	bash -n .ci/run tools/*.sh gpu/*.sh
 	$(BESIDE) tools/generated.sh
 	$(GO) version -m bin/zramfs | grep -q CGO_ENABLED=0
@@ -120,6 +121,20 @@ test-cuda:
 # The codecs without assembly, for x86-64-v3, and on processors that are not here.
 test-portable: $(PAGES)
 	tools/portable.sh
+
+# deb, rpm and apk, the container image, bill of materials and checksums, of the tree as it is.
+# ARCHES=amd64 makes less. release makes the last commit twice, from nothing, and compares.
+ARCHES ?= amd64,arm64
+
+packages release: build-release
+	bin/release $(if $(filter release,$@),release,make) -o bin/$@ -arch $(ARCHES)
+
+build-release:
+	cd tools/release && CGO_ENABLED=0 $(GO) build -trimpath -o $(abspath bin)/release .
+
+# What packages and image contain, and how their scripts behave.
+test-release:
+	cd tools/release && $(GO) vet . && $(BESIDE) $(TEST) -count=1 .
 
 # Every benchmark once; what they measure is not looked at.
 bench-once: build $(PAGES)

@@ -171,6 +171,8 @@ func packageOf(program string) string {
 		return "mount"
 	case program == "man":
 		return "man-db"
+	case program == "dpkg-deb":
+		return "dpkg"
 	case program == "systemd-analyze":
 		return "systemd"
 	case program == "systemd-nspawn":
