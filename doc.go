@@ -49,6 +49,7 @@ passes to it, with store/view.
 	  cmd/zramfs/namespace runs a command that takes a device for the kernel's zram
 	  cmd/zramfs/settings  changes what may be changed of a device in use
 	  cmd/zramfs/config    /etc/zramfs.conf: devices, and the problems in it
+	  cmd/zramfs/generator what systemd needs to start the devices of the configuration at boot
 	  cmd/zramfs/zramctl   the command line of zramctl, and the devices that it names
 	  cmd/zramfs/doctor    whether this machine can run a device safely
 	    cmd/zramfs/kubelet   the kubelet that runs here, and what it does where swap is on

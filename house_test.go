@@ -121,6 +121,8 @@ const lattice = `
 	cmd/zramfs/term < cmd/zramfs/config
 	cmd/zramfs/regular < cmd/zramfs/config
 	cmd/zramfs/config < cmd/zramfs/command
+	cmd/zramfs/config < cmd/zramfs/generator
+	cmd/zramfs/generator < cmd/zramfs/command
 	cmd/zramfs/host < cmd/zramfs/groupstat
 	cmd/zramfs/groupstat < cmd/zramfs/slots
 	cmd/zramfs/host < cmd/zramfs/slots

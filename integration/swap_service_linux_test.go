@@ -21,38 +21,80 @@ const (
 	swapTime = 30 * time.Second
 )
 
+// bootConfig has a device, and one that this machine is not to have.
+const bootConfig = `[zram0]
+size = 256M
+devices = 2
+algorithm = lz4
+spill = /boot-test/cold
+slots = free
+[zram1]
+zram-size = 0
+`
+
+// bootDropIn ends a process that calls what the filter has not, in place of failing the call.
+const bootDropIn = `[Service]
+SystemCallErrorNumber=kill
+`
+
 // bootScript runs in the booted system, and writes what happened next to itself.
 const bootScript = `exec > /boot-test/result.txt 2>&1
-systemctl show zramfs@zram0.service -P ActiveState
-systemctl show zramfs@zram0.service -P StatusText
+until_is() { for n in $(seq 200); do [ "$(eval "$2")" = "$1" ] && return; sleep .1; done; echo "never $1: $2"; }
+show() { systemctl show "$1" -P "$2"; }
+unit=zramfs@zram0.service
+show $unit ActiveState; show $unit StatusText; show $unit SourcePath
 grep -c loop /proc/swaps
-pid=$(systemctl show zramfs@zram0.service -P MainPID); tr '\0' ' ' < /proc/$pid/cmdline; echo
-grep -E '^(NoNewPrivs|Seccomp):' /proc/$pid/status
-systemctl reload zramfs@zram0.service; echo reload $?
+pid=$(show $unit MainPID); tr '\0' ' ' < /proc/$pid/cmdline; echo
+grep -E '^(NoNewPrivs|Seccomp|CapBnd):' /proc/$pid/status
+show $unit Names | tr ' ' '\n' | sort
+systemctl reload $unit; echo reload $?
 zramfs events /run/zram | grep -c upgraded
-systemctl enable zramfs@zram0.service
+worker=$(pgrep -P $pid -f -- --work); kill -9 $worker
+until_is died 'zramfs events /run/zram | grep -o died'
+zramfs verify /run/zram > /dev/null; echo verify $?
+cd /run/zram/block/zram0
+echo all > idle; echo idle > writeback; echo writeback $?; [ "$(awk '{ print $1 }' bd_stat)" -gt 0 ] || cat bd_stat
+zramfs compact /run/zram > /dev/null; echo compact $?
+zramfs set /run/zram recomp-algorithm=zstd mem-limit=128M > /dev/null; echo set $?
+zramfs recompress /run/zram > /dev/null; echo recompress $?
+second=$(cat ../../control/hot_add); echo $second > ../../control/hot_remove; echo hot_add $?
+cd /
 systemctl stop systemd-zram-setup@zram0.service; echo stop $?
 grep -c loop /proc/swaps
 systemctl start systemd-zram-setup@zram0.service; echo start $?
-zramfs down --quiet /run/zram; sleep 1
-systemctl show zramfs@zram0.service -P ActiveState; systemctl show zramfs@zram0.service -P Result
-systemctl start zramfs@zram0.service; echo again $?
+zramfs down --quiet /run/zram
+until_is inactive "show $unit ActiveState"; show $unit Result
+systemctl start zramfs@zram1.service; echo none $?
+until_is inactive 'show zramfs@zram1.service ActiveState'; show zramfs@zram1.service Result
+systemctl start $unit; echo again $?
 grep -c loop /proc/swaps
 `
 
-// bootResult is what it writes.
+// bootResult is what it writes. The capabilities are DAC_READ_SEARCH, IPC_LOCK, SYS_PTRACE,
+// SYS_ADMIN, SYS_NICE and SYS_RESOURCE.
 const bootResult = `active
 256M of swap at LOOPS, priority 100
+/etc/zramfs.conf
 2
-zramfs mount --serve --size=268435456 --algorithm=lz4 --mem-limit=0 --created-dir -- /run/zram 
+@zramfs mount --spill=/boot-test/cold --serve --size=268435456 --algorithm=lz4 --mem-limit=0 --created-dir -- /run/zram 
+CapBnd:	0000000000a84004
 NoNewPrivs:	1
 Seccomp:	2
+systemd-zram-setup@zram0.service
+zramfs@zram0.service
 reload 0
 1
+verify 0
+writeback 0
+compact 0
+set 0
+recompress 0
+hot_add 0
 stop 0
 0
 start 0
-inactive
+success
+none 0
 success
 again 0
 2
@@ -60,17 +102,18 @@ again 0
 
 const bootUnit = `[Unit]
 Requires=sysinit.target swap.target
-Wants=zramfs@zram0.service
-After=sysinit.target swap.target zramfs@zram0.service
+After=sysinit.target swap.target
 [Service]
 Type=oneshot
 ExecStart=/bin/sh /boot-test/inside.sh
 ExecStopPost=/bin/systemctl --no-block poweroff
 `
 
-// F067: systemd as PID 1 starts the unit at boot, with its filter of system calls and capabilities,
-// hands it over on reload, stops it by the name of zram-generator's unit, notices down, and turns
-// swap off at shutdown. The system is this machine's, with all changes in memory.
+// F067: systemd as PID 1 starts the device that the configuration asks for, by the generator, with
+// the unit's capabilities and its filter of system calls, through all that a device does: neither
+// of its processes calls anything else. It hands it over on reload, stops it by the name of
+// zram-generator's unit, notices down, and turns swap off at shutdown. The system is this
+// machine's, with all changes in memory.
 func TestSwapF067Systemd(t *testing.T) {
 	require.FUSE(t)
 	require.Loop(t)
@@ -78,10 +121,13 @@ func TestSwapF067Systemd(t *testing.T) {
 	require.Swap(t)
 	dir := tempDir(t)
 	for name, text := range map[string]string{"inside.sh": bootScript, "boot.service": bootUnit,
-		"default": `OPTIONS="--size 256M --devices 2 --algorithm lz4"`} {
+		"zramfs.conf": bootConfig, "kill.conf": bootDropIn} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "cold"), make([]byte, 16<<20), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	unit, err := filepath.Abs(unitFile)
 	if err != nil {
@@ -92,7 +138,9 @@ func TestSwapF067Systemd(t *testing.T) {
 	}
 	binds := []string{"--bind=/dev/fuse", "--bind=/dev/loop-control", "--bind=" + dir + ":/boot-test",
 		"--bind-ro=" + binary(t) + ":/usr/bin/zramfs", "--bind-ro=" + unit + ":/usr/lib/systemd/system/zramfs@.service",
-		"--bind-ro=" + dir + "/default:/etc/default/zramfs", "--bind-ro=" + dir + "/boot.service:/etc/systemd/system/boot.service"}
+		"--bind-ro=" + binary(t) + ":/usr/lib/systemd/system-generators/zramfs-generator", "--setenv=ZRAMFS_GENERATOR_ROOT=/",
+		"--bind-ro=" + dir + "/zramfs.conf:/etc/zramfs.conf", "--bind-ro=" + dir + "/kill.conf:/etc/systemd/system/zramfs@.service.d/kill.conf",
+		"--bind-ro=" + dir + "/boot.service:/etc/systemd/system/boot.service"}
 	loops, err := filepath.Glob("/dev/loop[0-9]*")
 	if err != nil {
 		t.Fatal(err)

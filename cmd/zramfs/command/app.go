@@ -39,6 +39,9 @@ func Main(version string, args []string) int {
 	if isZramctl(args) {
 		return runZramctl(args, os.Stdout, os.Stderr)
 	}
+	if isGenerator(args) {
+		return runGenerator(args, os.Stderr)
+	}
 	if isMountHelper(args) {
 		return runMountHelper(args, os.Stdout, os.Stderr)
 	}

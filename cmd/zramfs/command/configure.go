@@ -42,13 +42,18 @@ func configFlags() (all []config.Flag) {
 	return all
 }
 
-// loadConfig reads the configuration that c asks for, and checks all values. The memory is that of
-// the system below the root, if it has a proc/meminfo, else that of this machine.
+// loadConfig reads the configuration that c asks for, and checks all values.
 func loadConfig(c *cli.Context) (*config.Config, error) {
 	root := host.Root(c.String(flagConfigRoot))
 	if root == "" {
 		return nil, usageError("--%s is empty: leave it out for %s", flagConfigRoot, host.Local)
 	}
+	return loadRoot(c.App, root)
+}
+
+// loadRoot reads the configuration below root and checks all values. The memory is that of the
+// system below root, if it has a proc/meminfo, else that of this machine.
+func loadRoot(app *cli.App, root host.Root) (*config.Config, error) {
 	ram, err := root.MemTotal()
 	if err != nil {
 		ram, err = host.Local.MemTotal()
@@ -62,7 +67,7 @@ func loadConfig(c *cli.Context) (*config.Config, error) {
 	}
 	for _, s := range conf.Sections {
 		if s.Off == "" {
-			checkSection(c.App, conf, s)
+			checkSection(app, conf, s)
 		}
 	}
 	conf.SortProblems()

@@ -104,7 +104,7 @@ func (p *process) start(cfg Config, from program, dictionary *os.File, b *backin
 	}
 	cmd := &exec.Cmd{
 		Path:        from.path(),
-		Args:        append([]string{"zramfs"}, cfg.WorkArgs(cfg)...),
+		Args:        append([]string{servingName}, cfg.WorkArgs(cfg)...),
 		Dir:         "/",
 		ExtraFiles:  append([]*os.File{ordersR, newsW}, files...),
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true}, // a terminal's signals are the keeper's to hear

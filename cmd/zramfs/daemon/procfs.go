@@ -20,6 +20,11 @@ func machineMemory() uint64 {
 // ProcessName is the name that ps and /proc/PID/comm show of a serving process.
 const ProcessName = "zramfs"
 
+// servingName is what keeper and worker are started as. When systemd ends all processes at
+// shutdown, it leaves alone those of root whose first argument begins with @. The swapoff that it
+// does after that needs these two.
+const servingName = "@" + ProcessName
+
 // takeName sets ProcessName. A process that was started as /proc/self/exe is called "exe" before.
 // Commands recognise a serving process by its name.
 func takeName() {

@@ -56,7 +56,7 @@ func begin(args []string) (*exec.Cmd, *os.File, error) {
 	}
 	cmd := &exec.Cmd{
 		Path:        "/proc/self/exe",
-		Args:        append([]string{"zramfs"}, args...),
+		Args:        append([]string{servingName}, args...),
 		Env:         daemonEnvironment(os.Environ()),
 		Dir:         "/",
 		ExtraFiles:  []*os.File{w},
