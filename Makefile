@@ -127,14 +127,25 @@ test-portable: $(PAGES)
 ARCHES ?= amd64,arm64
 
 packages release: build-release
-	bin/release $(if $(filter release,$@),release,make) -o bin/$@ -arch $(ARCHES)
+	bin/make-release $(if $(filter release,$@),release,make) -o bin/$@ -arch $(ARCHES)
 
 build-release:
-	cd tools/release && CGO_ENABLED=0 $(GO) build -trimpath -o $(abspath bin)/release .
+	cd tools/release && CGO_ENABLED=0 $(GO) build -trimpath -o $(abspath bin)/make-release .
 
 # What packages and image contain, and how their scripts behave.
 test-release:
 	cd tools/release && $(GO) vet . && $(BESIDE) $(TEST) -count=1 .
+
+# Installs, upgrades and removes packages of two versions, in a system that mmdebstrap makes from the
+# sources of this one, while a device holds pages; apk where a static one is in PATH.
+PACKAGED := bin/test-packages
+test-packages: build-release $(PACKAGED)/tree
+	for v in 1.0.0 1.0.1; do bin/make-release make -version v$$v -o $(PACKAGED)/$$v -arch $$($(GO) env GOARCH) || exit 1; done
+	$(GO) test -count=1 -timeout 20m -v -run '^TestSwapPackages' ./integration -packages $(abspath $(PACKAGED))
+
+$(PACKAGED)/tree:
+	mkdir -p $(PACKAGED)
+	mmdebstrap --variant=apt --include=rpm $$(. /etc/os-release; echo $$VERSION_CODENAME) $@ $(wildcard /etc/apt/sources.list /etc/apt/sources.list.d/*.sources)
 
 # Every benchmark once; what they measure is not looked at.
 bench-once: build $(PAGES)

@@ -173,6 +173,8 @@ func packageOf(program string) string {
 		return "man-db"
 	case program == "dpkg-deb":
 		return "dpkg"
+	case program == "apk":
+		return "apk-tools"
 	case program == "systemd-analyze":
 		return "systemd"
 	case program == "systemd-nspawn":

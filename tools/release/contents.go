@@ -132,6 +132,7 @@ func (c *cargo) device() {
 		c.below("dist/openrc", "/etc/init.d", func(path, target string) { c.file(path, target, 0o755, "") })
 	} else {
 		c.below("dist/systemd", "/usr/lib/systemd", c.systemd)
+		c.link("../../../bin/zramfs", "/usr/lib/systemd/system-generators/zramfs-generator")
 	}
 	c.link(to, sbin+"/mount.zramfs")
 	c.link("mount.zramfs", sbin+"/mount.fuse.zramfs")

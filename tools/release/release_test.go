@@ -108,7 +108,8 @@ func TestDebian(t *testing.T) {
 		}
 	}
 	wantLines(t, modes.String(), "-rwxr-xr-x ./usr/bin/zramfs", "-rw-r--r-- ./etc/zramfs.conf", "-rw-r--r-- ./usr/lib/systemd/system/zramfs@.service",
-		"lrwxrwxrwx ./usr/sbin/mount.zramfs -> ../bin/zramfs", "-rw-r--r-- ./usr/share/man/man8/zramfs.8.gz",
+		"lrwxrwxrwx ./usr/sbin/mount.zramfs -> ../bin/zramfs",
+		"lrwxrwxrwx ./usr/lib/systemd/system-generators/zramfs-generator -> ../../../bin/zramfs", "-rw-r--r-- ./usr/share/man/man8/zramfs.8.gz",
 		"-rw-r--r-- ./usr/share/bash-completion/completions/zramfs", "-rw-r--r-- ./usr/share/zsh/site-functions/_zramfs",
 		"-rw-r--r-- ./usr/share/fish/vendor_completions.d/zramfs.fish", "-rw-r--r-- ./usr/share/doc/zramfs/copyright",
 		"-rw-r--r-- ./usr/share/doc/zramfs/operations.md", "-rwxr-xr-x ./usr/share/zramfs/runit/zramfs/run")
