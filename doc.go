@@ -80,6 +80,9 @@ passes to it, with store/view.
 	      cmd/zramfs/regular     opens files that a command line names, no pipes or devices
 
 	cmd/zramfs-node      what runs in a pod on each node of a Kubernetes cluster
+	  cmd/zramfs/nodepod     installs zramfs on the node, turns swap on there, decides at its end
+	    cmd/zramfs/onhost      reaches the node from a pod: its namespaces, files and services
+	    dist/systemd           the unit of systemd
 	  cmd/zramfs/limitedswap lets pods swap where the kubelet stays at NoSwap
 	    cmd/zramfs/kubeapi   asks the API server of a cluster about a node
 

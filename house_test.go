@@ -111,6 +111,11 @@ const lattice = `
 	cmd/zramfs/podswap < cmd/zramfs/kubeapi
 	cmd/zramfs/kubeapi < cmd/zramfs/limitedswap
 	cmd/zramfs/limitedswap < cmd/zramfs-node
+	cmd/zramfs/onhost < cmd/zramfs/nodepod
+	cmd/zramfs/kubeapi < cmd/zramfs/nodepod
+	cmd/zramfs/term < cmd/zramfs/nodepod
+	dist/systemd < cmd/zramfs/nodepod
+	cmd/zramfs/nodepod < cmd/zramfs-node
 	cmd/zramfs/term < cmd/zramfs/limitedswap
 	cmd/zramfs/podswap < cmd/zramfs/command
 	cmd/zramfs/kubelet < cmd/zramfs/command

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeapi asks the API server of a cluster about a node, as a service account. Its methods
-// can be called by several goroutines.
+// Package kubeapi asks the API server of a cluster about a node and the pods on it, and removes a
+// taint from the node, as a service account. Its methods can be called by several goroutines.
 package kubeapi
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -34,8 +35,21 @@ const (
 	maxAnswer  = 64 << 20         // bytes
 )
 
-// ErrForbidden means that the service account has no right to what was asked.
-var ErrForbidden = errors.New("the service account may not do that: see its role")
+// Errors of answers.
+var (
+	// ErrForbidden means that the service account has no right to what was asked.
+	ErrForbidden = errors.New("the service account may not do that: see its role")
+	// ErrUnauthorized means that the token is not valid, as when the service account was deleted.
+	ErrUnauthorized = errors.New("the API server does not know the service account")
+	// ErrNotFound means that there is no such object.
+	ErrNotFound = errors.New("there is no such object")
+	// ErrConflict means that the object has changed since it was read.
+	ErrConflict = errors.New("the object has changed")
+)
+
+// statusErrors are the errors for codes of answers.
+var statusErrors = map[int]error{http.StatusForbidden: ErrForbidden, http.StatusUnauthorized: ErrUnauthorized,
+	http.StatusNotFound: ErrNotFound, http.StatusConflict: ErrConflict}
 
 // A Client asks one API server.
 type Client struct {
@@ -69,18 +83,22 @@ func New(base, token, authority string) (*Client, error) {
 	return &Client{base: base, token: token, http: &http.Client{Transport: transport}}, nil
 }
 
-// get begins a request. The caller closes the body.
-func (c *Client) get(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
+// begin begins a request, with a body of this type unless it is nil. The caller closes the body of
+// the answer.
+func (c *Client) begin(ctx context.Context, method, path string, query url.Values, kind string, body []byte) (io.ReadCloser, error) {
 	token, err := os.ReadFile(c.token)
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path+"?"+query.Encode(), nil)
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path+"?"+query.Encode(), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	request.Header.Set("Accept", "application/json")
+	if kind != "" {
+		request.Header.Set("Content-Type", kind)
+	}
 	answer, err := c.http.Do(request)
 	if err != nil {
 		return nil, err
@@ -88,27 +106,31 @@ func (c *Client) get(ctx context.Context, path string, query url.Values) (io.Rea
 	if answer.StatusCode == http.StatusOK {
 		return answer.Body, nil
 	}
-	err = fmt.Errorf("GET %s: %s", path, answer.Status)
-	if answer.StatusCode == http.StatusForbidden {
-		err = fmt.Errorf("GET %s: %w", path, ErrForbidden)
+	err = fmt.Errorf("%s %s: %s", method, path, answer.Status)
+	if known := statusErrors[answer.StatusCode]; known != nil {
+		err = fmt.Errorf("%s %s: %w", method, path, known)
 	}
 	return nil, errors.Join(err, answer.Body.Close())
 }
 
-// read returns the whole answer.
-func (c *Client) read(ctx context.Context, path string, query url.Values) (text []byte, err error) {
+// do returns the whole answer.
+func (c *Client) do(ctx context.Context, method, path string, query url.Values, kind string, body []byte) (text []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	body, err := c.get(ctx, path, query)
+	answer, err := c.begin(ctx, method, path, query, kind, body)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, body.Close()) }()
-	text, err = io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	defer func() { err = errors.Join(err, answer.Close()) }()
+	text, err = io.ReadAll(io.LimitReader(answer, maxAnswer+1))
 	if err == nil && len(text) > maxAnswer {
-		err = fmt.Errorf("GET %s: more than 64 MiB", path)
+		err = fmt.Errorf("%s %s: more than 64 MiB", method, path)
 	}
 	return text, err
+}
+
+func (c *Client) read(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	return c.do(ctx, http.MethodGet, path, query, "", nil)
 }
 
 func ofNode(node string) url.Values { return url.Values{"fieldSelector": {"spec.nodeName=" + node}} }
@@ -130,7 +152,7 @@ func (c *Client) WatchPods(ctx context.Context, node string, changed func()) (er
 	query := ofNode(node)
 	query.Set("watch", "true")
 	query.Set("timeoutSeconds", fmt.Sprint(int(watchTime.Seconds())))
-	body, err := c.get(ctx, "/api/v1/pods", query)
+	body, err := c.begin(ctx, http.MethodGet, "/api/v1/pods", query, "", nil)
 	if err != nil {
 		return err
 	}

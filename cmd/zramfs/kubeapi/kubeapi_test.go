@@ -73,7 +73,7 @@ func TestClient(t *testing.T) {
 	if err := os.WriteFile(token, []byte("old"), 0o600); err != nil { // the token is read for each request
 		t.Fatal(err)
 	}
-	if _, err := c.Pods(t.Context(), "node-1"); err == nil || !strings.Contains(err.Error(), "401") {
+	if _, err := c.Pods(t.Context(), "node-1"); !errors.Is(err, ErrUnauthorized) {
 		t.Error(err)
 	}
 }
