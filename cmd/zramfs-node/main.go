@@ -5,6 +5,7 @@
 //	zramfs-node run [--dir DIR] [--on-delete keep|swapoff] [--startup-taint KEY] [-- FLAG...]
 //	zramfs-node leave [--dir DIR] [--on-delete keep|swapoff] [--wait 10m]
 //	zramfs-node zramfs ARG...
+//	zramfs-node serve [--token-file FILE] [--listen HOST:PORT] [-- FLAG...]
 //	zramfs-node limited-swap [--node NAME] [--root DIR] [--interval 10s] [--restore]
 package main
 
@@ -23,7 +24,7 @@ import (
 )
 
 // errUsage is an error in the name of a command.
-var errUsage = errors.New("wrong call: use zramfs-node run, leave, zramfs or limited-swap")
+var errUsage = errors.New("wrong call: use zramfs-node run, leave, zramfs, serve or limited-swap")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -55,6 +56,8 @@ func run(ctx context.Context, args []string) error {
 		return nodepod.Leave(ctx, rest, os.Stdout, os.Stderr)
 	case "zramfs":
 		return nodepod.Zramfs(rest)
+	case "serve":
+		return nodepod.Serve(ctx, rest, os.Stdout)
 	case "limited-swap":
 		return limitedswap.Main(ctx, rest, os.Stdout)
 	}

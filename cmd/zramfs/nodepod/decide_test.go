@@ -9,7 +9,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/kubeapi"
 )
 
-// objects returns the pod of a DaemonSet on a node, as they are when somebody deletes the pod.
+// objects returns the pod of a DaemonSet on a node, as they are once the pod is being deleted.
 func objects() (p kubeapi.Pod, d kubeapi.DaemonSet, n kubeapi.Node) {
 	now := "2026-11-24T02:00:00Z"
 	p.Metadata = kubeapi.Metadata{Name: "zramfs-x", UID: "1", Deleted: &now, Labels: map[string]string{labelGeneration: "2"},

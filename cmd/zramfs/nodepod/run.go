@@ -17,9 +17,6 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
-// settledInterval is the least time between looks at a device that was healthy once.
-const settledInterval = time.Minute
-
 // A runner is one run of the pod.
 type runner struct {
 	node
@@ -116,7 +113,7 @@ func (r *runner) up(ctx context.Context) error {
 
 // attend looks at the device until ctx ends or the device is gone.
 func (r *runner) attend(ctx context.Context) error {
-	wait, trouble, settled := r.o.interval, "", false
+	trouble, settled := "", false
 	for {
 		s, err := r.look(ctx)
 		if err == nil && !s.running {
@@ -126,9 +123,8 @@ func (r *runner) attend(ctx context.Context) error {
 			err = errors.New("degraded: " + strings.Join(s.what, "; "))
 		}
 		if err == nil && !settled {
-			if err = r.settle(ctx); err == nil {
-				settled, wait = true, max(r.o.interval, settledInterval)
-			}
+			err = r.settle(ctx)
+			settled = err == nil
 		}
 		if now := text(err); now != trouble && ctx.Err() == nil {
 			r.note(r.dir + ": " + cmp.Or(now, "healthy"))
@@ -137,7 +133,7 @@ func (r *runner) attend(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(wait):
+		case <-time.After(r.o.interval):
 		}
 	}
 }
