@@ -9,7 +9,7 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda manuals compiled run test test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-codec bench-once crash-test flips soak fuzz fuzz-once simulate simulate-once simulate-planted oracle criteria generate sample clean
+.PHONY: all build build-cuda manuals compiled run test test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-codec bench-once crash-test flips soak fuzz fuzz-once simulate simulate-once simulate-planted oracle criteria charts test-kubernetes generate sample clean
 
 all: build
 
@@ -85,8 +85,9 @@ check: compiled
 # Format, modules, scripts, generated files, and builds for each tag and platform.
 lint: build build-cuda
 	@test -z "$$(gofmt -l . | tee /dev/stderr)"
-	for m in . codec/_asm tools/codecbench tools/release; do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
+	for m in . codec/_asm tools/codecbench tools/release tools/conform; do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
 	bash -n .ci/run tools/*.sh gpu/*.sh
+	cd tools/conform && $(GO) vet . && $(BESIDE) $(TEST) -count=1 .
 	$(BESIDE) tools/generated.sh
 	$(GO) version -m bin/zramfs | grep -q CGO_ENABLED=0
 	test $$(stat -c %s bin/zramfs) -lt 10000000
@@ -216,6 +217,18 @@ TO ?= $(abspath codec)
 generate:
 	cd codec/_asm && $(GO) vet ./... && for p in */; do p=$${p%/}; mkdir -p $(TO)/_asm $(TO)/$$p; \
 		$(GO) run -exec 'env -C $(TO)/_asm' ./$$p -out ../$$p/$${p}_amd64.s -pkg $$p || exit 1; done
+
+# The manifests from the Helm chart; lint compares digests. Helm's library takes two minutes to compile.
+charts:
+	cp dist/node-problem-detector/zramfs.* dist/helm/zramfs/files/
+	$(GO) run ./cmd/zramfs generate alerts >dist/helm/zramfs/files/alerts.yaml
+	cd tools/charttest && $(GO) run . render
+
+# The chart by Helm, and chart, manifests and pods with a real API server: needs root, swap and
+# etcd, and compiles kube-apiserver, which takes ten minutes, to .cache/kubernetes.
+test-kubernetes: build charts
+	tools/get-kubernetes.sh .cache/kubernetes
+	cd tools/charttest && $(GO) mod tidy -diff && $(GO) vet ./... && ZRAMFS_KUBERNETES=$(abspath .cache/kubernetes) ZRAMFS_BINARIES=$(abspath bin) $(GO) test -count=1 -v -timeout 20m ./...
 
 clean:
 	rm -rf bin .cache
