@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command manuals writes the manual page of zramfs and completions for bash, zsh and fish.
+// Command manuals writes the manual pages of zramfs and its configuration, and completions for bash,
+// zsh and fish.
 //
 //	manuals -o DIR [-date YYYY-MM-DD] [-version VERSION]
 //
@@ -31,6 +32,7 @@ type book struct {
 // files has the path of each file below DIR, and what writes it.
 var files = map[string]func(book) (string, error){
 	"share/man/man8/zramfs.8":                     manual,
+	"share/man/man5/zramfs.conf.5":                configuration,
 	"share/bash-completion/completions/zramfs":    bash,
 	"share/zsh/site-functions/_zramfs":            zsh,
 	"share/fish/vendor_completions.d/zramfs.fish": fish,

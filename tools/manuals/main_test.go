@@ -17,6 +17,7 @@ import (
 
 const (
 	manPath  = "share/man/man8/zramfs.8"
+	confPath = "share/man/man5/zramfs.conf.5"
 	bashPath = "share/bash-completion/completions/zramfs"
 	zshPath  = "share/zsh/site-functions/_zramfs"
 	fishPath = "share/fish/vendor_completions.d/zramfs.fish"
@@ -120,11 +121,36 @@ func TestManualHasItsSections(t *testing.T) {
 	}
 }
 
-// Both formatters of manual pages read it without a warning.
+// The manual of the configuration has every key, as a heading of an entry, and every file.
+func TestConfigurationManual(t *testing.T) {
+	man := readFile(t, written(t), confPath)
+	keys := command.ConfigKeys()
+	for _, key := range keys {
+		if !strings.Contains(part(t, man, "\n.SH KEYS\n", "\n.SH "), "\n.TP\n"+bold(key)) && !strings.HasPrefix(part(t, man, "\n.SH KEYS\n", "\n.SH "), ".TP\n"+bold(key)) {
+			t.Errorf("no entry for the key %s", key)
+		}
+	}
+	for _, text := range append(command.ConfigPlaces(), "spill", "host\\-memory\\-limit", "zram\\-size = min(ram / 2, 4096)", "ram < 4096") {
+		if !strings.Contains(man, text) {
+			t.Errorf("no %s", text)
+		}
+	}
+	if len(keys) < 20 {
+		t.Errorf("%d keys: %q", len(keys), keys)
+	}
+}
+
+// Both formatters of manual pages read them without a warning.
 func TestManualIsClean(t *testing.T) {
-	path := filepath.Join(written(t), manPath)
+	dir := written(t)
+	for _, path := range []string{filepath.Join(dir, manPath), filepath.Join(dir, confPath)} {
+		readsClean(t, path)
+	}
+}
+
+func readsClean(t *testing.T, path string) {
 	for _, args := range [][]string{{"mandoc", "-T", "lint", "-W", "style"}, {"man", "--warnings", "--encoding=UTF-8", "--troff-device=utf8", "--ditroff", "--local-file"}} {
-		t.Run(args[0], func(t *testing.T) {
+		t.Run(filepath.Base(path)+" "+args[0], func(t *testing.T) {
 			require.Command(t, args[0])
 			run := exec.Command(args[0], append(args[1:], path)...)
 			run.Env = append(os.Environ(), "LC_ALL=C.UTF-8", "MANWIDTH=80")
@@ -143,7 +169,7 @@ func TestManualIsClean(t *testing.T) {
 
 func TestTableWantsRows(t *testing.T) {
 	for _, page := range []string{"", "\n## Files\n\n| | |\n|---|---|\n\n## Other\n\n| a | b |\n"} {
-		if rows, err := table(page, "Files"); err == nil {
+		if rows, err := table(page, "Files", 2); err == nil {
 			t.Errorf("%q: %q", page, rows)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // seeAlso names the manual pages that a reader of this one may need.
-var seeAlso = []string{"free(1)", "fuse(4)", "losetup(8)", "mkswap(8)", "swapon(8)", "zramctl(8)"}
+var seeAlso = []string{"free(1)", "fuse(4)", "losetup(8)", "mkswap(8)", "swapon(8)", "zramctl(8)", "zramfs.conf(5)"}
 
 // manual writes zramfs(8) in the macros of man(7).
 func manual(b book) (string, error) {
@@ -51,7 +51,7 @@ func manual(b book) (string, error) {
 		}
 	}
 	for _, heading := range []string{"Environment", "Files", "Examples"} {
-		rows, err := table(b.reference, heading)
+		rows, err := table(b.reference, heading, 2)
 		if err != nil {
 			return "", err
 		}
@@ -60,17 +60,17 @@ func manual(b book) (string, error) {
 			out.entry(inline(r[0]), inline(r[1]))
 		}
 	}
-	out.references()
+	out.references(seeAlso...)
 	return out.String(), nil
 }
 
 // references writes the section of other pages.
-func (r *roff) references() {
+func (r *roff) references(pages ...string) {
 	r.section("SEE ALSO")
-	for i, page := range seeAlso {
+	for i, page := range pages {
 		title, section, _ := strings.Cut(strings.TrimSuffix(page, ")"), "(")
 		end := ","
-		if i == len(seeAlso)-1 {
+		if i == len(pages)-1 {
 			end = ""
 		}
 		fmt.Fprintf(r, ".BR %s (%s)%s\n", title, section, end)
@@ -148,12 +148,17 @@ func (r *roff) flags(flags []command.Flag) {
 			}
 			names = append(names, text)
 		}
-		usage := escape(f.Usage)
-		if f.Default != "" {
-			usage += " (default: " + escape(f.Default) + ")"
-		}
-		r.entry(strings.Join(names, ", "), usage)
+		r.entry(strings.Join(names, ", "), usage(f))
 	}
+}
+
+// usage returns what a flag does, and its default.
+func usage(f command.Flag) string {
+	text := escape(f.Usage)
+	if f.Default != "" {
+		text += " (default: " + escape(f.Default) + ")"
+	}
+	return text
 }
 
 func (r *roff) codes(codes []command.Code) {

@@ -17,19 +17,31 @@ func introduction(page string) (string, error) {
 	return "", fmt.Errorf("it has no paragraph")
 }
 
-// table returns the rows of the table of two columns below a heading of a page.
-func table(page, heading string) (rows [][2]string, err error) {
+// section returns the text below a heading of a page.
+func section(page, heading string) string {
 	_, rest, _ := strings.Cut(page, "\n## "+heading+"\n")
-	rest, _, _ = strings.Cut(rest, "\n## ")
-	for line := range strings.Lines(rest) {
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if len(cells) != 2 || strings.HasPrefix(cells[0], "---") || strings.TrimSpace(cells[0]) == "" {
+	text, _, _ := strings.Cut(rest, "\n## ")
+	return text
+}
+
+// table returns the rows of the table of that many columns below a heading of a page, without those
+// whose first cell is empty.
+func table(page, heading string, columns int) (rows [][]string, err error) {
+	for line := range strings.Lines(section(page, heading)) {
+		if !strings.HasPrefix(line, "|") {
 			continue
 		}
-		rows = append(rows, [2]string{strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1])})
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != columns || strings.HasPrefix(cells[0], "---") || strings.TrimSpace(cells[0]) == "" {
+			continue
+		}
+		for i, cell := range cells {
+			cells[i] = strings.TrimSpace(cell)
+		}
+		rows = append(rows, cells)
 	}
 	if len(rows) == 0 {
-		return nil, fmt.Errorf("no table of two columns below the heading %q", heading)
+		return nil, fmt.Errorf("no table of %d columns below the heading %q", columns, heading)
 	}
 	return rows, nil
 }

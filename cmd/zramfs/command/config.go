@@ -26,7 +26,7 @@ func configCommand() *cli.Command {
 		ArgsUsage: configShow + " | " + configCheck,
 		Description: "show prints, for each section, the values that up takes, with the file and the line where each is written. check prints every " +
 			"error of the files, with file and line, and reads every value as up does.\n\n" +
-			"The configuration is the first file of " + config.Places() + ", and then all *.conf in the directories zramfs.conf.d next to these, by name; " +
+			"The configuration is the first file of " + config.PlacesText() + ", and then all *.conf in the directories zramfs.conf.d next to these, by name; " +
 			"a later file overrides an earlier one key by key. " +
 			"A file hides those of the same name in directories named later here; as a link to /dev/null it only hides them. The grammar is zram-generator's: " +
 			"[zram0] is the device at " + config.DefaultDir + ", [zram1] that at " + config.DefaultDir + "1, unless its key dir names another directory. " +
@@ -202,7 +202,7 @@ func (r configReport) checkText() string {
 // emptyText says why there is no device.
 func (r configReport) emptyText() string {
 	if len(r.Files) == 0 {
-		return "no device is configured: there is none of " + config.Places()
+		return "no device is configured: there is none of " + config.PlacesText()
 	}
 	return "no device is configured: there is no section in " + strings.Join(r.Files, ", ")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/config"
 	"github.com/zramfs/zramfs/cmd/zramfs/settings"
 	"github.com/zramfs/zramfs/codec"
 )
@@ -58,6 +59,12 @@ func SettingKeys() (names []string) {
 	}
 	return names
 }
+
+// ConfigKeys returns the keys that a section of the configuration takes.
+func ConfigKeys() []string { return config.Keys(configFlags()) }
+
+// ConfigPlaces returns the paths of the configuration, the first that is looked for in front.
+func ConfigPlaces() []string { return config.Places() }
 
 func describeCodes(codes []exitMeaning) (all []Code) {
 	for _, c := range codes {

@@ -22,12 +22,18 @@ const (
 // same name in a later one.
 var places = []string{"run", "etc", "usr/local/lib", "usr/lib"}
 
-// Places names the files that [Load] looks for.
-func Places() string {
+// Places returns the files that [Load] looks for, the first of which it reads.
+func Places() []string {
 	all := make([]string, len(places))
 	for i, dir := range places {
 		all[i] = "/" + dir + "/" + fileName
 	}
+	return all
+}
+
+// PlacesText is [Places] in words.
+func PlacesText() string {
+	all := Places()
 	return strings.Join(all[:len(all)-1], ", ") + " and " + all[len(all)-1]
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,6 +45,19 @@ var foreignKeys = map[string]key{
 	"mount-point":           {refuse: "a section makes swap and no file system: serve a device with zramfs mount, and use it as any block device"},
 	"zram-fraction":         {refuse: "it is obsolete: write an expression, as zram-size = ram * 0.5"},
 	"max-zram-size":         {refuse: "it is obsolete: write an expression, as zram-size = min(ram / 2, 4096)"},
+}
+
+// Keys returns the names of the keys that a line may set, in alphabetical order.
+func Keys(flags []Flag) []string { return names(keysOf(flags)) }
+
+func names(keys map[string]key) (all []string) {
+	for name, k := range keys {
+		if k.refuse == "" {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // keysOf returns all keys, by name: one for each flag, and those that only files have.

@@ -137,13 +137,7 @@ func (l *loader) set(line string) {
 
 // hint names the key that was meant, if one is near.
 func (l *loader) hint(name string) string {
-	var all []string
-	for key, k := range l.keys {
-		if k.refuse == "" {
-			all = append(all, key)
-		}
-	}
-	slices.Sort(all)
+	all := names(l.keys)
 	if near := term.Nearest(name, all); near != "" {
 		return "; did you mean " + near + "?"
 	}
