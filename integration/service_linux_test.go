@@ -17,18 +17,21 @@ import (
 // hide the mount are not there.
 const exposure = "43"
 
-// systemd-analyze has no complaint about the unit, and rates it.
+// systemd-analyze has no complaint about the units, and rates them.
 func TestUnitFile(t *testing.T) {
 	require.Command(t, "systemd-analyze")
 	unit := filepath.Join(tempDir(t), unitName)
-	text := writeUnit(t, unit)
+	text := writeUnit(t, unitFile, unit)
+	sleep := filepath.Join(filepath.Dir(unit), "zramfs-sleep@zram0.service")
+	writeUnit(t, sleepFile, sleep)
 	for _, args := range [][]string{
-		{"verify", "--man=no", unit},
+		{"verify", "--man=no", unit, sleep},
 		{"security", "--no-pager", "--offline=true", "--threshold=" + exposure, unit},
+		{"security", "--no-pager", "--offline=true", "--threshold=" + exposure, sleep},
 	} {
 		r := runCommand(t, commandTimeout, exec.Command("systemd-analyze", args...))
 		if r.Code != 0 || args[0] == "verify" && r.Stdout+r.Stderr != "" {
-			t.Errorf("systemd-analyze %s: exit code %d: %s%s", args[0], r.Code, r.Stdout, r.Stderr)
+			t.Errorf("systemd-analyze %s: exit code %d: %s%s", args, r.Code, r.Stdout, r.Stderr)
 		}
 	}
 	// A device that holds pages is neither restarted nor killed.
@@ -44,10 +47,10 @@ func TestUnitFile(t *testing.T) {
 	}
 }
 
-// writeUnit writes the unit with the program under test to a file, and returns its text.
-func writeUnit(t *testing.T, path string) string {
+// writeUnit writes a unit with the program under test to a file, and returns its text.
+func writeUnit(t *testing.T, from, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(unitFile)
+	text, err := os.ReadFile(from)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +70,9 @@ func TestF067GeneratedUnits(t *testing.T) {
 	if err := errors.Join(os.Mkdir(packaged, 0o700), os.Symlink(binary(t), program)); err != nil {
 		t.Fatal(err)
 	}
-	writeUnit(t, filepath.Join(packaged, "zramfs@.service"))
+	for _, from := range []string{unitFile, sleepFile} {
+		writeUnit(t, from, filepath.Join(packaged, filepath.Base(from)))
+	}
 	for _, root := range []string{"07-directories", "08-backing"} {
 		if err := errors.Join(os.RemoveAll(generated), os.Mkdir(generated, 0o700)); err != nil {
 			t.Fatal(err)
@@ -82,7 +87,7 @@ func TestF067GeneratedUnits(t *testing.T) {
 		if err := errors.Join(os.Remove(alias), os.Symlink(filepath.Join(packaged, "zramfs@.service"), alias)); err != nil {
 			t.Fatal(err)
 		}
-		verify := exec.Command("systemd-analyze", "verify", "--man=no", "zramfs@zram1.service", "systemd-zram-setup@zram1.service")
+		verify := exec.Command("systemd-analyze", "verify", "--man=no", "zramfs@zram1.service", "zramfs-sleep@zram1.service", "systemd-zram-setup@zram1.service")
 		verify.Env = append(os.Environ(), "SYSTEMD_UNIT_PATH="+generated+":"+packaged+":")
 		if r := runCommand(t, commandTimeout, verify); r.Code != 0 || r.Stdout+r.Stderr != "" {
 			t.Errorf("%s: exit code %d: %s%s", root, r.Code, r.Stdout, r.Stderr)

@@ -17,8 +17,10 @@ import (
 const (
 	unitName = "zramfs@zram0.service"
 	unitFile = "../dist/systemd/zramfs@.service"
-	bootTime = 55 * time.Second
-	swapTime = 30 * time.Second
+	// sleepFile is the unit that turns swap off before the machine sleeps.
+	sleepFile = "../dist/systemd/zramfs-sleep@.service"
+	bootTime  = 55 * time.Second
+	swapTime  = 30 * time.Second
 )
 
 // bootConfig has a device, and one that this machine is not to have.
@@ -35,6 +37,12 @@ zram-size = 0
 // bootDropIn ends a process that calls what the filter has not, in place of failing the call.
 const bootDropIn = `[Service]
 SystemCallErrorNumber=kill
+`
+
+// bootSleep takes the place of a sleep.
+const bootSleep = `[Service]
+ExecStart=
+ExecStart=/bin/sh -c 'grep -c loop /proc/swaps > /boot-test/asleep; true'
 `
 
 // bootScript runs in the booted system, and writes what happened next to itself.
@@ -64,6 +72,17 @@ grep -c loop /proc/swaps
 systemctl start systemd-zram-setup@zram0.service; echo start $?
 zramfs down --quiet /run/zram
 until_is inactive "show $unit ActiveState"; show $unit Result
+systemctl start $unit
+systemctl start suspend.target; echo suspend $? with $(cat /boot-test/asleep)
+until_is 2 'grep -c loop /proc/swaps'
+mkdir -p /run/systemd/system/zramfs-sleep@.service.d; rm /boot-test/asleep
+printf '[Service]\nExecStart=\nExecStart=/bin/false\n' > /run/systemd/system/zramfs-sleep@.service.d/fail.conf
+systemctl daemon-reload
+systemctl start hibernate.target 2> /dev/null; echo hibernate $?; ls /boot-test/asleep 2> /dev/null
+systemctl start suspend.target; echo suspend $? with $(cat /boot-test/asleep)
+systemctl stop $unit
+systemctl start hibernate.target; echo hibernate $? with $(cat /boot-test/asleep)
+grep -c loop /proc/swaps
 systemctl start zramfs@zram1.service; echo none $?
 until_is inactive 'show zramfs@zram1.service ActiveState'; show zramfs@zram1.service Result
 systemctl start $unit; echo again $?
@@ -94,6 +113,11 @@ stop 0
 0
 start 0
 success
+suspend 0 with 0
+hibernate 1
+suspend 0 with 2
+hibernate 0 with 0
+0
 none 0
 success
 again 0
@@ -112,8 +136,8 @@ ExecStopPost=/bin/systemctl --no-block poweroff
 // F067: systemd as PID 1 starts the device that the configuration asks for, by the generator, with
 // the unit's capabilities and its filter of system calls, through all that a device does: neither
 // of its processes calls anything else. It hands it over on reload, stops it by the name of
-// zram-generator's unit, notices down, and turns swap off at shutdown. The system is this
-// machine's, with all changes in memory.
+// zram-generator's unit, notices down, and turns swap off at shutdown and while the machine sleeps.
+// The system is this machine's, with all changes in memory.
 func TestSwapF067Systemd(t *testing.T) {
 	require.FUSE(t)
 	require.Loop(t)
@@ -121,7 +145,7 @@ func TestSwapF067Systemd(t *testing.T) {
 	require.Swap(t)
 	dir := tempDir(t)
 	for name, text := range map[string]string{"inside.sh": bootScript, "boot.service": bootUnit,
-		"zramfs.conf": bootConfig, "kill.conf": bootDropIn} {
+		"zramfs.conf": bootConfig, "kill.conf": bootDropIn, "sleep.conf": bootSleep} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +153,7 @@ func TestSwapF067Systemd(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "cold"), make([]byte, 16<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	unit, err := filepath.Abs(unitFile)
+	units, err := filepath.Abs(filepath.Dir(unitFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,8 +161,10 @@ func TestSwapF067Systemd(t *testing.T) {
 		t.Fatal(err)
 	}
 	binds := []string{"--bind=/dev/fuse", "--bind=/dev/loop-control", "--bind=" + dir + ":/boot-test",
-		"--bind-ro=" + binary(t) + ":/usr/bin/zramfs", "--bind-ro=" + unit + ":/usr/lib/systemd/system/zramfs@.service",
+		"--bind-ro=" + binary(t) + ":/usr/bin/zramfs", "--bind-ro=" + filepath.Join(units, "zramfs@.service") + ":/usr/lib/systemd/system/zramfs@.service",
+		"--bind-ro=" + filepath.Join(units, "zramfs-sleep@.service") + ":/usr/lib/systemd/system/zramfs-sleep@.service",
 		"--bind-ro=" + binary(t) + ":/usr/lib/systemd/system-generators/zramfs-generator", "--setenv=ZRAMFS_GENERATOR_ROOT=/",
+		"--bind-ro=" + dir + "/sleep.conf:/etc/systemd/system/systemd-suspend.service.d/fake.conf", "--bind-ro=" + dir + "/sleep.conf:/etc/systemd/system/systemd-hibernate.service.d/fake.conf",
 		"--bind-ro=" + dir + "/zramfs.conf:/etc/zramfs.conf", "--bind-ro=" + dir + "/kill.conf:/etc/systemd/system/zramfs@.service.d/kill.conf",
 		"--bind-ro=" + dir + "/boot.service:/etc/systemd/system/boot.service"}
 	loops, err := filepath.Glob("/dev/loop[0-9]*")

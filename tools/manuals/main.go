@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command manuals writes the manual pages of zramfs and its configuration, and completions for bash,
-// zsh and fish.
+// Command manuals writes the manual pages of zramfs and of its configuration, and completions for
+// bash, zsh and fish.
 //
 //	manuals -o DIR [-date YYYY-MM-DD] [-version VERSION]
 //

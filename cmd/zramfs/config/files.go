@@ -22,7 +22,7 @@ const (
 // same name in a later one.
 var places = []string{"run", "etc", "usr/local/lib", "usr/lib"}
 
-// Places returns the files that [Load] looks for, the first of which it reads.
+// Places returns the files that [Load] looks for; it reads the first that exists.
 func Places() []string {
 	all := make([]string, len(places))
 	for i, dir := range places {

@@ -16,8 +16,9 @@ import (
 
 const (
 	unitDir  = "usr/lib/systemd/system"
-	template = "/" + unitDir + "/zramfs@.service"
-	foreign  = "systemd-zram-setup@" // zram-generator's unit
+	template = "zramfs@.service"
+	sleep    = "zramfs-sleep@.service"
+	foreign  = "systemd-zram-setup@.service" // zram-generator's
 
 	enabled = "etc/systemd/system/*.wants/zramfs@*.service"
 )
@@ -30,8 +31,16 @@ type Device struct {
 	Source string // the file that asks for it; empty for none
 }
 
-// service is the name of the unit that starts d.
-func (d Device) service() string { return "zramfs@" + d.Name + ".service" }
+// unit is the name of a template's instance for d.
+func (d Device) unit(template string) string { return strings.Replace(template, "@", "@"+d.Name, 1) }
+
+// wishes are the directories of links to units, by the template: systemd starts zramfs-sleep@
+// before the machine sleeps, and does not hibernate without it.
+var wishes = map[string][]string{
+	template: {"swap.target.wants"},
+	sleep: {"sleep.target.wants", "systemd-hibernate.service.requires", "systemd-hybrid-sleep.service.requires",
+		"systemd-suspend-then-hibernate.service.requires"},
+}
 
 // Instances returns the instances of the unit that an administrator has enabled.
 func Instances(root host.Root) (names []string) {
@@ -47,15 +56,19 @@ func Instances(root host.Root) (names []string) {
 // root has the units that are installed. It goes on after a failure.
 func Write(root host.Root, dir string, all []Device) error {
 	var failed []error
-	_, err := os.Lstat(root.Path(unitDir, foreign+".service"))
+	_, err := os.Lstat(root.Path(unitDir, foreign))
 	free := errors.Is(err, fs.ErrNotExist)
 	for _, d := range all {
-		failed = append(failed, link(filepath.Join(dir, "swap.target.wants", d.service())))
+		for template, places := range wishes {
+			for _, place := range places {
+				failed = append(failed, link(filepath.Join(dir, place, d.unit(template)), template))
+			}
+		}
 		if free {
-			failed = append(failed, link(filepath.Join(dir, foreign+d.Name+".service")))
+			failed = append(failed, link(filepath.Join(dir, d.unit(foreign)), template))
 		}
 		if text := d.dropIn(); text != "" {
-			failed = append(failed, write(filepath.Join(dir, d.service()+".d", "50-zramfs-generator.conf"), text))
+			failed = append(failed, write(filepath.Join(dir, d.unit(template)+".d", "50-zramfs-generator.conf"), text))
 		}
 	}
 	return errors.Join(failed...)
@@ -132,12 +145,12 @@ func quote(path string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(path) + `"`
 }
 
-// link makes a link to the unit of all devices.
-func link(path string) error {
+// link makes a link to a template.
+func link(path, template string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return os.Symlink(template, path)
+	return os.Symlink("/"+filepath.Join(unitDir, template), path)
 }
 
 func write(path, text string) error {
