@@ -19,7 +19,7 @@ import (
 const mountScript = `set -e
 mount -t tmpfs none /mnt && mkdir /mnt/u /mnt/w
 mount -t overlay -o lowerdir=/sbin,upperdir=/mnt/u,workdir=/mnt/w none /sbin
-ln -s "$1" /sbin/mount.zramfs; ln -s "$1" /sbin/mount.fuse.zramfs
+ln -sf "$1" /sbin/mount.zramfs; ln -sf "$1" /sbin/mount.fuse.zramfs
 for type in zramfs fuse.zramfs; do
 	mount -t $type none "$2" -o rw,noexec,nosuid,nodev,nofail,_netdev,x-systemd.before=swap.target,size=16M,algorithm=lz4
 	cat "$2/block/zram0/disksize" "$2/block/zram0/comp_algorithm"
