@@ -9,7 +9,7 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda manuals compiled run test test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-codec bench-once crash-test flips soak fuzz fuzz-once simulate simulate-once simulate-planted oracle criteria charts test-kubernetes generate sample clean
+.PHONY: all build build-cuda manuals compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-codec bench-once crash-test flips soak fuzz fuzz-once simulate simulate-once simulate-planted oracle criteria charts test-kubernetes generate sample clean
 
 all: build
 
@@ -147,6 +147,12 @@ test-packages: build-release $(PACKAGED)/tree
 $(PACKAGED)/tree:
 	mkdir -p $(PACKAGED)
 	mmdebstrap --variant=apt --include=rpm $$(. /etc/os-release; echo $$VERSION_CODENAME) $@ $(wildcard /etc/apt/sources.list /etc/apt/sources.list.d/*.sources)
+
+# In virtual machines, whose kernel comes from the mirror: slow where there is no /dev/kvm. Without
+# -machines, as in CI, only the one that shows that machines boot.
+test-guest: build
+	tools/get-guest.sh .cache/guest
+	ZRAMFS_BINARY=$(abspath bin/zramfs) $(BESIDE) $(TEST) -count=1 -v -timeout 1h ./integration/guest -machines
 
 # Every benchmark once; what they measure is not looked at.
 bench-once: build $(PAGES)

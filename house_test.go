@@ -176,6 +176,9 @@ const lattice = `
 	internal/pages/pagefile < internal/require
 	internal/require < internal/pages
 	internal/pages < codec/internal/codectest
+	integration/guest/boot < integration/guest
+	integration/guest/boot < integration/guest/agent
+	internal/require < integration/guest
 	codec < tools/bench
 	internal/pages < internal/trained
 	codec < internal/trained

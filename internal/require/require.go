@@ -33,10 +33,11 @@ const (
 	namePtxas    = "ptxas"
 	nameLibcuda  = "libcuda"
 	nameGPU      = "gpu"
+	nameGuest    = "guest"
 )
 
 // names lists every requirement, in the order in which messages show them.
-var names = []string{nameFUSE, nameUserNS, nameRoot, nameLoop, nameSwap, nameZram, namePages, nameCommands, nameAVX512, nameAVX2, nameNEON, namePtxas, nameLibcuda, nameGPU}
+var names = []string{nameFUSE, nameUserNS, nameRoot, nameLoop, nameSwap, nameZram, namePages, nameCommands, nameAVX512, nameAVX2, nameNEON, namePtxas, nameLibcuda, nameGPU, nameGuest}
 
 // An unmet requirement: the error of the trial, and the command that makes the next trial succeed.
 type unmet struct {
@@ -165,6 +166,8 @@ func packageOf(program string) string {
 		return "e2fsprogs"
 	case slices.Contains([]string{"losetup", "mkswap", "swapon", "swapoff", "blkdiscard", "zramctl", "unshare"}, program):
 		return "util-linux"
+	case program == "qemu-system-x86_64":
+		return "qemu-system-x86"
 	case program == "promtool":
 		return "prometheus"
 	case program == "mount", program == "umount":

@@ -36,6 +36,7 @@ var requirements = map[string]func(testing.TB){
 	"ptxas":    func(tb testing.TB) { require.Ptxas(tb) },
 	"libcuda":  func(tb testing.TB) { require.Libcuda(tb) },
 	"gpu":      func(tb testing.TB) { require.GPU(tb, errors.New("no device that CUDA sees")) },
+	"guest":    func(tb testing.TB) { require.Guest(tb) },
 }
 
 // TestChild is what the other tests start the test binary for; by itself it does
@@ -80,7 +81,8 @@ func askChild(t *testing.T, name, demanded string, attr *syscall.SysProcAttr, wr
 		require.Variable+"="+demanded,
 		"ZRAMFS_PAGES="+filepath.Join(t.TempDir(), "absent.zpg"),
 		require.PtxasVariable+"="+filepath.Join(t.TempDir(), "absent"),
-		require.LibcudaVariable+"="+t.TempDir())
+		require.LibcudaVariable+"="+t.TempDir(),
+		require.GuestVariable+"="+t.TempDir())
 	out, err := child.CombinedOutput()
 	output = string(out)
 	for _, outcome := range []string{passed, skipped, failed} {
@@ -129,6 +131,7 @@ func TestUnmetRequirement(t *testing.T) {
 		"ptxas":    "tools/get-nvidia.sh",
 		"libcuda":  "tools/get-nvidia.sh DIR libcuda",
 		"gpu":      "go test -tags cuda",
+		"guest":    "qemu-system-x86",
 	} {
 		t.Run(name, func(t *testing.T) {
 			outcome, output := askChild(t, name, "", unprivileged())

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package guest
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/zramfs/zramfs/integration/guest/boot"
+)
+
+const (
+	// bootTimeout bounds the start of a machine without /dev/kvm on a busy host.
+	bootTimeout = 5 * time.Minute
+	// consoleTail is how much of the console a failed test prints.
+	consoleTail = 16 << 10
+)
+
+// A Machine is a virtual machine that runs. Safe for concurrent use.
+type Machine struct {
+	t       testing.TB
+	console string        // path
+	ended   chan struct{} // closed when qemu has ended
+	up      chan struct{} // closed when the agent is there
+
+	mu    sync.Mutex
+	stdin io.Writer                  // guarded by mu
+	next  int                        // ID of the last request, guarded by mu
+	waits map[int]chan<- *boot.Reply // guarded by mu
+}
+
+// Start boots a machine and returns once its agent answers. The machine ends with the test.
+func Start(t testing.TB, c Config) *Machine {
+	t.Helper()
+	m := Boot(t, c)
+	select {
+	case <-m.up:
+	case <-m.ended:
+		t.Fatal("the machine ended while it booted")
+	case <-time.After(bootTimeout):
+		t.Fatalf("the machine did not boot within %s", bootTimeout)
+	}
+	return m
+}
+
+// Boot is Start for machines whose agent need not answer; it returns at once.
+func Boot(t testing.TB, c Config) *Machine {
+	t.Helper()
+	kernel, archive := c.build(t)
+	m := &Machine{t: t, console: filepath.Join(t.TempDir(), "console"), ended: make(chan struct{}), up: make(chan struct{}), waits: map[int]chan<- *boot.Reply{}}
+	cmd := exec.Command("qemu-system-x86_64", c.arguments(kernel, archive, m.console)...)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errors strings.Builder
+	cmd.Stderr = &errors
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	m.stdin = stdin
+	go m.receive(stdout)
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		<-m.ended              // the output is read to its end before Wait
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("qemu: %s\nend of the console:\n%s", errors.String(), tail(m.Console(), consoleTail))
+		}
+	})
+	return m
+}
+
+func (c *Config) arguments(kernel, archive, console string) []string {
+	accelerator := "tcg,thread=multi"
+	if file, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0); err == nil {
+		_ = file.Close() // nothing was written
+		accelerator = "kvm"
+	}
+	args := []string{"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-accel", accelerator, "-cpu", "max",
+		"-m", strconv.Itoa(orDefault(c.Memory, 512)), "-smp", strconv.Itoa(orDefault(c.CPUs, 1)),
+		"-kernel", kernel, "-initrd", archive,
+		"-append", "console=ttyS0 panic=-1 quiet loglevel=6 " + c.Parameters,
+		"-serial", "file:" + console, "-serial", "stdio"}
+	for _, disk := range c.Disks {
+		args = append(args, "-drive", "if=virtio,format=raw,snapshot=on,file="+disk)
+	}
+	return append(args, c.Arguments...)
+}
+
+func orDefault(n, otherwise int) int {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}
+
+// receive hands replies to those that wait for them, until qemu ends.
+func (m *Machine) receive(from io.Reader) {
+	defer close(m.ended)
+	started := sync.OnceFunc(func() { close(m.up) })
+	lines := bufio.NewReader(from)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		var reply boot.Reply
+		if json.Unmarshal(line, &reply) != nil {
+			continue // the firmware's or the kernel's
+		}
+		if reply.ID == 0 {
+			started()
+			continue
+		}
+		m.mu.Lock()
+		if wait := m.waits[reply.ID]; wait != nil {
+			wait <- &reply
+			delete(m.waits, reply.ID)
+		}
+		m.mu.Unlock()
+	}
+}
+
+// Run runs a command of the shell in the machine. One that does not end within timeout, or a
+// machine that ends before, fails the test.
+func (m *Machine) Run(timeout time.Duration, command string) boot.Reply {
+	m.t.Helper()
+	reply, err := m.Try(timeout, command)
+	if err != nil {
+		m.t.Fatalf("%s: %v", command, err)
+	}
+	return reply
+}
+
+// Must is Run for a command that has to succeed; it returns the output without space around it.
+func (m *Machine) Must(timeout time.Duration, command string) string {
+	m.t.Helper()
+	r := m.Run(timeout, command)
+	if r.Code != 0 {
+		m.t.Fatalf("%s: exit code %d, %s\n%s", command, r.Code, r.Error, r.Output)
+	}
+	return strings.TrimSpace(r.Output)
+}
+
+// Try is Run without failing the test. The command goes on after an error.
+func (m *Machine) Try(timeout time.Duration, command string) (boot.Reply, error) {
+	wait := make(chan *boot.Reply, 1)
+	m.mu.Lock()
+	m.next++
+	m.waits[m.next] = wait
+	text, err := json.Marshal(boot.Request{ID: m.next, Command: command})
+	if err == nil {
+		_, err = m.stdin.Write(append(text, '\n'))
+	}
+	m.mu.Unlock()
+	if err != nil {
+		return boot.Reply{}, err
+	}
+	select {
+	case r := <-wait:
+		return *r, nil
+	case <-m.ended:
+		return boot.Reply{}, fmt.Errorf("the machine has ended")
+	case <-time.After(timeout):
+		return boot.Reply{}, fmt.Errorf("no answer within %s", timeout)
+	}
+}
+
+// Wait waits until the machine has ended by itself, and fails the test where it has not within
+// timeout.
+func (m *Machine) Wait(timeout time.Duration) {
+	m.t.Helper()
+	select {
+	case <-m.ended:
+	case <-time.After(timeout):
+		m.t.Fatalf("the machine has not ended within %s", timeout)
+	}
+}
+
+// Console returns what the machine has written to its console so far.
+func (m *Machine) Console() string {
+	text, err := os.ReadFile(m.console)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func tail(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return "..." + s[len(s)-n:]
+}
