@@ -9,7 +9,7 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda manuals compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-codec bench-once crash-test flips soak fuzz fuzz-once simulate simulate-once simulate-planted oracle criteria charts test-kubernetes generate sample clean
+.PHONY: all build build-cuda manuals compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-codec bench-once crash-test flips soak fuzz fuzz-once simulate simulate-once simulate-planted sequences sequences-once oracle criteria charts test-kubernetes generate sample clean
 
 all: build
 
@@ -78,7 +78,7 @@ test-others: compiled
 
 # All that CI runs once .ci/run has prepared the machine: what uses devices beside what computes.
 DEVICE_LEGS := test-devices race-devices bench-once simulate-once
-OTHER_LEGS  := lint test-others race-others test-cuda test-portable test-release oracle fuzz-once
+OTHER_LEGS  := lint test-others race-others test-cuda test-portable test-release oracle fuzz-once sequences-once
 check: compiled
 	tools/legs.sh "$(DEVICE_LEGS)" "$(OTHER_LEGS)"
 
@@ -203,6 +203,14 @@ simulate-once:
 
 simulate-planted:
 	tools/planted.sh 300
+
+# Every sequence of up to four operations of the store, with a death at each instant that another
+# process can see. sequences-once has those of two operations and draws some longer ones.
+sequences:
+	tools/sequences.sh 4 0
+
+sequences-once:
+	$(BESIDE) tools/sequences.sh 2 100
 
 # Our codecs beside liblz4 and others; a module of its own, with cgo. ROUNDS=400
 # measures longer than the 45 seconds of the default, BENCHFLAGS is passed on.

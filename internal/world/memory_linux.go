@@ -8,6 +8,9 @@ func Copy[T any](dst, src []T) int {
 	if n > 64 {
 		Step()
 		part := n / 64 * int(left&63)
+		if the != nil && the.watch != nil {
+			part = n / 2
+		}
 		copy(dst[:part], src)
 		Step()
 	}

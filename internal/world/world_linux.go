@@ -25,6 +25,9 @@ type World struct {
 	period int32         // statements from the last decision to the next
 	mean   int32         // statements between two decisions, on average
 
+	watched *Process // before each of whose statements watch is called
+	watch   func()
+
 	tasksMade int
 	failure   error
 	over      bool
@@ -68,6 +71,14 @@ func (w *World) SetMean(n int32) { w.mean = max(n, 1) }
 
 // Jump lets the clock jump forward, as when a machine stands still.
 func (w *World) Jump(d time.Duration) { w.now += d }
+
+// Watch has f called before each statement of a process, until Watch is called with nil. f looks at
+// memory that outlives the process, and does nothing that waits.
+func (w *World) Watch(p *Process, f func()) {
+	w.account()
+	w.watched, w.watch = p, f
+	w.draw()
+}
 
 // A Task is a goroutine of the world.
 type Task struct {
@@ -137,6 +148,9 @@ func (w *World) decide() {
 		w.draw()
 		return
 	}
+	if w.watch != nil && t.process == w.watched {
+		w.watch()
+	}
 	if p := t.process; p.doom != 0 && w.steps >= p.doom {
 		p.Kill()
 	}
@@ -156,6 +170,9 @@ func (w *World) draw() {
 	mean := w.mean
 	if w.running.coarse {
 		mean = coarseMean
+	}
+	if w.watch != nil {
+		return // at once: account has left nothing
 	}
 	n := w.rng.Int32N(2*mean) + 1
 	if t := w.running; t.process.doom != 0 {

@@ -30,7 +30,7 @@ var renamed = map[string]string{
 
 // plain are functions, and types with all methods, that only look at many words or fill freed
 // space: a process that dies within one leaves what it leaves before it.
-var plain = []string{"fill", "check", "bySize", "index.each", "index.load", "index.has", "ages.amend", "ages.init", "Store.rebuild", "recompression.wanted", "writeback.wanted"}
+var plain = []string{"fill", "check", "bySize", "index.each", "index.load", "index.has", "ages.amend", "ages.init", "ages.finish", "ageWalk.begin", "Store.rebuild", "recompression.wanted", "writeback.wanted"}
 
 // isPlain reports whether a function is one of plain.
 func isPlain(f *ast.FuncDecl) bool {
