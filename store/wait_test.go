@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/zramfs/zramfs/store/internal/image"
+)
+
+// A waiting write fails after two passes that began after it and could not help. A pass under way
+// when it begins to wait counts for nothing: it may be past the place where it would have helped.
+func TestWaitCountsPassesThatBeginLater(t *testing.T) {
+	s := newStore(t, Config{Disksize: 16 << 20})
+	s.quiesce() // no pass but those of the test
+	defer s.resume()
+	s.patience = time.Hour
+	s.full.Store(true)
+	defer s.full.Store(false)
+	begun := func(n uint64) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.begun += n
+	}
+	ends := func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.ended = s.begun
+	}
+	begun(1)
+	w, crowded := s.waitForMemory(false), s.waitForMemory(true)
+	ends()
+	if w.over() || w.failed != 0 {
+		t.Error("the pass that was under way counts")
+	}
+	for pass := range 2 {
+		if begun(1); w.over() {
+			t.Errorf("it is over before pass %d has ended", pass)
+		}
+		ends()
+		if over := w.over(); over != (pass == 1) || w.failed != pass+1 {
+			t.Errorf("after %d passes in vain it is over: %v", w.failed, over)
+		}
+	}
+	if !crowded.over() {
+		t.Error("one more than may wait waits in a full store")
+	}
+	s.full.Store(false)
+	if crowded.over() {
+		t.Error("one more than may wait fails while the maintainer is only behind")
+	}
+}
+
+// A maintainer that is stuck holds a write up for no longer than its patience.
+func TestWaitEnds(t *testing.T) {
+	s := newStore(t, Config{Disksize: 16 << 20})
+	if w := s.waitForMemory(false); w.over() {
+		t.Error("it is over at once")
+	}
+	s.patience = 0
+	w := s.waitForMemory(false)
+	waitUntil(t, w.over)
+}
+
+// A pass may be over when a reader lets an object go, so the maintainer is drowsy before it begins
+// one: a request that could not free all wakes it again.
+func TestFreedDuringAPass(t *testing.T) {
+	s := newStore(t, Config{Disksize: 16 << 20})
+	s.passMu.Lock() // the pass gets no further than this
+	defer s.passMu.Unlock()
+	s.poke()
+	waitUntil(t, s.drowsy.Load)
+	w := s.Acquire()
+	w.deserted = true
+	w.Release()
+	if len(s.wake) != 1 {
+		t.Error("nothing wakes the maintainer after its pass")
+	}
+}
+
+// A request that begins to wait for memory says so, once, wherever it waits: the thread that serves
+// it gives its turn to another.
+func TestWaitingForMemoryIsTold(t *testing.T) {
+	const disksize = 2 * populateUpTo
+	s := newStore(t, Config{Disksize: disksize, MemLimit: limitOf(disksize, 6), MaxMemory: 1 << 26})
+	stored := fillUp(t, s)
+	for name, page := range map[string]uint64{"segment": stored, "index page": s.Pages() - 1} {
+		s.passMu.Lock() // the maintainer makes none
+		s.patience = time.Hour
+		var told, asForMemory atomic.Int32
+		done := make(chan error, 1)
+		go func() {
+			w := s.Acquire()
+			defer w.Release()
+			w.OnWait(func(forMemory bool) {
+				told.Add(1)
+				if forMemory {
+					asForMemory.Add(1)
+				}
+			})
+			done <- w.Write(page, 0, content{uint32(page), 1, random}.bytes())
+		}()
+		waitUntil(t, func() bool { return told.Load() > 0 })
+		select {
+		case err := <-done:
+			t.Errorf("%s: it did not wait: %v", name, err)
+			done <- err
+		default:
+		}
+		s.passMu.Unlock()
+		<-done // there is no memory; or a pass has moved some together
+		if told.Load() != 1 || asForMemory.Load() != 1 {
+			t.Errorf("%s: told %d times, %d times for memory", name, told.Load(), asForMemory.Load())
+		}
+	}
+	w := s.Acquire()
+	w.OnWait(func(bool) { t.Error("told of a request that does not wait") })
+	if err := w.Write(0, 0, make([]byte, PageSize)); err != nil {
+		t.Error(err)
+	}
+	w.Release()
+	if w.onWait != nil {
+		t.Error("a later request would be told of too")
+	}
+}
+
+// At the memory limit an index page gets the memory of a ready segment, and the rest of that stays
+// free. An attempt that fails costs a segment and nothing else. Check counts all of it, at the end
+// of the test too.
+func TestIndexPagesAtTheLimit(t *testing.T) {
+	const disksize, segments = 8 * populateUpTo, 12
+	var deny atomic.Bool
+	s := newStore(t, Config{Disksize: disksize, MemLimit: limitOf(disksize, segments), MaxMemory: 1 << 26, Firmly: func(take func() error) error {
+		if deny.Load() {
+			return ErrNoMemory
+		}
+		return take()
+	}})
+	next := s.image.IndexPages / 2
+	for _, c := range []struct {
+		name       string
+		cede, deny bool
+		want       bool
+		segments   int // given up
+	}{
+		{"without ceding", false, false, false, 0},
+		{"the machine has no memory", true, true, false, 1},
+		{"now it has", true, false, true, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s.quiesce()
+			for s.grow() == nil {
+			}
+			reserve, used := s.reserve(), s.used()
+			if limit := int64(s.limit.Load()); used+image.SegmentSize <= limit || c.cede && reserve < 3 {
+				t.Fatalf("%d bytes are used of %d, %d segments are ready", used, limit, reserve)
+			}
+			// More than is left below the limit.
+			end := next + uint64(int64(s.limit.Load())-used)/PageSize + 1
+			deny.Store(c.deny)
+			if got := s.idx.take(next, end, c.cede); got != c.want {
+				t.Errorf("index pages %d to %d: %v", next, end, got)
+			}
+			deny.Store(false)
+			if c.want {
+				c.segments = 1
+				next = end
+			}
+			if got := reserve - s.reserve(); got != c.segments {
+				t.Errorf("%d segments were given up, want %d", got, c.segments)
+			}
+			if now := s.used(); !c.want && now != used-int64(c.segments)*image.SegmentSize {
+				t.Errorf("%d bytes are counted, were %d", now, used)
+			}
+			s.resume()
+			holds(t, s)
+		})
+	}
+}
+
+// The last ready segment is the compactor's, and is given up for nothing.
+func TestLastSegmentIsNotCeded(t *testing.T) {
+	s := newStore(t, Config{Disksize: 64 << 20})
+	s.quiesce()
+	for s.reserve() > 1 {
+		if !s.cedeSegment(0) {
+			t.Fatalf("none of %d segments is given up", s.reserve())
+		}
+	}
+	used := s.used()
+	if s.cedeSegment(PageSize) || s.used() != used || s.reserve() != 1 {
+		t.Errorf("%d segments are ready, %d bytes are counted of %d", s.reserve(), s.used(), used)
+	}
+	s.resume()
+}
