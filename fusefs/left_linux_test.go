@@ -37,12 +37,19 @@ func newLeft(t testing.TB) *left {
 
 func newLeftOf(t testing.TB, shape requestsShape) *left {
 	t.Helper()
+	return newLeftOn(t, shape, store.Config{Disksize: smallDisk})
+}
+
+// newLeftOn has a store of its own configuration, but for the algorithm.
+func newLeftOn(t testing.TB, shape requestsShape, cfg store.Config) *left {
+	t.Helper()
 	l := &left{t: t, session: &Session{}}
 	memory, err := store.NewMemory(store.MemoryMemfd)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.store, err = store.Create(memory, store.Config{Disksize: smallDisk, Algorithm: l.algorithm()}); err != nil {
+	cfg.Algorithm = l.algorithm()
+	if l.store, err = store.Create(memory, cfg); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.session.makeRequests(shape); err != nil {

@@ -46,7 +46,7 @@ func TestEveryPointOfDeathInAWrite(t *testing.T) {
 		point string
 		again bool // carried out again
 	}{
-		{"request carried out", true}, {"request applied", false},
+		{"request carried out", true}, {"result noted", true}, {"result sealed", false}, {"request applied", false},
 	} {
 		t.Run(c.point, func(t *testing.T) {
 			l := newLeft(t)
@@ -78,7 +78,7 @@ func TestEveryPointOfDeathInAPunch(t *testing.T) {
 		point string
 		again bool
 	}{
-		{"request carried out", true}, {"request applied", false},
+		{"request carried out", true}, {"result noted", true}, {"result sealed", false}, {"request applied", false},
 	} {
 		t.Run(c.point, func(t *testing.T) {
 			l := newLeft(t)

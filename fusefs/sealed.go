@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"math/bits"
+
+	"github.com/zramfs/zramfs/internal/killpoint"
 )
 
 // A request that a process leaves to its successor is sealed: a checksum over its header and
@@ -64,7 +66,9 @@ func (s *slot) look() found {
 // negative error number.
 func (s *slot) apply(unique uint64, result int64) {
 	s.words[wordResult].Store(uint64(result))
+	killpoint.At("result noted")
 	s.words[wordAppliedSum].Store(s.appliedSum(unique))
+	killpoint.At("result sealed")
 	s.words[wordApplied].Store(unique)
 }
 
