@@ -5,6 +5,7 @@ package bulk
 import (
 	"sync"
 	"testing"
+	"time"
 )
 
 func newQueue(n, floor, lanes int) *queue {
@@ -117,5 +118,42 @@ func TestCPUShare(t *testing.T) {
 		if got := cpuShare(c.left, c.workers); got != c.want {
 			t.Errorf("%d left, %d workers: %d, want %d", c.left, c.workers, got, c.want)
 		}
+	}
+}
+
+// Workers that have nothing to do wait while an engine is at work: what comes back wakes all of
+// them, since it may be enough for all, and so does the end of the last engine.
+func TestQueueWakesAll(t *testing.T) {
+	const workers, rounds = 3, 100
+	for round := range rounds { // in some of them all workers wait before anything comes back
+		q := newQueue(0, 0, 1)
+		got := make(chan span, workers)
+		wait := func(n int) {
+			t.Helper()
+			limit := time.After(time.Minute)
+			for range n {
+				select {
+				case <-got:
+				case <-limit:
+					t.Fatalf("round %d: a worker sleeps on", round)
+				}
+			}
+		}
+		for range workers {
+			go func() { got <- q.cpu(workers) }()
+		}
+		time.Sleep(time.Duration(round%10) * 100 * time.Microsecond)
+		q.giveBack(span{0, workers * cpuMax})
+		wait(workers)
+		for range workers {
+			go func() {
+				for s := q.cpu(workers); s.count() > 0; s = q.cpu(workers) {
+				}
+				got <- span{}
+			}()
+		}
+		time.Sleep(time.Duration(round%10) * 100 * time.Microsecond)
+		q.ended()
+		wait(workers)
 	}
 }

@@ -3,6 +3,7 @@
 package imaging
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -49,6 +50,56 @@ func TestPageComesBackWhileAnEngineFails(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A verification ends when it is interrupted: after the window that it was at.
+func TestVerifyIsInterrupted(t *testing.T) {
+	const window, windows = 4, 8
+	for _, until := range []int{0, 1, 3} {
+		l, w := troubledImage(t, &troubled{})
+		if w == nil {
+			return
+		}
+		l.runner = runnerOf(t, window)
+		page := sample.Generate(1).Pages
+		for n := range uint64(window * windows) {
+			if err := w.Write(n, 0, page); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		shown := interruptingSteps{left: until, stop: stop}
+		if until == 0 {
+			stop()
+		}
+		r := VerifyReport{}
+		if err := r.read(ctx, l, &shown); !errors.Is(err, context.Canceled) || r.Pages != uint64(until*window) || !shown.ended {
+			t.Errorf("after %d windows: %d pages are verified: %v", until, r.Pages, err)
+		}
+		r = VerifyReport{}
+		if err := r.read(t.Context(), l, &interruptingSteps{stop: func() {}}); err != nil || r.Pages != window*windows || r.Wrong != 0 {
+			t.Errorf("%d pages are verified, %d wrong: %v", r.Pages, r.Wrong, err)
+		}
+	}
+}
+
+// interruptingSteps interrupt the work once it has shown some steps.
+type interruptingSteps struct {
+	left  int
+	stop  func()
+	ended bool
+}
+
+func (s *interruptingSteps) Add(uint64) error {
+	if s.left--; s.left == 0 {
+		s.stop()
+	}
+	return nil
+}
+
+func (s *interruptingSteps) End() error {
+	s.ended = true
+	return nil
 }
 
 // troubledImage returns the image of a store with an engine that fails, and the store's writer,

@@ -52,14 +52,18 @@ func Verify(ctx context.Context, dir string, o Options, p term.Steps) (r VerifyR
 		r.WorkReport = l.runner.report()
 	}()
 	r = VerifyReport{Dir: dir, WrongPages: []uint64{}} // not nil: it is printed as a JSON array
-	w := l.newWindow(bulk.Verify)
+	return r, r.read(ctx, l, p)
+}
+
+// read reads an image until its end, or the context's.
+func (r *VerifyReport) read(ctx context.Context, l *liveImage, p term.Steps) error {
 	began := time.Now()
-	err = l.scrub(ctx, w, func(w *imageWindow) error { return p.Add(r.add(w)) })
+	err := l.scrub(ctx, l.newWindow(bulk.Verify), func(w *imageWindow) error { return p.Add(r.add(w)) })
 	r.rate(time.Since(began))
 	if eerr := p.End(); err == nil {
 		err = eerr
 	}
-	return r, err
+	return err
 }
 
 // add counts a window's pages and returns how many of them are stored.
