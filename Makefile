@@ -9,7 +9,7 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda manuals compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-codec bench-once crash-test flips soak fuzz fuzz-once simulate simulate-once simulate-planted sequences sequences-once oracle criteria charts test-kubernetes generate sample clean
+.PHONY: all build build-cuda manuals compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-codec bench-once crash-test flips soak fuzz fuzz-once simulate simulate-once simulate-planted sequences sequences-once mutants oracle criteria charts test-kubernetes generate sample clean
 
 all: build
 
@@ -211,6 +211,12 @@ sequences:
 
 sequences-once:
 	$(BESIDE) tools/sequences.sh 2 100
+
+# Changes SAMPLE places of a PACKAGE, drawn by SEED, one at a time, and counts what the tests that
+# reach each find: half an hour or more, as root. MUTANTFLAGS is passed on: -jobs 4, -longest 3s
+# without long tests, -resume to go on; tools/mutants has the rest.
+mutants:
+	$(BESIDE) $(GO) run ./tools/mutants -package $(or $(PACKAGE),store) -sample $(or $(SAMPLE),150) -seed $(or $(SEED),1) $(MUTANTFLAGS)
 
 # Our codecs beside liblz4 and others; a module of its own, with cgo. ROUNDS=400
 # measures longer than the 45 seconds of the default, BENCHFLAGS is passed on.
