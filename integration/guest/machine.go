@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,14 +25,16 @@ const (
 	bootTimeout = 5 * time.Minute
 	// consoleTail is how much of the console a failed test prints.
 	consoleTail = 16 << 10
+	// monitorTimeout bounds one command of qemu's monitor.
+	monitorTimeout = time.Minute
 )
 
 // A Machine is a virtual machine that runs. Safe for concurrent use.
 type Machine struct {
-	t       testing.TB
-	console string        // path
-	ended   chan struct{} // closed when qemu has ended
-	up      chan struct{} // closed when the agent is there
+	t     testing.TB
+	dir   string        // of the console's text, and of the sockets of console and monitor
+	ended chan struct{} // closed when qemu has ended
+	up    chan struct{} // closed when the agent is there
 
 	mu    sync.Mutex
 	stdin io.Writer                  // guarded by mu
@@ -57,8 +60,14 @@ func Start(t testing.TB, c Config) *Machine {
 func Boot(t testing.TB, c Config) *Machine {
 	t.Helper()
 	kernel, archive := c.build(t)
-	m := &Machine{t: t, console: filepath.Join(t.TempDir(), "console"), ended: make(chan struct{}), up: make(chan struct{}), waits: map[int]chan<- *boot.Reply{}}
-	cmd := exec.Command("qemu-system-x86_64", c.arguments(kernel, archive, m.console)...)
+	// Not TempDir, which can be too long for the path of a socket.
+	dir, err := os.MkdirTemp("", "guest-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // of the host's temporary files
+	m := &Machine{t: t, dir: dir, ended: make(chan struct{}), up: make(chan struct{}), waits: map[int]chan<- *boot.Reply{}}
+	cmd := exec.Command("qemu-system-x86_64", c.arguments(kernel, archive, dir)...)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +94,7 @@ func Boot(t testing.TB, c Config) *Machine {
 	return m
 }
 
-func (c *Config) arguments(kernel, archive, console string) []string {
+func (c *Config) arguments(kernel, archive, dir string) []string {
 	accelerator := "tcg,thread=multi"
 	if file, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0); err == nil {
 		_ = file.Close() // nothing was written
@@ -94,8 +103,10 @@ func (c *Config) arguments(kernel, archive, console string) []string {
 	args := []string{"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-accel", accelerator, "-cpu", "max",
 		"-m", strconv.Itoa(orDefault(c.Memory, 512)), "-smp", strconv.Itoa(orDefault(c.CPUs, 1)),
 		"-kernel", kernel, "-initrd", archive,
-		"-append", "console=ttyS0 panic=-1 quiet loglevel=6 " + c.Parameters,
-		"-serial", "file:" + console, "-serial", "stdio"}
+		"-append", "console=ttyS0 panic=-1 quiet loglevel=6 sysrq_always_enabled " + c.Parameters,
+		"-chardev", "socket,id=console,server=on,wait=off,path=" + filepath.Join(dir, "tty") + ",logfile=" + filepath.Join(dir, "console"),
+		"-chardev", "socket,id=monitor,server=on,wait=off,path=" + filepath.Join(dir, "monitor"),
+		"-serial", "chardev:console", "-serial", "stdio", "-mon", "chardev=monitor"}
 	for _, disk := range c.Disks {
 		args = append(args, "-drive", "if=virtio,format=raw,snapshot=on,file="+disk)
 	}
@@ -192,9 +203,58 @@ func (m *Machine) Wait(timeout time.Duration) {
 	}
 }
 
+// SysRq has the kernel carry out the command of the magic key, such as t: print what each task does.
+// It answers even where no process runs any longer; the answer is on the console.
+func (m *Machine) SysRq(key byte) error {
+	tty, err := net.Dial("unix", filepath.Join(m.dir, "tty"))
+	if err != nil {
+		return err
+	}
+	defer tty.Close()
+	if err := m.Monitor("chardev-send-break console"); err != nil {
+		return err
+	}
+	_, err = tty.Write([]byte{key})
+	return err
+}
+
+// Monitor has qemu carry out a command of its monitor.
+func (m *Machine) Monitor(command string) error {
+	monitor, err := net.Dial("unix", filepath.Join(m.dir, "monitor"))
+	if err != nil {
+		return err
+	}
+	defer monitor.Close()
+	if err := monitor.SetDeadline(time.Now().Add(monitorTimeout)); err != nil {
+		return err
+	}
+	answer := bufio.NewReader(monitor)
+	for _, text := range []string{"", command + "\n"} {
+		if _, err := io.WriteString(monitor, text); err != nil {
+			return err
+		}
+		// The prompt says that it waits for a command, or has carried one out.
+		if err := until(answer, "(qemu) "); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func until(r *bufio.Reader, end string) error {
+	for text := ""; !strings.HasSuffix(text, end); {
+		b, err := r.ReadByte()
+		if err != nil {
+			return err
+		}
+		text += string(b)
+	}
+	return nil
+}
+
 // Console returns what the machine has written to its console so far.
 func (m *Machine) Console() string {
-	text, err := os.ReadFile(m.console)
+	text, err := os.ReadFile(filepath.Join(m.dir, "console"))
 	if err != nil {
 		return err.Error()
 	}

@@ -13,20 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	pageSize = 4096
-	// chance is the share of random words in a page, which decides how far codecs compress it: to
-	// a bit more than this share of its size.
-	chance = 0.3
-)
+const pageSize = 4096
 
-// fillCommand is "fill MIB": it takes that much memory, writes pages that compress to about a
-// third, and reads each back, in a random order, once a round. It prints a line for each round, and
-// fails for a page that is not as it was written.
+// fillCommand is "fill MIB": it takes that much memory, writes pages whose share of random words is
+// -share, which is about what codecs leave of them, and reads pages back in a random order for
+// -seconds. It prints a line each second or after each page that took longer, and fails for a page
+// that is not as it was written.
 func fillCommand(args []string) error {
 	flags := flag.NewFlagSet("fill", flag.ContinueOnError)
-	rounds := flags.Int("rounds", 1, "how often each page is read")
-	hold := flags.Bool("hold", false, "wait for a signal at the end")
+	share := flags.Float64("share", 0.3, "random words in each page, from 0 to 1")
+	seconds := flags.Float64("seconds", 1, "how long pages are read")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -38,40 +34,50 @@ func fillCommand(args []string) error {
 	if err != nil {
 		return err
 	}
-	seed := uint64(os.Getpid())
-	pages := len(memory) / pageSize
+	w := work{memory: memory, seed: uint64(os.Getpid()), share: *share}
 	begin := time.Now()
-	for i := range pages {
-		writePage(memory[i*pageSize:][:pageSize], seed, uint64(i))
+	for i := range w.pages() {
+		w.write(i)
 	}
-	fmt.Printf("written %d MiB in %.2f s\n", mib, time.Since(begin).Seconds())
-	for round := range *rounds {
-		worst, at := time.Duration(0), 0
-		begin := time.Now()
-		for _, i := range rand.New(rand.NewPCG(seed, uint64(round))).Perm(pages) {
-			start := time.Now()
-			page := memory[i*pageSize:][:pageSize]
-			if !samePage(page, seed, uint64(i)) {
-				return fmt.Errorf("page %d is not as it was written", i)
-			}
-			if took := time.Since(start); took > worst {
-				worst, at = took, i
-			}
+	fmt.Printf("%d MiB are written after %.2f s\n", mib, time.Since(begin).Seconds())
+	return w.read(time.Duration(*seconds * float64(time.Second)))
+}
+
+// A work is memory whose pages can be told from each other.
+type work struct {
+	memory []byte
+	seed   uint64
+	share  float64 // of random words
+}
+
+func (w *work) pages() int { return len(w.memory) / pageSize }
+
+// read reads random pages for so long.
+func (w *work) read(during time.Duration) error {
+	rng := rand.New(rand.NewPCG(w.seed, 0))
+	begin, report := time.Now(), time.Now()
+	count, worst := 0, time.Duration(0)
+	for now := begin; now.Sub(begin) < during; {
+		i := rng.IntN(w.pages())
+		if !w.same(i) {
+			return fmt.Errorf("page %d is not as it was written", i)
 		}
-		fmt.Printf("round %d read in %.2f s, worst page %d in %.3f s\n", round, time.Since(begin).Seconds(), at, worst.Seconds())
-	}
-	if *hold {
-		select {}
+		after := time.Now()
+		count, worst, now = count+1, max(worst, after.Sub(now)), after
+		if now.Sub(report) >= time.Second {
+			fmt.Printf("%.1f s: read %d pages, the slowest in %.3f s\n", now.Sub(begin).Seconds(), count, worst.Seconds())
+			count, worst, report = 0, 0, now
+		}
 	}
 	return nil
 }
 
 // words calls f with each word that a page has, and its place.
-func words(seed, index uint64, f func(at int, word uint64) bool) bool {
-	rng := rand.NewPCG(seed, index)
+func (w *work) words(index int, f func(at int, word uint64) bool) bool {
+	rng := rand.NewPCG(w.seed, uint64(index))
 	last := rng.Uint64()
-	for at := 0; at < pageSize; at += 8 {
-		if float64(rng.Uint64()>>11)/(1<<53) < chance {
+	for at := index * pageSize; at < (index+1)*pageSize; at += 8 {
+		if float64(rng.Uint64()>>11)/(1<<53) < w.share {
 			last = rng.Uint64()
 		}
 		if !f(at, last) {
@@ -81,13 +87,13 @@ func words(seed, index uint64, f func(at int, word uint64) bool) bool {
 	return true
 }
 
-func writePage(page []byte, seed, index uint64) {
-	words(seed, index, func(at int, word uint64) bool {
-		binary.LittleEndian.PutUint64(page[at:], word)
+func (w *work) write(index int) {
+	w.words(index, func(at int, word uint64) bool {
+		binary.LittleEndian.PutUint64(w.memory[at:], word)
 		return true
 	})
 }
 
-func samePage(page []byte, seed, index uint64) bool {
-	return words(seed, index, func(at int, word uint64) bool { return binary.LittleEndian.Uint64(page[at:]) == word })
+func (w *work) same(index int) bool {
+	return w.words(index, func(at int, word uint64) bool { return binary.LittleEndian.Uint64(w.memory[at:]) == word })
 }
