@@ -81,3 +81,36 @@ func minorFaults(t *testing.T, pid int) int64 {
 	}
 	return n
 }
+
+// A signal takes no page fault: the runtime interrupts a thread that computes by one, in the middle
+// of a request too, and a thread that waited there for memory would wait for ever where memory is
+// short.
+func TestSignalsTouchNothingFirst(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	f := serve(t, filepath.Join(tempDir(t), "zram"), "--size", "64M")
+	s := status(t, f.dir)
+	for name, pid := range map[string]int{"worker": s.WorkerPID, "keeper": s.KeeperPID} {
+		calm(t, pid)
+		tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := minorFaults(t, pid)
+		for range 3 {
+			for _, task := range tasks {
+				tid, err := strconv.Atoi(task.Name())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := unix.Tgkill(pid, tid, unix.SIGURG); err != nil {
+					t.Fatal(err)
+				}
+			}
+			calm(t, pid)
+		}
+		if faults := minorFaults(t, pid) - before; faults > int64(len(tasks))/8 {
+			t.Errorf("%s: %d page faults for signals to %d threads", name, faults, len(tasks))
+		}
+	}
+}

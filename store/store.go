@@ -101,6 +101,10 @@ type Config struct {
 // that the compactor fills, and one in its reserve.
 const minSegments = 3
 
+// presentSegments is the number of segments whose descriptions are made present at the start, which
+// takes 256 KiB and suffices for 4 GiB of stored pages.
+const presentSegments = 16 << 10
+
 // populateUpTo is the device size, in bytes, up to which the whole index is
 // taken from the machine at the start: 512 KiB, less than what the index of a
 // larger device takes ahead of its first write.
@@ -390,7 +394,9 @@ func (s *Store) makeWorkers() error {
 	s.keepTotals()
 	s.recount.drained = make([]bool, n)
 	if s.cfg.Present != nil {
-		s.cfg.Present(&s.locks)
+		// The maintainer uses the lists while writes wait for it.
+		k := min(len(s.segments), presentSegments)
+		s.cfg.Present([]any{&s.locks, s.segments[:k:k], s.empty[:0:min(k, cap(s.empty))], s.void[:0:min(k, cap(s.void))], s.ready, s.recount.drained})
 	}
 	s.compactor().busy.Store(true) // never handed out
 	s.mayWait = int32(n - leftToReads)

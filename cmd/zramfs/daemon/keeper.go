@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -94,6 +95,10 @@ func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err e
 		return errors.Join(fmt.Errorf("announce the device: %w", err), k.endDevice())
 	}
 	announced = true
+	// To replace a worker and to lock the image, it must not wait for memory.
+	if err := protect.PopulateRuntime(runtime.GOMAXPROCS(0)); err != nil {
+		k.logger.Warn(err.Error())
+	}
 	k.sayReady(report)
 	return k.waitForEnd(ctx, signals)
 }

@@ -198,6 +198,9 @@ func (w *worker) serve() (err error) {
 	w.mark()
 	w.listen()
 	w.protections = append(w.protections, protect.RestCollector())
+	if err := protect.PopulateRuntime(0); err != nil {
+		w.log.Warn(err.Error())
+	}
 	group := protect.Settled(protect.CheckGroup(host.Local, machineMemory()), w.facts.Group)
 	w.protections = append(w.protections, group, protect.CheckTimeouts(host.Local), protect.CheckScheduling())
 	w.protections = protect.Merge(append(w.protections, w.facts.Protections...))

@@ -44,7 +44,7 @@ func (w *worker) storeConfig() store.Config {
 		MemLimit:  w.cfg.MemLimit,
 		MaxMemory: machineMemory(),
 		Workers:   fusefs.Workers(), MaxWaiting: w.waiting,
-		Firmly:    protect.InRealTime,
+		Firmly:    protect.Firmly(store.ErrNoMemory),
 		Present:   protect.MakePresent,
 		OnCorrupt: w.logs.Corrupt,
 		OnFill:    w.logs.Filled,

@@ -29,7 +29,7 @@ var (
 
 // InRealTime calls take in the real-time class, or in the usual one where that is denied. Threads
 // that the Go runtime makes during take are not in it, since a thread that is locked to its
-// goroutine makes none. It serves as store.Config.Firmly.
+// goroutine makes none.
 func InRealTime(take func() error) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

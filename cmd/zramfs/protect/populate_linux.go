@@ -20,7 +20,7 @@ import (
 func Populate(threads int) Protection {
 	p := Protection{Name: NamePopulate, State: StateOK}
 	bytes, err := populateExecutable()
-	makeThreads(threads)
+	err = errors.Join(err, makeThreads(threads))
 	if err != nil {
 		p.State, p.Detail = StateWarn, fmt.Sprintf("code and tables: %v", err)
 		return p
@@ -87,17 +87,19 @@ func populateRange(start, end uint64) error {
 // giveBack lets the kernel have the memory of unused bytes.
 func giveBack(unused []byte) error { return unix.Madvise(unused, unix.MADV_DONTNEED) }
 
-// makeThreads makes n threads exist at the same time, by goroutines that each keep one, and leaves
-// them to the runtime.
-func makeThreads(n int) {
+// makeThreads makes n threads exist at the same time, by goroutines that each keep one, with the
+// stacks on which they take signals, and leaves them to the runtime.
+func makeThreads(n int) error {
+	failed := make([]error, n)
 	var all, gate sync.WaitGroup
 	all.Add(n)
 	gate.Add(1)
 	var ended sync.WaitGroup
-	for range n {
+	for i := range n {
 		ended.Go(func() {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()
+			failed[i] = populateSignalStack()
 			all.Done()
 			gate.Wait()
 		})
@@ -105,4 +107,8 @@ func makeThreads(n int) {
 	all.Wait()
 	gate.Done()
 	ended.Wait()
+	if err := errors.Join(failed...); !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	return nil // before Linux 5.14; interruptThreads touches a part of them
 }

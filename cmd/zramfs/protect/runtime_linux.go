@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package protect
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
+)
+
+const (
+	// chunkSize is what the Go runtime takes from the kernel at a time for data of its own, in
+	// bytes (persistentChunkSize in its malloc.go). It fills a chunk from below, and the kernel
+	// puts each new mapping below those before.
+	chunkSize = 256 << 10
+	// smallRegion bounds the mappings that are made present as a whole, in bytes.
+	smallRegion = 4 * chunkSize
+)
+
+// PopulateRuntime makes present what the Go runtime touches without the program's doing: the stacks
+// on which threads take signals, and the memory in which it keeps what it learns of types. It makes
+// threads exist first, at least that many at a time. A serving process calls it once it serves.
+//
+// The runtime interrupts a thread that computes for 10 ms by a signal. The kernel puts the state of
+// the processor on the thread's signal stack. Where that was never used, the thread takes a page
+// fault in the middle of a request: while memory is short, it waits for reclaim, which waits for the
+// request.
+func PopulateRuntime(threads int) error {
+	return errors.Join(makeThreads(threads), interruptThreads(), populateSmallRegions())
+}
+
+// populateSignalStack makes the signal stack of the calling thread present.
+func populateSignalStack() error {
+	var stack struct {
+		start uintptr
+		flags int32
+		size  uintptr
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_SIGALTSTACK, 0, uintptr(unsafe.Pointer(&stack)), 0); errno != 0 {
+		return os.NewSyscallError("sigaltstack", errno)
+	}
+	return populateRange(uint64(stack.start)&^(pageSize-1), (uint64(stack.start+stack.size)+pageSize-1)&^(pageSize-1))
+}
+
+// interruptThreads sends each thread of the process the signal by which the runtime interrupts
+// them. It reaches threads that makeThreads cannot, since they are busy.
+func interruptThreads() error {
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return err
+	}
+	for _, task := range tasks {
+		tid, err := strconv.Atoi(task.Name())
+		if err == nil {
+			err = unix.Tgkill(os.Getpid(), tid, unix.SIGURG)
+		}
+		if err != nil && !errors.Is(err, unix.ESRCH) { // it has ended
+			return fmt.Errorf("interrupt thread %s: %w", task.Name(), err)
+		}
+	}
+	return nil
+}
+
+// populateSmallRegions makes anonymous mappings present: the small ones as a whole, of others the
+// part that the runtime uses next. The heap has [RestCollector] and [MakePresent].
+func populateSmallRegions() error {
+	all, err := host.Local.Maps()
+	if err != nil {
+		return err
+	}
+	for _, r := range runtimeRegions(all) {
+		if err := populateRange(r.Start, r.End); err != nil && !errors.Is(err, unix.EINVAL) { // before Linux 5.14
+			return err
+		}
+	}
+	return nil
+}
+
+// runtimeRegions returns what populateSmallRegions makes present, without the zero-initialised data
+// behind the program.
+func runtimeRegions(all []host.Region) []host.Region {
+	var own []host.Region
+	end := uint64(0)
+	for _, r := range all {
+		behind := r.Start == end
+		if r.Path != "" || behind && end != 0 {
+			end = r.End
+			continue
+		}
+		end = 0
+		if r.Perms != "rw-p" {
+			continue
+		}
+		if r.End-r.Start > smallRegion {
+			r.End = r.Start + chunkSize
+		}
+		own = append(own, r)
+	}
+	return own
+}
