@@ -3,6 +3,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,4 +76,48 @@ func runScript(t *testing.T, shell []string, name, arguments, code string) (aske
 		t.Fatal(readErr)
 	}
 	return strings.TrimSpace(string(text)), err != nil, string(out)
+}
+
+// Removing leaves no link of a unit that was enabled, of any instance: hibernation fails where it
+// requires a unit that is not there. Upgrading leaves all.
+func TestScriptsDisable(t *testing.T) {
+	require.Command(t, "systemctl")
+	for _, call := range []struct {
+		name, arguments string
+		stay            bool
+	}{{"deb/postrm", "upgrade 1.2.4-1", true}, {"deb/postrm", "remove", false}, {"deb/postrm", "purge", false}, {"rpm/preun", "1", true}, {"rpm/preun", "0", false}} {
+		root := t.TempDir()
+		const units, links = "usr/lib/systemd/system", "etc/systemd/system"
+		tool(t, "mkdir", "-p", filepath.Join(root, units), filepath.Join(root, links))
+		for _, name := range []string{"zramfs@.service", "zramfs-sleep@.service"} {
+			tool(t, "cp", filepath.Join("../../dist/systemd", name), filepath.Join(root, units))
+		}
+		tool(t, "systemctl", "--root="+root, "enable", "zramfs@zram0.service", "zramfs@zram1.service")
+		before := tool(t, "find", filepath.Join(root, links), "-type", "l")
+		if !strings.Contains(before, "systemd-hibernate.service.requires/zramfs-sleep@zram1.service") {
+			t.Fatalf("enabled: %s", before)
+		}
+		text := tool(t, "cat", filepath.Join("../../dist/packages", call.name))
+		// That of the machine reloads.
+		text = strings.NewReplacer("/"+links, filepath.Join(root, links), "/run/systemd/system", "/nonexistent", "systemctl --", "systemctl --root="+root+" --").Replace(text)
+		tool(t, "sh", append([]string{"-c", "zramfs() { :; }\n" + text, call.name}, strings.Fields(call.arguments)...)...)
+		want := ""
+		if call.stay {
+			want = before
+		}
+		if left := tool(t, "find", filepath.Join(root, links), "-type", "l"); left != want {
+			t.Errorf("%s %s leaves %s", call.name, call.arguments, left)
+		}
+	}
+}
+
+func tool(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Stderr = io.Discard
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %v: %v", name, args, err)
+	}
+	return string(out)
 }
