@@ -4,6 +4,7 @@ package podswap
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,12 +15,14 @@ import (
 
 func TestQuantities(t *testing.T) {
 	for text, want := range map[string]uint64{"0": 0, "1": 1, "128974848": 128974848, "129e6": 129e6, "129M": 129e6, "123Mi": 123 << 20,
-		"1.5Gi": 3 << 29, "1500m": 2, "0.1": 1, ".5Ki": 512, "2.0000": 2, "1E": 1e18, "3Ei": 3 << 60, "100u": 1, "1e3": 1000, "5.": 5} {
+		"1.5Gi": 3 << 29, "1500m": 2, "0.1": 1, ".5Ki": 512, "2.0000": 2, "1E": 1e18, "3Ei": 3 << 60, "100u": 1, "1e3": 1000, "5.": 5,
+		"+2Ki": 2048, "1e-3": 1, "1E+3": 1000, "-0": 0, "1.1G": 1_100_000_000, "2.3M": 2_300_000, "1.1Gi": 1_181_116_007, "1.0000000001": 2,
+		"9007199254740991": 1<<53 - 1, "16Ei": math.MaxInt64, "18446744073709551616": math.MaxInt64, "1e30": math.MaxInt64, "1e999": math.MaxInt64} {
 		if got, err := ParseQuantity(text); err != nil || got != want {
 			t.Errorf("%s: %d, %v; want %d", text, got, err, want)
 		}
 	}
-	for _, bad := range []string{"", ".", "-1", "1 Gi", "Gi", "1gi", "16Ei", "18446744073709551616", "1.2.3", "1e99", "1.0000000001", "1e", "99999999999E"} {
+	for _, bad := range []string{"", ".", "-1", "1 Gi", "Gi", "1gi", "1.2.3", "1e", "e3", "1e1.5", "+-1", "1-1", "inf", "0x1", "1_0", "1Kii"} {
 		if n, err := ParseQuantity(bad); err == nil {
 			t.Errorf("%q is %d", bad, n)
 		}
@@ -75,6 +78,14 @@ func TestLimitsOfPods(t *testing.T) {
 	c.Resources.Limits.Memory = &request // the request is the limit where there is none
 	if limit, why := n.Limit(&p, c); limit != 0 || why != "memory request = limit" {
 		t.Errorf("%d, %q", limit, why)
+	}
+}
+
+// A pod with amounts that nothing can have does not hide the others.
+func TestOddAmounts(t *testing.T) {
+	all, err := ParseList([]byte(`{"kind":"PodList","items":[{"spec":{"containers":[{"resources":{"requests":{"memory":"1e-3"},"limits":{"memory":"1e30"}}}]}},{}]}`))
+	if err != nil || len(all) != 2 {
+		t.Errorf("%+v, %v", all, err)
 	}
 }
 

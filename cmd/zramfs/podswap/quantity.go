@@ -4,8 +4,9 @@ package podswap
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"math/bits"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -26,47 +27,29 @@ func (q *Quantity) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// multiples are the suffixes of whole units.
-var multiples = map[string]uint64{"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
-	"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 << 50, "Ei": 1 << 60}
+// powers are the suffixes, as powers of ten and of two.
+var powers = map[string]struct{ ten, two int }{
+	"n": {-9, 0}, "u": {-6, 0}, "m": {-3, 0}, "": {0, 0}, "k": {3, 0}, "M": {6, 0}, "G": {9, 0}, "T": {12, 0}, "P": {15, 0}, "E": {18, 0},
+	"Ki": {0, 10}, "Mi": {0, 20}, "Gi": {0, 30}, "Ti": {0, 40}, "Pi": {0, 50}, "Ei": {0, 60},
+}
 
-// fractions are the suffixes of parts.
-var fractions = map[string]uint64{"m": 1e3, "u": 1e6, "n": 1e9}
-
-// ParseQuantity returns the bytes of a quantity, rounded up as Kubernetes does.
+// ParseQuantity returns the bytes of a quantity, rounded up and bounded by math.MaxInt64 as
+// Kubernetes does. It takes all that the API server takes of an amount of memory: a pod with
+// an odd one must not hide the others. It is exact below 2^53.
 func ParseQuantity(text string) (uint64, error) {
-	end := strings.IndexFunc(text, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
-	if end < 0 {
-		end = len(text)
+	suffix := strings.TrimLeft(text, "+-.0123456789")
+	power, known := powers[suffix]
+	var err error
+	if !known && (suffix[0] == 'e' || suffix[0] == 'E') {
+		power.ten, err = strconv.Atoi(suffix[1:])
+		known = err == nil
 	}
-	whole, part, _ := strings.Cut(text[:end], ".")
-	multiple, divisor := multiples[text[end:]], uint64(1)
-	if d := fractions[text[end:]]; d > 0 {
-		multiple, divisor = 1, d
-	}
-	if exponent, err := strconv.ParseUint(strings.TrimLeft(text[end:], "eE"), 10, 8); err == nil && exponent < 20 && multiple == 0 {
-		for multiple = 1; exponent > 0; exponent-- {
-			multiple *= 10
-		}
-	}
-	part = strings.TrimRight(part, "0")
-	if multiple == 0 || whole+part == "" && !strings.Contains(text, "0") || len(part) > 9 {
+	n, err := strconv.ParseFloat(strings.TrimSuffix(text, suffix)+"e"+strconv.Itoa(power.ten), 64)
+	if !known || err != nil && !errors.Is(err, strconv.ErrRange) || n < 0 {
 		return 0, fmt.Errorf("%q is no quantity of bytes", text)
 	}
-	for range part {
-		if divisor > 1e18 {
-			return 0, fmt.Errorf("%q is no quantity of bytes", text)
-		}
-		divisor *= 10
+	if n = math.Ceil(math.Ldexp(n, power.two)); n >= math.MaxInt64 {
+		return math.MaxInt64, nil
 	}
-	number, err := strconv.ParseUint("0"+whole+part, 10, 64)
-	high, low := bits.Mul64(number, multiple)
-	if err != nil || high >= divisor {
-		return 0, fmt.Errorf("%q is too large", text)
-	}
-	bytes, rest := bits.Div64(high, low, divisor)
-	if rest > 0 {
-		bytes++
-	}
-	return bytes, nil
+	return uint64(n), nil
 }
