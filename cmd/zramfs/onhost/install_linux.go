@@ -90,9 +90,15 @@ func place(dir, version string, files []*os.File) error {
 	}
 	link := fresh + ".link"
 	target := filepath.Join(dir, version)
-	if err == nil {
-		err = errors.Join(os.RemoveAll(target), // of an installation that was killed
-			os.Rename(fresh, target), os.Symlink(version, link), os.Rename(link, filepath.Join(dir, current)))
+	for _, step := range []func() error{
+		func() error { return os.RemoveAll(target) }, // of an installation that was killed
+		func() error { return os.Rename(fresh, target) },
+		func() error { return os.Symlink(version, link) },
+		func() error { return os.Rename(link, filepath.Join(dir, current)) },
+	} {
+		if err == nil {
+			err = step()
+		}
 	}
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(fresh), os.RemoveAll(link))

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package onhost
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// An installation that fails leaves the programs that were there.
+func TestPlaceFails(t *testing.T) {
+	dir, source := t.TempDir(), filepath.Join(t.TempDir(), "zramfs")
+	if err := os.WriteFile(source, []byte("program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := place(dir, "1", []*os.File{f}); err != nil {
+		t.Fatal(err)
+	}
+	if err := place(dir, "none/2", []*os.File{f}); err == nil {
+		t.Error("no error where the directory of a version cannot be made")
+	}
+	text, err := os.ReadFile(filepath.Join(Programs(dir), "zramfs"))
+	if string(text) != "program" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if entries, err := os.ReadDir(dir); len(entries) != 2 {
+		t.Errorf("%v, %v", entries, err)
+	}
+}
