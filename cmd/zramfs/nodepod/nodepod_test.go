@@ -5,8 +5,11 @@ package nodepod
 import (
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/zramfs/zramfs/dist/systemd"
@@ -99,5 +102,22 @@ func TestUnit(t *testing.T) {
 	}
 	if _, err := unitFor("/run/z ram", nil); !errors.Is(err, ErrUsage) {
 		t.Error(err)
+	}
+}
+
+// A unit that cannot be written whole leaves the one that was there.
+func TestWriteFileFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "unit")
+	if err := writeFile(path, "one"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/full", path+".new"); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeFile(path, "two"); !errors.Is(err, syscall.ENOSPC) {
+		t.Error(err)
+	}
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() != int64(len("one")) {
+		t.Errorf("%v, %v", info, err)
 	}
 }

@@ -145,7 +145,11 @@ func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 // writeFile writes a file as a whole.
 func writeFile(path, text string) error {
 	fresh := path + ".new"
-	if err := errors.Join(os.WriteFile(fresh, []byte(text), 0o644), os.Rename(fresh, path)); err != nil {
+	err := os.WriteFile(fresh, []byte(text), 0o644)
+	if err == nil {
+		err = os.Rename(fresh, path)
+	}
+	if err != nil {
 		return errors.Join(err, os.Remove(fresh))
 	}
 	return nil
