@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/kubeapi"
@@ -40,7 +42,6 @@ func Leave(ctx context.Context, args []string, out, warn io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("swap stays on, since it cannot be told why the pod ends: %w", err)
 	}
-	n := node{dir: o.dir, out: out, warn: warn}
 	if !v.goes {
 		_, err := fmt.Fprintln(out, "swap stays on: "+v.why)
 		return err
@@ -48,10 +49,44 @@ func Leave(ctx context.Context, args []string, out, warn io.Writer) error {
 	if _, err := fmt.Fprintln(out, "turn swap off: "+v.why); err != nil {
 		return err
 	}
+	unlock, err := lockLeave()
+	if err != nil {
+		return err
+	}
+	n := node{dir: o.dir, out: out, warn: warn}
+	return errors.Join(n.end(ctx, o), unlock())
+}
+
+// end turns swap off and cleans up.
+func (n node) end(ctx context.Context, o options) error {
 	if err := n.run(ctx, "down", "--wait", strconv.Itoa(int(o.wait.Seconds())), o.dir); err != nil {
 		return err
 	}
 	return n.cleanUp(ctx)
+}
+
+// lockLeave has isLeaving report true until unlock is called or this process ends.
+func lockLeave() (unlock func() error, err error) {
+	f, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", f.Name(), err), f.Close())
+	}
+	return f.Close, nil
+}
+
+// isLeaving reports whether another process of the pod takes the device away. If the container ended
+// now, that process would be killed with what it has left to do.
+func isLeaving() bool {
+	f, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return false
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	_ = f.Close() // only read from
+	return errors.Is(err, syscall.EWOULDBLOCK)
 }
 
 // cleanUp removes what Run has left on the node, unless another device uses it.

@@ -111,18 +111,18 @@ func (r *runner) up(ctx context.Context) error {
 	return r.run(ctx, r.o.upArgs()...)
 }
 
-// attend looks at the device until ctx ends or the device is gone.
+// attend looks at the device until ctx ends or the device is gone, unless Leave takes it away.
 func (r *runner) attend(ctx context.Context) error {
 	trouble, settled := "", false
 	for {
 		s, err := r.look(ctx)
-		if err == nil && !s.running {
+		if err == nil && !s.running && !isLeaving() {
 			return fmt.Errorf("the device at %s is gone", r.dir)
 		}
-		if err == nil && !s.healthy {
+		if err == nil && s.running && !s.healthy {
 			err = errors.New("degraded: " + strings.Join(s.what, "; "))
 		}
-		if err == nil && !settled {
+		if err == nil && s.running && !settled {
 			err = r.settle(ctx)
 			settled = err == nil
 		}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodepod
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain stands for zramfs of a node without a device where the package runs that.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "zramfs" {
+		fmt.Fprintln(os.Stderr, "asked")
+		os.Exit(codeNotRunning)
+	}
+	os.Exit(m.Run())
+}
+
+// A listener hears each write.
+type listener chan string
+
+func (l listener) Write(text []byte) (int, error) {
+	l <- string(text)
+	return len(text), nil
+}
+
+// A pod whose device is gone ends, but not before its preStop command has: that would be killed.
+func TestAttendWaitsForLeave(t *testing.T) {
+	unlock, err := lockLeave()
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard, ended := make(listener, 100), make(chan error, 1)
+	r := &runner{node: node{dir: "/run/zram", out: heard, warn: heard}, o: options{interval: time.Millisecond}}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { ended <- r.attend(ctx) }()
+	for range 3 {
+		select {
+		case <-heard:
+		case err := <-ended:
+			t.Fatalf("the pod ends while leave runs: %v", err)
+		}
+	}
+	if err := unlock(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		select {
+		case <-heard:
+		case err := <-ended:
+			if err == nil || !strings.Contains(err.Error(), "/run/zram is gone") {
+				t.Error(err)
+			}
+			return
+		}
+	}
+}
