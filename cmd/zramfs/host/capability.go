@@ -5,6 +5,7 @@ package host
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // A Capability is a bit in the capability sets of proc/PID/status
@@ -20,8 +21,22 @@ const (
 )
 
 // HasCapability reports whether the process has c in its effective set.
-func (r Root) HasCapability(c Capability) (bool, error) {
-	text, err := r.Field("proc/self/status", "CapEff")
+func (r Root) HasCapability(c Capability) (bool, error) { return r.hasCapability("self", c) }
+
+// IsPrivileged reports whether a process is of root, as seen from this user namespace, and has
+// [CapSysAdmin].
+func (r Root) IsPrivileged(pid int) (bool, error) {
+	process := strconv.Itoa(pid)
+	text, err := r.Field("proc/"+process+"/status", "Uid")
+	users := strings.Fields(text) // real, effective, saved, of files
+	if err != nil || len(users) < 2 || users[1] != "0" {
+		return false, err
+	}
+	return r.hasCapability(process, CapSysAdmin)
+}
+
+func (r Root) hasCapability(process string, c Capability) (bool, error) {
+	text, err := r.Field("proc/"+process+"/status", "CapEff")
 	if err != nil {
 		return false, err
 	}

@@ -208,6 +208,20 @@ func TestFindAmongOthers(t *testing.T) {
 	}
 }
 
+// A user who gives a process the name of the kubelet decides nothing.
+func TestFindNamesakes(t *testing.T) {
+	for status, want := range map[string]int{
+		"Uid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\n":             1,
+		"Uid:\t0\t0\t0\t0\nCapEff:\t00000000a80425fb\n":             0, // root of a container
+		"Uid:\t1000\t1000\t1000\t1000\nCapEff:\t000001ffffffffff\n": 0, // in a user namespace of its own
+	} {
+		m := machineWith(t, "kubelet", "kubelet", map[string]string{"proc/812/status": status})
+		if all := Find(m); len(all) != want {
+			t.Errorf("%q: found %+v", status, all)
+		}
+	}
+}
+
 // The files are those of the kubelet's mount namespace.
 func TestFindInOtherNamespace(t *testing.T) {
 	m := machineWith(t, "kubelet", "kubelet --config config.yaml", map[string]string{
