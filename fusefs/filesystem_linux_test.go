@@ -299,3 +299,19 @@ func TestStrangersAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// A stranger's handle of a predecessor counts once, also where two reads at once make its contents.
+func TestStrangerCountsOnce(t *testing.T) {
+	f := newTestFileSystem(t, pageSize)
+	header := fuse.InHeader{NodeId: f.tree.lookup(deviceNode, "mm_stat").id}
+	header.Uid = 1000
+	for range 2 {
+		if status := f.snapshot(f.node(header.NodeId), &header, 7); !status.Ok() {
+			t.Fatal(status)
+		}
+	}
+	f.Release(nil, &fuse.ReleaseIn{InHeader: header, Fh: 7})
+	if n := f.snapshots.strangers.files + len(f.snapshots.strangers.of); n != 0 {
+		t.Errorf("%d are left", n)
+	}
+}

@@ -30,13 +30,17 @@ func (s *snapshots) add(handle uint64, content []byte) {
 	s.held[handle] = content
 }
 
-// addOf is add for a stranger, whom admit has admitted.
+// addOf is add for a stranger, whom admit has admitted: twice where two reads at once find that a
+// predecessor's handle has no contents.
 func (s *snapshots) addOf(user uint32, handle uint64, content []byte) {
 	s.add(handle, content)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.user == nil {
 		s.user = make(map[uint64]uint32)
+	}
+	if first, twice := s.user[handle]; twice {
+		s.dismiss(first)
 	}
 	s.user[handle] = user
 }
