@@ -170,6 +170,7 @@ func TestYAMLThatIsRead(t *testing.T) {
 		"a: null\nb: ~\nc:\nd: x\n":             {"a": nil, "b": nil, "c": nil, "d": "x"},
 		"'a''b': \"c\\td\" # e\n":               {"a'b": "c\td"},
 		"a: |\n  failSwapOn: true\n\n  x\nb: 1": {"a": unread(1), "b": "1"},
+		"a : b\n'c' : d\n":                      {"a": "b", "c": "d"},
 		"a:\n- b: c\n- d\ne: f\n":               {"a": unread(1), "e": "f"},
 		"a: b\n  c\nd: e\n":                     {"a": unread(1), "d": "e"},
 		"  a:\n      b: c\n  d: http://x#y\n":   {"a": document{"b": "c"}, "d": "http://x#y"},

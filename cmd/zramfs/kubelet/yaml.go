@@ -132,7 +132,7 @@ var errNoKey = errors.New("no key")
 func splitKey(text string) (key, rest string, err error) {
 	if text[0] == '"' || text[0] == '\'' {
 		key, rest, err = quoted(text)
-		if err != nil || !strings.HasPrefix(rest, ":") {
+		if rest = strings.TrimLeft(rest, " \t"); err != nil || !strings.HasPrefix(rest, ":") {
 			return "", "", errNoKey
 		}
 		rest = rest[1:]
@@ -141,7 +141,7 @@ func splitKey(text string) (key, rest string, err error) {
 		if at <= 0 || strings.ContainsRune("-?:,[]{}#&*!|>%@`<\t", rune(text[0])) {
 			return "", "", errNoKey
 		}
-		key, rest = text[:at], text[at+1:]
+		key, rest = strings.TrimRight(text[:at], " \t"), text[at+1:]
 	}
 	if rest != "" && rest[0] != ' ' && rest[0] != '\t' {
 		return "", "", errNoKey
