@@ -203,8 +203,8 @@ func (m *Machine) Wait(timeout time.Duration) {
 	}
 }
 
-// SysRq has the kernel carry out the command of the magic key, such as t: print what each task does.
-// It answers even where no process runs any longer; the answer is on the console.
+// SysRq has the kernel carry out the command of the magic key, such as t: print what each task
+// does. It answers even where no process runs any longer; the answer is on the console.
 func (m *Machine) SysRq(key byte) error {
 	tty, err := net.Dial("unix", filepath.Join(m.dir, "tty"))
 	if err != nil {

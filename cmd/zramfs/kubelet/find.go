@@ -42,8 +42,8 @@ var programs = []program{
 
 // Find returns the kubelets in the PID namespace that m has the proc file system of, the one that
 // was started first before the others: kind starts several on one machine. It reads a line of each
-// process. Any user may name a process kubelet, and swap must not depend on it: those that could not
-// mount a volume, without root and CAP_SYS_ADMIN, are left out.
+// process. Any user may name a process kubelet, and swap must not depend on it: those that could
+// not mount a volume, without root and CAP_SYS_ADMIN, are left out.
 func Find(m host.Root) (all []Kubelet) {
 	names := make([]string, len(programs))
 	for i, p := range programs {

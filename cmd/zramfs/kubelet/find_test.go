@@ -209,7 +209,7 @@ func TestFindAmongOthers(t *testing.T) {
 	}
 }
 
-// A user who gives a process the name of the kubelet decides nothing.
+// A process of a user that has the name of the kubelet decides nothing.
 func TestFindNamesakes(t *testing.T) {
 	for status, want := range map[string]int{
 		"Uid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\n":             1,

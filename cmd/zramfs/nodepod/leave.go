@@ -77,8 +77,8 @@ func lockLeave() (unlock func() error, err error) {
 	return f.Close, nil
 }
 
-// isLeaving reports whether another process of the pod takes the device away. If the container ended
-// now, that process would be killed with what it has left to do.
+// isLeaving reports whether another process of the pod takes the device away. If the container
+// ended now, that process would be killed with what it has left to do.
 func isLeaving() bool {
 	f, err := os.Open("/proc/self/exe")
 	if err != nil {

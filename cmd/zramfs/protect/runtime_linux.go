@@ -28,9 +28,9 @@ const (
 // threads exist first, at least that many at a time. A serving process calls it once it serves.
 //
 // The runtime interrupts a thread that computes for 10 ms by a signal. The kernel puts the state of
-// the processor on the thread's signal stack. Where that was never used, the thread takes a page
-// fault in the middle of a request: while memory is short, it waits for reclaim, which waits for the
-// request.
+// the processor on the thread's signal stack, and a stack that was never used costs a page fault in
+// the middle of a request: while memory is short, the thread waits for reclaim, and reclaim waits
+// for the request.
 func PopulateRuntime(threads int) error {
 	return errors.Join(makeThreads(threads), interruptThreads(), populateSmallRegions())
 }
