@@ -18,7 +18,7 @@ import (
 const (
 	// pieceBytes is what one take needs at the most: a segment of the store with page tables.
 	pieceBytes = 256<<10 + 16<<10
-	// patience bounds the wait for free memory. Writes wait for two takes, and a second at the most.
+	// patience bounds the wait for free memory. Writes wait for two takes, for a second at most.
 	patience = 400 * time.Millisecond
 	// freePause is the pause between two looks.
 	freePause = time.Millisecond
