@@ -120,6 +120,9 @@ func TestAgeStats(t *testing.T) {
 	if st.Classes[0] != 30 || st.Classes[old] != 69 {
 		t.Errorf("30 pages are young, and 69 of class %d: %v", old, st.Classes)
 	}
+	if st.Idle != 0 || st.Recompressed != 0 || st.Incompressible != 0 {
+		t.Errorf("no page is marked: %+v", st)
+	}
 	if st.Refaults[0] != 1 || st.Refaults[old] != 30 {
 		t.Errorf("30 pages of class %d were read, and a young one: %v", old, st.Refaults)
 	}

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -194,4 +195,38 @@ func TestLastSegmentIsNotCeded(t *testing.T) {
 		t.Errorf("%d segments are ready, %d bytes are counted of %d", s.reserve(), s.used(), used)
 	}
 	s.resume()
+}
+
+// The limit itself may be reached, and not passed.
+func TestLimitIsReached(t *testing.T) {
+	s := newStore(t, Config{Disksize: 1 << 20})
+	s.quiesce()
+	defer s.resume()
+	used := s.used()
+	s.limit.Store(uint64(used) + 3*PageSize)
+	defer s.limit.Store(0)
+	for n, want := range map[int64]bool{3*PageSize + 1: false, 3 * PageSize: true} {
+		if got := s.charge(n); got != want {
+			t.Errorf("%d bytes of %d: %v", n, 3*PageSize, got)
+		} else if got {
+			s.charged.Add(-n)
+		}
+	}
+}
+
+// The least limit is what a device takes for the segments without which it can store nothing.
+func TestLeastLimit(t *testing.T) {
+	cfg := withAlgorithm(t, Config{Disksize: 1 << 20})
+	least := LeastLimit(cfg)
+	if want := limitOf(cfg.Disksize, minSegments); least != want {
+		t.Errorf("the least limit is %d, want %d", least, want)
+	}
+	cfg.Backing = newBacking(t, 10)
+	if more := LeastLimit(cfg); more != least+image.SegmentSize {
+		t.Errorf("with a backing device it is %d, without %d", more, least)
+	}
+	cfg.Backing, cfg.MemLimit = nil, least-1
+	if _, err := Create(newMemory(t), cfg); !errors.Is(err, ErrConfig) {
+		t.Errorf("a byte less: %v, want ErrConfig", err)
+	}
 }
