@@ -20,10 +20,10 @@ import (
 
 const (
 	// patience bounds one answer of the serving process.
-	patience = 20 * time.Second
+	patience = 80 * time.Second
 	// deviceLife bounds the serving process: once it is killed, users of the mount get ENOTCONN
 	// instead of waiting on.
-	deviceLife = 90 * time.Second
+	deviceLife = 4 * time.Minute
 )
 
 // A device is a mounted one, seen from outside.
