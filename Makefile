@@ -60,7 +60,7 @@ TEST    = $(GO) test -vet=off -timeout 20m $(TESTFLAGS)
 BUILDS  := ^TestF0(80|88|93|94|95)
 
 test: compiled
-	$(MAKE) --no-print-directory -j2 test-devices test-others
+	tools/legs.sh test-devices test-others
 
 # Both need the packages; compiling them first keeps each from doing it.
 compiled: build $(PAGES)
