@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -151,7 +152,7 @@ func (s *sources) compilable(name string) error {
 		bad := map[string]bool{}
 		for _, m := range at.FindAllSubmatch(out, -1) {
 			path := string(m[1])
-			if rel, err := filepath.Rel(s.dir, path); err == nil && !strings.HasPrefix(rel, "..") {
+			if rel, err := filepath.Rel(s.dir, absolute(s.root, path)); err == nil && !strings.HasPrefix(rel, "..") {
 				path = rel
 			}
 			bad[path+":"+string(m[2])] = true
@@ -170,6 +171,13 @@ func (s *sources) compilable(name string) error {
 	return fmt.Errorf("%s: still not compiled", name)
 }
 
+func absolute(root, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(root, path)
+}
+
 // sample draws n mutants, of each file as large a part.
 func sample(all []*mutant, n int, seed uint64) (drawn []*mutant) {
 	random := rand.New(rand.NewPCG(seed, 17))
@@ -179,7 +187,9 @@ func sample(all []*mutant, n int, seed uint64) (drawn []*mutant) {
 			end++
 		}
 		share := min((n*end+len(all)-1)/len(all)-done, end-begin) // of a sum that is rounded
-		for _, i := range random.Perm(end - begin)[:max(share, 0)] {
+		places := random.Perm(end - begin)[:max(share, 0)]
+		slices.Sort(places) // an outer expression goes before its parts
+		for _, i := range places {
 			drawn = append(drawn, all[begin+i])
 		}
 		done, begin = done+max(share, 0), end
