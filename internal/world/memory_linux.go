@@ -12,7 +12,19 @@ func Copy[T any](dst, src []T) int {
 			part = n / 2
 		}
 		copy(dst[:part], src)
+		the.tear()
 		Step()
 	}
 	return copy(dst, src)
+}
+
+// tear lets the running process die, if it is to die within this copy.
+func (w *World) tear() {
+	if w == nil || w.running.process.torn == 0 || w.running.dying {
+		return
+	}
+	p := w.running.process
+	if p.torn--; p.torn == 0 {
+		p.Kill()
+	}
 }

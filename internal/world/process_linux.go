@@ -16,6 +16,7 @@ type Process struct {
 	tasks  int
 	dead   bool
 	doom   uint64 // the step at which it dies; 0 for never
+	torn   int    // copies until the one within which it dies; 0 for none
 	mapped [][]byte
 }
 
@@ -44,6 +45,9 @@ func (p *Process) Kill() {
 
 // KillIn lets the process die in the first of its statements once the world has run this many.
 func (p *Process) KillIn(steps uint64) { p.doom = p.w.Steps() + max(steps, 1) }
+
+// KillInCopy lets the process die within the nth copy from now on that its tasks make.
+func (p *Process) KillInCopy(n int) { p.torn = n }
 
 // Dead reports whether the process was killed, or was exited.
 func (p *Process) Dead() bool { return p.dead }

@@ -43,20 +43,23 @@ type plan struct {
 	operators int
 	transfer  int // pages of the largest request
 	calm      int // requests from one mishap to the next, about
+	opening   int // requests until users use one page more of the device
 	algorithm codec.Algorithm
 	others    []codec.Algorithm
 }
 
-// planOf draws a plan. Half of the devices are small and full, the others large and sparse.
+// planOf draws a plan. Half of the devices are small and full, the others are of up to 64 GiB and
+// sparse: they take index pages as users come to use more of them, also when memory is full.
 func planOf(seed uint64) plan {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	p := plan{
 		pages: 256 << rng.IntN(4), cluster: 16, stride: 16, users: 1 + rng.IntN(12), operators: rng.IntN(3),
 		transfer: 1 + rng.IntN(16), calm: 200 << rng.IntN(5), lone: rng.IntN(4) == 0, scarce: rng.IntN(3) == 0,
+		opening: 1 << rng.IntN(6),
 	}
 	p.disksize = uint64(p.pages) * store.PageSize
 	if rng.IntN(2) == 0 {
-		p.stride = 16 << (4 + rng.IntN(8))
+		p.cluster, p.stride = 4<<(2*rng.IntN(2)), 1024<<rng.IntN(6)
 		p.disksize = max(uint64(p.pages)/p.cluster*p.stride*store.PageSize, p.disksize)
 	}
 	for _, name := range []string{"adaptive", "lz4", "page", "zstd(level=1)", "page:dense", "raw"} {

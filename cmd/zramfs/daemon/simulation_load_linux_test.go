@@ -71,6 +71,7 @@ func (m *machine) ask(op uint32, argument []byte) (*world.Request, bool) {
 		world.UntilOr(r.Answered, answerTime)
 	}
 	m.ops++
+	m.model.open = min(64+m.ops/m.plan.opening, len(m.model.pages))
 	return r, r.Errno == unix.EIO && m.deaths-deaths > giveUps
 }
 
@@ -310,7 +311,11 @@ func (m *machine) interfere() {
 			continue
 		}
 		v := m.workers[rng.IntN(len(m.workers))]
-		switch rng.IntN(12) {
+		switch rng.IntN(14) {
+		case 12, 13:
+			n := spread(rng, 200)
+			m.script.note("%s is to die within copy %d", v.process.Name(), n)
+			v.process.KillInCopy(int(n))
 		case 0, 1, 2, 3:
 			n := spread(rng, 50_000)
 			m.script.note("%s is to die after %d statements", v.process.Name(), n)

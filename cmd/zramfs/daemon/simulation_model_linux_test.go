@@ -24,11 +24,12 @@ type model struct {
 	cluster uint64     // pages that lie side by side on the device
 	stride  uint64     // from one cluster to the next, in pages
 	version uint64     // of the last content made
+	open    int        // pages that are used so far
 	samples [][]byte   // contents to begin with
 }
 
 func newModel(rng *rand.Rand, pages int, cluster, stride uint64) *model {
-	m := &model{rng: rng, using: make([]int, pages), reading: make([]int, pages), seen: make([][][]byte, pages), cluster: cluster, stride: stride}
+	m := &model{rng: rng, using: make([]int, pages), reading: make([]int, pages), seen: make([][][]byte, pages), cluster: cluster, stride: stride, open: 64}
 	zero := make([]byte, store.PageSize)
 	for range pages {
 		m.pages = append(m.pages, [][]byte{zero})
@@ -102,7 +103,7 @@ func (m *model) content() []byte {
 // claim takes n pages from a random one on, for one writer or for readers, as the swap code and a
 // file system do; n is 0 where they are in use.
 func (m *model) claim(most int, writing bool) (first, n int) {
-	first = m.rng.IntN(len(m.pages))
+	first = m.rng.IntN(m.open)
 	if m.rng.IntN(4) == 0 { // pages that all want
 		first %= 8
 	}
