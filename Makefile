@@ -9,7 +9,7 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda manuals compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-codec bench-once crash-test flips soak fuzz fuzz-once simulate simulate-once simulate-planted sequences sequences-once mutants oracle criteria charts test-kubernetes generate sample clean
+.PHONY: all build build-cuda manuals compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-codec bench-once crash-test flips soak fuzz fuzz-once simulate simulate-once simulate-planted sequences sequences-once mutants oracle criteria charts test-kubernetes coverage generate sample clean
 
 all: build
 
@@ -232,6 +232,13 @@ criteria: build $(PAGES)
 	( $(GO) test -json -tags invariants -count=1 -p 1 -timeout 30m -run "$$($(GO) run ./tools/criteria -judges)" ./...; \
 	  $(GO) test -json -race -count=1 -run '^TestF079' ./store ) | $(GO) run ./tools/criteria
 
+# What tests cover of the statements, per package and in total, over the processes that they start
+# too: an hour. It is a run of all tests, on programs that count.
+coverage: build $(PAGES)
+	tools/coverage.sh .cache/coverage collect -tags invariants -timeout 60m $(OTHERS)
+	tools/coverage.sh .cache/coverage collect -tags invariants -timeout 60m -parallel 4 $(PACKAGES)
+	tools/coverage.sh .cache/coverage report
+
 # The assembly for amd64 is written by programs, one for each package, to the packages or below TO.
 TO ?= $(abspath codec)
 generate:
@@ -248,7 +255,8 @@ charts:
 # etcd, and compiles kube-apiserver, which takes ten minutes, to .cache/kubernetes.
 test-kubernetes: build charts
 	tools/get-kubernetes.sh .cache/kubernetes
-	cd tools/charttest && $(GO) mod tidy -diff && $(GO) vet ./... && ZRAMFS_KUBERNETES=$(abspath .cache/kubernetes) ZRAMFS_BINARIES=$(abspath bin) $(GO) test -count=1 -v -timeout 20m ./...
+	cd tools/charttest && $(GO) mod tidy -diff && $(GO) vet ./... && ZRAMFS_KUBERNETES=$(abspath .cache/kubernetes) $(GO) test -count=1 -v -timeout 20m ./...
+	ZRAMFS_BINARY=$(abspath bin/zramfs) $(GO) test -count=1 -v -timeout 20m -run '^Test(Swap)?Cluster' ./integration -kubernetes $(abspath .cache/kubernetes)
 
 clean:
 	rm -rf bin .cache

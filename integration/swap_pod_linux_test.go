@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -100,7 +101,13 @@ type podRun struct {
 // start starts the pod, in a control group of its own where there is cgroup v2.
 func (n *played) start(t *testing.T, group string, args ...string) *podRun {
 	t.Helper()
-	r := &podRun{cmd: n.pod(append([]string{"run", "--interval", "1s"}, args...)...), ended: make(chan error, 1)}
+	return startPod(t, n.pod(append([]string{"run", "--interval", "1s"}, args...)...), group)
+}
+
+// startPod starts a container in a control group, unless that is empty.
+func startPod(t *testing.T, cmd *exec.Cmd, group string) *podRun {
+	t.Helper()
+	r := &podRun{cmd: cmd, ended: make(chan error, 1)}
 	r.cmd.Stdout, r.cmd.Stderr = &r.said, &r.said
 	if group != "" {
 		dir, err := os.Open(group)
@@ -157,6 +164,7 @@ func podGroup(t *testing.T, name string) string {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
+			_ = os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0o600) // what a failed test has left
 			removeGroup(t, dir)
 			// That of devices, which zramfs-node leave removes: of others where it is in use.
 			if err := os.Remove(filepath.Join(top, "zramfs")); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EBUSY) {
@@ -169,14 +177,18 @@ func podGroup(t *testing.T, name string) string {
 }
 
 // endGroup kills a pod as a runtime does.
-func endGroup(t *testing.T, dir string, r *podRun) {
+func endGroup(t *testing.T, dir string, all ...*podRun) {
 	t.Helper()
 	if dir == "" {
-		_ = r.cmd.Process.Kill()
+		for _, r := range all {
+			_ = r.cmd.Process.Kill()
+		}
 	} else if err := os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r.wait(t)
+	for _, r := range all {
+		r.wait(t)
+	}
 }
 
 // A pod turns swap on outside of itself: programs that swap do not notice that it is killed, and
@@ -206,14 +218,7 @@ func TestSwapPodOutlived(t *testing.T) {
 	m.do(t, "walk")
 	m.do(t, "pageout")
 
-	// The program of another version: the kernel does not read what lies behind it.
-	f, err := os.OpenFile(filepath.Join(n.image, "usr/bin/zramfs"), os.O_APPEND|os.O_WRONLY, 0)
-	if err == nil {
-		_, err = f.WriteString("another version")
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	anotherVersion(t, filepath.Join(n.image, "usr/bin/zramfs"))
 	second := n.start(t, next, "--", "--size", "256M", "--devices", "1", "--algorithm", "lz4")
 	for end := time.Now().Add(takeOverTime); n.worker(t) == before; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -236,13 +241,31 @@ func TestSwapPodOutlived(t *testing.T) {
 	}
 }
 
-// worker returns the process that serves the device, as the machine counts.
+// anotherVersion makes a program one of another version: the kernel does not read what lies behind
+// it.
+func anotherVersion(t *testing.T, program string) {
+	t.Helper()
+	f, err := os.OpenFile(program, os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteString("another version")
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// workerField is where the JSON of status names the process that serves.
+var workerField = regexp.MustCompile(`"worker_pid": ?(\d+)`)
+
+// worker returns the process that serves the device, as the machine counts. On a busy machine a
+// device does not answer at once.
 func (n *played) worker(t *testing.T) int {
 	t.Helper()
-	r := n.zramfs(t, "status", "--json")
-	for _, field := range strings.FieldsFunc(r.Stdout, func(c rune) bool { return c == ',' || c == '{' || c == '\n' }) {
-		if text, ok := strings.CutPrefix(strings.TrimSpace(field), `"worker_pid":`); ok {
-			pid, err := strconv.Atoi(strings.TrimSpace(text))
+	var r result
+	for end := time.Now().Add(commandTimeout); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		r = n.zramfs(t, "status", "--json")
+		if m := workerField.FindStringSubmatch(r.Stdout); m != nil {
+			pid, err := strconv.Atoi(m[1])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -259,30 +282,10 @@ func TestPodRefuses(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	n := playNode(t)
-	kubelet := filepath.Join(tempDir(t), "kubelet")
-	sleep, err := exec.LookPath("sleep")
-	if err != nil {
-		t.Fatal(err)
-	}
-	system(t, toolTimeout, "cp", sleep, kubelet)
-	cmd := exec.Command("nsenter", "--target", strconv.Itoa(n.pid), "--mount", "--pid", kubelet, "600")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = cmd.Process.Kill() // nsenter; the kubelet ends with the machine
-		_ = cmd.Wait()
-	}()
-	deadline := time.Now().Add(commandTimeout)
-	for n.zramfs(t, "version").Code == 0 { // not installed yet
+	if n.zramfs(t, "version").Code == 0 {
 		t.Fatal("zramfs is installed before the pod runs")
 	}
-	for time.Now().Before(deadline) {
-		if out, err := exec.Command("pgrep", "--ns", strconv.Itoa(n.pid), "-x", "kubelet").Output(); err == nil && len(out) > 0 {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	defer n.playKubelet(t)()
 	if code, said := n.start(t, "", "--", "--size", "64M").wait(t); code != 4 || !strings.Contains(said, "failSwapOn true") {
 		t.Errorf("exit code %d: %s", code, said)
 	}
@@ -293,5 +296,42 @@ func TestPodRefuses(t *testing.T) {
 	alone.Args = append([]string{"nsenter", "--target", strconv.Itoa(n.pid), "--mount", "--pid", "unshare", "--pid", "--fork"}, alone.Args[5:]...)
 	if r := runCommand(t, commandTimeout, alone); r.Code != 1 || !strings.Contains(r.Stderr, "hostPID: true") {
 		t.Errorf("without hostPID: %+v", r)
+	}
+}
+
+// playKubelet starts a process on the machine that looks like a kubelet which refuses swap. The
+// caller ends it.
+func (n *played) playKubelet(t *testing.T) (end func()) {
+	t.Helper()
+	kubelet := filepath.Join(tempDir(t), "kubelet")
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	system(t, toolTimeout, "cp", sleep, kubelet)
+	// A shell ends it with standard input: nsenter would not pass a signal on.
+	cmd := exec.Command("nsenter", "--target", strconv.Itoa(n.pid), "--mount", "--pid", "sh", "-c", `"$0" 600 & read x; kill $!; wait`, kubelet)
+	life, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	runs := func() bool {
+		out, err := exec.Command("pgrep", "--ns", strconv.Itoa(n.pid), "--nslist", "pid", "-x", "kubelet").Output()
+		return err == nil && len(out) > 0
+	}
+	for deadline := time.Now().Add(commandTimeout); !runs(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the kubelet does not begin")
+		}
+	}
+	return func() {
+		_ = life.Close()
+		_ = cmd.Wait() // it was killed
+		if runs() {
+			t.Error("the kubelet does not end")
+		}
 	}
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# tools/get-kubernetes.sh DIR: compiles kube-apiserver and kube-controller-manager of the version of
-# the committed schemas into DIR. Modules of Kubernetes are replaced by those of its release, which
+# tools/get-kubernetes.sh DIR: compiles kube-apiserver of the version of the committed schemas into
+# DIR, from where go finds modules. Modules of Kubernetes are replaced by those of its release, which
 # go install does not do.
 set -euo pipefail
 dir=$(mkdir -p "$1" && cd "$1" && pwd)
 version=$(sed -n 's/^const kubernetesVersion = "\(.*\)"$/\1/p' "$(dirname "$0")/charttest/render.go")
-programs=(kube-apiserver kube-controller-manager)
+programs=(kube-apiserver)
 if [ "$(cat "$dir/version" 2>/dev/null)" = "$version" ]; then exit; fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -15,6 +15,10 @@ var examples = []example{
 	{"dist/kubernetes/zramfs.yaml", "zramfs on every node but control planes: kubectl apply --server-side -f zramfs.yaml",
 		object{"namespace": object{"create": true}}},
 	{"tools/conform/testdata/everything.yaml", "The chart with every option, for tests.", everything},
+	{"tools/conform/testdata/small.yaml", "The chart for a small device that goes when its DaemonSet does, for tests.",
+		object{"namespace": object{"create": true}, "device": object{"size": "128M", "algorithm": "lz4", "extraArgs": []any{"--devices", "1"}},
+			"onDelete": "swapoff", "startupTaint": object{"enabled": true},
+			"metrics": object{"enabled": true, "port": 19633, "tokenSecret": object{"name": "zramfs-token"}}}},
 	{"tools/conform/testdata/agent.yaml", "The chart without RBAC but for its agent, for tests.",
 		object{"limitedSwap": object{"enabled": true}, "serviceAccount": object{"create": false, "name": "own"}, "resources": object{"requests": object{"memory": "1Gi"}}}},
 }

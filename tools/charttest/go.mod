@@ -3,6 +3,7 @@ module github.com/zramfs/zramfs/tools/charttest
 go 1.26.0
 
 require (
+	github.com/zramfs/zramfs v0.0.0
 	github.com/zramfs/zramfs/tools/conform v0.0.0
 	helm.sh/helm/v3 v3.22.0
 )
@@ -53,11 +54,11 @@ require (
 	golang.org/x/crypto v0.55.0 // indirect
 	golang.org/x/net v0.57.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
-	golang.org/x/sys v0.47.0 // indirect
+	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/term v0.45.0 // indirect
-	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/text v0.42.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
-	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/api v0.37.0 // indirect
 	k8s.io/apiextensions-apiserver v0.37.0 // indirect
@@ -73,4 +74,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/zramfs/zramfs/tools/conform => ../conform
+replace (
+	github.com/zramfs/zramfs => ../..
+	github.com/zramfs/zramfs/tools/conform => ../conform
+)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cluster runs a Kubernetes API server with etcd on this machine, for tests: objects are
-// kept, checked and authorised as in a cluster, and nothing acts on them unless a test starts the
-// controllers.
+// kept, checked and authorised as in a cluster, and nothing acts on them: a test plays controllers,
+// scheduler and kubelet.
 package cluster
 
 import (
@@ -133,13 +133,19 @@ func (r *Refused) Error() string { return fmt.Sprintf("%d: %s", r.Code, r.Text) 
 
 // Do sends a request of the administrator, with a body of this type.
 func (c *Cluster) Do(method, path, kind string, body []byte) ([]byte, error) {
+	return c.DoAs(adminToken, method, path, kind, body)
+}
+
+// DoAs sends a request with the token of a user. The error for an answer that is no success is a
+// *Refused.
+func (c *Cluster) DoAs(token, method, path, kind string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, c.URL+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Authorization", "Bearer "+adminToken)
+	request.Header.Set("Authorization", "Bearer "+token)
 	if kind != "" {
 		request.Header.Set("Content-Type", kind)
 	}
@@ -172,9 +178,13 @@ func (c *Cluster) Documents(groups ...string) (paths []string, err error) {
 	return paths, nil
 }
 
-// Token returns a token of a service account, bound to a pod as the kubelet asks for it.
+// Token returns a token of a service account, bound to a pod as the kubelet asks for it, or to none
+// where pod is empty.
 func (c *Cluster) Token(namespace, account, pod, uid string) (string, error) {
-	body := fmt.Sprintf(`{"spec":{"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":%q,"uid":%q}}}`, pod, uid)
+	body := `{"spec":{}}`
+	if pod != "" {
+		body = fmt.Sprintf(`{"spec":{"boundObjectRef":{"kind":"Pod","apiVersion":"v1","name":%q,"uid":%q}}}`, pod, uid)
+	}
 	text, err := c.Do(http.MethodPost, "/api/v1/namespaces/"+namespace+"/serviceaccounts/"+account+"/token", "application/json", []byte(body))
 	if err != nil {
 		return "", err
