@@ -102,8 +102,8 @@ type Config struct {
 const minSegments = 3
 
 // presentSegments is the number of segments whose descriptions are made present at the start, which
-// takes 256 KiB and suffices for 4 GiB of stored pages.
-const presentSegments = 16 << 10
+// takes 64 KiB and suffices for 1 GiB of stored pages.
+const presentSegments = 4 << 10
 
 // populateUpTo is the device size, in bytes, up to which the whole index is
 // taken from the machine at the start: 512 KiB, less than what the index of a

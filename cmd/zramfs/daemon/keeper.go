@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -96,7 +95,7 @@ func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err e
 	}
 	announced = true
 	// To replace a worker and to lock the image, it must not wait for memory.
-	if err := protect.PopulateRuntime(runtime.GOMAXPROCS(0)); err != nil {
+	if err := protect.PopulateSignals(); err != nil {
 		k.logger.Warn(err.Error())
 	}
 	k.sayReady(report)

@@ -198,7 +198,7 @@ func (w *worker) serve() (err error) {
 	w.mark()
 	w.listen()
 	w.protections = append(w.protections, protect.RestCollector())
-	if err := protect.PopulateRuntime(0); err != nil {
+	if err := protect.PopulateRuntime(); err != nil {
 		w.log.Warn(err.Error())
 	}
 	group := protect.Settled(protect.CheckGroup(host.Local, machineMemory()), w.facts.Group)

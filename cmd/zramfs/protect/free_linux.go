@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// pieceBytes is what one take needs at the most: a segment of the store with page tables.
+	// pieceBytes is what one take needs at the most, a segment of the store with page tables.
 	pieceBytes = 256<<10 + 16<<10
-	// patience bounds the wait for free memory. Writes wait for two takes, for a second at most.
+	// patience bounds the wait for free memory. Writes wait for two takes, a second at the most.
 	patience = 400 * time.Millisecond
 	// freePause is the pause between two looks.
 	freePause = time.Millisecond
@@ -30,7 +30,7 @@ const (
 // denied and ENOMEM where it does not get it. It serves as store.Config.Firmly; one call at a time.
 //
 // A thread that asks for more than there is reclaims memory itself. An IO_FLUSHER may not write to
-// swap for that, so it looks for a clean page again and again; and in the
+// swap for that, so it looks for clean pages again and again; and in the
 // real-time class it keeps the only processor from the threads that would make some. So the wait is
 // in the usual class and asleep, and its end an error, which fails a write and loses nothing.
 func Firmly(denied error) func(take func() error) error {
@@ -58,7 +58,7 @@ type freeMemory struct {
 	lines *bufio.Reader
 }
 
-// has reports whether the kernel would give this many bytes, or nothing is known.
+// has reports whether the kernel would give want bytes, or nothing is known.
 func (f *freeMemory) has(want uint64) bool {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil && info.Freeram > info.Totalram/plentyShare && info.Freeram*uint64(info.Unit) > want {

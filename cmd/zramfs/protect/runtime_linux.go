@@ -19,23 +19,27 @@ const (
 	// bytes (persistentChunkSize in its malloc.go). It fills a chunk from below, and the kernel
 	// puts each new mapping below those before.
 	chunkSize = 256 << 10
-	// smallRegion bounds the mappings that are made present as a whole, in bytes.
-	smallRegion = 4 * chunkSize
+	// signalBytes is what the delivery of a signal touches of a signal stack, from its end, in bytes:
+	// the state of the processor, with AMX 11 KiB, and the runtime's handler.
+	signalBytes = 16 << 10
 )
 
-// PopulateRuntime makes present what the Go runtime touches without the program's doing: the stacks
-// on which threads take signals, and the memory in which it keeps what it learns of types. It makes
-// threads exist first, at least that many at a time. A serving process calls it once it serves.
+// PopulateRuntime makes present what the Go runtime touches by itself: the stacks on which threads
+// take signals, and the memory for its tables of types. A serving
+// process calls it once it serves.
 //
 // The runtime interrupts a thread that computes for 10 ms by a signal. The kernel puts the state of
-// the processor on the thread's signal stack, and a stack that was never used costs a page fault in
-// the middle of a request: while memory is short, the thread waits for reclaim, and reclaim waits
-// for the request.
-func PopulateRuntime(threads int) error {
-	return errors.Join(makeThreads(threads), interruptThreads(), populateSmallRegions())
+// the processor on the thread's signal stack. A thread that touches its stack for the first time
+// takes a page fault in the middle of a request: while memory is short, it waits for reclaim, and
+// reclaim waits for the request.
+func PopulateRuntime() error {
+	return errors.Join(interruptThreads(), populateSmallRegions())
 }
 
-// populateSignalStack makes the signal stack of the calling thread present.
+// PopulateSignals does the part of [PopulateRuntime] that signals need.
+func PopulateSignals() error { return interruptThreads() }
+
+// populateSignalStack makes the used end of the calling thread's signal stack present.
 func populateSignalStack() error {
 	var stack struct {
 		start uintptr
@@ -45,7 +49,8 @@ func populateSignalStack() error {
 	if _, _, errno := unix.Syscall(unix.SYS_SIGALTSTACK, 0, uintptr(unsafe.Pointer(&stack)), 0); errno != 0 {
 		return os.NewSyscallError("sigaltstack", errno)
 	}
-	return populateRange(uint64(stack.start)&^(pageSize-1), (uint64(stack.start+stack.size)+pageSize-1)&^(pageSize-1))
+	end := (uint64(stack.start+stack.size) + pageSize - 1) &^ (pageSize - 1)
+	return populateRange(max(uint64(stack.start)&^(pageSize-1), end-signalBytes), end)
 }
 
 // interruptThreads sends each thread of the process the signal by which the runtime interrupts
@@ -97,7 +102,7 @@ func runtimeRegions(all []host.Region) []host.Region {
 		if r.Perms != "rw-p" {
 			continue
 		}
-		if r.End-r.Start > smallRegion {
+		if r.End-r.Start > chunkSize {
 			r.End = r.Start + chunkSize
 		}
 		own = append(own, r)
