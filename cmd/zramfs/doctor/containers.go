@@ -41,26 +41,10 @@ func (m Machine) containerSwap() (all []ContainerSwap, err error) {
 	for _, r := range podswap.RunningIn(m.Kubernetes.Pods) {
 		running[r.ID] = r
 	}
-	for id, g := range groups {
-		c := ContainerSwap{ID: id, Title: "pod " + g.PodUID, QOSClass: g.QOSClass}
-		if r, known := running[id]; known {
-			c.Title = r.Title()
-			c.Limited, c.Why = node.Limit(r.Pod, r.Container)
-		} else if m.Kubernetes.Pods != nil {
-			continue // the sandbox of a pod, or one that was started after the list was made
-		} else {
-			c.Limited, c.Why = node.Estimate(m.Root, g)
-			c.About = c.Why == ""
-			if c.Why == podswap.WhySandbox {
-				continue
-			}
-		}
-		limit, there, err := g.Limit(m.Root)
+	for _, g := range groups {
+		c, there, err := m.containerIn(g, node, running)
 		if err != nil {
 			return nil, err
-		}
-		if limit != podswap.NoLimit {
-			c.SwapMax = &limit
 		}
 		if there {
 			all = append(all, c)
@@ -71,6 +55,31 @@ func (m Machine) containerSwap() (all []ContainerSwap, err error) {
 		return cmp.Or(cmp.Compare(a.Title, b.Title), cmp.Compare(a.ID, b.ID)) < 0
 	})
 	return all, nil
+}
+
+// containerIn describes the container of a group; false for the sandbox of a pod, a container that
+// was started after the list of pods was made, and one that is gone.
+func (m Machine) containerIn(g podswap.Group, node podswap.Node, running map[string]podswap.Running) (c ContainerSwap, there bool, err error) {
+	c = ContainerSwap{ID: g.ID, Title: "pod " + g.PodUID, QOSClass: g.QOSClass}
+	r, known := running[g.ID]
+	switch {
+	case known:
+		c.Title = r.Title()
+		c.Limited, c.Why = node.Limit(r.Pod, r.Container)
+	case m.Kubernetes.Pods != nil:
+		return c, false, nil
+	default:
+		c.Limited, c.Why = node.Estimate(m.Root, g)
+		c.About = c.Why == ""
+		if c.Why == podswap.WhySandbox {
+			return c, false, nil
+		}
+	}
+	limit, there, err := g.Limit(m.Root)
+	if limit != podswap.NoLimit {
+		c.SwapMax = &limit
+	}
+	return c, there, err
 }
 
 // checkPodSwap sums up what containers may use.
