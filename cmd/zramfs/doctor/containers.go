@@ -57,8 +57,8 @@ func (m Machine) containerSwap() (all []ContainerSwap, err error) {
 	return all, nil
 }
 
-// containerIn describes the container of a group; false for the sandbox of a pod, a container that
-// was started after the list of pods was made, and one that is gone.
+// containerIn describes the container of a group; false for the sandbox of a pod, and for a
+// container that is gone or was started after the list of pods was made.
 func (m Machine) containerIn(g podswap.Group, node podswap.Node, running map[string]podswap.Running) (c ContainerSwap, there bool, err error) {
 	c = ContainerSwap{ID: g.ID, Title: "pod " + g.PodUID, QOSClass: g.QOSClass}
 	r, known := running[g.ID]

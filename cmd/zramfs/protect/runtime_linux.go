@@ -19,8 +19,8 @@ const (
 	// bytes (persistentChunkSize in its malloc.go). It fills a chunk from below, and the kernel
 	// puts each new mapping below those before.
 	chunkSize = 256 << 10
-	// signalBytes is what the delivery of a signal touches of a signal stack, from its end, in bytes:
-	// the state of the processor, with AMX 11 KiB, and the runtime's handler.
+	// signalBytes is what the delivery of a signal touches of a signal stack, from its end, in
+	// bytes: the state of the processor, with AMX 11 KiB, and the runtime's handler.
 	signalBytes = 16 << 10
 )
 
