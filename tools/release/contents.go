@@ -171,6 +171,7 @@ func (c *cargo) otherName(name string) {
 func (c *cargo) systemd(path, target string) {
 	rest := strings.TrimPrefix(target, "/usr/lib/systemd/")
 	switch {
+	case strings.HasSuffix(rest, ".go"): // the unit for programs
 	case strings.Contains(rest, "/"): // system-generators/NAME and the like
 		c.plain(path, target)
 	case strings.HasSuffix(rest, "-generator"):

@@ -113,8 +113,8 @@ func TestDebian(t *testing.T) {
 		"-rw-r--r-- ./usr/share/bash-completion/completions/zramfs", "-rw-r--r-- ./usr/share/zsh/site-functions/_zramfs",
 		"-rw-r--r-- ./usr/share/fish/vendor_completions.d/zramfs.fish", "-rw-r--r-- ./usr/share/doc/zramfs/copyright",
 		"-rw-r--r-- ./usr/share/doc/zramfs/operations.md", "-rwxr-xr-x ./usr/share/zramfs/runit/zramfs/run")
-	if strings.Contains(modes.String(), "init.d") {
-		t.Error("the deb has a script of OpenRC")
+	if strings.Contains(modes.String(), "init.d") || strings.Contains(modes.String(), ".go\n") {
+		t.Error("the deb has a script of OpenRC, or Go")
 	}
 	wantLines(t, ask(t, "dpkg-deb", "-f", packageFile(t, "zramfs-monitor", deb), "Depends"),
 		"zramfs (= "+strings.TrimSpace(ask(t, "dpkg-deb", "-f", file, "Version"))+")")

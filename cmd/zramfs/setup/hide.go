@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
@@ -16,6 +17,9 @@ import (
 const (
 	notesFile = "control/loops"    // below DIR: the loop devices of a detached data file, a path a line; root's
 	dataType  = "fuse.zramfs-data" // in the mount table: the mount on DIR/dev, which up detaches
+	// noteTime is long, since a device that does not answer in time is given up: while a machine
+	// starts, all of its processors may be busy for seconds.
+	noteTime = 10 * time.Second
 )
 
 // hideData hides the data file of the device on dir once loops are attached to it, so that no other
@@ -37,7 +41,7 @@ func hideData(dir string, loops []string) error {
 // have.
 func writeNotes(dir string, loops []string) error {
 	path := filepath.Join(dir, notesFile)
-	_, err := aside.Within(aside.AnswerTime, aside.Write, path, strings.Join(loops, "\n")+"\n")
+	_, err := aside.Within(noteTime, aside.Write, path, strings.Join(loops, "\n")+"\n")
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("note the loop devices in %s: %w", path, err)
 	}
