@@ -152,6 +152,7 @@ $(PACKAGED)/tree:
 # -machines, as in CI, only the one that shows that machines boot.
 test-guest: build
 	tools/get-guest.sh .cache/guest
+	tools/get-system.sh .cache/system
 	ZRAMFS_BINARY=$(abspath bin/zramfs) $(BESIDE) $(TEST) -count=1 -v -timeout 1h ./integration/guest -machines
 
 # Every benchmark once; what they measure is not looked at.

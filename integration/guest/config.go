@@ -5,9 +5,11 @@ package guest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/zramfs/zramfs/integration/guest/boot"
@@ -26,11 +28,14 @@ type Config struct {
 	Sealed bool
 	// Files has files of the host by the path that they get in the root file system.
 	Files map[string]string
-	// Disks are images of disks: /dev/vda, /dev/vdb and so on. Writes to them are lost.
+	// Disks are images of disks: /dev/vda, /dev/vdb and so on. Keep keeps what is written to them.
 	Disks []string
-	// Root is the device that becomes the root file system, of type ext4, instead of Files. The
-	// agent is [boot.AgentPath] there.
+	Keep  bool
+	// Root is the device that becomes the root file system, of type ext4; Files are written to it.
+	// The agent is [boot.AgentPath] there.
 	Root string
+	// Source is the directory of the kernel; that of [require.Guest] where it is empty.
+	Source string
 	// Init becomes process 1; the agent where it is empty. Any other has to start the agent with
 	// the argument serve, for which Start waits.
 	Init []string
@@ -46,7 +51,10 @@ const agentPath = "/init"
 // build makes the archive that the kernel unpacks and returns its path, and that of the kernel.
 func (c *Config) build(t testing.TB) (kernel, archive string) {
 	t.Helper()
-	source := require.Guest(t)
+	source := c.Source
+	if source == "" {
+		source = require.Guest(t)
+	}
 	dir := t.TempDir()
 	agent := filepath.Join(dir, "agent")
 	compile := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", agent, "github.com/zramfs/zramfs/integration/guest/agent")
@@ -74,7 +82,7 @@ func (c *Config) pack(archive, source, agent, scratch string) error {
 	if err != nil {
 		return err
 	}
-	order := boot.Order{Sealed: c.Sealed, Root: c.Root, Init: c.Init}
+	order := boot.Order{Sealed: c.Sealed, Root: c.Root, Init: c.Init, Files: slices.Sorted(maps.Keys(c.Files))}
 	file, err := os.Create(archive)
 	if err != nil {
 		return err

@@ -107,8 +107,9 @@ func (c *Config) arguments(kernel, archive, dir string) []string {
 		"-chardev", "socket,id=console,server=on,wait=off,path=" + filepath.Join(dir, "tty") + ",logfile=" + filepath.Join(dir, "console"),
 		"-chardev", "socket,id=monitor,server=on,wait=off,path=" + filepath.Join(dir, "monitor"),
 		"-serial", "chardev:console", "-serial", "stdio", "-mon", "chardev=monitor"}
+	snapshot := map[bool]string{false: "on", true: "off"}[c.Keep]
 	for _, disk := range c.Disks {
-		args = append(args, "-drive", "if=virtio,format=raw,snapshot=on,file="+disk)
+		args = append(args, "-drive", "if=virtio,format=raw,cache=unsafe,snapshot="+snapshot+",file="+disk)
 	}
 	return append(args, c.Arguments...)
 }

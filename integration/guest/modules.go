@@ -6,16 +6,24 @@ import (
 	"debug/elf"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 )
 
 // A moduleTree finds the modules of a kernel by name, and what each needs.
-type moduleTree map[string]string // path on the host, by name with underscores
+type moduleTree map[string]string // path on the host, by name with underscores; empty where it is built in
 
 func findModules(root string) (moduleTree, error) {
 	tree := moduleTree{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == "modules.builtin" {
+			text, err := os.ReadFile(path)
+			for line := range strings.Lines(string(text)) {
+				tree[moduleName(strings.TrimSuffix(filepath.Base(strings.TrimSpace(line)), ".ko"))] = ""
+			}
+			return err
+		}
 		if name, ok := strings.CutSuffix(d.Name(), ".ko"); ok && err == nil {
 			tree[moduleName(name)] = path
 		}
@@ -40,6 +48,9 @@ func (m moduleTree) order(names []string) ([]string, error) {
 		path, ok := m[name]
 		if !ok {
 			return fmt.Errorf("the kernel has no module %s", name)
+		}
+		if path == "" {
+			return nil
 		}
 		needed, err := needs(path)
 		if err != nil {

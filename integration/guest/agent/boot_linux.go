@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -39,7 +40,7 @@ func prepare() error {
 		return err
 	}
 	if order.Root != "" {
-		if err := changeRoot(order.Root); err != nil {
+		if err := changeRoot(order.Root, order.Files); err != nil {
 			return err
 		}
 	} else if out, err := exec.Command("/bin/busybox", "--install", "-s").CombinedOutput(); err != nil {
@@ -70,11 +71,20 @@ func modules(order boot.Order) error {
 	return nil
 }
 
-// changeRoot makes a device the root file system, and frees what the first one held.
-func changeRoot(device string) error {
-	const at = "/root"
+// changeRoot makes a device the root file system, moves files to it, and frees what the first one
+// held.
+func changeRoot(device string, files []string) error {
+	const at = "/next" // no file lies there
+	if err := os.Mkdir(at, 0o755); err != nil {
+		return err
+	}
 	if err := unix.Mount(device, at, "ext4", 0, ""); err != nil {
 		return fmt.Errorf("mount %s: %w", device, err)
+	}
+	for _, name := range files {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at+name), 0o755), copyFile(at+name, name)); err != nil {
+			return err
+		}
 	}
 	keep := []string{"proc", "sys", "dev", "run"}
 	for _, name := range keep {
@@ -87,7 +97,7 @@ func changeRoot(device string) error {
 		return err
 	}
 	for _, e := range entries {
-		if !slices.Contains(append(keep, "root"), e.Name()) {
+		if !slices.Contains(append(keep, filepath.Base(at)), e.Name()) {
 			if err := os.RemoveAll("/" + e.Name()); err != nil {
 				return err
 			}
@@ -111,7 +121,11 @@ func copyFile(to, from string) error {
 		return err
 	}
 	defer source.Close()
-	target, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
+	info, err := source.Stat()
+	if err != nil {
+		return err
+	}
+	target, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, info.Mode().Perm())
 	if err != nil {
 		return err
 	}

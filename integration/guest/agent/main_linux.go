@@ -8,6 +8,7 @@
 //	init             is a process 1 that starts serve, and buries orphans
 //	watch SECONDS    prints to the console, so often, what processes and memory are doing
 //	fill SIZE ...    takes memory, writes it and reads it back, see fill
+//	flusher PID...   prints how many threads of processes are IO_FLUSHER
 package main
 
 import (
@@ -43,6 +44,8 @@ func run(args []string) error {
 		return watch(args[1:])
 	case "fill":
 		return fillCommand(args[1:])
+	case "flusher":
+		return flusherCommand(args[1:])
 	}
 	return fmt.Errorf("no subcommand %s", args[0])
 }

@@ -14,6 +14,7 @@ type Order struct {
 	Modules []string // paths, in the order in which they are loaded
 	Sealed  bool     // forbid more modules
 	Root    string   // device of the root file system; the first one stays where it is empty
+	Files   []string // moved to the root file system of Root
 	Init    []string // becomes process 1; the agent where it is empty
 }
 
