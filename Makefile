@@ -55,7 +55,7 @@ DEVICES := /(integration|fusefs|loopsetup|procpages|internal/require|tools/bench
 PACKAGES = $$($(GO) list ./... | grep -E '$(DEVICES)')
 OTHERS  = $$($(GO) list ./... | grep / | grep -vE '$(DEVICES)|zramfs/zramfs$$')
 BESIDE  := nice -n 19
-TEST    = $(GO) test -vet=off -timeout 20m $(TESTFLAGS)
+TEST    = $(GO) test -vet=off -timeout 45m $(TESTFLAGS)
 # Tests of package zramfs that build everything for each tag and platform; check has them.
 BUILDS  := ^TestF0(80|88|93|94|95)
 
