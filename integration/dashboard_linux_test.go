@@ -309,7 +309,7 @@ func TestG123DashboardNeverStalls(t *testing.T) {
 	b.size(1920, 1080, true)
 	b.do("Performance.enable", map[string]any{"timeDomain": "threadTicks"}, nil)
 	b.show(url, dir)
-	// What else the machine does takes the caches from the thread, and only adds to its time.
+	// Other programs take the caches from the thread, which only adds to its time.
 	for try := 1; ; try++ {
 		took := b.updateTimes()
 		p99 := took[(len(took)*99-1)/100]
