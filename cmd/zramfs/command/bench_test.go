@@ -98,7 +98,8 @@ func TestBenchWithoutAnInstructionSet(t *testing.T) {
 func TestBenchOfAProcess(t *testing.T) {
 	pid, _ := held.Start(t)
 	b := codecOf(t, "--algorithm", "lz4", "--pid", strconv.Itoa(pid))
-	if b.Source != fmt.Sprintf("process %d", pid) || b.SameFilled < held.Count/4 || b.Pages < 256 {
+	// Where little processor time is left, one turn is measured: half of 256 pages at the least.
+	if b.Source != fmt.Sprintf("process %d", pid) || b.SameFilled < held.Count/4 || b.Pages < 128 {
 		t.Errorf("%+v", b)
 	}
 }
