@@ -5,7 +5,7 @@
 // of the tests cannot: memory that is short as a whole, init's children, control groups of cgroup
 // v2, suspend, shutdown.
 //
-// A machine needs no right on the host. Without /dev/kvm it runs some tens of times slower, so
+// A machine needs no right on the host. Without KVM it runs some tens of times slower, so
 // that times measured in it say nothing; ratios between two measurements in one machine do.
 //
 // tools/get-guest.sh brings the kernel. Every wait is bounded: a machine that does not boot, or

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -95,12 +96,7 @@ func Boot(t testing.TB, c Config) *Machine {
 }
 
 func (c *Config) arguments(kernel, archive, dir string) []string {
-	accelerator := "tcg,thread=multi"
-	if file, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0); err == nil {
-		_ = file.Close() // nothing was written
-		accelerator = "kvm"
-	}
-	args := []string{"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-accel", accelerator, "-cpu", "max",
+	args := []string{"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-accel", accelerator(), "-cpu", "max",
 		"-m", strconv.Itoa(orDefault(c.Memory, 512)), "-smp", strconv.Itoa(orDefault(c.CPUs, 1)),
 		"-kernel", kernel, "-initrd", archive,
 		"-append", "console=ttyS0 panic=-1 quiet loglevel=6 sysrq_always_enabled " + c.Parameters,
@@ -112,6 +108,22 @@ func (c *Config) arguments(kernel, archive, dir string) []string {
 		args = append(args, "-drive", "if=virtio,format=raw,cache=unsafe,snapshot="+snapshot+",file="+disk)
 	}
 	return append(args, c.Arguments...)
+}
+
+// accelerator is KVM where the processor has what it takes. Without, /dev/kvm can be there as well,
+// as PVM's, and boots no kernel but its own.
+func accelerator() string {
+	const emulated = "tcg,thread=multi"
+	processors, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil || !slices.ContainsFunc(strings.Fields(string(processors)), func(flag string) bool { return flag == "vmx" || flag == "svm" }) {
+		return emulated
+	}
+	file, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
+	if err != nil {
+		return emulated
+	}
+	_ = file.Close() // nothing was written
+	return "kvm"
 }
 
 func orDefault(n, otherwise int) int {
