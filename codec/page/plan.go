@@ -39,11 +39,15 @@ var plans = makePlans()
 // distance alone cost.
 type planner struct {
 	number       [kinds][maxLiterals + 1][planLength + minLength]uint8 // the token for these, plus one
+	matches      [kinds][]span                                         // what number has tokens for, the longest first
 	literalSteps [maxLiterals + 1]int                                  // the longest token of literals alone that is no longer
 	matchSteps   [planLength + minLength]int
 	literalCost  [maxLiterals + 1]int // how many tokens
 	matchCost    [planLength + minLength]int
 }
+
+// A span is how many literals and bytes of a match one token stands for.
+type span struct{ literals, length int }
 
 func newPlanner() *planner {
 	p := new(planner)
@@ -52,6 +56,15 @@ func newPlanner() *planner {
 		number[t.length] = uint8(i) + 1
 		for more := 1; t.kind == far && more <= farExtra; more++ {
 			number[t.length+uint8(more)] = uint8(i) + 1
+		}
+	}
+	for kind := range p.number {
+		for literals := maxLiterals; literals >= 0; literals-- {
+			for length := planLength + minLength - 1; length >= minLength; length-- {
+				if p.number[kind][literals][length] != 0 {
+					p.matches[kind] = append(p.matches[kind], span{literals, length})
+				}
+			}
 		}
 	}
 	for n := 1; n < len(p.literalCost); n++ {
@@ -90,14 +103,12 @@ func makePlans() *planTable {
 // and the rest alone.
 func (p *planner) plan(kind, literals, length int) plan {
 	best, before, behind := 1<<30, 0, 0
-	for a := literals; a >= 0; a-- {
-		for b := length; b >= minLength; b-- {
-			if p.number[kind][a][b] == 0 {
-				continue
-			}
-			if cost := 1 + p.literalCost[literals-a] + p.matchCost[length-b]; cost < best {
-				best, before, behind = cost, literals-a, length-b
-			}
+	for _, m := range p.matches[kind] {
+		if m.literals > literals || m.length > length {
+			continue
+		}
+		if cost := 1 + p.literalCost[literals-m.literals] + p.matchCost[length-m.length]; cost < best {
+			best, before, behind = cost, literals-m.literals, length-m.length
 		}
 	}
 	if best == 1<<30 {
