@@ -85,16 +85,21 @@ func attachFree(control, file int, backing string, cfg Config) (*Device, error) 
 	if err := verify(n, cfg); err != nil {
 		return nil, withUndo(fmt.Errorf("check %s: %w", devPath(n), err), dev.Close())
 	}
-	d := &Device{file: dev}
-	if err := stopWriteThrottling(n); err != nil {
-		d.warnings = append(d.warnings, fmt.Errorf("turn off write-back throttling of %s: %w", devPath(n), err))
+	return &Device{file: dev, number: n}, nil
+}
+
+// tune sets what cfg asks of the device's queue. Each change takes the kernel some ten milliseconds
+// in which it waits for requests that may be under way.
+func (d *Device) tune(cfg Config) {
+	if err := stopWriteThrottling(d.number); err != nil {
+		d.warnings = append(d.warnings, fmt.Errorf("turn off write-back throttling of %s: %w", d.Path(), err))
 	}
-	if cfg.DiscardMax != 0 {
-		if err := limitDiscard(n, cfg.DiscardMax); err != nil {
-			d.warnings = append(d.warnings, fmt.Errorf("limit discard requests of %s to %d bytes: %w", devPath(n), cfg.DiscardMax, err))
-		}
+	if cfg.DiscardMax == 0 {
+		return
 	}
-	return d, nil
+	if err := limitDiscard(d.number, cfg.DiscardMax); err != nil {
+		d.warnings = append(d.warnings, fmt.Errorf("limit discard requests of %s to %d bytes: %w", d.Path(), cfg.DiscardMax, err))
+	}
 }
 
 // configure puts the open device fd on the open file, in one call where the kernel has it (since

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 // The operations an Error names.
@@ -127,7 +128,8 @@ func (cfg *Config) withDefaults() (Config, error) {
 // concurrently.
 type Device struct {
 	file     *os.File // immutable
-	warnings []error  // immutable
+	number   int      // immutable
+	warnings []error  // immutable once attached
 }
 
 // Attach puts a free loop device on the file backing (a regular file or a block device) and returns
@@ -139,15 +141,41 @@ type Device struct {
 // as in a container without udev, Attach makes it and leaves it there for the next use. The errors
 // ErrNoDriver, ErrNoDirectIO and ErrInvalid can be told apart; after an error nothing is attached.
 func Attach(backing string, cfg *Config) (*Device, error) {
-	c, err := cfg.withDefaults()
+	all, err := AttachAll(backing, []*Config{cfg})
 	if err != nil {
-		return nil, newError(OpAttach, backing, err)
+		return nil, err
 	}
-	d, err := attach(backing, c)
-	if err != nil {
-		return nil, newError(OpAttach, backing, err)
+	return all[0], nil
+}
+
+// AttachAll is [Attach] for several devices on the same file, in the order of cfgs. The kernel
+// waits some ten milliseconds for a change of one device's queue, so all queues are changed at the
+// same time. After an error none is attached.
+func AttachAll(backing string, cfgs []*Config) (all []*Device, err error) {
+	var tuned sync.WaitGroup
+	defer func() {
+		tuned.Wait()
+		if err == nil {
+			return
+		}
+		for _, d := range all {
+			err = errors.Join(err, d.Close())
+		}
+		all = nil
+	}()
+	for _, cfg := range cfgs {
+		c, err := cfg.withDefaults()
+		if err != nil {
+			return all, newError(OpAttach, backing, err)
+		}
+		d, err := attach(backing, c)
+		if err != nil {
+			return all, newError(OpAttach, backing, err)
+		}
+		all = append(all, d)
+		tuned.Go(func() { d.tune(c) })
 	}
-	return d, nil
+	return all, nil
 }
 
 // Path returns the path of the device, such as /dev/loop0.

@@ -14,6 +14,7 @@ import (
 var errUnsupported = fmt.Errorf("loop devices and swap areas exist only on Linux, not on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 
 func attach(string, Config) (*Device, error) { return nil, errUnsupported }
+func (*Device) tune(Config)                  {}
 func detach(int) error                       { return errUnsupported }
 func resize(int, string) error               { return errUnsupported }
 func identify(int) (FileID, error)           { return FileID{}, errUnsupported }

@@ -193,7 +193,7 @@ func attachWithReadOnlySys(backing string) error {
 	if err := unix.Mount("", "/sys", "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
 		return fmt.Errorf("make /sys read-only: %w", err)
 	}
-	dev, err := loopsetup.Attach(backing, &loopsetup.Config{DiscardMax: 1 << 20})
+	dev, err := loopsetup.Attach(backing, &loopsetup.Config{DiscardMax: 3 << 20})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ package loopsetup_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,6 +57,37 @@ func TestSlicesOfOneFile(t *testing.T) {
 	if !bytes.Equal(got, want) {
 		t.Error("a slice was written in another place")
 	}
+}
+
+// TestAttachAll wants all devices, each with its discard limit, or none.
+func TestAttachAll(t *testing.T) {
+	require.Root(t)
+	require.Loop(t)
+	const slice = 2 << 20
+	path := backingFile(t)
+	cfgs := []*loopsetup.Config{
+		{SizeLimit: slice, DiscardMax: 1 << 20}, {Offset: slice, SizeLimit: slice, DiscardMax: 2 << 20}, {Offset: 2 * slice, DiscardMax: 1 << 20},
+	}
+	all, err := loopsetup.AttachAll(path, cfgs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, dev := range all {
+		attr := filepath.Join("/sys/block", filepath.Base(dev.Path()), "queue/discard_max_bytes")
+		info, err := loopsetup.Inspect(dev.Path())
+		if b, readErr := os.ReadFile(attr); err != nil || readErr != nil || string(b) != fmt.Sprintln(cfgs[i].DiscardMax) || info.Offset != cfgs[i].Offset {
+			t.Errorf("device %d: %+v, discard_max_bytes %q, %v, %v, warnings %v", i, info, b, err, readErr, dev.Warnings())
+		}
+		if err := errors.Join(os.WriteFile(attr, []byte("4294963200"), 0), dev.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	waitDetached(t, path)
+	cfgs[2].Offset = areaSize
+	if all, err := loopsetup.AttachAll(path, cfgs); !errors.Is(err, loopsetup.ErrInvalid) || len(all) > 0 {
+		t.Errorf("%d devices, %v", len(all), err)
+	}
+	waitDetached(t, path)
 }
 
 // TestSliceBeyondTheFile wants no device that is smaller than was asked for: the kernel makes it

@@ -201,7 +201,12 @@ func stopWriteThrottling(n int) error {
 	return os.WriteFile(path, []byte("0"), 0)
 }
 
-// limitDiscard bounds the discard requests of loop device n, in bytes.
+// limitDiscard bounds the discard requests of loop device n, in bytes, unless the kernel has kept
+// that bound since an earlier use.
 func limitDiscard(n int, bytes uint64) error {
-	return os.WriteFile(sysPath(n, "queue/discard_max_bytes"), strconv.AppendUint(nil, bytes, 10), 0)
+	path, text := sysPath(n, "queue/discard_max_bytes"), strconv.FormatUint(bytes, 10)
+	if b, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(b)) == text {
+		return nil
+	}
+	return os.WriteFile(path, []byte(text), 0)
 }

@@ -83,16 +83,20 @@ func FirstArea(size uint64, n int) uint64 { return cut(size, n)[0].size }
 func (u *Up) attach() error {
 	u.Device.Dir = u.Report.Dir
 	u.undo = append(u.undo, func() error { return errors.Join(u.letGo(), u.Device.WaitDetached()) })
+	var cfgs []*loopsetup.Config
 	for _, s := range cut(u.Report.Disksize, u.Swap.Devices) {
 		cfg := &loopsetup.Config{Offset: s.offset, DiscardMax: discardMax}
 		if u.Swap.Devices > 1 {
 			cfg.SizeLimit = s.size
 		}
-		loop, err := loopsetup.Attach(u.Device.Data(), cfg)
-		if err != nil {
-			return err
-		}
-		u.loops = append(u.loops, loop)
+		cfgs = append(cfgs, cfg)
+	}
+	loops, err := loopsetup.AttachAll(u.Device.Data(), cfgs)
+	if err != nil {
+		return err
+	}
+	u.loops = loops
+	for _, loop := range loops {
 		if err := u.describe(loop); err != nil {
 			return err
 		}
