@@ -9,7 +9,7 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda manuals compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-codec bench-once crash-test flips soak fuzz fuzz-once simulate simulate-once simulate-planted sequences sequences-once mutants oracle criteria charts test-kubernetes coverage generate sample clean
+.PHONY: all build build-cuda manuals compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-start bench-codec bench-once crash-test flips soak fuzz fuzz-once simulate simulate-once simulate-planted sequences sequences-once mutants oracle criteria charts test-kubernetes coverage generate sample clean
 
 all: build
 
@@ -218,6 +218,10 @@ sequences-once:
 # without long tests, -resume to go on; tools/mutants has the rest.
 mutants:
 	$(BESIDE) $(GO) run ./tools/mutants -package $(or $(PACKAGE),store) -sample $(or $(SAMPLE),150) -seed $(or $(SEED),1) $(MUTANTFLAGS)
+
+# How long up takes until swap is on, beside kernel zram: four minutes for its 200 rounds.
+bench-start: build
+	$(GO) run ./tools/bench start -binary bin/zramfs $(BENCHFLAGS)
 
 # Our codecs beside liblz4 and others; a module of its own, with cgo. ROUNDS=400
 # measures longer than the 45 seconds of the default, BENCHFLAGS is passed on.

@@ -32,6 +32,8 @@ type device struct {
 	path string
 	// mmStat is the path of its mm_stat, or empty where there is none.
 	mmStat string
+	// took is how long it took to make it, with swap on.
+	took time.Duration
 	// server is the path of the program that serves it, empty where the kernel does.
 	server string
 }

@@ -6,9 +6,10 @@
 //	bench [block] -binary bin/zramfs [-size 1G] [-rounds 3] [-runtime 4s] [-json]
 //	bench [block] -device /dev/X     [...]     any block device; what is on it is overwritten
 //	bench swap    -binary bin/zramfs [-limit 512M] [-page-clusters 0,3,5] [-rounds 3] [...]
+//	bench start   -binary bin/zramfs [-size 256M] [-rounds 200]    until swap is on
 //	bench show    -binary bin/zramfs [-limit 128M]    what swap does for a program, in some lines
 //
-// It needs root, a file of real pages (tools/pagesample), and for block devices fio and losetup. It
+// It needs root, but for start a file of real pages (tools/pagesample), and for block devices fio and losetup. It
 // uses zramfs as a user would: "zramfs mount", losetup on its data file, "zramfs umount"; or
 // "zramfs up" and "zramfs down". The kernel's device is hot-added for the run.
 //

@@ -45,6 +45,9 @@ func run(ctx context.Context, opts options, out, progress io.Writer) error {
 	if os.Geteuid() != 0 {
 		return errors.New("making devices needs root; run it with sudo")
 	}
+	if opts.mode == modeStart {
+		return runStart(ctx, opts, out, progress)
+	}
 	pool, err := loadPool()
 	if err != nil {
 		return err

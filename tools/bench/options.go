@@ -19,12 +19,13 @@ import (
 const (
 	modeBlock = "block"
 	modeSwap  = "swap"
-	modeShow  = "show" // modeSwap for a newcomer: one round, in words
+	modeShow  = "show"  // modeSwap for a newcomer: one round, in words
+	modeStart = "start" // how long it takes until swap is on
 )
 
 // options is a command line. It is immutable once parsed.
 type options struct {
-	// mode is modeBlock, modeSwap or modeShow.
+	// mode is modeBlock, modeSwap, modeShow or modeStart.
 	mode string
 	// size is that of each device in bytes; in modeSwap 0 stands for what the
 	// limit asks for.
@@ -79,20 +80,23 @@ type commandLine struct {
 // user's; help comes back as flag.ErrHelp, printed to help.
 func parse(args []string, help io.Writer) (options, error) {
 	line := commandLine{options: options{mode: modeBlock}}
-	if len(args) > 0 && slices.Contains([]string{modeBlock, modeSwap, modeShow}, args[0]) {
+	if len(args) > 0 && slices.Contains([]string{modeBlock, modeSwap, modeShow, modeStart}, args[0]) {
 		line.mode, args = args[0], args[1:]
 	}
 	flags := flag.NewFlagSet("bench "+line.mode, flag.ContinueOnError)
 	flags.SetOutput(help)
 	switch line.mode {
 	case modeBlock:
-		line.define(flags)
+		line.define(flags, 3)
 		line.defineBlock(flags)
 	case modeSwap:
-		line.define(flags)
+		line.define(flags, 3)
 		line.defineSwap(flags)
 	case modeShow:
 		line.defineShow(flags)
+	case modeStart:
+		line.define(flags, 200)
+		line.defineStart(flags)
 	}
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
@@ -106,8 +110,8 @@ func parse(args []string, help io.Writer) (options, error) {
 	return line.options, nil
 }
 
-func (l *commandLine) define(flags *flag.FlagSet) {
-	flags.IntVar(&l.rounds, "rounds", 3, "measure everything `N` times")
+func (l *commandLine) define(flags *flag.FlagSet, rounds int) {
+	flags.IntVar(&l.rounds, "rounds", rounds, "measure everything `N` times")
 	flags.StringVar(&l.binary, "binary", "", "measure the zramfs program at `PATH`")
 	flags.StringVar(&l.algorithm, "algorithm", "", "tell zramfs to use `NAME` (default: what it uses by itself)")
 	flags.StringVar(&l.mountFlags, "mount-flags", "", "give zramfs these `FLAGS`, separated by blanks")
@@ -157,6 +161,11 @@ func (l *commandLine) defineShow(flags *flag.FlagSet) {
 	sizeFlag(flags, &l.limit, "limit", "let the program keep `BYTES` in memory, with K, M or G for 1024s (default 128M)")
 }
 
+func (l *commandLine) defineStart(flags *flag.FlagSet) {
+	l.size, l.window = 256<<20, 55*time.Second
+	sizeFlag(flags, &l.size, "size", "give each device `BYTES`, with K, M or G for 1024s (default 256M)")
+}
+
 func sizeFlag(flags *flag.FlagSet, size *int64, name, usage string) {
 	flags.Func(name, usage, func(text string) (err error) {
 		*size, err = parseSize(text)
@@ -166,7 +175,7 @@ func sizeFlag(flags *flag.FlagSet, size *int64, name, usage string) {
 
 // resolve works out what follows from other flags.
 func (l *commandLine) resolve() error {
-	if l.mode != modeBlock && l.size == 0 {
+	if l.size == 0 && (l.mode == modeSwap || l.mode == modeShow) {
 		l.size = l.limit * int64(l.times+1)
 	}
 	var err error
@@ -182,11 +191,11 @@ func (l *commandLine) check() error {
 		return fmt.Errorf("-anchor %s: want zram or none", l.anchor)
 	case l.rounds < 1:
 		return fmt.Errorf("-rounds %d: want at least 1", l.rounds)
-	case l.mode != modeBlock:
+	case l.mode == modeSwap || l.mode == modeShow:
 		return l.checkSwap()
 	case l.size < minSize:
 		return fmt.Errorf("-size %d: want at least %d", l.size, minSize)
-	case l.runtime < 100*time.Millisecond:
+	case l.mode == modeBlock && l.runtime < 100*time.Millisecond:
 		return fmt.Errorf("-runtime %v: want at least 100ms", l.runtime)
 	}
 	return nil

@@ -48,6 +48,21 @@ func TestParseShow(t *testing.T) {
 	}
 }
 
+func TestParseStart(t *testing.T) {
+	opts, err := parse(strings.Fields("start -binary /bin/zramfs -size 64M"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opts.mode != modeStart || opts.size != 64<<20 || opts.rounds != 200 || opts.anchor != zramName || opts.window > maxWindow {
+		t.Errorf("options are %+v", opts)
+	}
+	for _, text := range []string{"start", "start -binary /bin/zramfs -size 1M", "start -binary /bin/zramfs -limit 64M"} {
+		if _, err := parse(strings.Fields(text), io.Discard); err == nil {
+			t.Errorf("%s: no error", text)
+		}
+	}
+}
+
 func TestParseSwap(t *testing.T) {
 	opts, err := parse(strings.Fields("swap -binary /bin/zramfs"), io.Discard)
 	if err != nil {

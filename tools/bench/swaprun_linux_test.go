@@ -82,6 +82,31 @@ func TestShowRuns(t *testing.T) {
 	wantNoSwap(t, cluster)
 }
 
+// Swap is turned on and off on both devices, and nothing is left.
+func TestStartRuns(t *testing.T) {
+	needSwap(t)
+	zramfs, cluster := build(t, "github.com/zramfs/zramfs/cmd/zramfs"), readCluster(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	opts, err := parse([]string{"start", "-binary", zramfs, "-size", "64M", "-rounds", "2", "-json"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := run(t.Context(), opts, &out, io.Discard); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	var got []startFigure
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"zramfs", zramName} {
+		if f := got[i]; f.Name != name || len(f.Took) != 2 || f.P50 <= 0 || f.P50 > f.P99 || f.P99 > f.Max || f.What == "" {
+			t.Errorf("%+v", f)
+		}
+	}
+	wantNoSwap(t, cluster)
+}
+
 // A whole run with real swap: every page verified, figures for both devices, and
 // nothing left. The windows take a few seconds each.
 func TestSwapRunMeasuresBoth(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -51,9 +52,11 @@ func upZramfs(opts options, one contestant, made *cleanup) (*device, error) {
 	if err != nil {
 		return nil, err
 	}
+	begun := time.Now()
 	if err := one.start(opts, dir, "up", "--priority", strconv.Itoa(swapPriority), "--discard", string(loopsetup.DiscardPages)); err != nil {
 		return nil, err
 	}
+	took := time.Since(begun)
 	made.add(func() error { return downZramfs(one, dir) })
 	what, err := one.describe(dir)
 	if err != nil {
@@ -66,7 +69,7 @@ func upZramfs(opts options, one contestant, made *cleanup) (*device, error) {
 	if len(areas) == 0 {
 		return nil, fmt.Errorf("up %s: no swap of priority %d is on", dir, swapPriority)
 	}
-	return &device{name: one.name, what: what, path: areas[0].Path, mmStat: filepath.Join(dir, mmStat), server: one.program()}, nil
+	return &device{name: one.name, what: what, path: areas[0].Path, mmStat: filepath.Join(dir, mmStat), took: took, server: one.program()}, nil
 }
 
 // downZramfs takes down what upZramfs made. Force comes last: programs of others may
@@ -83,6 +86,7 @@ func downZramfs(one contestant, dir string) error {
 
 // upZram makes swap of a kernel zram device, with the same priority and discards.
 func upZram(opts options, made *cleanup) (*device, error) {
+	begun := time.Now()
 	zram, err := addZram(opts.size, made)
 	if err != nil {
 		return nil, err
@@ -98,6 +102,7 @@ func upZram(opts options, made *cleanup) (*device, error) {
 	if err := retry(func() error { return loopsetup.SwapOn(zram.path, swapPriority, loopsetup.DiscardPages) }); err != nil {
 		return nil, err
 	}
+	zram.took = time.Since(begun)
 	made.add(func() error {
 		if err := loopsetup.SwapOff(zram.path); !errors.Is(err, loopsetup.ErrNotSwap) {
 			return err
