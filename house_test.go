@@ -201,7 +201,6 @@ var seams = map[string][]string{
 	"github.com/urfave/cli":         {"cmd/zramfs/command"},
 	"github.com/pierrec/lz4":        {"codec/lz4", "internal/pages", "tools/pagesample"},
 	"github.com/klauspost/compress": {"codec/zstd", "internal/pages", "tools/pagesample"},
-	"github.com/klauspost/cpuid":    {"codec/internal/impl"},
 	"github.com/gdamore/tcell":      {"cmd/zramfs/top"},
 	"github.com/moby/sys":           {"cmd/zramfs", "fusefs"},
 	"github.com/ebitengine/purego":  {"gpu/driver"},

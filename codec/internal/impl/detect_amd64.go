@@ -4,17 +4,20 @@
 
 package impl
 
-import "github.com/klauspost/cpuid/v2"
+import "golang.org/x/sys/cpu"
 
 // detected returns the sets of this CPU that the operating system saves the registers of, best
 // first, without Generic.
-func detected() []Set {
-	var sets []Set
-	if cpuid.CPU.X64Level() >= 4 && cpuid.CPU.Supports(cpuid.AVX512VBMI, cpuid.AVX512VBMI2) {
+//
+// AVX2 stands for x86-64-v3: package cpu does not report LZCNT, MOVBE, F16C and LAHF, which every
+// processor with the others has.
+func detected() (sets []Set) {
+	x := &cpu.X86
+	if !x.HasCX16 || !x.HasPOPCNT || !x.HasSSE42 || !x.HasSSSE3 || !x.HasOSXSAVE || !x.HasAVX2 || !x.HasBMI1 || !x.HasBMI2 || !x.HasFMA {
+		return nil
+	}
+	if x.HasAVX512F && x.HasAVX512BW && x.HasAVX512CD && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VBMI && x.HasAVX512VBMI2 {
 		sets = append(sets, AVX512)
 	}
-	if cpuid.CPU.X64Level() >= 3 {
-		sets = append(sets, AVX2)
-	}
-	return sets
+	return append(sets, AVX2)
 }

@@ -4,11 +4,11 @@
 
 package impl
 
-import "github.com/klauspost/cpuid/v2"
+import "golang.org/x/sys/cpu"
 
 // detected returns the sets of this CPU, best first, without Generic.
 func detected() []Set {
-	if cpuid.CPU.Supports(cpuid.ASIMD) {
+	if cpu.ARM64.HasASIMD {
 		return []Set{NEON}
 	}
 	return nil
