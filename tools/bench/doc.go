@@ -9,9 +9,9 @@
 //	bench start   -binary bin/zramfs [-size 256M] [-rounds 200]    until swap is on
 //	bench show    -binary bin/zramfs [-limit 128M]    what swap does for a program, in some lines
 //
-// It needs root, but for start a file of real pages (tools/pagesample), and for block devices fio and losetup. It
-// uses zramfs as a user would: "zramfs mount", losetup on its data file, "zramfs umount"; or
-// "zramfs up" and "zramfs down". The kernel's device is hot-added for the run.
+// It needs root, a file of real pages (tools/pagesample) but for start, and for block devices fio
+// and losetup. It uses zramfs as a user would: "zramfs mount", losetup on its data file, "zramfs
+// umount"; or "zramfs up" and "zramfs down". The kernel's device is hot-added for the run.
 //
 // Several configurations of zramfs are measured in turns in one run by naming them:
 //
