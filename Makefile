@@ -9,7 +9,7 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda manuals compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-start bench-codec bench-once crash-test flips soak fuzz fuzz-once simulate simulate-once simulate-planted sequences sequences-once mutants oracle criteria charts test-kubernetes coverage generate sample clean
+.PHONY: all build build-cuda manuals compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-start bench-codec bench-once crash-test flips soak fuzz fuzz-once simulate simulate-once simulate-planted sequences sequences-once mutants suites oracle criteria charts test-kubernetes coverage generate sample clean
 
 all: build
 
@@ -222,6 +222,15 @@ mutants:
 # How long up takes until swap is on, beside kernel zram: four minutes for its 200 rounds.
 bench-start: build
 	$(GO) run ./tools/bench start -binary bin/zramfs $(BENCHFLAGS)
+
+# Suites of others, built from SOURCES/ltp, SOURCES/blktests and SOURCES/xfstests, as root: hours. They
+# run for the device and for a loop device on a tmpfs. SUITE=LTP, or a pattern, runs some of them.
+# docs/suites.md has what came out.
+SUITED := ^Test(Swap)?(Suite|F066KernelSelftests|F066LTP|F069ZramTools).*
+suites: build $(PAGES)
+	tools/get-suites.sh .cache/suites $(SOURCES)
+	ZRAMFS_BINARY=$(abspath bin/zramfs) ZRAMFS_SUITES=$(abspath .cache/suites) ZRAMFS_REQUIRE=suites \
+		$(GO) test -count=1 -v -timeout 8h -run '$(SUITED)$(SUITE)' ./integration
 
 # Our codecs beside liblz4 and others; a module of its own, with cgo. ROUNDS=400
 # measures longer than the 45 seconds of the default, BENCHFLAGS is passed on.

@@ -170,14 +170,18 @@ func (g *guard) turnOffAll(end time.Time) error {
 	}
 }
 
-// swapOn returns the swap areas on the device at dir.
+// swapOn returns the swap areas on the device at dir, and those on files below its parent: suites
+// of others put file systems on the device, mount them there and swap to their files.
 func swapOn(dir string) ([]loopsetup.Swap, error) {
 	loops, err := loopsOn(dir)
 	if err != nil {
 		return nil, err
 	}
 	areas, err := loopsetup.Swaps()
-	return slices.DeleteFunc(areas, func(a loopsetup.Swap) bool { return !slices.Contains(loops, a.Path) }), err
+	near := filepath.Dir(dir) + "/"
+	return slices.DeleteFunc(areas, func(a loopsetup.Swap) bool {
+		return !slices.Contains(loops, a.Path) && !strings.HasPrefix(a.Path, near)
+	}), err
 }
 
 // identifyTime bounds a question that goes to the kernel, and could go on to a

@@ -3,7 +3,6 @@
 package integration
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -12,27 +11,6 @@ import (
 
 	"github.com/zramfs/zramfs/internal/require"
 )
-
-// suitesVariable names a directory with others' tests of zram, which the repository does not hold:
-//
-//	zram        tools/testing/selftests/zram of the kernel's sources
-//	ltp         the Linux Test Project, with lib, testcases/lib and the zram tests built
-//	zram-tools  the unpacked package of that name
-const suitesVariable = "ZRAMFS_SUITES"
-
-// suite returns the path of a suite, or skips the test.
-func suite(t *testing.T, name string) string {
-	t.Helper()
-	dir := os.Getenv(suitesVariable)
-	if dir == "" {
-		t.Skipf("needs %s, a directory with %s", suitesVariable, name)
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("%s has no %s: %v", suitesVariable, name, err)
-	}
-	return path
-}
 
 // blankDevice is execDevice after a reset, as a kernel's zram is at the start. Further devices that
 // a suite leaves are ended.
@@ -57,7 +35,7 @@ func blankDevice(t *testing.T) (dir string) {
 // F066: the kernel's selftests for zram pass in exec: a file system, and swap. Their words for an
 // algorithm that is not there, lzo, are no failure to them.
 func TestSwapF066KernelSelftests(t *testing.T) {
-	from := suite(t, "zram")
+	from := require.Suite(t, "zram")
 	require.Command(t, "mkfs.ext4")
 	require.Command(t, "bc")
 	dir := blankDevice(t)
@@ -94,7 +72,7 @@ func TestSwapF066LeastLimit(t *testing.T) {
 // fills them, zram02 turns swap on and off, zram03 writes 512 MiB through a mapping, reads it back,
 // and resets the device. The suite runs a test where the kernel's list of modules has a zram.
 func TestSwapF066LTP(t *testing.T) {
-	ltp := suite(t, "ltp")
+	ltp := require.Suite(t, "ltp")
 	require.Command(t, "bc")
 	const module = "d=/lib/modules/$(uname -r); mkdir -p /lib/modules && mount -t tmpfs none /lib/modules && mkdir $d && " +
 		"touch $d/modules.dep && echo kernel/drivers/block/zram/zram.ko > $d/modules.builtin; "
@@ -126,7 +104,7 @@ const skippedPart = 32
 
 // F069: zramswap of zram-tools turns swap on in exec, shows it, and turns it off and resets it.
 func TestSwapF069ZramTools(t *testing.T) {
-	program := filepath.Join(suite(t, "zram-tools"), "usr/sbin/zramswap")
+	program := filepath.Join(require.Suite(t, "zram-tools"), "usr/sbin/zramswap")
 	require.Command(t, "bash")
 	require.Command(t, "zramctl")
 	dir := blankDevice(t)

@@ -34,10 +34,11 @@ const (
 	nameLibcuda  = "libcuda"
 	nameGPU      = "gpu"
 	nameGuest    = "guest"
+	nameSuites   = "suites"
 )
 
 // names lists every requirement, in the order in which messages show them.
-var names = []string{nameFUSE, nameUserNS, nameRoot, nameLoop, nameSwap, nameZram, namePages, nameCommands, nameAVX512, nameAVX2, nameNEON, namePtxas, nameLibcuda, nameGPU, nameGuest}
+var names = []string{nameFUSE, nameUserNS, nameRoot, nameLoop, nameSwap, nameZram, namePages, nameCommands, nameAVX512, nameAVX2, nameNEON, namePtxas, nameLibcuda, nameGPU, nameGuest, nameSuites}
 
 // An unmet requirement: the error of the trial, and the command that makes the next trial succeed.
 type unmet struct {

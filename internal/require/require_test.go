@@ -37,6 +37,7 @@ var requirements = map[string]func(testing.TB){
 	"libcuda":  func(tb testing.TB) { require.Libcuda(tb) },
 	"gpu":      func(tb testing.TB) { require.GPU(tb, errors.New("no device that CUDA sees")) },
 	"guest":    func(tb testing.TB) { require.Guest(tb) },
+	"suites":   func(tb testing.TB) { require.Suite(tb, absentProgram) },
 }
 
 // TestChild is what the other tests start the test binary for; by itself it does
@@ -132,6 +133,7 @@ func TestUnmetRequirement(t *testing.T) {
 		"libcuda":  "tools/get-nvidia.sh DIR libcuda",
 		"gpu":      "go test -tags cuda",
 		"guest":    "qemu-system-x86",
+		"suites":   "make suites",
 	} {
 		t.Run(name, func(t *testing.T) {
 			outcome, output := askChild(t, name, "", unprivileged())
