@@ -9,7 +9,7 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda manuals compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-start bench-codec bench-once crash-test flips soak fuzz fuzz-once simulate simulate-once simulate-planted sequences sequences-once mutants suites oracle criteria charts test-kubernetes coverage generate sample clean
+.PHONY: all build build-cuda manuals compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-start bench-codec bench-once crash-test calls flips soak fuzz fuzz-once simulate simulate-once simulate-planted sequences sequences-once mutants suites oracle criteria charts test-kubernetes coverage generate sample clean
 
 all: build
 
@@ -184,6 +184,11 @@ bench-swap: build $(PAGES)
 # prints how long that was felt; KILLS=1000 goes on longer than three minutes.
 crash-test:
 	$(GO) test -count=1 -timeout 2h -v -run '^TestCrashOnLoop$$' ./integration -kills $(or $(KILLS),200)
+
+# Has each system call of commands, keeper and worker fail, once and for good; LOOP=Mount has one
+# operation, STRIDE=4 each fourth call of a kind, TURN=1 other errors.
+calls: build
+	ZRAMFS_BINARY=$(abspath bin/zramfs) $(BESIDE) $(GO) test -count=1 -timeout 8h -v -run '^Test(Swap)?CallsOf$(LOOP)' ./integration -calls-stride $(or $(STRIDE),1) -calls-turn $(or $(TURN),0)
 
 # Flips bits of an image, of the memory of requests and of the counters, one at a time; an hour.
 flips:

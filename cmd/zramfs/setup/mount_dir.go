@@ -112,13 +112,14 @@ func checkEmpty(path string) (err error) {
 
 // giveUpDir removes the mount point that prepareDir made if err says that nothing was mounted. The
 // serving process removes its own mounts. If another process is about to mount there, the directory
-// stays for it.
+// stays for it. The kernel removes no directory that has a mount, also where the mount table cannot
+// be read.
 func giveUpDir(cfg daemon.Config, err error) error {
 	if err == nil || !cfg.CreatedDir {
 		return err
 	}
-	if mounted, merr := isMounted(cfg.Dir); merr != nil || mounted {
-		return errors.Join(err, merr)
+	if mounted, merr := isMounted(cfg.Dir); merr == nil && mounted {
+		return err
 	}
 	release, free := claimDir(cfg.Dir)
 	defer release()

@@ -53,10 +53,22 @@ func removeDead(dir string) error {
 	return detachMount(dir)
 }
 
-// StopDevice undoes StartDevice.
+// StopDevice undoes StartDevice. Where this process can start none that unmounts the device, since
+// it has no descriptor or memory left, the keeper unmounts it.
 func StopDevice(report *daemon.Report) error {
-	return UnmountAndWait(devices.Device{Dir: report.Dir, Keeper: report.PID})
+	err := UnmountAndWait(devices.Device{Dir: report.Dir, Keeper: report.PID})
+	if err == nil {
+		return nil
+	}
+	if kerr := endChild(report.PID, keeperEndTime); kerr != nil {
+		return errors.Join(err, kerr)
+	}
+	return nil
 }
+
+// keeperEndTime bounds the wait for a keeper that was told to end. It refuses while its device is
+// in use.
+const keeperEndTime = 5 * time.Second
 
 // ServeHere serves cfg in this process until ctx ends or the device is unmounted.
 func ServeHere(ctx context.Context, cfg daemon.Config) (err error) {

@@ -97,6 +97,21 @@ func (s server) wait(limit time.Duration) error {
 	}
 }
 
+// endChild tells a process that this one has started to end, and waits until it has. Its number
+// belongs to it until then. This takes no descriptor and no memory.
+func endChild(pid int, limit time.Duration) error {
+	if err := unix.Kill(pid, unix.SIGTERM); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("end the serving process (PID %d): %w", pid, err)
+	}
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(busyPause) {
+		ended, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
+		if ended == pid || errors.Is(err, unix.ECHILD) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the serving process (PID %d) has not ended: %w after %s", pid, errStillRunning, limit)
+}
+
 func (s server) close() {
 	if s.pidfd >= 0 {
 		_ = unix.Close(s.pidfd) // only watched

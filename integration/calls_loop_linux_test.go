@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// make calls sets these. Without them a loop takes a sample, as CI does.
+var (
+	callsStride = flag.Int("calls-stride", 0, "fail each N-th call of a kind; 1 is all; 0 is a sample")
+	callsTurn   = flag.Int("calls-turn", 0, "another number chooses other errors, and other calls where not all fail")
+)
+
+const (
+	// callsSample is how many calls of a loop CI has fail, once and from then on each.
+	callsSample = 5
+	// callsSlope is the share of the calls of a kind before one that are left out after it.
+	callsSlope = 8
+)
+
+// A supervising is a supervisor as its test sees it.
+type supervising struct {
+	cmd    *exec.Cmd
+	orders *json.Encoder
+	life   io.WriteCloser
+	said   *json.Decoder
+}
+
+// startSupervisor starts a supervisor. It ends with the test, once all programs that it has started
+// have ended.
+func startSupervisor(t *testing.T) *supervising {
+	t.Helper()
+	// It ends by itself, after the processes for whose calls it answers.
+	s := &supervising{cmd: clientCommand(context.Background(), supervisorPart, binary(t))}
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	s.cmd.Stderr = os.Stderr
+	var err error
+	if s.life, err = s.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.orders, s.said = json.NewEncoder(s.life), json.NewDecoder(out)
+	t.Cleanup(func() {
+		stuck := time.AfterFunc(answerTimeout, func() {
+			t.Error("a process with a filter lives on")
+			killServers(root)
+		})
+		defer stuck.Stop()
+		if err := errors.Join(s.life.Close(), s.cmd.Wait()); err != nil {
+			t.Errorf("supervisor: %v", err)
+		}
+	})
+	return s
+}
+
+// tell gives an order.
+func (s *supervising) tell(t testing.TB, o callOrder) callAnswer {
+	t.Helper()
+	var a callAnswer
+	if err := errors.Join(s.orders.Encode(o), s.said.Decode(&a)); err != nil {
+		t.Fatalf("supervisor: %v", err)
+	}
+	if a.Error != "" {
+		t.Fatalf("supervisor: %s", a.Error)
+	}
+	return a
+}
+
+// run runs the program below a filter.
+func (s *supervising) run(t testing.TB, arm *armed, args ...string) callAnswer {
+	t.Helper()
+	return s.tell(t, callOrder{Run: &callRun{Args: args, Arm: arm, Timeout: commandTimeout}})
+}
+
+// mustRun is run without a failing call, for what has to succeed.
+func (s *supervising) mustRun(t testing.TB, args ...string) {
+	t.Helper()
+	if a := s.run(t, nil, args...); a.Result.Code != 0 || a.Late {
+		t.Fatalf("zramfs %q: %+v", args, a)
+	}
+}
+
+// A callLoop fails one call of an operation after the other.
+type callLoop struct {
+	name  string
+	roles []string // whose calls; all where none is named
+	// once does the operation with a call armed, and checks all that has to hold after.
+	once func(t *testing.T, arm armed) failing
+
+	whole  failing        // of an undisturbed run
+	kinds  map[string]int // what has failed: the number of runs
+	failed int            // runs
+}
+
+// run has each call of an undisturbed run fail, or a sample: once, and with all of its kind that
+// follow.
+func (l *callLoop) run(t *testing.T) {
+	t.Helper()
+	l.whole, l.kinds = l.once(t, armed{Roles: l.roles}), map[string]int{}
+	if t.Failed() || l.whole.Count == 0 {
+		t.Fatalf("%s without a failing call: %d calls", l.name, l.whole.Count)
+	}
+	began := time.Now()
+	if *callsStride == 0 {
+		l.sample(t, uint64(began.UnixNano()))
+	} else {
+		l.each(t)
+	}
+	total := 0
+	for _, n := range l.whole.Tally {
+		total += n
+	}
+	t.Logf("%s: %d calls of %d kinds undisturbed; %d runs with a failing call, %d failures, %s", l.name, total, len(l.whole.Tally),
+		l.failed, len(l.kinds), time.Since(began).Round(time.Second))
+}
+
+// sample fails calls that a seed draws, of kinds that it draws.
+func (l *callLoop) sample(t *testing.T, seed uint64) {
+	t.Logf("%s: seed %d", l.name, seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	calls := slices.Sorted(maps.Keys(l.whole.Tally))
+	for range callsSample {
+		call := calls[rng.IntN(len(calls))]
+		for _, again := range []bool{false, true} {
+			l.fail(t, call, 1+rng.IntN(l.whole.Tally[call]), again)
+		}
+	}
+}
+
+// each fails the calls of each kind and process, one after the other, until a run passes untouched.
+// Of a kind that is called often it leaves some out, the more the later they come.
+func (l *callLoop) each(t *testing.T) {
+	for i, call := range slices.Sorted(maps.Keys(l.whole.Tally)) {
+		for _, again := range []bool{false, true} {
+			for n := 1 + (i+*callsTurn)%*callsStride; l.fail(t, call, n, again); n += max(*callsStride, n/callsSlope) {
+			}
+		}
+	}
+}
+
+// fail fails the n-th call of a kind and process, and reports whether there was one.
+func (l *callLoop) fail(t *testing.T, call string, n int, again bool) bool {
+	role, name, _ := strings.Cut(call, " ")
+	how := "once"
+	if again {
+		how = "again"
+	}
+	var f failing
+	t.Run(fmt.Sprintf("%s %d %s", call, n, how), func(t *testing.T) {
+		f = l.once(t, armed{N: n, Again: again, Turn: *callsTurn, Roles: []string{role}, Calls: []string{name}})
+		if t.Failed() {
+			t.Logf("after %s of %q, %d times of %d", f.What, f.On, f.Failed, f.Count)
+		}
+	})
+	if f.Failed > 0 {
+		l.failed++
+		l.kinds[f.What]++
+	}
+	return f.Count >= n
+}
+
+// wantClear checks that a command has succeeded, or says what went wrong in words of ours.
+func wantClear(t testing.TB, a callAnswer) {
+	t.Helper()
+	r := a.Result
+	switch {
+	case a.Late:
+		t.Errorf("it hangs, and was killed after %s: %s%s", commandTimeout, r.Stdout, r.Stderr)
+	case r.Code == 0:
+	case strings.Contains(a.Failing.What, ": write: "): // the message too
+	case !strings.Contains(r.Stderr, "zramfs: ") || strings.Contains(r.Stderr, "goroutine "):
+		t.Errorf("exit code %d and no clear error: %q", r.Code, r.Stderr)
+	}
+}
+
+// wantGone checks that a device at dir has left nothing.
+func wantGone(t testing.TB, dir string) {
+	t.Helper()
+	var left []string
+	var err error
+	for end := time.Now().Add(leakPatience); ; time.Sleep(20 * time.Millisecond) {
+		left, err = leftovers(root)
+		if err == nil && len(left) == 0 || time.Now().After(end) {
+			break
+		}
+	}
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+		killServers(root)
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is left (%v)", dir, err)
+		takeDown(t, dir)
+		_ = os.Remove(dir) // said above
+	}
+}
