@@ -4,11 +4,15 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
+
+	"github.com/zramfs/zramfs/fusefs"
 )
 
 // signalQueue has the signals that have arrived.
@@ -48,7 +52,7 @@ func (k *keeper) waitForEnd(ctx context.Context, signals signalQueue) error {
 // refuses while the device is in use; the count is for the message.
 func (k *keeper) tryUnmount(why string) {
 	go func() {
-		if n := k.session.OpenCount(); n > 0 {
+		if n := k.session.OpenCount(); n > 0 && !k.session.OnlyCopied() {
 			k.logger.Warn(refusal(k.cfg.Dir, n), "reason", why)
 			return
 		}
@@ -56,10 +60,39 @@ func (k *keeper) tryUnmount(why string) {
 			k.logger.Info("the further devices end first", "reason", why)
 			return
 		}
-		if err := k.session.Unmount(); err != nil {
+		if err := k.session.Unmount(); err != nil && !k.session.OnlyCopied() {
 			k.logger.Warn("still mounted: "+err.Error(), "reason", why)
+			return
 		}
+		k.endCopies()
 	}()
+}
+
+// copiesTime is how long the device may take to end once it is unmounted, before the keeper takes
+// it that copies of its mounts in other namespaces keep it.
+const copiesTime = 300 * time.Millisecond
+
+// endCopies ends a device that is unmounted and yet goes on, once no copy of it is in use.
+func (k *keeper) endCopies() {
+	for said := false; ; {
+		select {
+		case <-k.quiet:
+			return
+		case <-time.After(copiesTime):
+		}
+		err := k.session.EndCopies()
+		switch {
+		case err == nil:
+			k.logger.Info("ended for the other mount namespaces, which have copies of the mount")
+			return
+		case !said:
+			said = true
+			k.logger.Warn("unmounted here, but other mount namespaces have copies of the mount: " + err.Error())
+		}
+		if !errors.Is(err, fusefs.ErrInUse) {
+			return
+		}
+	}
 }
 
 // refusal is the log line for a request to end while the data file is open.

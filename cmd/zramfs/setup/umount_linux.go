@@ -112,6 +112,20 @@ func endChild(pid int, limit time.Duration) error {
 	return fmt.Errorf("the serving process (PID %d) has not ended: %w after %s", pid, errStillRunning, limit)
 }
 
+// terminate asks the process to end.
+func (s server) terminate() error {
+	var err error
+	if s.pidfd < 0 {
+		err = unix.Kill(s.pid, unix.SIGTERM)
+	} else {
+		err = unix.PidfdSendSignal(s.pidfd, unix.SIGTERM, nil, 0)
+	}
+	if errors.Is(err, unix.ESRCH) {
+		return nil // it has ended
+	}
+	return err
+}
+
 func (s server) close() {
 	if s.pidfd >= 0 {
 		_ = unix.Close(s.pidfd) // only watched

@@ -53,8 +53,13 @@ func UnmountAndWait(d devices.Device) error {
 	case err != nil:
 		return fmt.Errorf("unmount %s: %w", d.Dir, err)
 	}
-	if err := process.wait(endTime); err != nil {
-		return fmt.Errorf("%s is unmounted, but its serving process (PID %d) has not ended: %w", d.Dir, process.pid, err)
+	err = process.wait(copiesTime)
+	if errors.Is(err, errStillRunning) { // copies of the mount in other namespaces keep it, or it is slow
+		err = errors.Join(process.terminate(), process.wait(endTime))
+	}
+	if err != nil {
+		return fmt.Errorf("%s is unmounted, but its serving process (PID %d) has not ended: %w; a process in another mount namespace "+
+			"may use a copy of the mount, and its end is that of the device", d.Dir, process.pid, err)
 	}
 	return nil
 }
@@ -126,4 +131,6 @@ const (
 	// endTime bounds the wait for the serving process after the unmount; freeing a large device's
 	// memory takes time.
 	endTime = 20 * time.Second
+	// copiesTime is how long it may take before the command asks the keeper to end the copies too.
+	copiesTime = 500 * time.Millisecond
 )

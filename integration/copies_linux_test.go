@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"bufio"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zramfs/zramfs/internal/require"
+)
+
+// A copier is a shell in a mount namespace of its own, with a copy of each mount. It reads commands
+// from its standard input.
+type copier struct {
+	to   io.WriteCloser
+	said *bufio.Reader
+}
+
+func startCopier(t *testing.T) *copier {
+	t.Helper()
+	cmd := exec.Command("unshare", "-m", "--propagation", "private", "sh")
+	to, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	limit := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	t.Cleanup(func() {
+		_ = to.Close() // the shell may have ended
+		_ = cmd.Wait() // with the status of its last command
+		limit.Stop()
+	})
+	c := &copier{to, bufio.NewReader(out)}
+	c.do(t, ":")
+	return c
+}
+
+// do has the shell carry out a command and returns what it printed.
+func (c *copier) do(t *testing.T, command string) (printed string) {
+	t.Helper()
+	if _, err := io.WriteString(c.to, command+"; echo done\n"); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		line, err := c.said.ReadString('\n')
+		if line == "done\n" {
+			return printed
+		}
+		if printed += line; err != nil {
+			t.Fatalf("%s: %v: %s", command, err, printed)
+		}
+	}
+}
+
+// umount ends a device whose mounts other namespaces have copied, as those of containers and
+// confined services do, once none of them uses it.
+func TestUmountWithCopies(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	require.Command(t, "unshare")
+	for _, inUse := range []time.Duration{0, 2 * time.Second} {
+		dir := mount(t, "--size", "16M")
+		c := startCopier(t)
+		if inUse > 0 {
+			c.do(t, "exec 3<"+data(dir))
+		}
+		begun := time.Now()
+		released := make(chan struct{})
+		time.AfterFunc(inUse, func() {
+			defer close(released)
+			if inUse > 0 {
+				c.do(t, "exec 3<&-")
+			}
+		})
+		mustRun(t, commandTimeout, "umount", dir)
+		took := time.Since(begun)
+		<-released
+		if took < inUse || took > inUse+10*time.Second {
+			t.Errorf("umount took %s with a copy that is in use for %s", took, inUse)
+		}
+		if got := c.do(t, "cat "+dir+"/block/zram0/disksize"); !strings.HasPrefix(got, "cat: ") {
+			t.Errorf("the copy has %q", got)
+		}
+	}
+}
