@@ -5,6 +5,7 @@ package fusefs
 import (
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -60,15 +61,39 @@ func receive(device int, room []byte, idle bool) (n int, errno syscall.Errno) {
 	return int(r), errno
 }
 
-// send sends an answer. It does not wait, so the Go scheduler need not know. It ignores ENOENT (the
-// requesting process has been killed) and the end of the connection, which the next receive
-// reports.
+const (
+	// sendTries and sendPause: an answer is sent again for a tenth of a second.
+	sendTries = 100
+	sendPause = time.Millisecond
+)
+
+// send sends an answer, as a rule at once, so the Go scheduler need not know. A request without an
+// answer would keep its process waiting for ever: what the kernel does not take is sent again, and
+// in the end EIO in its place.
 func (t *thread) send(answer []byte) {
-	switch errno := transmit(t.c.device, answer); errno {
-	case 0, unix.ENOENT, unix.ENODEV, unix.ECONNABORTED, unix.EPERM:
-	default:
-		t.c.fs.failed("answer for", errno)
+	errno := t.sendAgain(answer)
+	if errno == 0 {
+		return
 	}
+	t.c.fs.failed("answer for", errno)
+	putOutHeader(answer, message(answer).unique(), unix.EIO, 0)
+	_ = t.sendAgain(answer[:outHeaderSize]) // the kernel may have answered EIO by itself
+}
+
+// sendAgain sends an answer until the kernel takes it. It returns 0 also for ENOENT, the kernel
+// knows no such request, since its process has been killed, and for the end of the connection,
+// which the next receive reports.
+func (t *thread) sendAgain(answer []byte) (errno syscall.Errno) {
+	for try := range sendTries {
+		if try > 0 {
+			time.Sleep(sendPause)
+		}
+		switch errno = transmit(t.c.device, answer); errno {
+		case 0, unix.ENOENT, unix.ENODEV, unix.ECONNABORTED, unix.EPERM:
+			return 0
+		}
+	}
+	return errno
 }
 
 func transmit(device int, answer []byte) syscall.Errno {

@@ -56,6 +56,8 @@ func (t *thread) serve() {
 			killpoint.At("request answered")
 		case errno == unix.ENODEV, errno == unix.ECONNABORTED, errno == unix.EPERM, errno == unix.EBADF:
 			return
+		case errno != 0 && errno != unix.EINTR && errno != unix.ENOENT: // it has never been seen
+			time.Sleep(sendPause)
 		}
 		// Else a signal interrupted the read (EINTR), or the request was withdrawn (ENOENT).
 	}
