@@ -195,30 +195,33 @@ func (w *worker) serve() (err error) {
 	}
 	w.news.send(news{Serving: true})
 	w.undo = append(w.undo, w.server.Close)
-	w.mark()
+	w.attend()
 	w.listen()
-	w.protections = append(w.protections, protect.CheckCollector())
+	w.protections = append(w.protections, protect.RestCollector())
 	if err := protect.PopulateRuntime(); err != nil {
 		w.log.Warn(err.Error())
 	}
 	group := protect.Settled(protect.CheckGroup(host.Local, machineMemory()), w.facts.Group)
 	w.protections = append(w.protections, group, protect.CheckTimeouts(host.Local), protect.CheckScheduling())
 	w.protections = protect.Merge(append(w.protections, w.facts.Protections...))
-	if w.facts.Ready == 0 {
+	first := w.facts.Ready == 0
+	if first {
 		w.facts.Ready = time.Now().UnixNano()
 	}
-	w.warmUp()
+	w.warmUp(first)
 	close(w.ready)
 	w.awake.Start()
 	w.news.send(news{Ready: &workerReport{Protections: w.protections}})
 	return nil
 }
 
-// mark begins to note what was counted, for the rates of the last minute.
-func (w *worker) mark() {
+// attend begins what goes on for as long as the worker serves: it notes what was counted, for the
+// rates of the last minute, and has the kernel lower watermarks that it has raised.
+func (w *worker) attend() {
 	stop := make(chan struct{})
 	var ended sync.WaitGroup
 	ended.Go(func() { markMinutes(w.counters.Area, stop) })
+	ended.Go(func() { protect.LowerWatermarks(stop) })
 	w.undo = append(w.undo, func() error {
 		close(stop)
 		ended.Wait() // the counters are unmapped after
@@ -226,19 +229,18 @@ func (w *worker) mark() {
 	})
 }
 
-// warmUp makes the memory present that the heap and readers of the status need, in a goroutine:
-// requests wait already, or swap is about to be turned on.
-func (w *worker) warmUp() {
-	stop := make(chan struct{})
+// warmUp makes the memory present that readers of the status need. With wait it returns once that
+// is done; else requests wait already, and it goes on in a goroutine.
+func (w *worker) warmUp(wait bool) {
 	var done sync.WaitGroup
 	done.Go(func() {
-		protect.WarmUp(stop, func() { _, _ = w.encodeStatus(nil) }) // only its garbage counts
+		protect.WarmUp(func() { _, _ = w.encodeStatus(nil) }) // only its garbage counts
 	})
-	w.undo = append(w.undo, func() error {
-		close(stop)
-		done.Wait() // it uses the store
-		return nil
-	})
+	if wait {
+		done.Wait()
+		return
+	}
+	w.undo = append(w.undo, func() error { done.Wait(); return nil }) // it uses the store
 }
 
 // listen takes the imports of commands. A device without them works.

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -34,15 +33,14 @@ const (
 // real-time class it keeps the only processor from the threads that would make some. So the wait is
 // in the usual class and asleep, and its end an error, which fails a write and loses nothing.
 func Firmly(denied error) func(take func() error) error {
-	zones, err := os.Open(host.Local.Path("proc/zoneinfo"))
+	zones, err := openZones(host.Local)
 	if err != nil {
 		return InRealTime // it cannot be known what is free
 	}
 	// Made once: the maintainer makes no garbage while writes wait for it.
 	none := fmt.Errorf("%w: none was free for %s: %w", denied, patience, unix.ENOMEM)
-	f := freeMemory{zones: zones, lines: bufio.NewReader(zones)}
 	return func(take func() error) error {
-		for until := time.Now().Add(patience); !f.has(pieceBytes); time.Sleep(freePause) {
+		for until := time.Now().Add(patience); !zones.has(pieceBytes); time.Sleep(freePause) {
 			if time.Now().After(until) {
 				return none
 			}
@@ -51,50 +49,56 @@ func Firmly(denied error) func(take func() error) error {
 	}
 }
 
-// freeMemory looks at how much the kernel gives to the real-time class without reclaim. It
-// allocates nothing, and the file keeps the kernel's buffer. Not safe for concurrent use.
-type freeMemory struct {
-	zones *os.File // /proc/zoneinfo
-	lines *bufio.Reader
-}
-
-// has reports whether the kernel would give want bytes, or nothing is known.
-func (f *freeMemory) has(want uint64) bool {
+// has reports whether the kernel would give want bytes to the real-time class without reclaim, or
+// nothing is known. It first takes back what the kernel has added to the watermarks.
+func (z *zones) has(want uint64) bool {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil && info.Freeram > info.Totalram/plentyShare && info.Freeram*uint64(info.Unit) > want {
 		return true
 	}
-	if _, err := f.zones.Seek(0, io.SeekStart); err != nil {
-		return true
+	state, err := z.look()
+	if err == nil && state.given*pageSize < want && state.raised && z.rewrite() == nil {
+		state, err = z.look()
 	}
-	f.lines.Reset(f.zones)
-	pages, err := givenPages(f.lines)
-	return err != nil || pages*pageSize >= want
+	return err != nil || state.given*pageSize >= want
 }
 
-// givenPages reads from the text of /proc/zoneinfo how many pages the kernel gives to the real-time
-// class for what lies anywhere: those that are free in each zone, less what it keeps there for
-// requests that need this zone, and three quarters of the lowest watermark. Since Linux 6.4 half of
-// it would do.
-func givenPages(lines *bufio.Reader) (pages uint64, err error) {
-	var free, least uint64
+// A zoneState is what a look at all zones of memory finds.
+type zoneState struct {
+	// given is how many pages the kernel gives to the real-time class for what lies anywhere: those
+	// that are free in each zone, less what it keeps there for requests that need this zone, and
+	// three quarters of the lowest watermark. Since Linux 6.4 half of it would do.
+	given uint64
+	// raised means that less is free in a zone than its lowest watermark, which the kernel has
+	// raised, or may have where it does not say (before Linux 5.18).
+	raised bool
+}
+
+// readZones reads the text of /proc/zoneinfo.
+func readZones(lines *bufio.Reader) (s zoneState, err error) {
+	var free, least, boost uint64
+	boosts := false // it has lines for boost
 	for {
 		line, err := lines.ReadSlice('\n')
 		switch err {
 		case nil:
 		case io.EOF:
-			return pages, nil
+			return s, nil
 		default:
-			return 0, err
+			return zoneState{}, err
 		}
 		line = bytes.TrimSpace(line)
 		if text, ok := bytes.CutPrefix(line, []byte("pages free ")); ok {
 			free = number(text)
+		} else if text, ok := bytes.CutPrefix(line, []byte("boost ")); ok {
+			boost, boosts = number(text), true
 		} else if text, ok := bytes.CutPrefix(line, []byte("min ")); ok {
-			least = number(text)
+			least = number(text) // with boost
+			// The figure for what is free may be old by some pages.
+			s.raised = s.raised || free < least+least/8 && (boost > 0 || !boosts)
 		} else if text, ok := bytes.CutPrefix(line, []byte("protection: (")); ok {
 			keeps := least - least/4 + number(text[bytes.LastIndexByte(text, ' ')+1:])
-			pages += max(free, keeps) - keeps
+			s.given += max(free, keeps) - keeps
 		}
 	}
 }

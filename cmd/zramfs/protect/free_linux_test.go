@@ -4,9 +4,10 @@ package protect
 
 import (
 	"bufio"
-	"os"
 	"strings"
 	"testing"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 // Zones of a machine with 256 MiB, whose memory is short, as Linux 6.1 prints them.
@@ -36,22 +37,21 @@ Node 0, zone   Normal
 
 func TestGivenPages(t *testing.T) {
 	// 234 - (34-8) - 179 of the first zone, and 401 - (411-102) of the second.
-	if got, err := givenPages(bufio.NewReader(strings.NewReader(someZones))); got != 29+92 || err != nil {
-		t.Errorf("%d pages, %v, want 121", got, err)
+	if got, err := readZones(bufio.NewReader(strings.NewReader(someZones))); got.given != 29+92 || got.raised || err != nil {
+		t.Errorf("%+v, %v, want 121 pages and no raised watermark", got, err)
 	}
-	zones, err := os.Open("/proc/zoneinfo")
+	z, err := openZones(host.Local)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer zones.Close()
-	f := freeMemory{zones: zones, lines: bufio.NewReader(zones)}
-	if got, err := givenPages(f.lines); got == 0 || err != nil {
-		t.Errorf("this machine gives %d pages, %v", got, err)
+	defer z.close()
+	if got, err := z.look(); got.given == 0 || err != nil {
+		t.Errorf("this machine has %+v, %v", got, err)
 	}
-	if f.has(1 << 50) {
+	if z.has(1 << 50) {
 		t.Error("it gives more than any machine has")
 	}
-	if n := testing.AllocsPerRun(10, func() { f.has(1 << 50) }); n != 0 {
+	if n := testing.AllocsPerRun(10, func() { z.has(1 << 50) }); n != 0 {
 		t.Errorf("a look makes %v allocations", n)
 	}
 }
