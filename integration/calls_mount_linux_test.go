@@ -18,7 +18,7 @@ func mountOnce(t *testing.T, s *supervising, arm armed) failing {
 		writeAndRead(t, dir)
 		takeBack(t, dir)
 	}
-	wantGone(t, dir)
+	wantGone(t, dir, a.Failing)
 	return a.Failing
 }
 

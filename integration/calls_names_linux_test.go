@@ -114,7 +114,7 @@ func kindOf(number int32) callKind {
 func errorFor(call notice, n int, again bool) unix.Errno {
 	all := kindOf(call.call).errors
 	if call.call == unix.SYS_READ || call.call == unix.SYS_WRITE {
-		all = transferErrors(all, targetOf(call))
+		all = transferErrors(all, call.call, targetOf(call))
 	}
 	for i := range all {
 		if e := all[(n+i)%len(all)]; !again || e != unix.EINTR {
@@ -125,8 +125,11 @@ func errorFor(call notice, n int, again bool) unix.Errno {
 }
 
 // transferErrors are those of all that reads and writes of a file can give: memory of the kernel
-// takes and gives what there is.
-func transferErrors(all []unix.Errno, file string) []unix.Errno {
+// takes and gives what there is, and a request that FUSE could not answer has ended.
+func transferErrors(all []unix.Errno, call int32, file string) []unix.Errno {
+	if file == "/dev/fuse" && call == unix.SYS_WRITE {
+		return []unix.Errno{unix.EINTR}
+	}
 	for _, memory := range []string{"pipe:", "socket:", "anon_inode:"} {
 		if strings.HasPrefix(file, memory) {
 			return []unix.Errno{unix.EINTR}

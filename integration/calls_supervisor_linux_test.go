@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"sync"
 	"syscall"
@@ -177,6 +178,12 @@ func (s *callSupervisor) set(arm *armed) failing {
 // is armed once it is executed.
 func (s *callSupervisor) listen(listener int, arm *armed) {
 	defer unix.Close(listener)
+	// At once: a signal interrupts calls that wait to be received, also those that no signal
+	// interrupts otherwise.
+	runtime.LockOSThread()
+	if err := unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}, 0); err != nil {
+		fmt.Fprintln(os.Stderr, "calls: real-time class:", err)
+	}
 	for {
 		n, err := nextCall(listener)
 		if err != nil {

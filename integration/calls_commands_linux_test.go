@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestCallsOfUmount fails the calls of umount and of the processes of the device: it is gone, or
+// goes on as before.
+func TestCallsOfUmount(t *testing.T) {
+	needCalls(t)
+	s := startSupervisor(t)
+	l := callLoop{name: "umount", once: func(t *testing.T, arm armed) failing {
+		dir := filepath.Join(tempDir(t), "zram")
+		s.mustRun(t, "mount", "--size", heldSize, dir)
+		a := s.run(t, &arm, "umount", dir)
+		wantClear(t, a)
+		if points, err := mountsBelow(dir); err != nil || a.Result.Code == 0 && len(points) > 0 {
+			t.Errorf("umount has succeeded, and there are mounts %v, %v", points, err)
+		} else if len(points) > 0 {
+			writeAndRead(t, dir)
+			takeBack(t, dir)
+		}
+		wantGone(t, dir, a.Failing)
+		return a.Failing
+	}}
+	l.run(t)
+}
+
+// onHeld fails the calls of a command, one after the other, on a device that goes on.
+func onHeld(t *testing.T, name string, once func(t *testing.T, h *held, arm armed) callAnswer) {
+	t.Helper()
+	needCalls(t)
+	s := startSupervisor(t)
+	h := hold(t, s)
+	l := callLoop{name: name, once: func(t *testing.T, arm armed) failing {
+		a := once(t, h, arm)
+		wantClear(t, a)
+		h.wantWhole(t)
+		return a.Failing
+	}}
+	l.run(t)
+}
+
+// TestCallsOfUpgrade fails the calls of upgrade, of the keeper and of both workers.
+func TestCallsOfUpgrade(t *testing.T) {
+	onHeld(t, "upgrade", func(t *testing.T, h *held, arm armed) callAnswer {
+		return h.s.run(t, &arm, "upgrade", h.dir)
+	})
+}
+
+// TestCallsOfVerify fails the calls of verify and of the processes of the device. It never says
+// that all pages are right without having read them.
+func TestCallsOfVerify(t *testing.T) {
+	onHeld(t, "verify", func(t *testing.T, h *held, arm armed) callAnswer {
+		return h.s.run(t, &arm, "verify", h.dir)
+	})
+}
+
+// TestCallsOfExport fails the calls of export: the file is complete, or there is none.
+func TestCallsOfExport(t *testing.T) {
+	dir := tempDir(t)
+	file := filepath.Join(dir, "pages")
+	want := heldContent(heldSeed)
+	onHeld(t, "export", func(t *testing.T, h *held, arm armed) callAnswer {
+		a := h.s.run(t, &arm, "export", h.dir, file)
+		got, err := os.ReadFile(file)
+		if err == nil && len(got) >= len(want) {
+			err = difference(got[:len(want)], want, 0)
+		}
+		if (a.Result.Code == 0 || !errors.Is(err, fs.ErrNotExist)) && err != nil {
+			t.Errorf("exit code %d, and the file has %d bytes: %v", a.Result.Code, len(got), err)
+		}
+		_ = os.Remove(file) // there may be none
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("files are left: %v, %v", left, err)
+			for _, f := range left {
+				_ = os.Remove(filepath.Join(dir, f.Name()))
+			}
+		}
+		return a
+	})
+}
+
+// TestCallsOfImport fails the calls of import: the device has all pages of the file, or after an
+// error each page as it was or as the file has it.
+func TestCallsOfImport(t *testing.T) {
+	dir := tempDir(t)
+	other, before := filepath.Join(dir, "other"), filepath.Join(dir, "before")
+	for file, seed := range map[string]uint64{other: otherSeed, before: heldSeed} {
+		if err := os.WriteFile(file, heldContent(seed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	onHeld(t, "import", func(t *testing.T, h *held, arm armed) callAnswer {
+		a := h.s.run(t, &arm, "import", other, h.dir)
+		what := "either"
+		if a.Result.Code == 0 {
+			what = "other"
+		}
+		client(t, heldPart, what, h.dir)
+		mustRun(t, commandTimeout, "import", before, h.dir)
+		return a
+	})
+}
