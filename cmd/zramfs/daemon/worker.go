@@ -197,18 +197,17 @@ func (w *worker) serve() (err error) {
 	w.undo = append(w.undo, w.server.Close)
 	w.attend()
 	w.listen()
-	w.protections = append(w.protections, protect.RestCollector())
+	w.protections = append(w.protections, protect.CheckCollector())
 	if err := protect.PopulateRuntime(); err != nil {
 		w.log.Warn(err.Error())
 	}
 	group := protect.Settled(protect.CheckGroup(host.Local, machineMemory()), w.facts.Group)
 	w.protections = append(w.protections, group, protect.CheckTimeouts(host.Local), protect.CheckScheduling())
 	w.protections = protect.Merge(append(w.protections, w.facts.Protections...))
-	first := w.facts.Ready == 0
-	if first {
+	if w.facts.Ready == 0 {
 		w.facts.Ready = time.Now().UnixNano()
 	}
-	w.warmUp(first)
+	w.warmUp()
 	close(w.ready)
 	w.awake.Start()
 	w.news.send(news{Ready: &workerReport{Protections: w.protections}})
@@ -229,18 +228,19 @@ func (w *worker) attend() {
 	})
 }
 
-// warmUp makes the memory present that readers of the status need. With wait it returns once that
-// is done; else requests wait already, and it goes on in a goroutine.
-func (w *worker) warmUp(wait bool) {
+// warmUp makes the memory present that the heap and readers of the status need, in a goroutine:
+// requests wait already, or swap is about to be turned on.
+func (w *worker) warmUp() {
+	stop := make(chan struct{})
 	var done sync.WaitGroup
 	done.Go(func() {
-		protect.WarmUp(func() { _, _ = w.encodeStatus(nil) }) // only its garbage counts
+		protect.WarmUp(stop, func() { _, _ = w.encodeStatus(nil) }) // only its garbage counts
 	})
-	if wait {
-		done.Wait()
-		return
-	}
-	w.undo = append(w.undo, func() error { done.Wait(); return nil }) // it uses the store
+	w.undo = append(w.undo, func() error {
+		close(stop)
+		done.Wait() // it uses the store
+		return nil
+	})
 }
 
 // listen takes the imports of commands. A device without them works.

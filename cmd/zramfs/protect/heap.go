@@ -3,7 +3,6 @@
 package protect
 
 import (
-	"fmt"
 	"math"
 	"runtime"
 	"runtime/debug"
@@ -61,31 +60,35 @@ func ReserveHeap() {
 	debug.SetGCPercent((garbageLimit*100 + size/2) / size)
 }
 
-// RestCollector makes the memory present that the heap needs on top of what is in use; see
-// MakePresent for that. The next collection follows when garbageLimit has gathered.
-func RestCollector() Protection {
-	p := Protection{Name: NameCollector, State: StateOK}
-	fillHeap(garbageLimit + spareHeap)
+// CheckCollector says how [WarmUp] leaves the collector, which it need not have done yet.
+func CheckCollector() Protection {
+	p := Protection{Name: NameCollector, State: StateOK, Detail: "garbage collection is off while serving"}
 	if reserve == nil {
-		limit := mappedMemory()/95*100 + 1<<20
-		debug.SetGCPercent(-1)
-		debug.SetMemoryLimit(int64(limit))
 		p.State = StateWarn
-		p.Detail = fmt.Sprintf("there is no address space to spare: the collector runs at %d MiB, and some memory is given "+
-			"back and taken again each time", limit>>20)
-		return p
+		p.Detail = "there is no address space to spare: the collector runs at a limit of memory, and some is given back and " +
+			"taken again each time"
 	}
-	p.Detail = "garbage collection is off while serving"
 	return p
 }
 
-// WarmUp calls use, which reads the status, until the garbage has been collected some times: all
-// memory that heap and collector need for it is then present. The pauses let the goroutine change
-// processors.
-func WarmUp(use func()) {
+// WarmUp makes the memory present that the heap needs on top of what is in use; see [MakePresent]
+// for that. The next collection follows when garbageLimit has gathered. Then it calls use, which
+// reads the status, until the garbage has been collected some times: all memory that heap and
+// collector need for it is then present. The pauses let the goroutine change processors. It takes
+// a tenth of a second and may run while requests are served; it ends early when stop is closed.
+func WarmUp(stop <-chan struct{}, use func()) {
+	fillHeap(garbageLimit + spareHeap)
+	if reserve == nil {
+		debug.SetGCPercent(-1)
+		debug.SetMemoryLimit(int64(mappedMemory()/95*100 + 1<<20))
+	}
 	for last := Heap().Cycles + warmUpCycles; Heap().Cycles < last; {
 		use()
-		time.Sleep(50 * time.Microsecond)
+		select {
+		case <-stop:
+			return
+		case <-time.After(50 * time.Microsecond):
+		}
 	}
 }
 

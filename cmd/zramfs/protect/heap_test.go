@@ -19,8 +19,8 @@ var garbage []byte // escapes to the heap; one goroutine writes it, none reads i
 
 func childHeap() error {
 	ReserveHeap()
-	p := RestCollector()
-	WarmUp(churnOnce)
+	p := CheckCollector()
+	WarmUp(nil, churnOnce)
 	if p.State != StateOK {
 		if raceEnabled || p.State == StateWarn && p.Detail != "" {
 			return nil // a build or a machine that has no address space to spare

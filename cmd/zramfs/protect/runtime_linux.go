@@ -73,7 +73,7 @@ func interruptThreads() error {
 }
 
 // populateSmallRegions makes anonymous mappings present: the small ones as a whole, of others the
-// part that the runtime uses next. The heap has [RestCollector] and [MakePresent].
+// part that the runtime uses next. The heap has [WarmUp] and [MakePresent].
 func populateSmallRegions() error {
 	all, err := host.Local.Maps()
 	if err != nil {
