@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -33,16 +34,23 @@ const (
 	// their limits.
 	lookPause = 250 * time.Millisecond
 	// fewPages is the number of pages swapped within lookPause up to which no list is emptied.
-	fewPages = 256
+	fewPages = 64
+	// readOn is how long statistics are read after the last look that found pages being swapped: a
+	// program may pause for a moment, and the kernel itself brings them up to date as often.
+	readOn = 2 * time.Second
 	// findPause is the time between two searches for groups with a limit, while pages are swapped.
 	findPause = 5 * time.Second
 	// mostGroups bounds the files that are open.
 	mostGroups = 256
-	// readPause is the least time between two reads of a group's statistics. The list of a group of
-	// 64 MiB lasts ten times as long on kernel zram.
+	// readPause is the time between two reads of the statistics of a group of 64 MiB or more, whose
+	// list lasts ten times as long on kernel zram. That of a smaller group is emptied sooner.
 	readPause = 20 * time.Millisecond
-	// readShare is the time between two reads in units of what they took last: with many groups the
-	// reads take a twentieth of a processor at the most, while pages are swapped.
+	readGroup = 64 << 20
+	// leastPause is the time between two reads for the smallest groups.
+	leastPause = 2 * time.Millisecond
+	// readShare is the time between two reads in units of the processor time that they took last:
+	// with many groups the reads take a twentieth of a processor at the most. Their waits for a
+	// processor do not count: on a busy machine the reads are as urgent.
 	readShare = 20
 )
 
@@ -82,15 +90,42 @@ func Follow(root host.Root, ended <-chan struct{}) error {
 		f.forget()
 		err = errors.Join(err, f.vmstat.Close())
 	}()
+	runtime.LockOSThread() // for processorTime
+	defer runtime.UnlockOSThread()
 	before, err := f.swapped()
-	for err == nil && !wait(lookPause, ended) {
+	var near []group
+	var busy time.Time
+	for err == nil && !refresh(near, ended) {
 		var now uint64
-		if now, err = f.swapped(); err == nil && now-before > fewPages {
-			err = f.keep(ended)
+		if now, err = f.swapped(); err != nil {
+			break
 		}
+		if now-before > fewPages {
+			busy = time.Now()
+		}
+		near, err = f.nearLimits(time.Since(busy) < readOn)
 		before = now
 	}
 	return err
+}
+
+// refresh reads the statistics of groups for lookPause, or waits as long where there are none. It
+// reports whether ended was closed.
+func refresh(near []group, ended <-chan struct{}) bool {
+	end := time.Now().Add(lookPause)
+	pause := pauseFor(near)
+	for len(near) > 0 && time.Now().Before(end) {
+		began := processorTime()
+		for _, g := range near {
+			// A group that has gone has no statistics to bring up to date.
+			var first [1]byte
+			_, _ = g.stat.ReadAt(first[:], 0)
+		}
+		if wait(max(pause, readShare*(processorTime()-began)), ended) {
+			return true
+		}
+	}
+	return wait(time.Until(end), ended)
 }
 
 // wait reports whether ended was closed within that time.
@@ -121,29 +156,31 @@ func (f *follower) swapped() (pages uint64, err error) {
 	return pages, nil
 }
 
-// keep reads the statistics of groups near their limits until the next look.
-func (f *follower) keep(ended <-chan struct{}) error {
+// pauseFor returns the time between two reads of groups: the smallest has the say.
+func pauseFor(near []group) time.Duration {
+	pause := readPause
+	for _, g := range near {
+		pause = min(pause, max(leastPause, readPause*time.Duration(min(g.limit, readGroup))/readGroup))
+	}
+	return pause
+}
+
+// nearLimits returns the groups near their limits, as long as pages are swapped.
+func (f *follower) nearLimits(swapping bool) (near []group, err error) {
+	if !swapping {
+		return nil, nil
+	}
 	if time.Since(f.found) > findPause {
 		if err := f.find(); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	var near []group
 	for _, g := range f.groups {
 		if f.near(g) {
 			near = append(near, g)
 		}
 	}
-	for end := time.Now().Add(lookPause); len(near) > 0 && time.Now().Before(end); {
-		began := time.Now()
-		for _, g := range near {
-			_, _ = g.stat.ReadAt(f.text[:1], 0) // a group may have gone
-		}
-		if wait(max(readPause, readShare*time.Since(began)), ended) {
-			break
-		}
-	}
-	return nil
+	return near, nil
 }
 
 // near reports whether a group keeps more than 7/8 of its limit in memory.
