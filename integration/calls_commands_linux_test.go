@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // TestCallsOfUmount fails the calls of umount and of the processes of the device: it is gone, or
@@ -32,11 +33,16 @@ func TestCallsOfUmount(t *testing.T) {
 	l.run(t)
 }
 
+// heldPatience is longer than a command waits for the worker or the keeper where its socket takes
+// no connection: two minutes for import, and 100 seconds for upgrade.
+const heldPatience = 150 * time.Second
+
 // onHeld fails the calls of a command, one after the other, on a device that goes on.
 func onHeld(t *testing.T, name string, once func(t *testing.T, h *held, arm armed) callAnswer) {
 	t.Helper()
 	needCalls(t)
 	s := startSupervisor(t)
+	s.patience = heldPatience
 	h := hold(t, s)
 	l := callLoop{name: name, once: func(t *testing.T, arm armed) failing {
 		a := once(t, h, arm)

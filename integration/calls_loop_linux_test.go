@@ -38,11 +38,13 @@ const (
 
 // A supervising is a supervisor as its test sees it.
 type supervising struct {
-	cmd    *exec.Cmd
-	pages  bool // filters tell of the page path too
-	orders *json.Encoder
-	life   io.WriteCloser
-	said   *json.Decoder
+	cmd   *exec.Cmd
+	pages bool // filters tell of the page path too
+	// patience bounds a command.
+	patience time.Duration
+	orders   *json.Encoder
+	life     io.WriteCloser
+	said     *json.Decoder
 }
 
 // startSupervisor starts a supervisor. It ends with the test, once all programs that it has started
@@ -50,7 +52,7 @@ type supervising struct {
 func startSupervisor(t *testing.T) *supervising {
 	t.Helper()
 	// It ends by itself, after the processes for whose calls it answers.
-	s := &supervising{cmd: clientCommand(context.Background(), supervisorPart, binary(t))}
+	s := &supervising{cmd: clientCommand(context.Background(), supervisorPart, binary(t)), patience: commandTimeout}
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	s.cmd.Stderr = os.Stderr
 	var err error
@@ -94,7 +96,7 @@ func (s *supervising) tell(t testing.TB, o callOrder) callAnswer {
 // run runs the program below a filter.
 func (s *supervising) run(t testing.TB, arm *armed, args ...string) callAnswer {
 	t.Helper()
-	return s.tell(t, callOrder{Run: &callRun{Args: args, Pages: s.pages, Arm: arm, Timeout: commandTimeout}})
+	return s.tell(t, callOrder{Run: &callRun{Args: args, Pages: s.pages, Arm: arm, Timeout: s.patience}})
 }
 
 // mustRun is run without a failing call, for what has to succeed.
@@ -195,7 +197,7 @@ func wantClear(t testing.TB, a callAnswer) {
 	r := a.Result
 	switch {
 	case a.Late:
-		t.Errorf("it hangs, and was killed after %s: %s%s", commandTimeout, r.Stdout, r.Stderr)
+		t.Errorf("it hangs, and was killed: %s%s", r.Stdout, r.Stderr)
 	case r.Code == 0:
 	case strings.Contains(a.Failing.What, ": write: "): // the message too
 	case strings.Contains(a.Failing.What, ": pipe2: ") && strings.Contains(r.Stderr, "go-fuse/v2"):
