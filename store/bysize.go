@@ -21,7 +21,8 @@ type bySize struct {
 	// between is called after each piece, and after each stretch of a scan. errEnough of it ends
 	// all without an error.
 	between func() error
-	window  int    // the most candidates at a time
+	window  int // the most candidates at a time
+	buffer  []candidate
 	scanned uint64 // index pages that scans went over
 }
 
@@ -62,7 +63,7 @@ func (b *bySize) run() error {
 
 // classes deals with the wanted pages of the classes from last up to top.
 func (b *bySize) classes(last, top int) error {
-	var window []candidate
+	window := b.buffer
 	for page := uint64(0); page < b.s.image.Pages; {
 		window = window[:0]
 		next, err := b.scan(page, last, top, func(c candidate) bool {

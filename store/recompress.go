@@ -19,6 +19,9 @@ type RecompressConfig struct {
 	Algorithm codec.Algorithm
 	Idle      bool // pages that MarkIdle marked and that were not accessed since
 	Huge      bool // pages that are stored as they are, PageSize bytes
+	// Age is how long pages were not accessed, known as for MarkIdle. 0 is any time, and with
+	// another age nothing is recompressed where not AgesKnown.
+	Age time.Duration
 	// Threshold is the least length in bytes of an object, below PageSize; a new object is shorter.
 	// 0 is no threshold.
 	Threshold int
@@ -49,48 +52,66 @@ type Recompressed struct {
 // stays done. Calls may overlap, but gain nothing by it. It takes a worker from the requests for a
 // piece at a time.
 func (s *Store) Recompress(ctx context.Context, cfg RecompressConfig) (Recompressed, error) {
+	r, err := s.NewRecompressor(cfg)
+	if err != nil {
+		return Recompressed{}, err
+	}
+	return r.Run(ctx, cfg.Age)
+}
+
+// NewRecompressor makes a [Recompressor] for what cfg says, all but for its age. The errors are
+// those of Recompress.
+func (s *Store) NewRecompressor(cfg RecompressConfig) (*Recompressor, error) {
 	if cfg.Threshold < 0 || cfg.Threshold >= PageSize {
-		return Recompressed{}, fmt.Errorf("%w: threshold of %d bytes: want 0 to %d", ErrConfig, cfg.Threshold, PageSize-1)
+		return nil, fmt.Errorf("%w: threshold of %d bytes: want 0 to %d", ErrConfig, cfg.Threshold, PageSize-1)
 	}
 	if !s.cfg.Algorithm.Reads(cfg.Algorithm) {
-		return Recompressed{}, fmt.Errorf("%w: algorithm %s: another dictionary than the store was opened with",
+		return nil, fmt.Errorf("%w: algorithm %s: another dictionary than the store was opened with",
 			ErrConfig, cfg.Algorithm)
 	}
 	c, err := cfg.Algorithm.NewCompressor()
 	if err != nil {
-		return Recompressed{}, err
+		return nil, err
 	}
-	if !s.operators.TryRLock() {
-		return Recompressed{}, ErrClosed
+	r := &Recompressor{s: s, cfg: cfg, compressor: c, window: make([]candidate, 0, windowPages)}
+	if s.cfg.Present != nil { // requests may wait for the worker that a run has
+		s.cfg.Present([]any{&r.old, r.window, c})
 	}
-	defer s.operators.RUnlock()
-	r := &recompression{s: s, cfg: cfg, compressor: c}
-	err = r.run(ctx)
-	s.ages.stale.Store(true)
-	s.poke()
-	return r.did, err
+	return r, nil
 }
 
-// A recompression is a call of Recompress.
-type recompression struct {
+// A Recompressor does again and again what Recompress does, and makes no garbage. One goroutine
+// uses it.
+type Recompressor struct {
 	s          *Store
-	cfg        RecompressConfig
+	cfg        RecompressConfig // its age is that of the present run
 	compressor codec.Compressor
+	window     []candidate
 	old        [PageSize]byte // the object that is being recompressed
 	did        Recompressed
 	told       uint64 // pages tried when the statistics were last wanted
 }
 
+// Run recompresses pages that were not accessed for age, as Recompress does.
+func (r *Recompressor) Run(ctx context.Context, age time.Duration) (Recompressed, error) {
+	s := r.s
+	if !s.operators.TryRLock() {
+		return Recompressed{}, ErrClosed
+	}
+	defer s.operators.RUnlock()
+	r.cfg.Age, r.did, r.told = age, Recompressed{}, 0
+	err := r.order(ctx, windowPages).run()
+	s.ages.stale.Store(true)
+	s.poke()
+	return r.did, err
+}
+
 // pieceTime is how long a piece may have a worker.
 const pieceTime = 500 * time.Microsecond
 
-func (r *recompression) run(ctx context.Context) error {
-	return r.order(ctx, windowPages).run()
-}
-
-func (r *recompression) order(ctx context.Context, window int) *bySize {
+func (r *Recompressor) order(ctx context.Context, window int) *bySize {
 	return &bySize{
-		s: r.s, window: window, wanted: r.wanted,
+		s: r.s, window: window, buffer: r.window, wanted: r.wanted,
 		piece: func(window []candidate) (int, error) { return r.piece(ctx, window) },
 		between: func() error {
 			if r.enough() {
@@ -109,10 +130,10 @@ func (r *recompression) order(ctx context.Context, window int) *bySize {
 	}
 }
 
-func (r *recompression) enough() bool { return r.cfg.MaxPages != 0 && r.did.Tried >= r.cfg.MaxPages }
+func (r *Recompressor) enough() bool { return r.cfg.MaxPages != 0 && r.did.Tried >= r.cfg.MaxPages }
 
 // ended returns why the call is to end before it is done, or nil.
-func (r *recompression) ended(ctx context.Context) error {
+func (r *Recompressor) ended(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -123,16 +144,19 @@ func (r *recompression) ended(ctx context.Context) error {
 }
 
 // wanted reports whether a page is to be recompressed.
-func (r *recompression) wanted(page uint64, e image.Entry) bool {
+func (r *Recompressor) wanted(page uint64, e image.Entry) bool {
 	if !e.Object() || e.WrittenBack() || !e.Valid(r.s.image.Segments) || e.Length() < r.cfg.Threshold || r.cfg.Huge && e.Length() != PageSize {
 		return false
 	}
 	b := r.s.ages.of(page)
+	if r.cfg.Age != 0 && (b&ageCode == ageNone || ageOf(b) < r.cfg.Age) {
+		return false
+	}
 	return b&ageSticky == 0 && (!r.cfg.Idle || b&ageIdle != 0)
 }
 
 // piece recompresses some pages of a window, for a short time, and returns how many.
-func (r *recompression) piece(ctx context.Context, window []candidate) (n int, err error) {
+func (r *Recompressor) piece(ctx context.Context, window []candidate) (n int, err error) {
 	w := r.s.acquireLast()
 	defer w.Release()
 	for begun := time.Now(); n < len(window) && !r.enough() && (n == 0 || time.Since(begun) < pieceTime); n++ {
@@ -160,7 +184,7 @@ func (s *Store) acquireLast() *Worker {
 
 // try recompresses a page, if it is still wanted. It works on a copy of the object and holds no
 // lock: a writer need not wait for a slow codec. A damaged object is left for a read to find.
-func (r *recompression) try(w *Worker, page uint64) error {
+func (r *Recompressor) try(w *Worker, page uint64) error {
 	s := r.s
 	w.beginRead()
 	e := s.idx.load(page)

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/zramfs/zramfs/codec"
 )
@@ -173,13 +174,55 @@ func TestRecompressScansOnceAClass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recompression{s: s, compressor: c}
+	r := &Recompressor{s: s, compressor: c}
 	order := r.order(context.Background(), 16)
 	if err := order.run(); err != nil {
 		t.Fatal(err)
 	}
 	if most := (1 + sizeClasses) * s.image.IndexPages; r.did.Tried < 4000 || order.scanned > most+r.did.Tried/16 {
 		t.Errorf("%d pages of the index are scanned for %d pages, want %d at the most", order.scanned, r.did.Tried, most)
+	}
+	unchanged(t, s, data)
+}
+
+// A Recompressor takes the pages that are old enough, run after run.
+func TestRecompressorTakesOldPages(t *testing.T) {
+	s, data := filled(t, Config{Disksize: 16 << 20})
+	r, err := s.NewRecompressor(RecompressConfig{Algorithm: algorithm(t, "page:dense")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCalendar(s)
+	c.walk(2000, false)
+	for page := range data {
+		if page%3 < 2 {
+			read(t, s, uint64(page))
+		}
+	}
+	c.walk(2001, true)
+	c.walk(2800, false)
+	for page := 0; page < len(data); page += 3 {
+		read(t, s, uint64(page))
+	}
+	tried := uint64(0)
+	for _, run := range []struct {
+		age time.Duration
+		due [3]bool // pages by their number's rest: accessed now, 800 and 2800 seconds ago
+	}{{24 * time.Hour, [3]bool{}}, {1500 * time.Second, [3]bool{2: true}}, {500 * time.Second, [3]bool{1: true, 2: true}}} {
+		did, err := r.Run(t.Context(), run.age)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tried += did.Tried
+		for page := range data {
+			st := s.PageState(uint64(page))
+			if done := st.Recompressed || st.Incompressible; !st.Same && done != run.due[page%3] {
+				t.Fatalf("page %d after a run for %s: %+v", page, run.age, st)
+			}
+		}
+	}
+	if tried < uint64(len(data))/3 {
+		t.Errorf("%d of %d pages were tried", tried, len(data))
 	}
 	unchanged(t, s, data)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/awake"
+	"github.com/zramfs/zramfs/cmd/zramfs/cold"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
@@ -29,6 +30,7 @@ const (
 	flagAlgorithm  = "algorithm"
 	flagMemLimit   = "mem-limit"
 	flagLatency    = "latency"
+	flagCold       = "cold"
 	flagSpill      = "spill"
 	flagMemory     = "memory"    // hidden: tests kernels without noswap
 	flagTransport  = "transport" // hidden: a keeper of an earlier version gives it to its worker
@@ -49,6 +51,8 @@ func deviceFlags() []cli.Flag {
 			Usage: "most memory the device may take: a `LIMIT` as 2G, or as 50% of RAM; 0 for none"},
 		&cli.StringFlag{Name: flagLatency, Value: string(awake.Auto),
 			Usage: "keep idle processors awake for page faults: a `POLICY`, auto, low or off"},
+		&cli.StringFlag{Name: flagCold, Value: cold.Default.String(),
+			Usage: "pack pages that are not used for long, in a `SHARE` of one processor; or off"},
 		&cli.StringFlag{Name: flagSpill,
 			Usage: "overwrite the file or block device at `PATH` with pages that are written back, encrypted"},
 		&cli.StringFlag{Name: flagMemory, Value: string(store.MemoryAuto), Hidden: true},
@@ -169,6 +173,9 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	if cfg.Latency, err = awake.ParsePolicy(c.String(flagLatency)); err != nil {
 		return cfg, usageError("%v", err)
 	}
+	if cfg.Cold, err = cold.ParseShare(c.String(flagCold)); err != nil {
+		return cfg, usageError("--cold: %v", err)
+	}
 	if path := c.String(flagSpill); path != "" {
 		if cfg.Backing, err = filepath.Abs(path); err != nil {
 			return cfg, usageError("--spill: %v", err)
@@ -212,6 +219,9 @@ func deviceArgs(role string, cfg daemon.Config) []string {
 	}
 	if cfg.Latency != awake.Auto { // a program of before has no such flag
 		args = append(args, "--"+flagLatency+"="+string(cfg.Latency))
+	}
+	if cfg.Cold != cold.Default { // as above
+		args = append(args, "--"+flagCold+"="+cfg.Cold.String())
 	}
 	if cfg.Memory != store.MemoryAuto {
 		args = append(args, "--"+flagMemory+"="+string(cfg.Memory))

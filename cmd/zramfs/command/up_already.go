@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/cold"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/setup"
@@ -72,6 +73,9 @@ func (w wish) differs(d devices.Device) (has, wants []string) {
 	note(flagMemLimit, limit(s.MemLimit), limit(w.cfg.MemLimit))
 	if s.Latency.Policy != "" { // a worker of v0.1.0 has none
 		note(flagLatency, "latency "+string(s.Latency.Policy), "latency "+string(w.cfg.Latency))
+	}
+	if s.Cold.State != "" { // a worker of before has none
+		note(flagCold, "cold "+cold.Share(s.Cold.Share).String(), "cold "+w.cfg.Cold.String())
 	}
 	backing := w.cfg.Backing
 	if real, err := filepath.EvalSymlinks(backing); err == nil { // the device tells where the path led

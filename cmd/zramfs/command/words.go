@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/awake"
+	"github.com/zramfs/zramfs/cmd/zramfs/cold"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
@@ -38,6 +39,7 @@ func (r report) sides() []side {
 		side{"backing device", backingWords(r.Status.Backing)},
 		side{"code", instructionWords(r.Status.Instructions)},
 		side{"latency", latencyWords(r.Status.Latency)},
+		side{"cold pages", coldWords(r.Status.Cold)},
 		side{"requests", requestWords(r.Status.Operations)},
 		side{"at the loop", splitWords(r.ReadTime, r.WriteTime)},
 		side{"last minute", minuteWords(r.Status.LastMinute)},
@@ -169,6 +171,22 @@ func backingWords(b daemon.BackingStatus) string {
 	}
 	if b.FailedWrites > 0 {
 		text += fmt.Sprintf(", %s writes failed", term.Grouped(b.FailedWrites))
+	}
+	return text
+}
+
+// coldWords is the line of status on cold pages. Older servers do not report them.
+func coldWords(c cold.Status) string {
+	switch {
+	case c.State == "":
+		return ""
+	case c.State == cold.StateOff:
+		return "not packed: " + c.Reason
+	}
+	text := fmt.Sprintf("from %s on; %s packed, %s saved", term.Time(time.Duration(c.AgeSeconds*float64(time.Second))),
+		term.Pages(c.Pages), term.Size(c.SavedBytes))
+	if c.Reason != "" {
+		text += " (" + c.Reason + ")"
 	}
 	return text
 }

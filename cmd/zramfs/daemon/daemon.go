@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/awake"
+	"github.com/zramfs/zramfs/cmd/zramfs/cold"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/store"
@@ -32,6 +33,8 @@ type Config struct {
 	Backing string
 	// Latency decides when idle processors are kept from halting.
 	Latency awake.Policy
+	// Cold is the part of a processor that may go into packing pages that are not used for long.
+	Cold cold.Share
 	// Memory is the kind of memory of the image.
 	Memory store.MemoryKind
 	// CreatedDir means that Dir was made for this mount: it is removed after the unmount.

@@ -78,6 +78,7 @@ func (w *worker) status(loops []string) Status {
 			AsyncDIO:      settings.AsyncDIO,
 		},
 		Latency: w.awake.Status(),
+		Cold:    w.cold.Status(),
 		Process: ProcessStatus{
 			HeapBytes:         heap.Bytes,
 			HeapReleasedBytes: heap.Released,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/awake"
+	"github.com/zramfs/zramfs/cmd/zramfs/cold"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 )
 
@@ -90,6 +91,8 @@ type Status struct {
 	Fuse FuseStatus `json:"fuse"`
 	// Latency says whether idle processors are kept from halting, and what that saves.
 	Latency awake.Status `json:"latency"`
+	// Cold says from which age on pages are cold, and what became of cold pages.
+	Cold cold.Status `json:"cold"`
 	// Process describes heap and log of the serving process.
 	Process ProcessStatus `json:"process"`
 	// Protections are the measures taken before the device became ready, in the order in which they

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/awake"
+	"github.com/zramfs/zramfs/cmd/zramfs/cold"
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
@@ -40,6 +41,7 @@ type worker struct {
 	server      *fusefs.Server       // immutable once serving has begun
 	counters    *fusefs.Counters     // immutable once serving has begun
 	awake       *awake.Holder        // immutable once serving has begun
+	cold        *cold.Packer         // immutable once serving has begun
 	protections []protect.Protection // complete when ready is closed
 	ready       chan struct{}
 	refused     chan struct{}  // has room for the one answer to news.Resize
@@ -162,7 +164,8 @@ func (w *worker) serve() (err error) {
 		return err
 	}
 	w.awake = awake.New(w.cfg.Latency)
-	w.undo = append(w.undo, w.awake.Close)
+	w.cold = cold.New(w.store, w.cfg.Cold)
+	w.undo = append(w.undo, w.awake.Close, w.cold.Close)
 	cfg := fusefs.Config{
 		Store:     w.store,
 		Algorithm: w.cfg.Algorithm,
@@ -210,6 +213,7 @@ func (w *worker) serve() (err error) {
 	w.warmUp()
 	close(w.ready)
 	w.awake.Start()
+	w.cold.Start()
 	w.news.send(news{Ready: &workerReport{Protections: w.protections}})
 	return nil
 }

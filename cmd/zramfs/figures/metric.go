@@ -56,6 +56,10 @@ const (
 	protection      = "zramfs_protection"
 	cpuSeconds      = "zramfs_cpu_seconds_total"
 	pollingSeconds  = "zramfs_processors_polling_seconds_total"
+	coldAge         = "zramfs_cold_age_seconds"
+	coldReads       = "zramfs_cold_read_ratio"
+	coldSaved       = "zramfs_cold_saved_bytes_total"
+	coldTime        = "zramfs_cold_spent_seconds_total"
 	logLinesDropped = "zramfs_log_lines_dropped_total"
 	operations      = "zramfs_operations_total"
 	operationBytes  = "zramfs_operation_bytes_total"
@@ -120,6 +124,10 @@ var Metrics = []Metric{
 	{protection, Gauge, []string{"name"}, "Whether a protection of the serving process holds (1) or not (0)"},
 	{cpuSeconds, Counter, nil, "Processor time of keeper and workers since the device was made, with workers that have died"},
 	{pollingSeconds, Counter, nil, "Time during which the device kept idle processors from halting"},
+	{coldAge, Gauge, nil, "Age from which on pages count as cold"},
+	{coldReads, Gauge, nil, "Part of the stored pages that was read in the last minute after they became cold"},
+	{coldSaved, Counter, nil, "Bytes by which packing made the objects of cold pages shorter"},
+	{coldTime, Counter, nil, "Processor time that packing took"},
 	{logLinesDropped, Counter, nil, "Log lines of the serving process that found no room"},
 	{Pressure, Gauge, nil, "Share of the last ten seconds in which a task of the machine waited for memory"},
 	{LookTime, Gauge, nil, "Time that asking all devices took"},

@@ -189,6 +189,12 @@ func (s *samples) service(st *daemon.Status) {
 		s.add(cpuSeconds, st.CPUSeconds)
 	}
 	s.add(pollingSeconds, st.Latency.HeldSeconds)
+	if c := st.Cold; c.State != "" { // an older server does not tell it
+		s.add(coldAge, c.AgeSeconds)
+		s.add(coldReads, c.ReadRate)
+		s.add(coldSaved, float64(c.SavedBytes))
+		s.add(coldTime, c.SpentSeconds)
+	}
 	s.add(logLinesDropped, float64(st.Process.LogLinesDropped))
 }
 

@@ -31,6 +31,16 @@ func (r Root) Pressure() (percent float64, known bool) {
 	return p.Some, known
 }
 
+// ProcessorPressure returns the share of the last ten seconds, in per cent, in which a task waited
+// for a processor; false where the kernel does not tell.
+func (r Root) ProcessorPressure() (percent float64, known bool) {
+	text, err := r.Read("proc/pressure/cpu")
+	if err != nil {
+		return 0, false
+	}
+	return averageOf(text, "some")
+}
+
 // averageOf returns the number after avg10= in the line that begins with name.
 func averageOf(text, name string) (float64, bool) {
 	_, rest, _ := strings.Cut(text, name+" avg10=")

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cold
+
+import (
+	"testing"
+	"time"
+
+	"github.com/zramfs/zramfs/store"
+)
+
+// minutes has an ageFinder look once a minute at a device of a million pages, on which perMinute
+// pages are read in a minute, by class, and returns the last answer.
+func minutes(f *ageFinder, reads *[store.AgeClasses]uint64, n int, perMinute map[int]uint64) (age time.Duration) {
+	for range n {
+		for class, more := range perMinute {
+			reads[class] += more
+		}
+		age = f.look(*reads, 1_000_000, time.Minute)
+	}
+	return age
+}
+
+func classFrom(class int) time.Duration {
+	from, _ := store.AgeClass(class)
+	return from
+}
+
+// The age is the least beyond which fewer than 2000 of a million pages are read in a minute: it
+// rises in the minute in which the load shifts, and falls after five calm ones.
+func TestAgeFollowsTheReads(t *testing.T) {
+	var f ageFinder
+	var reads [store.AgeClasses]uint64
+	least := leastOf(&reads, 1)
+	if least < leastAge || least > 2*leastAge {
+		t.Errorf("the least age is %s", least)
+	}
+	if age := minutes(&f, &reads, memory, map[int]uint64{3: 50_000}); age != mostAge {
+		t.Errorf("pages are cold from %s on before much is known", age)
+	}
+	if age := minutes(&f, &reads, 1, map[int]uint64{3: 50_000}); age != least {
+		t.Errorf("young pages alone are read, and pages are cold from %s on, want %s", age, least)
+	}
+	if age := minutes(&f, &reads, 1, map[int]uint64{9: 1500, 11: 1500}); age != classFrom(10) || f.rate < 0.0029 || f.rate > 0.0031 {
+		t.Errorf("the load has shifted, and pages are cold from %s on, want %s; the rate is %g", age, classFrom(10), f.rate)
+	}
+	if age := minutes(&f, &reads, memory-1, nil); age != classFrom(10) {
+		t.Errorf("after %d calm minutes pages are cold from %s on", memory-1, age)
+	}
+	if age := minutes(&f, &reads, 1, nil); age != least || f.rate != 0 {
+		t.Errorf("after %d calm minutes pages are cold from %s on, want %s; the rate is %g", memory, age, least, f.rate)
+	}
+	if age := minutes(&f, &reads, 1, map[int]uint64{13: 2500}); age != mostAge {
+		t.Errorf("old pages are read, and pages are cold from %s on", age)
+	}
+}
+
+// A worker that counts anew, a device without pages and a clock that stands still change nothing.
+func TestAgeOfOddFigures(t *testing.T) {
+	var f ageFinder
+	var reads [store.AgeClasses]uint64
+	before := minutes(&f, &reads, memory+1, map[int]uint64{9: 5000})
+	if age := f.look([store.AgeClasses]uint64{}, 1_000_000, time.Minute); age != before {
+		t.Errorf("%s became %s where counts began anew", before, age)
+	}
+	if age := f.look(reads, 0, 0); age != before {
+		t.Errorf("%s became %s in no time", before, age)
+	}
+}
+
+func TestParseShare(t *testing.T) {
+	for text, want := range map[string]Share{"off": 0, "5%": 5, "5": 5, "100%": 100} {
+		got, err := ParseShare(text)
+		if again, aerr := ParseShare(got.String()); got != want || err != nil || again != want || aerr != nil {
+			t.Errorf("%s is %d, %v; %s is %d, %v", text, got, err, got, again, aerr)
+		}
+	}
+	for _, text := range []string{"", "0", "101%", "-1", "5%%", "1.5", "on"} {
+		if got, err := ParseShare(text); err == nil {
+			t.Errorf("%q is %d", text, got)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store"
+)
+
+// algorithm makes the objects of cold pages.
+const algorithm = "page:dense"
+
+const (
+	// every is from one look at the ages to the next.
+	every = time.Minute
+	// lookAround is how often packing looks whether the machine has become busy.
+	lookAround = time.Second
+)
+
+// A Packer packs the cold pages of a store. Its methods are safe for concurrent use.
+type Packer struct {
+	share  Share         // immutable
+	store  *store.Store  // immutable
+	every  time.Duration // immutable
+	busy   func() string // immutable
+	stop   chan struct{} // closed by Close
+	ended  sync.WaitGroup
+	recomp *store.Recompressor // nil where nothing is packed; used by the goroutine of Start
+
+	mu     sync.Mutex
+	status Status // guarded by mu
+}
+
+// Status says from when on pages are cold, and what became of them. Counts begin with the process.
+type Status struct {
+	// Share is the part of one processor that packing may take, in per cent; 0 where it is off.
+	Share int `json:"share_percent"`
+	// State is "packing", "waiting" for pages to become cold or for time, or "off".
+	State string `json:"state"`
+	// Reason says why the state is off, or what packing waits for; empty where nothing is to be
+	// said.
+	Reason string `json:"reason"`
+	// AgeSeconds is the age from which on pages are cold.
+	AgeSeconds float64 `json:"age_seconds"`
+	// ReadRate is the part of the stored pages that was read in the last minute after they became
+	// cold.
+	ReadRate float64 `json:"read_rate"`
+	// Pages is the number of pages packed, and SavedBytes what that made their objects shorter.
+	Pages      uint64 `json:"pages"`
+	SavedBytes uint64 `json:"saved_bytes"`
+	// SpentSeconds is the time that packing took of one processor.
+	SpentSeconds float64 `json:"spent_seconds"`
+}
+
+// The states of a Packer.
+const (
+	StatePacking = "packing"
+	StateWaiting = "waiting"
+	StateOff     = "off"
+)
+
+// New returns a Packer for s that does nothing yet. Where nothing can be packed its status says
+// why.
+func New(s *store.Store, share Share) *Packer {
+	p := &Packer{share: share, store: s, every: every, stop: make(chan struct{}), busy: func() string { return busy(host.Local) }}
+	p.status = Status{Share: int(share), State: StateWaiting, AgeSeconds: mostAge.Seconds()}
+	err := p.prepare()
+	if err != nil {
+		p.recomp = nil
+		p.status.Share, p.status.State, p.status.Reason = 0, StateOff, err.Error()
+	}
+	return p
+}
+
+func (p *Packer) prepare() error {
+	switch {
+	case p.share == 0:
+		return errors.New("switched off")
+	case !p.store.AgesKnown():
+		return errors.New("the image has no room for the ages of pages")
+	}
+	a, err := codec.Parse(algorithm)
+	if err != nil {
+		return err
+	}
+	p.recomp, err = p.store.NewRecompressor(store.RecompressConfig{Algorithm: a, Rest: p.rest()})
+	return err
+}
+
+// Start looks and packs in the background from now on.
+func (p *Packer) Start() {
+	if p.recomp != nil {
+		p.ended.Go(p.run)
+	}
+}
+
+// Close ends what Start began, and waits for that. It is to be called before the store is closed.
+func (p *Packer) Close() error {
+	close(p.stop)
+	p.ended.Wait()
+	return nil
+}
+
+// Status returns what the Packer does now.
+func (p *Packer) Status() Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.status
+}
+
+func (p *Packer) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	p.ended.Go(func() { <-p.stop; cancel() })
+	var ages ageFinder
+	last := time.Now()
+	for tick := time.NewTicker(p.every); ; {
+		stats, now := p.store.Stats(), time.Now()
+		age := ages.look(stats.Ages.Refaults, stats.OrigDataSize/store.PageSize, now.Sub(last))
+		last = now
+		p.say(func(s *Status) { s.AgeSeconds, s.ReadRate = age.Seconds(), ages.rate })
+		p.pack(ctx, age)
+		select {
+		case <-p.stop:
+			tick.Stop()
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// pack packs what is older than age, if the machine has time.
+func (p *Packer) pack(ctx context.Context, age time.Duration) {
+	if reason := p.busy(); reason != "" {
+		p.say(func(s *Status) { s.State, s.Reason = StateWaiting, reason })
+		return
+	}
+	p.say(func(s *Status) { s.State, s.Reason = StatePacking, "" })
+	before := p.Status()
+	did, err := p.recomp.Run(ctx, age)
+	p.say(func(s *Status) {
+		s.State, s.Reason = StateWaiting, ""
+		s.Pages, s.SavedBytes = before.Pages+did.Pages, before.SavedBytes+did.SavedBytes
+		if err != nil && ctx.Err() == nil {
+			s.Reason = fmt.Sprint(err)
+		}
+	})
+}
+
+// rest returns what the store calls after each piece of half a millisecond: it sleeps so that
+// packing takes no more than its share, and for as long as the machine is busy.
+func (p *Packer) rest() func(store.Recompressed) {
+	var woke, looked time.Time
+	return func(store.Recompressed) {
+		now := time.Now()
+		took := now.Sub(woke)
+		if woke.IsZero() || took > lookAround { // it is the first piece of a run
+			took = 0
+		}
+		p.say(func(s *Status) { s.SpentSeconds += took.Seconds() })
+		p.sleep(took*100/time.Duration(p.share) - took)
+		for time.Since(looked) > lookAround && !p.stopped() {
+			looked = time.Now()
+			reason := p.busy()
+			p.say(func(s *Status) { s.Reason = reason })
+			if reason != "" {
+				p.sleep(lookAround)
+			}
+		}
+		woke = time.Now()
+	}
+}
+
+func (p *Packer) sleep(d time.Duration) {
+	select {
+	case <-p.stop:
+	case <-time.After(d):
+	}
+}
+
+func (p *Packer) stopped() bool {
+	select {
+	case <-p.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *Packer) say(change func(*Status)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(&p.status)
+}

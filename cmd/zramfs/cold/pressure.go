@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cold
+
+import (
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
+)
+
+// Programs that wait for a processor, or for memory, in more than this share of the last ten
+// seconds, in per cent, have packing wait.
+const (
+	mostProcessor = 25
+	mostMemory    = 10
+)
+
+// busy says why packing has to wait; empty where it need not. Without the kernel's pressure
+// (CONFIG_PSI) the load average counts.
+func busy(m host.Root) string {
+	if waits, known := m.Pressure(); known && waits > mostMemory {
+		return "programs wait for memory"
+	}
+	waits, known := m.ProcessorPressure()
+	if !known {
+		text, err := m.Read("proc/loadavg")
+		first, _, _ := strings.Cut(text, " ")
+		load, perr := strconv.ParseFloat(first, 64)
+		if err == nil && perr == nil && load > float64(runtime.NumCPU()) {
+			waits = 100
+		}
+	}
+	if waits > mostProcessor {
+		return "programs wait for processors"
+	}
+	return ""
+}
