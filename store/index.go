@@ -17,8 +17,9 @@ import (
 // since even reading a hole of the image would fill it. The bitmap has two twins outside the image,
 // and an index page exists where two of the three say so: a flipped bit neither hides one nor makes
 // one up. The maintainer mends what differs. Open and a View ask the memory file which exist. Only
-// the maintainer takes index pages, a piece at a time and some pieces ahead of where each worker
-// writes: a device that is filled in order, as the kernel fills swap, never waits.
+// the maintainer takes index pages: behind one that exists a piece at a time, and some pieces ahead
+// of where each worker writes, so that a device that is filled in order, as the kernel fills swap,
+// never waits; elsewhere one alone, for 2 MiB of device.
 type index struct {
 	s       *Store             // immutable
 	entries []atomic.Uint64    // immutable view; elements atomic
@@ -161,7 +162,7 @@ func (w *Worker) ensureIndex(page uint64) error {
 	}
 	if w.lastIndexPage.Load() != n+1 {
 		w.lastIndexPage.Store(n + 1)
-		if !s.idx.has(min(n+aheadPieces*piecePages, s.image.IndexPages-1)) {
+		if s.idx.inOrder(n) && !s.idx.has(min(n+aheadPieces*piecePages, s.image.IndexPages-1)) {
 			s.poke()
 		}
 	}
@@ -195,6 +196,10 @@ func (x *index) grow() {
 			continue
 		}
 		n := last - 1
+		if !x.inOrder(n) {
+			x.take(n, n+1, true)
+			continue
+		}
 		first := n &^ (piecePages - 1)
 		if !x.has(n) && !(x.roomy() && x.take(first, first+piecePages, false)) {
 			x.take(n, n+1, true)
@@ -206,6 +211,10 @@ func (x *index) grow() {
 		}
 	}
 }
+
+// inOrder reports whether writes may go on behind index page n, since something was written before
+// it: a device that is written here and there takes the index pages that it needs, and no others.
+func (x *index) inOrder(n uint64) bool { return n == 0 || x.has(n-1) }
 
 // roomy reports whether there is memory for index pages ahead of writers, beyond what
 // the segments need to work with.

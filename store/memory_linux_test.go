@@ -167,3 +167,18 @@ func TestHugeEmptyDevice(t *testing.T) {
 		t.Fatalf("discarded page: %v", err)
 	}
 }
+
+// Pages written here and there on a huge device take a page of the index and one of the ages each,
+// at the most.
+func TestIndexOfScatteredPages(t *testing.T) {
+	s := newStore(t, Config{Disksize: 1 << 40, MaxMemory: 1 << 34})
+	const scattered = 2000
+	before := taken(t, s)
+	for n := range uint64(scattered) {
+		write(t, s, n*2654435761%s.Pages(), content{uint32(n), 1, compressible}.bytes())
+	}
+	objects, index := int64(s.Stats().ComprDataSize), taken(t, s)-before
+	if most := objects + scattered*2*PageSize + 16<<20; index > most {
+		t.Errorf("%d scattered pages, whose objects take %d bytes, take %d, want %d at the most", scattered, objects, index, most)
+	}
+}
