@@ -68,6 +68,26 @@ func TestAgeOfOddFigures(t *testing.T) {
 	}
 }
 
+// Packing takes more, and more of the time, the less memory is left.
+func TestHarder(t *testing.T) {
+	full := fillOf(store.Stats{MemUsedTotal: 95, MemLimit: 100})
+	if none := fillOf(store.Stats{MemUsedTotal: 95}); none != 0 || full != 0.95 {
+		t.Errorf("%g without a limit, %g of it", none, full)
+	}
+	for _, c := range []struct {
+		fill  float64
+		age   time.Duration
+		share Share
+	}{{0.5, time.Hour, 5}, {0.8, leastAge, 20}, {full, leastAge / 4, 40}} {
+		if age, share := harder(c.fill, time.Hour, 5); age != c.age || share != c.share {
+			t.Errorf("at %g from %s on in %s, want %s in %s", c.fill, age, share, c.age, c.share)
+		}
+	}
+	if age, share := harder(full, time.Second, 90); age != time.Second || share != 100 {
+		t.Errorf("from %s on in %s", age, share)
+	}
+}
+
 func TestParseShare(t *testing.T) {
 	for text, want := range map[string]Share{"off": 0, "5%": 5, "5": 5, "100%": 100} {
 		got, err := ParseShare(text)

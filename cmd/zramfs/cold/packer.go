@@ -18,8 +18,9 @@ import (
 const algorithm = "page:dense"
 
 const (
-	// every is from one look at the ages to the next.
-	every = time.Minute
+	// every is from one look at the ages to the next, and fillEvery to how full the store is.
+	every     = time.Minute
+	fillEvery = 10 * time.Second
 	// lookAround is how often packing looks whether the machine has become busy.
 	lookAround = time.Second
 )
@@ -30,6 +31,7 @@ type Packer struct {
 	store  *store.Store  // immutable
 	every  time.Duration // immutable
 	busy   func() string // immutable
+	now    Share         // of the present run; used by the goroutine of Start
 	stop   chan struct{} // closed by Close
 	ended  sync.WaitGroup
 	recomp *store.Recompressor // nil where nothing is packed; used by the goroutine of Start
@@ -69,7 +71,7 @@ const (
 // New returns a Packer for s that does nothing yet. Where nothing can be packed its status says
 // why.
 func New(s *store.Store, share Share) *Packer {
-	p := &Packer{share: share, store: s, every: every, stop: make(chan struct{}), busy: func() string { return busy(host.Local) }}
+	p := &Packer{share: share, now: share, store: s, every: every, stop: make(chan struct{}), busy: func() string { return busy(host.Local) }}
 	p.status = Status{Share: int(share), State: StateWaiting, AgeSeconds: mostAge.Seconds()}
 	err := p.prepare()
 	if err != nil {
@@ -120,20 +122,54 @@ func (p *Packer) run() {
 	defer cancel()
 	p.ended.Go(func() { <-p.stop; cancel() })
 	var ages ageFinder
-	last := time.Now()
-	for tick := time.NewTicker(p.every); ; {
+	last := time.Now().Add(-p.every)
+	tick := time.NewTicker(min(p.every, fillEvery))
+	defer tick.Stop()
+	for {
 		stats, now := p.store.Stats(), time.Now()
-		age := ages.look(stats.Ages.Refaults, stats.OrigDataSize/store.PageSize, now.Sub(last))
-		last = now
-		p.say(func(s *Status) { s.AgeSeconds, s.ReadRate = age.Seconds(), ages.rate })
-		p.pack(ctx, age)
+		fill, due := fillOf(stats), now.Sub(last) >= p.every
+		if due {
+			age := ages.look(stats.Ages.Refaults, stats.OrigDataSize/store.PageSize, now.Sub(last))
+			last = now
+			p.say(func(s *Status) { s.AgeSeconds, s.ReadRate = age.Seconds(), ages.rate })
+		}
+		if due || fill >= scarce {
+			var age time.Duration
+			age, p.now = harder(fill, ages.age(), p.share)
+			p.pack(ctx, age)
+		}
 		select {
 		case <-p.stop:
-			tick.Stop()
 			return
 		case <-tick.C:
 		}
 	}
+}
+
+// The parts of the memory limit from which on packing is not choosy.
+const (
+	scarce = 0.8
+	dire   = 0.9
+)
+
+// fillOf is the part of its memory limit that the store takes, 0 without a limit.
+func fillOf(s store.Stats) float64 {
+	if s.MemLimit == 0 {
+		return 0
+	}
+	return float64(s.MemUsedTotal) / float64(s.MemLimit)
+}
+
+// harder is what becomes of age and share where memory runs out: writes that fail cost more than
+// the time for pages that are read again.
+func harder(fill float64, age time.Duration, share Share) (time.Duration, Share) {
+	switch {
+	case fill >= dire:
+		return min(age, leastAge/4), min(8*share, 100)
+	case fill >= scarce:
+		return min(age, leastAge), min(4*share, 100)
+	}
+	return age, share
 }
 
 // pack packs what is older than age, if the machine has time.
@@ -165,7 +201,7 @@ func (p *Packer) rest() func(store.Recompressed) {
 			took = 0
 		}
 		p.say(func(s *Status) { s.SpentSeconds += took.Seconds() })
-		p.sleep(took*100/time.Duration(p.share) - took)
+		p.sleep(took*100/time.Duration(p.now) - took)
 		for time.Since(looked) > lookAround && !p.stopped() {
 			looked = time.Now()
 			reason := p.busy()
