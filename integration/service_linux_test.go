@@ -34,8 +34,9 @@ func TestUnitFile(t *testing.T) {
 			t.Errorf("systemd-analyze %s: exit code %d: %s%s", args, r.Code, r.Stdout, r.Stderr)
 		}
 	}
-	// A device that holds pages is neither restarted nor killed.
-	for _, line := range []string{"Restart=no", "SendSIGKILL=no", "OOMPolicy=continue", "SystemCallErrorNumber=EPERM"} {
+	// A device that holds pages is neither restarted nor killed, and its group is one whose
+	// protection counts.
+	for _, line := range []string{"Slice=-.slice", "MemoryMin=infinity", "Restart=no", "SendSIGKILL=no", "OOMPolicy=continue", "SystemCallErrorNumber=EPERM"} {
 		if !strings.Contains(text, "\n"+line+"\n") {
 			t.Errorf("the unit lacks %s", line)
 		}

@@ -28,6 +28,8 @@ type Config struct {
 	Sealed bool
 	// Files has files of the host by the path that they get in the root file system.
 	Files map[string]string
+	// Links has where symbolic links lead, by the path that they get there.
+	Links map[string]string
 	// Disks are images of disks: /dev/vda, /dev/vdb and so on. Keep keeps what is written to them.
 	Disks []string
 	Keep  bool
@@ -82,7 +84,7 @@ func (c *Config) pack(archive, source, agent, scratch string) error {
 	if err != nil {
 		return err
 	}
-	order := boot.Order{Sealed: c.Sealed, Root: c.Root, Init: c.Init, Files: slices.Sorted(maps.Keys(c.Files))}
+	order := boot.Order{Sealed: c.Sealed, Root: c.Root, Init: c.Init, Files: slices.Sorted(maps.Keys(c.Files)), Links: c.Links}
 	file, err := os.Create(archive)
 	if err != nil {
 		return err

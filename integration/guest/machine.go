@@ -23,7 +23,7 @@ import (
 
 const (
 	// bootTimeout bounds the start of a machine without /dev/kvm on a busy host.
-	bootTimeout = 5 * time.Minute
+	bootTimeout = 10 * time.Minute
 	// consoleTail is how much of the console a failed test prints.
 	consoleTail = 16 << 10
 	// monitorTimeout bounds one command of qemu's monitor.
@@ -263,6 +263,24 @@ func until(r *bufio.Reader, end string) error {
 		text += string(b)
 	}
 	return nil
+}
+
+// Snapshot writes the memory and the state of the machine to a file, and ends the machine.
+func (m *Machine) Snapshot(path string) error {
+	if err := m.Monitor(`migrate "exec:cat >` + path + `"`); err != nil {
+		return err
+	}
+	_ = m.Monitor("quit") // it has no answer
+	m.Wait(monitorTimeout)
+	return nil
+}
+
+// Restore starts a machine that goes on where another with this configuration was when its snapshot
+// was made.
+func Restore(t testing.TB, c Config, path string) *Machine {
+	t.Helper()
+	c.Arguments = append(slices.Clip(c.Arguments), "-incoming", "exec:cat "+path)
+	return Boot(t, c)
 }
 
 // Console returns what the machine has written to its console so far.

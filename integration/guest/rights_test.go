@@ -61,12 +61,18 @@ type deviceStatus struct {
 
 func statusOf(t *testing.T, m *Machine, dir string) deviceStatus {
 	t.Helper()
-	var all struct {
-		Zramfs []struct{ Status deviceStatus }
+	for until := time.Now().Add(commandTime); ; {
+		var all struct {
+			Zramfs []struct{ Status deviceStatus }
+		}
+		text := m.Run(commandTime, "zramfs status --json "+dir).Output
+		err := json.Unmarshal([]byte(text), &all)
+		if err == nil && len(all.Zramfs) == 1 && all.Zramfs[0].Status.Worker != 0 {
+			return all.Zramfs[0].Status
+		}
+		// On a busy host a device may take longer to answer than a command waits.
+		if time.Now().After(until) {
+			t.Fatalf("status of %s: %v\n%s", dir, err, text)
+		}
 	}
-	text := m.Run(commandTime, "zramfs status --json "+dir).Output
-	if err := json.Unmarshal([]byte(text), &all); err != nil || len(all.Zramfs) != 1 {
-		t.Fatalf("status of %s: %v\n%s", dir, err, text)
-	}
-	return all.Zramfs[0].Status
 }

@@ -46,11 +46,23 @@ func prepare() error {
 	} else if out, err := exec.Command("/bin/busybox", "--install", "-s").CombinedOutput(); err != nil {
 		return fmt.Errorf("install busybox: %w: %s", err, out)
 	}
+	if err := links(order.Links); err != nil {
+		return err
+	}
 	argv := order.Init
 	if len(argv) == 0 {
 		argv = []string{boot.AgentPath, "init"}
 	}
 	return fmt.Errorf("start %s: %w", argv[0], unix.Exec(argv[0], argv, []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "TERM=linux"}))
+}
+
+func links(all map[string]string) error {
+	for path, target := range all {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.Symlink(target, path)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func modules(order boot.Order) error {

@@ -9,6 +9,7 @@
 //	watch SECONDS    prints to the console, so often, what processes and memory are doing
 //	fill SIZE ...    takes memory, writes it and reads it back, see fill
 //	flusher PID...   prints how many threads of processes are IO_FLUSHER
+//	pageout PID...   has the kernel swap out the memory of processes
 package main
 
 import (
@@ -46,6 +47,8 @@ func run(args []string) error {
 		return fillCommand(args[1:])
 	case "flusher":
 		return flusherCommand(args[1:])
+	case "pageout":
+		return pageOutCommand(args[1:])
 	}
 	return fmt.Errorf("no subcommand %s", args[0])
 }

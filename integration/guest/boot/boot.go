@@ -11,11 +11,12 @@ const AgentPath = "/run/guest-agent"
 
 // An Order says what the agent does as process 1, before any other program runs.
 type Order struct {
-	Modules []string // paths, in the order in which they are loaded
-	Sealed  bool     // forbid more modules
-	Root    string   // device of the root file system; the first one stays where it is empty
-	Files   []string // moved to the root file system of Root
-	Init    []string // becomes process 1; the agent where it is empty
+	Modules []string          // paths, in the order in which they are loaded
+	Sealed  bool              // forbid more modules
+	Root    string            // device of the root file system; the first one stays where it is empty
+	Files   []string          // moved to the root file system of Root
+	Links   map[string]string // symbolic links to make there, and where each leads
+	Init    []string          // becomes process 1; the agent where it is empty
 }
 
 // A Request has the agent run a command of the shell. Requests run at the same time.
