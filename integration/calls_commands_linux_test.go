@@ -16,21 +16,24 @@ import (
 func TestCallsOfUmount(t *testing.T) {
 	needCalls(t)
 	s := startSupervisor(t)
-	l := callLoop{name: "umount", once: func(t *testing.T, arm armed) failing {
-		dir := filepath.Join(tempDir(t), "zram")
-		s.mustRun(t, "mount", "--size", heldSize, dir)
-		a := s.run(t, &arm, "umount", dir)
-		wantClear(t, a)
-		if points, err := mountsBelow(dir); err != nil || a.Result.Code == 0 && len(points) > 0 {
-			t.Errorf("umount has succeeded, and there are mounts %v, %v", points, err)
-		} else if len(points) > 0 {
-			writeAndRead(t, dir)
-			takeBack(t, dir)
-		}
-		wantGone(t, dir, a.Failing)
-		return a.Failing
-	}}
+	l := callLoop{name: "umount", once: func(t *testing.T, arm armed) failing { return umountOnce(t, s, arm) }}
 	l.run(t)
+}
+
+func umountOnce(t *testing.T, s *supervising, arm armed) failing {
+	t.Helper()
+	dir := filepath.Join(tempDir(t), "zram")
+	s.mustRun(t, "mount", "--size", heldSize, dir)
+	a := s.run(t, &arm, "umount", dir)
+	wantClear(t, a)
+	if points, err := mountsBelow(dir); err != nil || a.Result.Code == 0 && len(points) > 0 {
+		t.Errorf("umount has succeeded, and there are mounts %v, %v", points, err)
+	} else if len(points) > 0 {
+		writeAndRead(t, dir)
+		takeBack(t, dir)
+	}
+	wantGone(t, dir, a.Failing)
+	return a.Failing
 }
 
 // heldPatience is longer than a command waits for the worker or the keeper where its socket takes

@@ -128,6 +128,12 @@ func (s *callSupervisor) forget(thread uint32) {
 	delete(s.roles, thread)
 }
 
+func (s *callSupervisor) forgetAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.roles)
+}
+
 func roleIn(args []string) string {
 	switch {
 	case len(args) < 3:

@@ -44,3 +44,14 @@ func TestCallsMountIsUndone(t *testing.T) {
 		}
 	}
 }
+
+// TestCallsUmountTakesTheRest keeps the keeper from unmounting the attributes: umount removes them
+// once it has ended.
+func TestCallsUmountTakesTheRest(t *testing.T) {
+	needCalls(t)
+	s := startSupervisor(t)
+	f := umountOnce(t, s, armed{N: 1, Again: true, Roles: []string{"keeper"}, Calls: []string{"umount2"}})
+	if f.Failed == 0 {
+		t.Errorf("nothing has failed: %+v", f)
+	}
+}

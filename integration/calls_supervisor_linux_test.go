@@ -113,6 +113,7 @@ func (s *callSupervisor) run(r callRun) (a callAnswer, err error) {
 	if r.Pages {
 		how = "pages"
 	}
+	s.forgetAll() // numbers of processes come again
 	ctx, cancel := context.WithTimeout(context.Background(), r.Timeout)
 	defer cancel()
 	cmd := clientCommand(ctx, launchPart, append([]string{how, s.program}, r.Args...)...)

@@ -3,7 +3,12 @@
 package integration
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"strconv"
 	"testing"
+	"time"
 )
 
 // callsSwapSize is a device without the process that frees slots, and with one area.
@@ -14,18 +19,36 @@ const callsSwapSize = "64M"
 func TestSwapCallsOfUp(t *testing.T) {
 	needCalls(t)
 	s := startSupervisor(t)
-	l := callLoop{name: "up", once: func(t *testing.T, arm armed) failing {
-		dir := swapDir(t)
-		a := s.run(t, &arm, "up", "--size", callsSwapSize, dir)
-		wantClear(t, a)
-		if a.Result.Code == 0 {
-			oneSwap(t, dir)
-			mustRun(t, downTimeout, "down", dir)
-		}
-		wantNothingLeft(t, dir)
-		return a.Failing
-	}}
+	l := callLoop{name: "up", once: func(t *testing.T, arm armed) failing { return upOnce(t, s, arm) }}
 	l.run(t)
+}
+
+func upOnce(t *testing.T, s *supervising, arm armed) failing {
+	t.Helper()
+	dir := swapDir(t)
+	a := s.run(t, &arm, "up", "--size", callsSwapSize, dir)
+	wantClear(t, a)
+	if a.Result.Code == 0 {
+		oneSwap(t, dir)
+		mustRun(t, downTimeout, "down", dir)
+	}
+	wantSwapGone(t, dir, a.Failing)
+	return a.Failing
+}
+
+// TestSwapCallsUpIsUndone keeps up from starting processes once it has a loop device: the keeper
+// ends the device, though the kernel tells it late that the loop device has closed the data file.
+func TestSwapCallsUpIsUndone(t *testing.T) {
+	needCalls(t)
+	s := startSupervisor(t)
+	for n := 2; n <= 5; n++ {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
+			f := upOnce(t, s, armed{N: n, Again: true, Roles: []string{"up"}, Calls: []string{"clone"}})
+			if t.Failed() {
+				t.Logf("after %s, %d times of %d", f.What, f.Failed, f.Count)
+			}
+		})
+	}
 }
 
 // TestSwapCallsOfDown fails the calls of down and of the processes of the device, with pages in
@@ -46,9 +69,26 @@ func TestSwapCallsOfDown(t *testing.T) {
 			mustRun(t, downTimeout, "down", "--force", dir)
 		}
 		m.do(t, "walk")
-		wantNothingLeft(t, dir)
+		wantSwapGone(t, dir, a.Failing)
 		return a.Failing
 	}}
 	l.run(t)
 	m.end(t)
+}
+
+// wantSwapGone is wantNothingLeft for a device that may be about to end: a second down finds it
+// unmounted.
+func wantSwapGone(t *testing.T, dir string, f failing) {
+	t.Helper()
+	for end := time.Now().Add(leakPatience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		left, err := leftovers(root)
+		_, serr := os.Lstat(dir)
+		if err == nil && len(left) == 0 && (excused(f) || errors.Is(serr, fs.ErrNotExist)) {
+			break
+		}
+	}
+	if excused(f) {
+		_ = os.Remove(dir) // which fails where there is a mount
+	}
+	wantNothingLeft(t, dir)
 }

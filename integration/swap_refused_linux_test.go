@@ -40,6 +40,14 @@ func TestSwapUpUndoesItsSteps(t *testing.T) {
 	}
 }
 
+// up that cannot say what it has done undoes it.
+func TestSwapUpSaysNothing(t *testing.T) {
+	dir := swapDir(t)
+	r := runCommand(t, commandTimeout, exec.Command("sh", "-c", `exec "$0" up --size 64M "$1" >/dev/full`, binary(t), dir))
+	wantRefusal(t, r, "no space left on device")
+	wantNothingLeft(t, dir)
+}
+
 // An invalid value is refused before anything is done.
 func TestSwapUpRefusesUsage(t *testing.T) {
 	dir := swapDir(t)

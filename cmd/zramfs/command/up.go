@@ -140,7 +140,10 @@ func upAt(c *cli.Context, at place) error {
 	if err := u.Run(); err != nil {
 		return err
 	}
-	return summarizeUp(c, o.said, u)
+	if err := summarizeUp(c, o.said, u); err != nil {
+		return u.GiveUp(err) // the user must know of each running device
+	}
+	return nil
 }
 
 // An upOrder is everything that the flags of up say.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -39,14 +40,15 @@ func StartDevice(cfg daemon.Config, args func(daemon.Config) []string) (_ *daemo
 	return report, nil
 }
 
-// removeDead unmounts a serving process that died between its mount and its announcement. A live
-// mount is of another command that was faster.
+// removeDead removes a mount that a serving process has left: it died between its mount and its
+// announcement, or could not unmount. A live mount is of another command that was faster.
 func removeDead(dir string) error {
 	mounted, err := isMounted(dir)
 	if err != nil || !mounted {
 		return err
 	}
-	_, err = aside.Within(aside.AnswerTime, aside.Stat, dir)
+	// The kernel answers for the mount point itself, which it knows.
+	_, err = aside.Within(aside.AnswerTime, aside.Open, filepath.Join(dir, notesFile))
 	if !errors.Is(err, syscall.ENOTCONN) {
 		return nil
 	}

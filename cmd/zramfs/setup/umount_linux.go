@@ -97,13 +97,14 @@ func (s server) wait(limit time.Duration) error {
 	}
 }
 
-// endChild tells a process that this one has started to end, and waits until it has. Its number
-// belongs to it until then. This takes no descriptor and no memory.
+// endChild tells a process that this one has started to end, and waits until it has. It tells it
+// again and again: a keeper refuses while the kernel has not told it of a file that was closed. The
+// number belongs to the process until it has ended. This takes no descriptor and no memory.
 func endChild(pid int, limit time.Duration) error {
-	if err := unix.Kill(pid, unix.SIGTERM); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("end the serving process (PID %d): %w", pid, err)
-	}
 	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(busyPause) {
+		if err := unix.Kill(pid, unix.SIGTERM); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("end the serving process (PID %d): %w", pid, err)
+		}
 		ended, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
 		if ended == pid || errors.Is(err, unix.ECHILD) {
 			return nil

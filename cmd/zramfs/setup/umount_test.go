@@ -106,3 +106,23 @@ func TestWatchServer(t *testing.T) {
 		s.close()
 	}
 }
+
+// TestEndChildAsksAgain has a process refuse to end once, as a keeper does that has not heard of a
+// closed file.
+func TestEndChildAsksAgain(t *testing.T) {
+	cmd := exec.Command("sh", "-c", `trap 'trap - TERM' TERM; echo ready; while :; do sleep 0.01; done`)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill() }() // it may have ended
+	if _, err := out.Read(make([]byte, 6)); err != nil {
+		t.Fatal(err)
+	}
+	if err := endChild(cmd.Process.Pid, 5*time.Second); err != nil {
+		t.Error(err)
+	}
+}

@@ -61,7 +61,7 @@ func UnmountAndWait(d devices.Device) error {
 		return fmt.Errorf("%s is unmounted, but its serving process (PID %d) has not ended: %w; a process in another mount namespace "+
 			"may use a copy of the mount, and its end is that of the device", d.Dir, process.pid, err)
 	}
-	return nil
+	return removeDead(d.Dir) // the keeper may have failed to
 }
 
 // mayLeave refuses to end a device whose DIR has further devices, made by its control/hot_add.

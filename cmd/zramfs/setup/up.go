@@ -63,14 +63,14 @@ func (u *Up) Run() error {
 			err = step()
 		}
 		if err != nil {
-			return u.giveUp(err)
+			return u.GiveUp(err)
 		}
 	}
 	return nil
 }
 
-// giveUp undoes the finished steps after err.
-func (u *Up) giveUp(err error) error {
+// GiveUp undoes the finished steps after err, and returns it.
+func (u *Up) GiveUp(err error) error {
 	undone := u.takeBack()
 	switch {
 	case undone == nil && errors.Is(err, imaging.ErrInterrupted):
