@@ -16,7 +16,7 @@ func mountOnce(t *testing.T, s *supervising, arm armed) failing {
 	wantClear(t, a)
 	if a.Result.Code == 0 {
 		writeAndRead(t, dir)
-		takeBack(t, dir)
+		mustRun(t, commandTimeout, "umount", dir) // which waits for a keeper only that has taken its name
 	}
 	wantGone(t, dir, a.Failing)
 	return a.Failing
