@@ -26,7 +26,7 @@ passes to it, with store/view.
 	  cmd/zramfs/daemon    keeper, worker, supervision, upgrade
 	    cmd/zramfs/control   both ends of the sockets between command and device
 	    cmd/zramfs/awake     when processors are kept from halting, and what that saves
-	    cmd/zramfs/cold      from which age on pages are cold, and packing them tighter
+	    cmd/zramfs/background  what a device does by itself: packs cold pages, proves checksums
 	    cmd/zramfs/protect   what a serving process asks of the kernel: locks, classes, populate
 	    telemetry            counters, trace and events in memory that all processes share
 	      telemetry/latency    histograms of durations

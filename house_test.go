@@ -54,9 +54,9 @@ const lattice = `
 	cmd/zramfs/host < cmd/zramfs/awake
 	cmd/zramfs/awake < cmd/zramfs/daemon
 	cmd/zramfs/awake < cmd/zramfs/doctor
-	cmd/zramfs/host < cmd/zramfs/cold
-	store < cmd/zramfs/cold
-	cmd/zramfs/cold < cmd/zramfs/daemon
+	cmd/zramfs/host < cmd/zramfs/background
+	store < cmd/zramfs/background
+	cmd/zramfs/background < cmd/zramfs/daemon
 	cmd/zramfs/protect < cmd/zramfs/daemon
 	fusefs < cmd/zramfs/daemon
 	loopsetup < cmd/zramfs/daemon

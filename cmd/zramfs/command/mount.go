@@ -13,7 +13,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/awake"
-	"github.com/zramfs/zramfs/cmd/zramfs/cold"
+	"github.com/zramfs/zramfs/cmd/zramfs/background"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
@@ -31,6 +31,7 @@ const (
 	flagMemLimit   = "mem-limit"
 	flagLatency    = "latency"
 	flagCold       = "cold"
+	flagScrub      = "scrub"
 	flagSpill      = "spill"
 	flagMemory     = "memory"    // hidden: tests kernels without noswap
 	flagTransport  = "transport" // hidden: a keeper of an earlier version gives it to its worker
@@ -51,8 +52,10 @@ func deviceFlags() []cli.Flag {
 			Usage: "most memory the device may take: a `LIMIT` as 2G, or as 50% of RAM; 0 for none"},
 		&cli.StringFlag{Name: flagLatency, Value: string(awake.Auto),
 			Usage: "keep idle processors awake for page faults: a `POLICY`, auto, low or off"},
-		&cli.StringFlag{Name: flagCold, Value: cold.Default.String(),
+		&cli.StringFlag{Name: flagCold, Value: background.Default.String(),
 			Usage: "pack pages that are not used for long, in a `SHARE` of one processor; or off"},
+		&cli.StringFlag{Name: flagScrub, Value: "24h",
+			Usage: "prove the checksums of all pages again after a `TIME`; or off"},
 		&cli.StringFlag{Name: flagSpill,
 			Usage: "overwrite the file or block device at `PATH` with pages that are written back, encrypted"},
 		&cli.StringFlag{Name: flagMemory, Value: string(store.MemoryAuto), Hidden: true},
@@ -173,8 +176,11 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	if cfg.Latency, err = awake.ParsePolicy(c.String(flagLatency)); err != nil {
 		return cfg, usageError("%v", err)
 	}
-	if cfg.Cold, err = cold.ParseShare(c.String(flagCold)); err != nil {
+	if cfg.Cold, err = background.ParseShare(c.String(flagCold)); err != nil {
 		return cfg, usageError("--cold: %v", err)
+	}
+	if cfg.Scrub, err = background.ParseEvery(c.String(flagScrub)); err != nil {
+		return cfg, usageError("--scrub: %v", err)
 	}
 	if path := c.String(flagSpill); path != "" {
 		if cfg.Backing, err = filepath.Abs(path); err != nil {
@@ -220,8 +226,13 @@ func deviceArgs(role string, cfg daemon.Config) []string {
 	if cfg.Latency != awake.Auto { // a program of before has no such flag
 		args = append(args, "--"+flagLatency+"="+string(cfg.Latency))
 	}
-	if cfg.Cold != cold.Default { // as above
+	if cfg.Cold != background.Default { // as above
 		args = append(args, "--"+flagCold+"="+cfg.Cold.String())
+	}
+	if cfg.Scrub == 0 {
+		args = append(args, "--"+flagScrub+"=off")
+	} else if cfg.Scrub != background.ScrubEvery { // as above
+		args = append(args, "--"+flagScrub+"="+cfg.Scrub.String())
 	}
 	if cfg.Memory != store.MemoryAuto {
 		args = append(args, "--"+flagMemory+"="+string(cfg.Memory))

@@ -18,7 +18,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/awake"
-	"github.com/zramfs/zramfs/cmd/zramfs/cold"
+	"github.com/zramfs/zramfs/cmd/zramfs/background"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
@@ -53,7 +53,8 @@ func wellDevice() devices.Device {
 				Detected: []string{"avx512", "avx2", "generic"}, Usable: []string{"avx2", "generic"},
 				Codecs: []daemon.ImplementationStatus{{Name: "lz4", Set: "avx2"}},
 			},
-			Cold:    cold.Status{Share: 5, State: cold.StateWaiting, AgeSeconds: 190, ReadRate: 0.0012, Pages: 41250, SavedBytes: 17 << 20, SpentSeconds: 0.8},
+			Cold:    background.ColdStatus{Share: 5, State: background.StateWaiting, AgeSeconds: 190, ReadRate: 0.0012, Pages: 41250, SavedBytes: 17 << 20, SpentSeconds: 0.8},
+			Scrub:   background.ScrubStatus{EverySeconds: 86400, State: background.StateScrubbing, Ended: new(ago(3 * time.Hour)), Pages: 675584, DamagedPages: []uint64{}},
 			Latency: awake.Status{Policy: awake.Auto, State: awake.StateHeld, Holds: 7, HeldSeconds: 72.5, WakeUpUs: 46.2, WakeUpHeldUs: 5.9, LoneRequests: 90000},
 			IO:      daemon.IOStatus{Reads: 1000, Writes: 2000, Discards: 30},
 			Operations: []daemon.OperationStatus{
@@ -86,7 +87,8 @@ func sickDevice() devices.Device {
 	s := d.Status
 	s.MemLimit = s.Memory.MemUsedTotal + 10<<20
 	s.Fuse.AsyncDIO = false
-	s.Cold = cold.Status{State: cold.StateOff, Reason: "switched off", AgeSeconds: 21600}
+	s.Scrub.Damaged, s.Scrub.DamagedPages = 2, []uint64{17, 4711}
+	s.Cold = background.ColdStatus{State: background.StateOff, Reason: "switched off", AgeSeconds: 21600}
 	s.Latency = awake.Status{Policy: awake.Auto, State: awake.StateOff, Reason: "no PM QoS request: open /dev/cpu_dma_latency: permission denied"}
 	last := ago(3 * time.Second)
 	s.Restarts, s.RestartsRecent, s.LastRestart, s.LastExit, s.SurvivesCrash = 1056, 5, &last, "killed by signal 9", false
@@ -104,7 +106,8 @@ func TestStatusWords(t *testing.T) {
 	idle.Loops, idle.Swaps = nil, nil
 	idle.Status.Memory, idle.Status.Codecs = daemon.MemoryStatus{}, nil
 	idle.Status.UptimeSeconds = 3
-	idle.Status.Cold = cold.Status{Share: 5, State: cold.StateWaiting, Reason: "programs wait for processors", AgeSeconds: 21600}
+	idle.Status.Scrub = background.ScrubStatus{State: background.StateOff, DamagedPages: []uint64{}}
+	idle.Status.Cold = background.ColdStatus{Share: 5, State: background.StateWaiting, Reason: "programs wait for processors", AgeSeconds: 21600}
 	idle.Status.Latency = awake.Status{Policy: awake.Auto, State: awake.StateReady, Reason: "processors wake up as fast without it", WakeUpUs: 4, WakeUpHeldUs: 3.5}
 	hung := devices.Device{Dir: "/run/zram", Err: fmt.Errorf("/run/zram: %w", aside.ErrNoAnswer), Loops: wellDevice().Loops, Swaps: wellDevice().Swaps}
 	unreadable := devices.Device{Dir: "/run/zram", Err: errors.New("read the status of /run/zram: permission denied")}

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/cold"
+	"github.com/zramfs/zramfs/cmd/zramfs/background"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/setup"
@@ -54,6 +55,14 @@ func sayUp(c *cli.Context, said *setup.Narration, d devices.Device, w wish) erro
 	return err
 }
 
+// scrubText says how often a device is scrubbed.
+func scrubText(seconds float64) string {
+	if seconds == 0 {
+		return "scrub off"
+	}
+	return "scrub every " + term.Time(time.Duration(seconds*float64(time.Second)))
+}
+
 // differs returns, for each given flag that differs, d's value and the wanted one.
 func (w wish) differs(d devices.Device) (has, wants []string) {
 	note := func(flag, is, want string) {
@@ -75,7 +84,10 @@ func (w wish) differs(d devices.Device) (has, wants []string) {
 		note(flagLatency, "latency "+string(s.Latency.Policy), "latency "+string(w.cfg.Latency))
 	}
 	if s.Cold.State != "" { // a worker of before has none
-		note(flagCold, "cold "+cold.Share(s.Cold.Share).String(), "cold "+w.cfg.Cold.String())
+		note(flagCold, "cold "+background.Share(s.Cold.Share).String(), "cold "+w.cfg.Cold.String())
+	}
+	if s.Scrub.State != "" {
+		note(flagScrub, scrubText(s.Scrub.EverySeconds), scrubText(w.cfg.Scrub.Seconds()))
 	}
 	backing := w.cfg.Backing
 	if real, err := filepath.EvalSymlinks(backing); err == nil { // the device tells where the path led

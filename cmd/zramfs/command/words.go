@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/awake"
-	"github.com/zramfs/zramfs/cmd/zramfs/cold"
+	"github.com/zramfs/zramfs/cmd/zramfs/background"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
@@ -40,6 +40,7 @@ func (r report) sides() []side {
 		side{"code", instructionWords(r.Status.Instructions)},
 		side{"latency", latencyWords(r.Status.Latency)},
 		side{"cold pages", coldWords(r.Status.Cold)},
+		side{"scrub", scrubWords(r.Status.Scrub, r.now)},
 		side{"requests", requestWords(r.Status.Operations)},
 		side{"at the loop", splitWords(r.ReadTime, r.WriteTime)},
 		side{"last minute", minuteWords(r.Status.LastMinute)},
@@ -176,17 +177,43 @@ func backingWords(b daemon.BackingStatus) string {
 }
 
 // coldWords is the line of status on cold pages. Older servers do not report them.
-func coldWords(c cold.Status) string {
+func coldWords(c background.ColdStatus) string {
 	switch {
 	case c.State == "":
 		return ""
-	case c.State == cold.StateOff:
+	case c.State == background.StateOff:
 		return "not packed: " + c.Reason
 	}
 	text := fmt.Sprintf("from %s on; %s packed, %s saved", term.Time(time.Duration(c.AgeSeconds*float64(time.Second))),
 		term.Pages(c.Pages), term.Size(c.SavedBytes))
 	if c.Reason != "" {
 		text += " (" + c.Reason + ")"
+	}
+	return text
+}
+
+// scrubWords is the line of status on scrubs. Older servers do not report them.
+func scrubWords(s background.ScrubStatus, now time.Time) string {
+	switch {
+	case s.State == "":
+		return ""
+	case s.State == background.StateOff:
+		return "off"
+	}
+	text := "none yet"
+	if s.Ended != nil {
+		text = fmt.Sprintf("%s ago: %s proved, ", term.Time(now.Sub(*s.Ended)), term.Pages(s.Pages))
+		if s.Damaged == 0 {
+			text += "none damaged"
+		} else {
+			text += fmt.Sprintf("%s damaged, such as %s", term.Grouped(s.Damaged), strings.Trim(fmt.Sprint(s.DamagedPages), "[]"))
+		}
+	}
+	if s.State == background.StateScrubbing {
+		text += "; one is under way"
+	}
+	if s.Reason != "" {
+		text += " (" + s.Reason + ")"
 	}
 	return text
 }

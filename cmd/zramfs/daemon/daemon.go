@@ -7,9 +7,10 @@ import (
 	"errors"
 	"io"
 	"os"
+	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/awake"
-	"github.com/zramfs/zramfs/cmd/zramfs/cold"
+	"github.com/zramfs/zramfs/cmd/zramfs/background"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/store"
@@ -34,7 +35,9 @@ type Config struct {
 	// Latency decides when idle processors are kept from halting.
 	Latency awake.Policy
 	// Cold is the part of a processor that may go into packing pages that are not used for long.
-	Cold cold.Share
+	Cold background.Share
+	// Scrub is the time from one scrub to the next; 0 for none.
+	Scrub time.Duration
 	// Memory is the kind of memory of the image.
 	Memory store.MemoryKind
 	// CreatedDir means that Dir was made for this mount: it is removed after the unmount.

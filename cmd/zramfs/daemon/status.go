@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/awake"
-	"github.com/zramfs/zramfs/cmd/zramfs/cold"
+	"github.com/zramfs/zramfs/cmd/zramfs/background"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 )
 
@@ -92,7 +92,9 @@ type Status struct {
 	// Latency says whether idle processors are kept from halting, and what that saves.
 	Latency awake.Status `json:"latency"`
 	// Cold says from which age on pages are cold, and what became of cold pages.
-	Cold cold.Status `json:"cold"`
+	Cold background.ColdStatus `json:"cold"`
+	// Scrub says when the checksums of all pages were proved, and what that found.
+	Scrub background.ScrubStatus `json:"scrub"`
 	// Process describes heap and log of the serving process.
 	Process ProcessStatus `json:"process"`
 	// Protections are the measures taken before the device became ready, in the order in which they

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/awake"
-	"github.com/zramfs/zramfs/cmd/zramfs/cold"
+	"github.com/zramfs/zramfs/cmd/zramfs/background"
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
@@ -41,7 +41,8 @@ type worker struct {
 	server      *fusefs.Server       // immutable once serving has begun
 	counters    *fusefs.Counters     // immutable once serving has begun
 	awake       *awake.Holder        // immutable once serving has begun
-	cold        *cold.Packer         // immutable once serving has begun
+	cold        *background.Packer   // immutable once serving has begun
+	scrub       *background.Scrubber // immutable once serving has begun
 	protections []protect.Protection // complete when ready is closed
 	ready       chan struct{}
 	refused     chan struct{}  // has room for the one answer to news.Resize
@@ -164,8 +165,9 @@ func (w *worker) serve() (err error) {
 		return err
 	}
 	w.awake = awake.New(w.cfg.Latency)
-	w.cold = cold.New(w.store, w.cfg.Cold)
-	w.undo = append(w.undo, w.awake.Close, w.cold.Close)
+	w.cold = background.NewPacker(w.store, w.cfg.Cold)
+	w.scrub = background.NewScrubber(w.store, w.cfg.Scrub, w.logs.Corrupt)
+	w.undo = append(w.undo, w.awake.Close, w.cold.Close, w.scrub.Close)
 	cfg := fusefs.Config{
 		Store:     w.store,
 		Algorithm: w.cfg.Algorithm,
@@ -214,6 +216,7 @@ func (w *worker) serve() (err error) {
 	close(w.ready)
 	w.awake.Start()
 	w.cold.Start()
+	w.scrub.Start()
 	w.news.send(news{Ready: &workerReport{Protections: w.protections}})
 	return nil
 }

@@ -64,6 +64,12 @@ func Diagnose(d Device, now time.Time) []Problem {
 	}
 	problems = append(problems, diagnoseRestarts(d.Status, now)...)
 	problems = append(problems, diagnoseErrors(d.Status.IO, now)...)
+	if s := d.Status.Scrub; s.Damaged > 0 {
+		problems = append(problems, Problem{
+			What: fmt.Sprintf("the last scrub found %s damaged, such as number %d", term.Pages(s.Damaged), s.DamagedPages[0]),
+			Fix:  "test the machine's memory; a page is sound again once it is written",
+		})
+	}
 	for _, lost := range d.Status.SettingsLost {
 		problems = append(problems, Problem{What: lost, Fix: "zramfs set " + d.Title() + " with the settings that you want"})
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
-	"github.com/zramfs/zramfs/cmd/zramfs/cold"
+	"github.com/zramfs/zramfs/cmd/zramfs/background"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/figures"
@@ -37,7 +37,8 @@ func look() figures.Look {
 			Operations: []daemon.OperationStatus{{Op: "read", Requests: 5, Pages: 7, Bytes: 7 << 12, Errors: 1, SecondsTotal: 0.25,
 				Buckets: latency.Histogram{{4608, 2}, {16384, 1}, {2 << 30, 2}}}},
 			Backing:     daemon.BackingStatus{Path: "/dev/sdz", Capacity: 1000, Pages: 100, Reads: 5, Writes: 110, FailedWrites: 2},
-			Cold:        cold.Status{Share: 5, State: cold.StateWaiting, AgeSeconds: 190, ReadRate: 0.001, SavedBytes: mib, SpentSeconds: 0.5},
+			Cold:        background.ColdStatus{Share: 5, State: background.StateWaiting, AgeSeconds: 190, ReadRate: 0.001, SavedBytes: mib, SpentSeconds: 0.5},
+			Scrub:       background.ScrubStatus{State: background.StateWaiting, Ended: new(time.Unix(9e8, 0)), Damaged: 1, DamagedPages: []uint64{7}},
 			EventsTotal: map[string]uint64{"started": 1},
 			Ages:        daemon.AgesStatus{Classes: []daemon.AgeStatus{{FromSeconds: 4, ToSeconds: 14, Pages: 2, Refaults: 1}}},
 			Protections: []protect.Protection{{Name: protect.NameMemory, State: protect.StateOK}, {Name: protect.NameOOM, State: protect.StateWarn}},

@@ -56,6 +56,8 @@ const (
 	protection      = "zramfs_protection"
 	cpuSeconds      = "zramfs_cpu_seconds_total"
 	pollingSeconds  = "zramfs_processors_polling_seconds_total"
+	scrubEnded      = "zramfs_scrub_timestamp_seconds"
+	scrubDamaged    = "zramfs_scrub_damaged_pages"
 	coldAge         = "zramfs_cold_age_seconds"
 	coldReads       = "zramfs_cold_read_ratio"
 	coldSaved       = "zramfs_cold_saved_bytes_total"
@@ -128,6 +130,8 @@ var Metrics = []Metric{
 	{coldReads, Gauge, nil, "Part of the stored pages that was read in the last minute after they became cold"},
 	{coldSaved, Counter, nil, "Bytes by which packing made the objects of cold pages shorter"},
 	{coldTime, Counter, nil, "Processor time that packing took"},
+	{scrubEnded, Gauge, nil, "When the last scrub ended, in Unix time; absent before the first one did"},
+	{scrubDamaged, Gauge, nil, "Damaged pages that the last scrub found"},
 	{logLinesDropped, Counter, nil, "Log lines of the serving process that found no room"},
 	{Pressure, Gauge, nil, "Share of the last ten seconds in which a task of the machine waited for memory"},
 	{LookTime, Gauge, nil, "Time that asking all devices took"},

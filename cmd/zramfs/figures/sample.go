@@ -195,6 +195,10 @@ func (s *samples) service(st *daemon.Status) {
 		s.add(coldSaved, float64(c.SavedBytes))
 		s.add(coldTime, c.SpentSeconds)
 	}
+	if c := st.Scrub; c.Ended != nil {
+		s.add(scrubEnded, float64(c.Ended.Unix()))
+		s.add(scrubDamaged, float64(c.Damaged))
+	}
 	s.add(logLinesDropped, float64(st.Process.LogLinesDropped))
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cold
+package background
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/store"
 )
@@ -21,8 +20,6 @@ const (
 	// every is from one look at the ages to the next, and fillEvery to how full the store is.
 	every     = time.Minute
 	fillEvery = 10 * time.Second
-	// lookAround is how often packing looks whether the machine has become busy.
-	lookAround = time.Second
 )
 
 // A Packer packs the cold pages of a store. Its methods are safe for concurrent use.
@@ -30,18 +27,17 @@ type Packer struct {
 	share  Share         // immutable
 	store  *store.Store  // immutable
 	every  time.Duration // immutable
-	busy   func() string // immutable
-	now    Share         // of the present run; used by the goroutine of Start
-	stop   chan struct{} // closed by Close
+	pacer  pacer         // its share is that of the present run
 	ended  sync.WaitGroup
 	recomp *store.Recompressor // nil where nothing is packed; used by the goroutine of Start
 
 	mu     sync.Mutex
-	status Status // guarded by mu
+	status ColdStatus // guarded by mu
 }
 
-// Status says from when on pages are cold, and what became of them. Counts begin with the process.
-type Status struct {
+// ColdStatus says from when on pages are cold, and what became of them. Counts begin with the
+// process.
+type ColdStatus struct {
 	// Share is the part of one processor that packing may take, in per cent; 0 where it is off.
 	Share int `json:"share_percent"`
 	// State is "packing", "waiting" for pages to become cold or for time, or "off".
@@ -68,11 +64,11 @@ const (
 	StateOff     = "off"
 )
 
-// New returns a Packer for s that does nothing yet. Where nothing can be packed its status says
-// why.
-func New(s *store.Store, share Share) *Packer {
-	p := &Packer{share: share, now: share, store: s, every: every, stop: make(chan struct{}), busy: func() string { return busy(host.Local) }}
-	p.status = Status{Share: int(share), State: StateWaiting, AgeSeconds: mostAge.Seconds()}
+// NewPacker returns a Packer for s that does nothing yet. Where nothing can be packed its status
+// says why.
+func NewPacker(s *store.Store, share Share) *Packer {
+	p := &Packer{share: share, store: s, every: every, pacer: newPacer(share)}
+	p.status = ColdStatus{Share: int(share), State: StateWaiting, AgeSeconds: mostAge.Seconds()}
 	err := p.prepare()
 	if err != nil {
 		p.recomp = nil
@@ -92,7 +88,7 @@ func (p *Packer) prepare() error {
 	if err != nil {
 		return err
 	}
-	p.recomp, err = p.store.NewRecompressor(store.RecompressConfig{Algorithm: a, Rest: p.rest()})
+	p.recomp, err = p.store.NewRecompressor(store.RecompressConfig{Algorithm: a, Rest: p.rest})
 	return err
 }
 
@@ -105,13 +101,13 @@ func (p *Packer) Start() {
 
 // Close ends what Start began, and waits for that. It is to be called before the store is closed.
 func (p *Packer) Close() error {
-	close(p.stop)
+	close(p.pacer.stop)
 	p.ended.Wait()
 	return nil
 }
 
 // Status returns what the Packer does now.
-func (p *Packer) Status() Status {
+func (p *Packer) Status() ColdStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.status
@@ -120,7 +116,7 @@ func (p *Packer) Status() Status {
 func (p *Packer) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	p.ended.Go(func() { <-p.stop; cancel() })
+	p.ended.Go(func() { <-p.pacer.stop; cancel() })
 	var ages ageFinder
 	last := time.Now().Add(-p.every)
 	tick := time.NewTicker(min(p.every, fillEvery))
@@ -131,15 +127,15 @@ func (p *Packer) run() {
 		if due {
 			age := ages.look(stats.Ages.Refaults, stats.OrigDataSize/store.PageSize, now.Sub(last))
 			last = now
-			p.say(func(s *Status) { s.AgeSeconds, s.ReadRate = age.Seconds(), ages.rate })
+			p.say(func(s *ColdStatus) { s.AgeSeconds, s.ReadRate = age.Seconds(), ages.rate })
 		}
 		if due || fill >= scarce {
 			var age time.Duration
-			age, p.now = harder(fill, ages.age(), p.share)
+			age, p.pacer.share = harder(fill, ages.age(), p.share)
 			p.pack(ctx, age)
 		}
 		select {
-		case <-p.stop:
+		case <-p.pacer.stop:
 			return
 		case <-tick.C:
 		}
@@ -174,14 +170,14 @@ func harder(fill float64, age time.Duration, share Share) (time.Duration, Share)
 
 // pack packs what is older than age, if the machine has time.
 func (p *Packer) pack(ctx context.Context, age time.Duration) {
-	if reason := p.busy(); reason != "" {
-		p.say(func(s *Status) { s.State, s.Reason = StateWaiting, reason })
+	if reason := p.pacer.busy(); reason != "" {
+		p.say(func(s *ColdStatus) { s.State, s.Reason = StateWaiting, reason })
 		return
 	}
-	p.say(func(s *Status) { s.State, s.Reason = StatePacking, "" })
+	p.say(func(s *ColdStatus) { s.State, s.Reason = StatePacking, "" })
 	before := p.Status()
 	did, err := p.recomp.Run(ctx, age)
-	p.say(func(s *Status) {
+	p.say(func(s *ColdStatus) {
 		s.State, s.Reason = StateWaiting, ""
 		s.Pages, s.SavedBytes = before.Pages+did.Pages, before.SavedBytes+did.SavedBytes
 		if err != nil && ctx.Err() == nil {
@@ -190,47 +186,13 @@ func (p *Packer) pack(ctx context.Context, age time.Duration) {
 	})
 }
 
-// rest returns what the store calls after each piece of half a millisecond: it sleeps so that
-// packing takes no more than its share, and for as long as the machine is busy.
-func (p *Packer) rest() func(store.Recompressed) {
-	var woke, looked time.Time
-	return func(store.Recompressed) {
-		now := time.Now()
-		took := now.Sub(woke)
-		if woke.IsZero() || took > lookAround { // it is the first piece of a run
-			took = 0
-		}
-		p.say(func(s *Status) { s.SpentSeconds += took.Seconds() })
-		p.sleep(took*100/time.Duration(p.now) - took)
-		for time.Since(looked) > lookAround && !p.stopped() {
-			looked = time.Now()
-			reason := p.busy()
-			p.say(func(s *Status) { s.Reason = reason })
-			if reason != "" {
-				p.sleep(lookAround)
-			}
-		}
-		woke = time.Now()
-	}
+// rest is what the store calls after each piece of a run.
+func (p *Packer) rest(store.Recompressed) {
+	took := p.pacer.rest(func(reason string) { p.say(func(s *ColdStatus) { s.Reason = reason }) })
+	p.say(func(s *ColdStatus) { s.SpentSeconds += took.Seconds() })
 }
 
-func (p *Packer) sleep(d time.Duration) {
-	select {
-	case <-p.stop:
-	case <-time.After(d):
-	}
-}
-
-func (p *Packer) stopped() bool {
-	select {
-	case <-p.stop:
-		return true
-	default:
-		return false
-	}
-}
-
-func (p *Packer) say(change func(*Status)) {
+func (p *Packer) say(change func(*ColdStatus)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change(&p.status)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cold
+package background
 
 import (
 	"bytes"
@@ -67,8 +67,8 @@ func TestPackerPacks(t *testing.T) {
 	s := newStore(t)
 	var reason atomic.Value
 	reason.Store("programs wait for processors")
-	p := New(s, 100)
-	p.busy = func() string { return reason.Load().(string) }
+	p := NewPacker(s, 100)
+	p.pacer.busy = func() string { return reason.Load().(string) }
 	p.pack(t.Context(), time.Second)
 	if got := p.Status(); got.State != StateWaiting || got.Reason != "programs wait for processors" || got.Pages != 0 {
 		t.Errorf("on a busy machine: %+v", got)
@@ -96,24 +96,23 @@ func TestPackerPacks(t *testing.T) {
 
 // Packing takes its share of the time and no more, and ends at once when the Packer is closed.
 func TestPackerTakesItsShare(t *testing.T) {
-	p := New(newStore(t), 10)
-	p.busy = func() string { return "" }
-	rest := p.rest()
-	rest(store.Recompressed{})
+	p := NewPacker(newStore(t), 10)
+	p.pacer.busy = func() string { return "" }
+	p.rest(store.Recompressed{})
 	begun := time.Now()
 	for range 10 {
 		time.Sleep(2 * time.Millisecond) // a piece
-		rest(store.Recompressed{})
+		p.rest(store.Recompressed{})
 	}
 	took, spent := time.Since(begun), p.Status().SpentSeconds
 	if spent < 0.02 || spent > took.Seconds()/8 {
 		t.Errorf("%f s of %s", spent, took)
 	}
-	p.busy = func() string { return "programs wait for memory" }
-	time.AfterFunc(lookAround+50*time.Millisecond, func() { close(p.stop) })
+	p.pacer.busy = func() string { return "programs wait for memory" }
+	time.AfterFunc(lookAround+50*time.Millisecond, func() { close(p.pacer.stop) })
 	time.Sleep(lookAround)
 	begun = time.Now()
-	if rest(store.Recompressed{}); time.Since(begun) > 10*lookAround || p.Status().Reason == "" {
+	if p.rest(store.Recompressed{}); time.Since(begun) > 10*lookAround || p.Status().Reason == "" {
 		t.Errorf("it rested for %s: %+v", time.Since(begun), p.Status())
 	}
 }
@@ -121,7 +120,7 @@ func TestPackerTakesItsShare(t *testing.T) {
 // Start and Close, and what cannot be started.
 func TestPackerRuns(t *testing.T) {
 	s := newStore(t)
-	p := New(s, Default)
+	p := NewPacker(s, Default)
 	p.every = 10 * time.Millisecond
 	p.Start()
 	for until := time.Now().Add(10 * time.Second); p.Status().AgeSeconds == mostAge.Seconds() && time.Now().Before(until); {
@@ -133,7 +132,7 @@ func TestPackerRuns(t *testing.T) {
 	if got := p.Status(); got.Share != 5 || got.AgeSeconds >= mostAge.Seconds() {
 		t.Errorf("%+v", got)
 	}
-	none := New(s, 0)
+	none := NewPacker(s, 0)
 	none.Start()
 	if got := none.Status(); got.State != StateOff || got.Reason == "" {
 		t.Errorf("%+v", got)
