@@ -25,7 +25,7 @@ var docStart = regexp.MustCompile(`^(zramfs|zramctl|kubectl|helm|losetup|mkswap|
 	`systemctl|ln|head|stat|curl|modprobe|sh|cp|install|nsenter|fsfreeze|docker|podman|tools/\S+|gpu/\S+|/tmp/\S+|dev=\S+|[A-Z_]+=\S+|\(umask|\* \* \* \* \*)( |$)`)
 
 // docLines returns the commands in the blocks of a document, fenced or indented, without comments
-// that follow them.
+// that follow them. It leaves out scripts, which belong to another machine.
 func docLines(t *testing.T, path string) (lines []string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -39,6 +39,8 @@ func docLines(t *testing.T, path string) (lines []string) {
 		switch {
 		case isFence && fenced == "":
 			fenced = fence + "."
+		case strings.HasPrefix(line, "#!"):
+			fenced = "script"
 		case isFence:
 			fenced = ""
 		case fenced == "." || fenced == "sh.", fenced == "" && strings.HasPrefix(line, "    "):

@@ -79,6 +79,7 @@ var docCommands = []docCommand{
 	{page: "kubernetes.md", line: "kubectl drain NODE --ignore-daemonsets", why: needsCluster},
 	{page: "kubernetes.md", line: "kubectl -n zramfs-system delete pod --field-selector spec.nodeName=NODE", why: needsCluster},
 	{page: "monitoring.md", line: "zramfs serve --listen 0.0.0.0:9633 --token-file /etc/zramfs.token --tls-cert cert.pem --tls-key key.pem", why: "it does not end: TestServeTLS"},
+	{page: "microvm.md", line: `systemctl --root "$ROOTFS_DIR" enable zramfs@zram0.service`, why: needsSystemd},
 	{page: "operations.md", line: "apt install ./zramfs_*_amd64.deb ./zramfs-monitor_*_amd64.deb", why: needsPackages},
 	{page: "operations.md", line: "dnf install ./zramfs-*.x86_64.rpm", why: needsPackages},
 	{page: "operations.md", line: "apk add --allow-untrusted ./zramfs_*_x86_64.apk", why: needsPackages},
