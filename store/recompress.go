@@ -73,7 +73,7 @@ func (s *Store) NewRecompressor(cfg RecompressConfig) (*Recompressor, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Recompressor{s: s, cfg: cfg, compressor: c, window: make([]candidate, 0, windowPages)}
+	r := &Recompressor{s: s, cfg: cfg, compressor: c, window: make([]candidate, 0, recompressWindow)}
 	if s.cfg.Present != nil { // requests may wait for the worker that a run has
 		s.cfg.Present([]any{&r.old, r.window, c})
 	}
@@ -100,11 +100,14 @@ func (r *Recompressor) Run(ctx context.Context, age time.Duration) (Recompressed
 	}
 	defer s.operators.RUnlock()
 	r.cfg.Age, r.did, r.told = age, Recompressed{}, 0
-	err := r.order(ctx, windowPages).run()
+	err := r.order(ctx, recompressWindow).run()
 	s.ages.stale.Store(true)
 	s.poke()
 	return r.did, err
 }
+
+// recompressWindow is for how many pages a Recompressor has room: 32 KiB, since a device keeps one.
+const recompressWindow = 2 << 10
 
 // pieceTime is how long a piece may have a worker.
 const pieceTime = 500 * time.Microsecond
