@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/zramfs/zramfs/fusefs/sysfstext"
 	"github.com/zramfs/zramfs/store"
@@ -89,6 +90,28 @@ func (a *attributes) writeBack(_ uint64, text []byte) error {
 	}
 	_, err = a.cfg.Store.WriteBack(store.WritebackConfig{Pages: pages, Grant: a.budget()})
 	return writebackErrno(err)
+}
+
+// spill writes up to a number of pages back that were not accessed for age, within writeback_limit,
+// and returns how many it wrote: none while recompress or writeback is at work.
+func (a *attributes) spill(age time.Duration, most int) (pages uint64, err error) {
+	if a.cfg.Uninitialised || !a.working.CompareAndSwap(false, true) {
+		return 0, nil
+	}
+	defer a.working.Store(false)
+	budget := a.budget()
+	did, err := a.cfg.Store.WriteBack(store.WritebackConfig{
+		Pages: []store.Selection{{End: a.cfg.Store.Pages(), Age: age}},
+		Grant: func(pages int) (granted int, err error) {
+			granted, err = budget(min(pages, most))
+			most -= max(granted, min(pages, 0))
+			return granted, err
+		},
+	})
+	if errors.Is(err, store.ErrBudget) && most == 0 || errors.Is(err, ErrLeft) {
+		err = nil
+	}
+	return did.Pages, err
 }
 
 // writebackErrno makes the kernel's answer of an error, and keeps the cause for the log.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -101,6 +102,45 @@ func TestWritebackAttributes(t *testing.T) {
 	a.stopping = func() bool { return true }
 	if err := a.writeBack(1, []byte("huge")); !errors.Is(err, ErrLeft) {
 		t.Errorf("of a server that is to stop: %v", err)
+	}
+}
+
+// A device moves as many pages as it may by itself, of that age, within writeback_limit.
+func TestSpill(t *testing.T) {
+	f, a := newBackedFileSystem(t, 90, 100)
+	for _, c := range []struct {
+		what    string
+		age     time.Duration
+		most    int
+		want    uint64
+		err     error
+		limit   string
+		working bool
+	}{
+		{what: "young pages", age: time.Hour, most: 100},
+		{what: "all pages", most: 40, want: 40},
+		{what: "beside recompress", most: 40, working: true},
+		{what: "within a limit", most: 40, limit: "10", want: 10, err: store.ErrBudget},
+		{what: "more than there is room for", most: 100, want: 40, err: store.ErrBackingFull},
+	} {
+		a.working.Store(c.working)
+		enable := "0"
+		if c.limit != "" {
+			enable = "1"
+			if got := writeAttribute(f, "writeback_limit", c.limit); got != fuse.OK {
+				t.Fatal(got)
+			}
+		}
+		if got := writeAttribute(f, "writeback_limit_enable", enable); got != fuse.OK {
+			t.Fatal(got)
+		}
+		if pages, err := a.spill(c.age, c.most); pages != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: %d pages, %v, want %d, %v", c.what, pages, err, c.want, c.err)
+		}
+		a.working.Store(false)
+	}
+	if got := readAttribute(t, f, "bd_stat", 4096); got != "      90        0       90\n" {
+		t.Errorf("bd_stat is %q", got)
 	}
 }
 

@@ -18,22 +18,23 @@ import (
 
 // A Server answers the requests of one device. Its methods are safe for concurrent use.
 type Server struct {
-	requests    requests      // immutable view
-	image       uint64        // immutable
-	slots       int           // immutable
-	attributes  *connection   // immutable
-	chosen      func() Chosen // immutable
-	data        *connection   // immutable
-	settings    Settings      // immutable once Start has returned
-	resized     bool          // the device was made anew at some time; immutable
-	stopping    atomic.Bool   // threads end after their current request
-	further     atomic.Uint64 // a Further
-	started     bool          // immutable once Start has returned
-	dataEnded   chan struct{} // closed when the kernel ended the data connection, or Stop did
-	shownEnded  chan struct{} // the same for the attribute connection
-	ended       chan struct{} // closed when all threads have ended
-	counters    *Counters     // immutable
-	own         bool          // the counters are the server's to close; immutable
+	requests    requests                                                    // immutable view
+	image       uint64                                                      // immutable
+	slots       int                                                         // immutable
+	attributes  *connection                                                 // immutable
+	chosen      func() Chosen                                               // immutable
+	spill       func(age time.Duration, most int) (pages uint64, err error) // immutable
+	data        *connection                                                 // immutable
+	settings    Settings                                                    // immutable once Start has returned
+	resized     bool                                                        // the device was made anew at some time; immutable
+	stopping    atomic.Bool                                                 // threads end after their current request
+	further     atomic.Uint64                                               // a Further
+	started     bool                                                        // immutable once Start has returned
+	dataEnded   chan struct{}                                               // closed when the kernel ended the data connection, or Stop did
+	shownEnded  chan struct{}                                               // the same for the attribute connection
+	ended       chan struct{}                                               // closed when all threads have ended
+	counters    *Counters                                                   // immutable
+	own         bool                                                        // the counters are the server's to close; immutable
 	unmapped    sync.Once
 	unmapResult error // of unmapped
 }
@@ -75,6 +76,7 @@ func NewServer(files Files, cfg Config) (_ *Server, err error) {
 	chosen, _, _ := s.requests.chosen()
 	shownFiles.chosen.Store(&chosen)
 	s.chosen = func() Chosen { return *shownFiles.chosen.Load() }
+	s.spill = shownFiles.spill
 	if s.attributes, err = s.connect(attributeConnection, files.Attributes, cfg, attributeTree(shownFiles.all()), attributeTransfer); err != nil {
 		return nil, err
 	}
@@ -115,6 +117,13 @@ func (s *Server) SetFurther(all Further) { s.further.Store(uint64(all)) }
 
 // Further returns what SetFurther said last.
 func (s *Server) Further() Further { return Further(s.further.Load()) }
+
+// Spill moves up to a number of pages to the backing device that were not accessed for age, within
+// writeback_limit, as the attribute writeback does, and returns how many it moved. It moves none
+// while recompress or writeback is at work. It may be called until Close.
+func (s *Server) Spill(age time.Duration, most int) (pages uint64, err error) {
+	return s.spill(age, most)
+}
 
 // OpenCount returns what Session.OpenCount does.
 func (s *Server) OpenCount() int { return s.requests.handles(s.slots) }

@@ -51,6 +51,11 @@ func ageOf(b byte) time.Duration {
 	return least
 }
 
+// oldEnough reports whether a page with that byte was not accessed for age; 0 is any time.
+func oldEnough(b byte, age time.Duration) bool {
+	return age == 0 || b&ageCode != ageNone && ageOf(b) >= age
+}
+
 // AgesKnown reports whether the store knows how old pages are. It does not where an earlier version
 // of the program filled the end of the image with pages.
 func (s *Store) AgesKnown() bool { return s.ages.bytes != nil }

@@ -152,10 +152,7 @@ func (r *Recompressor) wanted(page uint64, e image.Entry) bool {
 		return false
 	}
 	b := r.s.ages.of(page)
-	if r.cfg.Age != 0 && (b&ageCode == ageNone || ageOf(b) < r.cfg.Age) {
-		return false
-	}
-	return b&ageSticky == 0 && (!r.cfg.Idle || b&ageIdle != 0)
+	return b&ageSticky == 0 && (!r.cfg.Idle || b&ageIdle != 0) && oldEnough(b, r.cfg.Age)
 }
 
 // piece recompresses some pages of a window, for a short time, and returns how many.

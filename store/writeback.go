@@ -30,6 +30,8 @@ type Selection struct {
 	Idle           bool // MarkIdle marked them and they were not accessed since
 	Huge           bool // they are stored as they are, PageSize bytes
 	Incompressible bool // Recompress could not make them smaller
+	// Age is how long they were not accessed, as RecompressConfig.Age has it.
+	Age time.Duration
 }
 
 // WritebackConfig says what WriteBack writes.
@@ -137,7 +139,7 @@ func (w *writeback) wanted(page uint64, e image.Entry) bool {
 	flags := w.s.ages.of(page)
 	for _, c := range w.cfg.Pages {
 		if page >= c.First && page < c.End && (!c.Idle || flags&ageIdle != 0) && (!c.Huge || e.Codec() == codec.Raw) &&
-			(!c.Incompressible || flags&ageUncompressing != 0) {
+			(!c.Incompressible || flags&ageUncompressing != 0) && oldEnough(flags, c.Age) {
 			return true
 		}
 	}

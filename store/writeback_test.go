@@ -11,6 +11,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/zramfs/zramfs/store/internal/image"
 )
@@ -91,6 +92,30 @@ func (s *Store) blocksTaken() uint64 {
 	s.away.blocks.mu.Lock()
 	defer s.away.blocks.mu.Unlock()
 	return s.away.blocks.used
+}
+
+// Of the pages that were not accessed for an age, and no others.
+func TestWriteBackOldPages(t *testing.T) {
+	s := newBackedStore(t, 300, Config{Backing: newBacking(t, 1000)})
+	c := newCalendar(s)
+	c.walk(1000, false)
+	for page := range uint64(100) {
+		read(t, s, page)
+	}
+	if did := mustWriteBack(t, s, WritebackConfig{Pages: []Selection{{End: s.Pages(), Age: 2000 * time.Second}}}); did.Pages != 0 {
+		t.Errorf("%+v of pages that are younger", did)
+	}
+	if did := mustWriteBack(t, s, WritebackConfig{Pages: []Selection{{End: s.Pages(), Age: 300 * time.Second}}}); did.Pages != 200 {
+		t.Errorf("%+v, want 200 pages", did)
+	}
+	for page := range uint64(300) {
+		if away := s.PageState(page).WrittenBack; away != (page >= 100) {
+			t.Fatalf("page %d is away: %v", page, away)
+		}
+		if got, want := read(t, s, page), testContent(page, 1).bytes(); !bytes.Equal(got, want) {
+			t.Fatalf("page %d is not what it was", page)
+		}
+	}
 }
 
 // Pages that are written back leave memory, read as they were, and are changed as any other.

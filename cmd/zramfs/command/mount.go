@@ -33,6 +33,7 @@ const (
 	flagCold       = "cold"
 	flagScrub      = "scrub"
 	flagSpill      = "spill"
+	flagSpillDaily = "spill-daily"
 	flagMemory     = "memory"    // hidden: tests kernels without noswap
 	flagTransport  = "transport" // hidden: a keeper of an earlier version gives it to its worker
 	flagForeground = "foreground"
@@ -58,6 +59,8 @@ func deviceFlags() []cli.Flag {
 			Usage: "prove the checksums of all pages again after a `TIME`; or off"},
 		&cli.StringFlag{Name: flagSpill,
 			Usage: "overwrite the file or block device at `PATH` with pages that are written back, encrypted"},
+		&cli.StringFlag{Name: flagSpillDaily, Value: "1G",
+			Usage: "most that goes to --spill in 24 hours once the memory limit is near: a `SIZE`, or 0"},
 		&cli.StringFlag{Name: flagMemory, Value: string(store.MemoryAuto), Hidden: true},
 		&cli.StringFlag{Name: flagTransport, Hidden: true},
 	}
@@ -182,6 +185,9 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	if cfg.Scrub, err = background.ParseEvery(c.String(flagScrub)); err != nil {
 		return cfg, usageError("--scrub: %v", err)
 	}
+	if cfg.SpillDaily, err = term.ParseBytes(c.String(flagSpillDaily), ram); err != nil {
+		return cfg, usageError("--spill-daily: %v", err)
+	}
 	if path := c.String(flagSpill); path != "" {
 		if cfg.Backing, err = filepath.Abs(path); err != nil {
 			return cfg, usageError("--spill: %v", err)
@@ -233,6 +239,9 @@ func deviceArgs(role string, cfg daemon.Config) []string {
 		args = append(args, "--"+flagScrub+"=off")
 	} else if cfg.Scrub != background.ScrubEvery { // as above
 		args = append(args, "--"+flagScrub+"="+cfg.Scrub.String())
+	}
+	if cfg.SpillDaily != background.SpillDaily { // as above
+		args = append(args, "--"+flagSpillDaily+"="+strconv.FormatUint(cfg.SpillDaily, 10))
 	}
 	if cfg.Memory != store.MemoryAuto {
 		args = append(args, "--"+flagMemory+"="+string(cfg.Memory))

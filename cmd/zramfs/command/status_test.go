@@ -55,6 +55,7 @@ func wellDevice() devices.Device {
 			},
 			Cold:    background.ColdStatus{Share: 5, State: background.StateWaiting, AgeSeconds: 190, ReadRate: 0.0012, Pages: 41250, SavedBytes: 17 << 20, SpentSeconds: 0.8},
 			Scrub:   background.ScrubStatus{EverySeconds: 86400, State: background.StateScrubbing, Ended: new(ago(3 * time.Hour)), Pages: 675584, DamagedPages: []uint64{}},
+			Spill:   background.SpillStatus{State: background.StateOff, Reason: "no backing device"},
 			Latency: awake.Status{Policy: awake.Auto, State: awake.StateHeld, Holds: 7, HeldSeconds: 72.5, WakeUpUs: 46.2, WakeUpHeldUs: 5.9, LoneRequests: 90000},
 			IO:      daemon.IOStatus{Reads: 1000, Writes: 2000, Discards: 30},
 			Operations: []daemon.OperationStatus{

@@ -94,6 +94,9 @@ func (w wish) differs(d devices.Device) (has, wants []string) {
 		backing = real
 	}
 	note(flagSpill, "backing device "+s.Backing.Path, "backing device "+backing)
+	if s.Spill.State != background.StateOff && s.Spill.State != "" {
+		note(flagSpillDaily, term.ExactSize(s.Spill.DailyBytes)+" spilled in 24 hours", term.ExactSize(w.cfg.SpillDaily)+" spilled in 24 hours")
+	}
 	note(flagPriority, fmt.Sprintf("priority %d", d.Swap().Priority), fmt.Sprintf("priority %d", w.swap.Priority))
 	if policy := d.FindSlots().Policy; policy != "" && s.Disksize >= slots.MinDevice {
 		note(flagSlots, "slots "+string(policy), "slots "+string(w.swap.Slots))

@@ -37,6 +37,7 @@ func (r report) sides() []side {
 		side{"saved", r.savedWords()},
 		side{"pages", codecWords(r.Status)},
 		side{"backing device", backingWords(r.Status.Backing)},
+		side{"spill", spillWords(r.Status)},
 		side{"code", instructionWords(r.Status.Instructions)},
 		side{"latency", latencyWords(r.Status.Latency)},
 		side{"cold pages", coldWords(r.Status.Cold)},
@@ -159,6 +160,23 @@ func codecWords(s *daemon.Status) string {
 		}
 	}
 	return fmt.Sprintf("%d: %s", total, strings.Join(words, ", "))
+}
+
+// spillWords is the line of status on pages that went to the backing device by themselves. Older
+// servers do not report them.
+func spillWords(s *daemon.Status) string {
+	c := s.Spill
+	switch {
+	case c.State == "" || s.Backing.Path == "":
+		return ""
+	case c.State == background.StateOff:
+		return "only where writeback asks for it: " + c.Reason
+	}
+	text := fmt.Sprintf("%s so far, %s of %s in the last 24 hours", term.Pages(c.Pages), term.Size(c.SpentBytes), term.Size(c.DailyBytes))
+	if c.Reason != "" {
+		text += " (" + c.Reason + ")"
+	}
+	return text
 }
 
 // backingWords is the line of status on the backing device.

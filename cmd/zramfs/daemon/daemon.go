@@ -32,6 +32,8 @@ type Config struct {
 	// Backing is the path of the file or block device that pages are written back to, absolute;
 	// empty for none.
 	Backing string
+	// SpillDaily is how many bytes of pages may go to Backing in 24 hours without being asked for.
+	SpillDaily uint64
 	// Latency decides when idle processors are kept from halting.
 	Latency awake.Policy
 	// Cold is the part of a processor that may go into packing pages that are not used for long.

@@ -95,6 +95,8 @@ type Status struct {
 	Cold background.ColdStatus `json:"cold"`
 	// Scrub says when the checksums of all pages were proved, and what that found.
 	Scrub background.ScrubStatus `json:"scrub"`
+	// Spill says what the device has moved to its backing device by itself.
+	Spill background.SpillStatus `json:"spill"`
 	// Process describes heap and log of the serving process.
 	Process ProcessStatus `json:"process"`
 	// Protections are the measures taken before the device became ready, in the order in which they

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/background"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/store"
@@ -55,6 +57,16 @@ func (w *worker) storeConfig() store.Config {
 		cfg.MemLimit = 0 // any will do later, also one that a new store would refuse
 	}
 	return cfg
+}
+
+// makeSpiller makes what moves cold pages to the backing device, if there is one.
+func (w *worker) makeSpiller() *background.Spiller {
+	age := func() time.Duration { return time.Duration(w.cold.Status().AgeSeconds * float64(time.Second)) }
+	spill := w.server.Spill
+	if w.backing == nil {
+		spill = nil
+	}
+	return background.NewSpiller(w.store, w.cfg.SpillDaily, age, spill)
 }
 
 // resize asks the keeper to make the device anew with that size, and waits for the end of serving.
