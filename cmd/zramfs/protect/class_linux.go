@@ -40,8 +40,15 @@ func InRealTime(take func() error) (err error) {
 }
 
 // StartInRealTime starts a program in the real-time class, or in the usual one where that is
-// denied.
-func StartInRealTime(cmd *exec.Cmd) error { return InRealTime(cmd.Start) }
+// denied. After an error no process is left.
+func StartInRealTime(cmd *exec.Cmd) error {
+	err := InRealTime(cmd.Start)
+	if err != nil && cmd.Process != nil { // this thread could not leave the class
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()         // it was killed
+	}
+	return err
+}
 
 // EnterRealTime puts the calling thread into the real-time class and reports whether that is
 // allowed. The thread must be locked to its goroutine until it ends.
