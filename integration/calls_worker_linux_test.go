@@ -88,8 +88,9 @@ func TestCallsReadsFail(t *testing.T) {
 	}
 	time.Sleep(300 * time.Millisecond)
 	f := s.tell(t, callOrder{Done: true}).Failing
-	if f.Failed < 10 || f.Failed > most || f.On != "/dev/fuse" || f.What != "worker: read: EIO" {
-		t.Errorf("%d reads of %q have failed: %s; want up to %d", f.Failed, f.On, f.What, most)
+	// The first may be of another file: the worker reads its status to warm up.
+	if f.Failed < 10 || f.Failed > most || f.What != "worker: read: EIO" {
+		t.Errorf("%d reads have failed, the first of %q: %s; want up to %d", f.Failed, f.On, f.What, most)
 	}
 	if err := comparing.Wait(); err != nil {
 		t.Error(err)
