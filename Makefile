@@ -140,8 +140,10 @@ test-release:
 # Installs, upgrades and removes packages of two versions, in a system that mmdebstrap makes from the
 # sources of this one, while a device holds pages; apk where a static one is in PATH.
 PACKAGED := bin/test-packages
+TWO_VERSIONS = for v in 1.0.0 1.0.1; do bin/make-release make -version v$$v -o $(PACKAGED)/$$v -arch $$($(GO) env GOARCH) || exit 1; done
+
 test-packages: build-release $(PACKAGED)/tree
-	for v in 1.0.0 1.0.1; do bin/make-release make -version v$$v -o $(PACKAGED)/$$v -arch $$($(GO) env GOARCH) || exit 1; done
+	$(TWO_VERSIONS)
 	$(GO) test -count=1 -timeout 20m -v -run '^TestSwapPackages' ./integration -packages $(abspath $(PACKAGED))
 
 $(PACKAGED)/tree:
@@ -150,10 +152,11 @@ $(PACKAGED)/tree:
 
 # In virtual machines, whose kernel comes from the mirror: slow where there is no /dev/kvm. Without
 # -machines, as in CI, only the one that shows that machines boot.
-test-guest: build
+test-guest: build build-release
 	tools/get-guest.sh .cache/guest
 	tools/get-system.sh .cache/system
-	ZRAMFS_BINARY=$(abspath bin/zramfs) $(BESIDE) $(TEST) -count=1 -v -timeout 1h ./integration/guest -machines
+	$(TWO_VERSIONS)
+	ZRAMFS_BINARY=$(abspath bin/zramfs) $(BESIDE) $(TEST) -count=1 -v -timeout 3h ./integration/guest -machines -packages $(abspath $(PACKAGED))
 
 # Every benchmark once; what they measure is not looked at.
 bench-once: build $(PAGES)

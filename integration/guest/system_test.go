@@ -66,7 +66,7 @@ func (s *system) fill() {
 	s.t.Helper()
 	s.Must(commandTime, "echo >"+fillLog+"; mkdir -p /run/groups; mount -t cgroup2 cgroup /run/groups; echo +memory >/run/groups/cgroup.subtree_control; "+
 		"mkdir /run/groups/fill; echo 32M >/run/groups/fill/memory.max")
-	s.Must(commandTime, "setsid sh -c 'echo $$ >/run/groups/fill/cgroup.procs; exec "+boot.AgentPath+" fill -seconds 3600 80' >"+fillLog+" 2>&1 &")
+	s.Must(commandTime, "setsid nice -n 19 sh -c 'echo $$ >/run/groups/fill/cgroup.procs; exec "+boot.AgentPath+" fill -seconds 3600 80' >"+fillLog+" 2>&1 &")
 	s.wantSoon(commandTime, "grep -c 'are written' "+fillLog, "1")
 	if n := s.swapped(); n < 32<<10 {
 		s.t.Fatalf("only %d KiB are in swap", n)
