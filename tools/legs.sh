@@ -38,8 +38,9 @@ leg() {
 }
 
 lane() {
-	local target
-	for target in $1; do leg "$target" || return 1; done
+	local target status=0
+	for target in $1; do leg "$target" || status=1; done # one run names all that fails
+	return "$status"
 }
 
 # The tests that were skipped, by reason, which a test tells last.

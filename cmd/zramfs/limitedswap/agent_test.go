@@ -164,7 +164,9 @@ func TestAgentSetsLimits(t *testing.T) {
 	// A request that becomes the limit ends the right to swap.
 	b.change(func() {
 		request := podswap.Quantity(1 << 30)
-		b.pods[0].Spec.Containers[0].Resources.Limits.Memory = &request
+		pods := recorded(t) // the agent may still read the list before
+		pods[0].Spec.Containers[0].Resources.Limits.Memory = &request
+		b.pods = pods
 	})
 	want(t, m, map[string]string{app: "0", side: "26843545"})
 
