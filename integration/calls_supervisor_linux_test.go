@@ -43,6 +43,7 @@ type callOrder struct {
 	Run  *callRun
 	Arm  *armed
 	Done bool // no call fails from now on
+	Look bool // what was done so far; calls go on failing
 }
 
 type callRun struct {
@@ -103,6 +104,11 @@ func (s *callSupervisor) obey(o callOrder) callAnswer {
 			a.Error = err.Error()
 		}
 		return a
+	}
+	if o.Look {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return callAnswer{Failing: failing{Count: s.failing.Count, Failed: s.failing.Failed}}
 	}
 	return callAnswer{Failing: s.set(o.Arm)}
 }

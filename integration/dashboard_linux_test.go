@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	raster "image"
 	"image/png"
 	"io"
@@ -311,14 +312,19 @@ func TestG123DashboardNeverStalls(t *testing.T) {
 	b.show(url, dir)
 	// Other programs take the caches from the thread, which only adds to its time.
 	for try := 1; ; try++ {
+		begun, waited := time.Now(), processorWait(t)
 		took := b.updateTimes()
-		p99 := took[(len(took)*99-1)/100]
-		t.Logf("milliseconds of the page's thread for an update: median %.1f, p99 %.1f", took[len(took)/2], p99)
-		if p99 < 10 {
+		most, p99 := 10.0, took[(len(took)*99-1)/100]
+		if waited = processorWait(t) - waited; waited > time.Since(begun)/4 {
+			most = 30
+		}
+		t.Logf("milliseconds of the page's thread for an update: median %.1f, p99 %.1f; programs waited for processors %v of %v",
+			took[len(took)/2], p99, waited.Round(time.Millisecond), time.Since(begun).Round(time.Millisecond))
+		if p99 < most {
 			break
 		}
-		if try == 3 {
-			t.Errorf("one of 100 updates took %.1f ms of the page's thread: %.1f", p99, took)
+		if try == 2 {
+			t.Errorf("one of 100 updates took %.1f ms of the page's thread, more than %g: %.1f", p99, most, took)
 			break
 		}
 	}
@@ -328,6 +334,23 @@ func TestG123DashboardNeverStalls(t *testing.T) {
 		t.Errorf("no update for %.0f ms", stall)
 	}
 	b.wantClean(url)
+}
+
+// processorWait is for how long any program of the machine has waited for a processor; 0 where the
+// kernel does not say.
+func processorWait(t *testing.T) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile("/proc/pressure/cpu")
+	if err != nil {
+		return 0
+	}
+	var total int64
+	if _, after, ok := strings.Cut(string(text), "total="); !ok {
+		t.Errorf("/proc/pressure/cpu has %q", text)
+	} else if _, err := fmt.Sscan(after, &total); err != nil {
+		t.Errorf("/proc/pressure/cpu: %v", err)
+	}
+	return time.Duration(total) * time.Microsecond
 }
 
 // updateTimes measures the milliseconds of the page's thread for each of some updates, shortest
