@@ -5,10 +5,14 @@ package integration
 import (
 	"bufio"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/require"
 )
@@ -92,5 +96,33 @@ func TestUmountWithCopies(t *testing.T) {
 		if got := c.do(t, "cat "+dir+"/block/zram0/disksize"); !strings.HasPrefix(got, "cat: ") {
 			t.Errorf("the copy has %q", got)
 		}
+	}
+}
+
+// An attribute that is open stays readable when the keeper ends its device: no other namespace has
+// a copy of the mount.
+func TestOpenAttributeOutlivesItsMount(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := filepath.Join(tempDir(t), "zram")
+	f := startServe(t, dir, "--size", "16M")
+	attribute, err := os.Open(filepath.Join(dir, "block/zram0/disksize"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.signal(t, unix.SIGTERM)
+	time.Sleep(time.Second) // more than the keeper leaves a copied mount
+	if points, err := mountsBelow(dir); err != nil || len(points) > 0 {
+		t.Errorf("left mounted: %v, %v", points, err)
+	}
+	if got, err := io.ReadAll(attribute); err != nil || string(got) != "16777216\n" {
+		t.Errorf("the attribute has %q, %v", got, err)
+	}
+	if err := attribute.Close(); err != nil {
+		t.Error(err)
+	}
+	if !f.waitEnd() {
+		t.Errorf("the keeper %d lives on", f.pid)
+		f.kill(t)
 	}
 }
