@@ -124,22 +124,26 @@ func (a *ages) piece() (done bool) {
 func (a *ages) age(n uint64) {
 	first := n * image.EntriesPerPage / 8
 	for i := first; i < min(first+image.EntriesPerPage/8, uint64(len(a.words))); i++ {
-		for {
-			old := a.words[i].Load()
-			word := a.aged(i*8, old)
-			if word == old || a.words[i].CompareAndSwap(old, word) {
-				a.tally(word)
-				break
-			}
+		if a.words[i].Load() != 0 {
+			a.ageWord(i)
+		}
+	}
+}
+
+// ageWord does so with eight pages, which programs may use at the same time.
+func (a *ages) ageWord(i uint64) {
+	for {
+		old := a.words[i].Load()
+		word := a.aged(i*8, old)
+		if word == old || a.words[i].CompareAndSwap(old, word) {
+			a.tally(word)
+			return
 		}
 	}
 }
 
 // aged is what becomes of the bytes of eight pages.
 func (a *ages) aged(page, old uint64) (word uint64) {
-	if old == 0 {
-		return 0
-	}
 	for shift := uint64(0); shift < 64; shift += 8 {
 		b := byte(old >> shift)
 		to := a.walk.table[b]
@@ -152,9 +156,6 @@ func (a *ages) aged(page, old uint64) (word uint64) {
 }
 
 func (a *ages) tally(word uint64) {
-	if word == 0 {
-		return
-	}
 	for range 8 {
 		a.walk.count[byte(word)]++
 		word >>= 8
