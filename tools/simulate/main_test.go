@@ -104,3 +104,33 @@ func TestWorldlyIsSeen(t *testing.T) {
 		t.Errorf("%q, %v, want %q", used, err, want)
 	}
 }
+
+// TestPlainIsThere wants each function and type of plain in a package that is rewritten: one that
+// has another name now would cost the simulation a step for each word it looks at.
+func TestPlainIsThere(t *testing.T) {
+	there := map[string]bool{}
+	for pkg := range rewritten {
+		dir := filepath.Join("..", "..", pkg)
+		files, err := sources(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range file.Decls {
+				if f, ok := d.(*ast.FuncDecl); ok && isPlain(f) {
+					of, _, _ := strings.Cut(nameOf(f), ".")
+					there[nameOf(f)], there[of] = true, true
+				}
+			}
+		}
+	}
+	for _, name := range plain {
+		if !there[name] {
+			t.Errorf("no package that is rewritten has %s", name)
+		}
+	}
+}

@@ -28,21 +28,34 @@ var renamed = map[string]string{
 	"copy": "world.Copy",
 }
 
-// plain are functions, and types with all methods, that only look at many words or fill freed
-// space: a process that dies within one leaves what it leaves before it.
-var plain = []string{"fill", "check", "bySize", "index.each", "index.load", "index.has", "ages.amend", "ages.init", "ages.finish", "ageWalk.begin", "Store.rebuild", "recompression.wanted", "writeback.wanted"}
+// plain are functions, and types with all methods, that only look at many words, reckon with values
+// or fill freed space: a process that dies within one leaves what it leaves before it.
+var plain = []string{
+	"fill", "check", "Footprint", "Entry", "bySize", "index.each", "index.load", "index.has", "index.word",
+	"ages.amend", "ages.age", "ages.aged", "ages.tally", "ages.init", "ages.finish", "ageWalk.begin",
+	"Store.rebuild", "Recompressor.wanted", "writeback.wanted",
+}
 
 // isPlain reports whether a function is one of plain.
 func isPlain(f *ast.FuncDecl) bool {
+	of, _, method := strings.Cut(nameOf(f), ".")
+	return slices.Contains(plain, nameOf(f)) || method && slices.Contains(plain, of)
+}
+
+// nameOf is the name of a function, or of a method behind that of its type.
+func nameOf(f *ast.FuncDecl) string {
 	if f.Recv == nil {
-		return slices.Contains(plain, f.Name.Name)
+		return f.Name.Name
 	}
 	of := f.Recv.List[0].Type
 	if star, ok := of.(*ast.StarExpr); ok {
 		of = star.X
 	}
-	t, ok := of.(*ast.Ident)
-	return ok && (slices.Contains(plain, t.Name) || slices.Contains(plain, t.Name+"."+f.Name.Name))
+	t, _ := of.(*ast.Ident) // of a generic type there is another expression
+	if t == nil {
+		return f.Name.Name
+	}
+	return t.Name + "." + f.Name.Name
 }
 
 // keep makes use of what an import may no longer be needed for.

@@ -2,11 +2,7 @@
 
 package background
 
-import (
-	"time"
-
-	"github.com/zramfs/zramfs/cmd/zramfs/host"
-)
+import "time"
 
 // lookAround is how often work looks whether the machine has become busy.
 const lookAround = time.Second
@@ -14,14 +10,14 @@ const lookAround = time.Second
 // A pacer keeps work within a share of one processor. One goroutine uses it, but for stop.
 type pacer struct {
 	share Share
-	busy  func() string // why work has to wait; empty where it need not
+	busy  Busy
 	stop  chan struct{} // closed when the work is to end
 
 	woke, looked time.Time
 }
 
-func newPacer(share Share) pacer {
-	return pacer{share: share, busy: func() string { return busy(host.Local) }, stop: make(chan struct{})}
+func newPacer(share Share, busy Busy) pacer {
+	return pacer{share: share, busy: busy, stop: make(chan struct{})}
 }
 
 // rest is called after each piece of work, and returns the time that the piece took. It sleeps so

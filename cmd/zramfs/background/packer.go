@@ -64,10 +64,10 @@ const (
 	StateOff     = "off"
 )
 
-// NewPacker returns a Packer for s that does nothing yet. Where nothing can be packed its status
-// says why.
-func NewPacker(s *store.Store, share Share) *Packer {
-	p := &Packer{share: share, store: s, every: every, pacer: newPacer(share)}
+// NewPacker returns a Packer for s that does nothing yet, and nothing while the machine is busy.
+// Where nothing can be packed its status says why.
+func NewPacker(s *store.Store, share Share, busy Busy) *Packer {
+	p := &Packer{share: share, store: s, every: every, pacer: newPacer(share, busy)}
 	p.status = ColdStatus{Share: int(share), State: StateWaiting, AgeSeconds: mostAge.Seconds()}
 	err := p.prepare()
 	if err != nil {
@@ -119,8 +119,6 @@ func (p *Packer) run() {
 	p.ended.Go(func() { <-p.pacer.stop; cancel() })
 	var ages ageFinder
 	last := time.Now().Add(-p.every)
-	tick := time.NewTicker(min(p.every, fillEvery))
-	defer tick.Stop()
 	for {
 		stats, now := p.store.Stats(), time.Now()
 		fill, due := fillOf(stats), now.Sub(last) >= p.every
@@ -137,7 +135,7 @@ func (p *Packer) run() {
 		select {
 		case <-p.pacer.stop:
 			return
-		case <-tick.C:
+		case <-time.After(min(p.every, fillEvery)):
 		}
 	}
 }

@@ -20,6 +20,9 @@ import (
 
 const pages = 2000
 
+// calm is a machine with time.
+func calm() string { return "" }
+
 // newStore is a store of pages by lz4.
 func newStore(t *testing.T) *store.Store {
 	t.Helper()
@@ -67,8 +70,7 @@ func TestPackerPacks(t *testing.T) {
 	s := newStore(t)
 	var reason atomic.Value
 	reason.Store("programs wait for processors")
-	p := NewPacker(s, 100)
-	p.pacer.busy = func() string { return reason.Load().(string) }
+	p := NewPacker(s, 100, func() string { return reason.Load().(string) })
 	p.pack(t.Context(), time.Second)
 	if got := p.Status(); got.State != StateWaiting || got.Reason != "programs wait for processors" || got.Pages != 0 {
 		t.Errorf("on a busy machine: %+v", got)
@@ -96,8 +98,7 @@ func TestPackerPacks(t *testing.T) {
 
 // Packing takes its share of the time and no more, and ends at once when the Packer is closed.
 func TestPackerTakesItsShare(t *testing.T) {
-	p := NewPacker(newStore(t), 10)
-	p.pacer.busy = func() string { return "" }
+	p := NewPacker(newStore(t), 10, calm)
 	p.rest(store.Recompressed{})
 	begun := time.Now()
 	for range 10 {
@@ -120,7 +121,7 @@ func TestPackerTakesItsShare(t *testing.T) {
 // Start and Close, and what cannot be started.
 func TestPackerRuns(t *testing.T) {
 	s := newStore(t)
-	p := NewPacker(s, Default)
+	p := NewPacker(s, Default, BusyOf(host.Local))
 	p.every = 10 * time.Millisecond
 	p.Start()
 	for until := time.Now().Add(10 * time.Second); p.Status().AgeSeconds == mostAge.Seconds() && time.Now().Before(until); {
@@ -132,7 +133,7 @@ func TestPackerRuns(t *testing.T) {
 	if got := p.Status(); got.Share != 5 || got.AgeSeconds >= mostAge.Seconds() {
 		t.Errorf("%+v", got)
 	}
-	none := NewPacker(s, 0)
+	none := NewPacker(s, 0, calm)
 	none.Start()
 	if got := none.Status(); got.State != StateOff || got.Reason == "" {
 		t.Errorf("%+v", got)

@@ -17,8 +17,16 @@ const (
 	mostMemory    = 10
 )
 
-// busy says why packing has to wait; empty where it need not. Without the kernel's pressure
-// (CONFIG_PSI) the load average counts.
+// Busy says why work has to wait for the programs of a machine; empty where it need not. It is safe
+// for concurrent use.
+type Busy func() (reason string)
+
+// BusyOf returns what is so for a machine. Without the kernel's pressure (CONFIG_PSI) the load
+// average counts.
+func BusyOf(m host.Root) Busy {
+	return func() string { return busy(m) }
+}
+
 func busy(m host.Root) string {
 	if waits, known := m.Pressure(); known && waits > mostMemory {
 		return "programs wait for memory"

@@ -9,8 +9,7 @@ import (
 
 // A Scrubber proves all pages, again and again, and ends.
 func TestScrubberProvesAll(t *testing.T) {
-	c := NewScrubber(newStore(t), 200*time.Millisecond, func(page uint64) { t.Errorf("page %d is damaged", page) })
-	c.pacer.busy = func() string { return "" }
+	c := NewScrubber(newStore(t), 200*time.Millisecond, calm, func(page uint64) { t.Errorf("page %d is damaged", page) })
 	if got := c.Status(); got.State != StateWaiting || got.Ended != nil {
 		t.Errorf("%+v", got)
 	}
@@ -27,7 +26,7 @@ func TestScrubberProvesAll(t *testing.T) {
 }
 
 func TestScrubberIsOff(t *testing.T) {
-	c := NewScrubber(newStore(t), 0, func(uint64) {})
+	c := NewScrubber(newStore(t), 0, calm, func(uint64) {})
 	c.Start()
 	if got := c.Status(); got.State != StateOff {
 		t.Errorf("%+v", got)

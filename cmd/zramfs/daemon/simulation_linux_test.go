@@ -41,9 +41,10 @@ type plan struct {
 	scarce    bool   // memory is scarce now and then
 	users     int
 	operators int
-	transfer  int // pages of the largest request
-	calm      int // requests from one mishap to the next, about
-	opening   int // requests until users use one page more of the device
+	scrub     time.Duration // from one scrub to the next
+	transfer  int           // pages of the largest request
+	calm      int           // requests from one mishap to the next, about
+	opening   int           // requests until users use one page more of the device
 	algorithm codec.Algorithm
 	others    []codec.Algorithm
 }
@@ -55,7 +56,7 @@ func planOf(seed uint64) plan {
 	p := plan{
 		pages: 256 << rng.IntN(4), cluster: 16, stride: 16, users: 1 + rng.IntN(12), operators: rng.IntN(3),
 		transfer: 1 + rng.IntN(16), calm: 200 << rng.IntN(5), lone: rng.IntN(4) == 0, scarce: rng.IntN(3) == 0,
-		opening: 1 << rng.IntN(6),
+		opening: 1 << rng.IntN(6), scrub: time.Minute << rng.IntN(8),
 	}
 	p.disksize = uint64(p.pages) * store.PageSize
 	if rng.IntN(2) == 0 {
@@ -112,6 +113,7 @@ type outcome struct {
 	steps                          uint64
 	elapsed                        time.Duration
 	hash                           uint64
+	did                            worked
 	lines                          []string
 }
 
@@ -134,6 +136,7 @@ func simulate(t *testing.T, seed uint64, ops int) (o outcome) {
 		return o
 	}
 	o.ops, o.deaths, o.upgrades, o.refused, o.steps, o.elapsed, o.hash = m.ops, m.deaths, m.upgrades, m.refused, w.Steps(), w.Elapsed(), s.hash
+	o.did = m.did
 	o.lines = s.lines[max(0, len(s.lines)-lastLines):]
 	if err := m.close(); err != nil && o.err == nil {
 		o.err = err
@@ -196,10 +199,12 @@ func TestSimulate(t *testing.T) {
 			return
 		}
 		all.ops, all.deaths, all.upgrades, all.refused = all.ops+o.ops, all.deaths+o.deaths, all.upgrades+o.upgrades, all.refused+o.refused
+		all.did.add(o.did)
 		all.steps, all.elapsed = all.steps+o.steps, all.elapsed+o.elapsed
 		seed++
 	}
 	took := time.Since(begun)
+	t.Logf("in the background %d pages packed, %d spilled, %d scrubs", all.did.packed, all.did.spilled, all.did.scrubs)
 	t.Logf("%d runs, up to seed %d: %d requests (%.0f a minute), %d deaths, %d upgrades, %d refused, %d statements, %v on the clock", runs, seed-1,
 		all.ops, float64(all.ops)/took.Minutes(), all.deaths, all.upgrades, all.refused, all.steps, all.elapsed.Round(time.Second))
 }

@@ -79,6 +79,9 @@ func (m *machine) ask(op uint32, argument []byte) (*world.Request, bool) {
 func (m *machine) use() {
 	rng := m.w.Random()
 	for !m.ending {
+		if at := m.w.Elapsed(); at < m.night {
+			world.Sleep(m.night - at)
+		}
 		switch n := rng.IntN(20); {
 		case n < 8:
 			m.writes(rng.IntN(5) == 0)
@@ -311,7 +314,11 @@ func (m *machine) interfere() {
 			continue
 		}
 		v := m.workers[rng.IntN(len(m.workers))]
-		switch rng.IntN(14) {
+		switch rng.IntN(16) {
+		case 14, 15:
+			d := time.Duration(spread(rng, 4000)) * time.Second
+			m.night = m.w.Elapsed() + d
+			m.script.note("all users sleep for %v", d)
 		case 12, 13:
 			n := spread(rng, 200)
 			m.script.note("%s is to die within copy %d", v.process.Name(), n)

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/background"
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/fusefs"
@@ -42,12 +43,21 @@ type machine struct {
 	ops               int           // requests for pages that were answered
 	ambush            int           // workers to be killed soon after their start
 	disturbed         time.Duration // until when the machine or a thread of a worker stands still
+	night             time.Duration // until when users sleep, and the device works in the background
 	limited           bool          // writes may fail for lack of memory
 	ending            bool
 	users             int
 	jumps             int
 	interfered        bool
 	upgrades, refused int
+	did               worked // by background work
+}
+
+// A worked counts what a device does by itself: pages that it packs and spills, and scrubs.
+type worked struct{ packed, spilled, scrubs uint64 }
+
+func (w *worked) add(o worked) {
+	w.packed, w.spilled, w.scrubs = w.packed+o.packed, w.spilled+o.spilled, w.scrubs+o.scrubs
 }
 
 // A simulatedWorker is a process that serves, or is about to.
@@ -296,12 +306,49 @@ func (m *machine) lead(v *simulatedWorker, send func(news)) (err error) {
 	world.Sleep(time.Duration(rng.IntN(3_000)) * time.Microsecond)
 	send(news{Ready: &workerReport{}})
 	m.script.note("%s serves", v.process.Name())
+	work := m.startBackground(v, server)
 	for range m.plan.operators {
 		v.process.Go("operator", func() { m.operate(v) })
 	}
 	world.Until(func() bool { return v.stop })
 	server.Stop()
-	return errors.Join(server.Close(), v.store.Close(), memory.Close())
+	return errors.Join(work(), server.Close(), v.store.Close(), memory.Close())
+}
+
+// startBackground starts what a device does by itself, on a machine that has time for it now and
+// then, and returns what ends it.
+func (m *machine) startBackground(v *simulatedWorker, server *fusefs.Server) (end func() error) {
+	rng := m.w.Random()
+	busy := func() string {
+		if rng.IntN(4) == 0 {
+			return "programs wait for processors"
+		}
+		return ""
+	}
+	cold := background.NewPacker(v.store, 20, busy)
+	scrub := background.NewScrubber(v.store, m.plan.scrub, busy, func(page uint64) { m.w.Fail("page %d is damaged", page) })
+	spill := server.Spill
+	if m.plan.backing == 0 {
+		spill = nil
+	}
+	spiller := background.NewSpiller(v.store, background.SpillDaily, func() time.Duration { return time.Duration(cold.Status().AgeSeconds) * time.Second }, spill)
+	cold.Start()
+	scrub.Start()
+	spiller.Start()
+	v.process.Go("count", func() {
+		var packed, spilled uint64
+		var scrubbed *time.Time
+		for !v.stop {
+			world.Sleep(time.Minute)
+			c, s, e := cold.Status().Pages, spiller.Status().Pages, scrub.Status().Ended
+			m.did.add(worked{packed: c - packed, spilled: s - spilled})
+			if packed, spilled = c, s; e != scrubbed {
+				scrubbed = e
+				m.did.scrubs++
+			}
+		}
+	})
+	return func() error { return errors.Join(spiller.Close(), scrub.Close(), cold.Close()) }
 }
 
 // adopt opens the image as a process that has inherited it.

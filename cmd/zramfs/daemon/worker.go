@@ -166,8 +166,9 @@ func (w *worker) serve() (err error) {
 		return err
 	}
 	w.awake = awake.New(w.cfg.Latency)
-	w.cold = background.NewPacker(w.store, w.cfg.Cold)
-	w.scrub = background.NewScrubber(w.store, w.cfg.Scrub, w.logs.Corrupt)
+	busy := background.BusyOf(host.Local)
+	w.cold = background.NewPacker(w.store, w.cfg.Cold, busy)
+	w.scrub = background.NewScrubber(w.store, w.cfg.Scrub, busy, w.logs.Corrupt)
 	w.undo = append(w.undo, w.awake.Close, w.cold.Close, w.scrub.Close)
 	cfg := fusefs.Config{
 		Store:     w.store,
