@@ -425,7 +425,7 @@ func (s *Store) Close() error {
 func (s *Store) quiesce() {
 	for _, w := range s.workers[:len(s.workers)-1] {
 		for !w.busy.CompareAndSwap(false, true) {
-			runtime.Gosched()
+			time.Sleep(20 * time.Microsecond) // it may wait for memory
 		}
 	}
 	s.passMu.Lock()

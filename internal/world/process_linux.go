@@ -29,12 +29,17 @@ func (p *Process) Go(name string, f func()) {
 	w.tasksMade++
 	t := &Task{name: fmt.Sprintf("%s.%d", name, w.tasksMade), process: p, wake: make(chan struct{}), number: w.tasksMade, f: f}
 	w.tasks = append(w.tasks, t)
-	p.tasks++
+	if p.tasks++; p.dead {
+		w.dead++
+	}
 }
 
 // Kill ends the process where each of its tasks is. The caller's task ends too, if it is one of
 // them.
 func (p *Process) Kill() {
+	if !p.dead {
+		p.w.dead += p.tasks
+	}
 	p.dead, p.doom = true, 0
 	t := p.w.running
 	if t != nil && t.process == p && !t.dying {

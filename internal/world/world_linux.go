@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 )
@@ -14,9 +15,10 @@ import (
 // A World schedules tasks. Its fields belong to the task that runs.
 type World struct {
 	rng     *rand.Rand
-	tasks   []*Task // that have not ended, oldest first
+	lot     uint64  // see draws
+	tasks   []*Task // that have not ended
+	dead    int     // how many of them are of dead processes
 	running *Task
-	able    []*Task // reused by next
 	timers  []*Timer
 	devices map[int]*Device
 
@@ -52,7 +54,7 @@ var left int32 = 1 << 30
 
 // New makes a world of a seed. Run begins it.
 func New(seed uint64) *World {
-	return &World{rng: rand.New(rand.NewPCG(seed, 0x7a72616d6673)), devices: map[int]*Device{}, mean: 200, done: make(chan struct{})}
+	return &World{rng: rand.New(rand.NewPCG(seed, 0x7a72616d6673)), lot: seed, devices: map[int]*Device{}, mean: 200, done: make(chan struct{})}
 }
 
 // Random is the source of all decisions. The caller is a task, or no task runs yet.
@@ -121,6 +123,7 @@ func (w *World) end(err error) {
 	for _, t := range w.tasks {
 		t.process.dead = true
 	}
+	w.dead = len(w.tasks)
 }
 
 // Fail ends the run with an error.
@@ -231,7 +234,9 @@ func (w *World) ended(t *Task) {
 			break
 		}
 	}
-	t.process.tasks--
+	if t.process.tasks--; t.process.dead {
+		w.dead--
+	}
 	if len(w.tasks) == 0 {
 		close(w.done)
 		return
@@ -244,27 +249,38 @@ func (w *World) ended(t *Task) {
 func (w *World) next() *Task {
 	for {
 		w.fire()
-		able := w.able[:0]
-		for _, t := range w.tasks {
-			if t.process.dead {
+		if w.dead > 0 {
+			return w.tasks[slices.IndexFunc(w.tasks, func(t *Task) bool { return t.process.dead })]
+		}
+		for i := range w.tasks { // shuffled on the way
+			k := i + w.draws(len(w.tasks)-i)
+			t := w.tasks[k]
+			w.tasks[i], w.tasks[k] = t, w.tasks[i]
+			if t.able(w.now) {
 				return t
 			}
-			if t.frozen > w.now {
-				continue
-			}
-			if t.ready != nil && (t.until != 0 && t.until <= w.now || t.ready()) {
-				t.ready = nil // once true is enough: a condition may have taken what it waited for
-			}
-			if t.ready == nil {
-				able = append(able, t)
-			}
-		}
-		w.able = able
-		if len(able) > 0 {
-			return able[w.rng.IntN(len(able))]
 		}
 		w.sleep()
 	}
+}
+
+// draws draws a number below n for the scheduler, which needs many: a linear congruential generator
+// (Knuth's MMIX), since rng takes as long as what it decides.
+func (w *World) draws(n int) int {
+	w.lot = w.lot*6364136223846793005 + 1442695040888963407
+	return int(w.lot >> 32 * uint64(n) >> 32)
+}
+
+// able reports whether the task can go on. Its condition is not asked again once it was true: it may
+// have taken what the task waited for.
+func (t *Task) able(now time.Duration) bool {
+	if t.frozen > now {
+		return false
+	}
+	if t.ready != nil && (t.until != 0 && t.until <= now || t.ready()) {
+		t.ready = nil
+	}
+	return t.ready == nil
 }
 
 // sleep moves the clock to when the next task or timer is due.

@@ -33,7 +33,7 @@ var renamed = map[string]string{
 var plain = []string{
 	"fill", "check", "Footprint", "Entry", "bySize", "index.each", "index.load", "index.has", "index.word",
 	"ages.amend", "ages.age", "ages.aged", "ages.tally", "ages.init", "ages.finish", "ageWalk.begin",
-	"Store.rebuild", "Recompressor.wanted", "writeback.wanted",
+	"Store.rebuild", "Store.victims", "Store.total", "Store.used", "Store.segment", "segment.state", "segment.live", "Recompressor.wanted", "writeback.wanted",
 }
 
 // isPlain reports whether a function is one of plain.

@@ -70,12 +70,12 @@ func planOf(seed uint64) plan {
 	if rng.IntN(3) == 0 {
 		p.backing = 64 << rng.IntN(6)
 	}
-	if rng.IntN(2) == 0 {
+	if rng.IntN(2) == 0 || p.backing != 0 { // the device spills only where its limit is near
 		cfg := store.Config{Disksize: p.disksize, MaxMemory: 1 << 28}
 		if p.backing != 0 {
 			cfg.Backing = new(store.Backing)
 		}
-		p.limit = store.LeastLimit(cfg) + uint64(rng.IntN(24))<<18
+		p.limit = store.LeastLimit(cfg) + uint64(rng.IntN(24))<<(16+rng.IntN(3))
 	}
 	return p
 }

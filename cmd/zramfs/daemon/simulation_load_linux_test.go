@@ -314,9 +314,9 @@ func (m *machine) interfere() {
 			continue
 		}
 		v := m.workers[rng.IntN(len(m.workers))]
-		switch rng.IntN(16) {
-		case 14, 15:
-			d := time.Duration(spread(rng, 4000)) * time.Second
+		switch rng.IntN(15) {
+		case 14:
+			d := time.Duration(1+spread(rng, 30)) * time.Minute
 			m.night = m.w.Elapsed() + d
 			m.script.note("all users sleep for %v", d)
 		case 12, 13:
