@@ -65,6 +65,7 @@ passes to it, with store/view.
 	      gpu                  such an engine: kernels written in Go, on a device or simulated
 	  cmd/zramfs/journal   the last operations and the events of a device, in words and JSON
 	  cmd/zramfs/prefetch  what of a process is swapped out, and bringing it back
+	  cmd/zramfs/reclaim   idle memory of control groups into swap, while nothing waits for it
 	  cmd/zramfs/bench     rates of the codecs and engines on this machine
 	  cmd/zramfs/estimate  what compressed swap would save, and the advised device
 	    cmd/zramfs/sample    pages to measure: of processes, of a file, generated

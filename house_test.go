@@ -144,6 +144,8 @@ const lattice = `
 	cmd/zramfs/host < cmd/zramfs/prefetch
 	cmd/zramfs/term < cmd/zramfs/prefetch
 	cmd/zramfs/prefetch < cmd/zramfs/command
+	cmd/zramfs/host < cmd/zramfs/reclaim
+	cmd/zramfs/reclaim < cmd/zramfs/command
 	procpages < cmd/zramfs/sample
 	codec/pagescan < cmd/zramfs/sample
 	cmd/zramfs/term < cmd/zramfs/sample

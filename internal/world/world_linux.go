@@ -271,8 +271,8 @@ func (w *World) draws(n int) int {
 	return int(w.lot >> 32 * uint64(n) >> 32)
 }
 
-// able reports whether the task can go on. Its condition is not asked again once it was true: it may
-// have taken what the task waited for.
+// able reports whether the task can go on. Its condition is not asked again once it was true: it
+// may have taken what the task waited for.
 func (t *Task) able(now time.Duration) bool {
 	if t.frozen > now {
 		return false

@@ -71,8 +71,8 @@ type ScrubStatus struct {
 // StateScrubbing is the state of a Scrubber at work; StateWaiting and StateOff are the others.
 const StateScrubbing = "scrubbing"
 
-// NewScrubber returns a Scrubber for s that does nothing yet, and nothing while the machine is busy.
-// It tells damaged the number of each page whose read would fail, from a goroutine of its own.
+// NewScrubber returns a Scrubber for s that does nothing yet, nor while the machine is busy. It
+// tells damaged the number of each page whose read would fail, from a goroutine of its own.
 func NewScrubber(s *store.Store, every time.Duration, busy Busy, damaged func(page uint64)) *Scrubber {
 	c := &Scrubber{every: every, store: s, damaged: damaged, pacer: newPacer(Default, busy)}
 	c.status = ScrubStatus{EverySeconds: every.Seconds(), State: StateWaiting, DamagedPages: []uint64{}}

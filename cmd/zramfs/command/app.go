@@ -148,6 +148,7 @@ func plainCommands() []*cli.Command {
 		estimateCommand(),
 		benchCommand(),
 		prefetchCommand(),
+		reclaimCommand(),
 		dictCommand(),
 		doctorCommand(),
 		versionCommand(),

@@ -46,6 +46,7 @@ var ownCodes = map[string][]exitMeaning{
 		{exitFailure, "a line says fail: up would not work; with --bundle: there is no file"}},
 	"prefetch": {{exitOK, "everything came back, up to --limit, or nothing was in swap"},
 		{exitFailure, "pages had to stay in swap, or failure"}},
+	"reclaim": {{exitOK, "ended by a signal"}, {exitFailure, "this machine has no group that can be asked, or failure"}},
 	execName: {{exitOK, "COMMAND ended with 0; its other codes are passed on, and 128 and the number of a signal that ended it"},
 		{exitNotExecuted, "COMMAND cannot be executed"}, {exitNoCommand, "there is no such COMMAND"}},
 }

@@ -45,7 +45,7 @@ func jsonRoots() map[string]any {
 		"snapshot save": map[string]imaging.SaveReport{"save": {}}, "snapshot restore": map[string]imaging.RestoreReport{"restore": {}},
 		"snapshot inspect": map[string]imaging.InspectReport{"inspect": {}},
 		"prefetch":         map[string]prefetch.Report{"prefetch": {}}, "doctor": doctor.Diagnosis{}, "estimate": estimate.Report{},
-		"trace": map[string]traceReport{"trace": {}}, "events": map[string]eventsReport{"events": {}},
+		"reclaim": reclaimLine{}, "trace": map[string]traceReport{"trace": {}}, "events": map[string]eventsReport{"events": {}},
 		"compact": map[string]workReport{"compact": {}}, "recompress": map[string]workReport{"recompress": {}}, "idle": map[string]idleReport{"idle": {}},
 		"config": map[string]configReport{"config": {}}, "bench codec": bench.CodecReport{}, "bench bulk": bench.BulkReport{},
 	}
@@ -263,7 +263,7 @@ func writeJSONDocument(t *testing.T, head string, sections map[string]string, fi
 	var out strings.Builder
 	out.WriteString(strings.TrimRight(head, "\n") + "\n")
 	names := []string{"status", "stats", "metrics", "list", "who", "up", "mount", "down", "umount", "upgrade", "verify", "export", "import",
-		"snapshot save", "snapshot restore", "snapshot inspect", "prefetch", "dict",
+		"snapshot save", "snapshot restore", "snapshot inspect", "prefetch", "reclaim", "dict",
 		"estimate", "doctor", "bench codec", "bench bulk", "version", "trace", "events"}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(names, name) {
