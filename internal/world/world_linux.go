@@ -143,6 +143,16 @@ func Step() {
 	}
 }
 
+// work is how many statements a call takes that Work stands before.
+const work = 30
+
+// Work is where a task begins a call that takes as long as many statements.
+func Work() {
+	for range work {
+		Step()
+	}
+}
+
 // decide lets the process of the running task die, if its time has come, or another task go on.
 func (w *World) decide() {
 	t := w.running

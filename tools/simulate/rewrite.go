@@ -36,6 +36,25 @@ var plain = []string{
 	"Store.rebuild", "Store.victims", "Store.total", "Store.used", "Store.segment", "segment.state", "segment.live", "Recompressor.wanted", "writeback.wanted",
 }
 
+// long are methods that take as long as many statements: what they read may change before they have
+// read it.
+var long = []string{"Compress", "Decompress", "Checksum"}
+
+// takesLong reports whether a statement calls one of long, blocks in it aside.
+func takesLong(s ast.Stmt) (yes bool) {
+	ast.Inspect(s, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BlockStmt, *ast.FuncLit:
+			return false
+		case *ast.CallExpr:
+			f, ok := n.Fun.(*ast.SelectorExpr)
+			yes = yes || ok && slices.Contains(long, f.Sel.Name)
+		}
+		return true
+	})
+	return yes
+}
+
 // isPlain reports whether a function is one of plain.
 func isPlain(f *ast.FuncDecl) bool {
 	of, _, method := strings.Cut(nameOf(f), ".")
@@ -194,6 +213,9 @@ func (r *rewriter) steps(list []ast.Stmt) {
 		switch s.(type) {
 		case *ast.CaseClause, *ast.CommClause, *ast.EmptyStmt:
 		default:
+			if takesLong(s) {
+				r.insert(s.Pos(), "world.Work(); ")
+			}
 			r.insert(s.Pos(), "world.Step(); ")
 		}
 	}
