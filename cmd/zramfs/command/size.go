@@ -3,8 +3,6 @@
 package command
 
 import (
-	"math/big"
-
 	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
@@ -46,7 +44,7 @@ func checkSwapSize(text string, size uint64) error {
 		return usageError("size %q: %s is too small; at least %s is needed", text, term.Size(size), term.Size(setup.MinArea))
 	}
 	meant := "G"
-	if number.Cmp(big.NewRat(1024, 1)) >= 0 {
+	if number.Whole() >= 1024 {
 		meant = "M"
 	}
 	return usageError("size %q: %s bytes is too small; at least %s is needed. Did you mean %s?",

@@ -5,7 +5,9 @@ package term
 import (
 	"errors"
 	"fmt"
-	"math/big"
+	"math"
+	"math/bits"
+	"strconv"
 	"strings"
 )
 
@@ -29,40 +31,84 @@ func ParseBytes(text string, ram uint64) (uint64, error) {
 	if !ok {
 		return 0, errors.New("it is not a size; " + SizeHint)
 	}
-	unit, err := unitOf(text[len(digits):], ram)
+	unit, places, err := unitOf(text[len(digits):], ram)
 	if err != nil {
 		return 0, err
 	}
-	number.Mul(number, unit)
-	if number.Cmp(new(big.Rat).SetInt64(MaxSize)) > 0 {
+	n := number.times(unit, places)
+	if n > MaxSize {
 		return 0, fmt.Errorf("it is beyond %s, the largest that can be", Size(MaxSize))
 	}
-	return RoundToPages(ceil(number)), nil
+	return RoundToPages(n), nil
 }
 
-// ParseDecimal reads digits with at most one point in them. It bounds their number and refuses the
-// exponents and fractions that big.Rat would read.
-func ParseDecimal(s string) (*big.Rat, bool) {
-	if s == "" || len(s) > 40 || strings.Trim(s, "0123456789.") != "" {
-		return nil, false
+// A Decimal is a number with a decimal point: its digits, and how many of them are behind it.
+type Decimal struct {
+	digits uint64 // less than ten to the power of mostDigits
+	places int    // mostPlaces at the most
+}
+
+const (
+	mostDigits = 18 // of what fits into 64 bits
+	mostPlaces = 15 // so that a percentage, with two places more, has mostDigits at the most
+)
+
+// ParseDecimal reads up to 40 characters, digits with at most one point in them. More places than
+// 15 do not count, and a number from ten to the power of 18 on counts as that.
+func ParseDecimal(s string) (d Decimal, ok bool) {
+	whole, part, _ := strings.Cut(s, ".")
+	if whole+part == "" || len(s) > 40 || strings.Trim(whole+part, "0123456789") != "" {
+		return d, false
 	}
-	return new(big.Rat).SetString(s)
+	whole = strings.TrimLeft(whole, "0")
+	if len(whole) > mostDigits {
+		whole = "1" + strings.Repeat("0", mostDigits)
+	}
+	d.places = min(len(part), mostPlaces, max(mostDigits-len(whole), 0))
+	d.digits, _ = strconv.ParseUint("0"+whole+part[:d.places], 10, 64) // these are digits, and few
+	return d, true
 }
 
-// unitOf returns the number of bytes in a unit.
-func unitOf(suffix string, ram uint64) (*big.Rat, error) {
+// Whole is the number without what is behind the point.
+func (d Decimal) Whole() uint64 { return d.digits / tenTo(d.places) }
+
+// times is the number times unit, divided by ten to the power of places, rounded up.
+func (d Decimal) times(unit uint64, places int) uint64 {
+	high, low := bits.Mul64(d.digits, unit)
+	divisor := tenTo(d.places + places)
+	if high >= divisor {
+		return math.MaxUint64
+	}
+	n, rest := bits.Div64(high, low, divisor)
+	if rest != 0 && n < math.MaxUint64 {
+		n++
+	}
+	return n
+}
+
+// tenTo is ten to the power of n, up to 19.
+func tenTo(n int) uint64 {
+	power := uint64(1)
+	for range n {
+		power *= 10
+	}
+	return power
+}
+
+// unitOf returns the number of bytes in a unit, multiplied by ten to the power of places.
+func unitOf(suffix string, ram uint64) (bytes uint64, places int, err error) {
 	if suffix == "%" {
 		if ram == 0 {
-			return nil, errors.New("the size of RAM is not known; name a size, as 4G")
+			return 0, 0, errors.New("the size of RAM is not known; name a size, as 4G")
 		}
-		return new(big.Rat).SetFrac(new(big.Int).SetUint64(ram), big.NewInt(100)), nil
+		return ram, 2, nil
 	}
 	lower := strings.ToLower(suffix)
 	if lower == "" || lower == "b" {
-		return big.NewRat(1, 1), nil
+		return 1, 0, nil
 	}
 	power := strings.IndexByte("kmgtpe", lower[0]) + 1
-	base := int64(1024)
+	base := uint64(1024)
 	switch lower[1:] {
 	case "", "ib":
 	case "b":
@@ -71,18 +117,13 @@ func unitOf(suffix string, ram uint64) (*big.Rat, error) {
 		power = 0
 	}
 	if power == 0 {
-		return nil, fmt.Errorf("%q is not a unit; %s", suffix, SizeHint)
+		return 0, 0, fmt.Errorf("%q is not a unit; %s", suffix, SizeHint)
 	}
-	scale := new(big.Int).Exp(big.NewInt(base), big.NewInt(int64(power)), nil)
-	return new(big.Rat).SetInt(scale), nil
-}
-
-func ceil(r *big.Rat) uint64 {
-	quotient, rest := new(big.Int).QuoRem(r.Num(), r.Denom(), new(big.Int))
-	if rest.Sign() != 0 {
-		quotient.Add(quotient, big.NewInt(1))
+	bytes = 1
+	for range power {
+		bytes *= base
 	}
-	return quotient.Uint64()
+	return bytes, 0, nil
 }
 
 // RoundToPages rounds a number of bytes up to whole pages of 4096 bytes.
