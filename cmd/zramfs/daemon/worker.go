@@ -61,7 +61,7 @@ type worker struct {
 
 // Work is the process that a keeper starts: it serves until the device has gone or the keeper
 // orders it to stop.
-func Work(cfg Config) (err error) {
+func Work(cfg Config) error {
 	signals := catchSignals() // the keeper acts on them
 	defer signals.stop()
 	takeName()
@@ -78,17 +78,24 @@ func Work(cfg Config) (err error) {
 	}
 	w.log = w.logs.Logger()
 	w.kept.Store(true)
-	defer func() {
-		err = errors.Join(err, w.takeApart())
-		if err != nil {
-			w.news.send(news{Failed: startError(err)}) // the keeper reports it
-		}
-		err = errors.Join(err, w.logs.Close())
-	}()
 	go func() {
 		receive(os.NewFile(orderFD, "orders"), func(o order) { w.orders <- o })
 		close(w.orders)
 	}()
+	return w.conclude(w.work)
+}
+
+// conclude does the work and takes apart what it has made. A panic ends the process instead, and
+// the next worker takes over: what serves requests would go on, and be waited for, for ever.
+func (w *worker) conclude(work func() error) error {
+	err := errors.Join(work(), w.takeApart())
+	if err != nil {
+		w.news.send(news{Failed: startError(err)}) // the keeper reports it
+	}
+	return errors.Join(err, w.logs.Close())
+}
+
+func (w *worker) work() error {
 	if err := w.prepare(); err != nil {
 		return err
 	}
