@@ -44,7 +44,7 @@ func ParseBytes(text string, ram uint64) (uint64, error) {
 
 // A Decimal is a number with a decimal point: its digits, and how many of them are behind it.
 type Decimal struct {
-	digits uint64 // less than ten to the power of mostDigits
+	digits uint64 // up to ten to the power of mostDigits
 	places int    // mostPlaces at the most
 }
 
@@ -53,8 +53,8 @@ const (
 	mostPlaces = 15 // so that a percentage, with two places more, has mostDigits at the most
 )
 
-// ParseDecimal reads up to 40 characters, digits with at most one point in them. More places than
-// 15 do not count, and a number from ten to the power of 18 on counts as that.
+// ParseDecimal reads up to 40 characters, digits with at most one point in them. It rounds up after
+// 15 places, and a number from ten to the power of 18 on counts as that.
 func ParseDecimal(s string) (d Decimal, ok bool) {
 	whole, part, _ := strings.Cut(s, ".")
 	if whole+part == "" || len(s) > 40 || strings.Trim(whole+part, "0123456789") != "" {
@@ -66,6 +66,9 @@ func ParseDecimal(s string) (d Decimal, ok bool) {
 	}
 	d.places = min(len(part), mostPlaces, max(mostDigits-len(whole), 0))
 	d.digits, _ = strconv.ParseUint("0"+whole+part[:d.places], 10, 64) // these are digits, and few
+	if strings.Trim(part[d.places:], "0") != "" {
+		d.digits++
+	}
 	return d, true
 }
 
