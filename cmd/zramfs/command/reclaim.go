@@ -115,11 +115,11 @@ func groupAt(path string) ([]string, error) {
 }
 
 // fullestDevice is the largest share of its memory limit that a device takes. A device that does
-// not answer counts as full: pages may wait for it.
+// not answer, or cannot be looked for, counts as full: pages may wait for it.
 func fullestDevice() (share float64) {
 	all, err := devices.Find()
 	if err != nil {
-		return 0
+		return 1
 	}
 	for _, d := range all {
 		switch {

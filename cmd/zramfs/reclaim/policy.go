@@ -40,7 +40,7 @@ type Look struct {
 	Memory, IO time.Duration // for how long some task of the group has waited
 	Current    uint64        // the group's memory in bytes
 	Swap       float64       // share of all swap in use; 1 where there is none
-	Device     float64       // share of its memory limit that the fullest device takes
+	Device     float64       // share of its memory limit that the fullest device takes; 1 where one does not answer
 	SwappedOut uint64        // bytes that the machine has written to swap
 }
 
@@ -81,6 +81,8 @@ func (p Policy) against(l Look) string {
 		return "no swap is free"
 	case l.Swap >= p.Full:
 		return fmt.Sprintf("%.0f %% of swap are in use", 100*l.Swap)
+	case l.Device >= 1:
+		return "a device is full, or does not answer"
 	case l.Device >= p.Full:
 		return fmt.Sprintf("a device has %.0f %% of its memory limit", 100*l.Device)
 	case l.Current <= p.Floor:

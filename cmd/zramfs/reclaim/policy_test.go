@@ -29,6 +29,7 @@ func TestNext(t *testing.T) {
 		"no swap":                 {func(l *Look) { l.Swap = 1 }, 0, "no swap"},
 		"full swap":               {func(l *Look) { l.Swap = 0.8 }, 0, "80 % of swap"},
 		"full device":             {func(l *Look) { l.Device = 0.85 }, 0, "85 % of its memory limit"},
+		"silent device":           {func(l *Look) { l.Device = 1 }, 0, "does not answer"},
 		"much was swapped":        {func(l *Look) { l.SwappedOut = 7 << 20 }, 0, "written to swap"},
 		"little was swapped":      {func(l *Look) { l.SwappedOut = 5 << 20 }, 1 << 30 / 100, ""},
 		"small":                   {func(l *Look) { l.Current = 50 << 20 }, 0, "little memory"},
