@@ -23,34 +23,45 @@ const kernelStack = 16 << 10
 
 // A device that holds nothing takes no more of the machine's memory than this, everything counted,
 // seen from outside. The limits are for a machine with two processors; each further one has a
-// thread and a slot for requests. They have 2 MiB to spare: the runtime's heap differs by as much
-// from start to start, and keeps what it has, being locked.
+// thread and a slot for requests. The runtime's heap differs by 2 MiB from start to start, and
+// keeps what it has, being locked: the least of some starts counts.
 func TestEmptyDeviceCost(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
-	for size, limit := range map[string]int64{"1G": 30 << 20, "4G": 30 << 20, "16G": 30 << 20} {
+	for size, limit := range map[string]int64{"1G": 28 << 20, "4G": 28 << 20, "16G": 28 << 20} {
 		t.Run(size, func(t *testing.T) {
-			dir := mount(t, "--size", size)
-			s := status(t, dir)
-			file, _ := image(t, s.KeeperPID)
-			var st unix.Stat_t
-			if err := unix.Fstat(int(file.Fd()), &st); err != nil {
-				t.Fatal(err)
+			const starts = 6
+			got := costOfEmpty(t, size)
+			for n := 1; got > limit && n < starts; n++ {
+				got = min(got, costOfEmpty(t, size))
 			}
-			keeper, worker := footprintOf(t, s.KeeperPID), footprintOf(t, s.WorkerPID)
-			stored, processes := st.Blocks*512, keeper.memory+worker.memory
-			stacks := (keeper.threads + worker.threads) * kernelStack
-			t.Logf("%.1f MB: image %d KiB, keeper %d KiB, worker %d KiB, page tables included; stacks in the kernel %d KiB",
-				float64(stored+processes+stacks)/(1<<20), stored>>10, keeper.memory>>10, worker.memory>>10, stacks>>10)
-			if got := stored + processes + stacks; got > limit {
+			if got > limit {
 				t.Errorf("an empty device of %s takes %d KiB, want %d at most", size, got>>10, limit>>10)
-			}
-			// The kernel counts what the status reads in batches, by processor.
-			if told := int64(s.ProcessMemoryBytes); told < processes*3/4 || told > processes*5/4 {
-				t.Errorf("status says that the processes take %d KiB, outside it is %d", told>>10, processes>>10)
 			}
 		})
 	}
+}
+
+// costOfEmpty starts a device and returns what it takes, in bytes.
+func costOfEmpty(t *testing.T, size string) int64 {
+	t.Helper()
+	dir := mount(t, "--size", size)
+	s := status(t, dir)
+	file, _ := image(t, s.KeeperPID)
+	var st unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &st); err != nil {
+		t.Fatal(err)
+	}
+	keeper, worker := footprintOf(t, s.KeeperPID), footprintOf(t, s.WorkerPID)
+	stored, processes := st.Blocks*512, keeper.memory+worker.memory
+	stacks := (keeper.threads + worker.threads) * kernelStack
+	t.Logf("%.1f MB: image %d KiB, keeper %d KiB, worker %d KiB, page tables included; stacks in the kernel %d KiB",
+		float64(stored+processes+stacks)/(1<<20), stored>>10, keeper.memory>>10, worker.memory>>10, stacks>>10)
+	// The kernel counts what the status reads in batches, by processor.
+	if told := int64(s.ProcessMemoryBytes); told < processes*3/4 || told > processes*5/4 {
+		t.Errorf("status says that the processes take %d KiB, outside it is %d", told>>10, processes>>10)
+	}
+	return stored + processes + stacks
 }
 
 // runWithSymbols runs the calling test apart on a program that has symbols, which make build leaves
