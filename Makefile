@@ -84,7 +84,7 @@ check: compiled
 
 # Format, modules, scripts, generated files, and builds for each tag and platform.
 lint: build build-cuda
-	@test -z "$$(gofmt -l . | tee /dev/stderr)"
+	@test -z "$$(gofmt -l $$(find . -name .cache -prune -o -name '*.go' -print) | tee /dev/stderr)"
 	for m in . codec/_asm tools/codecbench tools/release tools/conform; do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
 	bash -n .ci/run tools/*.sh gpu/*.sh
 	cd tools/conform && $(GO) vet . && $(BESIDE) $(TEST) -count=1 .
