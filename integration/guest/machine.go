@@ -224,63 +224,72 @@ func (m *Machine) SysRq(key byte) error {
 		return err
 	}
 	defer tty.Close()
-	if err := m.Monitor("chardev-send-break console"); err != nil {
+	if _, err := m.Monitor("chardev-send-break console"); err != nil {
 		return err
 	}
 	_, err = tty.Write([]byte{key})
 	return err
 }
 
-// Monitor has qemu carry out a command of its monitor.
-func (m *Machine) Monitor(command string) error {
+// Monitor has qemu carry out a command of its monitor, and returns what that prints.
+func (m *Machine) Monitor(command string) (answer string, err error) {
 	monitor, err := net.Dial("unix", filepath.Join(m.dir, "monitor"))
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer monitor.Close()
 	if err := monitor.SetDeadline(time.Now().Add(monitorTimeout)); err != nil {
-		return err
+		return "", err
 	}
-	answer := bufio.NewReader(monitor)
+	in := bufio.NewReader(monitor)
 	for _, text := range []string{"", command + "\n"} {
 		if _, err := io.WriteString(monitor, text); err != nil {
-			return err
+			return "", err
 		}
 		// The prompt says that it waits for a command, or has carried one out.
-		if err := until(answer, "(qemu) "); err != nil {
-			return err
+		if answer, err = until(in, "(qemu) "); err != nil {
+			return answer, err
 		}
 	}
-	return nil
+	return answer, nil
 }
 
-func until(r *bufio.Reader, end string) error {
-	for text := ""; !strings.HasSuffix(text, end); {
+func until(r *bufio.Reader, end string) (text string, err error) {
+	for !strings.HasSuffix(text, end) {
 		b, err := r.ReadByte()
 		if err != nil {
-			return err
+			return text, err
 		}
 		text += string(b)
 	}
-	return nil
+	return text, nil
 }
 
 // Snapshot writes the memory and the state of the machine to a file, and ends the machine.
 func (m *Machine) Snapshot(path string) error {
-	if err := m.Monitor(`migrate "exec:cat >` + path + `"`); err != nil {
+	if _, err := m.Monitor(`migrate "exec:cat >` + path + `"`); err != nil {
 		return err
 	}
-	_ = m.Monitor("quit") // it has no answer
+	_, _ = m.Monitor("quit") // it has no answer
 	m.Wait(monitorTimeout)
 	return nil
 }
 
 // Restore starts a machine that goes on where another with this configuration was when its snapshot
-// was made.
+// was made, and returns once it runs: before that it would lose what is sent to it.
 func Restore(t testing.TB, c Config, path string) *Machine {
 	t.Helper()
 	c.Arguments = append(slices.Clip(c.Arguments), "-incoming", "exec:cat "+path)
-	return Boot(t, c)
+	m := Boot(t, c)
+	for until := time.Now().Add(monitorTimeout); ; time.Sleep(100 * time.Millisecond) {
+		answer, err := m.Monitor("info status")
+		if err == nil && strings.Contains(answer, "VM status: running") {
+			return m
+		}
+		if time.Now().After(until) {
+			t.Fatalf("the machine does not go on: %s %v", answer, err)
+		}
+	}
 }
 
 // Console returns what the machine has written to its console so far.

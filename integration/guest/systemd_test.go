@@ -5,6 +5,7 @@ package guest
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,11 +66,10 @@ devices = 2
 slots = keep
 `
 
-// A Debian of systemd, with the package installed, boots with swap on: the generator reads the
-// configuration. The service has what the unit asks of cgroup v2 and of the kernel. Under pressure
-// in a limited group the package is upgraded, which hands the device over; the worker dies; and the
-// machine turns itself off with pages in swap.
-func TestSystemd(t *testing.T) {
+// startSystemd boots a Debian of systemd, with the package installed, and waits until the service
+// of its configuration is active. texts are further files by their path.
+func startSystemd(t *testing.T, texts map[string]string) *system {
+	t.Helper()
 	slow(t)
 	source := require.System(t)
 	if *packages == "" {
@@ -78,8 +78,9 @@ func TestSystemd(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{"/etc/zramfs.conf": systemdConfig, "/etc/systemd/system/agent.service": systemdAgent,
 		"/etc/systemd/system/zramfs@.service.d/slow.conf": systemdSlow}
+	maps.Copy(files, texts)
 	for path, text := range files {
-		from := filepath.Join(dir, filepath.Base(path))
+		from := filepath.Join(dir, strings.ReplaceAll(path, "/", "+"))
 		if err := os.WriteFile(from, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -88,14 +89,23 @@ func TestSystemd(t *testing.T) {
 	s := &system{t: t, config: Config{Memory: systemMemory, Source: source, Modules: []string{"ext4", "loop", "fuse"}, Sealed: true, Disks: []string{installed(t, source)}, Root: "/dev/vda",
 		Init: []string{"/lib/systemd/systemd"}, Parameters: "systemd.wants=agent.service systemd.mask=systemd-udev-trigger.service systemd.mask=serial-getty@ttyS0.service systemd.mask=getty@tty1.service", Files: files}}
 	s.Machine = Start(t, s.config)
-	defer func() {
+	t.Cleanup(func() {
 		if t.Failed() {
 			if r, err := s.Try(commandTime, "systemctl status --no-pager -l "+zramUnit+"; journalctl -b --no-pager -u "+zramUnit); err == nil {
 				t.Log(r.Output)
 			}
 		}
-	}()
+	})
 	s.wantSoon(commandTime, "systemctl show -P ActiveState "+zramUnit+" | grep -E '^(active|failed)$'", "active")
+	return s
+}
+
+// A Debian of systemd, with the package installed, boots with swap on: the generator reads the
+// configuration. The service has what the unit asks of cgroup v2 and of the kernel. Under pressure
+// in a limited group the package is upgraded, which hands the device over; the worker dies; and the
+// machine turns itself off with pages in swap.
+func TestSystemd(t *testing.T) {
+	s := startSystemd(t, nil)
 	s.wantUnit()
 
 	s.Must(commandTime, "systemd-run --unit=pressure -p MemoryMax=64M -p MemoryHigh=56M -p StandardOutput=truncate:"+fillLog+" "+boot.AgentPath+" fill -seconds 3600 130")

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,12 +19,17 @@ const pageSize = 4096
 // fillCommand is "fill MIB": it takes that much memory, writes pages whose share of random words is
 // -share, which is about what codecs leave of them, and reads pages back in a random order for
 // -seconds. It prints a line each second or after each page that took longer, and fails for a page
-// that is not as it was written.
+// that is not as it was written. With -nice it leaves processor time to others.
 func fillCommand(args []string) error {
 	flags := flag.NewFlagSet("fill", flag.ContinueOnError)
 	share := flags.Float64("share", 0.3, "random words in each page, from 0 to 1")
 	seconds := flags.Float64("seconds", 1, "how long pages are read")
+	nice := flags.Int("nice", 0, "the process's niceness")
 	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	runtime.LockOSThread() // the call is for a thread
+	if err := unix.Setpriority(unix.PRIO_PROCESS, 0, *nice); err != nil {
 		return err
 	}
 	var mib int
