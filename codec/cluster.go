@@ -7,40 +7,43 @@ import (
 	"fmt"
 
 	"github.com/zramfs/zramfs/codec/page"
-	"github.com/zramfs/zramfs/codec/zstd"
 )
 
-// ClusterPages is how many pages are compressed together into a cluster's object.
-const ClusterPages = zstd.ClusterPages
+// ClusterPages is how many pages are compressed together into a cluster's object at most.
+const ClusterPages = page.ClusterPages
 
-// maxCluster is the length in bytes of the longest object of a cluster that is kept, by the rule
-// for pages.
-const maxCluster = ClusterPages * maxObject
+// MaxClusterObject is the length in bytes of the longest object of a cluster that is kept, by the
+// rule for pages.
+const MaxClusterObject = ClusterPages * maxObject
 
 // ErrNoCluster reports an Algorithm that cannot compress pages together.
 var ErrNoCluster = errors.New("algorithm has no clusters")
 
 // ErrIndex reports a number that no page of a cluster has.
-var ErrIndex = errors.New("page numbers in a cluster are 0 to 3")
+var ErrIndex = errors.New("page numbers in a cluster are 0 to 7")
 
-// A ClusterCompressor turns ClusterPages pages, best neighbours, into one object; any page of it
-// can be read back alone. That object is smaller than the pages' own together, by 5 % with
-// page:dense on real pages, and reading a page of it takes as long as reading up to four pages: it
-// is for cold pages. It belongs to one worker and allocates nothing after it is made.
+// ErrNoPages reports a cluster without any page.
+var ErrNoPages = errors.New("cluster has no pages")
+
+// A ClusterCompressor turns up to ClusterPages pages, best neighbours, into one object; any page of
+// it can be read back alone. On true neighbours that object is shorter than the pages' own together
+// by a fifth with page:dense. Making it takes forty times as long, and reading a page of it as long
+// as reading up to eight pages: it is for cold pages. It belongs to one worker and allocates
+// nothing after it is made.
 type ClusterCompressor interface {
-	// CompressCluster writes the object of pages, each of PageSize bytes (else [ErrPageSize]), to
-	// dst and returns its codec and its length in bytes. Where nothing is gained, or the object is
-	// longer than dst, the codec is [None]: the pages are best stored one by one. Nothing is
-	// written beyond the length of dst, whose contents mean nothing without an object. The pages
-	// must not change during the call and must not overlap dst. Any other error is a defect in a
-	// compression library.
+	// CompressCluster writes the object of pages to dst and returns its codec and its length in
+	// bytes. A nil page is absent: it takes no part and cannot be read. The others have PageSize
+	// bytes each, else the error wraps [ErrPageSize]; if all are absent it wraps [ErrNoPages].
+	// Where less than a sixteenth is gained, or the object is longer than dst, the codec is [None]:
+	// the pages are best stored one by one. Nothing is written beyond the length of dst, whose
+	// contents mean nothing without an object. The pages must not change during the call and must
+	// not overlap dst.
 	CompressCluster(dst []byte, pages [ClusterPages][]byte) (ID, int, error)
 }
 
 // clusterMakers holds what makes the cluster compressor of each kind that has one.
 var clusterMakers = [kinds]func(Algorithm) (ClusterCompressor, error){
 	kindPageDense: newDenseCluster,
-	kindZstd:      newZstdCluster,
 }
 
 // NewClusterCompressor makes a cluster compressor for one worker. For an Algorithm without one the
@@ -56,27 +59,9 @@ func (a Algorithm) NewClusterCompressor() (ClusterCompressor, error) {
 	return c, nil
 }
 
-// A clusterEncoder is what the codecs' packages have in common.
-type clusterEncoder interface {
-	// CompressCluster writes the object of pages to dst and returns its length, or 0 if it does not
-	// fit.
-	CompressCluster(dst []byte, pages [ClusterPages][]byte) (int, error)
-}
-
-// clusters makes clusters by one codec.
+// clusters makes clusters at the dense level of package page.
 type clusters struct {
-	id  ID             // immutable
-	enc clusterEncoder // one worker's
-}
-
-// newZstdCluster leaves a dictionary out: four pages are nearly one for themselves, and an object
-// that needs none can always be read.
-func newZstdCluster(a Algorithm) (ClusterCompressor, error) {
-	enc, err := zstd.NewClusterEncoder(int(a.level))
-	if err != nil {
-		return nil, err
-	}
-	return &clusters{id: ZstdCluster, enc: enc}, nil
+	enc *page.ClusterEncoder // one worker's
 }
 
 func newDenseCluster(a Algorithm) (ClusterCompressor, error) {
@@ -84,23 +69,31 @@ func newDenseCluster(a Algorithm) (ClusterCompressor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &clusters{id: PageDenseCluster, enc: enc}, nil
+	return &clusters{enc: enc}, nil
 }
 
 func (c *clusters) CompressCluster(dst []byte, pages [ClusterPages][]byte) (ID, int, error) {
+	present := 0
 	for _, page := range pages {
+		if page == nil {
+			continue
+		}
 		if len(page) != PageSize {
 			return None, 0, fmt.Errorf("compress cluster with a page of %d bytes: %w", len(page), ErrPageSize)
 		}
+		present++
 	}
-	n, err := c.enc.CompressCluster(dst[:min(len(dst), maxCluster)], pages)
+	if present == 0 {
+		return None, 0, fmt.Errorf("compress cluster: %w", ErrNoPages)
+	}
+	n, err := c.enc.CompressCluster(dst[:min(len(dst), present*maxObject)], pages)
 	if err != nil {
-		return None, 0, fmt.Errorf("compress cluster by %s: %w", c.id, err)
+		return None, 0, fmt.Errorf("compress cluster by %s: %w", PageDenseCluster, err)
 	}
 	if n == 0 {
 		return None, 0, nil
 	}
-	return c.id, n, nil
+	return PageDenseCluster, n, nil
 }
 
 // A ClusterDecompressor reads the objects of every ClusterCompressor. Its memory is apart
@@ -108,7 +101,6 @@ func (c *clusters) CompressCluster(dst []byte, pages [ClusterPages][]byte) (ID, 
 // is not safe for concurrent use.
 type ClusterDecompressor struct {
 	dense *page.ClusterDecoder // one worker's
-	zstd  *zstd.Decoder        // one worker's
 }
 
 // NewClusterDecompressor makes a decompressor of clusters for one worker, with all the memory that
@@ -118,16 +110,13 @@ func (a Algorithm) NewClusterDecompressor() (*ClusterDecompressor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make cluster decompressor: %w", err)
 	}
-	blocks, err := zstd.NewDecoder()
-	if err != nil {
-		return nil, fmt.Errorf("make cluster decompressor: %w", err)
-	}
-	return &ClusterDecompressor{dense: dense, zstd: blocks}, nil
+	return &ClusterDecompressor{dense: dense}, nil
 }
 
 // DecompressCluster fills dst, of exactly PageSize bytes (else [ErrPageSize]), with page number
-// index (else [ErrIndex]) of the cluster that src is the object of by codec id. It promises the
-// same as [Decompressor.Decompress].
+// index (else [ErrIndex]) of the cluster that src is the object of by codec id. Up to seven bytes
+// of zeros may follow the object. A page that is absent is an error that wraps [ErrCorrupt]. It
+// promises the same as [Decompressor.Decompress].
 func (d *ClusterDecompressor) DecompressCluster(dst []byte, id ID, index int, src []byte) error {
 	if len(dst) != PageSize {
 		return fmt.Errorf("decompress to %d bytes: %w", len(dst), ErrPageSize)
@@ -135,12 +124,8 @@ func (d *ClusterDecompressor) DecompressCluster(dst []byte, id ID, index int, sr
 	if index < 0 || index >= ClusterPages {
 		return fmt.Errorf("decompress page %d of a cluster: %w", index, ErrIndex)
 	}
-	switch id {
-	case PageDenseCluster:
-		return corrupt(d.dense.DecompressCluster(dst, index, src))
-	case ZstdCluster:
-		return corrupt(d.zstd.DecompressCluster(dst, index, src))
-	default:
+	if id != PageDenseCluster {
 		return fmt.Errorf("decompress cluster of codec %s: %w", id, ErrCorrupt)
 	}
+	return corrupt(d.dense.DecompressCluster(dst, index, src))
 }

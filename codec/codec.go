@@ -37,9 +37,10 @@ const (
 	PageDense ID = 5
 	// ZstdDict is like Zstd, made with the device's dictionary.
 	ZstdDict ID = 6
-	// PageDenseCluster is ClusterPages pages together at the dense level of package page.
+	// PageDenseCluster is up to ClusterPages pages together at the dense level of package page.
 	PageDenseCluster ID = 7
-	// ZstdCluster is ClusterPages pages together, see package zstd.
+	// ZstdCluster is reserved: clusters by zstd, which nothing ever stored. Nothing makes or reads
+	// them.
 	ZstdCluster ID = 8
 )
 

@@ -48,10 +48,10 @@ func TestMemoryIsAsStated(t *testing.T) {
 			t.Errorf("%s: %d KiB, stated are %d", name, got, stated)
 		}
 	}
-	if got := heapOf(t, func() (any, error) { return NewDecompressor() }) >> 10; got < 139*9/10 || got > 139*11/10 {
-		t.Errorf("decompressor: %d KiB, stated are 139", got)
+	if got := heapOf(t, func() (any, error) { return NewDecompressor() }) >> 10; got < 82*9/10 || got > 82*11/10 {
+		t.Errorf("decompressor: %d KiB, stated are 82", got)
 	}
-	if got := heapOf(t, func() (any, error) { return Algorithm{}.NewClusterDecompressor() }) >> 10; got < 200*9/10 || got > 200*11/10 {
-		t.Errorf("cluster decompressor: %d KiB, stated are 200", got)
+	if got := heapOf(t, func() (any, error) { return Algorithm{}.NewClusterDecompressor() }) >> 10; got < 184*9/10 || got > 184*11/10 {
+		t.Errorf("cluster decompressor: %d KiB, stated are 184", got)
 	}
 }

@@ -123,7 +123,7 @@ func (l *cpuLane) read(b *Batch, i int, page []byte) Verdict {
 	}
 	var err error
 	switch id := b.ID[i]; id {
-	case codec.PageDenseCluster, codec.ZstdCluster:
+	case codec.PageDenseCluster:
 		index := 0
 		if b.Index != nil {
 			index = int(b.Index[i])

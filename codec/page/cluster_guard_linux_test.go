@@ -28,14 +28,14 @@ func tableRoutines(t *testing.T, p clusterPair) *denseRoutines {
 func TestF014ClustersBetweenGuardPages(t *testing.T) {
 	pageEnd, pageStart := codectest.Guarded(t, Size)
 	backEnd, backStart := codectest.Guarded(t, Size)
-	memoryEnd, memoryStart := codectest.Guarded(t, 5*Size)
+	memoryEnd, memoryStart := codectest.Guarded(t, 10*Size)
 	encEnd, encStart := codectest.Guarded(t, int(unsafe.Sizeof(ClusterEncoder{})))
 	decEnd, decStart := codectest.Guarded(t, int(unsafe.Sizeof(ClusterDecoder{})))
 	base, rng := codectest.Generated(), newRand(24)
 	eachClusterPair(t, func(t *testing.T, p clusterPair) {
-		for i := range 400 / codectest.Stride() {
-			four := clusterAt(base, i)
-			want := p.object(t, four)
+		for i := range 100 / codectest.Stride() {
+			group := clusterAt(base, i)
+			want := p.object(t, group)
 			if want == nil {
 				continue
 			}
@@ -46,18 +46,18 @@ func TestF014ClustersBetweenGuardPages(t *testing.T) {
 				room = clusterPair{p.set, (*ClusterEncoder)(unsafe.Pointer(&encEnd[0])), (*ClusterDecoder)(unsafe.Pointer(&decEnd[0]))}
 				page, back, object = pageEnd, backEnd, memoryEnd[len(memoryEnd)-len(want):]
 			}
-			room.enc.routines, room.dec.routines = tableRoutines(t, p), tableRoutines(t, p)
-			copy(page, four[i%ClusterPages])
-			four[i%ClusterPages] = page
-			if n, err := room.enc.CompressCluster(object, four); err != nil || !bytes.Equal(object[:n], want) {
+			room.dec.routines = tableRoutines(t, p)
+			copy(page, group[i%ClusterPages])
+			group[i%ClusterPages] = page
+			if n, err := room.enc.CompressCluster(object, group); err != nil || !bytes.Equal(object[:n], want) {
 				t.Fatalf("cluster %d: %d bytes, not %d, or others: %v", i, n, len(want), err)
 			}
-			if n, err := room.enc.CompressCluster(object[:len(want)-1], four); n != 0 || err != nil {
+			if n, err := room.enc.CompressCluster(object[:len(want)-1], group); n != 0 || err != nil {
 				t.Fatalf("cluster %d: %d bytes where it does not fit: %v", i, n, err)
 			}
 			copy(object, want)
-			for index := range four {
-				if err := room.dec.DecompressCluster(back, index, object); err != nil || !bytes.Equal(back, four[index]) {
+			for index := range group {
+				if err := room.dec.DecompressCluster(back, index, object); err != nil || !bytes.Equal(back, group[index]) {
 					t.Fatalf("page %d of cluster %d came back different: %v", index, i, err)
 				}
 			}
@@ -73,7 +73,7 @@ func TestF014ClustersBetweenGuardPages(t *testing.T) {
 
 // Made objects, whole and cut.
 func TestF014MadeClustersBetweenGuardPages(t *testing.T) {
-	memoryEnd, memoryStart := codectest.Guarded(t, 5*Size)
+	memoryEnd, memoryStart := codectest.Guarded(t, 10*Size)
 	backEnd, backStart := codectest.Guarded(t, Size)
 	decEnd, decStart := codectest.Guarded(t, int(unsafe.Sizeof(ClusterDecoder{})))
 	rng := newRand(25)

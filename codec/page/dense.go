@@ -6,10 +6,11 @@ import "fmt"
 
 // denseRoutines is what one instruction set has for the dense level.
 type denseRoutines struct {
-	parse  parseFunc
-	write  writeFunc
-	read   readFunc
-	decode decodeFunc
+	parse   parseFunc
+	write   writeFunc
+	read    readFunc
+	decode  decodeFunc
+	cluster clusterDecodeFunc
 }
 
 // bestDense is this machine's implementation. It is chosen at start and never written again.

@@ -7,5 +7,5 @@ package page
 import "github.com/zramfs/zramfs/codec/internal/impl"
 
 var denseTable = impl.Table[denseRoutines]{
-	{Set: impl.Generic, F: denseRoutines{parse: parseDenseGeneric, write: writeGeneric, read: readGeneric, decode: decodeGeneric}},
+	{Set: impl.Generic, F: denseRoutines{parse: parseDenseGeneric, write: writeGeneric, read: readGeneric, decode: decodeGeneric, cluster: decodeClusterGeneric}},
 }

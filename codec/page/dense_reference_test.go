@@ -20,10 +20,15 @@ const denseDocumentPath = "../../docs/page-dense-format.md"
 // segmentNames are the document's words for the segments, in their order.
 var segmentNames = []string{"tokens", "literals", "near bytes", "far low bytes", "far high bytes"}
 
-// denseDocument reads the lengths of the codes: under a heading with the segment and the code's
-// number, lines of hexadecimal digits.
-var denseDocument = sync.OnceValues(func() (lengths map[string][]int, err error) {
-	text, err := os.ReadFile(denseDocumentPath)
+// denseDocument reads the lengths of the codes, which stand under a heading with the segment and
+// the code's number, as lines of hexadecimal digits.
+var denseDocument = sync.OnceValues(func() (map[string][]int, error) {
+	return lengthsIn(denseDocumentPath, []string{"literals 3", "far low bytes 1", "far high bytes 1"})
+})
+
+// lengthsIn reads the lengths of codes from a document, and adds those of codes of eight bits.
+func lengthsIn(path string, raws []string) (lengths map[string][]int, err error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -47,11 +52,11 @@ var denseDocument = sync.OnceValues(func() (lengths map[string][]int, err error)
 			lengths[heading] = append(lengths[heading], int(n))
 		}
 	}
-	for _, raw := range []string{"literals 3", "far low bytes 1", "far high bytes 1"} {
+	for _, raw := range raws {
 		lengths[raw] = slices.Repeat([]int{8}, 256)
 	}
 	return lengths, nil
-})
+}
 
 // A bitCode is a code as a table from the length and the number of a code, its first bit in front,
 // to a symbol and one more.
@@ -66,23 +71,31 @@ var bitCodes = sync.OnceValue(func() map[string]*bitCode {
 	if err != nil {
 		panic(err) // no document, no reference
 	}
+	return bitCodesOf(lengths)
+})
+
+func bitCodesOf(lengths map[string][]int) map[string]*bitCode {
 	all := map[string]*bitCode{}
 	for name, list := range lengths {
-		c := &bitCode{favourites: len(list) - 256}
-		number := 0
-		for length := 1; length <= 10; length++ {
-			for symbol, l := range list {
-				if l == length {
-					c.symbols[length][number] = symbol + 1
-					number++
-				}
-			}
-			number *= 2
-		}
-		all[name] = c
+		all[name] = newBitCode(list)
 	}
 	return all
-})
+}
+
+func newBitCode(list []int) *bitCode {
+	c := &bitCode{favourites: len(list) - 256}
+	number := 0
+	for length := 1; length <= 10; length++ {
+		for symbol, l := range list {
+			if l == length {
+				c.symbols[length][number] = symbol + 1
+				number++
+			}
+		}
+		number *= 2
+	}
+	return c
+}
 
 // A bitLane is a lane some of whose bits were read.
 type bitLane struct {

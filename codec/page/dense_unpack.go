@@ -19,14 +19,14 @@ type positions [lanes]int
 // readFunc decodes as many symbols as are wanted of a segment to dst, where it may write as many
 // more as a block has. The names are what the symbols stand for, or nil where that is themselves.
 // Wherever positions may get to by that there must be a scratch.
-type readFunc func(s *scratch, p *positions, decode *[1 << maxCode]uint16, names *[maxSymbols]byte, dst []byte)
+type readFunc func(s []byte, p *positions, decode *[1 << maxCode]uint16, names *[maxSymbols]byte, dst []byte)
 
-func readGeneric(s *scratch, p *positions, decode *[1 << maxCode]uint16, names *[maxSymbols]byte, dst []byte) {
+func readGeneric(s []byte, p *positions, decode *[1 << maxCode]uint16, names *[maxSymbols]byte, dst []byte) {
 	if names == nil {
 		names = &bytesNames
 	}
 	for ; len(dst) > 0; dst = dst[min(block, len(dst)):] {
-		w0, w1, w2, w3 := s.forward(p[0]), s.backward(p[1]), s.forward(p[2]), s.backward(p[3])
+		w0, w1, w2, w3 := forward(s, p[0]), backward(s, p[1]), forward(s, p[2]), backward(s, p[3])
 		var n0, n1, n2, n3 uint16
 		now := dst[:min(block, len(dst))]
 		for ; len(now) >= lanes; now = now[lanes:] {
@@ -54,12 +54,12 @@ var bytesNames = func() (names [maxSymbols]byte) {
 }()
 
 // forward returns the next bits at a position, at least 57.
-func (s *scratch) forward(position int) uint64 {
+func forward(s []byte, position int) uint64 {
 	return binary.LittleEndian.Uint64(s[position>>3:]) >> (position & 7)
 }
 
 // backward returns them of a lane that goes backwards.
-func (s *scratch) backward(position int) uint64 {
+func backward(s []byte, position int) uint64 {
 	return binary.BigEndian.Uint64(s[(position+7)>>3-8:]) >> (-position & 7)
 }
 
@@ -103,16 +103,16 @@ func (u *denseUnpacker) unpack(object []byte, read readFunc) (s streams, ok bool
 	u.positions = positions{8 * (scratchMargin + at), middle, middle, 8 * (scratchMargin + len(object))}
 
 	s.literals, s.tokens = u.literals[:counts&0xfff], u.tokens[:counts>>12]
-	read(&u.scratch, &u.positions, &chosen[tokenSegment].decode, &u.names, s.tokens)
-	read(&u.scratch, &u.positions, &chosen[literalSegment].decode, nil, s.literals)
+	read(u.scratch[:], &u.positions, &chosen[tokenSegment].decode, &u.names, s.tokens)
+	read(u.scratch[:], &u.positions, &chosen[literalSegment].decode, nil, s.literals)
 	nears, fars := countDistances(s.tokens)
 	if nears+2*fars > Size {
 		return s, false
 	}
 	u.nears, s.distances = nears, u.distances[:nears+2*fars]
-	read(&u.scratch, &u.positions, &chosen[nearSegment].decode, nil, s.distances[:nears])
-	read(&u.scratch, &u.positions, &chosen[farLowSegment].decode, nil, u.farLow[:fars])
-	read(&u.scratch, &u.positions, &chosen[farHighSegment].decode, nil, u.farHigh[:fars])
+	read(u.scratch[:], &u.positions, &chosen[nearSegment].decode, nil, s.distances[:nears])
+	read(u.scratch[:], &u.positions, &chosen[farLowSegment].decode, nil, u.farLow[:fars])
+	read(u.scratch[:], &u.positions, &chosen[farHighSegment].decode, nil, u.farHigh[:fars])
 	words := s.distances[nears:]
 	for i := range fars {
 		last := len(words) - 2

@@ -364,6 +364,190 @@ wrong:
 	MOVB AL, ret+104(FP)
 	RET
 
+// func decodeClusterTokensAVX2(dst []byte, literals []byte, distances []byte, tokens []byte, tables *byte, mask uint64) bool
+// Requires: AVX
+TEXT ·decodeClusterTokensAVX2(SB), NOSPLIT, $32-113
+	MOVQ        tokens_base+72(FP), AX
+	MOVQ        tokens_len+80(FP), R8
+	ADDQ        AX, R8
+	MOVQ        R8, (SP)
+	MOVQ        literals_base+24(FP), CX
+	MOVQ        literals_len+32(FP), R8
+	ADDQ        CX, R8
+	MOVQ        R8, 8(SP)
+	MOVQ        dst_base+0(FP), SI
+	MOVQ        dst_len+8(FP), R8
+	ADDQ        SI, R8
+	MOVQ        R8, 16(SP)
+	MOVQ        SI, 24(SP)
+	MOVQ        distances_base+48(FP), DX
+	MOVQ        distances_len+56(FP), BX
+	ADDQ        DX, BX
+	MOVQ        mask+104(FP), R8
+	VMOVQ       R8, X2
+	VPUNPCKLQDQ X2, X2, X2
+	MOVQ        tables+96(FP), DI
+	MOVQ        $0x0010000400080001, R8
+	VMOVQ       R8, X0
+	VPCMPEQD    X1, X1, X1
+	MOVL        $0x00000010, R8
+	JMP         clusterCheck
+	PCALIGN $0x40
+
+clusterToken:
+	MOVBQZX     (AX), R9
+	INCQ        AX
+	CMPL        R9, $0x000000fe
+	JAE         clusterRun
+	MOVBQZX     (DI)(R9*4), R10
+	MOVBQZX     1(DI)(R9*4), R11
+	MOVWQZX     2(DI)(R9*4), R9
+	MOVQ        SI, R12
+	SUBQ        R8, R12
+	VPAND       (R12), X2, X3
+	VPADDB      (CX), X3, X3
+	VMOVDQU     X3, (SI)
+	MOVBQZX     (DX), R8
+	MOVWLZX     -2(BX), R12
+	VMOVD       1024(DI)(R8*2), X3
+	VPINSRW     $0x01, -2(BX), X3, X3
+	VPAND       X1, X3, X3
+	SHRL        $0x0c, R12
+	ANDL        1568(DI)(R9*1), R12
+	ADDQ        R12, R11
+	ADDQ        1552(DI)(R9*1), DX
+	SUBQ        1560(DI)(R9*1), BX
+	CMPQ        DX, BX
+	JA          wrong
+	VPUNPCKLQDQ X3, X0, X3
+	VPSHUFB     1536(DI)(R9*1), X3, X0
+	VMOVD       X0, R9
+	MOVWLZX     R9, R9
+	ADDQ        R10, CX
+	CMPQ        CX, 8(SP)
+	JA          wrong
+	ADDQ        R10, SI
+	MOVQ        SI, R10
+	SUBQ        R9, R10
+	TESTQ       R9, R9
+	JZ          wrong
+	CMPQ        R10, 24(SP)
+	JB          wrong
+	MOVQ        R9, R8
+	CMPQ        R9, $0x10
+	JB          clusterNear
+	VMOVDQU     (R10), X3
+	VMOVDQU     X3, (SI)
+	VMOVDQU     16(R10), X3
+	VMOVDQU     X3, 16(SI)
+	CMPQ        R11, $0x20
+	JBE         clusterCopied
+	VMOVDQU     32(R10), X3
+	VMOVDQU     X3, 32(SI)
+	JMP         clusterCopied
+
+clusterNear:
+	MOVBQZX 3008(DI)(R9*1), R8
+	SHLQ    $0x06, R9
+	ADDQ    DI, R9
+	VMOVDQU (R10), X3
+	VPSHUFB 1920(R9), X3, X4
+	VMOVDQU X4, (SI)
+	VPSHUFB 1936(R9), X3, X4
+	VMOVDQU X4, 16(SI)
+	VPSHUFB 1952(R9), X3, X3
+	VMOVDQU X3, 32(SI)
+
+clusterCopied:
+	ADDQ R11, SI
+
+clusterCheck:
+	CMPQ AX, (SP)
+	JAE  clusterDone
+	CMPQ SI, 16(SP)
+	JBE  clusterToken
+	JMP  wrong
+
+clusterDone:
+	CMPQ SI, 16(SP)
+	JNE  wrong
+	CMPQ CX, 8(SP)
+	JNE  wrong
+	CMPQ DX, BX
+	JNE  wrong
+	MOVB $0x01, AL
+	MOVB AL, ret+112(FP)
+	RET
+
+clusterRun:
+	CMPQ    DX, BX
+	JAE     wrong
+	MOVBQZX (DX), R9
+	INCQ    DX
+	INCQ    R9
+	SHLQ    $0x04, R9
+	MOVQ    16(SP), R10
+	SUBQ    SI, R10
+	CMPQ    R9, R10
+	JA      wrong
+	CMPB    -1(AX), $0xff
+	JE      clusterRepeat
+	MOVQ    8(SP), R10
+	SUBQ    CX, R10
+	CMPQ    R9, R10
+	JA      wrong
+
+clusterLiterals:
+	MOVQ    SI, R10
+	SUBQ    R8, R10
+	VPAND   (R10), X2, X3
+	VPADDB  (CX), X3, X3
+	VMOVDQU X3, (SI)
+	ADDQ    $0x10, CX
+	ADDQ    $0x10, SI
+	SUBQ    $0x10, R9
+	JNZ     clusterLiterals
+	JMP     clusterCheck
+
+clusterRepeat:
+	VMOVD   X0, R10
+	MOVWQZX R10, R10
+	MOVQ    SI, R11
+	SUBQ    R10, R11
+	TESTQ   R10, R10
+	JZ      wrong
+	CMPQ    R11, 24(SP)
+	JB      wrong
+	VMOVDQU (R11), X3
+	CMPQ    R10, $0x10
+	JAE     clusterWhole
+	SHLQ    $0x06, R10
+	ADDQ    DI, R10
+	VPSHUFB 1920(R10), X3, X3
+	VMOVDQU 1936(R10), X4
+
+clusterPattern:
+	VMOVDQU X3, (SI)
+	VPSHUFB X4, X3, X3
+	ADDQ    $0x10, SI
+	SUBQ    $0x10, R9
+	JNZ     clusterPattern
+	JMP     clusterCheck
+
+clusterWhole:
+	VMOVDQU (R11), X3
+	VMOVDQU X3, (SI)
+	ADDQ    $0x10, R11
+	ADDQ    $0x10, SI
+	SUBQ    $0x10, R9
+	JNZ     clusterWhole
+	JMP     clusterCheck
+
+wrong:
+	MOVB $0x00, AL
+	MOVB AL, ret+112(FP)
+	RET
+
 // func parseTokensAVX2(s *byte, plans *byte) bool
 // Requires: AVX, AVX2, BMI, BMI2, CMOV, LZCNT
 TEXT ·parseTokensAVX2(SB), NOSPLIT, $16-17

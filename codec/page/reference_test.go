@@ -68,8 +68,11 @@ func (r *tableReader) row(line string) {
 }
 
 // document reads the table once.
-var document = sync.OnceValue(func() (r tableReader) {
-	text, err := os.ReadFile(documentPath)
+var document = sync.OnceValue(func() tableReader { return tableIn(documentPath) })
+
+// tableIn reads a document's table.
+func tableIn(path string) (r tableReader) {
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return tableReader{problems: []string{err.Error()}}
 	}
@@ -80,7 +83,7 @@ var document = sync.OnceValue(func() (r tableReader) {
 		r.problems = append(r.problems, strconv.Itoa(len(r.tokens))+" tokens")
 	}
 	return r
-})
+}
 
 // errBroken is all that the reference has to say of an object that stands for no page.
 var errBroken = errors.New("broken")

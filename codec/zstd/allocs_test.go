@@ -159,37 +159,3 @@ func TestDictionaryAllocatesNothing(t *testing.T) {
 		})
 	}
 }
-
-// Nor do clusters.
-func TestClustersAllocateNothing(t *testing.T) {
-	for _, level := range []int{1, 3, 6} {
-		t.Run(fmt.Sprint("level", level), func(t *testing.T) {
-			steady(t)
-			base := demanding()
-			object, page := make([]byte, MaxClusterObject), make([]byte, MaxSize)
-			for range 3 {
-				enc, err := NewClusterEncoder(level)
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, dec := newPair(t, 1)
-				allocs := countAllocs(func() {
-					for at := 0; at+ClusterPages <= len(base) && err == nil; at += ClusterPages {
-						var n int
-						if n, err = enc.CompressCluster(object, [ClusterPages][]byte(base[at:at+ClusterPages])); err == nil {
-							err = dec.DecompressCluster(page, at%ClusterPages, object[:n])
-						}
-					}
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if allocs == 0 {
-					return
-				}
-				t.Logf("%v allocations in %d pages", allocs, len(base))
-			}
-			t.Error("clusters allocate")
-		})
-	}
-}

@@ -12,16 +12,16 @@ import (
 // is 6 % faster.
 const slack = 16
 
-// A Decoder decompresses objects of any level, pages and clusters, one after another. It is not
+// A Decoder decompresses objects of any level, one after another. It is not
 // safe for concurrent use. It holds no goroutine and needs no closing.
 type Decoder struct {
 	dec  *zstd.Decoder
 	dict *Dictionary // or nil; immutable
 	// frame is where an object gets its frame header back.
-	frame [maxFrameHeader + MaxClusterObject]byte
+	frame [maxFrameHeader + MaxObject]byte
 	// out is where the library writes. The caller's buffer is then written once, with exactly the
 	// bytes asked for, and nothing depends on what the library does near the end of its output.
-	out [MaxCluster + slack]byte
+	out [MaxSize + slack]byte
 }
 
 // NewDecoder returns a decoder without a dictionary. It makes all of its memory here;
@@ -36,8 +36,8 @@ func NewDictionaryDecoder(dict *Dictionary) (*Decoder, error) {
 		zstd.WithDecoderLowmem(true),
 		// The library writes to no more than the size asked for and the slack.
 		zstd.WithDecodeAllCapLimit(true),
-		zstd.WithDecoderMaxMemory(MaxCluster),
-		zstd.WithDecoderMaxWindow(MaxCluster),
+		zstd.WithDecoderMaxMemory(MaxSize),
+		zstd.WithDecoderMaxWindow(MaxSize),
 	}
 	if dict != nil {
 		options = append(options, zstd.WithDecoderDicts(dict.data))
@@ -90,7 +90,7 @@ func (d *Decoder) DecompressDictionary(dst, src []byte) error {
 // decode returns the n bytes that object stands for. They lie in d.out and are valid until the next
 // call.
 func (d *Decoder) decode(object []byte, n int, dict *Dictionary) ([]byte, error) {
-	if len(object) < blockHeaderSize || len(object) > MaxClusterObject {
+	if len(object) < blockHeaderSize || len(object) > MaxObject {
 		return nil, fmt.Errorf("decompress zstd block of %d bytes: %w", len(object), ErrCorrupt)
 	}
 	header := putFrameHeader((*[maxFrameHeader]byte)(d.frame[:]), n, dict)

@@ -27,19 +27,18 @@
 // Of a page's 19 us at level 1 the search for matches takes a third. The rest goes into entropy
 // codes: making and writing the Huffman table for literals takes 30 %, the three tables for
 // sequences 25 %; and of the 7 us to decompress, reading these tables takes 45 %. All that is paid
-// once a block, which is why a cluster of four pages takes 30 % less time a page.
-// docs/performance.md lists what was tried to make it faster, and lost.
+// once a block. docs/performance.md lists what was tried to make it faster, and lost.
 //
 // # Memory and allocation
 //
 // An encoder and a decoder belong to one worker. Measured, in KiB of Go heap:
 //
-//	                    alone   with a dictionary of 16 KiB   for clusters
-//	levels 1 and 2        340                           813            467
-//	levels 3 to 5        1364                          2861           1467
-//	levels 6 to 9        4380                          8621           4507
-//	levels 10 to 19     35035                         69933          35163
-//	Decoder               107                           166            (the same)
+//	                    alone   with a dictionary of 16 KiB
+//	levels 1 and 2        340                           813
+//	levels 3 to 5        1364                          2861
+//	levels 6 to 9        4380                          8621
+//	levels 10 to 19     35035                         69933
+//	Decoder                50                           108
 //
 // Making one runs it over pages that use each of its tables, so that neither allocates from the
 // first page on. There is one exception, which lies in the library: a decoder's tables for Huffman

@@ -48,7 +48,7 @@ func frameHeaderSize(n int) int {
 	return maxPlainHeader
 }
 
-// putFrameHeader writes the header of a frame that holds n bytes (1 to MaxCluster), made with dict
+// putFrameHeader writes the header of a frame that holds n bytes (1 to MaxSize), made with dict
 // or, if that is nil, without one, to dst and returns its length. Without a dictionary it is byte
 // for byte the header that the library writes with this package's options, which a test compares;
 // with one the field for its ID is always the long one.

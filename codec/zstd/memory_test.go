@@ -57,12 +57,8 @@ func TestMemoryIsAsStated(t *testing.T) {
 		"dictionary encoder 3":  {2861, func() (any, error) { return NewDictionaryEncoder(3, dict) }},
 		"dictionary encoder 6":  {8621, func() (any, error) { return NewDictionaryEncoder(6, dict) }},
 		"dictionary encoder 19": {69_933, func() (any, error) { return NewDictionaryEncoder(19, dict) }},
-		"cluster encoder 1":     {467, func() (any, error) { return NewClusterEncoder(1) }},
-		"cluster encoder 3":     {1467, func() (any, error) { return NewClusterEncoder(3) }},
-		"cluster encoder 6":     {4507, func() (any, error) { return NewClusterEncoder(6) }},
-		"cluster encoder 19":    {35_163, func() (any, error) { return NewClusterEncoder(19) }},
-		"decoder":               {107, func() (any, error) { return NewDecoder() }},
-		"dictionary decoder":    {166, func() (any, error) { return NewDictionaryDecoder(dict) }},
+		"decoder":               {50, func() (any, error) { return NewDecoder() }},
+		"dictionary decoder":    {108, func() (any, error) { return NewDictionaryDecoder(dict) }},
 	} {
 		t.Run(what, func(t *testing.T) {
 			got := held(t, 4, c.create) >> 10

@@ -17,9 +17,6 @@ import (
 // warm has the encoder make its buffers.
 func (e *Encoder) warm() error { return warm(e.enc, e.scratch, MaxSize) }
 
-// warm has the encoder make its buffers.
-func (e *ClusterEncoder) warm() error { return warm(e.enc, e.scratch, MaxCluster) }
-
 // warm has the library's encoder make its buffers for inputs of size bytes.
 func warm(enc *zstd.Encoder, scratch []byte, size int) (err error) {
 	defer contain(&err)
@@ -42,28 +39,24 @@ func (d *Decoder) warm() error {
 		return err
 	}
 	for _, object := range objects {
-		if _, err := d.decode(object, MaxCluster, nil); err != nil {
+		if _, err := d.decode(object, MaxSize, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// warmObjects returns the objects of the warm pages, as long as clusters, made once a process: the
-// encoder that this takes is several times the size of a decoder.
+// warmObjects returns the objects of the warm pages, made once a process: the encoder that this
+// takes is several times the size of a decoder.
 var warmObjects = sync.OnceValues(func() ([][]byte, error) {
-	enc, err := NewClusterEncoder(MinLevel)
+	enc, err := NewEncoder(MinLevel)
 	if err != nil {
 		return nil, err
 	}
 	var objects [][]byte
-	for i, page := range warmPages(MaxCluster) {
-		var pages [ClusterPages][]byte
-		for j := range pages {
-			pages[j] = page[j*MaxSize : (j+1)*MaxSize]
-		}
-		object := make([]byte, MaxClusterObject)
-		n, err := enc.CompressCluster(object, pages)
+	for i, page := range warmPages(MaxSize) {
+		object := make([]byte, MaxObject)
+		n, err := enc.Compress(object, page)
 		if err != nil {
 			return nil, fmt.Errorf("warm page %d: %w", i, err)
 		}

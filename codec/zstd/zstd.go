@@ -15,15 +15,6 @@ const MaxSize = 4096
 // block header.
 const MaxObject = MaxSize + blockHeaderSize
 
-// ClusterPages is how many pages a cluster has.
-const ClusterPages = 4
-
-// MaxCluster is the length in bytes of a cluster.
-const MaxCluster = ClusterPages * MaxSize
-
-// MaxClusterObject is the size in bytes of a destination that the object of any cluster fits in.
-const MaxClusterObject = MaxCluster + blockHeaderSize
-
 // The levels that [NewEncoder] takes, those of the C library that need no long window.
 const (
 	MinLevel = 1
@@ -39,8 +30,6 @@ var (
 	// ErrCorrupt reports an object that is no Zstandard block, or one of another length than the
 	// buffer asked for.
 	ErrCorrupt = errors.New("corrupt zstd block")
-	// ErrIndex reports a page number outside a cluster.
-	ErrIndex = errors.New("page numbers in a cluster are 0 to 3")
 	// errPanic reports that the library panicked.
 	errPanic = errors.New("zstd library panicked")
 )

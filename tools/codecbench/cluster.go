@@ -79,7 +79,7 @@ func (g groups) packGroup(b *batch, i int) (bool, error) {
 
 func (g groups) unpackOne(b *batch, i int) error {
 	switch b.ids[i] {
-	case codec.ZstdCluster, codec.PageDenseCluster:
+	case codec.PageDenseCluster:
 		first := i / codec.ClusterPages * codec.ClusterPages
 		object := b.slots[first*slotSize:][:b.lengths[first]]
 		return g.decompressor.DecompressCluster(b.back(i), b.ids[i], i-first, object)

@@ -15,6 +15,7 @@ import (
 func main() {
 	ConstraintExpr("!purego")
 	decode()
+	decodeCluster()
 	parse()
 	parseDense()
 	readSegment("readSegmentAVX2", false)

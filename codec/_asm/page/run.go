@@ -11,6 +11,13 @@ import (
 // run does a token that stands for a multiple of 16 bytes: literals for number 254, and for 255 a
 // match at the last distance.
 func (d *decoder) run(p phase) {
+	n := d.runLength(p)
+	d.runLiterals(p, n)
+	d.repeat(p, n)
+}
+
+// runLength finds how many bytes a run has. For a match it goes on where that is repeated.
+func (d *decoder) runLength(p phase) (n GPVirtual) {
 	n, t := GP64(), GP64()
 	Label(p.name("Run"))
 	CMPQ(d.nears, d.fars)
@@ -26,8 +33,7 @@ func (d *decoder) run(p phase) {
 	// The token's number is the byte behind which next is.
 	CMPB(behind(d.next, -1), U8(255))
 	JE(LabelRef(p.name("Repeat")))
-	d.runLiterals(p, n)
-	d.repeat(p, n)
+	return n
 }
 
 // units makes a loop over n bytes of the page, 16 at once.
