@@ -10,14 +10,14 @@ import (
 const (
 	// wordBits and tripleBits are the logarithms of the numbers of chains of positions with the
 	// same four bytes, and of places for the last position with the same three.
-	wordBits   = 14
+	wordBits   = 15
 	tripleBits = 12
 	// chainFactor is 2^32 divided by the golden ratio.
 	chainFactor = 0x9E3779B1
 	// chainDepth is how many positions of a chain are looked at.
-	chainDepth = 8
+	chainDepth = 6
 	// longEnough is the length of a match from which on nothing else is looked for within it.
-	longEnough = 32
+	longEnough = 16
 	// mostCandidates is how many candidates a position may have, and allCandidates how many there
 	// is room for.
 	mostCandidates = 4
@@ -95,7 +95,7 @@ func (f *clusterFinder) findAt(at, end int, last candidate) candidate {
 		f.try(at, fromTriple, most, before)
 	}
 	for range chainDepth {
-		if from < 0 || max(f.bestNear, f.bestFar) >= 4*longEnough {
+		if from < 0 || max(f.bestNear, f.bestFar) >= 8*longEnough {
 			break
 		}
 		f.try(at, from, most, before)

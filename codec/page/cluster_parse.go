@@ -58,13 +58,13 @@ func (p *clusterParser) parse(page int, reps uint64) uint64 {
 	}
 	p.steps[0] = clusterStep{reps: reps}
 	for at := range Size {
-		if at > 0 {
-			s := &p.steps[at]
+		if p.hopeless(at) {
+			continue
+		}
+		if s := &p.steps[at]; at > 0 {
 			s.reps = remember(p.steps[s.from].reps, s.kind, int(s.distance))
 		}
-		if !p.hopeless(at) {
-			p.leave(at)
-		}
+		p.leave(at)
 	}
 	s := &p.steps[Size]
 	return remember(p.steps[s.from].reps, s.kind, int(s.distance))
