@@ -12,8 +12,8 @@ import (
 // ClusterPages is how many pages are compressed together into a cluster's object at most.
 const ClusterPages = page.ClusterPages
 
-// MaxClusterObject is the length in bytes of the longest object of a cluster that is kept, by the
-// rule for pages.
+// MaxClusterObject is the length in bytes of the longest object of a cluster that is kept, by
+// the rule for pages.
 const MaxClusterObject = ClusterPages * maxObject
 
 // ErrNoCluster reports an Algorithm that cannot compress pages together.
@@ -25,19 +25,19 @@ var ErrIndex = errors.New("page numbers in a cluster are 0 to 7")
 // ErrNoPages reports a cluster without any page.
 var ErrNoPages = errors.New("cluster has no pages")
 
-// A ClusterCompressor turns up to ClusterPages pages, best neighbours, into one object; any page of
-// it can be read back alone. On true neighbours that object is shorter than the pages' own together
-// by a fifth with page:dense. Making it takes forty times as long, and reading a page of it as long
-// as reading up to eight pages: it is for cold pages. It belongs to one worker and allocates
-// nothing after it is made.
+// A ClusterCompressor turns up to ClusterPages pages, best neighbours, into one object; any
+// page of it can be read back alone. On true neighbours that object is shorter than the pages'
+// own together by a quarter with page:dense. Making it takes thirty times as long, and reading
+// a page of it as long as reading up to eight pages: it is for cold pages. It belongs to one
+// worker and allocates nothing after it is made.
 type ClusterCompressor interface {
-	// CompressCluster writes the object of pages to dst and returns its codec and its length in
-	// bytes. A nil page is absent: it takes no part and cannot be read. The others have PageSize
-	// bytes each, else the error wraps [ErrPageSize]; if all are absent it wraps [ErrNoPages].
-	// Where less than a sixteenth is gained, or the object is longer than dst, the codec is [None]:
-	// the pages are best stored one by one. Nothing is written beyond the length of dst, whose
-	// contents mean nothing without an object. The pages must not change during the call and must
-	// not overlap dst.
+	// CompressCluster writes the object of pages to dst and returns its codec and its length
+	// in bytes. A nil page is absent: it takes no part and cannot be read. The others have
+	// PageSize bytes each, else the error wraps [ErrPageSize]; if all are absent it wraps
+	// [ErrNoPages]. Where less than a sixteenth is gained, or the object is longer than dst,
+	// the codec is [None]: the pages are best stored one by one. Nothing is written beyond the
+	// length of dst, whose contents mean nothing without an object. The pages must not change
+	// during the call and must not overlap dst.
 	CompressCluster(dst []byte, pages [ClusterPages][]byte) (ID, int, error)
 }
 
@@ -113,10 +113,10 @@ func (a Algorithm) NewClusterDecompressor() (*ClusterDecompressor, error) {
 	return &ClusterDecompressor{dense: dense}, nil
 }
 
-// DecompressCluster fills dst, of exactly PageSize bytes (else [ErrPageSize]), with page number
-// index (else [ErrIndex]) of the cluster that src is the object of by codec id. Up to seven bytes
-// of zeros may follow the object. A page that is absent is an error that wraps [ErrCorrupt]. It
-// promises the same as [Decompressor.Decompress].
+// DecompressCluster fills dst, of exactly PageSize bytes (else [ErrPageSize]), with page
+// number index (else [ErrIndex]) of the cluster that src is the object of by codec id. Up to
+// seven bytes of zeros may follow the object. A page that is absent is an error that wraps
+// [ErrCorrupt]. It promises the same as [Decompressor.Decompress].
 func (d *ClusterDecompressor) DecompressCluster(dst []byte, id ID, index int, src []byte) error {
 	if len(dst) != PageSize {
 		return fmt.Errorf("decompress to %d bytes: %w", len(dst), ErrPageSize)

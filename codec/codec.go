@@ -37,10 +37,11 @@ const (
 	PageDense ID = 5
 	// ZstdDict is like Zstd, made with the device's dictionary.
 	ZstdDict ID = 6
-	// PageDenseCluster is up to ClusterPages pages together at the dense level of package page.
+	// PageDenseCluster is up to ClusterPages pages together at the dense level of package
+	// page.
 	PageDenseCluster ID = 7
-	// ZstdCluster is reserved: clusters by zstd, which nothing ever stored. Nothing makes or reads
-	// them.
+	// ZstdCluster is reserved: clusters by zstd, which nothing ever stored. Nothing makes or
+	// reads them.
 	ZstdCluster ID = 8
 )
 

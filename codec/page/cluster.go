@@ -4,10 +4,11 @@ package page
 
 import "fmt"
 
-// A ClusterEncoder compresses up to eight pages together, one cluster after another, to objects
-// that are the shorter the more the pages have in common, as neighbours have. It takes a hundred
-// times as long as a [DenseEncoder], for objects shorter by a quarter: it is for pages that are
-// seldom read. It takes 653 KiB. The zero value is ready. It is not safe for concurrent use.
+// A ClusterEncoder compresses up to eight pages together, one cluster after another, to
+// objects that are the shorter the more the pages have in common, as neighbours have. It takes
+// thirty times as long as a [DenseEncoder], for objects shorter by a quarter: it is for pages
+// that are seldom read. It takes 653 KiB. The zero value is ready. It is not safe for
+// concurrent use.
 type ClusterEncoder struct {
 	parser  clusterParser
 	streams clusterStreams
@@ -15,8 +16,8 @@ type ClusterEncoder struct {
 	counts  histogram
 }
 
-// NewClusterEncoder makes an encoder for one worker. It uses the same instructions whatever set
-// says, but a set that may not be used here is an error that wraps [ErrUnavailable].
+// NewClusterEncoder makes an encoder for one worker. It uses the same instructions whatever
+// set says, but a set that may not be used here is an error that wraps [ErrUnavailable].
 func NewClusterEncoder(set Set) (*ClusterEncoder, error) {
 	if _, err := denseTable.For(set); err != nil {
 		return nil, fmt.Errorf("make page cluster encoder: %w", err)
@@ -24,11 +25,12 @@ func NewClusterEncoder(set Set) (*ClusterEncoder, error) {
 	return new(ClusterEncoder), nil
 }
 
-// CompressCluster writes the object of some pages to dst and returns its length in bytes. A nil
-// page is absent: it takes no part and cannot be read. Any other has exactly [Size] bytes, else the
-// error wraps [ErrSize]; if all are absent it wraps [ErrNoPages]. The length is 0 where the object
-// would be longer than dst or than [MaxClusterObject], or a page needs too many tokens; what it
-// left in dst then means nothing. Nothing beyond dst is written. The pages must not overlap dst.
+// CompressCluster writes the object of some pages to dst and returns its length in bytes. A
+// nil page is absent: it takes no part and cannot be read. Any other has exactly [Size] bytes,
+// else the error wraps [ErrSize]; if all are absent it wraps [ErrNoPages]. The length is 0
+// where the object would be longer than dst or than [MaxClusterObject], or a page needs too
+// many tokens; what it left in dst then means nothing. Nothing beyond dst is written. The
+// pages must not overlap dst.
 func (e *ClusterEncoder) CompressCluster(dst []byte, pages [ClusterPages][]byte) (int, error) {
 	present, count := uint8(0), 0
 	for i, page := range pages {
@@ -70,8 +72,8 @@ func (e *ClusterEncoder) run(count int, differences bool) {
 	}
 }
 
-// survey finds tokens at general prices, sets the prices to those of the codes that are best for
-// what it found, and reports whether literals are best written as differences.
+// survey finds tokens at general prices, sets the prices to those of the codes that are best
+// for what it found, and reports whether literals are best written as differences.
 func (e *ClusterEncoder) survey(count int) (differences bool) {
 	for segment := range e.counts {
 		e.parser.prices.static(segment, 0)
@@ -97,8 +99,8 @@ func (e *ClusterEncoder) survey(count int) (differences bool) {
 	return differences
 }
 
-// A ClusterDecoder brings back pages out of what a [ClusterEncoder] made. It keeps room to work in
-// between calls: 183 KiB. The zero value is ready. It is not safe for concurrent use.
+// A ClusterDecoder brings back pages out of what a [ClusterEncoder] made. It keeps room to
+// work in between calls: 183 KiB. The zero value is ready. It is not safe for concurrent use.
 type ClusterDecoder struct {
 	routines *denseRoutines // immutable; nil for the best
 	clusterUnpacker
@@ -114,12 +116,12 @@ func NewClusterDecoder(set Set) (*ClusterDecoder, error) {
 	return &ClusterDecoder{routines: &e.F}, nil
 }
 
-// DecompressCluster fills dst, of exactly [Size] bytes (else [ErrSize]), with page number index, 0
-// to 7 (else [ErrIndex]), of the cluster that object stands for. Up to seven bytes of zeros may
-// follow the object. It decodes the pages before that one as well, but none behind it. It returns
-// an error that wraps [ErrCorrupt], and leaves anything in dst, where there is no such page; it
-// never panics and never writes outside dst, whatever object holds. Damage that makes it another
-// cluster's object passes unnoticed. The two buffers must not overlap.
+// DecompressCluster fills dst, of exactly [Size] bytes (else [ErrSize]), with page number
+// index, 0 to 7 (else [ErrIndex]), of the cluster that object stands for. Up to seven bytes of
+// zeros may follow the object. It decodes the pages before that one as well, but none behind
+// it. It returns an error that wraps [ErrCorrupt], and leaves anything in dst, where there is
+// no such page; it never panics and never writes outside dst, whatever object holds. Damage
+// that makes it another cluster's object passes unnoticed. The two buffers must not overlap.
 func (d *ClusterDecoder) DecompressCluster(dst []byte, index int, object []byte) error {
 	if len(dst) != Size {
 		return fmt.Errorf("decompress page of a cluster to %d bytes: %w", len(dst), ErrSize)

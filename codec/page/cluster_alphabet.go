@@ -5,7 +5,8 @@ package page
 // clusterAlphabet holds the tokens of clusters as alphabet holds those of single pages: the
 // combinations that a parse which had all of them took most often on pages of five programs
 // (python, gcc, java, awk and git), and all that are needed to say anything. A far word is a
-// distance of 16 bits and adds nothing to the length. It is part of the format and never changes.
+// distance of 16 bits and adds nothing to the length. It is part of the format and never
+// changes.
 var clusterAlphabet = []struct {
 	kind, literals uint8
 	lengths        []uint8
@@ -74,8 +75,9 @@ type edge struct {
 	length, number uint8
 }
 
-// clusterEdges holds, by kind and literals, the tokens with a match, the longest first, and by the
-// length of a match that there is, where those begin that are no longer. It is immutable once made.
+// clusterEdges holds, by kind and literals, the tokens with a match, the longest first, and by
+// the length of a match that there is, where those begin that are no longer. It is immutable
+// once made.
 var clusterEdges = func() (edges [kinds][maxJoined + 1]struct {
 	list  []edge
 	start [maxLength + 1]uint8

@@ -18,8 +18,8 @@ func decodeClusterAVX2(text *clusterText, n int, s streams, differences bool) bo
 //go:noescape
 func decodeClusterTokensAVX2(dst, literals, distances, tokens []byte, tables *clusterTables, mask uint64) bool
 
-// clusterTables is what the assembly for clusters looks up. Package codec/_asm/page knows where its
-// fields lie.
+// clusterTables is what the assembly for clusters looks up. Package codec/_asm/page knows
+// where its fields lie.
 type clusterTables struct {
 	vectorTables
 	references [runUnit]uint8 // of short distances

@@ -4,16 +4,18 @@ package page
 
 import "encoding/binary"
 
-// clusterMargin is how many bytes lie before a cluster's text, all zeros, and behind it. That is
-// more than the first literals can refer to before it, and than is written behind it.
+// clusterMargin is how many bytes lie before a cluster's text, all zeros, and behind it. That
+// is more than the first literals can refer to before it, and than is written behind it.
 const clusterMargin = 128
 
-// A clusterText is the room for the text of a cluster's pages. The bytes before it must stay zeros.
+// A clusterText is the room for the text of a cluster's pages. The bytes before it must stay
+// zeros.
 type clusterText [clusterMargin + ClusterPages*Size + clusterMargin]byte
 
-// clusterDecodeFunc decodes n bytes of a cluster's text from its streams, with literals that are
-// differences or not, and reports whether they stand for that. It may read up to 16 bytes behind
-// the literals and two before the distances, and write as far as the margins behind the text.
+// clusterDecodeFunc decodes n bytes of a cluster's text from its streams, with literals that
+// are differences or not, and reports whether they stand for that. It may read up to 16 bytes
+// behind the literals and two before the distances, and write as far as the margins behind the
+// text.
 type clusterDecodeFunc func(text *clusterText, n int, s streams, differences bool) bool
 
 // A clusterDecoding is a cluster's text on its way out.

@@ -26,7 +26,8 @@ func (c *clusterStreams) begin() {
 	clear(c.plain[:])
 }
 
-// emit adds the tokens that a parser has found for a page, with literals as differences or not.
+// emit adds the tokens that a parser has found for a page, with literals as differences or
+// not.
 func (c *clusterStreams) emit(p *clusterParser, page int, differences bool) {
 	n := 0
 	for at := Size; at > 0; at = int(p.steps[at].from) {
@@ -53,7 +54,8 @@ func (c *clusterStreams) emit(p *clusterParser, page int, differences bool) {
 	c.pages[page] = c.end
 }
 
-// emitLiterals adds literals that begin at a position of the page, where distance is the last one.
+// emitLiterals adds literals that begin at a position of the page, where distance is the last
+// one.
 func (c *clusterStreams) emitLiterals(p *clusterParser, from, n, distance int, differences bool) {
 	at := margin + p.base + from
 	text, before := p.text[at:at+n], p.text[at-referenceOf(distance):]
@@ -67,7 +69,8 @@ func (c *clusterStreams) emitLiterals(p *clusterParser, from, n, distance int, d
 	}
 }
 
-// emitUnits adds the tokens of some times maxLiterals literals, as a run where that is shorter.
+// emitUnits adds the tokens of some times maxLiterals literals, as a run where that is
+// shorter.
 func (c *clusterStreams) emitUnits(units int) {
 	if units > 2 {
 		c.add(literalRun)

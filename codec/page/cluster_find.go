@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// wordBits and tripleBits are the logarithms of the numbers of chains of positions with the
-	// same four bytes, and of places for the last position with the same three.
+	// wordBits and tripleBits are the logarithms of the numbers of chains of positions with
+	// the same four bytes, and of places for the last position with the same three.
 	wordBits   = 15
 	tripleBits = 12
 	// chainFactor is 2^32 divided by the golden ratio.
@@ -18,8 +18,8 @@ const (
 	chainDepth = 6
 	// longEnough is the length of a match from which on nothing else is looked for within it.
 	longEnough = 16
-	// mostCandidates is how many candidates a position may have, and allCandidates how many there
-	// is room for.
+	// mostCandidates is how many candidates a position may have, and allCandidates how many
+	// there is room for.
 	mostCandidates = 4
 	allCandidates  = 1 << 16
 	// leastNear and leastFar are the lengths of the shortest matches at new distances.
@@ -39,8 +39,8 @@ const (
 func (c candidate) distance() int { return int(c & (1<<candidateLength - 1)) }
 func (c candidate) length() int   { return int(c &^ candidateFirst >> candidateLength) }
 
-// A clusterFinder finds matches at new distances for all positions of a cluster's text: for each
-// position those that are longer than any at a smaller distance, near and far ones apart.
+// A clusterFinder finds matches at new distances for all positions of a cluster's text: for
+// each position those that are longer than any at a smaller distance, near and far ones apart.
 type clusterFinder struct {
 	words      [1 << wordBits]uint16 // the last position of each chain, plus one; zero for none
 	triples    [1 << tripleBits]uint16
@@ -71,8 +71,8 @@ func (f *clusterFinder) find(pages int) {
 	}
 }
 
-// findAt finds the candidates of a position that end before a page's end. It returns the last one,
-// which is the longest, and takes that of the position before.
+// findAt finds the candidates of a position that end before a page's end. It returns the last
+// one, which is the longest, and takes that of the position before.
 func (f *clusterFinder) findAt(at, end int, last candidate) candidate {
 	most := end - at
 	x := uint32(f.eight(at))

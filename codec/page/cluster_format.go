@@ -10,15 +10,16 @@ import (
 // ClusterPages is how many pages a cluster has room for.
 const ClusterPages = 8
 
-// MaxClusterObject is the length in bytes of the longest object of a cluster: one as long as the
-// pages gains nothing.
+// MaxClusterObject is the length in bytes of the longest object of a cluster: one as long as
+// the pages gains nothing.
 const MaxClusterObject = ClusterPages * Size
 
 const (
-	// clusterHeader is the size in bytes of the part of an object's beginning that is there always.
+	// clusterHeader is the size in bytes of the part of an object's beginning that is there
+	// always.
 	clusterHeader = 7
-	// choiceWidth is how many bits say which code a segment is in, and ownChoice is the choice of a
-	// code that is in the object.
+	// choiceWidth is how many bits say which code a segment is in, and ownChoice is the choice
+	// of a code that is in the object.
 	choiceWidth = 3
 	ownChoice   = 1<<choiceWidth - 1
 	// countWidth is how many bits hold a page's number of tokens.
@@ -93,8 +94,8 @@ func (h *clusterHead) put(dst []byte) {
 	}
 }
 
-// get reads the head of an object, and reports false if there can be none or the object has not the
-// length that it says.
+// get reads the head of an object, and reports false if there can be none or the object has
+// not the length that it says.
 func (h *clusterHead) get(object []byte) bool {
 	if len(object) < clusterHeader || len(object) > MaxClusterObject+maxPadding {
 		return false
@@ -138,9 +139,9 @@ func (h *clusterHead) getCounts(counts []byte) {
 	}
 }
 
-// referenceOf returns how far before a literal the byte lies that it is the difference to: the last
-// distance, or the least multiple of it that is no less than a vector, so that all literals of a
-// token can be had at once.
+// referenceOf returns how far before a literal the byte lies that it is the difference to: the
+// last distance, or the least multiple of it that is no less than a vector, so that all
+// literals of a token can be had at once.
 func referenceOf(distance int) int {
 	if distance >= runUnit {
 		return distance
@@ -156,8 +157,8 @@ var shortReferences = func() (t [runUnit]uint8) {
 	return t
 }()
 
-// clusterSums holds what each token takes, in fields of 16 bits from the lowest on: near bytes, far
-// words, literals, and runs of literals. It is immutable once made.
+// clusterSums holds what each token takes, in fields of 16 bits from the lowest on: near
+// bytes, far words, literals, and runs of literals. It is immutable once made.
 var clusterSums = func() (sums [256]uint64) {
 	for i, t := range clusterTokens {
 		switch {

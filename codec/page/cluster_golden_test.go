@@ -11,8 +11,8 @@ import (
 
 const clusterGoldenPath = "testdata/golden-cluster.txt"
 
-// Objects that were stored stay readable for ever, as the pages that they were. An object in the
-// file never changes. The encoder of today may make another object of the pages.
+// Objects that were stored stay readable for ever, as the pages that they were. An object in
+// the file never changes. The encoder of today may make another object of the pages.
 func TestGoldenClusterObjectsStayReadable(t *testing.T) {
 	eachClusterPair(t, func(t *testing.T, p clusterPair) {
 		all := goldensIn(t, clusterGoldenPath)
@@ -54,8 +54,8 @@ func goldenCluster(t *testing.T, p clusterPair, g golden) (group [ClusterPages][
 	return group
 }
 
-// They have every code, own codes, literals of both kinds and absent pages, so that none of these
-// can come to mean something else.
+// They have every code, own codes, literals of both kinds and absent pages, so that none of
+// these can come to mean something else.
 func TestGoldenClusterObjectsHaveEveryCode(t *testing.T) {
 	var seen [segments][ownChoice + 1]bool
 	var differences [2]bool

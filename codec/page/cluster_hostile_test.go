@@ -22,8 +22,8 @@ func TestF009ClusterBitFlipsAreJudgedAlike(t *testing.T) {
 	}
 }
 
-// F010 for clusters: whatever page is asked for, a cut object is refused, for its header says how
-// long it is; so is a longer one, but for a few zeros behind it.
+// F010 for clusters: whatever page is asked for, a cut object is refused, for its header says
+// how long it is; so is a longer one, but for a few zeros behind it.
 func TestF010ClusterTruncationIsDetected(t *testing.T) {
 	judge := clusterDecoders(t)
 	for i, object := range clusterObjects(t, 8) {

@@ -59,9 +59,9 @@ func clusterObjects(tb testing.TB, count int) (all [][]byte) {
 	return all
 }
 
-// madeClusterObject returns an object with what the format allows and our encoder seldom makes:
-// tokens drawn at random that fill each page, in codes drawn at random, and sometimes something
-// that the format does not allow.
+// madeClusterObject returns an object with what the format allows and our encoder seldom
+// makes: tokens drawn at random that fill each page, in codes drawn at random, and sometimes
+// something that the format does not allow.
 func madeClusterObject(seed uint64) []byte {
 	rng := rand.New(rand.NewPCG(seed, 6))
 	var s clusterStreams
@@ -133,9 +133,9 @@ func madeClusterPage(s *clusterStreams, rng *rand.Rand, page int, reps uint64) u
 	return reps
 }
 
-// clusterDecoders makes a judge of what all decoders say. The function that it returns fails the
-// test unless they say of each page of an object what the reference does, and reports which of its
-// pages are valid.
+// clusterDecoders makes a judge of what all decoders say. The function that it returns fails
+// the test unless they say of each page of an object what the reference does, and reports
+// which of its pages are valid.
 func clusterDecoders(t *testing.T) (judge func(object []byte) (valid [ClusterPages]bool)) {
 	t.Helper()
 	all := map[impl.Set]*ClusterDecoder{}

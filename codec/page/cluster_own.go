@@ -14,9 +14,9 @@ type ownMaker struct {
 	parents [512]uint16
 }
 
-// make finds the lengths of the code in which bytes that are there so often take fewest bits, of
-// codes of up to maxCode bits. There must be one byte at least; a byte that is alone gets company,
-// so that the code is complete.
+// make finds the lengths of the code in which bytes that are there so often take fewest bits,
+// of codes of up to maxCode bits. There must be one byte at least; a byte that is alone gets
+// company, so that the code is complete.
 func (m *ownMaker) make(lengths *own, counts *[256]uint32) {
 	*lengths = own{}
 	n := 0
@@ -44,8 +44,8 @@ func (m *ownMaker) make(lengths *own, counts *[256]uint32) {
 	}
 }
 
-// depths makes the tree and counts its leaves by depth; those deeper than maxCode count as that
-// deep. The last node is the root.
+// depths makes the tree and counts its leaves by depth; those deeper than maxCode count as
+// that deep. The last node is the root.
 func (m *ownMaker) depths(sorted []uint32) (ofLength [maxCode + 1]int) {
 	n := len(sorted)
 	for i, s := range sorted {
@@ -92,8 +92,8 @@ func limit(ofLength *[maxCode + 1]int) {
 	}
 }
 
-// appendSymbols appends the symbols that give the lengths in an object: each is a length and, times
-// 16, how often it is there in turn, less one.
+// appendSymbols appends the symbols that give the lengths in an object: each is a length and,
+// times 16, how often it is there in turn, less one.
 func (lengths *own) appendSymbols(list []byte) []byte {
 	for i := 0; i < len(lengths); {
 		n := 1
@@ -165,8 +165,8 @@ func (lengths *own) first() (next [16]uint16) {
 	return next
 }
 
-// reverse10 holds the numbers of maxCode bits with their bits in the other order. It is immutable
-// once made.
+// reverse10 holds the numbers of maxCode bits with their bits in the other order. It is
+// immutable once made.
 var reverse10 = func() (t [1 << maxCode]uint16) {
 	for i := range t {
 		t[i] = uint16(reversed(i, maxCode))

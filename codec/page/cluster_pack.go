@@ -4,8 +4,8 @@ package page
 
 import "encoding/binary"
 
-// clusterOrder is the order in which a page's segments are coded: with the near bytes the number of
-// literals is known. It is immutable.
+// clusterOrder is the order in which a page's segments are coded: with the near bytes the
+// number of literals is known. It is immutable.
 var clusterOrder = [segments]int{tokenSegment, nearSegment, literalSegment, farLowSegment, farHighSegment}
 
 // A clusterPacker puts objects of clusters together.
@@ -41,8 +41,8 @@ func (c *clusterPacker) each(s *clusterStreams, pages int, f func(c *clusterPack
 	}
 }
 
-// pack writes the object of the pages that are present, by a bit for each, and returns its length,
-// or 0 if it does not fit.
+// pack writes the object of the pages that are present, by a bit for each, and returns its
+// length, or 0 if it does not fit.
 func (c *clusterPacker) pack(dst []byte, s *clusterStreams, present uint8, differences bool) int {
 	head := clusterHead{present: present, choices: c.choices, differences: differences, lengths: c.lengths}
 	pages, before := head.pages(), 0

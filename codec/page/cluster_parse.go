@@ -5,11 +5,11 @@ package page
 import "math/bits"
 
 const (
-	// mostEdges is how many tokens of one kind and number of literals are tried for a match: those
-	// that take most of it.
+	// mostEdges is how many tokens of one kind and number of literals are tried for a match:
+	// those that take most of it.
 	mostEdges = 3
-	// ahead is how many later positions are compared with one, and progress what each byte between
-	// them may cost.
+	// ahead is how many later positions are compared with one, and progress what each byte
+	// between them may cost.
 	ahead    = 8
 	progress = priceBit
 	// longRun is the length of a match at the last distance from which on it is always taken.
@@ -18,8 +18,8 @@ const (
 	unreached = 1 << 30
 )
 
-// A clusterStep is the cheapest way so far from the start of a page to a position: the token that
-// ends there, and what lies before it.
+// A clusterStep is the cheapest way so far from the start of a page to a position: the token
+// that ends there, and what lies before it.
 type clusterStep struct {
 	cost     uint32
 	from     uint16 // where the token begins
@@ -30,9 +30,9 @@ type clusterStep struct {
 	reps     uint64 // the remembered distances behind the token
 }
 
-// A clusterParser finds the cheapest tokens for the pages of a text at given prices. It weighs all
-// ways to a position against one another, but knows the remembered distances only of the cheapest
-// one.
+// A clusterParser finds the cheapest tokens for the pages of a text at given prices. It weighs
+// all ways to a position against one another, but knows the remembered distances only of the
+// cheapest one.
 type clusterParser struct {
 	clusterFinder
 	prices      prices
@@ -43,8 +43,9 @@ type clusterParser struct {
 	base        int                        // where the page begins in the text
 }
 
-// parse finds the tokens of a page, which begins with the remembered distances that the page before
-// left, and returns those that it leaves. The steps hold the way, from the page's end back.
+// parse finds the tokens of a page, which begins with the remembered distances that the page
+// before left, and returns those that it leaves. The steps hold the way, from the page's end
+// back.
 func (p *clusterParser) parse(page int, reps uint64) uint64 {
 	p.base = page * Size
 	next := uint32(p.starts[page])
@@ -84,8 +85,9 @@ func (p *clusterParser) hopeless(at int) bool {
 	return false
 }
 
-// leave tries all tokens that may follow at a position. Behind a token of literals alone, unless it
-// is the longest, only a match may follow: other ways have the same literals in one token.
+// leave tries all tokens that may follow at a position. Behind a token of literals alone,
+// unless it is the longest, only a match may follow: other ways have the same literals in one
+// token.
 func (p *clusterParser) leave(at int) {
 	s := &p.steps[at]
 	if p.leaveByRun(at, s) {
@@ -107,7 +109,8 @@ func (p *clusterParser) leave(at int) {
 	}
 }
 
-// leaveByLiterals prices the literals from a position on and tries the tokens of literals alone.
+// leaveByLiterals prices the literals from a position on and tries the tokens of literals
+// alone.
 func (p *clusterParser) leaveByLiterals(at int, s *clusterStep) {
 	text := p.text[margin+p.base+at:][:maxLiterals]
 	before := p.text[margin+p.base+at-referenceOf(int(s.reps&0xffff)):][:maxLiterals]
@@ -123,8 +126,8 @@ func (p *clusterParser) leaveByLiterals(at int, s *clusterStep) {
 	}
 }
 
-// leaveByRemembered tries the matches at a remembered distance that begin up to eight bytes behind
-// a position and could not begin earlier.
+// leaveByRemembered tries the matches at a remembered distance that begin up to eight bytes
+// behind a position and could not begin earlier.
 func (p *clusterParser) leaveByRemembered(at int, s *clusterStep, kind uint8, joined int) {
 	here := p.base + at
 	distance := int(s.reps >> (16 * kind) & 0xffff)
@@ -154,8 +157,8 @@ func (p *clusterParser) leaveByRemembered(at int, s *clusterStep, kind uint8, jo
 	}
 }
 
-// leaveByRun tries a run of a match at the last distance. It reports whether that is so long that
-// nothing else is worth a try.
+// leaveByRun tries a run of a match at the last distance. It reports whether that is so long
+// that nothing else is worth a try.
 func (p *clusterParser) leaveByRun(at int, s *clusterStep) bool {
 	here, distance := p.base+at, int(s.reps&0xffff)
 	if distance > here || p.eight(here) != p.eight(here-distance) {
@@ -173,8 +176,9 @@ func (p *clusterParser) leaveByRun(at int, s *clusterStep) bool {
 	return length >= longRun
 }
 
-// leaveByCandidates tries the matches at new distances behind a number of literals. A longer one
-// than the one before it is tried for what the tokens can say that the other was too short for.
+// leaveByCandidates tries the matches at new distances behind a number of literals. A longer
+// one than the one before it is tried for what the tokens can say that the other was too short
+// for.
 func (p *clusterParser) leaveByCandidates(at int, cost uint32, literals int, candidates []candidate) {
 	var shorter [kinds]int
 	for _, c := range candidates {
@@ -194,8 +198,8 @@ func (p *clusterParser) leaveByCandidates(at int, cost uint32, literals int, can
 	}
 }
 
-// match tries the tokens that take most of a match behind a number of literals, and more than the
-// shorter length.
+// match tries the tokens that take most of a match behind a number of literals, and more than
+// the shorter length.
 func (p *clusterParser) match(at int, cost uint32, literals int, kind uint8, distance, length, shorter int) {
 	e := &clusterEdges[kind][literals]
 	list := e.list[e.start[min(length, maxLength)]:]

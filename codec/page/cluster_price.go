@@ -17,7 +17,8 @@ type histogram [segments][256]uint32
 // prices holds what each symbol of each segment costs.
 type prices [segments][256]uint16
 
-// static sets the prices of a segment to those of one of the codes that are part of the format.
+// static sets the prices of a segment to those of one of the codes that are part of the
+// format.
 func (p *prices) static(segment, choice int) {
 	for b, e := range clusterCodes[segment][choice].encode[:256] {
 		p[segment][b] = e & lengthMask * priceBit
@@ -102,8 +103,8 @@ func (s *selection) choose(segment int, counts *[256]uint32) {
 // leastOwn is how many bits a segment takes at least where an own code could pay.
 const leastOwn = 200
 
-// codesOf returns the bits of each byte in the code that was chosen for a segment, in room if that
-// is an own code.
+// codesOf returns the bits of each byte in the code that was chosen for a segment, in room if
+// that is an own code.
 func (s *selection) codesOf(segment int, room *[256]uint16) *[256]uint16 {
 	if s.choices[segment] != ownChoice {
 		return (*[256]uint16)(clusterCodes[segment][s.choices[segment]].encode[:])

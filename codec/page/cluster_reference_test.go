@@ -13,8 +13,8 @@ import (
 	"github.com/zramfs/zramfs/codec/internal/impl"
 )
 
-// The reference for clusters is written from docs/page-cluster-format.md, and takes its table and
-// codes from there.
+// The reference for clusters is written from docs/page-cluster-format.md, and takes its table
+// and codes from there.
 
 const clusterDocumentPath = "../../docs/page-cluster-format.md"
 

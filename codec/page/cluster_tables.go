@@ -2,9 +2,9 @@
 
 package page
 
-// clusterLengths holds the lengths of the codes of clusters as codeLengths does those of single
-// pages. They were trained on clusters of five programs (python, gcc, java, awk and git), are part
-// of the format and never change.
+// clusterLengths holds the lengths of the codes of clusters as codeLengths does those of
+// single pages. They were trained on clusters of five programs (python, gcc, java, awk and
+// git), are part of the format and never change.
 var clusterLengths = [segments][]string{
 	{ // tokens
 		"a788688aaaaaa6aa83aaa7aaa8aaaaa7aaaaa8a5a3aaa5a8598a7a8a7a5a78aa" +
@@ -106,8 +106,8 @@ const lengthsLengths = "3aaaa544333aaaaa5aaaaaaaa94aaaaa7aaaaaaaaa9aaaaaaaaaaaaa
 	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" +
 	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-// clusterCodes are the codes of clusters that are part of the format, by segment and by number. It
-// is immutable once made.
+// clusterCodes are the codes of clusters that are part of the format, by segment and by
+// number. It is immutable once made.
 var clusterCodes = func() (all [segments][]*code) {
 	for segment, list := range clusterLengths {
 		for _, lengths := range list {

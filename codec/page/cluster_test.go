@@ -12,8 +12,8 @@ import (
 	"github.com/zramfs/zramfs/internal/pages"
 )
 
-// F001 for clusters with and without absent pages, every page read alone. Two decoders take turns,
-// and there may be zeros behind an object.
+// F001 for clusters with and without absent pages, every page read alone. Two decoders take
+// turns, and there may be zeros behind an object.
 func TestF001ClusterLossless(t *testing.T) {
 	codectest.EachSource(t, func(t *testing.T, base [][]byte) {
 		t.Parallel()
@@ -109,8 +109,8 @@ func TestClusterMatchesReachThePagesBefore(t *testing.T) {
 	})
 }
 
-// Neighbours that have something in common take less together. A page of noise takes no more than
-// itself and little else, and noise alone has no object.
+// Neighbours that have something in common take less together. A page of noise takes no more
+// than itself and little else, and noise alone has no object.
 func TestClustersAreShorter(t *testing.T) {
 	text := pages.Generate(pages.Text, ClusterPages, 22)
 	eachClusterPair(t, func(t *testing.T, p clusterPair) {

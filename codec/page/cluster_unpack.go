@@ -22,8 +22,8 @@ type clusterUnpacker struct {
 // A clusterPart is how much of each stream is there.
 type clusterPart struct{ tokens, literals, nears, fars int }
 
-// unpack decodes the streams of an object's pages up to number index, and returns how many that
-// are. It reports false if they cannot be there, or that page is absent.
+// unpack decodes the streams of an object's pages up to number index, and returns how many
+// that are. It reports false if they cannot be there, or that page is absent.
 func (u *clusterUnpacker) unpack(object []byte, index int, read readFunc) (pages int, s streams, ok bool) {
 	h := &u.head
 	if !h.get(object) || h.present>>index&1 == 0 {

@@ -20,8 +20,8 @@ const denseDocumentPath = "../../docs/page-dense-format.md"
 // segmentNames are the document's words for the segments, in their order.
 var segmentNames = []string{"tokens", "literals", "near bytes", "far low bytes", "far high bytes"}
 
-// denseDocument reads the lengths of the codes, which stand under a heading with the segment and
-// the code's number, as lines of hexadecimal digits.
+// denseDocument reads the lengths of the codes, which stand under a heading with the segment
+// and the code's number, as lines of hexadecimal digits.
 var denseDocument = sync.OnceValues(func() (map[string][]int, error) {
 	return lengthsIn(denseDocumentPath, []string{"literals 3", "far low bytes 1", "far high bytes 1"})
 })

@@ -22,9 +22,12 @@
 // are part of the format: objects are a sixth shorter, at two thirds of the speed.
 // docs/page-dense-format.md has it byte by byte.
 //
-// [ClusterEncoder] and [ClusterDecoder] write four neighbouring pages together, and read any of
-// them alone: what one page has in common with those before it is in the object once.
+// [ClusterEncoder] and [ClusterDecoder] write up to eight neighbouring pages together, and
+// read any of them alone: what one page has in common with those before it is in the object
+// once, and one set of Huffman codes, made for them, serves all. The encoder weighs all ways
+// to write a page against one another. docs/page-cluster-format.md has the format byte by
+// byte.
 //
-// Encoders belong to one worker each, and so do the dense level's decoders; the others keep no
-// state. None allocates after it was made.
+// Encoders belong to one worker each, and so do the decoders of the dense level and of
+// clusters; the others keep no state. None allocates after it was made.
 package page

@@ -67,12 +67,14 @@ func ExampleDenseEncoder() {
 	// Output: true true
 }
 
-// Four neighbours take fewer bytes together, and each of them can be read alone.
+// Neighbours take fewer bytes together, and each of them can be read alone. A page may be
+// absent.
 func ExampleClusterEncoder() {
 	var pages [page.ClusterPages][]byte
 	for i := range pages {
 		pages[i] = records(uint32(i * 128))
 	}
+	pages[5] = nil
 	var encoder page.ClusterEncoder
 	object := make([]byte, page.MaxClusterObject)
 	n, err := encoder.CompressCluster(object, pages)

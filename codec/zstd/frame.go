@@ -48,10 +48,10 @@ func frameHeaderSize(n int) int {
 	return maxPlainHeader
 }
 
-// putFrameHeader writes the header of a frame that holds n bytes (1 to MaxSize), made with dict
-// or, if that is nil, without one, to dst and returns its length. Without a dictionary it is byte
-// for byte the header that the library writes with this package's options, which a test compares;
-// with one the field for its ID is always the long one.
+// putFrameHeader writes the header of a frame that holds n bytes (1 to MaxSize), made with
+// dict or, if that is nil, without one, to dst and returns its length. Without a dictionary it
+// is byte for byte the header that the library writes with this package's options, which a
+// test compares; with one the field for its ID is always the long one.
 func putFrameHeader(dst *[maxFrameHeader]byte, n int, dict *Dictionary) int {
 	binary.LittleEndian.PutUint32(dst[:], magic)
 	descriptor, at := byte(singleSegment), 5

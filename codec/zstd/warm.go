@@ -46,8 +46,8 @@ func (d *Decoder) warm() error {
 	return nil
 }
 
-// warmObjects returns the objects of the warm pages, made once a process: the encoder that this
-// takes is several times the size of a decoder.
+// warmObjects returns the objects of the warm pages, made once a process: the encoder that
+// this takes is several times the size of a decoder.
 var warmObjects = sync.OnceValues(func() ([][]byte, error) {
 	enc, err := NewEncoder(MinLevel)
 	if err != nil {

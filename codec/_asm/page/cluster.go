@@ -8,12 +8,12 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// Where the references of distances of less than a vector lie in package page's clusterVectors,
-// behind what other decoders have as well.
+// Where the references of distances of less than a vector lie in package page's
+// clusterVectors, behind what other decoders have as well.
 const referenceTable = shuffleTable + 64*17
 
-// A clusterDecoder decodes as a decoder does, but adds to literals what lies before them. There is
-// room behind the text for all that is written too much, and so no tail.
+// A clusterDecoder decodes as a decoder does, but adds to literals what lies before them.
+// There is room behind the text for all that is written too much, and so no tail.
 type clusterDecoder struct {
 	decoder
 	reference GPVirtual  // how far before literals that lies
