@@ -94,11 +94,14 @@ func (f *clusterFinder) findAt(at, end int, last candidate) candidate {
 	if fromTriple >= 0 && fromTriple != from && isNear(at-fromTriple) {
 		f.try(at, fromTriple, most, before)
 	}
-	for range chainDepth {
-		if from < 0 || max(f.bestNear, f.bestFar) >= 8*longEnough {
-			break
+	for depth := 0; depth < chainDepth && from >= 0; depth++ {
+		// What differs where the longest near match ends is not worth more of a look.
+		if f.text[margin+from+f.bestNear] == f.text[margin+at+f.bestNear] {
+			f.try(at, from, most, before)
+			if max(f.bestNear, f.bestFar) >= 8*longEnough {
+				break
+			}
 		}
-		f.try(at, from, most, before)
 		from = int(f.chains[from]) - 1
 	}
 	if f.count == before {

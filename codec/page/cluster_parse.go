@@ -21,7 +21,6 @@ const (
 // A clusterStep is the cheapest way so far from the start of a page to a position: the token
 // that ends there, and what lies before it.
 type clusterStep struct {
-	cost     uint32
 	from     uint16 // where the token begins
 	distance uint16
 	token    uint8
@@ -38,6 +37,7 @@ type clusterParser struct {
 	prices      prices
 	differences bool // literals are priced as differences
 	steps       [Size + 1]clusterStep
+	costs       [Size + 1]uint32           // of the steps
 	first       [Size + maxLiterals]uint32 // where the candidates of a position begin
 	literals    [maxLiterals + 1]uint32    // the price of as many literals from the position on
 	base        int                        // where the page begins in the text
@@ -52,7 +52,7 @@ func (p *clusterParser) parse(page int, reps uint64) uint64 {
 	for at := range Size {
 		p.first[at] = next
 		next += uint32(p.found[p.base+at])
-		p.steps[at+1].cost = unreached
+		p.costs[at+1] = unreached
 	}
 	for at := Size; at < len(p.first); at++ {
 		p.first[at] = next
@@ -73,12 +73,12 @@ func (p *clusterParser) parse(page int, reps uint64) uint64 {
 
 // hopeless reports whether a position cannot be reached, or a later one for little more.
 func (p *clusterParser) hopeless(at int) bool {
-	cost := p.steps[at].cost
+	cost := p.costs[at]
 	if cost >= unreached {
 		return true
 	}
-	for i := range p.steps[at+1 : min(at+1+ahead, Size)] {
-		if p.steps[at+1+i].cost <= cost+uint32(i+1)*progress {
+	for _, later := range p.costs[at+1 : min(at+1+ahead, Size)] {
+		if cost += progress; later <= cost {
 			return true
 		}
 	}
@@ -104,7 +104,7 @@ func (p *clusterParser) leave(at int) {
 	for literals := 0; literals <= joined; literals++ {
 		begin, end := p.first[at+literals], p.first[at+literals+1]
 		if begin < end {
-			p.leaveByCandidates(at, s.cost+p.literals[literals], literals, p.candidates[begin:end])
+			p.leaveByCandidates(at, p.costs[at]+p.literals[literals], literals, p.candidates[begin:end])
 		}
 	}
 }
@@ -122,7 +122,7 @@ func (p *clusterParser) leaveByLiterals(at int, s *clusterStep) {
 		price += uint32(p.prices[literalSegment][b])
 		p.literals[i+1] = price
 		number := literalTokens[i+1]
-		p.reach(at, at+i+1, s.cost+price+uint32(p.prices[tokenSegment][number]), number, rep0, int(s.reps&0xffff))
+		p.reach(at, at+i+1, p.costs[at]+price+uint32(p.prices[tokenSegment][number]), number, rep0, int(s.reps&0xffff))
 	}
 }
 
@@ -149,7 +149,7 @@ func (p *clusterParser) leaveByRemembered(at int, s *clusterStep, kind uint8, jo
 			return
 		}
 		length := p.equal(here+literals, distance, min(maxLength, Size-at-literals))
-		cost := s.cost
+		cost := p.costs[at]
 		if literals > 0 {
 			cost += p.literals[literals]
 		}
@@ -169,7 +169,7 @@ func (p *clusterParser) leaveByRun(at int, s *clusterStep) bool {
 		return false
 	}
 	units := length / runUnit
-	cost := s.cost + uint32(p.prices[tokenSegment][matchRun]) + uint32(p.prices[nearSegment][units-1])
+	cost := p.costs[at] + uint32(p.prices[tokenSegment][matchRun]) + uint32(p.prices[nearSegment][units-1])
 	if end := at + units*runUnit; p.reach(at, end, cost, matchRun, rep0, distance) {
 		p.steps[end].near = uint8(units - 1)
 	}
@@ -214,10 +214,10 @@ func (p *clusterParser) match(at int, cost uint32, literals int, kind uint8, dis
 
 // reach takes a token as the way to its end if it is the cheapest so far.
 func (p *clusterParser) reach(at, end int, cost uint32, number, kind uint8, distance int) bool {
-	s := &p.steps[end]
-	if cost >= s.cost {
+	if cost >= p.costs[end] {
 		return false
 	}
-	s.cost, s.from, s.distance, s.token, s.kind = cost, uint16(at), uint16(distance), number, kind
+	s := &p.steps[end]
+	p.costs[end], s.from, s.distance, s.token, s.kind = cost, uint16(at), uint16(distance), number, kind
 	return true
 }
