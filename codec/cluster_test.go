@@ -204,6 +204,37 @@ func clusterRefuses(t *testing.T, name string, want ID) {
 	}
 }
 
+// Absent pages take no part and cannot be read, and zeros may follow an object.
+func TestClusterWithAbsentPages(t *testing.T) {
+	c, d := newClusters(t, "page:dense"), newClusterReader(t, "page:dense")
+	object, back := make([]byte, MaxClusterObject), make([]byte, PageSize)
+	for seed := range 1<<ClusterPages - 1 {
+		group := clusterOf(pages.Generate(pages.Text, ClusterPages, uint64(seed)), 0)
+		for i := range group {
+			if (seed+1)>>i&1 == 0 {
+				group[i] = nil
+			}
+		}
+		id, n, err := c.CompressCluster(object, group)
+		if err != nil || id != PageDenseCluster {
+			t.Fatalf("%s, %v", id, err)
+		}
+		padded := append(slices.Clone(object[:n]), make([]byte, -n&7)...)
+		for i, page := range group {
+			err := d.DecompressCluster(back, id, i, padded)
+			if page == nil && !errors.Is(err, ErrCorrupt) {
+				t.Errorf("page %d of %08b, which is absent: %v", i, seed+1, err)
+			}
+			if page != nil && (err != nil || !bytes.Equal(back, page)) {
+				t.Errorf("page %d of %08b came back different, or %v", i, seed+1, err)
+			}
+		}
+	}
+	if _, _, err := c.CompressCluster(object, [ClusterPages][]byte{}); !errors.Is(err, ErrNoPages) {
+		t.Errorf("no page: got %v", err)
+	}
+}
+
 func TestAlgorithmsWithoutClusters(t *testing.T) {
 	lz4, err := Parse("lz4")
 	if err != nil {

@@ -95,7 +95,7 @@ func (f *clusterFinder) findAt(at, end int, last candidate) candidate {
 		f.try(at, fromTriple, most, before)
 	}
 	for depth := 0; depth < chainDepth && from >= 0; depth++ {
-		// What differs where the longest near match ends is not worth more of a look.
+		// A match that is longer has the byte behind the longest near one.
 		if f.text[margin+from+f.bestNear] == f.text[margin+at+f.bestNear] {
 			f.try(at, from, most, before)
 			if max(f.bestNear, f.bestFar) >= 8*longEnough {
