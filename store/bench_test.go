@@ -5,6 +5,7 @@ package store
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/internal/pages"
@@ -97,6 +98,37 @@ func BenchmarkOpenFull(b *testing.B) {
 				b.Fatal(err)
 			}
 		})
+	}
+}
+
+// BenchmarkCold is what a page takes of memory, all counted that the store takes from the machine:
+// as written, packed by itself, and joined with its neighbours; and what joining takes of time.
+// Pages are neighbours in a file that pagesample wrote with a large -max-pages.
+func BenchmarkCold(b *testing.B) {
+	data := pages.Real(b)
+	for b.Loop() {
+		s := mustCreate(b, Config{Disksize: (uint64(len(data))*PageSize + populateUpTo) &^ (populateUpTo - 1)})
+		for page, p := range data {
+			write(b, s, uint64(page), p)
+		}
+		report := func(unit string) {
+			s.CompactNow(nil)
+			time.Sleep(4 * settleEvery)
+			b.ReportMetric(float64(s.Stats().MemUsedTotal)/float64(len(data)), unit)
+		}
+		report("hot-B/page")
+		if _, err := s.Recompress(b.Context(), RecompressConfig{Algorithm: algorithm(b, "page:dense")}); err != nil {
+			b.Fatal(err)
+		}
+		report("packed-B/page")
+		begin := time.Now()
+		if err := joinAll(s); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(time.Since(begin).Microseconds())/float64(len(data)), "join-us/page")
+		report("joined-B/page")
+		b.ReportMetric(float64(s.Stats().Codecs[codec.PageDenseCluster].Pages)/float64(len(data)), "joined/page")
+		finish(b, s)
 	}
 }
 

@@ -87,8 +87,13 @@ func (c *check) entry(page uint64, e image.Entry) {
 	case e.Codec() == image.SameSlot:
 		c.refs[e.Value()]++
 	case e.Object():
-		c.live[e.Segment()] += int64(image.Footprint(e.Length()))
-		c.objects[e.Segment()]++
+		if !e.Clustered() || c.s.firstOf(page, e) {
+			c.live[e.Segment()] += int64(image.Footprint(e.Length()))
+			c.objects[e.Segment()]++
+		}
+		if e.Clustered() && c.s.firstOf(page, e) {
+			c.count.addObject(e, +1)
+		}
 		c.object(page, e)
 	}
 }

@@ -103,11 +103,12 @@ func (s *Store) evacuate(n uint64) (err error) {
 func (s *Store) objects(n uint64) func(yield func(uint64) bool) {
 	return func(yield func(uint64) bool) {
 		for where, end := n*image.SegmentSize, (n+1)*image.SegmentSize; where+image.HeaderSize < end; {
-			length := int(s.image.HeaderAt(where).Length)
-			if length == 0 || length > PageSize || where+uint64(image.Footprint(length)) > end || !yield(where) {
+			h := s.image.HeaderAt(where)
+			next := where + uint64(image.Footprint(int(h.Length)))
+			if !h.Follows() || next > end || !yield(where) {
 				return
 			}
-			where += uint64(image.Footprint(length))
+			where = next
 		}
 	}
 }
@@ -116,7 +117,8 @@ func (s *Store) objects(n uint64) func(yield func(uint64) bool) {
 // It goes as it is: the checksum does not depend on the place, so damage stays
 // noticeable.
 func (s *Store) move(where uint64) error {
-	page := uint64(s.image.HeaderAt(where).Page)
+	h := s.image.HeaderAt(where)
+	page := uint64(h.Page)
 	if page >= s.image.Pages {
 		return nil
 	}
@@ -125,15 +127,15 @@ func (s *Store) move(where uint64) error {
 		return errBusy
 	}
 	defer l.Unlock()
-	e := s.idx.load(page)
-	if !e.Object() || e.Where() != where || !s.owns(page, e) {
+	page, e := s.namer(where, h)
+	if e == 0 || !s.owns(page, e) {
 		return nil
 	}
 	return s.relocate(page, e)
 }
 
-// relocate copies the object of a page to the compactor's segment. The caller
-// holds the page's lock.
+// relocate copies the object of a page to the compactor's segment, for all pages that
+// share it. The caller holds the page's lock.
 func (s *Store) relocate(page uint64, e image.Entry) error {
 	w, where := s.compactor(), e.Where()
 	to, err := w.room(image.Footprint(e.Length()))
@@ -145,6 +147,13 @@ func (s *Store) relocate(page uint64, e image.Entry) error {
 	invariant.Point("object copied")
 	s.idx.swap(page, e.At(to))
 	invariant.Point("object moved")
-	w.retire(e.Plain()) // the block of a stub is the copy's by now
+	for other := range s.sharing(page, e) {
+		s.idx.swap(other, e.At(to))
+		invariant.Point("object moved for another page")
+	}
+	if e.WrittenBack() {
+		e = e.Plain() // the block is the copy's by now
+	}
+	w.retire(e)
 	return nil
 }

@@ -48,8 +48,8 @@ type flipped struct {
 	s     *Store
 	cfg   Config
 	want  [flipPages][]byte
-	held  [][2]int64       // stretches of the image that have memory: begin and end
-	owner map[int64]uint64 // pages, by where in the image a unit of their object lies
+	held  [][2]int64         // stretches of the image that have memory: begin and end
+	owner map[int64][]uint64 // pages, by where in the image a unit of their object lies
 	users map[int64][]uint64
 	tried int
 	bad   int // flips that made a page unreadable
@@ -59,7 +59,7 @@ type flipped struct {
 // flipKinds are the algorithms that the pages are stored by.
 var flipKinds = []string{"page", "page:dense", "lz4", "zstd(level=1)", "raw", "adaptive"}
 
-var flipContents = []contentKind{compressible, zeros, random, smallWord, compressible, halfWord, barelyCompressible, tableWord, compressible}
+var flipContents = []contentKind{compressible, zeros, random, smallWord, compressible, halfWord, barelyCompressible, tableWord, compressible, alike, alike}
 
 // newFlipped makes an image with pages never written, discarded, same-filled in every way, of every
 // codec, replaced, and written back, with the ages of all of them.
@@ -93,6 +93,9 @@ func newFlipped(t *testing.T) *flipped {
 	if n, err := f.s.WriteBack(WritebackConfig{Pages: []Selection{{First: 400, End: 440}}}); err != nil || n.Pages == 0 {
 		t.Fatal(n, err)
 	}
+	if err := joinAll(f.s); err != nil {
+		t.Fatal(err)
+	}
 	f.s.errors.note(failedWrite)
 	f.survey()
 	return f
@@ -100,7 +103,7 @@ func newFlipped(t *testing.T) *flipped {
 
 // survey finds which bytes of the image belong to whom. Nothing may move after it.
 func (f *flipped) survey() {
-	f.owner, f.users, f.held = map[int64]uint64{}, map[int64][]uint64{}, nil
+	f.owner, f.users, f.held = map[int64][]uint64{}, map[int64][]uint64{}, nil
 	kinds := map[codec.ID]int{}
 	for page := range uint64(flipPages) {
 		e := f.s.idx.load(page)
@@ -108,14 +111,15 @@ func (f *flipped) survey() {
 		switch {
 		case e.Object():
 			for at := range image.Footprint(e.Length()) / image.Unit {
-				f.owner[f.s.image.ObjectAt(e.Where())/image.Unit+int64(at)] = page
+				unit := f.s.image.ObjectAt(e.Where())/image.Unit + int64(at)
+				f.owner[unit] = append(f.owner[unit], page)
 			}
 		case e.Codec() == image.SameSlot:
 			slot := image.SlotAt(e.Value())
 			f.users[slot] = append(f.users[slot], page)
 		}
 	}
-	if len(kinds) < 10 {
+	if len(kinds) < 11 || kinds[codec.PageDenseCluster] < 16 {
 		f.t.Fatalf("the image has the kinds %v, and no others", kinds)
 	}
 	for at := int64(0); at < f.s.image.Size; {
@@ -156,8 +160,8 @@ func (f *flipped) hit(off int64) []uint64 {
 	if off >= index && off < index+flipPages*8 {
 		return []uint64{f.s.image.EntryPage(off)}
 	}
-	if page, ok := f.owner[off/image.Unit]; ok {
-		return []uint64{page}
+	if pages, ok := f.owner[off/image.Unit]; ok {
+		return pages
 	}
 	return f.users[off&^15]
 }

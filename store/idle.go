@@ -70,7 +70,7 @@ type PageState struct {
 	Idle           bool          // see MarkIdle
 	Recompressed   bool          // Recompress made the object
 	Incompressible bool          // Recompress could not make the object smaller
-	Length         int           // of the object, bytes; 0 where Same or WrittenBack
+	Length         int           // of the object, or of a page's share in it, bytes; 0 where Same or WrittenBack
 	Age            time.Duration // since it was read or written, at least; see AgeClass. Only where AgesKnown
 }
 
@@ -87,7 +87,7 @@ func (s *Store) PageState(page uint64) PageState {
 	}
 	st := PageState{Stored: true, Same: e.Same(), WrittenBack: e.WrittenBack()}
 	if e.Object() && !st.WrittenBack {
-		st.Length = e.Length()
+		st.Length = e.Share()
 		st.Huge = st.Length == PageSize
 	}
 	if b := s.ages.of(page); b&ageCode != ageNone {

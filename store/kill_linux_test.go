@@ -117,6 +117,13 @@ func workUntilKilled() error {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
 			}
+			if err == nil || errors.Is(err, ErrFull) {
+				err = joinAll(s)
+			}
+			if err != nil && !errors.Is(err, ErrFull) {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
 			s.CompactNow(nil)
 			if _, err := s.WriteBack(everything); err != nil && !errors.Is(err, ErrNoBacking) && !errors.Is(err, ErrBackingFull) && !errors.Is(err, ErrFull) {
 				fmt.Fprintln(os.Stderr, err)

@@ -68,7 +68,7 @@ func (s *Store) pass() time.Duration {
 	s.away.haveRoom(s)
 	squeezed, over := s.squeeze()
 	denied = denied || over
-	again := soonest(s.sweepSome(), soon, squeezed, s.shrink(idle), s.tidy(idle))
+	again := soonest(s.sweepSome(), soon, squeezed, s.loosenSome(), s.shrink(idle), s.tidy(idle))
 	if !settled || s.deserted.Load() {
 		again = soonest(again, heldUpEvery)
 	}

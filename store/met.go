@@ -40,7 +40,7 @@ func (m *Met) add(e image.Entry) {
 	switch {
 	case e.Object():
 		id = e.Codec()
-		m.Bytes += uint32(e.Length())
+		m.Bytes += uint32(e.Share())
 	case e != 0:
 		id = MetSame
 	}

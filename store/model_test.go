@@ -86,6 +86,7 @@ func (m *model) run(writers, readers, ops int) {
 	if m.s.cfg.Backing != nil {
 		reading.Go(func() { m.writeBack(stop) })
 	}
+	reading.Go(func() { m.join(stop) })
 	for r := range readers {
 		reading.Go(func() { m.read(uint64(r), stop) })
 	}
@@ -168,6 +169,21 @@ func (m *model) writeBack(stop chan struct{}) {
 		default:
 		}
 		if _, err := m.s.WriteBack(everything); err != nil && !errors.Is(err, ErrBackingFull) && !errors.Is(err, ErrFull) {
+			m.t.Error(err)
+			return
+		}
+	}
+}
+
+// join joins all pages that can be in clusters, again and again.
+func (m *model) join(stop chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		if err := joinAll(m.s); err != nil && !errors.Is(err, ErrFull) {
 			m.t.Error(err)
 			return
 		}

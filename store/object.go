@@ -15,12 +15,17 @@ import (
 // place writes an object for page into fresh space. It cannot be reached before
 // its entry is published.
 func (w *Worker) place(page uint64, id codec.ID, packed []byte) (image.Entry, error) {
+	return w.placeFor(page, 0, id, packed)
+}
+
+// placeFor is place for an object of a cluster's members.
+func (w *Worker) placeFor(page uint64, members uint8, id codec.ID, packed []byte) (image.Entry, error) {
 	where, err := w.room(image.Footprint(len(packed)))
 	if err != nil {
 		return 0, err
 	}
 	h := w.s.image.HeaderAt(where)
-	h.Page, h.Length, h.Codec = uint32(page), uint16(len(packed)), id
+	h.Page, h.Length, h.Codec, h.Members = uint32(page), uint16(len(packed)), id, members
 	invariant.Point("object begun")
 	copy(w.s.image.Payload(where, len(packed)), packed)
 	invariant.Point("object without checksum")

@@ -99,6 +99,9 @@ func (l *life) operator(s *Store) {
 	if _, err := s.Recompress(context.Background(), cfg); err != nil && !errors.Is(err, ErrFull) {
 		l.t.Error(err)
 	}
+	if err := joinAll(s); err != nil && !errors.Is(err, ErrFull) {
+		l.t.Error(err)
+	}
 	if s.cfg.Backing != nil {
 		if _, err := s.WriteBack(everything); err != nil && !errors.Is(err, ErrBackingFull) && !errors.Is(err, ErrFull) {
 			l.t.Error(err)
@@ -140,6 +143,8 @@ func TestEveryPointOfDeath(t *testing.T) {
 		{"object copied", limited}, {"object moved", limited},
 		{"segment's end swept", small}, {"dead object to be swept", small},
 		{"object recompressed", small}, {"recompressed object published", small},
+		{"page to be joined", small}, {"page joined", small}, {"object moved for another page", limited},
+		{"page of a cluster placed", backed}, {"page taken out of its cluster", backed},
 		{"blocks to be written", backed}, {"blocks written", backed}, {"stub placed", backed}, {"page written back", backed},
 		{"object moved", backed}, {"object cleared", backed},
 		{"index page taken", huge}, {"index page noted", huge},

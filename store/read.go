@@ -77,6 +77,9 @@ func (w *Worker) load(page uint64, e image.Entry, off int, dst []byte) error {
 }
 
 func (w *Worker) unpack(dst []byte, page uint64, id codec.ID, packed []byte) error {
+	if id == codec.PageDenseCluster {
+		return w.s.clusters.unpack(dst, page, packed)
+	}
 	if err := w.decompressor.Decompress(dst, id, packed); err != nil {
 		return fmt.Errorf("%w: page %d: %w", ErrCorrupt, page, err)
 	}

@@ -27,6 +27,9 @@ func (s *Store) rebuild() error {
 		}
 	})
 	t.settle()
+	if err := s.adoptClusters(); err != nil {
+		return err
+	}
 	for slot, refs := range s.same.refs {
 		if refs == 0 { // its last page was replaced by a process that died
 			s.same.words[2*slot].Store(0)
@@ -62,6 +65,9 @@ func (t *tally) adopt(page uint64, e image.Entry) {
 	case id == image.SameSlot:
 		s.same.refs[e.Value()]++
 	case e.Object():
+		if e.Clustered() && !s.firstOf(page, e) {
+			return
+		}
 		n := image.Footprint(e.Length())
 		t.bytes[id] += int64(e.Length())
 		t.footprintBytes += int64(n)

@@ -148,7 +148,7 @@ func (r *Recompressor) ended(ctx context.Context) error {
 
 // wanted reports whether a page is to be recompressed.
 func (r *Recompressor) wanted(page uint64, e image.Entry) bool {
-	if !e.Object() || e.WrittenBack() || !e.Valid(r.s.image.Segments) || e.Length() < r.cfg.Threshold || r.cfg.Huge && e.Length() != PageSize {
+	if !e.Object() || e.WrittenBack() || e.Clustered() || !e.Valid(r.s.image.Segments) || e.Length() < r.cfg.Threshold || r.cfg.Huge && e.Length() != PageSize {
 		return false
 	}
 	b := r.s.ages.of(page)

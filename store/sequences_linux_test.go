@@ -53,12 +53,14 @@ var operations = []operation{
 	{"same", func(_ *sequenceLife, n int) []byte { return content{1, uint32(n % 2), tableWord}.bytes() }, (*sequenceLife).write},
 	{"compressible", func(_ *sequenceLife, n int) []byte { return content{touched, uint32(n), compressible}.bytes() }, (*sequenceLife).write},
 	{"random", func(_ *sequenceLife, n int) []byte { return content{touched, uint32(n), random}.bytes() }, (*sequenceLife).write},
+	{"alike", func(_ *sequenceLife, n int) []byte { return content{touched, uint32(n), alike}.bytes() }, (*sequenceLife).write},
 	{"rewrite", func(l *sequenceLife, _ int) []byte { return bytes.Clone(l.held[touched]) }, (*sequenceLife).write},
 	{"partial", (*sequenceLife).partly, (*sequenceLife).writePart},
 	{"discard", func(*sequenceLife, int) []byte { return make([]byte, PageSize) }, (*sequenceLife).discard},
 	{"read", nil, (*sequenceLife).read},
 	{"compact", nil, func(l *sequenceLife, _ []byte) error { l.s.CompactNow(nil); return nil }},
 	{"recompress", nil, (*sequenceLife).recompress},
+	{"join", nil, func(l *sequenceLife, _ []byte) error { return joinAll(l.s) }},
 	{"writeback", nil, (*sequenceLife).writeBack},
 }
 
@@ -180,6 +182,9 @@ func (l *sequenceLife) carryOut(w *world.World, p *world.Process, mem *Memory, s
 	return errors.Join(err, l.compare(l.held[:], 0, sequencePages))
 }
 
+// around is what pages hold around the one that sequences are about: much as it for joining.
+var around = [sequencePages]contentKind{zeros, tableWord, alike, zeros, alike, alike, random, compressible}
+
 // surround writes the pages around the one that sequences are about, some of them twice, so that
 // there is garbage.
 func (l *sequenceLife) surround() error {
@@ -191,7 +196,7 @@ func (l *sequenceLife) surround() error {
 				l.held[page] = make([]byte, PageSize)
 				continue
 			}
-			l.held[page] = content{uint32(page), version, zeros + contentKind(page)%contentKinds}.bytes()
+			l.held[page] = content{uint32(page), version, around[page]}.bytes()
 			if page == 1 { // a word that it shares with the page that sequences are about
 				l.held[page] = content{1, version % 2, tableWord}.bytes()
 			}
@@ -370,7 +375,7 @@ func (r *sequenceRun) try(sequence []int) bool {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	b := image.NewSuperblock(r.cfg.Disksize, segmentsFor(r.cfg))
+	b := image.NewSuperblock(r.cfg.Disksize, segmentsFor(r.cfg), false)
 	g := b.Geometry()
 	view, err := unix.Mmap(int(mem.file.Fd()), 0, int(g.Size), unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {

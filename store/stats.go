@@ -67,21 +67,27 @@ type counters struct {
 	refaults                []atomic.Uint64 // pages read, by class of age; as reads
 }
 
-// add counts an entry published (+1) or replaced (-1).
+// add counts an entry published (+1) or replaced (-1), and its object unless pages share that; see
+// addCluster.
 func (c *counters) add(e image.Entry, sign int64) {
 	if e == 0 {
 		return
 	}
 	id := e.Codec()
 	c.pages[id].Add(sign)
-	if e.Same() {
+	if e.Same() || e.Clustered() {
 		return
 	}
-	c.bytes[id].Add(sign * int64(e.Length()))
-	c.footprint.Add(sign * int64(image.Footprint(e.Length())))
+	c.addObject(e, sign)
 	if id == codec.Raw && sign > 0 {
 		c.hugeSince.Add(1)
 	}
+}
+
+// addObject counts an object that was made (+1), or retired (-1).
+func (c *counters) addObject(e image.Entry, sign int64) {
+	c.bytes[e.Codec()].Add(sign * int64(e.Length()))
+	c.footprint.Add(sign * int64(image.Footprint(e.Length())))
 }
 
 // sum adds up one counter over the workers and what was there at Open.

@@ -131,6 +131,7 @@ type Store struct {
 	idx         index
 	ages        ages
 	away        away
+	clusters    clusters
 	wake        chan struct{} // one pending wake-up of the maintainer
 	stop        chan struct{} // closed by Close
 	stopped     chan struct{} // closed by the maintainer
@@ -179,7 +180,7 @@ type Store struct {
 
 	same  sameTable
 	_     apart
-	locks [lockStripes]stripe // a page's lock is the stripe of its number
+	locks [lockStripes]stripe // a page's lock is the stripe of the cluster that it could be in
 }
 
 // apart keeps the fields before it and after it on different cache lines, so that
@@ -203,10 +204,7 @@ func Create(mem *Memory, cfg Config) (*Store, error) {
 	if cfg.Disksize == 0 || cfg.Disksize > MaxDisksize || cfg.Disksize%PageSize != 0 {
 		return nil, fmt.Errorf("%w: size %d: want a multiple of %d bytes, up to 16 TiB", ErrConfig, cfg.Disksize, PageSize)
 	}
-	b := image.NewSuperblock(cfg.Disksize, segmentsFor(cfg))
-	if cfg.Backing != nil {
-		b.Version = image.VersionBacked
-	}
+	b := image.NewSuperblock(cfg.Disksize, segmentsFor(cfg), cfg.Backing != nil)
 	g := b.Geometry()
 	if need := LeastLimit(cfg); cfg.MemLimit != 0 && cfg.MemLimit < need {
 		return nil, fmt.Errorf("%w: memory limit of %d bytes: a device of %d bytes takes %d before it stores anything",
@@ -220,7 +218,7 @@ func Create(mem *Memory, cfg Config) (*Store, error) {
 	}
 	copy(mem.mem, b.Encode())
 	invariant.Point("superblock written")
-	return open(mem, cfg, g, true)
+	return open(mem, cfg, b, true)
 }
 
 // LeastLimit returns the smallest memory limit that Create takes for a device of cfg's size.
@@ -254,7 +252,7 @@ func Open(mem *Memory, cfg Config) (*Store, error) {
 	if err := mem.populate(0, g.IndexOffset); err != nil {
 		return nil, errors.Join(fmt.Errorf("populate superblock: %w", err), mem.unmap())
 	}
-	return open(mem, cfg, g, false)
+	return open(mem, cfg, b, false)
 }
 
 // Check reports whether Open could read the image in m, and changes nothing. Memory
@@ -311,7 +309,8 @@ func (s *Store) target() int {
 
 // open builds what lies outside the image and starts the maintainer. The totals of a new image
 // begin once there is memory for it: without, the caller may go on with another image.
-func open(mem *Memory, cfg Config, g image.Geometry, anew bool) (s *Store, err error) {
+func open(mem *Memory, cfg Config, b image.Superblock, anew bool) (s *Store, err error) {
+	g := b.Geometry()
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, mem.unmap())
@@ -337,6 +336,7 @@ func open(mem *Memory, cfg Config, g image.Geometry, anew bool) (s *Store, err e
 	s.patience = maxWait
 	s.epoch.Store(1)
 	s.errors.words = s.image.Errors()
+	s.clusters.allowed = b.Clusters()
 	s.same.words, s.same.renewals = s.image.SameTable(), s.image.Renewals()
 	if err := s.makeWorkers(); err != nil {
 		return nil, err
@@ -447,7 +447,8 @@ func (s *Store) Disksize() uint64 { return s.cfg.Disksize }
 // Pages is the device's size in pages.
 func (s *Store) Pages() uint64 { return s.image.Pages }
 
-// lock is the lock of a page: it orders the changes of its entry.
+// lock is the lock of a page: it orders the changes of its entry. The pages of a cluster have the
+// same one.
 func (s *Store) lock(page uint64) *sync.Mutex {
-	return &s.locks[page*0x9E3779B97F4A7C15>>54].Mutex
+	return &s.locks[page/image.ClusterPages*0x9E3779B97F4A7C15>>54].Mutex
 }

@@ -120,6 +120,7 @@ const (
 	compressible
 	barelyCompressible
 	random
+	alike // hardly compressible, and much as other pages of this kind
 	contentKinds
 )
 
@@ -149,11 +150,14 @@ func (c content) bytes() []byte {
 // mixed fills p with random bytes and, by kind, with repetitions.
 func (c content) mixed(p []byte) {
 	rng := rand.NewChaCha8([32]byte{byte(c.page), byte(c.page >> 8), byte(c.version), byte(c.version >> 8), byte(c.kind)})
+	if c.kind == alike {
+		rng = rand.NewChaCha8([32]byte{byte(c.kind)})
+	}
 	_, _ = rng.Read(p) // never fails
 	binary.LittleEndian.PutUint32(p, c.page)
 	binary.LittleEndian.PutUint32(p[4:], c.version)
 	binary.LittleEndian.PutUint32(p[8:], uint32(c.kind))
-	fresh := map[contentKind]int{compressible: 200 + int(c.version*97%1500), barelyCompressible: 3300, random: PageSize}[c.kind]
+	fresh := map[contentKind]int{compressible: 200 + int(c.version*97%1500), barelyCompressible: 3300, random: PageSize, alike: 2600}[c.kind]
 	for i := fresh; i < PageSize; i += copy(p[i:], p[16:fresh]) {
 	}
 }

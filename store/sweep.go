@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/store/internal/image"
 	"github.com/zramfs/zramfs/store/internal/invariant"
 )
@@ -68,7 +69,7 @@ func (s *Store) clearDead(n uint64) {
 	for where := range s.objects(n) {
 		h := s.image.HeaderAt(where)
 		end = where + uint64(image.Footprint(int(h.Length)))
-		if s.named(where, h) && s.idx.load(uint64(h.Page)).Length() == int(h.Length) {
+		if _, e := s.namer(where, h); e != 0 && e.Length() == int(h.Length) {
 			live += int64(image.Footprint(int(h.Length)))
 		}
 	}
@@ -88,11 +89,23 @@ func (s *Store) clearDead(n uint64) {
 	}
 }
 
-// named reports whether the entry of an object's page points at the object.
+// named reports whether an entry of an object's pages points at the object.
 func (s *Store) named(where uint64, h *image.Header) bool {
-	if uint64(h.Page) >= s.image.Pages {
-		return false
+	_, e := s.namer(where, h)
+	return e != 0
+}
+
+// namer is the first page whose entry points at the object with that header, and the entry; 0 where
+// none does.
+func (s *Store) namer(where uint64, h *image.Header) (page uint64, e image.Entry) {
+	pages := uint64(1)
+	if h.Codec == codec.PageDenseCluster {
+		pages = image.ClusterPages
 	}
-	e := s.idx.load(uint64(h.Page))
-	return e.Object() && e.Where() == where
+	for page = uint64(h.Page); page < min(uint64(h.Page)+pages, s.image.Pages); page++ {
+		if e = s.idx.load(page); e.Object() && e.Where() == where {
+			return page, e
+		}
+	}
+	return page, 0
 }

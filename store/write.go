@@ -103,7 +103,7 @@ func (w *Worker) publish(page uint64, e image.Entry) (old image.Entry) {
 		w.corrupt(page)
 		return old
 	}
-	w.retire(old)
+	w.giveUp(page, old)
 	return old
 }
 

@@ -133,7 +133,7 @@ func (w *writeback) ended() error {
 // wanted reports whether a page is to be written back: one whose object takes more memory than a
 // stub.
 func (w *writeback) wanted(page uint64, e image.Entry) bool {
-	if !e.Object() || e.WrittenBack() || !e.Valid(w.s.image.Segments) || image.Footprint(e.Length()) <= image.Footprint(image.StubSize) {
+	if !e.Object() || e.WrittenBack() || !e.Valid(w.s.image.Segments) || image.Footprint(e.Share()) <= image.Footprint(image.StubSize) {
 		return false
 	}
 	flags := w.s.ages.of(page)
@@ -207,6 +207,9 @@ func (w *writeback) gather(window []candidate, room int) (dealt, n int) {
 	for dealt < len(window) && n < room {
 		page := window[dealt].page
 		dealt++
+		if s.idx.load(page).Clustered() && s.dissolve(page) != nil {
+			continue // a request is at it, or there is no memory for an object of its own
+		}
 		c.beginRead()
 		if e := s.idx.load(page); w.wanted(page, e) {
 			if packed, err := s.object(page, e); err == nil { // a damaged one is left for a read to find

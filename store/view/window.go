@@ -41,7 +41,8 @@ type Window struct {
 	// Page says of each object which page of the window it is, in ascending order. The length is
 	// that of what follows.
 	Page []uint32
-	// ID, Offset and Length are the object itself: Arena[Offset:][:Length], once it was fetched.
+	// ID, Offset and Length are the object itself: Arena[Offset:][:Length], once it was fetched. A
+	// page of a cluster has none of its own, and is unpacked.
 	ID     []codec.ID
 	Offset []uint64
 	Length []uint32
@@ -120,7 +121,8 @@ func (v *View) classify(w *Window, i int, e image.Entry) {
 	case e.Object():
 		w.Kind[i] = PageObject
 		w.Page = append(w.Page, uint32(i))
-		w.ID, w.Offset, w.Length = append(w.ID, e.Codec()), append(w.Offset, 0), append(w.Length, uint32(e.Length()))
+		id, length := given(e)
+		w.ID, w.Offset, w.Length = append(w.ID, id), append(w.Offset, 0), append(w.Length, length)
 	default:
 		w.setSame(i, e, word)
 	}
@@ -168,7 +170,7 @@ func (v *View) fetchTogether(w *Window, objects []uint32) {
 	first := w.Page[objects[0]]
 	now := v.rereadEntries(w, objects)
 	for _, o := range objects { // all of them before one is fetched, which takes the room of now
-		if !w.matches(o, now, first) {
+		if w.Length[o] == stale || !w.matches(o, now, first) {
 			w.Length[o] = stale
 		} else if w.ID[o] == image.WrittenBack {
 			w.Kind[w.Page[o]] = PageWrittenBack
@@ -227,13 +229,16 @@ func (v *View) rereadEntries(w *Window, objects []uint32) []byte {
 }
 
 // run is how many of some neighbours lie so close together that one call copies them best, within
-// the room that the arena has for as many.
+// the room that the arena has for as many. A page of a cluster is fetched by itself.
 func (w *Window) run(objects []uint32) int {
 	e := w.entries[w.Page[objects[0]]]
+	if e.Clustered() {
+		return 1
+	}
 	begin, end := e.Where(), e.Where()+uint64(image.Footprint(e.Length()))
 	for n := 1; n < len(objects); n++ {
 		next := w.entries[w.Page[objects[n]]]
-		if !e.Object() || !next.Object() || next.Where() < end || next.Where() > end+maxGap {
+		if !e.Object() || !next.Object() || next.Clustered() || next.Where() < end || next.Where() > end+maxGap {
 			return n
 		}
 		if end = next.Where() + uint64(image.Footprint(next.Length())); end-begin > uint64(n+1)*image.MaxFootprint {
@@ -245,6 +250,10 @@ func (w *Window) run(objects []uint32) int {
 
 // copyRun copies a run of objects and notes where they are.
 func (v *View) copyRun(w *Window, run []uint32) {
+	if w.entries[w.Page[run[0]]].Clustered() {
+		w.Offset[run[0]], w.Length[run[0]] = uint64(run[0])*image.MaxFootprint+image.HeaderSize, stale
+		return
+	}
 	begin, base, end := w.entries[w.Page[run[0]]].Where(), uint64(run[0])*image.MaxFootprint, uint64(0)
 	for _, o := range run {
 		e := w.entries[w.Page[o]]
@@ -281,6 +290,8 @@ func (v *View) fetchOne(w *Window, o, slot uint32) {
 		case e.Same():
 			word, ok = v.word(page, e, scratch)
 			return ok
+		case e.Clustered():
+			return v.member(w.Arena[at+image.HeaderSize:][:image.PageSize], page, e)
 		}
 		p := w.Arena[at:][:image.Footprint(e.Length())]
 		return v.read(p, v.geometry.ObjectAt(e.Where())) == nil && image.Proves(p, page, e)
@@ -294,7 +305,8 @@ func (v *View) fetchOne(w *Window, o, slot uint32) {
 		if e.WrittenBack() {
 			w.Kind[i] = PageWrittenBack
 		}
-		w.Offset[o], w.Length[o], w.ID[o] = uint64(at)+image.HeaderSize, uint32(e.Length()), e.Codec()
+		w.Offset[o] = uint64(at) + image.HeaderSize
+		w.ID[o], w.Length[o] = given(e)
 	default:
 		w.setSame(i, e, word)
 	}

@@ -12,13 +12,13 @@ import (
 // An Entry is one page's truth, loaded and stored atomically. From bit 0:
 //
 //	41  where the object begins, in units of 8 bytes from segment 0
-//	12  length of the object's payload less one, bytes
+//	12  length of the payload less one: bytes, or of a cluster whole units of 8
 //	 5  codec.ID, or one of the same-filled kinds
-//	 2  position in a cluster of four pages (0 today)
-//	 4  age, for recompression of what has gone cold (0 today)
+//	 6  unused, 0
 //
-// A same-filled entry is all there is of its page: it uses the first 53 bits for
-// its value and the last 6 for a checksum. Zero is a page that holds nothing.
+// The pages of a cluster have the same entry. A same-filled entry is all there is of its page: it
+// uses the first 53 bits for its value and the last 6 for a checksum. Zero is a page that holds
+// nothing.
 // No single bit turns one kind of entry into another that passes for valid.
 type Entry uint64
 
@@ -31,6 +31,15 @@ const (
 	Codecs = 1 << codecBits
 	// MaxSegments is how many segments an entry can tell apart.
 	MaxSegments = 1 << WhereBits * Unit / SegmentSize
+
+	// ClusterPages is how many pages a cluster is made for: those from a multiple of it on.
+	ClusterPages = codec.ClusterPages
+	// MaxPayload is the length in bytes of the longest payload, which is a cluster's.
+	MaxPayload = 1<<lengthBits*Unit + clusterOdd
+
+	// clusterOdd is by how many bytes the payload of a cluster is longer than whole units: so it
+	// ends where its footprint does.
+	clusterOdd = Unit - HeaderSize%Unit
 
 	lengthBits = 12
 	codecShift = ValueBits
@@ -50,9 +59,19 @@ const (
 // stays so with any one bit flipped.
 const Lost = ^Entry(0)
 
-// ObjectEntry is the entry of an object at where with length bytes of payload.
+// ObjectEntry is the entry of an object at where with length bytes of payload, for a cluster as
+// many as ClusterLength says.
 func ObjectEntry(where uint64, id codec.ID, length int) Entry {
+	if id == codec.PageDenseCluster {
+		length /= Unit
+	}
 	return Entry(where/Unit | uint64(length-1)<<WhereBits | uint64(id)<<codecShift)
+}
+
+// ClusterLength is the length of the payload that a cluster's object of n bytes takes, in bytes:
+// zeros follow it.
+func ClusterLength(n int) int {
+	return max(n+Unit-1-clusterOdd, Unit)&^(Unit-1) + clusterOdd
 }
 
 // SameEntry is a same-filled entry of one of the kinds.
@@ -105,6 +124,18 @@ func (e Entry) Object() bool { return e != 0 && !e.Same() }
 // backing device.
 func (e Entry) WrittenBack() bool { return e.Codec() == WrittenBack }
 
+// Clustered reports whether the entry refers to an object that several pages share.
+func (e Entry) Clustered() bool { return e.Codec() == codec.PageDenseCluster }
+
+// Owner is the number of the page that the header of the object names which the entry of a page
+// refers to: of a cluster the first page that it is made for.
+func (e Entry) Owner(page uint64) uint64 {
+	if e.Clustered() {
+		return page &^ (ClusterPages - 1)
+	}
+	return page
+}
+
 // Plain is the entry of the same bytes as an object that names nothing else.
 func (e Entry) Plain() Entry {
 	const mask = (1<<codecBits - 1) << codecShift
@@ -129,7 +160,21 @@ func (e Entry) Where() uint64 { return uint64(e) & (1<<WhereBits - 1) * Unit }
 func (e Entry) Segment() uint64 { return e.Where() / SegmentSize }
 
 // Length is the payload's, in bytes.
-func (e Entry) Length() int { return int(e>>WhereBits&(1<<lengthBits-1)) + 1 }
+func (e Entry) Length() int {
+	n := int(e>>WhereBits&(1<<lengthBits-1)) + 1
+	if e.Clustered() {
+		return n*Unit + clusterOdd
+	}
+	return n
+}
+
+// Share is about what the page has of the payload, in bytes: all, but of a cluster a part.
+func (e Entry) Share() int {
+	if e.Clustered() {
+		return e.Length() / ClusterPages
+	}
+	return e.Length()
+}
 
 // At is the same entry with its object elsewhere.
 func (e Entry) At(where uint64) Entry {

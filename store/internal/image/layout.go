@@ -17,11 +17,15 @@ const (
 	// smaller one is empty sooner.
 	SegmentSize = 256 << 10
 
-	// Version is the layout's.
+	// Version is that of an image that holds no clusters and no stubs of a backing device: the
+	// layout is the same for all, and other numbers keep programs away that do not know of them.
 	Version = 1
-	// VersionBacked is that of an image with a backing device. Apart from stubs it is the same
-	// layout: the number keeps programs away that know of no stub.
+	// VersionBacked is that of an image with stubs.
 	VersionBacked = 2
+	// VersionClusters is that of an image with clusters.
+	VersionClusters = 3
+	// VersionBackedClusters is that of an image with both.
+	VersionBackedClusters = 4
 
 	// EntriesPerPage is how many entries one page of the index holds.
 	EntriesPerPage = PageSize / 8

@@ -93,7 +93,7 @@ func TestImpossibleEntries(t *testing.T) {
 }
 
 func TestSuperblockRefusesWhatIsNotOurs(t *testing.T) {
-	good := NewSuperblock(1<<30, 100)
+	good := NewSuperblock(1<<30, 100, false)
 	if _, err := DecodeSuperblock(good.Encode()); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestSuperblockRefusesWhatIsNotOurs(t *testing.T) {
 		{"empty", nil, ErrMagic},
 		{"zeros", make([]byte, 4096), ErrMagic},
 		{"magic", change(func(b *Superblock) { b.Magic[0]++ }), ErrMagic},
-		{"version", change(func(b *Superblock) { b.Version = VersionBacked + 1 }), ErrVersion},
+		{"version", change(func(b *Superblock) { b.Version = VersionBackedClusters + 1 }), ErrVersion},
 		{"bit", flipped, ErrChecksum},
 		{"segment size", change(func(b *Superblock) { b.SegmentSize *= 2 }), ErrGeometry},
 		{"no size", change(func(b *Superblock) { b.Disksize = 0 }), ErrGeometry},

@@ -29,13 +29,21 @@ type Header struct {
 	Page     uint32
 	Length   uint16 // of the payload, bytes
 	Codec    codec.ID
-	_        uint8
+	Members  uint8 // of a cluster: bit n says that it has the nth of the pages from Page on
 }
 
 // Matches reports whether the header is of the object that an entry of page
 // refers to.
 func (h *Header) Matches(page uint64, e Entry) bool {
-	return uint64(h.Page) == page && int(h.Length) == e.Length() && h.Codec == e.Codec()
+	return uint64(h.Page) == e.Owner(page) && int(h.Length) == e.Length() && h.Codec == e.Codec() && (!e.Clustered() || h.Members>>(page%ClusterPages)&1 != 0)
+}
+
+// Follows reports whether the header can be of an object, so that the next one begins behind it.
+func (h *Header) Follows() bool {
+	if h.Codec == codec.PageDenseCluster {
+		return int(h.Length) >= ClusterLength(1) && int(h.Length)%Unit == clusterOdd && int(h.Length) <= MaxPayload && h.Page%ClusterPages == 0
+	}
+	return h.Length > 0 && h.Length <= PageSize
 }
 
 // Footprint is what an object with n bytes of payload takes of a segment, in bytes.
@@ -54,6 +62,6 @@ func Seal(page uint64, id codec.ID, packed []byte) uint32 {
 // entry of page refers to.
 func Proves(p []byte, page uint64, e Entry) bool {
 	n := e.Length()
-	return binary.LittleEndian.Uint32(p[4:]) == uint32(page) && binary.LittleEndian.Uint16(p[8:]) == uint16(n) &&
-		codec.ID(p[10]) == e.Codec() && binary.LittleEndian.Uint32(p) == crc32.Checksum(p[4:HeaderSize+n], castagnoli)
+	h := Header{Page: binary.LittleEndian.Uint32(p[4:]), Length: binary.LittleEndian.Uint16(p[8:]), Codec: codec.ID(p[10]), Members: p[11]}
+	return h.Matches(page, e) && binary.LittleEndian.Uint32(p) == crc32.Checksum(p[4:HeaderSize+n], castagnoli)
 }

@@ -39,16 +39,24 @@ type Superblock struct {
 	_           uint32
 }
 
-// NewSuperblock makes one for a device of disksize bytes with up to segments segments.
-func NewSuperblock(disksize, segments uint64) Superblock {
+// NewSuperblock makes one for a device of disksize bytes with up to segments segments. Its image
+// may hold clusters, and with backed stubs.
+func NewSuperblock(disksize, segments uint64, backed bool) Superblock {
+	version := uint32(VersionClusters)
+	if backed {
+		version = VersionBackedClusters
+	}
 	return Superblock{
-		Magic: magic, Version: Version, PageSize: PageSize, SegmentSize: SegmentSize,
+		Magic: magic, Version: version, PageSize: PageSize, SegmentSize: SegmentSize,
 		SameWords: SameWords, Disksize: disksize, Segments: segments,
 	}
 }
 
 // Backed reports whether pages of the image may lie on a backing device.
-func (b *Superblock) Backed() bool { return b.Version == VersionBacked }
+func (b *Superblock) Backed() bool { return b.Version%2 == 0 }
+
+// Clusters reports whether the image may hold clusters.
+func (b *Superblock) Clusters() bool { return b.Version >= VersionClusters }
 
 // Geometry is the layout that the superblock names.
 func (b *Superblock) Geometry() Geometry { return NewGeometry(b.Disksize, b.Segments) }
@@ -75,8 +83,8 @@ func DecodeSuperblock(p []byte) (Superblock, error) {
 	switch {
 	case b.Magic != magic:
 		return b, ErrMagic
-	case b.Version != Version && b.Version != VersionBacked:
-		return b, fmt.Errorf("%w: version %d, this program reads %d and %d", ErrVersion, b.Version, Version, VersionBacked)
+	case b.Version < Version || b.Version > VersionBackedClusters:
+		return b, fmt.Errorf("%w: version %d, this program reads %d to %d", ErrVersion, b.Version, Version, VersionBackedClusters)
 	case b.Checksum != crc32.Checksum(p[:sum], castagnoli):
 		return b, ErrChecksum
 	case b.PageSize != PageSize, b.SegmentSize != SegmentSize, b.SameWords != SameWords,
