@@ -22,7 +22,8 @@ const (
 	fillEvery = 10 * time.Second
 )
 
-// A Packer packs the cold pages of a store. Its methods are safe for concurrent use.
+// A Packer packs the cold pages of a store: first each by itself, which takes little time, and then
+// neighbours in clusters. Its methods are safe for concurrent use.
 type Packer struct {
 	share  Share         // immutable
 	store  *store.Store  // immutable
@@ -30,6 +31,10 @@ type Packer struct {
 	pacer  pacer         // its share is that of the present run
 	ended  sync.WaitGroup
 	recomp *store.Recompressor // nil where nothing is packed; used by the goroutine of Start
+	joiner *store.Clusterer    // nil where the image holds no clusters; as recomp
+	before ColdStatus          // of the present run; as recomp
+	packed store.Recompressed  // what it has done so far; as recomp
+	joined store.Recompressed  // likewise
 
 	mu     sync.Mutex
 	status ColdStatus // guarded by mu
@@ -50,8 +55,10 @@ type ColdStatus struct {
 	// ReadRate is the part of the stored pages that was read in the last minute after they became
 	// cold.
 	ReadRate float64 `json:"read_rate"`
-	// Pages is the number of pages packed, and SavedBytes what that made their objects shorter.
+	// Pages is the number of pages packed, each by itself, Joined that of pages joined in clusters,
+	// and SavedBytes what both made their objects shorter.
 	Pages      uint64 `json:"pages"`
+	Joined     uint64 `json:"joined_pages"`
 	SavedBytes uint64 `json:"saved_bytes"`
 	// SpentSeconds is the time that packing took of one processor.
 	SpentSeconds float64 `json:"spent_seconds"`
@@ -88,7 +95,13 @@ func (p *Packer) prepare() error {
 	if err != nil {
 		return err
 	}
-	p.recomp, err = p.store.NewRecompressor(store.RecompressConfig{Algorithm: a, Rest: p.rest})
+	if p.recomp, err = p.store.NewRecompressor(store.RecompressConfig{Algorithm: a, Rest: p.restAfter(&p.packed)}); err != nil {
+		return err
+	}
+	p.joiner, err = p.store.NewClusterer(a, p.restAfter(&p.joined))
+	if errors.Is(err, store.ErrConfig) { // an old image
+		return nil
+	}
 	return err
 }
 
@@ -173,21 +186,37 @@ func (p *Packer) pack(ctx context.Context, age time.Duration) {
 		return
 	}
 	p.say(func(s *ColdStatus) { s.State, s.Reason = StatePacking, "" })
-	before := p.Status()
-	did, err := p.recomp.Run(ctx, age)
+	p.before, p.packed, p.joined = p.Status(), store.Recompressed{}, store.Recompressed{}
+	var err error
+	if p.packed, err = p.recomp.Run(ctx, age); p.joiner != nil && err == nil {
+		p.joined, err = p.joiner.Run(ctx, age)
+	}
 	p.say(func(s *ColdStatus) {
+		p.add(s)
 		s.State, s.Reason = StateWaiting, ""
-		s.Pages, s.SavedBytes = before.Pages+did.Pages, before.SavedBytes+did.SavedBytes
 		if err != nil && ctx.Err() == nil {
 			s.Reason = fmt.Sprint(err)
 		}
 	})
 }
 
-// rest is what the store calls after each piece of a run.
-func (p *Packer) rest(store.Recompressed) {
-	took := p.pacer.rest(func(reason string) { p.say(func(s *ColdStatus) { s.Reason = reason }) })
-	p.say(func(s *ColdStatus) { s.SpentSeconds += took.Seconds() })
+// add sets the counts to what they were before the present run and what that has done.
+func (p *Packer) add(s *ColdStatus) {
+	s.Pages, s.Joined = p.before.Pages+p.packed.Pages, p.before.Joined+p.joined.Pages
+	s.SavedBytes = p.before.SavedBytes + p.packed.SavedBytes + p.joined.SavedBytes
+}
+
+// restAfter returns what the store calls after each piece of a part of a run; did is to say how far
+// that is.
+func (p *Packer) restAfter(did *store.Recompressed) func(store.Recompressed) {
+	return func(sofar store.Recompressed) {
+		*did = sofar
+		took := p.pacer.rest(func(reason string) { p.say(func(s *ColdStatus) { s.Reason = reason }) })
+		p.say(func(s *ColdStatus) {
+			p.add(s)
+			s.SpentSeconds += took.Seconds()
+		})
+	}
 }
 
 func (p *Packer) say(change func(*ColdStatus)) {

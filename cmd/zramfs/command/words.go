@@ -202,8 +202,11 @@ func coldWords(c background.ColdStatus) string {
 	case c.State == background.StateOff:
 		return "not packed: " + c.Reason
 	}
-	text := fmt.Sprintf("from %s on; %s packed, %s saved", term.Time(time.Duration(c.AgeSeconds*float64(time.Second))),
-		term.Pages(c.Pages), term.Size(c.SavedBytes))
+	text := fmt.Sprintf("from %s on; %s packed", term.Time(time.Duration(c.AgeSeconds*float64(time.Second))), term.Pages(c.Pages))
+	if c.Joined > 0 {
+		text += fmt.Sprintf(", %s joined with neighbours", term.Grouped(c.Joined))
+	}
+	text += fmt.Sprintf(", %s saved", term.Size(c.SavedBytes))
 	if c.Reason != "" {
 		text += " (" + c.Reason + ")"
 	}

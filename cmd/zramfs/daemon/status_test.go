@@ -44,7 +44,7 @@ func TestStatusNames(t *testing.T) {
 		"last_minute":  "in out seconds",
 		"spill":        "daily_bytes pages reason spent_bytes state",
 		"scrub":        "damaged damaged_pages ended every_seconds pages reason spent_seconds state",
-		"cold":         "age_seconds pages read_rate reason saved_bytes share_percent spent_seconds state",
+		"cold":         "age_seconds joined_pages pages read_rate reason saved_bytes share_percent spent_seconds state",
 		"latency":      "held_seconds holds lone_requests policy reason state wake_up_held_us wake_up_us",
 		"operations":   "buckets bytes errors max_ns op p50_ns p90_ns p999_ns p99_ns pages requests seconds_total",
 		"batches":      "op sizes",

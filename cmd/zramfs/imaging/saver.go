@@ -11,6 +11,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/snapshot"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
+	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
 	"github.com/zramfs/zramfs/store/view"
 )
@@ -47,9 +48,33 @@ type Saver struct {
 	Progress term.Steps
 	Report   SaveReport
 
-	image *liveImage
-	file  *partialFile
-	parts *snapshot.Encoder
+	image  *liveImage
+	file   *partialFile
+	parts  *snapshot.Encoder
+	packer codec.Compressor // of objects that a page has not for itself; nil until one is needed
+	packed [pageSize]byte
+}
+
+// own returns what to save of a page for its object: that, or for a page that the device has in a
+// cluster, whose bytes the object is, one for itself.
+func (s *Saver) own(id codec.ID, packed []byte) (codec.ID, []byte, error) {
+	if id != codec.Raw {
+		return id, packed, nil
+	}
+	if s.packer == nil {
+		a, err := codec.Parse("page:dense")
+		if err != nil {
+			return 0, nil, err
+		}
+		if s.packer, err = a.NewCompressor(); err != nil {
+			return 0, nil, err
+		}
+	}
+	dense, n, err := s.packer.Compress(s.packed[:], packed)
+	if err != nil || dense == codec.Raw {
+		return id, packed, err
+	}
+	return dense, s.packed[:n], nil
 }
 
 // errWritten means that the pages of a snapshot would be of different moments.
@@ -182,7 +207,11 @@ func (s *Saver) page(w *imageWindow, i, object int) error {
 		if !ok {
 			return fmt.Errorf("the object of page %d has no place", page)
 		}
-		s.parts.Object(page, w.ID[object], packed)
+		id, packed, err := s.own(w.ID[object], packed)
+		if err != nil {
+			return fmt.Errorf("page %d: %w", page, err)
+		}
+		s.parts.Object(page, id, packed)
 		r.ObjectBytes += uint64(len(packed))
 	case view.PageSame:
 		if w.Word[i] == 0 {
