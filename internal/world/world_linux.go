@@ -143,12 +143,9 @@ func Step() {
 	}
 }
 
-// work is how many statements a call takes that Work stands before.
-const work = 30
-
-// Work is where a task begins a call that takes as long as many statements.
-func Work() {
-	for range work {
+// Work is where a task begins a call that takes as long as some statements.
+func Work(statements int) {
+	for range statements {
 		Step()
 	}
 }

@@ -22,10 +22,10 @@ var faults = []fault{
 	{"a freed object is cleared while readers have it", "store/grace.go", "since != 0 && since < now; since", "false && since != 0 && since < now; since"},
 	{"a read notes no epoch", "store/grace.go", "w.readEpoch.Store(w.s.epoch.Load())", "w.readEpoch.Store(0)"},
 	{"an object is published before it is written", "store/object.go", "	copy(w.s.image.Payload(where, len(packed)), packed)\n", ""},
-	{"compaction overwrites a newer object", "store/compact.go", "	if !e.Object() || e.Where() != where || !s.owns(page, e) {\n		return nil\n	}\n", "	if e = image.ObjectEntry(where, e.Codec(), int(s.image.HeaderAt(where).Length)); !s.owns(page, e) {\n		return nil\n	}\n"},
-	{"compaction takes no lock of the page", "store/compact.go", "	defer l.Unlock()\n	e := s.idx.load(page)\n	if !e.Object()", "	l.Unlock()\n	e := s.idx.load(page)\n	if !e.Object()"},
+	{"compaction overwrites a newer object", "store/compact.go", "	page, e := s.namer(where, h)\n	if e == 0 || !s.owns(page, e) {\n", "	e := image.ObjectEntry(where, h.Codec, int(h.Length))\n	if !s.owns(page, e) {\n"},
+	{"compaction takes no lock of the page", "store/compact.go", "	defer l.Unlock()\n	page, e := s.namer(where, h)\n", "	l.Unlock()\n	page, e := s.namer(where, h)\n"},
 	{"recompression replaces a page that was written meanwhile", "store/recompress.go", "if !s.holds(page, e, id, old) {", "if !e.Object() || !e.Valid(s.image.Segments) {"},
-	{"the old entry is freed twice", "store/write.go", "	w.retire(old)\n", "	w.retire(old)\n	if page%64 == 7 {\n		w.retire(old)\n	}\n"},
+	{"the old entry is freed twice", "store/cluster.go", "	w.retire(e)\n}\n\n// adoptClusters", "	w.retire(e)\n	if page%64 == 7 {\n		w.retire(e)\n	}\n}\n\n// adoptClusters"},
 	{"a discard does not count", "store/write.go", "	w.count.add(old, -1)\n", "	if e != 0 {\n		w.count.add(old, -1)\n	}\n"},
 	{"a same-filled slot is taken while pages name it", "store/same.go", "if t.refs[slot] == 0 {", "if t.refs[slot] <= 1 {"},
 	{"a reference to a same-filled slot is not dropped", "store/same.go", "	if t.refs[e.Value()]--; t.refs[e.Value()] == 0 {", "	if e.Value()%4 == 1 {\n		return\n	}\n	if t.refs[e.Value()]--; t.refs[e.Value()] == 0 {"},
@@ -50,6 +50,9 @@ var faults = []fault{
 	{"a worker that cannot be started has no successor", "cmd/zramfs/daemon/supervision.go", "	case s.successor:\n		s.successor = nil\n", "	case s.successor:\n		if begun {\n			s.successor = nil\n		}\n"},
 	{"two workers serve during an upgrade", "cmd/zramfs/daemon/supervision.go", "	case next != nil && next.phase == prepared && s.owner == nil:\n", "	case next != nil && next.phase == prepared && (s.owner == nil || s.owner.phase == stopping):\n"},
 	{"a refused upgrade leaves no program", "cmd/zramfs/daemon/supervision.go", "			s.program, s.before = s.before, program{}\n", ""},
+	{"a cluster is freed while pages share it", "store/cluster.go", "		if w.s.shared(page, e) {\n", "		if w.s.shared(page, e) && page%64 != 7 {\n"},
+	{"compaction moves a cluster for some of its pages", "store/compact.go", "	for other := range s.sharing(page, e) {\n", "	for other := range s.sharing(page, e) {\n		if other%8 == 5 {\n			continue\n		}\n"},
+	{"a page joins a cluster that was made of what it held before", "store/cluster_make.go", "members>>i&1 != 0 && s.holds(first+i, s.idx.load(first+i), it.id, it.object[:it.length])", "members>>i&1 != 0 && s.idx.load(first+i).Object() && it.length > 0"},
 }
 
 // plant returns the source of a file with a fault, if that is its file.

@@ -33,26 +33,27 @@ var renamed = map[string]string{
 var plain = []string{
 	"fill", "check", "Footprint", "Entry", "bySize", "index.each", "index.load", "index.has", "index.word",
 	"ages.amend", "ages.age", "ages.aged", "ages.tally", "ages.init", "ages.finish", "ageWalk.begin",
-	"Store.rebuild", "Store.victims", "Store.total", "Store.used", "Store.segment", "segment.state", "segment.live", "Recompressor.wanted", "writeback.wanted",
+	"Store.rebuild", "Store.victims", "Store.total", "Store.used", "Store.segment", "segment.state", "segment.live", "Recompressor.wanted", "writeback.wanted", "Clusterer.seek", "Clusterer.candidates", "Clusterer.wanted", "Store.sparseAt",
 }
 
-// long are methods that take as long as many statements: what they read may change before they have
-// read it.
-var long = []string{"Compress", "Decompress", "Checksum"}
+// long are methods that take as long as a number of statements: what they read may change before
+// they have read it.
+var long = map[string]int{"Compress": 30, "Decompress": 30, "CompressCluster": 3000, "DecompressCluster": 100, "Checksum": 30}
 
-// takesLong reports whether a statement calls one of long, blocks in it aside.
-func takesLong(s ast.Stmt) (yes bool) {
+// takes is how many statements the calls of a statement take that are long, blocks in it aside.
+func takes(s ast.Stmt) (statements int) {
 	ast.Inspect(s, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.BlockStmt, *ast.FuncLit:
 			return false
 		case *ast.CallExpr:
-			f, ok := n.Fun.(*ast.SelectorExpr)
-			yes = yes || ok && slices.Contains(long, f.Sel.Name)
+			if f, ok := n.Fun.(*ast.SelectorExpr); ok {
+				statements += long[f.Sel.Name]
+			}
 		}
 		return true
 	})
-	return yes
+	return statements
 }
 
 // isPlain reports whether a function is one of plain.
@@ -213,8 +214,8 @@ func (r *rewriter) steps(list []ast.Stmt) {
 		switch s.(type) {
 		case *ast.CaseClause, *ast.CommClause, *ast.EmptyStmt:
 		default:
-			if takesLong(s) {
-				r.insert(s.Pos(), "world.Work(); ")
+			if n := takes(s); n > 0 {
+				r.insert(s.Pos(), fmt.Sprintf("world.Work(%d); ", n))
 			}
 			r.insert(s.Pos(), "world.Step(); ")
 		}

@@ -204,7 +204,7 @@ func TestSimulate(t *testing.T) {
 		seed++
 	}
 	took := time.Since(begun)
-	t.Logf("in the background %d pages packed, %d spilled, %d scrubs", all.did.packed, all.did.spilled, all.did.scrubs)
+	t.Logf("in the background %d pages packed, %d joined, %d spilled, %d scrubs", all.did.packed, all.did.joined, all.did.spilled, all.did.scrubs)
 	t.Logf("%d runs, up to seed %d: %d requests (%.0f a minute), %d deaths, %d upgrades, %d refused, %d statements, %v on the clock", runs, seed-1,
 		all.ops, float64(all.ops)/took.Minutes(), all.deaths, all.upgrades, all.refused, all.steps, all.elapsed.Round(time.Second))
 }

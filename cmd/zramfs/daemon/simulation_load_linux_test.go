@@ -219,7 +219,7 @@ func (m *machine) operate(v *simulatedWorker) {
 	for next := m.ops; !v.stop; {
 		next += int(spread(rng, 600))
 		world.UntilOr(func() bool { return m.ops >= next }, time.Duration(spread(rng, 3600))*time.Second)
-		switch rng.IntN(8) {
+		switch rng.IntN(9) {
 		case 0:
 			m.script.note("recompress")
 			cfg := store.RecompressConfig{Algorithm: m.plan.others[rng.IntN(len(m.plan.others))], Idle: rng.IntN(4) == 0, MaxPages: spread(rng, 200)}
@@ -245,8 +245,28 @@ func (m *machine) operate(v *simulatedWorker) {
 				m.script.note("limit")
 				s.SetMemLimit(m.plan.limit * (2 + rng.Uint64N(4)) / 4)
 			}
+		case 8:
+			m.join(s, int(spread(rng, 4)))
 		}
 	}
+}
+
+// join joins some neighbours while users are at work, which the device does at night alone.
+func (m *machine) join(s *store.Store, clusters int) {
+	m.script.note("join")
+	a, err := codec.Parse("page:dense")
+	m.allow("parse", err)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	joiner, err := s.NewClusterer(a, func(store.Recompressed) {
+		if clusters--; clusters <= 0 {
+			cancel()
+		}
+	})
+	m.allow("make a clusterer", err)
+	did, err := joiner.Run(ctx, 0)
+	m.allow("join", err, store.ErrFull, store.ErrClosed, context.Canceled)
+	m.did.joined += did.Pages
 }
 
 func (m *machine) writeBack(s *store.Store) {

@@ -53,11 +53,11 @@ type machine struct {
 	did               worked // by background work
 }
 
-// A worked counts what a device does by itself: pages that it packs and spills, and scrubs.
-type worked struct{ packed, spilled, scrubs uint64 }
+// A worked counts what a device does by itself: pages that it packs, joins and spills, and scrubs.
+type worked struct{ packed, joined, spilled, scrubs uint64 }
 
 func (w *worked) add(o worked) {
-	w.packed, w.spilled, w.scrubs = w.packed+o.packed, w.spilled+o.spilled, w.scrubs+o.scrubs
+	w.packed, w.joined, w.spilled, w.scrubs = w.packed+o.packed, w.joined+o.joined, w.spilled+o.spilled, w.scrubs+o.scrubs
 }
 
 // A simulatedWorker is a process that serves, or is about to.
@@ -336,13 +336,14 @@ func (m *machine) startBackground(v *simulatedWorker, server *fusefs.Server) (en
 	scrub.Start()
 	spiller.Start()
 	v.process.Go("count", func() {
-		var packed, spilled uint64
+		var was worked
 		var scrubbed *time.Time
 		for !v.stop {
 			world.Sleep(time.Minute)
-			c, s, e := cold.Status().Pages, spiller.Status().Pages, scrub.Status().Ended
-			m.did.add(worked{packed: c - packed, spilled: s - spilled})
-			if packed, spilled = c, s; e != scrubbed {
+			c, e := cold.Status(), scrub.Status().Ended
+			is := worked{packed: c.Pages, joined: c.Joined, spilled: spiller.Status().Pages}
+			m.did.add(worked{packed: is.packed - was.packed, joined: is.joined - was.joined, spilled: is.spilled - was.spilled})
+			if was = is; e != scrubbed {
 				scrubbed = e
 				m.did.scrubs++
 			}
