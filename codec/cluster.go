@@ -3,6 +3,7 @@
 package codec
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -96,12 +97,18 @@ func (c *clusters) CompressCluster(dst []byte, pages [ClusterPages][]byte) (ID, 
 	return PageDenseCluster, n, nil
 }
 
-// A ClusterDecompressor reads the objects of every ClusterCompressor. Its memory is apart
-// from a Decompressor's, so that only readers of clusters pay for it. It belongs to one worker: it
-// is not safe for concurrent use.
+// A ClusterDecompressor reads the objects of every ClusterCompressor. From the second page of the
+// same object on it copies pages that it has decompressed already. Its memory is apart from a
+// Decompressor's, so that only readers of clusters pay for it. It belongs to one worker: it is not
+// safe for concurrent use.
 type ClusterDecompressor struct {
 	dense *page.ClusterDecoder // one worker's
+	last  [MaxClusterObject + clusterPadding]byte
+	n     int // bytes of last that are the last object; 0 for none
 }
+
+// clusterPadding is how many bytes of zeros may follow an object.
+const clusterPadding = 7
 
 // NewClusterDecompressor makes a decompressor of clusters for one worker, with all the memory that
 // it will need. It uses no more than the instruction set that a names.
@@ -127,5 +134,28 @@ func (d *ClusterDecompressor) DecompressCluster(dst []byte, id ID, index int, sr
 	if id != PageDenseCluster {
 		return fmt.Errorf("decompress cluster of codec %s: %w", id, ErrCorrupt)
 	}
+	if d.n != 0 && bytes.Equal(d.last[:d.n], src) {
+		return d.again(dst, index, src)
+	}
+	if d.n = 0; len(src) <= len(d.last) {
+		d.n = copy(d.last[:], src)
+	}
 	return corrupt(d.dense.DecompressCluster(dst, index, src))
+}
+
+// again is DecompressCluster for the last object. It decompresses all of it if it did not do so
+// before: who reads a second page of it often reads the rest.
+func (d *ClusterDecompressor) again(dst []byte, index int, src []byte) error {
+	page := d.dense.Page(index)
+	if page == nil {
+		if err := d.dense.Decode(src); err != nil {
+			return corrupt(err)
+		}
+		page = d.dense.Page(index)
+	}
+	if page == nil {
+		return fmt.Errorf("decompress page %d of a cluster without it: %w", index, ErrCorrupt)
+	}
+	copy(dst, page)
+	return nil
 }

@@ -96,6 +96,41 @@ func TestF016ClustersReadPageByPage(t *testing.T) {
 	})
 }
 
+// Pages of the same object, one after another, come back from what was decompressed before; an
+// absent one does not, and another object is another.
+func TestClusterIsKept(t *testing.T) {
+	c, d := newClusters(t, "page:dense"), newClusterReader(t, "page:dense")
+	var objects [2][]byte
+	var groups [2][ClusterPages][]byte
+	for i := range objects {
+		groups[i] = clusterOf(codectest.Generated(), 8*i)
+		groups[i][2] = nil
+		object := make([]byte, ClusterPages*PageSize)
+		_, n, err := c.CompressCluster(object, groups[i])
+		if err != nil || n == 0 {
+			t.Fatal(n, err)
+		}
+		objects[i] = object[:n+i*3] // zeros may follow
+	}
+	back := make([]byte, PageSize)
+	for turn, which := range []int{0, 0, 1, 0, 1, 1, 0} {
+		for i := range ClusterPages {
+			index := (i*5 + turn) % ClusterPages
+			err := d.DecompressCluster(back, PageDenseCluster, index, objects[which])
+			if want := groups[which][index]; want == nil && !errors.Is(err, ErrCorrupt) || want != nil && (err != nil || !bytes.Equal(back, want)) {
+				t.Fatalf("turn %d, page %d of cluster %d came back different, or %v", turn, index, which, err)
+			}
+		}
+		damaged := slices.Clone(objects[which])
+		damaged[0] ^= 1 // the first page is absent
+		for range 3 {
+			if err := d.DecompressCluster(back, PageDenseCluster, 0, damaged); !errors.Is(err, ErrCorrupt) {
+				t.Fatalf("turn %d, cluster %d without its first page: %v", turn, which, err)
+			}
+		}
+	}
+}
+
 // The object depends on its pages alone.
 func TestF016NoStateBetweenClusters(t *testing.T) {
 	eachClusters(t, noStateBetweenClusters)

@@ -51,7 +51,7 @@ func TestMemoryIsAsStated(t *testing.T) {
 	if got := heapOf(t, func() (any, error) { return NewDecompressor() }) >> 10; got < 82*9/10 || got > 82*11/10 {
 		t.Errorf("decompressor: %d KiB, stated are 82", got)
 	}
-	if got := heapOf(t, func() (any, error) { return Algorithm{}.NewClusterDecompressor() }) >> 10; got < 184*9/10 || got > 184*11/10 {
-		t.Errorf("cluster decompressor: %d KiB, stated are 184", got)
+	if got := heapOf(t, func() (any, error) { return Algorithm{}.NewClusterDecompressor() }) >> 10; got < 216*9/10 || got > 216*11/10 {
+		t.Errorf("cluster decompressor: %d KiB, stated are 216", got)
 	}
 }

@@ -25,10 +25,10 @@ const (
 	ageNow           = 1      // code of step 0; that of step s is s+1
 	ageCodes         = 1 << 5 // how many codes there are
 	ageCode          = ageCodes - 1
-	ageIdle          = 1 << 5 // marked by MarkIdle, and not accessed since
-	ageRecompressed  = 1 << 6 // Recompress made the object
-	ageUncompressing = 1 << 7 // Recompress could not make the object smaller
-	ageSticky        = ageRecompressed | ageUncompressing
+	ageIdle          = 1 << 5                             // marked by MarkIdle, and not accessed since
+	ageRecompressed  = 1 << 6                             // Recompress made the object
+	ageUncompressing = 1 << 7                             // Recompress could not make the object smaller
+	ageSticky        = ageRecompressed | ageUncompressing // both: a Clusterer could not join the page
 
 	ageTick = time.Second
 )

@@ -15,7 +15,7 @@ type AgeStats struct {
 	Classes        [AgeClasses]uint64 // pages stored, by age; see AgeClass
 	Refaults       [AgeClasses]uint64 // pages read, ever, by their age at that moment
 	Idle           uint64             // pages that MarkIdle marked and no request accessed since
-	Recompressed   uint64             // pages whose object Recompress made
+	Recompressed   uint64             // pages whose object Recompress or a Clusterer made
 	Incompressible uint64             // pages that Recompress could not make smaller
 }
 
@@ -176,10 +176,10 @@ func (a *ages) finish() {
 		if b&ageIdle != 0 {
 			st.Idle += pages
 		}
-		if b&ageRecompressed != 0 {
+		if b&ageSticky == ageRecompressed {
 			st.Recompressed += pages
 		}
-		if b&ageUncompressing != 0 {
+		if b&ageSticky == ageUncompressing {
 			st.Incompressible += pages
 		}
 	}

@@ -165,11 +165,16 @@ const (
 )
 
 // loosenSome gives pages of clusters that many pages have left objects of their own, a bounded
-// number, and says when to look again, 0 for not before the next poke. The caller holds passMu.
-func (s *Store) loosenSome() (again time.Duration) {
+// number, and says when to look again, 0 for not before the next poke. Where memory was denied, it
+// looks as soon as any page has left. The caller holds passMu.
+func (s *Store) loosenSome(denied bool) (again time.Duration) {
 	c := &s.clusters
 	if !c.loosen.under {
-		if left := c.left.Load(); left < leastLeft || left < s.clustered()/leftShare {
+		least := max(leastLeft, s.clustered()/leftShare)
+		if denied {
+			least = 1
+		}
+		if c.left.Load() < least {
 			return 0
 		}
 		c.loosen = loosening{under: true, left: c.left.Swap(0)}

@@ -42,11 +42,12 @@ moves wins, and fails if the segment was in use again between load and swap.
 
 Reads take no lock: grace.go says what keeps an object in place under them. A read
 whose object fails its checksum looks again under the page's lock before it calls
-the page corrupt. A writer changes an entry under its page's lock, one of 1024; a
-whole page is compressed and placed before the lock is taken. The lock order is: a
-worker, Store.passMu, a page's lock, Store.mu, sameTable.mu. A request that has a
-worker may wait for the maintainer, and the holder of a page's lock may wait for
-readers, so the maintainer only tries for workers and for page locks.
+the page corrupt. A writer changes an entry under its page's lock, one of 1024, which
+neighbours have in common; a whole page is compressed and placed before the lock
+is taken. The lock order is: a worker, Store.passMu, a page's lock, Store.mu,
+sameTable.mu. A request that has a worker may wait for the maintainer, and the
+holder of a page's lock may wait for readers, so the maintainer only tries for
+workers and for page locks.
 
 # Other processes
 
@@ -58,7 +59,8 @@ has compressed and sealed, and publishes it as a write is.
 
 The maintainer raises the ages of pages, see age.go. Recompress replaces objects by smaller ones: it
 works on a copy of an object and publishes the new one only if the page still has that object, under
-the page's lock, so that a page which a request has written in between stays.
+the page's lock, so that a page which a request has written in between stays. A Clusterer does so
+with pages that lie side by side and gives them one object, a cluster; see cluster.go.
 
 # Backing device
 
@@ -86,8 +88,9 @@ Check proves these, by these numbers:
  1. The superblock is intact and says the geometry in use.
  2. An entry is possible, and only in index pages that the bitmap and its twins say
     exist.
- 3. An object names its page, length and codec, its checksum holds, and it
-    decompresses to one page.
+ 3. An object names its page, or the first page that a cluster is for and those
+    that it has; length and codec; its checksum holds, and it decompresses to each
+    page that refers to it.
  4. Each object lies in an open or sealed segment, whole, and overlaps no other.
  5. A segment's count of live bytes is the sum over its objects.
  6. Freed objects and unused space are clear.

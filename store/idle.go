@@ -68,7 +68,7 @@ type PageState struct {
 	WrittenBack    bool          // it lies on the backing device
 	Huge           bool          // incompressible by Config.Algorithm, and so stored as it is
 	Idle           bool          // see MarkIdle
-	Recompressed   bool          // Recompress made the object
+	Recompressed   bool          // Recompress or a Clusterer made the object
 	Incompressible bool          // Recompress could not make the object smaller
 	Length         int           // of the object, or of a page's share in it, bytes; 0 where Same or WrittenBack
 	Age            time.Duration // since it was read or written, at least; see AgeClass. Only where AgesKnown
@@ -92,8 +92,8 @@ func (s *Store) PageState(page uint64) PageState {
 	}
 	if b := s.ages.of(page); b&ageCode != ageNone {
 		st.Age = ageOf(b)
-		st.Idle, st.Recompressed = b&ageIdle != 0, b&ageRecompressed != 0
-		st.Incompressible = b&ageUncompressing != 0
+		st.Idle, st.Recompressed = b&ageIdle != 0, b&ageSticky == ageRecompressed
+		st.Incompressible = b&ageSticky == ageUncompressing
 	}
 	return st
 }

@@ -68,14 +68,14 @@ func (s *Store) pass() time.Duration {
 	s.away.haveRoom(s)
 	squeezed, over := s.squeeze()
 	denied = denied || over
-	again := soonest(s.sweepSome(), soon, squeezed, s.loosenSome(), s.shrink(idle), s.tidy(idle))
+	again := soonest(s.sweepSome(), soon, squeezed, s.loosenSome(denied), s.shrink(idle), s.tidy(idle))
 	if !settled || s.deserted.Load() {
 		again = soonest(again, heldUpEvery)
 	}
 
 	s.mu.Lock()
 	s.ended = turn
-	s.full.Store(denied && len(s.ready) <= 1 && s.unswept.Load() == 0 && !s.recountEnds())
+	s.full.Store(denied && len(s.ready) <= 1 && s.unswept.Load() == 0 && !s.recountEnds() && !s.clusters.loosen.under)
 	s.mu.Unlock()
 	s.noteFill()
 	return again

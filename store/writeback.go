@@ -139,7 +139,7 @@ func (w *writeback) wanted(page uint64, e image.Entry) bool {
 	flags := w.s.ages.of(page)
 	for _, c := range w.cfg.Pages {
 		if page >= c.First && page < c.End && (!c.Idle || flags&ageIdle != 0) && (!c.Huge || e.Codec() == codec.Raw) &&
-			(!c.Incompressible || flags&ageUncompressing != 0) && oldEnough(flags, c.Age) {
+			(!c.Incompressible || flags&ageSticky == ageUncompressing) && oldEnough(flags, c.Age) {
 			return true
 		}
 	}

@@ -2,7 +2,10 @@
 
 package page
 
-import "fmt"
+import (
+	"fmt"
+	"math/bits"
+)
 
 // A ClusterEncoder compresses up to eight pages together, one cluster after another, to
 // objects that are the shorter the more the pages have in common, as neighbours have. It takes
@@ -22,6 +25,7 @@ func NewClusterEncoder(set Set) (*ClusterEncoder, error) {
 	if _, err := denseTable.For(set); err != nil {
 		return nil, fmt.Errorf("make page cluster encoder: %w", err)
 	}
+	clusterCodes() // so that no later call makes them
 	return new(ClusterEncoder), nil
 }
 
@@ -103,6 +107,7 @@ func (e *ClusterEncoder) survey(count int) (differences bool) {
 // work in between calls: 183 KiB. The zero value is ready. It is not safe for concurrent use.
 type ClusterDecoder struct {
 	routines *denseRoutines // immutable; nil for the best
+	whole    bool           // the text is all of the last object that Decode was given
 	clusterUnpacker
 }
 
@@ -113,6 +118,7 @@ func NewClusterDecoder(set Set) (*ClusterDecoder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make page cluster decoder: %w", err)
 	}
+	clusterCodes() // so that no later call makes them
 	return &ClusterDecoder{routines: &e.F}, nil
 }
 
@@ -129,14 +135,50 @@ func (d *ClusterDecoder) DecompressCluster(dst []byte, index int, object []byte)
 	if index < 0 || index >= ClusterPages {
 		return fmt.Errorf("decompress page %d of a cluster: %w", index, ErrIndex)
 	}
+	pages, err := d.decode(index, object)
+	if err != nil {
+		return err
+	}
+	copy(dst, d.text[clusterMargin+(pages-1)*Size:])
+	return nil
+}
+
+// decode decodes the pages up to number index and returns how many these are.
+func (d *ClusterDecoder) decode(index int, object []byte) (pages int, err error) {
+	d.whole = false
 	r := d.routines
 	if r == nil {
 		r = &bestDense
 	}
 	pages, s, ok := d.unpack(object, index, r.read)
 	if !ok || !r.cluster(&d.text, pages*Size, s, d.head.differences) {
-		return fmt.Errorf("decompress page %d of page cluster object of %d bytes: %w", index, len(object), ErrCorrupt)
+		return 0, fmt.Errorf("decompress page %d of page cluster object of %d bytes: %w", index, len(object), ErrCorrupt)
 	}
-	copy(dst, d.text[clusterMargin+(pages-1)*Size:])
+	return pages, nil
+}
+
+// Decode decodes all pages of the cluster that object stands for, which Page then returns: that
+// takes as long as [ClusterDecoder.DecompressCluster] of the last one, whose errors and promises
+// it has.
+func (d *ClusterDecoder) Decode(object []byte) error {
+	d.whole = false
+	if !d.head.get(object) {
+		return fmt.Errorf("decompress page cluster object of %d bytes: %w", len(object), ErrCorrupt)
+	}
+	if _, err := d.decode(bits.Len8(d.head.present)-1, object); err != nil {
+		return err
+	}
+	d.whole = true
 	return nil
+}
+
+// Page returns page number index of the cluster that Decode has decoded, valid until the next
+// call of another method. It is nil for an absent page, and where Decode was not the last call,
+// or failed.
+func (d *ClusterDecoder) Page(index int) []byte {
+	if !d.whole || index < 0 || index >= ClusterPages || d.head.present>>index&1 == 0 {
+		return nil
+	}
+	at := clusterMargin + bits.OnesCount8(d.head.present&(1<<index-1))*Size
+	return d.text[at : at+Size : at+Size]
 }

@@ -73,7 +73,7 @@ func TestGoldenClusterObjectsHaveEveryCode(t *testing.T) {
 	}
 	for i := range seen {
 		for choice := range seen[i] {
-			if want := choice < len(clusterCodes[i]) || choice == ownChoice; seen[i][choice] != want {
+			if want := choice < len(clusterCodes()[i]) || choice == ownChoice; seen[i][choice] != want {
 				t.Errorf("%s %d: %v", segmentNames[i], choice, seen[i][choice])
 			}
 		}

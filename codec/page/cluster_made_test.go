@@ -76,7 +76,7 @@ func madeClusterObject(seed uint64) []byte {
 	s.count(&counts)
 	for i := range segments {
 		p.choose(i, &counts[i])
-		if choice := rng.IntN(len(clusterCodes[i]) + 3); choice < len(clusterCodes[i]) {
+		if choice := rng.IntN(len(clusterCodes()[i]) + 3); choice < len(clusterCodes()[i]) {
 			p.choices[i], p.lengths[i] = choice, 0
 		} else if sum(&counts[i]) > 0 {
 			p.maker.make(&p.owns[i], &counts[i])

@@ -20,7 +20,7 @@ type prices [segments][256]uint16
 // static sets the prices of a segment to those of one of the codes that are part of the
 // format.
 func (p *prices) static(segment, choice int) {
-	for b, e := range clusterCodes[segment][choice].encode[:256] {
+	for b, e := range clusterCodes()[segment][choice].encode[:256] {
 		p[segment][b] = e & lengthMask * priceBit
 	}
 }
@@ -72,7 +72,7 @@ func sum(counts *[256]uint32) (total uint32) {
 // choose chooses the code of a segment.
 func (s *selection) choose(segment int, counts *[256]uint32) {
 	best, choice := 0, 0
-	for i, code := range clusterCodes[segment] {
+	for i, code := range clusterCodes()[segment] {
 		cost := 0
 		for b, count := range counts {
 			cost += int(count) * code.length(b)
@@ -107,7 +107,7 @@ const leastOwn = 200
 // that is an own code.
 func (s *selection) codesOf(segment int, room *[256]uint16) *[256]uint16 {
 	if s.choices[segment] != ownChoice {
-		return (*[256]uint16)(clusterCodes[segment][s.choices[segment]].encode[:])
+		return (*[256]uint16)(clusterCodes()[segment][s.choices[segment]].encode[:])
 	}
 	s.owns[segment].encode(room)
 	return room

@@ -266,7 +266,7 @@ func TestClusterDocumentIsWhole(t *testing.T) {
 	for i, name := range segmentNames {
 		for choice := range 8 {
 			c := clusterBitCodes()[name+" "+strconv.Itoa(choice)]
-			if (c != nil) != (choice < len(clusterCodes[i])) {
+			if (c != nil) != (choice < len(clusterCodes()[i])) {
 				t.Errorf("%s %d: there is a code in the document or in the program alone", name, choice)
 			}
 		}

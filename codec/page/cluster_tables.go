@@ -2,6 +2,8 @@
 
 package page
 
+import "sync"
+
 // clusterLengths holds the lengths of the codes of clusters as codeLengths does those of
 // single pages. They were trained on clusters of five programs (python, gcc, java, awk and
 // git), are part of the format and never change.
@@ -106,16 +108,18 @@ const lengthsLengths = "3aaaa544333aaaaa5aaaaaaaa94aaaaa7aaaaaaaaa9aaaaaaaaaaaaa
 	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" +
 	"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-// clusterCodes are the codes of clusters that are part of the format, by segment and by
-// number. It is immutable once made.
-var clusterCodes = func() (all [segments][]*code) {
+// clusterCodes returns the codes of clusters that are part of the format, by segment and by
+// number, which are immutable. They are made when the first encoder or decoder is: 100 KiB that a
+// process without clusters does not need.
+var clusterCodes = sync.OnceValue(func() *[segments][]*code {
+	all := new([segments][]*code)
 	for segment, list := range clusterLengths {
 		for _, lengths := range list {
 			all[segment] = append(all[segment], newCode(lengths))
 		}
 	}
 	return all
-}()
+})
 
 // lengthsCode is the code of the symbols that give an own code's lengths. It is immutable once
 // made.

@@ -57,10 +57,10 @@ func (u *clusterUnpacker) unpack(object []byte, index int, read readFunc) (pages
 func (u *clusterUnpacker) codes(read readFunc) (decode [segments]*[1 << maxCode]uint16, ok bool) {
 	for i, choice := range u.head.choices {
 		if choice != ownChoice {
-			if choice >= len(clusterCodes[i]) {
+			if choice >= len(clusterCodes()[i]) {
 				return decode, false
 			}
-			decode[i] = &clusterCodes[i][choice].decode
+			decode[i] = &clusterCodes()[i][choice].decode
 			continue
 		}
 		symbols := u.symbols[:u.head.lengths[i]]

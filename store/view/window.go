@@ -63,6 +63,13 @@ func (w *Window) Number(i int) uint64 {
 	return w.First + uint64(i)
 }
 
+// Stored is the length in the image of an object that was fetched, by its number in w; of one that
+// pages share it is about the page's part. Bytes.
+func (w *Window) Stored(object int) int { return w.entries[w.Page[object]].Share() }
+
+// Shared reports whether pages share an object that was fetched, so that it was unpacked.
+func (w *Window) Shared(object int) bool { return w.entries[w.Page[object]].Clustered() }
+
 // ArenaSize is how many bytes the objects of n pages take at the most, as they lie in an arena.
 func ArenaSize(n int) int { return n * image.MaxFootprint }
 

@@ -89,7 +89,7 @@ func (l *liveImage) work(ctx context.Context, w *imageWindow) error {
 		switch {
 		case w.Kind[page] != view.PageObject:
 		case b.Verdict[i] == bulk.Done:
-			w.objects += int64(b.Length[i])
+			w.objects += int64(w.Stored(i))
 		default:
 			w.Kind[page] = view.PageCorrupt
 		}

@@ -51,16 +51,13 @@ type Saver struct {
 	image  *liveImage
 	file   *partialFile
 	parts  *snapshot.Encoder
-	packer codec.Compressor // of objects that a page has not for itself; nil until one is needed
+	packer codec.Compressor // of objects for pages that have none of their own; nil until one is needed
 	packed [pageSize]byte
 }
 
-// own returns what to save of a page for its object: that, or for a page that the device has in a
-// cluster, whose bytes the object is, one for itself.
-func (s *Saver) own(id codec.ID, packed []byte) (codec.ID, []byte, error) {
-	if id != codec.Raw {
-		return id, packed, nil
-	}
+// own returns an object for a page that shares the device's with others, of which a window has the
+// bytes.
+func (s *Saver) own(bytes []byte) (codec.ID, []byte, error) {
 	if s.packer == nil {
 		a, err := codec.Parse("page:dense")
 		if err != nil {
@@ -70,11 +67,11 @@ func (s *Saver) own(id codec.ID, packed []byte) (codec.ID, []byte, error) {
 			return 0, nil, err
 		}
 	}
-	dense, n, err := s.packer.Compress(s.packed[:], packed)
-	if err != nil || dense == codec.Raw {
-		return id, packed, err
+	id, n, err := s.packer.Compress(s.packed[:], bytes)
+	if err != nil || id == codec.Raw {
+		return codec.Raw, bytes, err
 	}
-	return dense, s.packed[:n], nil
+	return id, s.packed[:n], nil
 }
 
 // errWritten means that the pages of a snapshot would be of different moments.
@@ -207,9 +204,12 @@ func (s *Saver) page(w *imageWindow, i, object int) error {
 		if !ok {
 			return fmt.Errorf("the object of page %d has no place", page)
 		}
-		id, packed, err := s.own(w.ID[object], packed)
-		if err != nil {
-			return fmt.Errorf("page %d: %w", page, err)
+		id := w.ID[object]
+		if w.Shared(object) {
+			var err error
+			if id, packed, err = s.own(packed); err != nil {
+				return fmt.Errorf("page %d: %w", page, err)
+			}
 		}
 		s.parts.Object(page, id, packed)
 		r.ObjectBytes += uint64(len(packed))
