@@ -144,7 +144,7 @@ func (d *ClusterDecompressor) DecompressCluster(dst []byte, id ID, index int, sr
 }
 
 // again is DecompressCluster for the last object. It decompresses all of it if it did not do so
-// before: who reads a second page of it often reads the rest.
+// before: a caller that reads a second page of it often reads the rest.
 func (d *ClusterDecompressor) again(dst []byte, index int, src []byte) error {
 	page := d.dense.Page(index)
 	if page == nil {
