@@ -55,8 +55,7 @@ type Saver struct {
 	packed [pageSize]byte
 }
 
-// own returns an object for a page that shares the device's with others, of which a window has the
-// bytes.
+// own returns an object for a page that shares the device's with others, given the page's bytes.
 func (s *Saver) own(bytes []byte) (codec.ID, []byte, error) {
 	if s.packer == nil {
 		a, err := codec.Parse("page:dense")
