@@ -118,7 +118,7 @@ func workUntilKilled() error {
 				os.Exit(1)
 			}
 			if err == nil || errors.Is(err, ErrFull) {
-				err = joinAll(s)
+				err = joinSome(s, 4)
 			}
 			if err != nil && !errors.Is(err, ErrFull) {
 				fmt.Fprintln(os.Stderr, err)

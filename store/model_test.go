@@ -183,7 +183,7 @@ func (m *model) join(stop chan struct{}) {
 			return
 		default:
 		}
-		if err := joinAll(m.s); err != nil && !errors.Is(err, ErrFull) {
+		if err := joinSome(m.s, 2); err != nil && !errors.Is(err, ErrFull) {
 			m.t.Error(err)
 			return
 		}

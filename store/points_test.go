@@ -99,7 +99,7 @@ func (l *life) operator(s *Store) {
 	if _, err := s.Recompress(context.Background(), cfg); err != nil && !errors.Is(err, ErrFull) {
 		l.t.Error(err)
 	}
-	if err := joinAll(s); err != nil && !errors.Is(err, ErrFull) {
+	if err := joinSome(s, 2); err != nil && !errors.Is(err, ErrFull) {
 		l.t.Error(err)
 	}
 	if s.cfg.Backing != nil {
