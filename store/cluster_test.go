@@ -89,7 +89,7 @@ func viewedAs(t *testing.T, s *Store, data [][]byte) {
 // Pages that are joined take less memory and are what they were, also to another process, and after
 // the store is opened again.
 func TestClusters(t *testing.T) {
-	mem, cfg := newMemory(t), Config{Disksize: 8 << 20, Algorithm: algorithm(t, "page:dense")}
+	mem, cfg := newMemory(t), Config{Disksize: 4 << 20, Algorithm: algorithm(t, "page:dense")}
 	s, err := Create(mem, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ func TestClusterIsLeft(t *testing.T) {
 // The maintainer gives pages of clusters that many have left objects of their own, so that little
 // memory is lost; in a store that is full, too.
 func TestClustersAreLoosened(t *testing.T) {
-	s := newStore(t, Config{Disksize: 64 << 20, Algorithm: algorithm(t, "page")})
+	s := newStore(t, Config{Disksize: 16 << 20, Algorithm: algorithm(t, "page")})
 	data, sample := make([][]byte, s.Pages()), texts(1024)
 	for page := range data {
 		data[page] = sample[page/64%len(sample)]
@@ -214,7 +214,7 @@ func TestClustersAreLoosened(t *testing.T) {
 
 // Compaction moves clusters for all pages that share them.
 func TestClustersMove(t *testing.T) {
-	s := newStore(t, Config{Disksize: 16 << 20, Algorithm: algorithm(t, "page")})
+	s := newStore(t, Config{Disksize: 8 << 20, Algorithm: algorithm(t, "page")})
 	data, sample := make([][]byte, s.Pages()), texts(512)
 	for page := range data {
 		data[page] = sample[page/16%len(sample)]
@@ -232,7 +232,7 @@ func TestClustersMove(t *testing.T) {
 	before := s.Stats().PagesCompacted
 	pages, clusters := inClusters(s)
 	s.CompactNow(nil)
-	if still, kept := inClusters(s); s.Stats().PagesCompacted == before || still > pages || kept > clusters || kept < 100 {
+	if still, kept := inClusters(s); s.Stats().PagesCompacted == before || still > pages || kept > clusters || kept < 50 {
 		t.Errorf("%d pages are in %d clusters, %d in %d were; %d pages were compacted", still, kept, pages, clusters, s.Stats().PagesCompacted-before)
 	}
 	holds(t, s)
@@ -242,7 +242,7 @@ func TestClustersMove(t *testing.T) {
 
 // Pages of clusters are written back as others are.
 func TestClustersAreWrittenBack(t *testing.T) {
-	s := newStore(t, Config{Disksize: 8 << 20, Algorithm: algorithm(t, "page"), Backing: newBacking(t, 2048)})
+	s := newStore(t, Config{Disksize: 4 << 20, Algorithm: algorithm(t, "page"), Backing: newBacking(t, 2048)})
 	data := texts(int(s.Pages()))
 	for page, p := range data {
 		write(t, s, uint64(page), p)
