@@ -36,14 +36,17 @@ type token struct {
 	literals, length, kind uint8
 }
 
+// A tokenGroup is the tokens of a kind and number of literals, by their lengths.
+type tokenGroup struct {
+	kind, literals uint8
+	lengths        []uint8
+}
+
 // alphabet holds the tokens in the order of their numbers: of each kind and number of literals, the
 // lengths. These are the combinations that saved most on pages of five programs (python, gcc, java,
 // awk and git), and all that are needed to say anything. It is part of the format and never
 // changes.
-var alphabet = []struct {
-	kind, literals uint8
-	lengths        []uint8
-}{
+var alphabet = []tokenGroup{
 	{rep0, 0, []uint8{1, 2, 3, 4, 8, 16, 32, 48}},
 	{rep0, 1, []uint8{0, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 14, 15, 19, 22, 23, 24, 27, 30, 31, 47}},
 	{rep0, 2, []uint8{0, 2, 3, 4, 5, 6, 7, 10, 13, 14, 15, 18, 22, 23, 26, 30, 34, 38, 46}},
@@ -95,7 +98,9 @@ var alphabet = []struct {
 }
 
 // tokens is the alphabet by number, and for the two runs what is repeated b+1 times.
-var tokens = func() (t [256]token) {
+var tokens = tokensOf(alphabet)
+
+func tokensOf(alphabet []tokenGroup) (t [256]token) {
 	n := 0
 	for _, group := range alphabet {
 		for _, length := range group.lengths {
@@ -106,4 +111,4 @@ var tokens = func() (t [256]token) {
 	t[literalRun] = token{literals: runUnit}
 	t[matchRun] = token{length: runUnit}
 	return t
-}()
+}

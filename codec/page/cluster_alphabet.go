@@ -7,10 +7,7 @@ package page
 // (python, gcc, java, awk and git), and all that are needed to say anything. A far word is a
 // distance of 16 bits and adds nothing to the length. It is part of the format and never
 // changes.
-var clusterAlphabet = []struct {
-	kind, literals uint8
-	lengths        []uint8
-}{
+var clusterAlphabet = []tokenGroup{
 	{rep0, 0, []uint8{1, 2, 4, 6, 8, 14, 16, 32, 45, 47, 48}},
 	{rep0, 1, []uint8{0, 2, 3, 4, 5, 6, 7, 8, 11, 14, 15, 19, 20, 22, 23, 24, 26, 27, 28, 30, 31, 34, 35, 38, 39, 47, 48}},
 	{rep0, 2, []uint8{0, 2, 5, 6, 7, 10, 13, 14, 15, 18, 22, 23, 26, 29, 30, 34, 38, 39, 46}},
@@ -54,18 +51,7 @@ var clusterAlphabet = []struct {
 }
 
 // clusterTokens is clusterAlphabet by number, and for the two runs what is repeated b+1 times.
-var clusterTokens = func() (t [256]token) {
-	n := 0
-	for _, group := range clusterAlphabet {
-		for _, length := range group.lengths {
-			t[n] = token{group.literals, length, group.kind}
-			n++
-		}
-	}
-	t[literalRun] = token{literals: runUnit}
-	t[matchRun] = token{length: runUnit}
-	return t
-}()
+var clusterTokens = tokensOf(clusterAlphabet)
 
 // maxJoined is the largest number of literals in front of a match in one token.
 const maxJoined = 8

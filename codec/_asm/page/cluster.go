@@ -38,16 +38,7 @@ func (d *clusterDecoder) begin() {
 		*place = AllocLocal(8)
 	}
 	n := GP64()
-	bounds := func(name string, first GPVirtual, end Mem) {
-		Load(Param(name).Base(), first)
-		Load(Param(name).Len(), n)
-		ADDQ(first, n)
-		MOVQ(n, end)
-	}
-	bounds("tokens", d.next, d.tokensEnd)
-	bounds("literals", d.literals, d.literalsEnd)
-	bounds("dst", d.out, d.end)
-	MOVQ(d.out, d.start)
+	d.bounds(n)
 	Load(Param("distances").Base(), d.nears)
 	Load(Param("distances").Len(), d.fars)
 	ADDQ(d.nears, d.fars)
@@ -105,29 +96,11 @@ func (d *clusterDecoder) match(p phase, length, distance GPVirtual) {
 	MOVQ(distance, d.reference)
 	CMPQ(distance, Imm(short))
 	JB(LabelRef(p.name("Near")))
-	vectors := func(first, behindLast int) {
-		for i := first; i < behindLast; i += short {
-			x := XMM()
-			VMOVDQU(behind(from, i), x)
-			VMOVDQU(x, behind(d.out, i))
-		}
-	}
-	vectors(0, atRest)
-	CMPQ(length, Imm(atRest))
-	JBE(LabelRef(p.name("Copied")))
-	vectors(atRest, longest)
-	jump(p.name("Copied"))
+	d.copy(p, from, length)
 	Label(p.name("Near"))
 	MOVBQZX(at(d.tables, distance, 1, referenceTable), d.reference)
 	MOVQ(distance, row)
-	SHLQ(Imm(6), row)
-	ADDQ(d.tables, row)
-	VMOVDQU(behind(from, 0), spread)
-	for i := 0; i < longest; i += short {
-		x := XMM()
-		VPSHUFB(behind(row, shuffleTable+i), spread, x)
-		VMOVDQU(x, behind(d.out, i))
-	}
+	d.spread(from, row, spread)
 	Label(p.name("Copied"))
 	ADDQ(length, d.out)
 }
@@ -157,9 +130,6 @@ func (d *clusterDecoder) leave(p phase) {
 	Label(p.name("Done"))
 	CMPQ(d.out, d.end)
 	JNE(LabelRef("wrong"))
-	CMPQ(d.literals, d.literalsEnd)
-	JNE(LabelRef("wrong"))
-	CMPQ(d.nears, d.fars)
-	JNE(LabelRef("wrong"))
+	d.used()
 	d.answer(1)
 }

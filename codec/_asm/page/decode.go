@@ -95,16 +95,7 @@ func (d *decoder) begin() {
 	}
 	d.tail = AllocLocal(tailSize)
 	n := GP64()
-	bounds := func(name string, first GPVirtual, end Mem) {
-		Load(Param(name).Base(), first)
-		Load(Param(name).Len(), n)
-		ADDQ(first, n)
-		MOVQ(n, end)
-	}
-	bounds("tokens", d.next, d.tokensEnd)
-	bounds("literals", d.literals, d.literalsEnd)
-	bounds("dst", d.out, d.end)
-	MOVQ(d.out, d.start)
+	d.bounds(n)
 	SUBQ(Imm(writeMargin), n)
 	MOVQ(n, d.limit)
 	Load(Param("distances").Base(), d.nears)
@@ -116,6 +107,21 @@ func (d *decoder) begin() {
 	VMOVQ(n, d.recent)
 	MOVL(U32(0x0fff0fff), n.As32())
 	VMOVD(n.As32(), d.distanceBits)
+}
+
+// bounds gets where the tokens, the literals and the text begin and end, by way of n, which then
+// holds where the text ends.
+func (d *decoder) bounds(n GPVirtual) {
+	get := func(name string, first GPVirtual, end Mem) {
+		Load(Param(name).Base(), first)
+		Load(Param(name).Len(), n)
+		ADDQ(first, n)
+		MOVQ(n, end)
+	}
+	get("tokens", d.next, d.tokensEnd)
+	get("literals", d.literals, d.literalsEnd)
+	get("dst", d.out, d.end)
+	MOVQ(d.out, d.start)
 }
 
 func (d *decoder) answer(ok uint8) {
@@ -222,6 +228,15 @@ func (d *decoder) match(p phase, length, distance GPVirtual) {
 	d.source(p, distance, from)
 	CMPQ(distance, Imm(short))
 	JB(LabelRef(p.name("Near")))
+	d.copy(p, from, length)
+	Label(p.name("Near"))
+	d.spread(from, row, spread)
+	Label(p.name("Copied"))
+	ADDQ(length, d.out)
+}
+
+// copy copies a match whose distance is a vector or more.
+func (d *decoder) copy(p phase, from, length GPVirtual) {
 	vectors := func(first, behindLast int) {
 		for i := first; i < behindLast; i += short {
 			x := XMM()
@@ -234,17 +249,26 @@ func (d *decoder) match(p phase, length, distance GPVirtual) {
 	JBE(LabelRef(p.name("Copied")))
 	vectors(atRest, longest)
 	jump(p.name("Copied"))
-	Label(p.name("Near"))
+}
+
+// spread writes the bytes that a shorter distance repeats; row holds that distance.
+func (d *decoder) spread(from, row GPVirtual, bytes VecVirtual) {
 	SHLQ(Imm(6), row)
 	ADDQ(d.tables, row)
-	VMOVDQU(behind(from, 0), spread)
+	VMOVDQU(behind(from, 0), bytes)
 	for i := 0; i < longest; i += short {
 		x := XMM()
-		VPSHUFB(behind(row, shuffleTable+i), spread, x)
+		VPSHUFB(behind(row, shuffleTable+i), bytes, x)
 		VMOVDQU(x, behind(d.out, i))
 	}
-	Label(p.name("Copied"))
-	ADDQ(length, d.out)
+}
+
+// used checks that nothing is left of the literals and the distances.
+func (d *decoder) used() {
+	CMPQ(d.literals, d.literalsEnd)
+	JNE(LabelRef("wrong"))
+	CMPQ(d.nears, d.fars)
+	JNE(LabelRef("wrong"))
 }
 
 // enterTail copies the page's last bytes to the tail and goes on in it.
@@ -281,10 +305,7 @@ func (d *decoder) leaveTail() {
 		VMOVDQU(x, behind(page, i))
 	}
 	Label("used")
-	CMPQ(d.literals, d.literalsEnd)
-	JNE(LabelRef("wrong"))
-	CMPQ(d.nears, d.fars)
-	JNE(LabelRef("wrong"))
+	d.used()
 	d.answer(1)
 	// Where no token was left for the tail, the page is full only if a run filled it.
 	Label("pageDone")
