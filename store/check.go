@@ -87,12 +87,12 @@ func (c *check) entry(page uint64, e image.Entry) {
 	case e.Codec() == image.SameSlot:
 		c.refs[e.Value()]++
 	case e.Object():
-		if !e.Clustered() || c.s.firstOf(page, e) {
+		if c.s.firstOf(page, e) {
 			c.live[e.Segment()] += int64(image.Footprint(e.Length()))
 			c.objects[e.Segment()]++
-		}
-		if e.Clustered() && c.s.firstOf(page, e) {
-			c.count.addObject(e, +1)
+			if e.Clustered() {
+				c.count.addObject(e, +1)
+			}
 		}
 		c.object(page, e)
 	}

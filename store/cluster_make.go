@@ -148,7 +148,7 @@ func (c *Clusterer) join(first uint64) error {
 	if err := c.prove(first, members, c.packed[:length]); err != nil {
 		return err
 	}
-	return c.publish(first, members, bytes, c.packed[:length])
+	return c.publish(first, members, c.packed[:length])
 }
 
 // prepare makes what is needed for the first cluster.
@@ -213,7 +213,7 @@ func (c *Clusterer) compress(members uint8) (int, error) {
 
 // publish gives the members that still have the objects which were gathered the cluster with that
 // payload.
-func (c *Clusterer) publish(first uint64, members uint8, bytes int, payload []byte) error {
+func (c *Clusterer) publish(first uint64, members uint8, payload []byte) error {
 	s := c.s
 	w := s.acquireLast()
 	defer w.Release()
@@ -241,13 +241,15 @@ func (c *Clusterer) publish(first uint64, members uint8, bytes int, payload []by
 	}
 	w.count.addObject(to, +1)
 	s.clusters.left.Add(int64(changed))
+	joined := 0 // bytes of the objects
 	for i := range uint64(image.ClusterPages) {
 		if same>>i&1 != 0 {
 			w.joinPage(first+i, to)
+			joined += c.now[i].length
 			c.did.Pages++
 		}
 	}
-	c.did.SavedBytes += uint64(max(bytes-image.Footprint(len(payload)), 0))
+	c.did.SavedBytes += uint64(max(joined-len(payload), 0))
 	return nil
 }
 

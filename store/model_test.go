@@ -84,9 +84,11 @@ func (m *model) run(writers, readers, ops int) {
 	var writing, reading sync.WaitGroup
 	stop := make(chan struct{})
 	if m.s.cfg.Backing != nil {
-		reading.Go(func() { m.writeBack(stop) })
+		reading.Go(func() {
+			m.again(stop, func() error { _, err := m.s.WriteBack(everything); return err })
+		})
 	}
-	reading.Go(func() { m.join(stop) })
+	reading.Go(func() { m.again(stop, func() error { return joinSome(m.s, 2) }) })
 	for r := range readers {
 		reading.Go(func() { m.read(uint64(r), stop) })
 	}
@@ -160,30 +162,15 @@ func (m *model) change(err error, page uint64, off int, data []byte) error {
 	return err
 }
 
-// writeBack writes back all there is, again and again.
-func (m *model) writeBack(stop chan struct{}) {
+// again calls what changes no page until it is to stop; a full store or device is no failure.
+func (m *model) again(stop chan struct{}, do func() error) {
 	for {
 		select {
 		case <-stop:
 			return
 		default:
 		}
-		if _, err := m.s.WriteBack(everything); err != nil && !errors.Is(err, ErrBackingFull) && !errors.Is(err, ErrFull) {
-			m.t.Error(err)
-			return
-		}
-	}
-}
-
-// join joins all pages that can be in clusters, again and again.
-func (m *model) join(stop chan struct{}) {
-	for {
-		select {
-		case <-stop:
-			return
-		default:
-		}
-		if err := joinSome(m.s, 2); err != nil && !errors.Is(err, ErrFull) {
+		if err := do(); err != nil && !errors.Is(err, ErrBackingFull) && !errors.Is(err, ErrFull) {
 			m.t.Error(err)
 			return
 		}
