@@ -20,7 +20,8 @@ import (
 )
 
 // An armed says which call is to fail: the n-th that processes of the roles make from now on, all
-// of them where none is named. With Again each later call of that kind and role fails too.
+// of them where none is named. With Again it is the first from the n-th on that can, and each later
+// call of that kind and role fails too.
 type armed struct {
 	N     int
 	Again bool
@@ -222,8 +223,15 @@ func (s *callSupervisor) decide(role string, n notice) unix.Errno {
 	}
 	s.failing.Count++
 	s.failing.Tally[role+" "+name]++
-	again := s.failing.Failed > 0 && a.Again && role == s.role && number == s.number
-	if s.failing.Count != a.N && !again {
+	due := s.failing.Count == a.N
+	switch {
+	case !a.Again:
+	case s.failing.Failed > 0:
+		due = role == s.role && number == s.number
+	default: // the n-th may be one that has no error
+		due = s.failing.Count >= a.N
+	}
+	if !due {
 		return 0
 	}
 	errno := errorFor(n, a.N+a.Turn, a.Again)

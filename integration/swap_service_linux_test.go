@@ -3,9 +3,11 @@
 package integration
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -178,6 +180,8 @@ func TestSwapF067Systemd(t *testing.T) {
 	args := append([]string{"-c", `mount --bind / "$0" && exec systemd-nspawn -q -D "$0" "$@"`, filepath.Join(dir, "root"),
 		"--volatile=overlay", "--boot", "--register=no", "--keep-unit", "--link-journal=no", "--capability=all", "--machine=zramfs-test",
 		"--system-call-filter=@swap @mount @memlock @resources process_madvise"}, append(binds, "--", "--unit=boot.service")...)
+	removeContainerGroups(t)
+	defer removeContainerGroups(t)
 	g := startGuard(t, hiddenData, swapTime) // the end of a container that hangs would end its keeper
 	defer g.dismiss(t)
 	cmd := exec.Command("sh", args...)
@@ -203,5 +207,36 @@ func TestSwapF067Systemd(t *testing.T) {
 	}
 	if swaps, err := os.ReadFile("/proc/swaps"); err != nil || strings.Contains(string(swaps), "loop") {
 		t.Errorf("after the shutdown: %s, %v", swaps, err)
+	}
+}
+
+// removeContainerGroups removes the control groups that a container left which has ended. Where one
+// hierarchy has such a group and the other lacks it, systemd-nspawn does not start.
+func removeContainerGroups(t *testing.T) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var groups []string
+	for line := range strings.Lines(string(text)) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) < 3 || fields[1] != "" && fields[1] != "name=systemd" {
+			continue
+		}
+		for _, hierarchy := range []string{".", "unified", "systemd"} {
+			for _, name := range []string{"payload", "supervisor"} {
+				top := filepath.Join("/sys/fs/cgroup", hierarchy, fields[2], name)
+				_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+					if err == nil && d.IsDir() {
+						groups = append(groups, path)
+					}
+					return nil
+				})
+			}
+		}
+	}
+	for _, group := range slices.Backward(groups) {
+		_ = os.Remove(group) // which fails where a process is in it
 	}
 }
