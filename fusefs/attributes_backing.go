@@ -93,25 +93,45 @@ func (a *attributes) writeBack(_ uint64, text []byte) error {
 }
 
 // spill writes up to a number of pages back that were not accessed for age, within writeback_limit,
-// and returns how many it wrote: none while recompress or writeback is at work.
+// and returns how many it wrote: none while recompress or writeback is at work. It counts them in
+// advance, so that a process that is killed has not written more than were counted.
 func (a *attributes) spill(age time.Duration, most int) (pages uint64, err error) {
 	if a.cfg.Uninitialised || !a.working.CompareAndSwap(false, true) {
 		return 0, nil
 	}
 	defer a.working.Store(false)
-	budget := a.budget()
+	if err := a.spend(int64(most)); err != nil {
+		if errors.Is(err, syscall.EAGAIN) { // an attribute is being set
+			err = nil
+		}
+		return 0, err
+	}
+	budget, left := a.budget(), most
 	did, err := a.cfg.Store.WriteBack(store.WritebackConfig{
 		Pages: []store.Selection{{End: a.cfg.Store.Pages(), Age: age}},
 		Grant: func(pages int) (granted int, err error) {
-			granted, err = budget(min(pages, most))
-			most -= max(granted, min(pages, 0))
+			granted, err = budget(min(pages, left))
+			left -= max(granted, min(pages, 0))
 			return granted, err
 		},
 	})
-	if errors.Is(err, store.ErrBudget) && most == 0 || errors.Is(err, ErrLeft) {
+	if errors.Is(err, store.ErrBudget) && left == 0 || errors.Is(err, ErrLeft) {
 		err = nil
 	}
-	return did.Pages, err
+	return did.Pages, errors.Join(err, a.spend(int64(did.Pages)-int64(most)))
+}
+
+// spend counts pages of spill. It does not count where the server stops, since none are moved then.
+func (a *attributes) spend(pages int64) error {
+	err := a.begin()
+	if err == nil {
+		defer a.setting.Unlock()
+		err = a.change(func(c *Chosen) error { c.spend(time.Now(), pages); return nil })
+	}
+	if errors.Is(err, ErrLeft) {
+		return nil
+	}
+	return err
 }
 
 // writebackErrno makes the kernel's answer of an error, and keeps the cause for the log.

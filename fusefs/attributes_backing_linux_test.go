@@ -142,6 +142,44 @@ func TestSpill(t *testing.T) {
 	if got := readAttribute(t, f, "bd_stat", 4096); got != "      90        0       90\n" {
 		t.Errorf("bd_stat is %q", got)
 	}
+	if got := a.chosen.Load().spent(time.Now()); got != 90 {
+		t.Errorf("%d pages are counted, of 90", got)
+	}
+	a.stopping = func() bool { return true }
+	a.setting.Lock()
+	defer a.setting.Unlock()
+	if pages, err := a.spill(0, 1); pages != 0 || err != nil {
+		t.Errorf("of a server that is to stop: %d pages, %v", pages, err)
+	}
+}
+
+// What was moved counts for a day and up to four hours more, whatever the clock does.
+func TestSpentIsForgotten(t *testing.T) {
+	at := time.Unix(1_800_000_000, 0).Truncate(spentPeriod)
+	var c Chosen
+	c.spend(at, 100)
+	c.spend(at.Add(spentPeriod-1), 20)
+	c.spend(at.Add(spentPeriod-1), -10)
+	c.spend(at.Add(10*time.Hour), 5)
+	for _, w := range []struct {
+		after time.Duration
+		want  uint64
+	}{{10 * time.Hour, 115}, {-100 * time.Hour, 115}, {24 * time.Hour, 115}, {28*time.Hour - 1, 115}, {28 * time.Hour, 5}, {36 * time.Hour, 0}, {1000 * time.Hour, 0}} {
+		if got := c.spent(at.Add(w.after)); got != w.want {
+			t.Errorf("%s later %d pages count, want %d", w.after, got, w.want)
+		}
+	}
+	c.spend(at.Add(-100*time.Hour), 7) // the clock was wrong before
+	if got := c.spent(at.Add(-100 * time.Hour)); got != 122 {
+		t.Errorf("after the clock was set back %d pages count", got)
+	}
+	if got := c.spent(at.Add(-71 * time.Hour)); got != 0 {
+		t.Errorf("a day after the clock was set back %d pages count", got)
+	}
+	c.spend(at, -1000)
+	if got := c.spent(at); got != 0 {
+		t.Errorf("%d pages count after more than all was given back", got)
+	}
 }
 
 // The limit gets back only blocks that were taken from it.

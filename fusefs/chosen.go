@@ -25,6 +25,10 @@ type Chosen struct {
 	// the pages that may yet be written, and whether that counts.
 	WritebackLimit   uint64 `json:"writeback_limit,omitempty"`
 	WritebackLimited bool   `json:"writeback_limited,omitempty"`
+	// Spent are the pages that Server.Spill has moved, by periods of four hours, the number of a
+	// period modulo their number; SpentPeriod is the number of the newest, since 1970.
+	Spent       [spentPeriods]uint32 `json:"spent,omitzero"`
+	SpentPeriod uint64               `json:"spent_period,omitempty"`
 	// Resized is the number of the last request that changed the size of the device; 0 for none.
 	Resized uint64 `json:"resized,omitempty"`
 

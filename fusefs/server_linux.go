@@ -125,6 +125,10 @@ func (s *Server) Spill(age time.Duration, most int) (pages uint64, err error) {
 	return s.spill(age, most)
 }
 
+// Spent returns how many pages Spill moved in the last 24 hours, and in up to four before: also that
+// of servers before this one.
+func (s *Server) Spent(now time.Time) (pages uint64) { return s.chosen().spent(now) }
+
 // OpenCount returns what Session.OpenCount does.
 func (s *Server) OpenCount() int { return s.requests.handles(s.slots) }
 

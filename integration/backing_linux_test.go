@@ -219,6 +219,61 @@ func TestBackingDeviceFails(t *testing.T) {
 	}
 }
 
+// A burst of writes to a device with a backing device is held up at the memory limit, and no write
+// fails as long as the backing device and the budget of a day have room, which workers that die
+// keep to together. Then writes fail, and reads go on.
+func TestFullDeviceSpills(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	require.Loop(t)
+	const limit, budget, pages, chunk = 16 << 20, 64 << 20, 20000, 32
+	backing := backingFile(t, 2*budget)
+	dir := mount(t, "--size", "128M", "--mem-limit", strconv.Itoa(limit), "--spill", backing, "--spill-daily", strconv.Itoa(budget))
+	want := make([]byte, pages*pageSize)
+	if _, err := rand.NewChaCha8([32]byte{5}).Read(want); err != nil {
+		t.Fatal(err)
+	}
+	c := newCrashing(t, dir)
+	fd := openData(t, dir, 0)
+	write := func(from int) error {
+		_, err := fd.WriteAt(want[from*pageSize:(from+chunk)*pageSize], int64(from*pageSize))
+		return err
+	}
+	stored := 0
+	for ; stored < pages; stored += chunk {
+		if stored == pages/4 {
+			c.kill()
+		}
+		if err := write(stored); err != nil {
+			if !errors.Is(err, syscall.ENOSPC) {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	s := status(t, dir)
+	if most, least := (limit+budget)/pageSize, (limit/2+budget-16<<20)/pageSize; stored < least || stored > most {
+		t.Errorf("%d pages were taken, %d to %d should be", stored, least, most)
+	}
+	if s.Spill.SpentBytes > budget || s.Backing.Writes*pageSize > budget || s.Backing.Writes*pageSize < budget-16<<20 || !strings.Contains(s.Spill.Reason, "24 hours") {
+		t.Errorf("%d pages went to the backing device; %+v", s.Backing.Writes, s.Spill)
+	}
+	if s.Stalls.Requests == 0 || s.IO.FailedWrites == 0 {
+		t.Errorf("%d writes waited and %d failed: this proves nothing", s.Stalls.Requests, s.IO.FailedWrites)
+	}
+	mustRead(t, int(fd.Fd()), want[:stored*pageSize], 0)
+	if err := unix.Fallocate(int(fd.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, int64(stored*pageSize)); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(0); err != nil {
+		t.Errorf("after pages were freed: %v", err)
+	}
+	mustRead(t, int(fd.Fd()), want[:chunk*pageSize], 0)
+	if err := fd.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A backing device that lies on a file in memory is refused, however many devices are between.
 func TestBackingDeviceBelow(t *testing.T) {
 	require.Root(t)

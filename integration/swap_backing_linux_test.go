@@ -39,3 +39,26 @@ func TestSwapWrittenBack(t *testing.T) {
 	m.do(t, "walk")
 	m.end(t)
 }
+
+// Swap that does not fit below the memory limit goes on to the backing device while programs are
+// reclaimed, and no write to swap fails.
+func TestSwapSpills(t *testing.T) {
+	const limit, size, memLimit = 48 << 20, 192 << 20, 24 << 20
+	group := memoryGroup(t, "spill", limit)
+	backing := backingFile(t, 256<<20)
+	m := startMemory(t, memoryOrder{Pages: size / memoryPage, Source: realSource(t), Group: group})
+	dir := swapDir(t)
+	mustRun(t, commandTimeout, "up", "--size", "512M", "--devices", "1", "--mem-limit", "24M", "--spill", backing, dir)
+	fill, walk, random := m.do(t, "fill"), m.do(t, "walk"), m.do(t, "random")
+	s := status(t, dir)
+	if s.IO.FailedReads+s.IO.FailedWrites+s.IO.ChecksumErrors+s.Backing.FailedWrites != 0 || s.Spill.Pages == 0 || s.Memory.MemUsedMax > memLimit {
+		t.Errorf("errors: %+v, %+v; spilled: %+v; memory %+v", s.IO, s.Backing, s.Spill, s.Memory)
+	}
+	t.Logf("fill %.0f MB/s, walk %.0f MB/s, random %.1f us a page; %d pages spilled, %d requests waited %.1f s for memory", fill.perSecond(), walk.perSecond(),
+		float64(random.Took.Microseconds())/float64(random.Pages), s.Spill.Pages, s.Stalls.Requests, s.Stalls.Seconds)
+	liftLimit(t, group)
+	mustRun(t, downTimeout, "down", dir)
+	wantNothingLeft(t, dir)
+	m.do(t, "walk")
+	m.end(t)
+}

@@ -5,6 +5,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/store/internal/image"
@@ -24,9 +25,10 @@ import (
 type away struct {
 	device *Backing // immutable; nil where there is none
 	blocks blocks
-	buffer []byte // immutable slice header; each worker has a part, and the batch
-	batch  batch  // of the writeback under way
-	writes total  // pages written; immutable
+	buffer []byte      // immutable slice header; each worker has a part, and the batch
+	batch  batch       // of the writeback under way
+	writes total       // pages written; immutable
+	short  atomic.Bool // stubs will have no room, and writes leave a segment to them
 }
 
 const (

@@ -24,7 +24,7 @@ const (
 // many it leaves alone from now on. The caller holds passMu.
 func (s *Store) compact(n int, worth int64) (emptied, stuck int) {
 	var victims [compactSlice]uint32
-	for _, v := range s.victims(victims[:n], segSealed, worth) {
+	for _, v := range s.victims(victims[:n], segSealed, worth, s.mayEmpty()) {
 		seg := s.segment(uint64(v))
 		garbage := image.SegmentSize - seg.live()
 		err := s.evacuate(uint64(v))
@@ -46,16 +46,16 @@ func (s *Store) compact(n int, worth int64) (emptied, stuck int) {
 }
 
 // victims fills list with the segments in a state that have the most garbage, at
-// least worth bytes, in two scans over counters: one to see how it is spread, one
-// to choose.
-func (s *Store) victims(list []uint32, state uint64, worth int64) []uint32 {
+// least worth bytes, and up to live bytes of objects, in two scans over counters: one to
+// see how it is spread, one to choose.
+func (s *Store) victims(list []uint32, state uint64, worth, live int64) []uint32 {
 	var spread [garbageClasses]int
 	most := func(n int) (class int, ok bool) {
-		live := s.segment(uint64(n)).live()
-		if s.segment(uint64(n)).state() != state || image.SegmentSize-live < worth {
+		has := s.segment(uint64(n)).live()
+		if s.segment(uint64(n)).state() != state || image.SegmentSize-has < worth || has > live {
 			return 0, false
 		}
-		return int(live / (image.SegmentSize / garbageClasses)), true
+		return int(has / (image.SegmentSize / garbageClasses)), true
 	}
 	used := int(s.everUsed())
 	for n := range used {
@@ -77,11 +77,26 @@ func (s *Store) victims(list []uint32, state uint64, worth int64) []uint32 {
 	return found
 }
 
+// mayEmpty is how many bytes of objects a segment may have for the compactor to begin on it: as many
+// as it has room for. A segment where an object has to stay is not emptied, and what was moved takes
+// room all the same. So the one that was begun last can always be emptied later, and the compactor
+// never ends up without room to gather anything.
+func (s *Store) mayEmpty() int64 {
+	if s.reserve() > 0 {
+		return image.SegmentSize
+	}
+	o := s.compactor().open
+	return int64(o.end - o.next)
+}
+
 // evacuate moves what is live in segment n. It fails if an object has to stay for
 // now, because a request is at its page or there is no room, or if the segment is
 // no longer sealed.
 func (s *Store) evacuate(n uint64) (err error) {
 	seg := s.segment(n)
+	if seg.live() > s.mayEmpty() {
+		return ErrFull
+	}
 	if !seg.turn(segSealed, segMoving) {
 		return errBusy
 	}

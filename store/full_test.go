@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // fillUp writes incompressible pages until the store takes no more.
@@ -119,6 +121,42 @@ func TestCheckWhileWritersWaitForMemory(t *testing.T) {
 	}
 	close(stop)
 	writers.Wait()
+}
+
+// Requests that are at a page of each segment let the compactor empty none. Once they are gone it
+// gathers what was freed all the same.
+func TestFullStoreIsGatheredLater(t *testing.T) {
+	s := newStore(t, Config{Disksize: 64 << 20, MemLimit: 8 << 20})
+	stored := fillUp(t, s)
+	const each = image.SegmentSize / PageSize / 2 // a page at least in each segment
+	held := map[*sync.Mutex]bool{}
+	for page := uint64(0); page < stored; page += each {
+		if l := s.lock(page); !held[l] {
+			l.Lock()
+			held[l] = true
+		}
+	}
+	var freed []uint64
+	for page := range stored {
+		if page%3 == 1 && !held[s.lock(page)] {
+			w := s.Acquire()
+			w.Discard(page, 1)
+			w.Release()
+			freed = append(freed, page)
+		}
+	}
+	for range 10 {
+		s.pass()
+	}
+	for l := range held {
+		l.Unlock()
+	}
+	for i, page := range freed[:len(freed)*3/4] {
+		if err := tryWrite(s, page, 2); err != nil {
+			t.Fatalf("after %d pages of %d: %v", i, len(freed), err)
+		}
+	}
+	holds(t, s)
 }
 
 // takeFree takes n workers as soon as they are released, or those that are.

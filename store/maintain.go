@@ -73,9 +73,12 @@ func (s *Store) pass() time.Duration {
 		again = soonest(again, heldUpEvery)
 	}
 
+	full := denied && s.reserve() <= 1 && s.unswept.Load() == 0 && !s.recountEnds() && !s.clusters.loosen.under
+	relief := full && s.cfg.Relief != nil && s.cfg.Relief()
 	s.mu.Lock()
 	s.ended = turn
-	s.full.Store(denied && len(s.ready) <= 1 && s.unswept.Load() == 0 && !s.recountEnds() && !s.clusters.loosen.under)
+	s.full.Store(full)
+	s.relief.Store(relief)
 	s.mu.Unlock()
 	s.noteFill()
 	return again
@@ -262,8 +265,10 @@ func (s *Store) garbage() (garbage, live int64) {
 	s.mu.Lock()
 	spare := int64(len(s.ready)+len(s.empty)+len(s.workers)) * image.SegmentSize
 	s.mu.Unlock()
-	if s.away.batch.open.end != 0 {
-		spare += image.SegmentSize
+	for _, o := range []openSegment{s.away.batch.open, s.away.batch.spare} {
+		if o.end != 0 {
+			spare += image.SegmentSize
+		}
 	}
 	live = int64(s.footprint())
 	return s.backedBytes() - spare - live, live

@@ -78,7 +78,7 @@ func (s *Store) beginRecount() bool {
 		return false
 	}
 	var list [recountSegments]uint32
-	for _, n := range s.victims(list[:], segStuck, 0) {
+	for _, n := range s.victims(list[:], segStuck, 0, image.SegmentSize) {
 		if s.segment(uint64(n)).turn(segStuck, segCounted) {
 			s.emptied(uint64(n))
 			r.active = true

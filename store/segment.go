@@ -166,7 +166,7 @@ func (w *Worker) takeSegment() (uint32, error) {
 		}
 		return 0, ErrFull
 	}
-	if n, ok := s.tryTake(1); ok {
+	if n, ok := s.tryTake(s.keptReady()); ok {
 		return n, nil
 	}
 	crowded := s.waiting.Add(1) > s.mayWait
@@ -175,13 +175,22 @@ func (w *Worker) takeSegment() (uint32, error) {
 	w.parked.Store(true)
 	defer w.parked.Store(false)
 	for wait := s.waitForMemory(crowded); ; wait.pause() {
-		if n, ok := s.tryTake(1); ok {
+		if n, ok := s.tryTake(s.keptReady()); ok {
 			return n, nil
 		}
 		if wait.over() { // only after a look: who was not scheduled has not waited
 			return 0, ErrFull
 		}
 	}
+}
+
+// keptReady is how many ready segments a write leaves: the compactor's, and one for stubs where
+// those have no room, since they make room for writes.
+func (s *Store) keptReady() int {
+	if s.away.short.Load() {
+		return 2
+	}
+	return 1
 }
 
 // tryTake takes a ready segment unless only keep are left.
@@ -201,8 +210,9 @@ func (s *Store) tryTake(keep int) (n uint32, ok bool) {
 }
 
 const (
-	maxWait   = time.Second            // that a write waits for memory
-	waitPause = 100 * time.Microsecond // between two looks
+	maxWait    = time.Second            // that a write waits for memory
+	reliefWait = 30 * time.Second       // that it waits while Config.Relief makes room
+	waitPause  = 100 * time.Microsecond // between two looks
 )
 
 // A memoryWait is a write's wait for the maintainer: until two passes that began
@@ -212,18 +222,26 @@ const (
 // A waiting write holds a worker that a read may need. Once Config.MaxWaiting writes
 // wait, a further one fails at once if the store is full. It waits if only the
 // maintainer is behind, since that takes milliseconds.
+//
+// While Config.Relief makes room all writes wait, the reads behind them too, as for any
+// device that is busy.
 type memoryWait struct {
 	s       *Store
 	turn    uint64 // the pass to wait for
 	failed  int
 	until   time.Time
+	longest time.Time // until is never after it
 	crowded bool
+	relies  bool // on Config.Relief
 }
 
 func (s *Store) waitForMemory(crowded bool) memoryWait {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return memoryWait{s: s, turn: s.begun + 1, until: time.Now().Add(s.patience), crowded: crowded}
+	now := time.Now()
+	return memoryWait{
+		s: s, turn: s.begun + 1, until: now.Add(s.patience), longest: now.Add(reliefWait), crowded: crowded, relies: true,
+	}
 }
 
 func (w *memoryWait) pause() {
@@ -234,13 +252,18 @@ func (w *memoryWait) pause() {
 func (w *memoryWait) over() bool {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
+	now := time.Now()
+	hopeless := w.s.full.Load()
+	if w.relies && w.s.relief.Load() && now.Before(w.longest) {
+		hopeless, w.until = false, now.Add(w.s.patience)
+	}
 	if w.s.ended >= w.turn {
 		w.turn = w.s.begun + 1
-		if w.s.full.Load() {
+		if hopeless {
 			w.failed++
 		}
 	}
-	return w.failed == 2 || w.crowded && w.s.full.Load() || time.Now().After(w.until)
+	return w.failed == 2 || w.crowded && hopeless || now.After(w.until)
 }
 
 // grow takes memory for one more segment and makes it ready.

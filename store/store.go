@@ -79,6 +79,10 @@ type Config struct {
 	// only after the use was 5 per cent lower. The maintainer calls it, off the page path; it must
 	// neither block nor allocate, since writes may be waiting.
 	OnFill func(percent int)
+	// Relief, if set, is asked while no more memory can be had for what is written, and reports
+	// whether the caller makes room, by WriteBack for example: writes then wait for that instead of
+	// failing. The maintainer calls it, off the page path; it must not block.
+	Relief func() bool
 	// Present, if set, makes the memory present that v leads to, which requests would touch first.
 	// It is called before the store is in use, and by SetAlgorithm.
 	Present func(v any)
@@ -139,6 +143,7 @@ type Store struct {
 
 	// Every request reads these, and few change them.
 	full      atomic.Bool                     // the last pass was denied memory and could not raise the reserve
+	relief    atomic.Bool                     // full, and Config.Relief makes room
 	drowsy    atomic.Bool                     // the maintainer sleeps without a timer
 	deserted  atomic.Bool                     // an open segment may have lost its last object; lowered by the maintainer alone
 	unswept   atomic.Int64                    // segments that sweep has to go through yet

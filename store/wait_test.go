@@ -54,6 +54,87 @@ func TestWaitCountsPassesThatBeginLater(t *testing.T) {
 	}
 }
 
+// While room is being made all writes wait, as many as there are, and fail once it is not: each after
+// passes in vain or its patience, and no later than reliefWait.
+func TestWaitForRelief(t *testing.T) {
+	s := newStore(t, Config{Disksize: 16 << 20})
+	s.quiesce()
+	defer s.resume()
+	s.patience = 0
+	s.full.Store(true)
+	s.relief.Store(true)
+	defer s.full.Store(false)
+	w, crowded := s.waitForMemory(false), s.waitForMemory(true)
+	alone := s.waitForMemory(true)
+	alone.relies = false
+	for range 3 {
+		s.mu.Lock()
+		s.begun++
+		s.ended = s.begun
+		s.mu.Unlock()
+		if w.over() || crowded.over() || w.failed+crowded.failed != 0 {
+			t.Fatal("a write does not wait while room is being made")
+		}
+	}
+	if !alone.over() {
+		t.Error("what makes room waits for itself")
+	}
+	w.longest = time.Now()
+	waitUntil(t, w.over)
+	s.relief.Store(false)
+	if !crowded.over() {
+		t.Error("one more than may wait waits where no room is made")
+	}
+}
+
+// A full store asks whether room is being made, and a write that waited for it succeeds.
+func TestFullStoreIsRelieved(t *testing.T) {
+	var relief atomic.Bool
+	var asked atomic.Int32
+	s := newStore(t, Config{Disksize: 64 << 20, MemLimit: 8 << 20, MaxWaiting: 1, Relief: func() bool {
+		asked.Add(1)
+		return relief.Load()
+	}})
+	stored := fillUp(t, s)
+	if asked.Load() == 0 {
+		t.Error("it did not ask")
+	}
+	relief.Store(true)
+	s.poke()
+	waitUntil(t, s.relief.Load)
+	const writers = 3
+	done := make(chan error, writers)
+	for i := range uint64(writers) {
+		go func() { done <- tryWrite(s, stored+i, 1) }()
+	}
+	select {
+	case err := <-done:
+		t.Errorf("a write does not wait: %v", err)
+	case <-time.After(2 * maxWait):
+	}
+	w := s.Acquire()
+	w.Discard(0, stored/2)
+	w.Release()
+	for range writers {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	waitUntil(t, func() bool { return !s.relief.Load() })
+	fillUp2 := func() error { // and one that waits in vain fails
+		for page := stored; page < s.Pages(); page++ {
+			if err := tryWrite(s, page, 1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	relief.Store(false)
+	if err := fillUp2(); !errors.Is(err, ErrFull) {
+		t.Errorf("without relief: %v", err)
+	}
+}
+
 // A maintainer that is stuck holds a write up for no longer than its patience.
 func TestWaitEnds(t *testing.T) {
 	s := newStore(t, Config{Disksize: 16 << 20})

@@ -85,10 +85,12 @@ type batch struct {
 	room    []byte             // where one block is sealed, with its tag
 	items   [batchPages]item   // pages
 	copies  [batchPages][]byte // their objects, as they were
-	// open is where their stubs come to lie; guarded by Store.passMu. The last ready segment stays
-	// the compactor's: stubs free memory here and there, which only the compactor can gather, and a
-	// full store without room for it would stay full.
-	open openSegment
+	// open is where their stubs come to lie, and spare a segment for when it has no room, taken while
+	// there still is some: writes would take all that is freed, and a full store without room for
+	// stubs would stay full. Both guarded by Store.passMu. The last ready segment stays the
+	// compactor's for the same reason: what stubs free lies here and there, and only the compactor
+	// can gather it.
+	open, spare openSegment
 }
 
 // batchPages is the number of pages written together.
@@ -242,28 +244,40 @@ func (w *writeback) awaitRoom() error {
 		defer w.s.passMu.Unlock()
 		return w.s.away.haveRoom(w.s)
 	}
-	for wait := w.s.waitForMemory(false); !have(); wait.pause() {
+	wait := w.s.waitForMemory(false)
+	wait.relies = false // it may be the relief itself
+	for !have() {
 		if wait.over() {
 			return ErrFull
 		}
+		wait.pause()
 	}
 	return nil
 }
 
-// haveRoom takes a segment for stubs where the one before has no room for those of a batch, and
-// reports whether there is room. The maintainer calls it before it is needed, since a store that is
-// full has none to give. The caller holds passMu.
+// haveRoom takes a segment for stubs once half of the one before is used, and goes on to it where
+// that has no room for those of a batch. It reports whether there is room. The maintainer calls it
+// before it is needed, since a store that is full has none to give. The caller holds passMu.
 func (a *away) haveRoom(s *Store) bool {
-	if a.device == nil || a.batch.open.next+batchPages*uint64(image.Footprint(image.StubSize)) <= a.batch.open.end {
+	b := &a.batch
+	left := b.open.end - b.open.next
+	if a.device == nil || left >= image.SegmentSize/2 {
 		return true
 	}
-	n, ok := s.tryTake(1)
-	if ok {
-		defer a.lendRoom(s.compactor())()
-		s.compactor().seal()
-		s.compactor().open = openAt(n)
+	if b.spare.end == 0 {
+		n, ok := s.tryTake(1)
+		a.short.Store(!ok)
+		if ok {
+			b.spare = openAt(n)
+		}
 	}
-	return ok
+	if enough := left >= batchPages*uint64(image.Footprint(image.StubSize)); enough || b.spare.end == 0 {
+		return enough
+	}
+	defer a.lendRoom(s.compactor())()
+	s.compactor().seal()
+	s.compactor().open, b.spare = b.spare, openSegment{}
+	return true
 }
 
 // lendRoom lets the compactor append to the stubs until the function that it returns is called.

@@ -3,6 +3,7 @@
 package background
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -19,8 +20,10 @@ const (
 	// spillAgain is the pause after a round that found no page, spillFailed after a failure.
 	spillAgain  = time.Minute
 	spillFailed = 10 * time.Minute
-	// day is the window of the budget.
-	day = 24 * time.Hour
+	// reliefBytes is how much is spilled at a time while writes wait for it, and reliefStuck how
+	// long that may take before the device counts as stuck.
+	reliefBytes = 16 << 20
+	reliefStuck = 2 * time.Second
 )
 
 // SpillDaily is how many bytes of pages a device spills in 24 hours at the most by default.
@@ -29,21 +32,26 @@ const SpillDaily = 1 << 30
 // A Spiller moves the coldest pages of a store to its backing device where the memory limit comes
 // near. Its methods are safe for concurrent use.
 type Spiller struct {
-	store *store.Store                                                // immutable
-	spill func(age time.Duration, most int) (pages uint64, err error) // immutable
-	age   func() time.Duration                                        // from which on pages are cold; immutable
-	stop  chan struct{}                                               // closed by Close
+	store *store.Store         // immutable
+	mover Mover                // immutable
+	age   func() time.Duration // from which on pages are cold; immutable
+	stop  chan struct{}        // closed by Close
+	asked chan struct{}        // has room for one call of Relieve
 	ended sync.WaitGroup
-	done  []spilled // of the last 24 hours, the oldest first; used by the goroutine of Start
 
 	mu     sync.Mutex
 	status SpillStatus // guarded by mu
+	began  time.Time   // when the present round began; zero between rounds; guarded by mu
+	vain   time.Time   // until when a round would move nothing; guarded by mu
+	closed bool        // guarded by mu
 }
 
-// A spilled is a round of spilling.
-type spilled struct {
-	at    time.Time
-	bytes uint64
+// A Mover moves pages of a store to its backing device.
+type Mover interface {
+	// Spill moves up to a number of pages that were not accessed for age, and returns how many.
+	Spill(age time.Duration, most int) (pages uint64, err error)
+	// Spent returns how many pages it has moved in the last 24 hours or some more.
+	Spent(now time.Time) (pages uint64)
 }
 
 // SpillStatus says what a device has moved to its backing device by itself since its process began.
@@ -55,7 +63,8 @@ type SpillStatus struct {
 	// Reason says why the state is off, or why pages are not moved although the limit is near;
 	// empty where nothing is to be said.
 	Reason string `json:"reason"`
-	// SpentBytes is how many bytes of pages were moved in the last 24 hours.
+	// SpentBytes is how many bytes of pages were moved in the last 24 hours, and in up to four
+	// before, also by processes before this one.
 	SpentBytes uint64 `json:"spent_bytes"`
 	// Pages is the number of pages moved so far.
 	Pages uint64 `json:"pages"`
@@ -64,14 +73,14 @@ type SpillStatus struct {
 // StateSpilling is the state of a Spiller at work; StateWaiting and StateOff are the others.
 const StateSpilling = "spilling"
 
-// NewSpiller returns a Spiller for s that does nothing yet. It has spill move up to a number of
-// pages that were not accessed for an age, daily bytes of them in 24 hours at the most. A nil spill
-// is for a store without a backing device. age is the age from which on pages are cold.
-func NewSpiller(s *store.Store, daily uint64, age func() time.Duration, spill func(age time.Duration, most int) (uint64, error)) *Spiller {
-	p := &Spiller{store: s, spill: spill, age: age, stop: make(chan struct{})}
+// NewSpiller returns a Spiller for s that does nothing yet. It has m move daily bytes of pages in 24
+// hours at the most. A nil m is for a store without a backing device. age is the age from which on
+// pages are cold.
+func NewSpiller(s *store.Store, daily uint64, age func() time.Duration, m Mover) *Spiller {
+	p := &Spiller{store: s, mover: m, age: age, stop: make(chan struct{}), asked: make(chan struct{}, 1)}
 	p.status = SpillStatus{DailyBytes: daily, State: StateWaiting}
 	switch {
-	case spill == nil:
+	case m == nil:
 		p.status = SpillStatus{State: StateOff, Reason: "no backing device"}
 	case daily == 0:
 		p.status = SpillStatus{State: StateOff, Reason: "switched off"}
@@ -88,6 +97,7 @@ func (p *Spiller) Start() {
 
 // Close ends what Start began, and waits for that. It is to be called before the store is closed.
 func (p *Spiller) Close() error {
+	p.say(func(*SpillStatus) { p.closed = true })
 	close(p.stop)
 	p.ended.Wait()
 	return nil
@@ -100,64 +110,100 @@ func (p *Spiller) Status() SpillStatus {
 	return p.status
 }
 
+// Relieve has the Spiller make room at once, and reports whether it is about to: the store asks
+// while writes wait. It does not block.
+func (p *Spiller) Relieve() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	stuck := !p.began.IsZero() && now.Sub(p.began) > reliefStuck
+	if p.closed || p.status.State == StateOff || now.Before(p.vain) || stuck {
+		return false
+	}
+	select {
+	case p.asked <- struct{}{}:
+	default: // it was asked already
+	}
+	return true
+}
+
 func (p *Spiller) run() {
-	for {
-		pause := p.round(fillOf(p.store.Stats()), time.Now())
+	for pause := time.Duration(0); ; {
 		select {
 		case <-p.stop:
 			return
+		case <-p.asked:
+			p.relieve(time.Now())
 		case <-time.After(pause):
+			pause = p.round(fillOf(p.store.Stats()), time.Now())
 		}
 	}
 }
 
 // round moves some pages where the store is nearly full, and returns how long to wait then.
 func (p *Spiller) round(fill float64, now time.Time) time.Duration {
-	spent := p.spent(now)
 	if fill < scarce {
+		spent := p.spent(now)
 		p.say(func(s *SpillStatus) { s.State, s.Reason, s.SpentBytes = StateWaiting, "", spent })
 		return fillEvery
-	}
-	most := min(uint64(min(fill, 1)*mostSpill), p.Status().DailyBytes-min(spent, p.Status().DailyBytes))
-	if most < leastSpill {
-		p.say(func(s *SpillStatus) {
-			s.State, s.Reason, s.SpentBytes = StateWaiting, "all that may be moved in 24 hours was", spent
-		})
-		return spillAgain
 	}
 	age := max(p.age(), spillAge)
 	if fill >= dire {
 		age = leastAge
 	}
-	p.say(func(s *SpillStatus) { s.State, s.Reason = StateSpilling, "" })
-	pages, err := p.spill(age, int(most/store.PageSize))
-	if pages > 0 {
-		p.done = append(p.done, spilled{now, pages * store.PageSize})
+	return p.move(now, uint64(min(fill, 1)*mostSpill), age)
+}
+
+// relieve moves some pages of a full store, the oldest that there are: writes wait for their
+// memory.
+func (p *Spiller) relieve(now time.Time) {
+	p.move(now, reliefBytes, max(p.age(), spillAge), leastAge, leastAge/4, 0)
+}
+
+// move moves up to most bytes of pages of the first age that some have, within the budget, and
+// returns how long to wait before more can be moved.
+func (p *Spiller) move(now time.Time, most uint64, ages ...time.Duration) (pause time.Duration) {
+	spent, daily := p.spent(now), p.Status().DailyBytes
+	most = min(most, daily-min(spent, daily))
+	if most < leastSpill {
+		p.say(func(s *SpillStatus) {
+			s.State, s.Reason, s.SpentBytes = StateWaiting, "all that may be moved in 24 hours was", spent
+			p.vain = now.Add(spillAgain)
+		})
+		return spillAgain
 	}
-	pause := time.Duration(fillEvery)
+	p.say(func(s *SpillStatus) { s.State, s.Reason, p.began = StateSpilling, "", time.Now() })
+	var pages uint64
+	var err error
+	for _, age := range ages {
+		if pages, err = p.mover.Spill(age, int(most/store.PageSize)); pages > 0 || err != nil {
+			break
+		}
+	}
+	spent, pause = p.spent(now), fillEvery
 	p.say(func(s *SpillStatus) {
-		s.State, s.SpentBytes = StateWaiting, spent+pages*store.PageSize
+		s.State, s.SpentBytes = StateWaiting, spent
 		s.Pages += pages
+		p.began = time.Time{}
 		switch {
+		case errors.Is(err, store.ErrBackingFull), errors.Is(err, store.ErrFull): // for now
+			s.Reason, pause = err.Error(), spillAgain
+			p.vain = now.Add(reliefStuck)
 		case err != nil:
 			s.Reason, pause = err.Error(), spillFailed
+			p.vain = now.Add(pause)
 		case pages == 0:
 			s.Reason, pause = "no page is cold enough", spillAgain
+			if ages[len(ages)-1] == 0 {
+				p.vain = now.Add(reliefStuck)
+			}
 		}
 	})
 	return pause
 }
 
 // spent is how many bytes of pages were moved in the 24 hours before now.
-func (p *Spiller) spent(now time.Time) (bytes uint64) {
-	for len(p.done) > 0 && now.Sub(p.done[0].at) >= day {
-		p.done = p.done[1:]
-	}
-	for _, s := range p.done {
-		bytes += s.bytes
-	}
-	return bytes
-}
+func (p *Spiller) spent(now time.Time) (bytes uint64) { return p.mover.Spent(now) * store.PageSize }
 
 func (p *Spiller) say(change func(*SpillStatus)) {
 	p.mu.Lock()

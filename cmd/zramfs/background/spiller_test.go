@@ -4,6 +4,7 @@ package background
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,60 +12,142 @@ import (
 	"github.com/zramfs/zramfs/store"
 )
 
-// A moved is what a Spiller has asked for.
+// A moving is a Mover that notes what it is asked for.
+type moving struct {
+	asked []moved
+	have  uint64        // pages that it can move of any age
+	least time.Duration // pages of a lesser age are asked for in vain
+	err   error         // of each Spill
+	done  map[time.Time]uint64
+	wait  chan struct{} // Spill ends once it is closed; nil for at once
+}
+
 type moved struct {
 	age  time.Duration
 	most int
 }
 
+func (m *moving) Spill(age time.Duration, most int) (uint64, error) {
+	m.asked = append(m.asked, moved{age, most})
+	if m.wait != nil {
+		<-m.wait
+	}
+	if age > m.least {
+		return 0, m.err
+	}
+	pages := min(m.have, uint64(most))
+	m.have -= pages
+	m.done[time.Now()] += pages
+	return pages, m.err
+}
+
+func (m *moving) Spent(now time.Time) (pages uint64) {
+	for at, n := range m.done {
+		if now.Sub(at) < 24*time.Hour {
+			pages += n
+		}
+	}
+	return pages
+}
+
+// newMoving returns a Mover with many pages of each age.
+func newMoving() *moving {
+	return &moving{have: 1 << 30, least: 100 * time.Hour, done: map[time.Time]uint64{}}
+}
+
+const pagesOfMiB = 1 << 20 / store.PageSize
+
+func hour() time.Duration { return time.Hour }
+
 // The nearer the memory limit, the more pages go to the backing device and the younger they may be;
 // within a budget for 24 hours.
 func TestSpillerKeepsToItsBudget(t *testing.T) {
-	var asked []moved
-	have := uint64(1 << 40)
-	p := NewSpiller(nil, 500<<20, func() time.Duration { return time.Hour }, func(age time.Duration, most int) (uint64, error) {
-		asked = append(asked, moved{age, most})
-		return min(have, uint64(most)), nil
-	})
+	m := newMoving()
+	p := NewSpiller(nil, 500<<20, hour, m)
 	now := time.Now()
-	const mib = 1 << 20 / store.PageSize
-	if pause := p.round(0.79, now); pause != fillEvery || len(asked) > 0 || p.Status().State != StateWaiting {
-		t.Errorf("far from the limit: %v, %+v", asked, p.Status())
+	if pause := p.round(0.79, now); pause != fillEvery || len(m.asked) > 0 || p.Status().State != StateWaiting {
+		t.Errorf("far from the limit: %v, %+v", m.asked, p.Status())
 	}
 	p.round(0.8, now)
 	p.round(0.95, now.Add(time.Minute))
-	if want := []moved{{time.Hour, 240 * mib}, {leastAge, 260 * mib}}; len(asked) != 2 || asked[0] != want[0] || asked[1] != want[1] {
-		t.Errorf("asked for %v, want %v", asked, want)
+	if want := []moved{{time.Hour, 240 * pagesOfMiB}, {leastAge, 260 * pagesOfMiB}}; !slices.Equal(m.asked, want) {
+		t.Errorf("asked for %v, want %v", m.asked, want)
 	}
 	pause := p.round(1, now.Add(time.Hour))
-	if got := p.Status(); len(asked) != 2 || pause != spillAgain || got.SpentBytes != 500<<20 || !strings.Contains(got.Reason, "24 hours") || got.Pages != 500*mib {
-		t.Errorf("beyond the budget: %v, %+v", asked, got)
+	if got := p.Status(); len(m.asked) != 2 || pause != spillAgain || got.SpentBytes != 500<<20 || !strings.Contains(got.Reason, "24 hours") || got.Pages != 500*pagesOfMiB {
+		t.Errorf("beyond the budget: %v, %+v", m.asked, got)
 	}
-	have = 0
-	pause = p.round(1, now.Add(day))
-	if got := p.Status(); len(asked) != 3 || asked[2].most != 240*mib || pause != spillAgain || !strings.Contains(got.Reason, "cold enough") {
-		t.Errorf("a day later: %v, %+v", asked, got)
+	if p.Relieve() {
+		t.Error("it promises to move more than the budget has")
+	}
+	m.have = 0
+	pause = p.round(1, now.Add(25*time.Hour))
+	if got := p.Status(); len(m.asked) != 3 || m.asked[2].most != 300*pagesOfMiB || pause != spillAgain || !strings.Contains(got.Reason, "cold enough") {
+		t.Errorf("a day later: %v, %+v", m.asked, got)
+	}
+}
+
+// While writes wait, pages of any age are moved, the oldest first, until none is left.
+func TestSpillerRelieves(t *testing.T) {
+	m := newMoving()
+	p := NewSpiller(newStore(t), SpillDaily, hour, m)
+	m.least, m.have = leastAge, reliefBytes/store.PageSize*3/2
+	p.relieve(time.Now())
+	m.least = 0
+	p.relieve(time.Now())
+	most := reliefBytes / store.PageSize
+	want := []moved{{time.Hour, most}, {leastAge, most}, {time.Hour, most}, {leastAge, most}, {leastAge / 4, most}, {0, most}}
+	if !slices.Equal(m.asked, want) || p.Status().Pages != uint64(most)*3/2 {
+		t.Errorf("asked for %v, want %v; %+v", m.asked, want, p.Status())
+	}
+	if !p.Relieve() {
+		t.Error("it gives up where there were pages")
+	}
+	p.relieve(time.Now())
+	if p.Relieve() {
+		t.Error("it promises more although there was none")
+	}
+}
+
+// A backing device that is stuck, or fails, is no relief.
+func TestSpillerIsStuck(t *testing.T) {
+	m := newMoving()
+	m.wait = make(chan struct{})
+	p := NewSpiller(newStore(t), SpillDaily, hour, m)
+	p.Start()
+	if !p.Relieve() {
+		t.Fatal("it makes no room")
+	}
+	for began := time.Now(); p.Relieve(); time.Sleep(10 * time.Millisecond) {
+		if time.Since(began) > 10*reliefStuck {
+			t.Fatal("it goes on promising")
+		}
+	}
+	m.err = errors.New("the disk is gone")
+	close(m.wait)
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if p.relieve(time.Now()); p.Relieve() || p.Status().Reason != "the disk is gone" {
+		t.Errorf("after a failure: %+v", p.Status())
 	}
 }
 
 // A backing device that fails is left alone for a while.
 func TestSpillerWithoutDevice(t *testing.T) {
-	p := NewSpiller(nil, SpillDaily, func() time.Duration { return time.Second }, func(age time.Duration, _ int) (uint64, error) {
-		if age != spillAge {
-			t.Errorf("pages of %s are spilled", age)
-		}
-		return 3, errors.New("the disk is gone")
-	})
+	m := newMoving()
+	m.have, m.err = 3, errors.New("the disk is gone")
+	p := NewSpiller(nil, SpillDaily, func() time.Duration { return time.Second }, m)
 	pause := p.round(0.85, time.Now())
-	if got := p.Status(); pause != spillFailed || got.Reason != "the disk is gone" || got.Pages != 3 {
-		t.Errorf("%s, %+v", pause, got)
+	if got := p.Status(); pause != spillFailed || got.Reason != "the disk is gone" || got.Pages != 3 || m.asked[0].age != spillAge {
+		t.Errorf("%s, %+v, %v", pause, got, m.asked)
 	}
 	for reason, p := range map[string]*Spiller{
 		"no backing device": NewSpiller(nil, SpillDaily, nil, nil),
-		"switched off":      NewSpiller(nil, 0, nil, func(time.Duration, int) (uint64, error) { return 0, nil }),
+		"switched off":      NewSpiller(nil, 0, nil, m),
 	} {
 		p.Start()
-		if got := p.Status(); got.State != StateOff || got.Reason != reason {
+		if got := p.Status(); got.State != StateOff || got.Reason != reason || p.Relieve() {
 			t.Errorf("%+v", got)
 		}
 		if err := p.Close(); err != nil {
@@ -75,13 +158,14 @@ func TestSpillerWithoutDevice(t *testing.T) {
 
 // Start and Close of one that has a store.
 func TestSpillerRuns(t *testing.T) {
-	p := NewSpiller(newStore(t), SpillDaily, func() time.Duration { return time.Hour }, func(time.Duration, int) (uint64, error) {
-		t.Error("a store without a limit is spilled")
-		return 0, nil
-	})
+	m := newMoving()
+	p := NewSpiller(newStore(t), SpillDaily, hour, m)
 	p.Start()
 	time.Sleep(50 * time.Millisecond)
 	if err := p.Close(); err != nil {
 		t.Error(err)
+	}
+	if len(m.asked) > 0 || p.Relieve() {
+		t.Error("a store without a limit is spilled, or one that has ended")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -68,7 +69,8 @@ type simulatedWorker struct {
 	serve   *keeperFacts // its order
 	stop    bool
 	store   *store.Store
-	puts    []func() // ends of imports under way
+	relief  atomic.Pointer[background.Spiller] // once it runs
+	puts    []func()                           // ends of imports under way
 	how     error
 	files   []io.Closer
 	told    bool // the supervision knows of its end
@@ -327,14 +329,15 @@ func (m *machine) startBackground(v *simulatedWorker, server *fusefs.Server) (en
 	}
 	cold := background.NewPacker(v.store, 20, busy)
 	scrub := background.NewScrubber(v.store, m.plan.scrub, busy, func(page uint64) { m.w.Fail("page %d is damaged", page) })
-	spill := server.Spill
-	if m.plan.backing == 0 {
-		spill = nil
+	var mover background.Mover
+	if m.plan.backing != 0 {
+		mover = server
 	}
-	spiller := background.NewSpiller(v.store, background.SpillDaily, func() time.Duration { return time.Duration(cold.Status().AgeSeconds) * time.Second }, spill)
+	spiller := background.NewSpiller(v.store, background.SpillDaily, func() time.Duration { return time.Duration(cold.Status().AgeSeconds) * time.Second }, mover)
 	cold.Start()
 	scrub.Start()
 	spiller.Start()
+	v.relief.Store(spiller)
 	v.process.Go("count", func() {
 		var was worked
 		var scrubbed *time.Time
@@ -375,6 +378,7 @@ func (m *machine) storeConfig(v *simulatedWorker, waiting int, counters *fusefs.
 		Disksize: m.plan.disksize, Algorithm: m.plan.algorithm, MemLimit: m.plan.limit, MaxMemory: 1 << 28,
 		Workers: fusefs.Workers(), MaxWaiting: waiting, Totals: counters.Area.Totals(),
 		OnCorrupt: func(page uint64) { m.w.Fail("page %d is called corrupt", page) },
+		Relief:    func() bool { p := v.relief.Load(); return p != nil && p.Relieve() },
 	}
 	b := v.p.image.backing.Load()
 	if b == nil {

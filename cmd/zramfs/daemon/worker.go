@@ -37,14 +37,15 @@ type worker struct {
 	memory      *store.Memory  // immutable once serving has begun
 	backing     *store.Backing // nil for none; immutable once serving has begun
 	backingPath atomic.Pointer[string]
-	store       *store.Store         // immutable once serving has begun
-	server      *fusefs.Server       // immutable once serving has begun
-	counters    *fusefs.Counters     // immutable once serving has begun
-	awake       *awake.Holder        // immutable once serving has begun
-	cold        *background.Packer   // immutable once serving has begun
-	scrub       *background.Scrubber // immutable once serving has begun
-	spill       *background.Spiller  // immutable once serving has begun
-	protections []protect.Protection // complete when ready is closed
+	store       *store.Store                       // immutable once serving has begun
+	server      *fusefs.Server                     // immutable once serving has begun
+	counters    *fusefs.Counters                   // immutable once serving has begun
+	awake       *awake.Holder                      // immutable once serving has begun
+	cold        *background.Packer                 // immutable once serving has begun
+	scrub       *background.Scrubber               // immutable once serving has begun
+	spill       *background.Spiller                // immutable once serving has begun
+	relief      atomic.Pointer[background.Spiller] // spill, once it has been started
+	protections []protect.Protection               // complete when ready is closed
 	ready       chan struct{}
 	refused     chan struct{}  // has room for the one answer to news.Resize
 	leaving     chan struct{}  // closed when another worker takes over
@@ -228,6 +229,7 @@ func (w *worker) serve() (err error) {
 	w.cold.Start()
 	w.scrub.Start()
 	w.spill.Start()
+	w.relief.Store(w.spill)
 	w.news.send(news{Ready: &workerReport{Protections: w.protections}})
 	return nil
 }

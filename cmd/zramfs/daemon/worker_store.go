@@ -50,6 +50,7 @@ func (w *worker) storeConfig() store.Config {
 		Present:   protect.MakePresent,
 		OnCorrupt: w.logs.Corrupt,
 		OnFill:    w.logs.Filled,
+		Relief:    w.relieve,
 		Totals:    w.counters.Area.Totals(),
 		Backing:   w.backing,
 	}
@@ -62,11 +63,16 @@ func (w *worker) storeConfig() store.Config {
 // makeSpiller makes what moves cold pages to the backing device, if there is one.
 func (w *worker) makeSpiller() *background.Spiller {
 	age := func() time.Duration { return time.Duration(w.cold.Status().AgeSeconds * float64(time.Second)) }
-	spill := w.server.Spill
 	if w.backing == nil {
-		spill = nil
+		return background.NewSpiller(w.store, w.cfg.SpillDaily, age, nil)
 	}
-	return background.NewSpiller(w.store, w.cfg.SpillDaily, age, spill)
+	return background.NewSpiller(w.store, w.cfg.SpillDaily, age, w.server)
+}
+
+// relieve has the spiller make room, once there is one.
+func (w *worker) relieve() bool {
+	p := w.relief.Load()
+	return p != nil && p.Relieve()
 }
 
 // resize asks the keeper to make the device anew with that size, and waits for the end of serving.
