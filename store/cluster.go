@@ -248,8 +248,8 @@ func (s *Store) sparseAt(first uint64) (sparse uint8) {
 func (s *Store) dissolve(page uint64) error {
 	s.sweepUnder(page)
 	c, l := s.compactor(), s.lock(page)
-	if ready := s.reserve(); ready == 0 || ready == 1 && c.open.end-c.open.next < uint64(image.Footprint(PageSize)) {
-		return ErrFull // what is left is for mayEmpty
+	if !s.maySpend(image.Footprint(PageSize)) {
+		return ErrFull
 	}
 	if !l.TryLock() { // a writer may hold it while it waits for us
 		return errBusy

@@ -89,6 +89,18 @@ func (s *Store) mayEmpty() int64 {
 	return int64(o.end - o.next)
 }
 
+// maySpend reports whether the compactor may take n bytes for an object that it does not move, and
+// can empty a segment with the rest.
+func (s *Store) maySpend(n int) bool {
+	o := s.compactor().open
+	ready, rest := s.reserve(), int64(o.end-o.next)
+	if rest < int64(n) {
+		ready, rest = ready-1, image.SegmentSize
+	}
+	var one [1]uint32
+	return ready > 0 || ready == 0 && len(s.victims(one[:], segSealed, worthMoving, rest-int64(n))) > 0
+}
+
 // evacuate moves what is live in segment n. It fails if an object has to stay for
 // now, because a request is at its page or there is no room, or if the segment is
 // no longer sealed.
