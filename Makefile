@@ -9,7 +9,7 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda manuals compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-start bench-codec bench-once crash-test calls flips soak fuzz fuzz-once simulate simulate-once simulate-planted sequences sequences-once mutants suites oracle criteria charts test-kubernetes coverage generate sample clean
+.PHONY: all build build-cuda manuals compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-start bench-store bench-codec bench-once crash-test calls flips soak fuzz fuzz-once simulate simulate-once simulate-planted sequences sequences-once mutants suites oracle criteria charts test-kubernetes coverage generate sample clean
 
 all: build
 
@@ -162,6 +162,7 @@ test-guest: build build-release
 bench-once: build $(PAGES)
 	$(GO) test -vet=off -run '^$$' -bench . -benchtime 1x ./codec/... ./store/...
 	$(MAKE) bench BENCHFLAGS='-size 256M -rounds 1 -runtime 1s'
+	$(MAKE) bench-store BENCHFLAGS='-size 64M -idle 2s -churn 1'
 	$(MAKE) bench-codec ROUNDS=2
 
 # Every fuzz target one after the other, for FOR in all.
@@ -230,6 +231,11 @@ mutants:
 # How long up takes until swap is on, beside kernel zram: four minutes for its 200 rounds.
 bench-start: build
 	$(GO) run ./tools/bench start -binary bin/zramfs $(BENCHFLAGS)
+
+# The memory of a stored page over time, beside kernel zram: filled, idle, overwritten ten times, 80 %
+# freed. It takes 20 minutes, and draws PLOT.
+bench-store: build $(PAGES)
+	$(GO) run ./tools/bench store -binary bin/zramfs -plot $(or $(PLOT),bin/memory.svg) $(BENCHFLAGS)
 
 # Suites of others, built from SOURCES/ltp, SOURCES/blktests and SOURCES/xfstests, as root: hours. They
 # run for the device and for a loop device on a tmpfs. SUITE=LTP, or a pattern, runs some of them.

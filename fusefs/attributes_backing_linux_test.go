@@ -153,7 +153,7 @@ func TestSpill(t *testing.T) {
 	}
 }
 
-// What was moved counts for a day and up to four hours more, whatever the clock does.
+// Pages that were moved count for a day and up to four hours more, whatever the clock does.
 func TestSpentIsForgotten(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0).Truncate(spentPeriod)
 	var c Chosen

@@ -125,8 +125,8 @@ func (s *Server) Spill(age time.Duration, most int) (pages uint64, err error) {
 	return s.spill(age, most)
 }
 
-// Spent returns how many pages Spill moved in the last 24 hours, and in up to four before: also that
-// of servers before this one.
+// Spent returns how many pages Spill moved in the last 24 hours, and in up to four before: that of
+// servers before this one too.
 func (s *Server) Spent(now time.Time) (pages uint64) { return s.chosen().spent(now) }
 
 // OpenCount returns what Session.OpenCount does.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What Spill moves is counted by periods of some hours, since a day's pages have little room in the
-// text of Chosen. The present period is not over, so there is one more than a day has.
+// The pages that Spill moves are counted by periods of some hours, since the text of Chosen has
+// little room. The present period is not over, so there is one more than a day has.
 const (
 	spentPeriod  = 4 * time.Hour
 	spentPeriods = int(24*time.Hour/spentPeriod) + 1

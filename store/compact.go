@@ -77,10 +77,10 @@ func (s *Store) victims(list []uint32, state uint64, worth, live int64) []uint32
 	return found
 }
 
-// mayEmpty is how many bytes of objects a segment may have for the compactor to begin on it: as many
-// as it has room for. A segment where an object has to stay is not emptied, and what was moved takes
-// room all the same. So the one that was begun last can always be emptied later, and the compactor
-// never ends up without room to gather anything.
+// mayEmpty is how many bytes of objects a segment may have for the compactor to begin on it: as
+// many as it has room for. A segment where an object has to stay is not emptied, and the objects
+// that were moved take room all the same. So the one that was begun last can always be emptied
+// later, and the compactor never ends up without room to gather anything.
 func (s *Store) mayEmpty() int64 {
 	if s.reserve() > 0 {
 		return image.SegmentSize

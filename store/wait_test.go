@@ -54,8 +54,8 @@ func TestWaitCountsPassesThatBeginLater(t *testing.T) {
 	}
 }
 
-// While room is being made all writes wait, as many as there are, and fail once it is not: each after
-// passes in vain or its patience, and no later than reliefWait.
+// While room is being made all writes wait, as many as there are, and fail once it is not: each
+// after passes in vain or its patience, and no later than reliefWait.
 func TestWaitForRelief(t *testing.T) {
 	s := newStore(t, Config{Disksize: 16 << 20})
 	s.quiesce()

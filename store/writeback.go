@@ -85,11 +85,11 @@ type batch struct {
 	room    []byte             // where one block is sealed, with its tag
 	items   [batchPages]item   // pages
 	copies  [batchPages][]byte // their objects, as they were
-	// open is where their stubs come to lie, and spare a segment for when it has no room, taken while
-	// there still is some: writes would take all that is freed, and a full store without room for
-	// stubs would stay full. Both guarded by Store.passMu. The last ready segment stays the
-	// compactor's for the same reason: what stubs free lies here and there, and only the compactor
-	// can gather it.
+	// open is where their stubs come to lie, and spare a segment for when it has no room, taken
+	// while there still is some: writes would take all that is freed, and a full store without
+	// room for stubs would stay full. Both guarded by Store.passMu. The last ready segment stays
+	// the compactor's for the same reason: the memory that stubs free lies here and there, and
+	// only the compactor can gather it.
 	open, spare openSegment
 }
 

@@ -7,6 +7,7 @@
 //	bench [block] -device /dev/X     [...]     any block device; what is on it is overwritten
 //	bench swap    -binary bin/zramfs [-limit 512M] [-page-clusters 0,3,5] [-rounds 3] [...]
 //	bench start   -binary bin/zramfs [-size 256M] [-rounds 200]    until swap is on
+//	bench store   -binary bin/zramfs [-size 2G] [-idle 12m] [-plot FILE]    memory over time
 //	bench show    -binary bin/zramfs [-limit 128M]    what swap does for a program, in some lines
 //
 // It needs root, a file of real pages (tools/pagesample) but for start, and for block devices fio

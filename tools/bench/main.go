@@ -57,6 +57,8 @@ func run(ctx context.Context, opts options, out, progress io.Writer) error {
 		return runSwap(ctx, opts, pool, out, progress)
 	case modeShow:
 		return runShow(ctx, opts, pool, out)
+	case modeStore:
+		return runStore(ctx, opts, pool, out, progress)
 	}
 	return runBlock(ctx, opts, pool, out, progress)
 }

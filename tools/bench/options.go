@@ -21,11 +21,12 @@ const (
 	modeSwap  = "swap"
 	modeShow  = "show"  // modeSwap for a newcomer: one round, in words
 	modeStart = "start" // how long it takes until swap is on
+	modeStore = "store" // memory over time
 )
 
 // options is a command line. It is immutable once parsed.
 type options struct {
-	// mode is modeBlock, modeSwap, modeShow or modeStart.
+	// mode is modeBlock, modeSwap, modeShow, modeStart or modeStore.
 	mode string
 	// size is that of each device in bytes; in modeSwap 0 stands for what the
 	// limit asks for.
@@ -40,6 +41,11 @@ type options struct {
 	// Of modeBlock.
 	runtime time.Duration
 	device  string
+
+	// Of modeStore.
+	idle  time.Duration // without a request
+	churn int           // how often the device is overwritten
+	plot  string        // file for a picture; empty for none
 
 	// Of modeSwap.
 	limit   int64 // bytes that the load may keep in memory
@@ -80,7 +86,7 @@ type commandLine struct {
 // user's; help comes back as flag.ErrHelp, printed to help.
 func parse(args []string, help io.Writer) (options, error) {
 	line := commandLine{options: options{mode: modeBlock}}
-	if len(args) > 0 && slices.Contains([]string{modeBlock, modeSwap, modeShow, modeStart}, args[0]) {
+	if len(args) > 0 && slices.Contains([]string{modeBlock, modeSwap, modeShow, modeStart, modeStore}, args[0]) {
 		line.mode, args = args[0], args[1:]
 	}
 	flags := flag.NewFlagSet("bench "+line.mode, flag.ContinueOnError)
@@ -97,6 +103,9 @@ func parse(args []string, help io.Writer) (options, error) {
 	case modeStart:
 		line.define(flags, 200)
 		line.defineStart(flags)
+	case modeStore:
+		line.define(flags, 1)
+		line.defineStore(flags)
 	}
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
@@ -166,6 +175,14 @@ func (l *commandLine) defineStart(flags *flag.FlagSet) {
 	sizeFlag(flags, &l.size, "size", "give each device `BYTES`, with K, M or G for 1024s (default 256M)")
 }
 
+func (l *commandLine) defineStore(flags *flag.FlagSet) {
+	l.size = 2 << 30
+	sizeFlag(flags, &l.size, "size", "give each device `BYTES`, with K, M or G for 1024s (default 2G)")
+	flags.DurationVar(&l.idle, "idle", 12*time.Minute, "leave the devices alone for `TIME`")
+	flags.IntVar(&l.churn, "churn", 10, "overwrite each device `N` times")
+	flags.StringVar(&l.plot, "plot", "", "write a picture, SVG, to `FILE`")
+}
+
 func sizeFlag(flags *flag.FlagSet, size *int64, name, usage string) {
 	flags.Func(name, usage, func(text string) (err error) {
 		*size, err = parseSize(text)
@@ -195,6 +212,8 @@ func (l *commandLine) check() error {
 		return l.checkSwap()
 	case l.size < minSize:
 		return fmt.Errorf("-size %d: want at least %d", l.size, minSize)
+	case l.mode == modeStore && (l.rounds != 1 || l.churn < 1 || l.device != ""):
+		return errors.New("store: want one round, and -churn of at least 1")
 	case l.mode == modeBlock && l.runtime < 100*time.Millisecond:
 		return fmt.Errorf("-runtime %v: want at least 100ms", l.runtime)
 	}

@@ -73,9 +73,9 @@ type SpillStatus struct {
 // StateSpilling is the state of a Spiller at work; StateWaiting and StateOff are the others.
 const StateSpilling = "spilling"
 
-// NewSpiller returns a Spiller for s that does nothing yet. It has m move daily bytes of pages in 24
-// hours at the most. A nil m is for a store without a backing device. age is the age from which on
-// pages are cold.
+// NewSpiller returns a Spiller for s that does nothing yet. It has m move daily bytes of pages in
+// 24 hours at the most. A nil m is for a store without a backing device. age is the age from which
+// on pages are cold.
 func NewSpiller(s *store.Store, daily uint64, age func() time.Duration, m Mover) *Spiller {
 	p := &Spiller{store: s, mover: m, age: age, stop: make(chan struct{}), asked: make(chan struct{}, 1)}
 	p.status = SpillStatus{DailyBytes: daily, State: StateWaiting}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/codec"
+)
+
+// A storeLoad does the same to one device after the other. The content of a page follows from its
+// number and from how often the load has written it. It belongs to one goroutine at a time.
+type storeLoad struct {
+	source *source
+	pages  int
+	buffer []byte // for direct I/O
+	// written is what each page holds, a number of the source, or freed. It is that of the first
+	// device during a phase, and the same for the others after it.
+	written []uint32
+}
+
+const (
+	freed      = ^uint32(0)
+	mostPages  = 64 // of an overwrite
+	storeReads = 2000
+	readPause  = time.Millisecond
+)
+
+func newStoreLoad(pool *pool, size int64) (*storeLoad, error) {
+	buffer, err := unix.Mmap(-1, 0, mebibyte, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return nil, fmt.Errorf("map a buffer: %w", err)
+	}
+	pages := int(size / codec.PageSize)
+	return &storeLoad{source: newSource(pool.memory), pages: pages, buffer: buffer, written: make([]uint32, pages)}, nil
+}
+
+// onDevice opens a device for f.
+func onDevice(path string, f func(fd int) error) error {
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_DIRECT|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", path, err)
+	}
+	return errors.Join(f(fd), unix.Close(fd))
+}
+
+// put writes n pages from first on, as the version-th content of each.
+func (l *storeLoad) put(fd, first, n, version int) error {
+	for i := range n {
+		number := first + i + version*l.pages
+		l.source.write(l.buffer[i*codec.PageSize:(i+1)*codec.PageSize], number)
+		l.written[first+i] = uint32(number)
+	}
+	wrote, err := unix.Pwrite(fd, l.buffer[:n*codec.PageSize], int64(first)*codec.PageSize)
+	if err == nil && wrote != n*codec.PageSize {
+		err = fmt.Errorf("%d bytes of %d", wrote, n*codec.PageSize)
+	}
+	return err
+}
+
+// fill writes each page once, in order.
+func (l *storeLoad) fill(path string) error {
+	return onDevice(path, func(fd int) error {
+		const each = mebibyte / codec.PageSize
+		for first := 0; first < l.pages; first += each {
+			if err := l.put(fd, first, min(each, l.pages-first), 0); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// churn overwrites pieces of up to mostPages pages at random, a number of times the device in all.
+func (l *storeLoad) churn(path string, times int) error {
+	rng := rand.New(rand.NewPCG(1, 2))
+	return onDevice(path, func(fd int) error {
+		for left, n := times*l.pages, 1; left > 0; n++ {
+			pages := 1 + rng.IntN(mostPages)
+			first := rng.IntN(l.pages - pages)
+			if err := l.put(fd, first, pages, 1+n%16); err != nil {
+				return err
+			}
+			left -= pages
+		}
+		return nil
+	})
+}
+
+// blkDiscard is BLKDISCARD of linux/fs.h: a range of bytes.
+const blkDiscard = 0x1277
+
+// free discards four fifths of the pages.
+func (l *storeLoad) free(path string) error {
+	rng := rand.New(rand.NewPCG(3, 4))
+	return onDevice(path, func(fd int) error {
+		for page := range l.pages {
+			if rng.IntN(5) == 0 {
+				continue
+			}
+			span := [2]uint64{uint64(page) * codec.PageSize, codec.PageSize}
+			if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), blkDiscard, uintptr(unsafe.Pointer(&span))); errno != 0 {
+				return fmt.Errorf("discard page %d: %w", page, errno)
+			}
+			l.written[page] = freed
+		}
+		return nil
+	})
+}
+
+// reads reads pages at random, one at a time, with pauses.
+func (l *storeLoad) reads(path string) (figure, error) {
+	rng, h := rand.New(rand.NewPCG(5, 6)), &histogram{}
+	err := onDevice(path, func(fd int) error {
+		for range storeReads {
+			page := rng.IntN(l.pages)
+			began := time.Now()
+			if _, err := unix.Pread(fd, l.buffer[:codec.PageSize], int64(page)*codec.PageSize); err != nil {
+				return err
+			}
+			h.add(time.Since(began))
+			if !l.holds(l.buffer[:codec.PageSize], page) {
+				return fmt.Errorf("page %d is wrong", page)
+			}
+			time.Sleep(readPause)
+		}
+		return nil
+	})
+	return figure{P50: float64(h.percentile(0.50)) / 1e3, P99: float64(h.percentile(0.99)) / 1e3}, err
+}
+
+// holds reports whether memory is what a page holds.
+func (l *storeLoad) holds(memory []byte, page int) bool {
+	if l.written[page] != freed {
+		return l.source.holds(memory, int(l.written[page]))
+	}
+	for _, b := range memory {
+		if b != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// check reads the whole device.
+func (l *storeLoad) check(path string) error {
+	return onDevice(path, func(fd int) error {
+		const each = mebibyte / codec.PageSize
+		for first := 0; first < l.pages; first += each {
+			n := min(each, l.pages-first)
+			if _, err := unix.Pread(fd, l.buffer[:n*codec.PageSize], int64(first)*codec.PageSize); err != nil {
+				return err
+			}
+			for i := range n {
+				if !l.holds(l.buffer[i*codec.PageSize:(i+1)*codec.PageSize], first+i) {
+					return fmt.Errorf("page %d is wrong", first+i)
+				}
+			}
+		}
+		return nil
+	})
+}
