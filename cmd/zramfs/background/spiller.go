@@ -20,10 +20,10 @@ const (
 	// spillAgain is the pause after a round that found no page, spillFailed after a failure.
 	spillAgain  = time.Minute
 	spillFailed = 10 * time.Minute
-	// reliefBytes is how much is spilled at a time while writes wait for it, and reliefStuck how
-	// long that may take before the device counts as stuck.
-	reliefBytes = 16 << 20
-	reliefStuck = 2 * time.Second
+	// stepBytes is how much is spilled at a time, and stepTime how long that may take before the
+	// device counts as stuck.
+	stepBytes = 8 << 20
+	stepTime  = 2 * time.Second
 )
 
 // SpillDaily is how many bytes of pages a device spills in 24 hours at the most by default.
@@ -41,8 +41,8 @@ type Spiller struct {
 
 	mu     sync.Mutex
 	status SpillStatus // guarded by mu
-	began  time.Time   // when the present round began; zero between rounds; guarded by mu
-	vain   time.Time   // until when a round would move nothing; guarded by mu
+	began  time.Time   // when the present step began; zero between rounds; guarded by mu
+	vain   time.Time   // until when a step would move nothing; guarded by mu
 	closed bool        // guarded by mu
 }
 
@@ -116,7 +116,7 @@ func (p *Spiller) Relieve() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	stuck := !p.began.IsZero() && now.Sub(p.began) > reliefStuck
+	stuck := !p.began.IsZero() && now.Sub(p.began) > stepTime
 	if p.closed || p.status.State == StateOff || now.Before(p.vain) || stuck {
 		return false
 	}
@@ -157,11 +157,11 @@ func (p *Spiller) round(fill float64, now time.Time) time.Duration {
 // relieve moves some pages of a full store, the oldest that there are: writes wait for their
 // memory.
 func (p *Spiller) relieve(now time.Time) {
-	p.move(now, reliefBytes, max(p.age(), spillAge), leastAge, leastAge/4, 0)
+	p.move(now, stepBytes, max(p.age(), spillAge), leastAge, leastAge/4, 0)
 }
 
-// move moves up to most bytes of pages of the first age that some have, within the budget, and
-// returns how long to wait before more can be moved.
+// move moves up to most bytes of pages, within the budget, in each step those of the first age that
+// some have, and returns how long to wait before more can be moved.
 func (p *Spiller) move(now time.Time, most uint64, ages ...time.Duration) (pause time.Duration) {
 	spent, daily := p.spent(now), p.Status().DailyBytes
 	most = min(most, daily-min(spent, daily))
@@ -172,14 +172,7 @@ func (p *Spiller) move(now time.Time, most uint64, ages ...time.Duration) (pause
 		})
 		return spillAgain
 	}
-	p.say(func(s *SpillStatus) { s.State, s.Reason, p.began = StateSpilling, "", time.Now() })
-	var pages uint64
-	var err error
-	for _, age := range ages {
-		if pages, err = p.mover.Spill(age, int(most/store.PageSize)); pages > 0 || err != nil {
-			break
-		}
-	}
+	pages, err := p.steps(int(most/store.PageSize), ages)
 	spent, pause = p.spent(now), fillEvery
 	p.say(func(s *SpillStatus) {
 		s.State, s.SpentBytes = StateWaiting, spent
@@ -188,18 +181,36 @@ func (p *Spiller) move(now time.Time, most uint64, ages ...time.Duration) (pause
 		switch {
 		case errors.Is(err, store.ErrBackingFull), errors.Is(err, store.ErrFull): // for now
 			s.Reason, pause = err.Error(), spillAgain
-			p.vain = now.Add(reliefStuck)
+			p.vain = now.Add(stepTime)
 		case err != nil:
 			s.Reason, pause = err.Error(), spillFailed
 			p.vain = now.Add(pause)
 		case pages == 0:
 			s.Reason, pause = "no page is cold enough", spillAgain
 			if ages[len(ages)-1] == 0 {
-				p.vain = now.Add(reliefStuck)
+				p.vain = now.Add(stepTime)
 			}
 		}
 	})
 	return pause
+}
+
+// steps moves up to most pages until a step finds too few, an error ends it or Close does, and
+// returns how many.
+func (p *Spiller) steps(most int, ages []time.Duration) (pages uint64, err error) {
+	for closed := false; pages < uint64(most) && err == nil && !closed; {
+		p.say(func(s *SpillStatus) { s.State, s.Reason, p.began, closed = StateSpilling, "", time.Now(), p.closed })
+		step, n := min(most-int(pages), stepBytes/store.PageSize), uint64(0)
+		for _, age := range ages {
+			if n, err = p.mover.Spill(age, step); n > 0 || err != nil {
+				break
+			}
+		}
+		if pages += n; n < uint64(step) {
+			break
+		}
+	}
+	return pages, err
 }
 
 // spent is how many bytes of pages were moved in the 24 hours before now.
