@@ -69,16 +69,22 @@ func loadPool() (*pool, error) {
 func (p *pool) pages() int { return len(p.memory) / codec.PageSize }
 
 func lz4Ratio(memory []byte) (float64, error) {
-	algorithm, err := codec.Parse("lz4")
+	stored := uint64(0)
+	err := objects(memory, "lz4", func(n int) { stored += uint64(n) })
+	return quotient(uint64(len(memory)), stored), err
+}
+
+// objects calls f with the length of each object of memory; same-filled pages have none.
+func objects(memory []byte, algorithm string, f func(n int)) error {
+	a, err := codec.Parse(algorithm)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	compressor, err := algorithm.NewCompressor()
+	compressor, err := a.NewCompressor()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	dst := make([]byte, codec.PageSize)
-	stored := uint64(0)
 	for at := 0; at < len(memory); at += codec.PageSize {
 		page := memory[at : at+codec.PageSize]
 		if _, same := pagescan.SameFilled(page); same {
@@ -86,9 +92,29 @@ func lz4Ratio(memory []byte) (float64, error) {
 		}
 		_, n, err := compressor.Compress(dst, page)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		stored += uint64(n)
+		f(n)
 	}
-	return quotient(uint64(len(memory)), stored), nil
+	return nil
+}
+
+// zsmalloc's size classes are this far apart, and an object of at least zramHuge bytes takes a page
+// (ZS_SIZE_CLASS_DELTA and huge_class_size in the kernel's mm/zsmalloc.c, with pages of 4 KiB).
+const (
+	zsmallocStep = 16
+	zramHuge     = 3264
+)
+
+// zramBytes is what kernel zram would take for a page of memory at the least, in bytes, by the sizes
+// of the objects that an algorithm makes: their classes and the table.
+func zramBytes(memory []byte, algorithm string) (float64, error) {
+	taken := uint64(0)
+	err := objects(memory, algorithm, func(n int) {
+		if n = (n + zsmallocStep - 1) / zsmallocStep * zsmallocStep; n >= zramHuge {
+			n = codec.PageSize
+		}
+		taken += uint64(n)
+	})
+	return quotient(taken, uint64(len(memory)/codec.PageSize)) + zramTable, err
 }

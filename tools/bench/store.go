@@ -51,11 +51,17 @@ type storeFigure struct {
 	Name   string       `json:"name"`
 	What   string       `json:"what"`
 	Phases []storePhase `json:"phases"`
-	// ReadAtRest and ReadBusy are percentiles of reads of a page, one at a time: of a device at
-	// rest, and of one that packs pages, or of kernel zram at the same time.
-	ReadAtRest figure       `json:"read_at_rest"`
-	ReadBusy   figure       `json:"read_busy"`
-	Points     []storePoint `json:"points"`
+	// AtRest and Busy are of requests for one page, one at a time, of a device at rest, and of one
+	// that packs pages, or of kernel zram at the same time.
+	AtRest storeLatency `json:"at_rest"`
+	Busy   storeLatency `json:"busy"`
+	Points []storePoint `json:"points"`
+}
+
+// A storeLatency has percentiles.
+type storeLatency struct {
+	Read  figure `json:"read"`
+	Write figure `json:"write"`
 }
 
 // A storeBenchmark is a run on several devices at once. It belongs to one goroutine.
@@ -63,6 +69,7 @@ type storeBenchmark struct {
 	opts     options
 	devices  []*device
 	figures  []storeFigure
+	zstd     float64 // what kernel zram would take for a page with zstd, in bytes
 	load     *storeLoad
 	began    time.Time
 	progress io.Writer
@@ -84,6 +91,9 @@ func runStore(ctx context.Context, opts options, pool *pool, out, progress io.Wr
 	b := &storeBenchmark{opts: opts, devices: devices, load: load, began: time.Now(), progress: progress, figures: make([]storeFigure, len(devices))}
 	for i, d := range devices {
 		b.figures[i].Name, b.figures[i].What = d.name, d.what
+	}
+	if b.zstd, err = zramBytes(pool.memory, "zstd(level=3)"); err != nil {
+		return err
 	}
 	if err := b.run(ctx); err != nil {
 		return err
@@ -146,7 +156,7 @@ func (b *storeBenchmark) during(work func() error) error {
 	}
 }
 
-// rest takes points for a while without work, and measures reads at the end of the first phase,
+// rest takes points for a while without work, and measures latencies at the end of the first phase,
 // and in the idle one as soon as a device packs.
 func (b *storeBenchmark) rest(ctx context.Context, phase string, long time.Duration) error {
 	busy := phase != phaseIdle
@@ -156,24 +166,24 @@ func (b *storeBenchmark) rest(ctx context.Context, phase string, long time.Durat
 		}
 		if !busy && b.packs() {
 			busy = true
-			if err := b.reads(func(f *storeFigure) *figure { return &f.ReadBusy }); err != nil {
+			if err := b.latencies(func(f *storeFigure) *storeLatency { return &f.Busy }, busyVersion); err != nil {
 				return err
 			}
 		}
 	}
 	if phase == phaseFill {
-		return b.reads(func(f *storeFigure) *figure { return &f.ReadAtRest })
+		return b.latencies(func(f *storeFigure) *storeLatency { return &f.AtRest }, restVersion)
 	}
 	return nil
 }
 
-func (b *storeBenchmark) reads(into func(*storeFigure) *figure) error {
+func (b *storeBenchmark) latencies(into func(*storeFigure) *storeLatency, version int) error {
 	for i, d := range b.devices {
-		f, err := b.load.reads(d.path)
+		l, err := b.load.latencies(d.path, version)
 		if err != nil {
 			return fmt.Errorf("%s: %w", d.name, err)
 		}
-		*into(&b.figures[i]) = f
+		*into(&b.figures[i]) = l
 	}
 	return nil
 }

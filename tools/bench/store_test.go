@@ -44,10 +44,10 @@ func TestStoreReport(t *testing.T) {
 		}
 	}
 	var text strings.Builder
-	if err := (&storeBenchmark{figures: figures}).writeText(&text); err != nil {
+	if err := (&storeBenchmark{figures: figures, zstd: 700}).writeText(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"0.59                 <= 0.6 reached", "0.49                 <= 0.5 reached", "<= 1.25 reached of compressed", "590", "1000"} {
+	for _, want := range []string{"0.59                 <= 0.6 reached", "0.49                 <= 0.5 reached", "<= 1.25 reached of compressed", "590", "1000", "700 B", "0.70 of it"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, text.String())
 		}

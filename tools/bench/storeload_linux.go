@@ -26,10 +26,15 @@ type storeLoad struct {
 }
 
 const (
-	freed      = ^uint32(0)
-	mostPages  = 64 // of an overwrite
-	storeReads = 2000
-	readPause  = time.Millisecond
+	freed     = ^uint32(0)
+	mostPages = 64 // of an overwrite
+
+	storeRequests = 2000 // whose latency is measured, reads and as many writes
+	requestPause  = time.Millisecond
+
+	// restVersion and busyVersion are of what is written while latencies are measured.
+	restVersion = 1
+	busyVersion = 2
 )
 
 func newStoreLoad(pool *pool, size int64) (*storeLoad, error) {
@@ -50,13 +55,17 @@ func onDevice(path string, f func(fd int) error) error {
 	return errors.Join(f(fd), unix.Close(fd))
 }
 
-// put writes n pages from first on, as the version-th content of each.
-func (l *storeLoad) put(fd, first, n, version int) error {
+// prepare makes the version-th content of n pages from first on.
+func (l *storeLoad) prepare(first, n, version int) {
 	for i := range n {
 		number := first + i + version*l.pages
 		l.source.write(l.buffer[i*codec.PageSize:(i+1)*codec.PageSize], number)
 		l.written[first+i] = uint32(number)
 	}
+}
+
+// put writes what was prepared.
+func (l *storeLoad) put(fd, first, n int) error {
 	wrote, err := unix.Pwrite(fd, l.buffer[:n*codec.PageSize], int64(first)*codec.PageSize)
 	if err == nil && wrote != n*codec.PageSize {
 		err = fmt.Errorf("%d bytes of %d", wrote, n*codec.PageSize)
@@ -69,7 +78,9 @@ func (l *storeLoad) fill(path string) error {
 	return onDevice(path, func(fd int) error {
 		const each = mebibyte / codec.PageSize
 		for first := 0; first < l.pages; first += each {
-			if err := l.put(fd, first, min(each, l.pages-first), 0); err != nil {
+			n := min(each, l.pages-first)
+			l.prepare(first, n, 0)
+			if err := l.put(fd, first, n); err != nil {
 				return err
 			}
 		}
@@ -84,7 +95,8 @@ func (l *storeLoad) churn(path string, times int) error {
 		for left, n := times*l.pages, 1; left > 0; n++ {
 			pages := 1 + rng.IntN(mostPages)
 			first := rng.IntN(l.pages - pages)
-			if err := l.put(fd, first, pages, 1+n%16); err != nil {
+			l.prepare(first, pages, busyVersion+n%16)
+			if err := l.put(fd, first, pages); err != nil {
 				return err
 			}
 			left -= pages
@@ -114,25 +126,39 @@ func (l *storeLoad) free(path string) error {
 	})
 }
 
-// reads reads pages at random, one at a time, with pauses.
-func (l *storeLoad) reads(path string) (figure, error) {
-	rng, h := rand.New(rand.NewPCG(5, 6)), &histogram{}
+// latencies reads pages with even numbers at random, one at a time with pauses, and writes the
+// version-th content of as many with odd numbers: what is read is the same on each device.
+func (l *storeLoad) latencies(path string, version int) (storeLatency, error) {
+	rng := rand.New(rand.NewPCG(5, uint64(version)))
+	reads, writes := &histogram{}, &histogram{}
 	err := onDevice(path, func(fd int) error {
-		for range storeReads {
-			page := rng.IntN(l.pages)
+		for range storeRequests {
+			page := rng.IntN(l.pages) &^ 1
 			began := time.Now()
 			if _, err := unix.Pread(fd, l.buffer[:codec.PageSize], int64(page)*codec.PageSize); err != nil {
 				return err
 			}
-			h.add(time.Since(began))
+			reads.add(time.Since(began))
 			if !l.holds(l.buffer[:codec.PageSize], page) {
 				return fmt.Errorf("page %d is wrong", page)
 			}
-			time.Sleep(readPause)
+			time.Sleep(requestPause)
+			page = rng.IntN(l.pages) | 1
+			l.prepare(page, 1, version)
+			began = time.Now()
+			if err := l.put(fd, page, 1); err != nil {
+				return err
+			}
+			writes.add(time.Since(began))
+			time.Sleep(requestPause)
 		}
 		return nil
 	})
-	return figure{P50: float64(h.percentile(0.50)) / 1e3, P99: float64(h.percentile(0.99)) / 1e3}, err
+	return storeLatency{Read: percentiles(reads), Write: percentiles(writes)}, err
+}
+
+func percentiles(h *histogram) figure {
+	return figure{P50: float64(h.percentile(0.50)) / 1e3, P99: float64(h.percentile(0.99)) / 1e3}
 }
 
 // holds reports whether memory is what a page holds.
