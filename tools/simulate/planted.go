@@ -48,7 +48,7 @@ var faults = []fault{
 	{"a found request is not finished", "fusefs/recover_linux.go", "		case !t.long():\n", "		case !t.long() && t.slot.unique.Load()%8 == 0:\n"},
 	{"a punch leaves the part behind its pages", "fusefs/span.go", "		tail:  part{page: last, n: int(end - last*pageSize)},\n", ""},
 	{"a worker that cannot be started has no successor", "cmd/zramfs/daemon/supervision.go", "	case s.successor:\n		s.successor = nil\n", "	case s.successor:\n		if begun {\n			s.successor = nil\n		}\n"},
-	{"two workers serve during an upgrade", "cmd/zramfs/daemon/supervision.go", "	case next != nil && next.phase == prepared && s.owner == nil:\n", "	case next != nil && next.phase == prepared && (s.owner == nil || s.owner.phase == stopping):\n"},
+	{"two workers serve during an upgrade", "cmd/zramfs/daemon/supervision.go", "	case next != nil && next.phase == prepared && s.owner == nil:\n", "	case next != nil && next.phase == prepared && (s.owner == nil || s.owner.phase == ready):\n"},
 	{"a refused upgrade leaves no program", "cmd/zramfs/daemon/supervision.go", "			s.program, s.before = s.before, program{}\n", ""},
 	{"a cluster is freed while pages share it", "store/cluster.go", "		if w.s.shared(page, e) {\n", "		if w.s.shared(page, e) && page%64 != 7 {\n"},
 	{"compaction moves a cluster for some of its pages", "store/compact.go", "	for other := range s.sharing(page, e) {\n", "	for other := range s.sharing(page, e) {\n		if other%8 == 5 {\n			continue\n		}\n"},

@@ -209,6 +209,11 @@ func (m *machine) start(p *process, from program) {
 }
 
 func (m *machine) serve(p *process, _ restarts) {
+	for _, other := range m.workers {
+		if other.p != p && other.serve != nil && !other.process.Ended() {
+			m.w.Fail("%s is to serve while %s does", m.worker(p).process.Name(), other.process.Name())
+		}
+	}
 	if v := m.worker(p); v != nil {
 		v.serve = &keeperFacts{Create: p.image.superblock.Load() == nil, Image: p.image.number}
 		if m.serving {
