@@ -15,9 +15,9 @@ import (
 // No write of several at a time fails as long as pages are moved to a backing device, whatever
 // their sizes are.
 func TestWritesWaitForTheBackingDevice(t *testing.T) {
-	const pages, writers = 60_000, 4
+	const pages, writers = 20_000, 4
 	asked := make(chan struct{}, 1)
-	s := newStore(t, Config{Disksize: pages * PageSize, MemLimit: 24 << 20, Backing: newBacking(t, pages), Relief: func() bool {
+	s := newStore(t, Config{Disksize: pages * PageSize, MemLimit: 8 << 20, Backing: newBacking(t, pages), Relief: func() bool {
 		select {
 		case asked <- struct{}{}:
 		default:
