@@ -18,7 +18,8 @@ collect() {
 	mkdir -p "$dir/data" && chmod 1777 "$dir/data"
 	export GOFLAGS="-cover -covermode=atomic -coverpkg=${packages%,}" GOCOVERDIR=$dir/data
 	CGO_ENABLED=0 go build -o "$dir/bin/" ./cmd/...
-	ZRAMFS_BINARY=$dir/bin/zramfs go test -vet=off -count=1 -p 1 "$@" -args -test.gocoverdir="$dir/data" | grep -E '^(--- FAIL|FAIL|panic)' || true
+	# By -exec, since go test gives its tests a GOCOVERDIR of its own, which it removes.
+	ZRAMFS_BINARY=$dir/bin/zramfs go test -exec "env GOCOVERDIR=$dir/data" -vet=off -count=1 -p 1 "$@" -args -test.gocoverdir="$dir/data" | grep -E '^(--- FAIL|FAIL|panic)' || true
 }
 
 report() {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -105,7 +106,8 @@ func childDenied() error {
 	return nil
 }
 
-// A program that is started in the real-time class has all its threads there until it leaves.
+// A program that is started in the real-time class has all its threads there until it leaves, and a
+// short slice then.
 func TestStartInRealTimeAndLeave(t *testing.T) {
 	needRealTime(t)
 	cmd := exec.Command("/proc/self/exe", "real-time")
@@ -144,6 +146,33 @@ func childRealTime() error {
 	for range 20 {
 		if changed, err := leaveRealTimeOnce(); changed != 0 || err != nil {
 			return fmt.Errorf("%d threads were left in the real-time class, %v", changed, err)
+		}
+	}
+	return shortSlices()
+}
+
+// shortSlices makes threads and checks that all have a short slice, where the kernel has slices.
+func shortSlices() error {
+	before, err := unix.SchedGetAttr(1, 0)
+	if err != nil || before.Runtime == 0 { // before Linux 6.12
+		return err
+	}
+	makeThreads(3)
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return err
+	}
+	for _, task := range tasks {
+		tid, err := strconv.Atoi(task.Name())
+		if err != nil {
+			return err
+		}
+		now, err := unix.SchedGetAttr(tid, 0)
+		if err == nil && now.Runtime != uint64(slice) {
+			err = fmt.Errorf("thread %d has a slice of %d ns", tid, now.Runtime)
+		}
+		if err != nil && !errors.Is(err, unix.ESRCH) {
+			return err
 		}
 	}
 	return nil
