@@ -82,49 +82,59 @@ const (
 // plotColours are those of the lines, the first contestant's first.
 var plotColours = []string{"#1f6feb", "#8250df", "#bf3989", "#6e7781"}
 
-// plotStore draws the memory of a stored page over time as SVG.
+// plotStore draws the memory of devices over time as SVG.
 func plotStore(figures []storeFigure) string {
 	longest, most := 1.0, 1.0
 	for _, f := range figures {
 		for _, p := range f.Points {
-			longest = max(longest, p.At)
-			if p.Stored > 0 && p.At >= f.Phases[0].End.At-2 { // a device that is nearly empty is all processes
-				most = max(most, p.perPage())
-			}
+			longest, most = max(longest, p.At), max(most, float64(p.Memory))
 		}
 	}
 	most *= 1.05
 	x := func(at float64) float64 { return plotLeft + at/longest*(plotWidth-plotLeft-plotRight) }
 	y := func(bytes float64) float64 {
-		return plotHeight - plotBottom - min(bytes/most, 1)*(plotHeight-plotTop-plotBottom)
+		return plotHeight - plotBottom - bytes/most*(plotHeight-plotTop-plotBottom)
 	}
 	var s strings.Builder
 	fmt.Fprintf(&s, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13">`+"\n", plotWidth, plotHeight)
 	fmt.Fprintf(&s, `<rect width="%d" height="%d" fill="#fff"/>`+"\n", plotWidth, plotHeight)
-	fmt.Fprintf(&s, `<text x="%d" y="22" font-size="15">Memory of a stored page of 4,096 bytes, everything counted</text>`+"\n", plotLeft)
-	for step := 0.0; step < most; step += 200 {
-		fmt.Fprintf(&s, `<path d="M%d %.1fH%d" stroke="#d8dee4"/><text x="%d" y="%.1f" text-anchor="end">%.0f B</text>`+"\n",
-			plotLeft, y(step), plotWidth-plotRight, plotLeft-6, y(step)+4, step)
+	fmt.Fprintf(&s, `<text x="%d" y="22" font-size="15">Memory for the same pages, everything counted, over %.0f s</text>`+"\n", plotLeft, longest)
+	for step, line := plotStep(most), 0.0; line < most; line += step {
+		fmt.Fprintf(&s, `<path d="M%d %.1fH%d" stroke="#d8dee4"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n",
+			plotLeft, y(line), plotWidth-plotRight, plotLeft-6, y(line)+4, term.Size(uint64(line)))
 	}
 	begins := 0.0
-	for _, phase := range figures[0].Phases {
-		end := x(phase.End.At)
+	for n, phase := range figures[0].Phases {
 		fmt.Fprintf(&s, `<path d="M%.1f %dV%d" stroke="#afb8c1" stroke-dasharray="3 3"/><text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n",
-			end, plotTop, plotHeight-plotBottom, (x(begins)+end)/2, plotHeight-plotBottom+18+14*(len(phase.Name)%2), phase.Name)
+			x(phase.End.At), plotTop, plotHeight-plotBottom, min(x((begins+phase.End.At)/2), plotWidth-40), plotHeight-plotBottom+18+14*(n%2), phase.Name)
 		begins = phase.End.At
 	}
 	for i, f := range figures {
 		var path strings.Builder
-		for _, p := range f.Points {
-			if p.Stored > 0 {
-				fmt.Fprintf(&path, "%s%.1f %.1f", map[bool]string{true: "M", false: "L"}[path.Len() == 0], x(p.At), y(p.perPage()))
+		last := len(f.Points) - 1
+		for n, p := range f.Points {
+			if n > 0 && n < last && f.Points[n-1].Memory == p.Memory && f.Points[n+1].Memory == p.Memory {
+				continue
 			}
+			command := "L"
+			if n == 0 {
+				command = "M"
+			}
+			fmt.Fprintf(&path, "%s%.1f %.1f", command, x(p.At), y(float64(p.Memory)))
 		}
-		colour := plotColours[i%len(plotColours)]
+		colour, middle := plotColours[i%len(plotColours)], f.Points[last/2]
 		fmt.Fprintf(&s, `<path d="%s" fill="none" stroke="%s" stroke-width="2"/>`+"\n", path.String(), colour)
-		end := f.Points[len(f.Points)-1]
-		fmt.Fprintf(&s, `<text x="%d" y="%.1f" text-anchor="end" fill="%s">%s</text>`+"\n", plotWidth-plotRight-4, y(end.perPage())-6, colour, f.Name)
+		fmt.Fprintf(&s, `<text x="%.1f" y="%.1f" text-anchor="end" fill="%s">%s</text>`+"\n", x(middle.At), y(float64(middle.Memory))-6, colour, f.Name)
 	}
-	fmt.Fprintf(&s, `<text x="%d" y="%d" text-anchor="end">%.0f s</text>`+"\n</svg>\n", plotWidth-plotRight, plotHeight-6, longest)
+	s.WriteString("</svg>\n")
 	return s.String()
+}
+
+// plotStep is the distance of horizontal lines, in bytes: a power of two.
+func plotStep(most float64) float64 {
+	step := 1.0
+	for most/step > 8 {
+		step *= 2
+	}
+	return step
 }
