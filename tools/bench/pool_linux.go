@@ -106,8 +106,8 @@ const (
 	zramHuge     = 3264
 )
 
-// zramBytes is what kernel zram would take for a page of memory at the least, in bytes, by the sizes
-// of the objects that an algorithm makes: their classes and the table.
+// zramBytes is what kernel zram would take for a page of memory at the least, in bytes, by the
+// sizes of the objects that an algorithm makes: their classes and the table.
 func zramBytes(memory []byte, algorithm string) (float64, error) {
 	taken := uint64(0)
 	err := objects(memory, algorithm, func(n int) {
