@@ -88,7 +88,7 @@ func (a *attributes) writeBack(_ uint64, text []byte) error {
 	if err != nil || len(pages) == 0 {
 		return err
 	}
-	_, err = a.cfg.Store.WriteBack(store.WritebackConfig{Pages: pages, Grant: a.budget()})
+	_, err = a.cfg.Store.WriteBack(store.WritebackConfig{Pages: pages, Grant: a.budget(a.stopping)})
 	return writebackErrno(err)
 }
 
@@ -106,7 +106,8 @@ func (a *attributes) spill(age time.Duration, most int) (pages uint64, err error
 		}
 		return 0, err
 	}
-	budget, left := a.budget(), most
+	never := func() bool { return false } // a server that stops waits for requests, and they for room
+	budget, left := a.budget(never), most
 	did, err := a.cfg.Store.WriteBack(store.WritebackConfig{
 		Pages: []store.Selection{{End: a.cfg.Store.Pages(), Age: age}},
 		Grant: func(pages int) (granted int, err error) {
@@ -154,12 +155,12 @@ func writebackErrno(err error) error {
 
 // budget returns a function that takes pages from the limit, or gives back for a negative number
 // what it has taken last. It comes before the pages are written, so that a process that is killed
-// has not written more than the limit.
-func (a *attributes) budget() func(pages int) (granted int, err error) {
+// has not written more than the limit. Once stopping says so, it takes none and returns ErrLeft.
+func (a *attributes) budget(stopping func() bool) func(pages int) (granted int, err error) {
 	taken := false // the limit may count by turns
 	return func(pages int) (granted int, err error) {
 		if pages > 0 {
-			if a.stopping() {
+			if stopping() {
 				return 0, ErrLeft
 			}
 			taken = a.chosen.Load().WritebackLimited

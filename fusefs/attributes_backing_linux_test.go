@@ -116,14 +116,17 @@ func TestSpill(t *testing.T) {
 		err     error
 		limit   string
 		working bool
+		stops   bool
 	}{
 		{what: "young pages", age: time.Hour, most: 100},
 		{what: "all pages", most: 40, want: 40},
 		{what: "beside recompress", most: 40, working: true},
 		{what: "within a limit", most: 40, limit: "10", want: 10, err: store.ErrBudget},
-		{what: "more than there is room for", most: 100, want: 40, err: store.ErrBackingFull},
+		{what: "of a server that stops", most: 5, want: 5, stops: true},
+		{what: "more than there is room for", most: 100, want: 35, err: store.ErrBackingFull},
 	} {
 		a.working.Store(c.working)
+		a.stopping = func() bool { return c.stops }
 		enable := "0"
 		if c.limit != "" {
 			enable = "1"
@@ -144,12 +147,6 @@ func TestSpill(t *testing.T) {
 	}
 	if got := a.chosen.Load().spent(time.Now()); got != 90 {
 		t.Errorf("%d pages are counted, of 90", got)
-	}
-	a.stopping = func() bool { return true }
-	a.setting.Lock()
-	defer a.setting.Unlock()
-	if pages, err := a.spill(0, 1); pages != 0 || err != nil {
-		t.Errorf("of a server that is to stop: %d pages, %v", pages, err)
 	}
 }
 
@@ -185,7 +182,7 @@ func TestSpentIsForgotten(t *testing.T) {
 // The limit gets back only blocks that were taken from it.
 func TestWritebackLimitThatBeginsToCount(t *testing.T) {
 	f, a := newBackedFileSystem(t, 90, 1)
-	budget := a.budget()
+	budget := a.budget(a.stopping)
 	set := func(name, text string) {
 		t.Helper()
 		if got := writeAttribute(f, name, text); got != fuse.OK {
