@@ -129,7 +129,7 @@ func TestFullStoreIsGatheredLater(t *testing.T) {
 	s := newStore(t, Config{Disksize: 64 << 20, MemLimit: 8 << 20})
 	stored := fillUp(t, s)
 	const each = image.SegmentSize / PageSize / 2 // a page at least in each segment
-	held := map[*sync.Mutex]bool{}
+	held := map[sync.Locker]bool{}
 	for page := uint64(0); page < stored; page += each {
 		if l := s.lock(page); !held[l] {
 			l.Lock()
