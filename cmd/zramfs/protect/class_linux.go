@@ -90,14 +90,22 @@ func CheckScheduling() Protection {
 }
 
 // LeaveRealTime puts every thread of the process into the usual class, with a short slice, which
-// threads that are made later have as well. It looks again until it finds none to change, since a
-// thread in the real-time class may have made another.
+// threads that are made later have as well. It looks again until it has found none to change for
+// some milliseconds, since a thread that was not changed yet may be about to make another.
 func LeaveRealTime() error {
-	for range 100 {
+	const passes = 3
+	for n, clean := 0, 0; n < 100; n++ {
 		changed, err := leaveRealTimeOnce()
-		if err != nil || changed == 0 {
+		if err != nil {
 			return err
 		}
+		if clean++; changed > 0 {
+			clean = 0
+		}
+		if clean == passes {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
 	}
 	return errors.New("leave the real-time class: new threads come in it faster than they leave")
 }
@@ -117,7 +125,8 @@ func leaveRealTimeOnce() (changed int, err error) {
 		case err == nil && now.Policy == unix.SCHED_RR:
 			changed++
 			err = unix.SchedSetAttr(tid, usual, 0)
-		case err == nil && now.Policy == unix.SCHED_NORMAL:
+		case err == nil && now.Policy == unix.SCHED_NORMAL && now.Runtime != 0 && now.Runtime != uint64(slice):
+			changed++
 			now.Runtime = uint64(slice)
 			err = unix.SchedSetAttr(tid, now, 0)
 		}
