@@ -110,17 +110,17 @@ func runStore(ctx context.Context, opts options, pool *pool, out, progress io.Wr
 func (b *storeBenchmark) run(ctx context.Context) error {
 	for _, phase := range []struct {
 		name string
-		work func(path string) error
+		work func(ctx context.Context, path string) error
 		rest time.Duration
 	}{
 		{phaseFill, b.load.fill, 5 * time.Second},
-		{phaseIdle, func(string) error { return nil }, b.opts.idle},
-		{phaseChurn, func(path string) error { return b.load.churn(path, b.opts.churn) }, 5 * time.Second},
+		{phaseIdle, func(context.Context, string) error { return nil }, b.opts.idle},
+		{phaseChurn, func(ctx context.Context, path string) error { return b.load.churn(ctx, path, b.opts.churn) }, 5 * time.Second},
 		{phaseFree, b.load.free, freeTime},
 	} {
 		for _, d := range b.devices {
 			fmt.Fprintf(b.progress, "%4.0f s  %s: %s\n", time.Since(b.began).Seconds(), d.name, phase.name)
-			if err := errors.Join(b.during(func() error { return phase.work(d.path) }), ctx.Err()); err != nil {
+			if err := errors.Join(b.during(func() error { return phase.work(ctx, d.path) }), ctx.Err()); err != nil {
 				return fmt.Errorf("%s, %s: %w", d.name, phase.name, err)
 			}
 		}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -73,10 +74,10 @@ func (l *storeLoad) put(fd, first, n int) error {
 }
 
 // fill writes each page once, in order.
-func (l *storeLoad) fill(path string) error {
+func (l *storeLoad) fill(ctx context.Context, path string) error {
 	return onDevice(path, func(fd int) error {
 		const each = mebibyte / codec.PageSize
-		for first := 0; first < l.pages; first += each {
+		for first := 0; first < l.pages && ctx.Err() == nil; first += each {
 			n := min(each, l.pages-first)
 			l.prepare(first, n, 0)
 			if err := l.put(fd, first, n); err != nil {
@@ -88,10 +89,10 @@ func (l *storeLoad) fill(path string) error {
 }
 
 // churn overwrites pieces of up to mostPages pages at random, a number of times the device in all.
-func (l *storeLoad) churn(path string, times int) error {
+func (l *storeLoad) churn(ctx context.Context, path string, times int) error {
 	rng := rand.New(rand.NewPCG(1, 2))
 	return onDevice(path, func(fd int) error {
-		for left, n := times*l.pages, 1; left > 0; n++ {
+		for left, n := times*l.pages, 1; left > 0 && ctx.Err() == nil; n++ {
 			pages := 1 + rng.IntN(mostPages)
 			first := rng.IntN(l.pages - pages)
 			l.prepare(first, pages, busyVersion+n%16)
@@ -105,10 +106,13 @@ func (l *storeLoad) churn(path string, times int) error {
 }
 
 // free punches four fifths of the pages out, which both devices take as they take discards.
-func (l *storeLoad) free(path string) error {
+func (l *storeLoad) free(ctx context.Context, path string) error {
 	rng := rand.New(rand.NewPCG(3, 4))
 	return onDevice(path, func(fd int) error {
 		for page := range l.pages {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			if rng.IntN(5) == 0 {
 				continue
 			}

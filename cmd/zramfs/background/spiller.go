@@ -43,7 +43,6 @@ type Spiller struct {
 	status SpillStatus // guarded by mu
 	began  time.Time   // when the present step began; zero between rounds; guarded by mu
 	vain   time.Time   // until when a step would move nothing; guarded by mu
-	closed bool        // guarded by mu
 }
 
 // A Mover moves pages of a store to its backing device.
@@ -97,7 +96,6 @@ func (p *Spiller) Start() {
 
 // Close ends what Start began, and waits for that. It is to be called before the store is closed.
 func (p *Spiller) Close() error {
-	p.say(func(*SpillStatus) { p.closed = true })
 	close(p.stop)
 	p.ended.Wait()
 	return nil
@@ -117,7 +115,7 @@ func (p *Spiller) Relieve() bool {
 	defer p.mu.Unlock()
 	now := time.Now()
 	stuck := !p.began.IsZero() && now.Sub(p.began) > stepTime
-	if p.closed || p.status.State == StateOff || now.Before(p.vain) || stuck {
+	if p.stopped() || p.status.State == StateOff || now.Before(p.vain) || stuck {
 		return false
 	}
 	select {
@@ -198,8 +196,8 @@ func (p *Spiller) move(now time.Time, most uint64, ages ...time.Duration) (pause
 // steps moves up to most pages until a step finds too few, an error ends it or Close does, and
 // returns how many.
 func (p *Spiller) steps(most int, ages []time.Duration) (pages uint64, err error) {
-	for closed := false; pages < uint64(most) && err == nil && !closed; {
-		p.say(func(s *SpillStatus) { s.State, s.Reason, p.began, closed = StateSpilling, "", time.Now(), p.closed })
+	for pages < uint64(most) && err == nil && !p.stopped() {
+		p.say(func(s *SpillStatus) { s.State, s.Reason, p.began = StateSpilling, "", time.Now() })
 		step, n := min(most-int(pages), stepBytes/store.PageSize), uint64(0)
 		for _, age := range ages {
 			if n, err = p.mover.Spill(age, step); n > 0 || err != nil {
@@ -211,6 +209,15 @@ func (p *Spiller) steps(most int, ages []time.Duration) (pages uint64, err error
 		}
 	}
 	return pages, err
+}
+
+func (p *Spiller) stopped() bool {
+	select {
+	case <-p.stop:
+		return true
+	default:
+		return false
+	}
 }
 
 // spent is how many bytes of pages were moved in the 24 hours before now.

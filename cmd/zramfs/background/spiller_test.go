@@ -136,11 +136,12 @@ func TestSpillerIsStuck(t *testing.T) {
 			t.Fatal("it goes on promising")
 		}
 	}
-	m.err = errors.New("the disk is gone")
 	close(m.wait)
 	if err := p.Close(); err != nil {
 		t.Error(err)
 	}
+	m.err = errors.New("the disk is gone")
+	p = NewSpiller(newStore(t), SpillDaily, hour, m)
 	if p.relieve(time.Now()); p.Relieve() || p.Status().Reason != "the disk is gone" {
 		t.Errorf("after a failure: %+v", p.Status())
 	}

@@ -80,7 +80,7 @@ func (w *worker) status(loops []string) Status {
 		Latency: w.awake.Status(),
 		Cold:    w.cold.Status(),
 		Scrub:   w.scrub.Status(),
-		Spill:   w.spill.Status(),
+		Spill:   w.spill.Load().Status(),
 		Process: ProcessStatus{
 			HeapBytes:         heap.Bytes,
 			HeapReleasedBytes: heap.Released,

@@ -43,8 +43,7 @@ type worker struct {
 	awake       *awake.Holder                      // immutable once serving has begun
 	cold        *background.Packer                 // immutable once serving has begun
 	scrub       *background.Scrubber               // immutable once serving has begun
-	spill       *background.Spiller                // immutable once serving has begun
-	relief      atomic.Pointer[background.Spiller] // spill, once it has been started
+	spill       atomic.Pointer[background.Spiller] // the store asks for it as soon as that is there
 	protections []protect.Protection               // complete when ready is closed
 	ready       chan struct{}
 	refused     chan struct{}  // has room for the one answer to news.Resize
@@ -199,7 +198,8 @@ func (w *worker) serve() (err error) {
 	if w.server, err = fusefs.NewServer(w.files, cfg); err != nil {
 		return err
 	}
-	w.spill = w.makeSpiller()
+	spill := w.makeSpiller()
+	w.spill.Store(spill)
 	w.server.SetFurther(w.facts.Further)
 	// The keeper started this process in the real-time class. A process that serves there would
 	// keep others from the processors.
@@ -210,7 +210,7 @@ func (w *worker) serve() (err error) {
 		return err
 	}
 	w.news.send(news{Serving: true})
-	w.undo = append(w.undo, w.server.Close, w.spill.Close)
+	w.undo = append(w.undo, w.server.Close, spill.Close)
 	w.attend()
 	w.listen()
 	w.protections = append(w.protections, protect.CheckCollector())
@@ -228,8 +228,7 @@ func (w *worker) serve() (err error) {
 	w.awake.Start()
 	w.cold.Start()
 	w.scrub.Start()
-	w.spill.Start()
-	w.relief.Store(w.spill)
+	spill.Start()
 	w.news.send(news{Ready: &workerReport{Protections: w.protections}})
 	return nil
 }

@@ -71,7 +71,7 @@ func (w *worker) makeSpiller() *background.Spiller {
 
 // relieve has the spiller make room, once there is one.
 func (w *worker) relieve() bool {
-	p := w.relief.Load()
+	p := w.spill.Load()
 	return p != nil && p.Relieve()
 }
 
