@@ -43,6 +43,7 @@ var callKinds = map[int32]callKind{
 	unix.SYS_WAIT4:             {"wait4", []unix.Errno{unix.EINTR}},
 	unix.SYS_WAITID:            {"waitid", []unix.Errno{unix.EINTR}},
 	unix.SYS_KILL:              {"kill", []unix.Errno{unix.EPERM}},
+	unix.SYS_PPOLL:             {"ppoll", []unix.Errno{unix.ENOMEM, unix.EINTR}},
 	unix.SYS_PIDFD_OPEN:        {"pidfd_open", []unix.Errno{unix.EMFILE, unix.ENOMEM}},
 	unix.SYS_MOUNT:             {"mount", []unix.Errno{unix.ENOMEM, unix.EPERM}},
 	unix.SYS_UMOUNT2:           {"umount2", []unix.Errno{unix.ENOMEM, unix.EPERM}},

@@ -88,11 +88,14 @@ func (s server) wait(limit time.Duration) error {
 		}
 		poll := []unix.PollFd{{Fd: int32(s.pidfd), Events: unix.POLLIN}}
 		n, err := unix.Poll(poll, int(left.Milliseconds())+1)
-		switch {
-		case n > 0:
+		if n > 0 {
 			return nil
-		case err != nil && !errors.Is(err, unix.EINTR):
-			return fmt.Errorf("poll: %w", err)
+		}
+		if err != nil { // EINTR, or ENOMEM, after which the mount may be half gone
+			if errors.Is(unix.PidfdSendSignal(s.pidfd, 0, nil, 0), unix.ESRCH) {
+				return nil
+			}
+			time.Sleep(busyPause)
 		}
 	}
 }
