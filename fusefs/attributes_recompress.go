@@ -96,7 +96,13 @@ func (a *attributes) carryOut(r recompression) error {
 			stop()
 		}
 	}
-	_, err := a.cfg.Store.Recompress(ctx, r.RecompressConfig)
+	var err error
+	work := func() { _, err = a.cfg.Store.Recompress(ctx, r.RecompressConfig) }
+	if a.cfg.Behind != nil {
+		a.cfg.Behind(work)
+	} else {
+		work()
+	}
 	switch {
 	case errors.Is(err, context.Canceled):
 		return ErrLeft

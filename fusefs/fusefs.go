@@ -78,6 +78,9 @@ type Config struct {
 	// Failed is called for each request for pages that ended in an error, once it is answered. It
 	// is on the page path, as Lone is. May be nil.
 	Failed func(op telemetry.Op, page uint64, errno syscall.Errno)
+	// Behind does work that no request for pages waits for, on a thread that others go before, and
+	// returns when it is done. If nil, the server does it on any thread.
+	Behind func(work func())
 	// Counters takes what is counted, see Files.Counters. If nil, the server has counters of its
 	// own. The caller closes it, after the server has ended.
 	Counters *Counters

@@ -105,10 +105,11 @@ func (p *Packer) prepare() error {
 	return err
 }
 
-// Start looks and packs in the background from now on.
-func (p *Packer) Start() {
+// Start looks and packs in the background from now on, on a thread that behind
+// chooses.
+func (p *Packer) Start(behind Behind) {
 	if p.recomp != nil {
-		p.ended.Go(p.run)
+		p.ended.Go(func() { behind(p.run) })
 	}
 }
 

@@ -20,6 +20,9 @@ import (
 
 const pages = 2000
 
+// direct does work on the thread that calls it.
+func direct(work func()) { work() }
+
 // calm is a machine with time.
 func calm() string { return "" }
 
@@ -131,7 +134,7 @@ func TestPackerRuns(t *testing.T) {
 	s := newStore(t)
 	p := NewPacker(s, Default, BusyOf(host.Local))
 	p.every = 10 * time.Millisecond
-	p.Start()
+	p.Start(direct)
 	for until := time.Now().Add(10 * time.Second); p.Status().AgeSeconds == mostAge.Seconds() && time.Now().Before(until); {
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -142,7 +145,7 @@ func TestPackerRuns(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	none := NewPacker(s, 0, calm)
-	none.Start()
+	none.Start(direct)
 	if got := none.Status(); got.State != StateOff || got.Reason == "" {
 		t.Errorf("%+v", got)
 	}

@@ -21,6 +21,10 @@ const (
 // for concurrent use.
 type Busy func() (reason string)
 
+// Behind does work on a thread that other threads of the process go before, and returns when the
+// work is done.
+type Behind func(work func())
+
 // BusyOf returns what is so for a machine. Without the kernel's pressure (CONFIG_PSI) the load
 // average counts.
 func BusyOf(m host.Root) Busy {

@@ -82,10 +82,10 @@ func NewScrubber(s *store.Store, every time.Duration, busy Busy, damaged func(pa
 	return c
 }
 
-// Start scrubs in the background from now on.
-func (c *Scrubber) Start() {
+// Start scrubs in the background from now on, on a thread as a Packer has it.
+func (c *Scrubber) Start(behind Behind) {
 	if c.every != 0 {
-		c.ended.Go(c.run)
+		c.ended.Go(func() { behind(c.run) })
 	}
 }
 

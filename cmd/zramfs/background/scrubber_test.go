@@ -13,7 +13,7 @@ func TestScrubberProvesAll(t *testing.T) {
 	if got := c.Status(); got.State != StateWaiting || got.Ended != nil {
 		t.Errorf("%+v", got)
 	}
-	c.Start()
+	c.Start(direct)
 	for until := time.Now().Add(20 * time.Second); c.Status().Ended == nil && time.Now().Before(until); {
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -27,7 +27,7 @@ func TestScrubberProvesAll(t *testing.T) {
 
 func TestScrubberIsOff(t *testing.T) {
 	c := NewScrubber(newStore(t), 0, calm, func(uint64) {})
-	c.Start()
+	c.Start(direct)
 	if got := c.Status(); got.State != StateOff {
 		t.Errorf("%+v", got)
 	}

@@ -339,8 +339,8 @@ func (m *machine) startBackground(v *simulatedWorker, server *fusefs.Server) (en
 		mover = server
 	}
 	spiller := background.NewSpiller(v.store, background.SpillDaily, func() time.Duration { return time.Duration(cold.Status().AgeSeconds) * time.Second }, mover)
-	cold.Start()
-	scrub.Start()
+	cold.Start(func(work func()) { work() })
+	scrub.Start(func(work func()) { work() })
 	spiller.Start()
 	v.relief.Store(spiller)
 	v.process.Go("count", func() {

@@ -187,6 +187,7 @@ func (w *worker) serve() (err error) {
 		Logf:      w.logf,
 		Counters:  w.counters,
 		NoResend:  debugging(debugNoResend),
+		Behind:    protect.BehindOthers,
 
 		Image:         w.facts.Image,
 		Uninitialised: w.cfg.Disksize == 0,
@@ -226,8 +227,8 @@ func (w *worker) serve() (err error) {
 	w.warmUp()
 	close(w.ready)
 	w.awake.Start()
-	w.cold.Start()
-	w.scrub.Start()
+	w.cold.Start(protect.BehindOthers)
+	w.scrub.Start(protect.BehindOthers)
 	spill.Start()
 	w.news.send(news{Ready: &workerReport{Protections: w.protections}})
 	return nil
