@@ -2,7 +2,10 @@
 
 package world
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // A Mutex stands in for sync.Mutex.
 type Mutex struct{ locked bool }
@@ -177,7 +180,7 @@ func NewTimer(d time.Duration) *Timer {
 func (t *Timer) Reset(d time.Duration) bool {
 	active := t.Stop()
 	t.at = the.Elapsed() + max(d, 1)
-	the.timers = append(the.timers, t)
+	the.timers, the.due = append(the.timers, t), min(the.due, t.at)
 	return active
 }
 
@@ -198,9 +201,14 @@ func (t *Timer) Stop() bool {
 
 // fire sends the time to the channels of timers that are due.
 func (w *World) fire() {
+	if w.due > w.now {
+		return
+	}
+	w.due = math.MaxInt64
 	for i := 0; i < len(w.timers); {
 		t := w.timers[i]
 		if t.at > w.now {
+			w.due = min(w.due, t.at)
 			i++
 			continue
 		}

@@ -16,10 +16,12 @@ import (
 type World struct {
 	rng     *rand.Rand
 	lot     uint64  // see draws
-	tasks   []*Task // that have not ended
-	dead    int     // how many of them are of dead processes
+	tasks   []*Task // that have not ended; those that wait for something come last
+	waiting int     // index of the first of them
+	dead    int     // how many are of dead processes
 	running *Task
 	timers  []*Timer
+	due     time.Duration // none of them is due before
 	devices map[int]*Device
 
 	now    time.Duration // since birth, up to the last decision
@@ -238,6 +240,9 @@ func (w *World) ended(t *Task) {
 	for i, other := range w.tasks {
 		if other == t {
 			w.tasks = append(w.tasks[:i], w.tasks[i+1:]...)
+			if i < w.waiting {
+				w.waiting--
+			}
 			break
 		}
 	}
@@ -251,6 +256,10 @@ func (w *World) ended(t *Task) {
 	w.resume(w.next())
 }
 
+// asked is how many of the tasks that wait are asked at a decision whether they can go on. Asking
+// all of them took two thirds of the time of a run.
+const asked = 3
+
 // next chooses a task that can go on. Those of dead processes come first. It moves the clock where
 // there is none.
 func (w *World) next() *Task {
@@ -259,15 +268,33 @@ func (w *World) next() *Task {
 		if w.dead > 0 {
 			return w.tasks[slices.IndexFunc(w.tasks, func(t *Task) bool { return t.process.dead })]
 		}
-		for i := range w.tasks { // shuffled on the way
-			k := i + w.draws(len(w.tasks)-i)
-			t := w.tasks[k]
-			w.tasks[i], w.tasks[k] = t, w.tasks[i]
-			if t.able(w.now) {
-				return t
+		for range min(asked, len(w.tasks)-w.waiting) {
+			w.ask(w.waiting + w.draws(len(w.tasks)-w.waiting))
+		}
+		if w.waiting == 0 {
+			for k := range w.tasks {
+				w.ask(k)
 			}
 		}
-		w.sleep()
+		if w.waiting == 0 {
+			w.sleep()
+			continue
+		}
+		k := w.draws(w.waiting)
+		t := w.tasks[k]
+		if t.able(w.now) {
+			return t
+		}
+		w.waiting--
+		w.tasks[k], w.tasks[w.waiting] = w.tasks[w.waiting], t
+	}
+}
+
+// ask counts the k-th task, which has waited, among those that can go on if it can.
+func (w *World) ask(k int) {
+	if t := w.tasks[k]; k >= w.waiting && t.able(w.now) {
+		w.tasks[k], w.tasks[w.waiting] = w.tasks[w.waiting], t
+		w.waiting++
 	}
 }
 
