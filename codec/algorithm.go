@@ -117,6 +117,18 @@ func Algorithms() []string {
 	return names
 }
 
+// Only returns the ID of all objects that a makes, but for pages that it leaves as they are, where
+// a page has one such object whatever made it; None of other algorithms, as those with levels.
+func (a Algorithm) Only() ID {
+	switch a.kind {
+	case kindPage:
+		return Page
+	case kindPageDense:
+		return PageDense
+	}
+	return None
+}
+
 // Reads reports whether what a.NewDecompressor makes can read the objects of b's compressors: it
 // reads those of every algorithm, but for other dictionaries than a's.
 func (a Algorithm) Reads(b Algorithm) bool { return b.dict == nil || b.dict == a.dict }

@@ -3,6 +3,9 @@
 package codec
 
 import (
+	"bytes"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/zramfs/zramfs/codec/internal/codectest"
@@ -78,5 +81,40 @@ func TestEntropyRuleLevels(t *testing.T) {
 	}
 	if seen[true] == 0 || seen[false] == 0 {
 		t.Errorf("the pages prove nothing: %v", seen)
+	}
+}
+
+// Every algorithm that makes objects of an ID which is the Only one of some algorithm makes the
+// same ones.
+func TestOnly(t *testing.T) {
+	only := map[ID]*worker{}
+	for _, name := range []string{"page", "page:dense"} {
+		a, err := Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		only[a.Only()] = newWorker(t, name)
+	}
+	if len(only) != 2 || only[None] != nil {
+		t.Fatalf("the IDs are %v", slices.Collect(maps.Keys(only)))
+	}
+	seen := map[ID]int{}
+	eachAlgorithm(t, every(), func(t *testing.T, name string, w *worker) {
+		for i, page := range codectest.Generated()[:500] {
+			id, got, err := w.roundTrip(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if only[id] == nil {
+				continue
+			}
+			seen[id]++
+			if _, want, err := only[id].roundTrip(page); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("page %d: %s is stored in %d bytes, by %s in %d (%v)", i, id, len(got), name, len(want), err)
+			}
+		}
+	})
+	if seen[Page] == 0 || seen[PageDense] == 0 {
+		t.Errorf("objects seen: %v", seen)
 	}
 }

@@ -15,7 +15,8 @@ import (
 
 // RecompressConfig says what to recompress, and by what. A page has to meet all that is asked.
 type RecompressConfig struct {
-	// Algorithm makes the new objects. It has no other dictionary than Config.Algorithm.
+	// Algorithm makes the new objects. It has no other dictionary than Config.Algorithm. Objects that
+	// it would make again as they are, as page:dense does of its own, are left alone.
 	Algorithm codec.Algorithm
 	Idle      bool // pages that MarkIdle marked and that were not accessed since
 	Huge      bool // pages that are stored as they are, PageSize bytes
@@ -149,6 +150,9 @@ func (r *Recompressor) ended(ctx context.Context) error {
 // wanted reports whether a page is to be recompressed.
 func (r *Recompressor) wanted(page uint64, e image.Entry) bool {
 	if !e.Object() || e.WrittenBack() || e.Clustered() || !e.Valid(r.s.image.Segments) || e.Length() < r.cfg.Threshold || r.cfg.Huge && e.Length() != PageSize {
+		return false
+	}
+	if e.Codec() == r.cfg.Algorithm.Only() { // it would become what it is
 		return false
 	}
 	b := r.s.ages.of(page)

@@ -80,6 +80,22 @@ func recompress(t *testing.T, s *Store, cfg RecompressConfig) Recompressed {
 	return did
 }
 
+// Objects that the algorithm would make again as they are cost no time.
+func TestRecompressLeavesItsOwn(t *testing.T) {
+	dense := algorithm(t, "page:dense")
+	s := newStore(t, Config{Disksize: 1 << 20, Algorithm: dense})
+	for page, data := range texts(16) {
+		write(t, s, uint64(page), data)
+	}
+	raw := s.Stats().HugePages
+	if did := recompress(t, s, RecompressConfig{Algorithm: dense}); did.Tried != raw || did.Pages != 0 {
+		t.Errorf("by page:dense, with %d incompressible pages: %+v", raw, did)
+	}
+	if did := recompress(t, s, RecompressConfig{}); did.Tried != 16-raw {
+		t.Errorf("by zstd: %+v", did)
+	}
+}
+
 // All objects that become smaller are replaced, once, and everything else stays.
 func TestRecompress(t *testing.T) {
 	s, data := filled(t, Config{Disksize: 16 << 20})

@@ -76,15 +76,15 @@ func TestHarder(t *testing.T) {
 	}
 	for _, c := range []struct {
 		fill  float64
-		age   time.Duration
+		from  from
 		share Share
-	}{{0.5, time.Hour, 5}, {0.8, leastAge, 20}, {full, leastAge / 4, 40}} {
-		if age, share := harder(c.fill, time.Hour, 5); age != c.age || share != c.share {
-			t.Errorf("at %g from %s on in %s, want %s in %s", c.fill, age, share, c.age, c.share)
+	}{{0.5, from{leastAge, time.Hour}, 5}, {0.8, from{leastAge, leastAge}, 20}, {full, from{leastAge / 4, leastAge / 4}, 40}} {
+		if from, share := harder(c.fill, time.Hour, 5); from != c.from || share != c.share {
+			t.Errorf("at %g from %v on in %s, want %v in %s", c.fill, from, share, c.from, c.share)
 		}
 	}
-	if age, share := harder(full, time.Second, 90); age != time.Second || share != 100 {
-		t.Errorf("from %s on in %s", age, share)
+	if got, share := harder(full, time.Second, 90); got != (from{time.Second, time.Second}) || share != 100 {
+		t.Errorf("from %v on in %s", got, share)
 	}
 }
 

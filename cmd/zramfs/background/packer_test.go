@@ -74,7 +74,7 @@ func TestPackerPacks(t *testing.T) {
 	var reason atomic.Value
 	reason.Store("programs wait for processors")
 	p := NewPacker(s, 100, func() string { return reason.Load().(string) })
-	p.pack(t.Context(), time.Second)
+	p.pack(t.Context(), from{time.Second, time.Second})
 	if got := p.Status(); got.State != StateWaiting || got.Reason != "programs wait for processors" || got.Pages != 0 {
 		t.Errorf("on a busy machine: %+v", got)
 	}
@@ -85,7 +85,7 @@ func TestPackerPacks(t *testing.T) {
 		return all[codec.PageDense].Pages + all[codec.PageDenseCluster].Pages
 	}
 	for until := time.Now().Add(time.Minute); dense() < pages*9/10 && time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
-		p.pack(t.Context(), time.Second) // once the pages are that old
+		p.pack(t.Context(), from{time.Second, time.Second}) // once the pages are that old
 	}
 	got, after := p.Status(), s.Stats()
 	if got.Joined < pages/4 || after.Codecs[codec.PageDenseCluster].Pages != got.Joined {
