@@ -19,8 +19,8 @@ import (
 
 // untold are the calls that no filter tells of. They are those of the Go runtime, which ends the
 // process where one fails, those that cannot fail, and close, which the kernel carries out even
-// where it gives an error. Package net follows a nil pointer where getsockname fails, which it does
-// for no socket; below a filter a signal interrupts it.
+// where it gives an error. getsockname and getsockopt fail for no socket; below a filter a signal
+// interrupts them, and package net follows a nil pointer, or a worker sends a command away.
 var untold = []uint32{
 	unix.SYS_FUTEX, unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOCK_GETTIME, unix.SYS_SCHED_YIELD, unix.SYS_GETTID,
 	unix.SYS_GETPID, unix.SYS_GETPPID, unix.SYS_GETUID, unix.SYS_GETEUID, unix.SYS_GETGID, unix.SYS_GETEGID, unix.SYS_EXIT,
@@ -29,7 +29,7 @@ var untold = []uint32{
 	unix.SYS_MUNMAP, unix.SYS_CLOSE, unix.SYS_SCHED_GETAFFINITY, unix.SYS_SET_ROBUST_LIST, unix.SYS_BRK, unix.SYS_SETITIMER,
 	archCall, unix.SYS_GETRUSAGE, unix.SYS_GETRLIMIT, unix.SYS_SYSINFO, unix.SYS_SCHED_GETATTR, unix.SYS_UNAME,
 	unix.SYS_TIMER_CREATE, unix.SYS_TIMER_SETTIME, unix.SYS_TIMER_DELETE, unix.SYS_MINCORE, unix.SYS_RSEQ,
-	unix.SYS_GETSOCKNAME,
+	unix.SYS_GETSOCKNAME, unix.SYS_GETSOCKOPT,
 }
 
 // archCall is arch_prctl on amd64, by which each program begins.

@@ -80,7 +80,6 @@ var callKinds = map[int32]callKind{
 	unix.SYS_SENDTO:            {"sendto", []unix.Errno{unix.ENOMEM, unix.EINTR}},
 	unix.SYS_RECVFROM:          {"recvfrom", []unix.Errno{unix.ENOMEM, unix.EINTR}},
 	unix.SYS_SETSOCKOPT:        {"setsockopt", []unix.Errno{unix.ENOMEM, unix.EPERM}},
-	unix.SYS_GETSOCKOPT:        {"getsockopt", []unix.Errno{unix.ENOMEM}},
 	unix.SYS_PRCTL:             {"prctl", []unix.Errno{unix.EPERM}},
 	unix.SYS_PRLIMIT64:         {"prlimit64", []unix.Errno{unix.EPERM}},
 	unix.SYS_SETSID:            {"setsid", []unix.Errno{unix.EPERM}},
