@@ -117,3 +117,33 @@ func TestImportEndsWhereTheDeviceIsOpened(t *testing.T) {
 	}
 	end()
 }
+
+// A worker that sends a command away at once, before it has read anything, is heard.
+func TestImportIsRefusedAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	l, _, err := listenAt(socketDirs(), importName(dir, testConnection))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			c, err := l.AcceptUnix()
+			if err != nil {
+				return
+			}
+			_ = answerImport(c, importForbidden, 0) // the command waits for it
+			_ = c.Close()
+		}
+	}()
+	for range 200 { // which write their greeting to a socket that is closed, or not yet
+		if _, err := OpenImport(dir, testConnection, 0); !errors.Is(err, errForbidden) {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	<-ended
+}
