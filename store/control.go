@@ -17,8 +17,8 @@ import (
 // what an empty device takes to store some pages, 3 MiB at the most, counts as that: a script that
 // sets 1M and runs mkswap succeeds as with kernel zram, whose limit does not count its index.
 // SetMemLimit does not wait. Below what is in use it takes nothing from any page: the maintainer
-// gives back what holds none and compacts, and until the use is below the limit, writes that need
-// memory fail with ErrFull.
+// gives back what holds none and compacts, Recompress and a Clusterer go on, and until the use is
+// below the limit, writes that need memory fail with ErrFull.
 func (s *Store) SetMemLimit(limit uint64) {
 	inForce := limit
 	if limit != 0 {
@@ -35,6 +35,7 @@ func (s *Store) setLimit(limit uint64) {
 	s.atMost.Store(int64(reserveMost(cfg)))
 	s.limit.Store(limit)
 	s.asked.Store(limit)
+	s.relimited.Store(true)
 }
 
 // leastUseful is what an empty device takes, the index ahead of the first writer included, with the

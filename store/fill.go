@@ -19,6 +19,9 @@ func (s *Store) noteFill() {
 	if s.full.Load() { // what is left below the limit may be too little for a segment
 		percent = 100
 	}
+	if s.relimited.Swap(false) {
+		s.filled = 0
+	}
 	if step := fillStep(percent); step > s.filled {
 		s.filled = step
 		s.cfg.OnFill(step)

@@ -15,8 +15,8 @@ import (
 
 // RecompressConfig says what to recompress, and by what. A page has to meet all that is asked.
 type RecompressConfig struct {
-	// Algorithm makes the new objects. It has no other dictionary than Config.Algorithm. Objects that
-	// it would make again as they are, as page:dense does of its own, are left alone.
+	// Algorithm makes the new objects. It has no other dictionary than Config.Algorithm. Objects
+	// that it would make again as they are, as page:dense does of its own, are left alone.
 	Algorithm codec.Algorithm
 	Idle      bool // pages that MarkIdle marked and that were not accessed since
 	Huge      bool // pages that are stored as they are, PageSize bytes
@@ -179,6 +179,7 @@ func (s *Store) acquireLast() *Worker {
 	for {
 		for _, w := range slices.Backward(s.workers[:len(s.workers)-1]) {
 			if !w.busy.Load() && w.busy.CompareAndSwap(false, true) {
+				w.packs = true
 				return w
 			}
 		}

@@ -390,13 +390,12 @@ func TestCloseEndsRecompress(t *testing.T) {
 	}
 }
 
-// A full store says so, and keeps every page.
+// Where no limit can be met, recompression comes to its end, and every page is kept.
 func TestRecompressWithoutMemory(t *testing.T) {
 	s, data := filled(t, Config{Disksize: 8 << 20})
 	s.SetMemLimit(1)
-	_, err := s.Recompress(context.Background(), RecompressConfig{Algorithm: algorithm(t, "zstd")})
-	if !errors.Is(err, ErrFull) {
-		t.Errorf("without any memory: %v", err)
+	if did := recompress(t, s, RecompressConfig{}); did.Pages < did.Tried/2 {
+		t.Errorf("without any memory: %+v", did)
 	}
 	unchanged(t, s, data)
 }

@@ -169,11 +169,14 @@ func (w *Worker) takeSegment() (uint32, error) {
 	if n, ok := s.tryTake(s.keptReady()); ok {
 		return n, nil
 	}
+	w.parked.Store(true)
+	defer w.parked.Store(false)
+	if w.packs && s.over() {
+		return s.overdraw()
+	}
 	crowded := s.waiting.Add(1) > s.mayWait
 	defer s.waiting.Add(-1)
 	w.stepAside(true)
-	w.parked.Store(true)
-	defer w.parked.Store(false)
 	for wait := s.waitForMemory(crowded); ; wait.pause() {
 		if n, ok := s.tryTake(s.keptReady()); ok {
 			return n, nil
@@ -282,6 +285,17 @@ func (s *Store) growCharged() error {
 		s.charged.Add(-image.SegmentSize)
 		return ErrFull
 	}
+	if err := s.allot(n); err != nil {
+		return err
+	}
+	invariant.Point("segment taken")
+	s.makeReady(n, segVoid)
+	return nil
+}
+
+// allot takes the memory of a void segment, which is charged and goes back to the void ones after
+// an error.
+func (s *Store) allot(n uint32) error {
 	s.takeAt = s.image.SegmentAt(uint64(n))
 	if err := s.firmly(s.takeSegment); err != nil {
 		s.charged.Add(-image.SegmentSize)
@@ -290,8 +304,6 @@ func (s *Store) growCharged() error {
 		s.mu.Unlock()
 		return err
 	}
-	invariant.Point("segment taken")
-	s.makeReady(n, segVoid)
 	return nil
 }
 

@@ -76,8 +76,8 @@ type Config struct {
 	Firmly func(take func() error) error
 	// OnFill, if set, is told when 80, 90 or 100 per cent of MemLimit come into use: of the last,
 	// when no more memory can be had below the limit for what is written. It is told of each again
-	// only after the use was 5 per cent lower. The maintainer calls it, off the page path; it must
-	// neither block nor allocate, since writes may be waiting.
+	// only after the use was 5 per cent lower or SetMemLimit was called. The maintainer calls it,
+	// off the page path; it must neither block nor allocate, since writes may be waiting.
 	OnFill func(percent int)
 	// Relief, if set, is asked while no more memory can be had for what is written, and reports
 	// whether the caller makes room, by WriteBack for example: writes then wait for that instead of
@@ -148,6 +148,7 @@ type Store struct {
 	deserted  atomic.Bool                     // an open segment may have lost its last object; lowered by the maintainer alone
 	unswept   atomic.Int64                    // segments that sweep has to go through yet
 	limit     atomic.Uint64                   // that is in force; see SetMemLimit
+	relimited atomic.Bool                     // it was changed since the maintainer last looked
 	asked     atomic.Uint64                   // that was set
 	atMost    atomic.Int64                    // segments to hold ready at the most
 	algorithm atomic.Pointer[codec.Algorithm] // what new pages are compressed by; see SetAlgorithm

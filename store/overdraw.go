@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"github.com/zramfs/zramfs/store/internal/image"
+	"github.com/zramfs/zramfs/store/internal/invariant"
+)
+
+// A memory limit that was lowered below what is taken leaves no segment for the smaller objects
+// that would bring the use below it. So packing takes segments beyond such a limit, and compaction
+// gives back what the old objects leave. The use rises by a part of what is stored at the most.
+
+// overdraft is the part of what is stored that may be garbage before packing waits for compaction,
+// which empties segments with more than worthMoving of garbage.
+const overdraft = 24
+
+// overdraw takes a segment for a worker that packs, beyond a memory limit that is below what is
+// taken. It fails with ErrFull once compaction gives nothing back. The caller holds no page's lock,
+// and has nothing retired.
+func (s *Store) overdraw() (uint32, error) {
+	s.passMu.Lock()
+	defer s.passMu.Unlock()
+	for garbage, live := s.garbage(); garbage > live/overdraft; garbage, live = s.garbage() {
+		s.settleIdle(true)
+		if s.recycle(); s.reserve() == 0 { // the compactor needs one
+			s.notePeak(s.charged.Add(image.SegmentSize))
+			if err := s.growCharged(); err != nil {
+				return 0, err
+			}
+		}
+		if emptied, stuck := s.compact(compactSlice, worthMoving); emptied+stuck == 0 {
+			return 0, ErrFull
+		}
+		s.giveBackEmpty()
+	}
+	n, ok := s.takeVoid()
+	if !ok {
+		return 0, ErrFull
+	}
+	s.notePeak(s.charged.Add(image.SegmentSize))
+	if err := s.allot(n); err != nil {
+		return 0, err
+	}
+	invariant.Point("segment taken")
+	s.segment(uint64(n)).turn(segVoid, segOpen)
+	return n, nil
+}
