@@ -28,6 +28,7 @@ type Packer struct {
 	share  Share         // immutable
 	store  *store.Store  // immutable
 	every  time.Duration // immutable
+	filled <-chan int    // immutable; has a value where the store is fuller than before; nil for never
 	pacer  pacer         // its share is that of the present run
 	ended  sync.WaitGroup
 	recomp *store.Recompressor // nil where nothing is packed; used by the goroutine of Start
@@ -71,10 +72,17 @@ const (
 	StateOff     = "off"
 )
 
-// NewPacker returns a Packer for s that does nothing yet, and nothing while the machine is busy.
-// Where nothing can be packed its status says why.
-func NewPacker(s *store.Store, share Share, busy Busy) *Packer {
-	p := &Packer{share: share, store: s, every: every, pacer: newPacer(share, busy)}
+// NewPacker returns a Packer for s that does nothing yet, and nothing while the machine is busy
+// unless a lowered limit makes writes fail. A value from filled, which may be nil, has it look at
+// once. Where nothing can be packed its status says why.
+func NewPacker(s *store.Store, share Share, busy Busy, filled <-chan int) *Packer {
+	p := &Packer{share: share, store: s, every: every, filled: filled}
+	p.pacer = newPacer(share, func() string {
+		if fillOf(s.Stats()) > 1 {
+			return ""
+		}
+		return busy()
+	})
 	p.status = ColdStatus{Share: int(share), State: StateWaiting, AgeSeconds: mostAge.Seconds()}
 	err := p.prepare()
 	if err != nil {
@@ -149,6 +157,7 @@ func (p *Packer) run() {
 		select {
 		case <-p.pacer.stop:
 			return
+		case <-p.filled:
 		case <-time.After(min(p.every, fillEvery)):
 		}
 	}
@@ -173,10 +182,13 @@ type from struct{ packed, joined time.Duration }
 
 // harder says which pages are packed, and in which share of the time, where pages are cold from an
 // age on. By itself each page is packed long before it is cold: a read of page:dense takes half a
-// microsecond longer than one of page, and one of a cluster twenty. Where memory runs out, writes that
-// fail cost more than the time for pages that are read again.
+// microsecond longer than one of page, and one of a cluster twenty. Where memory runs out, writes
+// that fail cost more than the time for pages that are read again. Beyond a limit that was lowered
+// all writes fail, so pages of any age are packed.
 func harder(fill float64, cold time.Duration, share Share) (from, Share) {
 	switch {
+	case fill > 1:
+		return from{}, min(16*share, 100)
 	case fill >= dire:
 		soon := min(cold, leastAge/4)
 		return from{soon, soon}, min(8*share, 100)

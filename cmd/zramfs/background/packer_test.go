@@ -73,7 +73,7 @@ func TestPackerPacks(t *testing.T) {
 	s := newStore(t)
 	var reason atomic.Value
 	reason.Store("programs wait for processors")
-	p := NewPacker(s, 100, func() string { return reason.Load().(string) })
+	p := NewPacker(s, 100, func() string { return reason.Load().(string) }, nil)
 	p.pack(t.Context(), from{time.Second, time.Second})
 	if got := p.Status(); got.State != StateWaiting || got.Reason != "programs wait for processors" || got.Pages != 0 {
 		t.Errorf("on a busy machine: %+v", got)
@@ -108,7 +108,7 @@ func TestPackerPacks(t *testing.T) {
 
 // Packing takes its share of the time and no more, and ends at once when the Packer is closed.
 func TestPackerTakesItsShare(t *testing.T) {
-	p := NewPacker(newStore(t), 10, calm)
+	p := NewPacker(newStore(t), 10, calm, nil)
 	rest := p.restAfter(&p.packed)
 	rest(store.Recompressed{})
 	begun := time.Now()
@@ -132,7 +132,7 @@ func TestPackerTakesItsShare(t *testing.T) {
 // Start and Close, and what cannot be started.
 func TestPackerRuns(t *testing.T) {
 	s := newStore(t)
-	p := NewPacker(s, Default, BusyOf(host.Local))
+	p := NewPacker(s, Default, BusyOf(host.Local), nil)
 	p.every = 10 * time.Millisecond
 	p.Start(direct)
 	for until := time.Now().Add(10 * time.Second); p.Status().AgeSeconds == mostAge.Seconds() && time.Now().Before(until); {
@@ -144,7 +144,7 @@ func TestPackerRuns(t *testing.T) {
 	if got := p.Status(); got.Share != 5 || got.AgeSeconds >= mostAge.Seconds() {
 		t.Errorf("%+v", got)
 	}
-	none := NewPacker(s, 0, calm)
+	none := NewPacker(s, 0, calm, nil)
 	none.Start(direct)
 	if got := none.Status(); got.State != StateOff || got.Reason == "" {
 		t.Errorf("%+v", got)

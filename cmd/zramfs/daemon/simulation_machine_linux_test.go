@@ -332,7 +332,7 @@ func (m *machine) startBackground(v *simulatedWorker, server *fusefs.Server) (en
 		}
 		return ""
 	}
-	cold := background.NewPacker(v.store, 20, busy)
+	cold := background.NewPacker(v.store, 20, busy, nil)
 	scrub := background.NewScrubber(v.store, m.plan.scrub, busy, func(page uint64) { m.w.Fail("page %d is damaged", page) })
 	var mover background.Mover
 	if m.plan.backing != 0 {

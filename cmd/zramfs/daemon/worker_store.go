@@ -49,7 +49,7 @@ func (w *worker) storeConfig() store.Config {
 		Firmly:    protect.Firmly(store.ErrNoMemory),
 		Present:   protect.MakePresent,
 		OnCorrupt: w.logs.Corrupt,
-		OnFill:    w.logs.Filled,
+		OnFill:    w.noteFill,
 		Relief:    w.relieve,
 		Totals:    w.counters.Area.Totals(),
 		Backing:   w.backing,
@@ -58,6 +58,15 @@ func (w *worker) storeConfig() store.Config {
 		cfg.MemLimit = 0 // any will do later, also one that a new store would refuse
 	}
 	return cfg
+}
+
+// noteFill logs how much of the memory limit is taken, and has the packer look.
+func (w *worker) noteFill(percent int) {
+	w.logs.Filled(percent)
+	select {
+	case w.filled <- percent:
+	default: // it is about to look
+	}
 }
 
 // makeSpiller makes what moves cold pages to the backing device, if there is one.
