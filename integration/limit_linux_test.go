@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/internal/pages"
+	"github.com/zramfs/zramfs/internal/require"
+)
+
+// packTime bounds the time in which a device gets below a limit that was lowered: some seconds,
+// unless others use the processors.
+const packTime = 40 * time.Second
+
+// A memory limit below what is taken has the device pack pages until it fits. Until then reads go
+// on, and writes that need memory fail with ENOSPC.
+func TestLoweredLimitPacks(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	if !apart(t) {
+		return
+	}
+	dir := mount(t, "--size", "64M", "-a", "lz4")
+	fd := int(openData(t, dir, unix.O_DIRECT).Fd())
+	text := pages.Generate(pages.Text, 24<<20/pageSize, 22)
+	if n := fill(t, fd, text); n != len(text) {
+		t.Fatalf("%d of %d pages fit", n, len(text))
+	}
+	other := pages.Generate(pages.Random, 1, 23)[0]
+	for _, c := range []struct {
+		by  string
+		to  uint64 // per cent of what is in use
+		set func(limit uint64)
+	}{
+		{"set", 80, func(limit uint64) { mustRun(t, commandTimeout, "set", dir, fmt.Sprintf("mem-limit=%d", limit)) }},
+		{"the attribute", 85, func(limit uint64) { setAttribute(t, dir, "mem_limit", fmt.Sprint(limit)) }},
+	} {
+		before := inUse(status(t, dir).Memory)
+		limit := before / 100 * c.to / pageSize * pageSize
+		begun := time.Now()
+		c.set(limit)
+		within(t, answerTimeout, "writes fail", func() bool {
+			_, err := unix.Pwrite(fd, other, int64(len(text))*pageSize)
+			if err != nil && !errors.Is(err, unix.ENOSPC) {
+				t.Fatalf("a write beyond the limit: %v", err)
+			}
+			return err != nil
+		})
+		checkPages(t, fd, text)
+		within(t, packTime, "the use falls below the limit", func() bool { return status(t, dir).Memory.MemUsedTotal <= limit })
+		t.Logf("limit by %s: %d KiB became less than %d KiB in %s", c.by, before>>10, limit>>10, time.Since(begun).Round(time.Millisecond))
+		checkPages(t, fd, text)
+	}
+	if s := status(t, dir); s.Cold.Pages == 0 || s.IO.FailedReads != 0 || s.Restarts != 0 {
+		t.Errorf("packed: %+v, errors: %+v, %d workers died", s.Cold, s.IO, s.Restarts)
+	}
+	setAttribute(t, dir, "mem_limit", "48M")
+	for i := range 1000 {
+		if _, err := unix.Pwrite(fd, other, int64(len(text)+i)*pageSize); err != nil {
+			t.Fatalf("a write below the limit: %v", err)
+		}
+	}
+	checkPages(t, fd, text)
+}
