@@ -26,8 +26,8 @@ func downCommand() *cli.Command {
 		ArgsUsage: "[DIR]",
 		Description: "Brings back what is in swap, after checking that it fits into memory and the limits of control groups, " +
 			"detaches the loop devices, gives the kernel parameters that up changed their old values, unless they have been changed " +
-			"since, and unmounts DIR (default " + defaultDir + "), also in the mount namespace where it was mounted. A device that is not " +
-			"running is no error. down can be interrupted while pages come back: swap then stays on. --all ends every device; one that fails " +
+			"since, and unmounts DIR (default " + defaultDir + "), also in the mount namespace where it was mounted. Further devices of DIR that are swap, " +
+			"as grow makes them, end with it. A device that is not running is no error. down can be interrupted while pages come back: swap then stays on. --all ends every device; one that fails " +
 			"leaves the others to do, and one without swap, which may hold data, is left alone and is an error.",
 		Flags: append(narrationFlags(),
 			&cli.BoolFlag{Name: flagForce, Usage: "go on even if it does not fit into memory, or the serving process does not answer"},
@@ -64,6 +64,9 @@ func downAction(c *cli.Context) error {
 
 // downSwap is downDevice for a device that up has turned on.
 func downSwap(c *cli.Context, d devices.Device, until time.Time) error {
+	if setup.Ended(d) { // with the device of its directory
+		return nil
+	}
 	if d.Record == nil && len(d.Swaps) == 0 {
 		return fmt.Errorf("%s is not swap and may hold data: zramfs umount %[1]s ends it", d.Title())
 	}
@@ -80,11 +83,10 @@ func downDevice(c *cli.Context, d devices.Device, until time.Time) error {
 		return err
 	}
 	r := &setup.Down{Out: said, Force: c.Bool(flagForce), Until: until}
-	s := downSummary{Dir: d.Dir, WasUp: true, BroughtBack: d.Used()}
 	if err := r.Run(d); err != nil {
 		return err
 	}
-	return sayDown(said, s)
+	return sayDown(said, downSummary{Dir: d.Dir, WasUp: true, BroughtBack: r.Used})
 }
 
 // A downSummary is the result of down; its JSON is what --json prints.

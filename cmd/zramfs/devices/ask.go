@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -69,6 +71,19 @@ func FindHere(name string) (Device, error) {
 		err = d.Here()
 	}
 	return d, err
+}
+
+// FindFurther returns the further devices below the DIR of d, as Find does; see
+// [fusefs.FurtherDir].
+func FindFurther(d Device) ([]Device, error) {
+	s, err := look(host.Local)
+	if err != nil {
+		return nil, err
+	}
+	below := filepath.Dir(fusefs.FurtherDir(d.Dir, 1)) + "/"
+	s.devices = slices.DeleteFunc(s.devices, func(f Device) bool { return f.Away != d.Away || !strings.HasPrefix(f.Dir, below) })
+	s.ask(s.devices)
+	return s.devices, nil
 }
 
 // Here is an error for a device that is not mounted in this mount namespace.

@@ -28,31 +28,70 @@ type Down struct {
 	Out   *Narration
 	Force bool
 	Until time.Time // limit of the wait for memory
+
+	// Used is set by Run: the bytes that programs had in swap.
+	Used uint64
 }
 
-// Run undoes up in reverse, leaving out steps with nothing to do.
+// Run undoes up and grow in reverse, leaving out steps with nothing to do.
 func (r *Down) Run(d devices.Device) error {
-	if err := mayLeave(d); err != nil {
+	all, err := together(d)
+	if err != nil {
 		return err
 	}
-	areas, err := swapAreas(d)
+	areas, err := swapAreas(all...)
 	if err != nil {
 		return err
 	}
 	if !r.Force {
-		if err := r.checkReturn(d, areas); err != nil {
+		if err := r.checkReturn(all, areas); err != nil {
 			return err
 		}
 	}
-	process, err := watchServer(d)
-	if err != nil {
-		return err
+	processes := make([]server, len(all))
+	for i, d := range all {
+		r.Used += d.Used()
+		if processes[i], err = watchServer(d); err != nil {
+			return err
+		}
+		defer processes[i].close()
 	}
-	defer process.close()
 	_ = notify.Stopping("turning swap off") // swap goes off, also where no manager can be told
-	if err := r.turnOff(d, areas); err != nil {
+	if err := r.turnOff(all, areas); err != nil {
 		return err
 	}
+	for i, d := range slices.Backward(all) { // further devices lie below the first
+		if err := r.end(d, processes[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// together returns d and the further devices of its directory, which end with it. A further device
+// that is not swap may hold data, and is an error.
+func together(d devices.Device) ([]devices.Device, error) {
+	further, err := devices.FindFurther(d)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range further {
+		if f.Record == nil && len(f.Swaps) == 0 || f.Mountpoint != "" {
+			return nil, fmt.Errorf("cannot end %s: %s is a device of its own and may hold data; end it first: zramfs down %[2]s", d.Dir, f.Dir)
+		}
+	}
+	return append([]devices.Device{d}, further...), nil
+}
+
+// Ended reports whether a device that was found here has ended since, as further devices end with
+// that of their directory.
+func Ended(d devices.Device) bool {
+	mounted, err := isMounted(d.Dir)
+	return err == nil && !mounted && !d.Away
+}
+
+// end ends a device whose swap is off.
+func (r *Down) end(d devices.Device, process server) error {
 	if err := detachAll(d); err != nil {
 		return err
 	}
@@ -114,12 +153,12 @@ func endAway(out io.Writer, d devices.Device, keeper server) error {
 	return printStep(out, "mount", "ok", d.Title()+" unmounted in another mount namespace")
 }
 
-// turnOff turns the areas off without their ballast, which is restarted if they stay on after a
-// failure or a signal.
-func (r *Down) turnOff(d devices.Device, areas []loopsetup.Swap) error {
+// turnOff turns the areas of devices off without the ballast of the first, which is restarted if
+// they stay on after a failure or a signal.
+func (r *Down) turnOff(all []devices.Device, areas []loopsetup.Swap) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	p := d.SwapUse.Slots
+	p := all[0].SwapUse.Slots
 	if p.PID == 0 {
 		return r.turnOffNow(ctx, areas)
 	}
@@ -131,16 +170,16 @@ func (r *Down) turnOff(d devices.Device, areas []loopsetup.Swap) error {
 			return err
 		}
 	}
-	areas, err := swapAreas(d)
+	areas, err := swapAreas(all...)
 	if err == nil && !r.Force { // its pages may have been in other areas
-		d.SwapUse = devices.SwapUse{}
-		err = r.checkFit(d, areas)
+		all[0].SwapUse = devices.SwapUse{}
+		err = r.checkFit(all[0], areas)
 	}
 	if err == nil {
 		err = r.turnOffNow(ctx, areas)
 	}
 	if err != nil {
-		return errors.Join(err, ReviveSlots(d))
+		return errors.Join(err, ReviveSlots(all[0]))
 	}
 	return nil
 }
@@ -169,9 +208,9 @@ func detachAll(d devices.Device) error {
 	return d.WaitDetached()
 }
 
-// swapAreas returns the active swap areas on the loop devices of d.
-func swapAreas(d devices.Device) ([]loopsetup.Swap, error) {
-	if len(d.Swaps) == 0 {
+// swapAreas returns the active swap areas on the loop devices of all.
+func swapAreas(all ...devices.Device) ([]loopsetup.Swap, error) {
+	if !slices.ContainsFunc(all, func(d devices.Device) bool { return len(d.Swaps) > 0 }) {
 		return nil, nil
 	}
 	swaps, err := loopsetup.Swaps()
@@ -179,10 +218,12 @@ func swapAreas(d devices.Device) ([]loopsetup.Swap, error) {
 		return nil, err
 	}
 	var areas []loopsetup.Swap
-	for _, loop := range d.Loops {
-		for _, s := range swaps {
-			if loop.Path == s.Path {
-				areas = append(areas, s)
+	for _, d := range all {
+		for _, loop := range d.Loops {
+			for _, s := range swaps {
+				if loop.Path == s.Path {
+					areas = append(areas, s)
+				}
 			}
 		}
 	}

@@ -43,11 +43,34 @@ func (f fit) String() string {
 		term.Size(f.used), term.Size(f.need()), term.Size(f.available), term.Size(f.otherFree))
 }
 
-// checkReturn refuses pages that do not fit or cannot be read. It waits until they fit for as long
-// as --wait says.
-func (r *Down) checkReturn(d devices.Device, areas []loopsetup.Swap) error {
+// checkReturn refuses pages of devices that do not fit or cannot be read. It waits until they fit
+// for as long as --wait says.
+func (r *Down) checkReturn(all []devices.Device, areas []loopsetup.Swap) error {
+	for _, d := range all {
+		if err := checkServed(d); err != nil {
+			return err
+		}
+	}
+	for {
+		err := r.checkFit(all[0], areas)
+		if err == nil || !time.Now().Before(r.Until) {
+			return err
+		}
+		time.Sleep(min(waitPause, time.Until(r.Until)))
+		all[0].SwapUse = devices.ReadSwapUse(host.Local, all[0])
+		if areas, err = swapAreas(all...); err != nil {
+			return err
+		}
+	}
+}
+
+// checkServed refuses pages of a device that nothing serves.
+func checkServed(d devices.Device) error {
+	areas, err := swapAreas(d)
 	used := devices.UsedIn(areas)
 	switch {
+	case err != nil:
+		return err
 	case errors.Is(d.Err, devices.ErrDead) && used > 0:
 		p := devices.DiagnoseDead(d)
 		return fmt.Errorf("%s: %s; processes that touch those pages are killed; %s turns it off anyway", d.Title(), p.What, p.Fix)
@@ -56,23 +79,13 @@ func (r *Down) checkReturn(d devices.Device, areas []loopsetup.Swap) error {
 			return errors.Join(err, d.Err)
 		}
 	}
-	for {
-		err := r.checkFit(d, areas)
-		if err == nil || !time.Now().Before(r.Until) {
-			return err
-		}
-		time.Sleep(min(waitPause, time.Until(r.Until)))
-		d.SwapUse = devices.ReadSwapUse(host.Local, d)
-		if areas, err = swapAreas(d); err != nil {
-			return err
-		}
-	}
+	return nil
 }
 
 // waitPause is the time between two checks of a wait for memory.
 const waitPause = time.Second
 
-// checkFit refuses to bring back more than fits.
+// checkFit refuses to bring back more than fits of the device d and further ones.
 func (r *Down) checkFit(d devices.Device, areas []loopsetup.Swap) error {
 	f, err := measureFit(areas, d.SwapUse.Slots.Ballast)
 	if err != nil || f.used == 0 {

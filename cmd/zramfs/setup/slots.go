@@ -57,5 +57,15 @@ func ReviveSlots(d devices.Device) error {
 	if p := d.FindSlots(); p.Policy == "" || p.Policy == slots.Keep || p.PID != 0 || len(d.Swaps) == 0 || d.Keeper == 0 {
 		return nil
 	}
-	return startSlots(host.Local, d.Record, d.Record.Slots.Policy, d.Keeper, devices.LoopPaths(d.Loops))
+	return startSlots(host.Local, d.Record, d.Record.Slots.Policy, d.Keeper, areasWith(d))
+}
+
+// areasWith returns the loop devices of d and of the further devices of its directory.
+func areasWith(d devices.Device) []string {
+	areas := devices.LoopPaths(d.Loops)
+	further, _ := devices.FindFurther(d) // without them the ballast is smaller
+	for _, f := range further {
+		areas = append(areas, devices.LoopPaths(f.Loops)...)
+	}
+	return areas
 }

@@ -35,6 +35,17 @@ func TestUsers(t *testing.T) {
 	}
 }
 
+// A device that is not mounted any longer has ended, unless its mount is elsewhere.
+func TestEnded(t *testing.T) {
+	d := devices.Device{Dir: t.TempDir()}
+	if !Ended(d) {
+		t.Error("a device without a mount goes on")
+	}
+	if d.Away = true; Ended(d) {
+		t.Error("a device in another mount namespace has ended")
+	}
+}
+
 // startSleeper starts a process that ends when the returned function is called.
 func startSleeper(t *testing.T) (pid int, end func()) {
 	t.Helper()
