@@ -198,7 +198,7 @@ func TestOperands(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got[name], text)
 		}
 	}
-	if !strings.HasPrefix(got["help"], "up down ") || !strings.Contains(got["set"], "mem-limit= ") || !strings.HasSuffix(got["set"], " DIR...") {
+	if !strings.HasPrefix(got["help"], "up grow ") || !strings.Contains(got["set"], "mem-limit= ") || !strings.HasSuffix(got["set"], " DIR...") {
 		t.Errorf("help: %q, set: %q", got["help"], got["set"])
 	}
 	if !takesCommand(command.Description{Arguments: "[DIR] -- COMMAND [ARG...]"}) {

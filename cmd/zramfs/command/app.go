@@ -120,6 +120,7 @@ func commands() []*cli.Command {
 func plainCommands() []*cli.Command {
 	return []*cli.Command{
 		upCommand(),
+		growCommand(),
 		downCommand(),
 		mountCommand(),
 		umountCommand(),

@@ -36,7 +36,7 @@ const jsonDocument = "../../../docs/json.md"
 // jsonRoots are the values that commands print, by command. list has its fields from its columns.
 func jsonRoots() map[string]any {
 	return map[string]any{
-		"up": map[string]summary{"up": {}}, "mount": map[string]summary{"mount": {}}, "down": map[string]downSummary{"down": {}},
+		"up": map[string]summary{"up": {}}, "mount": map[string]summary{"mount": {}}, "grow": map[string]summary{"grow": {}}, "down": map[string]downSummary{"down": {}},
 		"umount": map[string]umountSummary{"umount": {}}, "dict": map[string]dictionary.Report{"dict": {}},
 		"metrics": map[string][]metricValue{"metrics": {{}}}, "upgrade": map[string]upgradeReport{"upgrade": {}},
 		"status": map[string][]report{"zramfs": {{}}}, "stats": statsLine{},
@@ -262,7 +262,7 @@ func writeJSONDocument(t *testing.T, head string, sections map[string]string, fi
 	t.Helper()
 	var out strings.Builder
 	out.WriteString(strings.TrimRight(head, "\n") + "\n")
-	names := []string{"status", "stats", "metrics", "list", "who", "up", "mount", "down", "umount", "upgrade", "verify", "export", "import",
+	names := []string{"status", "stats", "metrics", "list", "who", "up", "grow", "mount", "down", "umount", "upgrade", "verify", "export", "import",
 		"snapshot save", "snapshot restore", "snapshot inspect", "prefetch", "reclaim", "dict",
 		"estimate", "doctor", "bench codec", "bench bulk", "version", "trace", "events"}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {

@@ -49,8 +49,7 @@ func deviceFlags() []cli.Flag {
 			Usage: "`SIZE` of the device: auto (half of RAM, at most 4G), as 4G, or as 50% of RAM"},
 		&cli.StringFlag{Name: flagAlgorithm, Aliases: []string{"a"}, Value: "adaptive",
 			Usage: "compression `ALGORITHM`: adaptive, page, page:dense, lz4, zstd(level=3), raw"},
-		&cli.StringFlag{Name: flagMemLimit, Aliases: []string{"m"}, Value: "0",
-			Usage: "most memory the device may take: a `LIMIT` as 2G, or as 50% of RAM; 0 for none"},
+		limitFlag(),
 		&cli.StringFlag{Name: flagLatency, Value: string(awake.Auto),
 			Usage: "keep idle processors awake for page faults: a `POLICY`, auto, low or off"},
 		&cli.StringFlag{Name: flagCold, Value: background.Default.String(),
@@ -64,6 +63,11 @@ func deviceFlags() []cli.Flag {
 		&cli.StringFlag{Name: flagMemory, Value: string(store.MemoryAuto), Hidden: true},
 		&cli.StringFlag{Name: flagTransport, Hidden: true},
 	}
+}
+
+func limitFlag() *cli.StringFlag {
+	return &cli.StringFlag{Name: flagMemLimit, Aliases: []string{"m"}, Value: "0",
+		Usage: "most memory the device may take: a `LIMIT` as 2G, or as 50% of RAM; 0 for none"}
 }
 
 func mountCommand() *cli.Command {
@@ -168,9 +172,8 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	if cfg.MemLimit, err = parseLimit(c.String(flagMemLimit), ram); err != nil {
 		return cfg, err
 	}
-	if least := store.LeastLimit(store.Config{Disksize: cfg.Disksize, MemLimit: cfg.MemLimit}); cfg.MemLimit != 0 && cfg.MemLimit < least {
-		return cfg, usageError("memory limit %s is too small: a %s device needs %s before it stores anything",
-			term.Size(cfg.MemLimit), term.Size(cfg.Disksize), term.Size(least))
+	if err := checkLimit(cfg.MemLimit, cfg.Disksize); err != nil {
+		return cfg, err
 	}
 	// fusefs tells a worker whether it can serve the device.
 	if t := c.String(flagTransport); c.IsSet(flagTransport) && t != "dev" && !c.Bool(flagWork) {
@@ -201,6 +204,15 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 		return cfg, err
 	}
 	return cfg, nil
+}
+
+// checkLimit refuses a memory limit that a device of that size cannot keep.
+func checkLimit(limit, disksize uint64) error {
+	if least := store.LeastLimit(store.Config{Disksize: disksize, MemLimit: limit}); limit != 0 && limit < least {
+		return usageError("memory limit %s is too small: a %s device needs %s before it stores anything",
+			term.Size(limit), term.Size(disksize), term.Size(least))
+	}
+	return nil
 }
 
 // servingArgs returns the arguments that make this program the keeper of cfg; serveSpawned reads

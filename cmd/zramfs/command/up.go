@@ -59,10 +59,8 @@ func upCommand() *cli.Command {
 		Flags: append(append(deviceFlags(), narrationFlags()...),
 			&cli.IntFlag{Name: flagPriority, Aliases: []string{"p"}, Value: defaultPriority,
 				Usage: "swap `PRIORITY`, from 0 to 32767: higher ones are used first"},
-			&cli.StringFlag{Name: flagDiscard, Aliases: []string{"d"}, Value: string(loopsetup.DiscardPages),
-				Usage: "`WHEN` to tell the device what is free: both, once, pages or none"},
-			&cli.IntFlag{Name: flagDevices, DefaultText: "by size",
-				Usage: "number `N` of loop devices and swap areas, from 1 to 32"},
+			discardFlag(),
+			areasFlag(),
 			slotsFlag(),
 			tuneFlag(),
 			sysctlFlag(),
@@ -74,6 +72,15 @@ func upCommand() *cli.Command {
 		),
 		Action: upAction,
 	}
+}
+
+func discardFlag() *cli.StringFlag {
+	return &cli.StringFlag{Name: flagDiscard, Aliases: []string{"d"}, Value: string(loopsetup.DiscardPages),
+		Usage: "`WHEN` to tell the device what is free: both, once, pages or none"}
+}
+
+func areasFlag() *cli.IntFlag {
+	return &cli.IntFlag{Name: flagDevices, DefaultText: "by size", Usage: "number `N` of loop devices and swap areas, from 1 to 32"}
 }
 
 func upAction(c *cli.Context) error {
@@ -180,7 +187,24 @@ func oneDir(c *cli.Context, name string) (string, error) {
 
 // readSwapConfig reads the flags for a device of size bytes.
 func readSwapConfig(c *cli.Context, size uint64) (setup.SwapConfig, error) {
-	s := setup.SwapConfig{Priority: c.Int(flagPriority), Devices: c.Int(flagDevices), Keep: c.Bool(flagKeep), Force: c.Bool(flagForce)}
+	s, err := readAreas(c, size, c.Int(flagPriority))
+	if err != nil {
+		return s, err
+	}
+	s.Keep = c.Bool(flagKeep)
+	if s.Tune, err = readTune(c); err != nil {
+		return s, err
+	}
+	if s.Slots, err = slots.ParsePolicy(c.String(flagSlots)); err != nil {
+		return s, usageError("%w", err)
+	}
+	return s, nil
+}
+
+// readAreas reads the flags for the swap areas of a device of size bytes; the first has that
+// priority.
+func readAreas(c *cli.Context, size uint64, priority int) (setup.SwapConfig, error) {
+	s := setup.SwapConfig{Priority: priority, Devices: c.Int(flagDevices), Force: c.Bool(flagForce)}
 	if s.Priority < 0 || s.Priority > loopsetup.MaxPriority {
 		return s, usageError("priority %d: must be from 0 to %d", s.Priority, loopsetup.MaxPriority)
 	}
@@ -198,12 +222,6 @@ func readSwapConfig(c *cli.Context, size uint64) (setup.SwapConfig, error) {
 			term.Size(first), term.Size(setup.MinArea))
 	}
 	var err error
-	if s.Tune, err = readTune(c); err != nil {
-		return s, err
-	}
-	if s.Slots, err = slots.ParsePolicy(c.String(flagSlots)); err != nil {
-		return s, usageError("%w", err)
-	}
 	if s.Discard, err = loopsetup.ParseDiscard(c.String(flagDiscard)); err != nil {
 		return s, usageError("discard %q: use both, once, pages or none", c.String(flagDiscard))
 	}

@@ -37,6 +37,10 @@ type Record struct {
 	// Tune is the value of --tune; empty in records of older versions.
 	Tune string `json:"tune,omitempty"`
 
+	// Discard is when the kernel tells the device about free space, as --discard has it; empty in
+	// records of older versions.
+	Discard string `json:"discard,omitempty"`
+
 	// Section is the section or the instance of a unit that the device was asked for by; empty for
 	// none, and in records of older versions.
 	Section string `json:"section,omitempty"`

@@ -48,14 +48,20 @@ type Up struct {
 	Report *daemon.Report
 	Device devices.Device // Dir and the loop devices attached so far
 
+	first  devices.Device      // of Grow: its directory gets a further device
 	loops  []*loopsetup.Device // those held open
 	record devices.Record
 	undo   []func() error // for the finished steps, last first
 }
 
-// Run does the steps, and undoes them after an error or a signal.
+// Run turns swap on on a new device.
 func (u *Up) Run() error {
-	for _, step := range []func() error{u.mount, u.checkSafety, u.attach, u.format, u.keep, u.note, u.hide, u.tune, u.turnOn, u.letGo, u.freeSlots, u.tellManager} {
+	return u.do(u.mount, u.checkSafety, u.attach, u.format, u.keep, u.note, u.hide, u.tune, u.turnOn, u.letGo, u.freeSlots, u.tellManager)
+}
+
+// do does the steps, and undoes them after an error or a signal.
+func (u *Up) do(steps ...func() error) error {
+	for _, step := range steps {
 		err := u.Context.Err()
 		if err != nil {
 			err = imaging.ErrInterrupted

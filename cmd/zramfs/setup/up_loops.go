@@ -164,7 +164,8 @@ func (u *Up) keep() error {
 // devices, so that what they changed does not pass for what was there.
 func (u *Up) note() error {
 	rec := &u.record
-	*rec = devices.Record{Dir: u.Report.Dir, Loops: u.Device.Noted, Tune: u.Swap.Tune, Keeper: u.Report.PID, Section: u.Swap.Section}
+	*rec = devices.Record{Dir: u.Report.Dir, Loops: u.Device.Noted, Tune: u.Swap.Tune, Keeper: u.Report.PID,
+		Discard: string(u.Swap.Discard), Section: u.Swap.Section}
 	if p, ok := host.Local.Process(rec.Keeper); ok {
 		rec.Started = p.Start
 	}
