@@ -105,6 +105,18 @@ func TestWritebackAttributes(t *testing.T) {
 	}
 }
 
+// The words of writeback select as the kernel's do.
+func TestSelections(t *testing.T) {
+	for text, want := range map[string]store.Selection{
+		"idle": {Idle: true}, "type=huge": {Huge: true}, "huge_idle": {Idle: true, Huge: true}, "type=incompressible": {Incompressible: true},
+	} {
+		want.End = 9
+		if got, err := selectionsOf([]byte(text), 9); err != nil || !slices.Equal(got, []store.Selection{want}) {
+			t.Errorf("%q selects %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+}
+
 // A device moves as many pages as it may by itself, of that age, within writeback_limit.
 func TestSpill(t *testing.T) {
 	f, a := newBackedFileSystem(t, 90, 100)

@@ -108,6 +108,7 @@ func TestRecompress(t *testing.T) {
 		{"recompress", "type=idle", fuse.EINVAL}, // by what?
 		{"recomp_algorithm", "algo=zstd priority=2", fuse.OK},
 		{"recompress", "type", fuse.EINVAL}, {"recompress", "threshold=4096", fuse.EINVAL}, {"recompress", "max_pages=x", fuse.EINVAL},
+		{"recompress", "threshold=x type=idle", fuse.EINVAL},
 		{"recompress", "priority=1", fuse.EINVAL}, {"recompress", "algo=page", fuse.EINVAL}, {"recompress", "priority=99999999999", fuse.Status(unix.ERANGE)},
 		{"recompress", "type=idle algo=zstd", fuse.OK}, // none is
 	} {

@@ -35,3 +35,16 @@ func TestSettingDoesNotWaitForEver(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A limit of memory is rounded up to pages.
+func TestMemLimitIsRounded(t *testing.T) {
+	f := newTestFileSystem(t, pageSize)
+	for text, want := range map[string]string{"0": "0\n", "1": "4096\n", "4096": "4096\n", "4097": "8192\n", "1M": "1048576\n"} {
+		if status := writeAttribute(f, "mem_limit", text); !status.Ok() {
+			t.Error(status)
+		}
+		if got := readAttribute(t, f, "mem_limit", 64); got != want {
+			t.Errorf("a limit of %q is %q", text, got)
+		}
+	}
+}

@@ -202,6 +202,13 @@ func TestCarryOnCountsNoFailedOpen(t *testing.T) {
 	l := newLeft(t)
 	l.put(l.slot(0), request(opOpen, 10, 4711, make([]byte, 8)))
 	l.wantAnswer(l.carryOn(), 10, int(unix.ENOENT), nil)
+	s := l.successor()
+	s.data.fs.closed.Store(true) // as during a reset
+	l.put(l.slot(0), request(opOpen, 12, dataNode, make([]byte, 8)))
+	if err := s.data.finish(); err != nil {
+		t.Fatal(err)
+	}
+	l.wantAnswer(l.heard(dataConnection), 12, int(unix.EBUSY), nil)
 	if got := l.session.OpenCount(); got != 0 {
 		t.Errorf("%d are open", got)
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -214,9 +215,65 @@ func TestFurther(t *testing.T) {
 	if n, ok := s.Without(7).Free(); n != 7 || !ok {
 		t.Errorf("%d is free, %v; want 7", n, ok)
 	}
-	for name, want := range map[string]int{"zram1": 1, "zram63": 63, "zram0": 0, "zram64": 0, "zram01": 0, "zram-1": 0, "zram": 0, "x1": 0} {
+	for name, want := range map[string]int{"zram1": 1, "zram63": 63, "zram0": 0, "zram64": 0, "zram01": 0, "zram-1": 0, "zram": 0, "x1": 0, "5": 0} {
 		if got := numberOfName(name); got != want {
 			t.Errorf("%s has the number %d, want %d", name, got, want)
+		}
+	}
+}
+
+// The trees list each further device, and no other.
+func TestFurtherAreListed(t *testing.T) {
+	f := newTestFileSystem(t, pageSize)
+	there := Further(0).With(1).With(7).With(MaxFurther)
+	f.further = func() Further { return there }
+	for _, dir := range []uint64{devicesNode, blockNode} {
+		var got []string
+		for _, e := range f.entries(f.node(dir)) {
+			if n := numberOfName(e.Name); n != 0 {
+				got = append(got, e.Name)
+				if found := f.find(dir, e.Name); found == nil || found.id != e.Ino || f.node(e.Ino).name != e.Name {
+					t.Errorf("%s in directory %d is %+v", e.Name, dir, found)
+				}
+			}
+		}
+		if !slices.Equal(got, []string{"zram1", "zram7", "zram63"}) {
+			t.Errorf("directory %d lists %q", dir, got)
+		}
+	}
+}
+
+// A write to hot_remove ends the device of that number, and has the error that ending it has.
+func TestHotRemove(t *testing.T) {
+	var removed []int
+	a := &attributes{cfg: Config{Remove: func(_ uint64, number int) error {
+		removed = append(removed, number)
+		if number == 8 {
+			return syscall.EBUSY
+		}
+		return nil
+	}}}
+	for text, want := range map[string]error{
+		"7": nil, "8\n": syscall.EBUSY, "0": syscall.EBUSY, "-1": syscall.EINVAL, "x": syscall.EINVAL, "99999999999": syscall.ERANGE,
+	} {
+		if err := a.hotRemove(2, []byte(text)); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", text, err, want)
+		}
+	}
+	if slices.Sort(removed); !slices.Equal(removed, []int{7, 8}) {
+		t.Errorf("removed %d", removed)
+	}
+}
+
+// A text that ends within its checksum is damaged, as one with another checksum is.
+func TestShortSum(t *testing.T) {
+	whole, err := Chosen{Algorithm: "lz4"}.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range len(sumKey) + sumLength + len(`"}`) {
+		if _, _, err := decodeChosen(whole[:n], true); !errors.Is(err, errSum) {
+			t.Errorf("%q: %v", whole[:n], err)
 		}
 	}
 }

@@ -4,6 +4,8 @@ package fusefs
 
 import (
 	"errors"
+	"os"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -31,6 +33,7 @@ func (l *left) forgetCounters(t *testing.T) (size int64) {
 func TestCountersAreAppended(t *testing.T) {
 	l := newLeft(t)
 	l.forgetCounters(t)
+	mapped := mappings(t)
 	for worker := range uint64(3) {
 		c, err := l.session.files.Counters()
 		if err != nil || c.Private {
@@ -44,11 +47,40 @@ func TestCountersAreAppended(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	if now := mappings(t); now != mapped {
+		t.Errorf("the memory is mapped %d times, before %d", now, mapped)
+	}
 	if _, err := l.session.files.MaxWaiting(); err != nil {
 		t.Errorf("the requests are refused afterwards: %v", err)
 	}
 	l.put(l.slot(0), writeRequest(10, 0, varied(pageSize, 1))) // the session's memory is as it was
 	l.wantAnswer(l.carryOn(), 10, 0, []byte{0, pageSize >> 8, 0, 0, 0, 0, 0, 0})
+}
+
+// mappings is how often memory of requests is mapped here.
+func mappings(t *testing.T) int {
+	t.Helper()
+	maps, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Count(string(maps), "/memfd:zramfs-requests")
+}
+
+// A server that has ended keeps no memory.
+func TestServerUnmaps(t *testing.T) {
+	l := newLeft(t)
+	before := mappings(t)
+	s, err := NewServer(l.session.files, Config{Store: l.store, Algorithm: l.algorithm()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Close(), s.Close()); err != nil {
+		t.Error(err)
+	}
+	if now := mappings(t); now != before {
+		t.Errorf("the memory of requests is mapped %d times, before %d", now, before)
+	}
 }
 
 // Counters of another layout are left alone, and the worker has its own.
@@ -84,6 +116,12 @@ func TestFoundRequestsAreCounted(t *testing.T) {
 	s, err := NewServer(l.session.files, Config{Store: l.store, Algorithm: l.algorithm(), Counters: c})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if err := s.data.finish(); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2 { // other requests are not counted as those before them
+		l.put(l.slot(n), request(3, uint64(14+2*n), dataNode, make([]byte, 16))) // GETATTR
 	}
 	if err := s.data.finish(); err != nil {
 		t.Fatal(err)

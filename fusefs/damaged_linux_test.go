@@ -56,6 +56,57 @@ func TestRingsOfEarlierVersionsAreRefused(t *testing.T) {
 	}
 }
 
+// The deaths that a damaged request saw do not count against the next one in its slot.
+func TestDamagedRequestIsForgotten(t *testing.T) {
+	l := newLeft(t)
+	s := l.slot(0)
+	l.put(s, writeRequest(10, 0, varied(pageSize, 1)))
+	s.words[wordSum].Add(1)
+	s.words[wordAttempts].Store(maxAttempts)
+	l.wantAnswer(l.carryOn(), 10, int(unix.EIO), nil)
+	if n, found := s.words[wordAttempts].Load(), s.look(); n != 0 || found != foundNothing {
+		t.Errorf("%d attempts and found %d are left", n, found)
+	}
+}
+
+// As many slots as there are words for are no damage.
+func TestMostSlots(t *testing.T) {
+	s := &Session{}
+	if err := s.makeRequests(requestsShape{attributes: 1, data: maxSlots - 1, transfer: leftTransfer}); err != nil {
+		t.Fatal(err)
+	}
+	if slots, err := s.requests.slots(dataConnection); err != nil || len(slots) != maxSlots-1 {
+		t.Errorf("%d slots, %v", len(slots), err)
+	}
+	again := s.requests
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := again.unmap(); !errors.Is(err, unix.EINVAL) {
+		t.Errorf("unmapped twice: %v", err)
+	}
+}
+
+// Each bit of an answer that was noted is sealed.
+func TestAnswersAreSealed(t *testing.T) {
+	l := newLeft(t)
+	s := l.slot(0)
+	l.put(s, writeRequest(10, 0, varied(pageSize, 1)))
+	for _, result := range []int64{0, pageSize, -int64(unix.EIO)} {
+		s.apply(10, result)
+		for bit := range 64 {
+			s.words[wordResult].Store(uint64(result) ^ 1<<bit)
+			if got := s.look(); got != foundDamage {
+				t.Errorf("answer %d with bit %d flipped: found %d", result, bit, got)
+			}
+		}
+		s.words[wordResult].Store(uint64(result))
+		if got := s.look(); got != foundRequest {
+			t.Errorf("answer %d: found %d", result, got)
+		}
+	}
+}
+
 // A file that is too short to hold anything.
 func TestShortRequestsAreRefused(t *testing.T) {
 	for _, size := range []int64{0, 1, slotWordsAt, buffersAt - 1, buffersAt} {

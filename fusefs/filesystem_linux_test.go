@@ -255,6 +255,29 @@ func TestSnapshotsGo(t *testing.T) {
 	}
 }
 
+// Contents that cannot be made are an error, and logged.
+func TestFailedShowIsLogged(t *testing.T) {
+	f, _ := newTestDevice(t, Config{
+		Store:  newStore(t, store.Config{Disksize: pageSize}),
+		Status: func([]string) ([]byte, error) { return nil, errors.New("nothing to say") },
+	})
+	var logs logBook
+	f.logf = logs.add
+	header := fuse.InHeader{NodeId: f.tree.lookup(controlNode, "status").id}
+	for _, user := range []uint32{f.owner.Uid, f.owner.Uid + 1000} {
+		header.Uid = user
+		if status := f.snapshot(f.node(header.NodeId), &header, 7); status != fuse.EIO {
+			t.Errorf("user %d: %v", user, status)
+		}
+	}
+	if got := logs.all(); !slices.Equal(got, []string{"read status: nothing to say", "read status: nothing to say"}) {
+		t.Errorf("logged %q", got)
+	}
+	if n := len(f.snapshots.held) + len(f.snapshots.user) + f.snapshots.strangers.files; n != 0 {
+		t.Errorf("%d are kept", n)
+	}
+}
+
 // TestStrangersAreBounded has users open attributes and keep them open: those beyond the bounds are
 // refused, root is not, and what they have closed does not count.
 func TestStrangersAreBounded(t *testing.T) {

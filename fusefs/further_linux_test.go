@@ -18,8 +18,13 @@ import (
 // awaitAnswer waits until one request for attributes is answered.
 func (l *left) awaitAnswer(unique uint64) (got answered) {
 	l.t.Helper()
+	return l.awaitAnswerOn(attributeConnection, unique)
+}
+
+func (l *left) awaitAnswerOn(kind connectionKind, unique uint64) (got answered) {
+	l.t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		for _, a := range l.heard(attributeConnection) {
+		for _, a := range l.heard(kind) {
 			if a.unique == unique {
 				return a
 			}
@@ -259,5 +264,39 @@ func TestRequestsAreLeft(t *testing.T) {
 		if _, ok := fs.left.Load(number); !ok {
 			t.Errorf("request %d is answered", number)
 		}
+	}
+}
+
+// Attempts are counted of requests that may take long, until such a request is answered. Opening
+// the same attribute takes no time: it is answered before any thread serves.
+func TestAttemptsAreForgotten(t *testing.T) {
+	l := newLeftOf(t, requestsShape{attributes: 2, data: 2, transfer: leftTransfer})
+	l.session.requests.keepInit(attributeConnection, initRequest(2))
+	l.session.requests.keepInit(dataConnection, initRequest(2))
+	s := l.successor()
+	if err := s.attributes.carryOn(); err != nil {
+		t.Fatal(err)
+	}
+	all, err := l.session.requests.slots(attributeConnection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all[1].words[wordAttempts].Store(2)
+	node := s.attributes.fs.tree.lookup(deviceNode, "recompress").id
+	l.heard(attributeConnection)
+	l.put(all[0], request(opOpen, 10, node, []byte{unix.O_WRONLY, 0, 0, 0, 0, 0, 0, 0}))
+	if err := s.attributes.finish(); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.heard(attributeConnection); len(got) == 0 || got[0].unique != 10 || got[0].errno != 0 {
+		t.Errorf("answered %+v", got)
+	}
+	if n := all[1].words[wordAttempts].Load(); n != 2 {
+		t.Errorf("after an open %d attempts are counted, want 2", n)
+	}
+	l.put(all[0], request(opWrite, 12, node, append(transferArgument(0, 8), "type=all"...)))
+	s.attributes.threads[0].finish()
+	if n := all[1].words[wordAttempts].Load(); n != 0 {
+		t.Errorf("after an answer %d attempts are counted", n)
 	}
 }

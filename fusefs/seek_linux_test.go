@@ -9,6 +9,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 )
 
@@ -44,6 +45,17 @@ func TestServedSeek(t *testing.T) {
 	}
 	if at, err := unix.Seek(int(f.Fd()), 0, unix.SEEK_DATA); !errors.Is(err, unix.ENXIO) {
 		t.Errorf("an empty device has data at %d (%v)", at, err)
+	}
+}
+
+// Other nodes than the data file have no holes.
+func TestSeekElsewhere(t *testing.T) {
+	f := newTestFileSystem(t, pageSize)
+	for _, id := range []uint64{0, rootNode, f.tree.lookup(deviceNode, "mm_stat").id, 1 << 60} {
+		in := &fuse.LseekIn{InHeader: fuse.InHeader{NodeId: id}, Whence: unix.SEEK_HOLE}
+		if got := f.Lseek(nil, in, &fuse.LseekOut{}); got != fuse.ENOSYS {
+			t.Errorf("node %d: %v", id, got)
+		}
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -81,4 +83,53 @@ func TestWaitingThreadGivesItsTurn(t *testing.T) {
 		t.Error("the thread took no turn again")
 	}
 	thread.giveTurn()
+}
+
+// A request is in flight until it is answered. One that comes alone, after a pause, is a lone one.
+func TestRequestsInFlight(t *testing.T) {
+	l := newLeft(t)
+	l.session.requests.keepInit(attributeConnection, initRequest(2))
+	l.session.requests.keepInit(dataConnection, initRequest(2))
+	var lone atomic.Int32
+	s, err := NewServer(l.session.files, Config{
+		Store: l.store, Algorithm: l.algorithm(), NoResend: true, Lone: func(time.Time) { lone.Add(1) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(unique uint64) {
+		t.Helper()
+		if _, err := unix.Write(l.kernel[dataConnection], readRequest(unique, 0, pageSize)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitInFlight := func(want int) {
+		t.Helper()
+		for end := time.Now().Add(patience); s.inFlight() != want; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%d requests are in flight, want %d", s.inFlight(), want)
+			}
+		}
+	}
+	for unique := uint64(10); unique < 20; unique += 2 { // the first of each thread comes after no pause
+		ask(unique)
+		l.awaitAnswerOn(dataConnection, unique)
+		awaitInFlight(0)
+	}
+	if n := lone.Load(); n < 1 || n > 4 {
+		t.Errorf("%d of 5 requests of two threads came alone", n)
+	}
+	release := l.heldWorkers()
+	ask(30)
+	awaitInFlight(1)
+	release()
+	l.awaitAnswerOn(dataConnection, 30)
+	awaitInFlight(0)
+	s.Stop()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
 }
