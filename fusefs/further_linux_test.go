@@ -300,3 +300,18 @@ func TestAttemptsAreForgotten(t *testing.T) {
 		t.Errorf("after an answer %d attempts are counted", n)
 	}
 }
+
+// A process died while it carried a request out again, after that was applied.
+// That is not held against the next request in the slot.
+func TestCarryOnForgetsAttempts(t *testing.T) {
+	l := newLeft(t)
+	s := l.slot(0)
+	for i := range uint64(maxAttempts + 1) {
+		l.put(s, writeRequest(10+2*i, 0, varied(pageSize, 1)))
+		s.words[wordAttempts].Add(1)
+		s.apply(10+2*i, pageSize)
+		l.wantAnswer(l.carryOn(), 10+2*i, 0, count(pageSize))
+	}
+	l.put(s, writeRequest(100, 0, varied(pageSize, 1)))
+	l.wantAnswer(l.carryOn(), 100, 0, count(pageSize))
+}
