@@ -63,6 +63,9 @@ func TestOthersDoNotWaitForHotAdd(t *testing.T) {
 			if err := s.Start(); err != nil {
 				t.Fatal(err)
 			}
+			if s.Settings().Resend == alone {
+				t.Errorf("the settings say that the kernel sends again: %v", !alone)
+			}
 			want := uint64(10)
 			if !alone {
 				want |= resent
