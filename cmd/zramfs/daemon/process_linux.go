@@ -39,11 +39,6 @@ type process struct {
 
 func (p *process) late(now time.Time) bool { return !p.limit.IsZero() && !now.Before(p.limit) }
 
-// errNoAnnouncement is ErrNoAnnouncement with how the process ended.
-func errNoAnnouncement(how error) error {
-	return fmt.Errorf("%w: %s", ErrNoAnnouncement, describeExit(how))
-}
-
 // reason returns why a process ended, as far as it is known.
 func (p *process) reason(how error) error {
 	switch {
