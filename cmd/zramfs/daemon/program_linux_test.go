@@ -3,6 +3,7 @@
 package daemon
 
 import (
+	"errors"
 	"os"
 	"testing"
 
@@ -43,5 +44,8 @@ func TestHold(t *testing.T) {
 		}
 		p := program{file: f, held: held}
 		p.close()
+		if err := f.Close(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("%s stays open: %v", name, err)
+		}
 	}
 }

@@ -27,6 +27,16 @@ var supervisionStories = map[string]string{
 		p1 serving  |
 		p1 ends     | end: ended by itself
 	`,
+	"the first worker says why it ends": `
+		begin       | start p1
+		p1 fails    |
+		p1 ends     | end: no room
+	`,
+	"a worker fails after the device was unmounted": up + `
+		p1 leaves   | hear
+		p1 fails    |
+		p1 ends     | log worker: no room; end
+	`,
 	"the first worker takes too long": `
 		begin       | start p1
 		26s         | kill p1; end: the worker was not ready after 25s

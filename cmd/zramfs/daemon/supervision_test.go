@@ -75,6 +75,7 @@ type stage struct {
 	asked   []*upgradeRequest
 	gone    bool
 	image   *process // that has published its image last
+	used    *process // whose image is the device's
 	done    []string
 	noted   []telemetry.Kind // events
 }
@@ -91,6 +92,9 @@ func (s *stage) play(happens, want string) {
 	}
 	if got := strings.Join(s.done, "; "); got != want {
 		s.t.Fatalf("after %q it did %q, want %q", happens, got, want)
+	}
+	if p := s.machine.owner; p != nil && p.phase == ready && s.used != p {
+		s.t.Errorf("after %q the device's image is not that of the worker that is ready", happens)
 	}
 	if due := s.machine.due(s.now); !s.machine.over && s.machine.owner == nil && (due.IsZero() || due.After(s.now.Add(lookPause))) {
 		s.t.Errorf("after %q, without a worker, it looks again at %v", happens, due)
@@ -118,6 +122,9 @@ func (s *stage) answers() {
 				s.did("answer: %s", a.Error)
 			} else {
 				s.did("answer %s for %s", name(a.WorkerPID), name(a.OldPID))
+				if s.used.pid() != a.WorkerPID {
+					s.t.Errorf("the device's image is that of %s after an upgrade to %s", name(s.used.pid()), name(a.WorkerPID))
+				}
 			}
 		default:
 		}
@@ -169,6 +176,7 @@ func (s *stage) event(happens string) event {
 		"asks":      {kind: evAsked},
 		"ready":     {kind: evNews, news: news{Ready: &workerReport{}}},
 		"leaves":    {kind: evNews, news: news{DataEnded: true}},
+		"fails":     {kind: evNews, news: news{Failed: &StartError{Message: "no room"}}},
 		"dies":      {kind: evEnded, how: errors.New("killed")},
 		"ends":      {kind: evEnded},
 		"unstarted": {kind: evNotStarted, how: errors.New("no fork")},
@@ -202,7 +210,7 @@ func (s *stage) stop(p *process)              { s.did("stop %s", name(p.pid())) 
 func (s *stage) kill(p *process)              { s.did("kill %s", name(p.pid())) }
 func (s *stage) ready(p *process, _ news)     { s.did("first %s", name(p.pid())) }
 func (s *stage) hear(*process, news)          { s.did("hear") }
-func (s *stage) inUse(*process)               {}
+func (s *stage) inUse(p *process)             { s.used = p }
 func (s *stage) dataEnded() bool              { return s.gone }
 func (s *stage) published(p *process) bool    { return s.image == p }
 
@@ -216,5 +224,8 @@ func (s *stage) log(_ slog.Level, text string, _ ...any) {
 		if strings.Contains(text, part) {
 			s.did("log %s", word)
 		}
+	}
+	if strings.HasPrefix(text, "worker: ") {
+		s.did("log %s", text)
 	}
 }

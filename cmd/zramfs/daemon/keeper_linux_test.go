@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/fusefs"
+	"github.com/zramfs/zramfs/telemetry"
+)
+
+// A device is told to the command that waits and to who is asked when it is ready. The error of
+// either ends the process.
+func TestTell(t *testing.T) {
+	refused := errors.New("refused")
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	var told []*Report
+	var answer error
+	cfg := Config{OnReady: func(r *Report) error {
+		told = append(told, r)
+		return answer
+	}}
+	report := &Report{PID: 7, Dir: "/run/zram"}
+	if err := tell(cfg, writer, report); err != nil || len(told) != 1 || told[0] != report {
+		t.Errorf("%v, told %v", err, told)
+	}
+	if got, err := readAnnouncement(reader); err != nil || got.PID != report.PID {
+		t.Errorf("the command reads %+v, %v", got, err)
+	}
+	if err := tell(cfg, writer, report); !errors.Is(err, os.ErrClosed) || len(told) != 1 {
+		t.Errorf("without a reader: %v, told %v", err, told)
+	}
+	answer = refused
+	if err := tell(cfg, nil, report); err != refused {
+		t.Errorf("an error of OnReady: %v", err)
+	}
+	if err := tell(Config{}, nil, report); err != nil {
+		t.Error(err)
+	}
+}
+
+// The directory of the mount goes, unless something is in it or it has gone before.
+func TestRemoveDir(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "zram")
+	k := &keeper{cfg: Config{Dir: dir}}
+	if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.removeDir(); !errors.Is(err, syscall.ENOTEMPTY) {
+		t.Errorf("with a directory in it: %v", err)
+	}
+	if err := os.Remove(filepath.Join(dir, "sub")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := k.removeDir(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory is left: %v", err)
+	}
+}
+
+func TestMachineMemory(t *testing.T) {
+	if n := machineMemory(); n < 16<<20 {
+		t.Errorf("this machine has %d bytes", n)
+	}
+}
+
+// A call for a further device ends when its answer comes, and when nobody will give one.
+func TestAskKeeper(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	defer writer.Close()
+	w := &worker{news: newNewsWriter(writer), answers: make(chan hotAnswer, 4), leaving: make(chan struct{}), orphaned: make(chan struct{})}
+	w.answers <- hotAnswer{Request: 8, Number: 3} // of a call before
+	w.answers <- hotAnswer{Request: 10, Number: 5}
+	if n, err := w.addDevice(10); n != 5 || err != nil {
+		t.Errorf("device %d, %v", n, err)
+	}
+	w.answers <- hotAnswer{Request: 12, Errno: syscall.ENODEV}
+	if err := w.removeDevice(12, 5); err != syscall.ENODEV {
+		t.Errorf("the keeper's error: %v", err)
+	}
+	if err := w.removeDevice(14, fusefs.MaxFurther+1); err != syscall.ENODEV {
+		t.Errorf("a number that no device has: %v", err)
+	}
+	close(w.orphaned)
+	if _, err := w.addDevice(16); !errors.Is(err, syscall.EAGAIN) || !errors.Is(err, errSilent) {
+		t.Errorf("without a keeper: %v", err)
+	}
+	w.orphaned = make(chan struct{})
+	close(w.leaving)
+	if _, err := w.addDevice(18); !errors.Is(err, fusefs.ErrLeft) {
+		t.Errorf("of a worker that is to stop: %v", err)
+	}
+	w.asking.Lock()
+	if _, err := w.addDevice(20); err != syscall.EAGAIN {
+		t.Errorf("while another call waits: %v", err)
+	}
+}
+
+// The status has each kind of request, and the sizes of those that have pages.
+func TestOperationStatus(t *testing.T) {
+	mem, err := unix.Mmap(-1, 0, telemetry.Size(1), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(mem)
+	area, err := telemetry.Format(mem, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	area.Slot(0).Note(&telemetry.Request{Op: telemetry.Write, Pages: 4, Bytes: 4 * 4096, Began: time.Now(), Took: time.Second, Errno: syscall.ENOSPC})
+	all, batches := operationStatus(area)
+	var names, sized []string
+	for _, o := range all {
+		names = append(names, o.Op)
+	}
+	for _, b := range batches {
+		sized = append(sized, b.Op)
+	}
+	if !slices.Equal(names, []string{"read", "write", "discard", "flush"}) || !slices.Equal(sized, []string{"read", "write", "discard"}) {
+		t.Fatalf("operations %q, batches of %q", names, sized)
+	}
+	w := all[telemetry.Write]
+	if w.Requests != 1 || w.Pages != 4 || w.Bytes != 4*4096 || w.Errors != 1 || w.SecondsTotal != 1 || w.Max != 1e9 || w.P50 < 9e8 || w.P50 > w.P999 || w.P999 != w.Max {
+		t.Errorf("write has %+v", w)
+	}
+	if !slices.Contains(batches[telemetry.Write].Sizes, [2]uint64{4, 1}) {
+		t.Errorf("the sizes are %v", batches[telemetry.Write].Sizes)
+	}
+}
