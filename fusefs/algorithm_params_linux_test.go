@@ -3,7 +3,6 @@
 package fusefs
 
 import (
-	"syscall"
 	"testing"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -52,13 +51,17 @@ func TestAlgorithmParams(t *testing.T) {
 	}
 }
 
-// The level of an algorithm with a dictionary stays.
-func TestLevelWithDictionary(t *testing.T) {
+// An algorithm with a dictionary that the device does not have keeps its level, and recompresses
+// nothing.
+func TestForeignDictionary(t *testing.T) {
 	var logs logBook
 	f, a := newTestDevice(t, Config{Store: newStore(t, store.Config{Disksize: pageSize})})
 	f.logf = logs.add
 	a.chosen.Store(&Chosen{Recompression: [recompressions]string{"zstd(dict=/a)"}})
-	if got := writeAttribute(f, "algorithm_params", "priority=1 level=3"); got != fuse.Status(syscall.EINVAL) || len(logs.all()) != 1 {
-		t.Errorf("%v, logged %q", got, logs.all())
+	for name, text := range map[string]string{"algorithm_params": "priority=1 level=3", "recompress": "type=all"} {
+		before := len(logs.all())
+		if got := writeAttribute(f, name, text); got != fuse.EINVAL || len(logs.all()) != before+1 {
+			t.Errorf("%s: %v, logged %q", name, got, logs.all())
+		}
 	}
 }
