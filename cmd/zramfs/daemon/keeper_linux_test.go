@@ -4,6 +4,7 @@ package daemon
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/control"
 	"github.com/zramfs/zramfs/fusefs"
+	"github.com/zramfs/zramfs/store"
 	"github.com/zramfs/zramfs/telemetry"
 )
 
@@ -48,6 +51,71 @@ func TestTell(t *testing.T) {
 	}
 	if err := tell(Config{}, nil, report); err != nil {
 		t.Error(err)
+	}
+}
+
+// The error of a start tells its cause here, and the exit code in other processes too.
+func TestStartError(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		code int
+	}{{errClaimed, 1}, {fmt.Errorf("size: %w", store.ErrConfig), 2}, {&StartError{Message: "of a worker", Code: 7}, 7}} {
+		if got := startError(c.err); got.Code != c.code || !errors.Is(got, c.err) || got.Message != c.err.Error() {
+			t.Errorf("%v: code %d, %v", c.err, got.Code, got)
+		}
+	}
+}
+
+// An upgrade of a device that has ended is answered all the same, and so is another image.
+func TestAskAfterTheEnd(t *testing.T) {
+	k := &keeper{events: make(chan event), quiet: make(chan struct{})}
+	close(k.quiet)
+	r := &upgradeRequest{answer: make(chan control.UpgradeReport, 1)}
+	if got := k.ask(r); got.Error != errDeviceEnded.Error() || r.why != errDeviceEnded {
+		t.Errorf("answered %+v, since %v", got, r.why)
+	}
+	if got := k.upgrade(t.TempDir()); got.Error == "" {
+		t.Error("a directory is a program")
+	}
+	if got := k.upgrade("/proc/self/exe"); got.Error != errDeviceEnded.Error() {
+		t.Errorf("answered %+v", got)
+	}
+}
+
+// The keeper looks at its device again at the time that the supervision asks for, without an event.
+func TestAwaitEnds(t *testing.T) {
+	k := &keeper{events: make(chan event, 1)}
+	timer := time.AfterFunc(10*time.Second, func() { k.events <- event{} })
+	k.await(&supervision{over: true}, time.Now().Add(time.Millisecond))
+	if !timer.Stop() {
+		t.Error("it waits for an event")
+	}
+}
+
+// The status has the ages of pages that the store knows.
+func TestAgesStatus(t *testing.T) {
+	memory, err := store.NewMemory(store.MemoryMemfd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Create(memory, store.Config{Disksize: 1 << 20, Algorithm: parse(t, "lz4")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := errors.Join(s.Close(), memory.Close()); err != nil {
+			t.Error(err)
+		}
+	}()
+	var stats store.AgeStats
+	stats.Classes[1], stats.Refaults[1], stats.Idle = 7, 3, 2
+	got := agesStatus(s, stats)
+	if !s.AgesKnown() || len(got.Classes) != len(stats.Classes) || got.Idle != 2 {
+		t.Fatalf("ages are known: %v, %+v", s.AgesKnown(), got)
+	}
+	from, to := store.AgeClass(1)
+	if want := (AgeStatus{from.Seconds(), to.Seconds(), 7, 3}); got.Classes[1] != want {
+		t.Errorf("%+v, want %+v", got.Classes[1], want)
 	}
 }
 

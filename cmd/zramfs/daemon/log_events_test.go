@@ -32,6 +32,10 @@ func TestSupervisionNotesEvents(t *testing.T) {
 		if !slices.Equal(s.noted, want) {
 			t.Errorf("%s: the events are %v, want %v", name, s.noted, want)
 		}
+		deaths := slices.DeleteFunc(slices.Clone(want), func(k telemetry.Kind) bool { return k != telemetry.WorkerDied })
+		if r := s.machine.restarts; r.Count != len(deaths) || r.Count > 0 && r.LastExit != "killed" {
+			t.Errorf("%s: %d deaths are counted, the last is %q", name, r.Count, r.LastExit)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 var children = map[string]func() error{
 	"announce":    childAnnounce,
 	"fail":        childFail,
+	"fail-tidily": childFailTidily,
 	"die":         func() error { os.Exit(7); return nil },
 	"babble":      childBabble,
 	"hang":        childHang,

@@ -49,3 +49,29 @@ func TestHold(t *testing.T) {
 		}
 	}
 }
+
+// A program that cannot be kept in memory is no program to go on with, and neither is one whose
+// descriptor is gone.
+func TestHoldFails(t *testing.T) {
+	f, err := os.CreateTemp("/dev/shm", "zramfs-hold-*") // empty: there is nothing to map
+	if err != nil {
+		t.Skip(err)
+	}
+	defer os.Remove(f.Name())
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil || fs.Type != unix.TMPFS_MAGIC {
+		t.Skipf("/dev/shm is of type %#x: %v", fs.Type, err)
+	}
+	if held, err := hold(f); !errors.Is(err, unix.EINVAL) || held != nil {
+		t.Errorf("an empty file: %d bytes, %v", len(held), err)
+	}
+	p := program{file: f}
+	p.close()
+	if _, err := p.again(); !errors.Is(err, unix.EBADF) {
+		t.Errorf("a closed program again: %v", err)
+	}
+	s := &supervision{program: p}
+	if err := s.complete(&upgradeRequest{image: &image{}}); !errors.Is(err, unix.EBADF) {
+		t.Errorf("an upgrade to another image: %v", err)
+	}
+}

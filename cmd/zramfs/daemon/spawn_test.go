@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,6 +46,16 @@ func childAnnounce() error {
 
 func childFail() error {
 	return writeFailure(announcement(), &StartError{Message: "no device today", Code: 2})
+}
+
+// childFailTidily undoes what it has done once it has announced its failure.
+func childFailTidily() error {
+	made := os.Args[2]
+	err := os.WriteFile(made, nil, 0o600)
+	f := announcement()
+	err = errors.Join(err, writeFailure(f, &StartError{Message: "no device today", Code: 2}), f.Close())
+	time.Sleep(20 * time.Millisecond) // a parent that does not wait kills it by then
+	return errors.Join(err, os.Remove(made))
 }
 
 func childBabble() error {
@@ -127,6 +138,18 @@ func TestSpawnFailure(t *testing.T) {
 				t.Errorf("a child is left: %d, %v", pid, err)
 			}
 		})
+	}
+}
+
+// A process that has announced its failure has the time to undo what it did.
+func TestSpawnWaitsForTheEnd(t *testing.T) {
+	made := filepath.Join(t.TempDir(), "made")
+	var start *StartError
+	if _, err := Spawn([]string{"fail-tidily", made}); !errors.As(err, &start) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(made); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it was ended before it was done: %v", err)
 	}
 }
 

@@ -103,7 +103,7 @@ var supervisionStories = map[string]string{
 		p10 dies    |
 		3s          | start p11
 		p11 dies    |
-		3s          | log storm; start p12
+		1400ms      | log storm; start p12
 	`,
 	"the next worker takes too long to prepare itself": up + `
 		p1 dies     | start p2

@@ -93,6 +93,11 @@ func (s *stage) play(happens, want string) {
 	if got := strings.Join(s.done, "; "); got != want {
 		s.t.Fatalf("after %q it did %q, want %q", happens, got, want)
 	}
+	for _, p := range []*process{s.machine.owner, s.machine.successor, s.machine.candidate} {
+		if due := s.machine.due(s.now); p != nil && !p.limit.IsZero() && (due.IsZero() || due.After(p.limit)) {
+			s.t.Errorf("after %q the next look is at %v, and a process is late at %v", happens, due, p.limit)
+		}
+	}
 	if p := s.machine.owner; p != nil && p.phase == ready && s.used != p {
 		s.t.Errorf("after %q the device's image is not that of the worker that is ready", happens)
 	}
@@ -120,6 +125,9 @@ func (s *stage) answers() {
 		case a := <-r.answer:
 			if a.Error != "" {
 				s.did("answer: %s", a.Error)
+				if r.why == nil || r.why.Error() != a.Error {
+					s.t.Errorf("answered %q, and the reason is %v", a.Error, r.why)
+				}
 			} else {
 				s.did("answer %s for %s", name(a.WorkerPID), name(a.OldPID))
 				if s.used.pid() != a.WorkerPID {
