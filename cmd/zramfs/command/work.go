@@ -119,7 +119,7 @@ func idleAction(c *cli.Context) error {
 func recompressAction(c *cli.Context) error {
 	r := settings.Recompression{Type: c.String(flagType), MaxPages: c.Uint64(flagMaxPages), Algorithm: c.String(flagAlgorithm), Priority: c.Int(flagPriority)}
 	if c.IsSet(flagThreshold) {
-		n, err := term.ParseBytes(c.String(flagThreshold), 0)
+		n, err := term.ParseExactBytes(c.String(flagThreshold), 0)
 		if err != nil {
 			return usageError("recompress: --%s: %w", flagThreshold, err)
 		}

@@ -23,6 +23,12 @@ const SizeHint = "write bytes or K, M, G or T (of 1024), as 4G, or a share of RA
 // means that its size is unknown. Units are those of zramctl: K and KiB are 1024, KB is 1000, and
 // so on. It rounds up to whole pages, and refuses more than 16 TiB.
 func ParseBytes(text string, ram uint64) (uint64, error) {
+	n, err := ParseExactBytes(text, ram)
+	return RoundToPages(n), err
+}
+
+// ParseExactBytes is ParseBytes for what need not be whole pages.
+func ParseExactBytes(text string, ram uint64) (uint64, error) {
 	if strings.HasPrefix(text, "-") {
 		return 0, errors.New("it is negative; " + SizeHint)
 	}
@@ -39,7 +45,7 @@ func ParseBytes(text string, ram uint64) (uint64, error) {
 	if n > MaxSize {
 		return 0, fmt.Errorf("it is beyond %s, the largest that can be", Size(MaxSize))
 	}
-	return RoundToPages(n), nil
+	return n, nil
 }
 
 // A Decimal is a number with a decimal point: its digits, and how many of them are behind it.
