@@ -41,6 +41,8 @@ func TestBrokenServer(t *testing.T) {
 		{"hang", "stats 0.1 1", 0, " timeout /tmp/zr-command-", ""},
 		{"hang", "umount DIR", 1, "", "does not answer, so DIR cannot be unmounted"},
 		{"hang", "down DIR", 1, "", "does not answer, so DIR cannot be unmounted"},
+		{"hang", "compact DIR", 1, "", "has not answered"},
+		{"hang", "top DIR", 1, "", "standard output is no terminal"},
 		{"hang", "status DIR/../other", 3, "no zramfs device at ", ""},
 		{"die", "status", 1, devices.ErrDead.Error() + "; fix: zramfs down --force ", ""},
 		{"die", "status DIR", 1, "degraded", ""},

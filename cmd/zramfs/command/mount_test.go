@@ -32,13 +32,14 @@ func parseMount(t *testing.T, args []string) (cfg daemon.Config, serve bool, err
 
 // TestServingArgs wants the process that mount starts to read mount's configuration.
 func TestServingArgs(t *testing.T) {
+	disksize := uint64(0) // of a device that gets its size later
 	for _, algorithm := range []string{"adaptive", "adaptive:entropy", "page", "page:dense", "lz4", "zstd(level=3)", "raw"} {
 		for _, dir := range []string{"/run/zram", "/run/-s", "/run/a b=c"} {
 			parsed, err := codec.Parse(algorithm)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := daemon.Config{Dir: dir, Disksize: 5 << 30, Algorithm: parsed, MemLimit: 30 << 20, CreatedDir: true,
+			want := daemon.Config{Dir: dir, Disksize: disksize, Algorithm: parsed, MemLimit: 30 << 20, CreatedDir: true,
 				Memory: store.MemoryMemfd, Version: programVersion()}
 			got, serve, err := parseMount(t, servingArgs(want))
 			if err != nil || !serve {
@@ -48,6 +49,7 @@ func TestServingArgs(t *testing.T) {
 				got.MemLimit != want.MemLimit || got.Memory != want.Memory || !got.CreatedDir {
 				t.Errorf("%v read as %+v", servingArgs(want), got)
 			}
+			disksize = 5 << 30
 		}
 	}
 }
@@ -95,11 +97,38 @@ func TestMountRefuses(t *testing.T) {
 	wantRefusal(t, dir, exitUsage, []string{"up", dir, "-p", "40000"}, "priority 40000")
 	wantRefusal(t, dir, exitUsage, []string{"up", dir, "-p", "-1"}, "priority -1")
 	wantRefusal(t, dir, exitUsage, []string{"up", dir, "-d", "never"}, `"never"`)
+	wantRefusal(t, dir, exitUsage, []string{"mount", "--work", "-s", "big", dir}, `size "big"`)
 	wantRefusal(t, dir, exitUsage, []string{"umount"}, "name one DIR")
 	wantRefusal(t, dir, exitFailure, []string{"umount", dir}, "no zramfs device at ")
 	wantRefusal(t, dir, exitFailure, []string{"mount", full}, "not empty")
 	wantRefusal(t, dir, exitFailure, []string{"mount", file}, "not a directory")
 	wantRefusal(t, dir, exitFailure, []string{"mount", filepath.Join(dir, "deep")}, "its parent must exist")
+}
+
+// TestOthersRefuse does so for commands that need a device: of wrong calls, and where there is none.
+func TestOthersRefuse(t *testing.T) {
+	base := t.TempDir()
+	file, dir := filepath.Join(base, "file"), filepath.Join(base, "zram")
+	if err := os.WriteFile(file, make([]byte, pageSize), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const none = "no zramfs device at "
+	for _, c := range []struct {
+		args string
+		code int
+		word string
+	}{
+		{"import  DIR", exitUsage, "name a FILE and a DIR"}, {"import FILE ", exitUsage, "name a FILE and a DIR"},
+		{"import FILE DIR", exitFailure, none}, {"export  F", exitUsage, "name a DIR and a FILE"}, {"export DIR ", exitUsage, "name a DIR and a FILE"},
+		{"export DIR F", exitFailure, none}, {"verify DIR", exitFailure, none}, {"serve x", exitUsage, "takes no arguments"},
+		{"exec DIR", exitUsage, "name the command after --"}, {"exec DIR -- true", exitFailure, none},
+		{"status -q DIR", exitUnknown, none}, {"recompress --type x DIR", exitUsage, "recompress: "}, {"recompress --threshold x DIR", exitUsage, "--threshold"},
+		{"recompress --threshold 100 DIR", exitFailure, none}, {"snapshot save DIR F", exitFailure, none}, {"snapshot restore FILE DIR", exitFailure, none},
+		{"events --since x DIR", exitUsage, "--since"}, {"events --since 1m DIR", exitFailure, none}, {"trace DIR", exitFailure, none},
+	} {
+		args := strings.Split(strings.NewReplacer("DIR", dir, "FILE", file).Replace(c.args), " ")
+		wantRefusal(t, dir, c.code, args, c.word)
+	}
 }
 
 // wantRefusal runs the program and wants an exit code, one line of error with a word in it, and no

@@ -26,7 +26,7 @@ func decodeJSON(t *testing.T, text string, v any) {
 
 // Only objects have a schema: anything else is an error of the program.
 func TestPrintJSONWantsAnObject(t *testing.T) {
-	for _, v := range []any{[]int{1}, struct{}{}, 7} {
+	for _, v := range []any{[]int{1}, struct{}{}, 7, map[string]any{"a": func() {}}} {
 		if err := printJSON(&strings.Builder{}, v); err == nil {
 			t.Errorf("%v has no error", v)
 		}

@@ -3,9 +3,14 @@
 package command
 
 import (
+	"errors"
+	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/reclaim"
@@ -32,10 +37,30 @@ func TestReclaimRefusals(t *testing.T) {
 		cases[len(cases)-1].args, cases[len(cases)-1].code, cases[len(cases)-1].word = "--all", exitFailure, "not supported"
 	}
 	for _, c := range cases {
-		var out, errors strings.Builder
-		code := run(append([]string{"zramfs", "reclaim"}, strings.Fields(c.args)...), &out, &errors)
-		if code != c.code || !strings.Contains(errors.String(), c.word) || strings.Count(errors.String(), "\n") != 1 || out.Len() > 0 {
-			t.Errorf("%q: exit code %d, want %d and %q: %s%s", c.args, code, c.code, c.word, out.String(), errors.String())
+		var out, said strings.Builder
+		code := run(append([]string{"zramfs", "reclaim"}, strings.Fields(c.args)...), &out, &said)
+		if code != c.code || !strings.Contains(said.String(), c.word) || strings.Count(said.String(), "\n") != 1 || out.Len() > 0 {
+			t.Errorf("%q: exit code %d, want %d and %q: %s%s", c.args, code, c.code, c.word, out.String(), said.String())
+		}
+	}
+}
+
+// A group is named by its directory, or by its path below the top of the hierarchy.
+func TestReclaimGroup(t *testing.T) {
+	h, err := host.Local.MemoryHierarchy()
+	if err != nil || h.Top == "" {
+		t.Skipf("no hierarchy of memory groups: %v", err)
+	}
+	groups := map[string]string{"/no/such/group": h.Top + "/no/such/group"}
+	if h.V2 { // where each group can be asked what it takes
+		groups[h.Top] = h.Top
+	}
+	for path, want := range groups {
+		var r reclaim.Reclaimer
+		app := newApp(io.Discard, io.Discard)
+		app.Command("reclaim").Action = func(c *cli.Context) error { return reclaimOptions(c, &r) }
+		if err := runApp(app, []string{"zramfs", "reclaim", "--cgroup", path}); err != nil || !slices.Equal(r.Groups, []string{want}) {
+			t.Errorf("%s is %q, %v; want %s", path, r.Groups, err, want)
 		}
 	}
 }
@@ -54,6 +79,11 @@ func TestReclaimPrints(t *testing.T) {
 	}
 	if err := p.end(time.Minute); err != nil {
 		t.Fatal(err)
+	}
+	full := errors.New("full")
+	p.out, p.last = failing{full}, map[string]string{}
+	if told, ended := p.tell(asked), p.end(time.Minute); told != full || ended != full {
+		t.Errorf("to a full output: %v, %v", told, ended)
 	}
 	want := "12:00:00 user.slice is asked for 10M of 1G\n12:00:12 user.slice waits, its programs wait for memory\nuser.slice gave 18M in 1m0s\n"
 	if out.String() != want {

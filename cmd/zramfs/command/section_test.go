@@ -79,6 +79,10 @@ func TestUpTellsManagerWhyNoDevice(t *testing.T) {
 		if got.code != exitOK || message != "READY=1\nSTATUS="+test.want {
 			t.Errorf("%q: %+v, the manager hears %q", args, got, message)
 		}
+		t.Setenv(notify.Variable, filepath.Join(t.TempDir(), "gone"))
+		if got := runProgram(t, args...); got.code != exitFailure {
+			t.Errorf("%q for a manager that is gone: %+v", args, got)
+		}
 	}
 }
 

@@ -22,10 +22,9 @@ func smallSummary(t *testing.T, limit uint64, said *setup.Narration) summary {
 	}
 	s := newSummary(daemon.Config{Dir: "/run/zram", Disksize: 1 << 30, MemLimit: limit, Algorithm: algorithm},
 		&daemon.Report{Dir: "/run/zram", Disksize: 1 << 30},
-		&daemon.Status{Memory: daemon.MemoryStatus{MemUsedTotal: 6 << 20, ReserveBytes: 4 << 20}}, said)
+		&daemon.Status{Memory: daemon.MemoryStatus{MemUsedTotal: 6 << 20, ReserveBytes: 4 << 20}, ProcessMemoryBytes: 25 << 20}, said)
 	priority := 100
-	s.Loops, s.Priority, s.Memory.Processes, s.Memory.Now = []string{"/dev/loop0"}, &priority, 25<<20, 31<<20
-	s.Memory.Worst += 25 << 20
+	s.Loops, s.Priority = []string{"/dev/loop0"}, &priority
 	return s
 }
 

@@ -10,9 +10,11 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/awake"
+	"github.com/zramfs/zramfs/cmd/zramfs/background"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/setup"
+	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/cmd/zramfs/tune"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -31,7 +33,7 @@ func TestUpWithOtherValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := wish{cfg: daemon.Config{Disksize: 2 << 30, Algorithm: lz4, MemLimit: 1 << 29, Latency: awake.Off},
-		swap: setup.SwapConfig{Priority: 5, Devices: 2, Tune: tune.Recommended}}
+		swap: setup.SwapConfig{Priority: 5, Devices: 2, Tune: tune.Recommended, Slots: slots.Free}}
 	for _, test := range []struct{ given, has, wants string }{
 		{"", "", ""},
 		{"size", "1G", "2G"},
@@ -42,12 +44,21 @@ func TestUpWithOtherValues(t *testing.T) {
 		{"devices", "loop devices: 1", "loop devices: 2"},
 		{"tune", "tune keep", "tune recommended"},
 		{"sysctl", "tune keep", "tune recommended"},
+		{"slots", "slots keep", "slots free"},
 		{"size priority", "1G, priority 100", "2G, priority 5"},
 	} {
 		w.set = func(flag string) bool { return slices.Contains(strings.Fields(test.given), flag) }
 		has, wants := w.differs(d)
 		if strings.Join(has, ", ") != test.has || strings.Join(wants, ", ") != test.wants {
 			t.Errorf("%q: it has %q, the user wants %q; want %q, %q", test.given, has, wants, test.has, test.wants)
+		}
+	}
+	w.cfg.SpillDaily = 1 << 30
+	w.set = func(flag string) bool { return flag == flagSpillDaily }
+	for state, want := range map[string]int{"": 0, background.StateOff: 0, "waiting": 1} { // "": of a worker of before
+		d.Status.Spill.State = state
+		if has, _ := w.differs(d); len(has) != want {
+			t.Errorf("spilling that is %q differs in %q", state, has)
 		}
 	}
 	dir := t.TempDir()

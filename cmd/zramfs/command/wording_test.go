@@ -4,11 +4,14 @@ package command
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/control"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 )
 
@@ -71,6 +74,12 @@ func TestReports(t *testing.T) {
 			return printImport(w, false, imaging.ImportReport{File: "F", Dir: "/run/zram", Pages: 1 << 20, Same: 1000, ObjectBytes: 1 << 30, Seconds: 2, GBPerSecond: 2.1})
 		},
 			"F: 1,048,576 pages imported to /run/zram (1G compressed, 1,000 same-filled) in 2.0 s, 2.10 GB/s\n"},
+		{func(w io.Writer) error {
+			return printSave(w, false, imaging.SaveReport{File: "F", Pages: 256, FileBytes: 1 << 19, OneMoment: true, Seconds: 2, GBPerSecond: 0.5})
+		}, "F written: 1M of data in 512K, all of one moment, in 2.0 s, 0.50 GB/s\n"},
+		{func(w io.Writer) error {
+			return printSave(w, false, imaging.SaveReport{File: "F", Pages: 256, FileBytes: 1 << 19, KeptBytes: 4096, Seconds: 2, GBPerSecond: 0.5})
+		}, "F written: 1M of data in 512K, pages of different moments, in 2.0 s, 0.50 GB/s\n4K of them were there already\n"},
 	} {
 		var out strings.Builder
 		if err := test.print(&out); err != nil || out.String() != test.want {
@@ -84,5 +93,9 @@ func TestKeeperErrors(t *testing.T) {
 	other := errors.New("another")
 	if got := explainKeeper(other); got != other {
 		t.Error(got)
+	}
+	refused := fmt.Errorf("ask: %w", control.ErrNoKeeper)
+	if got := explainKeeper(refused); (got == refused) != (os.Geteuid() == 0) {
+		t.Errorf("user %d reads %v", os.Geteuid(), got)
 	}
 }

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/cmd/zramfs/zramctl"
+	"github.com/zramfs/zramfs/loopsetup"
+)
+
+// --since is an age or a time.
+func TestReadSince(t *testing.T) {
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Time{
+		"": {}, "90s": now.Add(-90 * time.Second), "0s": now, "2026-11-23T12:04:05Z": time.Date(2026, 11, 23, 12, 4, 5, 0, time.UTC),
+	} {
+		if got, err := readSince(text, now); err != nil || !got.Equal(want) {
+			t.Errorf("%q is %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"-90s", "90", "yesterday"} {
+		if got, err := readSince(text, now); err == nil {
+			t.Errorf("%q is %v", text, got)
+		}
+	}
+}
+
+// A limit in per cent is of this machine's memory.
+func TestSettingInPerCent(t *testing.T) {
+	dir, changes, err := settingArguments([]string{"/srv/a=b", "mem-limit=50%"})
+	if err != nil || dir != "/srv/a=b" || len(changes) != 1 {
+		t.Errorf("%s, %d changes, %v", dir, len(changes), err)
+	}
+}
+
+// down --all ends what up has turned on, and says why it leaves others alone.
+func TestDownSwapOnly(t *testing.T) {
+	for want, d := range map[string]devices.Device{
+		"is not swap and may hold data": {Dir: "/run/zram", Mountpoint: "/mnt"},
+		"has a file system on /mnt":     {Dir: "/run/zram", Mountpoint: "/mnt", Record: &devices.Record{}},
+	} {
+		if err := downSwap(nil, d, time.Time{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want that it %s", d, err, want)
+		}
+	}
+}
+
+func TestBackingWords(t *testing.T) {
+	b := daemon.BackingStatus{Path: "/dev/x", Capacity: 100, Pages: 7, Writes: 9, Reads: 2, Limit: 5}
+	const plain = "/dev/x: 7 of 100 pages, 9 written and 2 read so far"
+	if got := backingWords(b); got != plain {
+		t.Errorf("%q, want %q", got, plain)
+	}
+	b.Limited, b.FailedWrites = true, 3
+	if got, want := backingWords(b), plain+", 5 may yet be written, 3 writes failed"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := backingWords(daemon.BackingStatus{}); got != "" {
+		t.Errorf("without a backing device: %q", got)
+	}
+}
+
+// As zramctl, each line of an error has the name in front, but for the one that names --help.
+func TestZramctlErrors(t *testing.T) {
+	var out, errs strings.Builder
+	if code := runZramctl([]string{zramctl.Name, "--nonsense"}, &out, &errs); code != exitFailure || out.Len() > 0 {
+		t.Errorf("exit code %d, printed %q", code, out.String())
+	}
+	lines := strings.Split(strings.TrimSuffix(errs.String(), "\n"), "\n")
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "zramctl: ") || !strings.HasPrefix(lines[1], "Try ") {
+		t.Errorf("it says %q", lines)
+	}
+}
+
+func TestZramctlColumns(t *testing.T) {
+	names := func(all []listColumn) (names []string) {
+		for _, c := range all {
+			names = append(names, c.Name)
+		}
+		return names
+	}
+	every := names(listColumns)
+	for _, c := range []struct {
+		o    zramctl.Options
+		want []string
+	}{
+		{zramctl.Options{}, strings.Split(defaultColumns, ",")}, {zramctl.Options{AllColumns: true}, every},
+		{zramctl.Options{AllColumns: true, Columns: "+FREED"}, append(slices.Clone(every), "FREED")},
+		{zramctl.Options{AllColumns: true, Columns: "data"}, []string{"DATA"}}, {zramctl.Options{Columns: "data"}, []string{"DATA"}},
+	} {
+		if got, err := zramctlColumns(c.o); err != nil || !slices.Equal(names(got), c.want) {
+			t.Errorf("%+v: %q, %v; want %q", c.o, names(got), err, c.want)
+		}
+	}
+}
+
+// zramctl --reset ends no device in use, and none for a user other than root.
+func TestZramctlSparesDevices(t *testing.T) {
+	want := syscall.EBUSY
+	if os.Geteuid() != 0 {
+		want = syscall.EACCES
+	}
+	for _, d := range []devices.Device{{Mountpoint: "/mnt"}, {Swaps: []loopsetup.Swap{{Path: "/dev/loop3"}}}} {
+		if err := endDevice(d); err != want {
+			t.Errorf("%+v: %v, want %v", d, err, want)
+		}
+	}
+}
