@@ -6,7 +6,7 @@
 // active: a mutant costs the time of its tests alone, and programs that tests start have it too.
 //
 //	go run ./tools/mutants -package store -sample 150 -seed 1
-//	go run ./tools/mutants -package cmd/zramfs/command -tests integration:'^TestExport' -program
+//	go run ./tools/mutants -package cmd/zramfs/control -tests integration:'^TestExport' -program
 //
 // It needs root: each run has process ids and mounts of its own. With -for it ends after that time,
 // and with -resume it goes on. Mutants that docs/reliability.md calls equivalent do not count.
@@ -29,7 +29,7 @@ import (
 
 var (
 	name    = flag.String("package", "store", "the `package`")
-	tests   = flag.String("tests", "", "`packages` with the tests, each with an expression of names behind a colon; the package itself by default")
+	tests   = flag.String("tests", "", "`packages` with the tests, each with an expression of names behind a colon; by default the package itself, and of ./integration what fits")
 	size    = flag.Int("sample", 150, "the number of mutants")
 	seed    = flag.Uint64("seed", 1, "what draws them")
 	skip    = flag.String("skip", "", "an expression of names of tests to leave out")
@@ -88,6 +88,20 @@ func measure() error {
 	return report(verdicts, len(drawn))
 }
 
+// fitting are tests of ./integration that reach what a package's own do not, in some seconds each
+// and without swap. They start zramfs.
+var fitting = map[string]string{
+	"cmd/zramfs/daemon": "^Test(G107DeviceAppearsAndDoesIO|KeeperKilled|WorkersDieInARow|WithoutWorker|UpgradeRefused|UpgradeStartsAgain|" +
+		"WorkerThatCannotBeStarted|F075ResetAndResize|BackingDeviceByAttribute|MinuteAndCPUOutliveWorkers|F073HotAddAndRemove|" +
+		"FurtherDevicesOutliveTheFirst|UmountWithCopies|UnmountedByOthers|ConnectionAborted|Signals|SignalInBackground|CorruptSuperblock|" +
+		"Events|RefusedDirectories|KeeperHoldsImageLocked|UserNSMemoryFallsBack|DamagedSettingsKeepNoWorkerFromServing|" +
+		"OpenAttributeOutlivesItsMount|F015DeviceWithDictionary|DisksizeWithoutMemory|CorruptPage)$",
+	"cmd/zramfs/command": "^Test(Export|Import|F091Snapshot|SnapshotRefused|SnapshotLive|SnapshotResumed|WorkCommands|F066Zramctl|" +
+		"F069ZramctlSetsUp|F066ExecZramctlCreates|ExecCodes|Set|MountHelper|F092OperationsCanBeTraced|Events|RefusedUmountInUse|" +
+		"UpgradeRefused|UpgradeStartsAgain|MountToFullOutput|VerifyFindsDamage|TraceFollows|ExportInterrupted|" +
+		"G107DeviceAppearsAndDoesIO)$",
+}
+
 // newLaboratory compiles the tests, and the program that they start, and has each test run once.
 func newLaboratory(s *sources, mutants int) (*laboratory, error) {
 	l := &laboratory{dir: s.dir}
@@ -97,14 +111,18 @@ func newLaboratory(s *sources, mutants int) (*laboratory, error) {
 			return nil, err
 		}
 	}
+	of := or(*tests, *name)
+	if names := fitting[*name]; *tests == "" && names != "" {
+		of, *program = *name+",integration:"+names, true
+	}
 	if *program {
 		l.program = filepath.Join(s.dir, "zramfs")
 		if out, err := exec.Command("go", "build", tags, "-overlay", s.overlay(), "-o", l.program, "./cmd/zramfs").CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("%w\n%s", err, out)
 		}
 	}
-	for of := range strings.SplitSeq(or(*tests, *name), ",") {
-		if err := l.prepare(s, of, mutants); err != nil {
+	for each := range strings.SplitSeq(of, ",") {
+		if err := l.prepare(s, each, mutants); err != nil {
 			return nil, err
 		}
 	}

@@ -5,9 +5,11 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -89,6 +91,28 @@ func TestAwaitEnds(t *testing.T) {
 	k.await(&supervision{over: true}, time.Now().Add(time.Millisecond))
 	if !timer.Stop() {
 		t.Error("it waits for an event")
+	}
+}
+
+// An image that no worker has laid out has no superblock to keep, which the log says. A process that
+// was not started has no end to complain of, and is not started later.
+func TestNothingToKeepOrKill(t *testing.T) {
+	memory, err := store.NewMemory(store.MemoryMemfd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer memory.Close()
+	var said strings.Builder
+	k := &keeper{logger: slog.New(slog.NewTextHandler(&said, nil))}
+	p := &process{image: &image{memory: memory}}
+	p.image.keepSuperblock(k.logger)
+	if p.image.superblock.Load() != nil || !strings.Contains(said.String(), "keep a copy of the superblock: ") {
+		t.Errorf("kept %v, said %q", p.image.superblock.Load(), said.String())
+	}
+	said.Reset()
+	p.image.restoreSuperblock(k.logger) // there is no copy
+	if k.kill(p); said.Len() > 0 || !p.doomed {
+		t.Errorf("killed: %v, said %q", p.doomed, said.String())
 	}
 }
 
