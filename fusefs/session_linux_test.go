@@ -99,8 +99,8 @@ func descriptors(t *testing.T) int {
 	return len(all)
 }
 
-// A session whose copies are ended says that its data file's connection has ended. What it lends
-// is there until Close.
+// A session whose copies are ended says that its data file's connection has ended. Its counters are
+// there until Close.
 func TestSessionEndsItsConnections(t *testing.T) {
 	require.FUSE(t)
 	require.Root(t)
@@ -152,8 +152,7 @@ func TestCopiesAreSeen(t *testing.T) {
 	}
 }
 
-// What never changes of the memory of requests is kept once both connections are negotiated, and
-// not again.
+// KeepRequests copies once both connections are negotiated, and not again.
 func TestRequestsAreRestored(t *testing.T) {
 	l := newLeft(t)
 	r := l.session.requests

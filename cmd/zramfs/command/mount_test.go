@@ -105,7 +105,8 @@ func TestMountRefuses(t *testing.T) {
 	wantRefusal(t, dir, exitFailure, []string{"mount", filepath.Join(dir, "deep")}, "its parent must exist")
 }
 
-// TestOthersRefuse does so for commands that need a device: of wrong calls, and where there is none.
+// TestOthersRefuse does so for commands that need a device: wrong calls, and calls where there is
+// none.
 func TestOthersRefuse(t *testing.T) {
 	base := t.TempDir()
 	file, dir := filepath.Join(base, "file"), filepath.Join(base, "zram")

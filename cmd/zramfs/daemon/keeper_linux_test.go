@@ -22,8 +22,8 @@ import (
 	"github.com/zramfs/zramfs/telemetry"
 )
 
-// A device is told to the command that waits and to who is asked when it is ready. The error of
-// either ends the process.
+// The command that waits and Config.OnReady are told of a device. The error of either ends the
+// process.
 func TestTell(t *testing.T) {
 	refused := errors.New("refused")
 	reader, writer, err := os.Pipe()
@@ -94,8 +94,8 @@ func TestAwaitEnds(t *testing.T) {
 	}
 }
 
-// An image that no worker has laid out has no superblock to keep, which the log says. A process that
-// was not started has no end to complain of, and is not started later.
+// An image that no worker has laid out has no superblock to keep, which the log says. A process
+// that was not started has no end to complain of, and is not started later.
 func TestNothingToKeepOrKill(t *testing.T) {
 	memory, err := store.NewMemory(store.MemoryMemfd)
 	if err != nil {
@@ -172,7 +172,7 @@ func TestMachineMemory(t *testing.T) {
 	}
 }
 
-// A call for a further device ends when its answer comes, and when nobody will give one.
+// A call for a further device ends when its answer comes, and when none can come.
 func TestAskKeeper(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
