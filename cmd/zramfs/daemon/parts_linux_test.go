@@ -76,6 +76,35 @@ func TestServeLocks(t *testing.T) {
 	}
 }
 
+// A damaged superblock is restored from the copy, once, and the log says so.
+func TestSuperblockIsRestored(t *testing.T) {
+	memory, err := store.NewMemory(store.MemoryMemfd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Create(memory, store.Config{Disksize: 1 << 20, Algorithm: parse(t, "lz4")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	defer memory.Close()
+	var said strings.Builder
+	logger := slog.New(slog.NewTextHandler(&said, nil))
+	i := &image{memory: memory}
+	i.keepSuperblock(logger)
+	if _, err := memory.File().WriteAt(make([]byte, 8), 0); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		i.restoreSuperblock(logger)
+	}
+	if err := memory.Check(); err != nil || strings.Count(said.String(), "\n") != 1 || !strings.Contains(said.String(), "was damaged and is restored") {
+		t.Errorf("%v, said %q", err, said.String())
+	}
+}
+
 // A device without a size takes another backing device, or none, and says where its path led.
 func TestKeeperSetsBacking(t *testing.T) {
 	dir := t.TempDir()
