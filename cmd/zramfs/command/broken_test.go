@@ -36,6 +36,7 @@ func TestBrokenServer(t *testing.T) {
 		stdout, err string
 	}{
 		{"hang", "status", 1, "degraded\n  zramfs has not answered for 1 s; fix: see ", ""},
+		{"hang", "status -q DIR", 1, "zramfs has not answered for 1 s; fix: see ", ""},
 		{"hang", "list", 1, "NAME ", "has not answered"},
 		{"hang", "list -J", 1, `"answer": "timeout"`, "has not answered"},
 		{"hang", "stats 0.1 1", 0, " timeout /tmp/zr-command-", ""},
