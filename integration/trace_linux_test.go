@@ -85,7 +85,18 @@ func write(fd int, pages []byte, first int64) error {
 func wantChrome(t *testing.T, dir string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "trace.json")
-	mustRun(t, commandTimeout, "trace", dir, "--perfetto", file)
+	all := []string{"write", "write", "write", "discard", "read"}
+	for flags, want := range map[string][]string{"": all, "--lines=2": all[3:]} {
+		mustRun(t, commandTimeout, append([]string{"trace", dir, "--perfetto", file}, strings.Fields(flags)...)...)
+		if names := chromeNames(t, file); !slices.Equal(names, want) {
+			t.Errorf("%s: the file has %v, want %v", flags, names, want)
+		}
+	}
+}
+
+// chromeNames are the operations of a file.
+func chromeNames(t *testing.T, file string) (names []string) {
+	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -99,15 +110,12 @@ func wantChrome(t *testing.T, dir string) {
 	if err := json.Unmarshal(text, &trace); err != nil {
 		t.Fatal(err)
 	}
-	var names []string
 	for _, e := range trace.TraceEvents {
 		if e.Ph == "X" && e.Dur > 0 {
 			names = append(names, e.Name)
 		}
 	}
-	if want := []string{"write", "write", "write", "discard", "read"}; !slices.Equal(names, want) {
-		t.Errorf("the file has %v, want %v", names, want)
-	}
+	return names
 }
 
 // TestEvents: what happens to a device is told, while it happens and afterwards.

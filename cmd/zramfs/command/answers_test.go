@@ -10,9 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/urfave/cli/v2"
+
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/zramctl"
+	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -50,6 +54,41 @@ func TestDownSwapOnly(t *testing.T) {
 		if err := downSwap(nil, d, time.Time{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want that it %s", d, err, want)
 		}
+	}
+}
+
+// failingOnce is an output whose write of that number fails.
+type failingOnce struct{ left int }
+
+func (f *failingOnce) Write(p []byte) (int, error) {
+	if f.left--; f.left == -1 {
+		return 0, syscall.ENOSPC
+	}
+	return len(p), nil
+}
+
+// A device that cannot be announced is none: whichever write fails, mount hears of it.
+func TestAnnouncementFails(t *testing.T) {
+	algorithm, err := codec.Parse("lz4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := &daemon.Report{Dir: "/run/zram", Disksize: 1 << 30, Protections: []protect.Protection{{Name: "oom", State: protect.StateOK}}}
+	writes := 0
+	for err = syscall.ENOSPC; err == syscall.ENOSPC; writes++ {
+		out := &failingOnce{left: writes}
+		app := newApp(out, out)
+		app.Command("mount").Action = func(c *cli.Context) error {
+			said, err := newNarration(c, out)
+			if err != nil {
+				return err
+			}
+			return announceDevice(c, said, daemon.Config{Algorithm: algorithm}, report, nil)
+		}
+		err = runApp(app, []string{"zramfs", "mount", "--verbose", "/run/zram"})
+	}
+	if err != nil || writes != 4 { // a protection, the path, what to do next, and none
+		t.Errorf("%d writes, then %v", writes, err)
 	}
 }
 
