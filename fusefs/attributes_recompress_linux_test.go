@@ -4,12 +4,32 @@ package fusefs
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"github.com/zramfs/zramfs/store"
 )
+
+// A server that is to stop leaves the recompression to its successor.
+func TestRecompressIsLeft(t *testing.T) {
+	f, a := newTestDevice(t, Config{Store: newStore(t, store.Config{Disksize: 16 << 20})})
+	text := bytes.Repeat([]byte("some text that repeats itself; "), 200)
+	for page := range uint64(2000) {
+		text[page%pageSize]++
+		if _, errno := writeData(f, page*pageSize, text[:pageSize]); errno != 0 {
+			t.Fatal(errno)
+		}
+	}
+	a.chosen.Store(&Chosen{Recompression: [recompressions]string{"zstd"}})
+	a.stopping = func() bool { return true }
+	if err := a.recompress(2, []byte("type=all")); !errors.Is(err, ErrLeft) {
+		t.Error(err)
+	}
+}
 
 // TestSetDuringRecompress: other attributes can be set while pages are recompressed, which takes
 // long; a second recompression is refused.

@@ -48,6 +48,28 @@ func TestDisksizeIsRounded(t *testing.T) {
 	}
 }
 
+// A reset of a device without a size takes its backing device away, if it has one.
+func TestResetOfBacking(t *testing.T) {
+	var set []string
+	path := "/a/path"
+	_, a := newTestDevice(t, Config{
+		Store: newStore(t, store.Config{Disksize: pageSize}), Uninitialised: true, Backing: func() string { return path },
+		SetBacking: func(_ uint64, to string) error {
+			set, path = append(set, to), to
+			return nil
+		},
+	})
+	for range 2 {
+		if err := a.reset(2, []byte("1")); err != nil || !slices.Equal(set, []string{""}) {
+			t.Errorf("%v, set to %q", err, set)
+		}
+	}
+	a.cfg.SetBacking, path = nil, "/a/path"
+	if err := a.reset(4, []byte("1")); err != nil {
+		t.Errorf("of a keeper that knows of none: %v", err)
+	}
+}
+
 // A device whose data file is open, or has a request, keeps what it has, and can be opened then.
 func TestResetInUse(t *testing.T) {
 	_, a := newTestDevice(t, Config{Store: newStore(t, store.Config{Disksize: pageSize})})

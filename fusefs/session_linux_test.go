@@ -137,6 +137,25 @@ func TestSessionEndsItsConnections(t *testing.T) {
 	}
 }
 
+// Each of several connections is ended.
+func TestConnectionsAreAborted(t *testing.T) {
+	require.FUSE(t)
+	require.Root(t)
+	s, err := NewSession(t.TempDir(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := abortConnections(1<<20-1, s.attributes.number, s.data.number); err != nil {
+		t.Error(err)
+	}
+	if !s.DataEnded() {
+		t.Error("the last connection goes on")
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A mount is copied where a process has it in its mount table.
 func TestCopiesAreSeen(t *testing.T) {
 	d := newDevice(t, serveConfig{Disksize: smallDisk})

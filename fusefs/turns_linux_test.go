@@ -129,6 +129,13 @@ func TestRequestsInFlight(t *testing.T) {
 	l.awaitAnswerOn(dataConnection, 30)
 	awaitInFlight(0)
 	s.Stop()
+	for name, ended := range map[string]<-chan struct{}{"data": s.DataEnded(), "attributes": s.AttributesEnded(), "all": s.Ended()} {
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			t.Errorf("%s: not ended", name)
+		}
+	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
