@@ -47,6 +47,34 @@ func TestMountIsNotMisled(t *testing.T) {
 	}
 }
 
+// A mount is removed once, and only the one that is meant.
+func TestUnmountSaysWhetherItDid(t *testing.T) {
+	require.Root(t)
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := attach(detachedMount(t), dir); err != nil {
+		t.Fatal(err)
+	}
+	top, err := topMount(dir)
+	if err != nil || top == nil {
+		t.Fatal(top, err)
+	}
+	for _, c := range []struct {
+		typ    string
+		number int
+		flags  int
+		want   bool
+	}{
+		{typeName, top.Minor, 0, false}, {"tmpfs", top.Minor + 1, 0, false}, {"tmpfs", top.Minor, unix.MNT_DETACH, true}, {"tmpfs", top.Minor, 0, false},
+	} {
+		if done, err := unmount(dir, c.typ, c.number, c.flags, func() int { return 0 }); done != c.want || err != nil {
+			t.Errorf("%+v: %v, %v", c, done, err)
+		}
+	}
+}
+
 // detachedMount makes a mount that is attached nowhere.
 func detachedMount(t *testing.T) *os.File {
 	t.Helper()

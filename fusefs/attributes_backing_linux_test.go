@@ -115,6 +115,9 @@ func TestSelections(t *testing.T) {
 			t.Errorf("%q selects %+v, %v; want %+v", text, got, err, want)
 		}
 	}
+	if got, err := pageNumbers("5-5", 9); err != nil || got != (store.Selection{First: 5, End: 6}) {
+		t.Errorf("one page is %+v, %v", got, err)
+	}
 }
 
 // A device moves as many pages as it may by itself, of that age, within writeback_limit.

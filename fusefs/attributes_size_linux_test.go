@@ -59,10 +59,14 @@ func TestResetOfBacking(t *testing.T) {
 			return nil
 		},
 	})
+	a.cfg.Store.SetMemLimit(1 << 20)
 	for range 2 {
 		if err := a.reset(2, []byte("1")); err != nil || !slices.Equal(set, []string{""}) {
 			t.Errorf("%v, set to %q", err, set)
 		}
+	}
+	if limit := a.cfg.Store.Stats().MemLimit; limit != 0 {
+		t.Errorf("a limit of %d bytes is left", limit)
 	}
 	a.cfg.SetBacking, path = nil, "/a/path"
 	if err := a.reset(4, []byte("1")); err != nil {

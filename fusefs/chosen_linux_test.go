@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"reflect"
 	"slices"
 	"strings"
@@ -262,6 +263,28 @@ func TestHotRemove(t *testing.T) {
 	}
 	if slices.Sort(removed); !slices.Equal(removed, []int{7, 8}) {
 		t.Errorf("removed %d", removed)
+	}
+}
+
+// Texts that just have room are read, the shortest and the longest.
+func TestExtremeTexts(t *testing.T) {
+	const members = "}"
+	text := fmt.Sprintf("%s%08x\"%s", sumKey, crc32.Checksum([]byte(members), castagnoli), members)
+	if got, err := unsummed([]byte(text), true); err != nil || string(got) != "{}" {
+		t.Errorf("%s is %q, %v", text, got, err)
+	}
+	long := Chosen{others: `{"later":""}`}
+	least, err := long.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	long.others = `{"later":"` + strings.Repeat("x", chosenSize-len(least)) + `"}`
+	r := requests{make([]byte, buffersAt)}
+	if err := r.keepChosen(long); err != nil {
+		t.Fatal(err)
+	}
+	if got := settingsOf(t, r); got != long {
+		t.Errorf("kept %+v", got)
 	}
 }
 

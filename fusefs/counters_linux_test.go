@@ -5,6 +5,7 @@ package fusefs
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -113,7 +114,11 @@ func TestFoundRequestsAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewServer(l.session.files, Config{Store: l.store, Algorithm: l.algorithm(), Counters: c})
+	var failed []uint64 // pages
+	s, err := NewServer(l.session.files, Config{
+		Store: l.store, Algorithm: l.algorithm(), Counters: c,
+		Failed: func(_ telemetry.Op, page uint64, _ syscall.Errno) { failed = append(failed, page) },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,6 +132,9 @@ func TestFoundRequestsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := c.Area.Operations()[telemetry.Write]
+	if !slices.Equal(failed, []uint64{1}) {
+		t.Errorf("pages %d have failed", failed)
+	}
 	if o.Requests != 2 || o.Pages != 2 || o.Errors != 1 || o.Bytes != 2*pageSize {
 		t.Errorf("counted %+v", o)
 	}

@@ -78,6 +78,9 @@ func TestMostSlots(t *testing.T) {
 	if slots, err := s.requests.slots(dataConnection); err != nil || len(slots) != maxSlots-1 {
 		t.Errorf("%d slots, %v", len(slots), err)
 	}
+	if _, err := (requests{make([]byte, slotWordsAt)}).slots(dataConnection); !errors.Is(err, errRequests) {
+		t.Errorf("too little memory: %v", err)
+	}
 	again := s.requests
 	if err := s.Close(); err != nil {
 		t.Error(err)

@@ -120,6 +120,9 @@ func TestSessionEndsItsConnections(t *testing.T) {
 	if s.OnlyCopied() {
 		t.Error("a data file that is hidden counts as copied")
 	}
+	if err := (&Session{dir: t.TempDir() + "/none"}).Pin(); !errors.Is(err, unix.ENOENT) {
+		t.Errorf("holding a mount that is not there: %v", err)
+	}
 	if s.DataEnded() {
 		t.Error("the connection has ended")
 	}

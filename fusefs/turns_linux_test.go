@@ -118,6 +118,9 @@ func TestRequestsInFlight(t *testing.T) {
 		ask(unique)
 		l.awaitAnswerOn(dataConnection, unique)
 		awaitInFlight(0)
+		if n := lone.Load(); unique == 10 && n != 0 {
+			t.Errorf("%d requests came after a pause, of one", n)
+		}
 	}
 	if n := lone.Load(); n < 1 || n > 4 {
 		t.Errorf("%d of 5 requests of two threads came alone", n)
