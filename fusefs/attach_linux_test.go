@@ -47,7 +47,7 @@ func TestMountIsNotMisled(t *testing.T) {
 	}
 }
 
-// A mount is removed once, and only the one that is meant.
+// unmount removes a mount once, and no other one.
 func TestUnmountSaysWhetherItDid(t *testing.T) {
 	require.Root(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
