@@ -8,8 +8,9 @@
 //	go run ./tools/mutants -package store -sample 150 -seed 1
 //	go run ./tools/mutants -package cmd/zramfs/control -tests integration:'^TestExport' -program
 //
-// It needs root: each run has process ids and mounts of its own. With -for it ends after that time,
-// and with -resume it goes on. Mutants that docs/reliability.md calls equivalent do not count.
+// It needs root: each run has process ids and mounts of its own, and cannot turn swap on. With -for
+// it ends after that time, and with -resume it goes on. Mutants that docs/reliability.md calls
+// equivalent do not count.
 package main
 
 import (
@@ -51,6 +52,9 @@ func main() {
 }
 
 func measure() error {
+	if err := refuseSwap(); err != nil {
+		return err
+	}
 	end := time.Now().Add(*limit)
 	root, err := filepath.Abs(".")
 	if err != nil {
