@@ -64,11 +64,11 @@ func downAction(c *cli.Context) error {
 
 // downSwap is downDevice for a device that up has turned on.
 func downSwap(c *cli.Context, d devices.Device, until time.Time) error {
-	if setup.Ended(d) { // with the device of its directory
-		return nil
-	}
 	if d.Record == nil && len(d.Swaps) == 0 {
 		return fmt.Errorf("%s is not swap and may hold data: zramfs umount %[1]s ends it", d.Title())
+	}
+	if d.Mountpoint == "" && setup.Ended(d) { // with the device of its directory
+		return nil
 	}
 	return downDevice(c, d, until)
 }
