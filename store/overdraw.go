@@ -16,8 +16,8 @@ import (
 const overdraft = 24
 
 // overdraw takes a segment for a worker that packs, beyond a memory limit that is below what is
-// taken. It fails with ErrFull once compaction gives nothing back. The caller holds no page's lock,
-// and has nothing retired.
+// taken. It fails with ErrFull once compaction gives nothing back, and where the machine has no
+// memory. The caller holds no page's lock, and has nothing retired.
 func (s *Store) overdraw() (uint32, error) {
 	s.passMu.Lock()
 	defer s.passMu.Unlock()
@@ -25,8 +25,8 @@ func (s *Store) overdraw() (uint32, error) {
 		s.settleIdle(true)
 		if s.recycle(); s.reserve() == 0 { // the compactor needs one
 			s.notePeak(s.charged.Add(image.SegmentSize))
-			if err := s.growCharged(); err != nil {
-				return 0, err
+			if s.growCharged() != nil { // the machine has no memory
+				return 0, ErrFull
 			}
 		}
 		if emptied, stuck := s.compact(compactSlice, worthMoving); emptied+stuck == 0 {
@@ -39,8 +39,8 @@ func (s *Store) overdraw() (uint32, error) {
 		return 0, ErrFull
 	}
 	s.notePeak(s.charged.Add(image.SegmentSize))
-	if err := s.allot(n); err != nil {
-		return 0, err
+	if s.allot(n) != nil {
+		return 0, ErrFull
 	}
 	invariant.Point("segment taken")
 	s.segment(uint64(n)).turn(segVoid, segOpen)
