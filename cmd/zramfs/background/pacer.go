@@ -29,7 +29,7 @@ func (p *pacer) rest(say func(reason string)) (took time.Duration) {
 		took = 0
 	}
 	p.sleep(took*100/time.Duration(p.share) - took)
-	for time.Since(p.looked) > lookAround && !p.stopped() {
+	for time.Since(p.looked) > lookAround && !stopped(p.stop) {
 		p.looked = time.Now()
 		reason := p.busy()
 		say(reason)
@@ -48,9 +48,10 @@ func (p *pacer) sleep(d time.Duration) {
 	}
 }
 
-func (p *pacer) stopped() bool {
+// stopped reports whether stop is closed.
+func stopped(stop <-chan struct{}) bool {
 	select {
-	case <-p.stop:
+	case <-stop:
 		return true
 	default:
 		return false

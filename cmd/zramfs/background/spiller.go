@@ -115,7 +115,7 @@ func (p *Spiller) Relieve() bool {
 	defer p.mu.Unlock()
 	now := time.Now()
 	stuck := !p.began.IsZero() && now.Sub(p.began) > stepTime
-	if p.stopped() || p.status.State == StateOff || now.Before(p.vain) || stuck {
+	if stopped(p.stop) || p.status.State == StateOff || now.Before(p.vain) || stuck {
 		return false
 	}
 	select {
@@ -196,7 +196,7 @@ func (p *Spiller) move(now time.Time, most uint64, ages ...time.Duration) (pause
 // steps moves up to most pages until a step finds too few, an error ends it or Close does, and
 // returns how many.
 func (p *Spiller) steps(most int, ages []time.Duration) (pages uint64, err error) {
-	for pages < uint64(most) && err == nil && !p.stopped() {
+	for pages < uint64(most) && err == nil && !stopped(p.stop) {
 		p.say(func(s *SpillStatus) { s.State, s.Reason, p.began = StateSpilling, "", time.Now() })
 		step, n := min(most-int(pages), stepBytes/store.PageSize), uint64(0)
 		for _, age := range ages {
@@ -209,15 +209,6 @@ func (p *Spiller) steps(most int, ages []time.Duration) (pages uint64, err error
 		}
 	}
 	return pages, err
-}
-
-func (p *Spiller) stopped() bool {
-	select {
-	case <-p.stop:
-		return true
-	default:
-		return false
-	}
 }
 
 // spent is how many bytes of pages were moved in the 24 hours before now.

@@ -42,7 +42,7 @@ type worker struct {
 	counters    *fusefs.Counters                   // immutable once serving has begun
 	awake       *awake.Holder                      // immutable once serving has begun
 	cold        *background.Packer                 // immutable once serving has begun
-	filled      chan int                           // has what the store said last of its memory limit
+	filled      chan struct{}                      // has a value where the packer is to look how full the store is
 	scrub       *background.Scrubber               // immutable once serving has begun
 	spill       atomic.Pointer[background.Spiller] // the store asks for it as soon as that is there
 	protections []protect.Protection               // complete when ready is closed
@@ -70,7 +70,7 @@ func Work(cfg Config) error {
 	protect.ReserveHeap()
 	w := &worker{
 		cfg: cfg, news: newNewsWriter(os.NewFile(newsFD, "news")), orders: make(chan order, 4),
-		logs: OpenLogs(cfg.Foreground, cfg.Dir), ready: make(chan struct{}), refused: make(chan struct{}, 1), filled: make(chan int, 1), answers: make(chan hotAnswer, 16), leaving: make(chan struct{}), orphaned: make(chan struct{}),
+		logs: OpenLogs(cfg.Foreground, cfg.Dir), ready: make(chan struct{}), refused: make(chan struct{}, 1), filled: make(chan struct{}, 1), answers: make(chan hotAnswer, 16), leaving: make(chan struct{}), orphaned: make(chan struct{}),
 		files: fusefs.Files{
 			Attributes: os.NewFile(attributesFD, "attributes"),
 			Data:       os.NewFile(dataFD, "data"),

@@ -64,7 +64,7 @@ func (w *worker) storeConfig() store.Config {
 func (w *worker) noteFill(percent int) {
 	w.logs.Filled(percent)
 	select {
-	case w.filled <- percent:
+	case w.filled <- struct{}{}:
 	default: // it is about to look
 	}
 }
