@@ -278,7 +278,7 @@ func (s *Store) grow() error {
 }
 
 // growCharged does it with memory that is charged already. It takes one segment at a time: the
-// maintainer calls it, or the goroutine that makes the store.
+// caller holds passMu, or makes the store.
 func (s *Store) growCharged() error {
 	n, ok := s.takeVoid()
 	if !ok {
