@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# image.sh FILE: makes FILE the root file system, of type ext4, of a machine that runs the workloads: sqlite3, node and Go of this machine, and busybox of
-# .cache/guest.
+# image.sh FILE: makes FILE the root file system, of type ext4, of a machine that runs the
+# workloads: sqlite3, node and Go of this machine, and busybox of .cache/guest.
 set -eu
 [ $# -eq 1 ] || { echo "usage: $0 FILE" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# build.sh SECONDS: builds packages of Go's library one after the other, with an empty cache, until the time is over.
-# It begins at once.
+# build.sh SECONDS: builds packages of Go's library one after the other, with an empty cache, until
+# the time is over. It begins at once.
 [ -z "${READY:-}" ] || touch "$READY"
 end=$(($(date +%s) + $1))
 export HOME=/root GOCACHE=/var/cache/go GOPROXY=off GOFLAGS=-mod=mod GOTOOLCHAIN=local GOTELEMETRY=off CGO_ENABLED=0 TMPDIR=/var/tmp

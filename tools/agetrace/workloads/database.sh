@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# database.sh SECONDS: SQLite with a table of 135 MiB in memory, a row a page. In each second it looks 20 rows up and changes four, most of them of few
-# that are in use, and now and then it reports over neighbours. BUSY=FROM-TO-WHERE,... has it work only in these spans of seconds, with the rows in use
-# beginning at this part of the table. It writes the file $READY, and waits for $GO, before the first second.
+# database.sh SECONDS: SQLite with a table of 135 MiB in memory, a row a page. In each second it
+# looks 20 rows up and changes four, most of them of few that are in use, and now and then it reports
+# over neighbours. BUSY=FROM-TO-WHERE,... has it work only in these spans of seconds, with the rows
+# in use beginning at this part of the table. It writes the file $READY, and waits for $GO, before
+# the first second.
 seconds=$1
 rows=${ROWS:-35000}
 {
