@@ -86,6 +86,17 @@ machine() {
 	done
 }
 
+# assembled TARGET FILE has it take one text, or each of several that stand in one file, as the address cases do.
+assembled() {
+	local part parts
+	parts=$(mktemp -d) || return 1
+	awk -v to="$parts" '/^\.version/ { n++ } { print > sprintf("%s/%03d.ptx", to, n) }' "$2"
+	for part in "$parts"/*.ptx; do
+		within 60 ptxas -arch="$1" -v -o /dev/null "$part" || { rm -rf "$parts"; return 1; }
+	done
+	rm -rf "$parts"
+}
+
 # assemble has NVIDIA's assembler take every text for this device, or for sm_90 if there is none.
 assemble() {
 	has ptxas || { tell ptxas ptxas "is not installed"; return; }
@@ -94,7 +105,7 @@ assemble() {
 	target=sm_${capability:-90}
 	tell ptxas version "$(ptxas --version | sed -n 's/.*release \([^,]*\),.*/\1/p'), $target"
 	for file in gpu/kernels/testdata/*.ptx gpu/ptx/testdata/*.ptx; do
-		if text=$(within 60 ptxas -arch="$target" -v -o /dev/null "$file" 2>&1); then
+		if text=$(assembled "$target" "$file" 2>&1); then
 			taken=$((taken + 1))
 			[ "${file#gpu/kernels}" != "$file" ] || continue
 			registers=$(printf '%s\n' "$text" | sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' | sort -n | tail -n 1)

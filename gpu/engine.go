@@ -19,9 +19,9 @@ import (
 // The bounds of Options and their defaults. Fewer than minBatch pages take longer to launch than to
 // do.
 const (
-	defaultBatch = 8192
+	defaultBatch = 4096
 	maxBatch     = 1 << 17
-	defaultSlots = 4
+	defaultSlots = 8
 	maxSlots     = 64
 	minBatch     = 256
 )
@@ -50,8 +50,8 @@ func (p Path) String() string {
 // Options say how to use a device. The zero value selects the defaults.
 type Options struct {
 	Device int  // its number
-	Batch  int  // pages a slot holds: 0 is 8192
-	Slots  int  // in the ring: 0 is 4
+	Batch  int  // pages a slot holds: 0 is 4096
+	Slots  int  // in the ring: 0 is 8
 	Path   Path // to objects in registered memory
 	// Compress: objects are to be LZ4 blocks, so the engine can make them.
 	Compress bool

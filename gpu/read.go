@@ -5,6 +5,7 @@ package gpu
 import (
 	"context"
 	"encoding/binary"
+	"sync/atomic"
 
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
@@ -119,7 +120,8 @@ func (s *slot) readRound(p bulk.Piece, id codec.ID, bytes int) error {
 // in place nor copied in a span. The gaps are undefined.
 func (s *slot) gather(p bulk.Piece, size int) {
 	n, b, spans := len(s.items), s.in.Bytes()[:size], s.spans
-	at := objectsAt(n)
+	first := objectsAt(n)
+	at := first
 	for k, i := range s.items {
 		if len(spans) > 0 && spans[0].last == k {
 			spans = spans[1:]
@@ -133,24 +135,42 @@ func (s *slot) gather(p bulk.Piece, size int) {
 		case s.inPlace(p, i):
 			address = known.host.Device() + driver.Pointer(lies)
 		default:
-			object, _ := p.Object(int(i))
-			at += copy(b[at:], object)
+			at += int(p.Length[i])
 		}
 		binary.LittleEndian.PutUint64(b[k*addressBytes:], uint64(address))
 		binary.LittleEndian.PutUint32(b[lengthsAt(n)+k*lengthBytes:], p.Length[i])
 	}
+	if at == first {
+		return
+	}
+	p.Spread(n, func(from, to int) {
+		for k := from; k < to; k++ {
+			lies := binary.LittleEndian.Uint64(b[k*addressBytes:]) - uint64(s.deviceIn)
+			if lies >= uint64(first) && lies < uint64(at) {
+				object, _ := p.Object(int(s.items[k]))
+				copy(b[lies:], object)
+			}
+		}
+	})
 }
 
 // scatter delivers the pages or hashes of finished items. An item with another status stays
 // Pending, and its page is undefined.
 func (s *slot) scatter(p bulk.Piece, statuses, results []byte) {
+	var done atomic.Int64
 	for _, m := range s.outs {
-		for k := m.first; k < m.last; k++ {
-			if binary.LittleEndian.Uint32(statuses[k*statusBytes:]) == kernels.StatusOK {
-				s.deliver(p, k, m.straight, results)
+		p.Spread(m.last-m.first, func(from, to int) {
+			n := int64(0)
+			for k := m.first + from; k < m.first+to; k++ {
+				if binary.LittleEndian.Uint32(statuses[k*statusBytes:]) == kernels.StatusOK {
+					s.deliver(p, k, m.straight, results)
+					n++
+				}
 			}
-		}
+			done.Add(n)
+		})
 	}
+	s.done += done.Load()
 }
 
 // deliver copies the page or hash of item number k of the round to its place, unless the page is
@@ -171,5 +191,4 @@ func (s *slot) deliver(p bulk.Piece, k int, there bool, results []byte) {
 		}
 	}
 	p.Verdict[i] = bulk.Done
-	s.done++
 }

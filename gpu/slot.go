@@ -40,10 +40,10 @@ type slot struct {
 	in, out             driver.Host
 	deviceIn, deviceOut driver.Pointer
 	events              [eventCount]driver.Event
-	encoder             *lz4.Encoder         // for same-filled pages
-	proof               [codec.PageSize]byte // an object decompressed
+	encoder             *lz4.Encoder // for same-filled pages
 
 	items     []uint32  // of the round that is under way
+	offsets   []int     // of its objects in the piece's part of the arena, when they are stored
 	path      Path      // of the piece
 	regions   []part    // of the batch, where objects are not gathered
 	pages     part      // the batch's, where they are copied straight
@@ -73,7 +73,7 @@ func slotSizes(batch int) sizes {
 func sectors(n int) int { return (n + sectorBytes - 1) / sectorBytes * sectorBytes }
 
 func newSlot(e *Engine, size sizes) (*slot, error) {
-	s := &slot{engine: e, encoder: new(lz4.Encoder), items: make([]uint32, 0, e.options.Batch)}
+	s := &slot{engine: e, encoder: new(lz4.Encoder), items: make([]uint32, 0, e.options.Batch), offsets: make([]int, 0, e.options.Batch+1)}
 	if err := s.allocate(size); err != nil {
 		return nil, errors.Join(err, s.free())
 	}

@@ -218,6 +218,8 @@ type Piece struct {
 	// At is the offset in the batch's Arena of the piece's own part, of len(Items)*PageSize bytes,
 	// where Compress puts its objects in any order.
 	At int
+
+	queue *queue // of the planner that made it, or nil
 }
 
 // Own returns the piece's part of the arena.

@@ -21,6 +21,10 @@
 // engine that is left out for that reason is tried again once in [probeEvery] batches, since the
 // reason may have been a hiccup.
 //
+// An engine with a device still needs cores: to fill and empty its buffers, and to begin what is
+// next at once. So the CPU's workers do what its lanes give them with [Piece.Spread] before they
+// take a piece, and half of them rest until the engines have ended.
+//
 // The CPU does the rest in the same batch: items that an engine leaves, including all that it takes
 // for damaged, and whole pieces for which it returns an error. So Corrupt is always the CPU's
 // verdict. After [maxFailures] errors in a row, or one that wraps [ErrDead], an engine gets no more

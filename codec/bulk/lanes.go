@@ -74,6 +74,9 @@ func newMember(e Engine, c Config) *member {
 // work is a worker of the CPU, from the beginning to the end of a batch.
 func (p *Planner) work(lane int) {
 	t, speed := &p.workers[lane].tally, &p.paces[p.batch.Op][lane]
+	if lane >= p.atOnce {
+		p.queue.rest()
+	}
 	for !p.stopped() {
 		s := p.queue.cpu(p.called)
 		if s.count() == 0 {
@@ -131,14 +134,14 @@ func (p *Planner) next(m *member) int {
 		return min(left, m.limits.Max)
 	}
 	op := p.batch.Op
-	return m.speed[op].piece(m.limits, left, there.count(), cpuRate(p.paces[op]))
+	return m.speed[op].piece(m.limits, left, there.count(), cpuRate(p.paces[op][:p.atOnce]))
 }
 
 // give gives an engine a piece, and the CPU the items that do not come back done.
 func (p *Planner) give(m *member, lane int, s span) {
 	piece := p.pieceOf(s)
-	if p.batch.Before != nil {
-		p.batch.Before(piece.Items)
+	if before := p.batch.Before; before != nil {
+		piece.Spread(s.count(), func(from, to int) { before(piece.Items[from:to]) })
 	}
 	began := now()
 	times, err := m.Do(p.ctx, lane, piece)
@@ -160,8 +163,8 @@ func (p *Planner) give(m *member, lane int, s span) {
 	busy := m.speed[p.batch.Op].learn(s.count(), began, ended)
 	left := p.left(piece)
 	m.count(piece, left, times, busy)
-	if p.batch.After != nil && left < s.count() {
-		p.batch.After(piece.Items)
+	if after := p.batch.After; after != nil && left < s.count() {
+		piece.Spread(s.count(), func(from, to int) { after(piece.Items[from:to]) })
 	}
 	if left > 0 {
 		p.giveBackLeft(piece, s)

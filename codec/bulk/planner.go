@@ -56,6 +56,7 @@ type Planner struct {
 	batch    *Batch                      // guarded by turn, and read by its lanes
 	order    order                       // guarded by turn, and read by its lanes
 	called   int                         // workers woken; guarded by turn, and read by its lanes
+	atOnce   int                         // of these, those that begin at once; guarded by turn, and read by its lanes
 	queue    queue                       // see queue
 	lanes    sync.WaitGroup              // woken for the batch
 	unwanted Report                      // of a batch whose caller asked for none; guarded by turn
@@ -97,7 +98,7 @@ func NewPlanner(cpu *CPU, engines []Engine, c Config) (*Planner, error) {
 		p.paces[op] = make([]pace, len(p.workers))
 		p.classes[op] = classify(op, p.engines)
 	}
-	p.queue.wake.L = &p.queue.mu
+	p.queue.wake.L, p.queue.over.L = &p.queue.mu, &p.queue.mu
 	p.order.grow(c.Items)
 	p.start()
 	return p, nil
@@ -221,20 +222,25 @@ func (p *Planner) plan() (why Reason) {
 		floor = 0
 	}
 	p.queue.reset(b.N, floor, lanes)
-	p.called = p.workersFor(b.N, lanes)
+	p.called, p.atOnce = p.workersFor(b.N, lanes)
 	return why
 }
 
 // workersFor returns how many of the CPU's workers a batch is given to: one if it is a single
-// piece, and all if an engine may give items back.
-func (p *Planner) workersFor(n, lanes int) int {
+// piece, and all if an engine may give items back. Of these half, or one for each lane of an
+// engine, rest until the engines have ended: the lanes, and the threads of their drivers, need a
+// core at once when a device has ended something. With a worker on each of 16 cores an H200 did
+// half of what it did with nine (docs/gpu.md).
+func (p *Planner) workersFor(n, lanes int) (called, atOnce int) {
+	all := len(p.workers)
 	switch {
 	case lanes > 0:
-		return len(p.workers)
+		return all, max(1, all-min(lanes, max(1, all/2)))
 	case n <= cpuMax:
-		return 1
+		return 1, 1
 	}
-	return min(len(p.workers), (n+cpuMin-1)/cpuMin)
+	called = min(all, (n+cpuMin-1)/cpuMin)
+	return called, called
 }
 
 // dispatch wakes the lanes, those of engines first: they take longer to start.
@@ -260,5 +266,5 @@ func (p *Planner) stopped() bool { return p.ctx.Err() != nil || p.defect.Load() 
 
 // pieceOf returns the piece at a span of the queue.
 func (p *Planner) pieceOf(s span) Piece {
-	return Piece{Batch: p.batch, Items: p.order.items[s.begin:s.end], At: s.begin * codec.PageSize}
+	return Piece{Batch: p.batch, Items: p.order.items[s.begin:s.end], At: s.begin * codec.PageSize, queue: &p.queue}
 }

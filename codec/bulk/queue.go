@@ -14,9 +14,12 @@ type queue struct {
 	floor atomic.Int64  // the CPU takes nothing before this position while an engine is at work
 
 	mu     sync.Mutex
-	wake   sync.Cond // on mu: a span came back, or the last engine has ended
-	back   []span    // given back by engines, for the CPU; guarded by mu
-	active int       // lanes of engines that may still give items back; guarded by mu
+	wake   sync.Cond    // on mu: a span came back, a chore is there, or the last engine has ended
+	over   sync.Cond    // on mu: the last engine has ended
+	back   []span       // given back by engines, for the CPU; guarded by mu
+	active int          // lanes of engines that may still give items back; guarded by mu
+	chores []*chore     // of engines, with parts to be taken; guarded by mu
+	asked  atomic.Int32 // the number of chores, to be looked at without mu
 }
 
 // A span is the positions from begin to before end.
@@ -100,18 +103,31 @@ func (q *queue) ended() {
 	if q.active--; q.active == 0 {
 		q.floor.Store(0)
 		q.wake.Broadcast()
+		q.over.Broadcast()
 	}
 }
 
-// cpu takes a span for a CPU worker. If there is none it waits for the engines; once they have
-// ended it returns an empty span.
+// rest returns when the last engine has ended.
+func (q *queue) rest() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.active > 0 {
+		q.over.Wait()
+	}
+}
+
+// cpu takes a span for a CPU worker. If there is none it waits for the engines, and does their
+// chores; once they have ended it returns an empty span.
 func (q *queue) cpu(workers int) span {
 	for {
+		if q.help() {
+			continue
+		}
 		if s := q.tail(workers); s.count() > 0 {
 			return s
 		}
 		q.mu.Lock()
-		for len(q.back) == 0 && q.active > 0 {
+		for len(q.back) == 0 && q.active > 0 && len(q.chores) == 0 {
 			q.wake.Wait()
 		}
 		s, last := q.popBack(workers), q.active == 0

@@ -10,7 +10,7 @@ import (
 
 func newQueue(n, floor, lanes int) *queue {
 	q := &queue{}
-	q.wake.L = &q.mu
+	q.wake.L, q.over.L = &q.mu, &q.mu
 	q.reset(n, floor, lanes)
 	return q
 }

@@ -27,6 +27,7 @@ type second struct {
 	delay  time.Duration // of each piece
 	each   time.Duration // of each item
 	fail   func(piece int) error
+	chore  func(Piece)         // which it spreads
 	leave  func(i uint32) bool // items that it will not do
 	spoil  bool                // writes rubbish before it fails
 	pieces atomic.Int64        // given so far
@@ -77,6 +78,9 @@ func (e *second) Do(ctx context.Context, lane int, p Piece) (Times, error) {
 			}
 			return Times{}, err
 		}
+	}
+	if e.chore != nil {
+		e.chore(p)
 	}
 	for _, i := range p.Items {
 		if p.Verdict[i] == Pending && e.leave != nil && e.leave(i) {

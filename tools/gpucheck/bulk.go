@@ -8,6 +8,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
 	"github.com/zramfs/zramfs/gpu"
 	"github.com/zramfs/zramfs/gpu/driver"
@@ -110,6 +111,7 @@ func (c *bulkCheck) cpuAlone(name string) error {
 		}
 		if c.cpu[op] = value; op == bulk.Compress {
 			c.objects = report.Objects
+			pack(c.made)
 			c.figure(name+": ratio, CPU", float64(len(c.pages))/float64(report.Objects), "")
 		}
 		what := fmt.Sprintf("%s: %s, CPU alone, all cores", name, op)
@@ -188,7 +190,21 @@ func (c *bulkCheck) engine(name string, e *gpu.Engine, planner *bulk.Planner) er
 	}
 	planner.SetMode(bulk.CPUAlone)
 	_, _, err := c.best(planner, bulk.Compress, c.made.N, 1) // makes the objects for the next path
+	pack(c.made)
 	return err
+}
+
+// pack moves the objects together, as those of an image lie. The CPU makes them in ascending order,
+// with a gap behind each piece; a page that is stored raw has none.
+func pack(b *bulk.Batch) {
+	at := 0
+	for i := range b.N {
+		if b.ID[i] != codec.Raw {
+			n := copy(b.Arena[at:], b.Arena[b.Offset[i]:][:b.Length[i]])
+			b.Offset[i] = uint64(at)
+			at += n
+		}
+	}
 }
 
 // together measures the engine alone and then both, after they have learned the split.

@@ -17,6 +17,7 @@ import (
 type sizes struct {
 	kernelPages, bufferPages int           // of the step kernels: in all, and at a time
 	bulkPages                int           // of the step bulk
+	ringPages                int           // of the step ring
 	rounds                   int           // whose best counts
 	tries                    int           // of a batch when looking for the crossover
 	linkBytes                int           // of one copy
@@ -34,7 +35,7 @@ type sizes struct {
 // full returns the sizes for a real device.
 func full() sizes {
 	return sizes{
-		kernelPages: 1 << 20, bufferPages: 1 << 16, bulkPages: 2_500_000, rounds: 2, tries: 5, linkBytes: 512 << 20, linkCopies: 8,
+		kernelPages: 1 << 20, bufferPages: 1 << 16, bulkPages: 2_500_000, ringPages: 500_000, rounds: 2, tries: 5, linkBytes: 512 << 20, linkCopies: 8,
 		launches: 20_000, threadLaunches: 1000, leakBatches: 100_000, largest: 1 << 24, blocks: 4096, allocations: 10_000, energy: 6 * time.Second,
 	}
 }
@@ -42,7 +43,7 @@ func full() sizes {
 // small returns the sizes for a simulated device.
 func small() sizes {
 	return sizes{
-		kernelPages: 24, bufferPages: 12, bulkPages: 288, rounds: 1, tries: 1, linkBytes: 1 << 18, linkCopies: 2,
+		kernelPages: 24, bufferPages: 12, bulkPages: 288, ringPages: 96, rounds: 1, tries: 1, linkBytes: 1 << 18, linkCopies: 2,
 		launches: 20, threadLaunches: 10, leakBatches: 10, largest: 40, cacheBatch: 20, blocks: 5, allocations: 500, energy: 10 * time.Millisecond,
 	}
 }
@@ -63,6 +64,7 @@ func steps() []step {
 		{"link", 60, "bandwidths to the device and back, and of kernels in the host's memory", (*rig).link},
 		{"kernels", 100, "F036: each kernel on 1 M pages in the device's memory, against the CPU", (*rig).kernels},
 		{"bulk", 200, "G.115-G.120: CPU, each data path, and CPU and GPU together, host to host; the crossover", (*rig).bulk},
+		{"ring", 60, "how many slots of how many pages are the fastest", (*rig).ring},
 		{"calls", 60, "H3 H4 H8 H10 H12 H13 F043: copies, launches, streams, threads, the pool", (*rig).calls},
 		{"batches", 60, "F037 F038 F039 F040 G.108-G.110: batches of all sizes, and 100,000 small ones", (*rig).batches},
 		{"energy", 40, "the power of the device at work", (*rig).energyStep},

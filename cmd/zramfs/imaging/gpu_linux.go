@@ -56,9 +56,9 @@ const (
 	// unless the batch is given: a machine that needs zramfs has little to spare.
 	lockedShares = 8
 
-	ownGPUBatch   = 8192 // pages, where memory allows it; below leastGPUBatch it is not worth it
-	leastGPUBatch = 1024
-	ownGPUSlots   = 4
+	ownGPUBatch   = 4096 // pages, where memory allows it; below leastGPUBatch it is not worth it
+	leastGPUBatch = 512
+	ownGPUSlots   = 8
 )
 
 // fittingBatch returns the pages that a device gets at a time on a machine with room bytes free,
