@@ -158,7 +158,7 @@ func (s *slot) place(p bulk.Piece, i uint32, r kernels.Result, arena []byte, at 
 // proofs are pages to decompress objects to.
 var proofs = sync.Pool{New: func() any { return new([codec.PageSize]byte) }}
 
-// keep verifies and records the object of item number k of the round, after copying it to its place.
+// keep copies the object of item number k of the round to its place, verifies and records it.
 func (s *slot) keep(p bulk.Piece, k int, r kernels.Result, arena []byte, proof *[codec.PageSize]byte) error {
 	i, at, end := s.items[k], s.offsets[k], s.offsets[k+1]
 	if p.Hash != nil {

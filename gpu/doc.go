@@ -17,7 +17,8 @@ must not use it, since libcuda allocates memory.
 
 Each lane of the engine has a slot with pinned memory and device memory for one piece. Three streams
 copy to the device, compute, and copy back, so three slots can be in these stages while the CPU
-fills or empties the fourth. A piece that is too large for a slot is done in rounds.
+fills or empties the others, with [bulk.Piece.Spread]. A piece that is too large for a slot is done
+in rounds.
 
 Objects are gathered into the slot and copied. From registered memory the kernel may read them in
 place, or, where they lie close together, ranges with objects and gaps are copied to the device:

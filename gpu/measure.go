@@ -28,8 +28,8 @@ const (
 	measuredRounds = 3
 	trustedPages   = 64
 	// advantage is the part, 1/advantage, by which reading in place has to be faster than a copy:
-	// with more pieces than are measured, copies run while kernels compute. On an H200 both took the
-	// same time here, and then copies did a fifth more.
+	// with more pieces than are measured, copies run while kernels compute. On an H200 both took
+	// the same time here, and then copies did a fifth more.
 	advantage = 4
 )
 

@@ -37,8 +37,8 @@ func engineFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: flagGPU, Value: imaging.Auto, Usage: "`WHEN` to use GPUs: " + imaging.Auto + " (where there are any), " + imaging.Off + " or " + imaging.Require},
 		&cli.IntFlag{Name: flagGPUDevice, Usage: "use the GPU of this `NUMBER` alone, from 0 on", DefaultText: "all"},
-		&cli.IntFlag{Name: flagGPUBatch, Usage: "give a GPU at most `PAGES` at a time", DefaultText: "8192, or fewer where memory is short"},
-		&cli.IntFlag{Name: flagGPUSlots, Usage: "keep up to `N` of these under way", DefaultText: "4"},
+		&cli.IntFlag{Name: flagGPUBatch, Usage: "give a GPU at most `PAGES` at a time", DefaultText: "4096, or fewer where memory is short"},
+		&cli.IntFlag{Name: flagGPUSlots, Usage: "keep up to `N` of these under way", DefaultText: "8"},
 	}
 }
 

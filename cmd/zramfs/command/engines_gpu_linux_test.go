@@ -192,12 +192,12 @@ func TestGPUOptions(t *testing.T) {
 		max, lanes int
 		compress   bool
 	}{
-		{"lz4", imaging.Options{Device: imaging.AllDevices}, "gpu0 gpu1", 64, 4, true},
+		{"lz4", imaging.Options{Device: imaging.AllDevices}, "gpu0 gpu1", 64, 8, true},
 		{"lz4:fast", imaging.Options{Device: 1, Batch: 32, Slots: 2}, "gpu1", 32, 2, true},
-		{"lz4:backend=gpu:batch=48", imaging.Options{Device: 0}, "gpu0", 48, 4, true},
-		{"lz4:backend=gpu:batch=48", imaging.Options{Device: 0, Batch: 16}, "gpu0", 16, 4, true},
-		{"page", imaging.Options{Device: imaging.AllDevices}, "gpu0 gpu1", 64, 4, false},
-		{"zstd", imaging.Options{Device: imaging.AllDevices}, "gpu0 gpu1", 64, 4, false},
+		{"lz4:backend=gpu:batch=48", imaging.Options{Device: 0}, "gpu0", 48, 8, true},
+		{"lz4:backend=gpu:batch=48", imaging.Options{Device: 0, Batch: 16}, "gpu0", 16, 8, true},
+		{"page", imaging.Options{Device: imaging.AllDevices}, "gpu0 gpu1", 64, 8, false},
+		{"zstd", imaging.Options{Device: imaging.AllDevices}, "gpu0 gpu1", 64, 8, false},
 	} {
 		engines, err := gpusOf(t, "devices=2", c.algorithm, c.options)
 		if err != nil {

@@ -18,7 +18,7 @@ func TestGPUBatchFitsMemory(t *testing.T) {
 		pages int
 		fits  bool
 	}{
-		{64 << 30, 4, 8192, true}, {6 << 30, 4, 4096, true}, {6 << 30, 2, 8192, true}, {2 << 30, 4, 1024, true}, {512 << 20, 4, 1024, false}, {0, 4, 1024, false},
+		{64 << 30, 8, 4096, true}, {6 << 30, 8, 2048, true}, {6 << 30, 4, 4096, true}, {2 << 30, 8, 512, true}, {512 << 20, 8, 512, false}, {0, 8, 512, false},
 	} {
 		if pages, fits := fittingBatch(c.room, c.slots); pages != c.pages || fits != c.fits {
 			t.Errorf("%d bytes for %d slots: %d pages, %v", c.room, c.slots, pages, fits)
