@@ -90,7 +90,7 @@ machine() {
 assembled() {
 	local part parts
 	parts=$(mktemp -d) || return 1
-	awk -v to="$parts" '/^\.version/ { n++ } { print > sprintf("%s/%03d.ptx", to, n) }' "$2"
+	awk -v to="$parts/$(basename "$2" .ptx)" '/^\.version/ { n++ } { print > sprintf("%s.%03d.ptx", to, n) }' "$2"
 	for part in "$parts"/*.ptx; do
 		within 60 ptxas -arch="$1" -v -o /dev/null "$part" || { rm -rf "$parts"; return 1; }
 	done
