@@ -35,7 +35,7 @@ type ageWalk struct {
 }
 
 const (
-	agePiece = 256              // index pages of a piece: some tenths of a millisecond
+	agePiece = 8                // index pages of a piece: a fraction of a turn
 	ageQuiet = 64 * time.Second // from one walk to the next at the most, while nothing is accessed
 	ageShare = 50               // walks take at most this part of a processor
 	ageProof = 16               // code at which a walk looks whether anything is stored: a minute or more
@@ -64,9 +64,12 @@ func (s *Store) ageSome() time.Duration {
 		w.seen, w.due = accesses, now.Add(w.every)
 	}
 	done := a.piece()
+	for !done && time.Since(now) < turn {
+		done = a.piece()
+	}
 	w.took += time.Since(now)
 	if !done {
-		return compactEvery
+		return turnEvery
 	}
 	if least := now.Add(ageShare * w.took); w.due.Before(least) {
 		w.due = least

@@ -17,6 +17,7 @@ const (
 	compactSlice   = 16                     // segments at a time, about a millisecond
 	worthMoving    = image.SegmentSize / 32 // garbage that a segment must have, bytes
 	garbageClasses = 64
+	politeMoves    = 16 // objects between two looks at the time: some microseconds
 )
 
 // compact tries to empty up to n sealed segments with at least worth bytes of
@@ -25,24 +26,76 @@ const (
 func (s *Store) compact(n int, worth int64) (emptied, stuck int) {
 	var victims [compactSlice]uint32
 	for _, v := range s.victims(victims[:n], segSealed, worth, s.mayEmpty()) {
-		seg := s.segment(uint64(v))
-		garbage := image.SegmentSize - seg.live()
-		err := s.evacuate(uint64(v))
-		s.compactor().flush(true)
-		switch {
-		case err == nil && seg.live() == 0:
-			emptied++
-			s.compacts.Add(garbage)
-		case err == nil && seg.turn(segSealed, segStuck):
-			s.emptied(uint64(v))
-			s.recount.after = time.Time{}
-			stuck++
-		}
-		if s.reserve() == 0 {
-			s.recycle() // the compactor itself needs one for the next
-		}
+		garbage := image.SegmentSize - s.segment(uint64(v)).live()
+		_, err := s.evacuate(uint64(v), 0, false)
+		e, f := s.vacated(v, garbage, err)
+		emptied, stuck = emptied+e, stuck+f
 	}
 	return emptied, stuck
+}
+
+// vacated says what evacuate made of a segment that had some garbage, as compact counts it.
+func (s *Store) vacated(v uint32, garbage int64, err error) (emptied, stuck int) {
+	seg := s.segment(uint64(v))
+	s.compactor().flush(true)
+	switch {
+	case err == nil && seg.live() == 0:
+		emptied = 1
+		s.compacts.Add(garbage)
+	case err == nil && seg.turn(segSealed, segStuck):
+		s.emptied(uint64(v))
+		s.recount.after = time.Time{}
+		stuck = 1
+	}
+	if s.reserve() == 0 {
+		s.recycle() // the compactor itself needs one for the next
+	}
+	return emptied, stuck
+}
+
+// A tidying is what compaction for the sake of memory alone has in hand. Guarded by Store.passMu.
+type tidying struct {
+	room    [compactSlice]uint32
+	left    []uint32 // of room: segments that were chosen, and not emptied or given up
+	at      uint64   // where to go on in the first of left, or 0: at its beginning
+	garbage int64    // bytes that it had at first
+	busy    bool     // an object before at has to stay for now
+	gained  bool     // those of room that were tried were not in vain
+}
+
+// forget begins anew with segment n, which gets other objects. The caller holds passMu.
+func (t *tidying) forget(n uint32) {
+	if len(t.left) > 0 && t.left[0] == n {
+		t.at, t.busy = 0, false
+	}
+}
+
+// compactOne compacts one segment, or a part of one if the turn ends. It reports whether there is
+// more to do.
+func (s *Store) compactOne() (more bool) {
+	t := &s.tidying
+	if len(t.left) == 0 {
+		t.left, t.at, t.busy, t.gained = s.victims(t.room[:], segSealed, worthMoving, s.mayEmpty()), 0, false, false
+	}
+	if len(t.left) == 0 {
+		return false
+	}
+	if t.at == 0 {
+		t.garbage = image.SegmentSize - s.segment(uint64(t.left[0])).live()
+	}
+	at, err := s.evacuate(uint64(t.left[0]), t.at, true)
+	t.busy = t.busy || errors.Is(err, errBusy)
+	if at != 0 {
+		t.at = at
+		s.compactor().flush(true)
+		return true
+	}
+	if t.busy {
+		err = errBusy
+	}
+	emptied, stuck := s.vacated(t.left[0], t.garbage, err)
+	t.left, t.at, t.busy, t.gained = t.left[1:], 0, false, t.gained || emptied+stuck > 0
+	return t.gained || len(t.left) > 0
 }
 
 // victims fills list with the segments in a state that have the most garbage, at
@@ -101,18 +154,23 @@ func (s *Store) maySpend(n int) bool {
 	return ready > 0 || ready == 0 && len(s.victims(one[:], segSealed, worthMoving, rest-int64(n))) > 0
 }
 
-// evacuate moves what is live in segment n. It fails if an object has to stay for
-// now, because a request is at its page or there is no room, or if the segment is
-// no longer sealed.
-func (s *Store) evacuate(n uint64) (err error) {
+// evacuate moves what is live in segment n from an object on, or from its beginning for 0. It fails
+// if an object has to stay for now, because a request is at its page or there is no room, or if the
+// segment is no longer sealed. Where it is polite it ends with the turn, and returns where to go on.
+func (s *Store) evacuate(n, from uint64, polite bool) (at uint64, err error) {
 	seg := s.segment(n)
 	if seg.live() > s.mayEmpty() {
-		return ErrFull
+		return 0, ErrFull
 	}
 	if !seg.turn(segSealed, segMoving) {
-		return errBusy
+		return 0, errBusy
 	}
-	for where := range s.objects(n) {
+	moved := 0
+	for where := range s.objectsFrom(max(from, n*image.SegmentSize), n) {
+		if moved++; polite && moved%politeMoves == 0 && s.turnEnds() {
+			at = where
+			break
+		}
 		if e := s.move(where); e != nil {
 			if err = e; !errors.Is(e, errBusy) {
 				break
@@ -121,15 +179,20 @@ func (s *Store) evacuate(n uint64) (err error) {
 	}
 	seg.turn(segMoving, segSealed)
 	s.emptied(n)
-	return err
+	return at, err
 }
 
 // objects yields where each object of a segment begins, freed ones too. A
 // damaged header ends or derails the walk; who follows it must check that an
 // entry points there.
 func (s *Store) objects(n uint64) func(yield func(uint64) bool) {
+	return s.objectsFrom(n*image.SegmentSize, n)
+}
+
+// objectsFrom yields those of segment n from one on.
+func (s *Store) objectsFrom(first, n uint64) func(yield func(uint64) bool) {
 	return func(yield func(uint64) bool) {
-		for where, end := n*image.SegmentSize, (n+1)*image.SegmentSize; where+image.HeaderSize < end; {
+		for where, end := first, (n+1)*image.SegmentSize; where+image.HeaderSize < end; {
 			h := s.image.HeaderAt(where)
 			next := where + uint64(image.Footprint(int(h.Length)))
 			if !h.Follows() || next > end || !yield(where) {

@@ -297,7 +297,7 @@ func (k *kept) carryOn(n int64) (refused bool) {
 	defer s.die()
 	f.all(s, "opened", off, mask)
 	for range 3 {
-		s.pass()
+		s.pass(time.Hour)
 	}
 	s.CompactNow(nil)
 	s.Check(func(error) {}) // it may find something, and ends

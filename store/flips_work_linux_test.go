@@ -72,7 +72,7 @@ func TestFlipsOfTheBitmap(t *testing.T) {
 			t.Fatalf("bit %d of the bitmap flipped: reads took %d bytes (%v)", n, after-before, err)
 		}
 		s.passMu.Unlock()
-		s.pass()
+		s.pass(time.Hour)
 		holds(t, s)
 		if tried++; *flipAll || rng.IntN(12) == 0 {
 			s.idx.bitmap[n/64].Store(s.idx.bitmap[n/64].Load() ^ flip)
@@ -298,7 +298,7 @@ func (f *flipWork) background() {
 	}
 	f.s.CompactNow(nil)
 	for range 2 {
-		f.s.pass()
+		f.s.pass(time.Hour)
 	}
 	if err := f.s.SetAlgorithm(algorithm(f.t, flipKinds[f.rng.IntN(len(flipKinds))])); err != nil {
 		f.t.Fatal(err)

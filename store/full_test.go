@@ -146,7 +146,7 @@ func TestFullStoreIsGatheredLater(t *testing.T) {
 		}
 	}
 	for range 10 {
-		s.pass()
+		s.pass(time.Hour)
 	}
 	for l := range held {
 		l.Unlock()

@@ -17,8 +17,17 @@ import (
 const (
 	heldUpEvery  = 20 * time.Millisecond  // a reader held up clearing, or a worker sealing
 	settleEvery  = 200 * time.Millisecond // garbage waits for writes to pause
-	compactEvery = 2 * time.Millisecond   // between two slices of compaction
+	compactEvery = 2 * time.Millisecond   // between two slices of compaction that writes wait for
+	turnEvery    = 100 * time.Microsecond // between two turns of what none waits for
 )
+
+// turn is how long a pass goes on with work that no request waits for. It runs at the priority of
+// requests, and the kernel lets a thread that a request wakes wait for a thread of its own
+// priority.
+const turn = 50 * time.Microsecond
+
+// turnEnds reports whether the pass has used up its turn.
+func (s *Store) turnEnds() bool { return time.Now().After(s.turnEnd) }
 
 func (s *Store) poke() {
 	s.drowsy.Store(false)
@@ -40,7 +49,7 @@ func (s *Store) maintain() {
 		case <-timer.C:
 		}
 		s.drowsy.Store(true) // before the pass: what happens during it may be too late for it
-		again := s.pass()
+		again := s.pass(turn)
 		if again == 0 {
 			again = time.Hour
 		} else {
@@ -50,11 +59,12 @@ func (s *Store) maintain() {
 	}
 }
 
-// pass does what there is to do, a bounded amount, and says when to look
-// again, 0 for not before the next poke.
-func (s *Store) pass() time.Duration {
+// pass does what there is to do, a bounded amount, but begins on what no request waits for only
+// for so long, and says when to look again, 0 for not before the next poke.
+func (s *Store) pass(long time.Duration) time.Duration {
 	s.passMu.Lock()
 	defer s.passMu.Unlock()
+	s.turnEnd = time.Now().Add(long)
 	s.mu.Lock()
 	s.begun++
 	turn := s.begun
@@ -151,6 +161,9 @@ func (s *Store) shrink(idle bool) time.Duration {
 		keep = 0
 	}
 	for s.emptySegments() > keep {
+		if s.turnEnds() {
+			return turnEvery
+		}
 		n, ok := s.takeEmpty()
 		if !ok {
 			return 0
@@ -202,6 +215,9 @@ func (s *Store) emptySegments() int {
 // memory was denied and compaction made none either.
 func (s *Store) refill() (again time.Duration, denied bool) {
 	for rounds := 0; s.reserve() < s.target() && rounds < squeezeRounds; {
+		if s.reserve() > 1 && s.turnEnds() {
+			return turnEvery, false
+		}
 		if s.grow() == nil {
 			continue
 		}
@@ -239,7 +255,7 @@ func (s *Store) reserve() int {
 	return len(s.ready)
 }
 
-// tidy compacts a slice when garbage is worth it: at once where it is much, and
+// tidy compacts a few segments when garbage is worth it: at once where it is much, and
 // down to little once writes pause.
 func (s *Store) tidy(idle bool) time.Duration {
 	garbage, live := s.garbage()
@@ -249,14 +265,25 @@ func (s *Store) tidy(idle bool) time.Duration {
 		return 0
 	case !idle:
 		return settleEvery
+	case s.turnEnds():
+		return turnEvery
 	}
-	if emptied, stuck := s.compact(compactSlice, worthMoving); emptied+stuck == 0 {
-		if freed, more := s.recountSome(recountSlice, 0); freed == 0 && !more {
+	more := s.compactOne()
+	for n := 1; n < compactSlice && more && !s.turnEnds(); n++ {
+		more = s.compactOne()
+	}
+	again := turnEvery
+	if !more {
+		freed, more := s.recountSome(recountSlice, 0)
+		switch {
+		case freed == 0 && !more:
 			return 0
+		case s.recount.next == s.image.IndexPages: // it waits for workers
+			again = compactEvery
 		}
 	}
 	s.recycle()
-	return compactEvery
+	return again
 }
 
 // garbage estimates the bytes of used segments that hold nothing, less what the

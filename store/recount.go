@@ -28,7 +28,7 @@ type recount struct {
 }
 
 const (
-	recountSlice    = 512          // index pages for each pass while memory is plentiful: below a millisecond
+	recountSlice    = 64           // index pages for each pass while memory is plentiful: about a turn
 	recountSegments = 64           // that one walk is for
 	recountAtOnce   = 64 << 10     // index pages for each pass while writers wait: tens of milliseconds
 	recountEvery    = settleEvery  // between two that free nothing

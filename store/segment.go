@@ -333,6 +333,7 @@ func (s *Store) takeVoid() (uint32, bool) {
 // makeReady hands out a segment whose memory is clear.
 func (s *Store) makeReady(n uint32, from uint64) {
 	s.segment(uint64(n)).turn(from, segReady)
+	s.tidying.forget(n)
 	s.mu.Lock()
 	s.ready = append(s.ready, n)
 	s.mu.Unlock()

@@ -180,6 +180,8 @@ type Store struct {
 	lastWrite time.Time  // when that was; guarded by passMu
 	filled    int        // per cent that OnFill was last told of; guarded by passMu
 	recount   recount    // guarded by passMu
+	tidying   tidying    // guarded by passMu
+	turnEnd   time.Time  // of the pass; guarded by passMu
 	sweepNext uint64     // segments from here on need no sweep; guarded by passMu
 	base      counters   // what was there at Open; immutable after
 	_         apart
@@ -360,7 +362,7 @@ func open(mem *Memory, cfg Config, b image.Superblock, anew bool) (s *Store, err
 	if anew {
 		s.startTotals()
 	}
-	s.pass() // fills the reserve
+	s.pass(time.Hour) // fills the reserve
 	if s.reserve() == 0 {
 		// The pages stored take more than the limit, or all there is: the compactor
 		// needs one segment to change that. Without it reads are served all the same.

@@ -5,6 +5,7 @@ package store
 import (
 	"bytes"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"time"
@@ -260,6 +261,38 @@ func TestCompactionSettles(t *testing.T) {
 	}
 	for page := range s.Pages() {
 		if !bytes.Equal(read(t, s, page), content{uint32(page), version[page], compressible}.bytes()) {
+			t.Fatalf("page %d is wrong", page)
+		}
+	}
+}
+
+// A turn that is over before compaction begins still moves some objects, and goes on where it
+// stopped.
+func TestCompactionByTurns(t *testing.T) {
+	s := newStore(t, Config{Disksize: 64 << 20})
+	s.passMu.Lock() // the maintainer waits
+	version, rng := make([]uint32, s.Pages()), rand.New(rand.NewPCG(4, 4))
+	for range 3 * s.Pages() {
+		s.recycle()
+		s.refill()
+		page := rng.Uint64N(s.Pages())
+		version[page]++
+		write(t, s, page, content{uint32(page), version[page], compressible}.bytes())
+	}
+	s.turnEnd = time.Time{}
+	before, live := s.garbage()
+	turns := 0
+	for garbage, live := before, live; garbage > live/25 && turns < 20_000; turns++ {
+		s.tidy(true)
+		garbage, live = s.garbage()
+	}
+	s.passMu.Unlock()
+	if garbage, live := s.garbage(); before <= live/24 || garbage > live/25 || turns < 10 {
+		t.Errorf("%d turns: %d bytes of garbage beside %d of objects, before %d", turns, garbage, live, before)
+	}
+	t.Logf("%d turns for %d bytes of garbage beside %d of objects", turns, before, live)
+	for page := range s.Pages() {
+		if v := version[page]; v > 0 && !bytes.Equal(read(t, s, page), content{uint32(page), v, compressible}.bytes()) {
 			t.Fatalf("page %d is wrong", page)
 		}
 	}
