@@ -27,6 +27,9 @@ type attribute struct {
 	// long: carrying it out may take long, or wait for other requests, so that none may wait for
 	// it. Some thread is always left to the others.
 	long bool
+	// polled: programs wait for its changes in poll(2), and a read from its beginning is of a new
+	// version.
+	polled bool
 	// stream is show for a file that is too long for a snapshot; else nil.
 	stream func(from cursor, offset uint64, size int) (content []byte, next cursor, err error)
 }
@@ -52,6 +55,7 @@ type attributes struct {
 	opens    func() int         // handles on the data file; immutable
 	closed   func(bool)         // makes opening the data file fail with EBUSY, or succeed again; immutable
 	keep     func(Chosen) error // keeps what was chosen for a successor; immutable
+	pressure *pressure          // immutable
 
 	setting sync.Mutex             // held while an attribute is set, but for recompress and writeback, which may take minutes
 	chosen  atomic.Pointer[Chosen] // changed by the holder of setting
@@ -87,7 +91,8 @@ func (a *attributes) all() []attribute {
 		a.value("writeback_limit_enable", showWritebackLimited, a.setWritebackLimited),
 	}
 	list = append(list, a.hotAttributes()...)
-	return append(list, attribute{dir: controlNode, name: "status", mode: shown, show: a.status}, a.loops)
+	list = append(list, attribute{dir: controlNode, name: "status", mode: shown, show: a.status}, a.loops)
+	return append(list, attribute{dir: controlNode, name: pressureName, mode: shown, show: a.showPressure, polled: true})
 }
 
 // value is an attribute that every user may read and the owner may change.

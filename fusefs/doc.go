@@ -5,6 +5,7 @@
 //
 //	DIR/block/zram0/mm_stat   and the other attributes of /sys/block/zram0
 //	DIR/control/status        the result of Config.Status, mode 0444
+//	DIR/control/pressure      how full the device is, to be polled, see pressure_linux.go
 //	DIR/control/loops         the loop devices of a data file that is hidden, mode 0600, writable
 //	DIR/control/hot_add       makes a further device, see further.go; hot_remove ends one
 //	DIR/dev/zram0             the data: size of Config.Store, mode 0600, its own mount

@@ -41,6 +41,7 @@ type fileSystem struct {
 	logf      func(string, ...any) // immutable
 	complaint atomic.Int64         // second of the last log line on an unknown error
 	snapshots snapshots            // has its own lock
+	pressure  *pressure            // has its own lock
 	closed    atomic.Bool          // the data file cannot be opened: it is about to lose its contents
 	left      sync.Map             // numbers of the requests that a successor answers
 	long      atomic.Int32         // requests for attributes under way that may take long
@@ -63,6 +64,7 @@ func newFileSystem(cfg Config, t tree) *fileSystem {
 		mounted:       time.Now(),
 		logf:          cfg.Logf,
 		maxLong:       attributeThreads - 1,
+		pressure:      new(pressure),
 	}
 }
 
@@ -186,7 +188,10 @@ func (f *fileSystem) Open(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 }
 
 // Release ends a handle.
-func (f *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) { f.snapshots.remove(in.Fh) }
+func (f *fileSystem) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
+	f.snapshots.remove(in.Fh)
+	f.pressure.forget(in.Fh)
+}
 
 // OpenDir lets any directory be listed.
 func (f *fileSystem) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, _ *fuse.OpenOut) fuse.Status {

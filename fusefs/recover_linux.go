@@ -29,6 +29,7 @@ func (c *connection) carryOn() error {
 		c.agree(scratch[:n])
 	}
 	if c.kind != dataConnection {
+		c.fs.pressure.succeed()
 		return nil
 	}
 	return c.finish()

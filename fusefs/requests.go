@@ -75,7 +75,16 @@ const (
 	wordTelemetry
 	wordChosen
 	wordImage // Config.Image of the last server that has begun to answer; 0 in sessions of earlier versions
+	// wordPolled is the first of maxPolled words: see pressure. Earlier versions leave them as they
+	// are, and notify no file.
+	wordPolled
 )
+
+// maxPolled is how many files of a program that dies its successor notifies.
+const maxPolled = initAt/8 - wordPolled
+
+// polledWords are the numbers of files to be notified; 0 is a free word.
+type polledWords []atomic.Uint64
 
 // Words of a slot.
 const (
@@ -119,6 +128,9 @@ func (r requests) words(at, n int) []atomic.Uint64 {
 }
 
 func (r requests) word(n int) *atomic.Uint64 { return &r.words(0, n+1)[n] }
+
+// polled returns the words of files to be notified.
+func (r requests) polled() polledWords { return polledWords(r.words(wordPolled*8, maxPolled)) }
 
 // format lays out empty memory.
 func (r requests) format(s requestsShape) {

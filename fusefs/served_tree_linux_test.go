@@ -25,7 +25,7 @@ func TestServedTree(t *testing.T) {
 		"block/zram0": {"algorithm_params", "backing_dev", "bd_stat", "block_state", "comp_algorithm", "compact", "debug_stat", "disksize",
 			"idle", "initstate", "io_stat", "max_comp_streams", "mem_limit", "mem_used_max", "mm_stat", "recomp_algorithm", "recompress", "reset", "size",
 			"stat", "writeback", "writeback_limit", "writeback_limit_enable"},
-		"control": {"loops", "status"},
+		"control": {"loops", "pressure", "status"},
 	} {
 		entries, err := os.ReadDir(d.path(dir))
 		if err != nil {

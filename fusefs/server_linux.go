@@ -29,6 +29,7 @@ type Server struct {
 	resized     bool                                                        // the device was made anew at some time; immutable
 	stopping    atomic.Bool                                                 // threads end after their current request
 	further     atomic.Uint64                                               // a Further
+	pressure    *pressure                                                   // immutable
 	started     bool                                                        // immutable once Start has returned
 	dataEnded   chan struct{}                                               // closed when the kernel ended the data connection, or Stop did
 	shownEnded  chan struct{}                                               // the same for the attribute connection
@@ -72,7 +73,9 @@ func NewServer(files Files, cfg Config) (_ *Server, err error) {
 	shownFiles := &attributes{
 		cfg: cfg, loops: s.loopsAttribute(cfg), streams: shape.data, inFlight: s.inFlight,
 		stopping: s.stopping.Load, opens: s.OpenCount, closed: func(yes bool) { s.data.fs.closed.Store(yes) }, keep: s.requests.keepChosen,
+		pressure: &pressure{words: s.requests.polled(), notify: func(kh uint64) { s.attributes.notifyPoll(kh) }},
 	}
+	s.pressure = shownFiles.pressure
 	chosen, _, _ := s.requests.chosen()
 	shownFiles.chosen.Store(&chosen)
 	s.chosen = func() Chosen { return *shownFiles.chosen.Load() }
@@ -80,6 +83,7 @@ func NewServer(files Files, cfg Config) (_ *Server, err error) {
 	if s.attributes, err = s.connect(attributeConnection, files.Attributes, cfg, attributeTree(shownFiles.all()), attributeTransfer); err != nil {
 		return nil, err
 	}
+	s.attributes.fs.pressure = s.pressure
 	s.data, err = s.connect(dataConnection, files.Data, cfg, dataTree(), shape.transfer)
 	s.resized = chosen.Resized != 0
 	s.settings = Settings{
@@ -114,6 +118,10 @@ func (s *Server) inFlight() int { return int(s.data.busy.Load()) }
 
 // SetFurther says which further devices there are.
 func (s *Server) SetFurther(all Further) { s.further.Store(uint64(all)) }
+
+// SetFill says which share of the memory limit is in use, in per cent: 0, 80, 90 or 100. Programs
+// that poll control/pressure are told of a change. It does not wait for any of them.
+func (s *Server) SetFill(percent int) { s.pressure.set(percent) }
 
 // Further returns what SetFurther said last.
 func (s *Server) Further() Further { return Further(s.further.Load()) }

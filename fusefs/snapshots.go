@@ -90,6 +90,9 @@ func (f *fileSystem) snapshot(n *node, in *fuse.InHeader, handle uint64) fuse.St
 			return fuse.OK
 		}
 	}
+	if n.attribute.polled {
+		f.pressure.read(handle)
+	}
 	content, err := n.attribute.show()
 	if err != nil {
 		f.logf("read %s: %v", n.name, err)
@@ -120,6 +123,9 @@ func (f *fileSystem) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.Re
 		return f.streamed(n, in)
 	}
 	content, ok := f.snapshots.get(in.Fh)
+	if n.attribute.polled && in.Offset == 0 {
+		ok = false
+	}
 	if !ok && n.attribute.take != nil {
 		return f.takeOnce(n, in)
 	}

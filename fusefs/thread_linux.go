@@ -200,6 +200,10 @@ func (t *thread) carryOutOther(op uint32, m message) {
 		t.send(answer[:outHeaderSize])
 		return
 	}
+	if op == opPoll {
+		t.carryOutPoll(m)
+		return
+	}
 	if op == opInit {
 		t.c.requests.keepInit(t.c.kind, m)
 	}

@@ -32,6 +32,7 @@ const (
 	opFsync     = 20
 	opInit      = 26
 	opInterrupt = 36
+	opPoll      = 40
 	opFallocate = 43
 )
 
@@ -40,6 +41,16 @@ const (
 const (
 	codeInvalidateInode = 2
 	invalidateSize      = 24
+)
+
+// codePoll is FUSE_NOTIFY_POLL of the same enum. pollSize is the size of fuse_poll_in: handle,
+// number of the file, flags and events; pollNotify is FUSE_POLL_SCHEDULE_NOTIFY of the flags, and
+// pollOutSize the size of fuse_poll_out.
+const (
+	codePoll    = 1
+	pollSize    = 24
+	pollNotify  = 1
+	pollOutSize = 8
 )
 
 // codeResend is FUSE_NOTIFY_RESEND of enum fuse_notify_code: the kernel sends unanswered requests

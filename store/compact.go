@@ -154,9 +154,10 @@ func (s *Store) maySpend(n int) bool {
 	return ready > 0 || ready == 0 && len(s.victims(one[:], segSealed, worthMoving, rest-int64(n))) > 0
 }
 
-// evacuate moves what is live in segment n from an object on, or from its beginning for 0. It fails
-// if an object has to stay for now, because a request is at its page or there is no room, or if the
-// segment is no longer sealed. Where it is polite it ends with the turn, and returns where to go on.
+// evacuate moves what is live in segment n from an object on, or from its beginning for 0. It
+// fails if an object has to stay for now, because a request is at its page or there is no room, or
+// if the segment is no longer sealed. Where it is polite it ends with the turn, and returns the
+// object to go on with.
 func (s *Store) evacuate(n, from uint64, polite bool) (at uint64, err error) {
 	seg := s.segment(n)
 	if seg.live() > s.mayEmpty() {

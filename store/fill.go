@@ -11,22 +11,33 @@ const fillSlack = 5
 // noteFill tells Config.OnFill of the highest step reached, unless it was told already. The caller
 // holds passMu.
 func (s *Store) noteFill() {
-	limit := s.limit.Load()
-	if limit == 0 || s.cfg.OnFill == nil {
+	if s.cfg.OnFill == nil {
 		return
 	}
-	percent := min(int(uint64(s.used())*100/limit), 99)
-	if s.full.Load() { // what is left below the limit may be too little for a segment
-		percent = 100
-	}
-	if s.relimited.Swap(false) {
-		s.filled = 0
-	}
-	if step := fillStep(percent); step > s.filled {
+	percent := s.percent()
+	again := s.relimited.Swap(false)
+	switch step := fillStep(percent); {
+	case step > s.filled || again && step > 0:
 		s.filled = step
-		s.cfg.OnFill(step)
+		s.cfg.OnFill(step, true)
+	case step < s.filled:
+		if step = min(s.filled, fillStep(percent+fillSlack)); step < s.filled {
+			s.filled = step
+			s.cfg.OnFill(step, false)
+		}
 	}
-	s.filled = min(s.filled, fillStep(percent+fillSlack))
+}
+
+// percent is the share of the memory limit in use, 0 without a limit.
+func (s *Store) percent() int {
+	limit := s.limit.Load()
+	switch {
+	case limit == 0:
+		return 0
+	case s.full.Load(): // what is left below the limit may be too little for a segment
+		return 100
+	}
+	return min(int(uint64(s.used())*100/limit), 99)
 }
 
 // fillStep is the highest step up to percent, 0 if there is none.

@@ -13,10 +13,16 @@ func TestFillIsTold(t *testing.T) {
 	const limit = 128 << 20 // a step is many segments, so that no fill passes one by chance
 	var mu sync.Mutex
 	var told []int // guarded by mu
-	s := newStore(t, Config{Disksize: 192 << 20, MemLimit: limit, Algorithm: algorithm(t, "raw"), OnFill: func(percent int) {
+	level := 0     // guarded by mu
+	s := newStore(t, Config{Disksize: 192 << 20, MemLimit: limit, Algorithm: algorithm(t, "raw"), OnFill: func(percent int, risen bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		told = append(told, percent)
+		if risen != (percent > level) && risen != (percent == level) { // the same once more after another limit
+			t.Errorf("told of %d after %d, risen: %v", percent, level, risen)
+		}
+		if level = percent; risen {
+			told = append(told, percent)
+		}
 	}})
 	want := func(what string, steps ...int) {
 		t.Helper()

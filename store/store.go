@@ -74,11 +74,12 @@ type Config struct {
 	// would let other processes wait. The maintainer calls it, off the page path and one
 	// call at a time, with less than a millisecond of work. Nil is a plain call.
 	Firmly func(take func() error) error
-	// OnFill, if set, is told when 80, 90 or 100 per cent of MemLimit come into use: of the last,
-	// when no more memory can be had below the limit for what is written. It is told of each again
-	// only after the use was 5 per cent lower or SetMemLimit was called. The maintainer calls it,
-	// off the page path; it must neither block nor allocate, since writes may be waiting.
-	OnFill func(percent int)
+	// OnFill, if set, is told when 80, 90 or 100 per cent of MemLimit come into use, with risen: of
+	// the last, when no more memory can be had below the limit for what is written. Once the use is
+	// 5 per cent lower than a step it is told the next lower one, or 0, without risen. It is told a
+	// step again after that, or once SetMemLimit was called. The maintainer calls it, off the page
+	// path; it must neither block nor allocate, since writes may be waiting.
+	OnFill func(percent int, risen bool)
 	// Relief, if set, is asked while no more memory can be had for what is written, and reports
 	// whether the caller makes room, by WriteBack for example: writes then wait for that instead of
 	// failing. The maintainer calls it, off the page path; it must not block.

@@ -43,6 +43,8 @@ type worker struct {
 	awake       *awake.Holder                      // immutable once serving has begun
 	cold        *background.Packer                 // immutable once serving has begun
 	filled      chan struct{}                      // has a value where the packer is to look how full the store is
+	fill        atomic.Int32                       // share of the memory limit that is taken: 0, 80, 90 or 100 per cent
+	fillChanged chan struct{}                      // has a value where fill has changed
 	scrub       *background.Scrubber               // immutable once serving has begun
 	spill       atomic.Pointer[background.Spiller] // the store asks for it as soon as that is there
 	protections []protect.Protection               // complete when ready is closed
@@ -70,7 +72,7 @@ func Work(cfg Config) error {
 	protect.ReserveHeap()
 	w := &worker{
 		cfg: cfg, news: newNewsWriter(os.NewFile(newsFD, "news")), orders: make(chan order, 4),
-		logs: OpenLogs(cfg.Foreground, cfg.Dir), ready: make(chan struct{}), refused: make(chan struct{}, 1), filled: make(chan struct{}, 1), answers: make(chan hotAnswer, 16), leaving: make(chan struct{}), orphaned: make(chan struct{}),
+		logs: OpenLogs(cfg.Foreground, cfg.Dir), ready: make(chan struct{}), refused: make(chan struct{}, 1), filled: make(chan struct{}, 1), fillChanged: make(chan struct{}, 1), answers: make(chan hotAnswer, 16), leaving: make(chan struct{}), orphaned: make(chan struct{}),
 		files: fusefs.Files{
 			Attributes: os.NewFile(attributesFD, "attributes"),
 			Data:       os.NewFile(dataFD, "data"),
@@ -242,6 +244,7 @@ func (w *worker) attend() {
 	var ended sync.WaitGroup
 	ended.Go(func() { markMinutes(w.counters.Area, stop) })
 	ended.Go(func() { protect.LowerWatermarks(stop) })
+	ended.Go(func() { w.tellFill(stop) })
 	w.undo = append(w.undo, func() error {
 		close(stop)
 		ended.Wait() // the counters are unmapped after

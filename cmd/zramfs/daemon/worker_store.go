@@ -60,12 +60,34 @@ func (w *worker) storeConfig() store.Config {
 	return cfg
 }
 
-// noteFill logs how much of the memory limit is taken, and has the packer look.
-func (w *worker) noteFill(percent int) {
-	w.logs.Filled(percent)
+// noteFill notes which share of the memory limit is taken: for programs that poll
+// control/pressure and, where it has risen, for the log and the packer.
+func (w *worker) noteFill(percent int, risen bool) {
+	w.fill.Store(int32(percent))
+	wake(w.fillChanged)
+	if risen {
+		w.logs.Filled(percent)
+		wake(w.filled)
+	}
+}
+
+// wake has the receiver look, which may be about to do so anyway.
+func wake(c chan<- struct{}) {
 	select {
-	case w.filled <- struct{}{}:
-	default: // it is about to look
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// tellFill tells programs that poll control/pressure, since the store must not wait for it.
+func (w *worker) tellFill(stop <-chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-w.fillChanged:
+			w.server.SetFill(int(w.fill.Load()))
+		}
 	}
 }
 
