@@ -11,44 +11,44 @@ import (
 	"github.com/zramfs/zramfs/codec"
 )
 
-// The CPU's workers do parts of what an engine spreads, also where they have no items of their own.
+// The CPU's workers do parts of what an engine spreads, although they have no items of their own.
 func TestWorkersDoChores(t *testing.T) {
 	const n = 4000
-	for name, mode := range map[string]Mode{"engines alone": EnginesAlone, "shared": Shared} {
-		e := newSecond(t, "lz4", codec.LZ4)
-		e.limits = Limits{Lanes: 1, Least: 1, Min: 1000, Max: 1000}
-		var helped atomic.Int64 // parts that were done while another part was under way
-		var done [n]atomic.Int32
-		e.chore = func(p Piece) {
-			var under atomic.Int32
-			p.Spread(len(p.Items), func(from, to int) {
-				under.Add(1)
-				for until := time.Now().Add(time.Second); under.Load() < 2 && time.Now().Before(until); {
-					runtime.Gosched()
-				}
-				helped.Add(int64(under.Load()) - 1)
-				for _, i := range p.Items[from:to] {
-					done[i].Add(1)
-				}
-			})
-		}
-		p := newPlanner(t, newCPU(t, "lz4", 3), Config{Mode: mode, Items: n}, e)
-		b := mixed(t, somePages(n), "lz4")
-		var r Report
-		if err := p.Run(t.Context(), b, &r); err != nil {
-			t.Fatal(err)
-		}
-		counted := 0
-		for i := range done {
-			if times := done[i].Load(); times > 1 {
-				t.Errorf("%s: item %d was done %d times", name, i, times)
-			} else {
-				counted += int(times)
+	e := newSecond(t, "lz4", codec.LZ4)
+	e.limits = Limits{Lanes: 1, Least: 1, Min: 1000, Max: 1000}
+	var helped atomic.Int64 // parts that were done while another part was under way
+	var done [n]atomic.Int32
+	e.chore = func(p Piece) {
+		var under atomic.Int32
+		p.Spread(len(p.Items), func(from, to int) {
+			under.Add(1)
+			for until := time.Now().Add(time.Second); under.Load() < 2 && time.Now().Before(until); {
+				runtime.Gosched()
 			}
+			helped.Add(int64(under.Load()) - 1)
+			for _, i := range p.Items[from:to] {
+				done[i].Add(1)
+			}
+		})
+	}
+	p := newPlanner(t, newCPU(t, "lz4", 3), Config{Mode: EnginesAlone, Items: n}, e)
+	b := mixed(t, somePages(n), "lz4")
+	var r Report
+	if err := p.Run(t.Context(), b, &r); err != nil {
+		t.Fatal(err)
+	}
+	once, more := 0, 0
+	for i := range done {
+		switch done[i].Load() {
+		case 0: // the CPU's, which stored it raw
+		case 1:
+			once++
+		default:
+			more++
 		}
-		if counted != r.Engines[1].Items || counted < 1000 || helped.Load() == 0 {
-			t.Errorf("%s: %d items of %d the engine's, %d parts beside others", name, counted, r.Engines[1].Items, helped.Load())
-		}
+	}
+	if once != r.Engines[1].Items || once < n/2 || more > 0 || helped.Load() == 0 {
+		t.Errorf("%d items were done once and %d more often, of %d; %d parts beside others", once, more, r.Engines[1].Items, helped.Load())
 	}
 }
 
