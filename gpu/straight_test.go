@@ -260,7 +260,7 @@ func checkObjects(t *testing.T, got, want *bulk.Batch) {
 func TestFasterPathIsTaken(t *testing.T) {
 	var path Path
 	for range 3 { // the machine may have something else to do
-		s := driver.NewSimulator(driver.SimulatedDevice{Link: 1 << 20})
+		s := driver.NewSimulator(driver.SimulatedDevice{Link: 1 << 18})
 		o := Options{Batch: 24, Slots: 1, Driver: driver.Options{Limit: patience}}
 		e := openEngine(t, s, o)
 		path = e.Path()
