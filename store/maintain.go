@@ -161,9 +161,6 @@ func (s *Store) shrink(idle bool) time.Duration {
 		keep = 0
 	}
 	for s.emptySegments() > keep {
-		if s.turnEnds() {
-			return turnEvery
-		}
 		n, ok := s.takeEmpty()
 		if !ok {
 			return 0
@@ -171,6 +168,9 @@ func (s *Store) shrink(idle bool) time.Duration {
 		if s.release(n, segEmpty, 0) != nil { // still ours: use it
 			s.reuse(n)
 			return settleEvery
+		}
+		if s.turnEnds() {
+			return turnEvery
 		}
 	}
 	if s.emptySegments() > 0 {
@@ -215,10 +215,10 @@ func (s *Store) emptySegments() int {
 // memory was denied and compaction made none either.
 func (s *Store) refill() (again time.Duration, denied bool) {
 	for rounds := 0; s.reserve() < s.target() && rounds < squeezeRounds; {
-		if s.reserve() > 1 && s.turnEnds() {
-			return turnEvery, false
-		}
 		if s.grow() == nil {
+			if s.reserve() > 1 && s.turnEnds() { // after one, however long the pass took before
+				return turnEvery, false
+			}
 			continue
 		}
 		denied = true
@@ -265,8 +265,6 @@ func (s *Store) tidy(idle bool) time.Duration {
 		return 0
 	case !idle:
 		return settleEvery
-	case s.turnEnds():
-		return turnEvery
 	}
 	more := s.compactOne()
 	for n := 1; n < compactSlice && more && !s.turnEnds(); n++ {
