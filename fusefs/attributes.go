@@ -28,7 +28,7 @@ type attribute struct {
 	// it. Some thread is always left to the others.
 	long bool
 	// polled: programs wait for its changes in poll(2), and a read from its beginning is of a new
-	// version.
+	// version, for strangers too: it has to be as cheap as their other requests.
 	polled bool
 	// stream is show for a file that is too long for a snapshot; else nil.
 	stream func(from cursor, offset uint64, size int) (content []byte, next cursor, err error)
@@ -92,7 +92,7 @@ func (a *attributes) all() []attribute {
 	}
 	list = append(list, a.hotAttributes()...)
 	list = append(list, attribute{dir: controlNode, name: "status", mode: shown, show: a.status}, a.loops)
-	return append(list, attribute{dir: controlNode, name: pressureName, mode: shown, show: a.showPressure, polled: true})
+	return append(list, attribute{dir: controlNode, name: pressureName, mode: shown, show: a.pressure.show, polled: true})
 }
 
 // value is an attribute that every user may read and the owner may change.

@@ -32,9 +32,11 @@ func newTestDevice(tb testing.TB, cfg Config) (*fileSystem, *attributes) {
 	cfg.Algorithm, cfg.Logf = algorithm, tb.Logf
 	loops := attribute{dir: controlNode, name: "loops", mode: hidden, show: func() ([]byte, error) { return nil, nil }}
 	all := &attributes{cfg: cfg, loops: loops, streams: 4, inFlight: func() int { return 0 }, opens: func() int { return 0 }, stopping: func() bool { return false },
-		keep: func(Chosen) error { return nil }}
+		keep: func(Chosen) error { return nil }, pressure: &pressure{notify: func(uint64) {}}}
 	all.chosen.Store(&Chosen{})
-	return newFileSystem(cfg, attributeTree(all.all())), all
+	f := newFileSystem(cfg, attributeTree(all.all()))
+	f.pressure = all.pressure
+	return f, all
 }
 
 func newStore(tb testing.TB, cfg store.Config) *store.Store {

@@ -91,13 +91,11 @@ func (p *pressure) succeed() {
 	}
 }
 
-// showPressure is the content of the file.
-func (a *attributes) showPressure() ([]byte, error) {
-	a.pressure.mu.Lock()
-	level := a.pressure.level
-	a.pressure.mu.Unlock()
-	s := a.counters()
-	return fmt.Appendf(nil, "level %d\nused %d\nlimit %d\n", level, s.MemUsedTotal, s.MemLimit), nil
+// show is the content of the file. mm_stat has the bytes.
+func (p *pressure) show() ([]byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return fmt.Appendf(nil, "level %d\n", p.level), nil
 }
 
 // add puts a number in a free word. Those for which there is none are not notified by a successor.

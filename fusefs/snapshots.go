@@ -80,18 +80,18 @@ func (s *snapshots) setCursor(handle uint64, c cursor) {
 
 // snapshot makes the contents that a handle on n reads.
 func (f *fileSystem) snapshot(n *node, in *fuse.InHeader, handle uint64) fuse.Status {
+	if n.attribute.polled {
+		f.pressure.read(handle)
+	}
 	stranger := f.stranger(in)
 	if stranger {
 		if status := f.snapshots.admit(in.Uid); !status.Ok() {
 			return status
 		}
-		if content, ok := f.snapshots.shared(n); ok {
+		if content, ok := f.snapshots.shared(n); ok && !n.attribute.polled {
 			f.snapshots.addOf(in.Uid, handle, content)
 			return fuse.OK
 		}
-	}
-	if n.attribute.polled {
-		f.pressure.read(handle)
 	}
 	content, err := n.attribute.show()
 	if err != nil {
@@ -123,7 +123,8 @@ func (f *fileSystem) Read(_ <-chan struct{}, in *fuse.ReadIn, _ []byte) (fuse.Re
 		return f.streamed(n, in)
 	}
 	content, ok := f.snapshots.get(in.Fh)
-	if n.attribute.polled && in.Offset == 0 {
+	if ok && n.attribute.polled && in.Offset == 0 {
+		f.snapshots.remove(in.Fh)
 		ok = false
 	}
 	if !ok && n.attribute.take != nil {
