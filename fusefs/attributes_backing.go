@@ -92,8 +92,8 @@ func (a *attributes) writeBack(_ uint64, text []byte) error {
 	return writebackErrno(err)
 }
 
-// spill writes up to a number of pages back that were not accessed for age, within writeback_limit,
-// and returns how many it wrote: none while recompress or writeback is at work. It counts them in
+// spill writes up to a number of pages back that were not accessed for age, the coldest of them,
+// within writeback_limit, and returns how many it wrote: none while recompress or writeback is at work. It counts them in
 // advance, so that a process that is killed has not written more than were counted.
 func (a *attributes) spill(age time.Duration, most int) (pages uint64, err error) {
 	if a.cfg.Uninitialised || !a.working.CompareAndSwap(false, true) {
@@ -109,7 +109,8 @@ func (a *attributes) spill(age time.Duration, most int) (pages uint64, err error
 	never := func() bool { return false } // a server that stops waits for requests, and they for room
 	budget, left := a.budget(never), most
 	did, err := a.cfg.Store.WriteBack(store.WritebackConfig{
-		Pages: []store.Selection{{End: a.cfg.Store.Pages(), Age: age}},
+		Pages:   []store.Selection{{End: a.cfg.Store.Pages(), Age: age}},
+		Coldest: most,
 		Grant: func(pages int) (granted int, err error) {
 			granted, err = budget(min(pages, left))
 			left -= max(granted, min(pages, 0))

@@ -44,6 +44,17 @@ type candidate struct {
 func (b *bySize) run() error {
 	var spread [sizeClasses]int
 	_, err := b.scan(0, 0, sizeClasses-1, func(c candidate) bool { spread[c.class]++; return true })
+	if err == nil {
+		err = b.deal(&spread)
+	}
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+// deal deals with the wanted pages, of which there are so many in each class.
+func (b *bySize) deal(spread *[sizeClasses]int) (err error) {
 	for top := sizeClasses - 1; top >= 0 && err == nil; {
 		last, total := top, spread[top]
 		for last > 0 && total+spread[last-1] <= b.window {
@@ -54,9 +65,6 @@ func (b *bySize) run() error {
 			err = b.classes(last, top)
 		}
 		top = last - 1
-	}
-	if errors.Is(err, errEnough) {
-		return nil
 	}
 	return err
 }

@@ -38,6 +38,9 @@ type Selection struct {
 type WritebackConfig struct {
 	// Pages are written that one of these selects.
 	Pages []Selection
+	// Coldest, if not 0, leaves out of these pages all but the coldest: those of the greatest ages
+	// known that are at least Coldest together.
+	Coldest int
 	// Grant, if set, is asked before a number of pages are written how many of them may be,
 	// and told afterwards by a negative number how many were not. An error of it ends WriteBack.
 	Grant func(pages int) (granted int, err error)
@@ -113,15 +116,35 @@ func (b *batch) init(p []byte) {
 
 // A writeback is a call of WriteBack.
 type writeback struct {
-	s   *Store
-	b   *batch
-	cfg WritebackConfig
-	did WrittenBack
+	s     *Store
+	b     *batch
+	cfg   WritebackConfig
+	least byte // code of the least age that is written back
+	did   WrittenBack
 }
 
 func (w *writeback) run() error {
 	order := bySize{s: w.s, window: windowPages, wanted: w.wanted, piece: w.piece, between: w.ended}
-	return order.run()
+	if w.cfg.Coldest == 0 {
+		return order.run()
+	}
+	var found [ageCodes][sizeClasses]int
+	_, err := order.scan(0, 0, sizeClasses-1, func(c candidate) bool {
+		found[w.s.ages.of(c.page)&ageCode][c.class]++
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	var coldest [sizeClasses]int
+	for code, pages := ageCodes-1, 0; code >= 0 && pages < w.cfg.Coldest; code-- {
+		w.least = byte(code)
+		for class, n := range found[code] {
+			coldest[class] += n
+			pages += n
+		}
+	}
+	return order.deal(&coldest)
 }
 
 // ended returns why the call is to end before it is done, or nil.
@@ -139,6 +162,9 @@ func (w *writeback) wanted(page uint64, e image.Entry) bool {
 		return false
 	}
 	flags := w.s.ages.of(page)
+	if flags&ageCode < w.least {
+		return false
+	}
 	for _, c := range w.cfg.Pages {
 		if page >= c.First && page < c.End && (!c.Idle || flags&ageIdle != 0) && (!c.Huge || e.Codec() == codec.Raw) &&
 			(!c.Incompressible || flags&ageSticky == ageUncompressing) && oldEnough(flags, c.Age) {

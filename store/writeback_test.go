@@ -118,6 +118,29 @@ func TestWriteBackOldPages(t *testing.T) {
 	}
 }
 
+// The coldest pages leave memory first, though others are larger, and with them those of their age.
+func TestWriteBackColdest(t *testing.T) {
+	s := newBackedStore(t, 300, Config{Backing: newBacking(t, 1000)})
+	c := newCalendar(s)
+	for tick, pages := range []uint64{200, 100} {
+		c.walk(1000*int64(tick+1), false)
+		for page := range pages {
+			read(t, s, page)
+		}
+	}
+	c.walk(2500, false)
+	for i, coldest := range []int{1, 100, 101} { // pages from 200 on, from 100 on, and all the others
+		if did := mustWriteBack(t, s, WritebackConfig{Pages: everything.Pages, Coldest: coldest}); did.Pages != 100 {
+			t.Errorf("%+v, want 100 pages", did)
+		}
+		for page := range uint64(300) {
+			if away := s.PageState(page).WrittenBack; away != (page >= 200-100*uint64(i)) {
+				t.Fatalf("page %d is away: %v, at the coldest %d", page, away, coldest)
+			}
+		}
+	}
+}
+
 // Pages that are written back leave memory, read as they were, and are changed as any other.
 func TestWriteBack(t *testing.T) {
 	const pages = 1000

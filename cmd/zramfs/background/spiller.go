@@ -47,7 +47,8 @@ type Spiller struct {
 
 // A Mover moves pages of a store to its backing device.
 type Mover interface {
-	// Spill moves up to a number of pages that were not accessed for age, and returns how many.
+	// Spill moves up to a number of pages that were not accessed for age, the coldest of them, and
+	// returns how many.
 	Spill(age time.Duration, most int) (pages uint64, err error)
 	// Spent returns how many pages it has moved in the last 24 hours or some more.
 	Spent(now time.Time) (pages uint64)
@@ -152,15 +153,12 @@ func (p *Spiller) round(fill float64, now time.Time) time.Duration {
 	return p.move(now, uint64(min(fill, 1)*mostSpill), age)
 }
 
-// relieve moves some pages of a full store, the oldest that there are: writes wait for their
-// memory.
-func (p *Spiller) relieve(now time.Time) {
-	p.move(now, stepBytes, max(p.age(), spillAge), leastAge, leastAge/4, 0)
-}
+// relieve moves some pages of a full store, of any age: writes wait for their memory.
+func (p *Spiller) relieve(now time.Time) { p.move(now, stepBytes, 0) }
 
-// move moves up to most bytes of pages, within the budget, in each step those of the first age that
-// some have, and returns how long to wait before more can be moved.
-func (p *Spiller) move(now time.Time, most uint64, ages ...time.Duration) (pause time.Duration) {
+// move moves up to most bytes of pages of an age, within the budget, and returns how long to wait
+// before more can be moved.
+func (p *Spiller) move(now time.Time, most uint64, age time.Duration) (pause time.Duration) {
 	spent, daily := p.spent(now), p.Status().DailyBytes
 	most = min(most, daily-min(spent, daily))
 	if most < leastSpill {
@@ -170,7 +168,7 @@ func (p *Spiller) move(now time.Time, most uint64, ages ...time.Duration) (pause
 		})
 		return spillAgain
 	}
-	pages, err := p.steps(int(most/store.PageSize), ages)
+	pages, err := p.steps(int(most/store.PageSize), age)
 	spent, pause = p.spent(now), fillEvery
 	p.say(func(s *SpillStatus) {
 		s.State, s.SpentBytes = StateWaiting, spent
@@ -185,7 +183,7 @@ func (p *Spiller) move(now time.Time, most uint64, ages ...time.Duration) (pause
 			p.vain = now.Add(pause)
 		case pages == 0:
 			s.Reason, pause = "no page is cold enough", spillAgain
-			if ages[len(ages)-1] == 0 {
+			if age == 0 {
 				p.vain = now.Add(stepTime)
 			}
 		}
@@ -195,15 +193,11 @@ func (p *Spiller) move(now time.Time, most uint64, ages ...time.Duration) (pause
 
 // steps moves up to most pages until a step finds too few, an error ends it or Close does, and
 // returns how many.
-func (p *Spiller) steps(most int, ages []time.Duration) (pages uint64, err error) {
+func (p *Spiller) steps(most int, age time.Duration) (pages uint64, err error) {
 	for pages < uint64(most) && err == nil && !stopped(p.stop) {
 		p.say(func(s *SpillStatus) { s.State, s.Reason, p.began = StateSpilling, "", time.Now() })
 		step, n := min(most-int(pages), stepBytes/store.PageSize), uint64(0)
-		for _, age := range ages {
-			if n, err = p.mover.Spill(age, step); n > 0 || err != nil {
-				break
-			}
-		}
+		n, err = p.mover.Spill(age, step)
 		if pages += n; n < uint64(step) {
 			break
 		}

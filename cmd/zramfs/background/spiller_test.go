@@ -15,9 +15,8 @@ import (
 // A moving is a Mover that notes what it is asked for.
 type moving struct {
 	asked []moved
-	have  uint64        // pages that it can move of any age
-	least time.Duration // pages of a lesser age are asked for in vain
-	err   error         // of each Spill
+	have  uint64 // pages that it can move of any age
+	err   error  // of each Spill
 	done  map[time.Time]uint64
 	wait  chan struct{} // Spill ends once it is closed; nil for at once
 }
@@ -31,9 +30,6 @@ func (m *moving) Spill(age time.Duration, most int) (uint64, error) {
 	m.asked = append(m.asked, moved{age, most})
 	if m.wait != nil {
 		<-m.wait
-	}
-	if age > m.least {
-		return 0, m.err
 	}
 	pages := min(m.have, uint64(most))
 	m.have -= pages
@@ -64,7 +60,7 @@ func (m *moving) Spent(now time.Time) (pages uint64) {
 
 // newMoving returns a Mover with many pages of each age.
 func newMoving() *moving {
-	return &moving{have: 1 << 30, least: 100 * time.Hour, done: map[time.Time]uint64{}}
+	return &moving{have: 1 << 30, done: map[time.Time]uint64{}}
 }
 
 const pagesOfMiB = 1 << 20 / store.PageSize
@@ -100,16 +96,15 @@ func TestSpillerKeepsToItsBudget(t *testing.T) {
 	}
 }
 
-// While writes wait, pages of any age are moved, the oldest first, until none is left.
+// While writes wait, pages of any age are moved until none is left.
 func TestSpillerRelieves(t *testing.T) {
 	m := newMoving()
 	p := NewSpiller(newStore(t), SpillDaily, hour, m)
-	m.least, m.have = leastAge, stepBytes/store.PageSize*3/2
+	m.have = stepBytes / store.PageSize * 3 / 2
 	p.relieve(time.Now())
-	m.least = 0
 	p.relieve(time.Now())
 	most := stepBytes / store.PageSize
-	want := []moved{{time.Hour, most}, {leastAge, most}, {time.Hour, most}, {leastAge, most}, {leastAge / 4, most}, {0, most}}
+	want := []moved{{0, most}, {0, most}}
 	if !slices.Equal(m.asked, want) || p.Status().Pages != uint64(most)*3/2 {
 		t.Errorf("asked for %v, want %v; %+v", m.asked, want, p.Status())
 	}

@@ -384,4 +384,8 @@ func (m *machine) scarcity(rng *rand.Rand) {
 	world.UntilOr(func() bool { return m.ops > until || m.ending }, time.Minute)
 	m.w.Memory.Scarce = 0
 	m.script.note("memory is there again")
+	// Requests that waited for it are answered before there is trouble again: answerTime is
+	// for one such time, and time hardly passes for users that are served.
+	back := m.ops
+	world.Until(func() bool { return m.ops > back+8*m.users || m.ending })
 }
