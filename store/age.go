@@ -189,7 +189,7 @@ func (a *ages) adopt() (present int64, err error) {
 func (a *ages) amend() {
 	a.s.idx.each(0, a.s.image.IndexPages-1, func(n uint64) {
 		for page := n * image.EntriesPerPage; page < min((n+1)*image.EntriesPerPage, a.s.image.Pages); page++ {
-			if stored := a.s.idx.load(page) != 0; stored != (a.bytes[page]&ageCode != ageNone) {
+			if stored := a.s.idx.entry(page) != 0; stored != (a.bytes[page]&ageCode != ageNone) {
 				a.bytes[page] = ageNone
 				if stored {
 					a.bytes[page] = ageNow

@@ -111,7 +111,10 @@ func (b *bySize) scan(page uint64, last, top int, f func(candidate) bool) (next 
 		}
 		b.scanned++
 		for page = max(page, n*image.EntriesPerPage); page < min((n+1)*image.EntriesPerPage, s.image.Pages); page++ {
-			e := s.idx.load(page)
+			e := s.idx.entry(page)
+			if e == 0 {
+				continue
+			}
 			class := e.Share() / classBytes
 			if class >= last && class <= top && b.wanted(page, e) && !f(candidate{page, class}) {
 				return page + 1, nil

@@ -69,7 +69,7 @@ func (c *check) index() {
 	c.s.idx.each(0, c.s.image.IndexPages-1, func(n uint64) {
 		present++
 		for page := n * image.EntriesPerPage; page < min((n+1)*image.EntriesPerPage, c.s.image.Pages); page++ {
-			c.entry(page, c.s.idx.load(page))
+			c.entry(page, c.s.idx.entry(page))
 		}
 	})
 	if present != c.s.idx.present.Load() {

@@ -108,7 +108,7 @@ func (c *Clusterer) seek(first, n uint64) uint64 {
 // candidates has a bit for each page from first on that is to be joined.
 func (c *Clusterer) candidates(first uint64) (members uint8) {
 	for i := range uint64(image.ClusterPages) {
-		if page := first + i; page < c.s.image.Pages && c.wanted(page, c.s.idx.load(page)) {
+		if page := first + i; page < c.s.image.Pages && c.wanted(page, c.s.idx.entry(page)) {
 			members |= 1 << i
 		}
 	}

@@ -22,7 +22,7 @@ func (s *Store) MarkIdle(age time.Duration) (marked uint64) {
 	defer s.operators.RUnlock()
 	s.idx.each(0, s.image.IndexPages-1, func(n uint64) {
 		for page := n * image.EntriesPerPage; page < min((n+1)*image.EntriesPerPage, s.image.Pages); page++ {
-			if e := s.idx.load(page); e != 0 && !e.Same() && !e.WrittenBack() && a.markIdle(page, age) {
+			if e := s.idx.entry(page); e != 0 && !e.Same() && !e.WrittenBack() && a.markIdle(page, age) {
 				marked++
 			}
 		}

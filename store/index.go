@@ -144,8 +144,11 @@ func (x *index) load(page uint64) image.Entry {
 	if !x.has(page / image.EntriesPerPage) {
 		return 0
 	}
-	return image.Entry(x.entries[page].Load())
+	return x.entry(page)
 }
+
+// entry is the entry of a page whose index page exists.
+func (x *index) entry(page uint64) image.Entry { return image.Entry(x.entries[page].Load()) }
 
 // swap publishes e, whose index page exists, and returns what it replaces. The
 // caller holds the page's lock.

@@ -21,7 +21,7 @@ func (s *Store) rebuild() error {
 	t := tally{s: s}
 	s.idx.each(0, s.image.IndexPages-1, func(n uint64) {
 		for page := n * image.EntriesPerPage; page < min((n+1)*image.EntriesPerPage, s.image.Pages); page++ {
-			if e := s.idx.load(page); e != 0 {
+			if e := s.idx.entry(page); e != 0 {
 				t.adopt(page, e)
 			}
 		}

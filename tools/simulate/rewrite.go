@@ -31,7 +31,7 @@ var renamed = map[string]string{
 // plain are functions, and types with all methods, that only look at many words, reckon with values
 // or fill freed space: a process that dies within one leaves what it leaves before it.
 var plain = []string{
-	"fill", "check", "Footprint", "Entry", "bySize", "index.each", "index.load", "index.has", "index.word",
+	"fill", "check", "Footprint", "Entry", "bySize", "index.each", "index.load", "index.entry", "index.has", "index.word",
 	"ages.amend", "ages.age", "ages.aged", "ages.tally", "ages.init", "ages.finish", "ageWalk.begin",
 	"Store.rebuild", "Store.victims", "Store.total", "Store.used", "Store.segment", "segment.state", "segment.live", "Recompressor.wanted", "writeback.wanted", "Clusterer.seek", "Clusterer.candidates", "Clusterer.wanted", "Store.sparseAt",
 }
