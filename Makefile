@@ -192,7 +192,7 @@ crash-test:
 # Has each system call of commands, keeper and worker fail, once and for good; LOOP=Mount has one
 # operation, STRIDE=4 each fourth call of a kind, TURN=1 other errors.
 calls: build
-	ZRAMFS_BINARY=$(abspath bin/zramfs) $(BESIDE) $(GO) test -count=1 -timeout 8h -v -run '^Test(Swap)?CallsOf$(LOOP)' ./integration -calls-stride $(or $(STRIDE),1) -calls-turn $(or $(TURN),0)
+	ZRAMFS_BINARY=$(abspath bin/zramfs) $(BESIDE) $(GO) test -count=1 -timeout 8h -v -run '^Test(Swap)?CallsOf$(or $(LOOP),.*)$$' ./integration -calls-stride $(or $(STRIDE),1) -calls-turn $(or $(TURN),0)
 
 # Flips bits of an image, of the memory of requests and of the counters, one at a time; an hour.
 flips:

@@ -55,6 +55,9 @@ func spread(rng *rand.Rand, most uint64) uint64 {
 // seconds, and a request that was under way when more than ten died is given up.
 const answerTime = 2 * time.Minute
 
+// readTime bounds how long a read waits: not for memory, as writes do for up to a second.
+const readTime = 300 * time.Millisecond
+
 // giveUps is how many deaths a request survives; see fusefs.
 const giveUps = 10
 
@@ -69,6 +72,9 @@ func (m *machine) ask(op uint32, argument []byte) (*world.Request, bool) {
 		}
 		jumps = m.jumps
 		world.UntilOr(r.Answered, answerTime)
+	}
+	if waited := m.w.Elapsed() - r.Began; op == opRead && waited > readTime && !m.mayWait(r, deaths) {
+		m.w.Fail("a read waits for %v", waited)
 	}
 	m.ops++
 	m.model.open = min(64+m.ops/m.plan.opening, len(m.model.pages))
@@ -100,6 +106,12 @@ func (m *machine) use() {
 // mayFail reports whether a request may end without memory: there was little, or a second that the
 // request waits for it has passed while the machine or a thread of it stood still.
 func (m *machine) mayFail(r *world.Request) bool { return m.limited || m.disturbed > r.Began }
+
+// mayWait reports whether a request may wait that needs no memory: behind those that the backing
+// device is to make room for, for a worker, or with all others.
+func (m *machine) mayWait(r *world.Request, deaths int) bool {
+	return m.plan.backing != 0 || m.deaths != deaths || m.held || max(m.served, m.disturbed) > r.Began
+}
 
 // part draws a piece of n pages, whole or by sectors.
 func (m *machine) part(n int, partial bool) (off, length int) {
@@ -234,8 +246,7 @@ func (m *machine) operate(v *simulatedWorker) {
 			m.script.note("algorithm")
 			m.allow("set the algorithm", s.SetAlgorithm(m.plan.others[rng.IntN(len(m.plan.others))]))
 		case 4:
-			m.script.note("check")
-			world.Coarsely(func() { s.Check(func(err error) { m.w.Fail("check: %v", err) }) })
+			m.check(s)
 		case 5:
 			m.writeBack(s)
 		case 6:
@@ -249,6 +260,14 @@ func (m *machine) operate(v *simulatedWorker) {
 			m.join(s, int(spread(rng, 4)))
 		}
 	}
+}
+
+// check holds all requests, those too that do not wait for memory.
+func (m *machine) check(s *store.Store) {
+	m.script.note("check")
+	m.held = true
+	world.Coarsely(func() { s.Check(func(err error) { m.w.Fail("check: %v", err) }) })
+	m.held, m.disturbed = false, max(m.disturbed, m.w.Elapsed())
 }
 
 // join joins some neighbours while users are at work, which the device does at night alone.

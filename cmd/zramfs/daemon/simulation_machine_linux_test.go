@@ -38,12 +38,14 @@ type machine struct {
 	events            []event // for the supervision
 	workers           []*simulatedWorker
 	machine           *supervision
-	alien             *os.File // the program of a version with another layout
-	serving           bool     // a worker has been ready
+	alien             *os.File      // the program of a version with another layout
+	serving           bool          // a worker has been ready
+	served            time.Duration // when the last one began to serve
 	deaths            int
 	ops               int           // requests for pages that were answered
 	ambush            int           // workers to be killed soon after their start
 	disturbed         time.Duration // until when the machine or a thread of a worker stands still
+	held              bool          // requests are
 	night             time.Duration // until when users sleep, and the device works in the background
 	limited           bool          // writes may fail for lack of memory
 	ending            bool
@@ -306,6 +308,7 @@ func (m *machine) lead(v *simulatedWorker, send func(news)) (err error) {
 	if err != nil {
 		return err
 	}
+	m.served = m.w.Elapsed()
 	if err := server.Start(); err != nil {
 		return err
 	}
