@@ -5,6 +5,7 @@ package daemon
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"testing"
 
 	"github.com/zramfs/zramfs/fusefs"
@@ -30,6 +31,43 @@ func TestWorkerLearnsOfFurtherDevicesOnceReady(t *testing.T) {
 		t.Errorf("told %+v, %v", o, err)
 	}
 	if err := errors.Join(to.Close(), from.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// The worker that serves is told which devices are left when one ends, and the keeper goes on where
+// none serves.
+func TestWorkerLearnsOfTheEndOfAFurtherDevice(t *testing.T) {
+	logs, _ := quietLogs(t)
+	from, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &keeper{logger: logs.Logger(), further: furtherDevices{there: fusefs.Further(0).With(3).With(5).With(6), keepers: map[int]*furtherKeeper{}}}
+	end := func(number int) {
+		cmd := exec.Command("true")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		k.awaitFurther(number, cmd, ended)
+		<-ended
+	}
+	end(5)
+	k.inService.Store(&process{orders: to})
+	end(3)
+	if err := to.Close(); err != nil {
+		t.Error(err)
+	}
+	orders := make(chan order, 4)
+	receive(from, func(o order) { orders <- o })
+	if len(orders) != 1 {
+		t.Fatalf("told %d times", len(orders))
+	}
+	if o := <-orders; o.Further == nil || *o.Further != fusefs.Further(0).With(6) {
+		t.Errorf("told %+v", o)
+	}
+	if err := from.Close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -90,3 +90,16 @@ func TestKernelLogFormat(t *testing.T) {
 		t.Errorf("wrote %q, %v; want %q", got, err, want)
 	}
 }
+
+func TestKernelLogThatTakesNothing(t *testing.T) {
+	k, err := openKernelLog("/dev/full")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := k.write(slog.LevelInfo, []byte("a")); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("error %v, want ENOSPC", err)
+	}
+	if err := k.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -100,6 +101,29 @@ func TestCorruptLines(t *testing.T) {
 		!strings.Contains(got[corruptBurst], "5 more reads failed") {
 		t.Errorf("lines:\n%s", strings.Join(got, "\n"))
 	}
+}
+
+// TestCorruptLinesHeldBack wants the sum a minute later where the device goes on, too, and once more
+// a minute after the next.
+func TestCorruptLinesHeldBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink := &gatedSink{gate: make(chan struct{})}
+		close(sink.gate)
+		logs := newLogs(sink)
+		for times := 1; times <= 2; times++ {
+			for page := range uint64(corruptBurst + 5) {
+				logs.Corrupt(page)
+			}
+			time.Sleep(corruptWindow + time.Second)
+			got := sink.text()
+			if len(got) != times*(corruptBurst+1) || !strings.Contains(got[len(got)-1], "5 more reads failed") {
+				t.Errorf("%d. lines:\n%s", times, strings.Join(got, "\n"))
+			}
+		}
+		if err := logs.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestLimiter(t *testing.T) {

@@ -4,6 +4,7 @@ package daemon
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -231,6 +232,26 @@ func TestKeeperSaysReady(t *testing.T) {
 		}
 		if err := errors.Join(c.Close(), session.Close()); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// A request for another size that kills its workers is given up after some, and one that fails at
+// once; one that another worker took over is not counted.
+func TestFailedResize(t *testing.T) {
+	var f failedResize
+	dies := fmt.Errorf("%w: killed", errNotServed)
+	for n := 1; n <= resizeDeaths; n++ {
+		f.note(errReplaced)
+		f.note(errDeviceEnded)
+		if f.note(dies); f.final != (n == resizeDeaths) {
+			t.Errorf("given up after %d deaths: %v", n, f.final)
+		}
+	}
+	for _, why := range []error{errors.New("no memory"), fmt.Errorf("%w: %w", errNotServed, &StartError{})} {
+		f = failedResize{}
+		if f.note(why); !f.final {
+			t.Errorf("tried again after: %v", why)
 		}
 	}
 }
