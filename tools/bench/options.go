@@ -45,6 +45,7 @@ type options struct {
 	// Of modeStore.
 	idle  time.Duration // without a request
 	churn int           // how often the device is overwritten
+	pace  int           // MiB a second that a device is filled with; 0 for no bound
 	plot  string        // file for a picture; empty for none
 
 	// Of modeSwap.
@@ -180,6 +181,7 @@ func (l *commandLine) defineStore(flags *flag.FlagSet) {
 	sizeFlag(flags, &l.size, "size", "give each device `BYTES`, with K, M or G for 1024s (default 2G)")
 	flags.DurationVar(&l.idle, "idle", 12*time.Minute, "leave the devices alone for `TIME`")
 	flags.IntVar(&l.churn, "churn", 10, "overwrite each device `N` times")
+	flags.IntVar(&l.pace, "pace", 0, "fill each device with `N` MiB a second, 0 for as fast as it takes them")
 	flags.StringVar(&l.plot, "plot", "", "write a picture, SVG, to `FILE`")
 }
 
@@ -212,8 +214,8 @@ func (l *commandLine) check() error {
 		return l.checkSwap()
 	case l.size < minSize:
 		return fmt.Errorf("-size %d: want at least %d", l.size, minSize)
-	case l.mode == modeStore && (l.rounds != 1 || l.churn < 1 || l.device != ""):
-		return errors.New("store: want one round, and -churn of at least 1")
+	case l.mode == modeStore && (l.rounds != 1 || l.churn < 1 || l.pace < 0 || l.device != ""):
+		return errors.New("store: want one round, -churn of at least 1 and -pace of at least 0")
 	case l.mode == modeBlock && l.runtime < 100*time.Millisecond:
 		return fmt.Errorf("-runtime %v: want at least 100ms", l.runtime)
 	}

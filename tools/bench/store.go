@@ -113,7 +113,7 @@ func (b *storeBenchmark) run(ctx context.Context) error {
 		work func(ctx context.Context, path string) error
 		rest time.Duration
 	}{
-		{phaseFill, b.load.fill, 5 * time.Second},
+		{phaseFill, func(ctx context.Context, path string) error { return b.load.fill(ctx, path, b.opts.pace) }, 5 * time.Second},
 		{phaseIdle, func(context.Context, string) error { return nil }, b.opts.idle},
 		{phaseChurn, func(ctx context.Context, path string) error { return b.load.churn(ctx, path, b.opts.churn) }, 5 * time.Second},
 		{phaseFree, b.load.free, freeTime},

@@ -73,8 +73,10 @@ func (l *storeLoad) put(fd, first, n int) error {
 	return err
 }
 
-// fill writes each page once, in order.
-func (l *storeLoad) fill(ctx context.Context, path string) error {
+// fill writes each page once, in order: pace MiB a second, or as fast as the device takes them
+// where pace is 0.
+func (l *storeLoad) fill(ctx context.Context, path string, pace int) error {
+	began := time.Now()
 	return onDevice(path, func(fd int) error {
 		const each = mebibyte / codec.PageSize
 		for first := 0; first < l.pages && ctx.Err() == nil; first += each {
@@ -82,6 +84,9 @@ func (l *storeLoad) fill(ctx context.Context, path string) error {
 			l.prepare(first, n, 0)
 			if err := l.put(fd, first, n); err != nil {
 				return err
+			}
+			if pace > 0 {
+				time.Sleep(time.Until(began.Add(time.Duration(first/each+1) * time.Second / time.Duration(pace))))
 			}
 		}
 		return nil
