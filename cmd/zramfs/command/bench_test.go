@@ -71,6 +71,9 @@ func TestBenchFlags(t *testing.T) {
 	if c.Pages != 400 || c.SameFilled != 200 || c.Batch != 500 || len(c.Engines)+len(c.Missing) != 0 || c.Results[len(c.Results)-1].Algorithm != "page" {
 		t.Errorf("%+v", c)
 	}
+	if c := bulkOf(t, "--file", knownFile(t, 6), "--algorithm", "lz4", "--batch", "1"); c.Batch != 1 {
+		t.Errorf("%+v", c)
+	}
 }
 
 // A disabled instruction set is not measured, and the report lists it as switched off.

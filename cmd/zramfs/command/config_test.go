@@ -16,6 +16,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/config"
 	"github.com/zramfs/zramfs/cmd/zramfs/tune"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // config prints what each root directory in testdata/config has next to its files. With -update
@@ -159,6 +160,16 @@ func TestCommandLineWins(t *testing.T) {
 	}
 	if c.IsSet(flagTune) || !c.IsSet(flagPriority) {
 		t.Error("the wrong flags are set")
+	}
+}
+
+// The least and the greatest priority of an area are those of the kernel.
+func TestPriorities(t *testing.T) {
+	c := parsedUp(t)
+	for priority, ok := range map[int]bool{-1: false, 0: true, loopsetup.MaxPriority: true, loopsetup.MaxPriority + 1: false} {
+		if s, err := readAreas(c, 1<<30, priority); (err == nil) != ok || ok && s.Priority != priority {
+			t.Errorf("priority %d: %+v, %v", priority, s, err)
+		}
 	}
 }
 

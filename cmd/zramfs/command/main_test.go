@@ -18,6 +18,9 @@ import (
 // asProgram makes the test binary behave as zramfs itself, so that tests can start it as a process.
 const asProgram = "ZRAMFS_TEST_AS_PROGRAM"
 
+// asRelease is the version that it then has.
+const asRelease = "ZRAMFS_TEST_AS_RELEASE"
+
 func TestMain(m *testing.M) {
 	if aside.Run(os.Args, os.Stdout) { // a command that is tested has started this process
 		os.Exit(0)
@@ -27,7 +30,7 @@ func TestMain(m *testing.M) {
 		offerTestEngine()
 	}
 	if os.Getenv(asProgram) != "" {
-		os.Exit(Main("", append([]string{"zramfs"}, os.Args[1:]...)))
+		os.Exit(Main(os.Getenv(asRelease), append([]string{"zramfs"}, os.Args[1:]...)))
 	}
 	time.Local = time.UTC // for texts that are compared
 	os.Exit(m.Run())

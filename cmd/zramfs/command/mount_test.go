@@ -11,6 +11,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/awake"
+	"github.com/zramfs/zramfs/cmd/zramfs/background"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/store"
@@ -40,13 +42,17 @@ func TestServingArgs(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := daemon.Config{Dir: dir, Disksize: disksize, Algorithm: parsed, MemLimit: 30 << 20, CreatedDir: true,
-				Memory: store.MemoryMemfd, Version: programVersion()}
+				Memory: store.MemoryMemfd, Version: programVersion(), Latency: awake.Auto, Cold: background.Default, Scrub: background.ScrubEvery, SpillDaily: background.SpillDaily}
+			if disksize != 0 {
+				want.Latency, want.Cold, want.Scrub, want.SpillDaily = awake.Off, background.Share(0), 0, 3<<30
+			}
 			got, serve, err := parseMount(t, servingArgs(want))
 			if err != nil || !serve {
 				t.Fatalf("%v: %v, serve %v", servingArgs(want), err, serve)
 			}
 			if got.Dir != want.Dir || got.Disksize != want.Disksize || got.Algorithm != want.Algorithm ||
-				got.MemLimit != want.MemLimit || got.Memory != want.Memory || !got.CreatedDir {
+				got.MemLimit != want.MemLimit || got.Memory != want.Memory || !got.CreatedDir ||
+				got.Latency != want.Latency || got.Cold != want.Cold || got.Scrub != want.Scrub || got.SpillDaily != want.SpillDaily {
 				t.Errorf("%v read as %+v", servingArgs(want), got)
 			}
 			disksize = 5 << 30

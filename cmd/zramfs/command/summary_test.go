@@ -66,6 +66,8 @@ func TestSizesBeyondRAM(t *testing.T) {
 	}{
 		{4 << 30, 0, nil},
 		{16 << 30, 2 << 30, nil},
+		{ram, ram, nil},
+		{16 << 30, ram, nil},
 		{16 << 30, 0, []string{"the size of 16G is more than RAM (8G)"}},
 		{4 << 30, 9 << 30, []string{"the memory limit of 9G is more than RAM (8G)"}},
 		{16 << 30, 9 << 30, []string{"limit of 9G", "size of 16G"}},

@@ -3,10 +3,15 @@
 package command
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/journal"
 )
 
 // A file of a trace takes the place of regular files alone: /dev/stdout and /dev/null stay.
@@ -36,5 +41,29 @@ func TestTraceFile(t *testing.T) {
 	}
 	if all, err := os.ReadDir(dir); err != nil || len(all) != 2 {
 		t.Errorf("%v is left, %v", all, err)
+	}
+}
+
+// Operations that were overwritten before they could be read are told: once, in lines of their own
+// or in the first line of JSON.
+func TestTraceTellsWhatIsLost(t *testing.T) {
+	all := []journal.Operation{{}, {}}
+	for _, want := range []struct {
+		asJSON bool
+		lost   uint64
+		parts  []string // of each line
+	}{
+		{false, 0, []string{"", ""}},
+		{false, 7, []string{"(7 operations were overwritten", "", ""}},
+		{true, 7, []string{`"lost":7`, `"lost":0`}},
+	} {
+		var out bytes.Buffer
+		if err := printTrace(&out, want.asJSON, all, want.lost); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+		if !slices.EqualFunc(lines, want.parts, strings.Contains) {
+			t.Errorf("%+v: %q", want, lines)
+		}
 	}
 }

@@ -43,6 +43,14 @@ func TestVersionLine(t *testing.T) {
 	}
 }
 
+// The version of a release wins over that of its module.
+func TestVersionOfARelease(t *testing.T) {
+	t.Setenv(asRelease, "v1.2.3")
+	if got := runProgram(t, "version"); !strings.HasPrefix(got.stdout, "zramfs v1.2.3 ") {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestVersionJSON(t *testing.T) {
 	got := map[string]buildInfo{}
 	decodeJSON(t, runProgram(t, "version", "-J").stdout, &got)
