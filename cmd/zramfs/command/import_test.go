@@ -34,6 +34,20 @@ func TestMayImport(t *testing.T) {
 	}
 }
 
+// A data file that is still open may be closed by the next look, which here finds no device any
+// more; one on a loop device is refused at once.
+func TestImportWaitsForTheLastClose(t *testing.T) {
+	d := devices.Device{Dir: t.TempDir(), Status: &daemon.Status{Opens: 1}}
+	refuse := func(d devices.Device) error { return mayImport(d, false) }
+	if _, err := unopened(d, refuse); err == nil || strings.Contains(err.Error(), "--force") {
+		t.Errorf("after one look: %v", err)
+	}
+	d.Loops = []loopsetup.Info{{Path: "/dev/loop7"}}
+	if _, err := unopened(d, refuse); err == nil || !strings.Contains(err.Error(), "/dev/loop7") {
+		t.Errorf("on a loop device: %v", err)
+	}
+}
+
 func TestPagesToImport(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
 	if err != nil {

@@ -75,3 +75,16 @@ func TestInspectText(t *testing.T) {
 		}
 	}
 }
+
+// What a restore left as it was, and what it compressed again, is told where there is some.
+func TestRestoreText(t *testing.T) {
+	for _, c := range []struct{ kept, recoded uint64 }{{0, 0}, {3, 0}, {0, 1}} {
+		var out strings.Builder
+		if err := printRestore(&out, false, imaging.RestoreReport{Pages: 9, Kept: c.kept, Recoded: c.recoded}); err != nil {
+			t.Fatal(err)
+		}
+		if kept, recoded := strings.Contains(out.String(), "there already"), strings.Contains(out.String(), "compressed again"); kept != (c.kept > 0) || recoded != (c.recoded > 0) {
+			t.Errorf("%+v: %s", c, out.String())
+		}
+	}
+}
