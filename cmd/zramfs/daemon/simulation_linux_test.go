@@ -108,13 +108,14 @@ func (s *script) note(format string, args ...any) {
 
 // An outcome is what a run has shown.
 type outcome struct {
-	err                            error
-	ops, deaths, upgrades, refused int
-	steps                          uint64
-	elapsed                        time.Duration
-	hash                           uint64
-	did                            worked
-	lines                          []string
+	err                       error
+	ops, pageOps              int
+	deaths, upgrades, refused int
+	steps                     uint64
+	elapsed                   time.Duration
+	hash                      uint64
+	did                       worked
+	lines                     []string
 }
 
 // simulate runs a seed until ops requests are answered, and compares all at the end.
@@ -135,8 +136,8 @@ func simulate(t *testing.T, seed uint64, ops int) (o outcome) {
 	if m == nil {
 		return o
 	}
-	o.ops, o.deaths, o.upgrades, o.refused, o.steps, o.elapsed, o.hash = m.ops, m.deaths, m.upgrades, m.refused, w.Steps(), w.Elapsed(), s.hash
-	o.did = m.did
+	o.ops, o.pageOps, o.deaths, o.upgrades, o.refused, o.did = m.ops, m.pageOps, m.deaths, m.upgrades, m.refused, m.did
+	o.steps, o.elapsed, o.hash = w.Steps(), w.Elapsed(), s.hash
 	o.lines = s.lines[max(0, len(s.lines)-lastLines):]
 	if err := m.close(); err != nil && o.err == nil {
 		o.err = err
@@ -198,15 +199,16 @@ func TestSimulate(t *testing.T) {
 			report(t, seed, o)
 			return
 		}
-		all.ops, all.deaths, all.upgrades, all.refused = all.ops+o.ops, all.deaths+o.deaths, all.upgrades+o.upgrades, all.refused+o.refused
+		all.ops, all.pageOps = all.ops+o.ops, all.pageOps+o.pageOps
+		all.deaths, all.upgrades, all.refused = all.deaths+o.deaths, all.upgrades+o.upgrades, all.refused+o.refused
 		all.did.add(o.did)
 		all.steps, all.elapsed = all.steps+o.steps, all.elapsed+o.elapsed
 		seed++
 	}
 	took := time.Since(begun)
 	t.Logf("in the background %d pages packed, %d joined, %d spilled, %d scrubs", all.did.packed, all.did.joined, all.did.spilled, all.did.scrubs)
-	t.Logf("%d runs, up to seed %d: %d requests (%.0f a minute), %d deaths, %d upgrades, %d refused, %d statements, %v on the clock", runs, seed-1,
-		all.ops, float64(all.ops)/took.Minutes(), all.deaths, all.upgrades, all.refused, all.steps, all.elapsed.Round(time.Second))
+	t.Logf("%d runs, up to seed %d: %d requests (%.0f a minute) with %d operations on pages (%.0f a minute), %d deaths, %d upgrades, %d refused, %d statements, %v on the clock", runs, seed-1,
+		all.ops, float64(all.ops)/took.Minutes(), all.pageOps, float64(all.pageOps)/took.Minutes(), all.deaths, all.upgrades, all.refused, all.steps, all.elapsed.Round(time.Second))
 }
 
 // report tells of a failure, and of the shortest run of the seed that fails.

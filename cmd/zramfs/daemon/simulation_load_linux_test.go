@@ -61,8 +61,8 @@ const readTime = 300 * time.Millisecond
 // giveUps is how many deaths a request survives; see fusefs.
 const giveUps = 10
 
-// ask sends a request and waits for its answer.
-func (m *machine) ask(op uint32, argument []byte) (*world.Request, bool) {
+// ask sends a request for some pages and waits for its answer.
+func (m *machine) ask(op uint32, pages int, argument []byte) (*world.Request, bool) {
 	d := m.w.Device(m.session.Files().Data)
 	deaths := m.deaths
 	r := d.Send(op, dataNode, argument)
@@ -77,6 +77,7 @@ func (m *machine) ask(op uint32, argument []byte) (*world.Request, bool) {
 		m.w.Fail("a read waits for %v", waited)
 	}
 	m.ops++
+	m.pageOps += pages
 	m.model.open = min(64+m.ops/m.plan.opening, len(m.model.pages))
 	return r, r.Errno == unix.EIO && m.deaths-deaths > giveUps
 }
@@ -138,7 +139,7 @@ func (m *machine) writes(partial bool) {
 	data = data[off : off+length]
 	ends := m.changes(first, off, data)
 	m.script.note("write %d bytes at page %d + %d", length, m.model.page(first), off)
-	r, givenUp := m.ask(opWrite, transferOf(m.model.page(first)*store.PageSize+uint64(off), length, data))
+	r, givenUp := m.ask(opWrite, n, transferOf(m.model.page(first)*store.PageSize+uint64(off), length, data))
 	switch {
 	case r.Errno == 0:
 		if len(r.Data) != 8 || binary.LittleEndian.Uint32(r.Data) != uint32(length) {
@@ -179,7 +180,7 @@ func (m *machine) read(first, n int, partial bool) {
 	m.model.look(first, n)
 	defer m.model.looked(first, n)
 	off, length := m.part(n, partial)
-	r, givenUp := m.ask(opRead, transferOf(m.model.page(first)*store.PageSize+uint64(off), length, nil))
+	r, givenUp := m.ask(opRead, n, transferOf(m.model.page(first)*store.PageSize+uint64(off), length, nil))
 	if givenUp {
 		return
 	}
@@ -205,7 +206,7 @@ func (m *machine) discards() {
 	off, length := m.part(n, m.w.Random().IntN(3) == 0)
 	ends := m.changes(first, off, make([]byte, length))
 	m.script.note("punch %d bytes at page %d + %d", length, m.model.page(first), off)
-	r, givenUp := m.ask(opFallocate, punch(m.model.page(first)*store.PageSize+uint64(off), uint64(length)))
+	r, givenUp := m.ask(opFallocate, n, punch(m.model.page(first)*store.PageSize+uint64(off), uint64(length)))
 	if r.Errno != 0 && !givenUp && (r.Errno != unix.ENOSPC || !m.mayFail(r)) {
 		m.w.Fail("a punch of %d bytes at page %d fails: %v", length, m.model.page(first), r.Errno)
 	}

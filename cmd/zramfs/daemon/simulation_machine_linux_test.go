@@ -43,6 +43,7 @@ type machine struct {
 	served            time.Duration // when the last one began to serve
 	deaths            int
 	ops               int           // requests for pages that were answered
+	pageOps           int           // reads, writes and discards of single pages among them
 	ambush            int           // workers to be killed soon after their start
 	disturbed         time.Duration // until when the machine or a thread of a worker stands still
 	held              bool          // requests are
