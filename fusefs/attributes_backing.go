@@ -93,8 +93,9 @@ func (a *attributes) writeBack(_ uint64, text []byte) error {
 }
 
 // spill writes up to a number of pages back that were not accessed for age, the coldest of them,
-// within writeback_limit, and returns how many it wrote: none while recompress or writeback is at work. It counts them in
-// advance, so that a process that is killed has not written more than were counted.
+// within writeback_limit, and returns how many it wrote: none while recompress or writeback is at
+// work. It counts them in advance, so that a process that is killed has not written more than were
+// counted.
 func (a *attributes) spill(age time.Duration, most int) (pages uint64, err error) {
 	if a.cfg.Uninitialised || !a.working.CompareAndSwap(false, true) {
 		return 0, nil

@@ -127,8 +127,8 @@ func (s *Server) SetFill(percent int) { s.pressure.set(percent) }
 func (s *Server) Further() Further { return Further(s.further.Load()) }
 
 // Spill moves up to a number of pages to the backing device that were not accessed for age, the
-// coldest of them, within writeback_limit, as the attribute writeback does, and returns how many it moved. It moves none
-// while recompress or writeback is at work. It may be called until Close.
+// coldest of them, within writeback_limit, as the attribute writeback does, and returns how many it
+// moved. It moves none while recompress or writeback is at work. It may be called until Close.
 func (s *Server) Spill(age time.Duration, most int) (pages uint64, err error) {
 	return s.spill(age, most)
 }

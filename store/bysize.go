@@ -53,7 +53,7 @@ func (b *bySize) run() error {
 	return err
 }
 
-// deal deals with the wanted pages, of which there are so many in each class.
+// deal deals with the wanted pages; spread has their number in each class.
 func (b *bySize) deal(spread *[sizeClasses]int) (err error) {
 	for top := sizeClasses - 1; top >= 0 && err == nil; {
 		last, total := top, spread[top]

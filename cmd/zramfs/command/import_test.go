@@ -34,8 +34,8 @@ func TestMayImport(t *testing.T) {
 	}
 }
 
-// A data file that is still open may be closed by the next look, which here finds no device any
-// more; one on a loop device is refused at once.
+// A data file that is open may be closed by the next look, which finds no device here; one on a
+// loop device is refused at once.
 func TestImportWaitsForTheLastClose(t *testing.T) {
 	d := devices.Device{Dir: t.TempDir(), Status: &daemon.Status{Opens: 1}}
 	refuse := func(d devices.Device) error { return mayImport(d, false) }

@@ -76,7 +76,7 @@ func TestInspectText(t *testing.T) {
 	}
 }
 
-// What a restore left as it was, and what it compressed again, is told where there is some.
+// A restore tells of pages that it left as they were, or compressed again, where there are some.
 func TestRestoreText(t *testing.T) {
 	for _, c := range []struct{ kept, recoded uint64 }{{0, 0}, {3, 0}, {0, 1}} {
 		var out strings.Builder

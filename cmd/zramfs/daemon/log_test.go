@@ -103,8 +103,8 @@ func TestCorruptLines(t *testing.T) {
 	}
 }
 
-// TestCorruptLinesHeldBack wants the sum a minute later where the device goes on, too, and once more
-// a minute after the next.
+// TestCorruptLinesHeldBack wants the sum a minute later where the device goes on, and once more a
+// minute after the next.
 func TestCorruptLinesHeldBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := &gatedSink{gate: make(chan struct{})}
