@@ -135,6 +135,26 @@ func TestMaintainerAges(t *testing.T) {
 	eventually(t, "the page ages", func() bool { return s.ages.of(3)&ageCode > ageNow+1 })
 }
 
+// Walks follow one another less and less often while no page is used, but once a minute; the
+// maintainer may walk as well.
+func TestWalksLessOften(t *testing.T) {
+	s := newStore(t, Config{Disksize: 4 << 20})
+	write(t, s, 3, content{3, 1, random}.bytes())
+	every := func() time.Duration {
+		s.passMu.Lock()
+		defer s.passMu.Unlock()
+		s.ages.walk.under, s.ages.walk.due = false, time.Time{}
+		return s.ages.walk.every
+	}
+	every()
+	for n := range 10 {
+		s.ageSome()
+		if got, least := every(), min(time.Second<<n, ageQuiet); got < least || got > ageQuiet {
+			t.Errorf("%d walks after the last access the next is due after %v, want %v to %v", n, got, least, ageQuiet)
+		}
+	}
+}
+
 // Objects alone are idle, of an age or all, until they are read, written or discarded.
 func TestMarkIdle(t *testing.T) {
 	s := newStore(t, Config{Disksize: 4 << 20})

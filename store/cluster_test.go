@@ -195,6 +195,30 @@ func alikes(t *testing.T, size uint64, alike int) (*Store, [][]byte) {
 	return s, data
 }
 
+// A cluster is sparse as soon as a quarter of its pages have left.
+func TestSparseFromAQuarterOn(t *testing.T) {
+	s := mustCreate(t, Config{Disksize: 1 << 20, Algorithm: algorithm(t, "page")})
+	defer finish(t, s)
+	for page := range uint64(image.ClusterPages) {
+		write(t, s, page, texts(1)[0])
+	}
+	if did := join(t, s); did.Pages != image.ClusterPages {
+		t.Fatalf("%+v", did)
+	}
+	for left := range uint64(3) {
+		want := uint8(0)
+		if left == image.ClusterPages/4 {
+			want = uint8(math.MaxUint8) << left
+		}
+		if got := s.sparseAt(0); got != want {
+			t.Errorf("after %d pages have left: %08b, want %08b", left, got, want)
+		}
+		w := s.Acquire()
+		w.Discard(left, 1)
+		w.Release()
+	}
+}
+
 // A store without memory loosens clusters before writes fail, however few pages have left them.
 func TestFullStoreIsLoosened(t *testing.T) {
 	s, data := alikes(t, 16<<20, 16)
