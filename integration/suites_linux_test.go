@@ -96,7 +96,7 @@ func TestSwapF066LTP(t *testing.T) {
 }
 
 // ltpTimeout is for a test that writes a KiB by a process, 60,000 times.
-const ltpTimeout = 5 * time.Minute
+const ltpTimeout = 20 * time.Minute
 
 // skippedPart is the exit code of a test of the Linux Test Project that has left something out:
 // max_comp_streams, which new kernels ignore.
