@@ -88,6 +88,15 @@ func TestAgesSkipTicks(t *testing.T) {
 	}
 }
 
+// The ages at which pages come to a step are those of the text at the table, in ticks.
+func TestStepAges(t *testing.T) {
+	for step, want := range [][2]time.Duration{{0, 0}, {0, 1}, {1, 2}, {2, 4}, {4, 6}, {6, 10}, {10, 14}} {
+		if least, most := stepAges(step); least != want[0]*ageTick || most != want[1]*ageTick {
+			t.Errorf("step %d: %v to %v, want %v ticks", step, least, most, want)
+		}
+	}
+}
+
 // The classes follow one another, and say in Stats how old pages are and at which age they are
 // read.
 func TestAgeStats(t *testing.T) {

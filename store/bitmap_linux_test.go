@@ -107,3 +107,21 @@ func mustHold(t *testing.T, s *Store, pages uint32) {
 		}
 	}
 }
+
+// Walks over the index read no page of it that does not exist, since that would fill it. Check
+// compares the memory that the image takes with what is counted.
+func TestWalksTakeNoIndexPages(t *testing.T) {
+	s := newStore(t, Config{Disksize: 64 << 30, Backing: newBacking(t, 100)})
+	for _, page := range []uint64{5, s.Pages() / 2, s.Pages() - 1} {
+		write(t, s, page, testContent(page, 1).bytes())
+	}
+	if did, err := s.Recompress(t.Context(), RecompressConfig{Algorithm: algorithm(t, "page:dense")}); err != nil || did.Tried == 0 {
+		t.Errorf("%+v, %v", did, err)
+	}
+	if did := mustWriteBack(t, s, WritebackConfig{Pages: everything.Pages, Coldest: 2}); did.Pages == 0 {
+		t.Errorf("%+v", did)
+	}
+	if n := s.MarkIdle(0); n > 3 {
+		t.Errorf("%d pages are idle", n)
+	}
+}

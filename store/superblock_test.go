@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"errors"
 	"testing"
+
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // TestRestoreSuperblock flips each bit of the superblock: the copy is restored, and the image opens
@@ -70,5 +72,16 @@ func TestRestoreNoOtherSuperblock(t *testing.T) {
 	other[0]++
 	if restored, err := images[0].RestoreSuperblock(other); restored || !errors.Is(err, ErrMagic) {
 		t.Errorf("a damaged copy: %v, %v", restored, err)
+	}
+}
+
+// The image of a store that may take little memory has a segment more than fits into it, and the
+// table of ages.
+func TestSegmentsForLittleMemory(t *testing.T) {
+	const most = 64
+	cfg := Config{Disksize: 1 << 30, MaxMemory: most * image.SegmentSize}
+	g := image.NewGeometry(cfg.Disksize, 0)
+	if got, want := segmentsFor(cfg), most+1+g.AgeSegments(); got != want {
+		t.Errorf("%d segments, want %d", got, want)
 	}
 }
