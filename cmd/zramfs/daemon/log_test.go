@@ -71,6 +71,9 @@ func TestLogNeverBlocks(t *testing.T) {
 			t.Errorf("no line with %q", want)
 		}
 	}
+	if n := strings.Count(strings.Join(got, "\n"), "log lines were dropped"); n != 1 {
+		t.Errorf("the loss is told %d times", n)
+	}
 }
 
 // TestLogCloseIsBounded wants the end of a process not to wait for a sink that has stopped.
@@ -111,10 +114,12 @@ func TestCorruptLinesHeldBack(t *testing.T) {
 		close(sink.gate)
 		logs := newLogs(sink)
 		for times := 1; times <= 2; times++ {
-			for page := range uint64(corruptBurst + 5) {
+			for page := range uint64(corruptBurst + 4) {
 				logs.Corrupt(page)
 			}
-			time.Sleep(corruptWindow + time.Second)
+			time.Sleep(corruptWindow / 2)
+			logs.Corrupt(0) // puts nothing off
+			time.Sleep(corruptWindow/2 + time.Second)
 			got := sink.text()
 			if len(got) != times*(corruptBurst+1) || !strings.Contains(got[len(got)-1], "5 more reads failed") {
 				t.Errorf("%d. lines:\n%s", times, strings.Join(got, "\n"))

@@ -66,6 +66,8 @@ func (m *machine) ask(op uint32, pages int, argument []byte) (*world.Request, bo
 	d := m.w.Device(m.session.Files().Data)
 	deaths := m.deaths
 	r := d.Send(op, dataNode, argument)
+	m.asked[r] = true
+	defer delete(m.asked, r)
 	for jumps := -1; !r.Answered(); {
 		if jumps == m.jumps { // else the clock has jumped during the wait
 			m.w.Fail("a request (opcode %d) is not answered within %v; %s", op, answerTime, d.Describe())
@@ -404,8 +406,14 @@ func (m *machine) scarcity(rng *rand.Rand) {
 	world.UntilOr(func() bool { return m.ops > until || m.ending }, time.Minute)
 	m.w.Memory.Scarce = 0
 	m.script.note("memory is there again")
-	// Requests that waited for it are answered before there is trouble again: answerTime is
-	// for one such time, and time hardly passes for users that are served.
-	back := m.ops
-	world.Until(func() bool { return m.ops > back+8*m.users || m.ending })
+	// Requests that waited for it are answered before it is scarce again: answerTime is for one such
+	// time.
+	back := m.w.Elapsed()
+	world.Until(func() bool {
+		waits := false
+		for r := range m.asked {
+			waits = waits || r.Began < back
+		}
+		return !waits || m.ending
+	})
 }

@@ -42,13 +42,14 @@ type machine struct {
 	serving           bool          // a worker has been ready
 	served            time.Duration // when the last one began to serve
 	deaths            int
-	ops               int           // requests for pages that were answered
-	pageOps           int           // reads, writes and discards of single pages among them
-	ambush            int           // workers to be killed soon after their start
-	disturbed         time.Duration // until when the machine or a thread of a worker stands still
-	held              bool          // requests are
-	night             time.Duration // until when users sleep, and the device works in the background
-	limited           bool          // writes may fail for lack of memory
+	ops               int                     // requests for pages that were answered
+	asked             map[*world.Request]bool // requests without an answer
+	pageOps           int                     // reads, writes and discards of single pages among them
+	ambush            int                     // workers to be killed soon after their start
+	disturbed         time.Duration           // until when the machine or a thread of a worker stands still
+	held              bool                    // requests are
+	night             time.Duration           // until when users sleep, and the device works in the background
+	limited           bool                    // writes may fail for lack of memory
 	ending            bool
 	users             int
 	jumps             int
@@ -82,7 +83,7 @@ type simulatedWorker struct {
 var errKilled = errors.New("killed by signal 9")
 
 func newMachine(w *world.World, p plan, s *script, dir string) (*machine, error) {
-	m := &machine{w: w, plan: p, script: s, quiet: slog.New(slog.DiscardHandler)}
+	m := &machine{w: w, plan: p, script: s, quiet: slog.New(slog.DiscardHandler), asked: map[*world.Request]bool{}}
 	var err error
 	if m.session, err = fusefs.NewSession(dir, false); err != nil {
 		return nil, err
