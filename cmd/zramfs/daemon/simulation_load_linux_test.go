@@ -113,7 +113,7 @@ func (m *machine) mayFail(r *world.Request) bool { return m.limited || m.disturb
 // mayWait reports whether a request may wait that needs no memory: behind those that the backing
 // device is to make room for, for a worker, or with all others.
 func (m *machine) mayWait(r *world.Request, deaths int) bool {
-	return m.plan.backing != 0 || m.deaths != deaths || m.held || max(m.served, m.disturbed) > r.Began
+	return m.plan.backing != 0 || m.deaths != deaths || m.held > 0 || max(m.served, m.disturbed) > r.Began
 }
 
 // part draws a piece of n pages, whole or by sectors.
@@ -268,9 +268,9 @@ func (m *machine) operate(v *simulatedWorker) {
 // check holds all requests, those too that do not wait for memory.
 func (m *machine) check(s *store.Store) {
 	m.script.note("check")
-	m.held = true
+	m.held++
 	world.Coarsely(func() { s.Check(func(err error) { m.w.Fail("check: %v", err) }) })
-	m.held, m.disturbed = false, max(m.disturbed, m.w.Elapsed())
+	m.held, m.disturbed = m.held-1, max(m.disturbed, m.w.Elapsed())
 }
 
 // join joins some neighbours while users are at work, which the device does at night alone.
@@ -406,8 +406,8 @@ func (m *machine) scarcity(rng *rand.Rand) {
 	world.UntilOr(func() bool { return m.ops > until || m.ending }, time.Minute)
 	m.w.Memory.Scarce = 0
 	m.script.note("memory is there again")
-	// Requests that waited for it are answered before it is scarce again: answerTime is for one such
-	// time.
+	// Requests that waited for it are answered before it is scarce again: answerTime is for one
+	// such time.
 	back := m.w.Elapsed()
 	world.Until(func() bool {
 		waits := false

@@ -47,7 +47,7 @@ type machine struct {
 	pageOps           int                     // reads, writes and discards of single pages among them
 	ambush            int                     // workers to be killed soon after their start
 	disturbed         time.Duration           // until when the machine or a thread of a worker stands still
-	held              bool                    // requests are
+	held              int                     // checks that hold all requests
 	night             time.Duration           // until when users sleep, and the device works in the background
 	limited           bool                    // writes may fail for lack of memory
 	ending            bool
