@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/zramfs/zramfs/store"
 	"github.com/zramfs/zramfs/telemetry"
 )
@@ -130,10 +128,10 @@ func (l *left) exchangePages(n int) {
 		case 7:
 			m = punchRequest(unique, off, 2*pageSize)
 		}
-		if _, err := unix.Write(l.kernel[dataConnection], m); err != nil {
+		if err := l.send(dataConnection, m); err != nil {
 			l.t.Fatal(err)
 		}
-		if k, err := unix.Read(l.kernel[dataConnection], buf); err != nil || k < outHeaderSize || errnoOf(buf) != 0 {
+		if k, err := l.receive(dataConnection, buf); err != nil || k < outHeaderSize || errnoOf(buf) != 0 {
 			l.t.Fatalf("request %d: %d bytes, %v", i, k, err)
 		}
 	}
@@ -143,10 +141,10 @@ func (l *left) exchangePages(n int) {
 func (l *left) exchangeAttributes(fs *fileSystem, stop <-chan struct{}) {
 	buf := make([]byte, leftTransfer+bufferOff)
 	exchange := func(m message) {
-		if _, err := unix.Write(l.kernel[attributeConnection], m); err != nil {
+		if err := l.send(attributeConnection, m); err != nil {
 			l.t.Error(err)
 		}
-		if k, err := unix.Read(l.kernel[attributeConnection], buf); err != nil || k < outHeaderSize || errnoOf(buf) != 0 {
+		if k, err := l.receive(attributeConnection, buf); err != nil || k < outHeaderSize || errnoOf(buf) != 0 {
 			l.t.Errorf("%d bytes, error %d, %v", k, errnoOf(buf), err)
 		}
 	}

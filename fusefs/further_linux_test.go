@@ -90,7 +90,7 @@ func TestOthersDoNotWaitForHotAdd(t *testing.T) {
 // sends sends a request for attributes, as the kernel does.
 func (l *left) sends(m message) {
 	l.t.Helper()
-	if _, err := unix.Write(l.kernel[attributeConnection], m); err != nil {
+	if err := l.send(attributeConnection, m); err != nil {
 		l.t.Fatal(err)
 	}
 }

@@ -133,6 +133,26 @@ type answered struct {
 	data   []byte
 }
 
+// send sends a message as the kernel does.
+func (l *left) send(kind connectionKind, m message) error {
+	_, err := uninterrupted(func() (int, error) { return unix.Write(l.kernel[kind], m) })
+	return err
+}
+
+// receive waits for what the kernel is told.
+func (l *left) receive(kind connectionKind, buf []byte) (int, error) {
+	return uninterrupted(func() (int, error) { return unix.Read(l.kernel[kind], buf) })
+}
+
+// uninterrupted repeats a call that the runtime's signal ends, since servers take SA_RESTART off it.
+func uninterrupted(call func() (int, error)) (n int, err error) {
+	for {
+		if n, err = call(); err != unix.EINTR {
+			return n, err
+		}
+	}
+}
+
 // heard takes what was told the kernel until now.
 func (l *left) heard(kind connectionKind) (all []answered) {
 	l.t.Helper()

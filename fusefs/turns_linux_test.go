@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -102,7 +100,7 @@ func TestRequestsInFlight(t *testing.T) {
 	}
 	ask := func(unique uint64) {
 		t.Helper()
-		if _, err := unix.Write(l.kernel[dataConnection], readRequest(unique, 0, pageSize)); err != nil {
+		if err := l.send(dataConnection, readRequest(unique, 0, pageSize)); err != nil {
 			t.Fatal(err)
 		}
 	}

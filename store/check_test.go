@@ -47,10 +47,15 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		{8, "references", func() { s.same.refs[s.idx.load(table).Value()] ^= 1 }},
 		{9, "counter", func() { s.base.pages[3].Store(s.base.pages[3].Load() ^ 1) }},
 	} {
-		c.spoil()
+		spoil := func() {
+			s.passMu.Lock() // the maintainer makes segments ready
+			defer s.passMu.Unlock()
+			c.spoil()
+		}
+		spoil()
 		var found []string
 		s.Check(func(err error) { found = append(found, err.Error()) })
-		c.spoil()
+		spoil()
 		if !strings.Contains(strings.Join(found, "\n"), fmt.Sprintf("invariant %d:", c.rule)) {
 			t.Errorf("%s spoiled: want invariant %d broken, got %q", c.name, c.rule, found)
 		}
