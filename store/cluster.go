@@ -26,7 +26,7 @@ import (
 type clusters struct {
 	allowed bool                           // the image may hold some; immutable
 	readers atomic.Pointer[clusterReaders] // nil until there is a cluster
-	left    atomic.Int64                   // pages that left clusters behind since the last walk for these began
+	left    atomic.Int64                   // pages that left clusters behind since the last whole walk began
 	loosen  loosening                      // guarded by Store.passMu
 }
 
@@ -177,7 +177,7 @@ func (s *Store) loosenSome(denied bool) (again time.Duration) {
 		if c.left.Load() < least {
 			return 0
 		}
-		c.loosen = loosening{under: true, left: c.left.Swap(0)}
+		c.loosen = loosening{under: true, left: c.left.Load()}
 	}
 	end := min(c.loosen.next+loosenPages, s.image.Pages)
 	for loosened := 0; c.loosen.next < end && loosened < loosenMost; {
@@ -188,7 +188,6 @@ func (s *Store) loosenSome(denied bool) (again time.Duration) {
 		n, err := s.loosenAt(c.loosen.next)
 		if err != nil {
 			c.loosen.under = false
-			c.left.Add(c.loosen.left)
 			return settleEvery
 		}
 		loosened += n
@@ -197,6 +196,7 @@ func (s *Store) loosenSome(denied bool) (again time.Duration) {
 	if c.loosen.under = c.loosen.next < s.image.Pages; c.loosen.under {
 		return compactEvery
 	}
+	c.left.Add(-c.loosen.left)
 	return 0
 }
 

@@ -233,6 +233,8 @@ func TestFullStoreIsLoosened(t *testing.T) {
 	}
 	time.Sleep(4 * settleEvery)
 	sparse := func() (n int) {
+		s.passMu.Lock() // nothing moves
+		defer s.passMu.Unlock()
 		for first := range uint64(groups) {
 			n += bits.OnesCount8(s.sparseAt(first * image.ClusterPages))
 		}

@@ -83,7 +83,7 @@ func (s *Store) pass(long time.Duration) time.Duration {
 		again = soonest(again, heldUpEvery)
 	}
 
-	full := denied && s.reserve() <= 1 && s.unswept.Load() == 0 && !s.recountEnds() && !s.clusters.loosen.under
+	full := denied && s.reserve() <= s.keptReady() && s.unswept.Load() == 0 && !s.recountEnds() && !s.clusters.loosen.under
 	relief := full && s.cfg.Relief != nil && s.cfg.Relief()
 	s.mu.Lock()
 	s.ended = turn
@@ -222,7 +222,7 @@ func (s *Store) refill() (again time.Duration, denied bool) {
 			continue
 		}
 		denied = true
-		if s.reserve() <= 1 {
+		if s.reserve() <= s.keptReady() {
 			s.settleIdle(true)
 			s.recycle()
 		}
@@ -237,7 +237,7 @@ func (s *Store) refill() (again time.Duration, denied bool) {
 		}
 		s.recycle()
 		s.idx.grow() // before the writers that wait for segments take them
-		if s.reserve() > 1 {
+		if s.reserve() > s.keptReady() {
 			return compactEvery, false // enough for the writers that wait, though others may take it
 		}
 		rounds++

@@ -187,10 +187,10 @@ func (w *Worker) takeSegment() (uint32, error) {
 	}
 }
 
-// keptReady is how many ready segments a write leaves: the compactor's, and one for stubs where
-// those have no room, since they make room for writes.
+// keptReady is how many ready segments a write leaves: the compactor's, and one for what makes room
+// for writes, which is stubs that have none and pages that others left alone in clusters.
 func (s *Store) keptReady() int {
-	if s.away.short.Load() {
+	if s.away.short.Load() || s.clusters.left.Load() > 0 {
 		return 2
 	}
 	return 1

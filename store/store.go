@@ -313,7 +313,8 @@ func (s *Store) target() int {
 	if s.over() {
 		return 1
 	}
-	return min(s.atFirst+int(s.backedBytes()/(reserveShare*image.SegmentSize)), int(s.atMost.Load()))
+	n := min(s.atFirst+int(s.backedBytes()/(reserveShare*image.SegmentSize)), int(s.atMost.Load()))
+	return max(n, s.keptReady()+1) // or a write would wait for a segment without end
 }
 
 // open builds what lies outside the image and starts the maintainer. The totals of a new image
