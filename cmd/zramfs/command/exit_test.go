@@ -75,7 +75,8 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer full.Close()
-	for _, args := range [][]string{{"version"}, {"doctor"}, {"list", "-J"}, {"status", "-J"}, {"--help"}} {
+	for _, args := range [][]string{{"version"}, {"doctor"}, {"list", "-J"}, {"status", "-J"}, {"--help"},
+		{"generate", "alerts"}, {"config", "show"}, {"who"}, {"who", "-J"}, {"list"}, {"status"}, {"doctor", "-J"}, {"version", "-J"}} {
 		cmd := exec.CommandContext(t.Context(), "/proc/self/exe", args...)
 		cmd.Env = append(os.Environ(), asProgram+"=1")
 		var stderr strings.Builder

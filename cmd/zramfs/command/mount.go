@@ -189,7 +189,7 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 		return cfg, usageError("--scrub: %v", err)
 	}
 	if cfg.SpillDaily, err = term.ParseBytes(c.String(flagSpillDaily), ram); err != nil {
-		return cfg, usageError("--spill-daily: %v", err)
+		return cfg, usageError("--spill-daily %q: %v", c.String(flagSpillDaily), err)
 	}
 	if path := c.String(flagSpill); path != "" {
 		if cfg.Backing, err = filepath.Abs(path); err != nil {

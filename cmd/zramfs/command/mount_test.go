@@ -132,6 +132,21 @@ func TestOthersRefuse(t *testing.T) {
 		{"status -q DIR", exitUnknown, none}, {"recompress --type x DIR", exitUsage, "recompress: "}, {"recompress --threshold x DIR", exitUsage, "--threshold"},
 		{"recompress --threshold 100 DIR", exitFailure, none}, {"snapshot save DIR F", exitFailure, none}, {"snapshot restore FILE DIR", exitFailure, none},
 		{"events --since x DIR", exitUsage, "--since"}, {"events --since 1m DIR", exitFailure, none}, {"trace DIR", exitFailure, none},
+		{"trace -n -1 DIR", exitUsage, "--lines -1"}, {"trace --perfetto= DIR", exitUsage, "name of a file"},
+		{"trace --perfetto F -f DIR", exitUsage, "neither --follow"}, {"trace --perfetto F -J DIR", exitUsage, "nor --json"},
+		{"config", exitUsage, "say what to do"}, {"config x", exitUsage, "say what to do"}, {"config show x", exitUsage, "say what to do"},
+		{"config show --config-root=", exitUsage, "--config-root is empty"},
+		{"generate", exitUsage, "alerts or grafana"}, {"generate x", exitUsage, "alerts or grafana"}, {"generate alerts x", exitUsage, "alerts or grafana"},
+		{"mount --transport ring DIR", exitUsage, "--transport is gone"}, {"mount --latency x DIR", exitUsage, `latency "x"`},
+		{"mount --cold x DIR", exitUsage, "--cold"}, {"mount --scrub x DIR", exitUsage, "--scrub"},
+		{"mount --spill-daily x DIR", exitUsage, `--spill-daily "x"`},
+		{"down --all DIR", exitUsage, "exclude each other"}, {"down --all -J", exitUsage, "exclude each other"}, {"down DIR DIR", exitUsage, "one DIR at most"},
+		{"upgrade --all DIR", exitUsage, "exclude each other"}, {"upgrade --all -J", exitUsage, "exclude each other"},
+		{"metrics x", exitUsage, "takes no arguments"}, {"report x", exitUsage, "-o names the file"}, {"top --interval x", exitUsage, "--interval"},
+		{"slots", exitUsage, "for up"}, {"slots --slots free --keeper 0 F", exitUsage, "for up"}, {"slots --slots keep --keeper 1 F", exitUsage, "for up"}, {"slots --slots free --keeper 1", exitUsage, "for up"}, {"set  disksize=1G", exitUsage, "DIR is empty"},
+		{"status -q -J", exitUsage, "exclude each other"}, {"estimate --pid=", exitUsage, "--pid"}, {"up --devices 100 DIR", exitUsage, "devices 100"},
+		{"grow DIR", exitUsage, "name the size"}, {"grow --size 1G DIR", exitFailure, none}, {"upgrade DIR", exitFailure, none},
+		{"doctor x", exitUsage, "takes no arguments"}, {"version x", exitUsage, "takes no arguments"}, {"who x", exitUsage, "takes no argument"},
 	} {
 		args := strings.Split(strings.NewReplacer("DIR", dir, "FILE", file).Replace(c.args), " ")
 		wantRefusal(t, dir, c.code, args, c.word)

@@ -51,6 +51,15 @@ func TestSummary(t *testing.T) {
 	if got := s.memoryText(); !strings.Contains(got, "at most 281M when full: --mem-limit 256M") {
 		t.Errorf("with a limit: %q", got)
 	}
+	if s.Memory.Processes = 0; s.memoryText() != "  memory   6M now and the processes, at most 281M when full: --mem-limit 256M\n" {
+		t.Errorf("without the processes: %q", s.memoryText())
+	}
+	if s = newSummary(daemon.Config{}, &daemon.Report{Dir: "/run/zram"}, nil, &setup.Narration{Warnings: []string{"no cure", "a: b"}}); s.memoryText() != "" {
+		t.Errorf("without a status: %q", s.memoryText())
+	}
+	if want := []string{"no cure", "a: b"}; !slices.Equal(s.Warnings, want) {
+		t.Errorf("warnings %q, want %q", s.Warnings, want)
+	}
 	s.Dir = "/run/a b"
 	if got := s.nextText("umount"); got != "watch: zramfs top '/run/a b'      end: zramfs umount '/run/a b'\n" {
 		t.Errorf("elsewhere: %q", got)

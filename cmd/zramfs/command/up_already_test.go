@@ -53,6 +53,20 @@ func TestUpWithOtherValues(t *testing.T) {
 			t.Errorf("%q: it has %q, the user wants %q; want %q, %q", test.given, has, wants, test.has, test.wants)
 		}
 	}
+	for _, flag := range []string{flagCold, flagScrub} {
+		w.set = func(given string) bool { return given == flag }
+		d.Status.Cold.State, d.Status.Scrub.State = "", "" // of a worker of before
+		if has, _ := w.differs(d); len(has) != 0 {
+			t.Errorf("%s: %q", flag, has)
+		}
+		d.Status.Cold.State, d.Status.Scrub.State = background.StateWaiting, background.StateWaiting
+		d.Status.Cold.Share, d.Status.Scrub.EverySeconds = 5, 3600
+		w.cfg.Cold, w.cfg.Scrub = 10, 0
+		has, wants := w.differs(d)
+		if got := strings.Join(append(has, wants...), "; "); got != map[string]string{flagCold: "cold 5%; cold 10%", flagScrub: "scrub every 1h0m; scrub off"}[flag] {
+			t.Errorf("%s: %s", flag, got)
+		}
+	}
 	w.cfg.SpillDaily = 1 << 30
 	w.set = func(flag string) bool { return flag == flagSpillDaily }
 	for state, want := range map[string]int{"": 0, background.StateOff: 0, "waiting": 1} { // "": of a worker of before

@@ -67,6 +67,9 @@ func TestReports(t *testing.T) {
 			return printVerify(w, false, imaging.VerifyReport{Dir: "/run/zram", Pages: 1, Same: 1})
 		}, "/run/zram: 1 page checked (0B compressed, 1 same-filled) in 0.0 s, 0.00 GB/s: no errors\n"},
 		{func(w io.Writer) error {
+			return printVerify(w, false, imaging.VerifyReport{Dir: "/run/zram", WrittenBack: 2})
+		}, "/run/zram: 0 pages checked (0B compressed, 0 same-filled) in 0.0 s, 0.00 GB/s: no errors; 2 pages on the backing device not checked\n"},
+		{func(w io.Writer) error {
 			return printExport(w, false, imaging.ExportReport{File: "F", Pages: 1 << 19, Data: 97638, Seconds: 1.2, GBPerSecond: 0.33})
 		},
 			"F written: 381.4M of data in a 2G sparse file, in 1.2 s, 0.33 GB/s\n"},
@@ -84,6 +87,34 @@ func TestReports(t *testing.T) {
 		var out strings.Builder
 		if err := test.print(&out); err != nil || out.String() != test.want {
 			t.Errorf("it says %q (%v), want %q", out.String(), err, test.want)
+		}
+	}
+}
+
+// TestReportsAreData wants the same reports as JSON under their names, and an error where the output
+// takes nothing.
+func TestReportsAreData(t *testing.T) {
+	for name, print := range map[string]func(io.Writer, bool) error{
+		"verify":        func(w io.Writer, asJSON bool) error { return printVerify(w, asJSON, imaging.VerifyReport{}) },
+		"export":        func(w io.Writer, asJSON bool) error { return printExport(w, asJSON, imaging.ExportReport{}) },
+		"import":        func(w io.Writer, asJSON bool) error { return printImport(w, asJSON, imaging.ImportReport{}) },
+		snapshotSave:    func(w io.Writer, asJSON bool) error { return printSave(w, asJSON, imaging.SaveReport{}) },
+		snapshotRestore: func(w io.Writer, asJSON bool) error { return printRestore(w, asJSON, imaging.RestoreReport{}) },
+		snapshotInspect: func(w io.Writer, asJSON bool) error { return printInspect(w, asJSON, imaging.InspectReport{}) },
+	} {
+		var out strings.Builder
+		var got map[string]map[string]any
+		if err := print(&out, true); err != nil {
+			t.Fatal(name, err)
+		}
+		if decodeJSON(t, out.String(), &got); len(got) != 1 || len(got[name]) == 0 {
+			t.Errorf("%s is %v", name, got)
+		}
+		full := errors.New("no space")
+		for _, asJSON := range []bool{false, true} {
+			if err := print(failing{full}, asJSON); !errors.Is(err, full) {
+				t.Errorf("%s on a full disk: %v", name, err)
+			}
 		}
 	}
 }
