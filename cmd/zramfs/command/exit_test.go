@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 )
 
 // TestExitCodes runs commands that need no device and wants the documented code and an error of one
@@ -47,6 +49,11 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"doctor", "--bundle", absent, "-J"}, 2, "zramfs: doctor: --bundle goes without --json"},
 		{[]string{"doctor", "--bundle", "/proc/self"}, 1, "zramfs: /proc/self: file already exists: name a new file"},
 		{[]string{"version", "now"}, 2, "zramfs: version: takes no arguments"},
+		{[]string{"generate", "alerts"}, 0, ""},
+		{[]string{"generate", "grafana"}, 0, ""},
+		{[]string{"config", "show"}, 0, ""},
+		{[]string{"metrics", "-J"}, 0, ""},
+		{[]string{"who"}, 0, ""},
 	}
 	for _, test := range tests {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
@@ -105,6 +112,7 @@ func TestDescribe(t *testing.T) {
 		{exitWith(3), 3, ""},
 		{exitWith(0), 0, ""},
 		{errors.Join(cause, errors.New("second")), 1, "cause; second"},
+		{fmt.Errorf("mount: %w", &daemon.StartError{Code: 7, Message: "no\nroom"}), 7, "mount: no; room"},
 	}
 	for _, test := range tests {
 		if code, text := describe(test.err); code != test.code || text != test.text {
