@@ -356,6 +356,11 @@ func TestBackingDeviceByAttribute(t *testing.T) {
 	wantAnswer(t, second, "backing_dev", "relative", syscall.EINVAL)
 	wantAnswer(t, second, "backing_dev", filepath.Join(dir, "dev/zram0"), syscall.EINVAL) // FUSE
 	wantAnswer(t, second, "backing_dev", backing, nil)
+	wantAnswer(t, second, "reset", "1", nil) // takes it from a device without a size too, as the kernel's does
+	if got := attribute(t, second, "backing_dev"); got != "none\n" {
+		t.Errorf("after a reset backing_dev is %q", got)
+	}
+	wantAnswer(t, second, "backing_dev", backing, nil)
 	wantAnswer(t, second, "backing_dev", backing+"\n", syscall.EBUSY) // it has it
 	if got := attribute(t, second, "backing_dev"); got != backing+"\n" {
 		t.Errorf("backing_dev is %q, want %s", got, backing)

@@ -69,6 +69,36 @@ func TestWorkersDieInARow(t *testing.T) {
 	f.end(t)
 }
 
+// TestKeeperHoldsNothingOfTheDead wants the keeper of a device with a backing device to have as many
+// descriptors open after many workers as after the first ones, whatever ended them.
+func TestKeeperHoldsNothingOfTheDead(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := mount(t, "--size", "16M", "--spill", backingFile(t, 1<<20))
+	replaceWorkers(t, dir)
+}
+
+// replaceWorkers has workers killed and upgraded, and wants nothing of them to stay in the keeper.
+func replaceWorkers(t *testing.T, dir string) {
+	t.Helper()
+	c := newCrashing(t, dir)
+	replace := func() {
+		c.kill()
+		c.settled()
+		mustRun(t, commandTimeout, "upgrade", dir)
+	}
+	replace() // the keeper holds the program of an upgrade from then on
+	first := openFiles(t, c.keeper)
+	for range 3 {
+		replace()
+	}
+	for end := time.Now().Add(leakPatience); openFiles(t, c.keeper) > first; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("after a few workers the keeper has %d files open, and %d after the first", openFiles(t, c.keeper), first)
+		}
+	}
+}
+
 // accessPage writes or reads a page of the device on dir from another process.
 func accessPage(t *testing.T, dir, how string) {
 	t.Helper()

@@ -53,6 +53,7 @@ func TestF015DeviceWithDictionary(t *testing.T) {
 	if after >= before {
 		t.Errorf("the pages take %s bytes, and %s without the dictionary", after, before)
 	}
+	replaceWorkers(t, with)
 }
 
 // TestF015DictionaryMayChange takes a device's dictionary away, and puts another one in its place:

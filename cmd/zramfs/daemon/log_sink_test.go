@@ -91,6 +91,18 @@ func TestKernelLogFormat(t *testing.T) {
 	}
 }
 
+// Lines carry a time of their own where nothing else stamps them.
+func TestStamps(t *testing.T) {
+	for _, c := range []struct {
+		s    sink
+		want bool
+	}{{&journalSink{}, true}, {&kernelSink{}, true}, {stderrSink{}, false}} {
+		if got := c.s.stamped(); got != c.want {
+			t.Errorf("%T stamps: %v", c.s, got)
+		}
+	}
+}
+
 func TestKernelLogThatTakesNothing(t *testing.T) {
 	k, err := openKernelLog("/dev/full")
 	if err != nil {
