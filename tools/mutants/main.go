@@ -130,8 +130,14 @@ func newLaboratory(s *sources, mutants int) (*laboratory, error) {
 			return nil, err
 		}
 	}
+	if slices.Contains(simulated, *name) && *tests == "" {
+		return l, l.prepareSimulation(s, mutants)
+	}
 	return l, nil
 }
+
+// simulated are the packages that the simulation runs; tools/simulate rewrites them.
+var simulated = []string{"store", "store/internal/image", "cmd/zramfs/background", "fusefs"}
 
 // tryAll tries the mutants that have no verdict yet, and notes each as it comes.
 func (l *laboratory) tryAll(drawn []*mutant, path string, end time.Time) (verdicts []verdict, err error) {

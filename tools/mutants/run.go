@@ -22,7 +22,8 @@ import (
 type test struct {
 	name   string
 	binary string
-	dir    string // where it runs: its package
+	dir    string   // where it runs: its package
+	more   []string // arguments
 	took   time.Duration
 	met    []byte // for each mutant, 1 where it was reached
 }
@@ -47,6 +48,7 @@ func (l *laboratory) run(tests []*test, limit time.Duration, environment ...stri
 		"-pf", "--mount-proc", "--kill-child", "sh", "-c", `"$@"; exit $?`, "sh",
 		tests[0].binary, "-test.run", "^(" + names[1:] + ")$", "-test.short", "-test.failfast", "-test.v", "-test.timeout", limit.String(),
 	}
+	arguments = append(arguments, tests[0].more...)
 	cmd := exec.CommandContext(ctx, "unshare", arguments...)
 	cmd.Dir = tests[0].dir
 	cmd.Env = append(os.Environ(), environment...)
@@ -113,6 +115,23 @@ func (l *laboratory) prepare(s *sources, of string, mutants int) error {
 		l.tests = append(l.tests, t)
 	}
 	return nil
+}
+
+// prepareSimulation compiles the simulation with the mutants. It runs for half a minute of a seed, so
+// for the mutants alone that other tests let live.
+func (l *laboratory) prepareSimulation(s *sources, mutants int) error {
+	dir := filepath.Join(l.dir, "simulation")
+	if out, err := exec.Command("go", "run", "./tools/simulate", "-o", dir, "-overlay", s.overlay()).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	t := &test{name: "TestSimulate", binary: filepath.Join(l.dir, "simulation.test"), dir: filepath.Join(s.root, "cmd/zramfs/daemon"),
+		more: []string{"-seed", "1", "-for", "30s", "-shorten=false"}}
+	cmd := exec.Command("go", "test", "-c", "-vet=off", tags+",simulation", "-overlay", filepath.Join(dir, "overlay.json"), "-o", t.binary, "./cmd/zramfs/daemon")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	l.tests = append(l.tests, t)
+	return l.measure(t, filepath.Join(l.dir, "met"), mutants)
 }
 
 // known is what an earlier call with the same sources has noted of tests.

@@ -8,6 +8,7 @@
 //	go run ./tools/simulate -o DIR             writes DIR/overlay.json
 //	go run ./tools/simulate -o DIR -plant 3    with the third fault planted
 //	go run ./tools/simulate -faults            lists the faults that can be planted
+//	go run ./tools/simulate -o DIR -overlay F  rewrites the sources that overlay F has
 package main
 
 import (
@@ -16,6 +17,7 @@ import (
 	"flag"
 	"fmt"
 	"go/build"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,6 +39,7 @@ func main() {
 	dir := flag.String("o", "", "the directory to write to")
 	number := flag.Int("plant", 0, "the number of a fault to plant; 0 for none")
 	list := flag.Bool("faults", false, "list the faults")
+	below := flag.String("overlay", "", "an overlay with sources to take in the place of the module's")
 	flag.Parse()
 	switch {
 	case *list:
@@ -45,21 +48,38 @@ func main() {
 		}
 		return
 	case *dir == "" || flag.NArg() > 0 || *number < 0 || *number > len(faults):
-		fmt.Fprintf(os.Stderr, "usage: simulate -o DIR [-plant 1 to %d]; simulate -faults\n", len(faults))
+		fmt.Fprintf(os.Stderr, "usage: simulate -o DIR [-plant 1 to %d] [-overlay FILE]; simulate -faults\n", len(faults))
 		os.Exit(2)
 	}
 	var f *fault
 	if *number > 0 {
 		f = &faults[*number-1]
 	}
-	if err := run(*dir, f); err != nil {
+	if err := run(*dir, f, *below); err != nil {
 		fmt.Fprintln(os.Stderr, "simulate:", err)
 		os.Exit(1)
 	}
 }
 
-// run writes the rewritten sources, with a fault if there is one, and the overlay below dir.
-func run(dir string, f *fault) error {
+// An overlay is what "go build -overlay" reads: files by the path that they stand in for.
+type overlay struct{ Replace map[string]string }
+
+// readOverlay returns an overlay without files where there is no path.
+func readOverlay(path string) (o overlay, err error) {
+	o.Replace = map[string]string{}
+	if path == "" {
+		return o, nil
+	}
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(text, &o)
+	}
+	return o, err
+}
+
+// run writes the rewritten sources, with a fault if there is one, and the overlay below dir. Sources
+// that another overlay has, if one is named, come from there.
+func run(dir string, f *fault, other string) error {
 	root, err := filepath.Abs(".")
 	if err != nil {
 		return err
@@ -70,10 +90,18 @@ func run(dir string, f *fault) error {
 	if err := check(root); err != nil {
 		return err
 	}
-	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	below, err := readOverlay(other)
+	if err != nil {
+		return err
+	}
+	overlay := overlay{maps.Clone(below.Replace)}
 	write := func(name string, change func(path string, source []byte) ([]byte, error)) error {
 		from, to := filepath.Join(root, name), filepath.Join(dir, name)
-		text, err := os.ReadFile(from)
+		at, ok := below.Replace[from]
+		if !ok {
+			at = from
+		}
+		text, err := os.ReadFile(at)
 		if err == nil {
 			text, err = plant(f, root, from, text)
 		}
