@@ -99,11 +99,15 @@ var fitting = map[string]string{
 		"WorkerThatCannotBeStarted|F075ResetAndResize|BackingDeviceByAttribute|MinuteAndCPUOutliveWorkers|F073HotAddAndRemove|" +
 		"FurtherDevicesOutliveTheFirst|UmountWithCopies|UnmountedByOthers|ConnectionAborted|Signals|SignalInBackground|CorruptSuperblock|" +
 		"Events|RefusedDirectories|KeeperHoldsImageLocked|UserNSMemoryFallsBack|DamagedSettingsKeepNoWorkerFromServing|" +
-		"OpenAttributeOutlivesItsMount|F015DeviceWithDictionary|DisksizeWithoutMemory|CorruptPage)$",
+		"OpenAttributeOutlivesItsMount|F015DeviceWithDictionary|DisksizeWithoutMemory|CorruptPage|Calls\\w+|Import|Export|Full|Set|" +
+		"BackingDeviceFails|BackingDeviceBelow|FullDeviceSpills|PressureIsPolled|CountersAreTheDevices|DashboardKeepsEvents|NamesAreTaken|" +
+		"F015DictionaryMayChange|F072EightDevices|MountsAtOnce|UpgradeOfRings|KeeperHoldsNothingOfTheDead|KeeperEndsWithoutWorker|" +
+		"UmountWithoutWorker|CrashOnLoop|SocketsEnd|HostileUser|VerifyFindsDamage|WorkerLeavesRealTimeClass|ManagerIsToldOfMount)$",
 	"cmd/zramfs/command": "^Test(Export|Import|F091Snapshot|SnapshotRefused|SnapshotLive|SnapshotResumed|WorkCommands|F066Zramctl|" +
 		"F069ZramctlSetsUp|F066ExecZramctlCreates|ExecCodes|Set|MountHelper|F092OperationsCanBeTraced|Events|RefusedUmountInUse|" +
 		"UpgradeRefused|UpgradeStartsAgain|MountToFullOutput|VerifyFindsDamage|TraceFollows|ExportInterrupted|" +
-		"G107DeviceAppearsAndDoesIO)$",
+		"G107DeviceAppearsAndDoesIO|Calls\\w+|ImportRefused|ImportOfFIFO|SnapshotDamaged|F069ZramctlPrints|UmountWithoutWorker|BundleKeepsSecrets|" +
+		"ServeRefuses|Metrics|StatsEndsWithItsReader|SilentDevice|SocketsEnd|ManagerIsToldOfMount|Namesake)$",
 }
 
 // newLaboratory compiles the tests, and the program that they start, and has each test run once.
@@ -199,8 +203,9 @@ func report(verdicts []verdict, drawn int) error {
 	for _, v := range verdicts {
 		kind := v.kind
 		if kind != "killed" {
-			for line := range strings.Lines(string(doc)) {
-				if strings.Contains(line, v.mutant.name()) && strings.Contains(line, "equivalent") {
+			for item := range strings.SplitSeq(string(doc), "\n* ") {
+				item = strings.Join(strings.Fields(item), " ")
+				if strings.Contains(item, v.mutant.name()) && strings.Contains(item, "equivalent") {
 					kind = "equivalent"
 				}
 			}

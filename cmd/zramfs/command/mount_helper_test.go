@@ -18,6 +18,7 @@ func TestMountHelperCall(t *testing.T) {
 		{"-n none /run/zram -o spill=\"/a,b\"", "mount --spill=/a,b --quiet -- /run/zram", ""},
 		{"none /d -s -o blue=1,size=1M", "mount --size=1M --quiet -- /d", ""},
 		{"none /d -N /proc/1/ns/mnt -o size=1M", "mount --size=1M --quiet -- /d", ""},
+		{"none /d -o algorithm=zstd(level=3,dict=/a),size=1M", "mount --algorithm=zstd(level=3,dict=/a) --size=1M --quiet -- /d", ""},
 		{"none -- /d", "", "unknown flag --"},
 		{"none /d -o blue=1", "", "unknown option blue"},
 		{"none /d -o priority=7", "", "without the option swap there is no swap"},
