@@ -311,3 +311,29 @@ func TestLeastLimit(t *testing.T) {
 		t.Errorf("a byte less: %v, want ErrConfig", err)
 	}
 }
+
+// A write of part of a page waits for memory before it takes the page's lock, for which others would
+// wait too.
+func TestWaitingWriteHoldsNoLock(t *testing.T) {
+	s := newStore(t, Config{Disksize: 64 << 20, MemLimit: 4 << 20})
+	w := s.Acquire()
+	defer w.Release()
+	waits := 0
+	for page := range s.Pages() {
+		w.OnWait(func(bool) {
+			if waits++; !s.lock(page).TryLock() {
+				t.Errorf("page %d is locked while its write waits", page)
+				return
+			}
+			s.lock(page).Unlock()
+		})
+		if err := w.Write(page, 1, content{uint32(page), 1, random}.bytes()[1:]); errors.Is(err, ErrFull) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if waits == 0 {
+		t.Error("no write has waited")
+	}
+}
