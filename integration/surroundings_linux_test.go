@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -52,6 +53,37 @@ func TestMountToFullOutput(t *testing.T) {
 	if err := full.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestMountIsKilled kills mount before it hears of its device, of which its caller never hears then:
+// the keeper takes it back.
+func TestMountIsKilled(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	for range 5 {
+		dir := filepath.Join(tempDir(t), "zram")
+		t.Cleanup(func() { takeBack(t, dir) })
+		cmd := command(t, "mount", "--size", "16M", dir)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var keepers []int
+		for end := time.Now().Add(answerTimeout); len(keepers) == 0 && time.Now().Before(end); keepers = childrenOf(cmd.Process.Pid) {
+			time.Sleep(time.Millisecond)
+		}
+		err := cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+		if err != nil || len(keepers) != 1 {
+			t.Fatalf("%d keepers, %v", len(keepers), err)
+		}
+		if waitEnd(keepers[0], answerTimeout) {
+			if _, err := os.Stat(dir); !os.IsNotExist(err) {
+				t.Errorf("%s is left: %v", dir, err)
+			}
+			return
+		}
+	}
+	t.Error("each keeper goes on, though only one that was ready before mount was killed may")
 }
 
 // TestImportOfFIFO names a FIFO that no process writes to.

@@ -123,9 +123,11 @@ var supervisionStories = map[string]string{
 	"an upgrade": up + `
 		upgrade     | start p2 of new
 		p2 prepared | stop p1
+		2s          |
 		p1 ends     | serve p2
+		1s          |
 		p2 serving  | log serves
-		p2 ready    | answer p2 for p1
+		p2 ready    | answer p2 for p1 after 3s
 		p2 dies     | start p3 of new
 	`,
 	"one upgrade at a time": up + `
@@ -181,7 +183,7 @@ var supervisionStories = map[string]string{
 		50ms        | start p5
 		p4 prepared | kill p5; serve p4
 		p4 serving  | log serves
-		p4 ready    | answer p4 for none
+		p4 ready    | answer p4 for none after 50ms
 	`,
 	"the new program does not serve": up + `
 		upgrade     | start p2 of new

@@ -129,7 +129,11 @@ func (s *stage) answers() {
 					s.t.Errorf("answered %q, and the reason is %v", a.Error, r.why)
 				}
 			} else {
-				s.did("answer %s for %s", name(a.WorkerPID), name(a.OldPID))
+				after := ""
+				if a.WithoutService != 0 {
+					after = " after " + a.WithoutService.String()
+				}
+				s.did("answer %s for %s%s", name(a.WorkerPID), name(a.OldPID), after)
 				if s.used.pid() != a.WorkerPID {
 					s.t.Errorf("the device's image is that of %s after an upgrade to %s", name(s.used.pid()), name(a.WorkerPID))
 				}
