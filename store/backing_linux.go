@@ -102,10 +102,7 @@ func fitDevice(number uint64, depth int) error {
 		if name, err := os.ReadFile(disk + "loop/backing_file"); err == nil {
 			return fitUnder(strings.TrimSuffix(strings.TrimSpace(string(name)), " (deleted)"), depth)
 		}
-		parts, err := filepath.Glob(disk + "slaves/*/dev")
-		if err != nil {
-			return err
-		}
+		parts, _ := filepath.Glob(disk + "slaves/*/dev") // it refuses bad patterns alone
 		for _, part := range parts {
 			var major, minor uint32
 			if text, err := os.ReadFile(part); err == nil {

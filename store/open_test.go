@@ -5,6 +5,7 @@ package store
 import (
 	"bytes"
 	"errors"
+	"os"
 	"testing"
 	"time"
 
@@ -307,4 +308,24 @@ func objectBytes(e image.Entry) []byte {
 		p[i] = byte(e >> (8 * i))
 	}
 	return p
+}
+
+// An image that cannot be read is refused with the reason.
+func TestOpenOfWhatCannotBeRead(t *testing.T) {
+	mem, err := NewMemory(MemoryAuto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mem.Kind() == MemoryHeap {
+		t.Skip("the race detector's build has its images on the heap")
+	}
+	if err := mem.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := Open(mem, Config{}); s != nil || !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Open: %v", err)
+	}
+	if err := mem.Check(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Check: %v", err)
+	}
 }
