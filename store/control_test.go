@@ -194,6 +194,9 @@ func TestSetAlgorithmRefuses(t *testing.T) {
 	if err := s.SetAlgorithm(foreign); !errors.Is(err, ErrConfig) {
 		t.Errorf("a dictionary that objects cannot be read by: %v", err)
 	}
+	if r, err := s.NewRecompressor(RecompressConfig{Algorithm: foreign}); r != nil || !errors.Is(err, ErrConfig) {
+		t.Errorf("recompression by a dictionary that objects cannot be read by: %v", err)
+	}
 	if got := s.Algorithm(); got != algorithm(t, "lz4") {
 		t.Errorf("the algorithm became %s", got)
 	}
