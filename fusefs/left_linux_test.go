@@ -144,7 +144,7 @@ func (l *left) receive(kind connectionKind, buf []byte) (int, error) {
 	return uninterrupted(func() (int, error) { return unix.Read(l.kernel[kind], buf) })
 }
 
-// uninterrupted repeats a call that the runtime's signal ends, since servers take SA_RESTART off it.
+// uninterrupted repeats a call that the runtime's signal ends: servers take SA_RESTART off it.
 func uninterrupted(call func() (int, error)) (n int, err error) {
 	for {
 		if n, err = call(); err != unix.EINTR {

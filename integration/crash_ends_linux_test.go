@@ -69,8 +69,8 @@ func TestWorkersDieInARow(t *testing.T) {
 	f.end(t)
 }
 
-// TestKeeperHoldsNothingOfTheDead wants the keeper of a device with a backing device to have as many
-// descriptors open after many workers as after the first ones, whatever ended them.
+// TestKeeperHoldsNothingOfTheDead wants the keeper of a device with a backing device to have as
+// many descriptors open after many workers as after the first ones, whatever ended them.
 func TestKeeperHoldsNothingOfTheDead(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

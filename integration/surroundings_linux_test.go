@@ -55,8 +55,8 @@ func TestMountToFullOutput(t *testing.T) {
 	}
 }
 
-// TestMountIsKilled kills mount before it hears of its device, of which its caller never hears then:
-// the keeper takes it back.
+// TestMountIsKilled kills mount before it hears of its device. Its caller does not hear of it
+// either, so the keeper takes it back.
 func TestMountIsKilled(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

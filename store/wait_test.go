@@ -312,8 +312,8 @@ func TestLeastLimit(t *testing.T) {
 	}
 }
 
-// A write of part of a page waits for memory before it takes the page's lock, for which others would
-// wait too.
+// A write of part of a page waits for memory before it takes the page's lock, for which others
+// would wait too.
 func TestWaitingWriteHoldsNoLock(t *testing.T) {
 	s := newStore(t, Config{Disksize: 64 << 20, MemLimit: 4 << 20})
 	w := s.Acquire()

@@ -117,8 +117,8 @@ func (l *laboratory) prepare(s *sources, of string, mutants int) error {
 	return nil
 }
 
-// prepareSimulation compiles the simulation with the mutants. It runs for half a minute of a seed, so
-// for the mutants alone that other tests let live.
+// prepareSimulation compiles the simulation with the mutants. It runs for half a minute from one
+// seed on, and only for mutants that other tests let live.
 func (l *laboratory) prepareSimulation(s *sources, mutants int) error {
 	dir := filepath.Join(l.dir, "simulation")
 	if out, err := exec.Command("go", "run", "./tools/simulate", "-o", dir, "-overlay", s.overlay()).CombinedOutput(); err != nil {

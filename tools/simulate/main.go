@@ -77,8 +77,8 @@ func readOverlay(path string) (o overlay, err error) {
 	return o, err
 }
 
-// run writes the rewritten sources, with a fault if there is one, and the overlay below dir. Sources
-// that another overlay has, if one is named, come from there.
+// run writes the rewritten sources, with a fault if there is one, and the overlay below dir.
+// Sources that another overlay has, if one is named, come from there.
 func run(dir string, f *fault, other string) error {
 	root, err := filepath.Abs(".")
 	if err != nil {

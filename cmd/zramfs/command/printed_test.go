@@ -26,7 +26,7 @@ func TestZramctlHelpAndVersion(t *testing.T) {
 	}
 }
 
-// A device's use is where it is mounted, or swap, of which the reader must know when it is out of reach.
+// A device's use is where it is mounted, or swap, and for swap whether this command can reach it.
 func TestUseColumn(t *testing.T) {
 	swap := wellDevice()
 	dead, away := swap, swap

@@ -72,7 +72,7 @@ func TestUpAlreadySays(t *testing.T) {
 	}
 }
 
-// What grow is not told follows from the first device.
+// grow takes from the first device the values that the user does not give.
 func TestGrowFits(t *testing.T) {
 	fit := func(args string, first devices.Device) (u setup.Up, err error) {
 		_, err = said(t, "grow --size 1G "+args, func(c *cli.Context) error {

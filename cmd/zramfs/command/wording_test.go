@@ -91,8 +91,8 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestReportsAreData wants the same reports as JSON under their names, and an error where the output
-// takes nothing.
+// TestReportsAreData wants the same reports as JSON under their names, and an error where the
+// output takes nothing.
 func TestReportsAreData(t *testing.T) {
 	for name, print := range map[string]func(io.Writer, bool) error{
 		"verify":        func(w io.Writer, asJSON bool) error { return printVerify(w, asJSON, imaging.VerifyReport{}) },
