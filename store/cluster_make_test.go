@@ -44,13 +44,19 @@ func TestClusterIsProved(t *testing.T) {
 	wrong := &miscompressor{ClusterCompressor: c.compressor}
 	c.compressor = wrong
 	did, err := c.Run(context.Background(), 0)
-	if pages, _ := inClusters(s); !errors.Is(err, ErrCorrupt) || did.Pages != 0 || pages != 0 || wrong.clusters != 1 {
+	if pages, _ := inClusters(s); !errors.Is(err, ErrCorrupt) || did.Pages != 0 || pages != 0 || wrong.clusters != 1 || did.Incompressible == 0 {
 		t.Errorf("%v: %+v after %d clusters, %d pages are in clusters", err, did, wrong.clusters, pages)
 	}
 	unchanged(t, s, data)
+	alone := did.Incompressible
 	c.compressor = wrong.ClusterCompressor
 	if did, err := c.Run(context.Background(), 0); err != nil || did.Pages == 0 {
 		t.Errorf("the others are not joined: %+v, %v", did, err)
+	}
+	for page := range alone {
+		if s.idx.load(page).Clustered() {
+			t.Errorf("page %d is tried again before it is written", page)
+		}
 	}
 	unchanged(t, s, data)
 }

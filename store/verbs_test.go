@@ -238,6 +238,21 @@ func TestPagePathAllocatesNothing(t *testing.T) {
 	}
 }
 
+// What an open segment may still take is no garbage, nor is it in one for stubs.
+func TestOpenSegmentsAreSpare(t *testing.T) {
+	s := newStore(t, Config{Disksize: 64 << 20})
+	s.passMu.Lock() // nothing comes or goes
+	defer s.passMu.Unlock()
+	before, _ := s.garbage()
+	for i, o := range []*openSegment{&s.away.batch.open, &s.away.batch.spare} {
+		o.end = image.SegmentSize
+		if got, _ := s.garbage(); got != before-int64(i+1)*image.SegmentSize {
+			t.Errorf("with %d segments for stubs %d bytes are garbage, %d without", i+1, got, before)
+		}
+	}
+	s.away.batch.open, s.away.batch.spare = openSegment{}, openSegment{}
+}
+
 // After a storm of random overwrites the garbage is squeezed out.
 func TestCompactionSettles(t *testing.T) {
 	s := newStore(t, Config{Disksize: 64 << 20})

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -46,13 +47,16 @@ func TestServingArgs(t *testing.T) {
 			if disksize != 0 {
 				want.Latency, want.Cold, want.Scrub, want.SpillDaily = awake.Off, background.Share(0), 0, 3<<30
 			}
+			if dir == "/run/-s" {
+				want.Scrub, want.Backing = 2*time.Hour, "/run/b c"
+			}
 			got, serve, err := parseMount(t, servingArgs(want))
 			if err != nil || !serve {
 				t.Fatalf("%v: %v, serve %v", servingArgs(want), err, serve)
 			}
 			if got.Dir != want.Dir || got.Disksize != want.Disksize || got.Algorithm != want.Algorithm ||
 				got.MemLimit != want.MemLimit || got.Memory != want.Memory || !got.CreatedDir ||
-				got.Latency != want.Latency || got.Cold != want.Cold || got.Scrub != want.Scrub || got.SpillDaily != want.SpillDaily {
+				got.Latency != want.Latency || got.Cold != want.Cold || got.Scrub != want.Scrub || got.SpillDaily != want.SpillDaily || got.Backing != want.Backing {
 				t.Errorf("%v read as %+v", servingArgs(want), got)
 			}
 			disksize = 5 << 30
