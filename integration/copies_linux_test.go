@@ -74,7 +74,8 @@ func TestUmountWithCopies(t *testing.T) {
 	require.FUSE(t)
 	require.Command(t, "unshare")
 	for _, inUse := range []time.Duration{0, 2 * time.Second} {
-		dir := mount(t, "--size", "16M")
+		dir := filepath.Join(tempDir(t), "zram")
+		f := startServe(t, dir, "--size", "16M")
 		c := startCopier(t)
 		if inUse > 0 {
 			c.do(t, "exec 3<"+data(dir))
@@ -95,6 +96,14 @@ func TestUmountWithCopies(t *testing.T) {
 		}
 		if got := c.do(t, "cat "+dir+"/block/zram0/disksize"); !strings.HasPrefix(got, "cat: ") {
 			t.Errorf("the copy has %q", got)
+		}
+		f.log.wait(t, "ended for the other mount namespaces, which have copies")
+		if inUse > 0 {
+			f.log.wait(t, "unmounted here, but other mount namespaces have copies")
+		}
+		if !f.waitEnd() {
+			t.Errorf("the keeper %d lives on", f.pid)
+			f.kill(t)
 		}
 	}
 }
