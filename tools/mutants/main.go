@@ -102,7 +102,8 @@ var fitting = map[string]string{
 		"OpenAttributeOutlivesItsMount|F015DeviceWithDictionary|DisksizeWithoutMemory|CorruptPage|Calls\\w+|Import|Export|Full|Set|" +
 		"BackingDeviceFails|BackingDeviceBelow|FullDeviceSpills|PressureIsPolled|CountersAreTheDevices|DashboardKeepsEvents|NamesAreTaken|" +
 		"F015DictionaryMayChange|F072EightDevices|MountsAtOnce|UpgradeOfRings|KeeperHoldsNothingOfTheDead|KeeperEndsWithoutWorker|" +
-		"UmountWithoutWorker|CrashOnLoop|SocketsEnd|HostileUser|VerifyFindsDamage|WorkerLeavesRealTimeClass|ManagerIsToldOfMount|MountIsKilled)$",
+		"UmountWithoutWorker|CrashOnLoop|SocketsEnd|HostileUser|VerifyFindsDamage|WorkerLeavesRealTimeClass|ManagerIsToldOfMount|MountIsKilled|" +
+		"NothingIsTouchedFirstByRequests|SignalsTouchNothingFirst|ZeroDataIsPresent|MemoryOfRequestsIsPresent)$",
 	"cmd/zramfs/command": "^Test(Export|Import|F091Snapshot|SnapshotRefused|SnapshotLive|SnapshotResumed|WorkCommands|F066Zramctl|" +
 		"F069ZramctlSetsUp|F066ExecZramctlCreates|ExecCodes|Set|MountHelper|F092OperationsCanBeTraced|Events|RefusedUmountInUse|" +
 		"UpgradeRefused|UpgradeStartsAgain|MountToFullOutput|VerifyFindsDamage|TraceFollows|ExportInterrupted|" +
