@@ -233,8 +233,9 @@ func TestFurtherAreListed(t *testing.T) {
 		for _, e := range f.entries(f.node(dir)) {
 			if n := numberOfName(e.Name); n != 0 {
 				got = append(got, e.Name)
-				if found := f.find(dir, e.Name); found == nil || found.id != e.Ino || f.node(e.Ino).name != e.Name {
-					t.Errorf("%s in directory %d is %+v", e.Name, dir, found)
+				found, same := f.find(dir, e.Name), f.node(e.Ino)
+				if found == nil || same == nil || found.id != e.Ino || same.id != e.Ino || same.name != e.Name || same.parent != dir || same.target != found.target {
+					t.Errorf("%s in directory %d is %+v, and by its number %+v", e.Name, dir, found, same)
 				}
 			}
 		}

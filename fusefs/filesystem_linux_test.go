@@ -216,6 +216,21 @@ func TestReadDirInPieces(t *testing.T) {
 	}
 }
 
+// TestBlocksOfTheDataFile wants du(1) to count the pages that have data.
+func TestBlocksOfTheDataFile(t *testing.T) {
+	f := newTestFileSystem(t, 1<<20)
+	if _, errno := writeData(f, 4*pageSize, varied(3*pageSize, 1)); errno != 0 {
+		t.Fatal(errno)
+	}
+	f.tree = dataTree()
+	for id, want := range map[uint64]uint64{dataNode: 3 * pageSize / 512, rootNode: 0} {
+		var out fuse.AttrOut
+		if got := f.GetAttr(nil, &fuse.GetAttrIn{InHeader: fuse.InHeader{NodeId: id}}, &out); got != fuse.OK || out.Blocks != want {
+			t.Errorf("node %d has %d blocks, want %d: %v", id, out.Blocks, want, got)
+		}
+	}
+}
+
 // TestUnknownNodes asks for inodes that are not there.
 func TestUnknownNodes(t *testing.T) {
 	f := newTestFileSystem(t, pageSize)
