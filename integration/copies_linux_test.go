@@ -4,6 +4,7 @@ package integration
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -133,5 +134,28 @@ func TestOpenAttributeOutlivesItsMount(t *testing.T) {
 	if !f.waitEnd() {
 		t.Errorf("the keeper %d lives on", f.pid)
 		f.kill(t)
+	}
+}
+
+// An attribute that is never closed keeps its process for ten seconds, and no longer.
+func TestOpenAttributeDelaysTheEnd(t *testing.T) {
+	t.Parallel()
+	require.Root(t)
+	require.FUSE(t)
+	dir := filepath.Join(tempDir(t), "zram")
+	f := startServe(t, dir, "--size", "16M")
+	attribute, err := os.Open(filepath.Join(dir, "block/zram0/disksize"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	f.signal(t, unix.SIGTERM)
+	ended := f.waitEnd()
+	if took := time.Since(begun); !ended || took < 9*time.Second {
+		t.Errorf("the keeper %d ended after %v: %v", f.pid, took, ended)
+	}
+	f.kill(t)
+	if err := attribute.Close(); !errors.Is(err, unix.ENOTCONN) { // nothing serves it
+		t.Errorf("close: %v", err)
 	}
 }

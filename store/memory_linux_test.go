@@ -182,3 +182,29 @@ func TestIndexOfScatteredPages(t *testing.T) {
 		t.Errorf("%d scattered pages, whose objects take %d bytes, take %d, want %d at the most", scattered, objects, index, most)
 	}
 }
+
+// Memory of each kind has one descriptor, and none once it is closed.
+func TestMemoryHasOneDescriptor(t *testing.T) {
+	open := func() int {
+		all, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	before := open()
+	for _, kind := range []MemoryKind{MemoryMemfd, MemoryNoswap} {
+		m, err := NewMemory(kind)
+		if err != nil {
+			t.Logf("%s: %v", kind, err) // it needs privileges
+		} else if n := open() - before; n != 1 {
+			t.Errorf("%s has %d descriptors open", kind, n)
+		}
+		if err == nil {
+			err = m.Close()
+		}
+		if n := open() - before; n != 0 {
+			t.Errorf("%s leaves %d descriptors open: %v", kind, n, err)
+		}
+	}
+}

@@ -99,7 +99,7 @@ var fitting = map[string]string{
 		"WorkerThatCannotBeStarted|F075ResetAndResize|BackingDeviceByAttribute|MinuteAndCPUOutliveWorkers|F073HotAddAndRemove|" +
 		"FurtherDevicesOutliveTheFirst|UmountWithCopies|UnmountedByOthers|ConnectionAborted|Signals|SignalInBackground|CorruptSuperblock|" +
 		"Events|RefusedDirectories|KeeperHoldsImageLocked|UserNSMemoryFallsBack|DamagedSettingsKeepNoWorkerFromServing|" +
-		"OpenAttributeOutlivesItsMount|F015DeviceWithDictionary|DisksizeWithoutMemory|CorruptPage|Calls\\w+|Import|Export|Full|Set|" +
+		"OpenAttribute\\w+|F015DeviceWithDictionary|DisksizeWithoutMemory|CorruptPage|Calls\\w+|Import|Export|Full|Set|" +
 		"BackingDeviceFails|BackingDeviceBelow|FullDeviceSpills|PressureIsPolled|CountersAreTheDevices|DashboardKeepsEvents|NamesAreTaken|" +
 		"F015DictionaryMayChange|F072EightDevices|MountsAtOnce|UpgradeOfRings|KeeperHoldsNothingOfTheDead|KeeperEndsWithoutWorker|" +
 		"UmountWithoutWorker|CrashOnLoop|SocketsEnd|HostileUser|VerifyFindsDamage|WorkerLeavesRealTimeClass|ManagerIsToldOfMount|MountIsKilled|" +
