@@ -328,4 +328,7 @@ func TestOpenOfWhatCannotBeRead(t *testing.T) {
 	if err := mem.Check(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Check: %v", err)
 	}
+	if b, err := mem.Superblock(); b != nil || !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Superblock: %v", err)
+	}
 }
