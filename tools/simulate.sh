@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # simulate.sh FOR [SEED [PROCESSES]]: simulates for a time such as 2m, from SEED on or, with 0, from
-# one that is drawn and printed; in as many processes as there are processors. First it runs what
-# failed once (tools/simulate/seeds) and one seed twice. Go arguments of one run follow in ARGS.
+# one that is drawn and printed; in as many processes as there are processors, whose output stays in
+# .cache/simulation/log.0 and so on. First it runs what failed once (tools/simulate/seeds) and one
+# seed twice. Go arguments of one run follow in ARGS.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 for=$1 seed=${2:-0} processes=${3:-$(nproc)}
@@ -18,7 +19,7 @@ if [ -z "${ARGS:-}" ]; then
 fi
 pids=()
 for ((i = 0; i < processes; i++)); do
-	run -test.run '^TestSimulate$' -test.v -seed $((seed + i * 1000000)) -for "$for" ${ARGS:-} &
+	(run -test.run '^TestSimulate$' -test.v -seed $((seed + i * 1000000)) -for "$for" ${ARGS:-} | tee "$dir/log.$i") &
 	pids+=($!)
 done
 status=0
