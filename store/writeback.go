@@ -239,7 +239,7 @@ func (w *writeback) gather(window []candidate, room int) (dealt, n int) {
 			continue // a request is at it, or there is no memory for an object of its own
 		}
 		c.beginRead()
-		if e := s.idx.load(page); w.wanted(page, e) {
+		if e := s.idx.load(page); !e.Clustered() && w.wanted(page, e) { // a packer may just have joined it
 			if packed, err := s.object(page, e); err == nil { // a damaged one is left for a read to find
 				copy(w.b.copies[n], packed)
 				w.b.items[n] = item{page: page, stub: image.Stub{Length: uint16(len(packed)), Codec: e.Codec()}}
