@@ -5,6 +5,7 @@ package fusefs
 import (
 	"bytes"
 	"encoding/binary"
+	"syscall"
 	"testing"
 	"time"
 
@@ -45,16 +46,34 @@ func TestCarryOnWithWriteRead(t *testing.T) {
 // A process died before it sealed what it had received, or was of an earlier version: the successor
 // carries it out, unless its number is a flipped bit of a free slot.
 func TestCarryOnWithoutSeal(t *testing.T) {
-	l := newLeft(t)
 	data := varied(pageSize, 1)
-	copy(l.slot(0).room(), writeRequest(10, 0, data))
-	copy(l.slot(1).room(), writeRequest(1<<40, pageSize, data))
-	got := l.carryOn()
-	if len(got) != 2 || got[0].unique != 10 || got[0].errno != 0 || got[1].unique != 1<<40 || got[1].errno != int(unix.EIO) {
-		t.Errorf("answered %+v", got)
-	}
-	if !bytes.Equal(l.page(0), data) || !bytes.Equal(l.page(1), make([]byte, pageSize)) {
-		t.Error("the pages are wrong")
+	for _, c := range []struct {
+		name   string
+		number uint64
+		before func(*slot)
+		errno  syscall.Errno
+	}{
+		{"first request", 10, func(*slot) {}, 0},
+		{"first request, of a number with one bit", 1 << 3, func(*slot) {}, 0},
+		{"later request, of a number with one bit", 1 << 40, func(s *slot) { s.seal(writeRequest(10, 5*pageSize, data)) }, 0},
+		{"free slot with a flipped bit", 1 << 40, func(s *slot) { s.seal(writeRequest(10, 0, data)) }, unix.EIO},
+		{"slot of an earlier version", 10, func(s *slot) { s.words[wordSum].Store(0) }, 0},
+		{"free slot of an earlier version with a flipped bit", 1 << 40, func(s *slot) { s.words[wordSum].Store(0) }, unix.EIO},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLeft(t)
+			s := l.slot(1)
+			c.before(s)
+			s.words[wordSealed].Store(0)
+			copy(s.room(), writeRequest(c.number, 0, data))
+			got := l.carryOn()
+			if len(got) != 1 || got[0].unique != c.number || got[0].errno != int(c.errno) {
+				t.Errorf("answered %+v, want error %d", got, c.errno)
+			}
+			if want := map[bool][]byte{true: data, false: make([]byte, pageSize)}[c.errno == 0]; !bytes.Equal(l.page(0), want) {
+				t.Error("the page is wrong")
+			}
+		})
 	}
 }
 

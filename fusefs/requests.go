@@ -138,6 +138,9 @@ func (r requests) format(s requestsShape) {
 	r.word(wordAttributeSlots).Store(uint64(s.attributes))
 	r.word(wordDataSlots).Store(uint64(s.data))
 	r.word(wordDataTransfer).Store(uint64(s.transfer))
+	for i := range s.attributes + s.data {
+		r.words(slotWordsAt+i*64, 8)[wordSum].Store(neverSealed)
+	}
 	r.word(wordMagic).Store(requestsMagic)
 }
 

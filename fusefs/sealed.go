@@ -34,6 +34,10 @@ func (s *slot) seal(m message) {
 	s.words[wordSealed].Store(m.unique())
 }
 
+// neverSealed is the checksum of a slot before its first request: no request has it, since sumOf has
+// 32 bits. The slots of earlier versions have 0.
+const neverSealed = 1 << 32
+
 // sumOf is the checksum of a request, without its number.
 func sumOf(m message) uint64 {
 	m = m[:min(len(m), sealedSize)]
@@ -42,19 +46,20 @@ func sumOf(m message) uint64 {
 }
 
 // look reports what a predecessor has left in the slot. A slot without a seal is free, holds a
-// request that was never sealed, or is a free one with a flipped bit: its number is a power of two.
+// request that was never sealed, or is a free one with a flipped bit: its number is a power of two,
+// and it has what was sealed last, or comes from a version that seals nothing.
 func (s *slot) look() found {
 	number, sealed := s.unique.Load(), s.words[wordSealed].Load()
 	m := message(s.room())
 	length := binary.LittleEndian.Uint32(m)
+	whole, sum := length >= inHeaderSize && uint64(length) <= uint64(len(m)), s.words[wordSum].Load()
+	summed := whole && sum == sumOf(m[:length])
 	switch {
 	case number == 0 && sealed == 0:
 		return foundNothing
-	case sealed == 0 && bits.OnesCount64(number) > 1:
+	case sealed == 0 && (bits.OnesCount64(number) > 1 || whole && !summed && sum != 0):
 		return foundRequest
-	case sealed != number, length < inHeaderSize, uint64(length) > uint64(len(m)):
-		return foundDamage
-	case s.words[wordSum].Load() != sumOf(m[:length]):
+	case sealed != number || !summed:
 		return foundDamage
 	case s.words[wordApplied].Load() == number && s.words[wordAppliedSum].Load() != s.appliedSum(number):
 		return foundDamage
