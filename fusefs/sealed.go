@@ -34,8 +34,8 @@ func (s *slot) seal(m message) {
 	s.words[wordSealed].Store(m.unique())
 }
 
-// neverSealed is the checksum of a slot before its first request: no request has it, since sumOf has
-// 32 bits. The slots of earlier versions have 0.
+// neverSealed is the checksum of a slot before its first request: no request has it, since sumOf
+// has 32 bits. The slots of earlier versions have 0.
 const neverSealed = 1 << 32
 
 // sumOf is the checksum of a request, without its number.

@@ -238,7 +238,7 @@ func TestPagePathAllocatesNothing(t *testing.T) {
 	}
 }
 
-// What an open segment may still take is no garbage, nor is it in one for stubs.
+// The free end of an open segment is no garbage, nor is that of a segment for stubs.
 func TestOpenSegmentsAreSpare(t *testing.T) {
 	s := newStore(t, Config{Disksize: 64 << 20})
 	s.passMu.Lock() // nothing comes or goes
