@@ -21,6 +21,7 @@ type model struct {
 	using   []int      // users that read a page, -1 for one that writes
 	reading []int      // reads of a page under way, also during a write
 	seen    [][][]byte // what a page may have held since the first of them began
+	changed []bool     // a change has begun or ended since then
 	cluster uint64     // pages that lie side by side on the device
 	stride  uint64     // from one cluster to the next, in pages
 	version uint64     // of the last content made
@@ -29,7 +30,8 @@ type model struct {
 }
 
 func newModel(rng *rand.Rand, pages int, cluster, stride uint64) *model {
-	m := &model{rng: rng, using: make([]int, pages), reading: make([]int, pages), seen: make([][][]byte, pages), cluster: cluster, stride: stride, open: 64}
+	m := &model{rng: rng, using: make([]int, pages), reading: make([]int, pages), seen: make([][][]byte, pages),
+		changed: make([]bool, pages), cluster: cluster, stride: stride, open: 64}
 	zero := make([]byte, store.PageSize)
 	for range pages {
 		m.pages = append(m.pages, [][]byte{zero})
@@ -138,7 +140,7 @@ func (m *model) use(first, n int, writing bool, by int) {
 func (m *model) look(first, n int) {
 	for i := first; i < first+n; i++ {
 		if m.reading[i]++; m.reading[i] == 1 {
-			m.seen[i] = m.pages[i]
+			m.seen[i], m.changed[i] = m.pages[i], false
 		}
 	}
 }
@@ -171,12 +173,14 @@ func (m *model) change(i, off int, data []byte) (done func(ok bool)) {
 		both = add(both, old)
 	}
 	m.pages[i] = both
+	m.changed[i] = true
 	if m.reading[i] > 0 {
 		for _, p := range after {
 			m.seen[i] = add(m.seen[i], p)
 		}
 	}
 	return func(ok bool) {
+		m.changed[i] = true
 		if ok {
 			m.pages[i] = after
 		}
@@ -211,7 +215,7 @@ func (m *model) hold(i, off int, got []byte) error {
 		return fmt.Errorf("page %d: %d bytes from %d on are none of the %d contents that it may have: from byte %d on it reads %x, one is %x",
 			m.page(i), len(got), off, len(m.seen[i]), off+at, got[at:end], want[at:end])
 	}
-	if m.using[i] >= 0 && len(m.seen[i]) == len(m.pages[i]) { // nothing has changed it during the read
+	if m.using[i] >= 0 && !m.changed[i] { // else a change that failed may have come after the read
 		m.pages[i] = fit
 	}
 	return nil
