@@ -20,6 +20,9 @@ func newPacer(share Share, busy Busy) pacer {
 	return pacer{share: share, busy: busy, stop: make(chan struct{})}
 }
 
+// begin is called before the first piece of work, which else counts for nothing.
+func (p *pacer) begin() { p.woke = time.Now() }
+
 // rest is called after each piece of work, and returns the time that the piece took. It sleeps so
 // that work takes no more than its share, and for as long as the machine is busy; say is told why
 // it waits.

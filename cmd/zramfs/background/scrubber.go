@@ -121,6 +121,7 @@ func (c *Scrubber) run() {
 func (c *Scrubber) scrub(ctx context.Context) {
 	c.say(func(s *ScrubStatus) { s.State = StateScrubbing })
 	named := []uint64{}
+	c.pacer.begin()
 	did, err := c.store.Scrub(ctx, func(page uint64) {
 		if len(named) < mostNamed {
 			named = append(named, page)
