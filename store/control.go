@@ -69,6 +69,13 @@ func (s *Store) squeeze() (again time.Duration, denied bool) {
 	if emptied+stuck > 0 || !s.over() {
 		return compactEvery, false
 	}
+	freed, more := s.recountSome(recountAtOnce, drainFor) // or writes would wait for one under way
+	switch {
+	case freed > 0:
+		return compactEvery, false
+	case more:
+		return compactEvery, true
+	}
 	return 0, true
 }
 

@@ -63,6 +63,25 @@ func TestSqueezeEmptiesFirst(t *testing.T) {
 	s.limit.Store(0)
 }
 
+// A lowered limit leaves no recount under way, for which writes would wait.
+func TestSqueezeEndsRecount(t *testing.T) {
+	s := newStore(t, Config{Disksize: 16 << 20})
+	for page := range uint64(1 << 10) {
+		write(t, s, page, content{uint32(page), 1, random}.bytes())
+	}
+	s.passMu.Lock() // the test does what the maintainer would
+	defer s.passMu.Unlock()
+	s.recount.active, s.recount.next = true, s.image.IndexPages
+	s.recount.drained = make([]bool, len(s.workers))
+	s.limit.Store(uint64(s.used()) / 2)
+	for n, denied := 0, false; !denied || s.recount.active; n++ {
+		if _, denied = s.squeeze(); n > 1000 {
+			t.Fatalf("denied: %v, with a recount under way: %v", denied, s.recount.active)
+		}
+	}
+	s.limit.Store(0)
+}
+
 // Each copy of the bitmap of index pages that differs from the other two becomes the same again.
 func TestMendsEachCopy(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 30})
