@@ -113,15 +113,10 @@ func TestUmountWithCopies(t *testing.T) {
 func TestOpenAttributeOutlivesItsMount(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
-	dir := filepath.Join(tempDir(t), "zram")
-	f := startServe(t, dir, "--size", "16M")
-	attribute, err := os.Open(filepath.Join(dir, "block/zram0/disksize"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, attribute := openAttribute(t)
 	f.signal(t, unix.SIGTERM)
 	time.Sleep(time.Second) // more than the keeper leaves a copied mount
-	if points, err := mountsBelow(dir); err != nil || len(points) > 0 {
+	if points, err := mountsBelow(f.dir); err != nil || len(points) > 0 {
 		t.Errorf("left mounted: %v, %v", points, err)
 	}
 	if got, err := io.ReadAll(attribute); err != nil || string(got) != "16777216\n" {
@@ -136,17 +131,23 @@ func TestOpenAttributeOutlivesItsMount(t *testing.T) {
 	}
 }
 
+// openAttribute serves a device and opens one of its attributes.
+func openAttribute(t *testing.T) (*foreground, *os.File) {
+	t.Helper()
+	f := startServe(t, filepath.Join(tempDir(t), "zram"), "--size", "16M")
+	attribute, err := os.Open(filepath.Join(f.dir, "block/zram0/disksize"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, attribute
+}
+
 // An attribute that is never closed keeps its process for ten seconds, and no longer.
 func TestOpenAttributeDelaysTheEnd(t *testing.T) {
 	t.Parallel()
 	require.Root(t)
 	require.FUSE(t)
-	dir := filepath.Join(tempDir(t), "zram")
-	f := startServe(t, dir, "--size", "16M")
-	attribute, err := os.Open(filepath.Join(dir, "block/zram0/disksize"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, attribute := openAttribute(t)
 	begun := time.Now()
 	f.signal(t, unix.SIGTERM)
 	ended := f.waitEnd()
