@@ -31,12 +31,19 @@ func TestPaused(t *testing.T) {
 	}
 }
 
-// A lowered limit is denied once compaction gives nothing more back, and not before.
-func TestSqueezeEmptiesFirst(t *testing.T) {
-	s := newStore(t, Config{Disksize: 64 << 20})
-	for page := range uint64(4 << 10) {
+// noisy is a store of pages that do not compress.
+func noisy(t *testing.T, pages uint64) *Store {
+	t.Helper()
+	s := newStore(t, Config{Disksize: 4 * pages * PageSize})
+	for page := range pages {
 		write(t, s, page, content{uint32(page), 1, random}.bytes())
 	}
+	return s
+}
+
+// A lowered limit is denied once compaction gives nothing more back, and not before.
+func TestSqueezeEmptiesFirst(t *testing.T) {
+	s := noisy(t, 4<<10)
 	s.passMu.Lock() // the test does what the maintainer would
 	defer s.passMu.Unlock()
 	w := s.Acquire()
@@ -65,14 +72,10 @@ func TestSqueezeEmptiesFirst(t *testing.T) {
 
 // A lowered limit leaves no recount under way, for which writes would wait.
 func TestSqueezeEndsRecount(t *testing.T) {
-	s := newStore(t, Config{Disksize: 16 << 20})
-	for page := range uint64(1 << 10) {
-		write(t, s, page, content{uint32(page), 1, random}.bytes())
-	}
+	s := noisy(t, 1<<10)
 	s.passMu.Lock() // the test does what the maintainer would
 	defer s.passMu.Unlock()
 	s.recount.active, s.recount.next = true, s.image.IndexPages
-	s.recount.drained = make([]bool, len(s.workers))
 	s.limit.Store(uint64(s.used()) / 2)
 	for n, denied := 0, false; !denied || s.recount.active; n++ {
 		if _, denied = s.squeeze(); n > 1000 {
