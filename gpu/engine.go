@@ -108,6 +108,7 @@ type program struct {
 const (
 	lz4Compress = iota
 	lz4Decompress
+	lz4Prove
 	lz4Verify
 	pageDecompress
 	pageVerify
@@ -185,7 +186,7 @@ func (e *Engine) loadKernels() error {
 	}
 	return e.context.Do(func(t *driver.Thread) error {
 		for i, p := range e.kernels {
-			if i == lz4Compress && !e.options.Compress {
+			if (i == lz4Compress || i == lz4Prove) && !e.options.Compress {
 				continue
 			}
 			if _, err := t.Load(p.kernel); err != nil {

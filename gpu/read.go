@@ -109,7 +109,7 @@ func (s *slot) readRound(p bulk.Piece, id codec.ID, bytes int) error {
 	if id == codec.Page {
 		args = append(args, uint64(s.engine.table))
 	}
-	if err := s.run(round{kernel: s.engine.kernels[kernel], args: args}); err != nil {
+	if err := s.run(round{launches: []launch{{s.engine.kernels[kernel], args}}}); err != nil {
 		return err
 	}
 	s.scatter(p, s.out.Bytes()[:n*statusBytes], s.out.Bytes()[results:results+n*each])

@@ -20,30 +20,48 @@ func TestResultsThatMakeNoSense(t *testing.T) {
 	b := bulk.NewBatch(bulk.Compress, 1)
 	b.Pages = text(1)
 	first := binary.LittleEndian.Uint64(b.Pages)
-	s, p, arena := &slot{}, piece(b), make([]byte, 64)
+	s, p, arena := &slot{}, piece(b), make([]byte, codec.PageSize)
 	zeros, err := new(lz4.Encoder).Compress(arena, make([]byte, codec.PageSize))
 	if err != nil {
 		t.Fatal(err)
 	}
+	own, err := new(lz4.Encoder).Compress(arena[64:], b.Pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := bulk.Hash(b.Pages)
+	proved := func(at, length int) kernels.Result {
+		return kernels.Result{Hash: hash, Word: kernels.ObjectHash(arena[at:], uint32(length)), Offset: uint64(at), Length: uint32(length)}
+	}
+	otherPage, otherObject := proved(64, own), proved(64, own)
+	otherPage.Hash++
+	otherObject.Word++
 	for name, r := range map[string]kernels.Result{
 		"zeros":          {Kind: kernels.KindSame},
 		"its first word": {Kind: kernels.KindSame, Word: first},
 		"an empty one":   {Kind: kernels.KindLZ4},
 		"too long":       {Kind: kernels.KindLZ4, Length: longestObject + 1},
-		"too far behind": {Kind: kernels.KindLZ4, Offset: 48, Length: 17},
-		"no object":      {Kind: kernels.KindLZ4, Offset: 32, Length: 16},
-		"another page's": {Kind: kernels.KindLZ4, Length: uint32(zeros)},
+		"too far behind": {Kind: kernels.KindLZ4, Offset: codec.PageSize - 16, Length: 17},
+		"no proof":       {Kind: kernels.KindLZ4, Offset: 64, Length: uint32(own)},
+		"another page":   otherPage,
+		"another object": otherObject,
+		"no object":      proved(32, 16),
+		"another page's": proved(0, zeros),
 		"no space":       {Kind: kernels.KindNoSpace},
 		"another kind":   {Kind: 77},
 	} {
 		n, err := s.place(p, 0, r, arena, 0)
 		if err == nil {
 			s.items, s.offsets = []uint32{0}, []int{0, n}
-			err = s.keep(p, 0, r, arena, new([codec.PageSize]byte))
+			err = s.keep(p, 0, r, arena)
 		}
 		if !errors.Is(err, errResult) && !errors.Is(err, errComputes) || b.Verdict[0] != bulk.Pending {
 			t.Errorf("%s: %v, %d bytes, the page %s", name, err, n, b.Verdict[0])
 		}
+	}
+	s.items, s.offsets = []uint32{0}, []int{0, own}
+	if err := s.keep(p, 0, proved(64, own), arena); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -146,18 +146,22 @@ func (s *slot) do(ctx context.Context, p bulk.Piece) error {
 	return s.read(ctx, p, codec.Page)
 }
 
-// A round is a sequence of work in the streams: the slot's ins, a kernel, and the slot's outs.
+// A round is a sequence of work in the streams: the slot's ins, launches, and the slot's outs.
 type round struct {
-	kernel program
-	args   []uint64
+	launches []launch
 	// cleared is how many bytes at the beginning of the device's output buffer are set to 0 first.
 	cleared int
+}
+
+// A launch is a kernel with its arguments.
+type launch struct {
+	kernel program
+	args   []uint64
 }
 
 // run does a round and waits for its end.
 func (s *slot) run(r round) error {
 	st := s.engine.streams
-	blocks := (len(s.items) + r.kernel.pages - 1) / r.kernel.pages
 	// Set before Do, since Do's function may still run after Do has given up.
 	s.writing = slices.ContainsFunc(s.outs, func(m move) bool { return m.straight })
 	err := s.engine.context.Do(func(t *driver.Thread) error {
@@ -169,7 +173,7 @@ func (s *slot) run(r round) error {
 			func() error { return t.Await(st.compute, s.events[inEnd]) },
 			func() error { return t.Record(s.events[computeBegin], st.compute) },
 			func() error { return t.Fill(st.compute, s.deviceOut, 0, r.cleared) },
-			func() error { return t.Launch(st.compute, r.kernel.kernel, blocks, r.args...) },
+			func() error { return s.launch(t, r.launches) },
 			func() error { return t.Record(s.events[computeEnd], st.compute) },
 
 			func() error { return t.Await(st.out, s.events[computeEnd]) },
@@ -177,6 +181,17 @@ func (s *slot) run(r round) error {
 		)
 	})
 	return s.await(err, true)
+}
+
+// launch queues the kernels.
+func (s *slot) launch(t *driver.Thread, launches []launch) error {
+	for _, l := range launches {
+		blocks := (len(s.items) + l.kernel.pages - 1) / l.kernel.pages
+		if err := t.Launch(s.engine.streams.compute, l.kernel.kernel, blocks, l.args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fetch copies n more bytes back, from off on.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kernels has the kernels that a GPU runs on many pages at once, written with package ptx:
-// [LZ4Decompress], [LZ4Verify] and [LZ4Compress] for the objects of package codec/lz4,
+// [LZ4Decompress], [LZ4Verify], [LZ4Compress] and [LZ4Prove] for the objects of package codec/lz4,
 // [PageDecompress] and [PageVerify] for those of codec/page (identifier 4).
 //
 // They are built on request; nothing here needs a GPU. In the tests package sim runs them on real
@@ -54,6 +54,16 @@
 // reads, but not those that codec/lz4 makes: about 2 % longer in all. The cursor counts on where
 // the arena is full; copying back as many granules as it says, or as the arena has, copies
 // everything. It has 32 bits, so fewer than 1<<24 pages may be counted by one.
+//
+// # Proving
+//
+//	results   u64  what lz4_compress left, also in earlier launches
+//	arena     u64  its objects
+//	n         u32  number of results
+//
+// lz4_prove decompresses the objects as lz4_verify does, and leaves in each result the hashes of
+// the page and of the object itself. A caller that compares them with its own of the page that it
+// gave and of the bytes that it got back need not decompress the object.
 //
 // # Occupancy
 //

@@ -33,14 +33,39 @@ func PageHash(page []byte) uint64 {
 	for lane := range lanes {
 		h := uint64(lane+1) * hashSeed
 		for at := lane * quadBytes; at < PageSize; at += rowBytes {
-			h = hashWord(h, binary.LittleEndian.Uint64(page[at:]))
-			h = hashWord(h, binary.LittleEndian.Uint64(page[at+8:]))
+			h = hashQuad(h, page[at:])
 		}
 		// Twice more, to spread a change of the last words over all bits before it can meet another
 		// lane's.
 		sum += hashWord(hashWord(h, 0), 0)
 	}
 	return hashWord(sum, 0)
+}
+
+// ObjectHash is the hash of an object that [LZ4Prove] returns: that of its granules, with zeros
+// behind its length bytes, in which lane k of 32 goes over granules k, k+32 and so on, and then of
+// its length. It panics if granules are fewer than the object has.
+func ObjectHash(granules []byte, length uint32) uint64 {
+	var h [lanes]uint64
+	for lane := range h {
+		h[lane] = uint64(lane+1) * hashSeed
+	}
+	n := (int(length) + GranuleSize - 1) / GranuleSize
+	granules = granules[:n*GranuleSize]
+	for k := range n {
+		h[k%lanes] = hashQuad(h[k%lanes], granules[k*GranuleSize:])
+	}
+	var sum uint64
+	for _, h := range h {
+		sum += hashWord(hashWord(h, 0), 0)
+	}
+	return hashWord(sum, uint64(length))
+}
+
+// hashQuad adds the two words of a lane's 16 bytes.
+func hashQuad(h uint64, quad []byte) uint64 {
+	quad = quad[:quadBytes]
+	return hashWord(hashWord(h, binary.LittleEndian.Uint64(quad)), binary.LittleEndian.Uint64(quad[8:]))
 }
 
 // hashWord adds a word to a lane's hash. For any word it is a bijection of hashes.

@@ -17,6 +17,7 @@ func All() []Kernel {
 	return []Kernel{
 		{"lz4_compress", LZ4Compress, compressWarpsPerBlock},
 		{"lz4_decompress", LZ4Decompress, lz4WarpsPerBlock},
+		{"lz4_prove", LZ4Prove, lz4WarpsPerBlock},
 		{"lz4_verify", LZ4Verify, lz4WarpsPerBlock},
 		{"page_decompress", PageDecompress, pageWarpsPerBlock},
 		{"page_verify", PageVerify, pageWarpsPerBlock},

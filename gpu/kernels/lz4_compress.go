@@ -42,14 +42,14 @@ type lz4Encoder struct {
 }
 
 // LZ4Compress builds lz4_compress, which makes LZ4 objects of pages, packs them, and returns the
-// result and the hash of each page.
+// result of each page.
 func LZ4Compress() (*ptx.Kernel, error) {
 	w := newWarp("lz4_compress", compressWarpsPerBlock, compressWarpBytes)
 	pages, results, arena, cursor := w.ParamGlobal("pages"), w.ParamGlobal("results"), w.ParamGlobal("arena"), w.ParamGlobal("cursor")
 	granules, limit := w.ParamU32("granules"), w.ParamU32("limit").Min(n(PageSize-1))
 	w.pages = w.ParamU32("n")
 	w.eachPage(func(page ptx.U32) {
-		hash, word, same := w.loadPage(pages.Index(page, PageSize))
+		word, same := w.loadPage(pages.Index(page, PageSize))
 		kind, place, size := ptx.NewUniform(w.Builder, n(int(KindSame))), ptx.NewUniform(w.Builder, n(0)), ptx.NewUniform(w.Builder, n(0))
 		w.If(same.Not(), func() {
 			e := w.compress(limit)
@@ -60,9 +60,8 @@ func LZ4Compress() (*ptx.Kernel, error) {
 			})
 		})
 		// Lane 0 writes the first half of the result, lane 1 the second.
-		low, high := hash.Unpack()
 		first := w.first()
-		half := [4]ptx.U32{ptx.Select(first, low, place.Get()), ptx.Select(first, high, size.Get()), ptx.Select(first, word[0], kind.Get()), ptx.Select(first, word[1], n(0))}
+		half := [4]ptx.U32{ptx.Select(first, n(0), place.Get()), ptx.Select(first, n(0), size.Get()), ptx.Select(first, word[0], kind.Get()), ptx.Select(first, word[1], n(0))}
 		to := results.Index(page, ResultSize).Index(w.lane, ResultSize/2)
 		w.When(w.lane.Lt(n(2)), func() { to.StoreV4(half) })
 		// The next page overwrites memory that other lanes may still be loading from.
@@ -74,9 +73,9 @@ func LZ4Compress() (*ptx.Kernel, error) {
 // nowhere is the place of an object that found no space.
 const nowhere = 0xffffffff
 
-// loadPage copies a page to shared memory and clears the table. It returns the page's hash, its
-// first eight bytes, and whether the whole page repeats them.
-func (w *warp) loadPage(from ptx.Global64) (hash ptx.U64, word [2]ptx.U32, same ptx.Pred) {
+// loadPage copies a page to shared memory and clears the table. It returns the page's first eight
+// bytes, and whether the whole page repeats them.
+func (w *warp) loadPage(from ptx.Global64) (word [2]ptx.U32, same ptx.Pred) {
 	from, to := from.Index(w.lane, quadBytes), w.memory.Add(w.lane.Shl(n(4)))
 	quads := map[int][4]ptx.U32{}
 	rows(PageSize, func(offset int) { quads[offset] = from.At(offset).LoadV4() })
@@ -95,7 +94,7 @@ func (w *warp) loadPage(from ptx.Global64) (hash ptx.U64, word [2]ptx.U32, same 
 			different = different.Or(v.Xor(word[i%2]))
 		}
 	})
-	return w.hash(func(offset int) [4]ptx.U32 { return quads[offset] }), word, w.All(different.Eq(zero))
+	return word, w.All(different.Eq(zero))
 }
 
 // compress makes the object of the page in shared memory.
@@ -260,7 +259,7 @@ func (e *lz4Encoder) writeLong(s sequence, start ptx.Shared32) {
 // returns the number of the first granule, or nowhere.
 func (e *lz4Encoder) store(arena, cursor ptx.Global64, granules ptx.U32) (place ptx.U32) {
 	size := e.size.Get()
-	needed := size.Add(n(GranuleSize - 1)).Shr(n(4))
+	needed := granulesOf(size)
 	behind := e.object.Add(size.Add(e.lane))
 	e.When(size.Add(e.lane).Lt(needed.Shl(n(4))), func() { behind.StoreU8(n(0)) })
 	taken := ptx.NewVar(e.Builder, n(0))

@@ -38,7 +38,7 @@ func LZ4Decompress() (*ptx.Kernel, error) {
 	w.pages = w.ParamU32("n")
 	reciprocal := w.reciprocal()
 	w.eachPage(func(page ptx.U32) {
-		status := w.lz4Object(objects, lengths, page, reciprocal)
+		status := w.lz4Object(objects.Index(page, 8).LoadGlobal(), lengths.Index(page, 4).LoadU32(), reciprocal)
 		w.If(status.Eq(n(StatusOK)), func() { w.flush(pages.Index(page, PageSize)) })
 		w.storeStatus(statuses.Index(page, 4), status)
 	})
@@ -52,7 +52,7 @@ func LZ4Verify() (*ptx.Kernel, error) {
 	w.pages = w.ParamU32("n")
 	reciprocal := w.reciprocal()
 	w.eachPage(func(page ptx.U32) {
-		status := w.lz4Object(objects, lengths, page, reciprocal)
+		status := w.lz4Object(objects.Index(page, 8).LoadGlobal(), lengths.Index(page, 4).LoadU32(), reciprocal)
 		w.storeHash(hashes.Index(page, 8), status)
 		w.storeStatus(statuses.Index(page, 4), status)
 	})
@@ -62,10 +62,7 @@ func LZ4Verify() (*ptx.Kernel, error) {
 // storeHash writes the hash of the decompressed page, 0 for a corrupt one.
 func (w *warp) storeHash(to ptx.Global64, status ptx.U32) {
 	hash := ptx.NewVar(w.Builder, ptx.N64(0))
-	w.If(status.Eq(n(StatusOK)), func() {
-		from := w.memory.Add(w.lane.Shl(n(4)))
-		hash.Set(w.hash(func(offset int) [4]ptx.U32 { return from.At(offset).LoadV4() }))
-	})
+	w.If(status.Eq(n(StatusOK)), func() { hash.Set(w.hashPage()) })
 	w.When(w.first(), func() { to.StoreU64(hash.Get()) })
 }
 
@@ -76,11 +73,10 @@ func (w *warp) reciprocal() ptx.U32 {
 
 // lz4Object decompresses one object into the warp's memory, where all lanes can read it, and
 // returns its status.
-func (w *warp) lz4Object(objects, lengths ptx.Global64, page, reciprocal ptx.U32) ptx.U32 {
+func (w *warp) lz4Object(object ptx.Global64, length, reciprocal ptx.U32) ptx.U32 {
 	d := lz4Decoder{warp: w, reciprocal: reciprocal, status: ptx.NewUniform(w.Builder, n(StatusCorrupt))}
-	length := lengths.Index(page, 4).LoadU32()
 	w.If(length.Sub(n(1)).Lt(n(MaxLZ4Object)), func() {
-		start := w.stage(objects.Index(page, 8).LoadGlobal(), length, lz4InputAt, MaxLZ4Object, lz4Pad)
+		start := w.stage(object, length, lz4InputAt, MaxLZ4Object, lz4Pad)
 		d.end = start.Add(length)
 		d.last = d.end.Sub(n(4))
 		w.WarpSync()

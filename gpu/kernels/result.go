@@ -27,16 +27,18 @@ func (k Kind) String() string {
 // ResultSize is the size of the compressor's result for a page, in bytes: a sector.
 const ResultSize = 32
 
-// A Result is the compressor's result for a page.
+// A Result is the compressor's result for a page. [LZ4Prove] replaces Hash and Word of an object:
+// by [PageHash] of the page that it decompresses to, and by [ObjectHash] of its own bytes; by 0 and
+// 0 if it is corrupt.
 type Result struct {
-	Hash   uint64 // [PageHash] of the page
-	Word   uint64 // its first eight bytes, which a same-filled page repeats
+	Hash   uint64 // 0 without a proof
+	Word   uint64 // the page's first eight bytes, which a same-filled page repeats
 	Offset uint64 // in bytes, where in the arena the object begins
 	Length uint32 // of the object, in bytes; also set without space for it
 	Kind   Kind
 }
 
-// ReadResult parses a result of [LZ4Compress], of [ResultSize] bytes. It panics if there are fewer.
+// ReadResult parses a result, of [ResultSize] bytes. It panics if there are fewer.
 func ReadResult(b []byte) Result {
 	b = b[:ResultSize]
 	r := Result{

@@ -43,7 +43,7 @@ func TestF047SharedMemoryFits(t *testing.T) {
 		multiprocessor = 227 << 10 // of an H100
 		reserved       = 1 << 10   // by the system, a block
 	)
-	for name, warps := range map[string]int{"lz4_compress": 18, "lz4_decompress": 24, "lz4_verify": 24, "page_decompress": 24, "page_verify": 24} {
+	for name, warps := range map[string]int{"lz4_compress": 18, "lz4_decompress": 24, "lz4_prove": 24, "lz4_verify": 24, "page_decompress": 24, "page_verify": 24} {
 		for _, kernel := range All() {
 			if kernel.Name != name {
 				continue

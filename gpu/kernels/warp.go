@@ -138,18 +138,38 @@ func (w *warp) flush(to ptx.Global64) {
 	rows(PageSize, func(offset int) { to.At(offset).StoreV4(from.At(offset).LoadV4()) })
 }
 
-// hash returns [PageHash] of the page whose quads are given by their offsets.
-func (w *warp) hash(quad func(offset int) [4]ptx.U32) ptx.U64 {
-	h := w.lane.Add(n(1)).Wide().Mul(ptx.N64(hashSeed))
-	rows(PageSize, func(offset int) {
-		q := quad(offset)
-		h = addToHash(addToHash(h, q[0].Pack(q[1])), q[2].Pack(q[3]))
+// hashPage returns [PageHash] of the page at the beginning of the warp's memory.
+func (w *warp) hashPage() ptx.U64 {
+	h, from := w.hashSeed(), w.memory.Add(w.lane.Shl(n(4)))
+	rows(PageSize, func(offset int) { h = addQuad(h, from.At(offset).LoadV4()) })
+	return w.endHash(h, ptx.N64(0))
+}
+
+// hashObject returns [ObjectHash] of the object that begins at from, with its granules.
+func (w *warp) hashObject(from ptx.Global64, length, granules ptx.U32) ptx.U64 {
+	h, mine := ptx.NewVar(w.Builder, w.hashSeed()), from.Index(w.lane, quadBytes)
+	w.stride(granules, func(k ptx.U32, within ptx.Pred) {
+		quad := mine.Index(k, quadBytes)
+		w.If(within, func() { h.Set(addQuad(h.Get(), quad.LoadV4())) })
 	})
+	return w.endHash(h.Get(), length.Wide())
+}
+
+// hashSeed is the hash that each lane begins with.
+func (w *warp) hashSeed() ptx.U64 { return w.lane.Add(n(1)).Wide().Mul(ptx.N64(hashSeed)) }
+
+// endHash returns the hash of all lanes, with a last word.
+func (w *warp) endHash(h, last ptx.U64) ptx.U64 {
 	h = addToHash(addToHash(h, ptx.N64(0)), ptx.N64(0))
 	for mask := lanes / 2; mask > 0; mask /= 2 {
 		h = h.Add(w.ShflBflyU64(h, n(mask)))
 	}
-	return addToHash(h, ptx.N64(0))
+	return addToHash(h, last)
+}
+
+// addQuad adds the two words of a lane's 16 bytes.
+func addQuad(h ptx.U64, q [4]ptx.U32) ptx.U64 {
+	return addToHash(addToHash(h, q[0].Pack(q[1])), q[2].Pack(q[3]))
 }
 
 // addToHash is hashWord.

@@ -16,8 +16,8 @@ import (
 // packed is the output of the compressing kernel.
 type packed struct{ results, arena []byte }
 
-// compressing has the device compress pages. It compares the objects with those of package kernels'
-// own encoder on the CPU, and their decompressed pages with the pages.
+// compressing has the device compress pages and prove the objects. It compares these with those of
+// package kernels' own encoder on the CPU, their decompressed pages with the pages, and the proofs.
 func (c *kernelCheck) compressing(memory []byte) error {
 	n := len(memory) / pageSize
 	got, err := c.compressed(memory)
@@ -42,7 +42,7 @@ func (c *kernelCheck) compressing(memory []byte) error {
 	return err
 }
 
-// compressed runs the compressing kernel.
+// compressed runs the compressing and the proving kernel.
 func (c *kernelCheck) compressed(memory []byte) (got packed, err error) {
 	n := len(memory) / pageSize
 	from, err := c.place("pages", memory)
@@ -69,6 +69,9 @@ func (c *kernelCheck) compressed(memory []byte) (got packed, err error) {
 	if taken > granules {
 		return got, fmt.Errorf("lz4_compress: %d granules of %d: %w", taken, granules, errWrong)
 	}
+	if err := c.run(c.programs["lz4_prove"], n, nil, uint64(p[0]), uint64(p[1]), uint64(n)); err != nil {
+		return got, err
+	}
 	got = packed{make([]byte, n*kernels.ResultSize), make([]byte, taken*kernels.GranuleSize)}
 	if err := c.download(got.results, p[0]); err != nil {
 		return got, err
@@ -86,9 +89,6 @@ type objectCheck struct {
 }
 
 func (c *objectCheck) object(r kernels.Result, page, arena []byte) error {
-	if r.Hash != kernels.PageHash(page) {
-		return fmt.Errorf("hash: %w", errWrong)
-	}
 	switch r.Kind {
 	case kernels.KindSame:
 		if !sameFilled(page) || r.Word != binary.LittleEndian.Uint64(page) {
@@ -105,6 +105,9 @@ func (c *objectCheck) object(r kernels.Result, page, arena []byte) error {
 		}
 		if err := c.lz4(arena[r.Offset:r.Offset+uint64(r.Length)], page); err != nil {
 			return err
+		}
+		if r.Hash != kernels.PageHash(page) || r.Word != kernels.ObjectHash(arena[r.Offset:], r.Length) {
+			return fmt.Errorf("proof: %w", errWrong)
 		}
 	default:
 		return fmt.Errorf("kind %s: %w", r.Kind, errWrong)

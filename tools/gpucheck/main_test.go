@@ -109,12 +109,13 @@ func TestWrongResultsAreFound(t *testing.T) {
 			t.Error(err)
 		}
 		for name, wrong := range map[string]kernels.Result{
-			"hash":   {Hash: result.Hash + 1, Offset: result.Offset, Length: result.Length},
-			"raw":    {Hash: result.Hash, Kind: kernels.KindRaw},
-			"same":   {Hash: result.Hash, Word: result.Word, Kind: kernels.KindSame},
-			"space":  {Hash: result.Hash, Kind: kernels.KindNoSpace},
-			"behind": {Hash: result.Hash, Offset: uint64(len(got.arena)), Length: 1},
-			"length": {Hash: result.Hash, Offset: result.Offset, Length: result.Length - 1},
+			"page":   {Hash: result.Hash + 1, Word: result.Word, Offset: result.Offset, Length: result.Length},
+			"object": {Hash: result.Hash, Word: result.Word + 1, Offset: result.Offset, Length: result.Length},
+			"raw":    {Kind: kernels.KindRaw},
+			"same":   {Word: result.Word, Kind: kernels.KindSame},
+			"space":  {Kind: kernels.KindNoSpace},
+			"behind": {Hash: result.Hash, Word: result.Word, Offset: uint64(len(got.arena)), Length: 1},
+			"length": {Hash: result.Hash, Word: result.Word, Offset: result.Offset, Length: result.Length - 1},
 		} {
 			if err := check.object(wrong, page, got.arena); !errors.Is(err, errWrong) {
 				t.Errorf("%s: %v", name, err)
