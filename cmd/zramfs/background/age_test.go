@@ -26,32 +26,37 @@ func classFrom(class int) time.Duration {
 	return from
 }
 
-// The age is the least beyond which fewer than 2000 of a million pages are read in a minute: it
-// rises in the minute in which the load shifts, and falls after five calm ones.
+// The age is the least beyond which fewer than 2000 of a million pages are read in a minute, in the
+// mean of seven and in the last: it rises in the minute in which the load shifts, and falls once
+// the mean allows it.
 func TestAgeFollowsTheReads(t *testing.T) {
 	var f ageFinder
 	var reads [store.AgeClasses]uint64
-	least := leastOf(&reads, 1)
+	least := new(shares).coldFrom()
 	if least < leastAge || least > 2*leastAge {
 		t.Errorf("the least age is %s", least)
 	}
 	if age := minutes(&f, &reads, memory, map[int]uint64{3: 50_000}); age != mostAge {
 		t.Errorf("pages are cold from %s on before much is known", age)
 	}
-	if age := minutes(&f, &reads, 1, map[int]uint64{3: 50_000}); age != least {
-		t.Errorf("young pages alone are read, and pages are cold from %s on, want %s", age, least)
-	}
-	if age := minutes(&f, &reads, 1, map[int]uint64{9: 1500, 11: 1500}); age != classFrom(10) || f.rate < 0.0029 || f.rate > 0.0031 {
-		t.Errorf("the load has shifted, and pages are cold from %s on, want %s; the rate is %g", age, classFrom(10), f.rate)
-	}
-	if age := minutes(&f, &reads, memory-1, nil); age != classFrom(10) {
-		t.Errorf("after %d calm minutes pages are cold from %s on", memory-1, age)
-	}
-	if age := minutes(&f, &reads, 1, nil); age != least || f.rate != 0 {
-		t.Errorf("after %d calm minutes pages are cold from %s on, want %s; the rate is %g", memory, age, least, f.rate)
-	}
-	if age := minutes(&f, &reads, 1, map[int]uint64{13: 2500}); age != mostAge {
-		t.Errorf("old pages are read, and pages are cold from %s on", age)
+	for _, step := range []struct {
+		minutes   int
+		perMinute map[int]uint64
+		want      time.Duration
+		rate      float64
+	}{
+		{1, map[int]uint64{3: 50_000}, least, 0},
+		{1, map[int]uint64{9: 1500, 11: 1500}, classFrom(10), 0.003},
+		{1, nil, least, 0}, // 429 in the mean
+		{1, map[int]uint64{9: 13_000, 11: 1500}, classFrom(10), 0.0145},
+		{memory - 1, nil, classFrom(10), 0}, // 2071 and more in the mean, of those 429 in class 11
+		{1, nil, least, 0},
+		{1, map[int]uint64{13: 2500}, mostAge, 0.0025},
+	} {
+		age := minutes(&f, &reads, step.minutes, step.perMinute)
+		if age != step.want || f.rate < step.rate-1e-6 || f.rate > step.rate+1e-6 {
+			t.Errorf("after %+v pages are cold from %s on, at a rate of %g", step, age, f.rate)
+		}
 	}
 }
 
