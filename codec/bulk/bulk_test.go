@@ -283,7 +283,7 @@ func TestVerify(t *testing.T) {
 	clear(b.Hash)
 	run(t, p, b)
 	for i := range n {
-		if want := Hash(all[i*codec.PageSize:]); b.Hash[i] != want || hashes[i] != want {
+		if want := Hash(all[i*codec.PageSize:][:codec.PageSize]); b.Hash[i] != want || hashes[i] != want {
 			t.Fatalf("item %d: hash %x and %x, want %x", i, b.Hash[i], hashes[i], want)
 		}
 	}

@@ -4,19 +4,27 @@ package bulk
 
 import (
 	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/codec/internal/codectest"
+	"github.com/zramfs/zramfs/codec/internal/impl"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // slowHash is the definition, lane by lane.
-func slowHash(page []byte) uint64 {
+func slowHash(data []byte) uint64 {
+	zeros := -len(data) & (rowBytes - 1)
+	data = append(slices.Clip(data), make([]byte, zeros)...)
 	var sum uint64
 	for lane := range 32 {
 		h := uint64(lane+1) * hashSeed
-		for row := range codec.PageSize / 512 {
+		for row := range len(data) / 512 {
 			for word := range 2 {
-				h = (h ^ binary.LittleEndian.Uint64(page[512*row+16*lane+8*word:])) * hashFactor
+				h = (h ^ binary.LittleEndian.Uint64(data[512*row+16*lane+8*word:])) * hashFactor
 				h ^= h >> 32
 			}
 		}
@@ -26,21 +34,29 @@ func slowHash(page []byte) uint64 {
 		}
 		sum += h
 	}
-	sum *= hashFactor
+	sum = (sum ^ uint64(zeros)) * hashFactor
 	return sum ^ sum>>32
 }
 
+// eachHash runs f as a subtest for each implementation that this machine can run.
+func eachHash(t *testing.T, f func(t *testing.T, hash hashFunc)) {
+	t.Helper()
+	codectest.EachEntry(t, hashTable, func(t *testing.T, e impl.Entry[hashFunc]) { f(t, e.F) })
+}
+
 func TestHashIsAsDefined(t *testing.T) {
-	for at, all := 0, generated(); at < len(all); at += codec.PageSize {
-		page := all[at : at+codec.PageSize]
-		if got, want := Hash(page), slowHash(page); got != want {
-			t.Fatalf("page %d: %x, want %x", at/codec.PageSize, got, want)
+	eachHash(t, func(t *testing.T, hash hashFunc) {
+		for at, all := 0, generated(); at < len(all); at += codec.PageSize {
+			page := all[at : at+codec.PageSize]
+			if got, want := hash(page), slowHash(page); got != want {
+				t.Fatalf("page %d: %x, want %x", at/codec.PageSize, got, want)
+			}
 		}
-	}
-	// The value of a page of zeros, for other implementations.
-	if got := Hash(make([]byte, codec.PageSize)); got != zeroHash {
-		t.Errorf("zeros: %#x", got)
-	}
+		// The value of a page of zeros, for other implementations.
+		if got := hash(make([]byte, codec.PageSize)); got != zeroHash {
+			t.Errorf("zeros: %#x", got)
+		}
+	})
 }
 
 const zeroHash = 0x02f6860d74caba45
@@ -83,10 +99,45 @@ func TestHashTellsPagesApart(t *testing.T) {
 	}
 }
 
+// F021: pages and all shorter data, at any address (F024).
+func TestF021AVX2EqualsGenericHash(t *testing.T) {
+	require.Instructions(t, string(impl.AVX2), impl.Has(impl.AVX2))
+	avx2, err := hashTable.For(impl.AVX2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	codectest.EachSource(t, func(t *testing.T, base [][]byte) {
+		rng := rand.New(rand.NewPCG(1, 2))
+		memory := make([]byte, 2*codec.PageSize)
+		for i := range codectest.Rounds() {
+			page := memory[rng.IntN(64):][:codec.PageSize]
+			codectest.Derive(page, base, i)
+			data := page[:min(i%(2*codec.PageSize), codec.PageSize)]
+			if got, want := avx2.F(data), hashGeneric(data); got != want || want != slowHash(data) {
+				t.Fatalf("page %d, %d bytes: %x, the generic code has %x, want %x", i, len(data), got, want, slowHash(data))
+			}
+		}
+	})
+}
+
+// BenchmarkHash measures a page and an object of usual length: in the nearest cache, in order in
+// 1 GiB that no cache holds, and scattered there.
 func BenchmarkHash(b *testing.B) {
-	page := somePages(1)
-	b.SetBytes(codec.PageSize)
-	for b.Loop() {
-		Hash(page)
+	memory := make([]byte, 1<<30+codec.PageSize)
+	for at := 0; at < len(memory); at += codec.PageSize {
+		copy(memory[at:], generated()[:codec.PageSize])
+	}
+	for _, size := range []int{codec.PageSize, 1504} {
+		for i, where := range []string{"near", "in order", "scattered"} {
+			distance := []int{0, size, 100_003 * codec.PageSize}[i] // a prime, so that all pages come
+			for _, e := range hashTable {
+				b.Run(fmt.Sprintf("%d/%s/%s", size, where, e.Set), func(b *testing.B) {
+					b.SetBytes(int64(size))
+					for at := 0; b.Loop(); at = (at + distance) % (1 << 30) {
+						e.F(memory[at:][:size])
+					}
+				})
+			}
+		}
 	}
 }
