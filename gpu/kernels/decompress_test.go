@@ -172,7 +172,7 @@ func TestVerifyHashesPages(t *testing.T) {
 				for i, object := range objects[:count] {
 					want, wantStatus := uint64(0), byte(StatusCorrupt)
 					if f.codec(page[:], object) == nil {
-						want, wantStatus = PageHash(page[:]), StatusOK
+						want, wantStatus = Hash(page[:]), StatusOK
 					}
 					if got := binary.LittleEndian.Uint64(said[8*i:]); got != want || status[4*i] != wantStatus {
 						t.Fatalf("object %d: hash %#x and status %d, want %#x and %d", i, got, status[4*i], want, wantStatus)

@@ -29,7 +29,7 @@
 //	table     u64  page_decompress and page_verify only: [PageTable], aligned to 16 bytes
 //
 // The verifying kernels have hashes in place of pages: an array of n hashes, u64 each. They
-// write the [PageHash] of each page instead of the page, 0 for a corrupt one.
+// write the [Hash] of each page instead of the page, 0 for a corrupt one.
 //
 // An object is corrupt where the codec's Decompress to a page of 4096 bytes fails, and no other is.
 // A corrupt object's page is not written. A length that no object has is refused before anything is

@@ -51,11 +51,3 @@ func BenchmarkEncoder(b *testing.B) {
 		e.Compress(object, all[i%len(all)])
 	}
 }
-
-func BenchmarkPageHash(b *testing.B) {
-	p := pages.Generate(pages.Text, 1, 1)[0]
-	b.SetBytes(PageSize)
-	for b.Loop() {
-		PageHash(p)
-	}
-}

@@ -71,7 +71,7 @@ func TestFiguresOfExtremePages(t *testing.T) {
 func TestHashTellsPagesApart(t *testing.T) {
 	seen := map[uint64]string{}
 	add := func(what string, p []byte) {
-		h := PageHash(p)
+		h := Hash(p)
 		if other, ok := seen[h]; ok {
 			t.Errorf("%s and %s have the hash %#x", what, other, h)
 		}

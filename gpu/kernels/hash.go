@@ -2,7 +2,10 @@
 
 package kernels
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // PageSize is the size of a page, in bytes.
 const PageSize = 4096
@@ -23,43 +26,24 @@ const (
 	rowBytes    = lanes * quadBytes
 )
 
-// PageHash is the hash of a page of [PageSize] bytes that the verifying and compressing kernels
-// return. It is not cryptographic, but any change within a single lane's words changes it, and
-// others go unseen once in 2^64. Each of 32 lanes goes over the words that it also loads: two at
-// lane×16 in each of the page's eight rows of 512 bytes. It panics if the page is shorter.
-func PageHash(page []byte) uint64 {
-	page = page[:PageSize]
+// Hash is the hash of a page or an object that the verifying and proving kernels return. It is not
+// cryptographic, but any change within a single lane's words changes it, and others go unseen once
+// in 2^64. Zeros fill the last row of 512 bytes. Each of 32 lanes goes over the words that it also
+// loads: two at lane×16 in each row. The number of those zeros, 0 for a page, is the last word.
+func Hash(data []byte) uint64 {
+	zeros := -len(data) & (rowBytes - 1)
+	data = append(slices.Clip(data), make([]byte, zeros)...)
 	var sum uint64
 	for lane := range lanes {
 		h := uint64(lane+1) * hashSeed
-		for at := lane * quadBytes; at < PageSize; at += rowBytes {
-			h = hashQuad(h, page[at:])
+		for at := lane * quadBytes; at < len(data); at += rowBytes {
+			h = hashQuad(h, data[at:])
 		}
 		// Twice more, to spread a change of the last words over all bits before it can meet another
 		// lane's.
 		sum += hashWord(hashWord(h, 0), 0)
 	}
-	return hashWord(sum, 0)
-}
-
-// ObjectHash is the hash of an object that [LZ4Prove] returns: that of its granules, with zeros
-// behind its length bytes, in which lane k of 32 goes over granules k, k+32 and so on, and then of
-// its length. It panics if granules are fewer than the object has.
-func ObjectHash(granules []byte, length uint32) uint64 {
-	var h [lanes]uint64
-	for lane := range h {
-		h[lane] = uint64(lane+1) * hashSeed
-	}
-	n := (int(length) + GranuleSize - 1) / GranuleSize
-	granules = granules[:n*GranuleSize]
-	for k := range n {
-		h[k%lanes] = hashQuad(h[k%lanes], granules[k*GranuleSize:])
-	}
-	var sum uint64
-	for _, h := range h {
-		sum += hashWord(hashWord(h, 0), 0)
-	}
-	return hashWord(sum, uint64(length))
+	return hashWord(sum, uint64(zeros))
 }
 
 // hashQuad adds the two words of a lane's 16 bytes.

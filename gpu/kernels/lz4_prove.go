@@ -22,7 +22,7 @@ func LZ4Prove() (*ptx.Kernel, error) {
 			hash, bytes := ptx.NewVar(w.Builder, ptx.N64(0)), ptx.NewVar(w.Builder, ptx.N64(0))
 			w.If(status.Eq(n(StatusOK)), func() {
 				hash.Set(w.hashPage())
-				bytes.Set(w.hashObject(object, length, granulesOf(length)))
+				bytes.Set(w.hashObject(object, length))
 			})
 			w.When(w.first(), func() {
 				result.StoreU64(hash.Get())

@@ -82,7 +82,7 @@ func without(k *ptx.Kernel, i int, guardOnly bool) *ptx.Kernel {
 
 // harmless lists lines with code that can be removed without harm, and why.
 var harmless = map[string]string{
-	"StoreV4([4]ptx.U32{quad[0]":                "rows that were not loaded would be zeros where nothing is yet",
+	"to.At(begin + i*rowBytes).StoreV4(quad":    "rows that were not loaded would be zeros where nothing is yet",
 	"w.If(quads.Gt(n(lanes*stageFirst))":        "saves time only",
 	"d.IfElse(rare, func() { d.anySequence":     "short sequences are done well by what does all",
 	"d.Break() // it would stay endless":        "what is added to endless is too long as well",

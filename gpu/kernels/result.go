@@ -28,8 +28,8 @@ func (k Kind) String() string {
 const ResultSize = 32
 
 // A Result is the compressor's result for a page. [LZ4Prove] replaces Hash and Word of an object:
-// by [PageHash] of the page that it decompresses to, and by [ObjectHash] of its own bytes; by 0 and
-// 0 if it is corrupt.
+// by [Hash] of the page that it decompresses to, and by that of its own bytes; by 0 and 0 if it is
+// corrupt.
 type Result struct {
 	Hash   uint64 // 0 without a proof
 	Word   uint64 // the page's first eight bytes, which a same-filled page repeats

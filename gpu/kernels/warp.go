@@ -110,26 +110,30 @@ const stageFirst = 4
 
 // stageRows starts all loads before it waits for the first.
 func (w *warp) stageRows(from ptx.Global64, to ptx.Shared32, left ptx.U32, begin, end int) {
-	var quads [][4]*ptx.Var[ptx.U32]
+	var quads []func() [4]ptx.U32
 	var wanted []ptx.Pred
 	for at := begin; at < end; at += rowBytes {
 		p := left.GtS(n(at / quadBytes))
-		var quad [4]*ptx.Var[ptx.U32]
-		for i := range quad {
-			quad[i] = ptx.NewVar(w.Builder, n(0))
-		}
-		w.When(p, func() {
-			for i, v := range from.At(at).LoadV4() {
-				quad[i].Set(v)
-			}
-		})
-		quads, wanted = append(quads, quad), append(wanted, p)
+		quads, wanted = append(quads, w.loadWhere(p, from.At(at))), append(wanted, p)
 	}
 	for i, quad := range quads {
-		w.When(wanted[i], func() {
-			to.At(begin + i*rowBytes).StoreV4([4]ptx.U32{quad[0].Get(), quad[1].Get(), quad[2].Get(), quad[3].Get()})
-		})
+		w.When(wanted[i], func() { to.At(begin + i*rowBytes).StoreV4(quad()) })
 	}
+}
+
+// loadWhere starts a load of 16 bytes in the lanes that want them. quad returns the words, zeros in
+// the other lanes.
+func (w *warp) loadWhere(wanted ptx.Pred, from ptx.Global64) (quad func() [4]ptx.U32) {
+	var words [4]*ptx.Var[ptx.U32]
+	for i := range words {
+		words[i] = ptx.NewVar(w.Builder, n(0))
+	}
+	w.When(wanted, func() {
+		for i, v := range from.LoadV4() {
+			words[i].Set(v)
+		}
+	})
+	return func() [4]ptx.U32 { return [4]ptx.U32{words[0].Get(), words[1].Get(), words[2].Get(), words[3].Get()} }
 }
 
 // flush copies the page at the beginning of the warp's memory to its place.
@@ -138,33 +142,32 @@ func (w *warp) flush(to ptx.Global64) {
 	rows(PageSize, func(offset int) { to.At(offset).StoreV4(from.At(offset).LoadV4()) })
 }
 
-// hashPage returns [PageHash] of the page at the beginning of the warp's memory.
+// hashPage returns [Hash] of the page at the beginning of the warp's memory.
 func (w *warp) hashPage() ptx.U64 {
 	h, from := w.hashSeed(), w.memory.Add(w.lane.Shl(n(4)))
 	rows(PageSize, func(offset int) { h = addQuad(h, from.At(offset).LoadV4()) })
 	return w.endHash(h, ptx.N64(0))
 }
 
-// hashObject returns [ObjectHash] of the object that begins at from, with its granules.
-func (w *warp) hashObject(from ptx.Global64, length, granules ptx.U32) ptx.U64 {
+// hashObject returns [Hash] of the object that begins at from, with zeros to a granule's end.
+func (w *warp) hashObject(from ptx.Global64, length ptx.U32) ptx.U64 {
 	h, mine := ptx.NewVar(w.Builder, w.hashSeed()), from.Index(w.lane, quadBytes)
-	w.stride(granules, func(k ptx.U32, within ptx.Pred) {
-		quad := mine.Index(k, quadBytes)
-		w.If(within, func() { h.Set(addQuad(h.Get(), quad.LoadV4())) })
+	w.stride(granulesOf(length), func(k ptx.U32, within ptx.Pred) {
+		h.Set(addQuad(h.Get(), w.loadWhere(within, mine.Index(k, quadBytes))()))
 	})
-	return w.endHash(h.Get(), length.Wide())
+	return w.endHash(h.Get(), n(0).Sub(length).And(n(rowBytes-1)).Wide())
 }
 
 // hashSeed is the hash that each lane begins with.
 func (w *warp) hashSeed() ptx.U64 { return w.lane.Add(n(1)).Wide().Mul(ptx.N64(hashSeed)) }
 
-// endHash returns the hash of all lanes, with a last word.
-func (w *warp) endHash(h, last ptx.U64) ptx.U64 {
+// endHash returns the hash of all lanes, with the number of zeros behind the data.
+func (w *warp) endHash(h, zeros ptx.U64) ptx.U64 {
 	h = addToHash(addToHash(h, ptx.N64(0)), ptx.N64(0))
 	for mask := lanes / 2; mask > 0; mask /= 2 {
 		h = h.Add(w.ShflBflyU64(h, n(mask)))
 	}
-	return addToHash(h, last)
+	return addToHash(h, zeros)
 }
 
 // addQuad adds the two words of a lane's 16 bytes.

@@ -106,7 +106,7 @@ func (c *objectCheck) object(r kernels.Result, page, arena []byte) error {
 		if err := c.lz4(arena[r.Offset:r.Offset+uint64(r.Length)], page); err != nil {
 			return err
 		}
-		if r.Hash != kernels.PageHash(page) || r.Word != kernels.ObjectHash(arena[r.Offset:], r.Length) {
+		if r.Hash != kernels.Hash(page) || r.Word != kernels.Hash(arena[r.Offset:r.Offset+uint64(r.Length)]) {
 			return fmt.Errorf("proof: %w", errWrong)
 		}
 	default:

@@ -244,7 +244,7 @@ func (c *kernelCheck) verified(name string, b *bulk.Batch, items []int, args []u
 	}
 	return inParallel(n, pageGrain, func(from, to int) error {
 		for k := from; k < to; k++ {
-			if binary.LittleEndian.Uint64(got[8*k:]) != kernels.PageHash(b.Page(items[k])) {
+			if binary.LittleEndian.Uint64(got[8*k:]) != kernels.Hash(b.Page(items[k])) {
 				return wrongPage(items[k])
 			}
 		}
