@@ -213,7 +213,7 @@ var seams = map[string][]string{
 }
 
 // unsafeFiles lists the files that may use unsafe, outside of tests.
-var unsafeFiles = []string{"store/internal/image/image.go", "loopsetup/swapon_linux.go", "fusefs/requests.go", "telemetry/area.go", "fusefs/receive_linux.go", "gpu/driver/cuda_block_linux.go", "integration/guest/agent/pageout_linux.go", "cmd/zramfs/prefetch/kernel_linux.go", "cmd/zramfs/protect/runtime_linux.go", "tools/mutants/noswap_linux.go"}
+var unsafeFiles = []string{"store/internal/image/image.go", "loopsetup/swapon_linux.go", "fusefs/requests.go", "telemetry/area.go", "fusefs/receive_linux.go", "gpu/driver/cuda_block_linux.go", "integration/guest/agent/pageout_linux.go", "cmd/zramfs/prefetch/kernel_linux.go", "cmd/zramfs/protect/runtime_linux.go", "tools/mutants/noswap_linux.go", "internal/callfail/callfail_linux.go"}
 
 const module = "github.com/zramfs/zramfs"
 

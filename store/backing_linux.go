@@ -88,10 +88,11 @@ func fitForBacking(f *os.File) error {
 	if n, err := blocksOf(f); err != nil || n == 0 {
 		return errors.Join(err, fmt.Errorf("no room for a page; make it larger, as by fallocate: %w", unix.EINVAL))
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
 		return fmt.Errorf("in use by another device: %w", unix.EBUSY)
 	}
-	return nil
+	return os.NewSyscallError("flock", err)
 }
 
 // fitDevice refuses a block device that lies on what is refused: a loop device, what is made of
