@@ -5,6 +5,7 @@ package store
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/zramfs/zramfs/codec"
@@ -191,7 +192,7 @@ func occupied(state uint64) bool {
 
 func allBytes(p []byte, b byte) bool { return bytes.Count(p, []byte{b}) == len(p) }
 
-// lists proves that each segment is where its state says, once.
+// lists proves that each segment is where its state says, once, and that an open one is in use.
 func (c *check) lists() {
 	s := c.s
 	s.mu.Lock()
@@ -217,6 +218,9 @@ func (c *check) lists() {
 		if state != segVoid {
 			backed++
 		}
+		if open := c.appended(n); open != (state == segOpen) {
+			c.fail(7, "segment %d is in state %d, and something appends to it: %v", n, state, open)
+		}
 	}
 	if backed*image.SegmentSize != s.backedBytes() {
 		c.fail(7, "%d segments have memory, %d bytes are counted", backed, s.backedBytes())
@@ -224,6 +228,13 @@ func (c *check) lists() {
 	if taken, err := s.memory.taken(); err != nil || taken >= 0 && taken != s.used() {
 		c.fail(7, "the image takes %d bytes of memory, counted are %d (%v)", taken, s.used(), err)
 	}
+}
+
+// appended reports whether a worker appends to a segment, or what writes stubs.
+func (c *check) appended(n uint64) bool {
+	is := func(o openSegment) bool { return o.end == (n+1)*image.SegmentSize }
+	b := &c.s.away.batch
+	return is(b.open) || is(b.spare) || slices.ContainsFunc(c.s.workers, func(w *Worker) bool { return is(w.open) })
 }
 
 func (c *check) same() {

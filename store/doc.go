@@ -95,8 +95,8 @@ Check proves these, by these numbers:
  4. Each object lies in an open or sealed segment, whole, and overlaps no other.
  5. A segment's count of live bytes is the sum over its objects.
  6. Freed objects and unused space are clear.
- 7. Each segment is in exactly one state and in that state's list, and the
-    memory counted is the memory that the file takes.
+ 7. Each segment is in exactly one state and in that state's list, something appends
+    to each open one, and the memory counted is the memory that the file takes.
  8. The same-filled table's references are those of the index.
  9. The counters are those of the index.
  10. A stub names a block that the backing device has, no other stub names it, and
