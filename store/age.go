@@ -47,9 +47,9 @@ func AgeClass(class int) (from, to time.Duration) {
 	return from, to
 }
 
-// stepAges are the least and the largest age at which pages come to a step.
+// stepAges are the least and the largest age at which pages come to a step; 0 for no step.
 func stepAges(step int) (least, most time.Duration) {
-	if step == 0 {
+	if step <= 0 {
 		return 0, 0
 	}
 	p := time.Duration(ageTick) << (step / 2)
@@ -112,11 +112,8 @@ func (a *ages) of(page uint64) byte {
 	return byte(a.words[page/8].Load() >> (page % 8 * 8))
 }
 
-// change replaces the byte of a page, unless it is no longer old.
+// change replaces the byte of a page that has an age, unless it is no longer old.
 func (a *ages) change(page uint64, old, to byte) bool {
-	if a.bytes == nil {
-		return false
-	}
 	shift := page % 8 * 8
 	for {
 		word := a.words[page/8].Load()

@@ -45,7 +45,7 @@ func (a *ages) markIdle(page uint64, age time.Duration) bool {
 	}
 }
 
-// ageOf is the least age that a byte with a code stands for.
+// ageOf is the least age that a byte stands for, 0 for one without a code.
 func ageOf(b byte) time.Duration {
 	least, _ := stepAges(int(b&ageCode) - ageNow)
 	return least
@@ -53,7 +53,7 @@ func ageOf(b byte) time.Duration {
 
 // oldEnough reports whether a page with that byte was not accessed for age; 0 is any time.
 func oldEnough(b byte, age time.Duration) bool {
-	return age == 0 || b&ageCode != ageNone && ageOf(b) >= age
+	return age == 0 || ageOf(b) >= age
 }
 
 // AgesKnown reports whether the store knows how old pages are. It does not where an earlier version

@@ -90,11 +90,8 @@ func (x *index) set(i, word uint64) {
 const mendAtOnce = 512
 
 // mend makes copies of the bitmap that differ from the other two the same again. The caller holds
-// passMu.
+// passMu, and the index is not whole.
 func (x *index) mend() {
-	if x.whole {
-		return
-	}
 	for range min(mendAtOnce, len(x.bitmap)) {
 		if i := x.mended; x.bitmap[i].Load() != x.twins[0][i].Load() || x.bitmap[i].Load() != x.twins[1][i].Load() {
 			x.set(i, x.word(i))
