@@ -135,6 +135,17 @@ func TestAgeStats(t *testing.T) {
 	if st.Refaults[0] != 1 || st.Refaults[old] != 30 {
 		t.Errorf("30 pages of class %d were read, and a young one: %v", old, st.Refaults)
 	}
+	for page, flags := range []byte{ageRecompressed, ageUncompressing, ageUncompressing, ageSticky, ageIdle, ageIdle, ageIdle} {
+		s.ages.mark(uint64(page), flags, 0)
+	}
+	s.ages.mark(4, 0, ageRecompressed) // what it does not have
+	if s.ages.mark(99, ageIdle, 0); s.ages.of(99) != ageNone {
+		t.Errorf("a page that holds nothing has an age: %#x", s.ages.of(99))
+	}
+	c.walk(201, true)
+	if st := s.Stats().Ages; st.Recompressed != 1 || st.Incompressible != 2 || st.Idle != 3 {
+		t.Errorf("one page is recompressed, two are incompressible and three idle: %+v", st)
+	}
 }
 
 // The maintainer walks by itself.

@@ -118,6 +118,9 @@ func TestWalksTakeNoIndexPages(t *testing.T) {
 	if did, err := s.Recompress(t.Context(), RecompressConfig{Algorithm: algorithm(t, "page:dense")}); err != nil || did.Tried == 0 {
 		t.Errorf("%+v, %v", did, err)
 	}
+	if did, damaged := scrub(t, s); did.Pages != 3 || len(damaged) > 0 {
+		t.Errorf("%+v, damaged are %v", did, damaged)
+	}
 	if did := mustWriteBack(t, s, WritebackConfig{Pages: everything.Pages, Coldest: 2}); did.Pages == 0 {
 		t.Errorf("%+v", did)
 	}

@@ -62,3 +62,23 @@ func TestFillIsTold(t *testing.T) {
 	fill(81)
 	want("emptied and filled again", 80, 90, 100, 80)
 }
+
+// A share of 100 per cent says that no more memory can be had, whatever is left below the limit.
+func TestPercent(t *testing.T) {
+	s := newStore(t, Config{Disksize: 1 << 20})
+	defer s.unmaintained()()
+	used := uint64(s.used())
+	for _, c := range []struct {
+		limit uint64
+		full  bool
+		want  int
+	}{{0, false, 0}, {0, true, 0}, {used, false, 99}, {used / 2, false, 99}, {2 * used, false, 50}, {4*used + 3, false, 24}, {4 * used, true, 100}} {
+		s.limit.Store(c.limit)
+		s.full.Store(c.full)
+		if got := s.percent(); got != c.want {
+			t.Errorf("%d bytes of %d, full: %v: %d per cent, want %d", used, c.limit, c.full, got, c.want)
+		}
+	}
+	s.limit.Store(0)
+	s.full.Store(false)
+}

@@ -9,7 +9,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"maps"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // A fullKeeper locks the pieces that it had locked before it was full, and no others.
@@ -64,6 +67,99 @@ func TestOpenWithAKeeperThatLocksNoMore(t *testing.T) {
 	}
 	finish(t, s)
 	if err := mem.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A countingKeeper counts the pages that it was asked to lock.
+type countingKeeper struct{ pages map[int64]bool }
+
+func (k *countingKeeper) Write(p []byte) (int, error) {
+	off, n := int64(binary.LittleEndian.Uint64(p)), int64(binary.LittleEndian.Uint64(p[8:]))
+	for at := off; at < off+n; at += PageSize {
+		k.pages[at] = true
+	}
+	return len(p), nil
+}
+
+func (k *countingKeeper) Read(p []byte) (int, error) {
+	p[0] = 0
+	return 1, nil
+}
+
+// A keeper is asked to lock all memory that a store takes, and a new one all that is there.
+func TestKeeperLocksAll(t *testing.T) {
+	for _, size := range []uint64{16 << 20, populateUpTo + 8<<30} {
+		mem, err := NewMemory(MemoryMemfd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s *Store
+		for _, begin := range []func(*Memory, Config) (*Store, error){Create, Open, Open} {
+			keeper := &countingKeeper{pages: map[int64]bool{}}
+			mem.LockVia(keeper)
+			if s, err = begin(mem, withAlgorithm(t, Config{Disksize: size, MaxMemory: 1 << 28})); err != nil {
+				t.Fatal(err)
+			}
+			for page := uint64(0); page < s.Pages(); page += 1 + s.Pages()/900 {
+				write(t, s, page, content{uint32(page), 1, random}.bytes())
+			}
+			s.quiesce()
+			for off := int64(0); off < s.image.Size; off += PageSize {
+				data, _, err := mem.nextData(off)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if off = data; off < s.image.Size && !keeper.pages[off] {
+					t.Errorf("size %d: the page at %d is not locked; segments begin at %d, ages at %d", size, off, s.image.SegmentAt(0), s.image.AgePageAt(0))
+					break
+				}
+			}
+			s.resume()
+			finish(t, s)
+		}
+		if err := mem.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A keeper that cannot lock a piece says so, goes on with the next, and tells of the first error.
+func TestKeeperThatCannotLock(t *testing.T) {
+	mem, err := NewMemory(MemoryMemfd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := mem.file.Truncate(1 << 20); err != nil {
+		t.Fatal(err)
+	}
+	ours, theirs := socketPair(t)
+	served := make(chan error)
+	go func() { served <- mem.ServeLocks(ours) }()
+	worker := &Memory{kind: MemoryMemfd}
+	worker.LockVia(theirs)
+	for _, c := range []struct {
+		off, n int64
+		want   error
+	}{{0, PageSize, nil}, {1 << 20, PageSize, errNotLocked}, {PageSize, PageSize, nil}, {1, PageSize, errNotLocked}} {
+		if err := worker.lockInKeeper(c.off, c.n); !errors.Is(err, c.want) {
+			t.Errorf("%d bytes at %d: %v, want %v", c.n, c.off, err, c.want)
+		}
+	}
+	// A worker that dies takes no answer.
+	if err := unix.Shutdown(int(theirs.Fd()), unix.SHUT_RD); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := theirs.Write(make([]byte, lockRequest)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-served; !errors.Is(err, ErrRange) || !strings.Contains(err.Error(), "at 1048576") {
+		t.Errorf("the keeper's first error is %v", err)
+	}
+	if err := theirs.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(ours.Close(), mem.Close()); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 
 	"github.com/zramfs/zramfs/store/internal/image"
@@ -56,5 +57,47 @@ func TestPackingBelowALoweredLimit(t *testing.T) {
 			s.SetMemLimit(0)
 			write(t, s, 0, data[0])
 		})
+	}
+}
+
+// Packing below a lowered limit ends where the machine has no memory, and counts none then.
+func TestPackingWithoutMemory(t *testing.T) {
+	var deny atomic.Bool
+	s := newStore(t, Config{Disksize: 8 << 20, Firmly: func(take func() error) error {
+		if deny.Load() {
+			return ErrNoMemory
+		}
+		return take()
+	}})
+	for page := range s.Pages() {
+		write(t, s, page, content{uint32(page), 1, random}.bytes())
+	}
+	defer s.unmaintained()()
+	s.limit.Store(uint64(s.used()) / 2)
+	defer s.limit.Store(0)
+	for _, emptied := range []bool{false, true} { // or the compactor has garbage, and no segment
+		for page := uint64(0); emptied && page < s.Pages(); page += 2 {
+			discard(s, page, 1)
+		}
+		for emptied && s.reserve() > 0 {
+			s.giveUpReady(t)
+		}
+		deny.Store(true)
+		before := s.used()
+		if n, err := s.overdraw(); !errors.Is(err, ErrFull) || s.used() > before || !emptied && s.used() < before {
+			t.Errorf("segment %d, %v; %d bytes are counted, %d were", n, err, s.used(), before)
+		}
+		deny.Store(false)
+		holds(t, s)
+	}
+	n, err := s.overdraw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if garbage, live := s.garbage(); garbage > live/overdraft+image.SegmentSize {
+		t.Errorf("%d bytes of garbage are left of %d", garbage, live)
+	}
+	if err := s.release(n, segOpen, 0); err != nil {
+		t.Error(err)
 	}
 }

@@ -365,31 +365,6 @@ func TestRecompressLosesRaces(t *testing.T) {
 	}
 }
 
-// Close ends what an operator has asked for, and what comes later is refused.
-func TestCloseEndsRecompress(t *testing.T) {
-	s := mustCreate(t, Config{Disksize: 16 << 20})
-	for page, p := range texts(int(s.Pages())) {
-		write(t, s, uint64(page), p)
-	}
-	began, ended := make(chan struct{}), make(chan error)
-	go func() {
-		once := sync.OnceFunc(func() { close(began) })
-		cfg := RecompressConfig{Algorithm: algorithm(t, "zstd(level=19)"), Rest: func(Recompressed) { once() }}
-		_, err := s.Recompress(context.Background(), cfg)
-		ended <- err
-	}()
-	<-began
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := <-ended; !errors.Is(err, ErrClosed) {
-		t.Errorf("recompression ended with: %v", err)
-	}
-	if s.MarkIdle(0) != 0 || s.CompactNow(nil) != 0 {
-		t.Error("a closed store marks pages, or compacts")
-	}
-}
-
 // Where no limit can be met, recompression comes to its end, and every page is kept.
 func TestRecompressWithoutMemory(t *testing.T) {
 	s, data := filled(t, Config{Disksize: 8 << 20})

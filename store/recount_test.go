@@ -133,3 +133,57 @@ func writeAndDamage(s *Store, id, of, pages uint64, ops int) error {
 	}
 	return nil
 }
+
+// A recount takes several passes on a large device, moves what a segment holds, and leaves a
+// segment to the next one where a request is at a page or holds what it has retired.
+func TestRecountByPieces(t *testing.T) {
+	s := newStore(t, Config{Disksize: populateUpTo + 1<<30, MaxMemory: 1 << 28, Algorithm: algorithm(t, "raw")})
+	want := map[uint64][]byte{}
+	for page := uint64(0); page < s.Pages(); page += s.Pages() / 50 {
+		want[page] = content{uint32(page), 1, random}.bytes()
+		write(t, s, page, want[page])
+	}
+	defer s.unmaintained()()
+	s.settleIdle(true)
+	n := s.idx.load(0).Segment()
+	seg := s.segment(n)
+	if !seg.turn(segSealed, segStuck) {
+		t.Fatalf("the segment is in state %d", seg.state())
+	}
+	pieces := 0
+	recount := func() (freed int) {
+		s.recount.after = time.Time{}
+		for more := true; more; pieces++ {
+			if pieces > 1<<12 {
+				t.Fatal("it does not end")
+			}
+			freed, more = s.recountSome(recountSlice, 0)
+		}
+		return freed
+	}
+	l := s.lock(0)
+	l.Lock()
+	if freed := recount(); freed != 0 || seg.state() != segStuck || pieces < 3 {
+		t.Errorf("with a busy page %d segments are freed after %d pieces, and this one is in state %d", freed, pieces, seg.state())
+	}
+	l.Unlock()
+	if freed, more := s.recountSome(recountSlice, 0); freed != 0 || more {
+		t.Error("another begins at once")
+	}
+	s.recount.after = time.Time{}
+	busy := s.Acquire() // it may have retired something
+	for range s.image.IndexPages/recountSlice + 2 {
+		if freed, more := s.recountSome(recountSlice, 0); freed != 0 || !more || !s.recountEnds() {
+			t.Fatalf("with a busy worker %d segments are freed, more: %v", freed, more)
+		}
+	}
+	busy.Release()
+	if freed := recount(); seg.live() != 0 || s.idx.load(0).Segment() == n || s.recountEnds() {
+		t.Errorf("%d segments are freed, %d bytes are left", freed, seg.live())
+	}
+	for page, p := range want {
+		if !bytes.Equal(read(t, s, page), p) {
+			t.Errorf("page %d is not what it was", page)
+		}
+	}
+}

@@ -3,8 +3,6 @@
 package store
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -81,13 +79,4 @@ func TestScrubBesideRequests(t *testing.T) {
 	}
 	close(stop)
 	busy.Wait()
-}
-
-func TestScrubEnds(t *testing.T) {
-	s, _ := filled(t, Config{Disksize: 4 << 20})
-	ctx, cancel := context.WithCancel(t.Context())
-	_, err := s.Scrub(ctx, func(uint64) {}, cancel)
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("a cancelled scrub ends with %v", err)
-	}
 }

@@ -152,6 +152,19 @@ func TestF012ThousandGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
+// A write of nothing stores nothing.
+func TestWriteOfNothing(t *testing.T) {
+	s := newStore(t, Config{Disksize: 1 << 20})
+	w := s.Acquire()
+	defer w.Release()
+	if err := errors.Join(w.Write(3, 5, nil), w.Zero(3, 5, 0), w.Zero(4, 5, 9)); err != nil {
+		t.Error(err)
+	}
+	if st := s.Stats(); s.PageState(3).Stored || s.PageState(4).Stored || st.OrigDataSize != 0 || st.Writes != 1 || st.NotifyFree != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
 // Two halves of a page written at the same time are both there.
 func TestPartialWritesOfOnePage(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 20})

@@ -146,28 +146,20 @@ func TestWaitEnds(t *testing.T) {
 	waitUntil(t, w.over)
 }
 
-// A pass may be over when a reader lets an object go, so the maintainer is drowsy before it begins
-// one: a request that could not free all wakes it again.
-func TestFreedDuringAPass(t *testing.T) {
-	s := newStore(t, Config{Disksize: 16 << 20})
-	s.passMu.Lock() // the pass gets no further than this
-	defer s.passMu.Unlock()
-	s.poke()
-	waitUntil(t, s.drowsy.Load)
-	w := s.Acquire()
-	w.deserted = true
-	w.Release()
-	if len(s.wake) != 1 {
-		t.Error("nothing wakes the maintainer after its pass")
-	}
-}
-
 // A request that begins to wait for memory says so, once, wherever it waits: the thread that serves
 // it gives its turn to another.
 func TestWaitingForMemoryIsTold(t *testing.T) {
 	const disksize = 2 * populateUpTo
 	s := newStore(t, Config{Disksize: disksize, MemLimit: limitOf(disksize, 6), MaxMemory: 1 << 26})
 	stored := fillUp(t, s)
+	parked := func() (n int) {
+		for _, w := range s.workers {
+			if w.parked.Load() {
+				n++
+			}
+		}
+		return n
+	}
 	for name, page := range map[string]uint64{"segment": stored, "index page": s.Pages() - 1} {
 		s.passMu.Lock() // the maintainer makes none
 		s.patience = time.Hour
@@ -184,7 +176,7 @@ func TestWaitingForMemoryIsTold(t *testing.T) {
 			})
 			done <- w.Write(page, 0, content{uint32(page), 1, random}.bytes())
 		}()
-		waitUntil(t, func() bool { return told.Load() > 0 })
+		waitUntil(t, func() bool { return told.Load() > 0 && parked() == 1 })
 		select {
 		case err := <-done:
 			t.Errorf("%s: it did not wait: %v", name, err)
@@ -193,8 +185,8 @@ func TestWaitingForMemoryIsTold(t *testing.T) {
 		}
 		s.passMu.Unlock()
 		<-done // there is no memory; or a pass has moved some together
-		if told.Load() != 1 || asForMemory.Load() != 1 {
-			t.Errorf("%s: told %d times, %d times for memory", name, told.Load(), asForMemory.Load())
+		if told.Load() != 1 || asForMemory.Load() != 1 || parked() != 0 || s.waiting.Load() != 0 {
+			t.Errorf("%s: told %d times, %d times for memory; %d workers are parked, %d wait", name, told.Load(), asForMemory.Load(), parked(), s.waiting.Load())
 		}
 	}
 	w := s.Acquire()

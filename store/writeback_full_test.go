@@ -3,8 +3,11 @@
 package store
 
 import (
+	"errors"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // Pages of a full store that are written back here and there make room: the compactor keeps the
@@ -61,5 +64,100 @@ func TestSmallObjectsAreNotWrittenBack(t *testing.T) {
 	before := s.footprint()
 	if did := mustWriteBack(t, s, everything); did.Pages != 0 || s.footprint() != before {
 		t.Errorf("%+v: objects took %d bytes, and then %d", did, before, s.footprint())
+	}
+}
+
+// Pages that requests are at stay in memory, in clusters or not, until they are left alone.
+func TestBusyPagesAreNotWrittenBack(t *testing.T) {
+	for _, joined := range []bool{false, true} {
+		s := newStore(t, Config{Disksize: 1 << 20, Algorithm: algorithm(t, "page"), Backing: newBacking(t, 300)})
+		for page := range s.Pages() {
+			write(t, s, page, texts(1)[0])
+		}
+		changed := uint64(image.ClusterPages) // they were written, and then could not be published
+		if joined {
+			join(t, s)
+			changed = 0
+		}
+		busy := s.lock(0)
+		busy.Lock()
+		did := mustWriteBack(t, s, everything)
+		for page := range s.Pages() {
+			if away := s.PageState(page).WrittenBack; away != (s.lock(page) != busy) {
+				t.Errorf("joined: %v: page %d is written back: %v", joined, page, away)
+			}
+		}
+		busy.Unlock()
+		if did.Changed != changed || did.Pages != s.Pages()-image.ClusterPages {
+			t.Errorf("joined: %v: %+v", joined, did)
+		}
+		if did = mustWriteBack(t, s, everything); did.Pages != image.ClusterPages || did.Changed != 0 {
+			t.Errorf("joined: %v: once they are left alone: %+v", joined, did)
+		}
+	}
+}
+
+// Where blocks are free here and there, what was granted and not written is given back.
+func TestUnusedGrantsAreGivenBack(t *testing.T) {
+	s := newBackedStore(t, 100, Config{Backing: newBacking(t, 400)})
+	for n := uint64(1); n < 400; n += 2 {
+		s.away.blocks.adopt(n)
+	}
+	granted, most := 0, 0
+	did := mustWriteBack(t, s, WritebackConfig{Pages: everything.Pages, Grant: func(n int) (int, error) {
+		granted += n
+		most = max(most, n)
+		return n, nil
+	}})
+	if did.Pages != 100 || granted != 100 || most != batchPages {
+		t.Errorf("%+v, %d pages were granted in all, %d at the most", did, granted, most)
+	}
+	failed := errors.New("no more")
+	write(t, s, 0, testContent(0, 2).bytes())
+	others := []uint64{}
+	for n := range uint64(400) {
+		if n%2 == 1 || s.away.blocks.adopt(n) {
+			others = append(others, n)
+		}
+	}
+	_, err := s.WriteBack(WritebackConfig{Pages: everything.Pages, Grant: func(n int) (int, error) {
+		if n < 0 {
+			return 0, failed
+		}
+		return n, nil
+	}})
+	if !errors.Is(err, failed) || !errors.Is(err, ErrBackingFull) {
+		t.Errorf("on a full device, where grants cannot be given back: %v", err)
+	}
+	for _, n := range others {
+		s.away.blocks.release(n)
+	}
+}
+
+// Without a segment for stubs nothing is written, and the last one stays the compactor's.
+func TestWriteBackWithoutRoomForStubs(t *testing.T) {
+	s := newBackedStore(t, 100, Config{Backing: newBacking(t, 100)})
+	defer s.unmaintained()()
+	s.patience = 0
+	for s.reserve() > 1 {
+		if !s.cedeSegment(0) {
+			t.Fatal("a segment cannot be given back")
+		}
+	}
+	for _, o := range []*openSegment{&s.away.batch.open, &s.away.batch.spare} {
+		if n := o.end/image.SegmentSize - 1; o.end != 0 {
+			*o = openSegment{}
+			s.segment(n).turn(segOpen, segSealed)
+			s.emptied(n)
+		}
+	}
+	if did, err := s.WriteBack(everything); !errors.Is(err, ErrFull) || did != (WrittenBack{}) || s.reserve() != 1 || !s.away.short.Load() {
+		t.Errorf("%+v, %v, %d segments are ready", did, err, s.reserve())
+	}
+	if err := s.grow(); err != nil {
+		t.Fatal(err)
+	}
+	if did := mustWriteBack(t, s, everything); did.Pages != 100 || s.away.short.Load() {
+		t.Errorf("%+v", did)
 	}
 }
