@@ -110,10 +110,10 @@ func keepText(r requests, text string) {
 // A setting that cannot be read leaves the others as they are.
 func TestUnreadableSetting(t *testing.T) {
 	r := requests{make([]byte, buffersAt)}
-	keepText(r, `{"algorithm":{"name":"lz4"},"mem_limit":4096,"recompression":["","zstd","lz4"],"writeback_limit":-1}`)
+	keepText(r, `{"algorithm":{"name":"lz4"},"mem_limit":4096,"recompression":["","zstd","lz4"],"spent":[1,2,"x"],"writeback_limit":-1}`)
 	c, lost, _ := r.chosen()
 	if c.MemLimit == nil || *c.MemLimit != 4096 || c.Recompression != [recompressions]string{"", "zstd", "lz4"} || c.Algorithm != "" ||
-		len(lost) != 2 || !strings.Contains(lost[0], "algorithm") || !strings.Contains(lost[1], "writeback_limit") {
+		c.Spent != [spentPeriods]uint32{} || len(lost) != 3 || !strings.Contains(lost[0], "algorithm") || !strings.Contains(lost[2], "writeback_limit") {
 		t.Errorf("%+v, lost %q", c, lost)
 	}
 }

@@ -13,19 +13,20 @@ import (
 
 func TestErrno(t *testing.T) {
 	for _, c := range []struct {
-		err  error
-		want syscall.Errno
+		err   error
+		want  syscall.Errno
+		known bool
 	}{
-		{nil, 0},
-		{store.ErrFull, syscall.ENOSPC},
-		{fmt.Errorf("write page 7: %w", store.ErrFull), syscall.ENOSPC},
-		{fmt.Errorf("read page 7: %w", store.ErrCorrupt), syscall.EIO},
-		{store.ErrRange, syscall.EINVAL},
-		{errors.New("something else"), syscall.EIO},
-		{syscall.ENOSYS, syscall.EIO}, // ENOSYS would make the kernel never ask again
+		{nil, 0, true},
+		{store.ErrFull, syscall.ENOSPC, true},
+		{fmt.Errorf("write page 7: %w", store.ErrFull), syscall.ENOSPC, true},
+		{fmt.Errorf("read page 7: %w", store.ErrCorrupt), syscall.EIO, true},
+		{store.ErrRange, syscall.EINVAL, true},
+		{errors.New("something else"), syscall.EIO, false},
+		{syscall.ENOSYS, syscall.EIO, false}, // ENOSYS would make the kernel never ask again
 	} {
-		if got, _ := errno(c.err); got != c.want {
-			t.Errorf("%v becomes %v, want %v", c.err, got, c.want)
+		if got, known := errno(c.err); got != c.want || known != c.known {
+			t.Errorf("%v becomes %v, known: %v, want %v", c.err, got, known, c.want)
 		}
 	}
 }

@@ -172,6 +172,22 @@ func TestCopiesAreSeen(t *testing.T) {
 	if copied(1<<20 - 1) {
 		t.Error("a process has a mount that nobody made")
 	}
+	data, err := topMount(d.path("dev"))
+	if err != nil || data == nil {
+		t.Fatal(data, err)
+	}
+	for _, m := range []struct {
+		dir, typ string
+		number   int
+		copied   bool
+	}{
+		{d.path("dev"), dataTypeName, data.Minor, false}, {d.path("dev"), dataTypeName, data.Minor + 1, true},
+		{d.path("dev"), typeName, data.Minor, true}, {d.path("block"), dataTypeName, data.Minor, true},
+	} {
+		if got := (&Session{data: mount{dir: m.dir, typ: m.typ, number: m.number}}).OnlyCopied(); got != m.copied {
+			t.Errorf("%+v: there are only copies: %v", m, got)
+		}
+	}
 }
 
 // KeepRequests copies once both connections are negotiated, and not again.
