@@ -113,6 +113,11 @@ var fitting = map[string]string{
 		"UpgradeRefused|UpgradeStartsAgain|MountToFullOutput|VerifyFindsDamage|TraceFollows|ExportInterrupted|" +
 		"G107DeviceAppearsAndDoesIO|Calls\\w+|ImportRefused|ImportOfFIFO|SnapshotDamaged|F069ZramctlPrints|UmountWithoutWorker|BundleKeepsSecrets|" +
 		"ServeRefuses|Metrics|StatsEndsWithItsReader|SilentDevice|SocketsEnd|ManagerIsToldOfMount|Namesake)$",
+	"store": "^Test(BackingDeviceBelow|BackingDeviceFails|FullDeviceSpills)$",
+	"fusefs": "^Test(Attributes\\w+|AttributeModes|AttributeWritesAsTheKernel|BackingDevice(Below|Fails|ByAttribute)|FullDeviceSpills|CallsReadsFail|" +
+		"UmountWithCopies|OpenAttributeOutlivesItsMount|Corrupt(Index|Page|Requests)|CountersAreTheDevices|KeeperKilled|UnmountedByOthers|" +
+		"ConnectionAborted|F073HotAddAndRemove|HostileUser|MinuteAndCPUOutliveWorkers|PressureIsPolled|RefusedUmountInUse|Set|" +
+		"DamagedSettingsKeepNoWorkerFromServing|UpgradeOfRings|MemoryOfRequestsIsPresent|FlagsBeforeAndAfter|MountsAtOnce|G107DeviceAppearsAndDoesIO)$",
 }
 
 // newLaboratory compiles the tests, and the program that they start, and has each test run once.
