@@ -91,20 +91,25 @@ func TestSqueezeEndsRecount(t *testing.T) {
 // Each copy of the bitmap of index pages that differs from the other two becomes the same again.
 func TestMendsEachCopy(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 30})
-	write(t, s, 7*image.EntriesPerPage, content{1, 1, random}.bytes())
+	const word, want = 4, 1 << 7
+	write(t, s, (64*word+7)*image.EntriesPerPage, content{1, 1, random}.bytes())
 	s.passMu.Lock()
 	defer s.passMu.Unlock()
 	x := &s.idx
-	want := x.word(0)
-	if want == 0 {
-		t.Fatal("no index page exists")
+	if got := x.word(word); got != want {
+		t.Fatalf("the index pages %#x exist", got)
 	}
-	for i, copy := range []*atomic.Uint64{&x.bitmap[0], &x.twins[0][0], &x.twins[1][0]} {
-		copy.Store(want ^ 1<<7 ^ 1<<50) // it lacks a page that exists, and has one that does not
-		x.mended = 0
-		x.mend()
-		if x.bitmap[0].Load() != want || x.twins[0][0].Load() != want || x.twins[1][0].Load() != want {
-			t.Errorf("copy %d: %#x, %#x and %#x, want %#x", i, x.bitmap[0].Load(), x.twins[0][0].Load(), x.twins[1][0].Load(), want)
+	for i, copy := range []*atomic.Uint64{&x.bitmap[word], &x.twins[0][word], &x.twins[1][word]} {
+		for _, flipped := range []uint64{0, want | 1<<50} { // a page that exists is lost, or one is made up
+			copy.Store(flipped)
+			if got := x.word(word); got != want {
+				t.Errorf("copy %d is %#x: the index pages %#x exist", i, flipped, got)
+			}
+			x.mended = word
+			x.mend()
+			if a, b, c := x.bitmap[word].Load(), x.twins[0][word].Load(), x.twins[1][word].Load(); a != want || b != want || c != want {
+				t.Errorf("copy %d was %#x: %#x, %#x and %#x, want %#x", i, flipped, a, b, c, want)
+			}
 		}
 	}
 }
