@@ -235,6 +235,29 @@ func TestClustersAreWrittenBack(t *testing.T) {
 	unchanged(t, s, data)
 }
 
+// A write-back takes the memory that pages of clusters need for objects of their own where the
+// maintainer is behind, and leaves none of them out.
+func TestClustersAreWrittenBackAlone(t *testing.T) {
+	s := newStore(t, Config{Disksize: 4 << 20, Algorithm: algorithm(t, "page"), Backing: newBacking(t, 2048)})
+	data := texts(int(s.Pages()))
+	for page, p := range data {
+		write(t, s, uint64(page), p)
+	}
+	join(t, s)
+	pages, _ := inClusters(s)
+	defer s.unmaintained()()
+	for s.reserve() > 2 {
+		if !s.cedeSegment(0) {
+			t.Fatal("a segment cannot be given back")
+		}
+	}
+	did := mustWriteBack(t, s, everything)
+	if left, _ := inClusters(s); left != 0 || did.Pages < uint64(pages) {
+		t.Errorf("%d of %d pages are left in clusters: %+v", left, pages, did)
+	}
+	unchanged(t, s, data)
+}
+
 // An image of an earlier version gets no clusters: the program that made it may take over again.
 func TestOldImageGetsNoClusters(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 20})

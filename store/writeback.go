@@ -235,8 +235,14 @@ func (w *writeback) gather(window []candidate, room int) (dealt, n int) {
 	for dealt < len(window) && n < room {
 		page := window[dealt].page
 		dealt++
-		if s.idx.load(page).Clustered() && s.dissolve(page) != nil {
-			continue // a request is at it, or there is no memory for an object of its own
+		if s.idx.load(page).Clustered() {
+			err := s.dissolve(page)
+			if errors.Is(err, ErrFull) && s.grow() == nil { // the maintainer may be behind
+				err = s.dissolve(page)
+			}
+			if err != nil {
+				continue // a request is at it, or there is no memory for an object of its own
+			}
 		}
 		c.beginRead()
 		if e := s.idx.load(page); !e.Clustered() && w.wanted(page, e) { // a packer may just have joined it
