@@ -101,7 +101,7 @@ func TestCallsOfMountsFail(t *testing.T) {
 		done := false
 		call, errno = fail(func() { done, err = unmount(dir, "tmpfs", int(st.Dev_minor), 0, func() int { return 0 }) })
 		look(t, "unmount", err, !here(t), call, errno)
-		if done == here(t) {
+		if done == here(t) || !done && err == nil && errno != unix.EINVAL { // which says that it is gone
 			t.Errorf("with %q failing by %v it is mounted: %v, and was removed: %v", call, errno, here(t), done)
 		}
 		if here(t) {
