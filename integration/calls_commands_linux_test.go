@@ -117,3 +117,31 @@ func TestCallsOfImport(t *testing.T) {
 		return a
 	})
 }
+
+// TestCallsAreNamed has calls fail whose errors commands once kept to themselves: the keeper and
+// the worker sent a command away without a reason, and a socket's error was lost to the next one's.
+func TestCallsAreNamed(t *testing.T) {
+	needCalls(t)
+	s := startSupervisor(t)
+	h := hold(t, s)
+	file := filepath.Join(tempDir(t), "pages")
+	mustRun(t, commandTimeout, "export", h.dir, file)
+	for _, c := range []struct {
+		args       []string
+		role, call string
+		again      bool
+	}{
+		{[]string{"import", file, h.dir}, "worker", "pread64", false},
+		{[]string{"import", file, h.dir}, "worker", "openat", true},
+		{[]string{"verify", h.dir}, "keeper", "openat", false},
+		{[]string{"upgrade", h.dir}, "upgrade", "connect", false},
+	} {
+		for n := 1; n <= 3; n++ {
+			a := s.run(t, &armed{N: n, Again: c.again, Roles: []string{c.role}, Calls: []string{c.call}}, c.args...)
+			wantClear(t, a)
+			if n == 1 && a.Failing.Failed == 0 {
+				t.Errorf("%q makes no call that fails: %+v", c.args, a.Failing)
+			}
+		}
+	}
+}

@@ -35,6 +35,7 @@ type failing struct {
 	Count  int    // calls that count
 	Failed int    // of these, those that were made to fail
 	What   string // the first of them: role, call, error
+	Says   string // the error in words
 	On     string // its file, where it has one
 	Tally  map[string]int
 }
@@ -241,7 +242,7 @@ func (s *callSupervisor) decide(role string, n notice) unix.Errno {
 	if s.failing.Failed++; s.failing.What == "" {
 		s.role, s.number = role, number
 		s.failing.What = fmt.Sprintf("%s: %s: %s", role, name, unix.ErrnoName(errno))
-		s.failing.On = targetOf(n)
+		s.failing.Says, s.failing.On = errno.Error(), targetOf(n)
 	}
 	return errno
 }

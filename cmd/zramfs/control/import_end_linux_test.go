@@ -133,7 +133,7 @@ func TestImportIsRefusedAtOnce(t *testing.T) {
 			if err != nil {
 				return
 			}
-			_ = answerImport(c, importForbidden, 0) // the command waits for it
+			_ = answerImport(c, importForbidden, 0, nil) // the command waits for it
 			_ = c.Close()
 		}
 	}()

@@ -154,6 +154,7 @@ func (i *Import) answer() error {
 		return i.explain(err)
 	}
 	page := binary.LittleEndian.Uint64(a[8:])
+	number := unix.Errno(binary.LittleEndian.Uint32(a[4:]))
 	switch what := binary.LittleEndian.Uint32(a[:]); what {
 	case importStored:
 		return nil
@@ -162,11 +163,19 @@ func (i *Import) answer() error {
 	case importCorrupt:
 		return fmt.Errorf("page %d: %w", page, store.ErrObject)
 	case importForbidden:
-		return errForbidden
+		return withNumber(errForbidden, number)
 	case importInUse:
 		return fmt.Errorf("page %d: %w", page, errImportInUse)
 	}
-	return fmt.Errorf("page %d: %w", page, errImportRefused)
+	return fmt.Errorf("page %d: %w", page, withNumber(errImportRefused, number))
+}
+
+// withNumber adds the error that the worker had, if there was one.
+func withNumber(err error, number unix.Errno) error {
+	if number == 0 {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, number)
 }
 
 var (

@@ -33,7 +33,7 @@ import (
 // then. So the worker counts them again before each page and refuses it once there are more: the
 // new handle may be a loop device with swap on it, whose pages the import would overwrite.
 const (
-	importAnswer   = 16              // bytes of an answer: the result, and in the last 8 the page that failed
+	importAnswer   = 16              // bytes of an answer: result, number of an error or 0, and the page that failed (8)
 	importPatience = 2 * time.Minute // bounds the silence of a command
 )
 
@@ -79,7 +79,7 @@ func ListenImports(dir string, connection int, s *store.Store, opens func() int)
 		done: make(chan struct{}), turn: make(chan struct{}, 1), ended: make(chan struct{}), conns: make(map[*net.UnixConn]bool),
 	}
 	go func() {
-		forbid := func(c *net.UnixConn, _ error) { _ = answerImport(c, importForbidden, 0) } // it may have ended
+		forbid := func(c *net.UnixConn, why error) { _ = answerImport(c, importForbidden, 0, why) } // it may have ended
 		serve(l, forbid, func(c *net.UnixConn) {
 			if i.begin(c) {
 				_ = i.attend(c) // the command has ended, or broken the protocol
@@ -142,7 +142,7 @@ func (i *Importer) attend(c *net.UnixConn) error {
 	case <-i.ended:
 		return errImportEnded
 	}
-	if err := answerImport(c, importStored, 0); err != nil {
+	if err := answerImport(c, importStored, 0, nil); err != nil {
 		return err
 	}
 	if i.batch == nil {
@@ -157,13 +157,13 @@ func (i *Importer) attend(c *net.UnixConn) error {
 		}
 		n := binary.LittleEndian.Uint32(said[:])
 		if n > importBatch {
-			return answerImport(c, importRefused, 0)
+			return answerImport(c, importRefused, 0, nil)
 		}
 		if _, err := memory.ReadAt(i.batch[:n], 0); err != nil {
-			return answerImport(c, importRefused, 0)
+			return answerImport(c, importRefused, 0, err)
 		}
 		page, err := storeBatch(i.store, i.batch[:n], i.scratch, free)
-		if err := answerImport(c, outcome(err), page); err != nil {
+		if err := answerImport(c, outcome(err), page, err); err != nil {
 			return err
 		}
 	}
@@ -183,7 +183,7 @@ func (i *Importer) admit(c *net.UnixConn) (batches *os.File, free func() error, 
 	files, err := sentFiles(rights[:n], "batches")
 	if err == nil {
 		if err = admit(c, i.mount); err != nil {
-			err = errors.Join(err, answerImport(c, importForbidden, 0))
+			err = errors.Join(err, answerImport(c, importForbidden, 0, err))
 		}
 	}
 	if err != nil {
@@ -196,7 +196,7 @@ func (i *Importer) admit(c *net.UnixConn) (batches *os.File, free func() error, 
 		err = store.ErrNotMemory // a file on the device itself would wait for this worker
 	}
 	if err != nil {
-		return nil, nil, errors.Join(err, answerImport(c, importRefused, 0), closeAll(files))
+		return nil, nil, errors.Join(err, answerImport(c, importRefused, 0, err), closeAll(files))
 	}
 	free = func() error {
 		if i.over() { // the rest of the batch may take seconds, in which no process serves
@@ -224,9 +224,12 @@ func outcome(err error) uint32 {
 	return importRefused
 }
 
-func answerImport(c *net.UnixConn, what uint32, page uint64) error {
+func answerImport(c *net.UnixConn, what uint32, page uint64, why error) error {
 	var a [importAnswer]byte
+	var number unix.Errno
+	_ = errors.As(why, &number) // else it stays 0
 	binary.LittleEndian.PutUint32(a[:], what)
+	binary.LittleEndian.PutUint32(a[4:], uint32(number))
 	binary.LittleEndian.PutUint64(a[8:], page)
 	_, err := c.Write(a[:])
 	return err

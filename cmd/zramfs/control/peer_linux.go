@@ -4,6 +4,7 @@ package control
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 
@@ -33,7 +34,13 @@ func admit(c *net.UnixConn, mount int) error {
 	if peer.Uid != 0 && int(peer.Uid) != os.Geteuid() {
 		return errForbidden
 	}
-	if mount != 0 && !host.Local.SeesMount(int(peer.Pid), mount) {
+	if mount == 0 {
+		return nil
+	}
+	switch sees, err := host.Local.SeesMount(int(peer.Pid), mount); {
+	case err != nil:
+		return fmt.Errorf("%w, as far as can be seen: %w", errElsewhere, err)
+	case !sees:
 		return errElsewhere
 	}
 	return nil

@@ -201,12 +201,16 @@ func sweepSockets(dirs []string) {
 // own user.
 func dial(dirs []string, name string) (*net.UnixConn, error) {
 	forbidden := false
+	var below error // of the last directory where the name is
 	for _, dir := range dirs {
 		c, err := net.DialUnix("unix", nil, &net.UnixAddr{Net: "unix", Name: filepath.Join(dir, name)})
 		if err == nil {
 			return trusted(c)
 		}
 		forbidden = forbidden || errors.Is(err, fs.ErrPermission)
+		if !errors.Is(err, fs.ErrNotExist) {
+			below = err
+		}
 	}
 	var all []error
 	for _, at := range abstractAddresses(name) {
@@ -219,7 +223,7 @@ func dial(dirs []string, name string) (*net.UnixConn, error) {
 		}
 		all = append(all, err)
 	}
-	err := errors.Join(all[0], all[len(all)-1])
+	err := errors.Join(below, all[0], all[len(all)-1])
 	if forbidden && !errors.Is(err, errStranger) {
 		return nil, errForbidden
 	}

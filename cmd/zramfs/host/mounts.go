@@ -30,10 +30,13 @@ func (r Root) mountsOf(process string) (_ []*mountinfo.Info, err error) {
 // SeesMount reports whether the mount namespace of a process has a mount of the device 0:minor, as
 // file systems without a block device have. A pid of 0, which is that of a process outside of our
 // PID namespace, sees none. SeesMount opens nothing at a path that the process could choose.
-func (r Root) SeesMount(pid, minor int) bool {
+func (r Root) SeesMount(pid, minor int) (bool, error) {
+	if pid == 0 {
+		return false, nil
+	}
 	text, err := os.ReadFile(r.Path(fmt.Sprintf("proc/%d/mountinfo", pid)))
 	if err != nil {
-		return false
+		return false, err
 	}
 	device := fmt.Sprintf("0:%d", minor)
 	// proc_pid_mountinfo(5): number, number above, device
@@ -41,8 +44,8 @@ func (r Root) SeesMount(pid, minor int) bool {
 		_, rest, _ := strings.Cut(line, " ")
 		_, rest, _ = strings.Cut(rest, " ")
 		if found, _, ok := strings.Cut(rest, " "); ok && found == device {
-			return true
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }

@@ -84,7 +84,13 @@ func TestCapabilities(t *testing.T) {
 
 func TestSeesMount(t *testing.T) {
 	r := tree(t, map[string]string{"proc/7/mountinfo": "24 1 0:21 / /proc rw - proc proc rw\n36 24 0:42 / /mnt rw - fuse zramfs rw\n"})
-	if !r.SeesMount(7, 42) || r.SeesMount(7, 4) || r.SeesMount(7, 24) || r.SeesMount(0, 42) {
-		t.Error("SeesMount")
+	for _, c := range []struct {
+		pid, minor int
+		sees       bool
+		err        error
+	}{{7, 42, true, nil}, {7, 4, false, nil}, {7, 24, false, nil}, {0, 42, false, nil}, {8, 42, false, fs.ErrNotExist}} {
+		if sees, err := r.SeesMount(c.pid, c.minor); sees != c.sees || !errors.Is(err, c.err) {
+			t.Errorf("process %d, mount %d: %v, %v", c.pid, c.minor, sees, err)
+		}
 	}
 }
