@@ -96,7 +96,7 @@ func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err e
 	announced = true
 	// To replace a worker and to lock the image, it must not wait for memory.
 	if err := protect.PopulateSignals(); err != nil {
-		k.logger.Warn(err.Error())
+		k.logger.Warn("replacing a worker may wait for memory: " + err.Error())
 	}
 	k.sayReady(report)
 	return k.waitForEnd(ctx, signals)

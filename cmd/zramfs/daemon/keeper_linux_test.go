@@ -193,6 +193,10 @@ func TestAskKeeper(t *testing.T) {
 	if err := w.removeDevice(14, fusefs.MaxFurther+1); err != syscall.ENODEV {
 		t.Errorf("a number that no device has: %v", err)
 	}
+	w.answers <- hotAnswer{Request: 15}
+	if err := w.removeDevice(15, fusefs.MaxFurther); err != nil {
+		t.Errorf("the last number: %v", err)
+	}
 	close(w.orphaned)
 	if _, err := w.addDevice(16); !errors.Is(err, syscall.EAGAIN) || !errors.Is(err, errSilent) {
 		t.Errorf("without a keeper: %v", err)
@@ -218,6 +222,9 @@ func TestOperationStatus(t *testing.T) {
 	area, err := telemetry.Format(mem, 1)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if m := minuteStatus(area); m != (MinuteStatus{}) {
+		t.Errorf("rates over no time: %+v", m)
 	}
 	area.Slot(0).Note(&telemetry.Request{Op: telemetry.Write, Pages: 4, Bytes: 4 * 4096, Began: time.Now(), Took: time.Second, Errno: syscall.ENOSPC})
 	all, batches := operationStatus(area)

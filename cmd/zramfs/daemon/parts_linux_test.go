@@ -46,8 +46,9 @@ func TestClaim(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := claim(dir); !errors.Is(err, errClaimed) {
-			t.Errorf("a second claim: %v", err)
+		before := openFDs(t)
+		if _, err := claim(dir); !errors.Is(err, errClaimed) || openFDs(t) != before {
+			t.Errorf("a second claim: %v, and %d files more", err, openFDs(t)-before)
 		}
 		release()
 	}

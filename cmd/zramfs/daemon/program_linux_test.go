@@ -6,8 +6,11 @@ import (
 	"errors"
 	"os"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/control"
 )
 
 // TestHold maps what lies on a tmpfs, and that alone.
@@ -70,8 +73,9 @@ func TestHoldFails(t *testing.T) {
 	if _, err := p.again(); !errors.Is(err, unix.EBADF) {
 		t.Errorf("a closed program again: %v", err)
 	}
-	s := &supervision{program: p}
-	if err := s.complete(&upgradeRequest{image: &image{}}); !errors.Is(err, unix.EBADF) {
-		t.Errorf("an upgrade to another image: %v", err)
+	s, r := &supervision{program: p, begun: true}, &upgradeRequest{image: &image{}, answer: make(chan control.UpgradeReport, 1)}
+	s.asked(time.Time{}, r)
+	if answer := <-r.answer; answer.Error == "" || !errors.Is(r.why, unix.EBADF) || s.upgrade != nil {
+		t.Errorf("an upgrade to another image: %+v, %v", answer, r.why)
 	}
 }

@@ -48,6 +48,13 @@ var supervisionStories = map[string]string{
 	"the device is unmounted": up + `
 		p1 leaves   | hear
 		p1 ends     | end
+		upgrade     | answer: the device has ended
+	`,
+	"an old worker fails as it stops": up + `
+		upgrade     | start p2 of new
+		p2 prepared | stop p1
+		p1 fails    |
+		p1 ends     | log the old worker: no room; serve p2
 	`,
 	"a worker dies": up + `
 		p1 dies     | start p2

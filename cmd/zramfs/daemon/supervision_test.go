@@ -237,7 +237,7 @@ func (s *stage) log(_ slog.Level, text string, _ ...any) {
 			s.did("log %s", word)
 		}
 	}
-	if strings.HasPrefix(text, "worker: ") {
+	if strings.HasPrefix(text, "worker: ") || strings.HasPrefix(text, "the old worker: ") {
 		s.did("log %s", text)
 	}
 }

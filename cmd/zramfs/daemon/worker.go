@@ -219,7 +219,7 @@ func (w *worker) serve() (err error) {
 	w.listen()
 	w.protections = append(w.protections, protect.CheckCollector())
 	if err := protect.PopulateRuntime(); err != nil {
-		w.log.Warn(err.Error())
+		w.log.Warn("serving may wait for memory: " + err.Error())
 	}
 	group := protect.Settled(protect.CheckGroup(host.Local, machineMemory()), w.facts.Group)
 	w.protections = append(w.protections, group, protect.CheckTimeouts(host.Local), protect.CheckScheduling())
