@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -143,5 +145,54 @@ func TestCallsAreNamed(t *testing.T) {
 				t.Errorf("%q makes no call that fails: %+v", c.args, a.Failing)
 			}
 		}
+	}
+}
+
+// TestCallsOfCommands fails the calls of commands that look at a device or change it: they make
+// their files, or say why not and leave none. One that could not print may have made its file.
+func TestCallsOfCommands(t *testing.T) {
+	needCalls(t)
+	s := startSupervisor(t)
+	h := hold(t, s)
+	dir := tempDir(t)
+	file := filepath.Join(dir, "file")
+	for _, args := range [][]string{
+		{"list", "--json"}, {"stats", h.dir, "0.1", "1"}, {"metrics", "--json"}, {"events", h.dir}, {"trace", "--perfetto", file, h.dir},
+		{"set", h.dir, "mem_limit=1G"}, {"compact", h.dir}, {"idle", h.dir}, {"snapshot", "save", h.dir, file}, {"doctor", "--bundle", file}, {"config", "check"},
+	} {
+		l := callLoop{name: args[0], roles: []string{args[0], "aside"}, once: func(t *testing.T, arm armed) failing {
+			a := s.run(t, &arm, args...)
+			wantClear(t, a)
+			if mute := strings.Contains(a.Failing.What, ": write: ") && strings.Contains(a.Failing.On, "/zramfs-calls-"); !mute {
+				wantFile(t, file, a.Result.Code == 0, slices.Contains(args, file), args[0] == "snapshot")
+			}
+			_ = os.Remove(file) // there may be none
+			h.wantWhole(t)
+			return a.Failing
+		}}
+		t.Run(args[0], l.run)
+	}
+}
+
+// wantFile checks that a command has made a file where it succeeded, and left none where it failed,
+// except what a snapshot goes on with; and removes it.
+func wantFile(t *testing.T, file string, succeeded, wanted, partial bool) {
+	t.Helper()
+	left, err := os.ReadDir(filepath.Dir(file))
+	if err != nil {
+		t.Error(err)
+	}
+	made := false
+	for _, f := range left {
+		switch {
+		case f.Name() == filepath.Base(file):
+			made = true
+		case succeeded || !partial || f.Name() != filepath.Base(file)+".partial":
+			t.Errorf("%s is left", f.Name())
+		}
+		_ = os.Remove(filepath.Join(filepath.Dir(file), f.Name()))
+	}
+	if made != (succeeded && wanted) {
+		t.Errorf("there is a file: %v; the command has succeeded: %v", made, succeeded)
 	}
 }

@@ -70,7 +70,10 @@ func (f *partialFile) take() error {
 	if err := unix.Flock(int(f.whole.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return fmt.Errorf("%s is written by another process: %w", f.whole.temporary, err)
 	}
-	if is, err := os.Lstat(f.whole.temporary); err != nil || !os.SameFile(info, is) {
+	switch is, err := os.Lstat(f.whole.temporary); {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case err != nil || !os.SameFile(info, is):
 		return fmt.Errorf("%s was completed by another process", f.whole.temporary)
 	}
 	if f.fresh {
