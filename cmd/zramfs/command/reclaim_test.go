@@ -80,12 +80,18 @@ func TestReclaimPrints(t *testing.T) {
 	if err := p.end(time.Minute); err != nil {
 		t.Fatal(err)
 	}
+	p.dry, p.last = true, map[string]string{}
+	if err := p.tell(asked); err != nil {
+		t.Fatal(err)
+	}
+	p.dry = false
 	full := errors.New("full")
 	p.out, p.last = failing{full}, map[string]string{}
 	if told, ended := p.tell(asked), p.end(time.Minute); told != full || ended != full {
 		t.Errorf("to a full output: %v, %v", told, ended)
 	}
-	want := "12:00:00 user.slice is asked for 10M of 1G\n12:00:12 user.slice waits, its programs wait for memory\nuser.slice gave 18M in 1m0s\n"
+	want := "12:00:00 user.slice is asked for 10M of 1G\n12:00:12 user.slice waits, its programs wait for memory\nuser.slice gave 18M in 1m0s\n" +
+		"12:00:00 user.slice would be asked for 10M of 1G\n"
 	if out.String() != want {
 		t.Errorf("printed\n%swant\n%s", out.String(), want)
 	}

@@ -3,10 +3,15 @@
 package command
 
 import (
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
+	"github.com/zramfs/zramfs/loopsetup"
+	"github.com/zramfs/zramfs/store"
 )
 
 const gib = 1 << 30
@@ -118,4 +123,41 @@ func FuzzParseSize(f *testing.F) {
 			t.Errorf("parseSize(%q, %d) = %d", text, ram, n)
 		}
 	})
+}
+
+// TestBoundsAreIncluded takes the least and the greatest of what has bounds, and nothing beyond.
+func TestBoundsAreIncluded(t *testing.T) {
+	sampled := func(n int) error { _, err := sampleLimit(strconv.Itoa(n), 0); return err }
+	every := func(d time.Duration) error {
+		_, err := readInterval(strconv.FormatFloat(d.Seconds(), 'f', -1, 64))
+		return err
+	}
+	swap := func(size uint64) error { return checkSwapSize("auto", size) }
+	areas := func(n int) error {
+		_, err := readAreas(parsedUp(t, "--"+flagDevices, strconv.Itoa(n)), 64*gib, loopsetup.MaxPriority)
+		return err
+	}
+	least := uint64(1)
+	for checkLimit(least, gib) != nil {
+		least = max(least+1, store.LeastLimit(store.Config{Disksize: gib, MemLimit: least}))
+	}
+	for name, c := range map[string]struct{ inside, outside error }{
+		"least sample":      {sampled(minSample), sampled(minSample - pageSize)},
+		"greatest sample":   {sampled(maxSample), sampled(maxSample + 1)},
+		"least interval":    {every(leastInterval), every(leastInterval - time.Millisecond)},
+		"greatest interval": {every(longestInterval), every(longestInterval + time.Millisecond)},
+		"least swap":        {swap(setup.MinArea), swap(setup.MinArea - 1)},
+		"least areas":       {areas(1), areas(0)},
+		"most areas":        {areas(setup.MaxAreas), areas(setup.MaxAreas + 1)},
+		"least limit":       {checkLimit(least, gib), checkLimit(least-1, gib)},
+	} {
+		if c.inside != nil || c.outside == nil {
+			t.Errorf("%s: %v; beyond it: %v", name, c.inside, c.outside)
+		}
+	}
+	for text, meant := range map[string]string{"1023": "1023G?", "1024": "1024M?"} {
+		if err := checkSwapSize(text, pageSize); err == nil || !strings.Contains(err.Error(), "Did you mean "+meant) {
+			t.Errorf("%s bytes: %v", text, err)
+		}
+	}
 }
