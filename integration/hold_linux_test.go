@@ -30,6 +30,12 @@ func TestKeeperHoldsImageLocked(t *testing.T) {
 	if p := protection(t, f.dir, protect.NameImage); p.State != protect.StateOK || !strings.Contains(p.Detail, "keeper") {
 		t.Errorf("%+v", p)
 	}
+	for _, name := range []string{
+		protect.NameIOFlusher, protect.NameCore, protect.NameOOM, protect.NameMemory, protect.NamePopulate, protect.NameCollector,
+		protect.NameGroup, protect.NameScheduling, protect.NameTimeout,
+	} {
+		protection(t, f.dir, name) // the status has each
+	}
 	want := make([]byte, 24<<20)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for i := range want {

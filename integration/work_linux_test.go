@@ -60,6 +60,9 @@ func TestWorkCommands(t *testing.T) {
 	if got := idlePages(t, dir); got != 0 {
 		t.Errorf("%d pages are idle for two hours", got)
 	}
+	if r := mustRun(t, commandTimeout, "idle", dir, "--age", "2h"); r.Stdout != dir+": pages that were not accessed for 2h0m are idle\n" {
+		t.Errorf("idle --age says %q", r.Stdout)
+	}
 	if r := mustRun(t, commandTimeout, "idle", dir); r.Stdout != dir+": all pages are idle\n" {
 		t.Errorf("idle says %q", r.Stdout)
 	}
