@@ -50,10 +50,6 @@ func TestKeeperLogsFailures(t *testing.T) {
 	if memory.File() == nil {
 		t.Skip("the race detector's build has its images on the heap")
 	}
-	backed := filepath.Join(t.TempDir(), "backing")
-	if err := os.WriteFile(backed, make([]byte, 1<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	for want, fail := range map[string]func(){
 		"end a worker: os: process already released": func() {
 			p := &process{cmd: exec.Command("true")}
@@ -69,10 +65,7 @@ func TestKeeperLogsFailures(t *testing.T) {
 			k.kill(p)
 		},
 		"close the backing device of before: ": func() {
-			b, err := openBacking(backed)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := newBackingDevice(t)
 			if err := b.close(); err != nil {
 				t.Fatal(err)
 			}
@@ -157,26 +150,52 @@ func TestClosingFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := func() *backing {
-		path := filepath.Join(t.TempDir(), "backing")
-		if err := os.WriteFile(path, make([]byte, 1<<20), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		b, err := openBacking(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}()
 	logs := newLogs(kernel)
 	for name, end := range map[string]func() error{
-		"memory": k.takeApart, "journal": (&journalSink{fd: again}).Close, "log": logs.Close, "backing device": b.close,
+		"memory": k.takeApart, "journal": (&journalSink{fd: again}).Close, "log": logs.Close, "backing device": newBackingDevice(t).close,
 	} {
 		if err := end(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := end(); err == nil {
 			t.Errorf("%s: closed twice", name)
+		}
+	}
+}
+
+// newBackingDevice opens a backing device.
+func newBackingDevice(t *testing.T) *backing {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "backing")
+	if err := os.WriteFile(path, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := openBacking(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestNextImageKeepsTheBackingDevice closes an image: its backing device stays where the next image
+// has it too.
+func TestNextImageKeepsTheBackingDevice(t *testing.T) {
+	for _, kept := range []bool{false, true} {
+		k := &keeper{cfg: Config{Memory: store.MemoryMemfd}}
+		i, err := k.newImage(1 << 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, next := newBackingDevice(t), &image{}
+		i.backing.Store(b)
+		if kept {
+			next.backing.Store(b)
+		}
+		if err := i.close(next); err != nil {
+			t.Error(err)
+		}
+		if err := b.close(); (err == nil) != kept {
+			t.Errorf("the next image has it: %v; closed with an error: %v", kept, err)
 		}
 	}
 }

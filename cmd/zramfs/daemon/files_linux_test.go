@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/control"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -151,6 +152,60 @@ func noMoreFiles(t *testing.T, open func() (end func() error, err error)) {
 		}
 		if after := openFDs(t); after > before {
 			t.Fatalf("with %d more files: %d are open after %v, before %d", more, after, err, before)
+		}
+	}
+}
+
+// TestMakeAnew has the supervision answer requests for another image: a worker that is being
+// replaced is asked again, other answers count, and so does an image that cannot be closed.
+func TestMakeAnew(t *testing.T) {
+	for name, c := range map[string]struct {
+		answers []error // nil for success
+		closed  bool    // the image of before
+		want    error
+	}{
+		"at once":          {answers: []error{nil}},
+		"after an upgrade": {answers: []error{errUpgrading, errUpgrading, nil}},
+		"refused":          {answers: []error{errUpgrading, errReplaced}, want: errReplaced},
+		"not closed":       {answers: []error{nil}, closed: true, want: os.ErrClosed},
+	} {
+		k := &keeper{cfg: Config{Memory: store.MemoryMemfd}, events: make(chan event), logger: slog.New(slog.DiscardHandler)}
+		before, err := k.newImage(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before.memory.File() == nil {
+			t.Skip("the race detector's build has its images on the heap")
+		}
+		k.image.Store(before)
+		if c.closed {
+			if err := before.memory.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var next *image
+		answered := make(chan struct{})
+		go func() {
+			defer close(answered)
+			for _, why := range c.answers {
+				r := (<-k.events).request
+				next, r.why = r.image, why
+				answer := control.UpgradeReport{}
+				if why != nil {
+					answer.Error = why.Error()
+				}
+				r.answer <- answer
+			}
+		}()
+		if err := k.makeAnew(nil, 1<<20); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+		<-answered
+		if err := next.memory.Close(); (err == nil) != (c.answers[len(c.answers)-1] == nil) {
+			t.Errorf("%s: the new image is left open: %v", name, err == nil)
+		}
+		if err := before.memory.Close(); c.want == nil && err == nil {
+			t.Errorf("%s: the image of before is left open", name)
 		}
 	}
 }
