@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 
 	"github.com/zramfs/zramfs/fusefs"
@@ -38,7 +39,7 @@ func TestWorkerLearnsOfFurtherDevicesOnceReady(t *testing.T) {
 // The worker that serves is told which devices are left when one ends, and the keeper goes on where
 // none serves.
 func TestWorkerLearnsOfTheEndOfAFurtherDevice(t *testing.T) {
-	logs, _ := quietLogs(t)
+	logs, said := quietLogs(t)
 	from, to, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -56,6 +57,9 @@ func TestWorkerLearnsOfTheEndOfAFurtherDevice(t *testing.T) {
 	end(5)
 	k.inService.Store(&process{orders: to})
 	end(3)
+	if got := said(); !slices.Equal(got, []string{"INFO a device has ended number=5 how=\"ended by itself\"", "INFO a device has ended number=3 how=\"ended by itself\""}) {
+		t.Errorf("logged %q", got)
+	}
 	if err := to.Close(); err != nil {
 		t.Error(err)
 	}

@@ -4,6 +4,7 @@ package daemon
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -197,6 +198,27 @@ func TestLogFilled(t *testing.T) {
 	for _, want := range []string{"WARN 90 % of the memory limit are in use", "WARN 100 % of the memory limit are in use: writes"} {
 		if !contains(sink.text(), want) {
 			t.Errorf("no line with %q in %q", want, sink.text())
+		}
+	}
+}
+
+// A note says how many lines were lost since the last one, and pages are held back once many are
+// damaged.
+func TestLogNotes(t *testing.T) {
+	sink := &gatedSink{gate: make(chan struct{})}
+	close(sink.gate)
+	l := &Logs{sink: sink}
+	w := logWriter{logs: l, limit: limiter{burst: corruptBurst, window: corruptWindow}}
+	for _, lost := range []uint64{2, 3} {
+		l.dropped.Add(lost)
+		w.write(slog.LevelInfo, []byte("line"))
+		if want := fmt.Sprintf("WARN %d log lines were dropped", lost); !contains(sink.text(), want) {
+			t.Errorf("no note %q in %q", want, sink.text())
+		}
+	}
+	for page := range uint64(corruptBurst + 1) {
+		if held := w.damaged(page, time.Unix(1000, 0)); held != (page == corruptBurst) {
+			t.Errorf("page %d is held back: %v", page, held)
 		}
 	}
 }

@@ -166,6 +166,13 @@ func TestWorkerBacking(t *testing.T) {
 	if got, err := workerBacking(); got != nil || err != nil {
 		t.Errorf("without a backing device: %v, %v", got, err)
 	}
+	if err := unix.Dup3(passed, passed+2, unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(backingVariable, strconv.Itoa(passed+2)) // without a key
+	if got, err := workerBacking(); got != nil || err == nil {
+		t.Errorf("without a key: %v, %v", got, err)
+	}
 	t.Setenv(backingVariable, strconv.Itoa(passed))
 	got, err := workerBacking()
 	if err != nil || got == nil {
