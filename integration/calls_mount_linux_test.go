@@ -13,7 +13,7 @@ func mountOnce(t *testing.T, s *supervising, arm armed) failing {
 	t.Helper()
 	dir := filepath.Join(tempDir(t), "zram")
 	a := s.run(t, &arm, "mount", "--size", "16M", dir)
-	wantClear(t, a)
+	wantNamed(t, a)
 	if a.Result.Code == 0 {
 		writeAndRead(t, dir)
 		mustRun(t, commandTimeout, "umount", dir) // which waits for a keeper only that has taken its name
