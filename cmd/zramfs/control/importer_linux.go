@@ -178,7 +178,7 @@ func (i *Importer) admit(c *net.UnixConn) (batches *os.File, free func() error, 
 	hello, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := c.ReadMsgUnix(hello, rights)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, errors.Join(err, answerImport(c, importRefused, 0, err))
 	}
 	files, err := sentFiles(rights[:n], "batches")
 	if err == nil {
