@@ -233,6 +233,33 @@ func TestCarryOnCountsNoFailedOpen(t *testing.T) {
 	}
 }
 
+// A process dies after it has answered the write of an attribute, before the slot is free: its
+// successor does not set the attribute again, which was set otherwise since.
+func TestCarryOnWithSettingAnswered(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		errno      unix.Errno
+	}{{"mem_limit", "8M", 0}, {"comp_algorithm", "none", unix.EINVAL}} {
+		l := newLeft(t)
+		thread := l.successor().attributes.threads[0]
+		set := thread.c.fs.tree.lookup(deviceNode, c.name)
+		m := request(opWrite, 10, set.id, append(transferArgument(0, len(c.text)), c.text...))
+		l.put(thread.slot, m)
+		thread.carryOut(thread.slot.room()[:len(m)])
+		l.heard(attributeConnection)
+		l.store.SetMemLimit(16 << 20)
+		l.carryOn()
+		var data []byte
+		if c.errno == 0 {
+			data = count(len(c.text))
+		}
+		l.wantAnswer(l.heard(attributeConnection), 10, int(c.errno), data)
+		if got := l.store.Stats().MemLimit; got != 16<<20 {
+			t.Errorf("%s: the limit is %d", c.name, got)
+		}
+	}
+}
+
 // A reader who opened control/status before gets it from the successor, although the predecessor's
 // snapshot is gone.
 func TestCarryOnWithReadOfAttribute(t *testing.T) {

@@ -222,6 +222,9 @@ func (t *thread) carryOutOther(op uint32, m message) {
 		t.c.count(t.slot, op, m)
 	}
 	killpoint.At("other request counted")
+	if op == opWrite { // to an attribute: carried out again, it would undo what came after its answer
+		t.slot.apply(unique, resultOf(answer[outHeaderSize:], n-outHeaderSize, errnoOf(answer)))
+	}
 	if op == opInit {
 		t.c.initiated.Store(true) // before the answer: the kernel sends no other request until then
 	}
