@@ -10,28 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/internal/callfail"
 )
-
-// A notice is struct seccomp_notif of the kernel: a thread waits in a call.
-type notice struct {
-	id         uint64
-	pid, flags uint32 // pid is the thread's
-	call       int32
-	arch       uint32
-	ip         uint64
-	args       [6]uint64
-}
-
-// A noticeAnswer is struct seccomp_notif_resp.
-type noticeAnswer struct {
-	id    uint64
-	value int64
-	errno int32
-	flags uint32
-}
 
 // listenerName is what the descriptor of a filter's notices leads to.
 const listenerName = "anon_inode:seccomp notify"
@@ -71,7 +54,7 @@ func copyDescriptor(pid, number int) (int, error) {
 var errNoFilter = errors.New("all processes with the filter have ended")
 
 // nextCall waits for a call.
-func nextCall(listener int) (n notice, err error) {
+func nextCall(listener int) (n callfail.Notice, err error) {
 	for {
 		poll := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
 		if _, err := unix.Poll(poll, -1); err != nil {
@@ -80,26 +63,11 @@ func nextCall(listener int) (n notice, err error) {
 		if poll[0].Revents&unix.POLLIN == 0 {
 			return n, errNoFilter
 		}
-		n = notice{}
-		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n)))
-		if errno == 0 {
+		var errno unix.Errno
+		if n, errno = callfail.Receive(listener); errno == 0 {
 			return n, nil
 		}
 		// Else the thread was killed or interrupted before the call was received (ENOENT).
-	}
-}
-
-// answerCall lets a call go on, or fail. The thread may have been killed.
-func answerCall(listener int, id uint64, errno unix.Errno) {
-	a := noticeAnswer{id: id, errno: -int32(errno)}
-	if errno == 0 {
-		a.flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE
-	}
-	for {
-		_, _, failed := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&a)))
-		if failed != unix.EINTR {
-			return
-		}
 	}
 }
 

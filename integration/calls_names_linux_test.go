@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/internal/callfail"
 )
 
 // A callKind is a system call with the errors that it can give where it is used rightly: those of a
@@ -110,10 +112,10 @@ func kindOf(number int32) callKind {
 
 // errorFor chooses the error of the n-th call, so that calls next to each other have different
 // ones. It never has a call interrupted each time, and returns 0 where that leaves no error.
-func errorFor(call notice, n int, again bool) unix.Errno {
-	all := kindOf(call.call).errors
-	if call.call == unix.SYS_READ || call.call == unix.SYS_WRITE {
-		all = transferErrors(all, call.call, targetOf(call))
+func errorFor(call callfail.Notice, n int, again bool) unix.Errno {
+	all := kindOf(call.Call).errors
+	if call.Call == unix.SYS_READ || call.Call == unix.SYS_WRITE {
+		all = transferErrors(all, call.Call, targetOf(call))
 	}
 	for i := range all {
 		if e := all[(n+i)%len(all)]; !again || e != unix.EINTR {
@@ -138,8 +140,8 @@ func transferErrors(all []unix.Errno, call int32, file string) []unix.Errno {
 }
 
 // targetOf says what the first argument of a call leads to, where that is a descriptor.
-func targetOf(call notice) string {
-	target, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", call.pid, int32(call.args[0])))
+func targetOf(call callfail.Notice) string {
+	target, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", call.PID, int32(call.Args[0])))
 	if err != nil {
 		return ""
 	}

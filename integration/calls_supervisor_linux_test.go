@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/internal/callfail"
 )
 
 // An armed says which call is to fail: the n-th that processes of the roles make from now on, all
@@ -199,22 +201,22 @@ func (s *callSupervisor) listen(listener int, arm *armed) {
 			return
 		}
 		errno := unix.Errno(0)
-		switch role := s.roleOf(n.pid); {
+		switch role := s.roleOf(n.PID); {
 		case role != launcherRole:
 			errno = s.decide(role, n)
-		case n.call == unix.SYS_EXECVE && arm != nil:
+		case n.Call == unix.SYS_EXECVE && arm != nil:
 			s.set(arm)
 		}
-		if n.call == unix.SYS_EXECVE {
-			s.forget(n.pid)
+		if n.Call == unix.SYS_EXECVE {
+			s.forget(n.PID)
 		}
-		answerCall(listener, n.id, errno)
+		callfail.Answer(listener, n.ID, errno)
 	}
 }
 
 // decide counts a call, and says how it fails; 0 is not at all.
-func (s *callSupervisor) decide(role string, n notice) unix.Errno {
-	number := n.call
+func (s *callSupervisor) decide(role string, n callfail.Notice) unix.Errno {
+	number := n.Call
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	name := kindOf(number).name

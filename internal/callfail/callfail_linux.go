@@ -69,15 +69,12 @@ func Nth(tb testing.TB, n int, errno unix.Errno, f func()) (failed string) {
 	fd := <-listener
 	for count := 0; ; {
 		asked := next(fd)
-		last := asked.call == unix.SYS_IOCTL && asked.args[0] == noDescriptor
-		answer := response{id: asked.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+		last := asked.Call == unix.SYS_IOCTL && asked.Args[0] == noDescriptor
+		var answer unix.Errno
 		if count++; count == n && !last {
-			failed = calls[asked.call]
-			answer = response{id: asked.id, errno: -int32(errno)}
+			failed, answer = calls[uint32(asked.Call)], errno
 		}
-		for sent := unix.EINTR; sent == unix.EINTR; {
-			_, _, sent = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&answer)))
-		}
+		Answer(fd, asked.ID, answer)
 		if last {
 			break
 		}
@@ -89,16 +86,17 @@ func Nth(tb testing.TB, n int, errno unix.Errno, f func()) (failed string) {
 	return failed
 }
 
-// notification and response are struct seccomp_notif and seccomp_notif_resp of the kernel.
-type notification struct {
-	id         uint64
-	pid, flags uint32
-	call       uint32
-	arch       uint32
-	ip         uint64
-	args       [6]uint64
+// A Notice is struct seccomp_notif of the kernel: a thread waits in a call.
+type Notice struct {
+	ID         uint64
+	PID, Flags uint32 // PID is the thread's
+	Call       int32
+	Arch       uint32
+	IP         uint64
+	Args       [6]uint64
 }
 
+// response is struct seccomp_notif_resp.
 type response struct {
 	id    uint64
 	value int64
@@ -106,18 +104,33 @@ type response struct {
 	flags uint32
 }
 
+// Receive waits for a notice of a filter. It fails where the wait was interrupted, or the thread
+// was killed or interrupted before (ENOENT).
+func Receive(listener int) (n Notice, errno unix.Errno) {
+	_, _, errno = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n)))
+	return n, errno
+}
+
+// Answer lets a call go on, or fail. The thread may have been killed.
+func Answer(listener int, id uint64, errno unix.Errno) {
+	a := response{id: id, errno: -int32(errno)}
+	if errno == 0 {
+		a.flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE
+	}
+	for sent := unix.EINTR; sent == unix.EINTR; {
+		_, _, sent = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&a)))
+	}
+}
+
 // noDescriptor is what the last call of a thread is about.
 const noDescriptor = 1<<32 - 1
 
 // next waits for a call.
-func next(listener int) (n notification) {
+func next(listener int) Notice {
 	for {
-		n = notification{}
-		_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&n)))
-		if errno == 0 {
+		if n, errno := Receive(listener); errno == 0 {
 			return n
 		}
-		// Else it was interrupted, or the thread was before the call was received.
 	}
 }
 
