@@ -222,9 +222,9 @@ func wantNamed(t testing.TB, a callAnswer) {
 }
 
 // unnamed are the calls whose error a command cannot know or does not name: those of go-fuse in a
-// process before it has a main function; connections that no process takes; and a page that cannot
-// be read, which counts as damaged.
-var unnamed = regexp.MustCompile(`^((worker|aside): pipe2: |(keeper|worker): accept4: |\w+: pread64: \w+ .*/image$)`)
+// process before it has a main function; connections that no process takes, and answers that none
+// sends; and a page that cannot be read, which counts as damaged.
+var unnamed = regexp.MustCompile(`^((worker|aside): pipe2: |(keeper|worker): (accept4|sendmsg): |\w+: pread64: \w+ .*/image$)`)
 
 // excused reports whether a device may leave its directory: a process that may remove no file, or
 // a keeper that cannot unmount or see what is mounted, cannot remove it.

@@ -144,9 +144,12 @@ func TestUpgradeBlocksNothing(t *testing.T) {
 	if err := unix.Mkfifo(fifo, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	sleeper := filepath.Join(t.TempDir(), "sleeper")
-	if err := os.WriteFile(sleeper, []byte("#!/bin/sh\nsleep 60\n"), 0o700); err != nil {
-		t.Fatal(err)
+	sleeper, sleeps := filepath.Join(t.TempDir(), "sleeper"), filepath.Join(t.TempDir(), "sleeps")
+	// A shell writes the file: a program cannot be executed while a process has it open for writing,
+	// and one that another test is about to start would have this process's files for a moment.
+	script := fmt.Sprintf("printf '#!/bin/sh\\n: > %s\\nsleep 60\\n' > %s && chmod 700 %[2]s", sleeps, sleeper)
+	if out, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v", out, err)
 	}
 	for name, at := range map[string]struct{ program, says string }{
 		"FIFO":    {fifo, "not an executable file"},
@@ -160,7 +163,11 @@ func TestUpgradeBlocksNothing(t *testing.T) {
 			upgrade := command(t, "upgrade", "--binary", at.program, dir)
 			said := make(chan result, 1)
 			go func() { said <- runCommand(t, 2*commandTimeout, upgrade) }()
-			time.Sleep(time.Second / 2)
+			for end := time.Now().Add(commandTimeout); len(said) == 0 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+				if _, err := os.Stat(sleeps); err == nil && at.program == sleeper {
+					break
+				}
+			}
 			c.last = status(t, dir).WorkerPID
 			if err := unix.Kill(c.last, unix.SIGKILL); err != nil {
 				t.Fatal(err)
