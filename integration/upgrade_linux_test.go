@@ -145,8 +145,8 @@ func TestUpgradeBlocksNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	sleeper, sleeps := filepath.Join(t.TempDir(), "sleeper"), filepath.Join(t.TempDir(), "sleeps")
-	// A shell writes the file: a program cannot be executed while a process has it open for writing,
-	// and one that another test is about to start would have this process's files for a moment.
+	// A shell writes the file: a program cannot be executed while a process has it open for
+	// writing, and one that another test is starting has this process's files for a moment.
 	script := fmt.Sprintf("printf '#!/bin/sh\\n: > %s\\nsleep 60\\n' > %s && chmod 700 %[2]s", sleeps, sleeper)
 	if out, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v", out, err)

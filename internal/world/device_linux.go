@@ -22,6 +22,9 @@ const (
 	uniqueStep   = 2 // FUSE_REQ_ID_STEP
 )
 
+// preempted bounds how long an answer's thread waits for the processor that it has lost by it.
+const preempted = 5 * time.Millisecond
+
 // A Device is the kernel's end of a FUSE connection, as fs/fuse/dev.c has it: requests wait in a
 // queue until a task reads them, and in another until it answers. They survive a process as long as
 // another one has the connection.
@@ -141,6 +144,9 @@ func (d *Device) write(p []byte) unix.Errno {
 	r := d.processing[i]
 	d.processing = slices.Delete(d.processing, i, i+1)
 	r.answered, r.Errno, r.Data = true, unix.Errno(-code), append([]byte(nil), p[outHeader:]...)
+	if d.w.rng.IntN(100) == 0 { // the task that was waiting takes the processor
+		Sleep(time.Duration(d.w.rng.IntN(int(preempted))))
+	}
 	return 0
 }
 

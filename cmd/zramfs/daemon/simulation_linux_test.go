@@ -150,14 +150,16 @@ func (m *machine) run(ops int) {
 	world.Go(m.keep)
 	world.Go(m.reap)
 	world.Go(m.interfere)
-	m.users = m.plan.users
+	m.users = m.plan.users + 1
 	for range m.plan.users {
 		world.Go(m.use)
 	}
+	world.Go(m.administer)
 	world.Until(func() bool { return m.ops >= ops })
 	m.ending = true
 	world.Until(func() bool { return m.users == 0 && m.interfered })
 	m.compare()
+	m.settings.compare()
 	for range 2 { // once more by a worker that begins with what there is
 		var owner *simulatedWorker
 		world.UntilOr(func() bool {
@@ -179,6 +181,7 @@ func (m *machine) run(ops int) {
 		world.Until(func() bool { return checked || owner.process.Dead() })
 		owner.process.Kill()
 		m.compare()
+		m.settings.compare()
 	}
 }
 

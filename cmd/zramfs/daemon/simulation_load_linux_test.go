@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
+	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,9 +22,10 @@ import (
 
 // Requests of the kernel, as in include/uapi/linux/fuse.h.
 const (
-	opRead, opWrite, opFallocate = 15, 16, 43
-	dataNode                     = 2
-	punchHole                    = 3 // FALLOC_FL_PUNCH_HOLE with FALLOC_FL_KEEP_SIZE
+	opLookup, opOpen, opRead, opWrite, opRelease, opFallocate = 1, 14, 15, 16, 18, 43
+
+	dataNode  = 2
+	punchHole = 3 // FALLOC_FL_PUNCH_HOLE with FALLOC_FL_KEEP_SIZE
 )
 
 // transferOf is fuse_read_in or fuse_write_in, with the data of a write.
@@ -62,10 +64,24 @@ const readTime = 300 * time.Millisecond
 const giveUps = 10
 
 // ask sends a request for some pages and waits for its answer.
-func (m *machine) ask(op uint32, pages int, argument []byte) (*world.Request, bool) {
-	d := m.w.Device(m.session.Files().Data)
+func (m *machine) ask(op uint32, pages int, argument []byte) (r *world.Request, givenUp bool) {
 	deaths := m.deaths
-	r := d.Send(op, dataNode, argument)
+	r, givenUp = m.send(m.session.Files().Data, op, dataNode, argument)
+	if waited := m.w.Elapsed() - r.Began; op == opRead && waited > readTime && !m.mayWait(r, deaths) {
+		m.w.Fail("a read waits for %v", waited)
+	}
+	m.ops++
+	m.pageOps += pages
+	m.model.open = min(64+m.ops/m.plan.opening, len(m.model.pages))
+	return r, givenUp
+}
+
+// send sends a request over a connection and waits for its answer. It reports whether the workers
+// may have given the request up.
+func (m *machine) send(connection *os.File, op uint32, node uint64, argument []byte) (r *world.Request, givenUp bool) {
+	d := m.w.Device(connection)
+	deaths := m.deaths
+	r = d.Send(op, node, argument)
 	m.asked[r] = true
 	defer delete(m.asked, r)
 	for jumps := -1; !r.Answered(); {
@@ -75,12 +91,6 @@ func (m *machine) ask(op uint32, pages int, argument []byte) (*world.Request, bo
 		jumps = m.jumps
 		world.UntilOr(r.Answered, answerTime)
 	}
-	if waited := m.w.Elapsed() - r.Began; op == opRead && waited > readTime && !m.mayWait(r, deaths) {
-		m.w.Fail("a read waits for %v", waited)
-	}
-	m.ops++
-	m.pageOps += pages
-	m.model.open = min(64+m.ops/m.plan.opening, len(m.model.pages))
 	return r, r.Errno == unix.EIO && m.deaths-deaths > giveUps
 }
 
@@ -228,13 +238,13 @@ func (m *machine) compare() {
 	}
 }
 
-// operate is an operator of a worker's device: it does what commands and attributes ask for.
+// operate is an operator of a worker's device: it does what commands ask for.
 func (m *machine) operate(v *simulatedWorker) {
 	rng, s := m.w.Random(), v.store
 	for next := m.ops; !v.stop; {
 		next += int(spread(rng, 600))
 		world.UntilOr(func() bool { return m.ops >= next }, time.Duration(spread(rng, 3600))*time.Second)
-		switch rng.IntN(9) {
+		switch rng.IntN(7) {
 		case 0:
 			m.script.note("recompress")
 			cfg := store.RecompressConfig{Algorithm: m.plan.others[rng.IntN(len(m.plan.others))], Idle: rng.IntN(4) == 0, MaxPages: spread(rng, 200)}
@@ -246,20 +256,12 @@ func (m *machine) operate(v *simulatedWorker) {
 		case 2:
 			s.MarkIdle(0)
 		case 3:
-			m.script.note("algorithm")
-			m.allow("set the algorithm", s.SetAlgorithm(m.plan.others[rng.IntN(len(m.plan.others))]))
-		case 4:
 			m.check(s)
-		case 5:
+		case 4:
 			m.writeBack(s)
-		case 6:
+		case 5:
 			m.put(v)
-		case 7:
-			if m.plan.limit != 0 {
-				m.script.note("limit")
-				s.SetMemLimit(m.plan.limit * (2 + rng.Uint64N(4)) / 4)
-			}
-		case 8:
+		case 6:
 			m.join(s, int(spread(rng, 4)))
 		}
 	}

@@ -34,6 +34,8 @@ type machine struct {
 	image   *image
 	quiet   *slog.Logger
 	model   *model
+	// settings are those of the administrator, once there is one.
+	settings *administrator
 
 	events            []event // for the supervision
 	workers           []*simulatedWorker
@@ -293,9 +295,16 @@ func (m *machine) lead(v *simulatedWorker, send func(news)) (err error) {
 	if err != nil && counters == nil {
 		return err
 	}
+	chosen, lost, err := files.Chosen()
+	if err != nil {
+		return err
+	}
 	cfg, err := m.storeConfig(v, waiting, counters)
 	if err != nil {
 		return err
+	}
+	if chosen.MemLimit != nil {
+		cfg.MemLimit = 0 // as makeStore
 	}
 	if v.serve.Create || v.serve.Ready == 0 {
 		v.store, err = store.Create(memory, cfg)
@@ -304,6 +313,9 @@ func (m *machine) lead(v *simulatedWorker, send func(news)) (err error) {
 	}
 	if err != nil {
 		return err
+	}
+	if lost = append(lost, chosen.Apply(v.store, m.plan.algorithm)...); len(lost) > 0 {
+		m.w.Fail("settings are lost: %q", lost)
 	}
 	server, err := fusefs.NewServer(files, fusefs.Config{Store: v.store, Algorithm: m.plan.algorithm, Counters: counters,
 		NoResend: m.plan.lone, Image: v.serve.Image, Failed: func(telemetry.Op, uint64, unix.Errno) {}})
