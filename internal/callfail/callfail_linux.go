@@ -26,7 +26,7 @@ var calls = map[uint32]string{
 	unix.SYS_MEMFD_CREATE: "memfd_create", unix.SYS_FSOPEN: "fsopen", unix.SYS_FSCONFIG: "fsconfig", unix.SYS_FSMOUNT: "fsmount",
 	unix.SYS_MOVE_MOUNT: "move_mount", unix.SYS_OPEN_TREE: "open_tree", unix.SYS_UMOUNT2: "umount2", unix.SYS_MOUNT: "mount",
 	unix.SYS_GETDENTS64: "getdents64", unix.SYS_MOUNT_SETATTR: "mount_setattr",
-	statCall: "newfstatat",
+	unix.SYS_SCHED_SETATTR: "sched_setattr", statCall: "newfstatat",
 }
 
 // A filter tells of a call whose argument, masked, is one of values; the runtime makes the others.

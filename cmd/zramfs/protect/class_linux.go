@@ -91,34 +91,36 @@ func CheckScheduling() Protection {
 
 // LeaveRealTime puts every thread of the process into the usual class, with a short slice, which
 // threads that are made later have as well. It looks again until it has found none to change for
-// some milliseconds, since a thread that was not changed yet may be about to make another.
+// some milliseconds, since a thread that was not changed yet may be about to make another, and
+// where a thread could not be changed.
 func LeaveRealTime() error {
 	const passes = 3
+	var err error
 	for n, clean := 0, 0; n < 100; n++ {
-		changed, err := leaveRealTimeOnce()
-		if err != nil {
-			return err
-		}
-		if clean++; changed > 0 {
+		var changed int
+		if changed, err = leaveRealTimeOnce(); changed > 0 || err != nil {
 			clean = 0
-		}
-		if clean == passes {
+		} else if clean++; clean == passes {
 			return nil
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return errors.New("leave the real-time class: new threads come in it faster than they leave")
+	if err == nil {
+		err = errors.New("new threads come in it faster than they leave")
+	}
+	return fmt.Errorf("leave the real-time class: %w", err)
 }
 
-func leaveRealTimeOnce() (changed int, err error) {
+// leaveRealTimeOnce changes all threads that it can, and returns the error of one that it cannot.
+func leaveRealTimeOnce() (changed int, failed error) {
 	tasks, err := os.ReadDir("/proc/self/task")
 	if err != nil {
-		return 0, fmt.Errorf("leave the real-time class: %w", err)
+		return 0, err
 	}
 	for _, task := range tasks {
 		tid, err := strconv.Atoi(task.Name())
 		if err != nil {
-			return changed, fmt.Errorf("leave the real-time class: %w", err)
+			return changed, err
 		}
 		now, err := unix.SchedGetAttr(tid, 0)
 		switch {
@@ -131,8 +133,8 @@ func leaveRealTimeOnce() (changed int, err error) {
 			err = unix.SchedSetAttr(tid, now, 0)
 		}
 		if err != nil && !errors.Is(err, unix.ESRCH) { // it has ended
-			return changed, fmt.Errorf("leave the real-time class: thread %d: %w", tid, err)
+			failed = fmt.Errorf("thread %d: %w", tid, err)
 		}
 	}
-	return changed, nil
+	return changed, failed
 }

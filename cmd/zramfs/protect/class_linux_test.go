@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/internal/callfail"
 )
 
 // classOf returns the scheduling class of a thread, 0 for the calling one.
@@ -149,6 +150,39 @@ func childRealTime() error {
 		}
 	}
 	return shortSlices()
+}
+
+// A thread that cannot be changed at first is changed later, and keeps no other from that.
+func TestLeaveRealTimeTriesAgain(t *testing.T) {
+	other := *usual
+	other.Runtime = 30 * usual.Runtime
+	failed := map[string]int{}
+	for n := 1; ; n++ {
+		var err error
+		call := callfail.Nth(t, n, unix.EPERM, func() {
+			_ = unix.SchedSetAttr(0, &other, 0) // so that there is a thread to change
+			err = LeaveRealTime()
+		})
+		if failed[call]++; call == "" {
+			break
+		}
+		if err != nil {
+			t.Errorf("%s fails once, and then: %v", call, err)
+		}
+	}
+	if failed["getdents64"] == 0 || failed["sched_setattr"] < 2 && short(t) {
+		t.Errorf("calls that failed: %v", failed)
+	}
+}
+
+// short reports whether the kernel has slices: from Linux 6.12 on.
+func short(t *testing.T) bool {
+	t.Helper()
+	now, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return now.Runtime != 0
 }
 
 // shortSlices makes threads and checks that all have a short slice, where the kernel has slices.
