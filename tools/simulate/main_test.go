@@ -17,15 +17,11 @@ import (
 // outside are the files of fusefs that are compiled as they are and yet use what the world has,
 // with these uses, because the simulation does not reach them or may see the machine's.
 var outside = map[string]string{
-	"attributes.go":      "sync time", // attributes, set one at a time
-	"attributes_size.go": "time",      // waits for the keeper, which the simulation has not
-	"chosen.go":          "copy",      // settings, which no death cuts in half: they have a checksum
-	"copies_linux.go":    "unix",      // mounts of other namespaces
-	"errno.go":           "time",      // how often the log has a line
-	"filesystem.go":      "time",      // the times of files
-	"fusefs.go":          "runtime",   // the number of processors, which the session draws by itself
-	"snapshots.go":       "sync",      // contents of open attributes
-	"strangers.go":       "time",      // how often a user's contents are made
+	"attributes_size.go": "time",    // waits for the keeper, which the simulation has not
+	"copies_linux.go":    "unix",    // mounts of other namespaces
+	"errno.go":           "time",    // how often the log has a line
+	"fusefs.go":          "runtime", // the number of processors, which the session draws by itself
+	"strangers.go":       "time",    // how often a user's contents are made
 }
 
 // worldly returns what a file uses that package world has as well: packages, functions, goroutines
