@@ -163,6 +163,7 @@ func (s *Server) Start() error {
 		s.data.forgetSize() // before the request that asked for it is answered
 	}
 	s.started = true
+	s.data.fs.store.Stall(true) // not before: what a predecessor has left keeps all requests waiting
 	for _, c := range []*connection{s.attributes, s.data} {
 		c.start()
 	}
@@ -202,10 +203,11 @@ func (s *Server) DataEnded() <-chan struct{} { return s.dataEnded }
 // Ended returns a channel that is closed when all serving has ended.
 func (s *Server) Ended() <-chan struct{} { return s.ended }
 
-// Stop ends serving after the requests under way; later requests wait for a successor. Connections
-// and mounts stay.
+// Stop ends serving after the requests under way; later requests wait for a successor. A write that
+// stalls fails, since all requests would wait for it. Connections and mounts stay.
 func (s *Server) Stop() {
 	s.stopping.Store(true)
+	s.data.fs.store.Stall(false)
 	for {
 		select {
 		case <-s.ended:

@@ -55,6 +55,9 @@ func (t *thread) serve() {
 			t.note()
 			killpoint.At("request answered")
 		case errno == unix.ENODEV, errno == unix.ECONNABORTED, errno == unix.EPERM, errno == unix.EBADF:
+			if t.c.kind == dataConnection {
+				t.c.fs.store.Stall(false) // nothing waits for the writes that do
+			}
 			return
 		case errno != 0 && errno != unix.EINTR && errno != unix.ENOENT: // it has never been seen
 			time.Sleep(sendPause)

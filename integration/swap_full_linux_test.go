@@ -39,3 +39,20 @@ func TestSwapFullKeepsPages(t *testing.T) {
 	wantNothingLeft(t, dir)
 	m.do(t, "walk")
 }
+
+// A device whose writes stall loses nothing either, and stops nothing: pages that were swapped out
+// are read while others wait to be. A higher limit ends the wait.
+func TestSwapFullStalls(t *testing.T) {
+	m := startMemory(t, memoryOrder{Pages: fullSize / 2 / memoryPage, Source: sourceRandom})
+	m.do(t, "fill")
+	dir := swapDir(t)
+	mustRun(t, commandTimeout, "up", "--size", "512M", "--mem-limit", "64M", "--on-full", "stall", dir)
+	m.do(t, "pageout")
+	within(t, answerTimeout, "writes beyond those that may wait fail", func() bool { return status(t, dir).IO.FailedWrites > 0 })
+	m.do(t, "walk")
+	mustRun(t, commandTimeout, "set", dir, "mem-limit=1G")
+	within(t, answerTimeout, "writes have waited", func() bool { return status(t, dir).Stalls.Requests > 0 })
+	mustRun(t, downTimeout, "down", dir)
+	wantNothingLeft(t, dir)
+	m.do(t, "walk")
+}

@@ -3,6 +3,8 @@
 package store
 
 import (
+	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/zramfs/zramfs/codec"
@@ -39,9 +41,12 @@ type Config struct {
 	// step again after that, or once SetMemLimit was called. The maintainer calls it, off the page
 	// path; it must neither block nor allocate, since writes may be waiting.
 	OnFill func(percent int, risen bool)
-	// Relief, if set, is asked while no more memory can be had for what is written, and reports
-	// whether the caller makes room, by WriteBack for example: writes then wait for that instead of
-	// failing. The maintainer calls it, off the page path; it must not block.
+	// OnFull says what a write does that finds no memory below the limit; empty is FullSpill.
+	OnFull OnFull
+	// Relief, if set, is asked while no more memory can be had for what is written, unless OnFull
+	// is FullError, and reports whether the caller makes room, by WriteBack for example: writes
+	// then wait for that instead of failing. The maintainer calls it, off the page path; it must
+	// not block.
 	Relief func() bool
 	// Present, if set, makes the memory present that v leads to, which requests would touch first.
 	// It is called before the store is in use, and by SetAlgorithm.
@@ -59,6 +64,29 @@ type Config struct {
 	// Backing, if set, is where WriteBack writes pages. An image that was made with one is opened
 	// with the same file and key. The caller closes it, after the store.
 	Backing *Backing
+}
+
+// OnFull is what a write does that finds no memory below the limit.
+type OnFull string
+
+const (
+	// FullSpill has it wait while Config.Relief makes room, and else as FullError.
+	FullSpill OnFull = "spill"
+	// FullStall has it wait for pages that are freed, too, for up to 30 seconds, while Store.Stall
+	// lets it. Of the writes that no relief makes room for, those beyond Config.MaxWaiting fail at
+	// once, so that reads go on.
+	FullStall OnFull = "stall"
+	// FullError has it fail once the maintainer has tried twice in vain.
+	FullError OnFull = "error"
+)
+
+// ParseOnFull reads an OnFull.
+func ParseOnFull(text string) (OnFull, error) {
+	f := OnFull(text)
+	if !slices.Contains([]OnFull{FullSpill, FullStall, FullError}, f) {
+		return "", fmt.Errorf("%q is not %s, %s or %s", text, FullSpill, FullStall, FullError)
+	}
+	return f, nil
 }
 
 // minSegments is the least that can be worked with: one that a worker fills, one

@@ -13,6 +13,11 @@ import (
 // This file has the settings and the work that an operator may ask for while requests are served.
 // The image has none of them: a store that Open makes begins with its Config.
 
+// Stall lets writes wait as FullStall says, where that is chosen, or no more: those that wait
+// then fail. A store begins without, so that a server can carry out what its predecessor left, and
+// end, without a wait. It may be called at any time.
+func (s *Store) Stall(on bool) { s.stall.Store(on && s.cfg.OnFull == FullStall) }
+
 // SetMemLimit bounds Stats.MemUsedTotal to limit bytes from now on; 0 is no limit. A limit below
 // what an empty device takes to store some pages, 3 MiB at the most, counts as that: a script that
 // sets 1M and runs mkswap succeeds as with kernel zram, whose limit does not count its index.

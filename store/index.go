@@ -175,7 +175,7 @@ func (w *Worker) ensureIndex(page uint64) error {
 	w.flush(true)
 	w.parked.Store(true)
 	defer w.parked.Store(false)
-	for m := s.waitForMemory(crowded); !s.idx.has(n); m.pause() {
+	for m := w.waitForMemory(crowded); !s.idx.has(n); m.pause() {
 		if m.over() {
 			return ErrFull
 		}

@@ -84,7 +84,7 @@ func (s *Store) pass(long time.Duration) time.Duration {
 	}
 
 	full := denied && s.reserve() <= s.keptReady() && s.unswept.Load() == 0 && !s.recountEnds() && !s.clusters.loosen.under
-	relief := full && s.cfg.Relief != nil && s.cfg.Relief()
+	relief := full && s.cfg.OnFull != FullError && s.cfg.Relief != nil && s.cfg.Relief()
 	s.mu.Lock()
 	s.ended = turn
 	s.full.Store(full)

@@ -177,7 +177,7 @@ func (w *Worker) takeSegment() (uint32, error) {
 	crowded := s.waiting.Add(1) > s.mayWait
 	defer s.waiting.Add(-1)
 	w.stepAside(true)
-	for wait := s.waitForMemory(crowded); ; wait.pause() {
+	for wait := w.waitForMemory(crowded); ; wait.pause() {
 		if n, ok := s.tryTake(s.keptReady()); ok {
 			return n, nil
 		}
@@ -214,8 +214,9 @@ func (s *Store) tryTake(keep int) (n uint32, ok bool) {
 
 const (
 	maxWait    = time.Second            // that a write waits for memory
-	reliefWait = 30 * time.Second       // that it waits while Config.Relief makes room
+	reliefWait = 30 * time.Second       // that it waits while Config.Relief makes room, or stalls
 	waitPause  = 100 * time.Microsecond // between two looks
+	stallPause = 5 * time.Millisecond   // the same of a write that stalls
 )
 
 // A memoryWait is a write's wait for the maintainer: until two passes that began
@@ -227,7 +228,8 @@ const (
 // maintainer is behind, since that takes milliseconds.
 //
 // While Config.Relief makes room all writes wait, the reads behind them too, as for any
-// device that is busy.
+// device that is busy. With FullStall a write waits for other pages to be freed, between the calls
+// of Stall, unless it is one too many.
 type memoryWait struct {
 	s       *Store
 	turn    uint64 // the pass to wait for
@@ -236,6 +238,7 @@ type memoryWait struct {
 	longest time.Time // until is never after it
 	crowded bool
 	relies  bool // on Config.Relief
+	stalls  bool // as Store.Stall says
 }
 
 func (s *Store) waitForMemory(crowded bool) memoryWait {
@@ -244,20 +247,41 @@ func (s *Store) waitForMemory(crowded bool) memoryWait {
 	now := time.Now()
 	return memoryWait{
 		s: s, turn: s.begun + 1, until: now.Add(s.patience), longest: now.Add(reliefWait), crowded: crowded, relies: true,
+		stalls: s.stall.Load() && !crowded,
 	}
+}
+
+// waitForMemory is the wait of a request. All pages of one stall together for reliefWait at the
+// most; what packs does not, since it frees memory itself.
+func (w *Worker) waitForMemory(crowded bool) memoryWait {
+	m := w.s.waitForMemory(crowded)
+	if m.stalls = m.stalls && !w.packs; m.stalls {
+		if w.stallEnd.IsZero() {
+			w.stallEnd = m.longest
+		}
+		m.longest = w.stallEnd
+	}
+	return m
 }
 
 func (w *memoryWait) pause() {
 	w.s.poke()
+	if w.stalled() && w.s.full.Load() {
+		time.Sleep(stallPause)
+		return
+	}
 	time.Sleep(waitPause)
 }
+
+// stalled reports whether the write waits for pages to be freed.
+func (w *memoryWait) stalled() bool { return w.stalls && w.s.stall.Load() }
 
 func (w *memoryWait) over() bool {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
 	now := time.Now()
 	hopeless := w.s.full.Load()
-	if w.relies && w.s.relief.Load() && now.Before(w.longest) {
+	if w.relies && (w.stalled() || w.s.relief.Load()) && now.Before(w.longest) {
 		hopeless, w.until = false, now.Add(w.s.patience)
 	}
 	if w.s.ended >= w.turn {

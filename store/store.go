@@ -89,6 +89,7 @@ type Store struct {
 	// Every request reads these, and few change them.
 	full      atomic.Bool                     // the last pass was denied memory and could not raise the reserve
 	relief    atomic.Bool                     // full, and Config.Relief makes room
+	stall     atomic.Bool                     // see Stall
 	drowsy    atomic.Bool                     // the maintainer sleeps without a timer
 	deserted  atomic.Bool                     // an open segment may have lost its last object; lowered by the maintainer alone
 	unswept   atomic.Int64                    // segments that sweep has to go through yet

@@ -87,6 +87,97 @@ func TestWaitForRelief(t *testing.T) {
 	}
 }
 
+// With FullStall a write waits for pages that are freed, unless as many as may wait do so already
+// or it packs; with FullError no relief is asked for.
+func TestWaitByOnFull(t *testing.T) {
+	for _, c := range []struct {
+		on    OnFull
+		stall bool
+	}{{"", false}, {FullSpill, false}, {FullStall, true}, {FullError, false}} {
+		t.Run(string(c.on), func(t *testing.T) {
+			var asked atomic.Int32
+			s := newStore(t, Config{Disksize: 64 << 20, MemLimit: 8 << 20, MaxWaiting: 1, OnFull: c.on, Relief: func() bool {
+				asked.Add(1)
+				return false
+			}})
+			s.patience = 10 * maxWait // not what ends a wait here
+			s.Stall(true)
+			w := s.Acquire()
+			w.packs = true // which does not stall
+			stored := uint64(0)
+			for w.Write(stored, 0, content{uint32(stored), 1, random}.bytes()) == nil {
+				stored++
+			}
+			w.packs = false
+			w.Release()
+			waitUntil(t, s.full.Load)
+			if got := asked.Load() > 0; got != (c.on != FullError) {
+				t.Errorf("relief is asked for: %v", got)
+			}
+			done := make(chan error, 1)
+			go func() { done <- tryWrite(s, stored, 1) }()
+			select {
+			case err := <-done:
+				if c.stall || !errors.Is(err, ErrFull) {
+					t.Errorf("the write ends: %v", err)
+				}
+				return
+			case <-time.After(2 * maxWait):
+				if !c.stall {
+					t.Fatal("the write waits")
+				}
+			}
+			if err := tryWrite(s, stored+1, 1); !errors.Is(err, ErrFull) {
+				t.Errorf("one more than may wait: %v", err)
+			}
+			w = s.Acquire()
+			w.Discard(0, stored/2)
+			w.Release()
+			if err := <-done; err != nil {
+				t.Errorf("after pages were freed: %v", err)
+			}
+		})
+	}
+}
+
+// The pages of a request stall together for reliefWait at the most, and only while they may; those
+// of what packs do not.
+func TestStallEnds(t *testing.T) {
+	s := newStore(t, Config{Disksize: 16 << 20, OnFull: FullStall})
+	w := s.Acquire()
+	w.stallEnd = time.Now()
+	if w.Release(); !w.stallEnd.IsZero() {
+		t.Error("the next request goes on with the wait of the one before")
+	}
+	s.quiesce() // w is not in use
+	defer s.resume()
+	s.patience = 0
+	s.full.Store(true)
+	defer s.full.Store(false)
+	if first := w.waitForMemory(false); first.stalls {
+		t.Error("a new store has writes stall")
+	}
+	s.Stall(true)
+	began := time.Now()
+	first := w.waitForMemory(false)
+	if d := first.longest.Sub(began); d < reliefWait || d > reliefWait+time.Minute || first.over() {
+		t.Errorf("it waits up to %v", d)
+	}
+	w.stallEnd = w.stallEnd.Add(-time.Second) // as if that had passed
+	if second := w.waitForMemory(false); second.longest.After(first.longest) {
+		t.Error("the next page of a request may wait as long again")
+	}
+	first.longest = time.Now()
+	waitUntil(t, first.over)
+	again := w.waitForMemory(false)
+	s.Stall(false)
+	waitUntil(t, again.over)
+	s.Stall(true)
+	if w.packs = true; w.waitForMemory(false).stalls {
+		t.Error("what packs stalls")
+	}
+}
+
 // A full store asks whether room is being made, and a write that waited for it succeeds.
 func TestFullStoreIsRelieved(t *testing.T) {
 	var relief atomic.Bool

@@ -45,6 +45,7 @@ type Worker struct {
 	deserted     bool          // it freed the last object of a segment that some worker has open
 	freed        int           // bytes freed since the maintainer was last told
 	onWait       func(bool)    // see OnWait; nil for none
+	stallEnd     time.Time     // until when the present request may stall; zero where it has not
 	packs        bool          // no request has it, but what makes objects smaller; see overdraw
 
 	met   Met      // see Met
@@ -108,7 +109,7 @@ func (w *Worker) stepAside(forMemory bool) {
 // worker from freeing, and seals the open segments of idle workers that hold
 // nothing.
 func (w *Worker) Release() {
-	w.onWait, w.packs, w.effort, w.met = nil, false, codec.MaxEffort, Met{}
+	w.onWait, w.packs, w.effort, w.met, w.stallEnd = nil, false, codec.MaxEffort, Met{}, time.Time{}
 	done := w.flush(false) && !w.deserted
 	w.deserted = false
 	w.busy.Store(false)

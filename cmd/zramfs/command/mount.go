@@ -34,6 +34,7 @@ const (
 	flagScrub      = "scrub"
 	flagSpill      = "spill"
 	flagSpillDaily = "spill-daily"
+	flagOnFull     = "on-full"
 	flagMemory     = "memory"    // hidden: tests kernels without noswap
 	flagTransport  = "transport" // hidden: a keeper of an earlier version gives it to its worker
 	flagForeground = "foreground"
@@ -60,6 +61,8 @@ func deviceFlags() []cli.Flag {
 			Usage: "overwrite the file or block device at `PATH` with pages that are written back, encrypted"},
 		&cli.StringFlag{Name: flagSpillDaily, Value: "1G",
 			Usage: "most that goes to --spill in 24 hours once the memory limit is near: a `SIZE`, or 0"},
+		&cli.StringFlag{Name: flagOnFull, Value: string(store.FullSpill),
+			Usage: "`WHAT` writes do at the memory limit: spill, stall or error"},
 		&cli.StringFlag{Name: flagMemory, Value: string(store.MemoryAuto), Hidden: true},
 		&cli.StringFlag{Name: flagTransport, Hidden: true},
 	}
@@ -191,6 +194,9 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 	if cfg.SpillDaily, err = term.ParseBytes(c.String(flagSpillDaily), ram); err != nil {
 		return cfg, usageError("--spill-daily %q: %v", c.String(flagSpillDaily), err)
 	}
+	if cfg.OnFull, err = store.ParseOnFull(c.String(flagOnFull)); err != nil {
+		return cfg, usageError("--on-full: %v", err)
+	}
 	if path := c.String(flagSpill); path != "" {
 		if cfg.Backing, err = filepath.Abs(path); err != nil {
 			return cfg, usageError("--spill: %v", err)
@@ -254,6 +260,9 @@ func deviceArgs(role string, cfg daemon.Config) []string {
 	}
 	if cfg.SpillDaily != background.SpillDaily { // as above
 		args = append(args, "--"+flagSpillDaily+"="+strconv.FormatUint(cfg.SpillDaily, 10))
+	}
+	if cfg.OnFull != store.FullSpill && cfg.OnFull != "" { // as above
+		args = append(args, "--"+flagOnFull+"="+string(cfg.OnFull))
 	}
 	if cfg.Memory != store.MemoryAuto {
 		args = append(args, "--"+flagMemory+"="+string(cfg.Memory))

@@ -43,9 +43,10 @@ func TestServingArgs(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := daemon.Config{Dir: dir, Disksize: disksize, Algorithm: parsed, MemLimit: 30 << 20, CreatedDir: true,
-				Memory: store.MemoryMemfd, Version: programVersion(), Latency: awake.Auto, Cold: background.Default, Scrub: background.ScrubEvery, SpillDaily: background.SpillDaily}
+				Memory: store.MemoryMemfd, Version: programVersion(), Latency: awake.Auto, Cold: background.Default, Scrub: background.ScrubEvery, SpillDaily: background.SpillDaily, OnFull: store.FullSpill}
 			if disksize != 0 {
 				want.Latency, want.Cold, want.Scrub, want.SpillDaily = awake.Off, background.Share(0), 0, 3<<30
+				want.OnFull = store.FullStall
 			}
 			if dir == "/run/-s" {
 				want.Scrub, want.Backing = 2*time.Hour, "/run/b c"
@@ -56,7 +57,7 @@ func TestServingArgs(t *testing.T) {
 			}
 			if got.Dir != want.Dir || got.Disksize != want.Disksize || got.Algorithm != want.Algorithm ||
 				got.MemLimit != want.MemLimit || got.Memory != want.Memory || !got.CreatedDir ||
-				got.Latency != want.Latency || got.Cold != want.Cold || got.Scrub != want.Scrub || got.SpillDaily != want.SpillDaily || got.Backing != want.Backing {
+				got.Latency != want.Latency || got.Cold != want.Cold || got.Scrub != want.Scrub || got.SpillDaily != want.SpillDaily || got.OnFull != want.OnFull || got.Backing != want.Backing {
 				t.Errorf("%v read as %+v", servingArgs(want), got)
 			}
 			disksize = 5 << 30
@@ -143,7 +144,7 @@ func TestOthersRefuse(t *testing.T) {
 		{"generate", exitUsage, "alerts or grafana"}, {"generate x", exitUsage, "alerts or grafana"}, {"generate alerts x", exitUsage, "alerts or grafana"},
 		{"mount --transport ring DIR", exitUsage, "--transport is gone"}, {"mount --latency x DIR", exitUsage, `latency "x"`},
 		{"mount --cold x DIR", exitUsage, "--cold"}, {"mount --scrub x DIR", exitUsage, "--scrub"},
-		{"mount --spill-daily x DIR", exitUsage, `--spill-daily "x"`},
+		{"mount --spill-daily x DIR", exitUsage, `--spill-daily "x"`}, {"mount --on-full x DIR", exitUsage, `--on-full: "x"`},
 		{"down --all DIR", exitUsage, "exclude each other"}, {"down --all -J", exitUsage, "exclude each other"}, {"down DIR DIR", exitUsage, "one DIR at most"},
 		{"upgrade --all DIR", exitUsage, "exclude each other"}, {"upgrade --all -J", exitUsage, "exclude each other"},
 		{"metrics x", exitUsage, "takes no arguments"}, {"report x", exitUsage, "-o names the file"}, {"top --interval x", exitUsage, "--interval"},

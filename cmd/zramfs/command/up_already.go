@@ -97,6 +97,9 @@ func (w wish) differs(d devices.Device) (has, wants []string) {
 	if s.Spill.State != background.StateOff && s.Spill.State != "" {
 		note(flagSpillDaily, term.ExactSize(s.Spill.DailyBytes)+" spilled in 24 hours", term.ExactSize(w.cfg.SpillDaily)+" spilled in 24 hours")
 	}
+	if s.OnFull != "" { // a worker of before has none
+		note(flagOnFull, "on full "+string(s.OnFull), "on full "+string(w.cfg.OnFull))
+	}
 	note(flagPriority, fmt.Sprintf("priority %d", d.Swap().Priority), fmt.Sprintf("priority %d", w.swap.Priority))
 	if policy := d.FindSlots().Policy; policy != "" && s.Disksize >= slots.MinDevice {
 		note(flagSlots, "slots "+string(policy), "slots "+string(w.swap.Slots))

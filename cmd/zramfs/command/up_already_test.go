@@ -18,6 +18,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/tune"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/loopsetup"
+	"github.com/zramfs/zramfs/store"
 )
 
 // Only given values are compared; differing ones are named on both sides.
@@ -73,6 +74,14 @@ func TestUpWithOtherValues(t *testing.T) {
 		d.Status.Spill.State = state
 		if has, _ := w.differs(d); len(has) != want {
 			t.Errorf("spilling that is %q differs in %q", state, has)
+		}
+	}
+	w.cfg.OnFull = store.FullSpill
+	w.set = func(flag string) bool { return flag == flagOnFull }
+	for on, want := range map[store.OnFull]int{"": 0, store.FullSpill: 0, store.FullStall: 1} {
+		d.Status.OnFull = on
+		if has, _ := w.differs(d); len(has) != want {
+			t.Errorf("on full %q differs in %q", on, has)
 		}
 	}
 	dir := t.TempDir()

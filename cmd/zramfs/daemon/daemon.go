@@ -34,6 +34,8 @@ type Config struct {
 	Backing string
 	// SpillDaily is how many bytes of pages may go to Backing in 24 hours without being asked for.
 	SpillDaily uint64
+	// OnFull says what a write does that finds the memory limit reached; empty is store.FullSpill.
+	OnFull store.OnFull
 	// Latency decides when idle processors are kept from halting.
 	Latency awake.Policy
 	// Cold is the part of a processor that may go into packing pages that are not used for long.

@@ -123,7 +123,7 @@ func (k *keeper) addFurther() (int, syscall.Errno) {
 	}
 	algorithm, err := codec.Parse(codec.Algorithms()[0])
 	if err == nil {
-		cfg := Config{Dir: fusefs.FurtherDir(k.cfg.Dir, number), Algorithm: algorithm, Latency: k.cfg.Latency, Cold: k.cfg.Cold, Scrub: k.cfg.Scrub, SpillDaily: k.cfg.SpillDaily, Memory: k.cfg.Memory}
+		cfg := Config{Dir: fusefs.FurtherDir(k.cfg.Dir, number), Algorithm: algorithm, Latency: k.cfg.Latency, Cold: k.cfg.Cold, Scrub: k.cfg.Scrub, SpillDaily: k.cfg.SpillDaily, OnFull: k.cfg.OnFull, Memory: k.cfg.Memory}
 		err = k.startFurther(number, k.cfg.DeviceArgs(cfg))
 	}
 	if err != nil {

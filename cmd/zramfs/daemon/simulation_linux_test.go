@@ -36,6 +36,7 @@ type plan struct {
 	cluster   uint64
 	stride    uint64
 	limit     uint64 // of memory, 0 for none
+	onFull    store.OnFull
 	backing   uint64 // blocks of a backing device, 0 for none
 	lone      bool   // the kernel sends nothing again
 	scarce    bool   // memory is scarce now and then
@@ -77,6 +78,7 @@ func planOf(seed uint64) plan {
 		}
 		p.limit = store.LeastLimit(cfg) + uint64(rng.IntN(24))<<(16+rng.IntN(3))
 	}
+	p.onFull = []store.OnFull{store.FullSpill, store.FullStall, store.FullError}[rng.IntN(3)]
 	return p
 }
 

@@ -397,7 +397,7 @@ func again(f *os.File) (*os.File, error) {
 
 func (m *machine) storeConfig(v *simulatedWorker, waiting int, counters *fusefs.Counters) (store.Config, error) {
 	cfg := store.Config{
-		Disksize: m.plan.disksize, Algorithm: m.plan.algorithm, MemLimit: m.plan.limit, MaxMemory: 1 << 28,
+		Disksize: m.plan.disksize, Algorithm: m.plan.algorithm, MemLimit: m.plan.limit, OnFull: m.plan.onFull, MaxMemory: 1 << 28,
 		Workers: fusefs.Workers(), MaxWaiting: waiting, Totals: counters.Area.Totals(),
 		OnCorrupt: func(page uint64) { m.w.Fail("page %d is called corrupt", page) },
 		Relief:    func() bool { p := v.relief.Load(); return p != nil && p.Relieve() },

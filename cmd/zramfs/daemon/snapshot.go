@@ -3,6 +3,7 @@
 package daemon
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -81,6 +82,7 @@ func (w *worker) status(loops []string) Status {
 		Cold:    w.cold.Status(),
 		Scrub:   w.scrub.Status(),
 		Spill:   w.spill.Load().Status(),
+		OnFull:  cmp.Or(w.cfg.OnFull, store.FullSpill),
 		Process: ProcessStatus{
 			HeapBytes:         heap.Bytes,
 			HeapReleasedBytes: heap.Released,

@@ -10,6 +10,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/awake"
 	"github.com/zramfs/zramfs/cmd/zramfs/background"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
+	"github.com/zramfs/zramfs/store"
 )
 
 // Status is the content of DIR/control/status: one snapshot of a serving process, as JSON. Sizes
@@ -97,6 +98,8 @@ type Status struct {
 	Scrub background.ScrubStatus `json:"scrub"`
 	// Spill says what the device has moved to its backing device by itself.
 	Spill background.SpillStatus `json:"spill"`
+	// OnFull is what a write does that finds the memory limit reached: "spill", "stall" or "error".
+	OnFull store.OnFull `json:"on_full"`
 	// Process describes heap and log of the serving process.
 	Process ProcessStatus `json:"process"`
 	// Protections are the measures taken before the device became ready, in the order in which they

@@ -30,7 +30,7 @@ func TestStatusNames(t *testing.T) {
 	}
 	want := map[string]string{
 		"": "ages algorithm backing batches codecs cold cpu_seconds_total dir disksize events_total fuse instructions io keeper_pid last_exit last_minute last_restart latency loops mem_limit " +
-			"memory name opens operations pid process process_memory_bytes protections restarts restarts_recent scrub settings_lost spill stalls streams survives_crash time " +
+			"memory name on_full opens operations pid process process_memory_bytes protections restarts restarts_recent scrub settings_lost spill stalls streams survives_crash time " +
 			"uptime_seconds version worker_pid",
 		"memory": "compr_data_size huge_pages huge_pages_since index_bytes mem_used_max mem_used_total orig_data_size " +
 			"pages_compacted pages_stored recounted_segments reserve_bytes same_pages",

@@ -50,6 +50,7 @@ func (w *worker) storeConfig() store.Config {
 		Present:   protect.MakePresent,
 		OnCorrupt: w.logs.Corrupt,
 		OnFill:    w.noteFill,
+		OnFull:    w.cfg.OnFull,
 		Relief:    w.relieve,
 		Totals:    w.counters.Area.Totals(),
 		Backing:   w.backing,
