@@ -56,8 +56,8 @@ func (f *filling) stalls(t *testing.T) int {
 	}
 }
 
-// stallingDevice makes a device whose writes stall, and opens it as swap uses it: the kernel lets no
-// other call at the data file itself while a write to that waits.
+// stallingDevice makes a device whose writes stall, and opens it as swap uses it: the kernel lets
+// no other call at the data file itself while a write to that waits.
 func stallingDevice(t *testing.T) (dir string, fd int) {
 	t.Helper()
 	require.Root(t)
