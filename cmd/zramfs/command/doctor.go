@@ -82,7 +82,8 @@ func readKubernetes(c *cli.Context) (*doctor.Kubernetes, error) {
 	case configz == "-" && pods == "-":
 		return nil, usageError("doctor: --%s and --%s cannot both be standard input", flagConfigz, flagPods)
 	}
-	k := &doctor.Kubernetes{SwapStart: swapStart()}
+	found, _ := devices.Find() // without it no device is swap
+	k := &doctor.Kubernetes{SwapStart: swapStart(found)}
 	if configz != "" {
 		text, err := readInput(c, configz)
 		if err != nil {
@@ -123,8 +124,7 @@ func readInput(c *cli.Context, path string) ([]byte, error) {
 
 // swapStart returns when the first device that is used as swap was started, in the units of
 // host.Process; 0 where there is none.
-func swapStart() (first uint64) {
-	found, _ := devices.Find()
+func swapStart(found []devices.Device) (first uint64) {
 	for _, d := range found {
 		if d.Swap() == nil || d.Keeper == 0 {
 			continue

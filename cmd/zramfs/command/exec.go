@@ -72,18 +72,27 @@ func execDevice(dirs []string) (devices.Device, error) {
 	if err != nil {
 		return devices.Device{}, err
 	}
+	name, err := usualDevice(found)
+	if err != nil {
+		return devices.Device{}, err
+	}
+	return devices.FindHere(name)
+}
+
+// usualDevice returns the name of the device that is meant without one.
+func usualDevice(found []devices.Device) (string, error) {
 	var names []string
 	for _, d := range found {
 		if d.Dir == defaultDir {
-			return devices.FindHere(defaultDir)
+			return defaultDir, nil
 		}
 		names = append(names, d.Title())
 	}
 	switch len(names) {
 	case 0:
-		return devices.Device{}, fmt.Errorf("%w: make one by zramfs mount or up", devices.ErrNotRunning)
+		return "", fmt.Errorf("%w: make one by zramfs mount or up", devices.ErrNotRunning)
 	case 1:
-		return devices.FindHere(names[0])
+		return names[0], nil
 	}
-	return devices.Device{}, usageError("exec: there are several devices, name one: %s", strings.Join(names, ", "))
+	return "", usageError("exec: there are several devices, name one: %s", strings.Join(names, ", "))
 }

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 var generatorPID = regexp.MustCompile(`zramfs-generator\[\d+\]`)
@@ -78,6 +80,32 @@ func TestGeneratorArguments(t *testing.T) {
 		if got := runGenerator(args, &out); got != code || (out.Len() > 0) != (code != exitOK) {
 			t.Errorf("%d directories: exit code %d, %s", n, got, out.String())
 		}
+	}
+}
+
+// In a container no unit is made, and the log says why; a configuration that cannot be looked for
+// is an error.
+func TestGeneratorInAContainer(t *testing.T) {
+	t.Setenv("SYSTEMD_VIRTUALIZATION", "container:podman")
+	dir := t.TempDir()
+	var out strings.Builder
+	g := &generatorRun{root: "testdata/generator/01-empty-section", out: &out}
+	if err := g.write(dir); err != nil || !strings.HasSuffix(out.String(), ": no device: this is a container of podman\n") {
+		t.Errorf("%v, %q", err, out.String())
+	}
+	if made, err := os.ReadDir(dir); err != nil || len(made) > 0 {
+		t.Errorf("%v, %v", made, err)
+	}
+	out.Reset()
+	if g.test = true; g.write(dir) != nil || out.Len() > 0 {
+		t.Errorf("in a test it says %q", out.String())
+	}
+	g.root = host.Root(filepath.Join(t.TempDir(), "etc"))
+	if err := os.MkdirAll(g.root.Path("etc/zramfs.conf"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.write(dir); err == nil {
+		t.Error("a configuration that is a directory is none")
 	}
 }
 

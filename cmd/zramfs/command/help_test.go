@@ -17,6 +17,9 @@ func TestFold(t *testing.T) {
 		{"unbreakablelongword", "unbreakablelongword"},
 		{"one two three\n\nfour five six", "one two\nthree\n\nfour five\nsix"},
 		{"exactly10c\n", "exactly10c\n"},
+		{"six of 10c\n", "six of 10c\n"},
+		{" unbreakablelongword", " unbreakablelongword"},
+		{"1 unbreakablelongword", "1\nunbreakablelongword"},
 	}
 	for _, test := range tests {
 		if got := fold(test.text, 10); got != test.want {

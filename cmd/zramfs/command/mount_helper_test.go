@@ -19,6 +19,14 @@ func TestMountHelperCall(t *testing.T) {
 		{"none /d -s -o blue=1,size=1M", "mount --size=1M --quiet -- /d", ""},
 		{"none /d -N /proc/1/ns/mnt -o size=1M", "mount --size=1M --quiet -- /d", ""},
 		{"none /d -o algorithm=zstd(level=3,dict=/a),size=1M", "mount --algorithm=zstd(level=3,dict=/a) --size=1M --quiet -- /d", ""},
+		{"none /d -v -n", "mount --verbose -- /d", ""},
+		{"none /d -n -s -v -n -o blue=1", "mount --verbose -- /d", ""},
+		{"none /d -nsv -o blue,serve", "mount --verbose -- /d", ""},
+		{"none /d -o ,x-a,X-b,,size=1M,", "mount --size=1M --quiet -- /d", ""},
+		{"none /d -o spill=\"a\",size=1M", "mount --spill=a --size=1M --quiet -- /d", ""},
+		{"none /d -o spill=a),size=1M", "mount --spill=a) --size=1M --quiet -- /d", ""},
+		{"none /d -", "", "unknown flag -;"},
+		{"none /d -n -o blue=1", "", "unknown option blue"},
 		{"none -- /d", "", "unknown flag --"},
 		{"none /d -o blue=1", "", "unknown option blue"},
 		{"none /d -o priority=7", "", "without the option swap there is no swap"},
@@ -41,6 +49,18 @@ func TestMountHelperCall(t *testing.T) {
 		if err != nil || fake || !slices.Equal(call, strings.Fields(c.call)) {
 			t.Errorf("%s: %q, %v, %v; want %q", c.args, call, fake, err, c.call)
 		}
+	}
+}
+
+// With -f, at any place, nothing is to be done; an empty directory is none.
+func TestMountHelperFakes(t *testing.T) {
+	for args, want := range map[string]bool{"none /d -f -n": true, "none /d -n -f": true, "-svf none /d": true, "none /d -snv": false} {
+		if call, fake, err := readMountCall(strings.Fields(args)); fake != want || err != nil {
+			t.Errorf("%s: %q, %v, %v", args, call, fake, err)
+		}
+	}
+	if call, _, err := readMountCall([]string{"none", ""}); err == nil {
+		t.Errorf("an empty directory: %q", call)
 	}
 }
 

@@ -152,6 +152,13 @@ func TestOthersRefuse(t *testing.T) {
 		{"status -q -J", exitUsage, "exclude each other"}, {"estimate --pid=", exitUsage, "--pid"}, {"up --devices 100 DIR", exitUsage, "devices 100"},
 		{"grow DIR", exitUsage, "name the size"}, {"grow --size 1G DIR", exitFailure, none}, {"upgrade DIR", exitFailure, none},
 		{"doctor x", exitUsage, "takes no arguments"}, {"version x", exitUsage, "takes no arguments"}, {"who x", exitUsage, "takes no argument"},
+		{"mount --serve -s x DIR", exitUsage, "size \"x\""}, {"mount --foreground -s x DIR", exitUsage, "size \"x\""}, {"mount --work DIR", exitFailure, ""},
+		{"mount --foreground -v -q DIR", exitUsage, "mutually exclusive"}, {"mount -v -q DIR", exitUsage, "mutually exclusive"}, {"down -v -q DIR", exitUsage, "mutually exclusive"},
+		{"up --slots x DIR", exitUsage, "slots"}, {"up --devices 30 -s 512K DIR", exitUsage, "for the first of them"}, {"up --config-root= DIR", exitUsage, "--config-root is empty"},
+		{"up --all --config-root=", exitUsage, "--config-root is empty"}, {"stats 0.01", exitUsage, "INTERVAL"}, {"stats DIR 0.1 1", exitNotRunning, none}, {"top DIR", exitNotRunning, none},
+		{"verify --gpu x DIR", exitUsage, "--gpu"}, {"snapshot inspect DIR", exitFailure, "no such file"}, {"dict train -o F --size x DIR", exitUsage, "memory limit"},
+		{"set DIR level=x", exitUsage, "level"}, {"idle --age 999ms DIR", exitUsage, "a second or more"}, {"idle --age 1s DIR", exitFailure, none},
+		{"estimate -f FILE --sample x", exitUsage, "sample"}, {"bench bulk --batch 0 DIR", exitUsage, "say what"}, {"umount DIR", exitFailure, none},
 	} {
 		args := strings.Split(strings.NewReplacer("DIR", dir, "FILE", file).Replace(c.args), " ")
 		wantRefusal(t, dir, c.code, args, c.word)

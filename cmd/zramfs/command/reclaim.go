@@ -116,11 +116,16 @@ func groupAt(path string) ([]string, error) {
 
 // fullestDevice is the largest share of its memory limit that a device takes. A device that does
 // not answer, or cannot be looked for, counts as full: pages may wait for it.
-func fullestDevice() (share float64) {
+func fullestDevice() float64 {
 	all, err := devices.Find()
 	if err != nil {
 		return 1
 	}
+	return fullest(all)
+}
+
+// fullest is the largest share of some devices.
+func fullest(all []devices.Device) (share float64) {
 	for _, d := range all {
 		switch {
 		case d.Status == nil:

@@ -208,18 +208,31 @@ func carryOut(ctx context.Context, c *cli.Context, d devices.Device, work settin
 			}
 			return errors.Join(err, steps.End())
 		case <-tick.C:
-			now, err := devices.FindHere(d.Dir)
-			if total == 0 || err != nil || now.Status == nil {
+			if total == 0 {
 				continue
 			}
-			if tried := triedSince(d, now); tried > shown {
-				if err := steps.Add(tried - shown); err != nil {
-					return err
-				}
-				shown = tried
+			now, err := devices.FindHere(d.Dir)
+			if err != nil {
+				continue
+			}
+			if shown, err = showTried(steps, d, now, shown); err != nil {
+				return err
 			}
 		}
 	}
+}
+
+// showTried shows how far a recompression has come between two looks. It takes and returns the
+// number of pages that are shown.
+func showTried(steps term.Steps, before, now devices.Device, shown uint64) (uint64, error) {
+	if now.Status == nil {
+		return shown, nil
+	}
+	tried := triedSince(before, now)
+	if tried <= shown {
+		return shown, nil
+	}
+	return tried, steps.Add(tried - shown)
 }
 
 // triedSince returns how many pages were recompressed, or could not be, between two looks.

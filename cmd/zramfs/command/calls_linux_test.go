@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/internal/callfail"
+)
+
+// numbers differ between two runs.
+var numbers = regexp.MustCompile(`[0-9][0-9.,:]*[KMGBs]*`)
+
+// wantCallsTold has each of the first system calls of do fail: do ends as without that, or names
+// the error.
+func wantCallsTold(t *testing.T, name string, most int, do func(out *strings.Builder) error) {
+	t.Helper()
+	want := ""
+	for n := 0; n <= most; n++ {
+		var out strings.Builder
+		var err error
+		failed := callfail.Nth(t, n, unix.EIO, func() { err = do(&out) })
+		switch got := numbers.ReplaceAllString(fmt.Sprint(out.String(), err), "N"); {
+		case n == 0:
+			want = got
+		case failed == "" && n == 1:
+			t.Errorf("%s makes no call", name)
+		case failed == "":
+			return
+		case got != want && !strings.Contains(got, unix.EIO.Error()) && !strings.Contains(got, "/sys is not mounted"):
+			t.Errorf("%s, call %d, %s, fails: %s\nwant %s", name, n, failed, got, want)
+		}
+	}
+}
+
+// onFailing are commands for DIR, files in TMP and the absent device NONE, which do again what they
+// have done. Of these many system calls each fails. None may turn swap on, whatever fails.
+var onFailing = []struct {
+	line string
+	most int
+}{
+	{"list DIR", 500}, {"status DIR", 500}, {"trace DIR", 500}, {"events -J DIR", 500}, {"set DIR", 115}, {"idle DIR", 500}, {"recompress DIR", 500},
+	{"verify DIR", 500}, {"export --force DIR TMP/pages", 500}, {"import TMP/file DIR", 500}, {"snapshot save --force DIR TMP/snapshot", 500},
+	{"snapshot restore --force TMP/snapshot DIR", 500}, {"snapshot inspect TMP/snapshot", 500}, {"upgrade DIR", 500},
+	{"estimate -f TMP/file -a lz4", 500}, {"config check --config-root testdata/config/dropins", 500}, {"who", 12}, {"stats DIR 0.1 1", 5},
+	{"down NONE", 90}, {"up NONE -s 16M", 90}, {"down --section zram999", 12}, {"dict train --size 4K -o TMP/none/dict DIR", 500},
+	{"mount NONE -s 16M -a zstd(dict=TMP/file)", 20}, {"status --quiet NONE", 20}, {"prefetch -n --limit 50% --pid 1", 12},
+}
+
+// A system call that fails changes nothing of what a command does, or the command names its error.
+func TestCallsFail(t *testing.T) {
+	dir, tmp := served(t), t.TempDir()
+	fill(t, filepath.Join(tmp, "file"))
+	succeeds(t, "set "+dir+" recomp-algorithm=zstd(level=9)")
+	succeeds(t, "snapshot save "+dir+" "+filepath.Join(tmp, "snapshot"))
+	for _, c := range onFailing {
+		wantCallsTold(t, c.line, c.most, func(out *strings.Builder) error { return runApp(newApp(out, out), servedWords(c.line, dir, tmp)) })
+	}
+}
+
+// A command for every device goes on after one that fails, and says so.
+func TestEveryDevice(t *testing.T) {
+	dir, other := served(t), errors.New("another")
+	var seen []string
+	_, err := said(t, "down --all", func(c *cli.Context) error {
+		return everyDevice(c, "down", func(d devices.Device) error {
+			seen = append(seen, d.Dir)
+			return other
+		})
+	})
+	if !errors.Is(err, other) || !slices.Contains(seen, dir) {
+		t.Errorf("%v, of %q", err, seen)
+	}
+	wantCallsTold(t, "every device", 10, func(*strings.Builder) error {
+		_, err := said(t, "down --all", func(c *cli.Context) error { return everyDevice(c, "down", func(devices.Device) error { return nil }) })
+		return err
+	})
+}
