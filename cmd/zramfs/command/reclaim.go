@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -83,7 +84,7 @@ func reclaimOptions(c *cli.Context, r *reclaim.Reclaimer) error {
 	}
 	share, ok := strings.CutSuffix(c.String(flagPressure), "%")
 	value, err := strconv.ParseFloat(share, 64)
-	if !ok || err != nil || value <= 0 || value > 100 {
+	if !ok || err != nil || math.IsNaN(value) || value <= 0 || value > 100 {
 		return usageError("reclaim: --pressure %q: want a share of the time above 0%% and up to 100%%, as %s", c.String(flagPressure), percent(reclaim.Default.Pressure))
 	}
 	r.Policy.Pressure = value / 100
