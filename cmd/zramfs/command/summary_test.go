@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/estimate"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/codec"
@@ -46,6 +47,9 @@ func TestSummary(t *testing.T) {
 	got := s.swapText() + s.memoryText() + s.warningText() + s.nextText("down")
 	if got != want {
 		t.Errorf("it says\n%swant\n%s", got, want)
+	}
+	if want := uint64((1<<30/pageSize)*estimate.PageCost(pageSize)) + 4<<20 + 25<<20; s.Memory.Worst != want || s.Memory.Now != 31<<20 {
+		t.Errorf("at worst %d bytes, now %d, want %d, %d", s.Memory.Worst, s.Memory.Now, want, 31<<20)
 	}
 	s = smallSummary(t, 256<<20, &setup.Narration{})
 	if got := s.memoryText(); !strings.Contains(got, "at most 281M when full: --mem-limit 256M") {
