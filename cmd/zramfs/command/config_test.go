@@ -188,6 +188,17 @@ func TestConfigurationOfADirectory(t *testing.T) {
 	}
 }
 
+// A value that its flag does not take is an error also where no file has it.
+func TestConfigureRefuses(t *testing.T) {
+	conf := &config.Config{Sections: []*config.Section{{Name: config.FirstName, Dir: defaultDir, Settings: []config.Setting{{Flag: flagPriority, Value: "x"}}}}}
+	if err := configure(parsedUp(t), conf, defaultDir); err == nil || err.Error() != "not a whole number" {
+		t.Error(err)
+	}
+	if err := configure(parsedUp(t, "--"+flagPriority, "7"), conf, defaultDir); err != nil {
+		t.Errorf("a value that is not asked for: %v", err)
+	}
+}
+
 // up does nothing if its section has an error, or is not for this machine; that of another section
 // does not matter to it.
 func TestUpRefusesItsConfiguration(t *testing.T) {

@@ -98,6 +98,9 @@ func TestGrowFits(t *testing.T) {
 	if u, err = fit("-d once", first); err != nil || u.Swap.Discard != loopsetup.DiscardOnce {
 		t.Errorf("with a discard: %+v, %v", u.Swap, err)
 	}
+	if _, err := fit("--devices 50", first); err == nil || !strings.Contains(err.Error(), "devices 50") {
+		t.Errorf("too many areas: %v", err)
+	}
 	first.Status.Algorithm = "of later"
 	if _, err := fit("", first); err == nil || !strings.Contains(err.Error(), "name another by --algorithm") {
 		t.Errorf("an unknown algorithm: %v", err)

@@ -5,6 +5,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/internal/require"
 )
 
@@ -67,6 +69,9 @@ func TestWritesFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	succeeds(t, "set "+dir+" recomp-algorithm=zstd(level=9)")
+	if err := os.WriteFile(filepath.Join(dir, devices.DataFile), make([]byte, 4*pageSize), 0); err != nil { // for the trace
+		t.Fatal(err)
+	}
 	for _, line := range onServed {
 		for n := 0; ; n++ {
 			out := &failingOnce{left: n}
@@ -162,6 +167,30 @@ func TestUpFails(t *testing.T) {
 	cmd.Env, cmd.SysProcAttr, cmd.Dir = append(os.Environ(), asProgram+"=1"), require.UserNS(t), "/"
 	if got := runCommand(t, cmd); got.code != exitFailure || !strings.Contains(got.stderr, "this is a user namespace") {
 		t.Errorf("in a user namespace: %+v", got)
+	}
+}
+
+// An interruption ends up --all: further sections are not tried.
+func TestUpAllIsInterrupted(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none")
+	root := writeConfig(t, fmt.Sprintf("[zram0]\nsize = 16M\ndir = %s/a\n[zram1]\nsize = 16M\ndir = %[1]s/b\n", none))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := newApp(io.Discard, io.Discard).RunContext(ctx, []string{"zramfs", "up", "--all", "--config-root=" + root})
+	if err == nil || !strings.HasPrefix(err.Error(), "[zram0]: interrupted") || strings.Contains(err.Error(), "zram1") {
+		t.Error(err)
+	}
+}
+
+// Without zramfs-monitor its commands say what is missing.
+func TestWithoutMonitor(t *testing.T) {
+	dir := served(t)
+	t.Setenv("PATH", t.TempDir())
+	for _, line := range []string{"metrics", "report", "serve", "top --once DIR"} {
+		var failed strings.Builder
+		if code := run(servedWords(line, dir, ""), io.Discard, &failed); code != exitFailure || !strings.Contains(failed.String(), "zramfs-monitor is missing") {
+			t.Errorf("%s: exit code %d, %s", line, code, failed.String())
+		}
 	}
 }
 
