@@ -87,6 +87,13 @@ func TestEveryDevice(t *testing.T) {
 	if !errors.Is(err, other) || !slices.Contains(seen, dir) {
 		t.Errorf("%v, of %q", err, seen)
 	}
+	switch d, err := execDevice(nil); {
+	case err == nil && (d.Dir == dir || d.Dir == defaultDir):
+	default: // there are more
+		if code, text := describe(err); code != exitUsage || !strings.Contains(text, dir) {
+			t.Errorf("exec means %q, %v", d.Dir, err)
+		}
+	}
 }
 
 // Where nothing can be looked for, a command names the error, and devices count as full.

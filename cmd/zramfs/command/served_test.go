@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/internal/require"
@@ -69,9 +70,7 @@ func TestWritesFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	succeeds(t, "set "+dir+" recomp-algorithm=zstd(level=9)")
-	if err := os.WriteFile(filepath.Join(dir, devices.DataFile), make([]byte, 4*pageSize), 0); err != nil { // for the trace
-		t.Fatal(err)
-	}
+	writePages(t, dir) // for the trace
 	for _, line := range onServed {
 		for n := 0; ; n++ {
 			out := &failingOnce{left: n}
@@ -216,40 +215,93 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// Following a device shows each event once, until the device ends or the output takes no more.
+// follows runs a command that follows a device, with an output that takes some lines.
+func follows(line string, takes int) (lines lineWriter, ended chan error) {
+	lines, ended = make(lineWriter, 1000), make(chan error, 1)
+	app := newApp(lines, io.Discard)
+	if takes < cap(lines) {
+		app.Writer = io.MultiWriter(lines, &failingOnce{left: takes})
+	}
+	go func() { ended <- runApp(app, append([]string{"zramfs"}, strings.Fields(line)...)) }()
+	return lines, ended
+}
+
+// Following a device shows each event once, until the device ends.
 func TestFollowsEvents(t *testing.T) {
 	dir := served(t)
-	for _, full := range []bool{false, true} {
-		lines, ended := make(lineWriter, 100), make(chan error)
-		app := newApp(lines, io.Discard)
-		if full {
-			app.Writer = &failingOnce{left: 0}
+	lines, ended := follows("events --follow "+dir, 1000)
+	var all []string
+	for len(all) == 0 || !strings.Contains(all[len(all)-1], "upgraded") {
+		if all = append(all, <-lines); len(all) == 1 {
+			succeeds(t, "upgrade "+dir)
 		}
-		go func() { ended <- runApp(app, servedWords("events --follow DIR", dir, "")) }()
-		if full {
-			if err := <-ended; !errors.Is(err, syscall.ENOSPC) {
-				t.Errorf("on a full disk: %v", err)
+	}
+	succeeds(t, "umount "+dir)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	close(lines)
+	for line := range lines {
+		all = append(all, line)
+	}
+	if slices.Sort(all); len(slices.Compact(slices.Clone(all))) != len(all) {
+		t.Errorf("some events come twice: %q", all)
+	}
+	succeeds(t, "mount --size 16M "+dir)
+}
+
+// Following ends where the output takes no more: of what was there, or of what comes.
+func TestFollowingFails(t *testing.T) {
+	dir := served(t)
+	writePages(t, dir)
+	for line, takes := range map[string]int{"events": 0, "events --since 0s": 0, "trace -n 1": 0, "trace -n 1 -J": 1} {
+		_, ended := follows(line+" --follow "+dir, takes)
+		for n := 0; ; n++ {
+			succeeds(t, "upgrade "+dir)
+			writePages(t, dir)
+			select {
+			case err := <-ended:
+				if !errors.Is(err, syscall.ENOSPC) {
+					t.Errorf("%s: %v", line, err)
+				}
+			default:
+				if n < 100 {
+					continue
+				}
+				t.Errorf("%s goes on", line)
 			}
-			continue
+			break
 		}
-		var all []string
-		for len(all) == 0 || !strings.Contains(all[len(all)-1], "upgraded") {
-			if all = append(all, <-lines); len(all) == 1 {
-				succeeds(t, "upgrade "+dir)
-			}
-		}
-		succeeds(t, "umount "+dir)
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		close(lines)
-		for line := range lines {
-			all = append(all, line)
-		}
-		if slices.Sort(all); len(slices.Compact(slices.Clone(all))) != len(all) {
-			t.Errorf("some events come twice: %q", all)
-		}
-		succeeds(t, "mount --size 16M "+dir)
+	}
+}
+
+// writePages writes four pages to a device.
+func writePages(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, devices.DataFile), make([]byte, 4*pageSize), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A device in the foreground that cannot be announced ends.
+func TestForegroundToFullOutput(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := filepath.Join(t.TempDir(), "zram")
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", "mount", "--foreground", "-s", "16M", dir)
+	cmd.Env, cmd.Stdout = append(os.Environ(), asProgram+"=1"), full
+	timer := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Signal(syscall.SIGTERM) }) // it serves on
+	err = cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != exitFailure || !timer.Stop() {
+		t.Errorf("exit code %d, %v, or it served on", code, err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the device stays: %v", err)
 	}
 }
 
