@@ -116,7 +116,7 @@ func (k *keeper) setBacking(path string) (string, syscall.Errno) {
 // working directory than the process that wrote it.
 func (w *worker) setBacking(request uint64, path string) error {
 	if path != "" && path[0] != '/' {
-		return fmt.Errorf("backing_dev: %s is no absolute path: %w", path, syscall.EINVAL)
+		return fmt.Errorf("%s is no absolute path: %w", path, syscall.EINVAL)
 	}
 	a, err := w.askKeeper(hotRequest{Request: request, Backing: &path})
 	if err != nil {
