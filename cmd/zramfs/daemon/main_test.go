@@ -19,6 +19,8 @@ var children = map[string]func() error{
 	"hang":        childHang,
 	"descriptors": childDescriptors,
 	"dictionary":  childDictionary,
+	"keep":        childKeep,
+	"work":        childWork,
 }
 
 func TestMain(m *testing.M) {

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/store"
+)
+
+// told returns the orders that a worker gets while do runs.
+func told(t *testing.T, do func(p *process)) (orders []order) {
+	t.Helper()
+	from, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(&process{orders: to})
+	if err := to.Close(); err != nil {
+		t.Error(err)
+	}
+	receive(from, func(o order) { orders = append(orders, o) })
+	if err := from.Close(); err != nil {
+		t.Error(err)
+	}
+	return orders
+}
+
+// A worker that asks again, in the place of one that died, gets the answer that the request had.
+func TestHotAnswersAgain(t *testing.T) {
+	k := &keeper{further: furtherDevices{keepers: map[int]*furtherKeeper{}}}
+	k.image.Store(&image{disksize: 1 << 20})
+	some := "/some"
+	want := []hotAnswer{
+		{Request: 1, Errno: syscall.ENODEV}, {Request: 1, Errno: syscall.ENODEV}, {Request: 2, Errno: syscall.ENOMEM}, {Request: 3, Errno: syscall.EBUSY},
+	}
+	got := told(t, func(p *process) {
+		for _, r := range []hotRequest{{Request: 1, Remove: 4}, {Request: 1}, {Request: 2}, {Request: 3, Backing: &some}} {
+			k.hot(p, r)
+		}
+	})
+	var answers []hotAnswer
+	for _, o := range got {
+		if o.Further == nil || o.Hot == nil {
+			t.Fatalf("told %+v", o)
+		}
+		answers = append(answers, *o.Hot)
+	}
+	if !slices.Equal(answers, want) {
+		t.Errorf("answered %+v, want %+v", answers, want)
+	}
+}
+
+// A device that is not made anew stays as it is: the worker learns that for each request, and the
+// log says why, but not again for a request that was given up.
+func TestResizeIsRefused(t *testing.T) {
+	logs, said := quietLogs(t)
+	k := &keeper{cfg: Config{Memory: store.MemoryMemfd}, logger: logs.Logger(), quiet: make(chan struct{})}
+	close(k.quiet)
+	k.image.Store(&image{})
+	got := told(t, func(p *process) {
+		k.resize(p, 7, 4096) // the device has ended
+		k.cfg.Memory = "none"
+		k.resize(p, 7, 4096)
+		k.resize(p, 7, 4096)
+		k.resize(p, 8, 8192)
+		k.resize(p, 0, 8192)
+		k.resize(p, 0, 8192)
+	})
+	refused := slices.DeleteFunc(got, func(o order) bool { return !o.Refused })
+	lines := strings.Join(said(), "\n")
+	if len(refused) != 6 || strings.Count(lines, "\n")+1 != 5 || strings.Count(lines, "ERROR the device is not made anew with 4096 bytes and stays as it is: ") != 2 ||
+		strings.Count(lines, errDeviceEnded.Error()) != 1 {
+		t.Errorf("refused %d times, and said:\n%s", len(refused), lines)
+	}
+}
+
+// A worker that has ended has taken what the kernel says, and one that was not started nothing.
+func TestSpent(t *testing.T) {
+	p := &process{}
+	if got := p.spent(); got != 0 {
+		t.Errorf("before it was started: %v", got)
+	}
+	p.cmd = exec.Command("sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; cat /proc/self/smaps /proc/kallsyms >/dev/null 2>&1; true")
+	if got := p.spent(); got != 0 {
+		t.Errorf("without an end: %v", got)
+	}
+	if err := p.cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if want := p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime(); p.spent() != want || want == 0 {
+		t.Errorf("spent %v, want %v", p.spent(), want)
+	}
+}
+
+// The memory of the processes has all parts, that of requests once, and the keeper's while it
+// lives.
+func TestProcessMemory(t *testing.T) {
+	const requests = 1 << 40
+	own, err := host.Local.Usage("self")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := processMemory(0, false)
+	if least := own.Anon + own.Tables; alone < least/2 || alone > 2*(least+own.File) || own.File == 0 || alone < own.File/2 {
+		t.Errorf("it has %d bytes, the kernel says %+v", alone, own)
+	}
+	if more := processMemory(requests, false) - alone; more < requests-requests/4 || more > requests+requests/4 {
+		t.Errorf("with requests it has %d bytes more", more)
+	}
+	if both := processMemory(0, true); both < alone-alone/4 || both > 1<<38 {
+		t.Errorf("with a keeper it has %d bytes, without %d", both, alone)
+	}
+}
