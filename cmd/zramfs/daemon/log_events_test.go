@@ -13,6 +13,18 @@ import (
 	"github.com/zramfs/zramfs/telemetry"
 )
 
+func playStory(t *testing.T, name string) *stage {
+	t.Helper()
+	s := &stage{t: t, now: time.Unix(1000, 0)}
+	s.machine = &supervision{do: s}
+	for line := range strings.Lines(supervisionStories[name]) {
+		if happens, does, ok := strings.Cut(line, "|"); ok {
+			s.play(strings.TrimSpace(happens), strings.TrimSpace(does))
+		}
+	}
+	return s
+}
+
 // TestSupervisionNotesEvents: what happens to workers is an event, once.
 func TestSupervisionNotesEvents(t *testing.T) {
 	for name, want := range map[string][]telemetry.Kind{
@@ -22,13 +34,7 @@ func TestSupervisionNotesEvents(t *testing.T) {
 		"one upgrade at a time":   {telemetry.UpgradeFailed},
 		"a worker dies while a candidate prepares itself": {telemetry.WorkerDied, telemetry.Recovered, telemetry.Upgraded},
 	} {
-		s := &stage{t: t, now: time.Unix(1000, 0)}
-		s.machine = &supervision{do: s}
-		for line := range strings.Lines(supervisionStories[name]) {
-			if happens, does, ok := strings.Cut(line, "|"); ok {
-				s.play(strings.TrimSpace(happens), strings.TrimSpace(does))
-			}
-		}
+		s := playStory(t, name)
 		if !slices.Equal(s.noted, want) {
 			t.Errorf("%s: the events are %v, want %v", name, s.noted, want)
 		}
@@ -91,5 +97,49 @@ func TestFailuresAreEventsOnceAMinute(t *testing.T) {
 		if n != c.want {
 			t.Errorf("after %v there are %d events, want %d", c.after, n, c.want)
 		}
+	}
+}
+
+// TestSupervisionSays: the log has the reason of each end and failure, and events have the same.
+func TestSupervisionSays(t *testing.T) {
+	for name, want := range map[string]string{
+		"a worker dies": `ERROR the worker died: killed [pid 1]
+worker_died: worker 1: killed
+WARN another worker serves [pid 2 without_service 0s]
+recovered: worker 2 serves; requests waited for 0s
+`,
+		"an upgrade": `WARN another worker serves [pid 2 without_service 3s]
+upgraded: worker 2 serves in place of 1; requests waited for 3s
+ERROR the worker died: killed [pid 2]
+worker_died: worker 2: killed
+`,
+		"an old worker fails as it stops":               "WARN the old worker: no room []\n",
+		"a worker fails after the device was unmounted": "ERROR worker: no room []\n",
+		"the next worker takes too long to prepare itself": `ERROR the worker died: killed [pid 1]
+worker_died: worker 1: killed
+ERROR the next worker: the worker was not ready after 25s []
+`,
+		"the next worker takes too long to serve": `ERROR the worker died: killed [pid 1]
+worker_died: worker 1: killed
+ERROR the worker died: the worker was not ready after 25s [pid 2]
+worker_died: worker 2: the worker was not ready after 25s
+`,
+		"the old worker takes too long to stop":     "",
+		"one upgrade at a time":                     "upgrade_failed: the serving process ended before it was ready: ended by itself\n",
+		"the device is unmounted during an upgrade": "upgrade_failed: the device has ended\n",
+		"a worker dies that has asked for another image": `ERROR the worker died: killed [pid 1]
+worker_died: worker 1: killed
+upgrade_failed: the worker that has asked was replaced
+`,
+	} {
+		s := playStory(t, name)
+		if got := strings.Join(s.said, ""); got != want {
+			t.Errorf("%s: it said\n%swant\n%s", name, got, want)
+		}
+	}
+	s := playStory(t, "the log says once a minute that workers die")
+	if got := strings.Join(s.said, ""); strings.Count(got, "ERROR 5 workers in a minute died or could not be started: what is stored is kept, its users wait, "+
+		"another is tried every 3s at least [last the serving process ended before it was ready: killed]\n") != 1 || strings.Count(got, "workers in a minute") != 2 {
+		t.Errorf("it said\n%s", got)
 	}
 }

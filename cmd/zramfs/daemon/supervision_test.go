@@ -78,6 +78,7 @@ type stage struct {
 	used    *process // whose image is the device's
 	done    []string
 	noted   []telemetry.Kind // events
+	said    []string         // log lines and events
 }
 
 // play makes an event happen, and compares the actions with the wanted ones.
@@ -226,10 +227,14 @@ func (s *stage) inUse(p *process)             { s.used = p }
 func (s *stage) dataEnded() bool              { return s.gone }
 func (s *stage) published(p *process) bool    { return s.image == p }
 
-func (s *stage) note(kind telemetry.Kind, _ string) { s.noted = append(s.noted, kind) }
+func (s *stage) note(kind telemetry.Kind, text string) {
+	s.noted = append(s.noted, kind)
+	s.said = append(s.said, fmt.Sprintf("%v: %s\n", kind, text))
+}
 
 // log notes the lines that stories have.
-func (s *stage) log(_ slog.Level, text string, _ ...any) {
+func (s *stage) log(level slog.Level, text string, args ...any) {
+	s.said = append(s.said, fmt.Sprintf("%v %s %v\n", level, text, args))
 	for part, word := range map[string]string{
 		"another worker serves": "serves", "workers in a minute": "storm",
 	} {
