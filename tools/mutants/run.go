@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -51,6 +52,7 @@ func (l *laboratory) run(tests []*test, limit time.Duration, environment ...stri
 	arguments = append(arguments, tests[0].more...)
 	cmd := exec.CommandContext(ctx, "unshare", arguments...)
 	cmd.Dir = tests[0].dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a mutant that tells of process 0 has tests signal their group
 	cmd.Env = append(os.Environ(), environment...)
 	if l.program != "" {
 		cmd.Env = append(cmd.Env, "ZRAMFS_BINARY="+l.program)
