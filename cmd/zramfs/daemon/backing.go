@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/store"
@@ -84,11 +85,18 @@ func workerBacking() (*store.Backing, error) {
 	return store.NewBacking(f, secret)
 }
 
+// resizePatience bounds the wait of setBacking for a device that is being made anew: its next
+// worker may wait for the answer.
+const resizePatience = 5 * time.Second
+
 // setBacking opens the backing device of a device that has no size yet, in place of the one
 // before; an empty path stands for none. It returns the path for people.
 func (k *keeper) setBacking(path string) (string, syscall.Errno) {
-	if !k.resizing.TryLock() { // the device gets its size
-		return "", syscall.EBUSY
+	// A worker answers reset a moment before the keeper knows that the device was made anew.
+	for end := time.Now().Add(resizePatience); !k.resizing.TryLock(); time.Sleep(resizePause) {
+		if time.Now().After(end) { // the device gets its size
+			return "", syscall.EBUSY
+		}
 	}
 	defer k.resizing.Unlock()
 	i := k.image.Load()

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -108,6 +109,20 @@ func TestSuperblockIsRestored(t *testing.T) {
 	if err := memory.Check(); err != nil || strings.Count(said.String(), "\n") != 1 || !strings.Contains(said.String(), "was damaged and is restored") {
 		t.Errorf("%v, said %q", err, said.String())
 	}
+	if _, err := memory.File().WriteAt(make([]byte, 8), 0); err != nil {
+		t.Fatal(err)
+	}
+	k := &keeper{logger: logger}
+	k.image.Store(i)
+	if f := k.imageFile(); f != memory.File() || memory.Check() != nil { // for a command
+		t.Errorf("a command reads %v: %v", f, memory.Check())
+	}
+	if err := memory.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if i.restoreSuperblock(logger); !strings.Contains(said.String(), "the superblock of the image is damaged: ") {
+		t.Errorf("without a file it said %q", said.String())
+	}
 }
 
 // A device without a size takes another backing device, or none, and says where its path led.
@@ -134,6 +149,12 @@ func TestKeeperSetsBacking(t *testing.T) {
 	}
 	if b := i.backing.Load(); b != nil {
 		t.Errorf("%+v is left", b)
+	}
+	i.disksize = 0
+	k.resizing.Lock() // the worker has answered reset, and the keeper is about to know
+	time.AfterFunc(2*resizePause, k.resizing.Unlock)
+	if path, errno := k.setBacking(""); path != "" || errno != 0 {
+		t.Errorf("right after reset: %q, %v", path, errno)
 	}
 }
 
