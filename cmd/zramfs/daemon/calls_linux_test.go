@@ -6,12 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/awake"
+	"github.com/zramfs/zramfs/cmd/zramfs/background"
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/internal/callfail"
 	"github.com/zramfs/zramfs/store"
@@ -57,7 +62,7 @@ func TestCallsOfWorkerFail(t *testing.T) {
 	var all strings.Builder
 	eachCall(t, func(n int) string {
 		failed := workerCallFails(t, n, int(null.Fd()), &all)
-		if left := leftOpen(orderFD); len(left) > 0 {
+		if left := append(goesOn(), leftOpen(orderFD)...); len(left) > 0 {
 			t.Errorf("after %q of call %d there is left %q", failed, n, left)
 		}
 		return failed
@@ -84,10 +89,11 @@ func passFiles(t *testing.T, s *fusefs.Session, m *store.Memory, b *backing) {
 	}
 }
 
-// newTestWorker is a worker that is ordered to serve and to stop, as Work makes it.
+// newTestWorker is a worker as Work makes it, with the order to serve.
 func newTestWorker(t *testing.T, logs *Logs, sent *strings.Builder) *worker {
 	w := &worker{
-		cfg:  Config{Dir: t.TempDir(), Disksize: 1 << 20, Algorithm: parse(t, "lz4"), Memory: store.MemoryMemfd},
+		cfg: Config{Dir: t.TempDir(), Disksize: 1 << 20, Algorithm: parse(t, "lz4"), Memory: store.MemoryMemfd, Latency: awake.Low, Cold: background.Default,
+			Scrub: time.Hour, SpillDaily: 1 << 30},
 		news: newNewsWriter(sent), orders: make(chan order, 4), logs: logs, log: logs.Logger(), ready: make(chan struct{}),
 		refused: make(chan struct{}, 1), filled: make(chan struct{}, 1), fillChanged: make(chan struct{}, 1),
 		answers: make(chan hotAnswer, 16), leaving: make(chan struct{}), orphaned: make(chan struct{}),
@@ -95,8 +101,28 @@ func newTestWorker(t *testing.T, logs *Logs, sent *strings.Builder) *worker {
 	}
 	w.kept.Store(true)
 	w.orders <- order{Serve: &keeperFacts{PID: os.Getppid(), Create: true, Anew: true, Image: 1, Backs: true}}
-	w.orders <- order{Stop: true}
 	return w
+}
+
+// stopAtWork orders a worker to stop once all goes on that it does by itself.
+func stopAtWork(t *testing.T, w *worker) {
+	<-w.ready
+	want := []string{"daemon.markMinutes", "protect.LowerWatermarks", "daemon.(*worker).tellFill", "background.(*Packer).run",
+		"background.(*Scrubber).run", "background.(*Spiller).run"}
+	if w.awake.Status().State != awake.StateOff {
+		want = append(want, "awake.(*Holder).run")
+	}
+	stacks := make([]byte, 1<<20)
+	missing := func(name string) bool {
+		return !strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), name+"(")
+	}
+	for end := time.Now().Add(30 * time.Second); slices.ContainsFunc(want, missing); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Errorf("not all of %q goes on", want)
+			break
+		}
+	}
+	w.orders <- order{Stop: true}
 }
 
 // workerCallFails has a worker serve until it is stopped, with one call failing.
@@ -114,6 +140,11 @@ func workerCallFails(t *testing.T, n, null int, all *strings.Builder) (failed st
 	logs, said := quietLogs(t)
 	var sent strings.Builder
 	w := newTestWorker(t, logs, &sent)
+	if n == 0 {
+		go stopAtWork(t, w)
+	} else {
+		w.orders <- order{Stop: true}
+	}
 	var failure error
 	failed = callfail.Nth(t, n, unix.EIO, func() { failure = w.conclude(w.work) })
 	lines := strings.Join(said(), "\n")

@@ -21,6 +21,7 @@ var children = map[string]func() error{
 	"dictionary":  childDictionary,
 	"keep":        childKeep,
 	"work":        childWork,
+	"orphan":      childOrphan,
 }
 
 func TestMain(m *testing.M) {

@@ -4,9 +4,11 @@ package daemon
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,6 +16,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/control"
 )
 
 const (
@@ -73,6 +77,39 @@ var wholeEnds = map[string]struct {
 			w.write("control/hot_remove", "1")
 		},
 	},
+	"a directory of the mount is in use": {
+		want: saysReadyLine + "level=WARN msg=\"still mounted: unmount DIR/dev: still in use (device or resource busy), 0 open handles on dev/zram0\" reason=terminated\n" + saysEnd,
+		end: func(w *whole) {
+			fd, err := unix.Open(filepath.Join(w.dir, "dev"), unix.O_PATH|unix.O_CLOEXEC, 0)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			w.kill(w.cmd.Process.Pid, unix.SIGTERM)
+			w.untilSaid("still mounted", 1)
+			if err := unix.Close(fd); err != nil {
+				w.t.Error(err)
+			}
+			w.kill(w.cmd.Process.Pid, unix.SIGTERM)
+		},
+	},
+	"an upgrade is under way": {want: saysReadyLine + saysEnd, end: func(w *whole) {
+		sleeper, sleeps := filepath.Join(filepath.Dir(w.dir), "sleeper"), filepath.Join(filepath.Dir(w.dir), "sleeps")
+		// A shell writes the file, since no process may have it open for writing once it is executed.
+		script := fmt.Sprintf("printf '#!/bin/sh\n: > %s\nsleep 60\n' > %s && chmod 700 %[2]s", sleeps, sleeper)
+		if out, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil {
+			w.t.Fatalf("%s: %v", out, err)
+		}
+		upgraded := make(chan error)
+		go func() {
+			_, err := control.Upgrade(w.dir, sleeper)
+			upgraded <- err
+		}()
+		w.until("started", func() bool { _, err := os.Stat(sleeps); return err == nil })
+		w.kill(w.cmd.Process.Pid, unix.SIGTERM)
+		if err := <-upgraded; err == nil || !strings.Contains(err.Error(), errDeviceEnded.Error()) {
+			w.t.Errorf("upgraded: %v", err)
+		}
+	}},
 	"the keeper dies": {
 		code: -1, want: saysReadyLine + "level=WARN msg=\"the keeper has died: should this process die too, what is stored is lost\"\n" +
 			"level=WARN msg=\"reset: make the device anew: the channel between keeper and worker has ended: cannot allocate memory\"\n",

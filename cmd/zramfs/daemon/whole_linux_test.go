@@ -23,6 +23,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/awake"
+	"github.com/zramfs/zramfs/cmd/zramfs/background"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/internal/require"
@@ -34,6 +36,7 @@ import (
 func wholeConfig() (cfg Config, err error) {
 	cfg = Config{
 		Dir: os.Args[2], Memory: store.MemoryMemfd, Foreground: true, Version: "1.2", MemLimit: 8 << 20, CreatedDir: true,
+		Latency: awake.Low, Cold: background.Default, Scrub: time.Hour, SpillDaily: 1 << 30,
 		WorkArgs:   func(c Config) []string { return []string{"work", c.Dir, fmt.Sprint(c.Disksize)} },
 		DeviceArgs: func(c Config) []string { return []string{"keep", c.Dir, fmt.Sprint(c.Disksize)} },
 		IOFlusher:  protect.Protection{Name: protect.NameIOFlusher, State: protect.StateOK},
@@ -78,26 +81,30 @@ func childWork() error {
 // whatIsLeft says on standard error what a process has not taken apart: goroutines, memory files
 // and descriptors.
 func whatIsLeft(who string) {
+	from := orderFD
+	if who == "worker" {
+		from = locksFD + 1 // it was started with the others
+	}
+	for _, l := range append(goesOn(), leftOpen(from)...) {
+		fmt.Fprintf(os.Stderr, "left in the %s: %s\n", who, strings.ReplaceAll(strings.TrimSpace(l), "\n", " | "))
+	}
+}
+
+// goesOn are the goroutines of the program that have not ended after a while, but for those that
+// receive orders and for tests.
+func goesOn() (left []string) {
 	stacks := make([]byte, 1<<20)
-	var left []string
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) { // they end a moment after they have answered
 		left = nil
 		for i, stack := range strings.Split(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
-			ours := strings.Contains(stack, "github.com/zramfs/") && !strings.Contains(stack, "daemon.receive[")
+			ours := strings.Contains(stack, "github.com/zramfs/") && !strings.Contains(stack, "daemon.receive[") && !strings.Contains(stack, "testing.tRunner")
 			if i > 0 && ours { // the first is this one
 				left = append(left, stack)
 			}
 		}
 		if len(left) == 0 || time.Now().After(end) {
-			break
+			return left
 		}
-	}
-	from := orderFD
-	if who == "worker" {
-		from = locksFD + 1 // it was started with the others
-	}
-	for _, l := range append(left, leftOpen(from)...) {
-		fmt.Fprintf(os.Stderr, "left in the %s: %s\n", who, strings.ReplaceAll(strings.TrimSpace(l), "\n", " | "))
 	}
 }
 

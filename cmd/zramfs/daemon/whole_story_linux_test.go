@@ -38,6 +38,13 @@ func TestWholeDevice(t *testing.T) {
 	if n, err := os.ReadFile(filepath.Join(w.dir, "control/hot_add")); err != nil || string(n) != "1\n" {
 		t.Errorf("a further device: %q, %v", n, err)
 	}
+	var names []string
+	for _, p := range first.Protections {
+		names = append(names, p.Name)
+	}
+	if got, want := strings.Join(names, " "), "io-flusher core-dump oom-score memory-lock populate collector cgroup fuse-timeout scheduling image"; got != want {
+		t.Errorf("the protections are %q, want %q", got, want)
+	}
 	second := w.dies(first)
 	third := w.upgrades(second)
 	w.madeAnew(third)
