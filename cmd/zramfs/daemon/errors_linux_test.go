@@ -4,7 +4,6 @@ package daemon
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -298,39 +297,6 @@ func TestDoomedBeforeItStarts(t *testing.T) {
 	}
 	if how := p.follow(func(news) {}); how == nil || !strings.Contains(how.Error(), "signal: killed") {
 		t.Errorf("it ended by %v", how)
-	}
-}
-
-// childOrphan leaves a process behind that has its descriptors, and tells its number.
-func childOrphan() error {
-	cmd := exec.Command("sleep", "60")
-	news := os.NewFile(newsFD, "news")
-	cmd.ExtraFiles = []*os.File{os.NewFile(orderFD, "orders"), news}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(news, "{\"resize\":%d}\n", cmd.Process.Pid)
-	return err
-}
-
-// TestFollowEndsWhatIsLeft has a worker end whose news another process keeps open: that ends too.
-func TestFollowEndsWhatIsLeft(t *testing.T) {
-	p := &process{}
-	if err := p.start(Config{WorkArgs: func(Config) []string { return []string{"orphan"} }}, program{}, nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	left := uint64(0)
-	if how := p.follow(func(n news) { left = *n.Resize }); how != nil {
-		t.Errorf("it ended by %v", how)
-	}
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
-		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", left))
-		if len(stat) == 0 || strings.Contains(string(stat), ") Z ") {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the process goes on: %s", stat)
-		}
 	}
 }
 

@@ -94,7 +94,7 @@ var wholeEnds = map[string]struct {
 	},
 	"an upgrade is under way": {want: saysReadyLine + saysEnd, end: func(w *whole) {
 		sleeper, sleeps := filepath.Join(filepath.Dir(w.dir), "sleeper"), filepath.Join(filepath.Dir(w.dir), "sleeps")
-		// A shell writes the file, since no process may have it open for writing once it is executed.
+		// A shell writes the file: none may have it open for writing when it is executed.
 		script := fmt.Sprintf("printf '#!/bin/sh\n: > %s\nsleep 60\n' > %s && chmod 700 %[2]s", sleeps, sleeper)
 		if out, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil {
 			w.t.Fatalf("%s: %v", out, err)

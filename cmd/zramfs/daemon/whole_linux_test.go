@@ -162,6 +162,7 @@ func alone(t *testing.T, files ...*os.File) bool {
 	}
 	require.Root(t)
 	needMemoryFiles(t)
+	t.Parallel() // with other processes, once the tests of this one are over
 	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
 	cmd.ExtraFiles = files
 	cmd.Env, cmd.SysProcAttr = append(os.Environ(), variable+"=1"), require.MountNS(t)
