@@ -123,7 +123,7 @@ func TestProcessMemory(t *testing.T) {
 
 // childOrphan leaves a process behind that has its descriptors, and tells its number.
 func childOrphan() error {
-	cmd := exec.Command("sleep", "60")
+	cmd := exec.Command("sleep", "3600")
 	news := os.NewFile(newsFD, "news")
 	cmd.ExtraFiles = []*os.File{os.NewFile(orderFD, "orders"), news}
 	if err := cmd.Start(); err != nil {
@@ -139,9 +139,15 @@ func TestFollowEndsWhatIsLeft(t *testing.T) {
 	if err := p.start(Config{WorkArgs: func(Config) []string { return []string{"orphan"} }}, program{}, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	left := uint64(0)
-	if how := p.follow(func(n news) { left = *n.Resize }); how != nil {
-		t.Errorf("it ended by %v", how)
+	left, ended := uint64(0), make(chan error, 1)
+	go func() { ended <- p.follow(func(n news) { left = *n.Resize }) }()
+	select {
+	case how := <-ended:
+		if how != nil {
+			t.Errorf("it ended by %v", how)
+		}
+	case <-time.After(time.Minute):
+		t.Fatalf("the news of a dead worker are awaited; its group ended: %v", p.kill())
 	}
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", left))
