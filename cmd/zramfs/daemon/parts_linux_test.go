@@ -212,6 +212,10 @@ func TestWorkerParts(t *testing.T) {
 	if own := w.cpuTime(); own <= 0 {
 		t.Errorf("it has taken %v", own)
 	}
+	w.facts.CPU, w.keeperTime = time.Hour, time.Minute // of those that have ended, and of the keeper when it was seen last
+	if all := w.cpuTime(); all < time.Hour+time.Minute || all > time.Hour+2*time.Minute {
+		t.Errorf("all have taken %v", all)
+	}
 	counters, err := (fusefs.Files{}).Counters()
 	if counters == nil {
 		t.Fatal(err)
