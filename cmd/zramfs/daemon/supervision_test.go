@@ -104,6 +104,8 @@ func (s *stage) play(happens, want string) {
 	}
 	if due := s.machine.due(s.now); !s.machine.over && s.machine.owner == nil && (due.IsZero() || due.After(s.now.Add(lookPause))) {
 		s.t.Errorf("after %q, without a worker, it looks again at %v", happens, due)
+	} else if next := s.machine.attempts.next(s.now); !s.machine.over && s.machine.owner == nil && s.machine.successor == nil && due.After(next) {
+		s.t.Errorf("after %q it looks again at %v, and may start a worker at %v", happens, due, next)
 	}
 }
 
