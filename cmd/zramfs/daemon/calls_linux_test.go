@@ -149,6 +149,9 @@ func workerCallFails(t *testing.T, n, null int, all *strings.Builder) (failed st
 	failed = callfail.Nth(t, n, unix.EIO, func() { failure = w.conclude(w.work) })
 	lines := strings.Join(said(), "\n")
 	wantTold(t, failed, failure, lines, sent.String())
+	if logs.noted != nil {
+		t.Errorf("with %q failing the log notes events in counters that are gone", failed)
+	}
 	all.WriteString(lines + "\n")
 	if failure != nil {
 		all.WriteString(failure.Error() + "\n")
