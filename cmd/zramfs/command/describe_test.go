@@ -44,7 +44,7 @@ func TestDescribeHasWhatTheHelpShows(t *testing.T) {
 // Flags that take a few words say which: each is taken, and no other flag has any.
 func TestDescribeKnowsChoices(t *testing.T) {
 	want := map[string]string{
-		"--latency": "auto low off", "--discard": "both once pages none", "--slots": "auto free keep", "--tune": "keep recommended",
+		"--latency": "auto low off", "--on-full": "spill stall error", "--discard": "both once pages none", "--slots": "auto free keep", "--tune": "keep recommended",
 		"--type": "idle huge huge_idle", "--gpu": "auto off require", "--algorithm": strings.Join(codec.Algorithms(), " "),
 	}
 	seen := map[string]bool{}

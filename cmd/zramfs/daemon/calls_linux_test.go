@@ -69,7 +69,7 @@ func TestCallsOfWorkerFail(t *testing.T) {
 	})
 	for _, want := range []string{
 		"adopt memory file: ", "map key: ", "map the memory of requests: ", "read superblock: ", "map image: ",
-		"WARN counters begin anew: map counters: ", "WARN leave the real-time class: ", "WARN serving may wait for memory: ",
+		"WARN counters begin anew: map counters: ", "WARN serving may wait for memory: ",
 	} {
 		if !strings.Contains(all.String(), want) {
 			t.Errorf("no call that failed led to %q:\n%s", want, all.String())
@@ -185,7 +185,7 @@ func wantTold(t *testing.T, failed string, failure error, lines, sent string) {
 			t.Fatal(err)
 		}
 	}
-	switch silent := strings.Contains(" openat fstat newfstatat getdents64 readlinkat madvise mlock fallocate mmap", " "+failed); {
+	switch silent := strings.Contains(" openat fstat newfstatat getdents64 readlinkat madvise mlock fallocate mmap sched_setattr", " "+failed); {
 	case failure != nil && (failed == "" || !errors.Is(failure, unix.EIO) || last.Failed == nil || last.Failed.Message != failure.Error()):
 		t.Errorf("with %q failing the worker ends by %v and says %+v", failed, failure, last.Failed)
 	case failure == nil && (last.Ready == nil || len(last.Ready.Protections) < 8):
