@@ -24,8 +24,8 @@ import (
 // numbers differ between two runs, and so do the devices of other tests.
 var numbers = regexp.MustCompile(`; there are: .*|[0-9][0-9.,:]*[KMGBs]*`)
 
-// named finds the error, or what it means. A process that a command starts ends without a word where
-// the call is one of its loader's: tests are linked dynamically.
+// named finds the error, or what it means. A process that a command starts ends without a word
+// where the call is one of its loader's: tests are linked dynamically.
 var named = regexp.MustCompile(unix.EIO.Error() + "|/sys is not mounted|the size of RAM is not known|the process for [a-z-]+ was killed")
 
 // wantCallsTold has each of the first system calls of do fail: do ends as without that, or names

@@ -18,18 +18,33 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/store"
 )
 
 // served makes a device for commands that run in this process, which starts itself as the program.
 func served(t *testing.T) (dir string) {
 	t.Helper()
-	require.Root(t)
-	require.FUSE(t)
+	needServing(t)
 	t.Setenv(asProgram, "1")
 	dir = filepath.Join(t.TempDir(), "zram")
 	succeeds(t, "mount --size 16M "+dir)
 	t.Cleanup(func() { succeeds(t, "umount "+dir) })
 	return dir
+}
+
+// needServing skips a test where this process cannot start itself as a device.
+func needServing(t *testing.T) {
+	t.Helper()
+	require.Root(t)
+	require.FUSE(t)
+	memory, err := store.NewMemory(store.MemoryMemfd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer memory.Close()
+	if memory.Kind() == store.MemoryHeap {
+		t.Skip("the race detector's build has its images on the heap")
+	}
 }
 
 // succeeds runs a command in this process, and returns what it prints.
@@ -102,8 +117,7 @@ func fill(t *testing.T, name string) {
 
 // A device is made and ended, or the write that failed is named and what was done is undone.
 func TestMountWritesFail(t *testing.T) {
-	require.Root(t)
-	require.FUSE(t)
+	needServing(t)
 	t.Setenv(asProgram, "1")
 	dir := filepath.Join(t.TempDir(), "zram")
 	for _, flags := range []string{"", "--verbose ", "--json "} {

@@ -63,6 +63,7 @@ func TestHotAnswersAgain(t *testing.T) {
 // A device that is not made anew stays as it is: the worker learns that for each request, and the
 // log says why, but not again for a request that was given up.
 func TestResizeIsRefused(t *testing.T) {
+	needMemoryFiles(t)
 	logs, said := quietLogs(t)
 	k := &keeper{cfg: Config{Memory: store.MemoryMemfd}, logger: logs.Logger(), quiet: make(chan struct{})}
 	close(k.quiet)
