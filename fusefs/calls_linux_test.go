@@ -5,6 +5,7 @@ package fusefs
 import (
 	"errors"
 	"io"
+	"os"
 	"slices"
 	"testing"
 
@@ -30,8 +31,11 @@ func TestCallsFail(t *testing.T) {
 			l.session.requests.word(wordTelemetry).Store(0)
 			return counted(l.session.files)
 		},
-		"counters":    func() (io.Closer, error) { return counted(l.session.files) },
-		"connections": func() (io.Closer, error) { return nil, abortConnections(1<<20 - 1) },
+		"counters": func() (io.Closer, error) { return counted(l.session.files) },
+		"connections": func() (io.Closer, error) {
+			_, err := abortConnections(map[int]*os.File{1<<20 - 1: nil})
+			return nil, err
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			callfail.Each(t, func(t *testing.T, fail callfail.Fail) {

@@ -157,7 +157,7 @@ func TestLinksToFurtherDevices(t *testing.T) {
 func TestCopyInUseIsNotEnded(t *testing.T) {
 	l := newLeft(t)
 	l.slot(0).countHandle(5, 1)
-	if err := l.session.EndCopies(); !errors.Is(err, ErrInUse) {
+	if _, err := l.session.EndCopies(); !errors.Is(err, ErrInUse) {
 		t.Errorf("with an open handle: %v", err)
 	}
 	if l.session.DataEnded() {

@@ -28,22 +28,23 @@ func (s *Session) OnlyCopied() bool {
 // EndCopies ends the connections of a device whose mounts are gone, where copies of them keep it:
 // each new mount namespace, such as that of a container or of a confined service, has a copy of
 // every mount, and a private one stays when the original goes. Users of a copy get an error.
-// Attributes that no process has a copy of stay readable where they are open. EndCopies fails with
-// ErrInUse while the data file is open, and needs CAP_SYS_ADMIN in the first user namespace.
-func (s *Session) EndCopies() error {
+// Attributes that no process has a copy of stay readable where they are open. EndCopies reports
+// whether there was a connection to end. It fails with ErrInUse while the data file is open, and
+// needs CAP_SYS_ADMIN in the first user namespace.
+func (s *Session) EndCopies() (ended bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := s.OpenCount(); n > 0 {
-		return fmt.Errorf("%s: %w, %d open handles on dev/zram0 of a copy", s.dir, ErrInUse, n)
+		return false, fmt.Errorf("%s: %w, %d open handles on dev/zram0 of a copy", s.dir, ErrInUse, n)
 	}
-	numbers := []int{s.data.number}
+	connections := map[int]*os.File{s.data.number: s.files.Data}
 	if copied(s.attributes.number) {
-		numbers = append(numbers, s.attributes.number)
+		connections[s.attributes.number] = s.files.Attributes
 	}
-	if err := abortConnections(numbers...); err != nil {
-		return fmt.Errorf("end the copies of %s: %w", s.dir, err)
+	if ended, err = abortConnections(connections); err != nil {
+		err = fmt.Errorf("end the copies of %s: %w", s.dir, err)
 	}
-	return nil
+	return ended, err
 }
 
 // copied reports whether a process that can be seen has a mount of this number.
@@ -80,34 +81,42 @@ func hasMount(table string, number int) bool {
 	return err == nil && len(found) > 0
 }
 
-// abortConnections ends connections by their numbers. The kernel's control files for that lie in a
-// file system that need not be mounted anywhere (Documentation/filesystems/fuse.rst).
-func abortConnections(numbers ...int) (err error) {
+// abortConnections ends connections, whose devices it takes by their numbers. The kernel's control
+// files for that lie in a file system that need not be mounted anywhere
+// (Documentation/filesystems/fuse.rst).
+//
+// The kernel gives the number of a connection that has ended to the next one. An open control file
+// stays with its connection, though; so that is the device's where the device has not ended after
+// the file was opened.
+func abortConnections(devices map[int]*os.File) (aborted bool, err error) {
 	context, err := unix.Fsopen("fusectl", unix.FSOPEN_CLOEXEC)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer func() { err = errors.Join(err, unix.Close(context)) }()
 	if err := unix.FsconfigCreate(context); err != nil {
-		return err
+		return false, err
 	}
 	root, err := unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, 0)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer func() { err = errors.Join(err, unix.Close(root)) }()
-	for _, number := range numbers {
+	for number, device := range devices {
 		fd, err := unix.Openat(root, strconv.Itoa(number)+"/abort", unix.O_WRONLY|unix.O_CLOEXEC, 0)
 		if errors.Is(err, unix.ENOENT) {
 			continue // it has ended
 		}
 		if err != nil {
-			return err
+			return aborted, err
 		}
-		_, err = unix.Write(fd, []byte("1"))
+		if events, polled := poll(device); polled == nil && events&(unix.POLLERR|unix.POLLNVAL) == 0 {
+			_, err = unix.Write(fd, []byte("1"))
+			aborted = aborted || err == nil
+		}
 		if err := errors.Join(err, unix.Close(fd)); err != nil {
-			return err
+			return aborted, err
 		}
 	}
-	return nil
+	return aborted, nil
 }

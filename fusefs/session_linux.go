@@ -121,9 +121,15 @@ func (s *Session) makeRequests(shape requestsShape) error {
 // there is a server: its mount is gone and the last user has closed the file, or the connection was
 // aborted.
 func (s *Session) DataEnded() bool {
-	device := []unix.PollFd{{Fd: int32(s.files.Data.Fd())}}
-	_, err := unix.Poll(device, 0)
-	return err == nil && device[0].Revents&unix.POLLERR != 0
+	events, err := poll(s.files.Data)
+	return err == nil && events&unix.POLLERR != 0
+}
+
+// poll returns what poll(2) says of a connection's device: POLLERR once the connection has ended.
+func poll(device *os.File) (events int16, err error) {
+	asked := []unix.PollFd{{Fd: int32(device.Fd())}}
+	_, err = unix.Poll(asked, 0)
+	return asked[0].Revents, err
 }
 
 // Abort ends both connections, once no server has the files: waiting users get an error. It does

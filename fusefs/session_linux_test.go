@@ -126,14 +126,15 @@ func TestSessionEndsItsConnections(t *testing.T) {
 	if s.DataEnded() {
 		t.Error("the connection has ended")
 	}
-	if err := s.EndCopies(); err != nil {
-		t.Error(err)
+	if ended, err := s.EndCopies(); err != nil || !ended {
+		t.Error(ended, err)
 	}
 	if !s.DataEnded() {
 		t.Error("the connection goes on")
 	}
-	if err := errors.Join(s.EndCopies(), s.Close(), s.Close()); err != nil { // what has ended is passed over
-		t.Error(err)
+	ended, err := s.EndCopies() // what has ended is passed over
+	if err = errors.Join(err, s.Close(), s.Close()); err != nil || ended {
+		t.Error(ended, err)
 	}
 	if f, at := s.Counters(); f != nil || at != 0 {
 		t.Errorf("after Close the counters lie in %v at %d", f, at)
@@ -148,7 +149,7 @@ func TestConnectionsAreAborted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := abortConnections(1<<20-1, s.attributes.number, s.data.number); err != nil {
+	if aborted, err := abortConnections(map[int]*os.File{1<<20 - 1: nil, s.attributes.number: s.files.Attributes, s.data.number: s.files.Data}); err != nil || !aborted {
 		t.Error(err)
 	}
 	if !s.DataEnded() {

@@ -80,8 +80,10 @@ func (k *keeper) endCopies() {
 			return
 		case <-time.After(copiesTime):
 		}
-		err := k.session.EndCopies()
+		ended, err := k.session.EndCopies()
 		switch {
+		case err == nil && !ended: // it was about to end by itself
+			return
 		case err == nil:
 			k.logger.Info("ended for the other mount namespaces, which have copies of the mount")
 			return
