@@ -274,7 +274,9 @@ func (w *memoryWait) pause() {
 }
 
 // stalled reports whether the write waits for pages to be freed.
-func (w *memoryWait) stalled() bool { return w.stalls && w.s.stall.Load() }
+func (w *memoryWait) stalled() bool {
+	return w.stalls && w.s.stall.Load() && !w.s.quiet.Load()
+}
 
 func (w *memoryWait) over() bool {
 	w.s.mu.Lock()

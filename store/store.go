@@ -90,6 +90,7 @@ type Store struct {
 	full      atomic.Bool                     // the last pass was denied memory and could not raise the reserve
 	relief    atomic.Bool                     // full, and Config.Relief makes room
 	stall     atomic.Bool                     // see Stall
+	quiet     atomic.Bool                     // quiesce waits for all workers, so no write stalls
 	drowsy    atomic.Bool                     // the maintainer sleeps without a timer
 	deserted  atomic.Bool                     // an open segment may have lost its last object; lowered by the maintainer alone
 	unswept   atomic.Int64                    // segments that sweep has to go through yet
@@ -346,6 +347,7 @@ func (s *Store) Close() error {
 // under way, and frees what was waiting for readers. The workers come first: one
 // may be waiting for the maintainer.
 func (s *Store) quiesce() {
+	s.quiet.Store(true)
 	for _, w := range s.workers[:len(s.workers)-1] {
 		for !w.busy.CompareAndSwap(false, true) {
 			time.Sleep(20 * time.Microsecond) // it may wait for memory
@@ -358,6 +360,7 @@ func (s *Store) quiesce() {
 }
 
 func (s *Store) resume() {
+	s.quiet.Store(false)
 	s.passMu.Unlock()
 	for _, w := range s.workers[:len(s.workers)-1] {
 		w.busy.Store(false)

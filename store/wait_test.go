@@ -151,6 +151,7 @@ func TestStallEnds(t *testing.T) {
 	}
 	s.quiesce() // w is not in use
 	defer s.resume()
+	s.quiet.Store(false)
 	s.patience = 0
 	s.full.Store(true)
 	defer s.full.Store(false)
@@ -169,10 +170,15 @@ func TestStallEnds(t *testing.T) {
 	}
 	first.longest = time.Now()
 	waitUntil(t, first.over)
-	again := w.waitForMemory(false)
-	s.Stall(false)
-	waitUntil(t, again.over)
-	s.Stall(true)
+	for _, end := range []func(){func() { s.Stall(false) }, func() { s.quiet.Store(true) }} {
+		again := w.waitForMemory(false)
+		if again.over() {
+			t.Error("the next page does not wait")
+		}
+		end()
+		waitUntil(t, again.over)
+		s.Stall(true)
+	}
 	if w.packs = true; w.waitForMemory(false).stalls {
 		t.Error("what packs stalls")
 	}
