@@ -77,7 +77,8 @@ A write that finds no memory, because of Config.MemLimit or because the machine
 has none, waits for two passes of the maintainer that began after it, up to a second,
 and then fails with ErrFull. Waiting writes leave two workers free for reads: where
 too many wait already, a further write to a full store fails at once. All wait longer
-where Config.Relief says that room is being made, on a backing device. The maintainer
+where Config.Relief says that room is being made, on a backing device; with FullStall those
+that may wait do so until pages are freed, for up to half a minute. The maintainer
 takes and maps space for objects and for the index ahead of the page path, which
 therefore makes no system call and meets no page fault; running out of memory is an
 error, never a signal.

@@ -216,7 +216,7 @@ const (
 	maxWait    = time.Second            // that a write waits for memory
 	reliefWait = 30 * time.Second       // that it waits while Config.Relief makes room, or stalls
 	waitPause  = 100 * time.Microsecond // between two looks
-	stallPause = 5 * time.Millisecond   // the same of a write that stalls
+	stallPause = 50 * time.Millisecond  // the same of a write that stalls
 )
 
 // A memoryWait is a write's wait for the maintainer: until two passes that began
@@ -266,7 +266,7 @@ func (w *Worker) waitForMemory(crowded bool) memoryWait {
 
 func (w *memoryWait) pause() {
 	w.s.poke()
-	if w.stalled() && w.s.full.Load() {
+	if w.stalled() && w.s.full.Load() && !w.s.relief.Load() {
 		time.Sleep(stallPause)
 		return
 	}

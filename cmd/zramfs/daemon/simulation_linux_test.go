@@ -147,6 +147,10 @@ func simulate(t *testing.T, seed uint64, ops int) (o outcome) {
 	return o
 }
 
+// stallsFor is when a run ends in which writes may stall: a full device takes half a minute for
+// each request, and works in the background all that time.
+const stallsFor = 3 * time.Hour
+
 // run is the main task: it ends once all is compared.
 func (m *machine) run(ops int) {
 	world.Go(m.keep)
@@ -157,7 +161,7 @@ func (m *machine) run(ops int) {
 		world.Go(m.use)
 	}
 	world.Go(m.administer)
-	world.Until(func() bool { return m.ops >= ops })
+	world.Until(func() bool { return m.ops >= ops || m.plan.onFull == store.FullStall && m.w.Elapsed() > stallsFor })
 	m.ending = true
 	world.Until(func() bool { return m.users == 0 && m.interfered })
 	m.compare()
