@@ -23,7 +23,8 @@ func TestSwapFullKeepsPages(t *testing.T) {
 	m.do(t, "fill")
 	dir := swapDir(t)
 	mustRun(t, commandTimeout, "up", "--size", "512M", "--mem-limit", "64M", dir)
-	m.do(t, "pageout")
+	m.do(t, "pageout") // the kernel may still be writing
+	within(t, answerTimeout, "writes fail", func() bool { return status(t, dir).IO.FailedWrites > 0 })
 	s := status(t, dir)
 	if s.IO.FailedWrites == 0 || s.Memory.MemUsedMax > fullLimit || s.Memory.OrigDataSize == 0 {
 		t.Errorf("the device is not full: %+v, %+v", s.IO, s.Memory)
