@@ -147,7 +147,9 @@ func (c *check) blocks() {
 // header says, and the walk meets as many live ones as the index has, no two
 // overlap.
 func (c *check) walk() {
+	tails := int64(0)
 	for n := range c.s.image.Segments {
+		tails += tailOf(c.s.segment(n).word.Load())
 		state, live := c.s.segment(n).state(), c.s.segment(n).live()
 		if live != c.live[n] {
 			c.fail(5, "segment %d counts %d live bytes, the index %d", n, live, c.live[n])
@@ -163,6 +165,9 @@ func (c *check) walk() {
 		if live != 0 && !occupied(state) {
 			c.fail(4, "segment %d holds objects in state %d", n, state)
 		}
+	}
+	if counted := c.s.tails.Load(); tails != counted {
+		c.fail(5, "segments have tails of %d bytes, counted are %d", tails, counted)
 	}
 }
 

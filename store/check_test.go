@@ -67,6 +67,7 @@ func TestCheckFindsEachViolation(t *testing.T) {
 		{3, "corrupt", sealed(e, 0, 0xFF)},
 		{4, "holds objects in state", flip(&s.segment(e.Segment()).word, segSealed^segMoving)},
 		{4, "live objects, the index names", func() { s.image.HeaderAt(e.Where()).Length ^= 1 << 15 }},
+		{5, "tails of", flipCount(&s.tails)},
 		{5, "live bytes, the index", flip(&s.segment(e.Segment()).word, 8<<stateBits)},
 		{6, "is not clear", flipByte(s.image.ObjectAt(deadObject(t, s)) + image.HeaderSize)},
 		{6, "is ready and not clear", func() { s.image.SegmentBytes(uint64(s.ready[0]))[77] ^= 1 }},

@@ -26,7 +26,7 @@ const (
 func (s *Store) compact(n int, worth int64) (emptied, stuck int) {
 	var victims [compactSlice]uint32
 	for _, v := range s.victims(victims[:n], segSealed, worth, s.mayEmpty()) {
-		garbage := image.SegmentSize - s.segment(uint64(v)).live()
+		garbage := s.segment(uint64(v)).garbage()
 		_, err := s.evacuate(uint64(v), 0, false)
 		e, f := s.vacated(v, garbage, err)
 		emptied, stuck = emptied+e, stuck+f
@@ -81,7 +81,7 @@ func (s *Store) compactOne() (more bool) {
 		return false
 	}
 	if t.at == 0 {
-		t.garbage = image.SegmentSize - s.segment(uint64(t.left[0])).live()
+		t.garbage = s.segment(uint64(t.left[0])).garbage()
 	}
 	at, err := s.evacuate(uint64(t.left[0]), t.at, true)
 	t.busy = t.busy || errors.Is(err, errBusy)
@@ -104,11 +104,12 @@ func (s *Store) compactOne() (more bool) {
 func (s *Store) victims(list []uint32, state uint64, worth, live int64) []uint32 {
 	var spread [garbageClasses]int
 	most := func(n int) (class int, ok bool) {
-		has := s.segment(uint64(n)).live()
-		if s.segment(uint64(n)).state() != state || image.SegmentSize-has < worth || has > live {
+		seg := s.segment(uint64(n))
+		garbage := seg.garbage()
+		if seg.state() != state || garbage < worth || seg.live() > live {
 			return 0, false
 		}
-		return int(has / (image.SegmentSize / garbageClasses)), true
+		return int((image.SegmentSize - garbage) / (image.SegmentSize / garbageClasses)), true
 	}
 	used := int(s.everUsed())
 	for n := range used {

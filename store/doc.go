@@ -94,7 +94,8 @@ Check proves these, by these numbers:
     that it has; length and codec; its checksum holds, and it decompresses to each
     page that refers to it.
  4. Each object lies in an open or sealed segment, whole, and overlaps no other.
- 5. A segment's count of live bytes is the sum over its objects.
+ 5. A segment's count of live bytes is the sum over its objects, and the count of tails that over
+    all segments.
  6. Freed objects and unused space are clear.
  7. Each segment is in exactly one state and in that state's list, something appends
     to each open one, and the memory counted is the memory that the file takes.

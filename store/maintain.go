@@ -284,7 +284,7 @@ func (s *Store) tidy(idle bool) time.Duration {
 	return again
 }
 
-// garbage estimates the bytes of used segments that hold nothing, less what the
+// garbage estimates the bytes of used segments that hold nothing, less their tails and what the
 // open segments may still take, and tells the bytes of objects.
 func (s *Store) garbage() (garbage, live int64) {
 	s.mu.Lock()
@@ -296,5 +296,5 @@ func (s *Store) garbage() (garbage, live int64) {
 		}
 	}
 	live = int64(s.footprint())
-	return s.backedBytes() - spare - live, live
+	return s.backedBytes() - spare - s.tails.Load() - live, live
 }

@@ -174,6 +174,7 @@ func (s *Store) finishRecount() (freed int) {
 		if word&(1<<stateBits-1) != segCounted || !g.word.CompareAndSwap(word, segEmpty) {
 			continue
 		}
+		s.tails.Add(-tailOf(word))
 		s.queueEmpty(n)
 		s.recounts.Add(1)
 		s.compacts.Add(image.SegmentSize)

@@ -24,11 +24,16 @@ const (
 	segCounted                // stuck, and being recounted
 
 	stateBits = 8
+	liveBits  = 32
+	tailShift = stateBits + liveBits
 )
 
-// A segment is its state and the footprints of the objects in it that are not
-// freed, in one word: one load sees both that it is sealed and that it has no
+// A segment is its state, the footprints of the objects in it that are not
+// freed, and its tail, in one word: one load sees both that it is sealed and that it has no
 // objects. The bytes grow only while it is open.
+//
+// The tail is the end of a full segment that was too short for a cluster. Compaction would gain
+// nothing by it: the same clusters leave as much elsewhere.
 type segment struct {
 	word atomic.Uint64
 }
@@ -36,9 +41,24 @@ type segment struct {
 func (g *segment) state() uint64 { return g.word.Load() & (1<<stateBits - 1) }
 
 // live is in bytes.
-func (g *segment) live() int64 { return int64(g.word.Load() >> stateBits) }
+func (g *segment) live() int64 { return liveOf(g.word.Load()) }
 
-func (g *segment) add(n int) (word uint64) { return g.word.Add(uint64(n) << stateBits) }
+func liveOf(word uint64) int64 { return int64(word >> stateBits & (1<<liveBits - 1)) }
+
+// tailOf is in bytes.
+func tailOf(word uint64) int64 { return int64(word >> tailShift) }
+
+// withoutTail is the state and the bytes of objects alone.
+func withoutTail(word uint64) uint64 { return word & (1<<tailShift - 1) }
+
+// garbage is what of a full segment compaction can gain, in bytes.
+func (g *segment) garbage() int64 {
+	word := g.word.Load()
+	return image.SegmentSize - liveOf(word) - tailOf(word)
+}
+
+// add counts n more bytes of objects and returns the word without its tail.
+func (g *segment) add(n int) (word uint64) { return withoutTail(g.word.Add(uint64(n) << stateBits)) }
 
 // segment is the nth. Neighbours are filled by different workers at the same time,
 // so they lie on different cache lines: eight of them exchange places with what is
@@ -84,6 +104,9 @@ func (w *Worker) room(n int) (uint64, error) {
 // retired first: that may empty a segment.
 func (w *Worker) nextSegment() error {
 	w.flush(true)
+	if w.open.end != 0 {
+		w.s.noteTail(w.open.end/image.SegmentSize-1, w.open.end-w.open.next)
+	}
 	w.seal()
 	n, err := w.takeSegment()
 	if err != nil {
@@ -107,6 +130,15 @@ func (w *Worker) seal() {
 	w.open = openSegment{}
 	w.s.segment(n).turn(segOpen, segSealed)
 	w.s.emptied(n)
+}
+
+// noteTail notes the tail of a segment that is about to be sealed, unless a page by itself could
+// leave as much.
+func (s *Store) noteTail(n, tail uint64) {
+	if tail > image.MaxFootprint {
+		s.segment(n).word.Add(tail << tailShift)
+		s.tails.Add(int64(tail))
+	}
 }
 
 // dead reports whether the worker has written to its open segment and nothing
@@ -139,9 +171,11 @@ func (s *Store) freeObject(e image.Entry) (deserted bool) {
 // of them wins.
 func (s *Store) emptied(n uint64) {
 	g := &s.segment(n).word
-	switch word := g.Load(); word {
+	word := g.Load()
+	switch withoutTail(word) {
 	case segSealed, segStuck, segCounted:
 		if g.CompareAndSwap(word, segEmpty) {
+			s.tails.Add(-tailOf(word))
 			s.queueEmpty(n)
 			s.poke()
 		}

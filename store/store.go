@@ -110,6 +110,7 @@ type Store struct {
 	recompressed total        // pages whose object Recompress replaced
 	compacts     total        // bytes given back by compaction
 	recounts     total        // segments that a recount emptied
+	tails        atomic.Int64 // of all segments; bytes
 	_            apart
 
 	mu     sync.Mutex // guards the fields below

@@ -56,15 +56,16 @@ func (s *Store) sweep(n uint64) {
 		invariant.Point("another sweeps")
 		runtime.Gosched()
 	}
-	s.clearDead(n)
+	s.noteTail(n, s.clearDead(n))
 	g.turn(segSweeping, segSealed)
 	s.unswept.Add(-1)
 }
 
 // clearDead clears the objects of a segment that no entry names, and what was
 // begun behind the last. A damaged header derails the walk, which would then
-// clear what is alive: so it has to meet all that the index has there first.
-func (s *Store) clearDead(n uint64) {
+// clear what is alive: so it has to meet all that the index has there first. It
+// returns the tail of the segment.
+func (s *Store) clearDead(n uint64) (tail uint64) {
 	end, live := n*image.SegmentSize, int64(0)
 	for where := range s.objects(n) {
 		h := s.image.HeaderAt(where)
@@ -74,7 +75,7 @@ func (s *Store) clearDead(n uint64) {
 		}
 	}
 	if live != s.segment(n).live() {
-		return
+		return 0
 	}
 	clear(s.image.SegmentBytes(n)[end-n*image.SegmentSize:])
 	invariant.Point("segment's end swept")
@@ -87,6 +88,10 @@ func (s *Store) clearDead(n uint64) {
 		h.Checksum = 0
 		fill(s.image.Payload(where, int(h.Length)), invariant.Freed)
 	}
+	if tail = (n+1)*image.SegmentSize - end; tail >= uint64(image.Footprint(image.MaxPayload)) {
+		return 0 // the segment was open
+	}
+	return tail
 }
 
 // named reports whether an entry of an object's pages points at the object.
