@@ -281,10 +281,11 @@ func open(mem *Memory, cfg Config, b image.Superblock, anew bool) (s *Store, err
 	}
 	s.pass(time.Hour) // fills the reserve
 	if s.reserve() == 0 {
-		// The pages stored take more than the limit, or all there is: the compactor
-		// needs one segment to change that. Without it reads are served all the same.
+		// The pages stored take more than the limit, or all there is, of memory or of
+		// segments: the compactor needs one to change that. Without it reads are served all the
+		// same.
 		s.charged.Add(image.SegmentSize)
-		if err := s.growCharged(); err != nil && !errors.Is(err, ErrNoMemory) {
+		if err := s.growCharged(); err != nil && !errors.Is(err, ErrNoMemory) && !errors.Is(err, ErrFull) {
 			return nil, err
 		}
 	}
