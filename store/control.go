@@ -68,7 +68,7 @@ func (s *Store) squeeze() (again time.Duration, denied bool) {
 	s.settleIdle(true)
 	emptied, stuck := s.compact(compactSlice, worthMoving)
 	s.giveBackEmpty()
-	for s.over() && s.cedeSegment(0) {
+	for s.over() && s.reserve() > s.target() && s.cedeSegment(0) {
 		// each gives one back
 	}
 	if emptied+stuck > 0 || !s.over() {

@@ -222,10 +222,14 @@ const (
 )
 
 // target is how many segments to hold ready now. An empty device is not kept ready for the
-// burst of a full one: the reserve grows with what is stored. Beyond the memory limit there is one,
-// for the compactor.
+// burst of a full one: the reserve grows with what is stored. Beyond the memory limit there is
+// one, for the compactor, and where stubs have no room one for these, which bring the use below
+// the limit.
 func (s *Store) target() int {
 	if s.over() {
+		if s.away.short.Load() {
+			return 2
+		}
 		return 1
 	}
 	n := min(s.atFirst+int(s.backedBytes()/(reserveShare*image.SegmentSize)), int(s.atMost.Load()))
