@@ -120,8 +120,13 @@ func (s *Session) makeRequests(shape requestsShape) error {
 // DataEnded reports whether the data file's connection has ended, as Server.DataEnded does while
 // there is a server: its mount is gone and the last user has closed the file, or the connection was
 // aborted.
-func (s *Session) DataEnded() bool {
-	events, err := poll(s.files.Data)
+func (s *Session) DataEnded() bool { return hasEnded(s.files.Data) }
+
+// AttributesEnded is DataEnded for the connection of the attributes.
+func (s *Session) AttributesEnded() bool { return hasEnded(s.files.Attributes) }
+
+func hasEnded(device *os.File) bool {
+	events, err := poll(device)
 	return err == nil && events&unix.POLLERR != 0
 }
 

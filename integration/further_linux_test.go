@@ -149,7 +149,7 @@ func TestF073HotAddAndRemove(t *testing.T) {
 }
 
 // The first device ends by umount of its data file: its directory stays, with the further devices
-// below it, until the last of them has ended.
+// below it, until the last of them has ended, whatever becomes of its workers.
 func TestFurtherDevicesOutliveTheFirst(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -169,19 +169,22 @@ func TestFurtherDevicesOutliveTheFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.log.wait(t, "the directory stays for its further devices")
+	killWorker(t, dir) // another one serves the directory
+	mustRun(t, commandTimeout, "upgrade", dir)
 	if text, err := os.ReadFile(data(further)); err != nil || !bytes.HasPrefix(text, content) {
 		t.Errorf("the further device has %d bytes, or others than were written: %v", len(text), err)
 	}
 	if _, err := os.ReadFile(filepath.Join(dir, "control/hot_add")); !errors.Is(err, unix.ENOMEM) {
 		t.Errorf("hot_add without the first device: %v", err)
 	}
+	last := status(t, dir)
 	if got := answerTo(filepath.Join(dir, "control/hot_remove"), "1"); got != "1 bytes" {
 		t.Errorf("hot_remove: %s", got)
 	}
 	if !f.waitEnd() || f.err != nil {
 		t.Errorf("the keeper lives on, or ended with %v\n%s", f.err, f.log)
 	}
-	for _, pid := range []int{second.KeeperPID, second.WorkerPID, first.WorkerPID} {
+	for _, pid := range []int{second.KeeperPID, second.WorkerPID, first.WorkerPID, last.WorkerPID} {
 		if !waitEnd(pid, answerTimeout) {
 			t.Errorf("process %d lives on", pid)
 		}

@@ -24,7 +24,7 @@ type process struct {
 	image    *image // that it serves or will
 	phase    phase
 	limit    time.Time   // until when it may stay in the phase; zero for no limit
-	leaving  bool        // it will end by itself, since the device has gone
+	leaving  bool        // the device has gone; see supervision.ends
 	upgraded bool        // it was a candidate, and the answer to its upgrade is due
 	follows  int         // PID of the process that it replaces; 0 for none
 	failure  *StartError // why it ends, as it reported

@@ -101,7 +101,9 @@ func (k *keeper) serve(p *process, r restarts) {
 }
 
 func (k *keeper) stop(p *process) { go p.tell(order{Stop: true}) }
-func (k *keeper) dataEnded() bool { return k.session.DataEnded() }
+func (k *keeper) dataEnded() bool {
+	return k.session.DataEnded() && (k.further.numbers() == 0 || k.session.AttributesEnded())
+}
 
 func (k *keeper) published(p *process) bool { return k.session.Image() == p.image.number }
 

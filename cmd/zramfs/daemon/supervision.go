@@ -58,7 +58,7 @@ type actions interface {
 	inUse(p *process)          // its image is the device's from now on
 	published(p *process) bool // whether it may have answered requests, as the last one to do so
 	ready(p *process, n news)  // the first time that a worker is
-	dataEnded() bool           // whether the device is gone, for when there is no worker to say so
+	dataEnded() bool           // whether the device is gone, and the directory has no further ones
 	log(level slog.Level, text string, args ...any)
 	note(kind telemetry.Kind, text string) // an event
 }
@@ -168,7 +168,7 @@ func (s *supervision) handOver(now time.Time) {
 		next.upgraded = true
 		s.order(now, next)
 	case next != nil && next.phase == prepared:
-		if s.owner.phase == ready && !s.owner.leaving {
+		if s.owner.phase == ready && !s.ends(s.owner) {
 			next.follows = s.owner.pid()
 			s.vacated = now
 			s.move(now, s.owner, isStopped)
@@ -217,12 +217,16 @@ func (s *supervision) gone(now time.Time, p *process, why error, begun bool) {
 	s.handOver(now)
 }
 
+// ends reports whether the owner ends by itself. While the directory has further devices, it serves
+// the attributes on.
+func (s *supervision) ends(owner *process) bool { return owner.leaving && s.do.dataEnded() }
+
 // ownerGone acts on the end of the owner, which may have had the order to stop.
 func (s *supervision) ownerGone(now time.Time, why error, stopped bool) {
 	p := s.owner
 	s.owner = nil
 	switch {
-	case p.leaving:
+	case s.ends(p):
 		if p.failure != nil {
 			s.do.log(slog.LevelError, "worker: "+p.failure.Error())
 		}

@@ -191,6 +191,7 @@ func (s *stage) event(happens string) event {
 		"asks":      {kind: evAsked},
 		"ready":     {kind: evNews, news: news{Ready: &workerReport{}}},
 		"leaves":    {kind: evNews, news: news{DataEnded: true}},
+		"stays":     {kind: evNews, news: news{DataEnded: true}}, // for further devices
 		"fails":     {kind: evNews, news: news{Failed: &StartError{Message: "no room"}}},
 		"dies":      {kind: evEnded, how: errors.New("killed")},
 		"ends":      {kind: evEnded},
@@ -200,6 +201,7 @@ func (s *stage) event(happens string) event {
 		s.t.Fatalf("a story with %q", happens)
 	}
 	e.process = s.all[number-1]
+	s.gone = s.gone || what == "leaves"
 	if e.kind == evAsked {
 		e.request = &upgradeRequest{image: &image{}, asking: e.process, answer: make(chan control.UpgradeReport, 1)}
 		s.asked = append(s.asked, e.request)
