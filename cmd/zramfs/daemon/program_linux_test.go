@@ -79,3 +79,35 @@ func TestHoldFails(t *testing.T) {
 		t.Errorf("an upgrade to another image: %+v, %v", answer, r.why)
 	}
 }
+
+// A program that is kept in memory stays there when the device is made anew, however that ends.
+func TestHeldProgramStaysHeld(t *testing.T) {
+	f, err := os.CreateTemp("/dev/shm", "zramfs-hold-*")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer os.Remove(f.Name())
+	if _, err := f.Write(make([]byte, os.Getpagesize())); err != nil {
+		t.Fatal(err)
+	}
+	p := program{file: f, image: &image{}}
+	if p.held, err = hold(f); err != nil || p.held == nil {
+		t.Skipf("/dev/shm holds nothing: %v", err)
+	}
+	for _, fails := range []bool{true, false, false} {
+		s := &supervision{do: &stage{t: t}, program: p, begun: true}
+		s.asked(time.Time{}, &upgradeRequest{image: &image{}, answer: make(chan control.UpgradeReport, 1)})
+		if fails {
+			s.gone(time.Time{}, s.candidate, errors.New("no fork"), false)
+		} else {
+			s.handOver(time.Time{})
+			s.heard(time.Time{}, s.candidate, news{Prepared: true})
+			s.heard(time.Time{}, s.owner, news{Serving: true})
+		}
+		p = s.program
+		if s.upgrade != nil || len(p.held) == 0 {
+			t.Fatalf("failed: %v; %d bytes are held, and the upgrade is %v", fails, len(p.held), s.upgrade)
+		}
+	}
+	p.close()
+}

@@ -73,6 +73,9 @@ func (s *supervision) confirm(p *process) {
 		return
 	}
 	p.upgraded = false
+	if s.upgrade.image != nil { // the same file: it stays in memory
+		s.program.held, s.before.held = s.before.held, nil
+	}
 	s.before.close()
 	s.before = program{}
 	s.do.note(telemetry.Upgraded, fmt.Sprintf("worker %d serves in place of %d; requests waited for %v", p.pid(), p.follows,
