@@ -16,20 +16,22 @@ import (
 
 // A program is the executable of workers: this one, or one that an upgrade named. Its file stays
 // open, so that the next worker can be started from it also after it was renamed or removed. The
-// image is the one that its workers serve. The keeper keeps the contents of a file on a tmpfs in
-// memory: the kernel reads them for each new worker, and they may lie in the very swap that waits
-// for that worker.
+// image is the one that its workers serve. The keeper keeps the contents of a file in memory that
+// may lie on a tmpfs: the kernel reads them for each new worker, and they may be in the very swap
+// that waits for that worker.
 type program struct {
 	file  *os.File
 	image *image
 	held  []byte // the mapping of the file, nil where nothing is held
 }
 
-// hold maps a file on a tmpfs with every page present, and no other one: the kernel reads those
-// from where they are kept. The pages stay, since the keeper's memory is locked.
+// hold maps a file with every page present if it lies on a tmpfs, or on an overlay, which may have
+// it on one, as those of live systems do. The kernel reads other files from where they are kept.
+// The pages stay, since the keeper's memory is locked.
 func hold(f *os.File) ([]byte, error) {
 	var fs unix.Statfs_t
-	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil || fs.Type != unix.TMPFS_MAGIC {
+	err := unix.Fstatfs(int(f.Fd()), &fs)
+	if err != nil || fs.Type != unix.TMPFS_MAGIC && fs.Type != unix.OVERLAYFS_SUPER_MAGIC {
 		return nil, err
 	}
 	info, err := f.Stat()

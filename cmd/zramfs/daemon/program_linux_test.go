@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // TestHold maps what lies on a tmpfs, and that alone.
@@ -42,7 +43,7 @@ func TestHold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if (len(held) > 0) != (fs.Type == unix.TMPFS_MAGIC) {
+		if (len(held) > 0) != (fs.Type == unix.TMPFS_MAGIC || fs.Type == unix.OVERLAYFS_SUPER_MAGIC) {
 			t.Errorf("%s: %d bytes are held on a file system of type %#x", name, len(held), fs.Type)
 		}
 		p := program{file: f, held: held}
@@ -50,6 +51,41 @@ func TestHold(t *testing.T) {
 		if err := f.Close(); !errors.Is(err, os.ErrClosed) {
 			t.Errorf("%s stays open: %v", name, err)
 		}
+	}
+}
+
+// A program that an overlay has on a tmpfs is held as well.
+func TestHoldOnOverlay(t *testing.T) {
+	require.Root(t)
+	dir, err := os.MkdirTemp("/dev/shm", "zramfs-overlay-*")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer os.RemoveAll(dir)
+	for _, name := range []string{"lower", "upper", "work", "all"} {
+		if err := os.Mkdir(dir+"/"+name, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	options := "lowerdir=" + dir + "/lower,upperdir=" + dir + "/upper,workdir=" + dir + "/work"
+	if err := unix.Mount("overlay", dir+"/all", "overlay", 0, options); err != nil {
+		t.Skipf("no overlay: %v", err)
+	}
+	defer func() {
+		if err := unix.Unmount(dir+"/all", 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := os.WriteFile(dir+"/all/program", make([]byte, os.Getpagesize()), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p, err := openProgram(dir + "/all/program")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	if len(p.held) != os.Getpagesize() {
+		t.Errorf("%d bytes are held", len(p.held))
 	}
 }
 
