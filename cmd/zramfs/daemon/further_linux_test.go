@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/fusefs"
+	"github.com/zramfs/zramfs/store"
 )
 
 // A further device may end while a worker is about to be ready, before the keeper can tell the
@@ -32,6 +33,39 @@ func TestWorkerLearnsOfFurtherDevicesOnceReady(t *testing.T) {
 		t.Errorf("told %+v, %v", o, err)
 	}
 	if err := errors.Join(to.Close(), from.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// An image is made once: a worker that follows another one has what that stored, also where the
+// image is of a later program, whose superblock the keeper cannot read.
+func TestImageIsMadeOnce(t *testing.T) {
+	logs, _ := quietLogs(t)
+	memory, err := store.NewMemory(store.MemoryMemfd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	orders := make(chan order, 4)
+	go receive(from, func(o order) { orders <- o })
+	k, p := &keeper{logger: logs.Logger()}, &process{image: &image{memory: memory}, orders: to}
+	for _, want := range []bool{true, false, false} {
+		k.serve(p, restarts{})
+		if o, err := receiveOne(orders); err != nil || o.Serve == nil || o.Serve.Create != want {
+			t.Errorf("told %+v, %v; the image is to be made: %v", o.Serve, err, want)
+		}
+		k.inUse(p)
+		if o, err := receiveOne(orders); err != nil || o.Further == nil {
+			t.Errorf("told %+v, %v", o, err)
+		}
+	}
+	if p.image.superblock.Load() != nil {
+		t.Error("there is a superblock")
+	}
+	if err := errors.Join(to.Close(), from.Close(), memory.Close()); err != nil {
 		t.Error(err)
 	}
 }

@@ -23,7 +23,10 @@ type image struct {
 	// backing is where its pages are written back to; nil for nowhere. Immutable once the device
 	// has a size.
 	backing atomic.Pointer[backing]
-	// superblock is a copy of the image's, nil until a worker with this image was ready.
+	// begun: a worker has laid the image out, and may have stored pages in it.
+	begun atomic.Bool
+	// superblock is a copy of the image's, nil until a worker with this image was ready, and where
+	// this program does not read it, since a later one has laid the image out.
 	superblock atomic.Pointer[[]byte]
 }
 

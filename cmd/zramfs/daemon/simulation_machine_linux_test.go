@@ -221,7 +221,7 @@ func (m *machine) serve(p *process, _ restarts) {
 		}
 	}
 	if v := m.worker(p); v != nil {
-		v.serve = &keeperFacts{Create: p.image.superblock.Load() == nil, Image: p.image.number}
+		v.serve = &keeperFacts{Create: !p.image.begun.Load(), Image: p.image.number}
 		if m.serving {
 			v.serve.Ready = 1
 		}
@@ -246,6 +246,7 @@ func (m *machine) dataEnded() bool     { return false }
 func (m *machine) published(p *process) bool { return m.session.Image() == p.image.number }
 
 func (m *machine) inUse(p *process) {
+	p.image.begun.Store(true)
 	if p.image.superblock.Load() == nil {
 		p.image.keepSuperblock(m.quiet)
 	}

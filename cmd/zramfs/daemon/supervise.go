@@ -88,7 +88,7 @@ func (k *keeper) start(p *process, from program) {
 }
 
 func (k *keeper) serve(p *process, r restarts) {
-	facts := &keeperFacts{PID: pid(), restarts: r, CPU: k.spent, Protections: k.protections, Locks: k.locks, Group: k.group, Create: p.image.superblock.Load() == nil,
+	facts := &keeperFacts{PID: pid(), restarts: r, CPU: k.spent, Protections: k.protections, Locks: k.locks, Group: k.group, Create: !p.image.begun.Load(),
 		Image: p.image.number, Anew: true, Further: k.further.numbers()}
 	facts.Backs = true
 	if b := p.image.backing.Load(); b != nil {
@@ -114,6 +114,7 @@ func (k *keeper) kill(p *process) {
 }
 
 func (k *keeper) inUse(p *process) {
+	p.image.begun.Store(true)
 	if p.image.superblock.Load() == nil {
 		p.image.keepSuperblock(k.logger)
 	}
