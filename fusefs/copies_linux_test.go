@@ -58,6 +58,37 @@ func TestEndCopiesSparesOthers(t *testing.T) {
 	}
 }
 
+// A keeper looks for copies while the supervision ends the device: what is closed then ends no
+// other connection, to which the kernel has given the number.
+func TestClosedDeviceEndsNoOther(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	s, err := NewSession(t.TempDir(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeSession(t, s)
+	closed, err := openDevice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if ended, err := abortConnections(map[int]*os.File{s.data.number: closed}); err != nil || ended {
+		t.Errorf("with a device that is closed: %v, %v", ended, err)
+	}
+	if s.DataEnded() {
+		t.Error("another device has ended")
+	}
+	if err := s.Abort(); err != nil {
+		t.Error(err)
+	}
+	if ended, err := s.EndCopies(); err != nil || ended {
+		t.Errorf("after the end: %v, %v", ended, err)
+	}
+}
+
 func closeSession(t *testing.T, s *Session) {
 	t.Helper()
 	if err := s.Close(); err != nil {

@@ -4,6 +4,7 @@ package fusefs
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -23,7 +24,7 @@ import (
 type Session struct {
 	mu         sync.Mutex
 	dir        string   // absolute, without symbolic links; immutable
-	files      Files    // immutable until Abort or Close
+	files      Files    // immutable until Close
 	requests   requests // unmapped by Close; guarded by view
 	slots      int      // that the memory of requests has; immutable
 	fixed      [][]byte // see KeepRequests; guarded by view
@@ -31,6 +32,7 @@ type Session struct {
 	attributes mount
 	data       mount
 	pin        *os.File // keeps the attributes' mount in use, see Pin; guarded by mu
+	aborted    bool     // the devices in files are closed; set by Abort, which excludes Close
 	unmounted  bool     // Unmount has removed the data file's mount; guarded by mu
 }
 
@@ -131,19 +133,29 @@ func hasEnded(device *os.File) bool {
 }
 
 // poll returns what poll(2) says of a connection's device: POLLERR once the connection has ended.
+// It fails for a device that is closed: the kernel says nothing of one, and may have given its
+// descriptor to another file.
 func poll(device *os.File) (events int16, err error) {
-	asked := []unix.PollFd{{Fd: int32(device.Fd())}}
-	_, err = unix.Poll(asked, 0)
-	return asked[0].Revents, err
+	raw, err := device.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	asked, perr := []unix.PollFd{{}}, error(unix.EINTR)
+	err = raw.Control(func(fd uintptr) {
+		asked[0].Fd = int32(fd)
+		for perr == unix.EINTR {
+			_, perr = unix.Poll(asked, 0)
+		}
+	})
+	return asked[0].Revents, cmp.Or(err, perr)
 }
 
 // Abort ends both connections, once no server has the files: waiting users get an error. It does
-// not wait for Attach or Unmount, which may be among those users. Abort closes Files, so only their
-// owner may call it, once no other goroutine uses them.
+// not wait for Attach, Unmount or EndCopies, which may be among those users or look at the
+// connections. Abort closes Files, so only their owner may call it, once no server is started.
 func (s *Session) Abort() error {
-	err := errors.Join(s.files.Attributes.Close(), s.files.Data.Close())
-	s.files.Attributes, s.files.Data = nil, nil
-	return err
+	s.aborted = true
+	return errors.Join(s.files.Attributes.Close(), s.files.Data.Close())
 }
 
 // Files returns what a server needs. They stay open until Close.
@@ -313,7 +325,11 @@ func (s *Session) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err := errors.Join(s.attributes.close(), s.data.close())
-	for _, f := range []*os.File{s.files.Attributes, s.files.Data, s.files.Requests, s.pin} {
+	all := []*os.File{s.files.Requests, s.pin}
+	if !s.aborted {
+		all = append(all, s.files.Attributes, s.files.Data)
+	}
+	for _, f := range all {
 		if f != nil {
 			err = errors.Join(err, f.Close())
 		}
