@@ -130,11 +130,19 @@ const (
 // begin takes a.setting. It fails with EAGAIN, as recompress of the kernel does, while another
 // attribute is being set for long.
 func (a *attributes) begin() error {
-	for end := time.Now().Add(setTime); !a.setting.TryLock(); time.Sleep(setPause) {
+	end := time.Now().Add(setTime)
+	return a.beginUnless(func() bool { return time.Now().After(end) })
+}
+
+// beginOnce takes a.setting however long that takes: for what others do not wait for.
+func (a *attributes) beginOnce() error { return a.beginUnless(func() bool { return false }) }
+
+func (a *attributes) beginUnless(late func() bool) error {
+	for ; !a.setting.TryLock(); time.Sleep(setPause) {
 		switch {
 		case a.stopping():
 			return ErrLeft
-		case time.Now().After(end):
+		case late():
 			return syscall.EAGAIN
 		}
 	}

@@ -4,8 +4,10 @@ package fusefs
 
 import (
 	"errors"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // While an attribute is set for long, setting another one fails, so that a thread stays for those
@@ -33,6 +35,34 @@ func TestSettingDoesNotWaitForEver(t *testing.T) {
 	a.setting.Unlock()
 	if err := limit.set(12, []byte("0")); err != nil {
 		t.Error(err)
+	}
+}
+
+// Pages that are moved to the backing device are counted, also where an attribute is being set for
+// long, as compact is: an error would keep the device from moving more for ten minutes.
+func TestSpillIsCountedWhileAnAttributeIsSet(t *testing.T) {
+	const pages = 1000
+	_, a := newBackedFileSystem(t, pages, pages)
+	keep, held := a.keep, false
+	var set sync.WaitGroup
+	a.keep = func(c Chosen) error {
+		if !held {
+			held = true
+			set.Go(func() {
+				a.setting.Lock()
+				time.Sleep(setTime + setTime/2)
+				a.setting.Unlock()
+			})
+			time.Sleep(setPause) // until it waits: it is next
+		}
+		return keep(c)
+	}
+	if moved, err := a.spill(0, pages+100); moved != pages || err != nil {
+		t.Errorf("%d pages are moved, %v", moved, err)
+	}
+	set.Wait()
+	if got := a.chosen.Load().spent(time.Now()); got != pages {
+		t.Errorf("%d pages are counted, of %d", got, pages)
 	}
 }
 
