@@ -85,8 +85,9 @@ func (p *pressure) set(level int) {
 // succeed notifies the files that a predecessor was to notify.
 func (p *pressure) succeed() {
 	for i := range p.words {
-		if kh := p.words[i].Swap(0); kh != 0 {
-			p.notify(kh)
+		if kh := p.words[i].Load(); kh != 0 {
+			p.notify(kh) // first: a process that dies here leaves the number to the next one
+			p.words[i].Store(0)
 		}
 	}
 }

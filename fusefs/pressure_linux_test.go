@@ -3,6 +3,7 @@
 package fusefs
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
@@ -59,5 +60,23 @@ func TestPressureOfHandles(t *testing.T) {
 	}
 	if !f.pressure.poll(77, 7, true) {
 		t.Error("a predecessor's handle has no change")
+	}
+}
+
+// A server that dies while it wakes the pollers of its predecessor leaves them to the next one.
+func TestPollersAreWokenBeforeTheyAreForgotten(t *testing.T) {
+	p := &pressure{words: make(polledWords, maxPolled)}
+	var woken []uint64
+	p.notify = func(kh uint64) {
+		woken = append(woken, kh)
+		if at := len(woken) - 1; p.words[at].Load() != kh {
+			t.Errorf("file %d is forgotten before it is woken", kh)
+		}
+	}
+	p.words.add(7)
+	p.words.add(9)
+	p.succeed()
+	if !slices.Equal(woken, []uint64{7, 9}) || p.words[0].Load()+p.words[1].Load() != 0 {
+		t.Errorf("%v are woken, and %d and %d are left", woken, p.words[0].Load(), p.words[1].Load())
 	}
 }
