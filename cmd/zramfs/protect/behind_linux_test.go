@@ -27,3 +27,22 @@ func TestBehindOthers(t *testing.T) {
 		t.Errorf("the nice value of the thread is %d after work, and was %d", inverse-after, inverse-before)
 	}
 }
+
+// Work that takes memory in the real-time class goes on at the lowest priority.
+func TestBehindOthersAfterRealTime(t *testing.T) {
+	needRealTime(t)
+	var nice int32
+	var err error
+	BehindOthers(func() {
+		if err = InRealTime(func() error { return nil }); err != nil {
+			return
+		}
+		var attr *unix.SchedAttr
+		if attr, err = unix.SchedGetAttr(0, 0); err == nil {
+			nice = attr.Nice
+		}
+	})
+	if err != nil || nice != lowest {
+		t.Errorf("the nice value is %d afterwards (%v), want %d", nice, err, lowest)
+	}
+}

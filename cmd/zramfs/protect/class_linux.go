@@ -34,14 +34,19 @@ var (
 // until another of the process has used up its slice: one that packs cold pages, for example.
 const slice = 100 * time.Microsecond
 
-// InRealTime calls take in the real-time class, or in the usual one where that is denied. Threads
-// that the Go runtime makes during take are not in it, since a thread that is locked to its
-// goroutine makes none.
+// InRealTime calls take in the real-time class, or in the usual one where that is denied. After it
+// the thread has the nice value of before: it may pack cold pages, behind others. Threads that the
+// Go runtime makes during take are not in the class, since a thread that is locked to its goroutine
+// makes none.
 func InRealTime(take func() error) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	back := *usual
+	if inverse, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil {
+		back.Nice = int32(20 - inverse)
+	}
 	if unix.SchedSetAttr(0, realTime, 0) == nil {
-		defer func() { err = errors.Join(err, unix.SchedSetAttr(0, usual, 0)) }() // less privilege is always granted
+		defer func() { err = errors.Join(err, unix.SchedSetAttr(0, &back, 0)) }() // less privilege is always granted
 	}
 	return take()
 }
