@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/setup"
@@ -86,13 +87,7 @@ func saveAction(c *cli.Context) error {
 		return fmt.Errorf("snapshot of %s: %w", d.Dir, err)
 	}
 	s := imaging.Saver{Force: c.Bool(flagForce), Resume: c.Bool(flagResume), Live: c.Bool(flagLive), Kinds: engineKinds, Report: imaging.SaveReport{Dir: d.Dir, File: c.Args().Get(2)}}
-	s.Changes = func() (uint64, error) {
-		now, err := devices.ReadStatus(d.Dir)
-		if err != nil {
-			return 0, err
-		}
-		return now.IO.Writes + now.IO.Discards, nil
-	}
+	s.Changes = func() (uint64, error) { return changesOf(d.Dir) }
 	s.Progress = term.NewSteps(c.App.ErrWriter, "saving", stored(d))
 	ctx, stop := interruptible(c.Context)
 	defer stop()
@@ -101,6 +96,17 @@ func saveAction(c *cli.Context) error {
 	}
 	return printSave(c.App.Writer, c.Bool(flagJSON), s.Report)
 }
+
+// changesOf asks the device at dir how many pages were ever written to it or discarded.
+func changesOf(dir string) (uint64, error) {
+	now, err := devices.ReadStatus(dir)
+	if err != nil {
+		return 0, err
+	}
+	return changes(now), nil
+}
+
+func changes(s *daemon.Status) uint64 { return s.IO.Writes + s.IO.Discards }
 
 // maySave returns the reason why d is not saved.
 func maySave(d devices.Device, live bool) error {
@@ -140,6 +146,7 @@ func restoreAction(c *cli.Context) error {
 	}
 	r := imaging.Restorer{
 		Force: c.Bool(flagForce), Resume: c.Bool(flagResume), Empty: stored(d) == 0, Connection: d.Status.Fuse.Connection, Opens: d.Status.Opens, Kinds: engineKinds,
+		Changes: func() (uint64, error) { return changesOf(d.Dir) }, Changed: changes(d.Status),
 		Progress: term.NewSteps(c.App.ErrWriter, "restoring", 2*info.Size()), Report: imaging.RestoreReport{File: file, Dir: d.Dir},
 	}
 	ctx, stop := interruptible(c.Context)

@@ -37,6 +37,10 @@ type Restorer struct {
 	Connection int    // of the device, as its status has it
 	Opens      int    // of the data file, as the status has it
 	Kinds      []Kind // of engines that the device's algorithm may name
+	// Changes returns how many pages were ever written to the device or discarded, and Changed is
+	// what it returned when the device was found to be Empty or not.
+	Changes func() (uint64, error)
+	Changed uint64
 	// Progress is told of each byte of the file twice: once it is checked, and once it is stored.
 	Progress term.Steps
 	Report   RestoreReport
@@ -76,7 +80,9 @@ func (r *Restorer) Restore(ctx context.Context) (err error) {
 	if r.recoder, err = newRecoder(r.file.algorithm, r.image.algorithm); err != nil {
 		return err
 	}
-	err = r.check(ctx)
+	if err = r.settle(); err == nil {
+		err = r.check(ctx)
+	}
 	if err == nil {
 		err = r.store(ctx)
 	}
@@ -124,6 +130,9 @@ func (r *Restorer) store(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
+	if err := r.unchanged(); err != nil {
+		return err
+	}
 	r.to = to
 	err = r.file.each(ctx, r.Resume, r.Progress, func(b *snapshot.Block) error { return r.block(ctx, b) })
 	if err == nil {
@@ -138,6 +147,41 @@ func (r *Restorer) store(ctx context.Context) (err error) {
 		err = fmt.Errorf("%w; the first %s with data are restored, and --resume goes on", err, term.Pages(r.Report.Pages))
 	}
 	return err
+}
+
+// errChanged means that a device may hold something else than it did when that was looked at.
+var errChanged = errors.New("the device was written to while the file was checked, so nothing was changed: try again")
+
+// settle has Resume begin with what the device holds once an earlier restore has ended: of one that
+// was killed the device may be storing the last pages still.
+func (r *Restorer) settle() error {
+	if !r.Resume || r.Force {
+		return nil
+	}
+	earlier, err := control.OpenImport(r.Report.Dir, r.Connection, r.Opens) // waits for it
+	if err == nil {
+		err = earlier.Close()
+	}
+	if err == nil {
+		r.Changed, err = r.Changes()
+	}
+	return err
+}
+
+// unchanged fails if the device was written to since it was looked at, as by another restore that
+// this one has waited for. With Force the device is no longer taken for empty.
+func (r *Restorer) unchanged() error {
+	now, err := r.Changes()
+	switch {
+	case err == nil && now == r.Changed:
+	case r.Force:
+		r.Empty = false
+	case err == nil:
+		return errChanged
+	default:
+		return err
+	}
+	return nil
 }
 
 // block stores the pages of a block.
