@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // sysBlock holds a directory for each block device; the attributes are those of
@@ -99,7 +100,7 @@ func findAmong(devs []string, path string) ([]string, error) {
 // deleted.
 func backingFile(n int) (path string, deleted bool, err error) {
 	b, err := os.ReadFile(sysPath(n, "loop/backing_file"))
-	if errors.Is(err, fs.ErrNotExist) {
+	if gone(err) {
 		return "", false, fmt.Errorf("%w: %w", ErrNotAttached, err)
 	}
 	if err != nil {
@@ -157,7 +158,7 @@ func (r *attributes) uint(attr string) uint64 {
 		return 0
 	}
 	v, err := readUint(sysPath(r.number, attr))
-	if errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(attr, "loop/") {
+	if gone(err) && strings.HasPrefix(attr, "loop/") {
 		err = fmt.Errorf("%w: %w", ErrNotAttached, err) // detached since the caller looked
 	}
 	r.err = err
@@ -175,6 +176,10 @@ func (r *attributes) optional(attr string) uint64 {
 	}
 	return v
 }
+
+// gone reports whether an attribute is not there, or went away while it was open: the kernel takes
+// those of a file away with it, at any instant.
+func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) }
 
 // readUint returns the decimal number in a file of one line.
 func readUint(path string) (uint64, error) {
