@@ -22,6 +22,9 @@ import (
 // contents are needed most when the server of DIR is dead, or DIR is in another mount namespace.
 const recordDir = "run/zramfs"
 
+// recordTries bounds the tries to make a file in that directory while others remove it.
+const recordTries = 100
+
 // Record is the file that up leaves for the other commands. Every entry is verified: a loop device
 // by its sequence number, a process by its start time, and a kernel parameter is restored only if
 // it still has up's value. So a record that outlives its device, as in a restarted container, does
@@ -140,10 +143,7 @@ func (rec *Record) Write(m host.Root) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(m.Path(recordDir), 0o755); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(m.Path(recordDir), ".new-") // for its owner alone
+	f, err := newRecordFile(m.Path(recordDir))
 	if err != nil {
 		return err
 	}
@@ -161,6 +161,23 @@ func (rec *Record) Write(m host.Root) error {
 	}
 	rec.File = path
 	return nil
+}
+
+// newRecordFile makes a file for its owner alone in the directory of records, and that too. Another
+// command that removes the last record may remove it at any instant.
+func newRecordFile(dir string) (*os.File, error) {
+	for try := 1; ; try++ {
+		err := os.MkdirAll(dir, 0o755)
+		if err == nil {
+			var f *os.File
+			if f, err = os.CreateTemp(dir, ".new-"); err == nil {
+				return f, nil
+			}
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) || try == recordTries {
+			return nil, err
+		}
+	}
 }
 
 // Remove removes the record, and the directory with the last record.

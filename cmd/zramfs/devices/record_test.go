@@ -3,8 +3,11 @@
 package devices
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
@@ -38,4 +41,23 @@ func TestRecordOfOlderVersion(t *testing.T) {
 	if d := s.devices[0]; d.Record == nil || d.Noted[0].Path != "/dev/loop7" {
 		t.Errorf("%+v", d)
 	}
+}
+
+// A command that removes the last record removes the directory too, while another one writes a
+// record there.
+func TestRecordWhileTheLastIsRemoved(t *testing.T) {
+	m := host.Root(t.TempDir())
+	var all sync.WaitGroup
+	for n := range 4 {
+		all.Go(func() {
+			for range 1000 {
+				rec := Record{Dir: fmt.Sprintf("/run/zram%d", n)}
+				if err := errors.Join(rec.Write(m), rec.Remove(m)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }
