@@ -250,11 +250,11 @@ func (z *zram) keepSwap(warn io.Writer) error {
 	if err != nil {
 		return err
 	}
-	i := slices.IndexFunc(areas, func(a loopsetup.Swap) bool { return filepath.Base(a.Path) == z.name })
-	if i < 0 {
+	area := z.swappedAs(areas)
+	if area == nil {
 		return nil
 	}
-	if areas[i].Used > mostMoved {
+	if area.Used > mostMoved {
 		_, err := fmt.Fprintf(warn, "zramfs: exec: swap stays on, and /proc/swaps has it by a name of the namespace: swapoff %s\n", z.loop)
 		return err
 	}
@@ -265,11 +265,24 @@ func (z *zram) keepSwap(warn io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := loopsetup.SwapOn(z.loop, max(areas[i].Priority, -1), loopsetup.DiscardPages); err != nil {
+	if err := loopsetup.SwapOn(z.loop, max(area.Priority, -1), loopsetup.DiscardPages); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(warn, "zramfs: exec: swap stays on: %s\n", z.loop)
 	return err
+}
+
+// swappedAs returns the swap area by the name of z, or nil. Where the loop device is swap by its
+// own name, that area is the kernel's own zram.
+func (z *zram) swappedAs(areas []loopsetup.Swap) *loopsetup.Swap {
+	if slices.ContainsFunc(areas, func(a loopsetup.Swap) bool { return a.Path == z.loop }) {
+		return nil
+	}
+	i := slices.IndexFunc(areas, func(a loopsetup.Swap) bool { return filepath.Base(a.Path) == z.name })
+	if i < 0 {
+		return nil
+	}
+	return &areas[i]
 }
 
 // trimmed is a write to an attribute as the kernel reads it.
