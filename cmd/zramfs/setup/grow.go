@@ -55,7 +55,7 @@ func (u *Up) add() error {
 	}
 	u.Config.Dir = fusefs.FurtherDir(u.first.Dir, number)
 	u.Report = &daemon.Report{Dir: u.Config.Dir}
-	u.undo = append(u.undo, func() error { return StopDevice(u.Report) })
+	u.undo = append(u.undo, u.remove)
 	if err := u.readReport(); err != nil {
 		return err
 	}
@@ -73,6 +73,12 @@ func (u *Up) add() error {
 	}
 	detail := fmt.Sprintf("%s, %s, %s", devices.Device{Dir: u.Config.Dir}.Data(), term.Size(u.Report.Disksize), u.Config.Algorithm)
 	return printStep(u.Out, "add", "ok", detail)
+}
+
+// remove undoes add. The keeper is no process that this one has started, and unknown where the
+// device did not answer, so no signal goes to it.
+func (u *Up) remove() error {
+	return UnmountAndWait(devices.Device{Dir: u.Report.Dir, Keeper: u.Report.PID})
 }
 
 // readReport asks the further device.
