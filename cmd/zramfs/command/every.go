@@ -29,9 +29,26 @@ func everyDevice(c *cli.Context, name string, do func(devices.Device) error) err
 	if err != nil {
 		return err
 	}
+	return oneByOne(all, devices.Find, do)
+}
+
+// oneByOne calls do for each of all, and looks for each again before: while the others were ended,
+// which takes minutes, it may have ended too, and its DIR may have another device, with data.
+func oneByOne(all []devices.Device, find func(...string) ([]devices.Device, error), do func(devices.Device) error) error {
 	var failed []error
+	seen := map[string]bool{}
 	for _, d := range all {
-		failed = append(failed, do(d))
+		if seen[d.Title()] { // with another one on its DIR
+			continue
+		}
+		seen[d.Title()] = true
+		now, err := find(d.Title())
+		if err != nil && !errors.Is(err, devices.ErrNotRunning) {
+			failed = append(failed, err)
+		}
+		for _, d := range now {
+			failed = append(failed, do(d))
+		}
 	}
 	return errors.Join(failed...)
 }
