@@ -109,6 +109,9 @@ func TestDescribe(t *testing.T) {
 		{cause, 1, "cause"},
 		{usageError("size %q: %w", "x", cause), 2, `size "x": cause`},
 		{fmt.Errorf("mount: %w", usageError("no")), 2, "mount: no"},
+		{partly(0, usageError("no")), 2, "no"},
+		{partly(1, usageError("no")), 1, "no"}, // not "nothing was done"
+		{partly(1, nil), 0, ""},
 		{exitWith(3), 3, ""},
 		{exitWith(0), 0, ""},
 		{errors.Join(cause, errors.New("second")), 1, "cause; second"},

@@ -33,6 +33,7 @@ func upAll(c *cli.Context) error {
 	}
 	var failed []error
 	var told announcement
+	on := 0
 	for _, s := range conf.Sections {
 		if s.Off != "" {
 			line := s.Dir + " is left out: " + s.Off
@@ -45,6 +46,8 @@ func upAll(c *cli.Context) error {
 		err := upSection(c, conf, s, told.note)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("[%s]: %w", s.Name, err))
+		} else {
+			on++
 		}
 		if errors.Is(err, imaging.ErrInterrupted) {
 			break
@@ -53,7 +56,16 @@ func upAll(c *cli.Context) error {
 	if len(told.lines) > 0 { // after failures too: the exit code tells these
 		failed = append(failed, told.send())
 	}
-	return errors.Join(failed...)
+	return partly(on, errors.Join(failed...))
+}
+
+// partly is the error of an up of several devices that has turned a number of them on: the codes of
+// a wrong call and of a kubelet would say that nothing was changed.
+func partly(on int, err error) error {
+	if on == 0 || err == nil {
+		return err
+	}
+	return &exitError{code: exitFailure, cause: err}
 }
 
 // An announcement is what a service manager hears of several devices: one message, once all are up.
