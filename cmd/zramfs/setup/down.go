@@ -158,8 +158,8 @@ func endAway(out io.Writer, d devices.Device, keeper server) error {
 func (r *Down) turnOff(all []devices.Device, areas []loopsetup.Swap) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	p := all[0].SwapUse.Slots
-	if p.PID == 0 {
+	p := all[0].FindSlots() // now: the number of one that ended since may be another process's
+	if p.PID == 0 && all[0].SwapUse.Slots.PID == 0 {
 		return r.turnOffNow(ctx, areas)
 	}
 	if err := endSlots(p); err != nil {

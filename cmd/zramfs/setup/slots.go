@@ -3,6 +3,7 @@
 package setup
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -30,26 +31,38 @@ func startSlots(m host.Root, rec *devices.Record, policy slots.Policy, keeper in
 	if p, ok := host.Local.Process(pid); ok {
 		rec.Slots.Started = p.Start
 	}
-	return noteSlots(m, rec)
+	return recordSlots(m, rec)
 }
 
-// noteSlots writes the process in rec to the device's record. An up of another device may have
-// changed the parameters in the record since rec was read, so those of the file stay; and a record
-// that is gone, since the device has ended, stays gone.
-func noteSlots(m host.Root, rec *devices.Record) error {
+// recordSlots writes the process in rec to the device's record, and ends the process that another
+// command has started and written there at the same time. A process without a record ends too:
+// down would take its ballast for pages of programs.
+func recordSlots(m host.Root, rec *devices.Record) error {
+	before, err := noteSlots(m, rec)
+	superfluous := devices.Device{Record: &devices.Record{Slots: before}}
+	if err != nil {
+		superfluous.Record.Slots = rec.Slots
+	}
+	return errors.Join(err, endSlots(superfluous.FindSlots()))
+}
+
+// noteSlots writes the process in rec to the device's record, and returns the one that was there.
+// An up of another device may have changed the parameters in the record since rec was read, so
+// those of the file stay; and a record that is gone, since the device has ended, stays gone.
+func noteSlots(m host.Root, rec *devices.Record) (before *devices.NotedSlots, err error) {
 	defer devices.LockRecords(m)()
 	if rec.File != "" {
 		all := devices.ReadRecords(m)
 		i := slices.IndexFunc(all, func(r devices.Record) bool { return r.File == rec.File })
 		if i < 0 {
-			return nil
+			return nil, nil
 		}
 		if all[i].Err != nil {
-			return all[i].Err
+			return nil, all[i].Err
 		}
-		rec.Tuned = all[i].Tuned
+		rec.Tuned, before = all[i].Tuned, all[i].Slots
 	}
-	return rec.Write(m)
+	return before, rec.Write(m)
 }
 
 // ReviveSlots restarts the ended process of d, for example after the OOM killer.
