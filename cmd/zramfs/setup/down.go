@@ -217,9 +217,19 @@ func swapAreas(all ...devices.Device) ([]loopsetup.Swap, error) {
 	if err != nil {
 		return nil, err
 	}
-	var areas []loopsetup.Swap
+	return areasOn(swaps, all)
+}
+
+// areasOn returns those of swaps that are on the loop devices of all. It looks these up again: down
+// may have waited for memory, or ended other devices, since they were found, and the number of one
+// that has detached itself may belong to other swap by now.
+func areasOn(swaps []loopsetup.Swap, all []devices.Device) (areas []loopsetup.Swap, err error) {
 	for _, d := range all {
-		for _, loop := range d.Loops {
+		loops, err := d.Attached()
+		if err != nil {
+			return nil, err
+		}
+		for _, loop := range loops {
 			for _, s := range swaps {
 				if loop.Path == s.Path {
 					areas = append(areas, s)

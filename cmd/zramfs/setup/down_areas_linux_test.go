@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package setup
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/loopsetup"
+)
+
+// hiddenLoop attaches a loop device to a file zram0 whose mount is then detached, as up leaves it.
+func hiddenLoop(t *testing.T) *loopsetup.Device {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("none", dir, "ramfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, filepath.Base(devices.DataFile))
+	err := os.WriteFile(path, make([]byte, 1<<20), 0o600)
+	var loop *loopsetup.Device
+	if err == nil {
+		loop, err = loopsetup.Attach(path, &loopsetup.Config{NoDirectIO: true})
+	}
+	if err := errors.Join(err, unix.Unmount(dir, unix.MNT_DETACH)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := loop.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+			t.Error(err)
+		}
+	})
+	return loop
+}
+
+// A device has ended while down waited for memory, and another one has the number of its loop
+// device and is swap: that is not the swap which down turns off.
+func TestAreasOfAnotherDevice(t *testing.T) {
+	require.Root(t)
+	require.Loop(t)
+	loop := hiddenLoop(t)
+	d := devices.Device{Dir: "/run/zram", Noted: []devices.NotedLoop{{Path: loop.Path()}}}
+	var err error
+	if d.Loops, err = d.Attached(); err != nil || len(d.Loops) != 1 {
+		t.Fatalf("%v, %v", d.Loops, err)
+	}
+	d.NoteLoops(d.Loops)
+	swaps := []loopsetup.Swap{{Path: "/dev/sda2"}, {Path: loop.Path(), Used: 1 << 20}}
+	if areas, err := areasOn(swaps, []devices.Device{d}); err != nil || len(areas) != 1 || areas[0] != swaps[1] {
+		t.Errorf("%+v, %v", areas, err)
+	}
+	if err := errors.Join(loop.Close(), d.WaitDetached()); err != nil {
+		t.Fatal(err)
+	}
+	if again := hiddenLoop(t); again.Path() != loop.Path() {
+		t.Skipf("%s became %s: another program has it", loop.Path(), again.Path())
+	}
+	if areas, err := areasOn(swaps, []devices.Device{d}); err != nil || len(areas) != 0 {
+		t.Errorf("%+v of another device, %v", areas, err)
+	}
+}
