@@ -230,6 +230,28 @@ func detach(n int) error {
 	return err
 }
 
+// isClaimed opens loop device n for itself alone, which the kernel refuses where another user has
+// done that.
+func isClaimed(n int) (bool, error) {
+	if _, _, err := backingFile(n); err != nil {
+		if errors.Is(err, ErrNotAttached) {
+			err = nil
+		}
+		return false, err // before a node is made for nothing
+	}
+	fd, err := openNode(devPath(n), sysPath(n, "dev"), unix.S_IFBLK, unix.O_RDONLY|unix.O_EXCL)
+	switch {
+	case errors.Is(err, unix.EBUSY):
+		return true, nil
+	case errors.Is(err, unix.ENXIO):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	closeQuietly(fd)
+	return false, nil
+}
+
 // clearAndClose takes the file off an open device. The kernel does it when the last user closes the
 // device, which may be us.
 func clearAndClose(dev *os.File) error {

@@ -194,11 +194,21 @@ func (r *Down) turnOffNow(ctx context.Context, areas []loopsetup.Swap) error {
 }
 
 // detachAll detaches the loop devices on d. It looks them up again: a device used as swap has
-// detached itself, and its number may belong to another file already.
+// detached itself, and its number may belong to another file already. Where another block device
+// or a program such as mkfs has one for itself, all stay as they are: the kernel would detach that
+// one as soon as its user ends.
 func detachAll(d devices.Device) error {
 	loops, err := d.Attached()
 	if err != nil {
 		return err
+	}
+	for _, loop := range loops {
+		switch claimed, err := loopsetup.Claimed(loop.Path); {
+		case err != nil:
+			return err
+		case claimed && !loop.Autoclear:
+			return fmt.Errorf("%s is in use, so nothing was detached: lsblk %[1]s and fuser -v %[1]s name the user", loop.Path)
+		}
 	}
 	for _, loop := range loops {
 		if err := loopsetup.Detach(loop.Path); err != nil && !errors.Is(err, loopsetup.ErrNotAttached) {

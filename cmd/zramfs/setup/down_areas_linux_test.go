@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -63,5 +64,33 @@ func TestAreasOfAnotherDevice(t *testing.T) {
 	}
 	if areas, err := areasOn(swaps, []devices.Device{d}); err != nil || len(areas) != 0 {
 		t.Errorf("%+v of another device, %v", areas, err)
+	}
+}
+
+// A loop device that another program has for itself, as the device mapper has one, stays as it is:
+// without its file it would be gone once that program ends.
+func TestDetachLeavesWhatIsInUse(t *testing.T) {
+	require.Root(t)
+	require.Loop(t)
+	loop := hiddenLoop(t)
+	if err := loop.Keep(); err != nil {
+		t.Fatal(err)
+	}
+	d := devices.Device{Dir: "/run/zram", Noted: []devices.NotedLoop{{Path: loop.Path()}}}
+	fd, err := unix.Open(loop.Path(), unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := detachAll(d); err == nil || !strings.Contains(err.Error(), loop.Path()+" is in use") {
+		t.Error(err)
+	}
+	if info, err := loopsetup.Inspect(loop.Path()); err != nil || info.Autoclear {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if err := errors.Join(unix.Close(fd), loop.Close(), detachAll(d)); err != nil {
+		t.Error(err)
+	}
+	if _, err := loopsetup.Inspect(loop.Path()); !errors.Is(err, loopsetup.ErrNotAttached) {
+		t.Errorf("%s stays: %v", loop.Path(), err)
 	}
 }
