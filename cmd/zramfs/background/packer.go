@@ -28,6 +28,7 @@ type Packer struct {
 	share  Share           // immutable
 	store  *store.Store    // immutable
 	every  time.Duration   // immutable
+	fill   func() float64  // how full the store is, as fillOf has it; immutable
 	filled <-chan struct{} // immutable; has a value where the store is fuller than before; nil for never
 	pacer  pacer           // its share is that of the present run
 	ended  sync.WaitGroup
@@ -36,6 +37,10 @@ type Packer struct {
 	before ColdStatus          // of the present run; as recomp
 	packed store.Recompressed  // what it has done so far; as recomp
 	joined store.Recompressed  // likewise
+	level  level               // of the present run; as recomp
+	looked time.Time           // when the run last looked at the level of now; as recomp
+	end    func()              // ends the present run; as recomp
+	again  bool                // it was ended to begin anew at another level; as recomp
 
 	mu     sync.Mutex
 	status ColdStatus // guarded by mu
@@ -76,9 +81,9 @@ const (
 // unless a lowered limit makes writes fail. A value from filled, which may be nil, has it look at
 // once. Where nothing can be packed its status says why.
 func NewPacker(s *store.Store, share Share, busy Busy, filled <-chan struct{}) *Packer {
-	p := &Packer{share: share, store: s, every: every, filled: filled}
+	p := &Packer{share: share, store: s, every: every, filled: filled, fill: func() float64 { return fillOf(s.Stats()) }}
 	p.pacer = newPacer(share, func() string {
-		if fillOf(s.Stats()) > 1 {
+		if p.fill() > 1 {
 			return ""
 		}
 		return busy()
@@ -150,8 +155,12 @@ func (p *Packer) run() {
 		}
 		if due || fill >= scarce {
 			var from from
+			p.level = levelOf(fill)
 			from, p.pacer.share = harder(fill, ages.age(), p.share)
 			p.pack(ctx, from)
+			if p.again {
+				continue
+			}
 		}
 		select {
 		case <-p.pacer.stop:
@@ -176,6 +185,29 @@ func fillOf(s store.Stats) float64 {
 	return float64(s.MemUsedTotal) / float64(s.MemLimit)
 }
 
+// A level says how near the memory limit is.
+type level int
+
+const (
+	plenty level = iota
+	scarcely
+	direly
+	beyond // a limit that was lowered
+)
+
+// levelOf is the level where that part of the memory limit is taken.
+func levelOf(fill float64) level {
+	switch {
+	case fill > 1:
+		return beyond
+	case fill >= dire:
+		return direly
+	case fill >= scarce:
+		return scarcely
+	}
+	return plenty
+}
+
 // A from says from which age on pages are packed, each by itself, and joined.
 type from struct{ packed, joined time.Duration }
 
@@ -185,13 +217,13 @@ type from struct{ packed, joined time.Duration }
 // more than the time for pages that are read again. Beyond a limit that was lowered all writes
 // fail, so pages of any age are packed.
 func harder(fill float64, cold time.Duration, share Share) (from, Share) {
-	switch {
-	case fill > 1:
+	switch levelOf(fill) {
+	case beyond:
 		return from{}, min(16*share, 100)
-	case fill >= dire:
+	case direly:
 		soon := min(cold, leastAge/4)
 		return from{soon, soon}, min(8*share, 100)
-	case fill >= scarce:
+	case scarcely:
 		soon := min(cold, leastAge)
 		return from{soon, soon}, min(4*share, 100)
 	}
@@ -200,11 +232,15 @@ func harder(fill float64, cold time.Duration, share Share) (from, Share) {
 
 // pack packs and joins what is old enough, if the machine has time.
 func (p *Packer) pack(ctx context.Context, from from) {
+	p.again = false
 	if reason := p.pacer.busy(); reason != "" {
 		p.say(func(s *ColdStatus) { s.State, s.Reason = StateWaiting, reason })
 		return
 	}
 	p.say(func(s *ColdStatus) { s.State, s.Reason = StatePacking, "" })
+	ctx, p.end = context.WithCancel(ctx)
+	defer p.end()
+	p.looked = time.Now()
 	p.before, p.packed, p.joined = p.Status(), store.Recompressed{}, store.Recompressed{}
 	var err error
 	if p.packed, err = p.recomp.Run(ctx, from.packed); p.joiner != nil && err == nil {
@@ -235,6 +271,20 @@ func (p *Packer) restAfter(did *store.Recompressed) func(store.Recompressed) {
 			p.add(s)
 			s.SpentSeconds += took.Seconds()
 		})
+		p.look()
+	}
+}
+
+// look ends the present run where the memory limit has come nearer than it was when the run began,
+// or a lowered one is kept by now: a run may take hours, and the next one goes on where it ends.
+func (p *Packer) look() {
+	if time.Since(p.looked) < lookAround {
+		return
+	}
+	p.looked = time.Now()
+	if now := levelOf(p.fill()); now > p.level || now < p.level && p.level == beyond {
+		p.again = true
+		p.end()
 	}
 }
 

@@ -129,6 +129,33 @@ func TestPackerTakesItsShare(t *testing.T) {
 	}
 }
 
+// A run that would take minutes ends once the limit is nearer, so that the next one packs harder,
+// and one for a lowered limit once that is kept.
+func TestPackerLooksAgain(t *testing.T) {
+	p := NewPacker(newStore(t), 1, calm, nil)
+	for _, c := range []struct {
+		level level
+		fill  float64
+	}{{plenty, scarce}, {scarcely, dire}, {plenty, 1.1}, {beyond, 1}} {
+		p.level, p.fill = c.level, func() float64 { return c.fill }
+		ended := make(chan struct{})
+		go func() { p.pack(t.Context(), from{}); close(ended) }()
+		select {
+		case <-ended:
+		case <-time.After(20 * lookAround):
+			close(p.pacer.stop)
+			<-ended
+			t.Fatalf("level %d: the run goes on", c.level)
+		}
+		if !p.again {
+			t.Errorf("level %d: the run was over", c.level)
+		}
+	}
+	p.level, p.fill, p.looked = direly, func() float64 { return scarce }, time.Time{}
+	p.end = func() { t.Error("a run ends although the limit is not nearer") }
+	p.look()
+}
+
 // Start and Close, and what cannot be started.
 func TestPackerRuns(t *testing.T) {
 	s := newStore(t)
