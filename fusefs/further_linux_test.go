@@ -3,6 +3,7 @@
 package fusefs
 
 import (
+	"bytes"
 	"errors"
 	"runtime"
 	"slices"
@@ -252,6 +253,29 @@ func TestLeftRequestIsCounted(t *testing.T) {
 	}
 	if n := all[0].words[wordAttempts].Load(); n != 1 {
 		t.Errorf("%d attempts are counted, want 1", n)
+	}
+}
+
+// A request that is left to a successor is whole, also a long list of pages to write back.
+func TestLeftRequestIsWhole(t *testing.T) {
+	l := newLeftOf(t, requestsShape{attributes: 2, data: 2, transfer: leftTransfer})
+	fs := l.successor().attributes.fs
+	all, err := l.session.requests.slots(attributeConnection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := bytes.Repeat([]byte("page_index=1 "), 1000)
+	m := request(opWrite, 10, fs.tree.lookup(deviceNode, "writeback").id, append(transferArgument(0, len(text)), text...))
+	l.put(all[0], m)
+	thread := l.successor().attributes.threads[0]
+	thread.c.fs.left.Store(uint64(10), true)
+	thread.finish()
+	if got := l.heard(attributeConnection); len(got) != 0 || !bytes.Equal(all[0].room()[:len(m)], m) {
+		t.Errorf("the request has changed, or is answered: %+v", got)
+	}
+	l.successor().attributes.threads[0].finish()
+	if got := l.heard(attributeConnection); len(got) != 1 || got[0].unique != 10 || got[0].errno != int(unix.ENODEV) {
+		t.Errorf("answered %+v, want that there is no backing device", got)
 	}
 }
 

@@ -198,6 +198,9 @@ func resultOf(answer []byte, n int, errno syscall.Errno) int64 {
 // carryOutOther passes a request to go-fuse.
 func (t *thread) carryOutOther(op uint32, m message) {
 	unique, answer := m.unique(), t.slot.answer()
+	if op == opWrite { // a successor needs all of it until it is applied
+		answer = t.slot.answerBeside()
+	}
 	if op == opInterrupt { // no request takes long: the kernel stops asking
 		putOutHeader(answer, unique, unix.ENOSYS, 0)
 		t.send(answer[:outHeaderSize])
