@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -41,7 +42,7 @@ type hotAnswer struct {
 // a device of its own: the keeper only waits for the end of its keeper.
 type furtherDevices struct {
 	one  sync.Mutex // held while a device is made or ended
-	last hotAnswer  // guarded by one
+	last hotAnswers // guarded by one
 
 	telling sync.Mutex // held while a worker is told of them, so that it learns of changes in their order
 
@@ -51,6 +52,24 @@ type furtherDevices struct {
 	leaving string                 // why the directory's device ends with them, or empty; guarded by mu
 	until   time.Time              // that holds until then, since one may be in use; guarded by mu
 	alone   bool                   // the directory's device has ended, and the directory ends with them; guarded by mu
+}
+
+// hotAnswers are the last answers, the newest first: the worker that follows one which died may ask
+// for other requests before it asks again.
+type hotAnswers [8]hotAnswer
+
+// to returns the answer that a request has had. No request has the number 0.
+func (h *hotAnswers) to(request uint64) (a hotAnswer, ok bool) {
+	i := slices.IndexFunc(h[:], func(a hotAnswer) bool { return a.Request == request })
+	if i < 0 {
+		return hotAnswer{}, false
+	}
+	return h[i], true
+}
+
+func (h *hotAnswers) note(a hotAnswer) {
+	copy(h[1:], h[:])
+	h[0] = a
 }
 
 // A furtherKeeper is the keeper of a further device.
@@ -91,8 +110,9 @@ func (f *furtherDevices) withoutFirst() bool {
 func (k *keeper) hot(asking *process, r hotRequest) {
 	k.further.one.Lock()
 	defer k.further.one.Unlock()
-	if k.further.last.Request != r.Request {
-		answer := hotAnswer{Request: r.Request}
+	answer, known := k.further.last.to(r.Request)
+	if !known {
+		answer.Request = r.Request
 		switch {
 		case r.Backing != nil:
 			answer.Backing, answer.Errno = k.setBacking(*r.Backing)
@@ -101,10 +121,9 @@ func (k *keeper) hot(asking *process, r hotRequest) {
 		default:
 			answer.Number, answer.Errno = k.addFurther()
 		}
-		k.further.last = answer
+		k.further.last.note(answer)
 	}
-	last := k.further.last
-	k.tellFurther(asking, &last)
+	k.tellFurther(asking, &answer)
 }
 
 // tellFurther tells a worker which further devices there are, and an answer, if there is one.

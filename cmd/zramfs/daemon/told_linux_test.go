@@ -42,9 +42,10 @@ func TestHotAnswersAgain(t *testing.T) {
 	some := "/some"
 	want := []hotAnswer{
 		{Request: 1, Errno: syscall.ENODEV}, {Request: 1, Errno: syscall.ENODEV}, {Request: 2, Errno: syscall.ENOMEM}, {Request: 3, Errno: syscall.EBUSY},
+		{Request: 1, Errno: syscall.ENODEV}, // after others of the same worker
 	}
 	got := told(t, func(p *process) {
-		for _, r := range []hotRequest{{Request: 1, Remove: 4}, {Request: 1}, {Request: 2}, {Request: 3, Backing: &some}} {
+		for _, r := range []hotRequest{{Request: 1, Remove: 4}, {Request: 1}, {Request: 2}, {Request: 3, Backing: &some}, {Request: 1}} {
 			k.hot(p, r)
 		}
 	})
