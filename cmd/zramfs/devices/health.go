@@ -65,8 +65,12 @@ func Diagnose(d Device, now time.Time) []Problem {
 	problems = append(problems, diagnoseRestarts(d.Status, now)...)
 	problems = append(problems, diagnoseErrors(d.Status.IO, now)...)
 	if s := d.Status.Scrub; s.Damaged > 0 {
+		what := fmt.Sprintf("the last scrub found %s damaged", term.Pages(s.Damaged))
+		if len(s.DamagedPages) > 0 { // else the status is not one of ours
+			what += fmt.Sprintf(", such as number %d", s.DamagedPages[0])
+		}
 		problems = append(problems, Problem{
-			What: fmt.Sprintf("the last scrub found %s damaged, such as number %d", term.Pages(s.Damaged), s.DamagedPages[0]),
+			What: what,
 			Fix:  "test the machine's memory; a page is sound again once it is written",
 		})
 	}
