@@ -83,8 +83,9 @@ func (s *Store) pass(long time.Duration) time.Duration {
 		again = soonest(again, heldUpEvery)
 	}
 
-	full := denied && s.reserve() <= s.keptReady() && s.unswept.Load() == 0 && !s.recountEnds() && !s.clusters.loosen.under
-	relief := full && s.cfg.OnFull != FullError && s.cfg.Relief != nil && s.cfg.Relief()
+	short := denied && s.reserve() <= s.keptReady() && s.unswept.Load() == 0 && !s.recountEnds()
+	full := short && !s.clusters.loosen.under
+	relief := short && s.cfg.OnFull != FullError && s.cfg.Relief != nil && s.cfg.Relief()
 	s.mu.Lock()
 	s.ended = turn
 	s.full.Store(full)

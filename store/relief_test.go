@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/zramfs/zramfs/store/internal/image"
 )
@@ -91,4 +92,20 @@ func TestStubsHaveRoomInAFullStore(t *testing.T) {
 		}
 		moved += did.Pages
 	}
+}
+
+// Room is made during a walk over clusters too, which takes seconds on a large device and may free
+// nothing: writes would fail before it ends.
+func TestReliefDuringAWalkOverClusters(t *testing.T) {
+	var relieves atomic.Bool
+	s := newStore(t, Config{Disksize: populateUpTo, MemLimit: limitOf(populateUpTo, 6), Relief: relieves.Load})
+	fillUp(t, s)
+	defer s.unmaintained()()
+	relieves.Store(true)
+	s.clusters.left.Store(1)
+	s.pass(time.Hour)
+	if !s.clusters.loosen.under || s.full.Load() || !s.relief.Load() {
+		t.Errorf("a walk is under way: %v; the store is full: %v, and room is made: %v", s.clusters.loosen.under, s.full.Load(), s.relief.Load())
+	}
+	relieves.Store(false)
 }

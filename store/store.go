@@ -88,7 +88,7 @@ type Store struct {
 
 	// Every request reads these, and few change them.
 	full      atomic.Bool                     // the last pass was denied memory and could not raise the reserve
-	relief    atomic.Bool                     // full, and Config.Relief makes room
+	relief    atomic.Bool                     // memory was denied, and Config.Relief makes room
 	stall     atomic.Bool                     // see Stall
 	quiet     atomic.Bool                     // quiesce waits for all workers, so no write stalls
 	drowsy    atomic.Bool                     // the maintainer sleeps without a timer
