@@ -68,3 +68,25 @@ func TestLoweredLimitPacks(t *testing.T) {
 	}
 	checkPages(t, fd, text)
 }
+
+// A worker that takes the place of another keeps to the limit that was set since the device was
+// made, also before it serves.
+func TestNextWorkerKeepsTheLimit(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := mount(t, "--size", "4G", "-a", "raw", "--cold", "off")
+	fd := int(openData(t, dir, unix.O_DIRECT).Fd())
+	random := pages.Generate(pages.Random, 64<<20/pageSize, 24)
+	if n := fill(t, fd, random); n != len(random) {
+		t.Fatalf("%d of %d pages fit", n, len(random))
+	}
+	limit := (inUse(status(t, dir).Memory) + 2<<20) / pageSize * pageSize
+	setAttribute(t, dir, "mem_limit", fmt.Sprint(limit))
+	within(t, answerTimeout, "the use falls below the limit", func() bool { return status(t, dir).Memory.MemUsedTotal <= limit })
+	setAttribute(t, dir, "mem_used_max", "0")
+	killWorker(t, dir)
+	if got := status(t, dir); got.Restarts != 1 || got.Memory.MemUsedMax > limit {
+		t.Errorf("%d restarts; %d KiB were taken at the most, the limit is %d KiB", got.Restarts, got.Memory.MemUsedMax>>10, limit>>10)
+	}
+	checkPages(t, fd, random)
+}

@@ -225,9 +225,11 @@ func TestWorkerParts(t *testing.T) {
 	if got := w.storeConfig().MemLimit; got != w.cfg.MemLimit {
 		t.Errorf("the limit is %d", got)
 	}
-	w.chosen.MemLimit = new(uint64)
-	if got := w.storeConfig().MemLimit; got != 0 {
-		t.Errorf("with one that was chosen the limit is %d", got)
+	for _, chosen := range []uint64{0, 5} {
+		w.chosen.MemLimit = &chosen
+		if got := w.storeConfig().MemLimit; got != chosen {
+			t.Errorf("with one of %d that was chosen the limit is %d", chosen, got)
+		}
 	}
 	w.logf("page %d", 7)
 	if got := said(); !slices.Equal(got, []string{"WARN page 7"}) {

@@ -23,10 +23,14 @@ func (w *worker) makeStore() (err error) {
 	if w.facts.Locks {
 		w.memory.LockVia(os.NewFile(locksFD, "locks"))
 	}
+	cfg := w.storeConfig()
 	if w.facts.Create || w.facts.Ready == 0 {
-		w.store, err = store.Create(w.memory, w.storeConfig())
+		if w.chosen.MemLimit != nil {
+			cfg.MemLimit = 0 // any will do later, also one that a new store would refuse
+		}
+		w.store, err = store.Create(w.memory, cfg)
 	} else {
-		w.store, err = store.Open(w.memory, w.storeConfig())
+		w.store, err = store.Open(w.memory, cfg)
 	}
 	if err != nil {
 		return err
@@ -56,7 +60,7 @@ func (w *worker) storeConfig() store.Config {
 		Backing:   w.backing,
 	}
 	if w.chosen.MemLimit != nil {
-		cfg.MemLimit = 0 // any will do later, also one that a new store would refuse
+		cfg.MemLimit = *w.chosen.MemLimit
 	}
 	return cfg
 }
