@@ -39,10 +39,11 @@ type Spiller struct {
 	asked chan struct{}        // has room for one call of Relieve
 	ended sync.WaitGroup
 
-	mu     sync.Mutex
-	status SpillStatus // guarded by mu
-	began  time.Time   // when the present step began; zero between rounds; guarded by mu
-	vain   time.Time   // until when a step would move nothing; guarded by mu
+	mu      sync.Mutex
+	started bool        // guarded by mu
+	status  SpillStatus // guarded by mu
+	began   time.Time   // when the present step began; zero between rounds; guarded by mu
+	vain    time.Time   // until when a step would move nothing; guarded by mu
 }
 
 // A Mover moves pages of a store to its backing device.
@@ -91,6 +92,9 @@ func NewSpiller(s *store.Store, daily uint64, age func() time.Duration, m Mover)
 // Start spills in the background from now on.
 func (p *Spiller) Start() {
 	if p.Status().State != StateOff {
+		p.mu.Lock()
+		p.started = true
+		p.mu.Unlock()
 		p.ended.Go(p.run)
 	}
 }
@@ -110,13 +114,14 @@ func (p *Spiller) Status() SpillStatus {
 }
 
 // Relieve has the Spiller make room at once, and reports whether it is about to: the store asks
-// while writes wait. It does not block.
+// while writes wait. It does not block. Before Start it is not: a worker first finishes the writes
+// that its predecessor left, one after the other, and serves nothing until then.
 func (p *Spiller) Relieve() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
 	stuck := !p.began.IsZero() && now.Sub(p.began) > stepTime
-	if stopped(p.stop) || p.status.State == StateOff || now.Before(p.vain) || stuck {
+	if !p.started || stopped(p.stop) || p.status.State == StateOff || now.Before(p.vain) || stuck {
 		return false
 	}
 	select {

@@ -72,6 +72,7 @@ func hour() time.Duration { return time.Hour }
 func TestSpillerKeepsToItsBudget(t *testing.T) {
 	m := newMoving()
 	p := NewSpiller(nil, 500<<20, hour, m)
+	p.started = true
 	now := time.Now()
 	if pause := p.round(0.79, now); pause != fillEvery || len(m.asked) > 0 || p.Status().State != StateWaiting {
 		t.Errorf("far from the limit: %v, %+v", m.asked, p.Status())
@@ -100,6 +101,10 @@ func TestSpillerKeepsToItsBudget(t *testing.T) {
 func TestSpillerRelieves(t *testing.T) {
 	m := newMoving()
 	p := NewSpiller(newStore(t), SpillDaily, hour, m)
+	if p.Relieve() {
+		t.Error("it promises to make room, and does not move anything yet")
+	}
+	p.started = true
 	m.have = stepBytes / store.PageSize * 3 / 2
 	p.relieve(time.Now())
 	p.relieve(time.Now())
@@ -137,6 +142,7 @@ func TestSpillerIsStuck(t *testing.T) {
 	}
 	m.err = errors.New("the disk is gone")
 	p = NewSpiller(newStore(t), SpillDaily, hour, m)
+	p.started = true
 	if p.relieve(time.Now()); p.Relieve() || p.Status().Reason != "the disk is gone" {
 		t.Errorf("after a failure: %+v", p.Status())
 	}

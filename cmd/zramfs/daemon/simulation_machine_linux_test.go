@@ -304,10 +304,13 @@ func (m *machine) lead(v *simulatedWorker, send func(news)) (err error) {
 	if err != nil {
 		return err
 	}
-	if chosen.MemLimit != nil {
-		cfg.MemLimit = 0 // as makeStore
+	if chosen.MemLimit != nil { // as makeStore
+		cfg.MemLimit = *chosen.MemLimit
 	}
 	if v.serve.Create || v.serve.Ready == 0 {
+		if chosen.MemLimit != nil {
+			cfg.MemLimit = 0
+		}
 		v.store, err = store.Create(memory, cfg)
 	} else {
 		v.store, err = store.Open(memory, cfg)
