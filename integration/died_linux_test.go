@@ -63,6 +63,40 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
+// TestForcedUnmount ends the attributes by umount -f under a loop device: what is stored is there,
+// status does not say that it is lost, and down ends the device as any other.
+func TestForcedUnmount(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	require.Loop(t)
+	if !apart(t) {
+		return
+	}
+	dir := mount(t, "--size", "16M")
+	loop := attachments["losetup"](t, dir)
+	keeper := status(t, dir).KeeperPID
+	if err := unix.Unmount(dir, unix.MNT_FORCE); !errors.Is(err, unix.EBUSY) {
+		t.Fatalf("umount -f: %v", err)
+	}
+	device := openFile(t, loop, unix.O_DIRECT)
+	if _, err := unix.Pread(int(device.Fd()), aligned(t), 0); err != nil {
+		t.Errorf("read of %s: %v", loop, err)
+	}
+	if err := device.Close(); err != nil {
+		t.Error(err)
+	}
+	if r := run(t, commandTimeout, "status", dir); r.Code != 1 || !strings.Contains(r.Stdout, "what is stored is there") || strings.Contains(r.Stdout, "lost") {
+		t.Errorf("status: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	if r := run(t, commandTimeout, "umount", dir); r.Code != 1 || !strings.Contains(r.Stderr, loop+" is on it") {
+		t.Errorf("umount: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	mustRun(t, commandTimeout, "down", dir)
+	if !waitEnd(keeper, answerTimeout) {
+		t.Errorf("keeper %d lives on", keeper)
+	}
+}
+
 // TestServerStopped stops the serving process: the program does not hang, and
 // goes on when the process does.
 func TestServerStopped(t *testing.T) {

@@ -128,6 +128,9 @@ func (d *Device) ask(ctx context.Context) {
 	case d.Err != nil:
 	case !d.Away:
 		d.Status, d.Err = askStatus(ctx, d.Dir)
+		if errors.Is(d.Err, ErrDead) {
+			d.askLoop(ctx)
+		}
 	case d.reachable():
 		d.Status, d.Err = askStatus(ctx, host.Local.InRootOf(d.Keeper, d.Dir))
 	default:
@@ -135,6 +138,23 @@ func (d *Device) ask(ctx context.Context) {
 	}
 	if d.Status != nil && d.Keeper == 0 {
 		d.Keeper = ServerAt(d.Status.PID)
+	}
+}
+
+// ErrCutOff means that the mount of a device was ended by force, and that its data file is served.
+var ErrCutOff = errors.New("its mount was ended by force, as umount -f does; what is stored is there, and the status cannot be read")
+
+// askLoop finds out whether the data file of a device with a dead mount is served.
+func (d *Device) askLoop(ctx context.Context) {
+	if len(d.Loops) == 0 {
+		return
+	}
+	if _, err := aside.Call(ctx, aside.Probe, d.Loops[0].Path); err != nil {
+		return
+	}
+	d.Err = fmt.Errorf("%s: %w", d.Title(), ErrCutOff)
+	if d.Keeper == 0 {
+		d.Keeper = findServers(d.number, 0, d.Dir).Keeper.PID
 	}
 }
 

@@ -90,6 +90,8 @@ func diagnoseServer(d Device) []Problem {
 	case d.Status != nil, errors.Is(d.Err, ErrOutOfSight):
 	case errors.Is(d.Err, ErrDead):
 		problems = append(problems, DiagnoseDead(d))
+	case errors.Is(d.Err, ErrCutOff):
+		problems = append(problems, Problem{What: ErrCutOff.Error(), Fix: "zramfs down " + d.Title() + ", then up"})
 	case errors.Is(d.Err, aside.ErrNoAnswer):
 		s := SilenceOf(d)
 		problems = append(problems, Problem{What: s.what(), Fix: s.Fix()})
