@@ -254,12 +254,32 @@ func (k *keeper) endFurther(number int) syscall.Errno {
 	}
 }
 
-// askKeeper has the keeper make or end a further device.
+// askKeeper has the keeper make or end a further device, or open a backing device.
 func (w *worker) askKeeper(r hotRequest) (hotAnswer, error) {
 	if !w.asking.TryLock() {
 		return hotAnswer{}, syscall.EAGAIN // its answer may need the thread that this call would keep waiting
 	}
 	defer w.asking.Unlock()
+	return w.awaitKeeper(r)
+}
+
+// askInTurn is askKeeper for requests of which fusefs never has so many that none of its threads is
+// left. They wait for one another: after the death of a worker one that was under way is carried out
+// again, and may come behind a new one.
+func (w *worker) askInTurn(r hotRequest) (hotAnswer, error) {
+	for !w.asking.TryLock() {
+		select {
+		case <-w.leaving:
+			return hotAnswer{}, fusefs.ErrLeft
+		case <-time.After(resizePause):
+		}
+	}
+	defer w.asking.Unlock()
+	return w.awaitKeeper(r)
+}
+
+// awaitKeeper sends a request and waits for its answer. The caller holds w.asking.
+func (w *worker) awaitKeeper(r hotRequest) (hotAnswer, error) {
 	w.news.send(news{Hot: &r})
 	for {
 		select {
@@ -281,7 +301,7 @@ func (w *worker) askKeeper(r hotRequest) (hotAnswer, error) {
 
 // addDevice is fusefs.Config.Add.
 func (w *worker) addDevice(request uint64) (int, error) {
-	a, err := w.askKeeper(hotRequest{Request: request})
+	a, err := w.askInTurn(hotRequest{Request: request})
 	return a.Number, err
 }
 
@@ -290,6 +310,6 @@ func (w *worker) removeDevice(request uint64, number int) error {
 	if number > fusefs.MaxFurther {
 		return syscall.ENODEV
 	}
-	_, err := w.askKeeper(hotRequest{Request: request, Remove: number})
+	_, err := w.askInTurn(hotRequest{Request: request, Remove: number})
 	return err
 }

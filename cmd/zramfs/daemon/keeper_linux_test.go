@@ -197,6 +197,20 @@ func TestAskKeeper(t *testing.T) {
 	if err := w.removeDevice(15, fusefs.MaxFurther); err != nil {
 		t.Errorf("the last number: %v", err)
 	}
+	w.asking.Lock()
+	if err := w.setBacking(22, "/some"); err != syscall.EAGAIN {
+		t.Errorf("a backing device while another call waits: %v", err)
+	}
+	answered := make(chan error)
+	go func() {
+		_, err := w.addDevice(24)
+		answered <- err
+	}()
+	w.answers <- hotAnswer{Request: 24}
+	w.asking.Unlock()
+	if err := <-answered; err != nil {
+		t.Errorf("a device once another call has its answer: %v", err)
+	}
 	close(w.orphaned)
 	if _, err := w.addDevice(16); !errors.Is(err, syscall.EAGAIN) || !errors.Is(err, errSilent) {
 		t.Errorf("without a keeper: %v", err)
@@ -207,8 +221,8 @@ func TestAskKeeper(t *testing.T) {
 		t.Errorf("of a worker that is to stop: %v", err)
 	}
 	w.asking.Lock()
-	if _, err := w.addDevice(20); err != syscall.EAGAIN {
-		t.Errorf("while another call waits: %v", err)
+	if _, err := w.addDevice(20); !errors.Is(err, fusefs.ErrLeft) {
+		t.Errorf("of a worker that is to stop, while another call waits: %v", err)
 	}
 }
 
