@@ -3,12 +3,15 @@
 package integration
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -92,5 +95,42 @@ func TestSignalInBackground(t *testing.T) {
 	}
 	if !waitEnd(pid, answerTimeout) {
 		t.Errorf("process %d lives on", pid)
+	}
+}
+
+// A mount that is told to end, once there is something to undo, has made a device and said so, or
+// leaves nothing.
+func TestMountInterrupted(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	for range 5 {
+		dir := filepath.Join(tempDir(t), "zram")
+		t.Cleanup(func() { takeBack(t, dir) })
+		cmd := command(t, "mount", "--size", "16M", dir)
+		var stdout, stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		kill := time.AfterFunc(commandTimeout, func() { _ = cmd.Process.Kill() }) // it may have ended
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		points, err := mountsBelow(dir)
+		for ; err == nil && len(points) == 0 && len(ended) == 0; points, err = mountsBelow(dir) {
+			time.Sleep(time.Millisecond)
+		}
+		_ = cmd.Process.Signal(unix.SIGTERM) // it may have ended
+		<-ended                              // with the exit code
+		kill.Stop()
+		points, err = mountsBelow(dir)
+		_, left := os.Lstat(dir)
+		switch code := cmd.ProcessState.ExitCode(); {
+		case err != nil:
+			t.Error(err)
+		case code == 0 && stdout.Len() > 0 && len(points) > 0:
+		case code == 1 && strings.Contains(stderr.String(), "interrupted; everything was undone") && len(points) == 0 && errors.Is(left, os.ErrNotExist):
+		default:
+			t.Errorf("exit code %d, %q, %q; mounts %v, %v", code, stdout.String(), stderr.String(), points, left)
+		}
 	}
 }

@@ -3,12 +3,15 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"github.com/urfave/cli/v2"
 
@@ -17,6 +20,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/notify"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/setup"
@@ -108,19 +112,38 @@ func mountAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	ctx, stop := signal.NotifyContext(c.Context, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal kills the program
 	report, err := setup.StartDevice(cfg, servingArgs)
 	if err != nil {
 		return err
 	}
-	status, _ := devices.ReadStatus(report.Dir) // without it the summary has no memory line
-	err = announceDevice(c, said, cfg, report, status)
-	if err == nil {
-		err = notify.Ready(report.PID, deviceStatus(report))
-	}
-	if err != nil {
-		return errors.Join(err, setup.StopDevice(report)) // the user must know of each running device
+	if err := announceMount(ctx, c, said, cfg, report); err != nil {
+		return undoMount(report, err) // the user must know of each running device
 	}
 	return nil
+}
+
+// announceMount tells the user and the service manager of a device, unless a signal has come.
+func announceMount(ctx context.Context, c *cli.Context, said *setup.Narration, cfg daemon.Config, report *daemon.Report) error {
+	status, _ := devices.ReadStatus(report.Dir) // without it the summary has no memory line
+	if ctx.Err() != nil {
+		return imaging.ErrInterrupted
+	}
+	if err := announceDevice(c, said, cfg, report, status); err != nil {
+		return err
+	}
+	return notify.Ready(report.PID, deviceStatus(report))
+}
+
+// undoMount ends a device after err, and returns that.
+func undoMount(report *daemon.Report, err error) error {
+	undone := setup.StopDevice(report)
+	if undone == nil && errors.Is(err, imaging.ErrInterrupted) {
+		return fmt.Errorf("%w; everything was undone", err)
+	}
+	return errors.Join(err, undone)
 }
 
 // deviceStatus is one line about a device without swap, for a service manager.
