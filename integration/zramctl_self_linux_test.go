@@ -128,3 +128,29 @@ left 0
 		t.Errorf("exit code %d:\n%s\nwant\n%s\n%s", r.Code, r.Stdout, want, r.Stderr)
 	}
 }
+
+// A signal between the device and its loop device leaves neither: only what was printed stays.
+func TestZramctlInterrupted(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	require.Loop(t)
+	const script = `for try in 1 2 3 4 5; do
+	"$1" -f -s 64M >/run/said 2>/run/failed &
+	pid=$!
+	until cat /sys/block/loop*/loop/backing_file 2>/dev/null | grep -q '^/run/zram/dev/zram0' || [ -s /run/failed ]; do :; done
+	kill -TERM $pid 2>/dev/null
+	wait $pid
+	code=$?
+	echo "$code:$(cat /run/said | grep -c loop):$(grep -c ' /run/zram ' /proc/mounts)"
+	[ $code = 0 ] && "$zramfs" down -q /run/zram
+done`
+	r := ownRun(t, script, asZramctl(t))
+	for line := range strings.Lines(r.Stdout) {
+		if line != "0:1:1\n" && line != "1:0:0\n" {
+			t.Errorf("code, lines and mounts %q: %s", line, r.Stderr)
+		}
+	}
+	if r.Code != 0 && r.Code != 1 || strings.Count(r.Stdout, "\n") != 5 {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+}

@@ -3,15 +3,18 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"syscall"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/config"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/zramctl"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -67,8 +70,11 @@ func zramctlAlgorithm(o zramctl.Options) (string, error) {
 }
 
 // makeDevice serves a device on dir and attaches a loop device to it, which stays until the device
-// is ended. After a failure there is neither.
+// is ended. After a failure, or a signal, there is neither.
 func makeDevice(dir string, size uint64, algorithm string) (loop string, err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal kills the program
 	if err := runQuiet("mount", "--"+flagSize, strconv.FormatUint(size, 10), "--"+flagAlgorithm, algorithm, dir); err != nil {
 		return "", err
 	}
@@ -76,6 +82,9 @@ func makeDevice(dir string, size uint64, algorithm string) (loop string, err err
 	if err == nil {
 		loop = dev.Path()
 		err = errors.Join(dev.Keep(), dev.Close())
+	}
+	if err == nil && ctx.Err() != nil {
+		err = imaging.ErrInterrupted
 	}
 	if err != nil {
 		return "", errors.Join(err, runQuiet("down", dir))
