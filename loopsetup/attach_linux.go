@@ -272,14 +272,32 @@ func closeQuietly(fd int) { _ = unix.Close(fd) }
 
 // Keep lets the device stay attached when its last user closes it: Detach ends it.
 func (d *Device) Keep() error {
-	fd := int(d.file.Fd())
+	if err := keep(int(d.file.Fd())); err != nil {
+		return fmt.Errorf("keep %s attached: %w", d.Path(), err)
+	}
+	return nil
+}
+
+// keepNumber is keep for loop device n.
+func keepNumber(n int) error {
+	fd, err := openLoop(n)
+	if err != nil {
+		return err
+	}
+	err = keep(fd)
+	closeQuietly(fd)
+	if errors.Is(err, unix.ENXIO) {
+		return fmt.Errorf("%w: %w", ErrNotAttached, err)
+	}
+	return err
+}
+
+// keep takes autoclear off an open device.
+func keep(fd int) error {
 	info, err := unix.IoctlLoopGetStatus64(fd)
 	if err == nil {
 		info.Flags &^= unix.LO_FLAGS_AUTOCLEAR
 		err = unix.IoctlLoopSetStatus64(fd, info)
 	}
-	if err != nil {
-		return fmt.Errorf("keep %s attached: %w", d.Path(), err)
-	}
-	return nil
+	return err
 }

@@ -18,6 +18,7 @@ const (
 	OpClose    = "close"
 	OpDetach   = "detach"
 	OpClaimed  = "look for the user of"
+	OpKeep     = "keep"
 	OpResize   = "resize"
 	OpFind     = "find loop devices of"
 	OpInspect  = "inspect"
@@ -205,18 +206,6 @@ func Detach(dev string) error {
 		return newError(OpDetach, dev, err)
 	}
 	return newError(OpDetach, dev, detach(n))
-}
-
-// Claimed reports whether the loop device dev has a user that shares it with no other: it is an
-// active swap area, mounted, below another block device, or open in a program such as mkfs(8). It
-// needs the right to open dev, and is false for a device without a file.
-func Claimed(dev string) (bool, error) {
-	n, err := loopNumber(dev)
-	if err != nil {
-		return false, newError(OpClaimed, dev, err)
-	}
-	claimed, err := isClaimed(n)
-	return claimed, newError(OpClaimed, dev, err)
 }
 
 // Resize gives the loop device dev the size that its file backing has now. It needs the right to

@@ -16,6 +16,8 @@ var errUnsupported = fmt.Errorf("loop devices and swap areas exist only on Linux
 func attach(string, Config) (*Device, error) { return nil, errUnsupported }
 func (*Device) tune(Config)                  {}
 func detach(int) error                       { return errUnsupported }
+func isClaimed(int) (bool, error)            { return false, errUnsupported }
+func keepNumber(int) error                   { return errUnsupported }
 func resize(int, string) error               { return errUnsupported }
 func identify(int) (FileID, error)           { return FileID{}, errUnsupported }
 func swapOn(string, int, Discard) error      { return errUnsupported }

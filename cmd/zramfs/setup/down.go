@@ -215,7 +215,22 @@ func detachAll(d devices.Device) error {
 			return err
 		}
 	}
-	return d.WaitDetached()
+	if err := d.WaitDetached(); err != nil {
+		return errors.Join(err, keepAgain(d, loops))
+	}
+	return nil
+}
+
+// keepAgain has those of the loop devices on d stay that did so before and are attached still.
+func keepAgain(d devices.Device, before []loopsetup.Info) error {
+	now, err := d.Attached()
+	for _, loop := range now {
+		kept := func(b loopsetup.Info) bool { return b.Path == loop.Path && b.Sequence == loop.Sequence && !b.Autoclear }
+		if slices.ContainsFunc(before, kept) {
+			err = errors.Join(err, loopsetup.Keep(loop.Path))
+		}
+	}
+	return err
 }
 
 // swapAreas returns the active swap areas on the loop devices of all.

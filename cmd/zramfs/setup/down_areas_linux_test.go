@@ -94,3 +94,24 @@ func TestDetachLeavesWhatIsInUse(t *testing.T) {
 		t.Errorf("%s stays: %v", loop.Path(), err)
 	}
 }
+
+// A loop device that a process has open when down gives up stays as it was.
+func TestDetachGivesUp(t *testing.T) {
+	require.Root(t)
+	require.Loop(t)
+	t.Parallel() // it waits for ten seconds
+	loop := hiddenLoop(t)
+	if err := loop.Keep(); err != nil {
+		t.Fatal(err)
+	}
+	d := devices.Device{Dir: "/run/zram", Noted: []devices.NotedLoop{{Path: loop.Path()}}}
+	if err := detachAll(d); err == nil || !strings.Contains(err.Error(), "a loop device is still attached") {
+		t.Error(err)
+	}
+	if info, err := loopsetup.Inspect(loop.Path()); err != nil || info.Autoclear {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if err := errors.Join(loop.Close(), detachAll(d)); err != nil {
+		t.Error(err)
+	}
+}
