@@ -88,7 +88,7 @@ func (g *Group) read(name string) {
 		g.QOSClass = Guaranteed
 	case g.QOSClass == "":
 	case g.PodUID != "":
-		if isContainerID(last) {
+		if isContainerID(last) && !strings.HasSuffix(strings.TrimSuffix(name, last), monitor) {
 			g.ID = last
 		}
 	case last == "burstable":
@@ -102,6 +102,10 @@ func (g *Group) read(name string) {
 		}
 	}
 }
+
+// monitor ends what is before the ID in the name of a group that CRI-O makes for the process that
+// watches a container (monitor_cgroup = "pod").
+const monitor = "-conmon-"
 
 // isContainerID recognises the 64 hexadecimal digits that container runtimes make.
 func isContainerID(name string) bool {

@@ -124,6 +124,8 @@ func TestGroupsOfDrivers(t *testing.T) {
 	m := groupMachine(t, map[string]string{
 		top + "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod0b1c_2d.slice/cri-containerd-" + id("a") + ".scope/memory.swap.max":              "0\n",
 		top + "kubepods.slice/kubepods-pod77.slice/crio-" + id("b") + ".scope/container/memory.swap.max":                                                      "0\n",
+		top + "kubepods.slice/kubepods-pod77.slice/crio-conmon-" + id("b") + ".scope/memory.swap.max":                                                         "max\n",
+		top + "kubepods/burstable/podx/crio-conmon-" + id("f") + "/memory.swap.max":                                                                           "max\n",
 		top + "kubepods/besteffort/pod5-6/" + id("c") + "/memory.swap.max":                                                                                    "max\n",
 		top + "kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/kubelet-kubepods-burstable-pod8_9.slice/" + id("d") + "/memory.swap.max": "7\n",
 		top + "system.slice/docker-" + id("e") + ".scope/memory.swap.max":                                                                                     "0\n",
@@ -136,7 +138,7 @@ func TestGroupsOfDrivers(t *testing.T) {
 	for c, want := range map[string]Group{"a": {PodUID: "0b1c-2d", QOSClass: Burstable}, "b": {PodUID: "77", QOSClass: Guaranteed},
 		"c": {PodUID: "5-6", QOSClass: BestEffort}, "d": {PodUID: "8-9", QOSClass: Burstable}} {
 		got := all[id(c)]
-		if got.PodUID != want.PodUID || got.QOSClass != want.QOSClass || got.ID != id(c) {
+		if got.PodUID != want.PodUID || got.QOSClass != want.QOSClass || got.ID != id(c) || strings.Contains(got.Dir, "conmon") {
 			t.Errorf("%s: %+v", c, got)
 		}
 	}
