@@ -71,8 +71,11 @@ type order struct {
 
 // keeperFacts are the part of control/status that only the keeper knows.
 type keeperFacts struct {
-	PID         int                  `json:"pid"`
-	Ready       int64                `json:"ready"` // since when the device can be opened, nanoseconds of Unix time; 0 is now
+	PID   int   `json:"pid"`
+	Ready int64 `json:"ready"` // since when the device can be opened, nanoseconds of Unix time; 0 is now
+	// ReadyAge is how long the machine had run at that time: the wall clock may be set later.
+	// Keepers of earlier versions do not tell it.
+	ReadyAge    time.Duration        `json:"ready_age,omitempty"`
 	Protections []protect.Protection `json:"protections"`
 	restarts
 	// CPU is the processor time of all workers that have ended.
@@ -94,6 +97,14 @@ type keeperFacts struct {
 	Create bool `json:"create,omitempty"`
 	// Image is the number of the image, see fusefs.Config.Image.
 	Image uint64 `json:"image,omitempty"`
+}
+
+// uptime returns for how long the device can be opened, now that the machine has run for age.
+func (f *keeperFacts) uptime(now time.Time, age time.Duration) time.Duration {
+	if f.ReadyAge == 0 {
+		return now.Sub(time.Unix(0, f.Ready))
+	}
+	return age - f.ReadyAge
 }
 
 // newsWriter sends news, from any goroutine.

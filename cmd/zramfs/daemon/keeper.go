@@ -41,6 +41,7 @@ type keeper struct {
 	processes int           // that were started and have not ended
 	spent     time.Duration // processor time of those that have ended
 	since     time.Time     // the device can be opened since then; zero before
+	sinceAge  time.Duration // how long the machine had run at that time
 
 	resizing sync.Mutex   // held while the device is made anew
 	images   uint64       // that were made; guarded by resizing once the first worker serves

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/store"
 )
 
@@ -47,7 +48,7 @@ func (w *worker) status(loops []string) Status {
 		LastRestart:    w.facts.last(),
 		LastExit:       w.facts.LastExit,
 		SurvivesCrash:  w.kept.Load(),
-		UptimeSeconds:  time.Since(time.Unix(0, w.facts.Ready)).Seconds(),
+		UptimeSeconds:  w.facts.uptime(time.Now(), fusefs.SinceBoot()).Seconds(),
 		Dir:            w.cfg.Dir,
 		Name:           deviceName,
 		Disksize:       w.cfg.Disksize,

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/telemetry"
 )
 
@@ -95,7 +96,7 @@ func (k *keeper) serve(p *process, r restarts) {
 		facts.Backing = b.path
 	}
 	if !k.since.IsZero() {
-		facts.Ready = k.since.UnixNano()
+		facts.Ready, facts.ReadyAge = k.since.UnixNano(), k.sinceAge
 	}
 	go p.tell(order{Serve: facts}) // where that fails, the process ends
 }
@@ -124,7 +125,7 @@ func (k *keeper) inUse(p *process) {
 }
 
 func (k *keeper) ready(_ *process, n news) {
-	k.since = time.Now()
+	k.since, k.sinceAge = time.Now(), fusefs.SinceBoot()
 	k.session.KeepRequests()
 	k.first <- n.Ready
 }

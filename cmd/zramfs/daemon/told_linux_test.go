@@ -3,6 +3,7 @@
 package daemon
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -58,6 +59,30 @@ func TestHotAnswersAgain(t *testing.T) {
 	}
 	if !slices.Equal(answers, want) {
 		t.Errorf("answered %+v, want %+v", answers, want)
+	}
+}
+
+// A worker that takes over is told since when the device can be opened on a clock that is never set
+// as well: the uptime is right after the wall clock was set. Keepers of earlier versions tell the
+// wall clock's time alone.
+func TestUptime(t *testing.T) {
+	from, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = from.Close(), to.Close() }()
+	k := &keeper{since: time.Unix(5000, 0), sinceAge: 50 * time.Second, further: furtherDevices{keepers: map[int]*furtherKeeper{}}}
+	k.serve(&process{orders: to, image: &image{}}, restarts{})
+	var o order
+	if err := json.NewDecoder(from).Decode(&o); err != nil || o.Serve == nil {
+		t.Fatalf("told %+v, %v", o, err)
+	}
+	if got := o.Serve.uptime(time.Unix(1010, 0), time.Minute); got != 10*time.Second {
+		t.Errorf("with a clock that was set back it is %v", got)
+	}
+	o.Serve.ReadyAge = 0
+	if got := o.Serve.uptime(time.Unix(5030, 0), time.Minute); got != 30*time.Second {
+		t.Errorf("by an earlier version's keeper it is %v", got)
 	}
 }
 

@@ -225,7 +225,7 @@ func (w *worker) serve() (err error) {
 	w.protections = append(w.protections, group, protect.CheckTimeouts(host.Local), protect.CheckScheduling())
 	w.protections = protect.Merge(append(w.protections, w.facts.Protections...))
 	if w.facts.Ready == 0 {
-		w.facts.Ready = time.Now().UnixNano()
+		w.facts.Ready, w.facts.ReadyAge = time.Now().UnixNano(), fusefs.SinceBoot()
 	}
 	w.warmUp()
 	close(w.ready)
