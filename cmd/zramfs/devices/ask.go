@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/moby/sys/mountinfo"
 
@@ -136,7 +137,11 @@ func (d *Device) ask(ctx context.Context) {
 	default:
 		d.Err = fmt.Errorf("%s: %w", d.Title(), ErrOutOfSight)
 	}
-	if d.Status != nil && d.Keeper == 0 {
+	if d.Status == nil {
+		return
+	}
+	d.Answered = time.Now() // others may take until ctx ends
+	if d.Keeper == 0 {
 		d.Keeper = ServerAt(d.Status.PID)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/moby/sys/mountinfo"
 
@@ -32,6 +33,7 @@ var ErrDead = errors.New("no process serves it, and what was stored is lost")
 type Device struct {
 	Dir        string           // mount point, from the mount table or up's record; empty when neither has it
 	Status     *daemon.Status   // nil when it could not be read
+	Answered   time.Time        // when Status was read; zero where it is nil
 	Err        error            // why Status is nil; wraps aside.ErrNoAnswer, ErrDead or an error of the file system
 	Loops      []loopsetup.Info // loop devices on the data file, in the order of their places in it
 	Swaps      []loopsetup.Swap // the swap areas on Loops, in that order

@@ -30,10 +30,18 @@ func Take(names ...string) ([]Sample, error) {
 	}
 	samples := make([]Sample, len(found))
 	for i, d := range found {
-		s := Sample{At: time.Now(), Device: d}
-		s.Problems = devices.Diagnose(d, s.At)
-		s.Pressure, s.PressureKnown = host.Local.MemoryPressure()
-		samples[i] = s
+		samples[i] = newSample(d, time.Now())
+		samples[i].Pressure, samples[i].PressureKnown = host.Local.MemoryPressure()
 	}
 	return samples, nil
+}
+
+// newSample returns what is known of d, whose time is that of its own answer: another device may
+// have kept the look waiting until now.
+func newSample(d devices.Device, now time.Time) Sample {
+	s := Sample{At: now, Device: d, Problems: devices.Diagnose(d, now)}
+	if !d.Answered.IsZero() {
+		s.At = d.Answered
+	}
+	return s
 }

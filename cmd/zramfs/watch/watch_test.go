@@ -209,6 +209,24 @@ func TestSavedWithoutSwap(t *testing.T) {
 	}
 }
 
+// Rates are over the time between a device's own answers: a look that waits for another device ends
+// later than they came.
+func TestRatesWhileAnotherIsSilent(t *testing.T) {
+	h := NewHistory(10)
+	for i, waited := range []time.Duration{0, time.Second, 0} {
+		s := at(i, mib)
+		s.Device.Answered, s.Device.Status.IO.Reads = s.At, uint64(100*i)
+		p := h.Add([]Sample{newSample(s.Device, s.At.Add(waited))})[0]
+		if i > 0 && (!near(p.Seconds, 1) || !near(p.In.Pages, 100) || !p.Time.Equal(s.At)) {
+			t.Errorf("look %d: %g pages a second over %g s, at %v", i, p.In.Pages, p.Seconds, p.Time)
+		}
+	}
+	s := silent(3)
+	if got := newSample(s.Device, s.At); !got.At.Equal(s.At) || len(got.Problems) == 0 {
+		t.Errorf("without an answer: %+v", got)
+	}
+}
+
 // A name without a device is an error.
 func TestTakeWithoutDevice(t *testing.T) {
 	if samples, err := Take(t.TempDir()); len(samples) != 0 || !errors.Is(err, devices.ErrNotRunning) {
