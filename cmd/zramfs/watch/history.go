@@ -113,14 +113,14 @@ func (p *Point) addTrend(points []Point) {
 	first := p
 	for i := len(points) - 1; i >= 0; i-- {
 		q := &points[i]
-		if p.Time.Sub(q.Time) > trendTime || q.SwapSize != p.SwapSize || q.Uptime > p.Uptime {
+		if p.at.Sub(q.at) > trendTime || q.SwapSize != p.SwapSize || q.Uptime > p.Uptime {
 			break
 		}
 		if q.Answered() {
 			first = q
 		}
 	}
-	seconds := p.Time.Sub(first.Time).Seconds()
+	seconds := p.at.Sub(first.at).Seconds()
 	if seconds < trendLeast.Seconds() {
 		return
 	}

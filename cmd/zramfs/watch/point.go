@@ -73,6 +73,8 @@ type Point struct {
 	Restarts int `json:"restarts"`
 	// Codecs splits what is stored by format, the one with the most pages first.
 	Codecs []daemon.CodecStatus `json:"codecs"`
+
+	at time.Time // Time on the clock that is never set
 }
 
 // ratioFrom is the least data for a meaningful ratio, in bytes.
@@ -81,7 +83,7 @@ const ratioFrom = 1 << 20
 // state returns the point of a sample without rates.
 func state(s Sample) Point {
 	d := s.Device
-	p := Point{Time: s.At.Round(0).UTC(), Dir: d.Title(), Answer: d.Answer(), Health: "healthy", SwapUsed: d.Used(), Codecs: []daemon.CodecStatus{}}
+	p := Point{Time: s.At.Round(0).UTC(), at: s.At, Dir: d.Title(), Answer: d.Answer(), Health: "healthy", SwapUsed: d.Used(), Codecs: []daemon.CodecStatus{}}
 	if len(s.Problems) > 0 {
 		p.Health = "degraded"
 	}
@@ -119,5 +121,6 @@ func (p *Point) take(d devices.Device) {
 // Errors is the number of all errors since the device was made.
 func (p Point) Errors() uint64 { return p.FailedReads + p.FailedWrites + p.ChecksumErrors }
 
-// Answered reports whether the point has figures of the device itself.
-func (p Point) Answered() bool { return p.Uptime > 0 }
+// Answered reports whether the point has figures of the device itself. A device whose keeper is of
+// an older version takes its uptime from a clock that may have been set back since.
+func (p Point) Answered() bool { return p.Uptime != 0 }

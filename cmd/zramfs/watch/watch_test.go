@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
@@ -184,6 +185,31 @@ func TestTrend(t *testing.T) {
 	}
 }
 
+// The trend goes on where the clock is set.
+func TestTrendWhileTheClockIsSet(t *testing.T) {
+	for _, change := range []time.Duration{-time.Hour, -20 * time.Second, time.Hour} {
+		h, start := NewHistory(100), time.Now()
+		var p Point
+		for i := range 60 {
+			s := at(i, uint64(100+2*i)*mib)
+			s.At = start.Add(time.Duration(i) * time.Second)
+			if i >= 30 {
+				setClock(&s.At, change)
+			}
+			p = h.Add([]Sample{s})[0]
+		}
+		if want := start.Add(59*time.Second + change); !near(p.Growth, 2*mib) || p.FullIn == nil || p.Time.Sub(want).Abs() > time.Second {
+			t.Errorf("clock set by %v: growth %g, full in %v, at %v", change, p.Growth, p.FullIn, p.Time)
+		}
+	}
+}
+
+// setClock moves what the wall clock has shown at t, and leaves the reading of the clock that is
+// never set as it is. Such a Time has its seconds from bit 30 on in its first word.
+func setClock(t *time.Time, by time.Duration) {
+	*(*int64)(unsafe.Pointer(t)) += int64(by/time.Second) << 30
+}
+
 // A history keeps as many points as it may, and forgets devices that are gone. Two devices of one
 // name have points of their own.
 func TestHistoryIsBounded(t *testing.T) {
@@ -224,6 +250,16 @@ func TestRatesWhileAnotherIsSilent(t *testing.T) {
 	s := silent(3)
 	if got := newSample(s.Device, s.At); !got.At.Equal(s.At) || len(got.Problems) == 0 {
 		t.Errorf("without an answer: %+v", got)
+	}
+}
+
+// A device has answered also where its uptime is below 0: its keeper is of an older version, and
+// the clock was set back.
+func TestUptimeBelowZero(t *testing.T) {
+	s := at(0, 100*mib)
+	s.Device.Status.UptimeSeconds = -3600
+	if p := NewHistory(2).Add([]Sample{s})[0]; !p.Answered() {
+		t.Errorf("%+v", p)
 	}
 }
 
