@@ -23,8 +23,12 @@ type tier struct {
 // are in the file, whose format they are part of.
 var tiers = []tier{{time.Second, 900}, {10 * time.Second, 1080}, {time.Minute, 1440}}
 
-// MaxDevices is the number of devices that are kept; of more the one not seen for longest goes.
+// MaxDevices is the number of devices that are kept. A further one takes the place of the one not
+// seen for longest, and is left out while all of them are there.
 const MaxDevices = 8
+
+// present is the time for which a device keeps its place after its last row.
+const present = time.Minute
 
 // A Chronicle is the history of devices.
 type Chronicle struct {
@@ -99,7 +103,10 @@ func (c *Chronicle) Failure() error {
 func (c *Chronicle) Add(name string, r Row) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := c.place(name)
+	n := c.place(name, r.Time)
+	if n < 0 {
+		return
+	}
 	d := c.devices[n]
 	d.seen = r.Time
 	for i, t := range tiers {
@@ -127,8 +134,9 @@ func (c *Chronicle) end(n int, d *device, i int) {
 	}
 }
 
-// place returns the number of a device, which it makes if need be.
-func (c *Chronicle) place(name string) int {
+// place returns the number of a device, which it makes if need be; -1 where there is no room for it
+// at that time. Devices that took each other's place at each row would all be without a history.
+func (c *Chronicle) place(name string, now time.Time) int {
 	n := slices.IndexFunc(c.devices, func(d *device) bool { return d.name == name })
 	if n >= 0 {
 		return n
@@ -137,10 +145,14 @@ func (c *Chronicle) place(name string) int {
 		c.devices = append(c.devices, newDevice(name))
 	} else {
 		n = 0
+		away := func(d *device) time.Duration { return now.Sub(d.seen).Abs() } // the clock may have been set back
 		for i, d := range c.devices {
-			if d.seen.Before(c.devices[n].seen) {
+			if away(d) > away(c.devices[n]) {
 				n = i
 			}
+		}
+		if away(c.devices[n]) < present {
+			return -1
 		}
 		c.devices[n] = newDevice(name)
 	}

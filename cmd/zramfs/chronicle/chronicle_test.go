@@ -206,3 +206,27 @@ func TestManyDevices(t *testing.T) {
 		t.Errorf("%d rows, want 6", len(rows))
 	}
 }
+
+// Nine devices at once: eight have their whole history, and the ninth has none until one of them is
+// gone. A clock that is set back changes nothing.
+func TestMoreDevicesThanRoom(t *testing.T) {
+	c := New()
+	look := func(first int, from time.Time) {
+		for i := range 120 {
+			for d := first; d <= MaxDevices; d++ {
+				fill(c, fmt.Sprint("/", d), from.Add(time.Duration(i)*time.Second), 1)
+			}
+		}
+	}
+	look(0, start)
+	for d := range MaxDevices {
+		if rows, _ := c.Rows(fmt.Sprint("/", d), start.Add(2*time.Minute), 10*time.Minute); len(rows) != 120 {
+			t.Errorf("device %d has %d rows, want 120", d, len(rows))
+		}
+	}
+	back := start.Add(-24 * time.Hour)
+	look(1, back)
+	if rows, _ := c.Rows(fmt.Sprint("/", MaxDevices), back.Add(2*time.Minute), 10*time.Minute); len(rows) != 120 {
+		t.Errorf("once there is room, the ninth has %d rows, want 120", len(rows))
+	}
+}
