@@ -143,6 +143,20 @@ func TestDamage(t *testing.T) {
 	if rows := reopen(); len(rows) != 0 {
 		t.Errorf("%d rows of another format", len(rows))
 	}
+	text = make([]byte, fileSize()) // as the machine lost power before the header was written
+	if rows := reopen(); len(rows) != 0 {
+		t.Errorf("%d rows of a file of zeros", len(rows))
+	}
+	if again, err := Read(path); err != nil || len(again.Devices()) != 0 {
+		t.Errorf("a file of zeros did not begin anew: %v", err)
+	}
+	text = make([]byte, headerSize)
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); err == nil {
+		t.Error("another file of zeros was taken for a history")
+	}
 	if err := os.WriteFile(path, []byte("a letter to a friend"), 0o600); err != nil {
 		t.Fatal(err)
 	}

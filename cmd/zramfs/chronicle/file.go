@@ -68,23 +68,33 @@ func openFile(path string) (_ *file, err error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, ErrInUse
 	}
-	start := make([]byte, len(magic))
-	n, err := f.ReadAt(start, 0)
+	return &file{f}, begin(f)
+}
+
+// begin makes f a history unless it is one. It refuses another kind of file.
+func begin(f *os.File) error {
+	header := make([]byte, headerSize)
+	n, err := f.ReadAt(header, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+		return err
 	}
-	if n > 0 && !bytes.HasPrefix(start[:n], []byte("zramfs history ")) {
-		return nil, errors.New("it is another kind of file")
+	info, err := f.Stat()
+	if err != nil {
+		return err
 	}
-	if info, err := f.Stat(); err != nil || string(start) != magic || info.Size() != fileSize() {
-		if err := errors.Join(err, f.Truncate(0), f.Truncate(fileSize())); err != nil {
-			return nil, err
-		}
-		if _, err := f.WriteAt([]byte(magic), 0); err != nil {
-			return nil, err
-		}
+	// A machine that lost power before the disk had the header left a file of the right size.
+	lost := info.Size() == fileSize() && bytes.Equal(header, make([]byte, headerSize))
+	if n > 0 && !lost && !bytes.HasPrefix(header[:n], []byte("zramfs history ")) {
+		return errors.New("it is another kind of file")
 	}
-	return &file{f}, nil
+	if bytes.HasPrefix(header, []byte(magic)) && info.Size() == fileSize() {
+		return nil
+	}
+	if err := errors.Join(f.Truncate(0), f.Truncate(fileSize())); err != nil {
+		return err
+	}
+	_, err = f.WriteAt([]byte(magic), 0)
+	return err
 }
 
 func (f *file) close() error { return f.f.Close() }
