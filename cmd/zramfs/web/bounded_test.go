@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -77,6 +78,81 @@ func TestFloodOfConnections(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A timed connection counts the answers that could wait for ever.
+type timed struct {
+	net.Conn
+	bounded atomic.Bool // the next write
+	endless *atomic.Int32
+	answers *atomic.Int32
+}
+
+func (c *timed) SetWriteDeadline(at time.Time) error {
+	c.bounded.Store(!at.IsZero())
+	return c.Conn.SetWriteDeadline(at)
+}
+
+func (c *timed) SetDeadline(at time.Time) error {
+	c.bounded.Store(!at.IsZero())
+	return c.Conn.SetDeadline(at)
+}
+
+func (c *timed) Write(text []byte) (int, error) {
+	if c.answers.Add(1); !c.bounded.Load() {
+		c.endless.Add(1)
+	}
+	return c.Conn.Write(text)
+}
+
+// A timing listener makes timed connections.
+type timing struct {
+	net.Listener
+	endless, answers atomic.Int32
+}
+
+func (l *timing) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &timed{Conn: c, endless: &l.endless, answers: &l.answers}, nil
+}
+
+// Each answer has a time limit, refusals as well: a client without the token that takes no answers
+// would have its connection for ever, and 256 of them all that there are.
+func TestNoAnswerWaitsForEver(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, opt := &timing{Listener: inner}, options{token: "0123456789abcdef"}
+	s, _ := sampler(t, opt, healthy())
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- serve(ctx, l, newHandler(s, opt)) }()
+	for _, request := range []string{
+		"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n",
+		"GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer 0123456789abcdef\r\nConnection: close\r\n\r\n",
+	} {
+		conn, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(conn, request+request)
+		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+		if n, err := io.ReadAtLeast(conn, make([]byte, 64), 12); err != nil {
+			t.Errorf("%d bytes of an answer: %v", n, err)
+		}
+		_ = conn.Close()
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if l.answers.Load() == 0 || l.endless.Load() > 0 {
+		t.Errorf("%d of %d answers may wait for ever", l.endless.Load(), l.answers.Load())
 	}
 }
 

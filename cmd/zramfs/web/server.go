@@ -123,8 +123,9 @@ func (o options) url(a net.Addr) string {
 
 // serve answers requests until ctx ends. Open pages end with it.
 func serve(ctx context.Context, l net.Listener, h http.Handler) error {
+	// A client that takes no answers would have its connection for ever, also without the token.
 	server := &http.Server{
-		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: answerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: answerTime, WriteTimeout: answerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	failed := make(chan error, 1)
