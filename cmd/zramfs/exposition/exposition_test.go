@@ -54,6 +54,7 @@ func look() figures.Look {
 			{Dir: "/mnt/hung", Err: aside.ErrNoAnswer, Swaps: swap},
 			{Dir: "/run/zram", Err: errors.New("a second one of that name")},
 			{Dir: "/mnt/\xff", Err: errors.New("a name that is not UTF-8")},
+			{Dir: "/srv/\xff", Status: status()}, // one that answers
 		},
 	}
 }
@@ -74,6 +75,7 @@ func TestWrite(t *testing.T) {
 		`zramfs_up{device="/mnt/hung"} 0`,
 		`zramfs_cpu_seconds_total{device="/run/zram"} 7.25`,
 		"zramfs_up{device=\"/mnt/\uFFFD\"} 0",
+		"zramfs_device_info{algorithm=\"adaptive\",device=\"/srv/\uFFFD\",name=\"/srv/\uFFFD/dev/zram0\",version=\"1.0\"} 1",
 		`zramfs_answer{answer="timeout",device="/mnt/hung"} 1`,
 		`zramfs_swap_used_bytes{device="/mnt/hung"} 4.0894464e+08`,
 		`zramfs_saved_bytes{device="/run/zram"} 2.8311552e+08`, // 390 less 100 and 20 MiB
@@ -104,8 +106,8 @@ func TestWrite(t *testing.T) {
 			t.Errorf("no line %s in\n%s", line, text)
 		}
 	}
-	if n := strings.Count(text, `zramfs_up{`); n != 4 {
-		t.Errorf("%d devices, want 4", n)
+	if n := strings.Count(text, `zramfs_up{`); n != 5 {
+		t.Errorf("%d devices, want 5", n)
 	}
 }
 

@@ -60,7 +60,7 @@ func Of(l Look, b Build) []Sample {
 	var s samples
 	seen := map[string]bool{}
 	for _, d := range l.Devices {
-		s.device = strings.ToValidUTF8(d.Title(), "\uFFFD")
+		s.device = valid(d.Title())
 		if seen[s.device] {
 			continue
 		}
@@ -73,6 +73,9 @@ func Of(l Look, b Build) []Sample {
 	return append(s.all, Sample{Name: LookTime, Value: l.Took.Seconds()},
 		Sample{Name: BuildInfo, Labels: []string{b.Version, b.Revision, b.Go}, Value: 1})
 }
+
+// valid returns text as a label may have it.
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // samples are those of a device and the ones before it.
 type samples struct {
@@ -110,7 +113,7 @@ func (s *samples) take(d devices.Device, now time.Time) {
 	if d.Status == nil {
 		return
 	}
-	s.add(deviceInfo, 1, d.Name(), d.Status.Algorithm, d.Status.Version)
+	s.add(deviceInfo, 1, valid(d.Name()), d.Status.Algorithm, d.Status.Version)
 	if u := devices.NewUsage(d); u != nil {
 		s.add(swapPrograms, float64(u.InSwap))
 		s.add(swapCopies, float64(u.Copies))
