@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"time"
 
@@ -105,6 +106,10 @@ func (j *journal) save(path string) error {
 		return err
 	}
 	j.saved = j.changes // a failure is reported once
+	// A pipe that another user put there would wait for its reader, and all requests with it.
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("write %s: it is no regular file", path)
+	}
 	return writeFile(path, string(text)+"\n")
 }
 

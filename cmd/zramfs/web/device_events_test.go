@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -117,6 +118,23 @@ func TestEventsFile(t *testing.T) {
 	}
 	if read, err := loadEvents(file); err == nil || len(read.events) != 0 {
 		t.Errorf("%+v, %v", read, err)
+	}
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	saved := make(chan error, 1)
+	go func() {
+		j.changes++
+		saved <- j.save(pipe)
+	}()
+	select {
+	case err := <-saved:
+		if err == nil || !strings.Contains(err.Error(), "no regular file") {
+			t.Errorf("saved in a pipe: %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it waits for the reader of a pipe")
 	}
 	if read, err := loadEvents(file + "no"); err != nil || len(read.events) != 0 {
 		t.Errorf("%+v, %v", read, err)
