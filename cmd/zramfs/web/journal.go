@@ -72,7 +72,7 @@ func (j *journal) compare(now *look, known map[string]bool) {
 		// The figures of a device that does not answer are 0: it goes on from its last answer.
 		was, seen := j.answered[v.Name]
 		switch {
-		case v.Answer == "ok":
+		case v.Answered:
 			if seen && !known[v.Name] {
 				j.counters(now.at, was, v)
 			}

@@ -177,7 +177,7 @@ func writeNow(b *strings.Builder, v view) {
 	if v.Swap != nil {
 		row("swap", fmt.Sprintf("%s of %s used (%s), priority %d", term.Size(v.Swap.Used), term.Size(v.Swap.Size), term.Share(v.Swap.Used, v.Swap.Size), v.Swap.Priority))
 	}
-	if v.Answer == "ok" {
+	if v.Answered {
 		row("device", fmt.Sprintf("%s, %s, %s, version %s, up %s", v.Loop, term.Size(v.Disksize), v.Algorithm, v.Version, term.Time(time.Duration(v.Uptime)*time.Second)))
 		row("saved", fmt.Sprintf("%.1f MiB", float64(v.Saved)/(1<<20)))
 		row("stored", fmt.Sprintf("%s, as objects %s", term.Size(v.Stored), term.Size(v.Compressed)))

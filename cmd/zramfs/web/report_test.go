@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/chronicle"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/figures"
 	"github.com/zramfs/zramfs/cmd/zramfs/monitor"
 	"github.com/zramfs/zramfs/cmd/zramfs/watch"
@@ -56,6 +57,21 @@ func TestReport(t *testing.T) {
 		} else if err != nil {
 			t.Fatalf("the tags do not match: %v", err)
 		}
+	}
+}
+
+// A device in another mount namespace that answers has its figures, in the page and in a report.
+func TestDeviceElsewhere(t *testing.T) {
+	away := healthy()
+	away.Device.Away, away.Problems = true, []devices.Problem{{What: "it is up elsewhere"}}
+	text := reportText([]watch.Sample{away}, chronicle.New(), monitor.Order{}, time.Now(), "", nil)
+	if !strings.Contains(text, "40M, as objects 8M") {
+		t.Errorf("no figures in\n%.4000s", text)
+	}
+	_, server := sampler(t, options{loopback: true}, away, hung())
+	if _, _, text := get(t, server.URL+"/api/now", nil); !strings.Contains(text, `"answer":"elsewhere","answered":true`) ||
+		!strings.Contains(text, `"answer":"timeout","answered":false`) {
+		t.Error(text)
 	}
 }
 

@@ -17,6 +17,7 @@ type view struct {
 	Name       string               `json:"name"` // unique
 	Loop       string               `json:"loop"`
 	Answer     string               `json:"answer"`
+	Answered   bool                 `json:"answered"` // the figures are its own, wherever it is mounted
 	Problems   []devices.Problem    `json:"problems"`
 	Algorithm  string               `json:"algorithm"`
 	Version    string               `json:"version"`
@@ -65,7 +66,7 @@ type operation struct {
 // newView describes a sample.
 func newView(s watch.Sample, p watch.Point) view {
 	d := s.Device
-	v := view{Name: p.Dir, Loop: d.Name(), Answer: p.Answer, Problems: s.Problems, FullIn: p.FullIn, Growth: p.Growth,
+	v := view{Name: p.Dir, Loop: d.Name(), Answer: p.Answer, Answered: p.Answered(), Problems: s.Problems, FullIn: p.FullIn, Growth: p.Growth,
 		Codecs: append([]daemon.CodecStatus{}, p.Codecs...), Operations: []operation{}, Missing: []string{}}
 	if swap := d.Swap(); swap != nil {
 		v.Swap = &swapView{Size: swap.Size, Used: d.Used(), Priority: swap.Priority, Usage: devices.NewUsage(d)}

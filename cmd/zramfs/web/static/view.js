@@ -46,10 +46,10 @@ function key(name, parts) {
 }
 
 function showSaved(d) {
-  set("saved", d.answer === "ok" ? size(Math.max(0, d.saved)) : "–");
+  set("saved", d.answered ? size(Math.max(0, d.saved)) : "–");
   const takes = d.memory + d.parts.Process;
   let note = "";
-  if (d.answer !== "ok") note = "The device does not answer.";
+  if (!d.answered) note = "The device does not answer.";
   else if (d.saved <= 0) note = `Nothing yet: the device takes ${size(-d.saved)} more than it holds.`;
   else note = `${size(d.swap && d.swap.usage ? d.swap.usage.in_swap : d.stored)} of programs' memory is kept in ${size(takes)}.`;
   set("saved-note", note);
@@ -125,7 +125,7 @@ function showLoad(d, value) {
   set("errors", errors === 0 ? "none" : count(errors));
   fields.errors.className = errors === 0 ? "" : "bad";
   set("restarts", count(d.restarts));
-  set("uptime", d.answer === "ok" ? duration(d.uptime) : "–");
+  set("uptime", d.answered ? duration(d.uptime) : "–");
 }
 
 function showOperations(d) {
