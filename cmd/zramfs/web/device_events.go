@@ -45,14 +45,16 @@ type source struct {
 // take adds the events that devices have noted themselves since the last time, and returns the
 // names of devices whose events are known. A device tells how many it has, so it is asked only when
 // there are more. Its events come after a restart of the monitor too, and stay here when it has
-// ended.
+// ended. Those of a device in another mount namespace cannot be read: its DIR here may be
+// another's.
 func (j *journal) take(samples []watch.Sample, read func(dir string) ([]devicejournal.Event, error)) map[string]bool {
 	known, sources := map[string]bool{}, map[string]source{}
-	for _, s := range samples {
-		if s.Device.Status == nil {
+	names := namesOf(samples)
+	for i, s := range samples {
+		if s.Device.Status == nil || s.Device.Away {
 			continue
 		}
-		name, now := s.Device.Title(), source{keeper: s.Device.Status.KeeperPID}
+		name, now := names[i], source{keeper: s.Device.Status.KeeperPID}
 		for _, n := range s.Device.Status.EventsTotal {
 			now.total += n
 		}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/chronicle"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/figures"
 	devicejournal "github.com/zramfs/zramfs/cmd/zramfs/journal"
 	"github.com/zramfs/zramfs/cmd/zramfs/watch"
@@ -91,6 +93,31 @@ func TestDeviceEvents(t *testing.T) {
 	last.look(0)
 	if got := textsOf(last.journal.newest()); got != "note the device is no longer up; note the monitor has begun to watch; "+want {
 		t.Errorf("without the device: %s", got)
+	}
+}
+
+// Two devices on one DIR, in two mount namespaces, have names of their own: what the second one has
+// is no change of the first, look after look. Its events cannot be read here, where the first is.
+func TestTwoDevicesOfOneName(t *testing.T) {
+	away := healthy()
+	away.Device.Away, away.Problems = true, []devices.Problem{{What: "it is up elsewhere"}}
+	away.Device.Status = &daemon.Status{KeeperPID: 9, UptimeSeconds: 5, Memory: away.Device.Status.Memory}
+	here, asked := healthy(), 0
+	here.Device.Status.KeeperPID = 8
+	s, _ := sampler(t, options{}, here, away)
+	s.read = func(string) ([]devicejournal.Event, error) {
+		asked++
+		return nil, nil
+	}
+	for range 3 {
+		s.look(0)
+	}
+	want := "bad degraded: it is up elsewhere; note the monitor has begun to watch; note the monitor has begun to watch"
+	if got := textsOf(s.journal.newest()); got != want {
+		t.Errorf("%s", got)
+	}
+	if names := s.chronicle.Devices(); !slices.Equal(names, []string{"/run/zram", "/run/zram (2)"}) || asked != 1 {
+		t.Errorf("%q have histories, and events were read %d times", names, asked)
 	}
 }
 

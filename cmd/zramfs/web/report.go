@@ -112,10 +112,10 @@ func reportText(samples []watch.Sample, c *chronicle.Chronicle, o monitor.Order,
 	if unread != "" {
 		fmt.Fprintf(&b, "<p class=\"bad\">%s</p>\n", html.EscapeString(unread))
 	}
-	points := watch.NewHistory(2).Add(samples)
+	points, names := watch.NewHistory(2).Add(samples), namesOf(samples)
 	seen := map[string]bool{}
 	for i, s := range samples {
-		v := newView(s, points[i])
+		v := newView(names[i], s, points[i])
 		seen[v.Name] = true
 		fmt.Fprintf(&b, "<section><h2>%s</h2>\n", html.EscapeString(v.Name))
 		writeNow(&b, v)

@@ -90,11 +90,11 @@ func (s *Sampler) look(age time.Duration) *look {
 	samples, err := s.take()
 	l := &look{at: time.Now(), err: err, views: []view{}} // the page wants a list
 	l.figures = figures.Look{Time: l.at, Took: time.Since(start)}
-	points := s.history.Add(samples)
+	points, names := s.history.Add(samples), namesOf(samples)
 	for i, sample := range samples {
 		l.figures.Devices = append(l.figures.Devices, sample.Device)
 		l.figures.Pressure, l.figures.PressureKnown = sample.Pressure.Some, sample.PressureKnown
-		v := newView(sample, points[i])
+		v := newView(names[i], sample, points[i])
 		s.chronicle.Add(v.Name, v.row)
 		l.views = append(l.views, v)
 	}

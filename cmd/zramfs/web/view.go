@@ -3,6 +3,7 @@
 package web
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/chronicle"
@@ -63,10 +64,23 @@ type operation struct {
 	Max      uint64 `json:"max"`
 }
 
+// namesOf returns a name for each sample, that of its device. Of several devices on one DIR, as in
+// two mount namespaces or where one is dead, those after the first have a number as well.
+func namesOf(samples []watch.Sample) []string {
+	names, count := make([]string, len(samples)), map[string]int{}
+	for i, s := range samples {
+		names[i] = s.Device.Title()
+		if count[names[i]]++; count[names[i]] > 1 {
+			names[i] = fmt.Sprintf("%s (%d)", names[i], count[names[i]])
+		}
+	}
+	return names
+}
+
 // newView describes a sample.
-func newView(s watch.Sample, p watch.Point) view {
+func newView(name string, s watch.Sample, p watch.Point) view {
 	d := s.Device
-	v := view{Name: p.Dir, Loop: d.Name(), Answer: p.Answer, Answered: p.Answered(), Problems: s.Problems, FullIn: p.FullIn, Growth: p.Growth,
+	v := view{Name: name, Loop: d.Name(), Answer: p.Answer, Answered: p.Answered(), Problems: s.Problems, FullIn: p.FullIn, Growth: p.Growth,
 		Codecs: append([]daemon.CodecStatus{}, p.Codecs...), Operations: []operation{}, Missing: []string{}}
 	if swap := d.Swap(); swap != nil {
 		v.Swap = &swapView{Size: swap.Size, Used: d.Used(), Priority: swap.Priority, Usage: devices.NewUsage(d)}
