@@ -202,6 +202,26 @@ func TestLooks(t *testing.T) {
 	}
 }
 
+// The chosen device stays chosen while others come and go, and has its own figures also where
+// another device is on the same DIR.
+func TestChosenDevice(t *testing.T) {
+	m := newModel(true)
+	m.add(look{samples: []watch.Sample{busy("/run/a", 1), silent("/run/b"), busy("/run/b", 100), busy("/run/c", 1)}})
+	m.key('n')
+	m.key('n')
+	if got := m.draw(80, 24).String(); !strings.Contains(got, "/run/b (3 of 4)") || strings.Contains(got, "does not answer") || len(m.shown.points) != 1 || !m.shown.point.Answered() {
+		t.Errorf("the second device on /run/b:\n%s", got)
+	}
+	m.add(look{samples: []watch.Sample{silent("/run/b"), busy("/run/b", 101), busy("/run/c", 1)}})
+	if got := m.draw(80, 24).String(); !strings.Contains(got, "/run/b (2 of 3)") || !m.shown.point.Answered() {
+		t.Errorf("after another was ended:\n%s", got)
+	}
+	m.add(look{samples: []watch.Sample{busy("/run/c", 2)}})
+	if got := m.draw(80, 24).String(); !strings.Contains(got, "/run/c") {
+		t.Errorf("after it was ended:\n%s", got)
+	}
+}
+
 // Paused, it shows the same whatever is seen, and then the newest.
 func TestPause(t *testing.T) {
 	m := filled(true, "/run/zram")

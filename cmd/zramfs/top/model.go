@@ -56,10 +56,41 @@ func (m *model) add(l look) {
 		m.show(time.Now())
 		return
 	}
+	dir, n := m.choice()
 	m.last = l
 	m.history.Add(l.samples)
-	m.chosen = min(m.chosen, max(len(l.samples)-1, 0))
+	m.choose(dir, n)
 	m.show(time.Now())
+}
+
+// choice is the name of the chosen device, and how many of that name are before it.
+func (m *model) choice() (dir string, n int) {
+	if len(m.last.samples) == 0 {
+		return "", 0
+	}
+	dir = m.last.samples[m.chosen].Device.Title()
+	for _, s := range m.last.samples[:m.chosen] {
+		if s.Device.Title() == dir {
+			n++
+		}
+	}
+	return dir, n
+}
+
+// choose chooses that device, wherever it is among the others now; once it is gone, the one in its
+// place.
+func (m *model) choose(dir string, n int) {
+	for i, s := range m.last.samples {
+		if s.Device.Title() != dir {
+			continue
+		}
+		if n == 0 {
+			m.chosen = i
+			return
+		}
+		n--
+	}
+	m.chosen = min(m.chosen, max(len(m.last.samples)-1, 0))
 }
 
 // show chooses what the screen shows; it goes on showing the same while paused.
@@ -72,7 +103,7 @@ func (m *model) show(now time.Time) {
 		return
 	}
 	s := m.last.samples[m.chosen]
-	points := slices.Clone(m.history.Points(s.Device.Title()))
+	points := slices.Clone(m.history.PointsOf(m.choice()))
 	m.shown.device, m.shown.problems, m.shown.points, m.shown.at = s.Device, s.Problems, points, m.chosen+1
 	if len(points) > 0 {
 		m.shown.point = points[len(points)-1]

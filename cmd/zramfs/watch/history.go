@@ -57,11 +57,19 @@ func (h *History) Dirs() []string {
 
 // Points returns the kept points of a device, the oldest first; none for an unknown one. The caller
 // may not change them, nor use them after the next Add.
-func (h *History) Points(dir string) []Point {
+func (h *History) Points(dir string) []Point { return h.PointsOf(dir, 0) }
+
+// PointsOf is Points of one of several devices with one name, whose samples had n others of that
+// name before them.
+func (h *History) PointsOf(dir string, n int) []Point {
 	for _, s := range h.series {
-		if s.dir == dir {
+		if s.dir != dir {
+			continue
+		}
+		if n == 0 {
 			return s.points
 		}
+		n--
 	}
 	return nil
 }
