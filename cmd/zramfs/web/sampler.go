@@ -10,6 +10,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/chronicle"
 	"github.com/zramfs/zramfs/cmd/zramfs/figures"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	devicejournal "github.com/zramfs/zramfs/cmd/zramfs/journal"
 	"github.com/zramfs/zramfs/cmd/zramfs/watch"
 )
@@ -90,7 +91,14 @@ func (s *Sampler) look(age time.Duration) *look {
 	samples, err := s.take()
 	l := &look{at: time.Now(), err: err, views: []view{}} // the page wants a list
 	l.figures = figures.Look{Time: l.at, Took: time.Since(start)}
-	points, names := s.history.Add(samples), namesOf(samples)
+	if len(samples) == 0 {
+		l.figures.Pressure, l.figures.PressureKnown = host.Local.Pressure()
+	}
+	var points []watch.Point
+	if err == nil { // else the rates go on once a look succeeds
+		points = s.history.Add(samples)
+	}
+	names := namesOf(samples)
 	for i, sample := range samples {
 		l.figures.Devices = append(l.figures.Devices, sample.Device)
 		l.figures.Pressure, l.figures.PressureKnown = sample.Pressure.Some, sample.PressureKnown

@@ -348,6 +348,36 @@ func TestJournalGoesOn(t *testing.T) {
 	}
 }
 
+// After a look that failed the rates go on, over the time since the last answer.
+func TestRatesAfterAFailedLook(t *testing.T) {
+	s, _ := sampler(t, options{})
+	begin := time.Now()
+	for i, failure := range []error{nil, errors.New("too many files are open"), nil} {
+		found := healthy()
+		found.At = begin.Add(time.Duration(i) * time.Second)
+		found.Device.Status.IO.Reads, found.Device.Status.UptimeSeconds = uint64(100*i), float64(60+i)
+		s.take = func(...string) ([]watch.Sample, error) {
+			if failure != nil {
+				return nil, failure
+			}
+			return []watch.Sample{found}, nil
+		}
+		if l := s.look(0); i == 2 && (l.views[0].Values[chronicle.PagesIn] == nil || *l.views[0].Values[chronicle.PagesIn] != 100) {
+			t.Errorf("no rate: %+v", l.views[0].row)
+		}
+	}
+}
+
+// Without a device the metrics are those of the machine, as zramfs metrics has them.
+func TestMetricsWithoutADevice(t *testing.T) {
+	_, server := sampler(t, options{loopback: true})
+	const name = "zramfs_pressure_memory_some_avg10_ratio "
+	_, known := host.Local.Pressure()
+	if code, _, text := get(t, server.URL+"/metrics", nil); code != 200 || strings.Contains(text, "\n"+name) != known {
+		t.Errorf("%d, pressure known %v:\n%s", code, known, text)
+	}
+}
+
 // The page wants lists also where there is no device.
 func TestNoDevice(t *testing.T) {
 	for _, failure := range []error{nil, errors.New("too many files are open")} {
