@@ -53,6 +53,23 @@ func TestTraceHasTheLastRequests(t *testing.T) {
 	}
 }
 
+// TestTraceCountsWhatIsLost also on a slot that had no entry when the reader began, and where an
+// entry is overwritten while it is read.
+func TestTraceCountsWhatIsLost(t *testing.T) {
+	a := areaOf(t, 2)
+	var c Cursor
+	if all, lost := a.Traces(&c); len(all)+int(lost) != 0 {
+		t.Errorf("%d entries and %d lost, want none", len(all), lost)
+	}
+	for i := range a.entries + 10 {
+		a.Slot(1).Note(traceRequest(i))
+	}
+	a.Slot(1).trace[15*entryWords] ^= 1
+	if all, lost := a.Traces(&c); len(all) != a.entries-1 || lost != 11 {
+		t.Errorf("%d entries and %d lost, want %d and 11", len(all), lost, a.entries-1)
+	}
+}
+
 // TestTraceCutsWhatHasNoRoom: a large value does not become another field's.
 func TestTraceCutsWhatHasNoRoom(t *testing.T) {
 	a := areaOf(t, 1)

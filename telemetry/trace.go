@@ -58,16 +58,20 @@ type Trace struct {
 }
 
 // A Cursor is how far a reader has read the traces. Its zero value stands at the oldest entry.
-type Cursor struct{ next [maxSlots]uint64 }
+type Cursor struct {
+	next [maxSlots]uint64
+	used bool // also where some slots had no entry
+}
 
 // Traces returns the entries after the cursor, the oldest first, and moves it on. lost is how many
-// were overwritten since the cursor stood there; it is 0 for a cursor that had not been used.
+// were overwritten since the cursor stood there, or are during the call; it is 0 for a cursor that
+// had not been used.
 func (a *Area) Traces(c *Cursor) (all []Trace, lost uint64) {
 	for n := range a.slots {
 		next := a.words(a.slotAt(n), slotWords)[wordNext].Load()
 		from := c.next[n]
 		if oldest := next - min(next, uint64(a.entries)); from < oldest {
-			if from > 0 {
+			if c.used {
 				lost += oldest - from
 			}
 			from = oldest
@@ -75,10 +79,13 @@ func (a *Area) Traces(c *Cursor) (all []Trace, lost uint64) {
 		for ; from < next; from++ {
 			if t, ok := a.traceOf(n, from); ok {
 				all = append(all, t)
+			} else if c.used {
+				lost++
 			}
 		}
 		c.next[n] = max(next, c.next[n])
 	}
+	c.used = true
 	sort.SliceStable(all, func(i, j int) bool {
 		a, b := &all[i], &all[j]
 		return cmp.Compare(a.Began.UnixNano(), b.Began.UnixNano()) < 0

@@ -87,14 +87,7 @@ func traceAction(c *cli.Context) error {
 	case file != "":
 		return writeWhole(file, func(w io.Writer) error { return journal.WriteChrome(w, dir, last) })
 	case c.Bool(flagFollow):
-		return follow(counters, func() error {
-			err := printTrace(w, c.Bool(flagJSON), last, 0)
-			last = nil
-			return err
-		}, func() error {
-			more, lost := journal.Operations(counters.Area, &cursor, 0)
-			return printTrace(w, c.Bool(flagJSON), more, lost)
-		})
+		return followTrace(w, c.Bool(flagJSON), counters, &cursor, last)
 	case c.Bool(flagJSON):
 		return printJSON(w, map[string]traceReport{"trace": {Dir: dir, Operations: last}})
 	}
@@ -102,6 +95,20 @@ func traceAction(c *cli.Context) error {
 		return err
 	}
 	return printTrace(w, false, last, 0)
+}
+
+// followTrace prints the last operations and then those after the cursor.
+func followTrace(w io.Writer, asJSON bool, counters *control.Counters, cursor *telemetry.Cursor, last []journal.Operation) error {
+	var lost uint64
+	return follow(counters, func() error { return printTrace(w, asJSON, last, 0) }, func() error {
+		more, n := journal.Operations(counters.Area, cursor, 0)
+		if lost += n; len(more) == 0 { // it is told with the next operation
+			return nil
+		}
+		err := printTrace(w, asJSON, more, lost)
+		lost = 0
+		return err
+	})
 }
 
 // openCounters returns the counters of the device that the argument names.
