@@ -73,6 +73,11 @@ func (z *zram) detach() error {
 	if err != nil {
 		return err
 	}
+	shared := z.shared != nil
+	if shared {
+		_ = z.shared.Close() // file has it open
+		z.shared = nil
+	}
 	fd := int(file.Fd())
 	status, err := unix.IoctlLoopGetStatus64(fd)
 	if err == nil {
@@ -81,7 +86,10 @@ func (z *zram) detach() error {
 	if err == nil && z.sharedStill() {
 		err = errors.Join(unix.EBUSY, unix.IoctlLoopSetStatus64(fd, status)) // it has autoclear now
 	}
-	if z.held == nil || err == nil {
+	switch {
+	case shared && err != nil:
+		z.shared = file
+	case z.held == nil || err == nil:
 		err = errors.Join(err, file.Close())
 	}
 	if err != nil {

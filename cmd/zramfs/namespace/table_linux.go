@@ -47,6 +47,7 @@ type zram struct {
 	loop       string            // the path of its loop device
 	number     uint64            // st_rdev of that
 	held       *loopsetup.Device // that loop device if it was attached here, else nil
+	shared     *os.File          // that loop device if it would go away with another process, else nil
 }
 
 // newTable attaches a loop device to each data file below the DIR of d that has none.
@@ -137,18 +138,24 @@ func (t *table) dataOf(e aside.Entry) string {
 
 // attach gives z the loop device that stands for it, with a node.
 func (t *table) attach(z *zram, found *devices.Device) error {
+	z.loop = ""
 	if found != nil && z.data == found.Data() && len(found.Loops) > 0 {
 		z.loop = found.Name()
 	} else if there, err := loopsetup.Find(z.data); err != nil {
 		return err
 	} else if len(there) > 0 {
 		z.loop = there[0]
-	} else if z.held, err = loopsetup.Attach(z.data, &loopsetup.Config{DiscardMax: discardMax}); err != nil {
+	}
+	stays, err := z.share()
+	if err != nil {
 		return err
-	} else {
+	}
+	if !stays {
+		if z.held, err = loopsetup.Attach(z.data, &loopsetup.Config{DiscardMax: discardMax}); err != nil {
+			return err
+		}
 		z.loop = z.held.Path()
 	}
-	var err error
 	if z.number, err = numberOf(z.loop); err != nil {
 		return errors.Join(err, z.release())
 	}
@@ -209,13 +216,48 @@ func (t *table) forget(z *zram) error {
 	return errors.Join(err, z.release())
 }
 
-// release closes the loop device of z if it was attached here.
-func (z *zram) release() error {
-	if z.held == nil {
+// share reports whether z has a loop device that stays. It opens a device that the kernel detaches
+// with its last user, such as the process of another namespace: the next file with its number would
+// be zram0 here. A device that is swap or mounted stays as long as it is that.
+func (z *zram) share() (stays bool, err error) {
+	before, err := loopsetup.Inspect(z.loop)
+	if err != nil || !before.Autoclear {
+		return err == nil, ignoreGone(err)
+	}
+	err = inUse(z.loop)
+	if errors.Is(err, unix.EBUSY) {
+		return true, nil
+	}
+	if err == nil {
+		z.shared, err = os.Open(z.loop)
+	}
+	if err != nil {
+		return false, ignoreGone(err)
+	}
+	now, err := loopsetup.Inspect(z.loop)
+	if err == nil && now.Sequence == before.Sequence {
+		return true, nil
+	}
+	return false, errors.Join(ignoreGone(err), z.release())
+}
+
+// ignoreGone drops the error that a loop device has no file, or is none.
+func ignoreGone(err error) error {
+	if errors.Is(err, loopsetup.ErrNotAttached) || errors.Is(err, loopsetup.ErrNotLoop) || errors.Is(err, unix.ENXIO) {
 		return nil
 	}
-	err := z.held.Close()
-	z.held = nil
+	return err
+}
+
+// release closes the loop device of z if it is open here.
+func (z *zram) release() (err error) {
+	if z.held != nil {
+		err = z.held.Close()
+	}
+	if z.shared != nil {
+		err = errors.Join(err, z.shared.Close())
+	}
+	z.held, z.shared = nil, nil
 	return err
 }
 
