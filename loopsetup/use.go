@@ -2,8 +2,8 @@
 
 package loopsetup
 
-// Keep is [Device.Keep] for the loop device dev. After Detach of a device in use it takes that back.
-// The errors are those of Detach.
+// Keep is [Device.Keep] for the loop device dev. After Detach of a device in use it takes that
+// back. The errors are those of Detach.
 func Keep(dev string) error {
 	n, err := loopNumber(dev)
 	if err != nil {
