@@ -44,5 +44,6 @@ func (s *Store) overdraw() (uint32, error) {
 	}
 	invariant.Point("segment taken")
 	s.segment(uint64(n)).turn(segVoid, segOpen)
+	s.tidying.forget(n)
 	return n, nil
 }

@@ -101,3 +101,32 @@ func TestPackingWithoutMemory(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Compaction that has a segment in hand begins anew with it once packing has filled it with other
+// objects: in the middle of one it would find none, and call the segment stuck.
+func TestPackingFillsASegmentInHand(t *testing.T) {
+	s := noisy(t, 4<<10)
+	defer s.unmaintained()()
+	s.settleIdle(true)
+	s.limit.Store(uint64(s.used()) / 2)
+	defer s.limit.Store(0)
+	n := s.idx.load(0).Segment()
+	s.tidying.left = append(s.tidying.room[:0], uint32(n))
+	s.tidying.at = n*image.SegmentSize + image.SegmentSize/2 + image.Unit // where it stopped
+	for page := range s.Pages() {
+		if e := s.idx.load(page); e.Object() && e.Segment() == n {
+			discard(s, page, 1)
+		}
+	}
+	s.giveBackEmpty()
+	w := s.acquireLast()
+	for page := uint64(0); s.segment(n).state() != segSealed; page++ {
+		if err := w.replace(page, content{uint32(page), 2, random}.bytes()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Release()
+	if s.compactOne(); s.segment(n).state() == segStuck {
+		t.Error("the segment is called stuck")
+	}
+}
