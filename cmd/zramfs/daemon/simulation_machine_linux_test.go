@@ -326,6 +326,7 @@ func (m *machine) lead(v *simulatedWorker, send func(news)) (err error) {
 	if err != nil {
 		return err
 	}
+	start, end := m.makeBackground(v, server)
 	m.served = m.w.Elapsed()
 	if err := server.Start(); err != nil {
 		return err
@@ -334,18 +335,19 @@ func (m *machine) lead(v *simulatedWorker, send func(news)) (err error) {
 	world.Sleep(time.Duration(rng.IntN(3_000)) * time.Microsecond)
 	send(news{Ready: &workerReport{}})
 	m.script.note("%s serves", v.process.Name())
-	work := m.startBackground(v, server)
+	start()
 	for range m.plan.operators {
 		v.process.Go("operator", func() { m.operate(v) })
 	}
 	world.Until(func() bool { return v.stop })
 	server.Stop()
-	return errors.Join(work(), server.Close(), v.store.Close(), memory.Close())
+	return errors.Join(end(), server.Close(), v.store.Close(), memory.Close())
 }
 
-// startBackground starts what a device does by itself, on a machine that has time for it now and
-// then, and returns what ends it.
-func (m *machine) startBackground(v *simulatedWorker, server *fusefs.Server) (end func() error) {
+// makeBackground makes what a device does by itself, on a machine that has time for it now and
+// then, and returns what starts and what ends it. As in a worker the store asks for relief before
+// that has started.
+func (m *machine) makeBackground(v *simulatedWorker, server *fusefs.Server) (start func(), end func() error) {
 	rng := m.w.Random()
 	busy := func() string {
 		if rng.IntN(4) == 0 {
@@ -360,11 +362,8 @@ func (m *machine) startBackground(v *simulatedWorker, server *fusefs.Server) (en
 		mover = server
 	}
 	spiller := background.NewSpiller(v.store, background.SpillDaily, func() time.Duration { return time.Duration(cold.Status().AgeSeconds) * time.Second }, mover)
-	cold.Start(func(work func()) { work() })
-	scrub.Start(func(work func()) { work() })
-	spiller.Start()
 	v.relief.Store(spiller)
-	v.process.Go("count", func() {
+	count := func() {
 		var was worked
 		var scrubbed *time.Time
 		for !v.stop {
@@ -377,8 +376,14 @@ func (m *machine) startBackground(v *simulatedWorker, server *fusefs.Server) (en
 				m.did.scrubs++
 			}
 		}
-	})
-	return func() error { return errors.Join(spiller.Close(), scrub.Close(), cold.Close()) }
+	}
+	start = func() {
+		cold.Start(func(work func()) { work() })
+		scrub.Start(func(work func()) { work() })
+		spiller.Start()
+		v.process.Go("count", count)
+	}
+	return start, func() error { return errors.Join(spiller.Close(), scrub.Close(), cold.Close()) }
 }
 
 // adopt opens the image as a process that has inherited it.
