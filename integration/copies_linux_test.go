@@ -67,6 +67,23 @@ func (c *copier) do(t *testing.T, command string) (printed string) {
 	}
 }
 
+// hot_remove ends a device whose mounts another namespace has copied.
+func TestHotRemoveWithCopies(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	require.Command(t, "unshare")
+	dir := mount(t, "--size", "16M")
+	name := addDevice(t, dir)
+	keeper := status(t, filepath.Join(dir, "devices", name)).KeeperPID
+	startCopier(t)
+	if got := answerTo(filepath.Join(dir, "control/hot_remove"), strings.TrimPrefix(name, "zram")); got != "1 bytes" {
+		t.Errorf("hot_remove: %s", got)
+	}
+	if !waitEnd(keeper, answerTimeout) {
+		t.Errorf("keeper %d lives on", keeper)
+	}
+}
+
 // umount ends a device whose mounts other namespaces have copied, as those of containers and
 // confined services do, once none of them uses it.
 func TestUmountWithCopies(t *testing.T) {

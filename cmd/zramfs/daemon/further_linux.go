@@ -227,7 +227,8 @@ const (
 	furtherEnd = 20 * time.Second
 )
 
-// endFurther ends a device that has no user. Its own keeper does so once the data file has gone.
+// endFurther ends a device that has no user. Its own keeper does so once the data file has gone,
+// and when it is told to where other mount namespaces have copies of the mount.
 func (k *keeper) endFurther(number int) syscall.Errno {
 	k.further.mu.Lock()
 	device := k.further.keepers[number]
@@ -246,6 +247,12 @@ func (k *keeper) endFurther(number int) syscall.Errno {
 	if err != nil { // also EINVAL, when the data file is hidden and in use
 		return syscall.EBUSY
 	}
+	select {
+	case <-device.ended:
+		return 0
+	case <-time.After(copiesTime):
+	}
+	_ = device.process.Signal(syscall.SIGTERM) // it ends the copies in other namespaces, or has ended
 	select {
 	case <-device.ended:
 		return 0
