@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"syscall"
 	"time"
 
@@ -55,7 +56,9 @@ func (c *connection) finish() error {
 		t.free() // where that drops a request, the kernel sends it again
 	}
 	killpoint.At("requests finished")
-	if c.flags&capResend != 0 {
+	// Where a request is left once more, the successor asks: the kernel would send that one as
+	// well, and it would be carried out twice.
+	if c.flags&capResend != 0 && !slices.ContainsFunc(c.threads, func(t *thread) bool { return t.left }) {
 		return c.askAgain()
 	}
 	return nil
