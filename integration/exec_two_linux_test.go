@@ -5,6 +5,7 @@ package integration
 import (
 	"bufio"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,4 +61,19 @@ func TestExecOfTwo(t *testing.T) {
 		}
 	}
 	mustRun(t, commandTimeout, "umount", dir)
+}
+
+// A loop device that down would take away stays as long as a command in exec has it as zram0.
+func TestDownDuringExec(t *testing.T) {
+	dir := execDevice(t)
+	loop := attachments["losetup"](t, dir)
+	end := inExecUntil(t, dir)
+	if r := run(t, downTimeout, "down", dir); r.Code != 1 || !strings.Contains(r.Stderr, "a loop device is still attached: "+loop) {
+		t.Errorf("%+v", r)
+	}
+	if loops, err := loopsetup.Find(data(dir)); err != nil || !slices.Equal(loops, []string{loop}) {
+		t.Errorf("%v, %v", loops, err)
+	}
+	end()
+	mustRun(t, downTimeout, "down", dir)
 }

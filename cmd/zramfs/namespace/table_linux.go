@@ -47,7 +47,7 @@ type zram struct {
 	loop       string            // the path of its loop device
 	number     uint64            // st_rdev of that
 	held       *loopsetup.Device // that loop device if it was attached here, else nil
-	shared     *os.File          // that loop device if it would go away with another process, else nil
+	shared     *os.File          // that loop device if it was there and might go away, else nil
 }
 
 // newTable attaches a loop device to each data file below the DIR of d that has none.
@@ -216,13 +216,12 @@ func (t *table) forget(z *zram) error {
 	return errors.Join(err, z.release())
 }
 
-// share reports whether z has a loop device that stays. It opens a device that the kernel detaches
-// with its last user, such as the process of another namespace: the next file with its number would
-// be zram0 here. A device that is swap or mounted stays as long as it is that.
+// share reports whether z has a loop device, and opens that, so that it stays: the next file with
+// its number would be zram0 here. A device that is swap or mounted stays as long as it is that.
 func (z *zram) share() (stays bool, err error) {
 	before, err := loopsetup.Inspect(z.loop)
-	if err != nil || !before.Autoclear {
-		return err == nil, ignoreGone(err)
+	if err != nil {
+		return false, ignoreGone(err)
 	}
 	err = inUse(z.loop)
 	if errors.Is(err, unix.EBUSY) {
