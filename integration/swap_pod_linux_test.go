@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/nodepod"
 	"github.com/zramfs/zramfs/internal/require"
 )
 
@@ -282,8 +283,8 @@ func TestPodRefuses(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	n := playNode(t)
-	if n.zramfs(t, "version").Code == 0 {
-		t.Fatal("zramfs is installed before the pod runs")
+	if r := n.zramfs(t, "version"); r.Code != nodepod.CodeNotInstalled {
+		t.Fatalf("before the pod runs: %+v", r)
 	}
 	defer n.playKubelet(t)()
 	if code, said := n.start(t, "", "--", "--size", "64M").wait(t); code != 4 || !strings.Contains(said, "failSwapOn true") {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/limitedswap"
 	"github.com/zramfs/zramfs/cmd/zramfs/nodepod"
+	"github.com/zramfs/zramfs/cmd/zramfs/onhost"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
@@ -39,6 +40,8 @@ func main() {
 	switch {
 	case errors.As(err, &failed):
 		os.Exit(failed.Code)
+	case errors.Is(err, onhost.ErrNoProgram):
+		os.Exit(nodepod.CodeNotInstalled)
 	case errors.Is(err, errUsage), errors.Is(err, limitedswap.ErrUsage), errors.Is(err, nodepod.ErrUsage):
 		os.Exit(2)
 	}

@@ -6,15 +6,23 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
 
-// TestMain stands for zramfs of a node without a device where the package runs that.
+// codeVariable has the exit code of zramfs.
+const codeVariable = "ZRAMFS_TEST_CODE"
+
+// TestMain stands for zramfs of a node without a device where the package runs that, or of one with
+// the exit code that codeVariable has.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "zramfs" {
 		fmt.Fprintln(os.Stderr, "asked")
+		if code, err := strconv.Atoi(os.Getenv(codeVariable)); err == nil {
+			os.Exit(code)
+		}
 		os.Exit(codeNotRunning)
 	}
 	os.Exit(m.Run())
@@ -29,7 +37,18 @@ func (l listener) Write(text []byte) (int, error) {
 }
 
 // A pod whose device is gone ends, but not before its preStop command has: that would be killed.
-func TestAttendWaitsForLeave(t *testing.T) {
+func TestAttendWaitsForLeave(t *testing.T) { wantEnd(t, "/run/zram is gone") }
+
+// So does a pod whose programs another one has removed from the node: they come back with its next
+// start, and nothing else would bring swap back.
+func TestAttendMissesPrograms(t *testing.T) {
+	t.Setenv(codeVariable, strconv.Itoa(CodeNotInstalled))
+	wantEnd(t, "zramfs is gone from the node")
+}
+
+// wantEnd has a pod look at the node until it ends, after its preStop command.
+func wantEnd(t *testing.T, why string) {
+	t.Helper()
 	unlock, err := lockLeave()
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +72,7 @@ func TestAttendWaitsForLeave(t *testing.T) {
 		select {
 		case <-heard:
 		case err := <-ended:
-			if err == nil || !strings.Contains(err.Error(), "/run/zram is gone") {
+			if err == nil || !strings.Contains(err.Error(), why) {
 				t.Error(err)
 			}
 			return

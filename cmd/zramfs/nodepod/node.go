@@ -29,6 +29,13 @@ const (
 	codeNotRunning = 3
 )
 
+// CodeNotInstalled is the exit code of zramfs-node zramfs where the node does not have zramfs, as
+// shells have it.
+const CodeNotInstalled = 127
+
+// errNotInstalled is the error of a command that found no zramfs on the node.
+var errNotInstalled = errors.New("zramfs is gone from the node")
+
 // patience is how long a command that was told to end may take for it.
 const patience = 30 * time.Second
 
@@ -89,6 +96,8 @@ func (n node) look(ctx context.Context) (s state, err error) {
 	switch {
 	case errors.As(err, &f) && f.Code == codeNotRunning:
 		return s, nil
+	case errors.As(err, &f) && f.Code == CodeNotInstalled:
+		return s, errNotInstalled
 	case errors.As(err, &f) && f.Code == codeDegraded:
 	case err != nil:
 		return s, err

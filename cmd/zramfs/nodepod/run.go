@@ -111,13 +111,17 @@ func (r *runner) up(ctx context.Context) error {
 	return r.run(ctx, r.o.upArgs()...)
 }
 
-// attend looks at the device until ctx ends or the device is gone, unless Leave takes it away.
+// attend looks at the device until ctx ends, or the device or the installed program is gone, unless
+// Leave takes them away.
 func (r *runner) attend(ctx context.Context) error {
 	trouble, settled := "", false
 	for {
 		s, err := r.look(ctx)
 		if err == nil && !s.running && !isLeaving() {
 			return fmt.Errorf("the device at %s is gone", r.dir)
+		}
+		if errors.Is(err, errNotInstalled) && !isLeaving() { // another pod has cleaned up
+			return err
 		}
 		if err == nil && s.running && !s.healthy {
 			err = errors.New("degraded: " + strings.Join(s.what, "; "))

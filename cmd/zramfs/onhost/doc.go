@@ -13,6 +13,9 @@ import (
 // ErrNoHostPID means that process 1 is not that of the node.
 var ErrNoHostPID = errors.New("the processes of the node are not in sight: give the pod hostPID: true and privileged: true")
 
+// ErrNoProgram means that the node does not have the program to run.
+var ErrNoProgram = errors.New("the program is not on the node")
+
 // Path is where programs of the node are looked for.
 const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin"
 

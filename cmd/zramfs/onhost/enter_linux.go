@@ -107,6 +107,9 @@ func ExecOutside(program string, args ...string) error {
 
 func execute(program string, args []string) error {
 	err := syscall.Exec(program, append([]string{program}, args...), environment())
+	if errors.Is(err, os.ErrNotExist) {
+		err = ErrNoProgram
+	}
 	return fmt.Errorf("run %s on the node: %w", program, err)
 }
 
