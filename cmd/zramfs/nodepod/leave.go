@@ -17,7 +17,9 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/onhost"
 )
 
-// Tries of Leave where the API server does not answer.
+// Tries of Leave where the API server does not answer. As many refusals one after the other count
+// as rights that are gone: a server that starts, or whose authorizer is away, refuses what it
+// allows a moment later.
 const (
 	askTries = 5
 	askPause = 2 * time.Second
@@ -34,13 +36,18 @@ func Leave(ctx context.Context, args []string, out, warn io.Writer) error {
 	if err != nil {
 		return err
 	}
-	v, err := o.judge(ctx, client)
-	for try := 1; err != nil && try < askTries && ctx.Err() == nil; try++ {
-		time.Sleep(askPause)
-		v, err = o.judge(ctx, client)
-	}
+	v, err := o.ask(ctx, client, askPause)
 	if err != nil {
 		return fmt.Errorf("swap stays on, since it cannot be told why the pod ends: %w", err)
+	}
+	if v.goes {
+		next, err := o.successor()
+		if err != nil {
+			return fmt.Errorf("swap stays on, since it cannot be told whose it is: %w", err)
+		}
+		if next != "" {
+			v = verdict{why: "the pod " + next + " has taken it over"}
+		}
 	}
 	if !v.goes {
 		_, err := fmt.Fprintln(out, "swap stays on: "+v.why)
@@ -62,7 +69,7 @@ func (n node) end(ctx context.Context, o options) error {
 	if err := n.run(ctx, "down", "--wait", strconv.Itoa(int(o.wait.Seconds())), o.dir); err != nil {
 		return err
 	}
-	return n.cleanUp(ctx)
+	return n.cleanUp(ctx, o)
 }
 
 // lockLeave has isLeaving report true until unlock is called or this process ends.
@@ -89,8 +96,11 @@ func isLeaving() bool {
 	return errors.Is(err, syscall.EWOULDBLOCK)
 }
 
-// cleanUp removes what Run has left on the node, unless another device uses it.
-func (n node) cleanUp(ctx context.Context) error {
+// cleanUp removes what Run has left on the node, unless another device or pod uses it.
+func (n node) cleanUp(ctx context.Context, o options) error {
+	if next, err := o.successor(); err != nil || next != "" {
+		return err
+	}
 	others, err := onhost.Exists(filepath.Join(filepath.Dir(programs), "*.json"))
 	if err != nil || others {
 		return err
@@ -99,7 +109,7 @@ func (n node) cleanUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(u.remove(ctx), onhost.RemoveGroup(), onhost.Remove(programs))
+	return errors.Join(u.remove(ctx), onhost.RemoveGroup(), onhost.Remove(programs), ownerOf(n.dir).remove())
 }
 
 // A verdict says whether zramfs is to go from the node, and why.
@@ -107,6 +117,23 @@ type verdict struct {
 	goes     bool
 	noRights bool // the API server refuses to say
 	why      string
+}
+
+// ask is judge with some patience.
+func (o options) ask(ctx context.Context, c *kubeapi.Client, pause time.Duration) (v verdict, err error) {
+	for failures, refusals := 0, 0; ; time.Sleep(pause) {
+		switch v, err = o.judge(ctx, c); {
+		case err != nil:
+			failures, refusals = failures+1, 0
+		case v.noRights:
+			refusals++
+		default:
+			return v, nil
+		}
+		if failures == askTries || refusals == askTries || ctx.Err() != nil {
+			return v, err
+		}
+	}
 }
 
 // judge asks why the pod ends. The error means that it cannot be told.

@@ -41,6 +41,9 @@ func Run(ctx context.Context, args []string, out, warn io.Writer) error {
 	if err := r.mayAsk(ctx); err != nil {
 		return err
 	}
+	if err := o.takeOver(); err != nil {
+		return err
+	}
 	if err := r.install(o.monitor); err != nil {
 		return err
 	}
