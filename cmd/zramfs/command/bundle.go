@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -47,7 +48,7 @@ func bundleAction(c *cli.Context) error {
 }
 
 // writeBundle writes the bundle and lists what is in it: on standard error if the bundle goes to
-// standard output.
+// standard output. After an error there is no file.
 func writeBundle(ctx context.Context, c *cli.Context, file string, b bundle.Bundle) error {
 	now := time.Now()
 	if file == "-" {
@@ -61,9 +62,11 @@ func writeBundle(ctx context.Context, c *cli.Context, file string, b bundle.Bund
 	if err != nil {
 		return fmt.Errorf("write the bundle: %w", err)
 	}
-	_, err = fmt.Fprintf(c.App.Writer, "%s%s written: %s in %s, no page contents; read it before you pass it on\n",
-		bundleContents(b), file, term.Size(uint64(size)), term.Plural(len(b.Files), "file", "files"))
-	return err
+	if _, err = fmt.Fprintf(c.App.Writer, "%s%s written: %s in %s, no page contents; read it before you pass it on\n",
+		bundleContents(b), file, term.Size(uint64(size)), term.Plural(len(b.Files), "file", "files")); err != nil {
+		return errors.Join(fmt.Errorf("write standard output: %w", err), os.Remove(file))
+	}
+	return nil
 }
 
 // bundleContents lists the files with their sizes, and what is missing.

@@ -3,10 +3,18 @@
 package command
 
 import (
+	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/bundle"
 )
 
 // doctor --bundle writes a private file and lists it; a file that is there stays as it was.
@@ -34,5 +42,22 @@ func TestBundle(t *testing.T) {
 	}
 	if nowhere := runProgram(t, "doctor", "--bundle", filepath.Join(file, "x")); nowhere.code != exitFailure || strings.Count(nowhere.stderr, "\n") != 1 {
 		t.Errorf("%+v", nowhere)
+	}
+}
+
+// A command that cannot say what it has written leaves no file, as the exit code says.
+func TestBundleIntoAFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	file := filepath.Join(t.TempDir(), "bundle.tar.gz")
+	c := cli.NewContext(&cli.App{Writer: full}, nil, nil)
+	if err := writeBundle(context.Background(), c, file, bundle.Bundle{}); !errors.Is(err, syscall.ENOSPC) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file is left: %v", err)
 	}
 }
