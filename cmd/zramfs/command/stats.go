@@ -23,6 +23,10 @@ const (
 	longestInterval = 24 * time.Hour
 )
 
+// trendPoints is the number of points that the growth of a minute is measured over at the least
+// interval.
+const trendPoints = int(time.Minute/leastInterval) + 1
+
 // headingEvery is the number of lines after which a terminal gets the headings again.
 const headingEvery = 20
 
@@ -92,7 +96,7 @@ func statsAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	history, out := watch.NewHistory(2), &statsOutput{w: c.App.Writer, asJSON: c.Bool(flagJSON), quiet: c.Bool("noheadings"), terminal: term.Width() > 0}
+	history, out := watch.NewHistory(trendPoints), &statsOutput{w: c.App.Writer, asJSON: c.Bool(flagJSON), quiet: c.Bool("noheadings"), terminal: term.Width() > 0}
 	next := time.Now()
 	for printed := 0; order.count == 0 || printed <= order.count; printed++ { // the first look prints nothing
 		time.Sleep(time.Until(next))

@@ -5,6 +5,7 @@ package command
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/watch"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 func TestStatsOrder(t *testing.T) {
@@ -39,6 +41,26 @@ func TestStatsOrder(t *testing.T) {
 		}
 		if err != nil || !slices.Equal(got.dirs, test.want.dirs) || got.interval != test.want.interval || got.count != test.want.count {
 			t.Errorf("%q: %+v, %v; want %+v", test.args, got, err, test.want)
+		}
+	}
+}
+
+// The growth of a minute is known at each interval: from the fifth second on, and from the second
+// line on where lines are further apart.
+func TestStatsGrowth(t *testing.T) {
+	for _, interval := range []time.Duration{leastInterval, time.Second, 30 * time.Second, 5 * time.Minute, longestInterval} {
+		h, begin := watch.NewHistory(trendPoints), time.Now()
+		var p watch.Point
+		looks := int(max(2*time.Minute/interval, 1)) + 1
+		for i := range looks {
+			after := time.Duration(i) * interval
+			used := uint64(after/leastInterval) << 12
+			p = h.Add([]watch.Sample{{At: begin.Add(after), Device: devices.Device{
+				Dir: "/run/zram", Swaps: []loopsetup.Swap{{Path: "/dev/loop0", Size: 1 << 40, Used: used}}, Status: &daemon.Status{UptimeSeconds: 1 + after.Seconds()},
+			}}})[0]
+		}
+		if want := 4096 / leastInterval.Seconds(); math.Abs(p.Growth-want) > 1 {
+			t.Errorf("every %v: growth %g bytes a second, want %g", interval, p.Growth, want)
 		}
 	}
 }

@@ -113,7 +113,8 @@ func (s *series) sameDevice(sample Sample) bool {
 	return a.KeeperPID == b.KeeperPID && a.UptimeSeconds <= b.UptimeSeconds
 }
 
-// addTrend adds growth and forecast, from points whose last one is p.
+// addTrend adds growth and forecast, from points whose last one is p: over trendTime, or since the
+// point before where that is longer ago.
 func (p *Point) addTrend(points []Point) {
 	if !p.Answered() {
 		return
@@ -121,7 +122,8 @@ func (p *Point) addTrend(points []Point) {
 	first := p
 	for i := len(points) - 1; i >= 0; i-- {
 		q := &points[i]
-		if p.at.Sub(q.at) > trendTime || q.SwapSize != p.SwapSize || q.Uptime > p.Uptime {
+		old := i < len(points)-2 && p.at.Sub(q.at) > trendTime
+		if old || q.SwapSize != p.SwapSize || q.Uptime > p.Uptime {
 			break
 		}
 		if q.Answered() {

@@ -59,11 +59,11 @@ type Point struct {
 	// cent; null where the kernel does not tell them.
 	PressureSome *float64 `json:"pressure_some_percent"`
 	PressureFull *float64 `json:"pressure_full_percent"`
-	// Growth is the change of SwapUsed over the last minute, or of Stored for a device that is not
-	// used as swap, in bytes a second.
+	// Growth is the change of SwapUsed over the last minute, or since the point before where that
+	// is longer ago, in bytes a second; of Stored for a device that is not used as swap.
 	Growth float64 `json:"growth_bytes_per_second"`
-	// FullIn is the time until the swap areas or the memory limit are full at the growth of the
-	// last minute; null where neither comes within a day.
+	// FullIn is the time until the swap areas or the memory limit are full at that growth; null
+	// where neither comes within a day.
 	FullIn *float64 `json:"full_in_seconds"`
 	// FailedReads, FailedWrites and ChecksumErrors count since the device was made.
 	FailedReads    uint64 `json:"failed_reads"`
