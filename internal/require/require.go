@@ -171,6 +171,8 @@ func packageOf(program string) string {
 		return "qemu-system-x86"
 	case program == "promtool":
 		return "prometheus"
+	case program == "node":
+		return "nodejs"
 	case program == "mount", program == "umount":
 		return "mount"
 	case program == "man":

@@ -53,6 +53,8 @@ export class History {
 
   // push adds a row; a gap longer than gap seconds stays empty.
   push(t, row, gap) {
+    // Where the clock was set back, what is after t has yet to come.
+    if (t < this.times[this.times.length - 1] - gap) while (this.times[this.times.length - 1] >= t) this.drop();
     const last = this.times[this.times.length - 1];
     if (last !== undefined && t <= last) return;
     if (last !== undefined && t - last > gap) this.append(last + 1, null);
@@ -61,6 +63,12 @@ export class History {
       this.times.shift();
       this.columns.forEach(c => c.forEach(s => s.shift()));
     }
+  }
+
+  // drop removes the last row.
+  drop() {
+    this.times.pop();
+    this.columns.forEach(c => c.forEach(s => s.pop()));
   }
 
   append(t, row) {
