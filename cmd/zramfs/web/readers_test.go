@@ -3,9 +3,13 @@
 package web
 
 import (
+	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/watch"
 )
 
 // Pages open and close while looks are sent: each gets one, and none is left. The race detector
@@ -50,5 +54,34 @@ func TestReadersComeAndGoAmongLooks(t *testing.T) {
 	sending.Wait()
 	if n := s.watchers(); n != 0 {
 		t.Errorf("%d readers are left", n)
+	}
+}
+
+// Pages that are opened again and again get the last look, and cause no more than one a second.
+func TestPagesCauseFewLooks(t *testing.T) {
+	s, _ := sampler(t, options{})
+	var looks atomic.Int32
+	s.take = func(...string) ([]watch.Sample, error) {
+		looks.Add(1)
+		return []watch.Sample{healthy()}, nil
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended, begin := make(chan struct{}), time.Now()
+	go func() {
+		defer close(ended)
+		s.Run(ctx)
+	}()
+	for range 200 {
+		page, ok := s.subscribe()
+		if !ok {
+			t.Fatal("refused")
+		}
+		<-page // at once
+		s.unsubscribe(page)
+	}
+	stop()
+	<-ended
+	if n, most := int(looks.Load()), 2+int(time.Since(begin)/fresh); n > most {
+		t.Errorf("%d looks, want %d at the most", n, most)
 	}
 }

@@ -58,9 +58,11 @@ func NewSampler(c *chronicle.Chronicle, b figures.Build, logf func(format string
 
 // Run looks until ctx ends.
 func (s *Sampler) Run(ctx context.Context) {
+	age := time.Duration(0)
 	for {
 		start := time.Now()
-		s.send(s.look(0))
+		s.send(s.look(age))
+		age = 0
 		if err := s.chronicle.Failure(); err != nil {
 			s.logf("write the history: %v", err)
 		}
@@ -72,6 +74,7 @@ func (s *Sampler) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-s.wake:
+			age = fresh // a page that is opened again and again makes no more looks
 		case <-time.After(time.Until(start.Add(wait))):
 		}
 	}
