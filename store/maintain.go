@@ -89,6 +89,7 @@ func (s *Store) pass(long time.Duration) time.Duration {
 	s.mu.Lock()
 	s.ended = turn
 	s.full.Store(full)
+	s.denied.Store(short)
 	s.relief.Store(relief)
 	s.mu.Unlock()
 	s.noteFill()

@@ -95,8 +95,9 @@ func TestStubsHaveRoomInAFullStore(t *testing.T) {
 }
 
 // Room is made during a walk over clusters too, which takes seconds on a large device and may free
-// nothing: writes would fail before it ends.
-func TestReliefDuringAWalkOverClusters(t *testing.T) {
+// nothing: writes would fail before it ends. Where none is made, few writes wait for it, so that
+// reads go on.
+func TestWaitingDuringAWalkOverClusters(t *testing.T) {
 	var relieves atomic.Bool
 	s := newStore(t, Config{Disksize: populateUpTo, MemLimit: limitOf(populateUpTo, 6), Relief: relieves.Load})
 	fillUp(t, s)
@@ -108,4 +109,10 @@ func TestReliefDuringAWalkOverClusters(t *testing.T) {
 		t.Errorf("a walk is under way: %v; the store is full: %v, and room is made: %v", s.clusters.loosen.under, s.full.Load(), s.relief.Load())
 	}
 	relieves.Store(false)
+	s.pass(time.Hour)
+	one, tooMany := s.waitForMemory(false), s.waitForMemory(true)
+	if one.over() || !tooMany.over() || !s.clusters.loosen.under || s.full.Load() {
+		t.Errorf("a walk is under way: %v; the store is full: %v; a write waits: %v, one that is one too many does: %v",
+			s.clusters.loosen.under, s.full.Load(), !one.over(), !tooMany.over())
+	}
 }

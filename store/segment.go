@@ -258,7 +258,8 @@ const (
 // move), and up to maxWait, should the maintainer be stuck.
 //
 // A waiting write holds a worker that a read may need. Once Config.MaxWaiting writes
-// wait, a further one fails at once if the store is full. It waits if only the
+// wait, a further one fails at once if the store was denied memory, since to walk over
+// all clusters may take longer than reads can wait. It waits if only the
 // maintainer is behind, since that takes milliseconds.
 //
 // While Config.Relief makes room all writes wait, the reads behind them too, as for any
@@ -316,9 +317,9 @@ func (w *memoryWait) over() bool {
 	w.s.mu.Lock()
 	defer w.s.mu.Unlock()
 	now := time.Now()
-	hopeless := w.s.full.Load()
+	hopeless, denied := w.s.full.Load(), w.s.denied.Load()
 	if w.relies && (w.stalled() || w.s.relief.Load()) && now.Before(w.longest) {
-		hopeless, w.until = false, now.Add(w.s.patience)
+		hopeless, denied, w.until = false, false, now.Add(w.s.patience)
 	}
 	if w.s.ended >= w.turn {
 		w.turn = w.s.begun + 1
@@ -326,7 +327,7 @@ func (w *memoryWait) over() bool {
 			w.failed++
 		}
 	}
-	return w.failed == 2 || w.crowded && hopeless || now.After(w.until)
+	return w.failed == 2 || w.crowded && (hopeless || denied) || now.After(w.until)
 }
 
 // grow takes memory for one more segment and makes it ready.

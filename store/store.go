@@ -88,7 +88,8 @@ type Store struct {
 
 	// Every request reads these, and few change them.
 	full      atomic.Bool                     // the last pass was denied memory and could not raise the reserve
-	relief    atomic.Bool                     // memory was denied, and Config.Relief makes room
+	denied    atomic.Bool                     // as full, also while pages are looked for that may give some back
+	relief    atomic.Bool                     // denied, and Config.Relief makes room
 	stall     atomic.Bool                     // see Stall
 	quiet     atomic.Bool                     // quiesce waits for all workers, so no write stalls
 	drowsy    atomic.Bool                     // the maintainer sleeps without a timer
