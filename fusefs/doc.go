@@ -43,8 +43,9 @@
 // corrupt page fails the whole request.
 //
 // Reading and writing bypass the page cache, at any offset and length, with and without O_DIRECT.
-// Shared mappings of the data file are refused with ENODEV: the mapping and a loop device would not
-// see each other's writes.
+// Before Linux 6.6 shared mappings of the data file are refused with ENODEV: the mapping and a loop
+// device would not see each other's writes. Later kernels write the pages of mappings back before
+// they read and write directly.
 //
 // The kernel reports a closed file after close(2) has returned, or not at all when its mount goes.
 // So OpenCount may be one too high for a moment. It is never too low.
