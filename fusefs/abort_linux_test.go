@@ -6,10 +6,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // A process unmounts, which looks into the attributes, and no server is left that could answer.
@@ -49,6 +52,36 @@ func abandon(d served) error {
 }
 
 func ignored(error) error { return nil }
+
+// Attributes that were ended by force, and that the kernel would have to ask for again, are removed
+// with the data file below them.
+func TestUnmountBelowDeadAttributes(t *testing.T) {
+	require.Root(t)
+	d := newDevice(t, serveConfig{Disksize: smallDisk})
+	if s := d.ask(commandForce); s.Error != "" {
+		t.Error(s.Error)
+	}
+	if top, err := topMount(d.dir); err != nil || top != nil {
+		t.Errorf("left: %+v, %v", top, err)
+	}
+}
+
+// force does what umount -f does a day after the kernel has asked for attributes, and unmounts.
+func force(d served) error {
+	var m [outHeaderSize + invalidateSize]byte
+	binary.LittleEndian.PutUint32(m[:], uint32(len(m)))
+	binary.LittleEndian.PutUint32(m[4:], codeInvalidateInode)
+	binary.LittleEndian.PutUint64(m[outHeaderSize:], rootNode)
+	binary.LittleEndian.PutUint64(m[outHeaderSize+8:], math.MaxUint64)
+	if _, err := unix.Write(int(d.session.files.Attributes.Fd()), m[:]); err != nil {
+		return err
+	}
+	if err := unix.Unmount(d.session.dir, unix.MNT_FORCE); err != unix.EBUSY {
+		return fmt.Errorf("by force: %w", err)
+	}
+	<-d.server.AttributesEnded()
+	return errors.Join(d.session.Unmount(), d.session.TakeAway()) // or the device would not end
+}
 
 // expire makes the kernel ask for a name the next time it needs it, as after a day.
 func expire(device int, parent uint64, name string) error {

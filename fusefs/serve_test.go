@@ -43,6 +43,7 @@ const (
 	commandPanic   = "panic" // from now on, at each open of control/status
 	commandUnmount = "unmount"
 	commandAbandon = "abandon"
+	commandForce   = "force"
 )
 
 // serve is the serving process: the device, and its commands.
@@ -139,6 +140,8 @@ func attend(d served, logs *logBook, panics *atomic.Bool) error {
 			err = d.session.Unmount()
 		case commandAbandon:
 			return errors.Join(failed, reply(abandon(d)))
+		case commandForce:
+			return errors.Join(failed, reply(force(d)))
 		}
 		failed = errors.Join(failed, reply(err))
 	}

@@ -280,7 +280,7 @@ func (s *Session) Unmount() error {
 		if n := s.OpenCount(); err == nil && !s.unmounted && n > 0 { // hidden, and in use
 			err = fmt.Errorf("unmount %s: %w, %d open handles on dev/zram0", s.dir, ErrInUse, n)
 		}
-		if err == nil {
+		if err == nil || belowDead(err) && s.OpenCount() == 0 {
 			break
 		}
 		if !errors.Is(err, ErrInUse) || try == unmountTries {
@@ -301,10 +301,16 @@ func (s *Session) TakeAway() error {
 
 func (s *Session) takeAway() error {
 	_, err := unmount(s.data.dir, s.data.typ, s.data.number, unix.MNT_DETACH, s.OpenCount)
-	if errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED) { // dead attributes above it
-		err = nil // the mount goes with them
+	if belowDead(err) {
+		err = nil // the mount goes with the attributes
 	}
 	return errors.Join(err, s.detach())
+}
+
+// belowDead reports whether a mount below the attributes cannot be reached, since the kernel asks
+// for them anew after a day, and their connection has ended.
+func belowDead(err error) bool {
+	return errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ECONNABORTED)
 }
 
 // detach unmounts the attributes, with all that is mounted below them.
