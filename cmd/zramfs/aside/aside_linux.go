@@ -67,7 +67,7 @@ const (
 )
 
 var calls = map[Op]func(args []string) ([]byte, error){
-	Read:    func(args []string) ([]byte, error) { return os.ReadFile(args[0]) },
+	Read:    func(args []string) ([]byte, error) { return readFile(args[0]) },
 	Write:   func(args []string) ([]byte, error) { return nil, writeExisting(args[0], args[1]) },
 	Open:    func(args []string) ([]byte, error) { return nil, openOnce(args[0]) },
 	Unmount: func(args []string) ([]byte, error) { return nil, unmountLooked(args[0]) },
@@ -202,6 +202,34 @@ func readAhead(serving []string) ([]byte, error) {
 		return nil, err
 	}
 	return json.Marshal(r)
+}
+
+// readFile returns the contents of a file.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := readAtOnce(f)
+	return text, errors.Join(err, f.Close())
+}
+
+// attributeMost is more than any attribute of a device has, in bytes.
+const attributeMost = 256 << 10
+
+// readAtOnce reads all by one call, if that can be: between two, another worker may take over, and
+// go on with another text from the same place.
+func readAtOnce(f io.Reader) ([]byte, error) {
+	text := make([]byte, attributeMost)
+	n, err := f.Read(text)
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, nil
+	case err != nil || n < len(text):
+		return text[:n], err
+	}
+	rest, err := io.ReadAll(f)
+	return append(text, rest...), err
 }
 
 // writeExisting writes to an existing file.

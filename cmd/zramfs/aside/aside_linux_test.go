@@ -4,8 +4,10 @@ package aside
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -53,6 +55,35 @@ func TestRunOfOtherArguments(t *testing.T) {
 	for _, args := range [][]string{nil, {"zramfs", "status", "--aside", "read"}, {"zramfs", "--aside", "read"}, {"zramfs", "--aside", "remove", "/x"}} {
 		if Run(args, nil) {
 			t.Errorf("%q was run", args)
+		}
+	}
+}
+
+// texts are what the workers of a device tell, one read after the other.
+type texts []string
+
+func (t *texts) Read(p []byte) (n int, err error) {
+	if len(*t) == 0 {
+		return 0, io.EOF
+	}
+	n = copy(p, (*t)[0])
+	*t = (*t)[1:]
+	return n, nil
+}
+
+// A status is of one worker, although another one takes over while it is read.
+func TestReadAtOnce(t *testing.T) {
+	long := strings.Repeat("x", attributeMost)
+	for _, c := range []struct {
+		told texts
+		want string
+	}{
+		{nil, ""},
+		{texts{`{"opens": 1}`, `: 20}`}, `{"opens": 1}`},
+		{texts{long, "rest"}, long + "rest"},
+	} {
+		if text, err := readAtOnce(&c.told); err != nil || string(text) != c.want {
+			t.Errorf("%d bytes, %v; want %d", len(text), err, len(c.want))
 		}
 	}
 }
