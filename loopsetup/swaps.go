@@ -5,7 +5,9 @@ package loopsetup
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -15,13 +17,37 @@ import (
 // swap_show in mm/swapfile.c.
 const procSwaps = "/proc/swaps"
 
+// tableMost is more than the kernel returns of the table in one call, in bytes: a page of lines.
+const tableMost = 64 << 10
+
 // swaps reads the table.
 func swaps() ([]Swap, error) {
-	b, err := os.ReadFile(procSwaps)
+	f, err := os.Open(procSwaps)
 	if err != nil {
 		return nil, err
 	}
+	b, err := readTable(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, err
+	}
 	return ParseSwaps(b)
+}
+
+// readTable reads the table in as few calls as can be, one for the 22 to 32 areas that there may
+// be. The kernel begins each call at the number of lines that it has returned: where an area was
+// turned off since, it leaves out the one that has moved into its place.
+func readTable(f io.Reader) (table []byte, err error) {
+	part := make([]byte, tableMost)
+	for {
+		n, err := f.Read(part)
+		table = append(table, part[:n]...)
+		switch {
+		case errors.Is(err, io.EOF) || err == nil && n == 0:
+			return table, nil
+		case err != nil:
+			return nil, err
+		}
+	}
 }
 
 // ParseSwaps understands the text of /proc/swaps: a heading, then one area a line.

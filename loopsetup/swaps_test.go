@@ -3,7 +3,10 @@
 package loopsetup
 
 import (
+	"fmt"
+	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -85,4 +88,51 @@ func FuzzParseSwaps(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A kernelTable returns lines as swap_start and swap_next of the kernel's mm/swapfile.c do: each
+// call begins at the number of lines that were returned. After the first call the first area is
+// off.
+type kernelTable struct {
+	lines    []string
+	returned int
+}
+
+func (k *kernelTable) Read(p []byte) (n int, err error) {
+	for _, line := range k.lines[min(k.returned, len(k.lines)):] {
+		if n+len(line) > min(len(p), 4096) {
+			break
+		}
+		n += copy(p[n:], line)
+		k.returned++
+	}
+	if n == 0 {
+		return 0, io.EOF
+	}
+	if k.lines[1] == areaLine(0) {
+		k.lines = slices.Delete(k.lines, 1, 2)
+	}
+	return n, nil
+}
+
+func areaLine(n int) string {
+	return fmt.Sprintf("/dev/loop%-31dpartition\t1048572\t\t1048572\t\t%d\n", n, 100-n)
+}
+
+// An area that goes off while the table is read takes no other one with it.
+func TestReadTable(t *testing.T) {
+	k := &kernelTable{lines: []string{swapsHeading}}
+	for n := range 32 {
+		k.lines = append(k.lines, areaLine(n))
+	}
+	text, err := readTable(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := ParseSwaps(text)
+	for n := 1; n < 32; n++ {
+		if path := devPath(n); err != nil || !slices.ContainsFunc(all, func(s Swap) bool { return s.Path == path }) {
+			t.Errorf("%s is missing among %d areas, %v", path, len(all), err)
+		}
+	}
 }
