@@ -135,6 +135,29 @@ func (s system) absolute(path string) (string, error) {
 	return filepath.Join(dir, path), nil
 }
 
+// maxLinks is how many links the kernel follows in a path.
+const maxLinks = 40
+
+// resolve returns an absolute path without the links in it. The kernel would take their absolute
+// targets for files of this process.
+func (s system) resolve(path string) string {
+	at, todo := "/", path
+	for links := 0; todo != "" && links <= maxLinks; {
+		var name string
+		name, todo, _ = strings.Cut(strings.TrimLeft(todo, "/"), "/")
+		target, err := os.Readlink(s.root.Path(at, name))
+		switch {
+		case err != nil: // no link, or nothing is there
+			at = filepath.Join(at, name)
+		case filepath.IsAbs(target):
+			at, todo, links = "/", target+"/"+todo, links+1
+		default:
+			todo, links = target+"/"+todo, links+1
+		}
+	}
+	return filepath.Join(at, todo)
+}
+
 func ownArguments(s system, p host.Process) ([]string, error) {
 	args := s.machine.Arguments(p.PID)
 	if len(args) == 0 {
@@ -182,9 +205,15 @@ var k3sSettings = document{KeyFailSwapOn: false}
 func k3sArguments(s system, p host.Process) ([]string, error) {
 	args := []string{"--config-dir=" + k3sDropIns}
 	texts := []string{strings.Join(s.machine.Arguments(p.PID), "\n")}
-	more, _ := filepath.Glob(s.root.Path(k3sConfig + ".d/*.yaml"))
-	for _, path := range append([]string{s.root.Path(k3sConfig)}, more...) {
-		if text, err := os.ReadFile(path); err == nil {
+	paths := []string{k3sConfig}
+	more, _ := os.ReadDir(s.root.Path(s.resolve(k3sConfig + ".d")))
+	for _, e := range more {
+		if filepath.Ext(e.Name()) == ".yaml" {
+			paths = append(paths, filepath.Join(k3sConfig+".d", e.Name()))
+		}
+	}
+	for _, path := range paths {
+		if text, err := os.ReadFile(s.root.Path(s.resolve(path))); err == nil {
 			texts = append(texts, string(text))
 		} else if !errors.Is(err, os.ErrNotExist) {
 			return nil, err

@@ -240,6 +240,34 @@ func TestFindInOtherNamespace(t *testing.T) {
 	}
 }
 
+// Links are those of the machine, also where it lies below another directory, as for a pod.
+func TestLinksOfMachine(t *testing.T) {
+	const args = "kubelet --config=/var/lib/kubelet/config.yaml --config-dir=/etc/kubelet/conf.d"
+	m := machineWith(t, "kubelet", args, map[string]string{"data/kubelet/config.yaml": "failSwapOn: false\n",
+		"opt/conf.d/none": "", "opt/swap.conf": "memorySwap:\n  swapBehavior: LimitedSwap\n"})
+	for path, to := range map[string]string{"var/lib/kubelet": "/data/disk/../data/kubelet", "data/disk": "/data", "etc/kubelet": "../opt", "opt/conf.d/10.conf": "/opt/swap.conf"} {
+		write(t, m.Path(filepath.Dir(path), "x"), nil)
+		if err := os.Symlink(to, m.Path(path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := Find(m)
+	if len(all) != 1 || all[0].Err != nil || all[0].FailSwapOn || all[0].SwapBehavior != LimitedSwap {
+		t.Fatalf("found %+v", all)
+	}
+	if from := all[0].From(KeyMemorySwap); from != "/etc/kubelet/conf.d/10.conf" {
+		t.Errorf("the behavior is by %s", from)
+	}
+	for _, path := range []string{"loop/a", "/loop"} {
+		if err := os.Symlink("/loop/x", m.Path("loop")); err != nil && !os.IsExist(err) {
+			t.Fatal(err)
+		}
+		if _, err := newSystem(m, 812).file(path); err == nil {
+			t.Errorf("%s can be read", path)
+		}
+	}
+}
+
 func TestConfigz(t *testing.T) {
 	s, err := ParseConfigz([]byte(`{"kubeletconfig":{"failSwapOn":false,"memorySwap":{"swapBehavior":"LimitedSwap"},"evictionHard":{"memory.available":"5%"},"featureGates":{"NodeSwap":false}}}`))
 	if err != nil || s.FailSwapOn || s.SwapBehavior != LimitedSwap || s.EvictionHard["memory.available"] != "5%" || s.NodeSwap || s.From(KeyFailSwapOn) != "/configz" {

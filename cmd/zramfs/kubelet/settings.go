@@ -131,7 +131,7 @@ func (s system) configFiles(flags []flagValue) (paths []string, err error) {
 	if dir, err = s.absolute(dir); err != nil {
 		return nil, err
 	}
-	top := s.root.Path(dir)
+	top := s.root.Path(s.resolve(filepath.Dir(dir)), filepath.Base(dir)) // the kubelet follows no link that dir is
 	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		if err != nil && errors.Is(err, fs.ErrNotExist) && path == top {
 			return nil // as that of a k3s older than its drop-ins
@@ -149,7 +149,7 @@ const maxConfig = 1 << 20
 
 // file reads a file that the kubelet sees.
 func (s system) file(path string) ([]byte, error) {
-	name := s.root.Path(path)
+	name := s.root.Path(s.resolve(path))
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
