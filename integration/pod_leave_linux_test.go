@@ -47,6 +47,51 @@ func serveDeleted(t *testing.T, image string) []string {
 	return append(os.Environ(), "KUBERNETES_SERVICE_HOST="+host, "KUBERNETES_SERVICE_PORT="+port, "NODE_NAME=node-1", "POD_NAMESPACE=zramfs-system")
 }
 
+// slowProgram stands for zramfs on a node: /run/on is swap that is on.
+const slowProgram = `#!/bin/sh
+case "$1" in
+up) touch /run/begun; until [ -e /run/go ]; do sleep .1; done; touch /run/on ;;
+down) rm -f /run/on ;;
+status) [ -e /run/on ] || exit 3; echo '{"schema":1,"zramfs":[{"health":"healthy","problems":[],"status":{"worker_pid":1}}]}' ;;
+esac
+`
+
+// A pod that is deleted while it turns swap on turns it off once it is on: nothing would turn it
+// off later. The program is a stand-in.
+func TestPodLeavesWhileItStarts(t *testing.T) {
+	require.Root(t)
+	n := playNode(t)
+	if err := os.WriteFile(filepath.Join(n.image, "usr/bin/zramfs"), []byte(slowProgram), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	on := func(script string) string {
+		return system(t, toolTimeout, "nsenter", "--target", fmt.Sprint(n.pid), "--mount", "sh", "-c", script)
+	}
+	environment := append(serveDeleted(t, n.image), "POD_NAME=x")
+	in := func(args ...string) *exec.Cmd {
+		cmd := n.pod(args...)
+		cmd.Args = slices.DeleteFunc(cmd.Args, func(word string) bool { return word == "--net" })
+		cmd.Env = environment
+		return cmd
+	}
+	run := startPod(t, in("run", "--interval", "1s", "--on-delete", "swapoff"), "")
+	on("for n in $(seq 300); do [ -e /run/begun ] && exit; sleep .1; done; exit 1")
+	left := make(chan result, 1)
+	go func() {
+		left <- runCommand(t, commandTimeout, in("leave", "--on-delete", "swapoff", "--wait", "0s"))
+	}()
+	on("for n in $(seq 20); do sleep .1; done; touch /run/go")
+	if r := <-left; r.Code != 0 || !strings.Contains(r.Stdout, "turn swap off") {
+		t.Errorf("leave: %+v", r)
+	}
+	if said := on("for n in $(seq 10); do [ -e /run/on ] && echo on && break; sleep .1; done; find /run/zramfs -mindepth 1"); said != "" {
+		t.Errorf("on the node stays: %s", said)
+	}
+	if code, said := run.wait(t); code != 1 || !strings.Contains(said, "is gone") {
+		t.Errorf("the pod ends with %d: %s", code, said)
+	}
+}
+
 // A pod that ends leaves the device and the programs to one that has started since, as that of a
 // DaemonSet that was deleted and made anew does. The last one takes them away. No device is made:
 // a kubelet is in the way.

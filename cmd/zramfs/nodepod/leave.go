@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/kubeapi"
@@ -70,30 +68,6 @@ func (n node) end(ctx context.Context, o options) error {
 		return err
 	}
 	return n.cleanUp(ctx, o)
-}
-
-// lockLeave has isLeaving report true until unlock is called or this process ends.
-func lockLeave() (unlock func() error, err error) {
-	f, err := os.Open("/proc/self/exe")
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", f.Name(), err), f.Close())
-	}
-	return f.Close, nil
-}
-
-// isLeaving reports whether another process of the pod takes the device away. If the container
-// ended now, that process would be killed with what it has left to do.
-func isLeaving() bool {
-	f, err := os.Open("/proc/self/exe")
-	if err != nil {
-		return false
-	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
-	_ = f.Close() // only read from
-	return errors.Is(err, syscall.EWOULDBLOCK)
 }
 
 // cleanUp removes what Run has left on the node, unless another device or pod uses it.

@@ -41,16 +41,21 @@ func Run(ctx context.Context, args []string, out, warn io.Writer) error {
 	if err := r.mayAsk(ctx); err != nil {
 		return err
 	}
-	if err := o.takeOver(); err != nil {
-		return err
-	}
-	if err := r.install(o.monitor); err != nil {
-		return err
-	}
-	if err := r.start(ctx); err != nil {
+	if err := exclusively(ctx, o.interval, func() error { return r.turnOn(ctx) }); err != nil {
 		return ignoreEnd(ctx, err)
 	}
 	return ignoreEnd(ctx, r.attend(ctx))
+}
+
+// turnOn installs the programs of the image and has the device served by them.
+func (r *runner) turnOn(ctx context.Context) error {
+	if err := r.o.takeOver(); err != nil {
+		return err
+	}
+	if err := r.install(r.o.monitor); err != nil {
+		return err
+	}
+	return r.start(ctx)
 }
 
 // ignoreEnd drops the error of what was interrupted.
