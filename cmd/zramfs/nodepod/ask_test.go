@@ -42,6 +42,12 @@ func apiServer(t *testing.T, codes ...int) *kubeapi.Client {
 		}
 	}))
 	t.Cleanup(s.Close)
+	return clientOf(t, s)
+}
+
+// clientOf returns a client of a server that plays one of a cluster.
+func clientOf(t *testing.T, s *httptest.Server) *kubeapi.Client {
+	t.Helper()
 	authority, token := filepath.Join(t.TempDir(), "ca.crt"), filepath.Join(t.TempDir(), "token")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	if err := errors.Join(os.WriteFile(authority, text, 0o600), os.WriteFile(token, []byte("token"), 0o600)); err != nil {

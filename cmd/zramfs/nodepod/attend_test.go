@@ -4,7 +4,11 @@ package nodepod
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strconv"
 	"strings"
@@ -21,6 +25,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "zramfs" {
 		fmt.Fprintln(os.Stderr, "asked")
 		if code, err := strconv.Atoi(os.Getenv(codeVariable)); err == nil {
+			if code == codeOK {
+				fmt.Println(`{"zramfs":[{"health":"healthy","problems":[],"status":{"worker_pid":7}}]}`)
+			}
 			os.Exit(code)
 		}
 		os.Exit(codeNotRunning)
@@ -44,6 +51,41 @@ func TestAttendWaitsForLeave(t *testing.T) { wantEnd(t, "/run/zram is gone") }
 func TestAttendMissesPrograms(t *testing.T) {
 	t.Setenv(codeVariable, strconv.Itoa(CodeNotInstalled))
 	wantEnd(t, "zramfs is gone from the node")
+}
+
+// A node that is registered anew has the startup taint again, and its pod removes it again.
+func TestAttendRemovesTaintAgain(t *testing.T) {
+	t.Setenv(codeVariable, strconv.Itoa(codeOK))
+	patched := make(chan string, 100)
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if _, err2 := io.WriteString(w, `{"spec":{"taints":[{"key":"x"},{"key":"other"}]}}`); errors.Join(err, err2) != nil {
+			t.Error(err, err2)
+		}
+		if r.Method == http.MethodPatch {
+			patched <- string(body)
+		}
+	}))
+	defer s.Close()
+	r := &runner{node: node{dir: "/run/zram", out: io.Discard, warn: io.Discard}, client: clientOf(t, s), again: time.Millisecond,
+		o: options{interval: time.Millisecond, taint: "x", node: "node-1"}}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.attend(ctx) }()
+	for range 2 {
+		select {
+		case got := <-patched:
+			if strings.Contains(got, `"x"`) || !strings.Contains(got, "other") {
+				t.Errorf("patched to %s", got)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatal("the taint stays")
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }
 
 // wantEnd has a pod look at the node until it ends, after its preStop command.

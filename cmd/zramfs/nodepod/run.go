@@ -22,7 +22,12 @@ type runner struct {
 	node
 	o      options
 	client *kubeapi.Client // nil where the API server is not asked
+	again  time.Duration   // after which settle is called again
 }
+
+// settleAgain is how long a node that is registered anew, under the pod, may keep the startup
+// taint.
+const settleAgain = 5 * time.Minute
 
 // Run is what the container of the pod does until ctx ends: it has the device served by the program
 // of its image, and removes the startup taint once the device is healthy. The device stays when Run
@@ -32,7 +37,7 @@ func Run(ctx context.Context, args []string, out, warn io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r := &runner{o: o, node: node{dir: o.dir, out: out, warn: warn}}
+	r := &runner{o: o, again: settleAgain, node: node{dir: o.dir, out: out, warn: warn}}
 	if o.taint != "" || o.onDelete == swapoff {
 		if r.client, err = kubeapi.InCluster(); err != nil {
 			return err
@@ -122,7 +127,7 @@ func (r *runner) up(ctx context.Context) error {
 // attend looks at the device until ctx ends, or the device or the installed program is gone, unless
 // Leave takes them away.
 func (r *runner) attend(ctx context.Context) error {
-	trouble, settled := "", false
+	trouble, settled := "", time.Time{}
 	for {
 		s, err := r.look(ctx)
 		if err == nil && !s.running && !isLeaving() {
@@ -134,9 +139,10 @@ func (r *runner) attend(ctx context.Context) error {
 		if err == nil && s.running && !s.healthy {
 			err = errors.New("degraded: " + strings.Join(s.what, "; "))
 		}
-		if err == nil && s.running && !settled {
-			err = r.settle(ctx)
-			settled = err == nil
+		if err == nil && s.running && (settled.IsZero() || time.Since(settled) > r.again) {
+			if err = r.settle(ctx); err == nil {
+				settled = time.Now()
+			}
 		}
 		if now := text(err); now != trouble && ctx.Err() == nil {
 			r.note(r.dir + ": " + cmp.Or(now, "healthy"))
