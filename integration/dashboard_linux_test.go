@@ -435,3 +435,22 @@ func TestServeHungDevice(t *testing.T) {
 		}
 	}
 }
+
+// The keeper is stopped, and the worker serves on: its events, which the keeper hands out, keep no
+// request waiting.
+func TestServeStoppedKeeper(t *testing.T) {
+	require.FUSE(t)
+	require.Root(t)
+	dir := mount(t, "--size", "64M")
+	keeper := strconv.Itoa(status(t, dir).KeeperPID)
+	system(t, commandTimeout, "kill", "-STOP", keeper)
+	defer system(t, commandTimeout, "kill", "-CONT", keeper)
+	begin := time.Now()
+	_, text := fetch(t, startDashboard(t)+"metrics")
+	if up := metric(t, text, "zramfs_up", `{device="`+dir+`"}`); up != 1 {
+		t.Errorf("the device is not up: %v", up)
+	}
+	if took := time.Since(begin); took > 6*time.Second {
+		t.Errorf("the metrics took %s", took)
+	}
+}

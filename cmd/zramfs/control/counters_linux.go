@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -48,12 +49,15 @@ type countersAnswer struct {
 
 // OpenCounters asks the keeper of the device at dir for its counters. Root may do that, and the
 // user who mounted the device.
-func OpenCounters(dir string) (_ *Counters, err error) {
+func OpenCounters(dir string) (*Counters, error) { return OpenCountersWithin(answerTime, dir) }
+
+// OpenCountersWithin is OpenCounters with another time limit, for a caller whom others wait for.
+func OpenCountersWithin(limit time.Duration, dir string) (_ *Counters, err error) {
 	mount, err := fusefs.MountNumber(dir)
 	if err != nil {
 		return nil, err
 	}
-	c, err := ask(dir, request{Hello: true, Counters: true}, answerTime)
+	c, err := ask(dir, request{Hello: true, Counters: true}, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +65,7 @@ func OpenCounters(dir string) (_ *Counters, err error) {
 	var a countersAnswer
 	files, err := readAnswer(c, &a, "counters")
 	if err != nil {
-		return nil, errors.Join(explainSilence(c, answerTime, err), closeAll(files))
+		return nil, errors.Join(explainSilence(c, limit, err), closeAll(files))
 	}
 	switch {
 	case a.Error != "":

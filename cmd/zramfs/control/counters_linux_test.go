@@ -77,6 +77,23 @@ func TestOpenCounters(t *testing.T) {
 	}
 }
 
+// A stopped keeper, whose socket takes connections, is waited for as long as the caller says.
+func TestOpenCountersWithin(t *testing.T) {
+	dir := t.TempDir()
+	s, _, err := listenAt(socketDirs(), socketName(dir, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	began := time.Now()
+	if _, err := OpenCountersWithin(time.Millisecond, dir); err == nil || !strings.Contains(err.Error(), "did not answer within 1ms") {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > answerTime/2 {
+		t.Errorf("it waited for %v", took)
+	}
+}
+
 // A command explains the answers of keepers of other versions.
 func TestCountersOfAnotherVersion(t *testing.T) {
 	for answer, want := range map[string]string{

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
 	devicejournal "github.com/zramfs/zramfs/cmd/zramfs/journal"
 	"github.com/zramfs/zramfs/cmd/zramfs/regular"
@@ -18,9 +19,16 @@ import (
 	"github.com/zramfs/zramfs/telemetry"
 )
 
-// readEvents returns the events that a device has, the oldest first.
-func readEvents(dir string) ([]devicejournal.Event, error) {
-	counters, err := control.OpenCounters(dir)
+// A readFunc returns the events that the device at dir has, the oldest first, within a time limit.
+type readFunc func(dir string, limit time.Duration) ([]devicejournal.Event, error)
+
+// leastRead is the time that each keeper has to answer for its events: more than one that runs
+// takes.
+const leastRead = aside.AnswerTime / 10
+
+// readEvents is a readFunc.
+func readEvents(dir string, limit time.Duration) ([]devicejournal.Event, error) {
+	counters, err := control.OpenCountersWithin(limit, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -46,9 +54,10 @@ type source struct {
 // names of devices whose events are known. A device tells how many it has, so it is asked only when
 // there are more. Its events come after a restart of the monitor too, and stay here when it has
 // ended. Those of a device in another mount namespace cannot be read: its DIR here may be
-// another's.
-func (j *journal) take(samples []watch.Sample, read func(dir string) ([]devicejournal.Event, error)) map[string]bool {
-	known, sources := map[string]bool{}, map[string]source{}
+// another's. A keeper may be stopped while its worker answers: all of them have little more than
+// aside.AnswerTime, since all requests wait for this.
+func (j *journal) take(samples []watch.Sample, read readFunc) map[string]bool {
+	known, sources, begin := map[string]bool{}, map[string]source{}, time.Now()
 	names := namesOf(samples)
 	for i, s := range samples {
 		if s.Device.Status == nil || s.Device.Away {
@@ -60,7 +69,7 @@ func (j *journal) take(samples []watch.Sample, read func(dir string) ([]devicejo
 		}
 		before := j.sources[name]
 		if now.read = before.read; before.keeper != now.keeper || before.total != now.total {
-			all, err := read(s.Device.Dir)
+			all, err := read(s.Device.Dir, max(aside.AnswerTime-time.Since(begin), leastRead))
 			now.read = err == nil
 			for _, e := range all {
 				if e := (event{e.Time.UnixMilli(), name, levelOf(e.Kind), e.Text}); !slices.Contains(j.events, e) {

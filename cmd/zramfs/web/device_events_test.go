@@ -3,6 +3,8 @@
 package web
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/chronicle"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
@@ -46,7 +49,10 @@ func (d *journaled) watching(t *testing.T, file string, restarts *int) *Sampler 
 		}
 		return []watch.Sample{d.sample(*restarts)}, nil
 	}
-	s.read = func(string) ([]devicejournal.Event, error) { d.asked++; return slices.Clone(d.events), nil }
+	s.read = func(string, time.Duration) ([]devicejournal.Event, error) {
+		d.asked++
+		return slices.Clone(d.events), nil
+	}
 	if err := s.keepEvents(file); err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +102,27 @@ func TestDeviceEvents(t *testing.T) {
 	}
 }
 
+// All devices whose events are new have one time to answer together, and each a little: the looks
+// that all requests wait for go on while keepers are stopped.
+func TestTimeForEvents(t *testing.T) {
+	var found []watch.Sample
+	for i := range 3 {
+		s := healthy()
+		s.Device.Dir, s.Device.Status.KeeperPID = fmt.Sprint("/run/", i), 7+i
+		found = append(found, s)
+	}
+	var limits []time.Duration
+	begin := time.Now()
+	(&journal{}).take(found, func(_ string, limit time.Duration) ([]devicejournal.Event, error) {
+		limits = append(limits, limit)
+		time.Sleep(limit)
+		return nil, errors.New("it does not answer")
+	})
+	if spent := time.Since(begin); len(limits) != 3 || limits[0] > aside.AnswerTime || limits[1] != leastRead || limits[2] != leastRead {
+		t.Errorf("limits %v, in %v", limits, spent)
+	}
+}
+
 // Two devices on one DIR, in two mount namespaces, have names of their own: what the second one has
 // is no change of the first, look after look. Its events cannot be read here, where the first is.
 func TestTwoDevicesOfOneName(t *testing.T) {
@@ -105,7 +132,7 @@ func TestTwoDevicesOfOneName(t *testing.T) {
 	here, asked := healthy(), 0
 	here.Device.Status.KeeperPID = 8
 	s, _ := sampler(t, options{}, here, away)
-	s.read = func(string) ([]devicejournal.Event, error) {
+	s.read = func(string, time.Duration) ([]devicejournal.Event, error) {
 		asked++
 		return nil, nil
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/chronicle"
 	"github.com/zramfs/zramfs/cmd/zramfs/figures"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
-	devicejournal "github.com/zramfs/zramfs/cmd/zramfs/journal"
 	"github.com/zramfs/zramfs/cmd/zramfs/watch"
 )
 
@@ -28,9 +27,9 @@ type Sampler struct {
 	build     figures.Build
 	chronicle *chronicle.Chronicle
 	logf      func(format string, args ...any)
-	events    string                                          // file of the journal; empty for none
-	take      func(names ...string) ([]watch.Sample, error)   // watch.Take but for tests
-	read      func(dir string) ([]devicejournal.Event, error) // readEvents but for tests
+	events    string                                        // file of the journal; empty for none
+	take      func(names ...string) ([]watch.Sample, error) // watch.Take but for tests
+	read      readFunc                                      // readEvents but for tests
 
 	looking sync.Mutex // held during a look
 	mu      sync.Mutex

@@ -45,7 +45,9 @@ func sampler(t *testing.T, opt options, found ...watch.Sample) (*Sampler, *httpt
 	t.Helper()
 	s := NewSampler(chronicle.New(), figures.Build{Version: "1.0"}, t.Logf)
 	s.take = func(...string) ([]watch.Sample, error) { return found, nil }
-	s.read = func(string) ([]devicejournal.Event, error) { return nil, errors.New("permission denied") }
+	s.read = func(string, time.Duration) ([]devicejournal.Event, error) {
+		return nil, errors.New("permission denied")
+	}
 	server := httptest.NewServer(newHandler(s, opt))
 	t.Cleanup(server.Close)
 	return s, server
