@@ -101,10 +101,7 @@ func (a *attributes) spill(age time.Duration, most int) (pages uint64, err error
 		return 0, nil
 	}
 	defer a.working.Store(false)
-	if err := a.spend(int64(most), a.begin); err != nil {
-		if errors.Is(err, syscall.EAGAIN) { // an attribute is being set
-			err = nil
-		}
+	if err := a.spend(int64(most)); err != nil {
 		return 0, err
 	}
 	never := func() bool { return false } // a server that stops waits for requests, and they for room
@@ -121,12 +118,12 @@ func (a *attributes) spill(age time.Duration, most int) (pages uint64, err error
 	if errors.Is(err, store.ErrBudget) && left == 0 || errors.Is(err, ErrLeft) {
 		err = nil
 	}
-	return did.Pages, errors.Join(err, a.spend(int64(did.Pages)-int64(most), a.beginOnce))
+	return did.Pages, errors.Join(err, a.spend(int64(did.Pages)-int64(most)))
 }
 
 // spend counts pages of spill. It does not count where the server stops, since none are moved then.
-func (a *attributes) spend(pages int64, begin func() error) error {
-	err := begin()
+func (a *attributes) spend(pages int64) error {
+	err := a.beginOnce()
 	if err == nil {
 		defer a.setting.Unlock()
 		err = a.change(func(c *Chosen) error { c.spend(time.Now(), pages); return nil })

@@ -270,9 +270,9 @@ func (w *worker) askKeeper(r hotRequest) (hotAnswer, error) {
 	return w.awaitKeeper(r)
 }
 
-// askInTurn is askKeeper for hot_add and hot_remove: fusefs leaves a thread to other requests while
-// these wait. They wait for one another: after the death of a worker one that was under way is
-// carried out again, and may come behind a new one.
+// askInTurn is askKeeper for requests that fusefs carries out only while a thread is left for
+// others. They wait for one another: after the death of a worker one that was under way is carried
+// out again, and may come behind a new one.
 func (w *worker) askInTurn(r hotRequest) (hotAnswer, error) {
 	for !w.asking.TryLock() {
 		select {
