@@ -224,7 +224,7 @@ func (z *zram) share() (stays bool, err error) {
 		return false, ignoreGone(err)
 	}
 	err = inUse(z.loop)
-	if errors.Is(err, unix.EBUSY) {
+	if errors.Is(err, unix.EBUSY) || errors.Is(err, fs.ErrNotExist) { // the latter in a container without the node
 		return true, nil
 	}
 	if err == nil {
