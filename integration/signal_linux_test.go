@@ -127,7 +127,7 @@ func TestMountInterrupted(t *testing.T) {
 		switch code := cmd.ProcessState.ExitCode(); {
 		case err != nil:
 			t.Error(err)
-		case code == 0 && stdout.Len() > 0 && len(points) > 0:
+		case (code == 0 || code == -1) && stdout.Len() > 0 && len(points) > 0: // the latter at its very end
 		case code == 1 && strings.Contains(stderr.String(), "interrupted; everything was undone") && len(points) == 0 && errors.Is(left, os.ErrNotExist):
 		default:
 			t.Errorf("exit code %d, %q, %q; mounts %v, %v", code, stdout.String(), stderr.String(), points, left)
