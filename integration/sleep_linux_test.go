@@ -56,6 +56,10 @@ touch /run/full
 hibernate 'does not fit'
 systemctl stop $unit
 until_is 'failed on'
+systemctl start $unit 2> /dev/null; echo "start $?"
+until_is 'active on'
+systemctl stop $unit
+until_is 'failed on'
 hibernate 'failed to stop'
 rm /run/full
 hibernate 'failed to stop, and fits'
@@ -66,12 +70,16 @@ const sleeperResult = `never started: off
 then active on
 does not fit: refused
 then failed on
+start 0
+then active on
+then failed on
 failed to stop: refused
 failed to stop, and fits: off
 `
 
 // With systemd as process 1 no machine hibernates while swap is on, whatever state the service is
-// in: a stop that did not succeed leaves it failed, and swap on. The program is a stand-in.
+// in: a stop that did not succeed leaves it failed, and swap on. A start then adopts the device.
+// The program is a stand-in.
 func TestSleepUnit(t *testing.T) {
 	require.Root(t)
 	require.Command(t, "systemd-nspawn")
