@@ -82,6 +82,7 @@ var calls = map[Op]func(args []string) ([]byte, error){
 }
 
 // Call makes a call in another process and kills that when ctx ends; the error is ErrNoAnswer then.
+// While such a process of a Read or Probe has not ended, the same call waits for that.
 // Other errors of the call keep their number: errors.Is knows a syscall.Errno.
 func Call(ctx context.Context, op Op, args ...string) ([]byte, error) {
 	return call(ctx, files{}, op, args...)
@@ -95,6 +96,11 @@ func (f files) close() { _, _ = f.in.Close(), f.progress.Close() } // nothing wa
 
 // call is Call with open files for the process, which it closes here.
 func call(ctx context.Context, theirs files, op Op, args ...string) ([]byte, error) {
+	key := keyOf(op, args)
+	if !left.wait(ctx, key) {
+		theirs.close()
+		return nil, ErrNoAnswer
+	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		theirs.close()
@@ -136,6 +142,7 @@ func call(ctx context.Context, theirs files, op Op, args ...string) ([]byte, err
 	case err == nil:
 		return a.Text, a.err()
 	case ctx.Err() != nil:
+		left.note(key, gone, time.Now())
 		return nil, ErrNoAnswer
 	}
 	return nil, fmt.Errorf("the process for %s was killed", op)

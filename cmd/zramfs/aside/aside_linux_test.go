@@ -3,6 +3,7 @@
 package aside
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -47,6 +48,49 @@ func TestNoAnswer(t *testing.T) {
 	}
 	if _, err := Within(50*time.Millisecond, Read, fifo); !errors.Is(err, ErrNoAnswer) {
 		t.Errorf("%v, want %v", err, ErrNoAnswer)
+	}
+}
+
+// A process that does not end although it was killed is the only one for a while: the same call
+// waits for it and makes no other, and goes on once it has ended. Other calls are made.
+func TestOneProcessIsLeft(t *testing.T) {
+	path, other := filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "other")
+	for _, name := range []string{path, other} {
+		if err := os.WriteFile(name, []byte("text"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone := make(chan struct{})
+	left.note(keyOf(Read, []string{path}), gone, time.Now())
+	if text, err := Within(50*time.Millisecond, Read, path); !errors.Is(err, ErrNoAnswer) {
+		t.Errorf("%q, %v: another process was made", text, err)
+	}
+	if text, err := Within(time.Minute, Read, other); err != nil || string(text) != "text" {
+		t.Errorf("another file: %q, %v", text, err)
+	}
+	if _, err := Within(time.Minute, Write, path, "next"); err != nil {
+		t.Errorf("another call: %v", err)
+	}
+	close(gone)
+	if text, err := Within(time.Minute, Read, path); err != nil || string(text) != "next" {
+		t.Errorf("after its end: %q, %v", text, err)
+	}
+}
+
+// Another process is made after a minute, and the next ones after twice the time each.
+func TestPausesBetweenProcesses(t *testing.T) {
+	var l leftovers
+	ended, end := context.WithCancel(t.Context())
+	end()
+	never := make(chan struct{})
+	for i, test := range []struct {
+		age  time.Duration
+		made bool
+	}{{firstPause / 2, false}, {2 * firstPause, true}, {3 * firstPause, false}, {8 * firstPause, true}} {
+		l.note("x", never, time.Now().Add(-test.age))
+		if made := l.wait(ended, "x"); made != test.made {
+			t.Errorf("after process %d, which was left %v ago: another one is made: %v", i, test.age, made)
+		}
 	}
 }
 
