@@ -15,7 +15,7 @@ all: build
 
 # What no page comes through is compiled without inlining, for a twentieth of the size: a device
 # locks the program in memory, and images count it.
-COLD := $(MODULE)/cmd/... github.com/urfave/cli/v2 github.com/hanwen/go-fuse/v2/... fmt reflect encoding/json net/... regexp/... text/... log/... archive/... compress/... os/exec math/big
+COLD := $(MODULE)/cmd/... $(MODULE)/loopsetup $(MODULE)/procpages github.com/urfave/cli/v2 github.com/hanwen/go-fuse/v2/... archive/... bufio compress/... encoding/json flag fmt html log/... math/big net/... os/... reflect regexp/... strconv strings text/...
 SMALL = -trimpath $(foreach p,$(COLD),-gcflags=$(p)=-l)
 
 # The documentation generators of the command line library are left out, and HTTP/2 and rare terminals.
