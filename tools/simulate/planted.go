@@ -38,7 +38,7 @@ var faults = []fault{
 	{"a cleared segment is not clear", "store/segment.go", "	clear(s.image.SegmentBytes(uint64(n)))\n", ""},
 	{"the sweep after a death leaves what was begun", "store/sweep.go", "	clear(s.image.SegmentBytes(n)[end-n*image.SegmentSize:])\n", "	_ = end\n"},
 	{"a wake-up during a pass is lost", "store/maintain.go", "		s.drowsy.Store(true) // before the pass: what happens during it may be too late for it\n		again := s.pass(turn)\n", "		again := s.pass(turn)\n		s.drowsy.Store(true)\n"},
-	{"waiting writes are not counted", "store/segment.go", "		if hopeless {\n			w.failed++\n		}\n", "		w.failed++\n"},
+	{"waiting writes are not counted", "store/wait.go", "		if hopeless {\n			w.failed++\n		}\n", "		w.failed++\n"},
 	{"the last block of a batch is not written", "store/writeback.go", "write(w.b.sealed[:n*PageSize], first)", "write(w.b.sealed[:max(n-1, 1)*PageSize], first)"},
 	{"a block is freed although its page was written back", "store/writeback.go", "			w.did.Pages++\n		} else {", "			w.did.Pages++\n			if it.page%16 == 3 {\n				s.away.blocks.release(uint64(it.stub.Block))\n			}\n		} else {"},
 	{"written back is what was there before", "store/writeback.go", "	if !s.holds(it.page, e, it.stub.Codec, old) {", "	if !e.Object() || !e.Valid(s.image.Segments) {"},
