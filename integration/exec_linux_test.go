@@ -169,17 +169,7 @@ func TestExecTerminal(t *testing.T) {
 	line := "exec " + binary(t) + " exec " + dir + " -- sh -c " +
 		`'trap "echo caught" INT; tty; echo ready; n=0; while [ $n -lt 30 ]; do sleep 0.05; n=$((n+1)); done; exit 5'`
 	cmd := exec.Command("script", "-qec", line, "/dev/null")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := startPiped(t, cmd)
 	caught, tty := 0, ""
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		text := strings.TrimSpace(lines.Text())

@@ -16,17 +16,7 @@ import (
 func inExecUntil(t *testing.T, dir string) (end func()) {
 	t.Helper()
 	cmd := command(t, "exec", dir, "--", "sh", "-c", "echo ready; read line; exit 0")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := startPiped(t, cmd)
 	late := time.AfterFunc(commandTimeout, func() { _ = cmd.Process.Kill() }) // it may have ended
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
 		t.Errorf("%q, %v", line, err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -116,22 +117,28 @@ func tell(dir string, stat []byte, took time.Duration) {
 	fmt.Printf("stuck: %s/ %s has waited for %v in %s: %s\n", dir, name, took.Round(watchEvery), where, strconv.Quote(string(stack)))
 }
 
+// startPiped starts a command and returns the other ends of its standard input and output.
+func startPiped(t testing.TB, cmd *exec.Cmd) (in io.WriteCloser, out io.ReadCloser) {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		out, err = cmd.StdoutPipe()
+	}
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in, out
+}
+
 // watch looks for stuck tasks until stop is called, which returns a line for each.
 func watch(t testing.TB) (stop func() (stuck []string)) {
 	t.Helper()
 	cmd := clientCommand(t.Context(), watcherPart)
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	in, out := startPiped(t, cmd)
 	t.Cleanup(func() {
 		if cmd.ProcessState == nil {
 			_ = cmd.Wait() // the end of the test has killed it
