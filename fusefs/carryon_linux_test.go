@@ -47,25 +47,42 @@ func TestCarryOnWithWriteRead(t *testing.T) {
 // carries it out, unless its number is a flipped bit of a free slot.
 func TestCarryOnWithoutSeal(t *testing.T) {
 	data := varied(pageSize, 1)
+	earlier := func(s *slot) { s.words[wordAppliedSum].Store(0) }
+	serve := func(s *slot, m message) { // as a thread that has answered the request
+		copy(s.room(), m)
+		s.seal(m)
+		s.apply(m.unique(), pageSize)
+		s.free()
+	}
+	none := func(*slot, message) {}
+	receive := func(s *slot, m message) { copy(s.room(), m) }
+	const single = 1 << 40 // a number with one bit
 	for _, c := range []struct {
 		name   string
 		number uint64
-		before func(*slot)
+		before func(*slot, message)
+		leave  func(*slot, message)
 		errno  syscall.Errno
 	}{
-		{"first request", 10, func(*slot) {}, 0},
-		{"first request, of a number with one bit", 1 << 3, func(*slot) {}, 0},
-		{"later request, of a number with one bit", 1 << 40, func(s *slot) { s.seal(writeRequest(10, 5*pageSize, data)) }, 0},
-		{"free slot with a flipped bit", 1 << 40, func(s *slot) { s.seal(writeRequest(10, 0, data)) }, unix.EIO},
-		{"slot of an earlier version", 10, func(s *slot) { s.words[wordSum].Store(0) }, 0},
-		{"free slot of an earlier version with a flipped bit", 1 << 40, func(s *slot) { s.words[wordSum].Store(0) }, unix.EIO},
+		{"first request", 10, none, receive, 0},
+		{"first request, of a number with one bit", single, none, receive, 0},
+		{"later request, of a number with one bit", single, func(s *slot, m message) { serve(s, writeRequest(10, 5*pageSize, data)) }, receive, 0},
+		{"the same but for its number", single, func(s *slot, m message) { serve(s, writeRequest(10, 0, data)) }, receive, 0},
+		{"a checksum without a number", single, none, func(s *slot, m message) {
+			copy(s.room(), m)
+			s.seal(m)
+			s.words[wordSealed].Store(0)
+		}, 0},
+		{"free slot with a flipped bit", single, func(s *slot, m message) { serve(s, m) }, func(s *slot, m message) { s.unique.Store(single) }, unix.EIO},
+		{"new slot with a flipped bit", single, none, func(s *slot, m message) { s.unique.Store(single) }, unix.EIO},
+		{"slot of an earlier version", 10, func(s *slot, m message) { earlier(s) }, receive, 0},
+		{"free slot of an earlier version with a flipped bit", single, func(s *slot, m message) { earlier(s) }, receive, unix.EIO},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := newLeft(t)
-			s := l.slot(1)
-			c.before(s)
-			s.words[wordSealed].Store(0)
-			copy(s.room(), writeRequest(c.number, 0, data))
+			s, m := l.slot(1), writeRequest(c.number, 0, data)
+			c.before(s, m)
+			c.leave(s, m)
 			got := l.carryOn()
 			if len(got) != 1 || got[0].unique != c.number || got[0].errno != int(c.errno) {
 				t.Errorf("answered %+v, want error %d", got, c.errno)
@@ -74,6 +91,22 @@ func TestCarryOnWithoutSeal(t *testing.T) {
 				t.Error("the page is wrong")
 			}
 		})
+	}
+}
+
+// A process that carried out a request which its predecessor had not sealed dies as well: the third
+// process knows that the request is applied.
+func TestCarryOnWithoutSealTwice(t *testing.T) {
+	l := newLeft(t)
+	s, newer := l.slot(1), varied(pageSize, 2)
+	thread := l.successor().data.threads[1]
+	copy(s.room(), writeRequest(1<<40, 0, varied(pageSize, 1)))
+	thread.finish()
+	l.wantAnswer(l.heard(dataConnection), 1<<40, 0, count(pageSize))
+	l.write(0, newer)
+	l.wantAnswer(l.carryOn(), 1<<40, 0, count(pageSize))
+	if !bytes.Equal(l.page(0), newer) {
+		t.Error("an old write has come over a newer one")
 	}
 }
 

@@ -138,6 +138,9 @@ func (t *thread) finish() {
 		t.slot.words[wordAttempts].Add(1) > maxAttempts {
 		t.giveUp()
 	} else {
+		if t.slot.words[wordSealed].Load() == 0 {
+			t.slot.seal(m[:length])
+		}
 		t.carryOut(m[:length])
 	}
 	if !t.left {

@@ -94,7 +94,7 @@ const (
 	wordAttempts
 	wordSealed     // see slot.seal
 	wordSum        // as it
-	wordAppliedSum // see slot.apply
+	wordAppliedSum // see slot.apply and slot.free
 	wordTwin       // as wordHandles, written before it
 )
 
@@ -139,7 +139,7 @@ func (r requests) format(s requestsShape) {
 	r.word(wordDataSlots).Store(uint64(s.data))
 	r.word(wordDataTransfer).Store(uint64(s.transfer))
 	for i := range s.attributes + s.data {
-		r.words(slotWordsAt+i*64, 8)[wordSum].Store(neverSealed)
+		r.words(slotWordsAt+i*64, 8)[wordAppliedSum].Store(freed)
 	}
 	r.word(wordMagic).Store(requestsMagic)
 }

@@ -34,9 +34,9 @@ func (s *slot) seal(m message) {
 	s.words[wordSealed].Store(m.unique())
 }
 
-// neverSealed is the checksum of a slot before its first request: no request has it, since sumOf
-// has 32 bits. The slots of earlier versions have 0.
-const neverSealed = 1 << 32
+// freed is what slot.free leaves in wordAppliedSum: the slot had no length when the kernel put the
+// next request into it. Earlier versions keep the length. The number is arbitrary.
+const freed = 0x9216D5D98979FB1B
 
 // sumOf is the checksum of a request, without its number.
 func sumOf(m message) uint64 {
@@ -47,17 +47,17 @@ func sumOf(m message) uint64 {
 
 // look reports what a predecessor has left in the slot. A slot without a seal is free, holds a
 // request that was never sealed, or is a free one with a flipped bit: its number is a power of two,
-// and it has what was sealed last, or comes from a version that seals nothing.
+// and it has no length, or comes from a version that keeps the length.
 func (s *slot) look() found {
 	number, sealed := s.unique.Load(), s.words[wordSealed].Load()
 	m := message(s.room())
 	length := binary.LittleEndian.Uint32(m)
-	whole, sum := length >= inHeaderSize && uint64(length) <= uint64(len(m)), s.words[wordSum].Load()
-	summed := whole && sum == sumOf(m[:length])
+	whole := length >= inHeaderSize && uint64(length) <= uint64(len(m))
+	summed := whole && s.words[wordSum].Load() == sumOf(m[:length])
 	switch {
 	case number == 0 && sealed == 0:
 		return foundNothing
-	case sealed == 0 && (bits.OnesCount64(number) > 1 || whole && !summed && sum != 0):
+	case sealed == 0 && (bits.OnesCount64(number) > 1 || whole && s.words[wordAppliedSum].Load() == freed):
 		return foundRequest
 	case sealed != number || !summed:
 		return foundDamage
@@ -90,8 +90,12 @@ func (s *slot) applied() (result int64, ok bool) {
 	return int64(s.words[wordResult].Load()), ok
 }
 
-// free empties the slot. A process that dies between the two stores has answered.
+// free empties the slot. A process that dies before the last store has answered.
 func (s *slot) free() {
 	s.unique.Store(0)
+	binary.LittleEndian.PutUint32(s.room(), 0)
+	if applied := &s.words[wordAppliedSum]; applied.Load() != freed {
+		applied.Store(freed)
+	}
 	s.words[wordSealed].Store(0)
 }
