@@ -86,16 +86,24 @@ func (b *bySize) classes(last, top int) error {
 			a, b := &window[i], &window[j]
 			return b.class-a.class < 0
 		})
-		for rest := window; len(rest) > 0; {
-			n, err := b.piece(rest)
-			if err == nil {
-				err = b.between()
-			}
-			if err != nil {
-				return err
-			}
-			rest = rest[n:]
+		if err := b.all(window); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// all deals with the candidates of a window.
+func (b *bySize) all(window []candidate) error {
+	for len(window) > 0 {
+		n, err := b.piece(window)
+		if err == nil {
+			err = b.between()
+		}
+		if err != nil {
+			return err
+		}
+		window = window[n:]
 	}
 	return nil
 }
@@ -127,4 +135,26 @@ func (b *bySize) scan(page uint64, last, top int, f func(candidate) bool) (next 
 		}
 	}
 	return s.image.Pages, nil
+}
+
+// pagesOf appends the wanted pages of a full segment to a list that has room for them, but for
+// those of an object that several pages share, which may be any of them.
+func (s *Store) pagesOf(n uint64, list []candidate, wanted func(page uint64, e image.Entry) bool) []candidate {
+	w, seg := s.acquireLast(), s.segment(n) // with the worker, since Check finds no segment between states
+	defer w.Release()
+	if !seg.turn(segSealed, segMoving) {
+		return list
+	}
+	for where := range s.objects(n) {
+		page := uint64(s.image.HeaderAt(where).Page)
+		if page >= s.image.Pages || len(list) == cap(list) {
+			continue
+		}
+		if e := s.idx.load(page); wanted(page, e) && e.Segment() == n {
+			list = append(list, candidate{page: page})
+		}
+	}
+	seg.turn(segMoving, segSealed)
+	s.emptied(n)
+	return list
 }

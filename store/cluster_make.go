@@ -31,6 +31,8 @@ type Clusterer struct {
 	compressor codec.ClusterCompressor // nil until it is needed
 	age        time.Duration           // of the present run
 	did        Recompressed
+	gathers    bool        // the run goes by segment
+	window     []candidate // of the present segment
 	now        [image.ClusterPages]joined
 	pages      [image.ClusterPages][PageSize]byte
 	packed     [image.MaxPayload]byte
@@ -64,6 +66,9 @@ func (c *Clusterer) Run(ctx context.Context, age time.Duration) (Recompressed, e
 	defer s.operators.RUnlock()
 	c.age, c.did = age, Recompressed{}
 	err := c.run(ctx)
+	if errors.Is(err, ErrFull) {
+		err = c.bySegment(ctx)
+	}
 	s.ages.stale.Store(true)
 	s.poke()
 	return c.did, err
@@ -84,14 +89,50 @@ func (c *Clusterer) run(ctx context.Context) error {
 		} else if looked%scanPages == 0 {
 			c.rest(c.did)
 		}
-		if err := ctx.Err(); err != nil {
+		if err := c.s.packingEnds(ctx); err != nil {
 			return err
-		}
-		if c.s.closing() {
-			return ErrClosed
 		}
 	}
 	return nil
+}
+
+// bySegment joins the pages of one segment after the other, as a [Recompressor] recompresses them
+// in a full store. Neighbours are joined if most of them lie in the same segment.
+func (c *Clusterer) bySegment(ctx context.Context) error {
+	c.gathers = true
+	defer func() { c.gathers = false }()
+	for n := range c.s.everUsed() {
+		for _, it := range c.s.pagesOf(n, c.window[:0], c.wanted) {
+			first := it.page &^ (image.ClusterPages - 1)
+			if !c.mostlyIn(n, first) {
+				continue
+			}
+			if err := c.join(first); err != nil {
+				return err
+			}
+			c.rest(c.did)
+			if err := c.s.packingEnds(ctx); err != nil {
+				return err
+			}
+		}
+		c.rest(c.did)
+		if err := c.s.packingEnds(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostlyIn reports whether the pages from first on that are to be joined are enough, and most of
+// them lie in segment n.
+func (c *Clusterer) mostlyIn(n, first uint64) bool {
+	members, in := c.candidates(first), 0
+	for i := range uint64(image.ClusterPages) {
+		if members>>i&1 != 0 && c.s.idx.load(first+i).Segment() == n {
+			in++
+		}
+	}
+	return bits.OnesCount8(members) >= leastMembers && 2*in > bits.OnesCount8(members)
 }
 
 // seek returns the first page from one on, in index page n, that a cluster may begin with, or where
@@ -160,9 +201,9 @@ func (c *Clusterer) prepare() error {
 	if err != nil {
 		return err
 	}
-	c.compressor = compressor
+	c.compressor, c.window = compressor, make([]candidate, 0, recompressWindow/4)
 	if c.s.cfg.Present != nil { // requests may wait for the worker that a run has
-		c.s.cfg.Present([]any{compressor, &c.now, &c.pages, &c.packed})
+		c.s.cfg.Present([]any{compressor, c.window, &c.now, &c.pages, &c.packed})
 	}
 	return nil
 }
@@ -217,6 +258,7 @@ func (c *Clusterer) publish(first uint64, members uint8, payload []byte) error {
 	s := c.s
 	w := s.acquireLast()
 	defer w.Release()
+	w.gathers = c.gathers
 	to, err := w.placeFor(first, members, codec.PageDenseCluster, payload)
 	if err != nil {
 		return err

@@ -139,15 +139,13 @@ func (s *Store) mayEmpty() int64 {
 	if s.reserve() > 0 {
 		return image.SegmentSize
 	}
-	o := s.compactor().open
-	return int64(o.end - o.next)
+	return s.compactor().open.rest()
 }
 
 // maySpend reports whether the compactor may take n bytes for an object that it does not move, and
 // can empty a segment with the rest.
 func (s *Store) maySpend(n int) bool {
-	o := s.compactor().open
-	ready, rest := s.reserve(), int64(o.end-o.next)
+	ready, rest := s.reserve(), s.compactor().open.rest()
 	if rest < int64(n) {
 		ready, rest = ready-1, image.SegmentSize
 	}

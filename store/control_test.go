@@ -15,9 +15,9 @@ import (
 // eventually waits until ok, some seconds at the most.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not so after five seconds: %s", what)
+			t.Fatalf("not so after twenty seconds: %s", what)
 		}
 	}
 }

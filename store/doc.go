@@ -31,12 +31,12 @@ gaps between live objects.
 A segment that compaction cannot empty, because a flipped bit hides an object,
 becomes stuck until its objects are recounted; see recount.
 
-The maintainer moves void, ready, empty and moving segments; the worker that fills
-a segment moves it from open. The worker that frees the last object, or that seals a
-segment without any, makes it empty. Segments that Open finds are unswept; the
-maintainer sweeps and seals them, or a writer that replaces an entry that points
-there. State and live bytes are one word: a compare-and-swap decides which of two
-moves wins, and fails if the segment was in use again between load and swap.
+The maintainer moves void, ready, empty and moving segments; packing looks at the objects of moving
+ones. The worker that fills a segment moves it from open. The worker that frees the last object, or
+that seals a segment without any, makes it empty. Segments that Open finds are unswept; the
+maintainer sweeps and seals them, or a writer that replaces an entry that points there. State and
+live bytes are one word: a compare-and-swap decides which of two moves wins, and fails if the
+segment was in use again between load and swap.
 
 # Concurrency
 
@@ -60,7 +60,9 @@ has compressed and sealed, and publishes it as a write is.
 The maintainer raises the ages of pages, see age.go. Recompress replaces objects by smaller ones: it
 works on a copy of an object and publishes the new one only if the page still has that object, under
 the page's lock, so that a page which a request has written in between stays. A Clusterer does so
-with pages that lie side by side and gives them one object, a cluster; see cluster.go.
+with pages that lie side by side and gives them one object, a cluster; see cluster.go. In a full
+store both go by segment, with a ready one that writes leave to them: a segment whose pages were
+packed is empty, and is theirs or a write's next.
 
 # Backing device
 

@@ -5,7 +5,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -20,10 +19,7 @@ func outOfOrder(t *testing.T) (*Store, [][]byte) {
 	newCalendar(s)
 	data := make([][]byte, s.Pages())
 	for _, page := range rand.New(rand.NewPCG(5, 6)).Perm(len(data)) {
-		for line := page; len(data[page]) < PageSize; line = (line*1103515245 + 12345) & 0xFFFFFF {
-			data[page] = fmt.Appendf(data[page], "line %d of page %d says %x\n", line%1000, page, line%65536)
-		}
-		data[page] = data[page][:PageSize]
+		data[page] = text(page)
 		write(t, s, uint64(page), data[page])
 	}
 	return s, data

@@ -4,6 +4,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -42,11 +43,12 @@ type Recompressed struct {
 	Changed        uint64 // pages that a request wrote or discarded before the new object was ready
 }
 
-// Recompress makes the objects of pages smaller, the largest first, while requests go on: a page
-// that a request has written since stays as written. As in kernel zram an object is only replaced
-// by one that takes less memory, a page where that fails is left alone until it is written again,
-// and so is one whose object was replaced; a page that is tried is not idle any longer. Same-filled
-// pages have no object. The age of a page does not change.
+// Recompress makes the objects of pages smaller, the largest first, or one segment after the other
+// where the store is full, while requests go on: a page that a request has written since stays as
+// written. As in kernel zram an object is only replaced by one that takes less memory, a page where
+// that fails is left alone until it is written again, and so is one whose object was replaced; a
+// page that is tried is not idle any longer. Same-filled pages have no object. The age of a page
+// does not change.
 //
 // Recompress fails with ErrConfig, with ErrFull where there is no memory for the old and the new
 // objects, with the context's error once that is done, and with ErrClosed; what it did until then
@@ -91,6 +93,7 @@ type Recompressor struct {
 	old        [PageSize]byte // the object that is being recompressed
 	did        Recompressed
 	told       uint64 // pages tried when the statistics were last wanted
+	gathers    bool   // the run goes by segment
 }
 
 // Run recompresses pages that were not accessed for age, as Recompress does.
@@ -101,10 +104,36 @@ func (r *Recompressor) Run(ctx context.Context, age time.Duration) (Recompressed
 	}
 	defer s.operators.RUnlock()
 	r.cfg.Age, r.did, r.told = age, Recompressed{}, 0
-	err := r.order(ctx, recompressWindow).run()
+	order := r.order(ctx, recompressWindow)
+	err := order.run()
+	if errors.Is(err, ErrFull) {
+		err = r.bySegment(order)
+	}
 	s.ages.stale.Store(true)
 	s.poke()
 	return r.did, err
+}
+
+// bySegment recompresses the pages of one segment after the other, in the segment that is kept for
+// it where a store is full: what the pages of a segment leave lies together, so the maintainer
+// makes a segment of it again without moving much. By their length they would leave a little of
+// each segment.
+func (r *Recompressor) bySegment(order *bySize) error {
+	r.gathers = true
+	defer func() { r.gathers = false }()
+	for n := range r.s.everUsed() {
+		err := order.all(r.s.pagesOf(n, r.window[:0], r.wanted))
+		if err == nil {
+			err = order.between()
+		}
+		if errors.Is(err, errEnough) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // recompressWindow is for how many pages a Recompressor has room: 32 KiB, since a device keeps one.
@@ -129,19 +158,19 @@ func (r *Recompressor) order(ctx context.Context, window int) *bySize {
 				r.s.ages.stale.Store(true)
 				r.s.poke()
 			}
-			return r.ended(ctx)
+			return r.s.packingEnds(ctx)
 		},
 	}
 }
 
 func (r *Recompressor) enough() bool { return r.cfg.MaxPages != 0 && r.did.Tried >= r.cfg.MaxPages }
 
-// ended returns why the call is to end before it is done, or nil.
-func (r *Recompressor) ended(ctx context.Context) error {
+// packingEnds returns why a call that packs is to end before it is done, or nil.
+func (s *Store) packingEnds(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if r.s.closing() {
+	if s.closing() {
 		return ErrClosed
 	}
 	return nil
@@ -163,8 +192,9 @@ func (r *Recompressor) wanted(page uint64, e image.Entry) bool {
 func (r *Recompressor) piece(ctx context.Context, window []candidate) (n int, err error) {
 	w := r.s.acquireLast()
 	defer w.Release()
+	w.gathers = r.gathers
 	for begun := time.Now(); n < len(window) && !r.enough() && (n == 0 || time.Since(begun) < pieceTime); n++ {
-		if err := r.ended(ctx); err != nil {
+		if err := r.s.packingEnds(ctx); err != nil {
 			return n, err
 		}
 		if err := r.try(w, window[n].page); err != nil {

@@ -15,7 +15,7 @@ const (
 	segReady                  // memory, all zero, in Store.ready
 	segOpen                   // a worker appends to it
 	segSealed                 // full
-	segMoving                 // the compactor moves its objects away
+	segMoving                 // the compactor moves its objects away, or packing looks at them
 	segEmpty                  // its last object is gone, in Store.empty
 	segUnswept                // full, found by Open
 	segSweeping               // what was dead at Open is being cleared
@@ -83,6 +83,9 @@ func (g *segment) turn(from, to uint64) bool {
 type openSegment struct {
 	next, end uint64 // distances from the first segment, bytes
 }
+
+// rest is how many bytes have room.
+func (o openSegment) rest() int64 { return int64(o.end - o.next) }
 
 // room finds n bytes of fresh space, counts them as live in their segment and
 // returns where they are. It fails with ErrFull.
@@ -189,8 +192,8 @@ func (s *Store) queueEmpty(n uint64) {
 
 // takeSegment takes a ready segment, waiting for the maintainer while it can
 // make one. The last ready one is kept for the compactor, which needs it to
-// free others. It fails with ErrFull. The caller holds no page's lock, and has
-// nothing retired.
+// free others, and writes leave one more for packing. It fails with ErrFull. The caller holds no
+// page's lock, and has nothing retired.
 func (w *Worker) takeSegment() (uint32, error) {
 	s := w.s
 	if w == s.compactor() { // it is the maintainer, which makes segments
@@ -199,7 +202,7 @@ func (w *Worker) takeSegment() (uint32, error) {
 		}
 		return 0, ErrFull
 	}
-	if n, ok := s.tryTake(s.keptReady()); ok {
+	if n, ok := w.tryTake(); ok {
 		return n, nil
 	}
 	w.parked.Store(true)
@@ -211,7 +214,7 @@ func (w *Worker) takeSegment() (uint32, error) {
 	defer s.waiting.Add(-1)
 	w.stepAside(true)
 	for wait := w.waitForMemory(crowded); ; wait.pause() {
-		if n, ok := s.tryTake(s.keptReady()); ok {
+		if n, ok := w.tryTake(); ok {
 			return n, nil
 		}
 		if wait.over() { // only after a look: who was not scheduled has not waited
@@ -220,13 +223,36 @@ func (w *Worker) takeSegment() (uint32, error) {
 	}
 }
 
-// keptReady is how many ready segments a write leaves: the compactor's, and one for what makes room
-// for writes, which is stubs that have none and pages that others left alone in clusters.
+// keptReady is how many ready segments a write leaves: the compactor's, one for what makes room for
+// writes, which is stubs that have none and pages that others left alone in clusters, and one for
+// what packs, which brings a full store below its limit.
 func (s *Store) keptReady() int {
+	n := 1
 	if s.away.short.Load() || s.clusters.left.Load() > 0 {
-		return 2
+		n++
 	}
-	return 1
+	if s.keepsForPacking() {
+		n++
+	}
+	return n
+}
+
+// keepsForPacking reports whether a segment is a small part of the store.
+func (s *Store) keepsForPacking() bool { return s.backedBytes() >= reserveShare*image.SegmentSize }
+
+// tryTake takes a ready segment that the worker may have. The caller holds no page's lock.
+func (w *Worker) tryTake() (n uint32, ok bool) {
+	s := w.s
+	if !w.gathers || !s.keepsForPacking() {
+		return s.tryTake(s.keptReady())
+	}
+	s.passMu.Lock()
+	defer s.passMu.Unlock()
+	keep := s.keptReady() - 1
+	if s.compactor().open.rest() >= image.SegmentSize/2 {
+		keep-- // compaction goes on without: what is packed leaves little to move
+	}
+	return s.tryTake(keep)
 }
 
 // tryTake takes a ready segment unless only keep are left.
@@ -348,9 +374,10 @@ func fill(p []byte, b byte) {
 }
 
 // cedeSegment gives a ready segment back to the machine for something else that
-// takes keep bytes, when the memory limit allows no more. The caller holds passMu.
+// takes keep bytes, when the memory limit allows no more. It leaves what a write leaves. The caller
+// holds passMu.
 func (s *Store) cedeSegment(keep int64) bool {
-	n, ok := s.tryTake(1)
+	n, ok := s.tryTake(s.keptReady())
 	if !ok {
 		return false
 	}

@@ -223,15 +223,11 @@ const (
 )
 
 // target is how many segments to hold ready now. An empty device is not kept ready for the
-// burst of a full one: the reserve grows with what is stored. Beyond the memory limit there is
-// one, for the compactor, and where stubs have no room one for these, which bring the use below
-// the limit.
+// burst of a full one: the reserve grows with what is stored. Beyond the memory limit there are
+// those that writes leave, for what brings the use below the limit.
 func (s *Store) target() int {
 	if s.over() {
-		if s.away.short.Load() {
-			return 2
-		}
-		return 1
+		return s.keptReady()
 	}
 	n := min(s.atFirst+int(s.backedBytes()/(reserveShare*image.SegmentSize)), int(s.atMost.Load()))
 	return max(n, s.keptReady()+1) // or a write would wait for a segment without end

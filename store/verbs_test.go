@@ -309,13 +309,13 @@ func TestCompactionByTurns(t *testing.T) {
 	}
 	s.turnEnd = time.Time{}
 	before, live := s.garbage()
-	turns := 0
-	for garbage, live := before, live; garbage > live/25 && turns < 20_000; turns++ {
+	turns, garbage := 0, before
+	for ; garbage > live/25 && turns < 20_000; turns++ {
 		s.tidy(true)
 		garbage, live = s.garbage()
 	}
 	s.passMu.Unlock()
-	if garbage, live := s.garbage(); before <= live/24 || garbage > live/25 || turns < 10 {
+	if before <= live/24 || garbage > live/25 || turns < 10 {
 		t.Errorf("%d turns: %d bytes of garbage beside %d of objects, before %d", turns, garbage, live, before)
 	}
 	t.Logf("%d turns for %d bytes of garbage beside %d of objects", turns, before, live)

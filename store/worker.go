@@ -47,6 +47,7 @@ type Worker struct {
 	onWait       func(bool)    // see OnWait; nil for none
 	stallEnd     time.Time     // until when the present request may stall; zero where it has not
 	packs        bool          // no request has it, but what makes objects smaller; see overdraw
+	gathers      bool          // it packs the pages of one segment after the other; see bySegment
 
 	met   Met      // see Met
 	count counters // written by the request that has the worker, read by Stats
@@ -109,7 +110,7 @@ func (w *Worker) stepAside(forMemory bool) {
 // worker from freeing, and seals the open segments of idle workers that hold
 // nothing.
 func (w *Worker) Release() {
-	w.onWait, w.packs, w.effort, w.met, w.stallEnd = nil, false, codec.MaxEffort, Met{}, time.Time{}
+	w.onWait, w.packs, w.gathers, w.effort, w.met, w.stallEnd = nil, false, false, codec.MaxEffort, Met{}, time.Time{}
 	done := w.flush(false) && !w.deserted
 	w.deserted = false
 	w.busy.Store(false)
