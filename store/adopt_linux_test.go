@@ -123,7 +123,7 @@ func TestWorkerDiesAndItsImageStays(t *testing.T) {
 				t.Fatal(err)
 			}
 			// The worker may have died while it took a segment, which holds nothing yet.
-			takes, err := keeper.taken()
+			takes, err := keeper.Taken()
 			if not := takes - locked(t); err != nil || keeper.Kind() == MemoryMemfd && (not < 0 || not > image.SegmentSize) {
 				t.Errorf("the image takes %d bytes (%v), of which the keeper has %d not locked", takes, err, not)
 			}
@@ -261,7 +261,7 @@ func TestMemoryThatCannotBeHeldIsNotTaken(t *testing.T) {
 	if _, err := Create(mem, withAlgorithm(t, Config{Disksize: 1 << 20})); !errors.Is(err, errNotLocked) {
 		t.Errorf("%v, want errNotLocked", err)
 	}
-	if n, err := mem.taken(); n != 0 || err != nil {
+	if n, err := mem.Taken(); n != 0 || err != nil {
 		t.Errorf("%d bytes are taken (%v)", n, err)
 	}
 	if err := mem.Close(); err != nil {

@@ -155,7 +155,7 @@ func TestCallsOfMemoryFile(t *testing.T) {
 		"adopt":    func() error { return mem.adopt(PageSize, 4*PageSize) },
 		"punch":    func() error { return mem.punch(PageSize, 4*PageSize) },
 		"nextData": func() error { _, _, err := mem.nextData(0); return err },
-		"taken":    func() error { _, err := mem.taken(); return err },
+		"taken":    func() error { _, err := mem.Taken(); return err },
 		"length":   func() error { _, err := mem.length(); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestCallsOfMemoryFile(t *testing.T) {
 				if !interrupted && failed(call, errno) != (err != nil) || err != nil && !errors.Is(err, errno) || errors.Is(err, ErrNoMemory) != (name == "allocate" && errno == unix.ENOMEM && err != nil) {
 					t.Errorf("with %q failing by %v: %v", call, errno, err)
 				}
-				if n, terr := mem.taken(); terr != nil || name == "allocate" && err != nil && n != 0 {
+				if n, terr := mem.Taken(); terr != nil || name == "allocate" && err != nil && n != 0 {
 					t.Errorf("%d bytes are taken (%v)", n, terr)
 				}
 				if err := mem.punch(0, size); err != nil {

@@ -230,7 +230,7 @@ func (c *check) lists() {
 	if backed*image.SegmentSize != s.backedBytes() {
 		c.fail(7, "%d segments have memory, %d bytes are counted", backed, s.backedBytes())
 	}
-	if taken, err := s.memory.taken(); err != nil || taken >= 0 && taken != s.used() {
+	if taken, err := s.memory.Taken(); err != nil || taken >= 0 && taken != s.used() {
 		c.fail(7, "the image takes %d bytes of memory, counted are %d (%v)", taken, s.used(), err)
 	}
 }

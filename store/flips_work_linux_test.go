@@ -63,12 +63,12 @@ func TestFlipsOfTheBitmap(t *testing.T) {
 		s.passMu.Lock()
 		flip := uint64(1) << (n % 64)
 		s.idx.bitmap[n/64].Store(s.idx.bitmap[n/64].Load() ^ flip)
-		before, err := mem.taken()
+		before, err := mem.Taken()
 		if err != nil {
 			t.Fatal(err)
 		}
 		same("at work", n)
-		if after, err := mem.taken(); err != nil || after != before {
+		if after, err := mem.Taken(); err != nil || after != before {
 			t.Fatalf("bit %d of the bitmap flipped: reads took %d bytes (%v)", n, after-before, err)
 		}
 		s.passMu.Unlock()

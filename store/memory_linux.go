@@ -246,8 +246,8 @@ func retried(call func() error) error {
 	}
 }
 
-// taken is what the file really holds of the machine's memory, in bytes.
-func (m *Memory) taken() (int64, error) {
+// Taken is what the file really holds of the machine's memory, in bytes.
+func (m *Memory) Taken() (int64, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(int(m.file.Fd()), &st); err != nil {
 		return 0, os.NewSyscallError("fstat", err)

@@ -103,7 +103,7 @@ func TestMemoryKinds(t *testing.T) {
 // taken is what the store's file really takes of the machine's memory.
 func taken(t *testing.T, s *Store) int64 {
 	t.Helper()
-	n, err := s.memory.taken()
+	n, err := s.memory.Taken()
 	if err != nil {
 		t.Fatal(err)
 	}

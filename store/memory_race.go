@@ -69,8 +69,8 @@ func (m *Memory) punch(off, n int64) error {
 	return nil
 }
 
-// taken is not known of Go memory.
-func (m *Memory) taken() (int64, error) { return -1, nil }
+// Taken is not known of Go memory, -1.
+func (m *Memory) Taken() (int64, error) { return -1, nil }
 
 // unmap keeps the bytes: they are the file.
 func (m *Memory) unmap() error { return nil }

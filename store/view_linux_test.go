@@ -174,7 +174,7 @@ func TestViewTakesNoMemory(t *testing.T) {
 	for end := time.Now().Add(5 * time.Second); s.Stats().MemUsedTotal > 32<<20 && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
-	before, err := s.memory.taken()
+	before, err := s.memory.Taken()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestViewTakesNoMemory(t *testing.T) {
 			t.Fatalf("page %d is of kind %d", i, kind)
 		}
 	}
-	after, err := s.memory.taken()
+	after, err := s.memory.Taken()
 	if err != nil || after > before {
 		t.Errorf("it took %d bytes, %v", after-before, err)
 	}
@@ -208,7 +208,7 @@ func touchedThroughMapping(t *testing.T, mem *Memory, size int64) int64 {
 		t.Fatal(err)
 	}
 	touch(p)
-	taken, err := mem.taken()
+	taken, err := mem.Taken()
 	if err := errors.Join(err, unix.Munmap(p)); err != nil {
 		t.Fatal(err)
 	}

@@ -117,12 +117,12 @@ worker_died: worker 2: killed
 		"a worker fails after the device was unmounted": "ERROR worker: no room []\n",
 		"the next worker takes too long to prepare itself": `ERROR the worker died: killed [pid 1]
 worker_died: worker 1: killed
-ERROR the next worker: the worker was not ready after 25s []
+ERROR the next worker: the worker was not ready in time []
 `,
 		"the next worker takes too long to serve": `ERROR the worker died: killed [pid 1]
 worker_died: worker 1: killed
-ERROR the worker died: the worker was not ready after 25s [pid 2]
-worker_died: worker 2: the worker was not ready after 25s
+ERROR the worker died: the worker was not ready in time [pid 2]
+worker_died: worker 2: the worker was not ready in time
 `,
 		"the old worker takes too long to stop":     "",
 		"one upgrade at a time":                     "upgrade_failed: the serving process ended before it was ready: ended by itself\n",

@@ -214,7 +214,7 @@ func (m *machine) start(p *process, from program) {
 	}
 }
 
-func (m *machine) serve(p *process, _ restarts) {
+func (m *machine) serve(p *process, _ restarts) (longer time.Duration) {
 	for _, other := range m.workers {
 		if other.p != p && other.serve != nil && !other.process.Ended() {
 			m.w.Fail("%s is to serve while %s does", m.worker(p).process.Name(), other.process.Name())
@@ -226,6 +226,7 @@ func (m *machine) serve(p *process, _ restarts) {
 			v.serve.Ready = 1
 		}
 	}
+	return 0
 }
 
 func (m *machine) stop(p *process) {

@@ -88,7 +88,7 @@ func (k *keeper) start(p *process, from program) {
 	}()
 }
 
-func (k *keeper) serve(p *process, r restarts) {
+func (k *keeper) serve(p *process, r restarts) (longer time.Duration) {
 	facts := &keeperFacts{PID: pid(), restarts: r, CPU: k.spent, Protections: k.protections, Locks: k.locks, Group: k.group, Create: !p.image.begun.Load(),
 		Image: p.image.number, Anew: true, Further: k.further.numbers()}
 	facts.Backs = true
@@ -99,6 +99,7 @@ func (k *keeper) serve(p *process, r restarts) {
 		facts.Ready, facts.ReadyAge = k.since.UnixNano(), k.sinceAge
 	}
 	go p.tell(order{Serve: facts}) // where that fails, the process ends
+	return p.image.openTime()
 }
 
 func (k *keeper) stop(p *process) { go p.tell(order{Stop: true}) }

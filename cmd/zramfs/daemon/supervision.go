@@ -51,7 +51,7 @@ type supervision struct {
 // actions carry out the decisions of a supervision. None of them waits; their outcomes are events.
 type actions interface {
 	start(p *process, from program)
-	serve(p *process, r restarts)
+	serve(p *process, r restarts) (longer time.Duration) // that p may take than others, until it serves
 	stop(p *process)
 	kill(p *process)
 	hear(p *process, n news)   // news that do not matter here
@@ -86,7 +86,8 @@ type event struct {
 const (
 	// workerPatience bounds the time until a worker is prepared, until it serves, and until it is
 	// ready. Populating the index takes the most of it: up to 128 MiB. An upgrade has time for a
-	// worker that prepares itself, the end of another, and two waits until one serves.
+	// worker that prepares itself, the end of another, and two waits until one serves. Where much
+	// is stored a worker may take longer until it serves; see image.openTime.
 	workerPatience = control.UpgradeTime / 4
 	// lookPause is how often a keeper without a worker checks that the device is still mounted.
 	lookPause = 200 * time.Millisecond
@@ -104,7 +105,7 @@ var (
 	// errDeviceEnded means that there is nothing left to upgrade.
 	errDeviceEnded = errors.New("the device has ended")
 	// errNotReady means that a process took too long.
-	errNotReady = fmt.Errorf("the worker was not ready after %v", workerPatience)
+	errNotReady = errors.New("the worker was not ready in time")
 )
 
 // step acts on an event and on the time that has passed.
@@ -184,7 +185,7 @@ func (s *supervision) handOver(now time.Time) {
 func (s *supervision) order(now time.Time, p *process) {
 	s.owner = p
 	s.move(now, p, isOrdered)
-	s.do.serve(p, s.restarts)
+	p.limit = p.limit.Add(s.do.serve(p, s.restarts))
 }
 
 // dismiss ends a process that has never had the order to serve.

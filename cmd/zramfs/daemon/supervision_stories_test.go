@@ -39,7 +39,7 @@ var supervisionStories = map[string]string{
 	`,
 	"the first worker takes too long": `
 		begin       | start p1
-		26s         | kill p1; end: the worker was not ready after 25s
+		26s         | kill p1; end: the worker was not ready in time
 	`,
 	"an upgrade before the first worker serves": `
 		begin       | start p1
@@ -123,6 +123,14 @@ var supervisionStories = map[string]string{
 		25s         | kill p2
 		p2 dies     | start p3
 	`,
+	"the next worker may take longer to serve where much is stored": up + `
+		p1 dies     | start p2
+		large       |
+		p2 prepared | serve p2
+		54s         |
+		1s          | kill p2
+		p2 dies     | start p3
+	`,
 	"the device goes while it has no worker": up + `
 		p1 dies     | start p2
 		gone        | kill p2; end
@@ -150,7 +158,7 @@ var supervisionStories = map[string]string{
 	`,
 	"an upgrade to what takes too long": up + `
 		upgrade     | start p2 of new
-		25s         | kill p2; answer: the worker was not ready after 25s
+		25s         | kill p2; answer: the worker was not ready in time
 		p2 prepared |
 		p2 dies     |
 	`,

@@ -79,6 +79,7 @@ type stage struct {
 	done    []string
 	noted   []telemetry.Kind // events
 	said    []string         // log lines and events
+	longer  time.Duration    // that a worker may take until it serves
 }
 
 // play makes an event happen, and compares the actions with the wanted ones.
@@ -158,6 +159,9 @@ func (s *stage) event(happens string) event {
 	switch happens {
 	case "begin":
 		return event{}
+	case "large":
+		s.longer = 30 * time.Second
+		return event{}
 	case "gone":
 		s.gone = true
 		return event{}
@@ -222,14 +226,18 @@ func (s *stage) start(p *process, from program) {
 	s.did("start %s%s", name(p.pid()), of)
 }
 
-func (s *stage) serve(p *process, _ restarts) { s.did("serve %s", name(p.pid())) }
-func (s *stage) stop(p *process)              { s.did("stop %s", name(p.pid())) }
-func (s *stage) kill(p *process)              { s.did("kill %s", name(p.pid())) }
-func (s *stage) ready(p *process, _ news)     { s.did("first %s", name(p.pid())) }
-func (s *stage) hear(*process, news)          { s.did("hear") }
-func (s *stage) inUse(p *process)             { s.used = p }
-func (s *stage) dataEnded() bool              { return s.gone }
-func (s *stage) published(p *process) bool    { return s.image == p }
+func (s *stage) serve(p *process, _ restarts) (longer time.Duration) {
+	s.did("serve %s", name(p.pid()))
+	return s.longer
+}
+
+func (s *stage) stop(p *process)           { s.did("stop %s", name(p.pid())) }
+func (s *stage) kill(p *process)           { s.did("kill %s", name(p.pid())) }
+func (s *stage) ready(p *process, _ news)  { s.did("first %s", name(p.pid())) }
+func (s *stage) hear(*process, news)       { s.did("hear") }
+func (s *stage) inUse(p *process)          { s.used = p }
+func (s *stage) dataEnded() bool           { return s.gone }
+func (s *stage) published(p *process) bool { return s.image == p }
 
 func (s *stage) note(kind telemetry.Kind, text string) {
 	s.noted = append(s.noted, kind)
