@@ -93,14 +93,13 @@ func (a *attributes) writeBack(_ uint64, text []byte) error {
 }
 
 // spill writes up to a number of pages back that were not accessed for age, the coldest of them,
-// within writeback_limit, and returns how many it wrote: none while recompress or writeback is at
-// work. It counts them in advance, so that a process that is killed has not written more than were
-// counted.
+// within writeback_limit, and returns how many it wrote. It waits while writeback is at work, and
+// writeback while it is. It counts the pages in advance, so that a process that is killed has not
+// written more than were counted.
 func (a *attributes) spill(age time.Duration, most int) (pages uint64, err error) {
-	if a.cfg.Uninitialised || !a.working.CompareAndSwap(false, true) {
+	if a.cfg.Uninitialised {
 		return 0, nil
 	}
-	defer a.working.Store(false)
 	if err := a.spend(int64(most)); err != nil {
 		return 0, err
 	}

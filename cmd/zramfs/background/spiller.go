@@ -20,8 +20,8 @@ const (
 	// spillAgain is the pause after a round that found no page, spillFailed after a failure.
 	spillAgain  = time.Minute
 	spillFailed = 10 * time.Minute
-	// stepBytes is how much is spilled at a time, and stepTime how long that may take before the
-	// device counts as stuck.
+	// stepBytes is how much is spilled at a time, and stepTime how long that may take, with nothing
+	// written in between, before the device counts as stuck.
 	stepBytes = 8 << 20
 	stepTime  = 2 * time.Second
 )
@@ -37,12 +37,14 @@ type Spiller struct {
 	age   func() time.Duration // from which on pages are cold; immutable
 	stop  chan struct{}        // closed by Close
 	asked chan struct{}        // has room for one call of Relieve
+	wrote func() uint64        // how many pages the device was given so far, by anything; immutable
 	ended sync.WaitGroup
 
 	mu      sync.Mutex
 	started bool        // guarded by mu
 	status  SpillStatus // guarded by mu
-	began   time.Time   // when the present step began; zero between rounds; guarded by mu
+	began   time.Time   // when the present step began or moved on; zero between rounds; guarded by mu
+	had     uint64      // what wrote said then; guarded by mu
 	vain    time.Time   // until when a step would move nothing; guarded by mu
 }
 
@@ -79,6 +81,7 @@ const StateSpilling = "spilling"
 // on pages are cold.
 func NewSpiller(s *store.Store, daily uint64, age func() time.Duration, m Mover) *Spiller {
 	p := &Spiller{store: s, mover: m, age: age, stop: make(chan struct{}), asked: make(chan struct{}, 1)}
+	p.wrote = func() uint64 { return s.Stats().BackingWrites }
 	p.status = SpillStatus{DailyBytes: daily, State: StateWaiting}
 	switch {
 	case m == nil:
@@ -120,13 +123,25 @@ func (p *Spiller) Relieve() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	stuck := !p.began.IsZero() && now.Sub(p.began) > stepTime
-	if !p.started || stopped(p.stop) || p.status.State == StateOff || now.Before(p.vain) || stuck {
+	if !p.started || stopped(p.stop) || p.status.State == StateOff || now.Before(p.vain) || p.stuck(now) {
 		return false
 	}
 	select {
 	case p.asked <- struct{}{}:
 	default: // it was asked already
+	}
+	return true
+}
+
+// stuck reports whether the present step has not moved on for too long. It may wait for a writeback
+// that an operator asked for, which makes room as well. The caller holds mu.
+func (p *Spiller) stuck(now time.Time) bool {
+	if p.began.IsZero() || now.Sub(p.began) <= stepTime {
+		return false
+	}
+	if n := p.wrote(); n != p.had {
+		p.began, p.had = now, n
+		return false
 	}
 	return true
 }
@@ -200,7 +215,7 @@ func (p *Spiller) move(now time.Time, most uint64, age time.Duration) (pause tim
 // returns how many.
 func (p *Spiller) steps(most int, age time.Duration) (pages uint64, err error) {
 	for pages < uint64(most) && err == nil && !stopped(p.stop) {
-		p.say(func(s *SpillStatus) { s.State, s.Reason, p.began = StateSpilling, "", time.Now() })
+		p.say(func(s *SpillStatus) { s.State, s.Reason, p.began, p.had = StateSpilling, "", time.Now(), p.wrote() })
 		step, n := min(most-int(pages), stepBytes/store.PageSize), uint64(0)
 		n, err = p.mover.Spill(age, step)
 		if pages += n; n < uint64(step) {

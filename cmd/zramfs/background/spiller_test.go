@@ -71,7 +71,7 @@ func hour() time.Duration { return time.Hour }
 // within a budget for 24 hours.
 func TestSpillerKeepsToItsBudget(t *testing.T) {
 	m := newMoving()
-	p := NewSpiller(nil, 500<<20, hour, m)
+	p := NewSpiller(newStore(t), 500<<20, hour, m)
 	p.started = true
 	now := time.Now()
 	if pause := p.round(0.79, now); pause != fillEvery || len(m.asked) > 0 || p.Status().State != StateWaiting {
@@ -148,11 +148,34 @@ func TestSpillerIsStuck(t *testing.T) {
 	}
 }
 
+// A step that takes long is relief as long as pages are written, also those of a writeback that an
+// operator asked for.
+func TestSpillerMovesOn(t *testing.T) {
+	p := NewSpiller(newStore(t), SpillDaily, hour, newMoving())
+	wrote := uint64(5)
+	p.wrote = func() uint64 { return wrote }
+	now := time.Now()
+	if p.stuck(now) {
+		t.Error("stuck between two rounds")
+	}
+	p.began, p.had = now, 5
+	for _, c := range []struct {
+		after time.Duration
+		wrote uint64
+		want  bool
+	}{{stepTime, 5, false}, {stepTime + 1, 5, true}, {stepTime + 2, 6, false}, {2*stepTime + 2, 6, false}, {2*stepTime + 3, 6, true}} {
+		wrote = c.wrote
+		if got := p.stuck(now.Add(c.after)); got != c.want {
+			t.Errorf("after %v and %d pages: stuck %v", c.after, c.wrote, got)
+		}
+	}
+}
+
 // A backing device that fails is left alone for a while.
 func TestSpillerWithoutDevice(t *testing.T) {
 	m := newMoving()
 	m.have, m.err = 3, errors.New("the disk is gone")
-	p := NewSpiller(nil, SpillDaily, func() time.Duration { return time.Second }, m)
+	p := NewSpiller(newStore(t), SpillDaily, func() time.Duration { return time.Second }, m)
 	pause := p.round(0.85, time.Now())
 	if got := p.Status(); pause != spillFailed || got.Reason != "the disk is gone" || got.Pages != 3 || m.asked[0].age != spillAge {
 		t.Errorf("%s, %+v, %v", pause, got, m.asked)
