@@ -334,3 +334,20 @@ func TestAgesAmongRequests(t *testing.T) {
 	marking.Wait()
 	m.verify()
 }
+
+// A flipped bit behind the age of the last page, in a word that eight pages share, is of no page:
+// no walk looks for one, and the bit goes.
+func TestFlipBehindTheLastAge(t *testing.T) {
+	s := newStore(t, Config{Disksize: 13 * PageSize})
+	c := newCalendar(s)
+	write(t, s, 12, content{12, 1, compressible}.bytes())
+	for bit := range int64(4) {
+		s.ages.words[1].Or(1 << (5*8 + bit))
+		for tick := range int64(500) {
+			c.walk(500*bit+tick, true)
+		}
+		if b := byte(s.ages.words[1].Load() >> (5 * 8)); b != ageNone {
+			t.Errorf("bit %d behind the last page has become %#x", bit, b)
+		}
+	}
+}

@@ -150,13 +150,16 @@ func (a *ages) aged(page, old uint64) (word uint64) {
 	for shift := uint64(0); shift < 64; shift += 8 {
 		b := byte(old >> shift)
 		to := a.walk.table[b]
-		if to&ageCode >= ageProof && b&ageCode < ageProof && a.s.idx.load(page+shift/8) == 0 {
-			to = ageNone // a read and a discard met
+		if to&ageCode >= ageProof && b&ageCode < ageProof && !a.s.stored(page+shift/8) {
+			to = ageNone // a read and a discard met, or a bit flipped behind the last page
 		}
 		word |= uint64(to) << shift
 	}
 	return word
 }
+
+// stored reports whether a page, which may lie beyond the device, holds anything.
+func (s *Store) stored(page uint64) bool { return page < s.image.Pages && s.idx.load(page) != 0 }
 
 func (a *ages) tally(word uint64) {
 	for range 8 {
