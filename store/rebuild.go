@@ -65,7 +65,7 @@ func (t *tally) adopt(page uint64, e image.Entry) {
 	case id == image.SameSlot:
 		s.same.refs[e.Value()]++
 	case e.Object():
-		if e.Clustered() && !s.firstOf(page, e) {
+		if e.Clustered() && !s.firstAs(page, e) {
 			return
 		}
 		n := image.Footprint(e.Length())
@@ -78,6 +78,19 @@ func (t *tally) adopt(page uint64, e image.Entry) {
 			s.adoptBlock(page, e)
 		}
 	}
+}
+
+// firstAs reports whether a page is the first of a cluster's with that entry. An entry that damage
+// has made another one is counted apart: nothing frees what is counted for it, and a recount finds
+// that. In place of the others' it could count for less than they will free, and their segment be
+// empty with an object of another page in it.
+func (s *Store) firstAs(page uint64, e image.Entry) bool {
+	for before := e.Owner(page); before < page; before++ {
+		if s.idx.load(before) == e {
+			return false
+		}
+	}
+	return true
 }
 
 func (t *tally) settle() {
