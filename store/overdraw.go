@@ -9,7 +9,8 @@ import (
 
 // A memory limit that was lowered below what is taken leaves no segment for the smaller objects
 // that would bring the use below it. So packing takes segments beyond such a limit, and compaction
-// gives back what the old objects leave. The use rises by a part of what is stored at the most.
+// gives back what the old objects leave. The use rises by a part of what is stored at the most. So
+// do stubs where they have no room below a limit.
 
 // overdraft is the part of what is stored that may be garbage before packing waits for compaction,
 // which empties segments with more than worthMoving of garbage.
@@ -21,6 +22,11 @@ const overdraft = 24
 func (s *Store) overdraw() (uint32, error) {
 	s.passMu.Lock()
 	defer s.passMu.Unlock()
+	return s.takeBeyond()
+}
+
+// takeBeyond does it for a caller that holds passMu.
+func (s *Store) takeBeyond() (uint32, error) {
 	for garbage, live := s.garbage(); garbage > live/overdraft; garbage, live = s.garbage() {
 		s.settleIdle(true)
 		if s.recycle(); s.reserve() == 0 { // the compactor needs one
@@ -46,4 +52,27 @@ func (s *Store) overdraw() (uint32, error) {
 	s.segment(uint64(n)).turn(segVoid, segOpen)
 	s.tidying.forget(n)
 	return n, nil
+}
+
+// roomBeyond takes a segment for stubs where the memory limit allows none and compaction gives
+// none, as where a process has died that had one. Without it the store would stay full, however
+// much room the backing device has.
+func (s *Store) roomBeyond() error {
+	s.passMu.Lock()
+	defer s.passMu.Unlock()
+	limit := s.limit.Load()
+	switch {
+	case s.away.haveRoom(s):
+		return nil
+	case limit == 0 || uint64(s.used()+image.SegmentSize) <= limit: // the machine has no memory
+		return ErrFull
+	}
+	n, err := s.takeBeyond()
+	if err != nil {
+		return err
+	}
+	s.away.batch.spare = openAt(n)
+	s.away.short.Store(false)
+	s.away.haveRoom(s)
+	return nil
 }

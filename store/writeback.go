@@ -269,7 +269,8 @@ func (w *writeback) seal(first uint64, n int) {
 	}
 }
 
-// awaitRoom waits until there is room for the stubs of a batch, as a write waits for memory.
+// awaitRoom waits until there is room for the stubs of a batch, as a write waits for memory, and
+// takes some beyond the memory limit where that is in vain.
 func (w *writeback) awaitRoom() error {
 	have := func() bool {
 		w.s.passMu.Lock()
@@ -280,7 +281,7 @@ func (w *writeback) awaitRoom() error {
 	wait.relies = false // it may be the relief itself
 	for !have() {
 		if wait.over() {
-			return ErrFull
+			return w.s.roomBeyond()
 		}
 		wait.pause()
 	}
