@@ -351,6 +351,38 @@ func TestStartDoesNotWaitForStatus(t *testing.T) {
 	s.Stop()
 }
 
+// Begin is called after what a predecessor left, and before what comes.
+func TestBeginComesBetween(t *testing.T) {
+	l := newLeft(t)
+	l.session.requests.keepInit(attributeConnection, initRequest(2))
+	l.session.requests.keepInit(dataConnection, initRequest(2))
+	l.put(l.slot(0), readRequest(10, 0, pageSize))
+	if err := l.send(dataConnection, readRequest(12, 0, pageSize)); err != nil {
+		t.Fatal(err)
+	}
+	var before []answered
+	s, err := NewServer(l.session.files, Config{Store: l.store, Algorithm: l.algorithm(), NoResend: true, Begin: func() {
+		for range 50 { // a thread would have time to answer
+			before = append(before, l.heard(dataConnection)...)
+			time.Sleep(time.Millisecond)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if len(before) != 1 || before[0].unique != 10 {
+		t.Errorf("when it was called the kernel had the answers %+v", before)
+	}
+	l.awaitAnswerOn(dataConnection, 12)
+	s.Stop()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A predecessor has agreed with the kernel: the successor knows what about, tells
 // the kernel nothing, and asks for what was never answered.
 func TestCarryOnKnowsTheAgreement(t *testing.T) {

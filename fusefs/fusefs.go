@@ -46,6 +46,9 @@ type Config struct {
 	// Noted is called after a write to control/loops: the writer is about to hide the data
 	// file. It must not block. May be nil.
 	Noted func()
+	// Begin is called once what a predecessor left is finished, before other requests are served.
+	// It must not block. May be nil.
+	Begin func()
 	// Lone is called with the time of each request for pages that found no other under way and
 	// came after a pause, as those of page faults do. It is on the page path: it must neither block
 	// nor allocate. May be nil.

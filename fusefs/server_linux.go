@@ -25,6 +25,7 @@ type Server struct {
 	chosen      func() Chosen                                               // immutable
 	spill       func(age time.Duration, most int) (pages uint64, err error) // immutable
 	data        *connection                                                 // immutable
+	begin       func()                                                      // see Config.Begin; immutable
 	settings    Settings                                                    // immutable once Start has returned
 	resized     bool                                                        // the device was made anew at some time; immutable
 	stopping    atomic.Bool                                                 // threads end after their current request
@@ -49,11 +50,14 @@ func NewServer(files Files, cfg Config) (_ *Server, err error) {
 	if cfg.Logf == nil {
 		cfg.Logf = func(string, ...any) {}
 	}
+	if cfg.Begin == nil {
+		cfg.Begin = func() {}
+	}
 	mem, err := mapRequests(files.Requests)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{requests: requests{mem}, image: cfg.Image, dataEnded: make(chan struct{}), shownEnded: make(chan struct{}), ended: make(chan struct{})}
+	s := &Server{requests: requests{mem}, image: cfg.Image, begin: cfg.Begin, dataEnded: make(chan struct{}), shownEnded: make(chan struct{}), ended: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.unmap())
@@ -163,6 +167,7 @@ func (s *Server) Start() error {
 		s.data.forgetSize() // before the request that asked for it is answered
 	}
 	s.started = true
+	s.begin()
 	s.data.fs.store.Stall(true) // not before: what a predecessor has left keeps all requests waiting
 	for _, c := range []*connection{s.attributes, s.data} {
 		c.start()

@@ -15,8 +15,18 @@ import (
 
 // Stall lets writes wait as FullStall says, where that is chosen, or no more: those that wait
 // then fail. A store begins without, so that a server can carry out what its predecessor left, and
-// end, without a wait. It may be called at any time.
-func (s *Store) Stall(on bool) { s.stall.Store(on && s.cfg.OnFull == FullStall) }
+// end, without a wait. With on, that no memory was to be had until then is forgotten, since
+// Config.Relief may make room from now on. It may be called at any time.
+func (s *Store) Stall(on bool) {
+	s.stall.Store(on && s.cfg.OnFull == FullStall)
+	if on {
+		s.mu.Lock()
+		s.full.Store(false)
+		s.denied.Store(false)
+		s.mu.Unlock()
+		s.poke()
+	}
+}
 
 // SetMemLimit bounds Stats.MemUsedTotal to limit bytes from now on; 0 is no limit. A limit below
 // what an empty device takes to store some pages, 3 MiB at the most, counts as that: a script that

@@ -116,3 +116,22 @@ func TestWaitingDuringAWalkOverClusters(t *testing.T) {
 			s.clusters.loosen.under, s.full.Load(), !one.over(), !tooMany.over())
 	}
 }
+
+// Once requests are served, a write waits for relief from the first on, also one more than may
+// wait: what a successor found before, while it made no room, counts no longer.
+func TestStallForgetsThatTheStoreIsFull(t *testing.T) {
+	var relief atomic.Bool
+	s := newStore(t, Config{Disksize: 64 << 20, MemLimit: 8 << 20, Relief: relief.Load})
+	for stored := uint64(0); tryWrite(s, stored, 1) == nil; stored++ {
+		// until it is full
+	}
+	waitUntil(t, s.full.Load)
+	defer s.unmaintained()()
+	s.full.Store(true)
+	s.denied.Store(true)
+	relief.Store(true)
+	s.Stall(true)
+	if m := s.waitForMemory(true); m.over() {
+		t.Error("the write fails")
+	}
+}

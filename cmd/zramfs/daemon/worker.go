@@ -185,6 +185,7 @@ func (w *worker) serve() (err error) {
 		Algorithm: w.cfg.Algorithm,
 		Status:    w.statusJSON,
 		Noted:     func() { w.news.send(news{Noted: true}) },
+		Begin:     func() { w.spill.Load().Start() }, // or writes would find a full store, and fail
 		Lone:      w.awake.Lone,
 		Failed:    w.logs.Failed,
 		Logf:      w.logf,
@@ -211,7 +212,7 @@ func (w *worker) serve() (err error) {
 		w.log.Warn(err.Error())
 	}
 	if err := w.server.Start(); err != nil {
-		return err
+		return errors.Join(err, spill.Close())
 	}
 	w.news.send(news{Serving: true})
 	w.undo = append(w.undo, w.server.Close, spill.Close)
@@ -232,7 +233,6 @@ func (w *worker) serve() (err error) {
 	w.awake.Start()
 	w.cold.Start(protect.BehindOthers)
 	w.scrub.Start(protect.BehindOthers)
-	spill.Start()
 	w.news.send(news{Ready: &workerReport{Protections: w.protections}})
 	return nil
 }
