@@ -24,13 +24,20 @@ import (
 func TestNothingIsTouchedFirstByRequests(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
+	for algorithm, size := range map[string]int{"adaptive": 32 << 20, "zstd(level=1)": 32 << 20, "zstd(level=10)": 8 << 20} {
+		t.Run(algorithm, func(t *testing.T) { touchesNothingFirst(t, algorithm, size) })
+	}
+}
+
+// touchesNothingFirst writes and reads size bytes.
+func touchesNothingFirst(t *testing.T, algorithm string, size int) {
 	const allowed = 20 // what the worker's other work may touch; the buffer of a request has 256 pages
-	f := serve(t, filepath.Join(tempDir(t), "zram"), "--size", "64M")
+	f := serve(t, filepath.Join(tempDir(t), "zram"), "--size", "64M", "--algorithm", algorithm)
 	before := status(t, f.dir)
 	worker := before.WorkerPID
 	calm(t, worker) // from its start, and from the status
 	faults := minorFaults(t, worker)
-	content := make([]byte, 32<<20)
+	content := make([]byte, size)
 	rng := rand.New(rand.NewPCG(7, 8))
 	for i := range content {
 		content[i] = byte(rng.Uint32N(64)) // six bits of eight
