@@ -51,6 +51,43 @@ func TestKeeperKilled(t *testing.T) {
 	}
 }
 
+// Without a keeper nothing tells the worker of a directory that its further devices have ended:
+// umount ends it all the same, whichever device ends first.
+func TestKeeperKilledWithFurtherDevices(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	for _, first := range []bool{false, true} {
+		dir := mount(t, "--size", "16M")
+		further := filepath.Join(dir, "devices", addDevice(t, dir))
+		served := status(t, dir)
+		if err := unix.Kill(served.KeeperPID, unix.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if !waitEnd(served.KeeperPID, answerTimeout) {
+			t.Fatalf("the keeper %d lives on", served.KeeperPID)
+		}
+		if first {
+			if err := unix.Unmount(filepath.Join(dir, "dev"), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mustRun(t, commandTimeout, "umount", further)
+		if !first {
+			mustRun(t, commandTimeout, "umount", dir)
+		}
+		if !waitEnd(served.WorkerPID, answerTimeout) {
+			t.Errorf("umount of the data file first: %v: the worker %d lives on", first, served.WorkerPID)
+		}
+		if points, err := mountsBelow(dir); err != nil || len(points) > 0 {
+			t.Errorf("umount of the data file first: %v: mounts are left: %v, %v", first, points, err)
+		}
+		// The process that would have removed it is gone.
+		if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Error(err)
+		}
+	}
+}
+
 // TestWorkersDieInARow kills eight workers, each as soon as it runs: the keeper says so and starts
 // another after a longer pause each time, and the stored pages wait for their readers.
 func TestWorkersDieInARow(t *testing.T) {

@@ -301,7 +301,11 @@ func (w *worker) untilEnd() error {
 	orders, shown, data := w.orders, w.server.AttributesEnded(), w.server.DataEnded()
 	var ended <-chan struct{} // set once the data file has gone
 	var late <-chan time.Time // set once the attributes go too
-	for {
+	var look <-chan time.Time // set while it is to look whether further devices are mounted
+	for alone := false; ; {
+		if !alone && data == nil && !w.kept.Load() {
+			alone, look = true, w.goAlone()
+		}
 		if data == nil && late == nil && w.server.Further() == 0 {
 			late = time.After(attributesEnd)
 		}
@@ -321,11 +325,8 @@ func (w *worker) untilEnd() error {
 		case <-data:
 			data, shown, ended = nil, nil, w.server.Ended()
 			w.news.send(news{DataEnded: true})
-			if !w.kept.Load() && w.server.Further() == 0 {
-				if err := w.server.TakeAway(w.cfg.Dir); err != nil {
-					w.log.Warn("take the attributes away: " + err.Error())
-				}
-			}
+		case <-look:
+			look = w.goAlone()
 		case <-ended:
 			return nil
 		case <-late:

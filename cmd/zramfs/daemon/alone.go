@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"time"
+
+	"github.com/zramfs/zramfs/fusefs"
+)
+
+// alonePause is how often a worker without a keeper and a data file looks whether the further
+// devices of its directory are mounted.
+const alonePause = time.Second
+
+// goAlone does what the keeper would, which has died: once no further device is mounted, it takes
+// the attributes away, whose data file has gone. Until then it returns when to look again. The
+// keepers of further devices tell the directory's alone of their end.
+func (w *worker) goAlone() (look <-chan time.Time) {
+	there := mountedOf(w.cfg.Dir, w.server.Further())
+	w.server.SetFurther(there)
+	if there != 0 {
+		return time.After(alonePause)
+	}
+	if err := w.server.TakeAway(w.cfg.Dir); err != nil {
+		w.log.Warn("take the attributes away: " + err.Error())
+	}
+	return nil
+}
+
+// mountedOf returns those of the further devices of a directory that are mounted, or may be.
+func mountedOf(dir string, all fusefs.Further) (there fusefs.Further) {
+	for number := 1; number <= fusefs.MaxFurther; number++ {
+		if !all.Has(number) {
+			continue
+		}
+		if mount, err := fusefs.MountNumber(fusefs.FurtherDir(dir, number)); err != nil || mount != 0 {
+			there = there.With(number)
+		}
+	}
+	return there
+}
