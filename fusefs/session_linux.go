@@ -322,6 +322,9 @@ func (s *Session) detach() error {
 		err = errors.Join(err, pin.Close())
 	}
 	_, uerr := unmount(s.dir, s.attributes.typ, s.attributes.number, unix.MNT_DETACH, s.OpenCount)
+	if belowDead(uerr) { // of another device: the mount goes with those, and EndCopies ends this one
+		uerr = nil
+	}
 	return errors.Join(err, uerr)
 }
 

@@ -4,8 +4,10 @@ package integration
 
 import (
 	"bytes"
+	endian "encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -191,5 +193,51 @@ func TestFurtherDevicesOutliveTheFirst(t *testing.T) {
 	}
 	if points, err := mountsBelow(dir); err != nil || len(points) > 0 {
 		t.Errorf("mounts are left: %v, %v", points, err)
+	}
+}
+
+// A day after the kernel has asked for the attributes of a directory, umount -f ends its further
+// devices as well, whose mount points can no longer be reached.
+func TestForcedUnmountWithFurtherDevices(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := mount(t, "--size", "16M")
+	further := filepath.Join(dir, "devices", addDevice(t, dir))
+	first, second := status(t, dir), status(t, further)
+	forgetRoot(t, first.WorkerPID)
+	if err := unix.Unmount(dir, unix.MNT_FORCE); !errors.Is(err, unix.EBUSY) {
+		t.Fatalf("umount -f: %v", err)
+	}
+	for _, pid := range []int{second.KeeperPID, second.WorkerPID, first.KeeperPID, first.WorkerPID} {
+		if !waitEnd(pid, answerTimeout) {
+			t.Errorf("process %d lives on", pid)
+		}
+	}
+	if points, err := mountsBelow(dir); err != nil || len(points) > 0 {
+		t.Errorf("mounts are left: %v, %v", points, err)
+	}
+}
+
+// forgetRoot makes the kernel ask a worker for the attributes of its directory the next time that
+// it needs them, as after a day.
+func forgetRoot(t *testing.T, worker int) {
+	t.Helper()
+	const attributesFD, code, root, size = 5, 2, 1, 16 + 24 // FUSE_NOTIFY_INVAL_INODE
+	process, err := unix.PidfdOpen(worker, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Close(process) }()
+	device, err := unix.PidfdGetfd(process, attributesFD, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Close(device) }()
+	var m []byte
+	for _, n := range []uint64{size | code<<32, 0, root, math.MaxUint64, 0} {
+		m = endian.LittleEndian.AppendUint64(m, n)
+	}
+	if _, err := unix.Write(device, m); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -179,6 +179,7 @@ func (k *keeper) endDevice() error {
 	if err := k.session.Unmount(); err != nil {
 		return err
 	}
+	go k.endCopies() // a mount namespace that is as old as the device has one
 	return <-k.ended
 }
 
