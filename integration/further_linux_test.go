@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -195,6 +196,52 @@ func TestFurtherDevicesOutliveTheFirst(t *testing.T) {
 		t.Errorf("mounts are left: %v, %v", points, err)
 	}
 }
+
+// The keeper of a further device is killed, and its worker serves on: the device keeps its number
+// and its contents, also where the first device ends, until it is removed.
+func TestFurtherDeviceWithoutKeeper(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := mount(t, "--size", "16M")
+	further := filepath.Join(dir, "devices", addDevice(t, dir))
+	if got := answerTo(filepath.Join(further, "block/zram0/disksize"), "16M"); got != "3 bytes" {
+		t.Fatal(got)
+	}
+	content := bytes.Repeat([]byte("stays "), 1000)
+	if err := os.WriteFile(data(further), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first, second := status(t, dir), status(t, further)
+	if err := unix.Kill(second.KeeperPID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(answerTimeout); exists(second.KeeperPID) && time.Now().Before(end); { // the first one awaits it
+		time.Sleep(time.Millisecond)
+	}
+	if name := addDevice(t, dir); name != "zram2" {
+		t.Errorf("%s was made, want zram2", name)
+	}
+	if got := answerTo(filepath.Join(dir, "control/hot_remove"), "2"); got != "1 bytes" {
+		t.Errorf("hot_remove of another device: %s", got)
+	}
+	if err := unix.Unmount(filepath.Join(dir, "dev"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(data(further)); err != nil || !bytes.HasPrefix(text, content) {
+		t.Errorf("the further device has %d bytes, or others than were written: %v", len(text), err)
+	}
+	if got := answerTo(filepath.Join(dir, "control/hot_remove"), "1"); got != "1 bytes" {
+		t.Errorf("hot_remove: %s", got)
+	}
+	for _, pid := range []int{second.WorkerPID, first.KeeperPID, first.WorkerPID} {
+		if !waitEnd(pid, answerTimeout) {
+			t.Errorf("process %d lives on", pid)
+		}
+	}
+}
+
+// exists reports whether there is a process, also one that has ended and is awaited.
+func exists(pid int) bool { return unix.Kill(pid, 0) == nil }
 
 // A day after the kernel has asked for the attributes of a directory, umount -f ends its further
 // devices as well, whose mount points can no longer be reached.

@@ -3,13 +3,15 @@
 package daemon
 
 import (
+	"slices"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/fusefs"
 )
 
-// alonePause is how often a worker without a keeper and a data file looks whether the further
-// devices of its directory are mounted.
+// alonePause is how often it is looked whether a further device is mounted whose keeper, or that of
+// its directory, has died.
 const alonePause = time.Second
 
 // goAlone does what the keeper would, which has died: once no further device is mounted, it takes
@@ -38,4 +40,16 @@ func mountedOf(dir string, all fusefs.Further) (there fusefs.Further) {
 		}
 	}
 	return there
+}
+
+// servedOn reports whether a device is mounted on dir, and a process serves it: its last argument
+// is dir.
+func servedOn(dir string) bool {
+	if mount, err := fusefs.MountNumber(dir); err != nil || mount == 0 {
+		return false
+	}
+	return slices.ContainsFunc(host.Local.ProcessesNamed(ProcessName), func(p host.Process) bool {
+		arguments := host.Local.Arguments(p.PID)
+		return len(arguments) > 0 && arguments[len(arguments)-1] == dir
+	})
 }

@@ -175,6 +175,9 @@ func (k *keeper) startFurther(number int, args []string) error {
 // awaitFurther waits for the end of a device, by control/hot_remove or by any other way.
 func (k *keeper) awaitFurther(number int, cmd *exec.Cmd, ended chan<- struct{}) {
 	how := cmd.Wait()
+	if how != nil {
+		k.outlived(number, how)
+	}
 	k.logger.Info("a device has ended", "number", number, "how", describeExit(how))
 	k.further.mu.Lock()
 	k.further.there = k.further.there.Without(number)
@@ -194,6 +197,17 @@ func (k *keeper) awaitFurther(number int, cmd *exec.Cmd, ended chan<- struct{}) 
 		k.takeAway()
 	case leaving != "":
 		k.tryUnmount(leaving)
+	}
+}
+
+// outlived waits for the end of a device whose keeper was killed, if the worker serves on.
+func (k *keeper) outlived(number int, how error) {
+	dir := fusefs.FurtherDir(k.cfg.Dir, number)
+	for warned := false; servedOn(dir); time.Sleep(alonePause) {
+		if !warned {
+			warned = true
+			k.logger.Warn(fmt.Sprintf("the keeper of %s has died (%s), and its device is there: zramfs umount %[1]s, or down, ends it", dir, describeExit(how)))
+		}
 	}
 }
 
