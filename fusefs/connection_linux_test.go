@@ -219,3 +219,19 @@ func TestSuccessorNotifiesPolledFiles(t *testing.T) {
 		t.Errorf("with one of two files closed notified %v", woken)
 	}
 }
+
+// The slots have the room that the kernel demands for a request, however few pages it allows.
+func TestSmallestTransfer(t *testing.T) {
+	for pages, want := range map[int]int{1: leastRead, 2: leastRead, 3: 12288, 64: wantWrite, 65535: wantWrite} {
+		shape := requestsShape{attributes: 1, data: 1, transfer: transferOf(pages)}
+		r := requests{make([]byte, shape.size())}
+		r.format(shape)
+		slots, err := r.slots(dataConnection)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if room := len(slots[0].room()); shape.transfer != want || room < max(leastRead, inHeaderSize+argumentSize+want) {
+			t.Errorf("%d pages: a transfer of %d bytes, want %d, in slots of %d", pages, shape.transfer, want, room)
+		}
+	}
+}

@@ -198,8 +198,16 @@ func maxWrite() int {
 	if err != nil {
 		return wantWrite
 	}
-	return min(wantWrite, pages*os.Getpagesize())
+	return transferOf(pages)
 }
+
+// leastRead is the least room for a request with which the kernel lets a server read
+// (FUSE_MIN_READ_BUFFER).
+const leastRead = 8192
+
+// transferOf is the largest write of a device where the kernel allows a number of pages. It may be
+// more than that: the slots have room for it, and the kernel sends less.
+func transferOf(pages int) int { return min(wantWrite, max(pages*os.Getpagesize(), leastRead)) }
 
 func readNumber(path string) (int, error) {
 	text, err := os.ReadFile(path)
