@@ -197,6 +197,41 @@ func TestFurtherDevicesOutliveTheFirst(t *testing.T) {
 	}
 }
 
+// The first device ends while a further one is made: its worker serves the directory on, and not
+// only for the time that readers of attributes have.
+func TestFurtherDeviceComesLate(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := mount(t, "--size", "16M")
+	first := status(t, dir)
+	answer := make(chan error, 1)
+	go func() {
+		_, err := readBounded(filepath.Join(dir, "control/hot_add"))
+		answer <- err
+	}()
+	for end := time.Now().Add(answerTimeout); len(childrenOf(first.KeeperPID)) < 2 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if err := unix.Unmount(filepath.Join(dir, "dev"), 0); err != nil {
+		t.Error(err)
+	}
+	if err := <-answer; err != nil {
+		t.Fatal(err)
+	}
+	if waitEnd(first.WorkerPID, attributesTime+2*time.Second) {
+		t.Error("the worker has ended")
+	}
+	if got := answerTo(filepath.Join(dir, "control/hot_remove"), "1"); got != "1 bytes" {
+		t.Errorf("hot_remove: %s", got)
+	}
+	if !waitEnd(first.KeeperPID, answerTimeout) {
+		t.Errorf("keeper %d lives on", first.KeeperPID)
+	}
+}
+
+// attributesTime is how long the worker of a device that has ended waits for readers of attributes.
+const attributesTime = 10 * time.Second
+
 // The keeper of a further device is killed, and its worker serves on: the device keeps its number
 // and its contents, also where the first device ends, until it is removed.
 func TestFurtherDeviceWithoutKeeper(t *testing.T) {

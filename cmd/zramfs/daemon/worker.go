@@ -306,7 +306,9 @@ func (w *worker) untilEnd() error {
 		if !alone && data == nil && !w.kept.Load() {
 			alone, look = true, w.goAlone()
 		}
-		if data == nil && late == nil && w.server.Further() == 0 {
+		if w.server.Further() != 0 {
+			late = nil // one was on its way
+		} else if data == nil && late == nil {
 			late = time.After(attributesEnd)
 		}
 		select {
