@@ -86,7 +86,7 @@ check: compiled
 lint: build build-cuda
 	@test -z "$$(gofmt -l $$(find . -name .cache -prune -o -name '*.go' -print) | tee /dev/stderr)"
 	for m in . codec/_asm tools/codecbench tools/release tools/conform; do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
-	bash -n .ci/run tools/*.sh gpu/*.sh
+	for f in .ci/run tools/*.sh gpu/*.sh; do bash -n $$f || exit 1; done
 	cd tools/conform && $(GO) vet . && $(BESIDE) $(TEST) -count=1 .
 	$(BESIDE) tools/generated.sh
 	$(GO) version -m bin/zramfs | grep -q CGO_ENABLED=0

@@ -3,9 +3,12 @@
 package zramfs
 
 import (
+	"errors"
 	"go/ast"
 	"os"
+	"os/exec"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,5 +51,36 @@ func TestHouseMakefileKnowsWhatUsesDevices(t *testing.T) {
 	})
 	if found < 100 {
 		t.Errorf("only %d tests use devices", found)
+	}
+}
+
+// Lint reads each script, also those behind the first.
+func TestHouseMakefileReadsEachScript(t *testing.T) {
+	text, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^\t(.*bash -n .*)$`).FindStringSubmatch(string(text))
+	if line == nil {
+		t.Fatal("the Makefile has no line with bash -n")
+	}
+	scripts := []string{".ci/run", "tools/one.sh", "tools/two.sh", "gpu/one.sh"}
+	for _, bad := range append(scripts, "") {
+		dir := t.TempDir()
+		for _, name := range scripts {
+			text := "true\n"
+			if name == bad {
+				text = "if true; then\n"
+			}
+			path := filepath.Join(dir, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lint := exec.Command("sh", "-c", strings.ReplaceAll(line[1], "$$", "$"))
+		lint.Dir = dir
+		if out, err := lint.CombinedOutput(); (err != nil) != (bad != "") {
+			t.Errorf("with a mistake in %q: %v\n%s", bad, err, out)
+		}
 	}
 }
