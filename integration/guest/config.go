@@ -4,6 +4,7 @@ package guest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -59,6 +60,9 @@ func (c *Config) build(t testing.TB) (kernel, archive string) {
 	}
 	dir := t.TempDir()
 	agent := filepath.Join(dir, "agent")
+	if err := openAgent(); err != nil {
+		t.Fatal(err)
+	}
 	compile := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", agent, "github.com/zramfs/zramfs/integration/guest/agent")
 	compile.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := compile.CombinedOutput(); err != nil {
@@ -69,6 +73,17 @@ func (c *Config) build(t testing.TB) (kernel, archive string) {
 		t.Fatalf("make the root file system: %v", err)
 	}
 	return filepath.Join(source, "vmlinuz"), archive
+}
+
+// openAgent opens the agent's sources, or go test would take the result of another agent from its
+// cache: the compiler is what reads them.
+func openAgent() error {
+	sources, err := filepath.Glob("agent/*.go")
+	for _, name := range sources {
+		_, failed := os.ReadFile(name)
+		err = errors.Join(err, failed)
+	}
+	return err
 }
 
 func (c *Config) pack(archive, source, agent, scratch string) error {

@@ -28,12 +28,22 @@ func TestMain(m *testing.M) {
 
 const script = "../../gpu/check.sh"
 
+// theScript is its path. It is opened, or go test would take the result of another one from its
+// cache: bash is what reads it.
+func theScript(t *testing.T) string {
+	t.Helper()
+	require.Command(t, "bash")
+	if _, err := os.ReadFile(script); err != nil {
+		t.Fatal(err)
+	}
+	return script
+}
+
 // checkScript runs gpu/check.sh on a simulated device, with a shell script that wraps this binary
 // as its program, and with stand-ins for NVIDIA's programs. It returns the findings and whether the
 // script succeeded.
 func checkScript(t *testing.T, program string, others map[string]string) (all []finding, well bool) {
 	t.Helper()
-	require.Command(t, "bash")
 	dir, out := t.TempDir(), t.TempDir()
 	self, err := os.Executable()
 	if err != nil {
@@ -45,7 +55,7 @@ func checkScript(t *testing.T, program string, others map[string]string) (all []
 			t.Fatal(err)
 		}
 	}
-	command := exec.Command("bash", script, "-simulated")
+	command := exec.Command("bash", theScript(t), "-simulated")
 	command.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "OUT="+out, "GPUCHECK_BIN="+filepath.Join(dir, "gpucheck"), mainVariable+"=1")
 	printed, err := command.CombinedOutput()
 	var exit *exec.ExitError
@@ -73,8 +83,7 @@ func said(all []finding, step, what string) string {
 }
 
 func TestScriptIsWellFormed(t *testing.T) {
-	require.Command(t, "bash")
-	if out, err := exec.Command("bash", "-n", script).CombinedOutput(); err != nil {
+	if out, err := exec.Command("bash", "-n", theScript(t)).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
 }
