@@ -176,6 +176,37 @@ func TestInterruptLeavesNothing(t *testing.T) {
 	}
 }
 
+// A tool whose output nothing reads any longer undoes everything too.
+func TestReaderThatEndsLeavesNothing(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	require.Loop(t)
+	require.Command(t, "fio")
+	require.Command(t, "losetup")
+	testPool(t)
+	zramfs, bench := build(t, "github.com/zramfs/zramfs/cmd/zramfs"), build(t, "github.com/zramfs/zramfs/tools/bench")
+	t.Setenv("TMPDIR", t.TempDir())
+	tool := exec.Command(bench, "-binary", zramfs, "-anchor", "none", "-size", "16M", "-rounds", "1", "-runtime", "100ms")
+	progress, err := tool.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tool.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := bufio.NewReader(progress).ReadString('\n'); err != nil || !strings.Contains(said, "filling zramfs") {
+		t.Errorf("it says %q, %v", said, err)
+	}
+	if err := progress.Close(); err != nil {
+		t.Error(err)
+	}
+	var exit *exec.ExitError
+	if err := tool.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
+		t.Errorf("the tool ended with %v, want exit status %d", err, exitFailure)
+	}
+	wantNothingLeft(t, "")
+}
+
 func zramDevices(t *testing.T) []string {
 	t.Helper()
 	devices, err := filepath.Glob("/sys/block/zram*")
