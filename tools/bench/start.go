@@ -74,7 +74,11 @@ func startOnce(opts options, one subject) (_ *device, err error) {
 		return nil, err
 	}
 	made.add(guard.dismiss)
-	return one.up(&made)
+	device, err := one.up(&made)
+	if err != nil {
+		return nil, err
+	}
+	return device, guard.watch(device.path)
 }
 
 // summarize works out the figures over the rounds.
