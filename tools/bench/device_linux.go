@@ -63,10 +63,7 @@ func mountZramfs(opts options, one contestant, made *cleanup) (*device, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := one.start(opts, dir, "mount"); err != nil {
-		return nil, err
-	}
-	made.add(func() error {
+	made.add(func() error { // before the start, which may be killed in the middle of it
 		// It ends by itself when its data file is no longer reachable.
 		return retry(func() error {
 			_, err := command(one.binary, "umount", dir)
@@ -76,6 +73,9 @@ func mountZramfs(opts options, one contestant, made *cleanup) (*device, error) {
 			return err
 		})
 	})
+	if err := one.start(opts, dir, "mount"); err != nil {
+		return nil, err
+	}
 	what, err := one.describe(dir)
 	if err != nil {
 		return nil, err

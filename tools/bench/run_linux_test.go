@@ -250,6 +250,29 @@ func TestFailedSetUpLeavesNothing(t *testing.T) {
 	}
 }
 
+// A device that a command has made is undone although that failed: it may be killed at its end.
+func TestFailedStartLeavesNothing(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	require.Command(t, "fio")
+	testPool(t)
+	zramfs := build(t, "github.com/zramfs/zramfs/cmd/zramfs")
+	failing := filepath.Join(t.TempDir(), "failing")
+	if err := os.WriteFile(failing, []byte("#!/bin/sh\n"+zramfs+` "$@" && [ "$1" != mount ]`+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	opts, err := parse([]string{"-binary", failing, "-anchor", "none", "-size", "16M"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var exit *exec.ExitError
+	if err := run(t.Context(), opts, io.Discard, io.Discard); !errors.As(err, &exit) {
+		t.Errorf("a command that fails: %v", err)
+	}
+	wantNothingLeft(t, "")
+}
+
 // A file that is no block device, or is in use, is not overwritten.
 func TestDeviceIsRefused(t *testing.T) {
 	file := emptyFile(t)

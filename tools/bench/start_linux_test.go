@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -17,5 +18,13 @@ func TestStartIsWatched(t *testing.T) {
 	one := subject{name: "none", up: func(*cleanup) (*device, error) { return &device{path: "/dev/loop-none"}, nil }}
 	if _, err := startOnce(options{window: time.Minute}, one); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a loop device that is not there: %v", err)
+	}
+}
+
+// Where up has made nothing there is nothing to take down, and no error.
+func TestDownOfNothing(t *testing.T) {
+	require.Command(t, "false")
+	if err := downZramfs(contestant{binary: "false"}, filepath.Join(t.TempDir(), "zram")); err != nil {
+		t.Error(err)
 	}
 }

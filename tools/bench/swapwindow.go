@@ -52,12 +52,12 @@ func upZramfs(opts options, one contestant, made *cleanup) (*device, error) {
 	if err != nil {
 		return nil, err
 	}
+	made.add(func() error { return downZramfs(one, dir) }) // before the start, which may be killed
 	begun := time.Now()
 	if err := one.start(opts, dir, "up", "--priority", strconv.Itoa(swapPriority), "--discard", string(loopsetup.DiscardPages)); err != nil {
 		return nil, err
 	}
 	took := time.Since(begun)
-	made.add(func() error { return downZramfs(one, dir) })
 	what, err := one.describe(dir)
 	if err != nil {
 		return nil, err
@@ -72,11 +72,17 @@ func upZramfs(opts options, one contestant, made *cleanup) (*device, error) {
 	return &device{name: one.name, what: what, path: areas[0].Path, mmStat: filepath.Join(dir, mmStat), took: took, server: one.program()}, nil
 }
 
-// downZramfs takes down what upZramfs made. Force comes last: programs of others may
-// have been swapped out there, and zramfs refuses where the limit of their control
+// downZramfs takes down what upZramfs made, if it did. Force comes last: programs of others
+// may have been swapped out there, and zramfs refuses where the limit of their control
 // group has no room for them.
 func downZramfs(one contestant, dir string) error {
-	err := retry(func() error { _, err := command(one.binary, "down", dir); return err })
+	err := retry(func() error {
+		_, err := command(one.binary, "down", dir)
+		if _, gone := os.Lstat(dir); errors.Is(gone, os.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
 	if err != nil {
 		_, forced := command(one.binary, "down", "--force", dir)
 		err = errors.Join(err, forced)
