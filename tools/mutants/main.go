@@ -89,7 +89,7 @@ func measure() error {
 		return err
 	}
 	fmt.Printf("%s: %d of %d mutants, seed %d\n", *name, len(drawn), len(s.mutants), *seed)
-	l, err := newLaboratory(s, len(compiled))
+	l, err := newLaboratory(s, compiled)
 	if err != nil {
 		return err
 	}
@@ -125,8 +125,8 @@ var fitting = map[string]string{
 }
 
 // newLaboratory compiles the tests, and the program that they start, and has each test run once.
-func newLaboratory(s *sources, mutants int) (*laboratory, error) {
-	l := &laboratory{dir: s.dir}
+func newLaboratory(s *sources, compiled []*mutant) (*laboratory, error) {
+	l, mutants := &laboratory{dir: s.dir, compiled: digestOf(compiled)}, len(compiled)
 	if *skip != "" {
 		var err error
 		if l.skip, err = regexp.Compile(*skip); err != nil {

@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,10 +33,20 @@ type test struct {
 
 // A laboratory runs tests, each process in a namespace of its own, where it may end what it likes.
 type laboratory struct {
-	dir     string
-	program string // ZRAMFS_BINARY, or empty
-	skip    *regexp.Regexp
-	tests   []*test
+	dir      string
+	compiled string // digest of the mutants in the programs
+	program  string // ZRAMFS_BINARY, or empty
+	skip     *regexp.Regexp
+	tests    []*test
+}
+
+// digestOf tells one list of mutants from another.
+func digestOf(mutants []*mutant) string {
+	h := fnv.New64a()
+	for _, m := range mutants {
+		_, _ = fmt.Fprintf(h, "%d %d %s\n", m.number, m.line, m.name()) // it does not fail
+	}
+	return strconv.FormatUint(h.Sum64(), 16)
 }
 
 // run runs tests of one binary, and returns the name of the first that failed, or how it ended.
@@ -96,7 +108,7 @@ func (l *laboratory) prepare(s *sources, of string, mutants int) error {
 	names := slices.DeleteFunc(strings.Fields(string(out)), func(n string) bool {
 		return !strings.HasPrefix(n, "Test") || l.skip != nil && l.skip.MatchString(n)
 	})
-	met, known := filepath.Join(l.dir, "met"), l.known(mutants)
+	met, known := filepath.Join(l.dir, "met"), l.known()
 	log, err := os.OpenFile(filepath.Join(l.dir, "map"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
@@ -111,7 +123,7 @@ func (l *laboratory) prepare(s *sources, of string, mutants int) error {
 			fmt.Printf("%s %s: left out: it fails without a mutant: %v\n", name, n, err)
 			t.met = bytes.Repeat([]byte{'0'}, mutants)
 		}
-		if _, err := fmt.Fprintf(log, "%s %s %s %s\n", name, n, t.took, t.met); err != nil {
+		if err := l.remember(log, name, t); err != nil {
 			return err
 		}
 		l.tests = append(l.tests, t)
@@ -136,12 +148,19 @@ func (l *laboratory) prepareSimulation(s *sources, mutants int) error {
 	return l.measure(t, filepath.Join(l.dir, "met"), mutants)
 }
 
-// known is what an earlier call with the same sources has noted of tests.
-func (l *laboratory) known(mutants int) map[string][]string {
+// remember notes what a test of a package has met.
+func (l *laboratory) remember(log io.Writer, name string, t *test) error {
+	_, err := fmt.Fprintf(log, "%s %s %s %s %s\n", name, t.name, t.took, t.met, l.compiled)
+	return err
+}
+
+// known is what an earlier call with the same mutants has noted of tests: those of another sample
+// have other numbers.
+func (l *laboratory) known() map[string][]string {
 	text, _ := os.ReadFile(filepath.Join(l.dir, "map"))
 	known := map[string][]string{}
 	for line := range strings.Lines(string(text)) {
-		if fields := strings.Split(strings.TrimSpace(line), " "); len(fields) == 4 && len(fields[3]) == mutants {
+		if fields := strings.Split(strings.TrimSpace(line), " "); len(fields) == 5 && fields[4] == l.compiled {
 			known[fields[0]+" "+fields[1]] = fields
 		}
 	}
