@@ -15,7 +15,7 @@ import (
 const busyDevice = `#!/bin/sh
 cd "${0%%/*}"
 case $1 in
-up) ;;
+up) [ ! -e taken ] ;;
 status)
 	[ -e answers ] || { touch answers; echo '{"zramfs":[{}]}'; exit 1; }
 	rm answers
@@ -56,6 +56,20 @@ func TestRunitWaitsForAnswer(t *testing.T) {
 		dir, scriptPath(t, "../dist/runit/zramfs/run"))
 	if got := system(t, commandTimeout, "sh", "-c", script); strings.Contains(got, "before") || !strings.Contains(got, "ends with 0") {
 		t.Errorf("the service of runit %s", got)
+	}
+}
+
+// Where up fails, as where DIR has a device with other options, made by hand, the service of
+// runit takes nothing down.
+func TestRunitLeavesWhatItHasNotMade(t *testing.T) {
+	dir := startBusyDevice(t, 4710)
+	if err := os.WriteFile(filepath.Join(dir, "taken"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := fmt.Sprintf("cd %s; export OMIT=%[1]s/omit ZRAMFS=%[1]s/zramfs; %s; %s $? 0; cat supervise/control; [ ! -e down ] || echo ' and takes it down'",
+		dir, scriptPath(t, "../dist/runit/zramfs/run"), scriptPath(t, "../dist/runit/zramfs/finish"))
+	if got := system(t, commandTimeout, "sh", "-c", script); got != "d" {
+		t.Errorf("the service of runit ends with %q", got)
 	}
 }
 
