@@ -84,7 +84,7 @@ check: compiled
 
 # Format, modules, scripts, generated files, and builds for each tag and platform.
 lint: build build-cuda
-	@test -z "$$(gofmt -l $$(find . -name .cache -prune -o -name '*.go' -print) | tee /dev/stderr)"
+	@said=$$(gofmt -l $$(find . -name .cache -prune -o -name '*.go' -print) 2>&1) && test -z "$$said" || { echo "$$said" >&2; exit 1; }
 	for m in . codec/_asm tools/codecbench tools/release tools/conform; do (cd $$m && $(GO) mod tidy -diff) || exit 1; done
 	for f in .ci/run tools/*.sh gpu/*.sh; do bash -n $$f || exit 1; done
 	cd tools/conform && $(GO) vet . && $(BESIDE) $(TEST) -count=1 .

@@ -54,33 +54,57 @@ func TestHouseMakefileKnowsWhatUsesDevices(t *testing.T) {
 	}
 }
 
-// Lint reads each script, also those behind the first.
-func TestHouseMakefileReadsEachScript(t *testing.T) {
+// lintLine returns the line of the Makefile with some words, as a shell reads it.
+func lintLine(t *testing.T, words string) string {
+	t.Helper()
 	text, err := os.ReadFile("Makefile")
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := regexp.MustCompile(`(?m)^\t(.*bash -n .*)$`).FindStringSubmatch(string(text))
+	line := regexp.MustCompile(`(?m)^\t@?(.*` + words + ` .*)$`).FindStringSubmatch(string(text))
 	if line == nil {
-		t.Fatal("the Makefile has no line with bash -n")
+		t.Fatalf("the Makefile has no line with %s", words)
 	}
-	scripts := []string{".ci/run", "tools/one.sh", "tools/two.sh", "gpu/one.sh"}
-	for _, bad := range append(scripts, "") {
-		dir := t.TempDir()
-		for _, name := range scripts {
-			text := "true\n"
-			if name == bad {
-				text = "if true; then\n"
-			}
-			path := filepath.Join(dir, name)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-				t.Fatal(err)
-			}
+	return strings.ReplaceAll(line[1], "$$", "$")
+}
+
+// lints runs a line over files with these texts, and reports whether it finds nothing.
+func lints(t *testing.T, line string, files map[string]string) (clean bool, said string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
 		}
-		lint := exec.Command("sh", "-c", strings.ReplaceAll(line[1], "$$", "$"))
-		lint.Dir = dir
-		if out, err := lint.CombinedOutput(); (err != nil) != (bad != "") {
-			t.Errorf("with a mistake in %q: %v\n%s", bad, err, out)
+	}
+	lint := exec.Command("sh", "-c", line)
+	lint.Dir = dir
+	out, err := lint.CombinedOutput()
+	return err == nil, string(out)
+}
+
+// Lint reads each script, also those behind the first.
+func TestHouseMakefileReadsEachScript(t *testing.T) {
+	line := lintLine(t, "bash -n")
+	for _, bad := range []string{".ci/run", "tools/one.sh", "tools/two.sh", "gpu/one.sh", ""} {
+		files := map[string]string{".ci/run": "true\n", "tools/one.sh": "true\n", "tools/two.sh": "true\n", "gpu/one.sh": "true\n"}
+		if bad != "" {
+			files[bad] = "if true; then\n"
+		}
+		if clean, said := lints(t, line, files); clean != (bad == "") {
+			t.Errorf("with a mistake in %q: clean %t: %s", bad, clean, said)
+		}
+	}
+}
+
+// Lint refuses sources that gofmt would change, and those that it cannot read: some are in modules
+// that nothing else in CI compiles.
+func TestHouseMakefileReadsEachSource(t *testing.T) {
+	line := lintLine(t, "gofmt -l")
+	for text, want := range map[string]bool{"package a\n": true, "package  a\n": false, "package a\nfunc\n": false} {
+		if clean, said := lints(t, line, map[string]string{"a.go": "package a\n", "b/b.go": text}); clean != want || !clean && !strings.Contains(said, "b/b.go") {
+			t.Errorf("%q: clean %t: %s", text, clean, said)
 		}
 	}
 }
