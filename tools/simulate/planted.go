@@ -54,6 +54,7 @@ var faults = []fault{
 	{"compaction moves a cluster for some of its pages", "store/compact.go", "	for other := range s.sharing(page, e) {\n", "	for other := range s.sharing(page, e) {\n		if other%8 == 5 {\n			continue\n		}\n"},
 	{"a page joins a cluster that was made of what it held before", "store/cluster_make.go", "members>>i&1 != 0 && s.holds(first+i, s.idx.load(first+i), it.id, it.object[:it.length])", "members>>i&1 != 0 && s.idx.load(first+i).Object() && it.length > 0"},
 	{"a setting that was answered is made again", "fusefs/thread_linux.go", "	if op == opWrite { // to an", "	if op == opWrite && n < 0 { // to an"},
+	{"a server that is to stop goes on", "fusefs/server_linux.go", "	s.stopping.Store(true)\n", ""},
 }
 
 // plant returns the source of a file with a fault, if that is its file.

@@ -166,19 +166,12 @@ func (m *machine) run(ops int) {
 	world.Until(func() bool { return m.users == 0 && m.interfered })
 	m.compare()
 	m.settings.compare()
+	early := m.w.Random().IntN(2) == 0 // the store that has been at work, or one that begins anew
+	if early {
+		m.relieve()
+	}
 	for range 2 { // once more by a worker that begins with what there is
-		var owner *simulatedWorker
-		world.UntilOr(func() bool {
-			for _, v := range m.workers {
-				if v.p == m.machine.owner && v.p.phase == ready && v.store != nil {
-					owner = v
-				}
-			}
-			return owner != nil
-		}, time.Minute)
-		if owner == nil {
-			m.w.Fail("no worker serves within a minute")
-		}
+		owner := m.awaitOwner()
 		checked := false
 		owner.process.Go("check", func() {
 			world.Coarsely(func() { owner.store.Check(func(err error) { m.w.Fail("check at the end: %v", err) }) })
@@ -189,6 +182,25 @@ func (m *machine) run(ops int) {
 		m.compare()
 		m.settings.compare()
 	}
+	if !early {
+		m.relieve()
+	}
+}
+
+// awaitOwner waits for a worker that serves and is ready.
+func (m *machine) awaitOwner() (owner *simulatedWorker) {
+	world.UntilOr(func() bool {
+		for _, v := range m.workers {
+			if v.p == m.machine.owner && v.p.phase == ready && v.store != nil {
+				owner = v
+			}
+		}
+		return owner != nil
+	}, time.Minute)
+	if owner == nil {
+		m.w.Fail("no worker serves within a minute")
+	}
+	return owner
 }
 
 // TestSimulate runs simulations of one seed after the other.

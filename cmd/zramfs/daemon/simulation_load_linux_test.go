@@ -322,7 +322,7 @@ func (m *machine) put(v *simulatedWorker) {
 	}
 	page, content := m.model.page(first), m.model.content()
 	end := m.model.change(first, 0, content)
-	v.puts = append(v.puts, func() { m.model.release(first, 1, true) })
+	v.puts[first] = true
 	compressor, err := m.plan.algorithm.NewCompressor()
 	if err != nil {
 		m.w.Fail("%v", err)
@@ -343,7 +343,7 @@ func (m *machine) put(v *simulatedWorker) {
 		m.w.Fail("put page %d: %v", page, err)
 	}
 	end(err == nil)
-	v.puts = v.puts[:0]
+	delete(v.puts, first)
 	m.model.release(first, 1, true)
 	m.script.note("put page %d", page)
 }
@@ -378,7 +378,8 @@ func (m *machine) interfere() {
 		case 5:
 			d := time.Duration(spread(rng, 3000)) * time.Millisecond
 			m.w.Freeze(v.process, d)
-			m.disturbed = max(m.disturbed, m.w.Elapsed()+d)
+			m.stood = max(m.stood, m.w.Elapsed()+d)
+			m.disturbed = max(m.disturbed, m.stood)
 			m.script.note("a thread is stopped")
 		case 6:
 			m.w.SetMean(int32(spread(rng, 2000)))
@@ -386,7 +387,8 @@ func (m *machine) interfere() {
 			m.script.note("the clock jumps")
 			m.jumps++
 			m.w.Jump(time.Duration(spread(rng, 100_000)) * time.Second)
-			m.disturbed = max(m.disturbed, m.w.Elapsed())
+			m.stood = max(m.stood, m.w.Elapsed())
+			m.disturbed = max(m.disturbed, m.stood)
 		case 8, 9:
 			if m.plan.scarce {
 				m.scarcity(rng)

@@ -48,7 +48,8 @@ type machine struct {
 	asked             map[*world.Request]bool // requests without an answer
 	pageOps           int                     // reads, writes and discards of single pages among them
 	ambush            int                     // workers to be killed soon after their start
-	disturbed         time.Duration           // until when the machine or a thread of a worker stands still
+	disturbed         time.Duration           // until when the machine or a thread of a worker stands still, or was checked
+	stood             time.Duration           // the same without checks
 	held              int                     // checks that hold all requests
 	night             time.Duration           // until when users sleep, and the device works in the background
 	limited           bool                    // writes may fail for lack of memory
@@ -74,9 +75,10 @@ type simulatedWorker struct {
 	alien   bool
 	serve   *keeperFacts // its order
 	stop    bool
+	since   time.Duration // of the last order that the supervision gave it
 	store   *store.Store
 	relief  atomic.Pointer[background.Spiller] // once it runs
-	puts    []func()                           // ends of imports under way
+	puts    map[int]bool                       // pages of imports under way
 	how     error
 	files   []io.Closer
 	told    bool // the supervision knows of its end
@@ -177,8 +179,8 @@ func (m *machine) bury(v *simulatedWorker) error {
 	for _, f := range v.files {
 		_ = f.Close() // closed already where the process has done so
 	}
-	for _, end := range v.puts {
-		end()
+	for page := range v.puts {
+		m.model.release(page, 1, true)
 	}
 	v.puts = nil
 	return err
@@ -198,7 +200,7 @@ func (m *machine) worker(p *process) *simulatedWorker {
 func (m *machine) start(p *process, from program) {
 	p.image = from.image
 	p.image.restoreSuperblock(m.quiet)
-	v := &simulatedWorker{p: p, process: m.w.NewProcess(fmt.Sprintf("worker%d", m.deaths+m.upgrades)), alien: from.file != nil && from.file.Name() == os.DevNull}
+	v := &simulatedWorker{p: p, puts: map[int]bool{}, since: m.w.Elapsed(), process: m.w.NewProcess(fmt.Sprintf("worker%d", m.deaths+m.upgrades)), alien: from.file != nil && from.file.Name() == os.DevNull}
 	if m.w.Random().IntN(40) == 0 && m.serving {
 		m.events = append(m.events, event{kind: evNotStarted, process: p, how: unix.EAGAIN})
 		m.script.note("a worker cannot be started")
@@ -221,6 +223,7 @@ func (m *machine) serve(p *process, _ restarts) (longer time.Duration) {
 		}
 	}
 	if v := m.worker(p); v != nil {
+		v.since = m.w.Elapsed()
 		v.serve = &keeperFacts{Create: !p.image.begun.Load(), Image: p.image.number}
 		if m.serving {
 			v.serve.Ready = 1
@@ -231,12 +234,17 @@ func (m *machine) serve(p *process, _ restarts) (longer time.Duration) {
 
 func (m *machine) stop(p *process) {
 	if v := m.worker(p); v != nil {
-		v.stop = true
+		v.stop, v.since = true, m.w.Elapsed()
 	}
 }
 
+// kill ends a process that is dismissed, or late: as a worker is only after a time in which the
+// machine or a thread of it stood still, else it hangs.
 func (m *machine) kill(p *process) {
 	if v := m.worker(p); v != nil {
+		if late := p.phase == stopping || p.why != nil || p.late(world.Now()); late && !v.process.Dead() && m.stood <= v.since {
+			m.w.Fail("%s is killed in phase %d, %v after its last order", v.process.Name(), p.phase, m.w.Elapsed()-v.since)
+		}
 		v.process.Kill()
 	}
 }
