@@ -39,29 +39,45 @@ func (m *Mutex) Unlock() {
 	m.locked = false
 }
 
-// An RWMutex stands in for sync.RWMutex. A waiting writer does not keep readers out.
+// An RWMutex stands in for sync.RWMutex. As there a writer that waits keeps new readers out, also
+// one that has the lock for reading already, and those that it has kept out go before the next
+// writer.
 type RWMutex struct {
 	readers int
 	written bool
+	waiting int // writers
+	kept    int // readers that wait
+	writes  int // that have ended
 }
 
 // Lock is that of sync.RWMutex.
 func (m *RWMutex) Lock() {
+	m.waiting++
 	for (m.readers > 0 || m.written) && !dying() {
 		Until(func() bool { return m.readers == 0 && !m.written })
 	}
+	m.waiting--
 	m.written = true
 }
 
 // Unlock is that of sync.RWMutex.
-func (m *RWMutex) Unlock() { m.written = false }
+func (m *RWMutex) Unlock() {
+	m.written = false
+	m.writes++
+	m.readers, m.kept = m.readers+m.kept, 0
+}
 
 // RLock is that of sync.RWMutex.
 func (m *RWMutex) RLock() {
-	for m.written && !dying() {
-		Until(func() bool { return !m.written })
+	if !m.written && m.waiting == 0 {
+		m.readers++
+		return
 	}
-	m.readers++
+	came := m.writes
+	m.kept++ // Unlock counts it among the readers
+	for m.writes == came && !dying() {
+		Until(func() bool { return m.writes != came })
+	}
 }
 
 // RUnlock is that of sync.RWMutex.
@@ -69,7 +85,7 @@ func (m *RWMutex) RUnlock() { m.readers-- }
 
 // TryRLock is that of sync.RWMutex.
 func (m *RWMutex) TryRLock() bool {
-	if m.written {
+	if m.written || m.waiting > 0 {
 		return false
 	}
 	m.readers++
