@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/gpu/driver"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // told runs a step and returns its findings.
@@ -99,7 +100,7 @@ func TestF065EnergyIsMeasured(t *testing.T) {
 	const moment, power = 30 * time.Millisecond, 250.0
 	r := simulatedRig(t, driver.NewSimulator(driver.SimulatedDevice{}), nil)
 	r.energy = moment
-	r.meter = func(_ context.Context, _ int, d time.Duration) (float64, error) {
+	r.meter = func(_ context.Context, _ string, d time.Duration) (float64, error) {
 		time.Sleep(d)
 		return power, nil
 	}
@@ -118,8 +119,28 @@ func TestF065EnergyIsMeasured(t *testing.T) {
 		}
 	}
 	none := errors.New("no meter")
-	r.meter = func(context.Context, int, time.Duration) (float64, error) { return 0, none }
+	r.meter = func(context.Context, string, time.Duration) (float64, error) { return 0, none }
 	if _, err := told(t, r, "energy"); !errors.Is(err, none) {
 		t.Errorf("without a meter: %v", err)
+	}
+}
+
+// The power is that of the device at work, however nvidia-smi numbers it.
+func TestPowerIsOfTheDevice(t *testing.T) {
+	require.Command(t, "sh")
+	dir := t.TempDir()
+	text := "#!/bin/sh\necho \"$@\" >>" + filepath.Join(dir, "asked") + "\necho 100\n"
+	if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	r := simulatedRig(t, driver.NewSimulator(driver.SimulatedDevice{}), nil)
+	r.meter = nvidiaPower
+	r.energy = time.Millisecond // too short for a figure
+	if _, err := told(t, r, "energy"); err == nil {
+		t.Error("it has a figure")
+	}
+	if asked, err := os.ReadFile(filepath.Join(dir, "asked")); err != nil || !strings.Contains(string(asked), "-i 0000:00:00.0\n") {
+		t.Errorf("nvidia-smi is asked: %q, %v", asked, err)
 	}
 }

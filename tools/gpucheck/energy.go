@@ -20,11 +20,12 @@ import (
 // settled is how long nvidia-smi takes to report the present power and not that before the work.
 const settled = 1500 * time.Millisecond
 
-// nvidiaPower returns the mean power that nvidia-smi reports over a duration, in watts.
-func nvidiaPower(ctx context.Context, device int, d time.Duration) (float64, error) {
+// nvidiaPower returns the mean power that nvidia-smi reports over a duration, in watts, of the
+// device at a place on the bus: CUDA numbers devices in another order.
+func nvidiaPower(ctx context.Context, pci string, d time.Duration) (float64, error) {
 	sum, count := 0.0, 0
 	for start := time.Now(); time.Since(start) < d; {
-		out, err := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu=power.draw", "--format=csv,noheader,nounits", "-i", strconv.Itoa(device)).Output()
+		out, err := exec.CommandContext(ctx, "nvidia-smi", "--query-gpu=power.draw", "--format=csv,noheader,nounits", "-i", pci).Output()
 		if err != nil {
 			return 0, fmt.Errorf("nvidia-smi: %w", err)
 		}
@@ -44,7 +45,7 @@ func nvidiaPower(ctx context.Context, device int, d time.Duration) (float64, err
 }
 
 // noPower is the meter of a simulated device.
-func noPower(_ context.Context, _ int, d time.Duration) (float64, error) {
+func noPower(_ context.Context, _ string, d time.Duration) (float64, error) {
 	time.Sleep(d)
 	return 100, nil
 }
@@ -52,7 +53,7 @@ func noPower(_ context.Context, _ int, d time.Duration) (float64, error) {
 // energyStep is a step: the device's power when idle, decompressing and compressing.
 func (r *rig) energyStep() error {
 	return r.onDevice(func(d *device) error {
-		idle, err := r.meter(r.ctx, r.device, r.energy)
+		idle, err := r.meter(r.ctx, d.Properties().PCI, r.energy)
 		if err != nil {
 			return err
 		}
@@ -128,7 +129,7 @@ func (c *kernelCheck) atWork(name string, count int, once func() error) error {
 	}
 	done := make(chan reading, 1)
 	go func() {
-		watts, err := c.meter(c.ctx, c.rig.device, c.energy)
+		watts, err := c.meter(c.ctx, c.device.Properties().PCI, c.energy)
 		done <- reading{watts, err}
 	}()
 	start, times := time.Now(), 0

@@ -84,7 +84,7 @@ type rig struct {
 	loop   string // the program of testdata/loop.c, or empty
 	// simulated means little data and meaningless figures.
 	simulated bool
-	meter     func(ctx context.Context, device int, d time.Duration) (watts float64, err error)
+	meter     func(ctx context.Context, pci string, d time.Duration) (watts float64, err error)
 	out       io.Writer
 	step      string
 	err       error // of printing
