@@ -15,7 +15,7 @@ all: build
 
 # What no page comes through is compiled without inlining, for a twentieth of the size: a device
 # locks the program in memory, and images count it.
-COLD := $(MODULE)/cmd/... $(MODULE)/loopsetup $(MODULE)/procpages github.com/urfave/cli/v2 github.com/hanwen/go-fuse/v2/... archive/... bufio compress/... encoding/json flag fmt html log/... math/big net/... os/... reflect regexp/... strconv strings text/...
+COLD := $(MODULE)/cmd/... $(MODULE)/loopsetup $(MODULE)/procpages github.com/urfave/cli/v2 github.com/hanwen/go-fuse/v2/... golang.org/x/sys/unix archive/... bufio compress/... context encoding/json flag fmt html internal/poll log/... math/big net/... os/... reflect regexp/... strconv strings text/...
 SMALL = -trimpath $(foreach p,$(COLD),-gcflags=$(p)=-l)
 
 # The documentation generators of the command line library are left out, and HTTP/2 and rare terminals.
