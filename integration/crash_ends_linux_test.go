@@ -4,8 +4,10 @@ package integration
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -85,6 +87,60 @@ func TestKeeperKilledWithFurtherDevices(t *testing.T) {
 		if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
 			t.Error(err)
 		}
+	}
+}
+
+// A keeper that is killed after it has told the old worker of an upgrade to stop, and before it
+// tells the new one to serve, loses nothing: the new one serves once the old one has ended.
+func TestKeeperKilledDuringUpgrade(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := mount(t, "--size", "16M")
+	accessPage(t, dir, "write")
+	served := status(t, dir)
+	orders, err := os.OpenFile(fmt.Sprintf("/proc/%d/fd/3", served.WorkerPID), os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer orders.Close()
+	if err := unix.Kill(served.WorkerPID, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	goOn := sync.OnceValue(func() error { return unix.Kill(served.WorkerPID, unix.SIGCONT) })
+	t.Cleanup(func() { _ = goOn() }) // it may have ended
+	said := make(chan result, 1)
+	upgrade := command(t, "upgrade", dir)
+	go func() { said <- runCommand(t, commandTimeout, upgrade) }()
+	for end := time.Now().Add(commandTimeout); ; time.Sleep(time.Millisecond) {
+		if n, err := unix.IoctlGetInt(int(orders.Fd()), unix.TIOCINQ); err != nil || time.Now().After(end) {
+			t.Fatalf("the worker was not told to stop: %d bytes, %v", n, err)
+		} else if n > 0 {
+			break
+		}
+	}
+	for _, kill := range []func() error{func() error { return unix.Kill(served.KeeperPID, unix.SIGKILL) }, goOn} {
+		if err := kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !waitEnd(served.KeeperPID, answerTimeout) || !waitEnd(served.WorkerPID, answerTimeout) {
+		t.Fatal("the keeper or the worker lives on")
+	}
+	if r := <-said; r.Code != 1 {
+		t.Errorf("upgrade says %q with exit code %d", r.Stderr, r.Code)
+	}
+	accessPage(t, dir, "read")
+	now := status(t, dir)
+	if now.WorkerPID == served.WorkerPID || now.SurvivesCrash {
+		t.Errorf("without a keeper it says %+v", now)
+	}
+	mustRun(t, commandTimeout, "umount", dir)
+	if !waitEnd(now.WorkerPID, answerTimeout) {
+		t.Errorf("the worker %d lives on", now.WorkerPID)
+	}
+	// The process that would have removed it is gone.
+	if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
 	}
 }
 

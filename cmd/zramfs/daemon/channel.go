@@ -28,8 +28,10 @@ const (
 
 // news is a message of a worker to its keeper. One field is set.
 type news struct {
-	// Prepared: it can open the image, and waits for the order to serve.
+	// Prepared: it can open the image, and waits for the order to serve. Heir, with it: it takes
+	// order.Heir. Workers of earlier versions do not.
 	Prepared bool `json:"prepared,omitempty"`
+	Heir     bool `json:"heir,omitempty"`
 	// Serving: it answers requests.
 	Serving bool `json:"serving,omitempty"`
 	// Ready: it also has all its protections.
@@ -59,6 +61,9 @@ type workerReport struct {
 type order struct {
 	// Serve: now.
 	Serve *keeperFacts `json:"serve,omitempty"`
+	// Heir: serve once the process Follows has ended, should the keeper die before it says so.
+	Heir    *keeperFacts `json:"heir,omitempty"`
+	Follows int          `json:"follows,omitempty"`
 	// Stop: end after the requests under way, for another worker.
 	Stop bool `json:"stop,omitempty"`
 	// Refused: the device is not made anew.

@@ -232,7 +232,7 @@ func (m *machine) serve(p *process, _ restarts) (longer time.Duration) {
 	return 0
 }
 
-func (m *machine) stop(p *process) {
+func (m *machine) stop(p, _ *process, _ restarts) {
 	if v := m.worker(p); v != nil {
 		v.stop, v.since = true, m.w.Elapsed()
 	}

@@ -89,6 +89,11 @@ func (k *keeper) start(p *process, from program) {
 }
 
 func (k *keeper) serve(p *process, r restarts) (longer time.Duration) {
+	go p.tell(order{Serve: k.facts(p, r)}) // where that fails, the process ends
+	return p.image.openTime()
+}
+
+func (k *keeper) facts(p *process, r restarts) *keeperFacts {
 	facts := &keeperFacts{PID: pid(), restarts: r, CPU: k.spent, Protections: k.protections, Locks: k.locks, Group: k.group, Create: !p.image.begun.Load(),
 		Image: p.image.number, Anew: true, Further: k.further.numbers()}
 	facts.Backs = true
@@ -98,11 +103,24 @@ func (k *keeper) serve(p *process, r restarts) (longer time.Duration) {
 	if !k.since.IsZero() {
 		facts.Ready, facts.ReadyAge = k.since.UnixNano(), k.sinceAge
 	}
-	go p.tell(order{Serve: facts}) // where that fails, the process ends
-	return p.image.openTime()
+	return facts
 }
 
-func (k *keeper) stop(p *process) { go p.tell(order{Stop: true}) }
+// stop has next serve even if this keeper dies before it can say so. Next may not serve another
+// image: an owner that was not told to stop by then serves on with its own.
+func (k *keeper) stop(p, next *process, r restarts) {
+	var heir *keeperFacts
+	if next.heir && next.image == p.image {
+		heir = k.facts(next, r)
+	}
+	go func() {
+		if heir != nil {
+			next.tell(order{Heir: heir, Follows: p.pid()})
+		}
+		p.tell(order{Stop: true})
+	}()
+}
+
 func (k *keeper) dataEnded() bool {
 	return k.session.DataEnded() && (k.further.numbers() == 0 || k.session.AttributesEnded())
 }

@@ -52,7 +52,7 @@ type supervision struct {
 type actions interface {
 	start(p *process, from program)
 	serve(p *process, r restarts) (longer time.Duration) // that p may take than others, until it serves
-	stop(p *process)
+	stop(p, next *process, r restarts)                   // next has the device then
 	kill(p *process)
 	hear(p *process, n news)   // news that do not matter here
 	inUse(p *process)          // its image is the device's from now on
@@ -136,6 +136,7 @@ func (s *supervision) heard(now time.Time, p *process, n news) {
 		p.failure = n.Failed // its end follows
 	case p != s.owner && p != s.successor && p != s.candidate: // it was dismissed
 	case n.Prepared && s.move(now, p, saysPrepared):
+		p.heir = n.Heir
 	case n.Serving && s.move(now, p, saysServing):
 		if s.begun {
 			s.served = now.Sub(s.vacated)
@@ -173,7 +174,7 @@ func (s *supervision) handOver(now time.Time) {
 			next.follows = s.owner.pid()
 			s.vacated = now
 			s.move(now, s.owner, isStopped)
-			s.do.stop(s.owner)
+			s.do.stop(s.owner, next, s.restarts)
 		}
 	case s.owner == nil && s.successor != nil && s.successor.phase == prepared:
 		next, s.successor = s.successor, nil

@@ -231,13 +231,13 @@ func (s *stage) serve(p *process, _ restarts) (longer time.Duration) {
 	return s.longer
 }
 
-func (s *stage) stop(p *process)           { s.did("stop %s", name(p.pid())) }
-func (s *stage) kill(p *process)           { s.did("kill %s", name(p.pid())) }
-func (s *stage) ready(p *process, _ news)  { s.did("first %s", name(p.pid())) }
-func (s *stage) hear(*process, news)       { s.did("hear") }
-func (s *stage) inUse(p *process)          { s.used = p }
-func (s *stage) dataEnded() bool           { return s.gone }
-func (s *stage) published(p *process) bool { return s.image == p }
+func (s *stage) stop(p, _ *process, _ restarts) { s.did("stop %s", name(p.pid())) }
+func (s *stage) kill(p *process)                { s.did("kill %s", name(p.pid())) }
+func (s *stage) ready(p *process, _ news)       { s.did("first %s", name(p.pid())) }
+func (s *stage) hear(*process, news)            { s.did("hear") }
+func (s *stage) inUse(p *process)               { s.used = p }
+func (s *stage) dataEnded() bool                { return s.gone }
+func (s *stage) published(p *process) bool      { return s.image == p }
 
 func (s *stage) note(kind telemetry.Kind, text string) {
 	s.noted = append(s.noted, kind)

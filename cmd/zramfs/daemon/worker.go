@@ -130,12 +130,15 @@ func (w *worker) prepare() (err error) {
 		return err
 	}
 	w.protections = append(w.protections, protect.Populate(sparePool()))
-	w.news.send(news{Prepared: true})
+	w.news.send(news{Prepared: true, Heir: true})
 	return nil
 }
 
 func (w *worker) awaitOrder() error {
 	o, err := receiveOne(w.orders)
+	if err == nil && o.Heir != nil {
+		o, err = w.inherit(o)
+	}
 	if err != nil {
 		return err
 	}
