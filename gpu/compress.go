@@ -179,11 +179,12 @@ func (s *slot) keep(p bulk.Piece, k int, r kernels.Result, arena []byte) error {
 	return nil
 }
 
-// sampled is the distance between two items of a round whose objects the CPU decompresses itself. A
-// stored object is sealed with the hash of its page, whatever it decompresses to, so it is proved
-// first: the device decompresses what it has made with another kernel, and the CPU compares its own
-// hashes of the page, and of the object where it stays, with the device's. That takes a core less
-// than half the time that decompressing all of them takes.
+// sampled is the distance between two items of a round whose objects the CPU decompresses itself,
+// of rounds that read as well: see slot.agrees. A stored object is sealed with the hash of its
+// page, whatever it decompresses to, so it is proved first: the device decompresses what it has
+// made with another kernel, and the CPU compares its own hashes of the page, and of the object
+// where it stays, with the device's. That takes a core less than half the time that decompressing
+// all of them takes.
 const sampled = 16
 
 // becomes reports whether the object decompresses to the page.

@@ -3,12 +3,16 @@
 package gpu
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/codec/bulk"
+	"github.com/zramfs/zramfs/codec/lz4"
+	"github.com/zramfs/zramfs/codec/page"
 	"github.com/zramfs/zramfs/gpu/driver"
 	"github.com/zramfs/zramfs/gpu/kernels"
 )
@@ -112,8 +116,7 @@ func (s *slot) readRound(p bulk.Piece, id codec.ID, bytes int) error {
 	if err := s.run(round{launches: []launch{{s.engine.kernels[kernel], args}}}); err != nil {
 		return err
 	}
-	s.scatter(p, s.out.Bytes()[:n*statusBytes], s.out.Bytes()[results:results+n*each])
-	return nil
+	return s.scatter(p, id, s.out.Bytes()[:n*statusBytes], s.out.Bytes()[results:results+n*each])
 }
 
 // gather fills the buffer with the addresses of all objects, and the objects that are neither read
@@ -155,22 +158,56 @@ func (s *slot) gather(p bulk.Piece, size int) {
 }
 
 // scatter delivers the pages or hashes of finished items. An item with another status stays
-// Pending, and its page is undefined.
-func (s *slot) scatter(p bulk.Piece, statuses, results []byte) {
+// Pending, and its page is undefined. All do where a sampled item has another page for the CPU.
+func (s *slot) scatter(p bulk.Piece, id codec.ID, statuses, results []byte) error {
 	var done atomic.Int64
+	var wrong atomic.Bool
 	for _, m := range s.outs {
 		p.Spread(m.last-m.first, func(from, to int) {
 			n := int64(0)
 			for k := m.first + from; k < m.first+to; k++ {
-				if binary.LittleEndian.Uint32(statuses[k*statusBytes:]) == kernels.StatusOK {
-					s.deliver(p, k, m.straight, results)
-					n++
+				if binary.LittleEndian.Uint32(statuses[k*statusBytes:]) != kernels.StatusOK {
+					continue
 				}
+				if k%sampled == 0 && !s.agrees(p, id, k, m.straight, results) {
+					wrong.Store(true)
+				}
+				s.deliver(p, k, m.straight, results)
+				n++
 			}
 			done.Add(n)
 		})
 	}
+	if wrong.Load() {
+		for _, i := range s.items {
+			p.Verdict[i] = bulk.Pending
+		}
+		return fmt.Errorf("%w: an object gives another page", errComputes)
+	}
 	s.done += done.Load()
+	return nil
+}
+
+// agrees reports whether the object of item number k of the round gives the CPU the page or hash
+// that it has given the device. Nothing else tells that a device makes other pages than it made
+// when the engine was opened.
+func (s *slot) agrees(p bulk.Piece, id codec.ID, k int, there bool, results []byte) bool {
+	proof := proofs.Get().(*[codec.PageSize]byte)
+	defer proofs.Put(proof)
+	i, decompress := int(s.items[k]), lz4.Decompress
+	if id == codec.Page {
+		decompress = page.Decompress
+	}
+	object, _ := p.Object(i)
+	switch err := decompress(proof[:], object); {
+	case err != nil:
+		return false
+	case p.Op == bulk.Verify:
+		return bulk.Hash(proof[:]) == binary.LittleEndian.Uint64(results[k*hashBytes:])
+	case there:
+		return bytes.Equal(proof[:], p.Page(i))
+	}
+	return bytes.Equal(proof[:], results[k*codec.PageSize:][:codec.PageSize])
 }
 
 // deliver copies the page or hash of item number k of the round to its place, unless the page is

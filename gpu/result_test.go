@@ -87,3 +87,41 @@ func TestDeviceThatComputesSomethingElse(t *testing.T) {
 		e.kernels = own
 	}
 }
+
+// A device that makes other pages or hashes than it made when the engine was opened, and is sure of
+// them, ends its pieces, and the CPU does them.
+func TestDeviceThatBreaksLater(t *testing.T) {
+	for name, c := range map[string]struct {
+		op     bulk.Op
+		codec  string
+		is, by int // the kernel that is exchanged for another
+	}{
+		"no pages of LZ4":        {bulk.Decompress, "lz4", lz4Decompress, lz4Verify},
+		"no pages of our format": {bulk.Decompress, "page", pageDecompress, pageVerify},
+		"other hashes of LZ4":    {bulk.Verify, "lz4", lz4Verify, lz4Decompress},
+		"other hashes of ours":   {bulk.Verify, "page", pageVerify, pageDecompress},
+	} {
+		for _, path := range []Path{Copied, Straight} {
+			e := openEngine(t, simulated(1), Options{Batch: 24, Slots: 2, Path: path, Driver: driver.Options{Limit: patience}})
+			e.kernels[c.is] = e.kernels[c.by]
+			p := newPlanner(t, bulk.EnginesAlone, e)
+			b := objectsBy(t, text(60), false, c.codec)
+			got, want := copyOf(b, c.op), copyOf(b, c.op)
+			got.Pages = aligned(len(b.Pages))
+			if path == Straight {
+				register(t, p, got.Pages, true)
+			}
+			r := run(t, p, got)
+			run(t, newPlanner(t, bulk.CPUAlone), want)
+			same(t, got, want)
+			if r.Engines[1].Failures == 0 || !errors.Is(r.Engines[1].Err, errComputes) || r.Engines[1].Items > 0 {
+				t.Errorf("%s, %v: the engine did %d items and failed %d times, %v", name, path, r.Engines[1].Items, r.Engines[1].Failures, r.Engines[1].Err)
+			}
+			if path == Straight {
+				if err := p.Unregister(got.Pages); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
