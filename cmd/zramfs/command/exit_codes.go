@@ -32,7 +32,7 @@ var commonCodes = []exitMeaning{
 // ownCodes are the codes with another meaning, by command. The help and docs/exit-codes.md have
 // them from here.
 var ownCodes = map[string][]exitMeaning{
-	"up":         {{exitOK, "swap is on"}, {exitFailure, "failure: everything was undone; or it is up already with other values; or its configuration has an error; with --all: of one device or more"}, {exitKubelet, "a kubelet of this machine would not start again with swap on: nothing was changed"}},
+	"up":         {{exitOK, "swap is on"}, {exitFailure, "failure: everything was undone; or it is up already with other values, or without some of its areas; or its configuration has an error; with --all: of one device or more"}, {exitKubelet, "a kubelet of this machine would not start again with swap on: nothing was changed"}},
 	"grow":       {{exitOK, "swap is on on the further device"}, {exitFailure, "failure: everything was undone; or there is no device that is swap"}},
 	configName:   {{exitOK, "the configuration has no errors"}, {exitFailure, "it has errors, which are on standard output; or it cannot be read"}},
 	"down":       {{exitOK, "swap is off, or it was not on"}, {exitFailure, "failure, or what is in swap does not fit: swap stays on"}},

@@ -30,6 +30,28 @@ func said(t *testing.T, args string, do cli.ActionFunc) (string, error) {
 	return out.String(), err
 }
 
+// An up that was killed between two areas has left the others off, and the kernel has detached
+// their loop devices: the next one does not call that swap that is on. Areas that still have one
+// may be those of an up at the same time.
+func TestUpAlreadyMissesAreas(t *testing.T) {
+	d := wellDevice()
+	d.Record = &devices.Record{Loops: []devices.NotedLoop{{Path: "/dev/loop3"}, {Path: "/dev/loop4"}, {Path: "/dev/loop5"}}}
+	told := 0
+	w := wish{set: func(string) bool { return false }, tell: func(int, string) error { told++; return nil }}
+	d.Keeper = 42
+	say := func() (string, error) {
+		return said(t, "up /run/zram", func(c *cli.Context) error { return sayUp(c, &setup.Narration{}, d, w) })
+	}
+	_, err := say()
+	if want := "/run/zram is up without 2 of its 3 swap areas, /dev/loop4, /dev/loop5: an up may have been killed. To turn them on: zramfs down /run/zram, then up"; err == nil || err.Error() != want || told != 1 {
+		t.Errorf("%v, told %d times, want %s", err, told, want)
+	}
+	d.Loops = append(d.Loops, loopsetup.Info{Path: "/dev/loop4"}, loopsetup.Info{Path: "/dev/loop5"})
+	if text, err := say(); err != nil || !strings.Contains(text, "is up already") {
+		t.Errorf("while another up is at work: %q, %v", text, err)
+	}
+}
+
 // A device that is up says so in each form, to its service manager too, and refuses other values.
 func TestUpAlreadySays(t *testing.T) {
 	d := wellDevice()

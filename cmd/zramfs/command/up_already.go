@@ -5,6 +5,7 @@ package command
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
+	"github.com/zramfs/zramfs/loopsetup"
 )
 
 // A wish is the request of an up command.
@@ -26,7 +28,8 @@ type wish struct {
 	tell func(pid int, status string) error
 }
 
-// sayUp prints that d is up. It fails if d has other values than w asks for.
+// sayUp prints that d is up. It fails if d has other values than w asks for, or has lost areas: a
+// service manager hears of the others all the same.
 func sayUp(c *cli.Context, said *setup.Narration, d devices.Device, w wish) error {
 	if has, wants := w.differs(d); len(has) > 0 {
 		return fmt.Errorf("%s is up with %s; you asked for %s. To change it: zramfs down %[1]s, then up",
@@ -42,6 +45,10 @@ func sayUp(c *cli.Context, said *setup.Narration, d devices.Device, w wish) erro
 			return err
 		}
 	}
+	if lost := lostAreas(d); len(lost) > 0 {
+		return fmt.Errorf("%s is up without %d of its %d swap areas, %s: an up may have been killed. To turn them on: zramfs down %[1]s, then up",
+			d.Dir, len(lost), len(d.Record.Loops), strings.Join(lost, ", "))
+	}
 	switch said.How {
 	case flagQuiet:
 		return nil
@@ -53,6 +60,14 @@ func sayUp(c *cli.Context, said *setup.Narration, d devices.Device, w wish) erro
 	}
 	_, err := fmt.Fprintf(c.App.Writer, "%s is up already: %s\n", d.Dir, line)
 	return err
+}
+
+// lostAreas returns the areas of d that are off and have no loop device any longer: with one, an up
+// may be about to turn them on.
+func lostAreas(d devices.Device) []string {
+	return slices.DeleteFunc(d.Off(), func(path string) bool {
+		return slices.ContainsFunc(d.Loops, func(l loopsetup.Info) bool { return l.Path == path })
+	})
 }
 
 // scrubText says how often a device is scrubbed.

@@ -77,6 +77,19 @@ func (d Device) SwapOn(path string) *loopsetup.Swap {
 	return nil
 }
 
+// Off returns the swap areas in up's record that are off while others are on, by path.
+func (d Device) Off() (off []string) {
+	if d.Record == nil || len(d.Swaps) == 0 {
+		return nil
+	}
+	for _, n := range d.Record.Loops {
+		if d.SwapOn(n.Path) == nil {
+			off = append(off, n.Path)
+		}
+	}
+	return off
+}
+
 // Swap returns all swap areas of the device as one, with the name and priority of the first; nil
 // for none.
 func (d Device) Swap() *loopsetup.Swap {

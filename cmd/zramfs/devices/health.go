@@ -114,19 +114,11 @@ func SilenceOf(d Device) *Silence {
 // without direct I/O.
 func diagnoseAreas(d Device) []Problem {
 	var problems []Problem
-	if d.Record != nil && len(d.Swaps) > 0 {
-		var off []string
-		for _, n := range d.Record.Loops {
-			if d.SwapOn(n.Path) == nil {
-				off = append(off, n.Path)
-			}
-		}
-		if len(off) > 0 {
-			problems = append(problems, Problem{
-				What: fmt.Sprintf("%d of %d swap areas off: %s", len(off), len(d.Record.Loops), strings.Join(off, " ")),
-				Fix:  "zramfs down " + d.Title() + ", then up",
-			})
-		}
+	if off := d.Off(); len(off) > 0 {
+		problems = append(problems, Problem{
+			What: fmt.Sprintf("%d of %d swap areas off: %s", len(off), len(d.Record.Loops), strings.Join(off, " ")),
+			Fix:  "zramfs down " + d.Title() + ", then up",
+		})
 	}
 	for _, loop := range d.Loops {
 		if !loop.DirectIO {
