@@ -134,10 +134,13 @@ func TestZramctlInterrupted(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	require.Loop(t)
-	const script = `for try in 1 2 3 4 5; do
+	const script = `shown() { cat /sys/block/loop*/loop/backing_file 2>/dev/null | grep -q '^/run/zram/dev/zram0'; }
+for try in 1 2 3 4 5; do
+	rm -f /run/failed # of the try before, until the next one has begun
+	while shown; do :; done
 	"$1" -f -s 64M >/run/said 2>/run/failed &
 	pid=$!
-	until cat /sys/block/loop*/loop/backing_file 2>/dev/null | grep -q '^/run/zram/dev/zram0' || [ -s /run/failed ]; do :; done
+	until shown || [ -s /run/failed ]; do :; done
 	kill -TERM $pid 2>/dev/null
 	wait $pid
 	code=$?

@@ -28,7 +28,7 @@ func TestBulkMeasuresGPUs(t *testing.T) {
 
 // The report names a GPU that stops answering; the CPU has done its work.
 func TestBulkWithASilentGPU(t *testing.T) {
-	t.Setenv(gpusVariable, "silent=300")
+	t.Setenv(gpusVariable, "silent=3000")
 	b := bulkOf(t, "--algorithm", "lz4", "--batch", "64", "--gpu-batch", "32", "--seconds", "0.01")
 	if len(b.Trouble) != 1 || !strings.HasPrefix(b.Trouble[0], "gpu0: ") || b.Engines[0] != "gpu0" {
 		t.Errorf("%q, %+v", b.Trouble, b)
