@@ -46,6 +46,14 @@ func fullOfText(t *testing.T, limit uint64, inOrder bool) (s *Store, data [][]by
 	return s, data
 }
 
+// withinLimit fails the test if a store has taken more than its memory limit at some time.
+func withinLimit(t *testing.T, s *Store) {
+	t.Helper()
+	if st := s.Stats(); st.MemUsedMax > st.MemLimit {
+		t.Errorf("%d bytes were taken of %d allowed", st.MemUsedMax, st.MemLimit)
+	}
+}
+
 // text is a page that lz4 makes a third of, and its entropy coders half as much.
 func text(page int) (data []byte) {
 	for line := page; len(data) < PageSize; line = (line*1103515245 + 12345) & 0xFFFFFF {
@@ -83,8 +91,8 @@ func TestPackingOfAFullStore(t *testing.T) {
 				t.Errorf("%d pages were packed of %d", did.Pages, all)
 			}
 			eventually(t, "the memory comes back", func() bool { return s.Stats().MemUsedTotal < before.MemUsedTotal*7/8 })
-			if st := s.Stats(); st.MemUsedMax > before.MemLimit && !c.lowered {
-				t.Errorf("%d bytes were taken of %d allowed", st.MemUsedMax, st.MemLimit)
+			if !c.lowered {
+				withinLimit(t, s)
 			}
 			unchanged(t, s, data)
 			for page := range s.Pages() / 20 {
@@ -110,9 +118,7 @@ func TestJoiningInAFullStore(t *testing.T) {
 		data[page] = text(int(page) + 1e6)
 		eventually(t, "a write finds room", func() bool { return writeOrFail(s, page, data[page]) == nil })
 	}
-	if st := s.Stats(); st.MemUsedMax > st.MemLimit {
-		t.Errorf("%d bytes were taken of %d allowed", st.MemUsedMax, st.MemLimit)
-	}
+	withinLimit(t, s)
 	unchanged(t, s, data)
 	holds(t, s)
 }
@@ -155,9 +161,7 @@ func TestPackingNextToWritesAtTheLimit(t *testing.T) {
 	if n := left(); n > 600 {
 		t.Errorf("%d pages are not packed", n)
 	}
-	if st := s.Stats(); st.MemUsedMax > st.MemLimit {
-		t.Errorf("%d bytes were taken of %d allowed", st.MemUsedMax, st.MemLimit)
-	}
+	withinLimit(t, s)
 	unchanged(t, s, data)
 	holds(t, s)
 }
