@@ -15,7 +15,7 @@ import (
 
 // Stall lets writes wait as FullStall says, where that is chosen, or no more: those that wait
 // then fail. A store begins without, so that a server can carry out what its predecessor left, and
-// end, without a wait. With on, that no memory was to be had until then is forgotten, since
+// end, without a wait. With on, the store forgets that it found no memory until then, since
 // Config.Relief may make room from now on. It may be called at any time.
 func (s *Store) Stall(on bool) {
 	s.stall.Store(on && s.cfg.OnFull == FullStall)

@@ -25,7 +25,7 @@ func (s *Store) overdraw() (uint32, error) {
 	return s.takeBeyond()
 }
 
-// takeBeyond does it for a caller that holds passMu.
+// takeBeyond does what overdraw does, for a caller that holds passMu.
 func (s *Store) takeBeyond() (uint32, error) {
 	for garbage, live := s.garbage(); garbage > live/overdraft; garbage, live = s.garbage() {
 		s.settleIdle(true)

@@ -10,13 +10,13 @@ import (
 	"github.com/zramfs/zramfs/fusefs"
 )
 
-// alonePause is how often it is looked whether a further device is mounted whose keeper, or that of
-// its directory, has died.
+// alonePause is the time between two looks at the mounts of further devices whose keeper, or that
+// of their directory, has died.
 const alonePause = time.Second
 
-// goAlone does what the keeper would, which has died: once no further device is mounted, it takes
+// goAlone stands in for the keeper, which has died: once no further device is mounted, it takes
 // the attributes away, whose data file has gone. Until then it returns when to look again. The
-// keepers of further devices tell the directory's alone of their end.
+// keepers of further devices tell the directory's keeper alone of their end.
 func (w *worker) goAlone() (look <-chan time.Time) {
 	there := mountedOf(w.cfg.Dir, w.server.Further())
 	w.server.SetFurther(there)
