@@ -8,66 +8,68 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/zramfs/zramfs/codec"
 )
+
+// paced makes each item of a batch take a time before its engine begins, on the clock of a test
+// in a bubble (testing/synctest), where computing takes none: what a planner does then depends on
+// no other process of the machine.
+func paced(b *Batch, each time.Duration) {
+	b.Before = func(items []uint32) { time.Sleep(time.Duration(len(items)) * each) }
+}
 
 // An engine that is much slower than the CPU does not hold a batch up once that is known, and
 // learning it costs one piece a lane.
 func TestSlowEngineIsLeftOut(t *testing.T) {
 	const n = 4000
 	all := lz4Only(t, n)
-	e := newSecond(t, "lz4", codec.LZ4)
-	e.each = time.Millisecond // a piece takes 128 ms, what is left of the batch some
-	p := newPlanner(t, newCPU(t, "lz4", 2), Config{}, e)
-	b := mixed(t, all, "lz4")
-	r := run(t, p, b)
-	for tries := 0; r.Engines[1].Pieces == 0 && tries < 20; tries++ { // the CPU may have been done before it was awake
-		r = run(t, p, b)
-	}
-	if pieces := r.Engines[1].Pieces; pieces == 0 || pieces > e.limits.Lanes {
-		t.Errorf("the first time: %+v", r)
-	}
-	slow := 0
-	for range probeEvery {
-		r = run(t, p, b)
-		checkPages(t, b, all)
-		if r.Engines[1].Pieces == 0 && r.Fallbacks[Slow] == n {
-			slow++
+	synctest.Test(t, func(t *testing.T) {
+		e := newSecond(t, "lz4", codec.LZ4)
+		e.each = time.Millisecond // a piece takes 128 ms, what is left of the batch 70
+		p := newPlanner(t, newCPU(t, "lz4", 2), Config{}, e)
+		b := mixed(t, all, "lz4")
+		paced(b, 5*time.Microsecond)
+		if r := run(t, p, b); r.Engines[1].Pieces == 0 || r.Engines[1].Pieces > e.limits.Lanes {
+			t.Errorf("the first time: %+v", r)
 		}
-	}
-	if slow < probeEvery-2 { // another process may have had the CPU
-		t.Errorf("afterwards it was left out of %d batches", slow)
-	}
-	// Once it has become faster, it comes back.
-	e.each = 0
-	r = run(t, p, b)
-	for tries := 0; r.Engines[1].Pieces == 0 && tries < 3*probeEvery; tries++ {
-		r = run(t, p, b)
-	}
-	if r.Engines[1].Pieces == 0 {
-		t.Errorf("not tried again: %+v", r)
-	}
+		for i := range probeEvery {
+			r := run(t, p, b)
+			checkPages(t, b, all)
+			if r.Engines[1].Pieces != 0 || r.Fallbacks[Slow] != n {
+				t.Errorf("batch %d afterwards: %+v", i, r)
+			}
+		}
+		// Once it has become faster, it comes back.
+		e.each = 0
+		if r := run(t, p, b); r.Engines[1].Pieces == 0 {
+			t.Errorf("not tried again: %+v", r)
+		}
+	})
 }
 
 // An engine that is much faster than the CPU gets nearly all of a large batch.
 func TestFastEngineGetsMost(t *testing.T) {
 	const n = 4000
 	all := lz4Only(t, n)
-	e := newSecond(t, "lz4", codec.LZ4)
-	p := newPlanner(t, newCPU(t, "lz4", 1), Config{}, e)
-	b := mixed(t, all, "lz4")
-	b.Before = func(items []uint32) {
-		if len(items) <= cpuMax { // the CPU's
-			time.Sleep(time.Duration(len(items)) * 100 * time.Microsecond)
+	synctest.Test(t, func(t *testing.T) {
+		e := newSecond(t, "lz4", codec.LZ4)
+		e.each = time.Microsecond
+		p := newPlanner(t, newCPU(t, "lz4", 1), Config{}, e)
+		b := mixed(t, all, "lz4")
+		b.Before = func(items []uint32) {
+			if len(items) <= cpuMax { // the CPU's
+				time.Sleep(time.Duration(len(items)) * 100 * time.Microsecond)
+			}
 		}
-	}
-	run(t, p, b)
-	if r := run(t, p, b); r.Share("second") < 0.8 {
-		t.Errorf("%.2f, %+v", r.Share("second"), r)
-	}
-	checkPages(t, b, all)
+		run(t, p, b)
+		if r := run(t, p, b); r.Share("second") < 0.8 {
+			t.Errorf("%.2f, %+v", r.Share("second"), r)
+		}
+		checkPages(t, b, all)
+	})
 }
 
 // An engine that becomes slow in the middle is found out by the pieces that it has, and gets
@@ -75,23 +77,25 @@ func TestFastEngineGetsMost(t *testing.T) {
 func TestEngineThatSlowsDown(t *testing.T) {
 	const n = 4000
 	all := lz4Only(t, n)
-	e := newSecond(t, "lz4", codec.LZ4)
-	e.limits.Lanes = 1
-	p := newPlanner(t, newCPU(t, "lz4", 2), Config{}, e)
-	b := mixed(t, all, "lz4")
-	for range 10 {
-		run(t, p, b)
-	}
-	e.delay = 300 * time.Millisecond
-	before := e.pieces.Load()
-	began := time.Now()
-	for range 5 {
-		run(t, p, b)
-		checkPages(t, b, all)
-	}
-	if pieces := e.pieces.Load() - before; pieces > 3 || time.Since(began) > 20*time.Second {
-		t.Errorf("%d pieces of 300 ms, %v", pieces, time.Since(began))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		e := newSecond(t, "lz4", codec.LZ4)
+		e.limits.Lanes = 1
+		p := newPlanner(t, newCPU(t, "lz4", 2), Config{}, e)
+		b := mixed(t, all, "lz4")
+		paced(b, 5*time.Microsecond)
+		for range 10 {
+			run(t, p, b)
+		}
+		e.delay = 300 * time.Millisecond
+		before := e.pieces.Load()
+		for range 5 {
+			run(t, p, b)
+			checkPages(t, b, all)
+		}
+		if pieces := e.pieces.Load() - before; pieces == 0 || pieces > 3 {
+			t.Errorf("%d pieces of 300 ms", pieces)
+		}
+	})
 }
 
 // While a piece is with an engine that then fails, the CPU waits for it.
