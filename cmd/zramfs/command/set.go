@@ -73,11 +73,17 @@ func settingArguments(args []string) (dir string, changes []settings.Change, err
 	return dir, changes, nil
 }
 
+// listSettings lists all that can be set, one that cannot be read with a question mark.
 func listSettings(c *cli.Context, d devices.Device) error {
+	var failed error
 	for _, k := range settings.Keys() {
-		if _, err := fmt.Fprintf(c.App.Writer, "%-10s %-24s %s: %s\n", k.Name, k.Now(d), k.Effect, k.Values); err != nil {
+		now, err := k.Now(d)
+		if err != nil {
+			failed, now = err, "?"
+		}
+		if _, err := fmt.Fprintf(c.App.Writer, "%-10s %-24s %s: %s\n", k.Name, now, k.Effect, k.Values); err != nil {
 			return err
 		}
 	}
-	return nil
+	return failed
 }

@@ -38,7 +38,7 @@ type Key struct {
 
 	// orders returns what is written to attributes for a value, in this order. ram is in bytes.
 	orders func(value string, ram uint64) ([]order, error)
-	now    func(d devices.Device) string
+	now    func(d devices.Device) (string, error)
 }
 
 // An order is a text for an attribute.
@@ -56,23 +56,29 @@ func to(attribute string, text func(value string, ram uint64) (string, error)) f
 func Keys() []Key {
 	return []Key{
 		{"algorithm", "comp_algorithm", "a name, as page:dense or zstd(level=3)", "of pages written from now on", to("comp_algorithm", algorithmText),
-			func(d devices.Device) string { return d.Status.Algorithm }},
+			shown(func(d devices.Device) string { return d.Status.Algorithm })},
 		{"level", "", "1 to 19, for zstd", "of pages written from now on", to("algorithm_params", levelText),
-			func(d devices.Device) string { return levelOf(d.Status.Algorithm) }},
+			shown(func(d devices.Device) string { return levelOf(d.Status.Algorithm) })},
 		{"recomp-algorithm", "recomp_algorithm", "a name, as zstd(level=9)", "what zramfs recompress makes objects smaller by", to("recomp_algorithm", recompressionText), recompressionNow},
 		{"mem-limit", "mem_limit", "a size, as 2G, or as 50% of RAM; 0 for none", "the most memory that the device may take", to("mem_limit", limitText),
-			func(d devices.Device) string { return limitOf(d.Status.MemLimit) }},
+			shown(func(d devices.Device) string { return limitOf(d.Status.MemLimit) })},
 		{"peak", "mem_used_max", "0", "the most memory that was in use counts from now on", to("mem_used_max", peakText),
-			func(d devices.Device) string { return term.Size(d.Status.Memory.MemUsedMax) }},
+			shown(func(d devices.Device) string { return term.Size(d.Status.Memory.MemUsedMax) })},
 		{"spill", "backing_dev", "a path", "the backing device of a device without a size", to("backing_dev", pathText),
-			func(d devices.Device) string { return backingOf(d.Status.Backing.Path) }},
+			shown(func(d devices.Device) string { return backingOf(d.Status.Backing.Path) })},
 		{"writeback-limit", "writeback_limit", "a size, as 1G; none for no limit", "the most that may yet be written to the backing device", writebackOrders,
-			func(d devices.Device) string { return writebackOf(d.Status.Backing) }},
+			shown(func(d devices.Device) string { return writebackOf(d.Status.Backing) })},
 	}
 }
 
-// Now returns the present value for people. The device has answered.
-func (k Key) Now(d devices.Device) string { return k.now(d) }
+// Now returns the present value for people, of a device that has answered. One that the status does
+// not have is read, and the error is that of the read.
+func (k Key) Now(d devices.Device) (string, error) { return k.now(d) }
+
+// shown makes now of a value that the status has.
+func shown(value func(d devices.Device) string) func(d devices.Device) (string, error) {
+	return func(d devices.Device) (string, error) { return value(d), nil }
+}
 
 // A Change is a value for an attribute.
 type Change struct {
@@ -181,12 +187,13 @@ func recompressionText(value string, ram uint64) (string, error) {
 	return "algo=" + name + " priority=1", err
 }
 
-// recompressionNow returns the algorithm, or a dash.
-func recompressionNow(d devices.Device) string {
-	if name, err := RecompressionBy(d); err == nil && name != "" {
-		return name
+// recompressionNow returns the algorithm, or a dash where none is set.
+func recompressionNow(d devices.Device) (string, error) {
+	name, err := RecompressionBy(d)
+	if err == nil && name == "" {
+		name = "-"
 	}
-	return "-"
+	return name, err
 }
 
 func limitText(value string, ram uint64) (string, error) {
