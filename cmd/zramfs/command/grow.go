@@ -131,7 +131,7 @@ func fitGrow(c *cli.Context, u *setup.Up, first devices.Device) (err error) {
 			u.Swap.Discard = as
 		}
 	}
-	u.Swap.Keep = !first.Loops[0].Autoclear
+	u.Swap.Keep = keeps(first)
 	return nil
 }
 

@@ -125,5 +125,12 @@ func (w wish) differs(d devices.Device) (has, wants []string) {
 		}
 	}
 	note(flagDevices, fmt.Sprintf("loop devices: %d", len(d.Loops)), fmt.Sprintf("loop devices: %d", w.swap.Devices))
+	if d.Record != nil && d.Record.Discard != "" {
+		note(flagDiscard, "discard "+d.Record.Discard, "discard "+string(w.swap.Discard))
+	}
+	note(flagKeep, fmt.Sprintf("keep %t", keeps(d)), fmt.Sprintf("keep %t", w.swap.Keep))
 	return has, wants
 }
+
+// keeps reports whether a device stays when its swap is turned off by swapoff.
+func keeps(d devices.Device) bool { return !d.Loops[0].Autoclear }

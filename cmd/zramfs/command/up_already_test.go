@@ -24,17 +24,17 @@ import (
 // Only given values are compared; differing ones are named on both sides.
 func TestUpWithOtherValues(t *testing.T) {
 	d := devices.Device{
-		Dir: "/run/zram", Loops: []loopsetup.Info{{Path: "/dev/loop3"}},
+		Dir: "/run/zram", Loops: []loopsetup.Info{{Path: "/dev/loop3", Autoclear: true}},
 		Status: &daemon.Status{Disksize: 1 << 30, Algorithm: "adaptive", Latency: awake.Status{Policy: awake.Auto}},
 		Swaps:  []loopsetup.Swap{{Path: "/dev/loop3", Size: 1<<30 - 4096, Priority: 100}},
 	}
-	d.Record = &devices.Record{Tune: tune.Keep}
+	d.Record = &devices.Record{Tune: tune.Keep, Discard: string(loopsetup.DiscardPages)}
 	lz4, err := codec.Parse("lz4")
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := wish{cfg: daemon.Config{Disksize: 2 << 30, Algorithm: lz4, MemLimit: 1 << 29, Latency: awake.Off},
-		swap: setup.SwapConfig{Priority: 5, Devices: 2, Tune: tune.Recommended, Slots: slots.Free}}
+		swap: setup.SwapConfig{Priority: 5, Devices: 2, Tune: tune.Recommended, Slots: slots.Free, Discard: loopsetup.DiscardNone, Keep: true}}
 	for _, test := range []struct{ given, has, wants string }{
 		{"", "", ""},
 		{"size", "1G", "2G"},
@@ -46,6 +46,8 @@ func TestUpWithOtherValues(t *testing.T) {
 		{"tune", "tune keep", "tune recommended"},
 		{"sysctl", "tune keep", "tune recommended"},
 		{"slots", "slots keep", "slots free"},
+		{"discard", "discard pages", "discard none"},
+		{"keep", "keep false", "keep true"},
 		{"size priority", "1G, priority 100", "2G, priority 5"},
 	} {
 		w.set = func(flag string) bool { return slices.Contains(strings.Fields(test.given), flag) }
@@ -67,6 +69,11 @@ func TestUpWithOtherValues(t *testing.T) {
 		if got := strings.Join(append(has, wants...), "; "); got != map[string]string{flagCold: "cold 5%; cold 10%", flagScrub: "scrub every 1h0m; scrub off"}[flag] {
 			t.Errorf("%s: %s", flag, got)
 		}
+	}
+	d.Record.Discard = "" // of an up of before
+	w.set = func(flag string) bool { return flag == flagDiscard }
+	if has, _ := w.differs(d); len(has) != 0 {
+		t.Errorf("an unknown discard differs in %q", has)
 	}
 	w.cfg.SpillDaily = 1 << 30
 	w.set = func(flag string) bool { return flag == flagSpillDaily }
