@@ -153,3 +153,14 @@ func TestZramctlSparesDevices(t *testing.T) {
 		}
 	}
 }
+
+// A device here and one of the same DIR in another mount namespace have each its own name.
+func TestZramctlNamesDevicesOfOneDir(t *testing.T) {
+	here, away := wellDevice(), wellDevice()
+	away.Away, away.Loops = true, []loopsetup.Info{{Path: "/dev/loop77"}}
+	var out strings.Builder
+	all := []zramctl.Numbered{{Number: 0, Device: &here}, {Number: zramctl.Elsewhere, Device: &away}}
+	if err := zramctlStatus(&out, zramctl.Options{Columns: "NAME", NoHeadings: true, Raw: true}, all); err != nil || out.String() != "/dev/zram0\n/dev/loop77\n" {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}

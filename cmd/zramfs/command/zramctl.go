@@ -84,28 +84,28 @@ func zramctlStatus(out io.Writer, o zramctl.Options, all []zramctl.Numbered) err
 	if err != nil {
 		return err
 	}
-	names := map[string]string{} // by DIR
+	var names []string // a DIR may have two devices, in two mount namespaces
 	var shown []devices.Device
 	for _, z := range all {
-		names[z.Device.Dir] = z.Name()
-		shown = append(shown, *z.Device)
+		names, shown = append(names, z.Name()), append(shown, *z.Device)
 	}
 	if len(o.Devices) == 1 {
 		z, ok := zramctl.Pick(all, o.Devices[0])
 		if !ok || z.Device == nil {
 			return noDevice(o.Devices[0])
 		}
-		names[z.Device.Dir] = zramctl.Path(o.Devices[0])
-		shown = []devices.Device{*z.Device}
+		names, shown = []string{zramctl.Path(o.Devices[0])}, []devices.Device{*z.Device}
 	}
-	columns = slices.Clone(columns)
-	for i := range columns {
-		if columns[i].Name == "NAME" {
-			columns[i].value = func(d devices.Device) any { return names[d.Dir] }
+	table := listTable(shown, columns, o.Bytes)
+	for i, column := range columns {
+		for row := range shown {
+			if column.Name == "NAME" {
+				table.Rows[row][i] = names[row]
+			}
 		}
 	}
 	style := term.Style{Raw: o.Raw, NoHeadings: o.NoHeadings, UTF8: term.UTF8(), Width: term.Width()}
-	_, err = io.WriteString(out, listTable(shown, columns, o.Bytes).Render(style))
+	_, err = io.WriteString(out, table.Render(style))
 	return err
 }
 
