@@ -164,3 +164,14 @@ func TestZramctlNamesDevicesOfOneDir(t *testing.T) {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }
+
+// To end a device of another mount namespace leaves that alone which has its DIR here.
+func TestZramctlEndsWhatItFound(t *testing.T) {
+	dir := served(t)
+	if err := endDevice(devices.Device{Dir: dir, Away: true}); err != nil {
+		t.Error(err)
+	}
+	if _, err := devices.FindHere(dir); err != nil {
+		t.Errorf("the device that is mounted here is gone: %v", err)
+	}
+}

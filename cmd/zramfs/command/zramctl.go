@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/cmd/zramfs/zramctl"
 )
@@ -161,7 +162,12 @@ func endDevice(d devices.Device) error {
 	case len(d.Swaps) > 0 || d.Mountpoint != "":
 		return syscall.EBUSY
 	}
-	return runQuiet("down", d.Dir)
+	// Not by its DIR, which may be another device's here.
+	r := setup.Down{Out: &setup.Narration{Out: io.Discard, How: flagQuiet}}
+	if err := r.Run(d); err != nil {
+		return errors.New(term.OneLine(err.Error()))
+	}
+	return nil
 }
 
 // runQuiet runs a command of this program; its error is the message.
