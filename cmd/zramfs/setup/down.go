@@ -57,7 +57,7 @@ func (r *Down) Run(d devices.Device) error {
 		defer processes[i].close()
 	}
 	_ = notify.Stopping("turning swap off") // swap goes off, also where no manager can be told
-	if err := r.turnOff(all, areas); err != nil {
+	if err := r.turnOff(all); err != nil {
 		return err
 	}
 	for i, d := range slices.Backward(all) { // further devices lie below the first
@@ -155,12 +155,12 @@ func endAway(out io.Writer, d devices.Device, keeper server) error {
 
 // turnOff turns the areas of devices off without the ballast of the first, which is restarted if
 // they stay on after a failure or a signal.
-func (r *Down) turnOff(all []devices.Device, areas []loopsetup.Swap) error {
+func (r *Down) turnOff(all []devices.Device) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	p := all[0].FindSlots() // now: the number of one that ended since may be another process's
 	if p.PID == 0 && all[0].SwapUse.Slots.PID == 0 {
-		return r.turnOffNow(ctx, areas)
+		return r.turnOffNow(ctx, all)
 	}
 	if err := endSlots(p); err != nil {
 		if !r.Force {
@@ -176,7 +176,7 @@ func (r *Down) turnOff(all []devices.Device, areas []loopsetup.Swap) error {
 		err = r.checkFit(all[0], areas)
 	}
 	if err == nil {
-		err = r.turnOffNow(ctx, areas)
+		err = r.turnOffNow(ctx, all)
 	}
 	if err != nil {
 		return errors.Join(err, ReviveSlots(all[0]))
@@ -184,8 +184,14 @@ func (r *Down) turnOff(all []devices.Device, areas []loopsetup.Swap) error {
 	return nil
 }
 
-// turnOffNow turns the areas off and, unless what is in them may not fit, reads it ahead.
-func (r *Down) turnOffNow(ctx context.Context, areas []loopsetup.Swap) error {
+// turnOffNow turns the areas of devices off and, unless what is in them may not fit, reads it
+// ahead. It looks the areas up: down may have waited for memory, and another program may have
+// turned them off since.
+func (r *Down) turnOffNow(ctx context.Context, all []devices.Device) error {
+	areas, err := swapAreas(all...)
+	if err != nil {
+		return err
+	}
 	if r.Force {
 		return turnOff(ctx, r.Out, areas)
 	}

@@ -67,6 +67,26 @@ func TestAreasOfAnotherDevice(t *testing.T) {
 	}
 }
 
+// The same where the device has no ballast: down had found its areas before it waited, and turned
+// off what was called so then.
+func TestTurnsOffNoAreaOfBefore(t *testing.T) {
+	require.Root(t)
+	require.Loop(t)
+	loop := hiddenLoop(t)
+	d := devices.Device{Dir: "/run/zram", Noted: []devices.NotedLoop{{Path: loop.Path()}}}
+	var err error
+	if d.Loops, err = d.Attached(); err != nil || len(d.Loops) != 1 {
+		t.Fatalf("%v, %v", d.Loops, err)
+	}
+	d.NoteLoops(d.Loops)
+	d.Swaps = []loopsetup.Swap{{Path: loop.Path()}} // it is off by now
+	var out strings.Builder
+	r := &Down{Out: &Narration{Out: &out, How: Verbose}}
+	if err := r.turnOff([]devices.Device{d}); err != nil || out.Len() > 0 {
+		t.Errorf("%q was turned off: %v", out.String(), err)
+	}
+}
+
 // A loop device that another program has for itself, as the device mapper has one, stays as it is:
 // without its file it would be gone once that program ends.
 func TestDetachLeavesWhatIsInUse(t *testing.T) {

@@ -110,7 +110,7 @@ func TestDownLeavesOtherProcesses(t *testing.T) {
 		SwapUse: devices.SwapUse{Slots: devices.SlotsProcess{Policy: slots.Auto, PID: ended.PID}},
 	}
 	r := &Down{Out: &Narration{How: Quiet}}
-	if err := r.turnOff([]devices.Device{d}, nil); err != nil || !holds(other) {
+	if err := r.turnOff([]devices.Device{d}); err != nil || !holds(other) {
 		t.Errorf("%v; the other process goes on: %t", err, holds(other))
 	}
 }
