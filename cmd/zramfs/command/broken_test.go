@@ -56,6 +56,11 @@ func TestBrokenServer(t *testing.T) {
 		{"die", "status", 1, devices.ErrDead.Error() + "; fix: zramfs down --force ", ""},
 		{"die", "status DIR", 1, "degraded", ""},
 		{"die", "list", 1, "/dev/zram0", devices.ErrDead.Error()},
+		{"die", "verify DIR", 1, "", "zramfs: verify DIR: " + devices.ErrDead.Error() + "\n"},
+		{"die", "export DIR /tmp/none", 1, "", "zramfs: export DIR: " + devices.ErrDead.Error() + "\n"},
+		{"die", "events DIR", 1, "", "zramfs: events DIR: " + devices.ErrDead.Error() + "\n"},
+		{"die", "upgrade DIR", 1, "", "zramfs: upgrade DIR: " + devices.ErrDead.Error() + "\n"},
+		{"die", "dict train -o /tmp/none DIR", 1, "", "zramfs: dict DIR: " + devices.ErrDead.Error() + "\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.how+" "+test.args, func(t *testing.T) {

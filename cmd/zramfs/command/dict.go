@@ -101,7 +101,13 @@ func readTraining(c *cli.Context) (dictionary.Training, error) {
 		return t, err
 	}
 	t.From = d.Dir
-	t.Open = func() (dictionary.Source, error) { return imaging.OpenPages(d.Dir) }
+	t.Open = func() (dictionary.Source, error) {
+		pages, err := imaging.OpenPages(d.Dir)
+		if err != nil {
+			return nil, fmt.Errorf("dict %s: %w", d.Dir, explainKeeper(d, err))
+		}
+		return pages, nil
+	}
 	return t, nil
 }
 

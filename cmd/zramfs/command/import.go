@@ -63,7 +63,7 @@ func importAction(c *cli.Context) (err error) {
 	defer stop()
 	m.Progress = term.NewSteps(c.App.ErrWriter, "importing", int64(m.Report.Pages))
 	if err := obey(ctx, func() error { return m.Run(ctx) }); err != nil {
-		return fmt.Errorf("import %s: %w", m.Report.File, explainKeeper(err))
+		return fmt.Errorf("import %s: %w", m.Report.File, explainKeeper(d, err))
 	}
 	return printImport(c.App.Writer, c.Bool(flagJSON), m.Report)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 )
 
@@ -43,9 +44,14 @@ func obey(ctx context.Context, f func() error) error {
 	return err
 }
 
-// explainKeeper explains to users other than root why the keeper refused them.
-func explainKeeper(err error) error {
-	if errors.Is(err, control.ErrNoKeeper) && os.Geteuid() != 0 {
+// explainKeeper explains why no keeper of d answers: it is dead, or refuses users other than root.
+func explainKeeper(d devices.Device, err error) error {
+	switch {
+	case !errors.Is(err, control.ErrNoKeeper):
+		return err
+	case errors.Is(d.Err, devices.ErrDead):
+		return devices.ErrDead
+	case os.Geteuid() != 0:
 		return errors.New("permission denied: run as root")
 	}
 	return err

@@ -92,7 +92,7 @@ func saveAction(c *cli.Context) error {
 	ctx, stop := interruptible(c.Context)
 	defer stop()
 	if err := obey(ctx, func() error { return s.Save(ctx) }); err != nil {
-		return fmt.Errorf("snapshot of %s: %w", d.Dir, explainKeeper(err))
+		return fmt.Errorf("snapshot of %s: %w", d.Dir, explainKeeper(d, err))
 	}
 	return printSave(c.App.Writer, c.Bool(flagJSON), s.Report)
 }
@@ -152,7 +152,7 @@ func restoreAction(c *cli.Context) error {
 	ctx, stop := interruptible(c.Context)
 	defer stop()
 	if err := obey(ctx, func() error { return r.Restore(ctx) }); err != nil {
-		return fmt.Errorf("restore to %s: %w", d.Dir, explainKeeper(err))
+		return fmt.Errorf("restore to %s: %w", d.Dir, explainKeeper(d, err))
 	}
 	return printRestore(c.App.Writer, c.Bool(flagJSON), r.Report)
 }

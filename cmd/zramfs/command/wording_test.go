@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 )
 
@@ -122,11 +123,11 @@ func TestReportsAreData(t *testing.T) {
 // TestKeeperErrors wants errors of sockets reworded.
 func TestKeeperErrors(t *testing.T) {
 	other := errors.New("another")
-	if got := explainKeeper(other); got != other {
+	if got := explainKeeper(devices.Device{}, other); got != other {
 		t.Error(got)
 	}
 	refused := fmt.Errorf("ask: %w", control.ErrNoKeeper)
-	if got := explainKeeper(refused); (got == refused) != (os.Geteuid() == 0) {
+	if got := explainKeeper(devices.Device{}, refused); (got == refused) != (os.Geteuid() == 0) {
 		t.Errorf("user %d reads %v", os.Geteuid(), got)
 	}
 }
