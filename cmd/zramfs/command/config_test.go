@@ -15,7 +15,9 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/config"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/tune"
+	"github.com/zramfs/zramfs/cmd/zramfs/zramctl"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -184,6 +186,31 @@ func TestConfigurationOfADirectory(t *testing.T) {
 		}
 		if err := configure(c, conf, dir); err != nil || c.String(flagSize) != want {
 			t.Errorf("%s: size %s, %v; want %s", dir, c.String(flagSize), err, want)
+		}
+	}
+}
+
+// A directory by another name has the same section, also where that names it by a link.
+func TestConfigurationOfALink(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	direct, linked := filepath.Join(dir, "zram"), filepath.Join(link, "zram")
+	for is, named := range map[string]string{direct: linked, linked: direct} {
+		root := writeConfig(t, "[zram0]\nsize = 1G\n[zram3]\nsize = 3G\ndir = "+is+"\n")
+		c := parsedUp(t, "--"+flagConfigRoot, root)
+		conf, err := loadConfig(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := configure(c, conf, named); err != nil || c.String(flagSize) != "3G" {
+			t.Errorf("%s: size %s, %v; want 3G of %s", named, c.String(flagSize), err, is)
+		}
+		found := zramctl.Number(knownNames(root), []devices.Device{{Dir: direct}})
+		if found[0].Number != 3 {
+			t.Errorf("%s is number %d in zramctl, want 3 by %s", direct, found[0].Number, is)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/config"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
@@ -65,6 +66,7 @@ func loadRoot(app *cli.App, root host.Root) (*config.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)
 	}
+	conf.Real = devices.RealPath
 	for _, s := range conf.Sections {
 		if s.Off == "" {
 			checkSection(app, conf, s)

@@ -69,6 +69,7 @@ func knownNames(root string) *config.Config {
 	if err != nil {
 		return &config.Config{}
 	}
+	conf.Real = devices.RealPath
 	return conf
 }
 

@@ -24,6 +24,8 @@ type Config struct {
 	RAM      uint64   // bytes: what expressions have been computed with, 0 if unknown
 	Sections []*Section
 	Problems []Problem
+	// Real follows the links in an absolute path for [Config.At]; nil for no such look.
+	Real func(path string) string
 }
 
 // A Section has the settings of one device.

@@ -50,10 +50,20 @@ func (c *Config) Named(name string) *Section {
 	return nil
 }
 
-// At returns the section of the device at dir, or nil.
+// At returns the section of the device at dir, or nil. Where no section names that directory, it is
+// the one whose directory the links in both lead to.
 func (c *Config) At(dir string) *Section {
 	for _, s := range c.Sections {
 		if s.Dir == dir {
+			return s
+		}
+	}
+	if c.Real == nil {
+		return nil
+	}
+	dir = c.Real(dir)
+	for _, s := range c.Sections {
+		if c.Real(s.Dir) == dir {
 			return s
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 // ErrNotRunning means that a named device does not exist.
@@ -81,6 +83,16 @@ func (d Device) rank() int {
 		return 1
 	}
 	return 2
+}
+
+// RealPath follows the symbolic links in an absolute path, as far as no FUSE file system has to be
+// asked: it may be the mount point of a device that does not answer.
+func RealPath(path string) string {
+	mounts, err := host.Local.Mounts()
+	if err != nil {
+		return path
+	}
+	return realPath(path, mounts)
 }
 
 // realPath follows the symbolic links in an absolute path. It stops at a FUSE file system: its
