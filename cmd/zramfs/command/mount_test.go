@@ -187,3 +187,14 @@ func TestDownNothing(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// The path of the device is printed byte for byte, also where it is no text in UTF-8.
+func TestMountPrintsThePath(t *testing.T) {
+	needServing(t)
+	t.Setenv(asProgram, "1")
+	dir := filepath.Join(t.TempDir(), "caf\xe9")
+	if got, want := succeeds(t, "mount --size 16M "+dir), filepath.Join(dir, "dev/zram0")+"\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	succeeds(t, "umount "+dir)
+}

@@ -32,6 +32,7 @@ func StartDevice(cfg daemon.Config, args func(daemon.Config) []string) (_ *daemo
 	if err != nil {
 		return nil, giveUpDir(cfg, errors.Join(err, removeDead(cfg.Dir)))
 	}
+	report.Dir = cfg.Dir // which JSON has brought here in UTF-8
 	data := devices.Device{Dir: cfg.Dir}.Data()
 	if _, err := aside.Within(openTime, aside.Open, data); err != nil {
 		err = fmt.Errorf("open %s: %w", data, err)
