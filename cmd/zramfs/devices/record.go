@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/tune"
@@ -30,8 +31,10 @@ const recordTries = 100
 // it still has up's value. So a record that outlives its device, as in a restarted container, does
 // no harm.
 type Record struct {
-	Dir   string      `json:"dir"`
-	Loops []NotedLoop `json:"loops"`
+	Dir string `json:"dir"`
+	// DirBytes is Dir where that is no UTF-8, which JSON cannot hold.
+	DirBytes []byte      `json:"dir_bytes,omitempty"`
+	Loops    []NotedLoop `json:"loops"`
 
 	// Tuned has the parameters of the kernel that up --tune changed. Its key is from the time of
 	// --sysctl: a device that an older version has up keeps its record, and the keeper of such a
@@ -89,7 +92,9 @@ func ReadRecords(m host.Root) []Record {
 		if err != nil {
 			rec.Err = fmt.Errorf("read %s: %w", path, err)
 		}
-		rec.File = path
+		if rec.File = path; rec.DirBytes != nil {
+			rec.Dir = string(rec.DirBytes)
+		}
 		all = append(all, rec)
 	}
 	sort.SliceStable(all, func(i, j int) bool {
@@ -139,6 +144,9 @@ func (rec Record) Alive() bool {
 
 // Write replaces the record by this one atomically.
 func (rec *Record) Write(m host.Root) error {
+	if !utf8.ValidString(rec.Dir) {
+		rec.DirBytes = []byte(rec.Dir)
+	}
 	text, err := json.Marshal(rec)
 	if err != nil {
 		return err

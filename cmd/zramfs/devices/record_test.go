@@ -43,6 +43,18 @@ func TestRecordOfOlderVersion(t *testing.T) {
 	}
 }
 
+// A record is that of its DIR also where the name of that is no UTF-8.
+func TestRecordOfAnyDir(t *testing.T) {
+	m := host.Root(t.TempDir())
+	rec := Record{Dir: "/run/caf\xe9"}
+	if err := rec.Write(m); err != nil {
+		t.Fatal(err)
+	}
+	if all := ReadRecords(m); len(all) != 1 || !all[0].Of(rec.Dir) {
+		t.Errorf("%+v", all)
+	}
+}
+
 // A command that removes the last record removes the directory too, while another one writes a
 // record there.
 func TestRecordWhileTheLastIsRemoved(t *testing.T) {
