@@ -3,6 +3,7 @@
 package devices
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,7 +70,21 @@ type Record struct {
 // newRecordPath returns the path of a new record for a device on dir. Two devices may have the same
 // dir: in two mount namespaces, or if one is dead.
 func newRecordPath(m host.Root, dir string) string {
-	return filepath.Join(m.Path(recordDir), fmt.Sprintf("%s@%08x.json", url.PathEscape(dir), rand.Uint32()))
+	return filepath.Join(m.Path(recordDir), fmt.Sprintf("%s@%08x.json", recordName(dir), rand.Uint32()))
+}
+
+// nameMost bounds what recordName returns, in bytes: file systems take 255 in all.
+const nameMost = 200
+
+// recordName begins the names of the records of dir. A longer one ends with a hash in place of its
+// rest.
+func recordName(dir string) string {
+	name := url.PathEscape(dir)
+	if len(name) > nameMost {
+		hash := sha256.Sum256([]byte(dir))
+		name = fmt.Sprintf("%s.%x", name[:nameMost-17], hash[:8])
+	}
+	return name
 }
 
 // ReadRecords returns all records, those of older versions last; none without the right to read
@@ -111,7 +126,7 @@ func (rec Record) age() int { return min(rec.Mount, 1) }
 func (rec Record) Of(dir string) bool {
 	if rec.Err != nil {
 		name, _ := strings.CutSuffix(filepath.Base(rec.File), ".json")
-		return name == url.PathEscape(dir) || strings.HasPrefix(name, url.PathEscape(dir)+"@")
+		return name == recordName(dir) || strings.HasPrefix(name, recordName(dir)+"@")
 	}
 	return rec.Dir == dir
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -43,15 +44,24 @@ func TestRecordOfOlderVersion(t *testing.T) {
 	}
 }
 
-// A record is that of its DIR also where the name of that is no UTF-8.
+// A record is that of its DIR also where the name of that is no UTF-8, or a long one: each
+// letter of some alphabets takes six bytes in the name of a record.
 func TestRecordOfAnyDir(t *testing.T) {
-	m := host.Root(t.TempDir())
-	rec := Record{Dir: "/run/caf\xe9"}
-	if err := rec.Write(m); err != nil {
-		t.Fatal(err)
-	}
-	if all := ReadRecords(m); len(all) != 1 || !all[0].Of(rec.Dir) {
-		t.Errorf("%+v", all)
+	long := "/srv/" + strings.Repeat("\u043f", 100)
+	for _, dir := range []string{"/run/caf\xe9", long, long + "x"} {
+		m := host.Root(t.TempDir())
+		rec := Record{Dir: dir}
+		if err := rec.Write(m); err != nil {
+			t.Error(err)
+			continue
+		}
+		if all := ReadRecords(m); len(all) != 1 || !all[0].Of(rec.Dir) {
+			t.Errorf("%+v", all)
+		}
+		rec.Err = errors.New("unreadable: its name says whose it is")
+		if !rec.Of(dir) || rec.Of(dir+"y") {
+			t.Errorf("%s is the name of a record of another DIR", rec.File)
+		}
 	}
 }
 
