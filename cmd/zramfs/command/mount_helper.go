@@ -22,7 +22,8 @@ const optionSwap = "swap"
 
 // optionsOfOthers are options of fstab(5) that mount(8), systemd or the kernel act on.
 var optionsOfOthers = []string{"_netdev", "nofail", "noauto", "auto", "rw", "defaults", "user", "nouser", "users", "noexec", "nosuid",
-	"nodev", "suid", "dev", "exec", "async", "relatime", "noatime"}
+	"nodev", "suid", "dev", "exec", "async", "relatime", "noatime", "nodiratime", "strictatime", "lazytime", "sync", "dirsync", "iversion",
+	"nosymfollow"}
 
 // Exit codes of mount(8).
 const (

@@ -13,6 +13,9 @@ func TestMountHelperCall(t *testing.T) {
 	for _, c := range []struct{ args, call, wrong string }{
 		{"zram0 /run/zram", "mount --quiet -- /run/zram", ""},
 		{"zram0 /run/zram -o rw,defaults,noexec,nosuid,nodev,_netdev,nofail,noauto,x-systemd.before=swap.target,user", "mount --quiet -- /run/zram", ""},
+		// mount(8) of util-linux 2.38 passes these on.
+		{"zram0 /run/zram -o rw,noatime,nodiratime", "mount --quiet -- /run/zram", ""},
+		{"zram0 /run/zram -o rw,strictatime,lazytime,sync,dirsync,iversion,nosymfollow", "mount --quiet -- /run/zram", ""},
 		{"zram0 /run/zram -v -o rw,size=8G,algorithm=zstd(level=3),swap,priority=7,keep -t fuse.zramfs",
 			"up --size=8G --algorithm=zstd(level=3) --priority=7 --keep --verbose -- /run/zram", ""},
 		{"-n none /run/zram -o spill=\"/a,b\"", "mount --spill=/a,b --quiet -- /run/zram", ""},
