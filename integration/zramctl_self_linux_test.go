@@ -27,7 +27,7 @@ func asZramctl(t *testing.T) string {
 // other programs have mounted are out of sight. The devices that it leaves there are ended.
 func ownRun(t *testing.T, script string, words ...string) result {
 	t.Helper()
-	const around = `grep fuse.zramfs /proc/self/mounts | while read -r _ dir _; do umount -l "$dir" 2>/dev/null; done
+	const around = `LC_ALL=C grep fuse.zramfs /proc/self/mounts | while read -r _ dir _; do umount -l "$dir" 2>/dev/null; done
 mount -t tmpfs none /run || exit 90
 trap 'for d in /run/zram /run/zram[0-9]*; do mountpoint -q $d && "$zramfs" down --force -q $d; done' EXIT
 `
