@@ -4,6 +4,7 @@ package host
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"sort"
@@ -30,12 +31,13 @@ func (r Root) SwappedProcesses() ([]Swapped, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
-	all := []Swapped{}
+	all, mounted := []Swapped{}, false
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil {
 			continue
 		}
+		mounted = true // this process is there
 		use, err := r.Usage(e.Name())
 		if err != nil || use.Swap == 0 {
 			continue
@@ -45,6 +47,9 @@ func (r Root) SwappedProcesses() ([]Swapped, error) {
 			continue
 		}
 		all = append(all, Swapped{PID: pid, Name: p.Name, Bytes: use.Swap, Group: r.memoryGroup(e.Name())})
+	}
+	if !mounted {
+		return nil, errors.New("list processes: /proc is not mounted")
 	}
 	sort.Slice(all, func(i, j int) bool {
 		a, b := &all[i], &all[j]

@@ -38,6 +38,13 @@ func TestSwappedProcesses(t *testing.T) {
 	}
 }
 
+// Without a mounted /proc it is not known which processes have memory in swap.
+func TestSwappedProcessesWithoutProc(t *testing.T) {
+	if got, err := tree(t, map[string]string{"proc/none": ""}).SwappedProcesses(); err == nil {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestMemoryPressure(t *testing.T) {
 	r := tree(t, map[string]string{"proc/pressure/memory": "some avg10=0.82 avg60=0.10 avg300=0.00 total=5\nfull avg10=0.10 avg60=0.01 avg300=0.00 total=3\n"})
 	if got, known := r.MemoryPressure(); !known || got != (MemoryPressure{Some: 0.82, Full: 0.1}) {
