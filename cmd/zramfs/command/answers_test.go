@@ -3,6 +3,7 @@
 package command
 
 import (
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -116,6 +117,19 @@ func TestZramctlErrors(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(errs.String(), "\n"), "\n")
 	if len(lines) != 2 || !strings.HasPrefix(lines[0], "zramctl: ") || !strings.HasPrefix(lines[1], "Try ") {
 		t.Errorf("it says %q", lines)
+	}
+}
+
+// A wait is as long as it was asked for, and does not end before it has begun.
+func TestWaitUntil(t *testing.T) {
+	now := time.Now()
+	if at := waitUntil(now, 60); at.Sub(now) != time.Minute {
+		t.Error(at)
+	}
+	for _, seconds := range []uint{1<<32 - 1, math.MaxInt, math.MaxUint} {
+		if at := waitUntil(now, seconds); at.Before(now.AddDate(99, 0, 0)) {
+			t.Errorf("%d seconds end at %v", seconds, at)
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ func downCommand() *cli.Command {
 }
 
 func downAction(c *cli.Context) error {
-	until := time.Now().Add(time.Duration(c.Uint(flagWait)) * time.Second)
+	until := waitUntil(time.Now(), c.Uint(flagWait))
 	if c.Bool(flagAll) {
 		return everyDevice(c, "down", func(d devices.Device) error { return downSwap(c, d, until) })
 	}
@@ -60,6 +60,13 @@ func downAction(c *cli.Context) error {
 		return nerr
 	}
 	return errors.Join(forgetGone(said, host.Local, dir, err), sayDown(said, downSummary{Dir: dir}))
+}
+
+// waitUntil is when a wait of that many seconds ends. More than a century is one: a Duration has
+// no room for three.
+func waitUntil(now time.Time, seconds uint) time.Time {
+	const century = 100 * 365 * 24 * 60 * 60
+	return now.Add(time.Duration(min(seconds, century)) * time.Second)
 }
 
 // downSwap is downDevice for a device that up has turned on.
