@@ -3,6 +3,7 @@
 package command
 
 import (
+	"io"
 	"math"
 	"os"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
+	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/cmd/zramfs/zramctl"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -187,5 +189,23 @@ func TestZramctlEndsWhatItFound(t *testing.T) {
 	}
 	if _, err := devices.FindHere(dir); err != nil {
 		t.Errorf("the device that is mounted here is gone: %v", err)
+	}
+}
+
+// down ends no other device than the one that it found, though that has the same DIR.
+func TestDownSparesAnotherDevice(t *testing.T) {
+	dir := served(t)
+	found, err := devices.FindHere(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	succeeds(t, "umount "+dir)
+	succeeds(t, "mount --size 16M "+dir)
+	r := setup.Down{Out: &setup.Narration{Out: io.Discard}}
+	if err := r.Run(found); err == nil || !strings.Contains(err.Error(), "another device") {
+		t.Error(err)
+	}
+	if _, err := devices.FindHere(dir); err != nil {
+		t.Error(err)
 	}
 }

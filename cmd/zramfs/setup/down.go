@@ -39,12 +39,8 @@ func (r *Down) Run(d devices.Device) error {
 	if err != nil {
 		return err
 	}
-	areas, err := swapAreas(all...)
-	if err != nil {
-		return err
-	}
 	if !r.Force {
-		if err := r.checkReturn(all, areas); err != nil {
+		if err := r.checkReturn(all); err != nil {
 			return err
 		}
 	}

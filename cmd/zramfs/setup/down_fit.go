@@ -44,24 +44,48 @@ func (f fit) String() string {
 }
 
 // checkReturn refuses pages of devices that do not fit or cannot be read. It waits until they fit
-// for as long as --wait says.
-func (r *Down) checkReturn(all []devices.Device, areas []loopsetup.Swap) error {
-	for _, d := range all {
-		if err := checkServed(d); err != nil {
+// for as long as --wait says, and has what it found at last in all.
+func (r *Down) checkReturn(all []devices.Device) error {
+	for {
+		if err := lookAgain(all); err != nil {
 			return err
 		}
-	}
-	for {
-		err := r.checkFit(all[0], areas)
+		for _, d := range all {
+			if err := checkServed(d); err != nil {
+				return err
+			}
+		}
+		areas, err := swapAreas(all...)
+		if err == nil {
+			err = r.checkFit(all[0], areas)
+		}
 		if err == nil || !time.Now().Before(r.Until) {
 			return err
 		}
 		time.Sleep(min(waitPause, time.Until(r.Until)))
-		all[0].SwapUse = devices.ReadSwapUse(host.Local, all[0])
-		if areas, err = swapAreas(all...); err != nil {
+	}
+}
+
+// lookAgain replaces devices by what there is of them now: while down waited, one may have died, or
+// made way for another on its DIR, which may hold data. One that has ended stays as it was.
+func lookAgain(all []devices.Device) error {
+	for i, d := range all {
+		name := d.Dir
+		if d.Away { // there may be a device here on the same DIR
+			name = d.Name()
+		}
+		now, err := devices.FindOne(name)
+		switch {
+		case errors.Is(err, devices.ErrNotRunning), err == nil && d.Away && !now.Away:
+		case err != nil:
 			return err
+		case now.Keeper != d.Keeper && now.Keeper != 0 && d.Keeper != 0:
+			return fmt.Errorf("%s has ended, and another device is there now", d.Title())
+		default:
+			all[i] = now
 		}
 	}
+	return nil
 }
 
 // checkServed refuses pages of a device that nothing serves.
