@@ -44,26 +44,42 @@ func (f fit) String() string {
 }
 
 // checkReturn refuses pages of devices that do not fit or cannot be read. It waits until they fit
-// for as long as --wait says, and has what it found at last in all.
+// for as long as --wait says, and has what it found at last in all. A device that has answered once
+// may be slow to while memory is short.
 func (r *Down) checkReturn(all []devices.Device) error {
-	for {
+	for first := true; ; first = false {
 		if err := lookAgain(all); err != nil {
 			return err
 		}
-		for _, d := range all {
-			if err := checkServed(d); err != nil {
-				return err
-			}
+		err := checkAllServed(all)
+		if err != nil && (first || !errors.Is(err, aside.ErrNoAnswer)) {
+			return err
 		}
-		areas, err := swapAreas(all...)
 		if err == nil {
-			err = r.checkFit(all[0], areas)
+			err = r.checkAllFit(all)
 		}
 		if err == nil || !time.Now().Before(r.Until) {
 			return err
 		}
 		time.Sleep(min(waitPause, time.Until(r.Until)))
 	}
+}
+
+func checkAllServed(all []devices.Device) error {
+	for _, d := range all {
+		if err := checkServed(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Down) checkAllFit(all []devices.Device) error {
+	areas, err := swapAreas(all...)
+	if err != nil {
+		return err
+	}
+	return r.checkFit(all[0], areas)
 }
 
 // lookAgain replaces devices by what there is of them now: while down waited, one may have died, or
