@@ -3,11 +3,13 @@
 package web
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zramfs/zramfs/internal/require"
 )
@@ -27,10 +29,41 @@ console.log(h.times.length, h.times.at(-1), h.columns[0][0].length);
 
 // The charts go on where the clock is set back, and a late message changes nothing.
 func TestChartsWhileTheClockIsSet(t *testing.T) {
+	shows(t, setBack, "600 10599 600\n100 7099 100\n10 10709 10\n", "charts.js", "format.js")
+}
+
+// brokenStream has a browser's EventSource, without a network: fail ends its connection.
+const brokenStream = `
+const made = [];
+globalThis.EventSource = class {
+  static CLOSED = 2;
+  constructor(url) { this.url = url; this.readyState = 1; made.push(this); }
+  fail(state) { this.readyState = state; this.onerror(); }
+};
+const { connect } = await import("./stream.js");
+let lost = 0, heard = "";
+connect("api/events", e => { heard += e.data; }, () => lost++, 1);
+made[0].fail(0); // the connection broke: the browser tries again
+await new Promise(done => setTimeout(done, 20));
+console.log(made.length, lost);
+made[0].fail(EventSource.CLOSED); // an answer of 502 or 503: it does not
+while (made.length < 2) await new Promise(done => setTimeout(done, 1));
+made[1].onmessage({ data: "a look" });
+console.log(made.length, lost, made[1].url, heard);
+`
+
+// A page whose stream a browser has given up, as after an answer of 503, opens another one.
+func TestPageTriesAgain(t *testing.T) {
+	shows(t, brokenStream, "1 1\n2 2 api/events a look\n", "stream.js")
+}
+
+// shows runs a script next to files of the page, and compares what it prints.
+func shows(t *testing.T, script, want string, names ...string) {
+	t.Helper()
 	require.Command(t, "node")
 	dir := t.TempDir()
-	files := map[string]string{"package.json": `{"type":"module"}`, "test.js": setBack}
-	for _, name := range []string{"charts.js", "format.js"} {
+	files := map[string]string{"package.json": `{"type":"module"}`, "test.js": script}
+	for _, name := range names {
 		text, err := static.ReadFile("static/" + name)
 		if err != nil {
 			t.Fatal(err)
@@ -42,10 +75,12 @@ func TestChartsWhileTheClockIsSet(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), "node", "test.js")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "test.js")
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
-	if want := "600 10599 600\n100 7099 100\n10 10709 10\n"; err != nil || strings.TrimSpace(string(out)) != strings.TrimSpace(want) {
+	if err != nil || strings.TrimSpace(string(out)) != strings.TrimSpace(want) {
 		t.Errorf("%v: it shows\n%swant\n%s", err, out, want)
 	}
 }

@@ -2,6 +2,7 @@
 // The page: what is shown, and the stream that keeps it current.
 import { charts, History, Plot } from "./charts.js";
 import { clock } from "./format.js";
+import { connect } from "./stream.js";
 import { showDevice, showHealth, showEvents, showFigures } from "./view.js";
 
 const $ = id => document.getElementById(id);
@@ -110,25 +111,21 @@ function pick(m) {
 }
 
 // ---- the stream
-function connect() {
-  const stream = new EventSource("api/events");
-  stream.onmessage = e => {
-    const start = performance.now();
-    const m = JSON.parse(e.data);
-    state.heard = Date.now();
-    pick(m);
-    update(m);
-    const text = "live, " + clock(m.time);
-    if ($("connection").textContent !== text) $("connection").textContent = text;
-    // Charts draw in a microtask that was queued by now.
-    queueMicrotask(() => {
-      updates.took.push(performance.now() - start);
-      updates.at.push(start);
-      updates.count++;
-      if (updates.took.length > 3600) { updates.took.shift(); updates.at.shift(); }
-    });
-  };
-  stream.onerror = () => lost();
+function heard(e) {
+  const start = performance.now();
+  const m = JSON.parse(e.data);
+  state.heard = Date.now();
+  pick(m);
+  update(m);
+  const text = "live, " + clock(m.time);
+  if ($("connection").textContent !== text) $("connection").textContent = text;
+  // Charts draw in a microtask that was queued by now.
+  queueMicrotask(() => {
+    updates.took.push(performance.now() - start);
+    updates.at.push(start);
+    updates.count++;
+    if (updates.took.length > 3600) { updates.took.shift(); updates.at.shift(); }
+  });
 }
 
 function lost() {
@@ -144,4 +141,4 @@ $("range").addEventListener("change", e => {
   state.history = new History(spans[state.range]);
   load();
 });
-connect();
+connect("api/events", heard, lost);
