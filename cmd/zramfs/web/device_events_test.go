@@ -3,8 +3,10 @@
 package web
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -192,5 +194,35 @@ func TestEventsFile(t *testing.T) {
 	}
 	if read, err := loadEvents(file + "no"); err != nil || len(read.events) != 0 {
 		t.Errorf("%+v, %v", read, err)
+	}
+}
+
+// A device whose DIR is no UTF-8 has a history under the name that the page knows, and each of its
+// events once, over a restart of the monitor as well.
+func TestNameThatIsNotUTF8(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "history.events")
+	found := (&journaled{}).sample(0)
+	found.Device.Dir, found.Device.Status.EventsTotal = "/run/\xff", map[string]uint64{"started": 1}
+	for range 2 {
+		s, server := sampler(t, options{loopback: true}, found)
+		s.read = func(string, time.Duration) ([]devicejournal.Event, error) {
+			return []devicejournal.Event{{Time: time.Unix(1, 0), Kind: "started", Text: "version 1"}}, nil
+		}
+		if err := s.keepEvents(file); err != nil {
+			t.Fatal(err)
+		}
+		_, _, text := get(t, server.URL+"/api/now", nil)
+		var m message
+		if err := json.Unmarshal([]byte(text), &m); err != nil || len(m.Devices) != 1 {
+			t.Fatalf("%v: %s", err, text)
+		}
+		_, _, text = get(t, server.URL+"/api/history?range=10m&device="+url.QueryEscape(m.Devices[0].Name), nil)
+		var c columns
+		if err := json.Unmarshal([]byte(text), &c); err != nil || len(c.Times) == 0 {
+			t.Errorf("no history of %q: %v", m.Devices[0].Name, err)
+		}
+		if n := strings.Count(textsOf(m.Events), "version 1"); n != 1 {
+			t.Errorf("%d times version 1", n)
+		}
 	}
 }

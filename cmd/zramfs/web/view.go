@@ -5,6 +5,7 @@ package web
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/chronicle"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
@@ -65,11 +66,12 @@ type operation struct {
 }
 
 // namesOf returns a name for each sample, that of its device. Of several devices on one DIR, as in
-// two mount namespaces or where one is dead, those after the first have a number as well.
+// two mount namespaces or where one is dead, those after the first have a number as well. A name is
+// UTF-8, which a DIR need not be: JSON would make it another one, which is in no history.
 func namesOf(samples []watch.Sample) []string {
 	names, count := make([]string, len(samples)), map[string]int{}
 	for i, s := range samples {
-		names[i] = s.Device.Title()
+		names[i] = strings.ToValidUTF8(s.Device.Title(), "\uFFFD")
 		if count[names[i]]++; count[names[i]] > 1 {
 			names[i] = fmt.Sprintf("%s (%d)", names[i], count[names[i]])
 		}
