@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -75,14 +76,44 @@ func (o Order) Start() error {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(o)
+	text, err := o.text()
 	if err != nil {
 		return err
 	}
-	if err := syscall.Exec(path, []string{Program, string(o.Task), string(text)}, os.Environ()); err != nil {
+	if err := syscall.Exec(path, []string{Program, string(o.Task), text}, os.Environ()); err != nil {
 		return fmt.Errorf("start %s: %w", path, err)
 	}
 	return nil
+}
+
+// text returns the order as an argument of the program. JSON would change names that are no UTF-8,
+// so each of their bytes becomes a character of its own, and Parse undoes that.
+func (o Order) text() (string, error) {
+	o = o.withNames(func(name string) string {
+		runes := make([]rune, len(name))
+		for i := range runes {
+			runes[i] = rune(name[i])
+		}
+		return string(runes)
+	})
+	text, err := json.Marshal(o)
+	return string(text), err
+}
+
+// withNames returns the order with all names of files and directories changed.
+func (o Order) withNames(change func(string) string) Order {
+	for _, name := range []*string{&o.TokenFile, &o.TLSCert, &o.TLSKey, &o.History, &o.Output} {
+		*name = change(*name)
+	}
+	if o.Screen != nil {
+		screen := *o.Screen
+		screen.Dirs = slices.Clone(screen.Dirs)
+		for i, dir := range screen.Dirs {
+			screen.Dirs[i] = change(dir)
+		}
+		o.Screen = &screen
+	}
+	return o
 }
 
 // find returns the path of the program: in this one's directory, else in PATH.
@@ -112,5 +143,11 @@ func Parse(args []string) (Order, error) {
 		return Order{}, Usagef("%s is started by zramfs: use zramfs metrics, serve, report or top", Program)
 	}
 	o.Task = Task(args[1])
-	return o, nil
+	return o.withNames(func(name string) string {
+		bytes := make([]byte, 0, len(name))
+		for _, r := range name {
+			bytes = append(bytes, byte(r))
+		}
+		return string(bytes)
+	}), nil
 }
