@@ -5,7 +5,6 @@ package sample
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/zramfs/zramfs/codec/pagescan"
@@ -18,15 +17,10 @@ type File struct {
 	next  []byte // one page
 }
 
-// OpenFile opens a file. An incomplete page at its end is left out.
+// OpenFile opens a file or a block device. An incomplete page at its end is left out.
 func OpenFile(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, size, err := open(path)
 	if err != nil {
-		return nil, err
-	}
-	size, err := f.Seek(0, io.SeekEnd)
-	if err != nil {
-		_ = f.Close() // it was only read
 		return nil, err
 	}
 	return &File{File: f, pages: size / pageSize}, nil

@@ -45,22 +45,11 @@ func (s Sample) Count() int { return len(s.Pages) / pageSize }
 // sampleFile returns at most limit pages of a file, spread evenly. The last page is padded with
 // zeros, as in a mapping of the file.
 func sampleFile(path string, limit int) (s Sample, err error) {
-	info, err := os.Stat(path) // before opening, which would wait for a pipe
-	if err != nil {
-		return s, err
-	}
-	if mode := info.Mode(); !mode.IsRegular() && (mode&fs.ModeDevice == 0 || mode&fs.ModeCharDevice != 0) {
-		return s, fmt.Errorf("%s is neither a file nor a block device", path)
-	}
-	f, err := os.Open(path)
+	f, size, err := open(path)
 	if err != nil {
 		return s, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	size, err := f.Seek(0, io.SeekEnd) // a block device has no size in its Stat
-	if err != nil {
-		return s, err
-	}
 	if size == 0 {
 		return s, fmt.Errorf("%s is empty", path)
 	}
@@ -76,6 +65,24 @@ func sampleFile(path string, limit int) (s Sample, err error) {
 		}
 	}
 	return s, nil
+}
+
+// open opens a file or a block device, and returns its size.
+func open(path string) (f *os.File, size int64, err error) {
+	info, err := os.Stat(path) // before opening, which would wait for a pipe
+	if err != nil {
+		return nil, 0, err
+	}
+	if mode := info.Mode(); !mode.IsRegular() && (mode&fs.ModeDevice == 0 || mode&fs.ModeCharDevice != 0) {
+		return nil, 0, fmt.Errorf("%s is neither a file nor a block device", path)
+	}
+	if f, err = os.Open(path); err != nil {
+		return nil, 0, err
+	}
+	if size, err = f.Seek(0, io.SeekEnd); err != nil { // a block device has no size in its Stat
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, size, nil
 }
 
 // pageNumber is the number of the i-th of count pages spread evenly over total. The product i*total
