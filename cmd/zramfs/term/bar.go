@@ -14,6 +14,7 @@ import (
 // memory.
 type bar struct {
 	out         io.Writer
+	width       int // of the terminal; 0 where it is unknown
 	what        string
 	done, total uint64
 	unit        func(uint64) string // formats done and total; nil shows the share alone
@@ -29,7 +30,7 @@ const (
 
 // newBar returns a bar for total bytes of what.
 func newBar(out io.Writer, what string, total uint64) *bar {
-	return &bar{out: out, what: what, total: total, unit: Size, began: time.Now()}
+	return &bar{out: out, width: Width(), what: what, total: total, unit: Size, began: time.Now()}
 }
 
 // Show draws the bar with done of its total, unless it was drawn less than pause ago.
@@ -40,7 +41,11 @@ func (b *bar) Show(done uint64) error {
 		return nil
 	}
 	b.drawn = now
-	_, err := io.WriteString(b.out, clearLine+b.line(now.Sub(b.began)))
+	line := b.line(now.Sub(b.began))
+	if b.width > 0 { // what goes on in the next line would stay there
+		line = truncateTo(line, b.width-1)
+	}
+	_, err := io.WriteString(b.out, clearLine+line)
 	return err
 }
 

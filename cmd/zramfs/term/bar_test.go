@@ -45,3 +45,19 @@ func TestBarDrawsSeldom(t *testing.T) {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }
+
+// A bar stays in its line on a narrow terminal: the rest of it would remain after each drawing.
+func TestBarOnANarrowTerminal(t *testing.T) {
+	for _, width := range []int{1, 10, 40, 80} {
+		var out strings.Builder
+		b := newBar(&out, "swapoff", 200<<20)
+		b.width, b.began = width, time.Now().Add(-time.Minute)
+		if err := b.Show(50 << 20); err != nil {
+			t.Fatal(err)
+		}
+		line := strings.TrimPrefix(out.String(), clearLine)
+		if got := DisplayWidth(line); got >= width || width > 1 && got == 0 || width == 80 && !strings.HasSuffix(line, "to go") {
+			t.Errorf("%d characters on a terminal of %d: %q", got, width, line)
+		}
+	}
+}

@@ -66,10 +66,11 @@ type Steps interface {
 // NewSteps shows the progress of what, which takes total steps, if out is a terminal, and nothing
 // elsewhere.
 func NewSteps(out io.Writer, what string, total int64) Steps {
-	if !isTerminal(out) || total <= 0 {
+	width := widthOf(out)
+	if width == 0 || total <= 0 {
 		return nothing{}
 	}
-	return stepBar{&bar{out: out, what: what, total: uint64(total), began: time.Now(), pause: ProgressPause}}
+	return stepBar{&bar{out: out, width: width, what: what, total: uint64(total), began: time.Now(), pause: ProgressPause}}
 }
 
 // stepBar is a bar that counts steps.

@@ -12,8 +12,15 @@ import (
 
 // Width returns the width of the terminal on standard output in characters, or 0 where standard
 // output is no terminal. For a terminal that does not know its width it is COLUMNS, else 80.
-func Width() int {
-	size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ)
+func Width() int { return widthOf(os.Stdout) }
+
+// widthOf is Width for any writer.
+func widthOf(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
 		return 0
 	}
@@ -39,14 +46,4 @@ func fromEnvironment(name string, usual int) int {
 		return n
 	}
 	return usual
-}
-
-// isTerminal reports whether w is a terminal.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	return err == nil
 }
