@@ -40,10 +40,13 @@ func Screen() (width, height int) {
 	return width, height
 }
 
+// mostCells is more than the rows or columns of any screen: memory is taken for each cell.
+const mostCells = 2000
+
 // fromEnvironment returns a number in the environment, otherwise the usual one.
 func fromEnvironment(name string, usual int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
-		return n
+		return min(n, mostCells)
 	}
 	return usual
 }
