@@ -34,6 +34,9 @@ type options struct {
 // check returns the options of an order. Errors wrap monitor.ErrUsage.
 func check(o monitor.Order) (options, error) {
 	host, port, err := net.SplitHostPort(o.Listen)
+	if err == nil && port != "" {
+		_, err = net.LookupPort("tcp", port)
+	}
 	if err != nil || port == "" {
 		return options{}, monitor.Usagef("serve: --listen %q: want HOST:PORT, as 127.0.0.1:9633", o.Listen)
 	}

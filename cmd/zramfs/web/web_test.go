@@ -160,7 +160,7 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range []monitor.Order{
-		{Listen: "9633"}, {Listen: "127.0.0.1"}, {Listen: "0.0.0.0:0"}, {Listen: ":0"}, {Listen: "[::]:0"}, {Listen: "192.0.2.1:0"}, {Listen: "example.org:0"},
+		{Listen: "9633"}, {Listen: "127.0.0.1"}, {Listen: "127.0.0.1:65536"}, {Listen: "127.0.0.1:nothing"}, {Listen: "0.0.0.0:0"}, {Listen: ":0"}, {Listen: "[::]:0"}, {Listen: "192.0.2.1:0"}, {Listen: "example.org:0"},
 		{Listen: "0.0.0.0:0", TLSCert: "c", TLSKey: "k"},
 		{Listen: "127.0.0.1:0", TLSCert: "c"},
 		{Listen: "0.0.0.0:0", TokenFile: filepath.Join(dir, "none")},
