@@ -63,10 +63,10 @@ func marked(m words) (c count) {
 	return c
 }
 
-// Mark notes the counts of reads and writes for Recent. now is the time since the machine was
-// started. It returns when it is to be called next: where there was no request since the last mark
-// that one stands until now, so that an idle device is looked at once a minute. One goroutine of
-// the process that serves calls it. It allocates nothing.
+// Mark notes the counts of reads and writes for Recent. now is the time that the machine has run,
+// without suspensions. It returns when it is to be called next: where there was no request since
+// the last mark that one stands until now, so that an idle device is looked at once a minute. One
+// goroutine of the process that serves calls it. It allocates nothing.
 func (a *Area) Mark(now time.Duration) time.Duration {
 	next := &a.words(a.marksAt(), 1)[0]
 	number, counts := next.Load(), a.counted()

@@ -5,7 +5,6 @@ package daemon
 import (
 	"time"
 
-	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/telemetry"
 	"github.com/zramfs/zramfs/telemetry/latency"
 )
@@ -42,7 +41,7 @@ func NewFlow(pages uint64, times latency.Histogram, seconds float64) Flow {
 }
 
 func minuteStatus(a *telemetry.Area) MinuteStatus {
-	r := a.Recent(fusefs.SinceBoot())
+	r := a.Recent(timeAwake())
 	s := MinuteStatus{Seconds: r.Over.Seconds()}
 	if s.Seconds > 0 {
 		s.In, s.Out = NewFlow(r.In.Pages, r.In.Latency, s.Seconds), NewFlow(r.Out.Pages, r.Out.Latency, s.Seconds)
@@ -52,14 +51,14 @@ func minuteStatus(a *telemetry.Area) MinuteStatus {
 
 // markMinutes notes what was counted, from time to time, until stop is closed.
 func markMinutes(a *telemetry.Area, stop <-chan struct{}) {
-	timer := time.NewTimer(a.Mark(fusefs.SinceBoot()))
+	timer := time.NewTimer(a.Mark(timeAwake()))
 	defer timer.Stop()
 	for {
 		select {
 		case <-stop:
 			return
 		case <-timer.C:
-			timer.Reset(a.Mark(fusefs.SinceBoot()))
+			timer.Reset(a.Mark(timeAwake()))
 		}
 	}
 }
