@@ -26,6 +26,10 @@ type readFunc func(dir string, limit time.Duration) ([]devicejournal.Event, erro
 // takes.
 const leastRead = aside.AnswerTime / 10
 
+// readAgain is the time after which a device is asked again whose events could not be read: a
+// keeper that is stopped keeps all requests waiting for aside.AnswerTime each time.
+const readAgain = time.Minute
+
 // readEvents is a readFunc.
 func readEvents(dir string, limit time.Duration) ([]devicejournal.Event, error) {
 	counters, err := control.OpenCountersWithin(limit, dir)
@@ -46,16 +50,17 @@ var levels = map[string]string{
 // A source is how far the journal has taken the events of a device.
 type source struct {
 	keeper int
-	total  uint64 // of the device's events
-	read   bool   // they could be read
+	total  uint64    // of the device's events
+	read   bool      // they could be read
+	asked  time.Time // when they were read or tried last
 }
 
 // take adds the events that devices have noted themselves since the last time, and returns the
 // names of devices whose events are known. A device tells how many it has, so it is asked only when
-// there are more. Its events come after a restart of the monitor too, and stay here when it has
-// ended. Those of a device in another mount namespace cannot be read: its DIR here may be
-// another's. A keeper may be stopped while its worker answers: all of them have little more than
-// aside.AnswerTime, since all requests wait for this.
+// there are more, and again later where it did not answer. Its events come after a restart of the
+// monitor too, and stay here when it has ended. Those of a device in another mount namespace cannot
+// be read: its DIR here may be another's. A keeper may be stopped while its worker answers: all of
+// them have little more than aside.AnswerTime, since all requests wait for this.
 func (j *journal) take(samples []watch.Sample, read readFunc) map[string]bool {
 	known, sources, begin := map[string]bool{}, map[string]source{}, time.Now()
 	names := namesOf(samples)
@@ -68,7 +73,9 @@ func (j *journal) take(samples []watch.Sample, read readFunc) map[string]bool {
 			now.total += n
 		}
 		before := j.sources[name]
-		if now.read = before.read; before.keeper != now.keeper || before.total != now.total {
+		now.read, now.asked = before.read, before.asked
+		if before.keeper != now.keeper || before.total != now.total || !now.read && begin.Sub(now.asked) >= readAgain {
+			now.asked = begin
 			all, err := read(s.Device.Dir, max(aside.AnswerTime-time.Since(begin), leastRead))
 			now.read = err == nil
 			for _, e := range all {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
@@ -102,6 +103,37 @@ func TestDeviceEvents(t *testing.T) {
 	if got := textsOf(last.journal.newest()); got != "note the device is no longer up; note the monitor has begun to watch; "+want {
 		t.Errorf("without the device: %s", got)
 	}
+}
+
+// Events that could not be read, since the keeper was stopped or the machine busy, are read later,
+// and not at each look until then.
+func TestEventsAreReadLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, j, broken := &journaled{}, journal{}, true
+		d.note(time.Hour, "worker_died", "worker 7: killed by signal 9")
+		read := func(string, time.Duration) ([]devicejournal.Event, error) {
+			d.asked++
+			if broken {
+				return nil, errors.New("it does not answer")
+			}
+			return d.events, nil
+		}
+		for range 30 {
+			j.take([]watch.Sample{d.sample(1)}, read)
+			time.Sleep(time.Second)
+		}
+		if d.asked != 1 {
+			t.Errorf("asked %d times in half a minute", d.asked)
+		}
+		broken = false
+		for range 60 {
+			j.take([]watch.Sample{d.sample(1)}, read)
+			time.Sleep(time.Second)
+		}
+		if got := textsOf(j.newest()); got != "bad worker 7: killed by signal 9" || d.asked != 2 {
+			t.Errorf("asked %d times it has %q", d.asked, got)
+		}
+	})
 }
 
 // All devices whose events are new have one time to answer together, and each a little: the looks
