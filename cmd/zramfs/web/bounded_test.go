@@ -15,18 +15,23 @@ import (
 	"time"
 )
 
-// served starts the server as zramfs serve does.
+// served starts the server as zramfs serve does, on a loopback address without a token.
 func served(t *testing.T, most int32) (l *bounded) {
+	t.Helper()
+	return servedBy(t, most, options{loopback: true})
+}
+
+func servedBy(t *testing.T, most int32, opt options) (l *bounded) {
 	t.Helper()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, _ := sampler(t, options{loopback: true}, healthy())
+	s, _ := sampler(t, opt, healthy())
 	l = &bounded{Listener: inner, most: most}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- serve(ctx, l, newHandler(s, options{loopback: true})) }()
+	go func() { ended <- serve(ctx, l, newHandler(s, opt)) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -77,6 +82,45 @@ func TestFloodOfConnections(t *testing.T) {
 		}
 		if time.Now().After(deadline) {
 			t.Fatal(err)
+		}
+	}
+}
+
+// Clients that may ask for nothing cannot keep the connections by asking now and then.
+func TestRefusedClientsKeepNoConnection(t *testing.T) {
+	const most, token = 8, "0123456789abcdef"
+	for name, c := range map[string]struct {
+		opt              options
+		refused, allowed string // header fields
+	}{
+		"no token":     {options{token: token}, "Host: a", "Host: a\r\nAuthorization: Bearer " + token},
+		"another site": {options{loopback: true}, "Host: evil.example", "Host: localhost"},
+	} {
+		l := servedBy(t, most, c.opt)
+		ask := func(fields string) (status string) {
+			conn, err := net.Dial("tcp", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = conn.Close() }) // the server may have closed it
+			_, _ = io.WriteString(conn, "GET /healthz HTTP/1.1\r\n"+fields+"\r\n\r\n")
+			_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+			answer := make([]byte, len("HTTP/1.1 200"))
+			_, _ = io.ReadFull(conn, answer) // nothing where there is no room
+			return string(answer[len("HTTP/1.1 "):])
+		}
+		for range most {
+			if status := ask(c.refused); status != "401" && status != "403" {
+				t.Errorf("%s: status %q", name, status)
+			}
+		}
+		// Idle connections would end by themselves after idleTime.
+		for deadline := time.Now().Add(idleTime / 2); ; time.Sleep(10 * time.Millisecond) {
+			if status := ask(c.allowed); status == "200" {
+				break
+			} else if time.Now().After(deadline) {
+				t.Fatalf("%s: others get %q", name, status)
+			}
 		}
 	}
 }

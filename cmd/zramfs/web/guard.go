@@ -15,7 +15,8 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// guard lets requests through that may be answered.
+// guard lets requests through that may be answered. The connections of others end with the refusal:
+// who may ask for nothing could keep all that there are by a request a minute.
 func guard(opt options, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -25,9 +26,11 @@ func guard(opt options, next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		switch {
 		case opt.token != "" && !authentic(r, opt.token):
+			h.Set("Connection", "close")
 			h.Set("WWW-Authenticate", `Basic realm="zramfs: any user name, and the token as password", charset="UTF-8"`)
 			http.Error(w, "a token is needed", http.StatusUnauthorized)
 		case opt.token == "" && !local(r.Host):
+			h.Set("Connection", "close")
 			// A page of another site whose name was made to point here would be this origin.
 			http.Error(w, "this server answers to localhost and loopback addresses only", http.StatusForbidden)
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
