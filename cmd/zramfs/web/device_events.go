@@ -114,7 +114,8 @@ func loadEvents(path string) (j journal, err error) {
 	return j, nil
 }
 
-// save writes the events to a file if they have changed since the last time.
+// save writes the events to a file if that lacks some. A failure is tried again each time, and told
+// once.
 func (j *journal) save(path string) error {
 	if j.saved == j.changes {
 		return nil
@@ -123,12 +124,20 @@ func (j *journal) save(path string) error {
 	if err != nil {
 		return err
 	}
-	j.saved = j.changes // a failure is reported once
 	// A pipe that another user put there would wait for its reader, and all requests with it.
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("write %s: it is no regular file", path)
+	if info, statErr := os.Lstat(path); statErr == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("write %s: it is no regular file", path)
+	} else {
+		err = writeFile(path, string(text)+"\n")
 	}
-	return writeFile(path, string(text)+"\n")
+	switch {
+	case err == nil:
+		j.saved = j.changes
+	case j.told == j.changes:
+		return nil
+	}
+	j.told = j.changes
+	return err
 }
 
 // maxEvents bounds the file of events, in bytes.

@@ -229,6 +229,32 @@ func TestEventsFile(t *testing.T) {
 	}
 }
 
+// Events that could not be written, as on a full disk, are written once they can be, and said once
+// to be missing.
+func TestEventsAreSavedLater(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "none")
+	file := filepath.Join(dir, "events")
+	var j journal
+	for i := range 2 {
+		j.add(event{int64(i), "/run/zram", "note", "x"})
+		if err := j.save(file); err == nil {
+			t.Error("saved in a directory that is not there")
+		}
+		if err := j.save(file); err != nil {
+			t.Errorf("told again: %v", err)
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.save(file); err != nil {
+		t.Fatal(err)
+	}
+	if read, err := loadEvents(file); err != nil || len(read.events) != 2 {
+		t.Errorf("%d events are in the file: %v", len(read.events), err)
+	}
+}
+
 // A device whose DIR is no UTF-8 has a history under the name that the page knows, and each of its
 // events once, over a restart of the monitor as well.
 func TestNameThatIsNotUTF8(t *testing.T) {

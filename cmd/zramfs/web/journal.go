@@ -27,6 +27,7 @@ type journal struct {
 	sources  map[string]source // by name: of last
 	changes  int               // of events
 	saved    int               // changes that are in the file
+	told     int               // changes up to which a failure to save them is known
 }
 
 // newest returns the events; the caller may keep them.
