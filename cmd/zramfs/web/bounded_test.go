@@ -4,10 +4,13 @@ package web
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -31,7 +34,7 @@ func servedBy(t *testing.T, most int32, opt options) (l *bounded) {
 	l = &bounded{Listener: inner, most: most}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- serve(ctx, l, newHandler(s, opt)) }()
+	go func() { ended <- serve(ctx, l, newHandler(s, opt), t.Logf) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -175,7 +178,7 @@ func TestNoAnswerWaitsForEver(t *testing.T) {
 	s, _ := sampler(t, opt, healthy())
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- serve(ctx, l, newHandler(s, opt)) }()
+	go func() { ended <- serve(ctx, l, newHandler(s, opt), t.Logf) }()
 	for _, request := range []string{
 		"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n",
 		"GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer 0123456789abcdef\r\nConnection: close\r\n\r\n",
@@ -197,6 +200,46 @@ func TestNoAnswerWaitsForEver(t *testing.T) {
 	}
 	if l.answers.Load() == 0 || l.endless.Load() > 0 {
 		t.Errorf("%d of %d answers may wait for ever", l.endless.Load(), l.answers.Load())
+	}
+}
+
+// Clients leave no line in the log, and what the server says of itself arrives there.
+func TestClientsFillNoLog(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := httptest.NewTLSServer(http.NotFoundHandler()) // has a certificate
+	defer other.Close()
+	lines := make(chan string, 16)
+	logf := func(format string, args ...any) { lines <- fmt.Sprintf(format, args...) }
+	broken := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a defect") })
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- serve(ctx, tls.NewListener(inner, other.TLS), broken, logf) }()
+	for _, text := range []string{"", "SSH-2.0-scan\r\n"} {
+		conn, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(conn, text)
+		if text == "" {
+			_ = conn.(*net.TCPConn).CloseWrite() // as one that only connects
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+		_, _ = io.Copy(io.Discard, conn) // until the server has closed it
+		_ = conn.Close()
+	}
+	if r, err := other.Client().Get("https://" + inner.Addr().String()); err == nil {
+		_ = r.Body.Close()
+		t.Error("the broken handler answers")
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if line := <-lines; !strings.HasPrefix(line, "http: panic serving") {
+		t.Errorf("the log begins with %q", line)
 	}
 }
 

@@ -3,11 +3,13 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"time"
@@ -61,7 +63,7 @@ func Serve(ctx context.Context, o monitor.Order, w io.Writer) (err error) {
 		defer close(ended)
 		sampler.Run(ctx)
 	}()
-	err = serve(ctx, l, newHandler(sampler, opt))
+	err = serve(ctx, l, newHandler(sampler, opt), logf)
 	stop()
 	<-ended
 	return err
@@ -121,12 +123,25 @@ func (o options) url(a net.Addr) string {
 	return fmt.Sprintf("%s://%s/", scheme, a)
 }
 
+// A serverLog gets the lines of the HTTP server, but for those on connections that do not become
+// any of TLS: each of a scan of ports, and of a load balancer that looks whether the port is open,
+// would leave one, and anyone who connects could fill the log.
+type serverLog func(format string, args ...any)
+
+// Write implements io.Writer.
+func (l serverLog) Write(line []byte) (int, error) {
+	if !bytes.HasPrefix(line, []byte("http: TLS handshake error")) {
+		l("%s", bytes.TrimSpace(line))
+	}
+	return len(line), nil
+}
+
 // serve answers requests until ctx ends. Open pages end with it.
-func serve(ctx context.Context, l net.Listener, h http.Handler) error {
+func serve(ctx context.Context, l net.Listener, h http.Handler, logf serverLog) error {
 	// A client that takes no answers would have its connection for ever, also without the token.
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTime, ReadTimeout: answerTime, WriteTimeout: answerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
-		BaseContext: func(net.Listener) context.Context { return ctx },
+		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: log.New(logf, "", 0),
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
