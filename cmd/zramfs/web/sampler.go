@@ -20,6 +20,9 @@ const (
 	unwatched = 10 * time.Second
 	// fresh is how old a look may be that answers a request.
 	fresh = time.Second
+	// retell is the time between two lines of the log on a history that cannot be written: it is
+	// written every ten seconds.
+	retell = time.Hour
 )
 
 // A Sampler looks at all devices and remembers.
@@ -57,13 +60,14 @@ func NewSampler(c *chronicle.Chronicle, b figures.Build, logf func(format string
 
 // Run looks until ctx ends.
 func (s *Sampler) Run(ctx context.Context) {
-	age := time.Duration(0)
+	age, told := time.Duration(0), time.Time{}
 	for {
 		start := time.Now()
 		s.send(s.look(age))
 		age = 0
-		if err := s.chronicle.Failure(); err != nil {
+		if err := s.chronicle.Failure(); err != nil && (told.IsZero() || start.Sub(told) >= retell) {
 			s.logf("write the history: %v", err)
+			told = start
 		}
 		wait := unwatched
 		if s.watchers() > 0 {
