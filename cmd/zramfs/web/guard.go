@@ -16,7 +16,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // guard lets requests through that may be answered. The connections of others end with the refusal:
-// who may ask for nothing could keep all that there are by a request a minute.
+// a client without the token could keep all that there are by a request a minute on each.
 func guard(opt options, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

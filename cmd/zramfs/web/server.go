@@ -125,7 +125,7 @@ func (o options) url(a net.Addr) string {
 
 // A serverLog gets the lines of the HTTP server, but for those on connections that do not become
 // any of TLS: each of a scan of ports, and of a load balancer that looks whether the port is open,
-// would leave one, and anyone who connects could fill the log.
+// would leave one, and a client without the token could fill the log.
 type serverLog func(format string, args ...any)
 
 // Write implements io.Writer.
