@@ -28,9 +28,20 @@ type partialFile struct {
 	there []byte // scratch
 }
 
+// errWhole means that a partial file had its final name as well.
+var errWhole = errors.New("it was complete")
+
 // newPartialFile creates a file for the name, or with resume takes the one that was left. Another
 // process cannot take it at the same time.
 func newPartialFile(name string, force, resume bool) (*partialFile, error) {
+	f, err := openPartialFile(name, force, resume)
+	if errors.Is(err, errWhole) { // which has the final name alone now
+		return openPartialFile(name, force, resume)
+	}
+	return f, err
+}
+
+func openPartialFile(name string, force, resume bool) (*partialFile, error) {
 	if err := mayTake(name, force); err != nil {
 		return nil, err
 	}
@@ -75,6 +86,10 @@ func (f *partialFile) take() error {
 		return err
 	case err != nil || !os.SameFile(info, is):
 		return fmt.Errorf("%s was completed by another process", f.whole.temporary)
+	}
+	// A save that was killed between its two last steps, see finish: emptied, the snapshot was lost.
+	if has, err := os.Lstat(f.whole.name); err == nil && os.SameFile(info, has) {
+		return errors.Join(f.discard(), errWhole)
 	}
 	if f.fresh {
 		return f.whole.Truncate(0)

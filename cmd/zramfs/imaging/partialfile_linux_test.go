@@ -122,3 +122,29 @@ func TestPartialFileReplacesNothing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A save that is killed between its two last steps leaves both names to one file, where a file
+// system cannot rename to a free name alone. The next one does not empty what has the final name.
+func TestPartialFileOfTwoNames(t *testing.T) {
+	for _, resume := range []bool{false, true} {
+		name := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(name, []byte("snapshot"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Link(name, name+PartialSuffix); err != nil {
+			t.Fatal(err)
+		}
+		f, err := newPartialFile(name, true, resume)
+		if resume {
+			if err == nil || !strings.Contains(err.Error(), "no "+name+PartialSuffix) {
+				t.Errorf("resumed: %v", err)
+			}
+		} else if err != nil {
+			t.Fatal(err)
+		} else {
+			addParts(t, f, false, "new")
+			holds(t, name+PartialSuffix, "new")
+		}
+		holds(t, name, "snapshot")
+	}
+}
