@@ -64,11 +64,11 @@ type Event struct {
 // call it at the same time, from any goroutine.
 func (a *Area) NoteEvent(now time.Time, kind Kind, pid int, text string) {
 	if len(text) > maxText {
-		text = text[:maxText-len("…")]
-		for !utf8.ValidString(text) && len(text) > 0 {
-			text = text[:len(text)-1]
+		end := maxText - len("…")
+		for back := 1; back < utf8.UTFMax && !utf8.RuneStart(text[end]); back++ {
+			end--
 		}
-		text += "…"
+		text = text[:end] + "…"
 	}
 	a.words(kindsAt, maxKinds)[kind].Add(1)
 	number := a.words(eventsAt, 1)[0].Add(1) - 1

@@ -168,3 +168,14 @@ func TestKindsHaveNames(t *testing.T) {
 		t.Errorf("%d names for %d kinds: %v", len(names), Kinds, names)
 	}
 }
+
+// A text that is too long loses its end alone, also where a file's name in it is no UTF-8.
+func TestLongEventOfAnyBytes(t *testing.T) {
+	a := areaOf(t, 1)
+	name := "open /srv/caf\xe9/data: "
+	a.NoteEvent(testTime, Warning, 1, name+strings.Repeat("x", maxText))
+	got, _ := a.Events(0)
+	if len(got) != 1 || !strings.HasPrefix(got[0].Text, "open /srv/caf?/data: xxx") || len(got[0].Text) != maxText {
+		t.Errorf("%+v", got)
+	}
+}
