@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"syscall"
@@ -57,7 +57,7 @@ func loopNumbers() ([]int, error) {
 			ns = append(ns, n)
 		}
 	}
-	slices.Sort(ns)
+	sort.Slice(ns, func(i, j int) bool { return ns[i] < ns[j] })
 	return ns, nil
 }
 

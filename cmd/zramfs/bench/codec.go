@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
+	"sort"
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/sample"
@@ -275,6 +275,6 @@ func (r *codecRun) clockCost() time.Duration {
 
 // median sorts times and returns the middle one; of an even number the shorter of the two.
 func median(times []time.Duration) time.Duration {
-	slices.Sort(times)
+	sort.Slice(times, func(i, j int) bool { return times[i] < times[j] })
 	return times[(len(times)-1)/2]
 }
