@@ -38,6 +38,7 @@ const calm = 10
 type Look struct {
 	Since      time.Duration // 0 for the first look
 	Memory, IO time.Duration // for how long some task of the group has waited
+	Blind      bool          // the kernel does not tell for how long they wait for memory
 	Current    uint64        // the group's memory in bytes
 	Swap       float64       // share of all swap in use; 1 where there is none
 	Device     float64       // share of its memory limit that the fullest device takes; 1 where one does not answer
@@ -75,6 +76,8 @@ const least = 16 * 4096
 // against says why a group is left alone.
 func (p Policy) against(l Look) string {
 	switch {
+	case l.Blind:
+		return "the kernel does not tell for how long its programs wait"
 	case l.Since <= 0:
 		return "it is seen for the first time"
 	case l.Swap >= 1:

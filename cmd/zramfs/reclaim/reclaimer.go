@@ -84,10 +84,18 @@ func (r *Reclaimer) Prepare() (err error) {
 	if err != nil {
 		return err
 	}
+	blind := false
 	for _, dir := range groups {
-		if r.hierarchy.CanReclaim(dir) {
+		if !r.hierarchy.CanReclaim(dir) {
+			continue
+		}
+		if _, told := r.hierarchy.Stalled(dir, "memory"); told {
 			return nil
 		}
+		blind = true
+	}
+	if blind {
+		return fmt.Errorf("%w: the kernel does not tell for how long programs wait: boot with psi=1, which needs CONFIG_PSI", ErrUnsupported)
 	}
 	return fmt.Errorf("%w: no group below %s has memory.reclaim, which needs Linux 5.19 and the memory controller in cgroup.subtree_control",
 		ErrUnsupported, r.Machine.Path(r.hierarchy.Top))
@@ -163,9 +171,12 @@ func (r *Reclaimer) look(dir string, of Look, now time.Time) (Look, sight, error
 	if of.Current, err = r.hierarchy.Current(dir); err != nil {
 		return of, s, err
 	}
-	s.memory, _ = r.hierarchy.Stalled(dir, "memory")
+	var told bool
+	s.memory, told = r.hierarchy.Stalled(dir, "memory")
 	s.io, _ = r.hierarchy.Stalled(dir, "io")
-	if before, ok := r.seen[dir]; ok {
+	of.Blind = !told
+	// Lower counters are those of another group, made in the place of one that was removed.
+	if before, ok := r.seen[dir]; ok && s.memory >= before.memory && s.io >= before.io {
 		of.Since, of.Memory, of.IO = now.Sub(before.at), s.memory-before.memory, s.io-before.io
 	}
 	return of, s, nil

@@ -133,18 +133,51 @@ func TestPrepareRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	blind := machine(t, nil) // as with psi=0
+	for _, name := range []string{"cg/user.slice/memory.pressure", "cg/system.slice/memory.pressure"} {
+		if err := os.Remove(blind.Path(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct {
 		m      host.Root
 		groups []string
 		want   error
 	}{
 		{machine(t, v1), nil, ErrUnsupported}, {machine(t, none), nil, ErrUnsupported}, {old, nil, ErrUnsupported},
+		{blind, nil, ErrUnsupported}, {blind, []string{"/cg/user.slice"}, ErrUnsupported},
 		{machine(t, nil), []string{"/cg/nowhere"}, fs.ErrNotExist}, {machine(t, nil), []string{"/cg/not-under-memory"}, fs.ErrNotExist},
 		{machine(t, nil), []string{"/cg/user.slice"}, nil},
 	} {
 		r := &Reclaimer{Machine: c.m, Policy: Default, Groups: c.groups}
 		if err := r.Prepare(); !errors.Is(err, c.want) {
 			t.Errorf("%v: %v, want %v", c.groups, err, c.want)
+		}
+	}
+}
+
+// A group whose waits the kernel does not tell, and one that was made anew, are asked for nothing.
+func TestBlind(t *testing.T) {
+	m := machine(t, nil)
+	told := map[string]Round{}
+	r := &Reclaimer{Machine: m, Policy: Default, Fullest: func() float64 { return 0 }, Tell: func(r Round) error { told[r.Group] = r; return nil }}
+	if err := r.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	at := time.Unix(1_700_000_000, 0)
+	if err := r.round(t.Context(), at); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(m.Path("cg/system.slice/memory.pressure")); err != nil { // as with cgroup.pressure 0
+		t.Fatal(err)
+	}
+	write(t, m, "cg/user.slice/memory.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\n")
+	if err := r.round(t.Context(), at.Add(6*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	for group, got := range told {
+		if got.AskedBytes != 0 || got.Reason == "" || got.MemoryPressure != 0 {
+			t.Errorf("%s: %+v", group, got)
 		}
 	}
 }
