@@ -78,7 +78,7 @@ func TestSchemaOfValues(t *testing.T) {
 
 // The pod asks for the memory that the device may take.
 func TestMemoryRequest(t *testing.T) {
-	for limit, want := range map[string]string{"": "64Mi", "50%": "64Mi", "2G": "2112Mi", "512M": "576Mi", "1025K": "66Mi", "1T": "1048640Mi"} {
+	for limit, want := range map[string]string{"": "64Mi", "50%": "64Mi", "2G": "2112Mi", "512M": "576Mi", "1025K": "66Mi", "1T": "1048640Mi", "1073741825": "1089Mi"} {
 		objects, err := render(theChart(t), object{"device": object{"memLimit": limit}})
 		if err != nil || !strings.Contains(strings.Join(objects, ""), "memory: "+want+"\n") {
 			t.Errorf("%s: no %s, %v", limit, want, err)

@@ -55,11 +55,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{/* 64 MiB and memLimit, where that is a number of bytes. */}}
 {{- define "zramfs.memoryRequest" -}}
-{{- $units := dict "K" 0.0009765625 "M" 1.0 "G" 1024.0 "T" 1048576.0 }}
+{{- $units := dict "" (divf 1.0 1048576.0) "K" 0.0009765625 "M" 1.0 "G" 1024.0 "T" 1048576.0 }}
 {{- $limit := .Values.device.memLimit | toString }}
-{{- if regexMatch "^[0-9]+[KMGT]$" $limit }}
+{{- if regexMatch "^[0-9]+[KMGT]?$" $limit }}
 {{- $n := regexFind "^[0-9]+" $limit | float64 }}
-{{- printf "%dMi" (add 64 (ceil (mulf $n (get $units (regexFind "[KMGT]$" $limit))))) }}
+{{- printf "%dMi" (add 64 (ceil (mulf $n (get $units (regexFind "[KMGT]?$" $limit))))) }}
 {{- else -}}
 64Mi
 {{- end }}
