@@ -137,19 +137,25 @@ func parseState(text []byte) (s state, err error) {
 
 // install copies the programs of the image to the node.
 func (n node) install(monitor bool) error {
-	own, err := os.Executable()
+	names, err := ofImage(monitor)
 	if err != nil {
 		return err
-	}
-	names := []string{filepath.Join(filepath.Dir(own), "zramfs")}
-	if monitor {
-		names = append(names, filepath.Join(filepath.Dir(own), "zramfs-monitor"))
 	}
 	changed, err := onhost.Install(programs, names...)
 	if err == nil && changed {
 		_, err = fmt.Fprintln(n.out, "installed zramfs on the node, at "+onhost.Programs(programs))
 	}
 	return err
+}
+
+// ofImage returns the paths of the programs in the image.
+func ofImage(monitor bool) ([]string, error) {
+	own, err := os.Executable()
+	names := []string{filepath.Join(filepath.Dir(own), "zramfs")}
+	if monitor {
+		names = append(names, filepath.Join(filepath.Dir(own), "zramfs-monitor"))
+	}
+	return names, err
 }
 
 // serves reports whether a process runs the installed program.

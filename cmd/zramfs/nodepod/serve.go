@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -15,7 +14,8 @@ import (
 )
 
 // Serve replaces this process by zramfs serve of the node, with the network of the pod and a token
-// in a file of the pod. It waits until the other container has installed zramfs-monitor.
+// in a file of the pod. It waits until the other container has installed the programs of the image:
+// after a rollout those of the image before are there until then.
 func Serve(ctx context.Context, args []string, out io.Writer) error {
 	set := flag.NewFlagSet("serve", flag.ContinueOnError)
 	set.SetOutput(out)
@@ -33,9 +33,12 @@ func Serve(ctx context.Context, args []string, out io.Writer) error {
 		}
 		words = append(words, "--token-file", fmt.Sprintf("/proc/self/fd/%d", fd))
 	}
-	monitor := filepath.Join(onhost.Programs(programs), "zramfs-monitor")
+	names, err := ofImage(true)
+	if err != nil {
+		return err
+	}
 	for {
-		there, err := onhost.Exists(monitor)
+		there, err := onhost.Installed(programs, names...)
 		if err != nil {
 			return err
 		}

@@ -22,27 +22,13 @@ const room = 64 << 20
 // programs can be executed, whatever the node's own ones allow. Programs that were there before are
 // removed; processes that run them go on.
 func Install(dir string, programs ...string) (changed bool, err error) {
-	files := make([]*os.File, 0, len(programs))
-	defer func() {
-		for _, f := range files {
-			_ = f.Close() // only read from
-		}
-	}()
-	sum := sha256.New()
-	for _, path := range programs { // in the pod's mount namespace
-		f, err := os.Open(path)
-		if err != nil {
-			return false, err
-		}
-		files = append(files, f)
-		if _, err := io.Copy(sum, f); err != nil {
-			return false, err
-		}
-		fmt.Fprintf(sum, "\x00%s\x00", filepath.Base(path))
+	files, version, err := openPrograms(programs)
+	defer closeFiles(files)
+	if err != nil {
+		return false, err
 	}
-	version := hex.EncodeToString(sum.Sum(nil)[:8])
 	err = Within(func() error {
-		if now, err := os.Readlink(filepath.Join(dir, current)); err == nil && now == version {
+		if isCurrent(dir, version) {
 			return nil
 		}
 		changed = true
@@ -55,6 +41,49 @@ func Install(dir string, programs ...string) (changed bool, err error) {
 		return false, fmt.Errorf("install on the node: %w", err)
 	}
 	return changed, nil
+}
+
+// Installed reports whether Install was last called for these programs, as they are now.
+func Installed(dir string, programs ...string) (is bool, err error) {
+	files, version, err := openPrograms(programs)
+	closeFiles(files)
+	if err != nil {
+		return false, err
+	}
+	err = Within(func() error {
+		is = isCurrent(dir, version)
+		return nil
+	})
+	return is, err
+}
+
+// openPrograms opens programs in the pod's mount namespace. The version tells them from others.
+func openPrograms(paths []string) (files []*os.File, version string, err error) {
+	sum := sha256.New()
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			return files, "", err
+		}
+		files = append(files, f)
+		if _, err := io.Copy(sum, f); err != nil {
+			return files, "", err
+		}
+		fmt.Fprintf(sum, "\x00%s\x00", filepath.Base(path))
+	}
+	return files, hex.EncodeToString(sum.Sum(nil)[:8]), nil
+}
+
+func closeFiles(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close() // only read from
+	}
+}
+
+// isCurrent reports whether a version is the one that was installed last.
+func isCurrent(dir, version string) bool {
+	now, err := os.Readlink(filepath.Join(dir, current))
+	return err == nil && now == version
 }
 
 // makeRoom mounts a file system on dir, unless one is there.

@@ -33,3 +33,36 @@ func TestPlaceFails(t *testing.T) {
 		t.Errorf("%v, %v", entries, err)
 	}
 }
+
+// Programs of an image are installed once they are the current ones, and not where those of the
+// image before are.
+func TestIsCurrent(t *testing.T) {
+	dir, image := t.TempDir(), t.TempDir()
+	paths := []string{filepath.Join(image, "zramfs"), filepath.Join(image, "zramfs-monitor")}
+	version := func(text string) string {
+		t.Helper()
+		for _, path := range paths {
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		files, version, err := openPrograms(paths)
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeFiles(files)
+		return version
+	}
+	first, second := version("first"), version("second")
+	if isCurrent(dir, first) {
+		t.Error("nothing is installed")
+	}
+	for _, v := range []string{first, second} {
+		if err := place(dir, v, nil); err != nil {
+			t.Fatal(err)
+		}
+		if isCurrent(dir, first) != (v == first) || isCurrent(dir, second) != (v == second) {
+			t.Errorf("after %s: %v, %v", v, isCurrent(dir, first), isCurrent(dir, second))
+		}
+	}
+}
