@@ -87,7 +87,7 @@ func (f *partialFile) take() error {
 	case err != nil || !os.SameFile(info, is):
 		return fmt.Errorf("%s was completed by another process", f.whole.temporary)
 	}
-	// A save that was killed between its two last steps, see finish: emptied, the snapshot was lost.
+	// One file has both names where a save was killed between its two last steps: see finish.
 	if has, err := os.Lstat(f.whole.name); err == nil && os.SameFile(info, has) {
 		return errors.Join(f.discard(), errWhole)
 	}
