@@ -24,15 +24,26 @@ func (c *Chosen) spend(now time.Time, pages int64) {
 // spent is the number of pages that were counted in the last 24 hours, and in up to four before.
 func (c Chosen) spent(now time.Time) (pages uint64) {
 	c.turnTo(now)
+	return c.allSpent()
+}
+
+// allSpent is the number of pages of all periods.
+func (c *Chosen) allSpent() (pages uint64) {
 	for _, n := range c.Spent {
 		pages += uint64(n)
 	}
 	return pages
 }
 
-// turnTo begins the period of now. A clock that was set back forgets nothing.
+// turnTo begins the period of now. A clock that was set back forgets nothing: all that was counted
+// counts as of now, since periods that come again begin with none.
 func (c *Chosen) turnTo(now time.Time) {
 	period := uint64(max(now.Unix(), 0)) / uint64(spentPeriod/time.Second)
+	if period < c.SpentPeriod {
+		all := c.allSpent()
+		c.Spent = [spentPeriods]uint32{}
+		c.Spent[period%uint64(spentPeriods)] = uint32(min(all, math.MaxUint32))
+	}
 	if period >= c.SpentPeriod+uint64(spentPeriods) {
 		c.Spent = [spentPeriods]uint32{}
 	}
