@@ -4,6 +4,7 @@ package fusefs
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"syscall"
 	"time"
@@ -171,9 +172,11 @@ func (a *attributes) budget(stopping func() bool) func(pages int) (granted int, 
 		}
 		defer a.setting.Unlock()
 		err = a.change(func(c *Chosen) error {
-			if granted = pages; pages > 0 {
-				granted = int(min(uint64(pages), c.WritebackLimit))
+			if granted = pages; pages < 0 { // it may have been set in between, to any number
+				c.WritebackLimit += min(uint64(-pages), math.MaxUint64-c.WritebackLimit)
+				return nil
 			}
+			granted = int(min(uint64(pages), c.WritebackLimit))
 			c.WritebackLimit -= uint64(granted)
 			return nil
 		})

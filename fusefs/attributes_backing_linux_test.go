@@ -258,6 +258,31 @@ func TestWritebackLimitThatBeginsToCount(t *testing.T) {
 	}
 }
 
+// Blocks that come back to a limit that was set in between to the most there can be leave it there.
+func TestWritebackLimitAtItsMost(t *testing.T) {
+	const most = "18446744073709551615"
+	f, a := newBackedFileSystem(t, 90, 1)
+	budget := a.budget(a.stopping)
+	set := func(name, text string) {
+		t.Helper()
+		if got := writeAttribute(f, name, text); got != fuse.OK {
+			t.Fatal(got)
+		}
+	}
+	set("writeback_limit", "100")
+	set("writeback_limit_enable", "1")
+	if n, err := budget(32); n != 32 || err != nil {
+		t.Error(n, err)
+	}
+	set("writeback_limit", most)
+	if _, err := budget(-32); err != nil {
+		t.Error(err)
+	}
+	if got := readAttribute(t, f, "writeback_limit", 4096); got != most+"\n" {
+		t.Errorf("%q are left, want %s", got, most)
+	}
+}
+
 // Without a backing device the files are there, as the kernel's are.
 func TestNoBackingDevice(t *testing.T) {
 	f := newTestFileSystem(t, 1<<20)
