@@ -232,16 +232,21 @@ func TestSpentIsForgotten(t *testing.T) {
 	}
 }
 
-// The limit gets back only blocks that were taken from it.
-func TestWritebackLimitThatBeginsToCount(t *testing.T) {
-	f, a := newBackedFileSystem(t, 90, 1)
-	budget := a.budget(a.stopping)
-	set := func(name, text string) {
+// setter returns a function that sets attributes.
+func setter(t *testing.T, f *fileSystem) func(name, text string) {
+	return func(name, text string) {
 		t.Helper()
 		if got := writeAttribute(f, name, text); got != fuse.OK {
 			t.Fatal(got)
 		}
 	}
+}
+
+// The limit gets back only blocks that were taken from it.
+func TestWritebackLimitThatBeginsToCount(t *testing.T) {
+	f, a := newBackedFileSystem(t, 90, 1)
+	budget := a.budget(a.stopping)
+	set := setter(t, f)
 	for _, c := range []struct{ before, after string }{{"0", "1"}, {"1", "0"}, {"1", "1"}} {
 		set("writeback_limit", "100")
 		set("writeback_limit_enable", c.before)
@@ -258,17 +263,12 @@ func TestWritebackLimitThatBeginsToCount(t *testing.T) {
 	}
 }
 
-// Blocks that come back to a limit that was set in between to the most there can be leave it there.
+// Blocks that come back to a limit leave it at the largest number, where it was set to that since.
 func TestWritebackLimitAtItsMost(t *testing.T) {
 	const most = "18446744073709551615"
 	f, a := newBackedFileSystem(t, 90, 1)
 	budget := a.budget(a.stopping)
-	set := func(name, text string) {
-		t.Helper()
-		if got := writeAttribute(f, name, text); got != fuse.OK {
-			t.Fatal(got)
-		}
-	}
+	set := setter(t, f)
 	set("writeback_limit", "100")
 	set("writeback_limit_enable", "1")
 	if n, err := budget(32); n != 32 || err != nil {

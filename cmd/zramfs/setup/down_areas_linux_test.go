@@ -40,18 +40,25 @@ func hiddenLoop(t *testing.T) *loopsetup.Device {
 	return loop
 }
 
-// A device has ended while down waited for memory, and another one has the number of its loop
-// device and is swap: that is not the swap which down turns off.
-func TestAreasOfAnotherDevice(t *testing.T) {
-	require.Root(t)
-	require.Loop(t)
-	loop := hiddenLoop(t)
+// deviceOn returns a device that has a loop device attached, and has noted it.
+func deviceOn(t *testing.T, loop *loopsetup.Device) devices.Device {
+	t.Helper()
 	d := devices.Device{Dir: "/run/zram", Noted: []devices.NotedLoop{{Path: loop.Path()}}}
 	var err error
 	if d.Loops, err = d.Attached(); err != nil || len(d.Loops) != 1 {
 		t.Fatalf("%v, %v", d.Loops, err)
 	}
 	d.NoteLoops(d.Loops)
+	return d
+}
+
+// A device has ended while down waited for memory, and another one has the number of its loop
+// device and is swap: that is not the swap which down turns off.
+func TestAreasOfAnotherDevice(t *testing.T) {
+	require.Root(t)
+	require.Loop(t)
+	loop := hiddenLoop(t)
+	d := deviceOn(t, loop)
 	swaps := []loopsetup.Swap{{Path: "/dev/sda2"}, {Path: loop.Path(), Used: 1 << 20}}
 	if areas, err := areasOn(swaps, []devices.Device{d}); err != nil || len(areas) != 1 || areas[0] != swaps[1] {
 		t.Errorf("%+v, %v", areas, err)
@@ -73,12 +80,7 @@ func TestTurnsOffNoAreaOfBefore(t *testing.T) {
 	require.Root(t)
 	require.Loop(t)
 	loop := hiddenLoop(t)
-	d := devices.Device{Dir: "/run/zram", Noted: []devices.NotedLoop{{Path: loop.Path()}}}
-	var err error
-	if d.Loops, err = d.Attached(); err != nil || len(d.Loops) != 1 {
-		t.Fatalf("%v, %v", d.Loops, err)
-	}
-	d.NoteLoops(d.Loops)
+	d := deviceOn(t, loop)
 	d.Swaps = []loopsetup.Swap{{Path: loop.Path()}} // it is off by now
 	var out strings.Builder
 	r := &Down{Out: &Narration{Out: &out, How: Verbose}}
