@@ -44,42 +44,44 @@ func (f fit) String() string {
 }
 
 // checkReturn refuses pages of devices that do not fit or cannot be read. It waits until they fit
-// for as long as --wait says, and has what it found at last in all. A device that has answered once
-// may be slow to while memory is short.
+// for as long as --wait says, and has what it found at last in all.
 func (r *Down) checkReturn(all []devices.Device) error {
-	for first := true; ; first = false {
+	served := func() error {
 		if err := lookAgain(all); err != nil {
 			return err
 		}
-		err := checkAllServed(all)
+		for _, d := range all {
+			if err := checkServed(d); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return r.untilFits(served, func() error {
+		areas, err := swapAreas(all...)
+		if err != nil {
+			return err
+		}
+		return r.checkFit(all[0], areas)
+	})
+}
+
+// untilFits waits until fits returns no error. An error of served ends the wait, unless a device
+// that has answered before does not: it may be slow to while memory is short.
+func (r *Down) untilFits(served, fits func() error) error {
+	for first := true; ; first = false {
+		err := served()
 		if err != nil && (first || !errors.Is(err, aside.ErrNoAnswer)) {
 			return err
 		}
 		if err == nil {
-			err = r.checkAllFit(all)
+			err = fits()
 		}
 		if err == nil || !time.Now().Before(r.Until) {
 			return err
 		}
 		time.Sleep(min(waitPause, time.Until(r.Until)))
 	}
-}
-
-func checkAllServed(all []devices.Device) error {
-	for _, d := range all {
-		if err := checkServed(d); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (r *Down) checkAllFit(all []devices.Device) error {
-	areas, err := swapAreas(all...)
-	if err != nil {
-		return err
-	}
-	return r.checkFit(all[0], areas)
 }
 
 // lookAgain replaces devices by what there is of them now: while down waited, one may have died, or

@@ -3,9 +3,13 @@
 package setup
 
 import (
+	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -48,5 +52,39 @@ func TestFreeElsewhere(t *testing.T) {
 	}
 	if got := freeElsewhere(swaps, exclude); got != 402 {
 		t.Errorf("%d free, want 402", got)
+	}
+}
+
+// A wait for memory ends with it, with its time, or once a device is lost; not where one that has
+// answered is slow to.
+func TestUntilFits(t *testing.T) {
+	lost, full := errors.New("nothing serves it"), errors.New("it does not fit")
+	for name, c := range map[string]struct {
+		served, fits []error // of the looks, one a second
+		want         error
+		looks        int
+	}{
+		"at once":         {[]error{nil}, []error{nil}, nil, 1},
+		"later":           {[]error{nil, nil, nil}, []error{full, full, nil}, nil, 3},
+		"never":           {make([]error, 6), []error{full, full, full, full, full, full}, full, 6},
+		"silent at first": {[]error{aside.ErrNoAnswer}, nil, aside.ErrNoAnswer, 1},
+		"slow":            {[]error{nil, aside.ErrNoAnswer, nil}, []error{full, nil}, nil, 3},
+		"silent since":    {[]error{nil, aside.ErrNoAnswer, aside.ErrNoAnswer, aside.ErrNoAnswer, aside.ErrNoAnswer, aside.ErrNoAnswer}, []error{full}, aside.ErrNoAnswer, 6},
+		"lost":            {[]error{nil, lost}, []error{full}, lost, 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			next := func(all *[]error) func() error {
+				return func() error {
+					err := (*all)[0]
+					*all = (*all)[1:]
+					return err
+				}
+			}
+			r := &Down{Until: time.Now().Add(5 * waitPause)}
+			had := len(c.served)
+			if err := r.untilFits(next(&c.served), next(&c.fits)); !errors.Is(err, c.want) || had-len(c.served) != c.looks {
+				t.Errorf("%s: %v after %d looks, want %v after %d", name, err, had-len(c.served), c.want, c.looks)
+			}
+		})
 	}
 }
