@@ -89,7 +89,7 @@ func (r *codecRun) timesOf(c *contestant, d direction) Timing {
 			sum += median(times)
 		}
 	}
-	median(c.pageTimes[d]) // sorted for what follows
+	sortTimes(c.pageTimes[d])
 	return Timing{
 		Speed: float64(bytes) / 1e6 / max(sum, time.Nanosecond).Seconds(),
 		P50:   microseconds(c.pageTimes[d], 50),
