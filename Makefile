@@ -90,7 +90,7 @@ lint: build build-cuda
 	cd tools/conform && $(GO) vet . && $(BESIDE) $(TEST) -count=1 .
 	$(BESIDE) tools/generated.sh
 	$(GO) version -m bin/zramfs | grep -q CGO_ENABLED=0
-	test $$(stat -c %s bin/zramfs) -lt 10000000
+	test $$(stat -c %s bin/zramfs) -lt 10400000
 	CGO_ENABLED=0 GOARCH=arm64 $(BESIDE) $(GO) build -trimpath -o /dev/null ./cmd/zramfs
 	CGO_ENABLED=0 GOARCH=arm64 $(BESIDE) $(GO) build -trimpath -o /dev/null ./cmd/zramfs-monitor
 	CGO_ENABLED=0 GOARCH=arm64 $(BESIDE) $(GO) build -trimpath -o /dev/null ./cmd/zramfs-node

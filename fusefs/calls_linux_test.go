@@ -23,7 +23,7 @@ func TestCallsFail(t *testing.T) {
 	dir := t.TempDir()
 	l := newLeft(t)
 	for name, do := range map[string]func() (io.Closer, error){
-		"session": func() (io.Closer, error) { return NewSession(dir, true) },
+		"session": func() (io.Closer, error) { return NewSession(dir, true, nil) },
 		"server": func() (io.Closer, error) {
 			return NewServer(l.session.files, Config{Store: l.store, Algorithm: l.algorithm()})
 		},

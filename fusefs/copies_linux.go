@@ -21,8 +21,13 @@ func (s *Session) OnlyCopied() bool {
 	if s.pin != nil {
 		return false
 	}
-	top, err := topMount(s.data.dir)
-	return err == nil && (top == nil || top.FSType != s.data.typ || top.Minor != s.data.number)
+	var gone bool
+	err := s.in(func() error {
+		top, err := topMount(s.data.dir)
+		gone = top == nil || top.FSType != s.data.typ || top.Minor != s.data.number
+		return err
+	})
+	return err == nil && gone
 }
 
 // EndCopies ends the connections of a device whose mounts are gone, where copies of them keep it:

@@ -18,7 +18,7 @@ func TestEndCopiesSparesOthers(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
 	dir := t.TempDir()
-	first, err := NewSession(dir, false)
+	first, err := NewSession(dir, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestEndCopiesSparesOthers(t *testing.T) {
 	}
 	var second *Session
 	for range 64 { // the kernel gives the lowest number that is free
-		other, err := NewSession(dir, false)
+		other, err := NewSession(dir, false, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestEndCopiesSparesOthers(t *testing.T) {
 func TestClosedDeviceEndsNoOther(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
-	s, err := NewSession(t.TempDir(), false)
+	s, err := NewSession(t.TempDir(), false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

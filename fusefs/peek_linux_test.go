@@ -67,7 +67,7 @@ func peek() error {
 
 // mountAndUnmount reports what making and closing a session says to this process.
 func mountAndUnmount(dir string) error {
-	session, err := NewSession(dir, false)
+	session, err := NewSession(dir, false, nil)
 	fmt.Println(err)
 	if err == nil {
 		fmt.Println(session.Close())

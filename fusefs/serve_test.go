@@ -94,7 +94,7 @@ type served struct {
 }
 
 func makeServed(config serveConfig, cfg Config) (served, error) {
-	session, err := NewSession(config.Dir, config.AllowOther)
+	session, err := NewSession(config.Dir, config.AllowOther, nil)
 	if err != nil {
 		return served{}, err
 	}

@@ -157,7 +157,7 @@ func TestMountRefusals(t *testing.T) {
 		"mounted, by a link": {link, ErrMounted},
 	} {
 		t.Run(name, func(t *testing.T) {
-			session, err := NewSession(c.dir, false)
+			session, err := NewSession(c.dir, false, nil)
 			if !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
@@ -193,7 +193,7 @@ func TestMountOnDead(t *testing.T) {
 	d.kill()
 	<-d.exited
 	d.exit = nil
-	_, err := NewSession(d.dir, false)
+	_, err := NewSession(d.dir, false, nil)
 	if !errors.Is(err, ErrMounted) && !errors.Is(err, unix.ENOTCONN) {
 		t.Errorf("on a dead mount: %v", err)
 	}

@@ -24,6 +24,7 @@ import (
 type Session struct {
 	mu         sync.Mutex
 	dir        string   // absolute, without symbolic links; immutable
+	in         placed   // immutable
 	files      Files    // immutable until Close
 	requests   requests // unmapped by Close; guarded by view
 	slots      int      // that the memory of requests has; immutable
@@ -44,24 +45,34 @@ type mount struct {
 	file   *os.File // the mount before it is attached, else nil; guarded by Session.mu
 }
 
+// placed calls a function, on whose thread dir and its mounts are visible, and returns its error.
+type placed func(func() error) error
+
 // NewSession makes a device to be mounted on dir, an existing directory. A server must have begun
 // before Attach makes it visible. allowOther admits users other than the one who mounts, as far as
-// modes allow; in a user namespace it admits the users of that namespace.
-func NewSession(dir string, allowOther bool) (_ *Session, err error) {
-	dir, err = mountPoint(dir)
-	if err != nil {
-		return nil, err
+// modes allow; in a user namespace it admits the users of that namespace. A process that is in
+// another mount namespace than dir passes a function that calls its argument in that of dir; in is
+// nil for others.
+func NewSession(dir string, allowOther bool, in func(func() error) error) (s *Session, err error) {
+	if in == nil {
+		in = func(f func() error) error { return f() }
 	}
-	s, err := newSession(dir, allowOther)
-	if err != nil {
-		return nil, fmt.Errorf("mount %s: %w", dir, err)
-	}
-	return s, nil
+	err = in(func() error {
+		if dir, err = mountPoint(dir); err != nil {
+			return err
+		}
+		if s, err = newSession(dir, allowOther, in); err != nil {
+			return fmt.Errorf("mount %s: %w", dir, err)
+		}
+		return nil
+	})
+	return s, err
 }
 
-func newSession(dir string, allowOther bool) (_ *Session, err error) {
+func newSession(dir string, allowOther bool, in placed) (_ *Session, err error) {
 	s := &Session{
 		dir:        dir,
+		in:         in,
 		attributes: mount{dir: dir, typ: typeName},
 		data:       mount{dir: filepath.Join(dir, "dev"), typ: dataTypeName},
 	}
@@ -220,7 +231,7 @@ func (s *Session) Attach() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range []*mount{&s.attributes, &s.data} {
-		if err := attach(m.file, m.dir); err != nil {
+		if err := s.in(func() error { return attach(m.file, m.dir) }); err != nil {
 			return errors.Join(err, s.detach())
 		}
 	}
@@ -250,12 +261,14 @@ func (s *Session) Pin() error {
 	if s.pin != nil {
 		return nil
 	}
-	fd, err := unix.Open(s.dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("hold the mount: %w", err)
-	}
-	s.pin = os.NewFile(uintptr(fd), s.dir)
-	return nil
+	return s.in(func() error {
+		fd, err := unix.Open(s.dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("hold the mount: %w", err)
+		}
+		s.pin = os.NewFile(uintptr(fd), s.dir)
+		return nil
+	})
 }
 
 const (
@@ -275,7 +288,7 @@ func (s *Session) Unmount() error {
 		return err
 	}
 	for try := 1; ; try++ {
-		done, err := unmount(s.data.dir, s.data.typ, s.data.number, 0, s.OpenCount)
+		done, err := s.remove(&s.data, 0)
 		s.unmounted = s.unmounted || done                            // and the last close may never be counted
 		if n := s.OpenCount(); err == nil && !s.unmounted && n > 0 { // hidden, and in use
 			err = fmt.Errorf("unmount %s: %w, %d open handles on dev/zram0", s.dir, ErrInUse, n)
@@ -300,11 +313,20 @@ func (s *Session) TakeAway() error {
 }
 
 func (s *Session) takeAway() error {
-	_, err := unmount(s.data.dir, s.data.typ, s.data.number, unix.MNT_DETACH, s.OpenCount)
+	_, err := s.remove(&s.data, unix.MNT_DETACH)
 	if belowDead(err) {
 		err = nil // the mount goes with the attributes
 	}
 	return errors.Join(err, s.detach())
+}
+
+// remove is unmount for a mount of the session.
+func (s *Session) remove(m *mount, flags int) (done bool, err error) {
+	err = s.in(func() error {
+		done, err = unmount(m.dir, m.typ, m.number, flags, s.OpenCount)
+		return err
+	})
+	return done, err
 }
 
 // belowDead reports whether a mount below the attributes cannot be reached, since the kernel asks
@@ -321,7 +343,7 @@ func (s *Session) detach() error {
 	if pin != nil {
 		err = errors.Join(err, pin.Close())
 	}
-	_, uerr := unmount(s.dir, s.attributes.typ, s.attributes.number, unix.MNT_DETACH, s.OpenCount)
+	_, uerr := s.remove(&s.attributes, unix.MNT_DETACH)
 	if belowDead(uerr) { // of another device: the mount goes with those, and EndCopies ends this one
 		uerr = nil
 	}

@@ -62,7 +62,7 @@ func TestSessionWithoutDescriptors(t *testing.T) {
 		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: most, Max: all.Max}); err != nil {
 			t.Fatal(err)
 		}
-		return NewSession(dir, false)
+		return NewSession(dir, false, nil)
 	}
 	failed, device, before := 0, 0, 0
 	for most := all.Cur; ; most = uint64(failed) { // first with all, for what the runtime opens once
@@ -104,7 +104,7 @@ func descriptors(t *testing.T) int {
 func TestSessionEndsItsConnections(t *testing.T) {
 	require.FUSE(t)
 	require.Root(t)
-	s, err := NewSession(t.TempDir(), false)
+	s, err := NewSession(t.TempDir(), false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestSessionEndsItsConnections(t *testing.T) {
 func TestConnectionsAreAborted(t *testing.T) {
 	require.FUSE(t)
 	require.Root(t)
-	s, err := NewSession(t.TempDir(), false)
+	s, err := NewSession(t.TempDir(), false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -296,18 +296,36 @@ func deviceArgs(role string, cfg daemon.Config) []string {
 	return append(args, "--", cfg.Dir)
 }
 
+// keeperConfig is servingConfig for a keeper. The command has passed it a number of descriptors
+// behind the standard ones. It leaves its mount namespace first, for which the program is executed
+// again.
+func keeperConfig(c *cli.Context, descriptors int) (daemon.Config, error) {
+	namespace, stays, err := protect.LeaveNamespace(descriptors)
+	if err != nil {
+		return daemon.Config{}, err
+	}
+	cfg, err := servingConfig(c, namespace)
+	if stays.Name != "" {
+		cfg.Early = append(cfg.Early, stays)
+	}
+	return cfg, err
+}
+
 // servingConfig is deviceConfig for a process that serves. It becomes an I/O flusher first, for
-// which the program is executed again.
-func servingConfig(c *cli.Context) (daemon.Config, error) {
+// which the program is executed again. Paths are those of the namespace.
+func servingConfig(c *cli.Context, namespace *protect.Namespace) (cfg daemon.Config, err error) {
 	flusher := protect.BecomeIOFlusher()
-	cfg, err := deviceConfig(c)
-	cfg.IOFlusher = flusher
+	err = namespace.Do(func() error {
+		cfg, err = deviceConfig(c)
+		return err
+	})
+	cfg.Namespace, cfg.Early = namespace, []protect.Protection{flusher}
 	return cfg, err
 }
 
 // serveSpawned runs the process that setup.StartDevice starts.
 func serveSpawned(c *cli.Context) error {
-	cfg, err := servingConfig(c)
+	cfg, err := keeperConfig(c, 1) // daemon.ReadyFD
 	if err != nil {
 		return err
 	}
@@ -319,7 +337,11 @@ func serveSpawned(c *cli.Context) error {
 // serveAsWorker runs the process that a keeper starts. It has inherited the settings that the
 // keeper could make for its threads.
 func serveAsWorker(c *cli.Context) error {
-	cfg, err := servingConfig(c)
+	namespace, err := protect.InheritedNamespace()
+	if err != nil {
+		return err
+	}
+	cfg, err := servingConfig(c, namespace)
 	if err != nil {
 		return err
 	}
@@ -332,7 +354,7 @@ func serveAsWorker(c *cli.Context) error {
 
 // serveForeground serves the device in this process.
 func serveForeground(c *cli.Context) error {
-	cfg, err := servingConfig(c)
+	cfg, err := keeperConfig(c, 0)
 	if err != nil {
 		return err
 	}

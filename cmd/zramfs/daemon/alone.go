@@ -18,15 +18,19 @@ const alonePause = time.Second
 // the attributes away, whose data file has gone. Until then it returns when to look again. The
 // keepers of further devices tell the directory's keeper alone of their end.
 func (w *worker) goAlone() (look <-chan time.Time) {
-	there := mountedOf(w.cfg.Dir, w.server.Further())
-	w.server.SetFurther(there)
-	if there != 0 {
-		return time.After(alonePause)
-	}
-	if err := w.server.TakeAway(w.cfg.Dir); err != nil {
+	err := w.cfg.Namespace.Do(func() error {
+		there := mountedOf(w.cfg.Dir, w.server.Further())
+		w.server.SetFurther(there)
+		if there != 0 {
+			look = time.After(alonePause)
+			return nil
+		}
+		return w.server.TakeAway(w.cfg.Dir)
+	})
+	if err != nil {
 		w.log.Warn("take the attributes away: " + err.Error())
 	}
-	return nil
+	return look
 }
 
 // mountedOf returns those of the further devices of a directory that are mounted, or may be.

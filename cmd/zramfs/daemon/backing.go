@@ -106,7 +106,11 @@ func (k *keeper) setBacking(path string) (string, syscall.Errno) {
 	var next *backing
 	if path != "" {
 		var err error
-		if next, err = openBacking(path); err != nil {
+		err = k.cfg.Namespace.Do(func() error {
+			next, err = openBacking(path)
+			return err
+		})
+		if err != nil {
 			k.logger.Warn(err.Error())
 			number := syscall.EINVAL
 			errors.As(err, &number)

@@ -127,7 +127,7 @@ func stopAtWork(t *testing.T, w *worker) {
 
 // workerCallFails has a worker serve until it is stopped, with one call failing.
 func workerCallFails(t *testing.T, n, null int, all *strings.Builder) (failed string) {
-	session, err := fusefs.NewSession(t.TempDir(), true)
+	session, err := fusefs.NewSession(t.TempDir(), true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

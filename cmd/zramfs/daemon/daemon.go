@@ -50,8 +50,10 @@ type Config struct {
 	Foreground bool
 	// Version is the version of the program for Status.
 	Version string
-	// IOFlusher is the result of protect.BecomeIOFlusher.
-	IOFlusher protect.Protection
+	// Early are the protections that the process has or lacks since before it had this Config.
+	Early []protect.Protection
+	// Namespace is what protect.LeaveNamespace returned: where paths are looked up.
+	Namespace *protect.Namespace
 	// WorkArgs returns the arguments that make this program call Work with a configuration.
 	WorkArgs func(Config) []string
 	// DeviceArgs returns the arguments that make this program the keeper of a configuration, for

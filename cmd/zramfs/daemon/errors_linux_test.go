@@ -307,7 +307,7 @@ func TestMountCannotBeHeld(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	session, err := fusefs.NewSession(dir, false)
+	session, err := fusefs.NewSession(dir, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -155,7 +155,12 @@ func (k *keeper) addFurther() (int, syscall.Errno) {
 
 // startFurther starts the keeper of a device and waits until that can be opened.
 func (k *keeper) startFurther(number int, args []string) error {
-	cmd, announcement, err := begin(args)
+	var cmd *exec.Cmd
+	var announcement *os.File
+	err := k.cfg.Namespace.Do(func() (err error) {
+		cmd, announcement, err = begin(args)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -203,7 +208,14 @@ func (k *keeper) awaitFurther(number int, cmd *exec.Cmd, ended chan<- struct{}) 
 // outlived waits for the end of a device whose keeper was killed, if the worker serves on.
 func (k *keeper) outlived(number int, how error) {
 	dir := fusefs.FurtherDir(k.cfg.Dir, number)
-	for warned := false; servedOn(dir); time.Sleep(alonePause) {
+	served := func() (is bool) {
+		_ = k.cfg.Namespace.Do(func() error { // an error: it has gone with the namespace
+			is = servedOn(dir)
+			return nil
+		})
+		return is
+	}
+	for warned := false; served(); time.Sleep(alonePause) {
 		if !warned {
 			warned = true
 			k.logger.Warn(fmt.Sprintf("the keeper of %s has died (%s), and its device is there: zramfs umount %[1]s, or down, ends it", dir, describeExit(how)))
@@ -256,7 +268,7 @@ func (k *keeper) endFurther(number int) syscall.Errno {
 		if try > 0 {
 			time.Sleep(closePause)
 		}
-		err = unix.Unmount(data, unix.UMOUNT_NOFOLLOW)
+		err = k.cfg.Namespace.Do(func() error { return unix.Unmount(data, unix.UMOUNT_NOFOLLOW) })
 	}
 	if err != nil { // also EINVAL, when the data file is hidden and in use
 		return syscall.EBUSY

@@ -70,14 +70,14 @@ func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err e
 	takeName()
 	k.group = protect.SettleGroup(host.Local, machineMemory()) // before anything is taken that counts there
 	_, _ = protect.ForbidCore(), protect.AvoidOOM()            // the worker does the same, and reports it
-	k.logs = OpenLogs(cfg.Foreground, cfg.Dir)
+	k.logs = openLogs(cfg)
 	k.logger = k.logs.Logger()
 	announced := false
 	defer func() {
-		err = errors.Join(err, k.takeApart())
+		err = errors.Join(err, k.cfg.Namespace.Do(k.takeApart))
 		if announced && k.cfg.OnEnd != nil {
 			var said bytes.Buffer
-			err = errors.Join(err, k.cfg.OnEnd(&said))
+			err = errors.Join(err, k.cfg.Namespace.Do(func() error { return k.cfg.OnEnd(&said) }))
 			for line := range strings.Lines(said.String()) {
 				k.logger.Info(strings.Join(strings.Fields(line), " "))
 			}
@@ -87,9 +87,16 @@ func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err e
 		}
 		err = errors.Join(err, k.logs.Close())
 	}()
-	report, err := k.makeDevice()
+	var report *Report
+	err = k.cfg.Namespace.Do(func() error {
+		report, err = k.makeDevice()
+		return err
+	})
 	if err != nil {
 		return err
+	}
+	if err := k.cfg.Namespace.LeaveDirectory(); err != nil {
+		k.logger.Warn("leave the working directory of the command: " + err.Error())
 	}
 	if err := announce(report); err != nil {
 		return errors.Join(fmt.Errorf("announce the device: %w", err), k.endDevice())
@@ -113,7 +120,7 @@ func (k *keeper) makeDevice() (*Report, error) {
 		return nil, err
 	}
 	defer release()
-	k.session, err = fusefs.NewSession(k.cfg.Dir, true)
+	k.session, err = fusefs.NewSession(k.cfg.Dir, true, k.cfg.Namespace.Do)
 	if err != nil {
 		return nil, err
 	}

@@ -70,6 +70,18 @@ func OpenLogs(foreground bool, dir string) *Logs {
 	return newLogs(openSink(foreground, dir))
 }
 
+// openLogs is OpenLogs for a device.
+func openLogs(cfg Config) (l *Logs) {
+	err := cfg.Namespace.Do(func() error {
+		l = OpenLogs(cfg.Foreground, cfg.Dir)
+		return nil
+	})
+	if err != nil { // the namespace cannot be entered
+		l = OpenLogs(true, cfg.Dir)
+	}
+	return l
+}
+
 func newLogs(s sink) *Logs {
 	l := &Logs{
 		lines:   make(chan line, logQueue),

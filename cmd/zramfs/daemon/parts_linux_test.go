@@ -241,7 +241,7 @@ func TestWorkerParts(t *testing.T) {
 func TestKeeperSaysReady(t *testing.T) {
 	require.FUSE(t)
 	for _, foreground := range []bool{false, true} {
-		session, err := fusefs.NewSession(t.TempDir(), false)
+		session, err := fusefs.NewSession(t.TempDir(), false, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

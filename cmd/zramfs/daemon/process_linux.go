@@ -107,6 +107,7 @@ func (p *process) start(cfg Config, from program, dictionary *os.File, b *backin
 	}
 	passDictionary(cmd, dictionary)
 	passBacking(cmd, b)
+	cfg.Namespace.Pass(cmd, orderFD)
 	if cfg.Foreground {
 		cmd.Stderr = os.Stderr
 	}

@@ -89,7 +89,7 @@ var errKilled = errors.New("killed by signal 9")
 func newMachine(w *world.World, p plan, s *script, dir string) (*machine, error) {
 	m := &machine{w: w, plan: p, script: s, quiet: slog.New(slog.DiscardHandler), asked: map[*world.Request]bool{}}
 	var err error
-	if m.session, err = fusefs.NewSession(dir, false); err != nil {
+	if m.session, err = fusefs.NewSession(dir, false, nil); err != nil {
 		return nil, err
 	}
 	memory, err := store.NewMemory(store.MemoryMemfd)

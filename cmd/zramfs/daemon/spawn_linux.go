@@ -111,7 +111,7 @@ func daemonEnvironment(all []string) []string {
 	for _, v := range all {
 		name, _, _ := strings.Cut(v, "=")
 		switch {
-		case name == protect.FlusherVariable:
+		case name == protect.FlusherVariable, name == protect.NamespaceVariable:
 		case name == "PATH", name == "GODEBUG", name == "GOCOVERDIR", name == "GORACE", strings.HasPrefix(name, "ZRAMFS_"):
 			kept = append(kept, v)
 		}

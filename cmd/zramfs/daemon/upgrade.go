@@ -24,7 +24,11 @@ func (r *upgradeRequest) refuse(why error) {
 // upgrade goes on with workers of the program at a path. The candidate first checks that it can
 // open the image; until then nothing has changed.
 func (k *keeper) upgrade(path string) control.UpgradeReport {
-	p, err := openProgram(path)
+	var p program
+	err := k.cfg.Namespace.Do(func() (err error) {
+		p, err = openProgram(path)
+		return err
+	})
 	if err != nil {
 		return control.UpgradeReport{Error: err.Error()}
 	}

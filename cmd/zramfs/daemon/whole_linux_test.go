@@ -39,7 +39,7 @@ func wholeConfig() (cfg Config, err error) {
 		Latency: awake.Low, Cold: background.Default, Scrub: time.Hour, SpillDaily: 1 << 30,
 		WorkArgs:   func(c Config) []string { return []string{"work", c.Dir, fmt.Sprint(c.Disksize)} },
 		DeviceArgs: func(c Config) []string { return []string{"keep", c.Dir, fmt.Sprint(c.Disksize)} },
-		IOFlusher:  protect.Protection{Name: protect.NameIOFlusher, State: protect.StateOK},
+		Early:      []protect.Protection{{Name: protect.NameIOFlusher, State: protect.StateOK}},
 		OnEnd: func(w io.Writer) error {
 			_, err := fmt.Fprintln(w, "  ended \t well")
 			return errors.Join(err, refusedAt("end"))

@@ -72,7 +72,7 @@ func Work(cfg Config) error {
 	protect.ReserveHeap()
 	w := &worker{
 		cfg: cfg, news: newNewsWriter(os.NewFile(newsFD, "news")), orders: make(chan order, 4),
-		logs: OpenLogs(cfg.Foreground, cfg.Dir), ready: make(chan struct{}), refused: make(chan struct{}, 1), filled: make(chan struct{}, 1), fillChanged: make(chan struct{}, 1), answers: make(chan hotAnswer, 16), leaving: make(chan struct{}), orphaned: make(chan struct{}),
+		logs: openLogs(cfg), ready: make(chan struct{}), refused: make(chan struct{}, 1), filled: make(chan struct{}, 1), fillChanged: make(chan struct{}, 1), answers: make(chan hotAnswer, 16), leaving: make(chan struct{}), orphaned: make(chan struct{}),
 		files: fusefs.Files{
 			Attributes: os.NewFile(attributesFD, "attributes"),
 			Data:       os.NewFile(dataFD, "data"),
@@ -113,7 +113,7 @@ func (w *worker) work() error {
 
 // prepare does what is possible while another worker serves.
 func (w *worker) prepare() (err error) {
-	w.protections = append(w.protections, w.cfg.IOFlusher, protect.ForbidCore(), protect.AvoidOOM(), protect.LockMemory())
+	w.protections = append(append(w.protections, w.cfg.Early...), protect.ForbidCore(), protect.AvoidOOM(), protect.LockMemory())
 	w.memory, err = store.AdoptMemory(os.NewFile(imageFD, "image"), w.cfg.Memory)
 	if err != nil {
 		return err
@@ -272,17 +272,24 @@ func (w *worker) warmUp() {
 
 // listen takes the imports of commands. A device without them works.
 func (w *worker) listen() {
-	i, err := control.ListenImports(w.cfg.Dir, w.server.Settings().Connection, w.store, w.server.OpenCount)
+	var i *control.Importer
+	err := w.cfg.Namespace.Do(func() (err error) {
+		i, err = control.ListenImports(w.cfg.Dir, w.server.Settings().Connection, w.store, w.server.OpenCount)
+		return err
+	})
 	if err != nil {
 		w.log.Warn(err.Error())
 		return
 	}
 	w.undo = append(w.undo, func() error {
-		if !w.kept.Load() {
-			control.Sweep() // a killed keeper has left the name of its socket
-		}
-		return nil
-	}, i.Close)
+		return w.cfg.Namespace.Do(func() error {
+			err := i.Close()
+			if !w.kept.Load() {
+				control.Sweep() // a killed keeper has left the name of its socket
+			}
+			return err
+		})
+	})
 }
 
 // attributeReaders is the number of reads of attributes at a time: fusefs has threads for as many.

@@ -19,6 +19,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/fusefs"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -92,7 +93,8 @@ func (d Device) Here() error {
 	if !d.Away {
 		return nil
 	}
-	return fmt.Errorf("%s: %s; nsenter -t %d -m runs a command there", d.Title(), DiagnoseAway(d).What, d.Keeper)
+	namespace, _, _ := protect.NamespaceOf(d.Keeper)
+	return fmt.Errorf("%s: %s; nsenter --mount=%s runs a command there", d.Title(), DiagnoseAway(d).What, namespace)
 }
 
 // ask reads the status of devices and adds what follows from it.
@@ -132,10 +134,8 @@ func (d *Device) ask(ctx context.Context) {
 		if errors.Is(d.Err, ErrDead) {
 			d.askLoop(ctx)
 		}
-	case d.reachable():
-		d.Status, d.Err = askStatus(ctx, host.Local.InRootOf(d.Keeper, d.Dir))
 	default:
-		d.Err = fmt.Errorf("%s: %w", d.Title(), ErrOutOfSight)
+		d.askAway(ctx)
 	}
 	if d.Status == nil {
 		return
@@ -199,12 +199,26 @@ func (d *Device) probe(ctx context.Context) {
 	}
 }
 
-// reachable reports whether the mount of d is where its keeper sees it.
-func (d *Device) reachable() bool {
+// askAway reads the status of a device in the mount namespace of its keeper.
+func (d *Device) askAway(ctx context.Context) {
+	d.Err = fmt.Errorf("%s: %w", d.Title(), ErrOutOfSight)
 	if d.Keeper == 0 {
-		return false
+		return
 	}
-	mounts, err := host.Local.MountsOf(d.Keeper)
+	_, root, left := protect.NamespaceOf(d.Keeper)
+	if !left && !d.seenBy(d.Keeper) {
+		return
+	}
+	status, err := askStatus(ctx, filepath.Join(root, d.Dir))
+	if left && (err != nil || status.KeeperPID != d.Keeper) { // that table of mounts cannot be read
+		return
+	}
+	d.Status, d.Err = status, err
+}
+
+// seenBy reports whether the mount of d is where a process sees it.
+func (d *Device) seenBy(pid int) bool {
+	mounts, err := host.Local.MountsOf(pid)
 	return err == nil && slices.ContainsFunc(mounts, func(m *mountinfo.Info) bool {
 		return m.Mountpoint == d.Dir && m.FSType == FSType && (m.Minor == d.number || d.number == 0)
 	})

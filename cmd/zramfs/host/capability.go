@@ -15,6 +15,7 @@ type Capability int
 // The capabilities that a device needs.
 const (
 	CapIPCLock     Capability = 14 // CapIPCLock is for locking memory without limit.
+	CapSysChroot   Capability = 18 // CapSysChroot is for entering a mount namespace.
 	CapSysAdmin    Capability = 21 // CapSysAdmin is for mounts, loop devices and swap.
 	CapSysNice     Capability = 23 // CapSysNice is for real-time scheduling.
 	CapSysResource Capability = 24 // CapSysResource is for the OOM score and PR_SET_IO_FLUSHER.

@@ -21,6 +21,27 @@ func (r Root) InFirstPIDNamespace() (bool, error) {
 	return namespace == firstPIDNamespace, err
 }
 
+// firstMountNamespace names the mount namespace that the kernel starts with (MNT_NS_INIT_INO in
+// include/uapi/linux/nsfs.h, Linux 6.18). Before, its number was not fixed.
+const firstMountNamespace = "mnt:[4026531832]"
+
+// InFirstMountNamespace reports whether the process is known to be in the mount namespace that ends
+// with the machine: the first one, or that of the machine's first process.
+func (r Root) InFirstMountNamespace() (bool, error) {
+	own, err := os.Readlink(r.Path("proc/self/ns/mnt"))
+	if err != nil || own == firstMountNamespace {
+		return err == nil, err
+	}
+	if first, err := r.InFirstPIDNamespace(); err != nil || !first {
+		return false, err
+	}
+	its, err := os.Readlink(r.Path("proc/1/ns/mnt"))
+	if errors.Is(err, fs.ErrPermission) {
+		return false, nil
+	}
+	return own == its, err
+}
+
 // InFirstUserNamespace reports whether the process is in the first user namespace, whose map of
 // users is the identity (user_namespaces(7)). Capabilities in another one do not count for the
 // machine. A kernel without user namespaces has only the first.

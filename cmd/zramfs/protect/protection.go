@@ -51,6 +51,8 @@ const (
 	NameControl = "control"
 	// NameScheduling is a class of scheduling in which taking memory does not wait.
 	NameScheduling = "scheduling"
+	// NameNamespace is there only where the processes stay in a mount namespace that may end.
+	NameNamespace = "mount-namespace"
 	// NameTimeout is the absence of FUSE request timeouts.
 	NameTimeout = "fuse-timeout"
 )

@@ -19,6 +19,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/notify"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -143,8 +144,9 @@ func endAway(out io.Writer, d devices.Device, keeper server) error {
 		err = keeper.wait(endTime)
 	}
 	if err != nil {
-		return fmt.Errorf("swap is off, but the keeper (PID %d) has not ended: %w; nsenter -t %[1]d -m zramfs umount %[3]s ends it",
-			keeper.pid, err, d.Dir)
+		namespace, _, _ := protect.NamespaceOf(keeper.pid)
+		return fmt.Errorf("swap is off, but the keeper (PID %d) has not ended: %w; nsenter --mount=%s zramfs umount %s ends it",
+			keeper.pid, err, namespace, d.Dir)
 	}
 	return printStep(out, "mount", "ok", d.Title()+" unmounted in another mount namespace")
 }

@@ -11,9 +11,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/moby/sys/mountinfo"
+
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
-	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
 // errBusyDir means that a directory cannot be mounted on; the message says why.
@@ -72,7 +73,7 @@ func isMounted(path string) (bool, error) { return isMountOf(devices.FSType, pat
 // isMountOf reports whether the uppermost mount on path is of that type. The path must be free of
 // symbolic links.
 func isMountOf(kind, path string) (bool, error) {
-	mounts, err := host.Local.Mounts()
+	mounts, err := mountinfo.GetMounts(nil) // of the thread, where host.Local has the process's
 	if err != nil {
 		return false, fmt.Errorf("read the mount table: %w", err)
 	}

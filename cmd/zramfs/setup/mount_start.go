@@ -78,8 +78,13 @@ func ServeHere(ctx context.Context, cfg daemon.Config) (err error) {
 	if err := checkSpace(cfg.Disksize); err != nil {
 		return err
 	}
-	if cfg.Dir, cfg.CreatedDir, err = prepareDir(cfg.Dir); err != nil {
+	err = cfg.Namespace.Do(func() error {
+		cfg.Dir, cfg.CreatedDir, err = prepareDir(cfg.Dir)
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	return giveUpDir(cfg, daemon.Run(ctx, cfg, nil))
+	err = daemon.Run(ctx, cfg, nil)
+	return cfg.Namespace.Do(func() error { return giveUpDir(cfg, err) })
 }
