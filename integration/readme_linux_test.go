@@ -45,11 +45,15 @@ func TestSwapF096ReadmeCommands(t *testing.T) {
 	system(t, makeTimeout, "make", "--directory", clone, "build") // not in the time that swap may be on
 	system(t, lineTimeout, "rm", "-rf", clone)
 
-	inClone := strings.NewReplacer("https://github.com/zramfs/zramfs", tree+" zramfs", "/usr/local/bin/", bin+"/")
+	inClone := strings.NewReplacer("https://github.com/zramfs/zramfs", tree+" zramfs", "/usr/local/bin/", bin+"/", "/run/zram", dir)
 	at := work
 	for _, block := range shellBlocks(t, filepath.Join(tree, "README.md")) {
 		if slices.ContainsFunc(block, withoutDir.MatchString) {
 			guardSwap(t, dir)
+		}
+		if slices.ContainsFunc(block, assignment.MatchString) { // later lines need the variable
+			guardSwap(t, dir)
+			block = []string{"set -e\n" + strings.Join(block, "\n")}
 		}
 		for _, line := range block {
 			if to, ok := strings.CutPrefix(line, "cd "); ok {
@@ -88,6 +92,9 @@ func timeoutOf(line string) time.Duration {
 
 // withoutDir matches a command that would use /run/zram.
 var withoutDir = regexp.MustCompile(`^zramfs (up|status|down)\b`)
+
+// assignment matches a line that sets a variable of the shell.
+var assignment = regexp.MustCompile(`^[a-z]+=`)
 
 // repository returns the root of the tree, or skips the test where it is no repository of git.
 func repository(t *testing.T) string {

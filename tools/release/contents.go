@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -142,12 +143,36 @@ func (c *cargo) device() {
 		c.file(filepath.Join(c.tree, "dist/needrestart/zramfs.conf"), "/etc/needrestart/conf.d/zramfs.conf", 0o644, files.TypeConfigNoReplace)
 	}
 	c.below("dist/runit", "/usr/share/zramfs/runit", c.plain)
-	c.below("docs", "/usr/share/doc/zramfs", func(path, target string) {
-		if filepath.Ext(path) == ".md" {
-			c.doc(path, target)
+	c.page("README.md")
+	c.below("docs", "docs", func(_, page string) {
+		if filepath.Ext(page) == ".md" {
+			c.page(page)
 		}
 	})
-	c.doc(filepath.Join(c.tree, "README.md"), "/usr/share/doc/zramfs/README.md")
+}
+
+var pageLink = regexp.MustCompile(`\]\(([^)#:]+)([)#])`)
+
+// page adds a page of the tree's documentation, at its place below the package's. Links to files
+// that no package has lead to the project's.
+func (c *cargo) page(name string) {
+	if c.err != nil {
+		return
+	}
+	var text []byte
+	text, c.err = os.ReadFile(filepath.Join(c.tree, name))
+	text = pageLink.ReplaceAllFunc(text, func(link []byte) []byte {
+		parts := pageLink.FindSubmatch(link)
+		to := filepath.Join(filepath.Dir(name), string(parts[1]))
+		if filepath.Ext(to) == ".md" {
+			return link
+		}
+		return fmt.Appendf(nil, "](%s/blob/main/%s%s", homepage, to, parts[2])
+	})
+	if c.err == nil {
+		c.err = c.write(name, string(text))
+	}
+	c.doc(filepath.Join(c.dir, name), "/usr/share/doc/zramfs/"+name)
 }
 
 // doc adds a file that is documentation, which rpm marks as such.

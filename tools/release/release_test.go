@@ -112,12 +112,34 @@ func TestDebian(t *testing.T) {
 		"lrwxrwxrwx ./usr/lib/systemd/system-generators/zramfs-generator -> ../../../bin/zramfs", "-rw-r--r-- ./usr/share/man/man8/zramfs.8.gz",
 		"-rw-r--r-- ./usr/share/bash-completion/completions/zramfs", "-rw-r--r-- ./usr/share/zsh/site-functions/_zramfs",
 		"-rw-r--r-- ./usr/share/fish/vendor_completions.d/zramfs.fish", "-rw-r--r-- ./usr/share/doc/zramfs/copyright",
-		"-rw-r--r-- ./usr/share/doc/zramfs/operations.md", "-rwxr-xr-x ./usr/share/zramfs/runit/zramfs/run")
+		"-rw-r--r-- ./usr/share/doc/zramfs/docs/operations.md", "-rwxr-xr-x ./usr/share/zramfs/runit/zramfs/run")
 	if strings.Contains(modes.String(), "init.d") || strings.Contains(modes.String(), ".go\n") {
 		t.Error("the deb has a script of OpenRC, or Go")
 	}
 	wantLines(t, ask(t, "dpkg-deb", "-f", packageFile(t, "zramfs-monitor", deb), "Depends"),
 		"zramfs (= "+strings.TrimSpace(ask(t, "dpkg-deb", "-f", file, "Version"))+")")
+}
+
+// The links of the packaged documentation lead to files of the package, or to the project's.
+func TestPackagedLinks(t *testing.T) {
+	require.Command(t, "dpkg-deb")
+	tree := t.TempDir()
+	ask(t, "dpkg-deb", "-x", packageFile(t, "zramfs", deb), tree)
+	pages, err := filepath.Glob(filepath.Join(tree, "usr/share/doc/zramfs/docs/*.md"))
+	if err != nil || len(pages) < 10 {
+		t.Fatal(pages, err)
+	}
+	for _, page := range append(pages, filepath.Join(tree, "usr/share/doc/zramfs/README.md")) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range pageLink.FindAllSubmatch(text, -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), string(link[1]))); err != nil {
+				t.Errorf("%s: %v", filepath.Base(page), err)
+			}
+		}
+	}
 }
 
 // The rpm has the same files, and marks what is configuration and documentation.
@@ -128,7 +150,7 @@ func TestRPM(t *testing.T) {
 		t.Errorf("configuration is %q", got)
 	}
 	wantLines(t, ask(t, "rpm", "-qpl", file), "/usr/bin/zramfs", "/usr/lib/systemd/system/zramfs@.service", "/usr/share/licenses/zramfs/THIRD-PARTY")
-	wantLines(t, ask(t, "rpm", "-qpd", file), "/usr/share/man/man8/zramfs.8.gz", "/usr/share/doc/zramfs/operations.md")
+	wantLines(t, ask(t, "rpm", "-qpd", file), "/usr/share/man/man8/zramfs.8.gz", "/usr/share/doc/zramfs/docs/operations.md")
 	if got := ask(t, "rpm", "-qp", "--qf", "%{BUILDHOST} %{LICENSE} %{SUMMARY}", file); got != "zramfs Apache-2.0 Compressed swap in memory without the kernel's zram" {
 		t.Errorf("the header has %q", got)
 	}
