@@ -69,30 +69,29 @@ func fitForBacking(f *os.File) error {
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return err
 	}
+	var err error
+	var fs unix.Statfs_t
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFBLK:
-		if err := fitDevice(st.Rdev, devicesBelow); err != nil {
-			return err
-		}
+		err = errors.Join(unusedDevice(f, st.Rdev), fitDevice(st.Rdev, devicesBelow))
 	case unix.S_IFREG:
-		var fs unix.Statfs_t
 		if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
 			return err
 		}
-		if err := errors.Join(fitFileSystem(int64(fs.Type)), fitDevice(st.Dev, devicesBelow)); err != nil {
-			return err
-		}
+		err = errors.Join(fitFileSystem(int64(fs.Type)), fitDevice(st.Dev, devicesBelow))
 	default:
-		return fmt.Errorf("neither a file nor a block device: %w", unix.ENOTBLK)
+		err = fmt.Errorf("neither a file nor a block device: %w", unix.ENOTBLK)
+	}
+	if err != nil {
+		return err
 	}
 	if n, err := blocksOf(f); err != nil || n == 0 {
 		return errors.Join(err, fmt.Errorf("no room for a page; make it larger, as by fallocate: %w", unix.EINVAL))
 	}
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return fmt.Errorf("in use by another device: %w", unix.EBUSY)
+	if err := claim(f, st.Mode); err != nil || st.Mode&unix.S_IFMT == unix.S_IFBLK {
+		return err
 	}
-	return os.NewSyscallError("flock", err)
+	return unusedFile(f, int64(fs.Type))
 }
 
 // fitDevice refuses a block device that lies on what is refused: a loop device, what is made of
@@ -105,18 +104,25 @@ func fitDevice(number uint64, depth int) error {
 		}
 		parts, _ := filepath.Glob(disk + "slaves/*/dev") // it refuses bad patterns alone
 		for _, part := range parts {
-			var major, minor uint32
-			if text, err := os.ReadFile(part); err == nil {
-				if _, err := fmt.Sscanf(string(text), "%d:%d", &major, &minor); err != nil {
-					return err
-				}
-				if err := fitDevice(unix.Mkdev(major, minor), depth-1); err != nil {
+			if n, err := deviceNumber(part); err == nil {
+				if err := fitDevice(n, depth-1); err != nil {
 					return err
 				}
 			}
 		}
 	}
 	return nil
+}
+
+// deviceNumber reads the number in a file "dev" of sysfs.
+func deviceNumber(path string) (uint64, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	var major, minor uint32
+	_, err = fmt.Sscanf(string(text), "%d:%d", &major, &minor)
+	return unix.Mkdev(major, minor), err
 }
 
 // fitUnder refuses the file or device below a loop device. A path of another mount namespace may
@@ -127,7 +133,7 @@ func fitUnder(path string, depth int) error {
 		return nil
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFBLK {
-		return fitDevice(st.Rdev, depth-1)
+		return errors.Join(unclaimed(path, st.Mode), fitDevice(st.Rdev, depth-1))
 	}
 	var fs unix.Statfs_t
 	if unix.Statfs(path, &fs) != nil && unix.Statfs(filepath.Dir(path), &fs) != nil {
@@ -136,7 +142,7 @@ func fitUnder(path string, depth int) error {
 	if err := fitFileSystem(int64(fs.Type)); err != nil {
 		return err
 	}
-	return fitDevice(st.Dev, depth-1)
+	return errors.Join(unclaimed(path, st.Mode), fitDevice(st.Dev, depth-1))
 }
 
 // devicesBelow bounds how many devices lie on each other.

@@ -141,7 +141,7 @@ func explain(what string, o order, err error) error {
 	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
 		return fmt.Errorf("%s: permission denied: run as root", what)
 	case o.attribute == "backing_dev" && errors.Is(err, syscall.EBUSY):
-		return fmt.Errorf("%s: the device has a size, or another one has the path: name it by up or mount --spill PATH when the device is made", what)
+		return fmt.Errorf("%s: the device has a size, or something uses the path, which its log says: name another, or name it by up or mount --spill PATH when the device is made", what)
 	case errors.Is(err, syscall.EINVAL):
 		return fmt.Errorf("%s: the device does not take it; its log says why", what)
 	case errors.Is(err, syscall.EAGAIN):
