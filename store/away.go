@@ -134,7 +134,7 @@ func (w *Worker) readSlowly(page uint64, off int, dst []byte, err error) error {
 func (w *Worker) failRead(page uint64, err error) error {
 	w.s.errors.note(failedRead)
 	if errors.Is(err, ErrCorrupt) {
-		w.corrupt(page)
+		w.corrupt(page, err)
 	}
 	return err
 }

@@ -55,6 +55,9 @@ type Config struct {
 	// Open that of each whose entry is impossible. It is called on the page path: it must neither
 	// block nor allocate.
 	OnCorrupt func(page uint64)
+	// OnOverwritten, if set, is told in place of OnCorrupt the number of each page whose block on
+	// the backing device is not what the store wrote there.
+	OnOverwritten func(page uint64)
 	// Totals, if set, is memory for the counts that only grow (reads, writes, discards,
 	// HugePagesSince, RecompressedSince, PagesCompacted, RecountedSegments, Refaults, MemUsedMax):
 	// TotalsRows rows of TotalsRow words. A store that is opened with the memory of the one before

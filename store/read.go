@@ -4,6 +4,7 @@ package store
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/zramfs/zramfs/codec"
@@ -34,9 +35,14 @@ func (w *Worker) Read(page uint64, off int, dst []byte) error {
 	return w.readSlowly(page, off, dst, err)
 }
 
-func (w *Worker) corrupt(page uint64) {
+// corrupt counts a damaged page and reports it; err is of its read, or nil.
+func (w *Worker) corrupt(page uint64, err error) {
 	w.s.errors.note(checksumError)
-	if f := w.s.cfg.OnCorrupt; f != nil {
+	f := w.s.cfg.OnCorrupt
+	if errors.Is(err, errOverwritten) {
+		f = w.s.cfg.OnOverwritten
+	}
+	if f != nil {
 		f(page)
 	}
 }

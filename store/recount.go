@@ -139,7 +139,7 @@ func (s *Store) rescue(page uint64) error {
 	s.idx.swap(page, image.Lost)
 	invariant.Point("page given up")
 	w.count.add(e, -1)
-	w.corrupt(page)
+	w.corrupt(page, nil)
 	return nil
 }
 

@@ -58,6 +58,9 @@ func (c *sealer) seal(p []byte, page uint64, st *image.Stub) {
 	copy(st.Tag[:], p[PageSize:])
 }
 
+// errOverwritten is the ErrCorrupt of open.
+var errOverwritten = fmt.Errorf("%w: backing device: it is not what was written there", ErrCorrupt)
+
 // open decrypts a block in place, where p has sealedSize bytes and the block is at its beginning,
 // and returns the object. It fails with ErrCorrupt if the block is not the one that the stub of
 // page names.
@@ -65,7 +68,7 @@ func (c *sealer) open(p []byte, page uint64, st *image.Stub) ([]byte, error) {
 	c.bind(page, st)
 	copy(p[PageSize:sealedSize], st.Tag[:])
 	if _, err := c.aead.Open(p[:0], c.nonce[:], p[:sealedSize], c.bound[:]); err != nil {
-		return nil, fmt.Errorf("%w: page %d: block %d of the backing device is not what was written there", ErrCorrupt, page, st.Block)
+		return nil, fmt.Errorf("%w: page %d: block %d", errOverwritten, page, st.Block)
 	}
 	return p[:st.Length], nil
 }

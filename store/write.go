@@ -95,12 +95,12 @@ func (w *Worker) publish(page uint64, e image.Entry) (old image.Entry) {
 	w.count.add(e, +1)
 	w.met.add(e)
 	if !old.Valid(w.s.image.Segments) {
-		w.corrupt(page)
+		w.corrupt(page, nil)
 		return old
 	}
 	w.count.add(old, -1)
 	if old.Object() && !w.s.owns(page, old) { // damaged: to free it could hit another page
-		w.corrupt(page)
+		w.corrupt(page, nil)
 		return old
 	}
 	w.giveUp(page, old)
@@ -157,7 +157,7 @@ func (w *Worker) lockLoaded(page uint64) (*sync.Mutex, error) {
 			err = bad
 		}
 		if errors.Is(err, ErrCorrupt) {
-			w.corrupt(page)
+			w.corrupt(page, err)
 		}
 		return nil, err
 	}

@@ -254,7 +254,7 @@ func TestLogsDrain(t *testing.T) {
 	sink := &gatedSink{gate: make(chan struct{})}
 	close(sink.gate)
 	var noted []string
-	l := &Logs{lines: make(chan line, 1), corrupt: make(chan uint64, 1), filled: make(chan int, 1), failed: make(chan failure, 1), sink: sink,
+	l := &Logs{lines: make(chan line, 1), corrupt: make(chan damage, 1), filled: make(chan int, 1), failed: make(chan failure, 1), sink: sink,
 		noted: func(_ telemetry.Kind, text string) { noted = append(noted, text) }}
 	l.enqueue(slog.LevelInfo, []byte("line"))
 	l.Corrupt(7)

@@ -44,7 +44,7 @@ type sink interface {
 // dropped and counted. Its methods are safe for concurrent use.
 type Logs struct {
 	lines   chan line     // immutable
-	corrupt chan uint64   // immutable; numbers of damaged pages
+	corrupt chan damage   // immutable
 	filled  chan int      // immutable; per cent of the memory limit
 	failed  chan failure  // immutable; requests that ended in errors
 	stop    chan struct{} // immutable; closed by Close
@@ -57,6 +57,12 @@ type Logs struct {
 
 	noting sync.RWMutex
 	noted  func(telemetry.Kind, string) // see NoteTo; guarded by noting
+}
+
+// damage is a damaged page.
+type damage struct {
+	page        uint64
+	overwritten bool // on the backing device
 }
 
 type line struct {
@@ -85,7 +91,7 @@ func openLogs(cfg Config) (l *Logs) {
 func newLogs(s sink) *Logs {
 	l := &Logs{
 		lines:   make(chan line, logQueue),
-		corrupt: make(chan uint64, corruptQueue),
+		corrupt: make(chan damage, corruptQueue),
 		filled:  make(chan int, filledQueue),
 		failed:  make(chan failure, failedQueue),
 		stop:    make(chan struct{}),
@@ -106,9 +112,14 @@ func (l *Logs) Logger() *slog.Logger {
 // Corrupt reports that a stored page failed its checksum. It allocates nothing and never waits, so
 // the page path may call it. Repeated lines are limited to corruptBurst in a corruptWindow; all are
 // counted.
-func (l *Logs) Corrupt(page uint64) {
+func (l *Logs) Corrupt(page uint64) { l.damaged(damage{page: page}) }
+
+// Overwritten is Corrupt for a page whose block of the backing device is not what was written.
+func (l *Logs) Overwritten(page uint64) { l.damaged(damage{page: page, overwritten: true}) }
+
+func (l *Logs) damaged(d damage) {
 	select {
-	case l.corrupt <- page:
+	case l.corrupt <- d:
 	default:
 		l.corruptDropped.Add(1)
 	}
@@ -158,8 +169,8 @@ func (l *Logs) run() {
 		select {
 		case ln := <-l.lines:
 			w.write(ln.level, ln.text)
-		case page := <-l.corrupt:
-			if w.damaged(page, time.Now()) && !armed {
+		case d := <-l.corrupt:
+			if w.damaged(d, time.Now()) && !armed {
 				armed = true
 				idle.Reset(corruptWindow)
 			}
@@ -202,9 +213,12 @@ func (w *logWriter) write(level slog.Level, text []byte) {
 
 // damaged writes a line about a damaged page, or counts it where there were too many. It says
 // whether something is held back.
-func (w *logWriter) damaged(page uint64, now time.Time) bool {
+func (w *logWriter) damaged(d damage, now time.Time) bool {
 	if w.limit.allow(now) {
-		text := fmt.Appendf(nil, "page %d is damaged: reading it ends in an I/O error", page)
+		text := fmt.Appendf(nil, "page %d is damaged: reading it ends in an I/O error", d.page)
+		if d.overwritten {
+			text = append(text, "; its block of the backing device is not what was written there: something else writes to that device, or it fails"...)
+		}
 		w.logs.note(telemetry.Damaged, string(text))
 		w.write(slog.LevelError, w.dress(slog.LevelError, text))
 	}
@@ -236,8 +250,8 @@ func (w *logWriter) drain() {
 		select {
 		case ln := <-w.logs.lines:
 			w.write(ln.level, ln.text)
-		case page := <-w.logs.corrupt:
-			w.damaged(page, time.Now())
+		case d := <-w.logs.corrupt:
+			w.damaged(d, time.Now())
 		case percent := <-w.logs.filled:
 			w.filled(percent)
 		case f := <-w.logs.failed:

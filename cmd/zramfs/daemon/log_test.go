@@ -217,7 +217,7 @@ func TestLogNotes(t *testing.T) {
 		}
 	}
 	for page := range uint64(corruptBurst + 1) {
-		if held := w.damaged(page, time.Unix(1000, 0)); held != (page == corruptBurst) {
+		if held := w.damaged(damage{page: page}, time.Unix(1000, 0)); held != (page == corruptBurst) {
 			t.Errorf("page %d is held back: %v", page, held)
 		}
 	}

@@ -52,12 +52,12 @@ func (w *worker) storeConfig() store.Config {
 		Workers:   fusefs.Workers(), MaxWaiting: w.waiting,
 		Firmly:    protect.Firmly(store.ErrNoMemory),
 		Present:   protect.MakePresent,
-		OnCorrupt: w.logs.Corrupt,
-		OnFill:    w.noteFill,
-		OnFull:    w.cfg.OnFull,
-		Relief:    w.relieve,
-		Totals:    w.counters.Area.Totals(),
-		Backing:   w.backing,
+		OnCorrupt: w.logs.Corrupt, OnOverwritten: w.logs.Overwritten,
+		OnFill:  w.noteFill,
+		OnFull:  w.cfg.OnFull,
+		Relief:  w.relieve,
+		Totals:  w.counters.Area.Totals(),
+		Backing: w.backing,
 	}
 	if w.chosen.MemLimit != nil {
 		cfg.MemLimit = *w.chosen.MemLimit

@@ -184,7 +184,7 @@ type ErrorCount struct {
 // ErrorCounts returns the kinds of error that have occurred, damaged pages first.
 func ErrorCounts(io daemon.IOStatus) []ErrorCount {
 	all := []ErrorCount{
-		{"%d pages were damaged", io.ChecksumErrors, io.ChecksumErrorTimes, "test the memory of the machine; the log has the pages' numbers"},
+		{"%d pages were damaged", io.ChecksumErrors, io.ChecksumErrorTimes, "test the memory of the machine; the log has the pages' numbers, and says if something else wrote to the backing device"},
 		{"%d reads failed", io.FailedReads, io.FailedReadTimes, "see the log; the programs that the pages belonged to got an I/O error"},
 		{"%d writes failed", io.FailedWrites, io.FailedWriteTimes,
 			"no data is lost, the pages stayed in memory; raise the limit (zramfs set DIR mem-limit=SIZE), or end programs"},
