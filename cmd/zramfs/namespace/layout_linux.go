@@ -19,6 +19,8 @@ import (
 const (
 	viewDir = "/dev/.zramfs/view" // the served file system; detached once its parts are in place
 	binDir  = "/dev/.zramfs/bin"  // programs that stand in for the machine's
+	// machineDir has the directories of the machine's programs that are covered, by their paths.
+	machineDir = "/dev/.zramfs/machine"
 )
 
 // The kernel's directories that parts of the served file system cover.
@@ -27,6 +29,12 @@ const (
 	sysDev   = "/sys/dev/block"
 	sysClass = "/sys/class"
 	control  = "zram-control"
+)
+
+// The kernel's tables that files of the served file system cover.
+const (
+	procSwaps   = "/proc/swaps"
+	procModules = "/proc/modules"
 )
 
 // isZram reports whether a name is that of a zram device: zram0, zram1 and so on.
@@ -123,6 +131,32 @@ func linkPrograms() error {
 			return err
 		}
 	}
+	return coverPrograms()
+}
+
+// coverPrograms puts the stand-ins where scripts call them by their paths. On a kernel that cannot
+// lay one directory over another they are in PATH alone.
+func coverPrograms() error {
+	for _, dir := range []string{"/sbin", "/usr/sbin", "/bin", "/usr/bin"} {
+		dir, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			continue // there is none
+		}
+		kept := machineDir + dir
+		switch err := os.MkdirAll(filepath.Dir(kept), 0o755); {
+		case err != nil:
+			return err
+		case os.Mkdir(kept, 0o755) != nil:
+			continue // by another name
+		}
+		if err := unix.Mount(dir, kept, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("mount %s on %s: %w", dir, kept, err)
+		}
+		err = unix.Mount("zramfs", dir, "overlay", unix.MS_RDONLY, "lowerdir="+binDir+":"+kept)
+		if err != nil && !errors.Is(err, unix.ENODEV) && !errors.Is(err, unix.EINVAL) { // EINVAL: already two overlays deep
+			return fmt.Errorf("mount the stand-ins on %s: %w", dir, err)
+		}
+	}
 	return nil
 }
 
@@ -145,7 +179,12 @@ func coverSys() error {
 			return err
 		}
 	}
-	for part, on := range map[string]string{partBlock: sysBlock, partNumbers: sysDev, partControl: filepath.Join(sysClass, control)} {
+	for part, on := range map[string]string{
+		partBlock: sysBlock, partNumbers: sysDev, partControl: filepath.Join(sysClass, control), partSwaps: procSwaps, partModules: procModules,
+	} {
+		if _, err := os.Stat(on); errors.Is(err, fs.ErrNotExist) {
+			continue // a kernel without swap or modules
+		}
 		if err := unix.Mount(filepath.Join(viewDir, part), on, "", unix.MS_BIND, ""); err != nil {
 			return fmt.Errorf("mount on %s: %w", on, err)
 		}

@@ -16,19 +16,20 @@ import (
 	"syscall"
 )
 
-// The programs that scripts load and unload the zram module with.
+// The programs that scripts load, unload and look for the zram module with.
 const (
 	modprobe = "modprobe"
 	rmmod    = "rmmod"
+	lsmod    = "lsmod"
 )
 
 // standIns are the programs that this one stands in for in a namespace.
-var standIns = []string{modprobe, rmmod}
+var standIns = []string{modprobe, rmmod, lsmod}
 
-// StandIn does what modprobe or rmmod would do with the module zram, if this program was started in
-// a namespace in its place; ours is false otherwise. For other modules it executes the machine's
-// program. Loading makes as many devices as num_devices says, and unloading resets them all: it
-// fails while one is in use.
+// StandIn does what modprobe, rmmod or lsmod would do with the module zram, if this program was
+// started in a namespace in its place; ours is false otherwise. For other modules it executes the
+// machine's program. Loading makes as many devices as num_devices says, and unloading resets them
+// all: it fails while one is in use.
 func StandIn(args []string, out io.Writer) (code int, ours bool) {
 	if len(args) == 0 || !slices.Contains(standIns, filepath.Base(args[0])) {
 		return 0, false
@@ -44,6 +45,9 @@ func StandIn(args []string, out io.Writer) (code int, ours bool) {
 }
 
 func standIn(program string, args []string) error {
+	if program == lsmod {
+		return listModules(os.Stdout)
+	}
 	remove, modules, devices := program == rmmod, []string{}, 0
 	for _, arg := range args[1:] {
 		number, isNumber := strings.CutPrefix(arg, "num_devices=")
@@ -68,10 +72,14 @@ func standIn(program string, args []string) error {
 	return makeDevices(devices)
 }
 
-// machines executes the machine's program.
+// machines executes the machine's program. In a directory that is covered it is another one.
 func machines(program string, args []string) error {
 	var others []string
-	for dir := range strings.SplitSeq(os.Getenv("PATH"), string(filepath.ListSeparator)) {
+	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/sbin", "/sbin") {
+		real, err := filepath.EvalSymlinks(dir)
+		if _, covered := os.Stat(machineDir + real); err == nil && covered == nil {
+			dir = machineDir + real
+		}
 		if dir != binDir {
 			others = append(others, dir)
 		}

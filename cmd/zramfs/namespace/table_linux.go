@@ -217,20 +217,19 @@ func (t *table) forget(z *zram) error {
 }
 
 // share reports whether z has a loop device, and opens that, so that it stays: the next file with
-// its number would be zram0 here. A device that is swap or mounted stays as long as it is that.
+// its number would be zram0 here.
 func (z *zram) share() (stays bool, err error) {
 	before, err := loopsetup.Inspect(z.loop)
 	if err != nil {
 		return false, ignoreGone(err)
 	}
-	err = inUse(z.loop)
-	if errors.Is(err, unix.EBUSY) || errors.Is(err, fs.ErrNotExist) { // the latter in a container without the node
+	z.shared, err = os.Open(z.loop)
+	if errors.Is(err, fs.ErrNotExist) { // in a container without the node
+		z.shared = nil
 		return true, nil
 	}
-	if err == nil {
-		z.shared, err = os.Open(z.loop)
-	}
 	if err != nil {
+		z.shared = nil
 		return false, ignoreGone(err)
 	}
 	now, err := loopsetup.Inspect(z.loop)

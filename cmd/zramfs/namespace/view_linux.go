@@ -26,6 +26,8 @@ const (
 	partBlock   = "block"
 	partNumbers = "numbers"
 	partControl = "control"
+	partSwaps   = "swaps"
+	partModules = "modules"
 )
 
 const (
@@ -41,6 +43,8 @@ func (t *table) serve(requests *os.File) error {
 			{name: partBlock, mode: fs.ModeDir | 0o755, dir: t.blockDevices},
 			{name: partNumbers, mode: fs.ModeDir | 0o755, dir: t.numbers},
 			{name: partControl, mode: fs.ModeDir | 0o755, dir: t.controls},
+			{name: partSwaps, mode: 0o444, read: t.swaps},
+			{name: partModules, mode: 0o444, read: modules},
 		}, nil
 	}}
 	// go-fuse closes the descriptor it is given.
