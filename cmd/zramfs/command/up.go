@@ -125,8 +125,8 @@ func upAt(c *cli.Context, at place) error {
 	if err := doctor.CanSwap(host.Local); err != nil {
 		return err
 	}
-	all, err := devices.Find(dir)
-	if err != nil && !errors.Is(err, devices.ErrNotRunning) {
+	all, err := setup.FindForUp(dir)
+	if err != nil {
 		return err
 	}
 	if d, err := setup.UpAlready(all); d != nil || err != nil {

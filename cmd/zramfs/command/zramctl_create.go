@@ -15,6 +15,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/config"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
+	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/cmd/zramfs/zramctl"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -47,6 +48,12 @@ func zramctlCreate(out io.Writer, o zramctl.Options, conf *config.Config, all []
 		}
 	}
 	loop, err := makeDevice(dir, o.Size, algorithm)
+	for o.Find && errors.Is(err, errTaken) {
+		all = append(all, zramctl.Numbered{Number: z.Number})
+		z.Number = zramctl.Free(all)
+		name = zramctl.NameOf(z.Number)
+		loop, err = makeDevice(zramctl.Dir(conf, z.Number), o.Size, algorithm)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: failed to set disksize (%d bytes): %s", name, o.Size, zramctlMessage(err))
 	}
@@ -69,6 +76,9 @@ func zramctlAlgorithm(o zramctl.Options) (string, error) {
 	return setting, err
 }
 
+// errTaken means that another command is making a device at the same DIR, or has.
+var errTaken = errors.New("another command was faster")
+
 // makeDevice serves a device on dir and attaches a loop device to it, which stays until the device
 // is ended. After a failure, or a signal, there is neither.
 func makeDevice(dir string, size uint64, algorithm string) (loop string, err error) {
@@ -76,6 +86,9 @@ func makeDevice(dir string, size uint64, algorithm string) (loop string, err err
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal kills the program
 	if err := runQuiet("mount", "--"+flagSize, strconv.FormatUint(size, 10), "--"+flagAlgorithm, algorithm, dir); err != nil {
+		if setup.Taken(dir) {
+			err = fmt.Errorf("%w: %w", errTaken, err)
+		}
 		return "", err
 	}
 	dev, err := loopsetup.Attach(filepath.Join(dir, devices.DataFile), &loopsetup.Config{DiscardMax: discardMax})

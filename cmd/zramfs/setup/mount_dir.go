@@ -111,6 +111,19 @@ func checkEmpty(path string) (err error) {
 	return fmt.Errorf("%s %w: not empty; name an empty directory, or one that does not exist", path, errBusyDir)
 }
 
+// Taken reports whether a device is mounted on dir, or is about to be.
+func Taken(dir string) bool {
+	parent, err := filepath.EvalSymlinks(filepath.Dir(dir))
+	path := filepath.Join(parent, filepath.Base(dir))
+	here := func() bool { mounted, merr := isMounted(path); return err == nil && merr == nil && mounted }
+	if here() {
+		return true
+	}
+	release, free := claimDir(path)
+	release()
+	return !free || here()
+}
+
 // giveUpDir removes the mount point that prepareDir made if err says that nothing was mounted. The
 // serving process removes its own mounts. If another process is about to mount there, the directory
 // stays for it. The kernel removes no directory that has a mount, also where the mount table cannot

@@ -5,9 +5,38 @@ package setup
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/loopsetup"
 )
+
+// endingTime bounds the wait for a device that ends by itself; endingPause is between two looks.
+const (
+	endingTime  = 30 * time.Second
+	endingPause = 20 * time.Millisecond
+)
+
+// FindForUp returns the devices at dir, none where there is none. It waits for the end of one whose
+// swap areas were turned off by swapoff: until that there is no room for the next.
+func FindForUp(dir string) ([]devices.Device, error) {
+	for end := time.Now().Add(endingTime); ; time.Sleep(endingPause) {
+		all, err := devices.Find(dir)
+		if errors.Is(err, devices.ErrNotRunning) {
+			return nil, nil
+		}
+		if err != nil || len(all) == 0 || !ending(all[0]) || time.Now().After(end) {
+			return all, err
+		}
+	}
+}
+
+// ending reports whether up made d without --keep, and its swap is off.
+func ending(d devices.Device) bool {
+	kept := func(loop loopsetup.Info) bool { return !loop.Autoclear }
+	return d.Record != nil && d.Keeper != 0 && len(d.Swaps) == 0 && !slices.ContainsFunc(d.Loops, kept)
+}
 
 // UpAlready returns the first device that is used as swap, or nil. A device mounted there without
 // swap may hold data, and is an error.
