@@ -25,8 +25,14 @@ const testSize = 16 << 20
 // testPool makes a page file of generated pages and loads it.
 func testPool(t *testing.T) *pool {
 	t.Helper()
+	return poolOf(t, 2*mebibyte/codec.PageSize)
+}
+
+// poolOf loads a page file of n pages.
+func poolOf(t *testing.T, n int) *pool {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "pages.zpg")
-	memory := bytes.Join(pages.Mix(2*mebibyte/codec.PageSize, 5), nil)
+	memory := bytes.Join(pages.Mix(n, 5), nil)
 	if err := pagefile.Save(path, []pagefile.Program{{Name: "mix", Pages: memory}}); err != nil {
 		t.Fatal(err)
 	}
@@ -36,6 +42,26 @@ func testPool(t *testing.T) *pool {
 		t.Fatal(err)
 	}
 	return pool
+}
+
+// A page file may have any number of pages: those beyond the last whole mebibyte are left out.
+func TestPoolOfNoWholeMebibytes(t *testing.T) {
+	for _, rest := range []int{1, 255} {
+		p := poolOf(t, mebibyte/codec.PageSize+rest)
+		if p.pages() != mebibyte/codec.PageSize {
+			t.Errorf("%d pages of one mebibyte and %d pages", p.pages(), rest)
+		}
+		file, err := p.share()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, err := file.Stat(); err != nil || info.Size() != mebibyte {
+			t.Errorf("%d bytes are shared, %v", info.Size(), err)
+		}
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // emptyFile makes a sparse file that stands for a device.

@@ -52,6 +52,7 @@ func loadPool() (*pool, error) {
 	if size < mebibyte {
 		return nil, fmt.Errorf("load %s: %w: %d bytes", path, errFewPages, size)
 	}
+	size = size / mebibyte * mebibyte
 	memory, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return nil, fmt.Errorf("map pages: %w", err)
@@ -60,7 +61,7 @@ func loadPool() (*pool, error) {
 	for _, program := range programs {
 		at += copy(memory[at:], program.Pages)
 	}
-	out := &pool{memory: memory[:size/mebibyte*mebibyte], address: addressOf(memory), path: path}
+	out := &pool{memory: memory, address: addressOf(memory), path: path}
 	out.lz4, err = lz4Ratio(out.memory)
 	return out, err
 }
