@@ -81,6 +81,7 @@ const lattice = `
 	cmd/zramfs/monitor < cmd/zramfs-monitor
 	cmd/zramfs/exposition < cmd/zramfs/web
 	cmd/zramfs/regular < cmd/zramfs/chronicle
+	cmd/zramfs/regular < cmd/zramfs/imaging
 	cmd/zramfs/regular < cmd/zramfs/web
 	cmd/zramfs/chronicle < cmd/zramfs/web
 	cmd/zramfs/watch < cmd/zramfs/web

@@ -10,8 +10,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/regular"
 )
 
 // PartialSuffix ends the name of a snapshot that is not complete.
@@ -46,14 +49,19 @@ func openPartialFile(name string, force, resume bool) (*partialFile, error) {
 		return nil, err
 	}
 	temporary := name + PartialSuffix
-	flags := unix.O_RDWR | unix.O_CLOEXEC | unix.O_NOFOLLOW | unix.O_NONBLOCK
-	switch {
-	case !resume && !force:
-		flags |= unix.O_CREAT | unix.O_EXCL
-	case !resume:
-		flags |= unix.O_CREAT
+	const flags = unix.O_RDWR | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	var file *os.File
+	var err error
+	if resume {
+		file, err = regular.OpenOwn(temporary, flags)
+	} else {
+		if force {
+			err = clearPartial(temporary)
+		}
+		if err == nil {
+			file, err = os.OpenFile(temporary, flags|unix.O_CREAT|unix.O_EXCL, 0o600)
+		}
 	}
-	file, err := os.OpenFile(temporary, flags, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return nil, fmt.Errorf("%s is there from a save that did not end: --resume goes on with it, --force begins anew", temporary)
@@ -69,30 +77,52 @@ func openPartialFile(name string, force, resume bool) (*partialFile, error) {
 	return f, nil
 }
 
-// take makes the file this process's own. It empties the file unless it is resumed.
+// clearPartial removes a partial file, also of another user, unless a save of this one writes it.
+func clearPartial(temporary string) (err error) {
+	old, err := regular.OpenOwn(temporary, unix.O_RDONLY|unix.O_NOFOLLOW)
+	if err == nil {
+		defer func() { err = errors.Join(err, old.Close()) }()
+		if _, err := lockPartial(old, temporary); err != nil {
+			return err
+		}
+	}
+	if err := unix.Unlink(temporary); err != nil && !errors.Is(err, unix.ENOENT) {
+		return &fs.PathError{Op: "remove", Path: temporary, Err: err}
+	}
+	return nil
+}
+
+// lockPartial makes an open partial file this process's own.
+func lockPartial(f *os.File, temporary string) (fs.FileInfo, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, fmt.Errorf("%s is written by another process: %w", temporary, err)
+	}
+	switch is, err := os.Lstat(temporary); {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case err != nil || !os.SameFile(info, is):
+		return nil, fmt.Errorf("%s was completed by another process", temporary)
+	}
+	return info, nil
+}
+
+// take makes the file this process's own. Pages go to no file that others may read or have by
+// another name.
 func (f *partialFile) take() error {
-	info, err := f.whole.Stat()
+	info, err := lockPartial(f.whole.File, f.whole.temporary)
 	if err != nil {
 		return err
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: %w", f.whole.temporary, errNoFile)
-	}
-	if err := unix.Flock(int(f.whole.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return fmt.Errorf("%s is written by another process: %w", f.whole.temporary, err)
-	}
-	switch is, err := os.Lstat(f.whole.temporary); {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return err
-	case err != nil || !os.SameFile(info, is):
-		return fmt.Errorf("%s was completed by another process", f.whole.temporary)
 	}
 	// One file has both names where a save was killed between its two last steps: see finish.
 	if has, err := os.Lstat(f.whole.name); err == nil && os.SameFile(info, has) {
 		return errors.Join(f.discard(), errWhole)
 	}
-	if f.fresh {
-		return f.whole.Truncate(0)
+	if st := info.Sys().(*syscall.Stat_t); st.Nlink > 1 || info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("%s may be read by others (mode %o, %d names): --force begins anew", f.whole.temporary, info.Mode().Perm(), st.Nlink)
 	}
 	return nil
 }

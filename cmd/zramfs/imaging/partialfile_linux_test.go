@@ -3,10 +3,14 @@
 package imaging
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 // addParts adds parts to a file and completes it, or leaves it.
@@ -100,8 +104,57 @@ func TestPartialFileIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(true, true, "too many levels of symbolic links")
-	refused(true, false, "too many levels of symbolic links")
+	if f, err = newPartialFile(name, true, false); err != nil {
+		t.Fatal(err)
+	}
+	addParts(t, f, false, "left")
 	holds(t, name, "again")
+	holds(t, name+PartialSuffix, "left")
+}
+
+// Pages never go to a file that another user has made, may read or has by another name: --force
+// makes another one, and --resume refuses.
+func TestPartialFileOfOthers(t *testing.T) {
+	require.Root(t)
+	for what, make := range map[string]func(partial string) error{
+		"belongs to another user": func(partial string) error { return os.Chown(partial, 4711, -1) },
+		"mode 666, 1 names":       func(partial string) error { return os.Chmod(partial, 0o666) },
+		"mode 600, 2 names":       func(partial string) error { return os.Link(partial, partial+"-link") },
+	} {
+		name := filepath.Join(t.TempDir(), "file")
+		partial := name + PartialSuffix
+		if err := os.WriteFile(partial, []byte("head"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := make(partial); err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := os.Open(partial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, err := newPartialFile(name, false, true); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: resumed: %+v, %v", what, f, err)
+		}
+		f, err := newPartialFile(name, true, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		addParts(t, f, false, "pages")
+		if text, err := io.ReadAll(theirs); err != nil || string(text) != "head" {
+			t.Errorf("%s: who made the file reads %q, %v", what, text, err)
+		}
+		info, err := os.Lstat(partial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st := info.Sys().(*syscall.Stat_t); st.Uid != 0 || st.Nlink != 1 || info.Mode() != 0o600 {
+			t.Errorf("%s: the new file has mode %v, %+v", what, info.Mode(), st)
+		}
+		if err := theirs.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // A file appears under its name only where that is still free.
