@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/config"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
@@ -23,9 +24,6 @@ func parseAlgorithms(list string) ([]codec.Algorithm, error) {
 	return all, nil
 }
 
-// zramAlgorithms are kernel zram's algorithms that this program lacks, each with our nearest.
-var zramAlgorithms = map[string]string{"lzo": "lz4", "lzo-rle": "lz4", "lz4hc": "page:dense", "842": "lz4", "deflate": "zstd"}
-
 // unknownAlgorithm explains why codec.Parse refused a text: it names no algorithm, or has a bad
 // parameter.
 func unknownAlgorithm(text string, err error) error {
@@ -36,7 +34,7 @@ func unknownAlgorithm(text string, err error) error {
 		return usageError("%s", strings.TrimPrefix(err.Error(), "unknown "))
 	}
 	hint := "."
-	if near, ok := zramAlgorithms[name]; ok {
+	if near, ok := config.KernelAlgorithms[name]; ok {
 		hint = " (kernel zram's): the nearest is " + near + "."
 	} else if near := term.Nearest(base, known); near != "" {
 		hint = "; did you mean " + near + "?"

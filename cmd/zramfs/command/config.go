@@ -88,6 +88,7 @@ type configValue struct {
 	Written string `json:"written"` // the line that sets it; empty for a default
 	File    string `json:"file"`    // where that is; empty for a default
 	Line    int    `json:"line"`    // of the file; 0 for a default
+	Note    string `json:"note"`    // why up takes another value than is written; empty for none
 }
 
 type configProblem struct {
@@ -136,7 +137,7 @@ func configValues(s *config.Section) (all []configValue) {
 }
 
 func newConfigValue(key string, at config.Setting) configValue {
-	return configValue{Key: key, Value: at.Value, Written: at.Key + " = " + at.Written, File: at.File, Line: at.Line}
+	return configValue{Key: key, Value: at.Value, Written: at.Key + " = " + at.Written, File: at.File, Line: at.Line, Note: at.Note}
 }
 
 // defaultOf returns the default of a flag in words.
@@ -174,6 +175,9 @@ func (r configReport) settingsText() string {
 			if v.File != "" {
 				from = fmt.Sprintf("%s:%d: %s", v.File, v.Line, v.Written)
 			}
+			if v.Note != "" {
+				from += "; " + v.Note
+			}
 			fmt.Fprintf(&out, "%-17s = %-16s  # %s\n", v.Key, v.Value, from)
 		}
 	}
@@ -188,7 +192,7 @@ func (r configReport) problemText() string {
 	return out.String()
 }
 
-// checkText writes the errors, or that there are none.
+// checkText writes the errors, or that there are none, and what values became.
 func (r configReport) checkText() string {
 	switch {
 	case len(r.Problems) > 0:
@@ -196,7 +200,16 @@ func (r configReport) checkText() string {
 	case len(r.Sections) == 0:
 		return r.emptyText() + "\n"
 	}
-	return fmt.Sprintf("no errors in %s: %s\n", strings.Join(r.Files, ", "), term.Plural(len(r.Sections), "device", "devices"))
+	var out strings.Builder
+	for _, s := range r.Sections {
+		for _, v := range s.Values {
+			if v.Note != "" {
+				fmt.Fprintf(&out, "%s:%d: %s is taken as %s: %s\n", v.File, v.Line, v.Written, v.Value, v.Note)
+			}
+		}
+	}
+	fmt.Fprintf(&out, "no errors in %s: %s\n", strings.Join(r.Files, ", "), term.Plural(len(r.Sections), "device", "devices"))
+	return out.String()
 }
 
 // emptyText says why there is no device.

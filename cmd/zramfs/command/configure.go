@@ -68,27 +68,24 @@ func loadRoot(app *cli.App, root host.Root) (*config.Config, error) {
 	}
 	conf.Real = devices.RealPath
 	for _, s := range conf.Sections {
-		if s.Off == "" {
-			checkSection(app, conf, s)
-		}
+		checkSection(app, conf, s)
 	}
 	conf.SortProblems()
 	return conf, nil
 }
 
 // checkSection reads the values of a section as up does: each with the size alone, so that each
-// error has its line, and then all together.
+// error has its line, and then all together. A section that this machine leaves out may be of no
+// size.
 func checkSection(app *cli.App, conf *config.Config, s *config.Section) {
 	before, size := len(conf.Problems), "4G"
-	for _, at := range s.Settings {
+	settings := slices.DeleteFunc(slices.Clone(s.Settings), func(at config.Setting) bool { return at.Flag == "" || at.Flag == flagSize && at.Value == config.NoSize })
+	for _, at := range settings {
 		if at.Flag == flagSize && trySettings(app, s.Dir, at) == nil {
 			size = at.Value
 		}
 	}
-	for _, at := range s.Settings {
-		if at.Flag == "" {
-			continue
-		}
+	for _, at := range settings {
 		with := []config.Setting{{Flag: flagSize, Value: size}, at}
 		if err := trySettings(app, s.Dir, with...); err != nil {
 			conf.Problem(s, at, fmt.Sprintf("%s = %s: %s", at.Key, at.Written, withoutFlag(at, err)))
@@ -97,7 +94,7 @@ func checkSection(app *cli.App, conf *config.Config, s *config.Section) {
 	if len(conf.Problems) > before {
 		return
 	}
-	if err := trySettings(app, s.Dir, s.Settings...); err != nil {
+	if err := trySettings(app, s.Dir, settings...); err != nil {
 		conf.Problem(s, config.Setting{File: s.File, Line: s.Line}, fmt.Sprintf("[%s]: %v", s.Name, err))
 	}
 }

@@ -112,7 +112,10 @@ func (g *generatorRun) devices(conf *config.Config, answer generator.Answer) (al
 		}
 		d := generator.Device{Name: s.Name, Dir: s.Dir, Source: s.File}
 		for _, at := range s.Settings {
-			if at.Flag == flagSpill && filepath.IsAbs(at.Value) {
+			if at.Note != "" {
+				g.say(sayInfo, "%s:%d: %s = %s is taken as %s: %s", at.File, at.Line, at.Key, at.Written, at.Value, at.Note)
+			}
+			if at.Flag == flagSpill {
 				d.Spill = filepath.Clean(at.Value)
 			}
 		}

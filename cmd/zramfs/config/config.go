@@ -44,6 +44,7 @@ type Setting struct {
 	Written string // its value, as it is written
 	Flag    string // the flag that it sets; empty for a key that only files have
 	Value   string // the value of the flag
+	Note    string // why that is another one than the file asks for; empty for none
 	File    string
 	Line    int
 }
@@ -106,6 +107,7 @@ func Load(root host.Root, ram uint64, flags []Flag) (*Config, error) {
 	// Not by slices.SortFunc: each of its instances takes 10 KB of memory, which zramfs locks.
 	sort.Slice(c.Sections, func(i, j int) bool { return Number(c.Sections[i].Name) < Number(c.Sections[j].Name) })
 	for _, s := range c.Sections {
+		l.convert(s)
 		c.finish(s)
 	}
 	return c, nil
@@ -118,8 +120,10 @@ func (c *Config) finish(s *Section) {
 		switch {
 		case at.Key == keyDir:
 			s.Dir = at.Value
-		case at.Flag == flagSize && at.Value == "0M":
+		case at.Flag == flagSize && at.Value == NoSize:
 			s.Off = fmt.Sprintf("its size is 0 (%s:%d)", at.File, at.Line)
+		case at.Key == keyFSType:
+			s.Off = fmt.Sprintf("its %s is %s (%s:%d)", keyFSType, at.Value, at.File, at.Line)
 		case at.Flag == "" && c.RAM > 0 && exceeds(c.RAM, at.Value):
 			s.Off = fmt.Sprintf("this machine has %d MiB of memory, more than its %s of %s MiB (%s:%d)", c.RAM>>20, keyHostLimit, at.Value, at.File, at.Line)
 		}

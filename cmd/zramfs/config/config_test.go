@@ -115,7 +115,7 @@ func TestLinesWithErrors(t *testing.T) {
 		{"[zram-1]", "unknown section [zram-1]"},
 		{"[zram+1]", "unknown section [zram+1]"},
 		{"[zram0]\nhost-memory-limit = NaN", "neither a number of MiB nor none"},
-		{"[zram0]\ncompression-algorithm = zstd (type=huge) (level=3)", "(level=3) is for recompression"},
+		{"[zram0]\nfs-type = ext4", "makes swap and no file system"},
 	} {
 		ram := uint64(1 << 30)
 		if strings.HasSuffix(test.text, "ram") {
@@ -142,6 +142,7 @@ func FuzzLoad(f *testing.F) {
 		l.parse(text)
 		lines := strings.Count(text, "\n") + 1
 		for _, s := range c.Sections {
+			l.convert(s)
 			c.finish(s)
 			for _, at := range s.Settings {
 				if at.Line < 1 || at.Line > lines || at.Value == "" {

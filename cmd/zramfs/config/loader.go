@@ -122,17 +122,26 @@ func (l *loader) set(line string) {
 		l.problem("%s sets again what %s sets in line %d: keep one of them", name, before.Key, before.Line)
 		return
 	}
-	value, keep, err := k.convert(written, float64(l.RAM)/(1<<20))
-	if err != nil {
-		l.problem("%s = %s: %v", name, written, err)
-		return
-	}
 	if same >= 0 {
 		l.section.Settings = slices.Delete(l.section.Settings, same, same+1)
 	}
-	if setting.Value = value; keep {
-		l.section.Settings = append(l.section.Settings, setting)
+	l.section.Settings = append(l.section.Settings, setting)
+}
+
+// convert computes the values of a section from those that are written, once all files are read.
+func (l *loader) convert(s *Section) {
+	var kept []Setting
+	for _, at := range s.Settings {
+		var err error
+		at.Value, at.Note, err = l.keys[at.Key].convert(at.Written, float64(l.RAM)/(1<<20))
+		switch {
+		case err != nil:
+			l.Problem(s, at, fmt.Sprintf("%s = %s: %v", at.Key, at.Written, err))
+		case at.Value != "":
+			kept = append(kept, at)
+		}
 	}
+	s.Settings = kept
 }
 
 // hint names the key that was meant, if one is near.
