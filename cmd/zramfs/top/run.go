@@ -29,7 +29,7 @@ type Options struct {
 // Run shows devices on the terminal of the process until q is pressed or ctx ends, and then gives
 // the terminal back as it was, also if it panics. Errors are those of the terminal.
 func Run(ctx context.Context, o Options) error {
-	s, err := openScreen()
+	s, err := openScreen(ctx)
 	if err != nil {
 		return err
 	}
