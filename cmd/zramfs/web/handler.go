@@ -21,7 +21,7 @@ import (
 var static embed.FS
 
 const (
-	// maxReaders is the number of pages that may be open.
+	// maxReaders is the number of pages that may be open. One more ends the oldest.
 	maxReaders = 64
 	// reconnect is when a page whose connection broke tries again, in milliseconds.
 	reconnect = 2000
@@ -136,11 +136,7 @@ func (h handler) events(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return // the answer has no body to wait for
 	}
-	looks, ok := h.sampler.subscribe()
-	if !ok {
-		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
-		return
-	}
+	looks := h.sampler.subscribe()
 	defer h.sampler.unsubscribe(looks)
 	control := http.NewResponseController(w)
 	text := fmt.Appendf(nil, "retry: %d\n\n", reconnect)
@@ -157,7 +153,10 @@ func (h handler) events(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 			return
-		case l := <-looks:
+		case l, open := <-looks:
+			if !open {
+				return
+			}
 			text = bytes.Join([][]byte{[]byte("data: "), l, []byte("\n\n")}, nil)
 		}
 	}

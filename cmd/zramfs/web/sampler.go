@@ -5,6 +5,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,7 +40,7 @@ type Sampler struct {
 	last    *look
 	history *watch.History // used while looking is held
 	journal journal
-	readers map[chan []byte]bool
+	readers []chan []byte // the oldest first
 	wake    chan struct{} // has room for one
 }
 
@@ -55,7 +56,7 @@ type look struct {
 // NewSampler returns a sampler that adds to a chronicle.
 func NewSampler(c *chronicle.Chronicle, b figures.Build, logf func(format string, args ...any)) *Sampler {
 	return &Sampler{build: b, chronicle: c, logf: logf, take: watch.Take, read: readEvents, history: watch.NewHistory(120),
-		readers: make(map[chan []byte]bool), wake: make(chan struct{}, 1)}
+		wake: make(chan struct{}, 1)}
 }
 
 // Run looks until ctx ends.
@@ -165,26 +166,27 @@ func (s *Sampler) encode(l *look) []byte {
 }
 
 // subscribe returns a channel that gets each look; a slow reader misses some. unsubscribe ends it.
-// It is false where maxReaders have one.
-func (s *Sampler) subscribe() (_ chan []byte, ok bool) {
+// Where maxReaders have one, that of the oldest is closed.
+func (s *Sampler) subscribe() chan []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.readers) >= maxReaders {
-		return nil, false
+		close(s.readers[0])
+		s.readers = slices.Delete(s.readers, 0, 1)
 	}
 	c := make(chan []byte, 1)
-	s.readers[c] = true
+	s.readers = append(s.readers, c)
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
-	return c, true
+	return c
 }
 
 func (s *Sampler) unsubscribe(c chan []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.readers, c)
+	s.readers = slices.DeleteFunc(s.readers, func(other chan []byte) bool { return other == c })
 }
 
 func (s *Sampler) watchers() int {
@@ -197,7 +199,7 @@ func (s *Sampler) watchers() int {
 func (s *Sampler) send(l *look) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for c := range s.readers {
+	for _, c := range s.readers {
 		select {
 		case <-c:
 		default:
