@@ -9,15 +9,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/zramfs/zramfs/internal/require"
 )
 
-var (
-	flipAll  = flag.Bool("flips", false, "flip every bit of the requests' memory, not a sample")
-	flipSeed = flag.Uint64("flip-seed", 0, "seed of the sampled flips, 0 for one of the time")
-)
+var flipAll = flag.Bool("flips", false, "flip every bit of the requests' memory, not a sample")
 
 // flipScene is what a process that died has left in slot 0. Pages 5 and 6 hold what was there
 // before; the request concerns page 5.
@@ -75,12 +73,7 @@ func flipPlaces(l *left) (places []int) {
 // and again if it must, carries on with the right pages, answers EIO or has the request sent again,
 // and does not wait or die for ever.
 func TestFlipsOfRequests(t *testing.T) {
-	seed := *flipSeed
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("seed: -flip-seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 17))
+	rng := rand.New(rand.NewPCG(require.Seed(t, 1), 17))
 	places := flipPlaces(newLeft(t))
 	tried, outcomes, each := 0, map[string]int{}, 40
 	if testing.Short() {

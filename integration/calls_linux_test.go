@@ -16,6 +16,15 @@ func needCalls(t *testing.T) {
 	binary(t)
 }
 
+// No kernel lacks the memory for a ppoll for ever, so no loop has that.
+func TestCallsLeaveOutWhatNoKernelGives(t *testing.T) {
+	l := callLoop{kinds: map[string]int{}, once: func(t *testing.T, arm armed) failing {
+		t.Errorf("a loop has calls fail as no kernel does: %+v", arm)
+		return failing{}
+	}}
+	l.fail(t, "keeper ppoll", 1, true)
+}
+
 // writeAndRead works on a device from another process.
 func writeAndRead(t testing.TB, dir string) {
 	t.Helper()

@@ -49,7 +49,7 @@ type crashing struct {
 
 func newCrashing(t testing.TB, dir string) *crashing {
 	t.Helper()
-	return &crashing{t: t, dir: dir, keeper: status(t, dir).KeeperPID, rng: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1)), began: time.Now()}
+	return &crashing{t: t, dir: dir, keeper: status(t, dir).KeeperPID, rng: rand.New(rand.NewPCG(require.Seed(t, 1), 1)), began: time.Now()}
 }
 
 // worker returns the keeper's child that is not dead, waiting for it.
@@ -121,7 +121,7 @@ func (c *crashing) report(sum verifyReply) {
 func setDebug(t *testing.T, words ...string) { t.Setenv(debugVariable, strings.Join(words, ",")) }
 
 // TestCrashOnLoop kills workers at random instants under a verifying load on a loop
-// device: no error, no wrong byte, and nothing grows. `make crash-test` does it 200
+// device: no error, no wrong byte, and nothing grows. `make explore WHAT=crash` does it 200
 // times.
 func TestCrashOnLoop(t *testing.T) {
 	require.Root(t)

@@ -101,7 +101,7 @@ func TestSnapshotKilled(t *testing.T) {
 	from, to, in := mount(t, "--size", "96M"), mount(t, "--size", "96M"), tempDir(t)
 	want := contentFile(t, bytes.Join(append(pages.Mix(8000, 6), pages.Generate(pages.Random, 14000, 6)...), nil), size)
 	fillDevice(t, want, from, size/pageSize)
-	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
+	rng := rand.New(rand.NewPCG(require.Seed(t, 1), 1))
 	file := filepath.Join(in, "saved")
 	save := func() []string {
 		flag := "--resume"

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zramfs/zramfs/internal/require"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -62,7 +63,7 @@ func TestSwapSoak(t *testing.T) {
 // soak is one window. It returns false if the group's limit has cost a process its
 // life; then what the others hold has been checked all the same.
 func soak(t *testing.T, window time.Duration) (whole bool) {
-	seed := uint64(time.Now().UnixNano())
+	seed := require.Seed(t, 1)
 	w := &soakers{rng: rand.New(rand.NewPCG(seed, 1)), group: memoryGroup(t, "soak", soakLimit)}
 	total := w.start(t)
 	stop := watch(t)

@@ -15,17 +15,15 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/require"
 	"github.com/zramfs/zramfs/store/internal/image"
 )
 
 // The tests of this file flip single bits of an image of a few MiB that holds every kind of object.
 // Each flip ends in the right pages, in ErrCorrupt for the pages that the bit belongs to, or in an
-// image that Open refuses. `make flips` tries every bit, a test run without it a sample.
+// image that Open refuses. A test run tries a sample, and with -flips every bit.
 
-var (
-	flipAll  = flag.Bool("flips", false, "flip every bit of an image, not a sample: hours")
-	flipSeed = flag.Uint64("flip-seed", 0, "seed of the sampled flips, 0 for one of the time")
-)
+var flipAll = flag.Bool("flips", false, "flip every bit of an image, not a sample: hours")
 
 const (
 	flipPages = 512             // of the device: an index page
@@ -34,12 +32,7 @@ const (
 
 // flipSource is where a test draws its flips from; the seed is printed where the test fails.
 func flipSource(t *testing.T) *rand.Rand {
-	seed := *flipSeed
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("seed: -flip-seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 17))
+	return rand.New(rand.NewPCG(require.Seed(t, 1), 17))
 }
 
 // A flipped is an image whose bits are flipped, and what belongs there.

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/require"
 )
 
 func init() {
@@ -168,7 +169,7 @@ func killAtAnyInstant(t *testing.T, backing *Backing) {
 		files = append(files, backing.file.(*os.File), backing.secret.File())
 	}
 	t.Setenv("KIND", string(mem.Kind()))
-	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
+	rng := rand.New(rand.NewPCG(require.Seed(t, 1), 1))
 	for life := range rounds {
 		t.Setenv("LIFE", strconv.FormatUint(life, 10))
 		before := done.Load()

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zramfs/zramfs/internal/require"
 	"github.com/zramfs/zramfs/internal/world"
 	"github.com/zramfs/zramfs/store/internal/image"
 )
@@ -27,7 +28,6 @@ var (
 	sequenceLength = flag.Int("length", 2, "try every sequence of up to this many operations")
 	sequenceSample = flag.Int("sample", 0, "besides, how many sequences of two operations more to draw")
 	sequenceOne    = flag.String("sequence", "", "try this sequence alone, names with commas between them")
-	sequenceSeed   = flag.Uint64("sequence-seed", 0, "the seed of the sample; 0 draws one")
 )
 
 // touched is the page that the operations of a sequence are about. Pages around it hold what
@@ -444,11 +444,7 @@ func TestEverySequence(t *testing.T) {
 
 // sample tries sequences that are drawn, of a length or one operation more.
 func (r *sequenceRun) sample(sequences, length int) {
-	seed := *sequenceSeed
-	if seed == 0 {
-		seed = rand.Uint64()>>16 + 1
-	}
-	rng := rand.New(rand.NewPCG(seed, 3))
+	rng := rand.New(rand.NewPCG(require.Seed(r.t, 1), 3))
 	for range sequences {
 		sequence := make([]int, length+rng.IntN(2))
 		for n := range sequence {
@@ -456,7 +452,7 @@ func (r *sequenceRun) sample(sequences, length int) {
 		}
 		r.try(sequence)
 	}
-	r.t.Logf("%d sequences, %d deaths; %d sequences drawn from -sequence-seed %d", r.sequences, r.instants, sequences, seed)
+	r.t.Logf("%d sequences, %d deaths; %d sequences drawn", r.sequences, r.instants, sequences)
 }
 
 // sequenceOf is the sequence of that name.

@@ -24,12 +24,12 @@ func TestTotalsGoOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, got := make([]byte, PageSize), make([]byte, PageSize)
+	page, got, rng := make([]byte, PageSize), make([]byte, PageSize), rand.New(rand.NewPCG(1, 1))
 	for round := range uint64(3) {
 		for n := range uint64(100) {
 			workers := []*Worker{s.Acquire(), s.Acquire(), s.Acquire(), s.Acquire()} // each counts
 			for i := range page {
-				page[i] = byte(rand.Uint32())
+				page[i] = byte(rng.Uint32())
 			}
 			for _, w := range workers[1:] {
 				if err := w.Read(n, 0, got); err != nil {
@@ -121,9 +121,9 @@ func TestRefaultsGoOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := make([]byte, PageSize)
+	page, rng := make([]byte, PageSize), rand.New(rand.NewPCG(1, 2))
 	for i := range page {
-		page[i] = 'a' + byte(rand.Uint32N(16))
+		page[i] = 'a' + byte(rng.Uint32N(16))
 	}
 	w := s.Acquire()
 	for n := range uint64(100) {
@@ -175,9 +175,9 @@ func TestRefaultsGoOn(t *testing.T) {
 // TestMet tells what the pages of a request are stored as.
 func TestMet(t *testing.T) {
 	s := newStore(t, Config{Disksize: 16 << 20, Algorithm: algorithm(t, "lz4")})
-	packs, same, noise := make([]byte, PageSize), make([]byte, PageSize), make([]byte, PageSize)
+	packs, same, noise, rng := make([]byte, PageSize), make([]byte, PageSize), make([]byte, PageSize), rand.New(rand.NewPCG(1, 3))
 	for i := range packs {
-		packs[i], noise[i] = byte(i/64), byte(rand.Uint32())
+		packs[i], noise[i] = byte(i/64), byte(rng.Uint32())
 	}
 	met := func(f func(w *Worker)) Met {
 		w := s.Acquire()

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -67,11 +68,15 @@ func writeUnderView() error {
 	if err != nil {
 		return err
 	}
+	life, err := strconv.ParseUint(os.Getenv("LIFE"), 10, 64)
+	if err != nil {
+		return err
+	}
 	var version atomic.Uint32
 	var working sync.WaitGroup
 	for seed := range uint64(2) {
 		working.Go(func() {
-			rng := rand.New(rand.NewPCG(uint64(os.Getpid()), seed))
+			rng := rand.New(rand.NewPCG(life, seed))
 			for {
 				disturb(s, rng, version.Add(1))
 			}
@@ -128,6 +133,7 @@ func TestViewOfALiveImage(t *testing.T) {
 	}
 	v, rounds, objects := openView(t, mem), 0, 0
 	for life := range lives {
+		t.Setenv("LIFE", strconv.Itoa(life))
 		t.Setenv("LIMIT", []string{"", "y"}[life%2])
 		cmd := startChild(t, "write under a view", mem.File())
 		for end := time.Now().Add(length); time.Now().Before(end); rounds++ {

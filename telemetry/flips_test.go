@@ -8,22 +8,16 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/zramfs/zramfs/internal/require"
 )
 
-var (
-	flipAll  = flag.Bool("flips", false, "flip every bit of the counters' memory, not a sample")
-	flipSeed = flag.Uint64("flip-seed", 0, "seed of the sampled flips, 0 for one of the time")
-)
+var flipAll = flag.Bool("flips", false, "flip every bit of the counters' memory, not a sample")
 
 // A bit of the counters' memory flips: a figure may be wrong, an entry of a trace or an event be
 // missing, or the memory be refused. Readers and writers go on, and none of them takes long.
 func TestFlipsOfCounters(t *testing.T) {
-	seed := *flipSeed
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("seed: -flip-seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 17))
+	rng := rand.New(rand.NewPCG(require.Seed(t, 1), 17))
 	mem := memory(2)
 	a, err := Format(mem, 2)
 	if err != nil {
