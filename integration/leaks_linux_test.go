@@ -74,7 +74,7 @@ func (m machine) leaked() ([]string, error) {
 		}
 	}
 	for _, area := range now.swaps {
-		if !slices.Contains(m.swaps, area) {
+		if !slices.Contains(m.swaps, area) && strings.HasPrefix(area, "/dev/loop") && !othersServe() {
 			found = append(found, "swap on "+area)
 		}
 	}
@@ -84,6 +84,16 @@ func (m machine) leaked() ([]string, error) {
 		}
 	}
 	return found, nil
+}
+
+// othersServe reports whether there are processes of devices that are not of this run: swap may be
+// theirs. Processes of this run are found as such.
+func othersServe() bool {
+	return slices.ContainsFunc(processes(), func(pid int) bool {
+		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		program := strings.TrimSuffix(exe, " (deleted)")
+		return err == nil && filepath.Base(program) == "zramfs" && program != programBelow(root)
+	})
 }
 
 // descriptors lists the open files of this process, without those that the Go

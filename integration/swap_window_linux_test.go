@@ -74,7 +74,7 @@ func oneSwap(t testing.TB, dir string) loopsetup.Swap {
 func wantNothingLeft(t testing.TB, dir string) {
 	t.Helper()
 	areas, err := loopsetup.Swaps()
-	if err != nil || len(areas) > 0 {
+	if err != nil || len(areas) > 0 && !othersServe() {
 		t.Errorf("swap is on: %+v, %v", areas, err)
 	}
 	left, err := leftovers(root)
