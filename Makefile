@@ -9,28 +9,36 @@ PAGES   := .cache/pages.zpg
 # Root does it itself, others by sudo; empty where there is neither.
 SUDO    := $(if $(filter 0,$(shell id -u)),env,$(shell command -v sudo))
 
-.PHONY: all build build-cuda manuals compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-start bench-store bench-codec bench-once crash-test calls flips soak fuzz fuzz-once simulate simulate-once simulate-planted sequences sequences-once mutants suites oracle criteria charts test-kubernetes coverage generate sample clean
+.PHONY: all build build-cuda manuals compiled run test test-guest test-devices test-others check lint test-race race-devices race-others test-cuda test-portable packages release build-release test-release test-packages bench bench-block bench-swap bench-start bench-store bench-codec bench-once explore explore-fixed mutants suites oracle criteria charts test-kubernetes coverage generate sample clean help
 
 all: build
+
+# These lines: of each target the first sentence.
+help:
+	@awk '/^# /{doc = doc " " substr($$0, 3); next} doc && /^[a-z][a-z -]*:/{sub(/:.*/, ""); sub(/[.:;] .*|[.:]$$/, "", doc); printf "%-20s%s\n", $$0, doc} {doc = ""}' Makefile
 
 # What no page comes through is compiled without inlining, for a twentieth of the size: a device
 # locks the program in memory, and images count it.
 COLD := $(MODULE)/cmd/... $(MODULE)/loopsetup $(MODULE)/procpages github.com/urfave/cli/v2 github.com/hanwen/go-fuse/v2/... golang.org/x/sys/unix archive/... bufio compress/... context encoding/json flag fmt html internal/poll log/... math/big net/... os/... reflect regexp/... strconv strings text/...
 SMALL = -trimpath $(foreach p,$(COLD),-gcflags=$(p)=-l)
 
-# The documentation generators of the command line library are left out, and HTTP/2 and rare terminals.
+# The programs, in bin. Generators of documentation, HTTP/2 and rare terminals are left out.
 build:
-	CGO_ENABLED=0 $(GO) build $(SMALL) -tags urfave_cli_no_docs -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/zramfs ./cmd/zramfs
-	CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2,tcell_minimal -ldflags '-s -w' -o $(BIN)/zramfs-monitor ./cmd/zramfs-monitor
-	CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2 -ldflags '-s -w' -o $(BIN)/zramfs-node ./cmd/zramfs-node
+	@echo build zramfs
+	@CGO_ENABLED=0 $(GO) build $(SMALL) -tags urfave_cli_no_docs -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/zramfs ./cmd/zramfs
+	@echo build zramfs-monitor
+	@CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2,tcell_minimal -ldflags '-s -w' -o $(BIN)/zramfs-monitor ./cmd/zramfs-monitor
+	@echo build zramfs-node
+	@CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2 -ldflags '-s -w' -o $(BIN)/zramfs-node ./cmd/zramfs-node
 
 # The manual page and the completions for bash, zsh and fish, below MANUALS as below /usr.
 manuals:
 	$(GO) run ./tools/manuals -o $(or $(MANUALS),bin/manuals) -version $(VERSION) -date $(or $(DATE),$$(git log -1 --format=%cs 2>/dev/null || date +%F))
 
-# With GPUs. Libcuda is loaded when it is asked for, but by the C library's loader, so this one is dynamic.
+# The program with GPUs. Libcuda is loaded when it is asked for, but by the C library's loader, so this one is dynamic.
 build-cuda:
-	CGO_ENABLED=0 $(GO) build -trimpath -tags cuda,urfave_cli_no_docs -ldflags '-s -w -X main.version=$(VERSION)' -o bin/zramfs-cuda ./cmd/zramfs
+	@echo build zramfs-cuda
+	@CGO_ENABLED=0 $(GO) build -trimpath -tags cuda,urfave_cli_no_docs -ldflags '-s -w -X main.version=$(VERSION)' -o bin/zramfs-cuda ./cmd/zramfs
 
 # What swap on zramfs does for a program that needs more memory than it may have, and ends clean; or,
 # without the right to swap, a look at the device in a user namespace.
@@ -48,9 +56,9 @@ $(PAGES):
 	@mkdir -p $(@D)
 	$(GO) run ./tools/pagesample -o $@
 
-# What a newcomer runs: the program, and all tests on this kernel and processor. The tests of
-# DEVICES mount, attach loop devices, turn on swap or lock memory, and run one package after the
-# other. Those of OTHERS compute; they run beside the former, with what processor time these leave.
+# The tests of DEVICES mount, attach loop devices, turn on swap or lock memory, and run one package
+# after the other. Those of OTHERS compute; they run beside the former, with what processor time
+# these leave.
 DEVICES := /(integration|fusefs|loopsetup|procpages|internal/require|tools/bench|cmd/zramfs/(aside|awake|command|control|daemon|devices|host|prefetch|protect|setup|slots|tune))$$
 PACKAGES = $$($(GO) list ./... | grep -E '$(DEVICES)')
 OTHERS  = $$($(GO) list ./... | grep / | grep -vE '$(DEVICES)|zramfs/zramfs$$')
@@ -59,28 +67,32 @@ TEST    = $(GO) test -vet=off -timeout 45m $(TESTFLAGS)
 # Tests of package zramfs that build everything for each tag and platform; check has them.
 BUILDS  := ^TestF0(80|88|93|94|95)
 
+# All tests on this kernel and processor: what a newcomer runs.
 test: compiled
-	tools/legs.sh test-devices test-others
+	@echo 'test: usually 15 minutes on two processors; .cache/legs has all that it prints'
+	@tools/legs.sh test-devices test-others
 
-# Both need the packages; compiling them first keeps each from doing it.
+# Compiles what both parts of test need, which keeps each from doing it.
 compiled: build $(PAGES)
+	@echo build tests
 	@$(GO) list -export -test -tags invariants -f '{{""}}' ./... >/dev/null
 
-# The program under test is the one that was built, where the tests do not build another.
+# The part of test that uses devices, on the program that was built where tests build no other.
 test-devices: compiled
 	ZRAMFS_BINARY=$(abspath bin/zramfs) $(TEST) -tags invariants -count=1 -p 1 -parallel 4 $(PACKAGES)
 
-# Go answers from its cache for packages that did not change.
+# The part of test that computes. Go answers from its cache for packages that did not change.
 test-others: compiled
 	$(BESIDE) $(GO) vet ./...
 	$(BESIDE) $(TEST) -count=1 -skip '$(BUILDS)' .
 	$(BESIDE) $(TEST) -tags invariants $(OTHERS)
 
-# All that CI runs once .ci/run has prepared the machine: what uses devices beside what computes.
-DEVICE_LEGS := test-devices race-devices bench-once simulate-once
-OTHER_LEGS  := lint test-others race-others test-cuda test-portable test-release oracle fuzz-once sequences-once
+# What uses devices beside what computes.
+DEVICE_LEGS := test-devices race-devices bench-once explore-fixed
+OTHER_LEGS  := lint test-others race-others test-cuda test-portable test-release oracle
+# All that CI runs once .ci/run has prepared the machine.
 check: compiled
-	tools/legs.sh "$(DEVICE_LEGS)" "$(OTHER_LEGS)"
+	@tools/legs.sh "$(DEVICE_LEGS)" "$(OTHER_LEGS)"
 
 # Format, modules, scripts, generated files, and builds for each tag and platform.
 lint: build build-cuda
@@ -123,25 +135,26 @@ test-cuda:
 test-portable: $(PAGES)
 	tools/portable.sh
 
-# deb, rpm and apk, the container image, bill of materials and checksums, of the tree as it is.
-# ARCHES=amd64 makes less. release makes the last commit twice, from nothing, and compares.
 ARCHES ?= amd64,arm64
 
+# deb, rpm and apk, the container image, bill of materials and checksums, of the tree as it is.
+# ARCHES=amd64 makes less. release makes the last commit twice, from nothing, and compares.
 packages release: build-release
 	bin/make-release $(if $(filter release,$@),release,make) -o bin/$@ -arch $(ARCHES)
 
 build-release:
-	cd tools/release && CGO_ENABLED=0 $(GO) build -trimpath -o $(abspath bin)/make-release .
+	@echo build make-release
+	@cd tools/release && CGO_ENABLED=0 $(GO) build -trimpath -o $(abspath bin)/make-release .
 
 # What packages and image contain, and how their scripts behave.
 test-release:
 	cd tools/release && $(GO) vet . && $(BESIDE) $(TEST) -count=1 .
 
-# Installs, upgrades and removes packages of two versions, in a system that mmdebstrap makes from the
-# sources of this one, while a device holds pages; apk where a static one is in PATH.
 PACKAGED := bin/test-packages
 TWO_VERSIONS = for v in 1.0.0 1.0.1; do bin/make-release make -version v$$v -o $(PACKAGED)/$$v -arch $$($(GO) env GOARCH) || exit 1; done
 
+# Installs, upgrades and removes packages of two versions, in a system that mmdebstrap makes from the
+# sources of this one, while a device holds pages; apk where a static one is in PATH.
 test-packages: build-release $(PACKAGED)/tree
 	$(TWO_VERSIONS)
 	$(GO) test -count=1 -timeout 20m -v -run '^TestSwapPackages' ./integration -packages $(abspath $(PACKAGED))
@@ -165,14 +178,7 @@ bench-once: build $(PAGES)
 	$(MAKE) bench-store BENCHFLAGS='-size 64M -idle 2s -churn 1'
 	$(MAKE) bench-codec ROUNDS=2
 
-# Every fuzz target one after the other, for FOR in all.
-fuzz: $(PAGES)
-	tools/fuzz.sh $(or $(FOR),10m)
-
-fuzz-once: $(PAGES)
-	tools/fuzz.sh 20s
-
-# Beside kernel zram in the same run, as block devices and as swap; both need root.
+# Compares with kernel zram in the same run, as block devices and as swap; both need root.
 # BENCHFLAGS is passed on: -rounds 1 -size 256M -runtime 1s is short for the former,
 # -rounds 1 -limit 64M for the latter, which measures swap with three values of
 # vm.page-cluster: about two minutes a round, and -page-clusters 0 a third of it.
@@ -184,43 +190,14 @@ bench-block: build $(PAGES)
 bench-swap: build $(PAGES)
 	$(GO) run ./tools/bench swap -binary bin/zramfs $(BENCHFLAGS)
 
-# Kills workers at random instants under a verifying load on a loop device, and
-# prints how long that was felt; KILLS=1000 goes on longer than three minutes.
-crash-test:
-	$(GO) test -count=1 -timeout 2h -v -run '^TestCrashOnLoop$$' ./integration -kills $(or $(KILLS),200)
+# Tests inputs that a fresh seed draws: WHAT="simulate sequences calls flips fuzz", and crash, soak and
+# planted. SEED=7 FOR=1h are passed on, and what else tools/explore.sh has.
+explore: build $(PAGES)
+	tools/explore.sh $(or $(WHAT),simulate sequences calls flips fuzz)
 
-# Has each system call of commands, keeper and worker fail, once and for good; LOOP=Mount has one
-# operation, STRIDE=4 each fourth call of a kind, TURN=1 other errors.
-calls: build
-	ZRAMFS_BINARY=$(abspath bin/zramfs) $(BESIDE) $(GO) test -count=1 -timeout 8h -v -run '^Test(Swap)?CallsOf$(or $(LOOP),.*)$$' ./integration -calls-stride $(or $(STRIDE),1) -calls-turn $(or $(TURN),0)
-
-# Flips bits of an image, of the memory of requests and of the counters, one at a time; an hour.
-flips:
-	$(BESIDE) $(GO) test -count=1 -timeout 3h -v -run '^TestFlips' ./store -flips
-	$(BESIDE) $(GO) test -count=1 -timeout 1h -v -run '^TestFlips' ./fusefs ./telemetry -flips
-
-# Swaps under pressure in windows of less than a minute; FOR=1h goes on longer.
-soak: $(PAGES)
-	$(GO) test -count=1 -timeout 24h -v -run '^TestSwapSoak$$' ./integration -soak $(or $(FOR),10m)
-
-# Store, server and supervision on a machine on which a seed decides everything: SEED=1 FOR=10m.
-# simulate-planted proves that it finds mistakes, each within five minutes.
-simulate:
-	tools/simulate.sh $(or $(FOR),1m) $(or $(SEED),0)
-
-simulate-once:
-	tools/simulate.sh 2m 0 1
-
-simulate-planted:
-	tools/planted.sh 300
-
-# Every sequence of up to four operations of the store, with a death at each instant that another
-# process can see. sequences-once has those of two operations and draws some longer ones.
-sequences:
-	tools/sequences.sh 4 0
-
-sequences-once:
-	$(BESIDE) tools/sequences.sh 2 100
+# The part of explore that CI runs, from fixed seeds.
+explore-fixed:
+	$(BESIDE) env SEED=1 FOR=2m PROCESSES=1 SAMPLE=100 tools/explore.sh simulate sequences
 
 # Changes SAMPLE places of a PACKAGE, drawn by SEED, one at a time, and counts what the tests that
 # reach each find: half an hour or more, as root. MUTANTFLAGS is passed on: -jobs 4, -longest 3s

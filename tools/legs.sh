@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # legs.sh LANE...: makes targets. A LANE is a word with targets that run one after the other; lanes
-# run side by side. Prints a line for each target, and of one that fails what failed in it; at last
-# which tests were skipped and why. Logs are in .cache/legs.
+# run side by side. Prints a line for each package and target, and of one that fails what failed in
+# it; at last which tests were skipped and why. Logs are in .cache/legs.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 logs=.cache/legs
@@ -22,11 +22,14 @@ failed() {
 		END { printf "%s", held }' "$1" | head -n 600
 }
 
+# Copies to a log, and prints a line for each package whose tests have ended.
+progress() { tee "$logs/$1.log" | sed -un "s,^\(ok\|FAIL\)[ \t]\+github.com/zramfs/\(zramfs/\)\?\([^ \t]*\)[ \t]\+,   $1: \1 \3 ,p" >&3; }
+
 # One target: its log, and the line that says how long it took.
 leg() {
 	local begin=$SECONDS status=0 ran cpu
 	TIMEFORMAT='%U %S'
-	cpu=$({ time make --no-print-directory "$1" >"$logs/$1.log" 2>&1; } 2>&1) || status=$?
+	cpu=$({ time make --no-print-directory "$1" 2>&1 | progress "$1"; } 2>&1) || status=$?
 	cpu=$(awk '{ printf "%d", $1 + $2 }' <<<"$cpu")
 	ran=$(grep -cE '^--- (PASS|FAIL)' "$logs/$1.log")
 	if [ "$status" -ne 0 ]; then
@@ -60,6 +63,7 @@ skipped() {
 		}'
 }
 
+exec 3>&1
 pids=()
 for l in "$@"; do
 	lane "$l" &

@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# simulate.sh FOR [SEED [PROCESSES]]: simulates for a time such as 2m, from SEED on or, with 0, from
-# one that is drawn and printed; in as many processes as there are processors, whose output stays in
-# .cache/simulation/log.0 and so on. First it runs what failed once (tools/simulate/seeds) and one
-# seed twice. Go arguments of one run follow in ARGS.
+# simulate.sh FOR [SEED [PROCESSES]]: simulates for a time such as 2m, from SEED on; in as many
+# processes as there are processors, whose output stays in .cache/simulation/log.0 and so on. First
+# it runs what failed once (tools/simulate/seeds) and one seed twice. Go arguments of one run follow
+# in ARGS.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-for=$1 seed=${2:-0} processes=${3:-$(nproc)}
-[ "$seed" -ne 0 ] || seed=$((RANDOM * 32768 + RANDOM + 1))
+for=$1 seed=${2:-1} processes=${3:-$(nproc)}
 dir=$PWD/.cache/simulation
 go run ./tools/simulate -o "$dir"
 go test -c -overlay "$dir/overlay.json" -tags simulation,invariants -o "$dir/test" ./cmd/zramfs/daemon
