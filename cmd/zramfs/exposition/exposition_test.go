@@ -44,6 +44,11 @@ func look() figures.Look {
 			Protections: []protect.Protection{{Name: protect.NameMemory, State: protect.StateOK}, {Name: protect.NameOOM, State: protect.StateWarn}},
 		}
 	}
+	odd := status()
+	odd.Codecs = append(odd.Codecs, odd.Codecs...)
+	odd.Operations = append(odd.Operations, odd.Operations...)
+	odd.Protections = append(odd.Protections, odd.Protections...)
+	odd.Ages.Classes = append(odd.Ages.Classes, odd.Ages.Classes...)
 	swap := []loopsetup.Swap{{Path: "/dev/loop0", Size: 1023 * mib, Used: 390 * mib}}
 	return figures.Look{
 		Time: time.Unix(1e9, 0), Took: 3 * time.Millisecond, Pressure: 12.5, PressureKnown: true,
@@ -55,6 +60,7 @@ func look() figures.Look {
 			{Dir: "/run/zram", Err: errors.New("a second one of that name")},
 			{Dir: "/mnt/\xff", Err: errors.New("a name that is not UTF-8")},
 			{Dir: "/srv/\xff", Status: status()}, // one that answers
+			{Dir: "/srv/odd", Status: odd},       // one that has things twice
 		},
 	}
 }
@@ -82,6 +88,7 @@ func TestWrite(t *testing.T) {
 		`zramfs_saved_bytes{device="/mnt/\"b\""} 2.9360128e+08`,
 		`zramfs_memory_bytes{device="/run/zram",kind="waste"} 1.4680064e+07`,
 		`zramfs_pages{codec="page:dense",device="/run/zram"} 90000`,
+		`zramfs_pages{codec="page:dense",device="/srv/odd"} 90000`,
 		`zramfs_operation_pages_total{device="/run/zram",op="read"} 7`,
 		`zramfs_operation_errors_total{device="/run/zram",op="read"} 1`,
 		`zramfs_operation_duration_seconds_bucket{device="/run/zram",op="read",le="4.096e-06"} 0`,
@@ -106,8 +113,8 @@ func TestWrite(t *testing.T) {
 			t.Errorf("no line %s in\n%s", line, text)
 		}
 	}
-	if n := strings.Count(text, `zramfs_up{`); n != 5 {
-		t.Errorf("%d devices, want 5", n)
+	if n := strings.Count(text, `zramfs_up{`); n != 6 {
+		t.Errorf("%d devices, want 6", n)
 	}
 }
 

@@ -3,6 +3,8 @@
 package figures
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,7 +57,8 @@ func Take(names ...string) (Look, error) {
 }
 
 // Of returns the samples of a look. Two devices with one name, as after a mount on a mount, give
-// the samples of the first. Labels are UTF-8, which names of directories need not be.
+// the samples of the first, and so does a status that has something twice. Labels are UTF-8, which
+// names of directories need not be.
 func Of(l Look, b Build) []Sample {
 	var s samples
 	seen := map[string]bool{}
@@ -67,6 +70,13 @@ func Of(l Look, b Build) []Sample {
 		seen[s.device] = true
 		s.take(d, l.Time)
 	}
+	known := map[string]bool{}
+	s.all = slices.DeleteFunc(s.all, func(x Sample) bool {
+		key := fmt.Sprintf("%s%q", x.Name, x.Labels)
+		twice := known[key]
+		known[key] = true
+		return twice
+	})
 	if l.PressureKnown {
 		s.all = append(s.all, Sample{Name: Pressure, Value: l.Pressure / 100})
 	}
