@@ -192,7 +192,7 @@ func identify(n int) (FileID, error) {
 	if err != nil {
 		return FileID{}, fmt.Errorf("get status: %w", err)
 	}
-	return FileID{Device: info.Device, Inode: info.Inode}, nil
+	return FileID{Device: info.Device, Inode: info.Inode, Name: unix.ByteSliceToString(info.File_name[:])}, nil
 }
 
 // resize looks at the file first: kernels before 6.16 take the size that they have cached.

@@ -247,7 +247,11 @@ func FindAmong(devs []string, backing string) ([]string, error) {
 }
 
 // FileID identifies a file, as st_dev and st_ino of stat(2) do.
-type FileID struct{ Device, Inode uint64 }
+type FileID struct {
+	Device, Inode uint64
+	// Name is the path by which the file was attached, or its first 63 bytes.
+	Name string
+}
 
 // Identify returns the file that the loop device dev is on, however it is mounted
 // (LOOP_GET_STATUS64 of loop(4)). It opens the device, which takes the rights of its node, usually

@@ -276,7 +276,7 @@ func probeLoop(dev string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(FileSystem{Major: unix.Major(id.Device), Minor: unix.Minor(id.Device)})
+	text, err := json.Marshal(FileSystem{Major: unix.Major(id.Device), Minor: unix.Minor(id.Device), Name: id.Name})
 	if err != nil {
 		return nil, err
 	}
@@ -291,5 +291,9 @@ func probeLoop(dev string) ([]byte, error) {
 	return text, errors.Join(err, unix.Close(fd))
 }
 
-// A FileSystem is the number of a file system (st_dev).
-type FileSystem struct{ Major, Minor uint32 }
+// A FileSystem is the number of a file system (st_dev), and the Name of the file there; see
+// [loopsetup.FileID].
+type FileSystem struct {
+	Major, Minor uint32
+	Name         string
+}

@@ -113,7 +113,6 @@ func (s *survey) ask(devices []Device) {
 			d.Err, d.Keeper = &Silence{silent, d.Title()}, silent.Keeper.PID
 		}
 		if d.Status != nil {
-			d.noteStatus(d.Status.Loops)
 			if err := s.use(d); err != nil {
 				d.Err = errors.Join(d.Err, err)
 			}
@@ -141,9 +140,17 @@ func (d *Device) ask(ctx context.Context) {
 		return
 	}
 	d.Answered = time.Now() // others may take until ctx ends
-	if d.Keeper == 0 {
-		d.Keeper = ServerAt(d.Status.PID)
+	if d.Keeper == 0 && d.keptBy(d.Status.PID) {
+		d.Keeper = d.Status.PID
 	}
+	d.noteStatus(ctx, d.Status.Loops)
+}
+
+// keptBy reports whether the process that a status names keeps d: a status may name any process. The
+// kernel tells root which processes have the connection; otherwise the DIR in the process's
+// arguments counts.
+func (d *Device) keptBy(pid int) bool {
+	return ServerAt(pid) != 0 && (host.Local.HoldsFUSE(pid, d.number) || serverDir(pid) == d.Dir)
 }
 
 // ErrCutOff means that the mount of a device was ended by force, and that its data file is served.
@@ -220,7 +227,7 @@ func (d *Device) askAway(ctx context.Context) {
 func (d *Device) seenBy(pid int) bool {
 	mounts, err := host.Local.MountsOf(pid)
 	return err == nil && slices.ContainsFunc(mounts, func(m *mountinfo.Info) bool {
-		return m.Mountpoint == d.Dir && m.FSType == FSType && (m.Minor == d.number || d.number == 0)
+		return m.Mountpoint == d.Dir && IsDevice(m) && (m.Minor == d.number || d.number == 0)
 	})
 }
 

@@ -4,13 +4,17 @@ package devices
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"sort"
 	"strings"
 	"time"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -100,15 +104,32 @@ func (d *Device) NoteNew(info loopsetup.Info) {
 	}
 }
 
-// noteStatus adds the loop devices in a status to the recorded ones. up's record is more exact
-// where it has them too.
-func (d *Device) noteStatus(loops []string) {
+// noteStatus adds to the recorded loop devices those in a status that are on the data file. up's
+// record is more exact where it has them too.
+func (d *Device) noteStatus(ctx context.Context, loops []string) {
 	for _, path := range loops {
-		if !slices.ContainsFunc(d.Noted, func(n NotedLoop) bool { return n.Path == path }) {
+		if !slices.ContainsFunc(d.Noted, func(n NotedLoop) bool { return n.Path == path }) && d.hasLoop(ctx, path) {
 			d.Noted = append(d.Noted, NotedLoop{Path: path})
 		}
 	}
 }
+
+// hasLoop reports whether a loop device that the status of d names is on its data file: a status may
+// name any. The file is known by the connection of its file system, which the keeper holds, or by
+// the path by which it was attached. A process that may not open the loop device cannot harm it
+// either, and believes the status.
+func (d *Device) hasLoop(ctx context.Context, path string) bool {
+	text, err := aside.Call(ctx, aside.Probe, path)
+	var p aside.FileSystem
+	if len(text) == 0 || json.Unmarshal(text, &p) != nil {
+		return errors.Is(err, fs.ErrPermission)
+	}
+	name := d.Data()
+	return p.Major == 0 && (host.Local.HoldsFUSE(d.Keeper, int(p.Minor)) || p.Name == name[:min(len(name), loopNameMost)])
+}
+
+// loopNameMost is how much of a path the kernel keeps for a loop device, in bytes (LO_NAME_SIZE).
+const loopNameMost = 63
 
 // errStillAttached means that a loop device stayed attached after it was detached.
 var errStillAttached = errors.New("a loop device is still attached")

@@ -3,14 +3,18 @@
 package devices
 
 import (
+	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/internal/require"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -19,14 +23,23 @@ import (
 // detachedLoop attaches a loop device to a file zram0 whose mount is then detached.
 func detachedLoop(t *testing.T) *loopsetup.Device {
 	t.Helper()
+	return detachedLoopOn(t, t.TempDir())
+}
+
+// detachedLoopOn is detachedLoop with a mount on dir, which it makes.
+func detachedLoopOn(t *testing.T, dir string) *loopsetup.Device {
+	t.Helper()
 	require.Root(t)
 	require.Loop(t)
-	dir := t.TempDir()
-	if err := unix.Mount("none", dir, "ramfs", 0, ""); err != nil {
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = unix.Mount("none", dir, "ramfs", 0, "")
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, dataName)
-	err := os.WriteFile(path, make([]byte, 1<<20), 0o600)
+	err = os.WriteFile(path, make([]byte, 1<<20), 0o600)
 	var loop *loopsetup.Device
 	if err == nil {
 		loop, err = loopsetup.Attach(path, &loopsetup.Config{NoDirectIO: true})
@@ -132,11 +145,43 @@ func TestWaitDetachedKnowsItsOwn(t *testing.T) {
 	}
 }
 
-// TestNoteStatus wants the sequence numbers of up's record kept.
+// A status may name any loop device. One counts that is on the data file, by the path by which it
+// was attached; up's record is more exact.
 func TestNoteStatus(t *testing.T) {
-	d := Device{Noted: []NotedLoop{{Path: "/dev/loop8", Sequence: 3}}}
-	d.noteStatus([]string{"/dev/loop7", "/dev/loop8"})
-	if want := []NotedLoop{{Path: "/dev/loop8", Sequence: 3}, {Path: "/dev/loop7"}}; !slices.Equal(d.Noted, want) {
+	theirs, dir := detachedLoop(t), t.TempDir()
+	ours := detachedLoopOn(t, filepath.Join(dir, DataDir))
+	d := Device{Dir: dir, Noted: []NotedLoop{{Path: "/dev/loop1048575", Sequence: 3}}}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	d.noteStatus(ctx, []string{theirs.Path(), ours.Path(), "/dev/loop1048575", "/dev/null", "banana"})
+	if want := []NotedLoop{{Path: "/dev/loop1048575", Sequence: 3}, {Path: ours.Path()}}; !slices.Equal(d.Noted, want) {
 		t.Errorf("%v, want %v", d.Noted, want)
+	}
+}
+
+// A PID in a status counts if the arguments or the connections of that process are the device's.
+func TestKeptBy(t *testing.T) {
+	keeper := exec.Command("sh", "-c", `printf zramfs >/proc/self/comm; read -r line`, daemon.ProcessName, "mount", "/run/zram")
+	in, err := keeper.StdinPipe()
+	if err == nil {
+		err = keeper.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = errors.Join(in.Close(), keeper.Wait()) }() // sh ends with its input
+	pid := keeper.Process.Pid
+	for end := time.Now().Add(time.Minute); ServerAt(pid) == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the process has not taken its name")
+		}
+	}
+	for dir, want := range map[string]bool{"/run/zram": true, "/run/zram2": false, "": false} {
+		if d := (Device{Dir: dir}); d.keptBy(pid) != want {
+			t.Errorf("%q is kept by the process of /run/zram: %v", dir, !want)
+		}
+	}
+	if d := (Device{Dir: "/run/zram"}); d.keptBy(os.Getpid()) || d.keptBy(0) {
+		t.Error("any process counts")
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -148,9 +150,7 @@ func look(m host.Root) (*survey, error) {
 		}
 	}
 	for i := range s.devices {
-		if err := s.use(&s.devices[i]); err != nil {
-			return nil, err
-		}
+		s.devices[i].Err = s.use(&s.devices[i])
 	}
 	return s, s.addLost()
 }
@@ -161,11 +161,26 @@ func zramfsMounts(mounts []*mountinfo.Info) []Device {
 	var devices []Device
 	for _, m := range mounts {
 		known := func(d Device) bool { return d.number == m.Minor || d.Dir == m.Mountpoint }
-		if m.FSType == FSType && m.Root == "/" && !slices.ContainsFunc(devices, known) {
+		if IsDevice(m) && m.Root == "/" && !slices.ContainsFunc(devices, known) {
 			devices = append(devices, Device{Dir: m.Mountpoint, number: m.Minor})
 		}
 	}
 	return devices
+}
+
+// IsDevice reports whether a mount is one of a device's attributes. Every user may mount a file
+// system of our type where the user may write; it counts only for that user, and one of root's for
+// everybody.
+func IsDevice(m *mountinfo.Info) bool {
+	if m.FSType != FSType {
+		return false
+	}
+	for option := range strings.SplitSeq(m.VFSOptions, ",") { // of the file system, as the kernel writes them
+		if owner, ok := strings.CutPrefix(option, "user_id="); ok {
+			return owner == "0" || owner == strconv.Itoa(os.Geteuid())
+		}
+	}
+	return false
 }
 
 // addRecord adds up's record to its device, or adds a device whose mount is not seen. It skips the

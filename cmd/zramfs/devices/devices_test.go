@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/moby/sys/mountinfo"
@@ -15,17 +16,34 @@ import (
 
 func TestZramfsMounts(t *testing.T) {
 	mounts := []*mountinfo.Info{
-		{Major: 0, Minor: 50, Root: "/", Mountpoint: "/run/zram", FSType: "fuse.zramfs"},
-		{Major: 0, Minor: 51, Root: "/", Mountpoint: "/mnt", FSType: "fuse.sshfs"},
-		{Major: 0, Minor: 50, Root: "/", Mountpoint: "/bind", FSType: "fuse.zramfs"},
-		{Major: 0, Minor: 50, Root: "/dev/zram0", Mountpoint: "/file", FSType: "fuse.zramfs"},
-		{Major: 0, Minor: 52, Root: "/", Mountpoint: "/second", FSType: "fuse.zramfs"},
-		{Major: 0, Minor: 53, Root: "/", Mountpoint: "/second", FSType: "fuse.zramfs"},
-		{Major: 0, Minor: 54, Root: "/", Mountpoint: "/like", FSType: "fuse.zramfs2"},
+		{Minor: 50, Root: "/", Mountpoint: "/run/zram", FSType: "fuse.zramfs"},
+		{Minor: 51, Root: "/", Mountpoint: "/mnt", FSType: "fuse.sshfs"},
+		{Minor: 50, Root: "/", Mountpoint: "/bind", FSType: "fuse.zramfs"},
+		{Minor: 50, Root: "/dev/zram0", Mountpoint: "/file", FSType: "fuse.zramfs"},
+		{Minor: 52, Root: "/", Mountpoint: "/second", FSType: "fuse.zramfs"},
+		{Minor: 53, Root: "/", Mountpoint: "/second", FSType: "fuse.zramfs"},
+		{Minor: 54, Root: "/", Mountpoint: "/like", FSType: "fuse.zramfs2"},
+	}
+	for _, m := range mounts {
+		m.VFSOptions = "rw,user_id=0,group_id=0"
 	}
 	got := zramfsMounts(mounts)
 	if len(got) != 2 || got[0].Dir != "/run/zram" || got[0].number != 50 || got[1].Dir != "/second" || got[1].number != 52 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Any user may mount a file system of our type: it is a device for that user alone.
+func TestMountOfAnotherUser(t *testing.T) {
+	own := strconv.Itoa(os.Geteuid())
+	for options, want := range map[string]bool{
+		"rw,user_id=0,group_id=0": true, "rw,user_id=" + own + ",group_id=7": true,
+		"rw,user_id=4242,group_id=0,allow_other": false, "rw,user_id=00,group_id=0": false, "rw,group_id=0": false, "": false,
+	} {
+		m := &mountinfo.Info{Minor: 50, Root: "/", Mountpoint: "/home/other/zram", FSType: "fuse.zramfs", VFSOptions: options}
+		if got := zramfsMounts([]*mountinfo.Info{m}); len(got) == 1 != want {
+			t.Errorf("%q: %+v", options, got)
+		}
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/moby/sys/mountinfo"
+
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 )
@@ -31,7 +33,7 @@ func hideData(dir string, loops []string) error {
 		return err
 	}
 	data := filepath.Join(dir, filepath.Dir(devices.DataFile))
-	if separate, err := isMountOf(dataType, data); err != nil || !separate {
+	if separate, err := topMount(data, func(m *mountinfo.Info) bool { return m.FSType == dataType }); err != nil || !separate {
 		return err
 	}
 	return detachMount(data)

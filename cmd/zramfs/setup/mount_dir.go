@@ -68,18 +68,18 @@ func checkUnmounted(path string) error {
 
 // isMounted reports whether the uppermost mount on path is a zramfs. The path must be free of
 // symbolic links.
-func isMounted(path string) (bool, error) { return isMountOf(devices.FSType, path) }
+func isMounted(path string) (bool, error) { return topMount(path, devices.IsDevice) }
 
-// isMountOf reports whether the uppermost mount on path is of that type. The path must be free of
+// topMount reports whether the uppermost mount on path is one of those. The path must be free of
 // symbolic links.
-func isMountOf(kind, path string) (bool, error) {
+func topMount(path string, those func(*mountinfo.Info) bool) (bool, error) {
 	mounts, err := mountinfo.GetMounts(nil) // of the thread, where host.Local has the process's
 	if err != nil {
 		return false, fmt.Errorf("read the mount table: %w", err)
 	}
 	for _, m := range slices.Backward(mounts) {
 		if m.Mountpoint == path {
-			return m.FSType == kind, nil
+			return those(m), nil
 		}
 	}
 	return false, nil

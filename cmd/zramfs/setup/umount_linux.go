@@ -30,7 +30,7 @@ func unmountDevice(d devices.Device) error {
 		return unix.EBUSY
 	case errors.Is(d.Err, devices.ErrDead):
 		return detachMount(d.Dir)
-	case d.Keeper != 0 || d.Status != nil:
+	case d.Keeper != 0:
 		return nil
 	}
 	err = unix.Unmount(d.Dir, unix.UMOUNT_NOFOLLOW)

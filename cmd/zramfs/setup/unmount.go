@@ -72,7 +72,7 @@ func mayLeave(d devices.Device) error {
 	}
 	below := filepath.Dir(fusefs.FurtherDir(d.Dir, 1))
 	for _, m := range mounts {
-		if m.FSType == devices.FSType && filepath.Dir(m.Mountpoint) == below {
+		if devices.IsDevice(m) && filepath.Dir(m.Mountpoint) == below {
 			return fmt.Errorf("cannot unmount %s: %s is a device of its own; end it first: zramfs down %[2]s", d.Dir, m.Mountpoint)
 		}
 	}
