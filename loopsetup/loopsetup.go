@@ -3,12 +3,14 @@
 package loopsetup
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 )
 
@@ -308,6 +310,10 @@ func FormatSwap(w io.WriterAt, size uint64, label string) (uuid string, err erro
 	return uuid, newError(OpFormat, nameOf(w), err)
 }
 
+// HasSwapHeader reports whether page, the first one of an area, is that of a swap area. It has the
+// size that pages of the running kernel have.
+func HasSwapHeader(page []byte) bool { return bytes.HasSuffix(page, []byte(swapMagic)) }
+
 // nameOf returns the name of a file, and nothing for other things that can be read or written.
 func nameOf(v any) string {
 	if f, ok := v.(interface{ Name() string }); ok {
@@ -359,17 +365,39 @@ func SwapOff(dev string) error {
 
 // Swap is one active swap area.
 type Swap struct {
-	Path     string // the device or file
-	Deleted  bool   // its path has been removed; only another path to the same device can name it in SwapOff
+	Path     string // the device or file; of a loop device always /dev/loopN
+	Deleted  bool   // the path by which it was turned on has been removed
 	Type     string // "partition" for a device, "file" for a file
 	Size     uint64 // usable bytes: without the page that holds the header
 	Used     uint64 // bytes in use
 	Priority int    // as given to SwapOn, or negative where the kernel chose it
+
+	// Found is set by Swaps for a file, and for a device that Path leads to and has this size.
+	Found bool
+	// Hidden is for callers that know of an area which Swaps does not return: Used is the most that
+	// it may be, and Priority unknown. See [Hidden].
+	Hidden bool
 }
 
 // Swaps returns the active swap areas in the order of /proc/swaps; none is no error. On a kernel
-// without swap it is fs.ErrNotExist.
+// without swap it is fs.ErrNotExist. The kernel writes the path by which an area was turned on, which
+// may be that of another mount namespace, or gone: a loop device is known by its number.
 func Swaps() ([]Swap, error) {
 	s, err := swaps()
 	return s, newError(OpSwaps, procSwaps, err)
+}
+
+// Hidden returns how much swap the kernel has beyond those of areas, as Swaps returned them, that
+// were found, and how much of that is used, in bytes. It is 0 where /proc/swaps is the kernel's and
+// its paths lead to the areas. A container may have another file there, or none.
+func Hidden(areas []Swap) (size, used uint64) {
+	size, used = swapTotals()
+	var seen []string
+	for _, a := range areas {
+		if a.Found && !slices.Contains(seen, a.Path) { // one path stands for two devices in two namespaces
+			seen = append(seen, a.Path)
+			size, used = size-min(size, a.Size), used-min(used, a.Used)
+		}
+	}
+	return size, used
 }

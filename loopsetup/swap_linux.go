@@ -5,6 +5,9 @@ package loopsetup
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"runtime"
 
 	"golang.org/x/sys/unix"
@@ -61,11 +64,43 @@ func swapOn(dev string, priority int, d Discard) error {
 	return err
 }
 
+// swapTotals returns the size of all swap areas and what is used of them, in bytes, as sysinfo(2) has
+// them: no mount hides that.
+func swapTotals() (size, used uint64) {
+	var all unix.Sysinfo_t
+	if err := unix.Sysinfo(&all); err != nil {
+		return 0, 0
+	}
+	unit := uint64(all.Unit)
+	return uint64(all.Totalswap) * unit, uint64(all.Totalswap-min(all.Freeswap, all.Totalswap)) * unit
+}
+
+// deviceAt returns the kernel's name and the size in bytes of the block device whose node is at
+// path.
+func deviceAt(path string) (name string, size uint64, err error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return "", 0, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFBLK {
+		return "", 0, unix.ENOTBLK
+	}
+	dir := fmt.Sprintf("/sys/dev/block/%d:%d", unix.Major(st.Rdev), unix.Minor(st.Rdev))
+	if name, err = os.Readlink(dir); err != nil {
+		return "", 0, err
+	}
+	size, err = readUint(dir + "/size")
+	return filepath.Base(name), size * sectorSize, err
+}
+
 // swapOff blocks the thread's signals during the call. Between two processes whose pages it brings
 // back the kernel gives up with EINTR if a signal is pending, even one without meaning for a Go
 // program, such as that of a resized terminal, and the area stays in use. A signal that ends the
 // process reaches another thread and still ends this call.
 func swapOff(dev string) error {
+	if err := ownNode(dev); err != nil {
+		return err
+	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var all, old unix.Sigset_t
@@ -81,6 +116,23 @@ func swapOff(dev string) error {
 	}
 	if errors.Is(err, unix.EINVAL) {
 		return fmt.Errorf("%w: %w", ErrNotSwap, err)
+	}
+	return err
+}
+
+// ownNode makes the node of a loop device where it has been removed, and refuses another device's in
+// its place.
+func ownNode(dev string) error {
+	n, err := loopNumber(dev)
+	if err != nil {
+		return nil // another device or a file
+	}
+	fd, err := openNode(devPath(n), sysPath(n, "dev"), unix.S_IFBLK, unix.O_PATH)
+	if errors.Is(err, fs.ErrNotExist) { // no such device, or no /sys
+		return nil
+	}
+	if err == nil {
+		closeQuietly(fd)
 	}
 	return err
 }

@@ -30,7 +30,31 @@ func swaps() ([]Swap, error) {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
-	return ParseSwaps(b)
+	areas, err := ParseSwaps(b)
+	for i := range areas {
+		areas[i].place()
+	}
+	return areas, err
+}
+
+// place looks up the path of an area, and gives a loop device its own.
+func (s *Swap) place() {
+	if s.Type == "file" {
+		s.Found = true
+		return
+	}
+	if s.Type != "partition" {
+		return // of no kernel
+	}
+	name, size, err := deviceAt(s.Path)
+	page := uint64(os.Getpagesize())
+	if err != nil || s.Size+page > size { // another mount namespace has that path
+		return
+	}
+	s.Found = s.Size+page == size/page*page
+	if n, err := loopNumber(name); err == nil {
+		s.Path = devPath(n)
+	}
 }
 
 // readTable reads the table in as few calls as can be, one for the 22 to 32 areas that there may

@@ -101,6 +101,9 @@ func findAmong(devs []string, path string) ([]string, error) {
 func backingFile(n int) (path string, deleted bool, err error) {
 	b, err := os.ReadFile(sysPath(n, "loop/backing_file"))
 	if gone(err) {
+		if _, err := os.Stat(sysBlock); err != nil {
+			return "", false, err // nothing is known of any device
+		}
 		return "", false, fmt.Errorf("%w: %w", ErrNotAttached, err)
 	}
 	if err != nil {
