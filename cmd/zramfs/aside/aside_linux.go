@@ -61,7 +61,9 @@ const (
 	// Prefetching is for [Prefetch] alone, which says what in standard input.
 	Prefetching Op = "prefetch"
 	Probe       Op = "probe" // reads a loop device; returns the [FileSystem] of its file as JSON
-	List        Op = "list"  // returns the [Entry]s of a directory as JSON
+	// Claimed returns as JSON, for each loop device among the arguments, [loopsetup.Claimed].
+	Claimed Op = "claimed"
+	List    Op = "list" // returns the [Entry]s of a directory as JSON
 	// Resize gives a loop device the size that its file, the second argument, has now.
 	Resize Op = "resize"
 )
@@ -76,9 +78,10 @@ var calls = map[Op]func(args []string) ([]byte, error){
 	},
 	SwapOff:   func(args []string) ([]byte, error) { return nil, loopsetup.SwapOff(args[0]) },
 	ReadAhead: readAhead, Prefetching: prefetchHere,
-	Probe:  func(args []string) ([]byte, error) { return probeLoop(args[0]) },
-	List:   func(args []string) ([]byte, error) { return list(args[0]) },
-	Resize: func(args []string) ([]byte, error) { return nil, loopsetup.Resize(args[0], args[1]) },
+	Probe:   func(args []string) ([]byte, error) { return probeLoop(args[0]) },
+	Claimed: claimed,
+	List:    func(args []string) ([]byte, error) { return list(args[0]) },
+	Resize:  func(args []string) ([]byte, error) { return nil, loopsetup.Resize(args[0], args[1]) },
 }
 
 // Call makes a call in another process and kills that when ctx ends; the error is ErrNoAnswer then.
@@ -276,19 +279,30 @@ func probeLoop(dev string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(FileSystem{Major: unix.Major(id.Device), Minor: unix.Minor(id.Device), Name: id.Name})
-	if err != nil {
-		return nil, err
-	}
+	f := FileSystem{Major: unix.Major(id.Device), Minor: unix.Minor(id.Device), Name: id.Name}
 	fd, err := unix.Open(dev, unix.O_RDONLY|unix.O_DIRECT|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return text, err
-	}
-	page, err := unix.Mmap(-1, 0, pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err == nil {
-		_, err = unix.Pread(fd, page, 0)
+		var page []byte
+		if page, err = unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE); err == nil {
+			_, err = unix.Pread(fd, page, 0)
+			f.Swap = loopsetup.HasSwapHeader(page)
+		}
+		err = errors.Join(err, unix.Close(fd))
 	}
-	return text, errors.Join(err, unix.Close(fd))
+	text, merr := json.Marshal(f)
+	return text, errors.Join(err, merr)
+}
+
+// claimed is for [Claimed].
+func claimed(devs []string) ([]byte, error) {
+	all := make([]bool, len(devs))
+	for i, dev := range devs {
+		var err error
+		if all[i], err = loopsetup.Claimed(dev); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(all)
 }
 
 // A FileSystem is the number of a file system (st_dev), and the Name of the file there; see
@@ -296,4 +310,5 @@ func probeLoop(dev string) ([]byte, error) {
 type FileSystem struct {
 	Major, Minor uint32
 	Name         string
+	Swap         bool // it begins with a swap header
 }

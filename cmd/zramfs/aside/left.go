@@ -34,7 +34,7 @@ type leftover struct {
 
 // keyOf names a call that programs make again and again; empty for another one.
 func keyOf(op Op, args []string) string {
-	if op != Read && op != Probe {
+	if op != Read && op != Probe && op != Claimed {
 		return ""
 	}
 	return string(op) + "\x00" + strings.Join(args, "\x00")

@@ -109,6 +109,8 @@ func fitGrow(c *cli.Context, u *setup.Up, first devices.Device) (err error) {
 	switch {
 	case first.Status == nil:
 		return fmt.Errorf("grow %s: %w", first.Title(), first.Err)
+	case first.Swap() == nil && first.Unseen != nil:
+		return fmt.Errorf("grow %s: %w", first.Title(), first.Unseen)
 	case first.Swap() == nil:
 		return fmt.Errorf("%s is not used as swap: zramfs up turns swap on", first.Dir)
 	}

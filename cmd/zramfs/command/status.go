@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -50,9 +51,11 @@ type report struct {
 	WriteTime devices.Split  `json:"write_time"`
 	Status    *daemon.Status `json:"status"`
 
-	title string    // its name in messages
-	now   time.Time // of the answer
-	use   devices.SwapUse
+	title  string    // its name in messages
+	now    time.Time // of the answer
+	use    devices.SwapUse
+	unseen bool // it is unknown whether it is used as swap
+	hidden bool // /proc/swaps does not show all of its areas
 }
 
 // slotsReport is the policy for swap slots.
@@ -154,6 +157,7 @@ func newReport(d devices.Device, now time.Time) report {
 			r.Loop = &r.Loops[i]
 		}
 	}
+	r.unseen, r.hidden = d.Unseen != nil, slices.ContainsFunc(d.Swaps, func(s loopsetup.Swap) bool { return s.Hidden })
 	r.ReadTime, r.WriteTime = d.Splits()
 	r.Swap, r.Usage, r.use = newSwapReport(d.Swap()), devices.NewUsage(d), d.SwapUse
 	if p := d.SwapUse.Slots; r.Swap != nil && p.Policy != "" {

@@ -83,12 +83,18 @@ func (r report) deviceWords() string {
 }
 
 func (r report) swapWords() string {
+	if r.Swap == nil && r.unseen {
+		return "unknown"
+	}
 	if r.Swap == nil {
 		return "not used as swap"
 	}
 	areas := ""
 	if n := r.areas(); n > 1 {
 		areas = fmt.Sprintf(" in %d areas", n)
+	}
+	if r.hidden {
+		return fmt.Sprintf("on, at most %s of %s used%s: /proc/swaps here does not show it", term.Size(r.Swap.Used), term.Size(r.Swap.Size), areas)
 	}
 	return fmt.Sprintf("%s of %s used as in /proc/swaps%s, priority %d",
 		term.Size(r.Swap.Used), term.Size(r.Swap.Size), areas, r.Swap.Priority)

@@ -25,8 +25,8 @@ import (
 )
 
 // Find returns the named devices in the order of names, or all for no names. It asks only
-// their serving processes, all at once, for at most aside.AnswerTime. A device that did not answer
-// is in the result with Err set.
+// their serving processes, all at once, for at most aside.AnswerTime, and as long again for what
+// /proc/swaps does not show. A device that did not answer is in the result with Err set.
 func Find(names ...string) ([]Device, error) {
 	s, err := look(host.Local)
 	if err != nil {
@@ -48,13 +48,13 @@ func Find(names ...string) ([]Device, error) {
 // lost reports whether d is known only by a loop device on its data file.
 func (d Device) lost() bool { return d.Away && d.Record == nil }
 
-// claimed reports whether a lost d has been explained: its loop device is another device's, or on
-// no data file of ours.
+// claimed reports whether a lost d has been explained: its loop device is another device's, on no
+// data file of ours, or no swap.
 func (s *survey) claimed(d Device) bool {
 	others := func(o Device) bool {
 		return !o.lost() && len(d.Loops) > 0 && slices.Contains(LoopPaths(o.Loops), d.Loops[0].Path)
 	}
-	return d.lost() && (len(d.Loops) == 0 || slices.ContainsFunc(s.devices, others))
+	return d.lost() && (len(d.Swaps) == 0 && d.Unseen == nil || slices.ContainsFunc(s.devices, others))
 }
 
 // FindOne is Find for one name; of several devices it returns the best.
@@ -103,22 +103,27 @@ func (s *survey) ask(devices []Device) {
 	defer stop()
 	var wg sync.WaitGroup
 	for i := range devices {
-		wg.Go(func() { devices[i].ask(ctx) })
+		wg.Go(func() {
+			devices[i].ask(ctx)
+			s.complete(&devices[i])
+		})
 	}
 	wg.Wait()
-	for i := range devices {
-		d := &devices[i]
-		if errors.Is(d.Err, aside.ErrNoAnswer) {
-			silent := findServers(d.number, d.Keeper, d.Dir)
-			d.Err, d.Keeper = &Silence{silent, d.Title()}, silent.Keeper.PID
-		}
-		if d.Status != nil {
-			if err := s.use(d); err != nil {
-				d.Err = errors.Join(d.Err, err)
-			}
-		}
-		d.SwapUse = ReadSwapUse(host.Local, *d)
+}
+
+// complete adds to a device what follows from its answer, or from the lack of one.
+func (s *survey) complete(d *Device) {
+	if errors.Is(d.Err, aside.ErrNoAnswer) {
+		silent := findServers(d.number, d.Keeper, d.Dir)
+		d.Err, d.Keeper = &Silence{silent, d.Title()}, silent.Keeper.PID
 	}
+	if d.Status != nil {
+		if err := s.use(d); err != nil {
+			d.Err = errors.Join(d.Err, err)
+		}
+	}
+	s.findHidden(d)
+	d.SwapUse = ReadSwapUse(host.Local, *d)
 }
 
 // ask reads the status of d if it can be reached; else it finds out whether d is served.

@@ -122,6 +122,9 @@ func (d *Device) hasLoop(ctx context.Context, path string) bool {
 	text, err := aside.Call(ctx, aside.Probe, path)
 	var p aside.FileSystem
 	if len(text) == 0 || json.Unmarshal(text, &p) != nil {
+		if errors.Is(err, aside.ErrNoAnswer) {
+			d.Unseen = fmt.Errorf("%w: the file of %s: %w", errUnseen, path, err)
+		}
 		return errors.Is(err, fs.ErrPermission)
 	}
 	name := d.Data()

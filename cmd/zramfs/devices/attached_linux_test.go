@@ -145,6 +145,32 @@ func TestWaitDetachedKnowsItsOwn(t *testing.T) {
 	}
 }
 
+// A device has ended while down waited for memory, and another one has the number of its loop
+// device and is swap: that is not the swap which down turns off.
+func TestAreasOfAnotherDevice(t *testing.T) {
+	loop := detachedLoop(t)
+	d := Device{Dir: "/run/zram", Noted: []NotedLoop{{Path: loop.Path()}}}
+	loops, err := d.Attached()
+	if err != nil || len(loops) != 1 {
+		t.Fatalf("%v, %v", loops, err)
+	}
+	d.NoteLoops(loops)
+	swaps := []loopsetup.Swap{{Path: "/dev/sda2"}, {Path: loop.Path(), Used: 1 << 20}}
+	s := &survey{swaps: swaps}
+	if areas, err := s.areasOn([]Device{d}); err != nil || len(areas) != 1 || areas[0] != swaps[1] {
+		t.Errorf("%+v, %v", areas, err)
+	}
+	if err := errors.Join(loop.Close(), d.WaitDetached()); err != nil {
+		t.Fatal(err)
+	}
+	if again := detachedLoop(t); again.Path() != loop.Path() {
+		t.Skipf("%s became %s: another program has it", loop.Path(), again.Path())
+	}
+	if areas, err := s.areasOn([]Device{d}); err != nil || len(areas) != 0 {
+		t.Errorf("%+v of another device, %v", areas, err)
+	}
+}
+
 // A status may name any loop device. One counts that is on the data file, by the path by which it
 // was attached; up's record is more exact.
 func TestNoteStatus(t *testing.T) {

@@ -40,6 +40,7 @@ type Device struct {
 	Loops      []loopsetup.Info // loop devices on the data file, in the order of their places in it
 	Swaps      []loopsetup.Swap // the swap areas on Loops, in that order
 	Mountpoint string           // where a file system on one of Loops is mounted; empty when there is none
+	Unseen     error            // why it is unknown whether Loops are all, and whether they are used as swap; nil where it is known
 
 	Away   bool        // no mount is seen here: it is in another mount namespace, or gone
 	number int         // of the attributes' file system (st_dev); 0 if unknown
@@ -139,8 +140,7 @@ func look(m host.Root) (*survey, error) {
 	if s.mounts, err = host.Local.Mounts(); err != nil {
 		return nil, fmt.Errorf("read the mount table: %w", err)
 	}
-	s.swaps, err = loopsetup.Swaps()
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel without swap has no such table
+	if s.swaps, err = readSwaps(); err != nil {
 		return nil, err
 	}
 	s.devices = zramfsMounts(s.mounts)
@@ -152,7 +152,8 @@ func look(m host.Root) (*survey, error) {
 	for i := range s.devices {
 		s.devices[i].Err = s.use(&s.devices[i])
 	}
-	return s, s.addLost()
+	s.addLost()
+	return s, nil
 }
 
 // zramfsMounts returns the mounted devices, each file system once: a bind mount or a covered mount
@@ -200,31 +201,36 @@ func (s *survey) addRecord(rec *Record) {
 	}
 }
 
-// addLost adds a device for each swap area on a data file without a device so far.
-func (s *survey) addLost() error {
-	for _, area := range s.swaps {
-		info, err := loopsetup.Inspect(area.Path)
-		if errors.Is(err, loopsetup.ErrNotLoop) || errors.Is(err, loopsetup.ErrNotAttached) {
+// addLost adds a device for each swap area, or what may be a hidden one, on a data file without a
+// device so far.
+func (s *survey) addLost() {
+	hidden, _ := loopsetup.Hidden(s.swaps)
+	paths, err := loopsetup.Find(detachedData)
+	if err != nil {
+		return // without /sys nothing is known of loop devices
+	}
+	for _, path := range paths {
+		info, err := loopsetup.Inspect(path)
+		if err != nil || hidden == 0 && !slices.ContainsFunc(s.swaps, func(a loopsetup.Swap) bool { return a.Path == path }) {
 			continue
 		}
-		if err != nil {
-			return err
-		}
-		if info.Backing != detachedData || slices.ContainsFunc(s.devices, func(d Device) bool { return d.SwapOn(area.Path) != nil }) {
+		if slices.ContainsFunc(s.devices, func(d Device) bool { return slices.Contains(LoopPaths(d.Loops), path) }) {
 			continue
 		}
 		d := Device{Away: true, Noted: []NotedLoop{{Path: info.Path, Sequence: info.Sequence}}}
-		if err := s.use(&d); err != nil {
-			return err
+		if s.use(&d) == nil {
+			s.devices = append(s.devices, d)
 		}
-		s.devices = append(s.devices, d)
 	}
-	return nil
 }
 
 // use finds the loop devices on d and their users.
 func (s *survey) use(d *Device) error {
 	loops, err := d.Attached()
+	if errors.Is(err, fs.ErrNotExist) {
+		d.Unseen = fmt.Errorf("%w: /sys is not mounted", errUnseen)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -117,6 +117,9 @@ func SilenceOf(d Device) *Silence {
 // without direct I/O.
 func diagnoseAreas(d Device) []Problem {
 	var problems []Problem
+	if d.Unseen != nil {
+		problems = append(problems, Problem{What: d.Unseen.Error(), Fix: "run it as root where /sys and /dev are the machine's"})
+	}
 	if off := d.Off(); len(off) > 0 {
 		problems = append(problems, Problem{
 			What: fmt.Sprintf("%d of %d swap areas off: %s", len(off), len(d.Record.Loops), strings.Join(off, " ")),

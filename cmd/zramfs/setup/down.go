@@ -239,34 +239,10 @@ func keepAgain(d devices.Device, before []loopsetup.Info) error {
 
 // swapAreas returns the active swap areas on the loop devices of all.
 func swapAreas(all ...devices.Device) ([]loopsetup.Swap, error) {
-	if !slices.ContainsFunc(all, func(d devices.Device) bool { return len(d.Swaps) > 0 }) {
+	if !slices.ContainsFunc(all, func(d devices.Device) bool { return len(d.Swaps) > 0 || d.Unseen != nil }) {
 		return nil, nil
 	}
-	swaps, err := loopsetup.Swaps()
-	if err != nil {
-		return nil, err
-	}
-	return areasOn(swaps, all)
-}
-
-// areasOn returns those of swaps that are on the loop devices of all. It looks these up again: down
-// may have waited for memory, or ended other devices, since they were found, and the number of one
-// that has detached itself may belong to other swap by now.
-func areasOn(swaps []loopsetup.Swap, all []devices.Device) (areas []loopsetup.Swap, err error) {
-	for _, d := range all {
-		loops, err := d.Attached()
-		if err != nil {
-			return nil, err
-		}
-		for _, loop := range loops {
-			for _, s := range swaps {
-				if loop.Path == s.Path {
-					areas = append(areas, s)
-				}
-			}
-		}
-	}
-	return areas, nil
+	return devices.SwapAreas(all...)
 }
 
 // turnOff brings back the pages of all areas and shows the progress. It turns the areas off at the
@@ -310,14 +286,14 @@ func turnOff(ctx context.Context, out io.Writer, areas []loopsetup.Swap) error {
 func turnOffOne(ctx context.Context, area loopsetup.Swap) error {
 	for {
 		_, err := aside.Call(ctx, aside.SwapOff, area.Path)
-		if !errors.Is(err, syscall.EINVAL) || area.Deleted {
+		if !errors.Is(err, syscall.EINVAL) {
 			return err
 		}
-		all, terr := loopsetup.Swaps()
+		on, terr := devices.IsOn(ctx, area)
 		if terr != nil {
 			return errors.Join(err, terr)
 		}
-		if !slices.ContainsFunc(all, func(s loopsetup.Swap) bool { return s.Path == area.Path }) {
+		if !on {
 			return nil
 		}
 		select {

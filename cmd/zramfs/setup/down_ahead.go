@@ -30,7 +30,7 @@ const aheadEnd = 200 * time.Millisecond
 // The function that it returns ends the reading and prints a step; a failure costs time alone.
 func startAhead(ctx context.Context, out io.Writer, areas []loopsetup.Swap) (end func() error) {
 	all, err := loopsetup.Swaps()
-	if err != nil || !worthAhead(all, areas) {
+	if hidden, _ := loopsetup.Hidden(all); err != nil || hidden > 0 || !worthAhead(all, areas) {
 		return func() error { return nil }
 	}
 	ctx, stop := context.WithCancel(ctx)

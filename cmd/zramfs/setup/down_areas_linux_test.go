@@ -52,30 +52,8 @@ func deviceOn(t *testing.T, loop *loopsetup.Device) devices.Device {
 	return d
 }
 
-// A device has ended while down waited for memory, and another one has the number of its loop
-// device and is swap: that is not the swap which down turns off.
-func TestAreasOfAnotherDevice(t *testing.T) {
-	require.Root(t)
-	require.Loop(t)
-	loop := hiddenLoop(t)
-	d := deviceOn(t, loop)
-	swaps := []loopsetup.Swap{{Path: "/dev/sda2"}, {Path: loop.Path(), Used: 1 << 20}}
-	if areas, err := areasOn(swaps, []devices.Device{d}); err != nil || len(areas) != 1 || areas[0] != swaps[1] {
-		t.Errorf("%+v, %v", areas, err)
-	}
-	if err := errors.Join(loop.Close(), d.WaitDetached()); err != nil {
-		t.Fatal(err)
-	}
-	if again := hiddenLoop(t); again.Path() != loop.Path() {
-		t.Skipf("%s became %s: another program has it", loop.Path(), again.Path())
-	}
-	if areas, err := areasOn(swaps, []devices.Device{d}); err != nil || len(areas) != 0 {
-		t.Errorf("%+v of another device, %v", areas, err)
-	}
-}
-
-// The same where the device has no ballast: down had found its areas before it waited, and turned
-// off what was called so then.
+// A device has no ballast, and down had found its areas before it waited: what was called so then is
+// not turned off.
 func TestTurnsOffNoAreaOfBefore(t *testing.T) {
 	require.Root(t)
 	require.Loop(t)

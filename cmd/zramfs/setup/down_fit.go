@@ -5,6 +5,7 @@ package setup
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -150,11 +151,11 @@ func measureFit(areas []loopsetup.Swap, ballast uint64) (fit, error) {
 		return f, nil
 	}
 	var err error
-	if f.available, err = host.Local.MemAvailable(); err != nil {
+	if f.available, err = memAvailable(); err != nil {
 		return f, err
 	}
 	swaps, err := loopsetup.Swaps()
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a container may have no such file
 		return f, err
 	}
 	f.otherFree = freeElsewhere(swaps, inMemory)
@@ -167,7 +168,7 @@ func inMemory(path string) bool { return strings.HasPrefix(path, "/dev/zram") ||
 func freeElsewhere(swaps []loopsetup.Swap, exclude func(path string) bool) uint64 {
 	var free uint64
 	for _, s := range swaps {
-		if !exclude(s.Path) && s.Used < s.Size {
+		if s.Found && !exclude(s.Path) && s.Used < s.Size {
 			free += s.Size - s.Used
 		}
 	}

@@ -50,6 +50,10 @@ func TestFreeElsewhere(t *testing.T) {
 		{Path: "/dev/loop3", Size: 1000, Used: 1}, {Path: "/dev/loop5", Size: 1000}, {Path: "/dev/zram0", Size: 1000},
 		{Path: "/dev/sda2", Size: 500, Used: 100}, {Path: "/swapfile", Size: 70, Used: 70}, {Path: "/dev/loop33", Size: 7, Used: 5},
 	}
+	for i := range swaps {
+		swaps[i].Found = true
+	}
+	swaps = append(swaps, loopsetup.Swap{Path: "none", Type: "virtual", Size: 4000}) // of a container's table
 	if got := freeElsewhere(swaps, exclude); got != 402 {
 		t.Errorf("%d free, want 402", got)
 	}

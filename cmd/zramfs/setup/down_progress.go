@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -50,13 +51,17 @@ func showReturn(out io.Writer, areas []loopsetup.Swap, done <-chan error) error 
 	}
 }
 
-// usedNow returns the bytes used in the swap areas; an area that is off has none.
+// usedNow returns the bytes used in the swap areas; an area that is off has none. Of hidden ones it
+// is the most that they may use.
 func usedNow(areas []loopsetup.Swap) (uint64, error) {
 	swaps, err := loopsetup.Swaps()
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
 	var used uint64
+	if slices.ContainsFunc(areas, func(a loopsetup.Swap) bool { return a.Hidden }) {
+		_, used = loopsetup.Hidden(swaps)
+	}
 	for _, s := range swaps {
 		if slices.ContainsFunc(areas, func(a loopsetup.Swap) bool { return a.Path == s.Path }) {
 			used += s.Used

@@ -19,7 +19,7 @@ import (
 // device.
 func unmountDevice(d devices.Device) error {
 	_, err := aside.Within(unmountTime, aside.Unmount, filepath.Join(d.Dir, devices.DataDir))
-	if errors.Is(err, unix.EINVAL) && len(d.Loops) > 0 {
+	if errors.Is(err, unix.EINVAL) && (len(d.Loops) > 0 || d.Unseen != nil) { // hidden by up
 		return unix.EBUSY
 	}
 	if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTCONN) {

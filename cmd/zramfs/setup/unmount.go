@@ -92,6 +92,9 @@ func UsersOf(d devices.Device) string {
 			words = append(words, fmt.Sprintf("%s is on it: losetup -d %[1]s", loop.Path))
 		}
 	}
+	if len(words) == 0 && d.Unseen != nil {
+		return d.Unseen.Error()
+	}
 	if len(words) == 0 {
 		return fmt.Sprintf("a process uses it: fuser -vm %s %s names it", d.Dir, filepath.Join(d.Dir, devices.DataDir))
 	}

@@ -48,6 +48,9 @@ func UpAlready(all []devices.Device) (*devices.Device, error) {
 	if err := refuseUp(d); err != nil {
 		return nil, err
 	}
+	if d.Swap() == nil && d.Unseen != nil {
+		return nil, fmt.Errorf("%s: %w", d.Title(), d.Unseen)
+	}
 	if d.Swap() == nil {
 		return nil, fmt.Errorf("%s is mounted, but not used as swap: zramfs down %[1]s removes it, if no process uses it", d.Dir)
 	}

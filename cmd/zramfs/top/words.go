@@ -62,7 +62,7 @@ func flowWords(f daemon.Flow, s devices.Split) []string {
 // swapWords is the fill of the swap areas, most important first.
 func swapWords(p watch.Point) []string {
 	if p.SwapSize == 0 {
-		return []string{"not used as swap"}
+		return []string{"no swap area seen"}
 	}
 	words := []string{fmt.Sprintf("%s of %s", term.Size(p.SwapUsed), term.Size(p.SwapSize)), term.Share(p.SwapUsed, p.SwapSize)}
 	if p.FullIn != nil {
