@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -149,4 +150,25 @@ func TestSwapAreaGone(t *testing.T) {
 	}
 	mustRun(t, downTimeout, "down", dir)
 	wantNothingLeft(t, dir)
+}
+
+// Without /sys, as in some containers, it is unknown which loop devices are on a device: status says
+// so, and umount ends a device that nothing uses, and no other.
+func TestUmountWithoutSys(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	require.Command(t, "unshare")
+	dir := filepath.Join(tempDir(t), "zram")
+	t.Cleanup(func() { takeBack(t, dir) })
+	const script = `umount -l /sys && $1 mount --size 16M $2 >&2 || exit 9
+		$1 status $2; echo "status $?"
+		exec 3<>$2/dev/zram0; $1 umount $2; echo "umount $?"
+		exec 3>&-; $1 umount $2; echo "umount $?"`
+	cmd := exec.Command("unshare", "-m", "--propagation", "private", "sh", "-c", script, "sh", binary(t), dir)
+	r := runCommand(t, 2*commandTimeout, cmd)
+	for _, want := range []string{"it is unknown whether it is used as swap: /sys is not mounted", "status 1\numount 1\numount 0\n"} {
+		if !strings.Contains(r.Stdout, want) {
+			t.Errorf("no %q in %+v", want, r)
+		}
+	}
 }

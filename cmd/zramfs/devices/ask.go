@@ -97,6 +97,18 @@ func (d Device) Here() error {
 	return fmt.Errorf("%s: %s; nsenter --mount=%s runs a command there", d.Title(), DiagnoseAway(d).What, namespace)
 }
 
+// Gone returns an error if the device that was mounted here has ended since it was found.
+func (d Device) Gone() error {
+	mounts, err := host.Local.Mounts()
+	mounted := func(m *mountinfo.Info) bool {
+		return m.Mountpoint == d.Dir && IsDevice(m) && (m.Minor == d.number || d.number == 0)
+	}
+	if err != nil || slices.ContainsFunc(mounts, mounted) {
+		return nil
+	}
+	return fmt.Errorf("%w at %s: it has just ended", ErrNotRunning, d.Dir)
+}
+
 // ask reads the status of devices and adds what follows from it.
 func (s *survey) ask(devices []Device) {
 	ctx, stop := context.WithTimeout(context.Background(), aside.AnswerTime)

@@ -119,7 +119,7 @@ const setTime = 10 * time.Second
 func (c Change) Apply(d devices.Device) error {
 	for _, o := range c.orders {
 		_, err := aside.Within(setTime, aside.Write, attributePath(d, o.attribute), o.text)
-		if err := explain(fmt.Sprintf("set %s=%s of %s", c.key.Name, c.value, d.Dir), o, err); err != nil {
+		if err := explain(d, fmt.Sprintf("set %s=%s of %s", c.key.Name, c.value, d.Dir), o, err); err != nil {
 			return err
 		}
 	}
@@ -131,11 +131,15 @@ func attributePath(d devices.Device, attribute string) string {
 	return filepath.Join(d.Dir, "block", "zram0", attribute)
 }
 
-// explain says what the error number of an attribute means; nil for nil.
-func explain(what string, o order, err error) error {
-	switch {
-	case err == nil:
+// explain says what the error number of an attribute of d means; nil for nil.
+func explain(d devices.Device, what string, o order, err error) error {
+	if err == nil {
 		return nil
+	}
+	if gone := d.Gone(); gone != nil {
+		return fmt.Errorf("%s: %w", what, gone)
+	}
+	switch {
 	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.EACCES) && syscall.Geteuid() == 0:
 		return fmt.Errorf("%s: its worker is of a version that cannot do that; see zramfs upgrade", what)
 	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):

@@ -100,7 +100,7 @@ func (r Recompression) Candidates(d devices.Device) uint64 {
 // it returns aside.ErrNoAnswer, while the device goes on.
 func (w Work) Do(ctx context.Context, d devices.Device) error {
 	_, err := aside.Call(ctx, aside.Write, attributePath(d, w.attribute), w.text)
-	return explain(w.attribute+" "+d.Dir, w.order, err)
+	return explain(d, w.attribute+" "+d.Dir, w.order, err)
 }
 
 // RecompressionBy returns the algorithm that recompression takes where none is named; empty where
@@ -108,7 +108,7 @@ func (w Work) Do(ctx context.Context, d devices.Device) error {
 func RecompressionBy(d devices.Device) (string, error) {
 	text, err := aside.Within(setTime, aside.Read, attributePath(d, "recomp_algorithm"))
 	if err != nil {
-		return "", explain("read recomp_algorithm of "+d.Dir, order{}, err)
+		return "", explain(d, "read recomp_algorithm of "+d.Dir, order{}, err)
 	}
 	first, _, _ := strings.Cut(string(text), "\n") // the lowest priority; the chosen one is in brackets
 	_, rest, _ := strings.Cut(first, "[")
