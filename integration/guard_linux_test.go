@@ -209,7 +209,7 @@ func (g *guard) connection() (string, error) {
 	}
 	said := make(chan answer, 1)
 	go func() {
-		id, err := loopsetup.Identify(loops[0])
+		id, _, err := loopsetup.Identify(loops[0])
 		said <- answer{id, err}
 	}()
 	select {

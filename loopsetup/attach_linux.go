@@ -176,23 +176,23 @@ func verify(n int, cfg Config) error {
 
 // identify asks for the file of loop device n. The device is opened for reading alone: to close one
 // that was opened for writing makes udev look at it again.
-func identify(n int) (FileID, error) {
+func identify(n int) (id FileID, path string, err error) {
 	if _, _, err := backingFile(n); err != nil {
-		return FileID{}, err // before a node is made for nothing
+		return id, "", err // before a node is made for nothing
 	}
 	fd, err := openNode(devPath(n), sysPath(n, "dev"), unix.S_IFBLK, unix.O_RDONLY)
 	if err != nil {
-		return FileID{}, err
+		return id, "", err
 	}
 	defer closeQuietly(fd)
 	info, err := unix.IoctlLoopGetStatus64(fd)
 	if errors.Is(err, unix.ENXIO) {
-		return FileID{}, fmt.Errorf("%w: %w", ErrNotAttached, err)
+		return id, "", fmt.Errorf("%w: %w", ErrNotAttached, err)
 	}
 	if err != nil {
-		return FileID{}, fmt.Errorf("get status: %w", err)
+		return id, "", fmt.Errorf("get status: %w", err)
 	}
-	return FileID{Device: info.Device, Inode: info.Inode, Name: unix.ByteSliceToString(info.File_name[:])}, nil
+	return FileID{Device: info.Device, Inode: info.Inode}, unix.ByteSliceToString(info.File_name[:]), nil
 }
 
 // resize looks at the file first: kernels before 6.16 take the size that they have cached.

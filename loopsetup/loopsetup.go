@@ -249,24 +249,19 @@ func FindAmong(devs []string, backing string) ([]string, error) {
 }
 
 // FileID identifies a file, as st_dev and st_ino of stat(2) do.
-type FileID struct {
-	Device, Inode uint64
-	// Name is the path by which the file was attached, or its first 63 bytes.
-	Name string
-}
+type FileID struct{ Device, Inode uint64 }
 
-// Identify returns the file that the loop device dev is on, however it is mounted
-// (LOOP_GET_STATUS64 of loop(4)). It opens the device, which takes the rights of its node, usually
-// root's; if the device has autoclear and no other user, closing it detaches it. The kernel may ask
-// the server of the file for its attributes: if that may hang, call Identify in a goroutine of its
-// own. The errors are those of Inspect.
-func Identify(dev string) (FileID, error) {
+// Identify returns the file that the loop device dev is on, however it is mounted, and the path by
+// which it was attached, 63 bytes of it at most (LOOP_GET_STATUS64 of loop(4)). It opens the
+// device, which takes the rights of its node, usually root's; if the device has autoclear and no
+// other user, closing it detaches it. The kernel may ask the server of the file for its attributes:
+// if that may hang, call Identify in a goroutine of its own. The errors are those of Inspect.
+func Identify(dev string) (id FileID, path string, err error) {
 	n, err := loopNumber(dev)
-	if err != nil {
-		return FileID{}, newError(OpIdentify, dev, err)
+	if err == nil {
+		id, path, err = identify(n)
 	}
-	id, err := identify(n)
-	return id, newError(OpIdentify, dev, err)
+	return id, path, newError(OpIdentify, dev, err)
 }
 
 // Info describes an attached loop device.
@@ -380,8 +375,8 @@ type Swap struct {
 }
 
 // Swaps returns the active swap areas in the order of /proc/swaps; none is no error. On a kernel
-// without swap it is fs.ErrNotExist. The kernel writes the path by which an area was turned on, which
-// may be that of another mount namespace, or gone: a loop device is known by its number.
+// without swap it is fs.ErrNotExist. The kernel writes the path by which an area was turned on,
+// which may be one of another mount namespace, or removed: a loop device is known by its number.
 func Swaps() ([]Swap, error) {
 	s, err := swaps()
 	return s, newError(OpSwaps, procSwaps, err)

@@ -19,7 +19,7 @@ func detach(int) error                        { return errUnsupported }
 func isClaimed(int) (bool, error)             { return false, errUnsupported }
 func keepNumber(int) error                    { return errUnsupported }
 func resize(int, string) error                { return errUnsupported }
-func identify(int) (FileID, error)            { return FileID{}, errUnsupported }
+func identify(int) (FileID, string, error)    { return FileID{}, "", errUnsupported }
 func swapOn(string, int, Discard) error       { return errUnsupported }
 func swapOff(string) error                    { return errUnsupported }
 func swapTotals() (size, used uint64)         { return 0, 0 }

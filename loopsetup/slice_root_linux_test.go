@@ -177,7 +177,7 @@ func TestDetachedFiles(t *testing.T) {
 		t.Errorf("found %v, %v", got, err)
 	}
 	for dev, want := range map[*loopsetup.Device]loopsetup.FileID{one: oneID, two: twoID} {
-		if got, err := loopsetup.Identify(dev.Path()); err != nil || got != want {
+		if got, _, err := loopsetup.Identify(dev.Path()); err != nil || got != want {
 			t.Errorf("%s: %+v, %v instead of %+v", dev.Path(), got, err, want)
 		}
 	}
@@ -212,10 +212,10 @@ func TestSequenceTellsFilesApart(t *testing.T) {
 func TestIdentifyWithoutFile(t *testing.T) {
 	require.Root(t)
 	require.Loop(t)
-	if id, err := loopsetup.Identify("/dev/loop1048575"); !errors.Is(err, loopsetup.ErrNotAttached) {
+	if id, _, err := loopsetup.Identify("/dev/loop1048575"); !errors.Is(err, loopsetup.ErrNotAttached) {
 		t.Errorf("%+v, %v", id, err)
 	}
-	if id, err := loopsetup.Identify("/dev/null"); !errors.Is(err, loopsetup.ErrNotLoop) {
+	if id, _, err := loopsetup.Identify("/dev/null"); !errors.Is(err, loopsetup.ErrNotLoop) {
 		t.Errorf("%+v, %v", id, err)
 	}
 }

@@ -64,8 +64,8 @@ func swapOn(dev string, priority int, d Discard) error {
 	return err
 }
 
-// swapTotals returns the size of all swap areas and what is used of them, in bytes, as sysinfo(2) has
-// them: no mount hides that.
+// swapTotals returns the size of all swap areas and the used part of them, in bytes, from
+// sysinfo(2), which no mount hides.
 func swapTotals() (size, used uint64) {
 	var all unix.Sysinfo_t
 	if err := unix.Sysinfo(&all); err != nil {
@@ -120,8 +120,8 @@ func swapOff(dev string) error {
 	return err
 }
 
-// ownNode makes the node of a loop device where it has been removed, and refuses another device's in
-// its place.
+// ownNode makes the node of a loop device where it has been removed, and refuses one of another
+// device in its place.
 func ownNode(dev string) error {
 	n, err := loopNumber(dev)
 	if err != nil {

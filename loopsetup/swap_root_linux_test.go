@@ -72,7 +72,7 @@ func TestF070SwapsShowsTheDevice(t *testing.T) {
 	}
 	s, ok := active(t, dev.Path())
 	s.Used = 0 // other processes of this machine may use it
-	want := loopsetup.Swap{Path: dev.Path(), Type: "partition", Size: areaSize - uint64(os.Getpagesize()), Priority: 100}
+	want := loopsetup.Swap{Path: dev.Path(), Type: "partition", Size: areaSize - uint64(os.Getpagesize()), Priority: 100, Found: true}
 	if !ok || s != want {
 		t.Errorf("/proc/swaps says %+v instead of %+v", s, want)
 	}

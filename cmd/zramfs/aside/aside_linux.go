@@ -275,11 +275,11 @@ func unmountLooked(path string) error {
 // probeLoop returns the file system of a loop device's file. The error is EIO if no process serves
 // it.
 func probeLoop(dev string) ([]byte, error) {
-	id, err := loopsetup.Identify(dev)
+	id, name, err := loopsetup.Identify(dev)
 	if err != nil {
 		return nil, err
 	}
-	f := FileSystem{Major: unix.Major(id.Device), Minor: unix.Minor(id.Device), Name: id.Name}
+	f := FileSystem{Major: unix.Major(id.Device), Minor: unix.Minor(id.Device), Name: name}
 	fd, err := unix.Open(dev, unix.O_RDONLY|unix.O_DIRECT|unix.O_CLOEXEC, 0)
 	if err == nil {
 		var page []byte
@@ -305,8 +305,8 @@ func claimed(devs []string) ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// A FileSystem is the number of a file system (st_dev), and the Name of the file there; see
-// [loopsetup.FileID].
+// A FileSystem is the number of a file system (st_dev), with the name of a loop device's file; see
+// [loopsetup.Identify].
 type FileSystem struct {
 	Major, Minor uint32
 	Name         string

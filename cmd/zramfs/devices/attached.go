@@ -114,9 +114,9 @@ func (d *Device) noteStatus(ctx context.Context, loops []string) {
 	}
 }
 
-// hasLoop reports whether a loop device that the status of d names is on its data file: a status may
-// name any. The file is known by the connection of its file system, which the keeper holds, or by
-// the path by which it was attached. A process that may not open the loop device cannot harm it
+// hasLoop reports whether a loop device that the status of d names is on its data file: a status
+// may name any. The keeper holds the connection of the file's file system, or the file was
+// attached by the path of d's. A process without the right to open the loop device cannot harm it
 // either, and believes the status.
 func (d *Device) hasLoop(ctx context.Context, path string) bool {
 	text, err := aside.Call(ctx, aside.Probe, path)
