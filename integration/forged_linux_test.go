@@ -114,8 +114,8 @@ type statusReport struct {
 	Swap   *struct{ Size, Used uint64 }
 }
 
-// Another user's file system of our type is no device of root's, whatever it says, and takes nothing
-// from what root sees of devices.
+// Another user's file system of our type is no device for root, whatever its status says, and root
+// sees all of the devices.
 func TestMountOfAnotherUserIsNoDevice(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

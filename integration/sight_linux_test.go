@@ -152,8 +152,8 @@ func TestSwapAreaGone(t *testing.T) {
 	wantNothingLeft(t, dir)
 }
 
-// Without /sys, as in some containers, it is unknown which loop devices are on a device: status says
-// so, and umount ends a device that nothing uses, and no other.
+// Without /sys, as in some containers, it is unknown which loop devices are on a device: status
+// prints that, and umount ends a device that nothing uses, and no other.
 func TestUmountWithoutSys(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// tables are what a container may have in place of the kernel's table of swap areas: shell commands
-// that put it there, in a mount namespace. $table is a file with such a text.
+// tables are what a container may have in place of the kernel's table of swap areas: shell
+// commands that put it there, in a mount namespace. $table is a file with such a text.
 var tables = map[string]struct{ text, put string }{
 	"an empty file":   {"", "mount --bind $table /proc/swaps"},
 	"a heading":       {swapsHeading, "mount --bind $table /proc/swaps"},
@@ -48,8 +48,8 @@ func withTable(t *testing.T, name string, command ...string) result {
 	return runTable(t, name, `eval "$1" && shift && exec "$@"`, command...)
 }
 
-// Swap is seen and turned off whatever /proc/swaps says. All commands run in one mount namespace: a
-// copy of the mount elsewhere would have down wait.
+// Swap is seen and turned off whatever /proc/swaps says. All commands run in one mount namespace:
+// a copy of the mount elsewhere would have down wait.
 func TestSwapBehindAnotherTable(t *testing.T) {
 	const script = `$1 up -q --size 64M --devices 2 -p 7 $2 && eval "$put" || exit 9
 		$1 status $2; echo "status $?"
@@ -77,7 +77,7 @@ func TestSwapBehindAnotherTable(t *testing.T) {
 	}
 }
 
-// A user who may not find out whether a device is swap is told no more than that.
+// Without the right to find out whether a device is swap, status prints that it is unknown.
 func TestSwapBehindAnotherTableForAnyUser(t *testing.T) {
 	require.Command(t, "setpriv")
 	dir := swapDir(t)
@@ -90,7 +90,8 @@ func TestSwapBehindAnotherTableForAnyUser(t *testing.T) {
 	wantNothingLeft(t, dir)
 }
 
-// A loop device that is no swap is none, whatever hides the swap of others, and whoever uses it.
+// A loop device that is no swap is none where the table hides the swap of others, unused or
+// claimed.
 func TestSwapOfOthersBehindAnotherTable(t *testing.T) {
 	dir := swapDir(t)
 	mustRun(t, commandTimeout, "up", "--size", "64M", dir)
@@ -111,8 +112,8 @@ func TestSwapOfOthersBehindAnotherTable(t *testing.T) {
 	mustRun(t, downTimeout, "down", dir)
 }
 
-// Swap that was turned on by another name of its loop device is seen and turned off: the name may be
-// anywhere, removed since, or of a mount namespace that has ended.
+// Swap that was turned on by another name of its loop device is seen and turned off: by that of a
+// node elsewhere, of one that was removed since, or in a mount namespace that has ended.
 func TestSwapByAnotherName(t *testing.T) {
 	require.Command(t, "swapon")
 	for name, script := range map[string]string{
@@ -143,8 +144,8 @@ func TestSwapByAnotherName(t *testing.T) {
 	}
 }
 
-// down makes the node of a loop device where it has none, as in a container's /dev, and turns nothing
-// off by a node that is another device's.
+// down makes the node of a loop device where it has none, as in a container's /dev, and turns
+// nothing off by a node of another device.
 func TestSwapWithoutNode(t *testing.T) {
 	require.Command(t, "unshare")
 	dir := swapDir(t)

@@ -18,8 +18,8 @@ import (
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
-// readSwaps returns the areas in /proc/swaps. Without the file they are none, or all are hidden; see
-// loopsetup.Hidden.
+// readSwaps returns the areas in /proc/swaps. Without the file there are none, or all are hidden;
+// see loopsetup.Hidden.
 func readSwaps() ([]loopsetup.Swap, error) {
 	swaps, err := loopsetup.Swaps()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -28,9 +28,9 @@ func readSwaps() ([]loopsetup.Swap, error) {
 	return swaps, err
 }
 
-// SwapAreas returns the active swap areas on the loop devices of all. It looks these up again: down
-// may have waited for memory, or ended other devices, since they were found, and the number of one
-// that has detached itself may belong to other swap by now.
+// SwapAreas returns the active swap areas on the loop devices of all. It looks these up again:
+// down may have waited for memory, or ended other devices, since they were found, and the number
+// of one that has detached itself may belong to other swap by now.
 func SwapAreas(all ...Device) (areas []loopsetup.Swap, err error) {
 	s := &survey{}
 	if s.mounts, err = host.Local.Mounts(); err != nil {
@@ -77,9 +77,8 @@ func IsOn(ctx context.Context, area loopsetup.Swap) (bool, error) {
 var errUnseen = errors.New("it is unknown whether it is used as swap")
 
 // findHidden adds to d the swap areas that /proc/swaps does not have by the names of its loop
-// devices, if the kernel has more swap in use than could be found there. The kernel keeps a swap area
-// from being opened by another for itself alone; so it does with one that is mounted, which has no
-// swap header.
+// devices, if the kernel has more swap in use than was found there. The kernel claims the device
+// of a swap area, as it does that of a file system, which has no swap header.
 func (s *survey) findHidden(d *Device) {
 	var rest []string
 	for _, l := range d.Loops {
@@ -112,8 +111,8 @@ func (s *survey) findHidden(d *Device) {
 	shareOut(d.Swaps, used)
 }
 
-// askClaimed is loopsetup.Claimed for some loop devices, in another process: the last one to close a
-// loop device may have to wait for its server.
+// askClaimed is loopsetup.Claimed for some loop devices, in another process: the last close of a
+// loop device may wait for its server.
 func askClaimed(ctx context.Context, paths ...string) ([]bool, error) {
 	text, err := aside.Call(ctx, aside.Claimed, paths...)
 	claimed := make([]bool, len(paths))
@@ -130,8 +129,8 @@ func mayBeSwap(ctx context.Context, path string) bool {
 	return err != nil || json.Unmarshal(text, &p) != nil || p.Swap
 }
 
-// shareOut gives the hidden ones among areas what they use of the hidden swap, by their sizes: no
-// area can use more than it has, nor all together more than there is.
+// shareOut divides the used part of hidden swap among the hidden areas by their sizes: no area
+// uses more than it has, nor all together more than there is.
 func shareOut(areas []loopsetup.Swap, used uint64) {
 	var size uint64
 	for _, a := range areas {

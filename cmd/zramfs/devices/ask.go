@@ -163,9 +163,9 @@ func (d *Device) ask(ctx context.Context) {
 	d.noteStatus(ctx, d.Status.Loops)
 }
 
-// keptBy reports whether the process that a status names keeps d: a status may name any process. The
-// kernel tells root which processes have the connection; otherwise the DIR in the process's
-// arguments counts.
+// keptBy reports whether the process that a status names keeps d: a status may name any process.
+// Since Linux 6.17 root can read which processes hold the connection; otherwise the DIR in the
+// arguments of the process counts.
 func (d *Device) keptBy(pid int) bool {
 	return ServerAt(pid) != 0 && (host.Local.HoldsFUSE(pid, d.number) || serverDir(pid) == d.Dir)
 }

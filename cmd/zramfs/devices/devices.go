@@ -169,9 +169,9 @@ func zramfsMounts(mounts []*mountinfo.Info) []Device {
 	return devices
 }
 
-// IsDevice reports whether a mount is one of a device's attributes. Every user may mount a file
-// system of our type where the user may write; it counts only for that user, and one of root's for
-// everybody.
+// IsDevice reports whether a mount is one of a device's attributes. Any user can mount a file
+// system of our type, in a directory of that user: it counts for that user alone, and root's for
+// all users.
 func IsDevice(m *mountinfo.Info) bool {
 	if m.FSType != FSType {
 		return false

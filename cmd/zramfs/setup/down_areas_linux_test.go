@@ -52,8 +52,8 @@ func deviceOn(t *testing.T, loop *loopsetup.Device) devices.Device {
 	return d
 }
 
-// A device has no ballast, and down had found its areas before it waited: what was called so then is
-// not turned off.
+// A device has no ballast, and down had found its areas before it waited: an area of that name is
+// not turned off after it.
 func TestTurnsOffNoAreaOfBefore(t *testing.T) {
 	require.Root(t)
 	require.Loop(t)

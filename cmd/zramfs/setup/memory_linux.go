@@ -11,8 +11,8 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
 
-// memAvailable returns the memory that programs can take without swapping, in bytes: where /proc has
-// processes alone (subset=pid of proc(5)) only what is free.
+// memAvailable returns the memory that programs can take without swapping, in bytes. Where /proc
+// has processes alone (subset=pid in proc(5)), it is the free memory.
 func memAvailable() (uint64, error) {
 	available, err := host.Local.MemAvailable()
 	if !errors.Is(err, fs.ErrNotExist) {
