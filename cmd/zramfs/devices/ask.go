@@ -100,10 +100,7 @@ func (d Device) Here() error {
 // Gone returns an error if the device that was mounted here has ended since it was found.
 func (d Device) Gone() error {
 	mounts, err := host.Local.Mounts()
-	mounted := func(m *mountinfo.Info) bool {
-		return m.Mountpoint == d.Dir && IsDevice(m) && (m.Minor == d.number || d.number == 0)
-	}
-	if err != nil || slices.ContainsFunc(mounts, mounted) {
+	if err != nil || d.isAmong(mounts) {
 		return nil
 	}
 	return fmt.Errorf("%w at %s: it has just ended", ErrNotRunning, d.Dir)
@@ -243,7 +240,12 @@ func (d *Device) askAway(ctx context.Context) {
 // seenBy reports whether the mount of d is where a process sees it.
 func (d *Device) seenBy(pid int) bool {
 	mounts, err := host.Local.MountsOf(pid)
-	return err == nil && slices.ContainsFunc(mounts, func(m *mountinfo.Info) bool {
+	return err == nil && d.isAmong(mounts)
+}
+
+// isAmong reports whether the mount of d is one of these.
+func (d Device) isAmong(mounts []*mountinfo.Info) bool {
+	return slices.ContainsFunc(mounts, func(m *mountinfo.Info) bool {
 		return m.Mountpoint == d.Dir && IsDevice(m) && (m.Minor == d.number || d.number == 0)
 	})
 }
