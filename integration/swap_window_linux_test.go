@@ -69,6 +69,17 @@ func oneSwap(t testing.TB, dir string) loopsetup.Swap {
 	return on[0]
 }
 
+// wantNoDevice runs down for a dir without a device: an error only where another device runs, as one
+// of another program's may.
+func wantNoDevice(t testing.TB, dir string) {
+	t.Helper()
+	r := run(t, downTimeout, "down", dir)
+	others := strings.Contains(r.Stdout+r.Stderr, "; there are: ")
+	if !strings.Contains(r.Stdout+r.Stderr, "no zramfs device at "+dir) || (r.Code != 0) != others {
+		t.Errorf("down without a device: %+v", r)
+	}
+}
+
 // wantNothingLeft checks that no step of up has left anything: no swap, no loop
 // device, no mount, no process, no directory.
 func wantNothingLeft(t testing.TB, dir string) {

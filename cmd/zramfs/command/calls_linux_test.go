@@ -88,7 +88,7 @@ func TestEveryDevice(t *testing.T) {
 	if !errors.Is(err, other) || !slices.Contains(seen, dir) {
 		t.Errorf("%v, of %q", err, seen)
 	}
-	switch d, err := execDevice(nil); {
+	switch d, err := execDevice(nil, nil); {
 	case err == nil && (d.Dir == dir || d.Dir == defaultDir):
 	default: // there are more
 		if code, text := describe(err); code != exitUsage || !strings.Contains(text, dir) {
@@ -103,7 +103,7 @@ func TestFirstCallsFail(t *testing.T) {
 		return func() error { return runApp(newApp(io.Discard, io.Discard), append([]string{"zramfs"}, args...)) }
 	}
 	for name, do := range map[string]func() error{
-		"exec":    func() error { _, err := execDevice(nil); return err },
+		"exec":    func() error { _, err := execDevice(nil, nil); return err },
 		"zramctl": func() error { return zramctlAction(io.Discard, nil) },
 		"group":   func() error { _, err := groupAt("/none"); return err },
 		"grow": func() error {

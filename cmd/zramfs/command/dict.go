@@ -9,7 +9,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
-	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/dictionary"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/sample"
@@ -96,7 +95,7 @@ func readTraining(c *cli.Context) (dictionary.Training, error) {
 	case len(dirs) == 0:
 		return t, usageError("dict: name one DIR, as zramfs dict train -o FILE /run/zram, or --%s FILE", flagPages)
 	}
-	d, err := devices.FindHere(dirs[0])
+	d, err := findHere(c, dirs[0])
 	if err != nil {
 		return t, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -27,7 +28,7 @@ func downCommand() *cli.Command {
 		Description: "Brings back what is in swap, after checking that it fits into memory and the limits of control groups, " +
 			"detaches the loop devices, gives the kernel parameters that up changed their old values, unless they have been changed " +
 			"since, and unmounts DIR (default " + defaultDir + "), also in the mount namespace where it was mounted. Further devices of DIR that are swap, " +
-			"as grow makes them, end with it. A device that is not running is no error. down can be interrupted while pages come back: swap then stays on. --all ends every device; one that fails " +
+			"as grow makes them, end with it. A device that is not running is no error, unless others run. down can be interrupted while pages come back: swap then stays on. --all ends every device; one that fails " +
 			"leaves the others to do, and one without swap, which may hold data, is left alone and is an error.",
 		Flags: append(narrationFlags(),
 			&cli.BoolFlag{Name: flagForce, Usage: "go on even if it does not fit into memory, or the serving process does not answer"},
@@ -44,7 +45,7 @@ func downAction(c *cli.Context) error {
 	if c.Bool(flagAll) {
 		return everyDevice(c, "down", func(d devices.Device) error { return downSwap(c, d, until) })
 	}
-	dir, _, err := dirOrSection(c, "down")
+	dir, section, err := dirOrSection(c, "down")
 	if err != nil {
 		return err
 	}
@@ -55,11 +56,30 @@ func downAction(c *cli.Context) error {
 	if err == nil {
 		return downDevice(c, d, until)
 	}
-	said, nerr := newNarration(c, c.App.Writer)
-	if nerr != nil {
-		return nerr
+	return downGone(c, dir, section, err)
+}
+
+// downGone is down for a dir without a device, which may be a slip: where other devices run it is an
+// error. A section is none, so that a service whose device has ended can stop; nor is a device that
+// died there.
+func downGone(c *cli.Context, dir, section string, absent error) error {
+	said, err := newNarration(c, c.App.Writer)
+	if err != nil {
+		return err
 	}
-	return errors.Join(forgetGone(said, host.Local, dir, err), sayDown(said, downSummary{Dir: dir}))
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	died := slices.ContainsFunc(devices.ReadRecords(host.Local), func(r devices.Record) bool { return r.Of(path) })
+	others, err := devices.Find()
+	if err != nil {
+		return err
+	}
+	if len(others) > 0 && section == "" && !died {
+		return absent
+	}
+	return errors.Join(forgetGone(said, host.Local, path, absent), sayDown(said, downSummary{Dir: dir}))
 }
 
 // waitUntil is when a wait of that many seconds ends. More than a century is one: a Duration has
@@ -123,13 +143,9 @@ func sayDown(n *setup.Narration, s downSummary) error {
 	return nil
 }
 
-// forgetGone says that dir has no device, and restores the kernel parameters that a device which
+// forgetGone says that path has no device, and restores the kernel parameters that a device which
 // died there changed.
-func forgetGone(out io.Writer, m host.Root, dir string, absent error) error {
-	path, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
+func forgetGone(out io.Writer, m host.Root, path string, absent error) error {
 	if _, err := fmt.Fprintln(out, absent); err != nil {
 		return err
 	}

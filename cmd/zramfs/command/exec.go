@@ -33,7 +33,7 @@ func execAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	d, err := execDevice(dirs)
+	d, err := execDevice(c, dirs)
 	if err != nil {
 		return err
 	}
@@ -64,9 +64,9 @@ func splitExec(args []string) (dirs, command []string, err error) {
 }
 
 // execDevice returns the named device, else the one at the default DIR, else the only one.
-func execDevice(dirs []string) (devices.Device, error) {
+func execDevice(c *cli.Context, dirs []string) (devices.Device, error) {
 	if len(dirs) == 1 {
-		return devices.FindHere(dirs[0])
+		return findHere(c, dirs[0])
 	}
 	found, err := devices.Find()
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
@@ -50,7 +49,7 @@ func exportAction(c *cli.Context) error {
 	if e.Report.First, e.Report.Pages, err = parseRange(c.String(flagRange)); err != nil {
 		return err
 	}
-	d, err := devices.FindHere(c.Args().First())
+	d, err := findHere(c, c.Args().First())
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func importAction(c *cli.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d, err := devices.FindHere(c.Args().Get(1))
+	d, err := findHere(c, c.Args().Get(1))
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,11 @@ func listAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := devices.Find(c.Args().Slice()...)
+	dirs, err := dirsNamed(c, c.Args().Slice())
+	if err != nil {
+		return err
+	}
+	found, err := devices.Find(dirs...)
 	if err != nil {
 		return err
 	}

@@ -176,7 +176,14 @@ func deviceConfig(c *cli.Context) (daemon.Config, error) {
 	if c.NArg() != 1 || c.Args().First() == "" {
 		return daemon.Config{}, usageError("mount: name one DIR, as zramfs mount /run/zram")
 	}
-	return configFor(c, c.Args().First())
+	dir := c.Args().First()
+	if !c.Bool(flagServe) && !c.Bool(flagWork) {
+		var err error
+		if dir, _, err = dirNamed(c, dir); err != nil {
+			return daemon.Config{}, err
+		}
+	}
+	return configFor(c, dir)
 }
 
 // configFor reads the flags of a device at dir.

@@ -30,7 +30,7 @@ func setAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	d, err := devices.FindHere(dir)
+	d, err := findHere(c, dir)
 	if err != nil {
 		return err
 	}
@@ -58,6 +58,9 @@ func settingArguments(args []string) (dir string, changes []settings.Change, err
 	}
 	if dir == "" {
 		return "", nil, usageError("set: DIR is empty; leave it out for %s", defaultDir)
+	}
+	if settings.IsKey(dir) {
+		return "", nil, usageError("set: %q has no value; did you mean %[1]s=VALUE?", dir)
 	}
 	ram, err := host.Local.MemTotal()
 	if err != nil {

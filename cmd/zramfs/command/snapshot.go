@@ -79,7 +79,7 @@ func wordsOf(c *cli.Context, n int) bool {
 }
 
 func saveAction(c *cli.Context) error {
-	d, err := devices.FindHere(c.Args().Get(1))
+	d, err := findHere(c, c.Args().Get(1))
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func isSwap(d devices.Device) bool {
 
 func restoreAction(c *cli.Context) error {
 	file := c.Args().Get(1)
-	d, err := devices.FindHere(c.Args().Get(2))
+	d, err := findHere(c, c.Args().Get(2))
 	if err != nil {
 		return err
 	}

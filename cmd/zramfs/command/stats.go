@@ -93,6 +93,9 @@ func readInterval(text string) (time.Duration, error) {
 
 func statsAction(c *cli.Context) error {
 	order, err := readStatsOrder(c.Args().Slice())
+	if err == nil {
+		order.dirs, err = dirsNamed(c, order.dirs)
+	}
 	if err != nil {
 		return err
 	}

@@ -85,12 +85,16 @@ type swapReport struct {
 
 func statusAction(c *cli.Context) error {
 	if c.NArg() > 1 {
-		return usageError("status: one DIR at most")
+		return usageError("status: one DIR at most%s", didYouMean(c, c.Args().Get(1), nil))
 	}
 	if c.Bool(flagQuiet) {
 		return quietStatus(c)
 	}
-	found, err := devices.Find(c.Args().Slice()...)
+	dirs, err := dirsNamed(c, c.Args().Slice())
+	if err != nil {
+		return err
+	}
+	found, err := devices.Find(dirs...)
 	if err != nil && !errors.Is(err, devices.ErrNotRunning) {
 		return err
 	}
@@ -114,7 +118,11 @@ func quietStatus(c *cli.Context) error {
 	if c.Bool("json") {
 		return usageError("status: --%s and --json exclude each other", flagQuiet)
 	}
-	found, err := devices.Find(c.Args().Slice()...)
+	dirs, err := dirsNamed(c, c.Args().Slice())
+	if err != nil {
+		return err
+	}
+	found, err := devices.Find(dirs...)
 	if err == nil && len(found) == 0 {
 		err = devices.ErrNotRunning
 	}

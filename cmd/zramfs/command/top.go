@@ -37,7 +37,11 @@ func topAction(c *cli.Context) error {
 	if err != nil {
 		return usageError("top: --%s %w", flagInterval, err)
 	}
-	screen := &monitor.Screen{Dirs: c.Args().Slice(), Interval: interval, UTF8: term.UTF8(), Once: c.Bool(flagOnce)}
+	dirs, err := dirsNamed(c, c.Args().Slice())
+	if err != nil {
+		return err
+	}
+	screen := &monitor.Screen{Dirs: dirs, Interval: interval, UTF8: term.UTF8(), Once: c.Bool(flagOnce)}
 	if _, err := takeSamples(screen.Dirs); err != nil {
 		return err
 	}

@@ -29,7 +29,11 @@ func umountAction(c *cli.Context) error {
 	if c.NArg() != 1 || c.Args().First() == "" {
 		return usageError("umount: name one DIR")
 	}
-	d, err := devices.FindOne(c.Args().First())
+	dir, _, err := dirNamed(c, c.Args().First())
+	if err != nil {
+		return err
+	}
+	d, err := devices.FindOne(dir)
 	if err != nil {
 		return err
 	}

@@ -172,19 +172,6 @@ func readUp(c *cli.Context, dir string, o *upOrder) (err error) {
 	return err
 }
 
-// oneDir returns the argument DIR, which is optional for up and down.
-func oneDir(c *cli.Context, name string) (string, error) {
-	switch {
-	case c.NArg() > 1:
-		return "", usageError("%s: one DIR at most", name)
-	case c.NArg() == 0:
-		return defaultDir, nil
-	case c.Args().First() == "":
-		return "", usageError("%s: DIR is empty; leave it out for %s", name, defaultDir)
-	}
-	return c.Args().First(), nil
-}
-
 // readSwapConfig reads the flags for a device of size bytes.
 func readSwapConfig(c *cli.Context, size uint64) (setup.SwapConfig, error) {
 	s, err := readAreas(c, size, c.Int(flagPriority))

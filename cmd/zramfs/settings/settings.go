@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -69,6 +70,11 @@ func Keys() []Key {
 		{"writeback-limit", "writeback_limit", "a size, as 1G; none for no limit", "the most that may yet be written to the backing device", writebackOrders,
 			shown(func(d devices.Device) string { return writebackOf(d.Status.Backing) })},
 	}
+}
+
+// IsKey reports whether a word is the name of a key.
+func IsKey(word string) bool {
+	return slices.ContainsFunc(Keys(), func(k Key) bool { return word != "" && (word == k.Name || word == k.Zram) })
 }
 
 // Now returns the present value for people, of a device that has answered. One that the status does
