@@ -27,7 +27,7 @@ func mountPoint(dir string) (string, error) {
 	}
 	switch {
 	case errors.Is(err, unix.ENOTCONN):
-		return "", fmt.Errorf("mount point %s: %w: a dead mount is left there: remove it with \"umount %[1]s\"", dir, err)
+		return "", fmt.Errorf("mount point %s: %w: a dead mount is left there: remove it with umount %[1]q", dir, err)
 	case err != nil:
 		return "", fmt.Errorf("mount point %s: %w", dir, err)
 	case !info.IsDir():
@@ -38,7 +38,7 @@ func mountPoint(dir string) (string, error) {
 		return "", err
 	}
 	if top != nil && top.FSType == typeName {
-		return "", fmt.Errorf("mount point %s: %w: remove it first (zramfs umount %[1]s), or take another directory", dir, ErrMounted)
+		return "", fmt.Errorf("mount point %s: %w: remove it first (zramfs umount %[1]q), or take another directory", dir, ErrMounted)
 	}
 	return path, nil
 }

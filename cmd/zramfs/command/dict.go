@@ -103,7 +103,7 @@ func readTraining(c *cli.Context) (dictionary.Training, error) {
 	t.Open = func() (dictionary.Source, error) {
 		pages, err := imaging.OpenPages(d.Dir)
 		if err != nil {
-			return nil, fmt.Errorf("dict %s: %w", d.Dir, explainKeeper(d, err))
+			return nil, fmt.Errorf("dict %s: %w", d.Word(), explainKeeper(d, err))
 		}
 		return pages, nil
 	}

@@ -92,7 +92,7 @@ func waitUntil(now time.Time, seconds uint) time.Time {
 // downSwap is downDevice for a device that up has turned on.
 func downSwap(c *cli.Context, d devices.Device, until time.Time) error {
 	if d.Record == nil && len(d.Swaps) == 0 && d.Unseen == nil {
-		return fmt.Errorf("%s is not swap and may hold data: zramfs umount %[1]s ends it", d.Title())
+		return fmt.Errorf("%s is not swap and may hold data: zramfs umount %[1]s ends it", d.Word())
 	}
 	if d.Mountpoint == "" && setup.Ended(d) { // with the device of its directory
 		return nil

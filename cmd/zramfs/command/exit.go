@@ -5,6 +5,9 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"strings"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
@@ -62,12 +65,21 @@ func describe(err error) (code int, message string) {
 	switch {
 	case errors.As(err, &exit):
 	case errors.As(err, &start): // the serving process has chosen the code
-		return start.Code, term.OneLine(err.Error())
+		return start.Code, errorLine(err)
 	default:
-		return exitFailure, term.OneLine(err.Error())
+		return exitFailure, errorLine(err)
 	}
 	if exit.cause == nil {
 		return exit.code, ""
 	}
-	return exit.code, term.OneLine(err.Error())
+	return exit.code, errorLine(err)
+}
+
+// errorLine is the text of an error. Where rights were missing it says who has them.
+func errorLine(err error) string {
+	text := term.OneLine(err.Error())
+	if errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0 && !strings.Contains(text, "run as root") {
+		text += ": run as root"
+	}
+	return text
 }

@@ -57,7 +57,7 @@ func exportAction(c *cli.Context) error {
 	defer stop()
 	e.Report.Dir, e.Stored, e.Progress = d.Dir, uint64(stored(d)), term.NewSteps(c.App.ErrWriter, "exporting", stored(d))
 	if err := obey(ctx, func() error { return usageRange(e.Export(ctx)) }); err != nil {
-		return fmt.Errorf("export %s: %w", d.Dir, explainKeeper(d, err))
+		return fmt.Errorf("export %s: %w", d.Word(), explainKeeper(d, err))
 	}
 	return printExport(c.App.Writer, c.Bool(flagJSON), e.Report)
 }

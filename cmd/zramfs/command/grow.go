@@ -108,15 +108,15 @@ func readGrow(c *cli.Context, u *setup.Up) error {
 func fitGrow(c *cli.Context, u *setup.Up, first devices.Device) (err error) {
 	switch {
 	case first.Status == nil:
-		return fmt.Errorf("grow %s: %w", first.Title(), first.Err)
+		return fmt.Errorf("grow %s: %w", first.Word(), first.Err)
 	case first.Swap() == nil && first.Unseen != nil:
-		return fmt.Errorf("grow %s: %w", first.Title(), first.Unseen)
+		return fmt.Errorf("grow %s: %w", first.Word(), first.Unseen)
 	case first.Swap() == nil:
-		return fmt.Errorf("%s is not used as swap: zramfs up turns swap on", first.Dir)
+		return fmt.Errorf("%s is not used as swap: zramfs up turns swap on", first.Word())
 	}
 	if !c.IsSet(flagAlgorithm) {
 		if u.Config.Algorithm, err = codec.Parse(first.Status.Algorithm); err != nil {
-			return fmt.Errorf("the algorithm of %s: %w: name another by --%s", first.Dir, err, flagAlgorithm)
+			return fmt.Errorf("the algorithm of %s: %w: name another by --%s", first.Word(), err, flagAlgorithm)
 		}
 	}
 	if !c.IsSet(flagPriority) {
@@ -149,7 +149,7 @@ func summarizeGrow(c *cli.Context, u *setup.Up, first devices.Device) error {
 		return printJSON(c.App.Writer, map[string]summary{"grow": s})
 	}
 	next := summary{Dir: first.Dir}
-	_, err := fmt.Fprintf(c.App.Writer, "%s of compressed swap added to %s: %s, priority %d, algorithm %s\n%s%s%s", term.Size(s.Size), first.Dir,
+	_, err := fmt.Fprintf(c.App.Writer, "%s of compressed swap added to %s: %s, priority %d, algorithm %s\n%s%s%s", term.Size(s.Size), first.Word(),
 		devices.AreaNames(s.Loops), *s.Priority, s.Algorithm, s.memoryText(), s.warningText(), next.nextText("down"))
 	return err
 }

@@ -48,7 +48,7 @@ func importAction(c *cli.Context) (err error) {
 		return err
 	}
 	if d, err = unopened(d, func(d devices.Device) error { return mayImport(d, c.Bool(flagForce)) }); err != nil {
-		return fmt.Errorf("import to %s: %w", d.Dir, err)
+		return fmt.Errorf("import to %s: %w", d.Word(), err)
 	}
 	f, err := os.OpenFile(c.Args().First(), os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO is refused, not waited for
 	if err != nil {
@@ -115,7 +115,7 @@ func pagesToImport(f *os.File, disksize uint64) (uint64, error) {
 	case size == 0:
 		return 0, fmt.Errorf("%s is empty", f.Name())
 	case size%pageSize != 0:
-		return 0, fmt.Errorf("%s has %d bytes, not a multiple of %d: truncate -s %%%[3]d %[1]s pads it", f.Name(), size, pageSize)
+		return 0, fmt.Errorf("%s has %d bytes, not a multiple of %d: truncate -s %%%[3]d %[1]s pads it", term.ShellWord(f.Name()), size, pageSize)
 	case size > disksize:
 		return 0, fmt.Errorf("%s has %s, and the device %s", f.Name(), term.ExactSize(size), term.ExactSize(disksize))
 	}

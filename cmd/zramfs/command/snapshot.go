@@ -84,7 +84,7 @@ func saveAction(c *cli.Context) error {
 		return err
 	}
 	if d, err = unopened(d, func(d devices.Device) error { return maySave(d, c.Bool(flagLive)) }); err != nil {
-		return fmt.Errorf("snapshot of %s: %w", d.Dir, err)
+		return fmt.Errorf("snapshot of %s: %w", d.Word(), err)
 	}
 	s := imaging.Saver{Force: c.Bool(flagForce), Resume: c.Bool(flagResume), Live: c.Bool(flagLive), Kinds: engineKinds, Report: imaging.SaveReport{Dir: d.Dir, File: c.Args().Get(2)}}
 	s.Changes = func() (uint64, error) { return changesOf(d.Dir) }
@@ -92,7 +92,7 @@ func saveAction(c *cli.Context) error {
 	ctx, stop := interruptible(c.Context)
 	defer stop()
 	if err := obey(ctx, func() error { return s.Save(ctx) }); err != nil {
-		return fmt.Errorf("snapshot of %s: %w", d.Dir, explainKeeper(d, err))
+		return fmt.Errorf("snapshot of %s: %w", d.Word(), explainKeeper(d, err))
 	}
 	return printSave(c.App.Writer, c.Bool(flagJSON), s.Report)
 }
@@ -138,7 +138,7 @@ func restoreAction(c *cli.Context) error {
 		return err
 	}
 	if d, err = unopened(d, mayRestore); err != nil {
-		return fmt.Errorf("restore to %s: %w", d.Dir, err)
+		return fmt.Errorf("restore to %s: %w", d.Word(), err)
 	}
 	info, err := os.Stat(file)
 	if err != nil {
@@ -152,7 +152,7 @@ func restoreAction(c *cli.Context) error {
 	ctx, stop := interruptible(c.Context)
 	defer stop()
 	if err := obey(ctx, func() error { return r.Restore(ctx) }); err != nil {
-		return fmt.Errorf("restore to %s: %w", d.Dir, explainKeeper(d, err))
+		return fmt.Errorf("restore to %s: %w", d.Word(), explainKeeper(d, err))
 	}
 	return printRestore(c.App.Writer, c.Bool(flagJSON), r.Report)
 }

@@ -133,7 +133,7 @@ func quietStatus(c *cli.Context) error {
 	for _, d := range found {
 		for _, p := range devices.Diagnose(d, time.Now()) {
 			code = exitFailure
-			if _, err := fmt.Fprintf(c.App.Writer, "%s: %s\n", d.Title(), p); err != nil {
+			if _, err := fmt.Fprintf(c.App.Writer, "%s: %s\n", d.Word(), p); err != nil {
 				return fmt.Errorf("write standard output: %w", err)
 			}
 		}

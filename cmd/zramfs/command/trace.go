@@ -119,7 +119,7 @@ func openCounters(c *cli.Context, name string) (dir string, _ *control.Counters,
 	}
 	counters, err := control.OpenCounters(d.Dir)
 	if err != nil {
-		return "", nil, fmt.Errorf("%s %s: %w", name, d.Dir, explainKeeper(d, err))
+		return "", nil, fmt.Errorf("%s %s: %w", name, d.Word(), explainKeeper(d, err))
 	}
 	return d.Dir, counters, nil
 }

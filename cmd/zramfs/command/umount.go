@@ -39,7 +39,7 @@ func umountAction(c *cli.Context) error {
 	}
 	if d.Away {
 		p := devices.DiagnoseAway(d)
-		return fmt.Errorf("%s: %s; %s", d.Title(), p.What, p.Fix)
+		return fmt.Errorf("%s: %s; %s", d.Word(), p.What, p.Fix)
 	}
 	if err := setup.MayUnmount(d); err != nil {
 		return err

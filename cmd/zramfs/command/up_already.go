@@ -31,9 +31,9 @@ type wish struct {
 // sayUp prints that d is up. It fails if d has other values than w asks for, or has lost areas: a
 // service manager hears of the others all the same.
 func sayUp(c *cli.Context, said *setup.Narration, d devices.Device, w wish) error {
-	if has, wants := w.differs(d); len(has) > 0 {
-		return fmt.Errorf("%s is up with %s; you asked for %s. To change it: zramfs down %[1]s, then up",
-			d.Dir, strings.Join(has, ", "), strings.Join(wants, ", "))
+	if x := w.differs(d); len(x.has) > 0 {
+		return fmt.Errorf("%s is up with %s; you asked for %s. To change it: %s",
+			d.Word(), strings.Join(x.has, ", "), strings.Join(x.wants, ", "), x.remedy(d.Word()))
 	}
 	if err := setup.ReviveSlots(d); err != nil {
 		return err
@@ -47,7 +47,7 @@ func sayUp(c *cli.Context, said *setup.Narration, d devices.Device, w wish) erro
 	}
 	if lost := lostAreas(d); len(lost) > 0 {
 		return fmt.Errorf("%s is up without %d of its %d swap areas, %s: an up may have been killed. To turn them on: zramfs down %[1]s, then up",
-			d.Dir, len(lost), len(d.Record.Loops), strings.Join(lost, ", "))
+			d.Word(), len(lost), len(d.Record.Loops), strings.Join(lost, ", "))
 	}
 	switch said.How {
 	case flagQuiet:
@@ -58,7 +58,7 @@ func sayUp(c *cli.Context, said *setup.Narration, d devices.Device, w wish) erro
 		s.Algorithm, s.Loops, s.Priority = d.Status.Algorithm, devices.LoopPaths(d.Loops), &swap.Priority
 		return printJSON(c.App.Writer, map[string]summary{"up": s})
 	}
-	_, err := fmt.Fprintf(c.App.Writer, "%s is up already: %s\n", d.Dir, line)
+	_, err := fmt.Fprintf(c.App.Writer, "%s is up already: %s\n", d.Word(), line)
 	return err
 }
 
@@ -78,23 +78,43 @@ func scrubText(seconds float64) string {
 	return "scrub every " + term.Time(time.Duration(seconds*float64(time.Second)))
 }
 
-// differs returns, for each given flag that differs, d's value and the wanted one.
-func (w wish) differs(d devices.Device) (has, wants []string) {
+// A difference is what a device has and what an up asks for, in the same order.
+type difference struct {
+	has, wants []string
+	set        []string // KEY=VALUE of zramfs set for those that can change in use
+}
+
+// remedy names the commands that give the device dir, a word for a shell, what was asked for.
+func (x difference) remedy(dir string) string {
+	anew := fmt.Sprintf("zramfs down %s, then up", dir)
+	if len(x.set) == 0 {
+		return anew
+	}
+	inUse := fmt.Sprintf("zramfs set %s %s", dir, strings.Join(x.set, " "))
+	if len(x.set) == len(x.has) {
+		return inUse
+	}
+	return inUse + "; the rest: " + anew
+}
+
+// differs returns the given flags that differ.
+func (w wish) differs(d devices.Device) (x difference) {
 	note := func(flag, is, want string) {
 		if w.set(flag) && is != want {
-			has, wants = append(has, is), append(wants, want)
+			x.has, x.wants = append(x.has, is), append(x.wants, want)
 		}
 	}
-	limit := func(n uint64) string {
-		if n == 0 {
-			return "no memory limit"
+	noteInUse := func(flag, is, want, value string) { // zramfs set has a key of that name
+		if note(flag, is, want); w.set(flag) && is != want {
+			x.set = append(x.set, term.ShellWord(flag+"="+value))
 		}
-		return "a memory limit of " + term.ExactSize(n)
 	}
 	s := d.Status
-	note(flagSize, term.ExactSize(s.Disksize), term.ExactSize(w.cfg.Disksize))
-	note(flagAlgorithm, "algorithm "+s.Algorithm, "algorithm "+w.cfg.Algorithm.String())
-	note(flagMemLimit, limit(s.MemLimit), limit(w.cfg.MemLimit))
+	has, wants := term.SizesApart(s.Disksize, w.cfg.Disksize)
+	note(flagSize, has, wants)
+	noteInUse(flagAlgorithm, "algorithm "+s.Algorithm, "algorithm "+w.cfg.Algorithm.String(), w.cfg.Algorithm.String())
+	has, wants = term.SizesApart(s.MemLimit, w.cfg.MemLimit)
+	noteInUse(flagMemLimit, limitText(s.MemLimit, has), limitText(w.cfg.MemLimit, wants), strings.TrimSuffix(term.ExactSize(w.cfg.MemLimit), "B"))
 	if s.Latency.Policy != "" { // a worker of v0.1.0 has none
 		note(flagLatency, "latency "+string(s.Latency.Policy), "latency "+string(w.cfg.Latency))
 	}
@@ -108,9 +128,10 @@ func (w wish) differs(d devices.Device) (has, wants []string) {
 	if real, err := filepath.EvalSymlinks(backing); err == nil { // the device tells where the path led
 		backing = real
 	}
-	note(flagSpill, "backing device "+s.Backing.Path, "backing device "+backing)
+	note(flagSpill, backingText(s.Backing.Path), backingText(backing))
 	if s.Spill.State != background.StateOff && s.Spill.State != "" {
-		note(flagSpillDaily, term.ExactSize(s.Spill.DailyBytes)+" spilled in 24 hours", term.ExactSize(w.cfg.SpillDaily)+" spilled in 24 hours")
+		has, wants := term.SizesApart(s.Spill.DailyBytes, w.cfg.SpillDaily)
+		note(flagSpillDaily, has+" spilled in 24 hours", wants+" spilled in 24 hours")
 	}
 	if s.OnFull != "" { // a worker of before has none
 		note(flagOnFull, "on full "+string(s.OnFull), "on full "+string(w.cfg.OnFull))
@@ -129,7 +150,22 @@ func (w wish) differs(d devices.Device) (has, wants []string) {
 		note(flagDiscard, "discard "+d.Record.Discard, "discard "+string(w.swap.Discard))
 	}
 	note(flagKeep, fmt.Sprintf("keep %t", keeps(d)), fmt.Sprintf("keep %t", w.swap.Keep))
-	return has, wants
+	return x
+}
+
+// limitText describes a memory limit of that size in words.
+func limitText(limit uint64, size string) string {
+	if limit == 0 {
+		return "no memory limit"
+	}
+	return "a memory limit of " + size
+}
+
+func backingText(path string) string {
+	if path == "" {
+		return "no backing device"
+	}
+	return "backing device " + term.ShellWord(path)
 }
 
 // keeps reports whether a device stays when its swap is turned off by swapoff.

@@ -51,7 +51,8 @@ func TestUpWithOtherValues(t *testing.T) {
 		{"size priority", "1G, priority 100", "2G, priority 5"},
 	} {
 		w.set = func(flag string) bool { return slices.Contains(strings.Fields(test.given), flag) }
-		has, wants := w.differs(d)
+		x := w.differs(d)
+		has, wants := x.has, x.wants
 		if strings.Join(has, ", ") != test.has || strings.Join(wants, ", ") != test.wants {
 			t.Errorf("%q: it has %q, the user wants %q; want %q, %q", test.given, has, wants, test.has, test.wants)
 		}
@@ -59,27 +60,28 @@ func TestUpWithOtherValues(t *testing.T) {
 	for _, flag := range []string{flagCold, flagScrub} {
 		w.set = func(given string) bool { return given == flag }
 		d.Status.Cold.State, d.Status.Scrub.State = "", "" // of a worker of before
-		if has, _ := w.differs(d); len(has) != 0 {
+		if has := w.differs(d).has; len(has) != 0 {
 			t.Errorf("%s: %q", flag, has)
 		}
 		d.Status.Cold.State, d.Status.Scrub.State = background.StateWaiting, background.StateWaiting
 		d.Status.Cold.Share, d.Status.Scrub.EverySeconds = 5, 3600
 		w.cfg.Cold, w.cfg.Scrub = 10, 0
-		has, wants := w.differs(d)
+		x := w.differs(d)
+		has, wants := x.has, x.wants
 		if got := strings.Join(append(has, wants...), "; "); got != map[string]string{flagCold: "cold 5%; cold 10%", flagScrub: "scrub every 1h0m; scrub off"}[flag] {
 			t.Errorf("%s: %s", flag, got)
 		}
 	}
 	d.Record.Discard = "" // of an up of before
 	w.set = func(flag string) bool { return flag == flagDiscard }
-	if has, _ := w.differs(d); len(has) != 0 {
+	if has := w.differs(d).has; len(has) != 0 {
 		t.Errorf("an unknown discard differs in %q", has)
 	}
 	w.cfg.SpillDaily = 1 << 30
 	w.set = func(flag string) bool { return flag == flagSpillDaily }
 	for state, want := range map[string]int{"": 0, background.StateOff: 0, "waiting": 1} { // "": of a worker of before
 		d.Status.Spill.State = state
-		if has, _ := w.differs(d); len(has) != want {
+		if has := w.differs(d).has; len(has) != want {
 			t.Errorf("spilling that is %q differs in %q", state, has)
 		}
 	}
@@ -87,7 +89,7 @@ func TestUpWithOtherValues(t *testing.T) {
 	w.set = func(flag string) bool { return flag == flagOnFull }
 	for on, want := range map[store.OnFull]int{"": 0, store.FullSpill: 0, store.FullStall: 1} {
 		d.Status.OnFull = on
-		if has, _ := w.differs(d); len(has) != want {
+		if has := w.differs(d).has; len(has) != want {
 			t.Errorf("on full %q differs in %q", on, has)
 		}
 	}
@@ -97,12 +99,40 @@ func TestUpWithOtherValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.set = func(flag string) bool { return flag == "spill" }
-	if has, wants := w.differs(d); len(has) != 0 {
-		t.Errorf("a backing device by another name: %q, %q", has, wants)
+	if x := w.differs(d); len(x.has) != 0 {
+		t.Errorf("a backing device by another name: %+v", x)
 	}
 	w.set = func(string) bool { return true }
 	w.cfg.Disksize = 1<<30 + 4096
-	if has, wants := w.differs(d); has[0] != "1G" || wants[0] != "1073745920 bytes" {
-		t.Errorf("a page more: %q, %q", has, wants)
+	if x := w.differs(d); x.has[0] != "1G" || x.wants[0] != "1048580K" {
+		t.Errorf("a page more: %+v", x)
+	}
+}
+
+// The error of an up with other values names the commands that give the device what was asked for:
+// set for what changes in use, down for the rest. Its sizes are in units and its names quoted.
+func TestUpNamesWhatChangesInUse(t *testing.T) {
+	d := devices.Device{
+		Dir: "/run/a b", Loops: []loopsetup.Info{{Path: "/dev/loop3", Autoclear: true}},
+		Status: &daemon.Status{Disksize: 987364 << 10, Algorithm: "adaptive", MemLimit: 1011060736},
+		Swaps:  []loopsetup.Swap{{Path: "/dev/loop3", Size: 1 << 29, Priority: 100}},
+	}
+	zstd, err := codec.Parse("zstd(level=5)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := wish{cfg: daemon.Config{Disksize: 987360 << 10, Algorithm: zstd, MemLimit: 1 << 29, Backing: "/srv/c d"}, swap: setup.SwapConfig{Priority: 5}}
+	const set, down = "zramfs set '/run/a b' ", "zramfs down '/run/a b', then up"
+	for given, want := range map[string]string{
+		"mem-limit":           "a memory limit of 964.2M; you asked for a memory limit of 512M. To change it: " + set + "mem-limit=512M",
+		"algorithm mem-limit": "algorithm adaptive, a memory limit of 964.2M; you asked for algorithm zstd(level=5), a memory limit of 512M. To change it: " + set + "'algorithm=zstd(level=5)' mem-limit=512M",
+		"mem-limit priority":  "a memory limit of 964.2M, priority 100; you asked for a memory limit of 512M, priority 5. To change it: " + set + "mem-limit=512M; the rest: " + down,
+		"spill":               "no backing device; you asked for backing device '/srv/c d'. To change it: " + down,
+		"size":                "987364K; you asked for 987360K. To change it: " + down,
+	} {
+		w.set = func(flag string) bool { return slices.Contains(strings.Fields(given), flag) }
+		if err := sayUp(nil, nil, d, w); err == nil || err.Error() != "'/run/a b' is up with "+want {
+			t.Errorf("%s: %v, want %s", given, err, want)
+		}
 	}
 }

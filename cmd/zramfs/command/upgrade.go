@@ -62,7 +62,7 @@ func upgradeDevice(c *cli.Context, d devices.Device, binary string) error {
 	}
 	r, err := control.Upgrade(d.Dir, binary)
 	if err != nil {
-		return fmt.Errorf("upgrade %s: %w", d.Dir, explainKeeper(d, err))
+		return fmt.Errorf("upgrade %s: %w", d.Word(), explainKeeper(d, err))
 	}
 	if c.Bool(flagJSON) {
 		return printJSON(c.App.Writer, map[string]upgradeReport{"upgrade": {Dir: d.Dir, WorkerPID: r.WorkerPID, OldPID: r.OldPID,

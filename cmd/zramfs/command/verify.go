@@ -49,7 +49,7 @@ func verifyAction(c *cli.Context) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("verify %s: %w", d.Dir, explainKeeper(d, err))
+		return fmt.Errorf("verify %s: %w", d.Word(), explainKeeper(d, err))
 	}
 	if err := printVerify(c.App.Writer, c.Bool(flagJSON), r); err != nil {
 		return err

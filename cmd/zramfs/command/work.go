@@ -119,7 +119,7 @@ func idleAction(c *cli.Context) error {
 	if age > 0 {
 		which = "pages that were not accessed for " + term.Time(age)
 	}
-	_, err = fmt.Fprintf(c.App.Writer, "%s: %s are idle\n", d.Dir, which)
+	_, err = fmt.Fprintf(c.App.Writer, "%s: %s are idle\n", d.Word(), which)
 	return err
 }
 
@@ -161,7 +161,7 @@ func workAction(c *cli.Context, work settings.Work, r *settings.Recompression) e
 			return err
 		}
 		if by == "" {
-			return fmt.Errorf("recompress %s: no algorithm is set: zramfs set %[1]s 'recomp-algorithm=zstd(level=9)'", d.Dir)
+			return fmt.Errorf("recompress %s: no algorithm is set: zramfs set %[1]s 'recomp-algorithm=zstd(level=9)'", d.Word())
 		}
 	}
 	ctx, stop := interruptible(c.Context)
@@ -176,7 +176,7 @@ func workAction(c *cli.Context, work settings.Work, r *settings.Recompression) e
 		err = after.Err
 	}
 	if err != nil {
-		return fmt.Errorf("%s %s: done, and then: %w", c.Command.Name, d.Dir, err)
+		return fmt.Errorf("%s %s: done, and then: %w", c.Command.Name, d.Word(), err)
 	}
 	report.After = workMemoryOf(after)
 	if c.Bool(flagJSON) {
@@ -211,7 +211,7 @@ func carryOut(ctx context.Context, c *cli.Context, d devices.Device, work settin
 		select {
 		case err = <-done:
 			if ctx.Err() != nil && errors.Is(err, aside.ErrNoAnswer) {
-				err = fmt.Errorf("%s %s: interrupted; the device goes on", c.Command.Name, d.Dir)
+				err = fmt.Errorf("%s %s: interrupted; the device goes on", c.Command.Name, d.Word())
 			}
 			return errors.Join(err, steps.End())
 		case <-tick.C:

@@ -94,7 +94,7 @@ func (d Device) Here() error {
 		return nil
 	}
 	namespace, _, _ := protect.NamespaceOf(d.Keeper)
-	return fmt.Errorf("%s: %s; nsenter --mount=%s runs a command there", d.Title(), DiagnoseAway(d).What, namespace)
+	return fmt.Errorf("%s: %s; nsenter --mount=%s runs a command there", d.Word(), DiagnoseAway(d).What, namespace)
 }
 
 // Gone returns an error if the device that was mounted here has ended since it was found.
@@ -178,7 +178,7 @@ func (d *Device) askLoop(ctx context.Context) {
 	if _, err := aside.Call(ctx, aside.Probe, d.Loops[0].Path); err != nil {
 		return
 	}
-	d.Err = fmt.Errorf("%s: %w", d.Title(), ErrCutOff)
+	d.Err = fmt.Errorf("%s: %w", d.Word(), ErrCutOff)
 	if d.Keeper == 0 {
 		d.Keeper = findServers(d.number, 0, d.Dir).Keeper.PID
 	}
@@ -212,9 +212,9 @@ func (d *Device) probe(ctx context.Context) {
 	}
 	switch {
 	case errors.Is(err, syscall.EIO), errors.Is(err, syscall.ENOTCONN), errors.Is(err, syscall.ECONNABORTED):
-		d.Err = fmt.Errorf("%s: %w", d.Title(), ErrDead)
+		d.Err = fmt.Errorf("%s: %w", d.Word(), ErrDead)
 	case err != nil:
-		d.Err = fmt.Errorf("%s: %w", d.Title(), err)
+		d.Err = fmt.Errorf("%s: %w", d.Word(), err)
 	case d.Keeper != 0 && d.Dir == "":
 		d.Dir = serverDir(d.Keeper)
 	}
@@ -222,7 +222,7 @@ func (d *Device) probe(ctx context.Context) {
 
 // askAway reads the status of a device in the mount namespace of its keeper.
 func (d *Device) askAway(ctx context.Context) {
-	d.Err = fmt.Errorf("%s: %w", d.Title(), ErrOutOfSight)
+	d.Err = fmt.Errorf("%s: %w", d.Word(), ErrOutOfSight)
 	if d.Keeper == 0 {
 		return
 	}

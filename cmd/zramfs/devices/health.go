@@ -53,13 +53,13 @@ func Diagnose(d Device, now time.Time) []Problem {
 	}
 	if len(d.Swaps) > 0 {
 		for _, p := range protect.Blocking(d.Status.Protections) {
-			problems = append(problems, Problem{What: "not safe as swap: " + p.Name + ": " + p.Detail, Fix: "zramfs down " + d.word()})
+			problems = append(problems, Problem{What: "not safe as swap: " + p.Name + ": " + p.Detail, Fix: "zramfs down " + d.Word()})
 		}
 	}
 	if s := d.Status; !s.SurvivesCrash {
 		problems = append(problems, Problem{
 			What: fmt.Sprintf("the keeper (PID %d) cannot replace the worker: if the worker dies, everything stored is lost", s.KeeperPID),
-			Fix:  "zramfs down " + d.word() + ", then up",
+			Fix:  "zramfs down " + d.Word() + ", then up",
 		})
 	}
 	problems = append(problems, diagnoseRestarts(d.Status, now)...)
@@ -75,13 +75,14 @@ func Diagnose(d Device, now time.Time) []Problem {
 		})
 	}
 	for _, lost := range d.Status.SettingsLost {
-		problems = append(problems, Problem{What: lost, Fix: "zramfs set " + d.word() + " with the settings that you want"})
+		problems = append(problems, Problem{What: lost, Fix: "zramfs set " + d.Word() + " with the settings that you want"})
 	}
 	return append(problems, diagnoseLimit(d)...)
 }
 
-// word is the device's name in commands that a user may copy.
-func (d Device) word() string { return term.ShellWord(d.Title()) }
+// Word is the device's name in messages and in commands that a user may copy: quoted for a shell
+// where it needs that.
+func (d Device) Word() string { return term.ShellWord(d.Title()) }
 
 // diagnoseServer explains a missing status, and reports a device mounted elsewhere.
 func diagnoseServer(d Device) []Problem {
@@ -94,7 +95,7 @@ func diagnoseServer(d Device) []Problem {
 	case errors.Is(d.Err, ErrDead):
 		problems = append(problems, DiagnoseDead(d))
 	case errors.Is(d.Err, ErrCutOff):
-		problems = append(problems, Problem{What: ErrCutOff.Error(), Fix: "zramfs down " + d.word() + ", then up"})
+		problems = append(problems, Problem{What: ErrCutOff.Error(), Fix: "zramfs down " + d.Word() + ", then up"})
 	case errors.Is(d.Err, aside.ErrNoAnswer):
 		s := SilenceOf(d)
 		problems = append(problems, Problem{What: s.what(), Fix: s.Fix()})
@@ -123,7 +124,7 @@ func diagnoseAreas(d Device) []Problem {
 	if off := d.Off(); len(off) > 0 {
 		problems = append(problems, Problem{
 			What: fmt.Sprintf("%d of %d swap areas off: %s", len(off), len(d.Record.Loops), strings.Join(off, " ")),
-			Fix:  "zramfs down " + d.word() + ", then up",
+			Fix:  "zramfs down " + d.Word() + ", then up",
 		})
 	}
 	for _, loop := range d.Loops {
@@ -233,13 +234,13 @@ func diagnoseLimit(d Device) []Problem {
 	}
 	return []Problem{{
 		What: fmt.Sprintf("%s of the memory limit of %s is used", term.Share(used, s.MemLimit), term.Size(s.MemLimit)),
-		Fix:  "end programs, or zramfs set " + d.word() + " mem-limit=LARGER",
+		Fix:  "end programs, or zramfs set " + d.Word() + " mem-limit=LARGER",
 	}}
 }
 
 // DiagnoseDead says what a device without a serving process has lost.
 func DiagnoseDead(d Device) Problem {
-	p := Problem{What: ErrDead.Error(), Fix: "zramfs down --force " + d.word()}
+	p := Problem{What: ErrDead.Error(), Fix: "zramfs down --force " + d.Word()}
 	if len(d.Swaps) > 0 {
 		p.What = fmt.Sprintf("%s is still swap and no process serves it: %s are lost", d.swapPaths(), term.Size(d.Used()))
 	}
@@ -260,7 +261,7 @@ func DiagnoseAway(d Device) Problem {
 	}
 	return Problem{
 		What: "a device is up in another mount namespace (" + strings.Join(words, ", ") + ")",
-		Fix:  "zramfs down " + d.word() + " ends it",
+		Fix:  "zramfs down " + d.Word() + " ends it",
 	}
 }
 

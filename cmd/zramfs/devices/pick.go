@@ -15,6 +15,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // ErrNotRunning means that a named device does not exist.
@@ -50,13 +51,13 @@ func (s *survey) pick(names []string) ([]Device, error) {
 func (s *survey) notRunning(name string) error {
 	var there []string
 	for _, d := range s.devices {
-		there = append(there, d.Title())
+		there = append(there, d.Word())
 	}
 	if len(there) == 0 {
-		return fmt.Errorf("%w at %s", ErrNotRunning, name)
+		return fmt.Errorf("%w at %s", ErrNotRunning, term.ShellWord(name))
 	}
 	slices.Sort(there)
-	return fmt.Errorf("%w at %s; there are: %s", ErrNotRunning, name, strings.Join(slices.Compact(there), ", "))
+	return fmt.Errorf("%w at %s; there are: %s", ErrNotRunning, term.ShellWord(name), strings.Join(slices.Compact(there), ", "))
 }
 
 // devicesAt returns the devices that path names.

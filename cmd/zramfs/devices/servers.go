@@ -10,6 +10,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // stateWords describes the letter of a process's state.
@@ -82,7 +83,7 @@ type Silence struct {
 
 // Error implements error.
 func (s *Silence) Error() string {
-	return fmt.Sprintf("%s: %s: %s", s.Dir, s.what(), s.Fix())
+	return fmt.Sprintf("%s: %s: %s", term.ShellWord(s.Dir), s.what(), s.Fix())
 }
 
 // Unwrap returns aside.ErrNoAnswer.

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 	"syscall"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // A check is a question to the machine.
@@ -210,9 +212,13 @@ func checkLockLimit(m Machine) (Finding, error) {
 		return Finding{}, err
 	case limit == host.Unlimited:
 		return ok("RLIMIT_MEMLOCK is unlimited")
-	case has:
-		return ok("RLIMIT_MEMLOCK is %s bytes, and CAP_IPC_LOCK lifts it", limit)
 	}
-	return fail("RLIMIT_MEMLOCK is "+limit+" bytes, too little to lock a device's memory",
+	if n, err := strconv.ParseUint(limit, 10, 64); err == nil {
+		limit = term.Size(n)
+	}
+	if has {
+		return ok("RLIMIT_MEMLOCK is %s, and CAP_IPC_LOCK lifts it", limit)
+	}
+	return fail("RLIMIT_MEMLOCK is "+limit+", too little to lock a device's memory",
 		"run as root, or raise it (LimitMEMLOCK=infinity, ulimit -l unlimited)")
 }

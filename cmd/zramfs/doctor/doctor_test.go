@@ -118,7 +118,7 @@ func TestDoctorFindings(t *testing.T) {
 		{"proc/self/status", without(host.CapSysResource), "cap-sys-resource", protect.StateWarn, "the OOM killer may kill zramfs"},
 		{"proc/self/status", without(host.CapSysNice), "cap-sys-nice", protect.StateWarn, "real-time"},
 		{"proc/self/status", without(host.CapIPCLock), "cap-ipc-lock", protect.StateFail, "RLIMIT_MEMLOCK"},
-		{"proc/self/status", without(host.CapIPCLock), "memlock-limit", protect.StateFail, "8388608 bytes"},
+		{"proc/self/status", without(host.CapIPCLock), "memlock-limit", protect.StateFail, "8M"},
 		{"proc/self/status", noCaps, "cap-sys-admin", protect.StateFail, "not allowed"},
 		{"proc/self/status", "Name:\tx\n", "cap-sys-admin", protect.StateWarn, "cannot tell"},
 		{"proc/self/limits", "Max locked memory  unlimited  unlimited  bytes\n", "memlock-limit", protect.StateOK, "unlimited"},

@@ -125,7 +125,7 @@ const setTime = 10 * time.Second
 func (c Change) Apply(d devices.Device) error {
 	for _, o := range c.orders {
 		_, err := aside.Within(setTime, aside.Write, attributePath(d, o.attribute), o.text)
-		if err := explain(d, fmt.Sprintf("set %s=%s of %s", c.key.Name, c.value, d.Dir), o, err); err != nil {
+		if err := explain(d, fmt.Sprintf("set %s=%s of %s", c.key.Name, c.value, d.Word()), o, err); err != nil {
 			return err
 		}
 	}

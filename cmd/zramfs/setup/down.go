@@ -74,7 +74,7 @@ func together(d devices.Device) ([]devices.Device, error) {
 	}
 	for _, f := range further {
 		if f.Record == nil && len(f.Swaps) == 0 || f.Mountpoint != "" {
-			return nil, fmt.Errorf("cannot end %s: %s is a device of its own and may hold data; end it first: zramfs down %[2]s", d.Dir, f.Dir)
+			return nil, fmt.Errorf("cannot end %s: %s is a device of its own and may hold data; end it first: zramfs down %[2]s", d.Word(), f.Word())
 		}
 	}
 	return append([]devices.Device{d}, further...), nil
@@ -146,7 +146,7 @@ func endAway(out io.Writer, d devices.Device, keeper server) error {
 	if err != nil {
 		namespace, _, _ := protect.NamespaceOf(keeper.pid)
 		return fmt.Errorf("swap is off, but the keeper (PID %d) has not ended: %w; nsenter --mount=%s zramfs umount %s ends it",
-			keeper.pid, err, namespace, d.Dir)
+			keeper.pid, err, namespace, d.Word())
 	}
 	return printStep(out, "mount", "ok", d.Title()+" unmounted in another mount namespace")
 }

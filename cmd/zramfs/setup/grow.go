@@ -52,7 +52,7 @@ func (u *Up) add() error {
 	text, err := aside.Within(growTime, aside.Read, filepath.Join(u.first.Dir, "control/hot_add"))
 	number, nerr := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err = errors.Join(err, nerr); err != nil {
-		return fmt.Errorf("add a device to %s: %w", u.first.Dir, cmp.Or(u.first.Gone(), explainAdd(err)))
+		return fmt.Errorf("add a device to %s: %w", u.first.Word(), cmp.Or(u.first.Gone(), explainAdd(err)))
 	}
 	u.Config.Dir = fusefs.FurtherDir(u.first.Dir, number)
 	u.Report = &daemon.Report{Dir: u.Config.Dir}

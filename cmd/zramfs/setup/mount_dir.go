@@ -15,6 +15,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // errBusyDir means that a directory cannot be mounted on; the message says why.
@@ -61,7 +62,7 @@ func checkUnmounted(path string) error {
 		return err
 	}
 	if mounted {
-		return fmt.Errorf("%s %w: a zramfs is mounted there already; zramfs umount %[1]s removes it", path, errBusyDir)
+		return fmt.Errorf("%s %w: a zramfs is mounted there already; zramfs umount %[1]s removes it", term.ShellWord(path), errBusyDir)
 	}
 	return nil
 }

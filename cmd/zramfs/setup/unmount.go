@@ -12,6 +12,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/fusefs"
 )
 
@@ -47,11 +48,11 @@ func UnmountAndWait(d devices.Device) error {
 	}
 	switch {
 	case errors.Is(err, syscall.EBUSY):
-		return fmt.Errorf("cannot unmount %s: %s", d.Dir, UsersOf(d))
+		return fmt.Errorf("cannot unmount %s: %s", d.Word(), UsersOf(d))
 	case errors.Is(err, syscall.EPERM):
-		return fmt.Errorf("unmount %s: %w: run as root, in the namespaces in which it was mounted", d.Dir, err)
+		return fmt.Errorf("unmount %s: %w: run as root, in the namespaces in which it was mounted", d.Word(), err)
 	case err != nil:
-		return fmt.Errorf("unmount %s: %w", d.Dir, err)
+		return fmt.Errorf("unmount %s: %w", d.Word(), err)
 	}
 	err = process.wait(copiesTime)
 	if errors.Is(err, errStillRunning) { // copies of the mount in other namespaces keep it, or it is slow
@@ -73,7 +74,7 @@ func mayLeave(d devices.Device) error {
 	below := filepath.Dir(fusefs.FurtherDir(d.Dir, 1))
 	for _, m := range mounts {
 		if devices.IsDevice(m) && filepath.Dir(m.Mountpoint) == below {
-			return fmt.Errorf("cannot unmount %s: %s is a device of its own; end it first: zramfs down %[2]s", d.Dir, m.Mountpoint)
+			return fmt.Errorf("cannot unmount %s: %s is a device of its own; end it first: zramfs down %[2]s", d.Word(), term.ShellWord(m.Mountpoint))
 		}
 	}
 	return nil
@@ -85,7 +86,7 @@ func UsersOf(d devices.Device) string {
 	for _, loop := range d.Loops {
 		switch {
 		case d.SwapOn(loop.Path) != nil:
-			words = append(words, fmt.Sprintf("%s is swapped to: zramfs down %s", loop.Path, d.Dir))
+			words = append(words, fmt.Sprintf("%s is swapped to: zramfs down %s", loop.Path, d.Word()))
 		case d.Mountpoint != "":
 			words = append(words, fmt.Sprintf("%s has a file system on %s: umount it, then losetup -d %[1]s", loop.Path, d.Mountpoint))
 		default:
@@ -96,7 +97,7 @@ func UsersOf(d devices.Device) string {
 		return d.Unseen.Error()
 	}
 	if len(words) == 0 {
-		return fmt.Sprintf("a process uses it: fuser -vm %s %s names it", d.Dir, filepath.Join(d.Dir, devices.DataDir))
+		return fmt.Sprintf("a process uses it: fuser -vm %s %s names it", d.Word(), term.ShellWord(filepath.Join(d.Dir, devices.DataDir)))
 	}
 	return strings.Join(words, "; ")
 }

@@ -202,7 +202,7 @@ func (u *Up) tune() error {
 func (u *Up) turnOff(dev string) error {
 	err := loopsetup.SwapOff(dev)
 	if err != nil {
-		return fmt.Errorf("%w at %s: %w; the device is left as it is: zramfs down %s takes it away", errSwapStays, dev, err, u.Report.Dir)
+		return fmt.Errorf("%w at %s: %w; the device is left as it is: zramfs down %s takes it away", errSwapStays, dev, err, term.ShellWord(u.Report.Dir))
 	}
 	return nil
 }

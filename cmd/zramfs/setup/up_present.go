@@ -52,10 +52,10 @@ func UpAlready(all []devices.Device) (*devices.Device, error) {
 		return nil, fmt.Errorf("%s: %w", d.Title(), d.Unseen)
 	}
 	if d.Swap() == nil {
-		return nil, fmt.Errorf("%s is mounted, but not used as swap: zramfs down %[1]s removes it, if no process uses it", d.Dir)
+		return nil, fmt.Errorf("%s is mounted, but not used as swap: zramfs down %[1]s removes it, if no process uses it", d.Word())
 	}
 	if d.Status == nil {
-		return nil, fmt.Errorf("%s is swap, but %w: zramfs status %s says what to do", devices.AreaNames(devices.LoopPaths(d.Loops)), d.Err, d.Dir)
+		return nil, fmt.Errorf("%s is swap, but %w: zramfs status %s says what to do", devices.AreaNames(devices.LoopPaths(d.Loops)), d.Err, d.Word())
 	}
 	return &d, nil
 }
@@ -66,10 +66,10 @@ func refuseUp(d devices.Device) error {
 	switch {
 	case errors.Is(d.Err, devices.ErrDead) && len(d.Swaps) > 0:
 		p := devices.DiagnoseDead(d)
-		return fmt.Errorf("%s: %s: %s", d.Title(), p.What, p.Fix)
+		return fmt.Errorf("%s: %s: %s", d.Word(), p.What, p.Fix)
 	case d.Away:
 		p := devices.DiagnoseAway(d)
-		return fmt.Errorf("%s: %s; %s", d.Title(), p.What, p.Fix)
+		return fmt.Errorf("%s: %s; %s", d.Word(), p.What, p.Fix)
 	}
 	return nil
 }

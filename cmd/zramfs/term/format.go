@@ -31,13 +31,24 @@ func Size(n uint64) string {
 	return text + letters[exp:exp+1]
 }
 
-// ExactSize is Size where that is exact, else the number of bytes.
+// ExactSize is Size where that is exact, else the number of KiB, or of bytes.
 func ExactSize(n uint64) string {
 	text := Size(n)
 	if again, err := ParseBytes(text, 0); err == nil && again == n {
 		return text
 	}
+	if n%1024 == 0 {
+		return fmt.Sprintf("%dK", n/1024)
+	}
 	return fmt.Sprintf("%d bytes", n)
+}
+
+// SizesApart writes two sizes as Size does, or exactly where that would write the same.
+func SizesApart(a, b uint64) (string, string) {
+	if Size(a) == Size(b) {
+		return ExactSize(a), ExactSize(b)
+	}
+	return Size(a), Size(b)
 }
 
 // Grouped writes a number with a comma between thousands.
