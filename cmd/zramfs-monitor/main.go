@@ -48,7 +48,7 @@ func run(args []string) error {
 	case monitor.Serve:
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		return web.Serve(ctx, o, os.Stderr)
+		return web.Serve(ctx, o, term.Printer{Out: os.Stderr})
 	case monitor.Report:
 		return web.Report(o, os.Stdout)
 	case monitor.Top:
@@ -65,7 +65,7 @@ func showTop(s *monitor.Screen) (err error) {
 	}
 	o := top.Options{Dirs: s.Dirs, Interval: s.Interval, UTF8: s.UTF8}
 	if s.Once {
-		err = top.Once(os.Stdout, o, s.Width, s.Height)
+		err = top.Once(term.Printer{Out: os.Stdout}, o, s.Width, s.Height)
 	} else {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		defer stop()

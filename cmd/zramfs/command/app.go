@@ -30,22 +30,24 @@ func Main(version string, args []string) int {
 	if aside.Run(args, os.Stdout) {
 		return exitOK
 	}
-	if code, ours := namespace.Enter(args, os.Stderr); ours {
+	// Texts of devices, files and the command line reach no terminal as they are.
+	stdout, stderr := term.Printer{Out: os.Stdout}, term.Printer{Out: os.Stderr}
+	if code, ours := namespace.Enter(args, stderr); ours {
 		return code
 	}
-	if code, ours := namespace.StandIn(args, os.Stderr); ours {
+	if code, ours := namespace.StandIn(args, stderr); ours {
 		return code
 	}
 	if isZramctl(args) {
-		return runZramctl(args, os.Stdout, os.Stderr)
+		return runZramctl(args, stdout, stderr)
 	}
 	if isGenerator(args) {
-		return runGenerator(args, os.Stderr)
+		return runGenerator(args, stderr)
 	}
 	if isMountHelper(args) {
-		return runMountHelper(args, os.Stdout, os.Stderr)
+		return runMountHelper(args, stdout, stderr)
 	}
-	return run(args, os.Stdout, os.Stderr)
+	return run(args, stdout, stderr)
 }
 
 // run is Main with its output redirected.
@@ -217,6 +219,9 @@ type checkedWriter struct {
 	w   io.Writer // immutable
 	err error     // used by one goroutine
 }
+
+// Raw is for what is written as it is; see term.Raw.
+func (c *checkedWriter) Raw() io.Writer { return c.w }
 
 func (c *checkedWriter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)

@@ -52,7 +52,7 @@ func bundleAction(c *cli.Context) error {
 func writeBundle(ctx context.Context, c *cli.Context, file string, b bundle.Bundle) error {
 	now := time.Now()
 	if file == "-" {
-		if err := b.Write(c.App.Writer, now); err != nil {
+		if err := b.Write(term.Raw(c.App.Writer), now); err != nil {
 			return fmt.Errorf("write standard output: %w", err)
 		}
 		_, err := io.WriteString(c.App.ErrWriter, bundleContents(b))

@@ -187,7 +187,7 @@ func (r configReport) settingsText() string {
 func (r configReport) problemText() string {
 	var out strings.Builder
 	for _, p := range r.Problems {
-		fmt.Fprintln(&out, config.Problem{File: p.File, Line: p.Line, What: p.Problem})
+		fmt.Fprintln(&out, term.Printable(config.Problem{File: p.File, Line: p.Line, What: p.Problem}.String()))
 	}
 	return out.String()
 }

@@ -131,12 +131,12 @@ func sayDown(n *setup.Narration, s downSummary) error {
 		return printJSON(n.Out, map[string]downSummary{"down": s})
 	}
 	if s.WasUp {
-		if _, err := fmt.Fprintf(n, "%s is down: %s brought back from swap\n", s.Dir, term.Size(s.BroughtBack)); err != nil {
+		if _, err := fmt.Fprintf(n, "%s is down: %s brought back from swap\n", term.ShellWord(s.Dir), term.Size(s.BroughtBack)); err != nil {
 			return err
 		}
 	}
 	for _, w := range s.Warnings {
-		if _, err := fmt.Fprintf(n, "  warning  %s\n", w); err != nil {
+		if _, err := fmt.Fprintf(n, "  warning  %s\n", term.Printable(w)); err != nil {
 			return err
 		}
 	}

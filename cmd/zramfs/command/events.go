@@ -89,7 +89,7 @@ func printEvents(w io.Writer, asJSON bool, all []journal.Event) error {
 		if asJSON {
 			err = printJSONLine(w, eventLine{Schema: jsonSchema, Event: e})
 		} else {
-			_, err = io.WriteString(w, e.Line())
+			_, err = io.WriteString(w, printableLine(e.Line()))
 		}
 		if err != nil {
 			return err

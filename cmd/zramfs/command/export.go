@@ -93,6 +93,6 @@ func printExport(w io.Writer, asJSON bool, r imaging.ExportReport) error {
 		return printJSON(w, map[string]imaging.ExportReport{"export": r})
 	}
 	_, err := fmt.Fprintf(w, "%s written: %s of data in a %s sparse file, in %.1f s, %.2f GB/s\n%s",
-		r.File, term.Size(r.Data*pageSize), term.Size(r.Pages*pageSize), r.Seconds, r.GBPerSecond, r.WorkReport.Text())
+		term.ShellWord(r.File), term.Size(r.Data*pageSize), term.Size(r.Pages*pageSize), r.Seconds, r.GBPerSecond, r.WorkReport.Text())
 	return err
 }

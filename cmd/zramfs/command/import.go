@@ -127,6 +127,6 @@ func printImport(w io.Writer, asJSON bool, r imaging.ImportReport) error {
 		return printJSON(w, map[string]imaging.ImportReport{"import": r})
 	}
 	_, err := fmt.Fprintf(w, "%s: %s imported to %s (%s compressed, %s same-filled) in %.1f s, %.2f GB/s\n%s",
-		r.File, term.Pages(r.Pages), r.Dir, term.Size(r.ObjectBytes), term.Grouped(r.Same), r.Seconds, r.GBPerSecond, r.WorkReport.Text())
+		term.ShellWord(r.File), term.Pages(r.Pages), term.ShellWord(r.Dir), term.Size(r.ObjectBytes), term.Grouped(r.Same), r.Seconds, r.GBPerSecond, r.WorkReport.Text())
 	return err
 }

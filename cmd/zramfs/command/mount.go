@@ -164,7 +164,11 @@ func announceDevice(c *cli.Context, said *setup.Narration, cfg daemon.Config, re
 	case flagJSON:
 		return printJSON(c.App.Writer, map[string]summary{"mount": s})
 	}
-	if _, err := fmt.Fprintln(c.App.Writer, s.Data); err != nil {
+	out, data := c.App.Writer, term.Printable(s.Data)
+	if term.WidthOf(out) == 0 { // a program reads it
+		out, data = term.Raw(out), s.Data
+	}
+	if _, err := fmt.Fprintln(out, data); err != nil {
 		return err
 	}
 	_, err := fmt.Fprint(c.App.ErrWriter, s.memoryText(), s.warningText(), s.nextText("umount"))

@@ -12,6 +12,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/settings"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 func setCommand() *cli.Command {
@@ -84,7 +85,7 @@ func listSettings(c *cli.Context, d devices.Device) error {
 		if err != nil {
 			failed, now = err, "?"
 		}
-		if _, err := fmt.Fprintf(c.App.Writer, "%-10s %-24s %s: %s\n", k.Name, now, k.Effect, k.Values); err != nil {
+		if _, err := fmt.Fprintf(c.App.Writer, "%-10s %-24s %s: %s\n", k.Name, term.Printable(now), k.Effect, k.Values); err != nil {
 			return err
 		}
 	}

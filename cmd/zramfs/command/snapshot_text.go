@@ -17,7 +17,7 @@ func printSave(w io.Writer, asJSON bool, r imaging.SaveReport) error {
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s written: %s of data in %s, %s, in %.1f s, %.2f GB/s\n",
-		r.File, term.Size(r.Pages*pageSize), term.Size(uint64(r.FileBytes)), momentWords(r.OneMoment), r.Seconds, r.GBPerSecond)
+		term.ShellWord(r.File), term.Size(r.Pages*pageSize), term.Size(uint64(r.FileBytes)), momentWords(r.OneMoment), r.Seconds, r.GBPerSecond)
 	if r.KeptBytes > 0 {
 		fmt.Fprintf(&out, "%s of them were there already\n", term.Size(uint64(r.KeptBytes)))
 	}
@@ -38,7 +38,7 @@ func printRestore(w io.Writer, asJSON bool, r imaging.RestoreReport) error {
 		return printJSON(w, map[string]imaging.RestoreReport{snapshotRestore: r})
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s restored to %s: %s with data in %.1f s, %.2f GB/s\n", r.File, r.Dir, term.Pages(r.Pages), r.Seconds, r.GBPerSecond)
+	fmt.Fprintf(&out, "%s restored to %s: %s with data in %.1f s, %.2f GB/s\n", term.ShellWord(r.File), term.ShellWord(r.Dir), term.Pages(r.Pages), r.Seconds, r.GBPerSecond)
 	if r.Kept > 0 {
 		fmt.Fprintf(&out, "%s of them were there already\n", term.Grouped(r.Kept))
 	}
@@ -55,7 +55,7 @@ func printInspect(w io.Writer, asJSON bool, r imaging.InspectReport) error {
 	}
 	var out strings.Builder
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&out, "%-10s "+format+"\n", append([]any{name}, args...)...)
+		fmt.Fprintf(&out, "%-10s %s\n", name, term.Printable(fmt.Sprintf(format, args...)))
 	}
 	line("snapshot", "%s, version %d, %s", r.File, r.Version, term.Size(uint64(r.FileBytes)))
 	dictionary := ""

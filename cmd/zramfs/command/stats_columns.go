@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/cmd/zramfs/watch"
 )
 
@@ -46,7 +47,7 @@ var statsColumns = []statsColumn{
 	{"errors", 6, "since the device was made", answered(func(p watch.Point) string { return strconv.FormatUint(p.Errors(), 10) })},
 	{"restarts", 8, "of the worker", answered(func(p watch.Point) string { return strconv.Itoa(p.Restarts) })},
 	{"state", 8, "healthy, degraded, or why there is no answer", stateOf},
-	{"dir", 0, "the device", func(p watch.Point) string { return p.Dir }},
+	{"dir", 0, "the device", func(p watch.Point) string { return term.Printable(p.Dir) }},
 }
 
 // stateOf is the health of a device that answers, and why another does not.

@@ -16,6 +16,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/slots"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
@@ -133,7 +134,7 @@ func quietStatus(c *cli.Context) error {
 	for _, d := range found {
 		for _, p := range devices.Diagnose(d, time.Now()) {
 			code = exitFailure
-			if _, err := fmt.Fprintf(c.App.Writer, "%s: %s\n", d.Word(), p); err != nil {
+			if _, err := fmt.Fprintf(c.App.Writer, "%s: %s\n", d.Word(), term.Printable(p.String())); err != nil {
 				return fmt.Errorf("write standard output: %w", err)
 			}
 		}
@@ -208,14 +209,14 @@ func printReports(c *cli.Context, reports []report, absent string) error {
 // of the device.
 func (r report) print(w io.Writer) error {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s: %s%s\n", r.title, r.Health, r.uptime())
+	fmt.Fprintf(&out, "%s: %s%s\n", term.Printable(r.title), r.Health, r.uptime())
 	for _, p := range r.Problems {
-		fmt.Fprintf(&out, "  %s\n", p)
+		fmt.Fprintf(&out, "  %s\n", term.Printable(p.String()))
 	}
 	lines := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	for _, side := range r.sides() {
 		if side.text != "" {
-			fmt.Fprintf(lines, "  %s\t%s\n", side.name, side.text)
+			fmt.Fprintf(lines, "  %s\t%s\n", term.Printable(side.name), term.Printable(side.text))
 		}
 	}
 	if err := lines.Flush(); err != nil {

@@ -123,7 +123,7 @@ func (s summary) memoryText() string {
 func (s summary) warningText() string {
 	var out strings.Builder
 	for _, w := range s.Warnings {
-		out.WriteString("  warning  " + w + "\n")
+		out.WriteString("  warning  " + term.Printable(w) + "\n")
 	}
 	return out.String()
 }

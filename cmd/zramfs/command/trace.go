@@ -8,12 +8,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/control"
 	"github.com/zramfs/zramfs/cmd/zramfs/journal"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/telemetry"
 )
 
@@ -124,6 +126,9 @@ func openCounters(c *cli.Context, name string) (dir string, _ *control.Counters,
 	return d.Dir, counters, nil
 }
 
+// printableLine makes a line printable but for its end.
+func printableLine(line string) string { return term.Printable(strings.TrimSuffix(line, "\n")) + "\n" }
+
 // printTrace prints operations as lines of a table or of JSON.
 func printTrace(w io.Writer, asJSON bool, all []journal.Operation, lost uint64) error {
 	if lost > 0 && !asJSON {
@@ -137,7 +142,7 @@ func printTrace(w io.Writer, asJSON bool, all []journal.Operation, lost uint64) 
 			err = printJSONLine(w, traceLine{Schema: jsonSchema, Lost: lost, Operation: o})
 			lost = 0
 		} else {
-			_, err = io.WriteString(w, o.Line())
+			_, err = io.WriteString(w, printableLine(o.Line()))
 		}
 		if err != nil {
 			return err

@@ -69,7 +69,7 @@ func upgradeDevice(c *cli.Context, d devices.Device, binary string) error {
 			WithoutService: r.WithoutService.Seconds()}})
 	}
 	_, err = fmt.Fprintf(c.App.Writer, "%s: process %d serves in place of %d; requests waited for %s\n",
-		d.Dir, r.WorkerPID, r.OldPID, r.WithoutService.Round(100*time.Microsecond))
+		d.Word(), r.WorkerPID, r.OldPID, r.WithoutService.Round(100*time.Microsecond))
 	return err
 }
 

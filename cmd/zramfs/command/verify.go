@@ -81,7 +81,7 @@ func printVerify(w io.Writer, asJSON bool, r imaging.VerifyReport) error {
 		found = fmt.Sprintf("%s damaged: %s", term.Grouped(r.Wrong), listNumbers(r.WrongPages, r.Wrong))
 	}
 	fmt.Fprintf(&out, "%s: %s checked (%s compressed, %s same-filled) in %.1f s, %.2f GB/s: %s\n",
-		r.Dir, term.Pages(r.Pages), term.Size(r.ObjectBytes), term.Grouped(r.Same), r.Seconds, r.GBPerSecond, found)
+		term.ShellWord(r.Dir), term.Pages(r.Pages), term.Size(r.ObjectBytes), term.Grouped(r.Same), r.Seconds, r.GBPerSecond, found)
 	out.WriteString(r.WorkReport.Text())
 	_, err := io.WriteString(w, out.String())
 	return err

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // How much a narration writes.
@@ -32,6 +33,14 @@ func (n *Narration) Write(p []byte) (int, error) {
 	return n.Out.Write(p)
 }
 
+// Raw is where a bar is drawn; see term.Raw.
+func (n *Narration) Raw() io.Writer {
+	if n.How == Quiet || n.How == JSON {
+		return io.Discard
+	}
+	return n.Out
+}
+
 // step handles one step. Its state is a protection's.
 func (n *Narration) step(name, state, detail string) error {
 	if state != string(protect.StateOK) {
@@ -40,7 +49,7 @@ func (n *Narration) step(name, state, detail string) error {
 	if n.How != Verbose {
 		return nil
 	}
-	_, err := fmt.Fprintf(n.Out, "%-12s  %-4s  %s\n", name, state, detail)
+	_, err := fmt.Fprintf(n.Out, "%-12s  %-4s  %s\n", name, state, term.Printable(detail))
 	return err
 }
 

@@ -111,13 +111,18 @@ func ShareOf(share float64) string {
 	return Share(uint64(share*whole), whole)
 }
 
-// OneLine joins the lines of a message, such as those of errors.Join, with semicolons.
+// OneLine joins the lines of a message, such as those of errors.Join, with semicolons, and makes it
+// printable.
 func OneLine(s string) string {
-	return strings.ReplaceAll(strings.TrimSpace(s), "\n", "; ")
+	return Printable(strings.ReplaceAll(strings.TrimSpace(s), "\n", "; "))
 }
 
-// ShellWord writes a word as a shell takes it, in quotes if it needs them.
+// ShellWord writes a word as a shell takes it, in quotes if it needs them, and so that a terminal
+// does not obey it.
 func ShellWord(word string) string {
+	if Printable(word) != word {
+		return "$'" + Printable(strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(word)) + "'" // ANSI-C quoting
+	}
 	if strings.ContainsFunc(word, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_=:,./%+", r))
 	}) {

@@ -80,6 +80,7 @@ func TestShareOf(t *testing.T) {
 func TestShellWord(t *testing.T) {
 	for word, want := range map[string]string{
 		"lz4": "lz4", "lz4:simd=avx2": "lz4:simd=avx2", "zstd(level=1)": "'zstd(level=1)'", "it's": `'it'\''s'`, "a b": "'a b'", "$x": "'$x'",
+		"caf\xe9 $x": `$'caf\xe9 $x'`, "it's\x1b\\\n": `$'it\'s\x1b\\\x0a'`,
 	} {
 		if got := ShellWord(word); got != want {
 			t.Errorf("%q: %s, want %s", word, got, want)

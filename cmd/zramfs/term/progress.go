@@ -29,7 +29,7 @@ func NewProgress(out io.Writer, what string, total uint64) Progress {
 	case total == 0:
 		return nothing{}
 	case Width() > 0:
-		return newBar(out, what, total)
+		return newBar(Raw(out), what, total)
 	}
 	return &lines{out: out, what: what, total: total}
 }
@@ -66,11 +66,11 @@ type Steps interface {
 // NewSteps shows the progress of what, which takes total steps, if out is a terminal, and nothing
 // elsewhere.
 func NewSteps(out io.Writer, what string, total int64) Steps {
-	width := widthOf(out)
+	width := WidthOf(out)
 	if width == 0 || total <= 0 {
 		return nothing{}
 	}
-	return stepBar{&bar{out: out, width: width, what: what, total: uint64(total), began: time.Now(), pause: ProgressPause}}
+	return stepBar{&bar{out: Raw(out), width: width, what: what, total: uint64(total), began: time.Now(), pause: ProgressPause}}
 }
 
 // stepBar is a bar that counts steps.

@@ -12,11 +12,11 @@ import (
 
 // Width returns the width of the terminal on standard output in characters, or 0 where standard
 // output is no terminal. For a terminal that does not know its width it is COLUMNS, else 80.
-func Width() int { return widthOf(os.Stdout) }
+func Width() int { return WidthOf(os.Stdout) }
 
-// widthOf is Width for any writer.
-func widthOf(w io.Writer) int {
-	f, ok := w.(*os.File)
+// WidthOf is Width for any writer, and for what [Raw] finds behind it.
+func WidthOf(w io.Writer) int {
+	f, ok := Raw(w).(*os.File)
 	if !ok {
 		return 0
 	}
