@@ -143,7 +143,7 @@ func summarizeGrow(c *cli.Context, u *setup.Up, first devices.Device) error {
 		return nil
 	}
 	status, _ := devices.ReadStatus(u.Report.Dir) // without it the summary has no memory line
-	s := newSummary(u.Config, u.Report, status, u.Out)
+	s := newSummary(u.Config, u.Report, devices.Device{Status: status}, u.Out)
 	s.Loops, s.Priority = devices.LoopPaths(u.Device.Loops), &u.Swap.Priority
 	if u.Out.How == flagJSON {
 		return printJSON(c.App.Writer, map[string]summary{"grow": s})

@@ -157,7 +157,7 @@ func announceDevice(c *cli.Context, said *setup.Narration, cfg daemon.Config, re
 	if err := setup.PrintProtections(said, report.Protections); err != nil {
 		return err
 	}
-	s := newSummary(cfg, report, status, said)
+	s := newSummary(cfg, report, devices.Device{Status: status}, said)
 	switch said.How {
 	case flagQuiet:
 		return nil

@@ -41,11 +41,12 @@ type report struct {
 	Answer   string            `json:"answer"` // ok, timeout, dead, elsewhere or error
 	Health   string            `json:"health"` // healthy or degraded
 	Problems []devices.Problem `json:"problems"`
-	Loop     *loopReport       `json:"loop"`  // the main loop device; null for none
-	Loops    []loopReport      `json:"loops"` // all of them, in the order of their places in the data file
-	Swap     *swapReport       `json:"swap"`  // all swap areas together; null when it is not used as swap
-	Usage    *devices.Usage    `json:"usage"` // of the swap areas; null when it is not used as swap
-	Slots    *slotsReport      `json:"slots"` // when the kernel frees their slots; null if unknown
+	Loop     *loopReport       `json:"loop"`   // the main loop device; null for none
+	Loops    []loopReport      `json:"loops"`  // all of them, in the order of their places in the data file
+	Swap     *swapReport       `json:"swap"`   // all swap areas together; null when it is not used as swap
+	Usage    *devices.Usage    `json:"usage"`  // of the swap areas; null when it is not used as swap
+	Memory   *devices.Memory   `json:"memory"` // that the device takes; null where it does not answer
+	Slots    *slotsReport      `json:"slots"`  // when the kernel frees their slots; null if unknown
 	// ReadTime and WriteTime are means since the device was made; 0 where the loop devices have
 	// counted requests of other files too.
 	ReadTime  devices.Split  `json:"read_time"`
@@ -157,6 +158,9 @@ func newReport(d devices.Device, now time.Time) report {
 	r := report{Dir: d.Dir, Answer: d.Answer(), Health: "healthy", Problems: devices.Diagnose(d, now), Status: d.Status, title: d.Title(), now: now}
 	if len(r.Problems) > 0 {
 		r.Health = "degraded"
+	}
+	if m := d.Memory(); d.Status != nil {
+		r.Memory = &m
 	}
 	r.Loops = make([]loopReport, len(d.Loops)) // not nil: it is printed as a JSON array
 	for i, l := range d.Loops {

@@ -36,7 +36,7 @@ func wellDevice() devices.Device {
 		Dir:     "/run/zram",
 		Loops:   []loopsetup.Info{{Path: "/dev/loop3", DirectIO: true, Autoclear: true, BlockSize: 4096, Size: 4096 * mib}},
 		Swaps:   []loopsetup.Swap{{Path: "/dev/loop3", Size: 4096*mib - 4096, Used: 2400 * mib, Priority: 100}},
-		SwapUse: devices.SwapUse{Slots: devices.SlotsProcess{PID: 44, Policy: slots.Auto, Ballast: 100 * mib}, Cached: 50 * mib, All: 2400 * mib},
+		SwapUse: devices.SwapUse{Slots: devices.SlotsProcess{PID: 44, Policy: slots.Auto, Ballast: 100 * mib, Memory: 3 * mib}, Cached: 50 * mib, All: 2400 * mib},
 		Block:   host.BlockTimes{Reads: 899_000, ReadTime: 28 * time.Second, Writes: 900_000, WriteTime: time.Minute}, // writes of another file too
 		Status: &daemon.Status{
 			Version: "1.0.0", PID: 42, KeeperPID: 42, WorkerPID: 43, SurvivesCrash: true, UptimeSeconds: 11520.5, Dir: "/run/zram", Name: "zram0",

@@ -29,27 +29,28 @@ type summary struct {
 
 // memorySummary is the memory of a new device, in bytes.
 type memorySummary struct {
-	Now       uint64 `json:"now"`       // store and processes
+	Now       uint64 `json:"now"`       // store, processes and slots
 	Store     uint64 `json:"store"`     // index and reserve
 	Processes uint64 `json:"processes"` // keeper and worker, without the store
+	Slots     uint64 `json:"slots"`     // the process that holds ballast; 0 for none
 	Worst     uint64 `json:"worst"`     // when the device is full of pages that do not compress, or the limit is reached
 	Limit     uint64 `json:"limit"`     // 0 for none
 }
 
-// newSummary describes the device that cfg asked for.
-func newSummary(cfg daemon.Config, report *daemon.Report, status *daemon.Status, said *setup.Narration) summary {
+// newSummary describes the device that cfg asked for, which d is if it was asked.
+func newSummary(cfg daemon.Config, report *daemon.Report, d devices.Device, said *setup.Narration) summary {
 	s := summary{Dir: report.Dir, Data: devices.Device{Dir: report.Dir}.Data(), Size: report.Disksize, Algorithm: cfg.Algorithm.String(),
 		Loops: []string{}, Warnings: append(byCure(said.Warnings), sizeWarnings(cfg)...)}
-	if status == nil {
+	if d.Status == nil {
 		return s
 	}
-	m := memorySummary{Store: status.Memory.MemUsedTotal, Processes: status.ProcessMemoryBytes, Limit: cfg.MemLimit}
-	m.Now = m.Store + m.Processes
-	m.Worst = uint64(float64(cfg.Disksize/pageSize)*estimate.PageCost(pageSize)) + status.Memory.ReserveBytes
+	all := d.Memory()
+	m := memorySummary{Now: all.Taken, Store: all.Store, Processes: all.Processes, Slots: all.Slots, Limit: cfg.MemLimit}
+	m.Worst = uint64(float64(cfg.Disksize/pageSize)*estimate.PageCost(pageSize)) + d.Status.Memory.ReserveBytes
 	if m.Limit > 0 {
 		m.Worst = min(m.Worst, m.Limit)
 	}
-	m.Worst += m.Processes
+	m.Worst += m.Processes + m.Slots
 	s.Memory = &m
 	return s
 }
@@ -109,15 +110,12 @@ func (s summary) memoryText() string {
 		return ""
 	}
 	m := *s.Memory
-	now := fmt.Sprintf("%s now (%s index and reserve, %s processes)", term.Size(m.Now), term.Size(m.Store), term.Size(m.Processes))
-	if m.Processes == 0 {
-		now = fmt.Sprintf("%s now and the processes", term.Size(m.Store))
-	}
+	now := devices.Memory{Taken: m.Now, Store: m.Store, Processes: m.Processes, Slots: m.Slots}.Words()
 	bound := fmt.Sprintf("at worst %s when full: no --mem-limit", term.Size(m.Worst))
 	if m.Limit > 0 {
 		bound = fmt.Sprintf("at most %s when full: --mem-limit %s", term.Size(m.Worst), term.Size(m.Limit))
 	}
-	return "  memory   " + now + ", " + bound + "\n"
+	return "  memory   " + now + "; " + bound + "\n"
 }
 
 func (s summary) warningText() string {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/estimate"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/setup"
@@ -23,7 +24,8 @@ func smallSummary(t *testing.T, limit uint64, said *setup.Narration) summary {
 	}
 	s := newSummary(daemon.Config{Dir: "/run/zram", Disksize: 1 << 30, MemLimit: limit, Algorithm: algorithm},
 		&daemon.Report{Dir: "/run/zram", Disksize: 1 << 30},
-		&daemon.Status{Memory: daemon.MemoryStatus{MemUsedTotal: 6 << 20, ReserveBytes: 4 << 20}, ProcessMemoryBytes: 25 << 20}, said)
+		devices.Device{SwapUse: devices.SwapUse{Slots: devices.SlotsProcess{PID: 44, Memory: 3 << 20}},
+			Status: &daemon.Status{Memory: daemon.MemoryStatus{MemUsedTotal: 6 << 20, ReserveBytes: 4 << 20}, ProcessMemoryBytes: 25 << 20}}, said)
 	priority := 100
 	s.Loops, s.Priority = []string{"/dev/loop0"}, &priority
 	return s
@@ -41,24 +43,21 @@ func TestSummary(t *testing.T) {
 	}
 	s := smallSummary(t, 0, said)
 	want := "1G of compressed swap is on: /dev/loop0, priority 100, algorithm adaptive\n" +
-		"  memory   31M now (6M index and reserve, 25M processes), at worst 1G when full: no --mem-limit\n" +
+		"  memory   34M taken: 6M store + 25M processes + 3M slots; at worst 1G when full: no --mem-limit\n" +
 		"  warning  the OOM killer may kill it; taking memory may wait: run with CAP_SYS_RESOURCE\n" +
 		"watch: zramfs top      end: zramfs down\n"
 	got := s.swapText() + s.memoryText() + s.warningText() + s.nextText("down")
 	if got != want {
 		t.Errorf("it says\n%swant\n%s", got, want)
 	}
-	if want := uint64((1<<30/pageSize)*estimate.PageCost(pageSize)) + 4<<20 + 25<<20; s.Memory.Worst != want || s.Memory.Now != 31<<20 {
-		t.Errorf("at worst %d bytes, now %d, want %d, %d", s.Memory.Worst, s.Memory.Now, want, 31<<20)
+	if want := uint64((1<<30/pageSize)*estimate.PageCost(pageSize)) + 4<<20 + 28<<20; s.Memory.Worst != want || s.Memory.Now != 34<<20 {
+		t.Errorf("at worst %d bytes, now %d, want %d, %d", s.Memory.Worst, s.Memory.Now, want, 34<<20)
 	}
 	s = smallSummary(t, 256<<20, &setup.Narration{})
-	if got := s.memoryText(); !strings.Contains(got, "at most 281M when full: --mem-limit 256M") {
+	if got := s.memoryText(); !strings.Contains(got, "at most 284M when full: --mem-limit 256M") {
 		t.Errorf("with a limit: %q", got)
 	}
-	if s.Memory.Processes = 0; s.memoryText() != "  memory   6M now and the processes, at most 281M when full: --mem-limit 256M\n" {
-		t.Errorf("without the processes: %q", s.memoryText())
-	}
-	if s = newSummary(daemon.Config{}, &daemon.Report{Dir: "/run/zram"}, nil, &setup.Narration{Warnings: []string{"no cure", "a: b"}}); s.memoryText() != "" {
+	if s = newSummary(daemon.Config{}, &daemon.Report{Dir: "/run/zram"}, devices.Device{}, &setup.Narration{Warnings: []string{"no cure", "a: b"}}); s.memoryText() != "" {
 		t.Errorf("without a status: %q", s.memoryText())
 	}
 	if want := []string{"no cure", "a: b"}; !slices.Equal(s.Warnings, want) {

@@ -220,8 +220,8 @@ func summarizeUp(c *cli.Context, said *setup.Narration, u *setup.Up) error {
 	if said.How == flagQuiet {
 		return nil
 	}
-	status, _ := devices.ReadStatus(u.Report.Dir) // without it the summary has no memory line
-	s := newSummary(u.Config, u.Report, status, said)
+	d, _ := devices.FindOne(u.Report.Dir) // without it the summary has no memory line
+	s := newSummary(u.Config, u.Report, d, said)
 	s.Loops, s.Priority = devices.LoopPaths(u.Device.Loops), &u.Swap.Priority
 	if said.How == flagJSON {
 		return printJSON(c.App.Writer, map[string]summary{"up": s})

@@ -54,7 +54,7 @@ func sayUp(c *cli.Context, said *setup.Narration, d devices.Device, w wish) erro
 		return nil
 	case flagJSON:
 		s := newSummary(daemon.Config{Dir: d.Dir, Disksize: d.Status.Disksize, MemLimit: d.Status.MemLimit, Algorithm: w.cfg.Algorithm},
-			&daemon.Report{Dir: d.Dir, Disksize: d.Status.Disksize}, d.Status, said)
+			&daemon.Report{Dir: d.Dir, Disksize: d.Status.Disksize}, d, said)
 		s.Algorithm, s.Loops, s.Priority = d.Status.Algorithm, devices.LoopPaths(d.Loops), &swap.Priority
 		return printJSON(c.App.Writer, map[string]summary{"up": s})
 	}

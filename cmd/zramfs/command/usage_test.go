@@ -3,17 +3,23 @@
 package command
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/cmd/zramfs/figures"
+	"github.com/zramfs/zramfs/cmd/zramfs/setup"
+	"github.com/zramfs/zramfs/cmd/zramfs/watch"
 	"github.com/zramfs/zramfs/loopsetup"
 )
 
 func TestUsage(t *testing.T) {
 	const mib = 1 << 20
-	well := wellDevice() // 2400 used: 100 ballast, 50 copies; 2900 stored in 1000 by processes of 20
+	well := wellDevice() // 2400 used: 100 ballast, 50 copies; 2900 stored in 1000 by processes of 20 and 3
 	if got, want := *devices.NewUsage(well), (devices.Usage{InSwap: 2250 * mib, Copies: 50 * mib, Freed: 600*mib - pageSize, Ballast: 100 * mib,
-		Saved: 1230 * mib}); got != want {
+		Saved: 1227 * mib}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	// Two devices with the same use have half of the copies each.
@@ -48,5 +54,43 @@ func TestUsage(t *testing.T) {
 	file.Swaps = nil
 	if got := devices.NewUsage(file); got != nil {
 		t.Errorf("without swap: %+v", got)
+	}
+}
+
+// What a device takes is one figure with parts that add up to it, wherever it is shown.
+func TestMemoryAddsUpEverywhere(t *testing.T) {
+	const store, processes, slots, taken = 1000 << 20, 20 << 20, 3 << 20, 1023 << 20
+	file := wellDevice()
+	file.Swaps = nil
+	for name, d := range map[string]devices.Device{"swap": wellDevice(), "a file": file} {
+		r := newReport(d, testNow)
+		if want := (devices.Memory{Taken: taken, Store: store, Processes: processes, Slots: slots}); *r.Memory != want {
+			t.Errorf("%s: status --json has %+v, want %+v", name, *r.Memory, want)
+		}
+		const line = "1023M taken: 1000M store + 20M processes + 3M slots"
+		if all := r.sides(); !slices.ContainsFunc(all, func(s side) bool { return s == side{"memory", line} }) {
+			t.Errorf("%s: status has %q, want %s", name, all, line)
+		}
+		s := newSummary(daemon.Config{}, &daemon.Report{}, d, &setup.Narration{})
+		if m := s.Memory; m.Now != taken || m.Store+m.Processes+m.Slots != taken || !strings.HasPrefix(s.memoryText(), "  memory   "+line+"; ") {
+			t.Errorf("%s: up has %+v, %s", name, m, s.memoryText())
+		}
+		saved := d.Status.Memory.OrigDataSize - taken
+		if r.Usage != nil {
+			saved = r.Usage.InSwap - taken
+		}
+		sum := 0.0
+		for _, m := range figures.Of(figures.Look{Devices: []devices.Device{d}}, figures.Build{}) {
+			if m.Name == figures.MemoryParts {
+				sum += m.Value
+			}
+			if m.Name == figures.Saved && m.Value != float64(saved) {
+				t.Errorf("%s: metrics have %.0f saved, want %d", name, m.Value, saved)
+			}
+		}
+		p := watch.NewHistory(1).Add([]watch.Sample{{Device: d}})[0]
+		if sum != taken || p.Memory+p.Processes+p.Slots != taken || p.Saved != int64(saved) {
+			t.Errorf("%s: metrics have %.0f taken, stats %+v, want %d and %d saved", name, sum, p, taken, saved)
+		}
 	}
 }

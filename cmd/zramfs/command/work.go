@@ -191,7 +191,7 @@ func workMemoryOf(d devices.Device) workMemory {
 }
 
 func (r workReport) text() string {
-	return fmt.Sprintf("%s: stored pages take %s, before %s; memory used %s, before %s; it took %s\n", term.ShellWord(r.Dir),
+	return fmt.Sprintf("%s: stored pages take %s, before %s; the store takes %s, before %s; it took %s\n", term.ShellWord(r.Dir),
 		term.Size(r.After.Compressed), term.Size(r.Before.Compressed), term.Size(r.After.Used), term.Size(r.Before.Used),
 		time.Duration(r.Seconds*float64(time.Second)).Round(time.Millisecond))
 }

@@ -27,8 +27,7 @@ type Usage struct {
 	Freed uint64 `json:"freed_not_returned"`
 	// Ballast are slots that make the kernel free others.
 	Ballast uint64 `json:"ballast"`
-	// Saved is InSwap less the memory of the store and the processes; negative for a device that
-	// costs more.
+	// Saved is InSwap less the memory that the device takes; negative for a device that costs more.
 	Saved int64 `json:"saved"`
 }
 
@@ -57,8 +56,41 @@ func NewUsage(d Device) *Usage {
 	stored := d.Status.Memory.OrigDataSize
 	headers := uint64(len(d.Swaps)) * pageSize // of the areas
 	u.Freed = stored - min(stored, programs+d.SwapUse.Stored+headers)
-	u.Saved = int64(u.InSwap) - int64(d.Status.Memory.MemUsedTotal+d.Status.ProcessMemoryBytes+d.SwapUse.Slots.Memory)
+	u.Saved = int64(u.InSwap) - int64(d.Memory().Taken)
 	return u
+}
+
+// Memory is what a device takes of the machine's memory, in bytes: the sum and all of its parts.
+// Every command prints it. Its JSON is a part of status --json.
+type Memory struct {
+	Taken     uint64 `json:"taken"`     // Store, Processes and Slots together
+	Store     uint64 `json:"store"`     // stored pages with index, waste and reserve
+	Processes uint64 `json:"processes"` // keeper and worker, without the store; 0 where it is unknown
+	Slots     uint64 `json:"slots"`     // the process that holds ballast; 0 for none
+}
+
+// Memory returns the memory that a device takes; nothing for one that does not answer.
+func (d Device) Memory() Memory {
+	if d.Status == nil {
+		return Memory{}
+	}
+	m := Memory{Store: d.Status.Memory.MemUsedTotal, Processes: d.Status.ProcessMemoryBytes, Slots: d.SwapUse.Slots.Memory}
+	m.Taken = m.Store + m.Processes + m.Slots
+	return m
+}
+
+// Words is the sum with its parts.
+func (m Memory) Words() string {
+	parts := []string{term.Size(m.Store) + " store"}
+	for _, p := range []struct {
+		n    uint64
+		name string
+	}{{m.Processes, " processes"}, {m.Slots, " slots"}} {
+		if p.n > 0 {
+			parts = append(parts, term.Size(p.n)+p.name)
+		}
+	}
+	return fmt.Sprintf("%s taken: %s", term.Size(m.Taken), strings.Join(parts, " + "))
 }
 
 // ReadSwapUse reads what NewUsage needs of a device that is used as swap.
@@ -99,7 +131,7 @@ func (u Usage) SavedWords() string {
 	if u.Saved < 0 {
 		return fmt.Sprintf("nothing yet: the device takes %s more than it holds", term.Size(uint64(-u.Saved)))
 	}
-	return fmt.Sprintf("%s: what programs have in swap, less the memory of store and processes", term.Size(uint64(u.Saved)))
+	return fmt.Sprintf("%s: what programs have in swap, less the memory taken", term.Size(uint64(u.Saved)))
 }
 
 // SlotsWords says what the kernel does with slots now, and why.

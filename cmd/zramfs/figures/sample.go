@@ -130,7 +130,7 @@ func (s *samples) take(d devices.Device, now time.Time) {
 		s.add(swapFreed, float64(u.Freed))
 	}
 	s.add(Saved, float64(SavedBy(d)))
-	s.memory(d.Status)
+	s.memory(d)
 	s.service(d.Status)
 }
 
@@ -143,22 +143,23 @@ func SavedBy(d devices.Device) int64 {
 	if d.Status == nil {
 		return 0
 	}
-	return int64(d.Status.Memory.OrigDataSize) - int64(d.Status.Memory.MemUsedTotal+d.Status.ProcessMemoryBytes)
+	return int64(d.Status.Memory.OrigDataSize) - int64(d.Memory().Taken)
 }
 
 // Parts are the kinds of memory that a device takes, in bytes.
-type Parts struct{ Objects, Waste, Index, Reserve, Process uint64 }
+type Parts struct{ Objects, Waste, Index, Reserve, Process, Slots uint64 }
 
-// PartsOf divides the memory of a device. All but Process are MemUsedTotal together.
-func PartsOf(st *daemon.Status) Parts {
-	m := st.Memory
-	p := Parts{Objects: m.ComprDataSize, Index: m.IndexBytes, Reserve: m.ReserveBytes, Process: st.ProcessMemoryBytes}
+// PartsOf divides the memory of a device that answers: all parts together are Taken of
+// devices.Memory, all but Process and Slots its Store.
+func PartsOf(d devices.Device) Parts {
+	m, all := d.Status.Memory, d.Memory()
+	p := Parts{Objects: m.ComprDataSize, Index: m.IndexBytes, Reserve: m.ReserveBytes, Process: all.Processes, Slots: all.Slots}
 	p.Waste = m.MemUsedTotal - min(m.MemUsedTotal, p.Objects+p.Index+p.Reserve)
 	return p
 }
 
-func (s *samples) memory(st *daemon.Status) {
-	m := st.Memory
+func (s *samples) memory(d devices.Device) {
+	st, m := d.Status, d.Status.Memory
 	s.add(uptime, st.UptimeSeconds)
 	s.add(diskSize, float64(st.Disksize))
 	s.add(Data, float64(m.OrigDataSize))
@@ -166,12 +167,13 @@ func (s *samples) memory(st *daemon.Status) {
 	s.add(MemoryUsed, float64(m.MemUsedTotal))
 	s.add(memoryPeak, float64(m.MemUsedMax))
 	s.add(MemoryLimit, float64(st.MemLimit))
-	p := PartsOf(st)
+	p := PartsOf(d)
 	s.add(MemoryParts, float64(p.Objects), "objects")
 	s.add(MemoryParts, float64(p.Waste), "waste")
 	s.add(MemoryParts, float64(p.Index), "index")
 	s.add(MemoryParts, float64(p.Reserve), "reserve")
 	s.add(MemoryParts, float64(p.Process), "process")
+	s.add(MemoryParts, float64(p.Slots), "slots")
 	for _, c := range st.Codecs {
 		s.add(Pages, float64(c.Pages), c.Name)
 		s.add(codecBytes, float64(c.Bytes), c.Name)

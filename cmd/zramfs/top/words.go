@@ -84,7 +84,11 @@ func memoryWords(p watch.Point) []string {
 	if p.MemoryLimit > 0 {
 		words = append(words, "limit "+term.Size(p.MemoryLimit))
 	}
-	return append(words, term.Size(p.Processes)+" processes")
+	words = append(words, term.Size(p.Processes)+" processes")
+	if p.Slots > 0 {
+		words = append(words, term.Size(p.Slots)+" slots")
+	}
+	return words
 }
 
 // savedWords is what the device saves, its own processes counted.

@@ -37,10 +37,12 @@ type Point struct {
 	// none.
 	Memory      uint64 `json:"mem_used_total"`
 	MemoryLimit uint64 `json:"mem_limit"`
-	// Processes is the memory of keeper and worker without Memory.
+	// Processes is the memory of keeper and worker without Memory, Slots that of the process that
+	// holds ballast.
 	Processes uint64 `json:"process_memory_bytes"`
-	// Saved is what programs have in swap, less Memory and Processes; of a device that is not used
-	// as swap it is Stored less them. It is negative for a device that costs more.
+	Slots     uint64 `json:"slots_memory_bytes"`
+	// Saved is what programs have in swap, less Memory, Processes and Slots; of a device that is not
+	// used as swap it is Stored less them. It is negative for a device that costs more.
 	Saved int64 `json:"saved"`
 	// Ratio is Stored for each byte of Memory; 0 below 1 MiB stored.
 	Ratio float64 `json:"ratio"`
@@ -104,8 +106,9 @@ func (p *Point) take(d devices.Device) {
 	st := d.Status
 	m := st.Memory
 	p.Uptime = st.UptimeSeconds
-	p.Stored, p.Memory, p.MemoryLimit, p.Processes = m.OrigDataSize, m.MemUsedTotal, st.MemLimit, st.ProcessMemoryBytes
-	p.Saved = int64(p.Stored) - int64(p.Memory+p.Processes)
+	all := d.Memory()
+	p.Stored, p.Memory, p.MemoryLimit, p.Processes, p.Slots = m.OrigDataSize, all.Store, st.MemLimit, all.Processes, all.Slots
+	p.Saved = int64(p.Stored) - int64(all.Taken)
 	if u := devices.NewUsage(d); u != nil {
 		p.Saved = u.Saved
 	}

@@ -32,6 +32,7 @@ type view struct {
 	Peak       uint64               `json:"peak"`
 	Limit      uint64               `json:"limit"`
 	Saved      int64                `json:"saved"`
+	Taken      devices.Memory       `json:"taken"`
 	Parts      figures.Parts        `json:"parts"`
 	Codecs     []daemon.CodecStatus `json:"codecs"`
 	Operations []operation          `json:"operations"`
@@ -101,7 +102,7 @@ func (v *view) take(d devices.Device) {
 	m := st.Memory
 	v.Algorithm, v.Version, v.Uptime, v.Disksize = st.Algorithm, st.Version, st.UptimeSeconds, st.Disksize
 	v.Stored, v.Compressed, v.Memory, v.Peak, v.Limit = m.OrigDataSize, m.ComprDataSize, m.MemUsedTotal, m.MemUsedMax, st.MemLimit
-	v.Saved, v.Parts, v.Errors, v.Restarts = figures.SavedBy(d), figures.PartsOf(st), st.IO, st.Restarts
+	v.Taken, v.Saved, v.Parts, v.Errors, v.Restarts = d.Memory(), figures.SavedBy(d), figures.PartsOf(d), st.IO, st.Restarts
 	for _, o := range st.Operations {
 		v.Operations = append(v.Operations, operation{o.Op, o.Requests, o.Pages, o.Errors, o.P50, o.P99, o.P999, o.Max})
 	}
@@ -129,7 +130,7 @@ func newRow(v view, p watch.Point) chronicle.Row {
 	r.Set(chronicle.Stored, float64(v.Stored))
 	r.Set(chronicle.Compressed, float64(v.Compressed))
 	r.Set(chronicle.Memory, float64(v.Memory))
-	r.Set(chronicle.Processes, float64(v.Parts.Process))
+	r.Set(chronicle.Processes, float64(v.Parts.Process+v.Parts.Slots))
 	r.Set(chronicle.Saved, float64(v.Saved))
 	if p.Seconds > 0 {
 		r.Set(chronicle.PagesIn, p.In.Pages)

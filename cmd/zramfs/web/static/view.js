@@ -47,7 +47,7 @@ function key(name, parts) {
 
 function showSaved(d) {
   set("saved", d.answered ? size(Math.max(0, d.saved)) : "–");
-  const takes = d.memory + d.parts.Process;
+  const takes = d.taken.taken;
   let note = "";
   if (!d.answered) note = "The device does not answer.";
   else if (d.saved <= 0) note = `Nothing yet: the device takes ${size(-d.saved)} more than it holds.`;
@@ -84,16 +84,17 @@ function showSwap(d) {
 }
 
 function showMemory(d) {
-  const p = d.parts, whole = d.limit > 0 ? d.limit + p.Process : Math.max(d.peak + p.Process, 1);
+  const p = d.parts, own = p.Process + p.Slots, whole = d.limit > 0 ? d.limit + own : Math.max(d.peak + own, 1);
   const parts = [
     { name: "objects", color: "amber", value: p.Objects, text: size(p.Objects) },
     { name: "waste", color: "red", value: p.Waste, text: size(p.Waste) },
     { name: "index", color: "violet", value: p.Index, text: size(p.Index) },
     { name: "reserve", color: "blue", value: p.Reserve, text: size(p.Reserve) },
-    { name: "processes", color: "grey", value: p.Process, text: size(p.Process) }];
-  const total = d.memory + p.Process;
+    { name: "processes", color: "grey", value: p.Process, text: size(p.Process) },
+    { name: "slots", color: "teal", value: p.Slots, text: size(p.Slots) }];
+  const total = d.taken.taken;
   set("memory", size(total));
-  set("memory-of", d.limit > 0 ? `store ${percent(d.memory / d.limit)} of the limit ${size(d.limit)}` : `peak ${size(d.peak + p.Process)}, no limit`);
+  set("memory-of", d.limit > 0 ? `store ${percent(d.memory / d.limit)} of the limit ${size(d.limit)}` : `peak ${size(d.peak + own)}, no limit`);
   $("memory-meter").setAttribute("aria-valuemax", String(whole));
   meter($("memory-meter"), parts, whole, total, `${size(total)} of ${size(whole)}`);
   key("memory", parts);
