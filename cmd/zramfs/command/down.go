@@ -31,7 +31,7 @@ func downCommand() *cli.Command {
 			"as grow makes them, end with it. A device that is not running is no error, unless others run. down can be interrupted while pages come back: swap then stays on. --all ends every device; one that fails " +
 			"leaves the others to do, and one without swap, which may hold data, is left alone and is an error.",
 		Flags: append(narrationFlags(),
-			&cli.BoolFlag{Name: flagForce, Usage: "go on even if it does not fit into memory, or the serving process does not answer"},
+			&cli.BoolFlag{Name: flagForce, Usage: "go on even if it does not fit into memory, the serving process does not answer, or there is no device"},
 			&cli.UintFlag{Name: flagWait, Usage: "retry for `SECONDS` while it does not fit"},
 			sectionFlag(),
 			everyFlag("end every device that up has turned on"),
@@ -61,7 +61,7 @@ func downAction(c *cli.Context) error {
 
 // downGone is down for a dir without a device, which may be a slip: where other devices run it is an
 // error. A section is none, so that a service whose device has ended can stop; nor is a device that
-// died there.
+// died there, and --force takes any.
 func downGone(c *cli.Context, dir, section string, absent error) error {
 	said, err := newNarration(c, c.App.Writer)
 	if err != nil {
@@ -76,7 +76,7 @@ func downGone(c *cli.Context, dir, section string, absent error) error {
 	if err != nil {
 		return err
 	}
-	if len(others) > 0 && section == "" && !died {
+	if len(others) > 0 && section == "" && !died && !c.Bool(flagForce) {
 		return absent
 	}
 	return errors.Join(forgetGone(said, host.Local, path, absent), sayDown(said, downSummary{Dir: dir}))

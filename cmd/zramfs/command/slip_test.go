@@ -93,6 +93,9 @@ func TestDownOfNoDeviceFails(t *testing.T) {
 	if got.code != exitFailure || !strings.Contains(got.stderr, "none; there are: ") || !strings.Contains(got.stderr, dir) || got.stdout != "" {
 		t.Errorf("%+v", got)
 	}
+	if got := runProgram(t, "down", "--force", filepath.Join(t.TempDir(), "none")); got.code != exitOK {
+		t.Errorf("%+v", got)
+	}
 	c, err := upContext(newApp(io.Discard, io.Discard)) // it has the flags of down that matter
 	if err != nil {
 		t.Fatal(err)
