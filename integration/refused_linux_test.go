@@ -56,7 +56,7 @@ func traces(t *testing.T, where string) []string {
 
 // TestRefusedArguments gives mount what it cannot use.
 func TestRefusedArguments(t *testing.T) {
-	const size, help = `write bytes or K, M, G or T`, `see zramfs mount --help`
+	const size, help = `write bytes or K, M, G or T`, `[sS]ee zramfs mount --help`
 	for name, c := range map[string]struct {
 		args    []string
 		pattern string

@@ -14,6 +14,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/namespace"
+	"github.com/zramfs/zramfs/cmd/zramfs/settings"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
 )
@@ -168,12 +169,22 @@ func rootAction(c *cli.Context) error {
 	return cli.ShowAppHelp(c)
 }
 
+// attributesOnly are the attributes of a device that no command and no key of set stands for.
+var attributesOnly = []string{"algorithm_params", "bd_stat", "block_state", "debug_stat", "disksize", "initstate", "io_stat", "max_comp_streams", "mm_stat",
+	"reset", "size", "stat", "writeback", "writeback_limit_enable"}
+
 func unknownCommand(app *cli.App, name string) error {
 	var names []string
 	for _, c := range app.Commands {
 		if !c.Hidden {
 			names = append(names, c.Name)
 		}
+	}
+	switch {
+	case settings.IsKey(name):
+		return usageError("unknown command %q; did you mean zramfs set %[1]s=VALUE?", name)
+	case slices.Contains(attributesOnly, name):
+		return usageError("unknown command %q; it is an attribute, the file %s/block/zram0/%[1]s: see docs/attributes.md", name, defaultDir)
 	}
 	if meant := term.Nearest(name, names); meant != "" {
 		return usageError("unknown command %q; did you mean %s? See zramfs --help", name, meant)

@@ -23,6 +23,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/notify"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
+	"github.com/zramfs/zramfs/cmd/zramfs/settings"
 	"github.com/zramfs/zramfs/cmd/zramfs/setup"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/store"
@@ -180,14 +181,18 @@ func deviceConfig(c *cli.Context) (daemon.Config, error) {
 	if c.NArg() != 1 || c.Args().First() == "" {
 		return daemon.Config{}, usageError("mount: name one DIR, as zramfs mount /run/zram")
 	}
-	dir := c.Args().First()
-	if !c.Bool(flagServe) && !c.Bool(flagWork) {
+	dir, serves := c.Args().First(), c.Bool(flagServe) || c.Bool(flagWork)
+	if !serves {
 		var err error
 		if dir, _, err = dirNamed(c, dir); err != nil {
 			return daemon.Config{}, err
 		}
 	}
-	return configFor(c, dir)
+	cfg, err := configFor(c, dir)
+	if err == nil && !serves {
+		err = checkSize(c.String(flagSize), cfg.Disksize, pageSize)
+	}
+	return cfg, err
 }
 
 // configFor reads the flags of a device at dir.
@@ -248,9 +253,8 @@ func configFor(c *cli.Context, dir string) (daemon.Config, error) {
 
 // checkLimit refuses a memory limit that a device of that size cannot keep.
 func checkLimit(limit, disksize uint64) error {
-	if least := store.LeastLimit(store.Config{Disksize: disksize, MemLimit: limit}); limit != 0 && limit < least {
-		return usageError("memory limit %s is too small: a %s device needs %s before it stores anything",
-			term.Size(limit), term.Size(disksize), term.Size(least))
+	if err := settings.CheckLimit(limit, disksize); err != nil {
+		return usageError("%w", err)
 	}
 	return nil
 }

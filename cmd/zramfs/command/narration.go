@@ -26,7 +26,7 @@ func narrationFlags() []cli.Flag {
 
 // newNarration reads the flags of narrationFlags. Steps are written to out.
 func newNarration(c *cli.Context, out io.Writer) (*setup.Narration, error) {
-	n := &setup.Narration{Out: out}
+	n := &setup.Narration{Out: out, Warnings: thousandsWarnings(c)}
 	for _, flag := range []string{flagVerbose, flagQuiet, flagJSON} {
 		if !c.Bool(flag) {
 			continue

@@ -3,11 +3,14 @@
 package command
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
 // cli v2 stops looking for flags at the first argument: in `mount /run/zram --size 4G` it would
@@ -18,6 +21,7 @@ import (
 type knownFlag struct {
 	name       string // the first name, which cli gets
 	takesValue bool
+	hidden     bool // of processes of our own
 }
 
 // flagTable finds a flag by any of its names.
@@ -31,6 +35,9 @@ func newFlagTable(flags []cli.Flag) flagTable {
 		known := knownFlag{name: names[0]}
 		if doc, ok := f.(cli.DocGenerationFlag); ok {
 			known.takesValue = doc.TakesValue()
+		}
+		if visible, ok := f.(cli.VisibleFlag); ok {
+			known.hidden = !visible.IsVisible()
 		}
 		for _, name := range names {
 			t[name] = known
@@ -64,7 +71,13 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 	flags, operands, err := newFlagTable(command.Flags).split(words, false)
 	operands = append(operands, tail...)
 	if err != nil {
-		return nil, usageError("%s: %w; see zramfs %s --help", command.Name, err, command.Name)
+		see := fmt.Sprintf("; see zramfs %s --help", command.Name)
+		if at := slices.IndexFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") }); command.Name == setName && at >= 0 {
+			see = asSetting(words[at]) + see
+		} else if strings.HasSuffix(err.Error(), "?") {
+			see = " S" + strings.TrimPrefix(see, "; s")
+		}
+		return nil, usageError("%s: %w%s", command.Name, err, see)
 	}
 	out = append(out, rest[0])
 	out = append(out, flags...)
@@ -120,7 +133,7 @@ func (t flagTable) read(args []string) (flags []string, taken int, err error) {
 		return readValue(nil, flag, args[0], args)
 	}
 	if long {
-		return nil, 0, flagError("unknown flag --" + name)
+		return nil, 0, flagError("unknown flag --" + name + t.nearest(name))
 	}
 	return t.readBundle(word, args)
 }
@@ -131,7 +144,7 @@ func (t flagTable) readBundle(word string, args []string) (flags []string, taken
 	for i, letter := range word {
 		flag, ok := t[string(letter)]
 		if !ok && i == 0 {
-			return nil, 0, flagError("unknown flag " + args[0])
+			return nil, 0, flagError("unknown flag " + args[0] + t.nearest(word))
 		}
 		if !ok {
 			return nil, 0, flagError("unknown flag -" + string(letter) + " in " + args[0])
@@ -147,6 +160,22 @@ func (t flagTable) readBundle(word string, args []string) (flags []string, taken
 		return append(flags, flag.text(strings.TrimPrefix(rest, "="), true)), 1, nil
 	}
 	return flags, 1, nil
+}
+
+// nearest is a question for an unknown flag, behind a semicolon; empty if no flag is near.
+func (t flagTable) nearest(word string) string {
+	name, _, _ := strings.Cut(word, "=")
+	var names []string
+	for n, flag := range t {
+		if len(n) > 1 && !flag.hidden {
+			names = append(names, n)
+		}
+	}
+	slices.Sort(names)
+	if meant := term.Nearest(name, names); meant != "" {
+		return "; did you mean --" + meant + "?"
+	}
+	return ""
 }
 
 // readValue takes the word after args[0] as the value of flag, which was spelled as given.

@@ -102,14 +102,14 @@ func TestReorderHelp(t *testing.T) {
 
 func TestReorderRefuses(t *testing.T) {
 	tests := []struct{ line, want string }{
-		{"mount a --sise 4G", "mount: unknown flag --sise; see zramfs mount --help"},
-		{"mount a --sise=4G", "mount: unknown flag --sise; see zramfs mount --help"},
+		{"mount a --sise 4G", "mount: unknown flag --sise; did you mean --size? See zramfs mount --help"},
+		{"mount a --sise=4G", "mount: unknown flag --sise; did you mean --size? See zramfs mount --help"},
 		{"mount a -x", "mount: unknown flag -x; see zramfs mount --help"},
 		{"mount a -fx", "mount: unknown flag -x in -fx; see zramfs mount --help"},
 		{"mount a -force=x -y=1", "mount: unknown flag -y=1; see zramfs mount --help"},
 		{"mount a --size", "mount: flag --size needs a value; see zramfs mount --help"},
 		{"mount a -fs", "mount: flag -s needs a value; see zramfs mount --help"},
-		{"mount ---size 4G", "mount: unknown flag ---size; see zramfs mount --help"},
+		{"mount ---size 4G", "mount: unknown flag ---size; did you mean --size? See zramfs mount --help"},
 		{"mount --=4G", "mount: unknown flag --; see zramfs mount --help"},
 		{"mount -=4G", "mount: unknown flag -=4G; see zramfs mount --help"},
 		{"mount -é", "mount: unknown flag -é; see zramfs mount --help"},

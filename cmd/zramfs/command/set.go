@@ -15,9 +15,11 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 )
 
+const setName = "set"
+
 func setCommand() *cli.Command {
 	return &cli.Command{
-		Name:      "set",
+		Name:      setName,
 		Usage:     "change the algorithm or the memory limit of a device in use",
 		ArgsUsage: "[DIR] [KEY=VALUE...]",
 		Description: "Without KEY=VALUE it lists what can be set, with the present values of the device at DIR (default " + defaultDir +
@@ -42,11 +44,30 @@ func setAction(c *cli.Context) error {
 		return listSettings(c, d)
 	}
 	for _, change := range changes {
+		if err := change.Check(d); err != nil {
+			return usageError("set: %w", err)
+		}
+	}
+	for _, change := range changes {
 		if err := change.Apply(d); err != nil {
 			return err
 		}
+		if remark := change.Remark(d); remark != "" {
+			if _, err := fmt.Fprintf(c.App.Writer, "%s: %s\n", d.Word(), term.Printable(remark)); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// asSetting is a hint for a flag of set that is a key.
+func asSetting(flag string) string {
+	name, _, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
+	if !settings.IsKey(name) {
+		return ""
+	}
+	return fmt.Sprintf("; a setting has no dashes: zramfs set %s=VALUE", name)
 }
 
 // settingArguments reads [DIR] and the changes: a DIR has no equals sign, or a slash before it.

@@ -75,8 +75,15 @@ func sizesBeyond(size, limit, ram uint64) []string {
 		warnings = append(warnings, fmt.Sprintf("the size of %s is more than RAM (%s): pages that do not compress could fill the memory; "+
 			"give --mem-limit, or a smaller --size", term.Size(size), term.Size(ram)))
 	}
+	if kernel := size / swapMapShare; kernel > ram/100 {
+		warnings = append(warnings, fmt.Sprintf("swap of %s costs the kernel %s for its own tables, used or not: use a smaller --size", term.Size(size), term.Size(kernel)))
+	}
 	return warnings
 }
+
+// swapMapShare is the size of swap for each byte of the tables that the kernel makes at swapon: the
+// swap map, the groups and the clusters. Linux 6.18 takes 840 MiB for 1 TiB, used or not.
+const swapMapShare = 1250
 
 // byCure joins warnings with the same cure, the text after the last colon.
 func byCure(warnings []string) []string {

@@ -83,6 +83,8 @@ func TestSizesBeyondRAM(t *testing.T) {
 		{16 << 30, 0, []string{"the size of 16G is more than RAM (8G)"}},
 		{4 << 30, 9 << 30, []string{"the memory limit of 9G is more than RAM (8G)"}},
 		{16 << 30, 9 << 30, []string{"limit of 9G", "size of 16G"}},
+		{100 << 30, 2 << 30, nil},
+		{1 << 40, 2 << 30, []string{"swap of 1T costs the kernel 838.9M for its own tables, used or not"}},
 	} {
 		got := sizesBeyond(test.size, test.limit, ram)
 		if !slices.EqualFunc(got, test.words, strings.Contains) {

@@ -97,11 +97,13 @@ func idleAction(c *cli.Context) error {
 	if c.IsSet(flagAge) && age < time.Second {
 		return usageError("idle: --%s %v: want a second or more; leave it out for all pages", flagAge, age)
 	}
-	// These are what kernel zram's attribute takes.
-	if word := c.Args().First(); word == "all" {
-		return usageError("idle: %q: leave it out for all pages", word)
-	} else if seconds, err := strconv.ParseUint(word, 10, 32); err == nil {
-		return usageError("idle: %q: did you mean --%s %ds?", word, flagAge, seconds)
+	for _, word := range c.Args().Slice() { // what kernel zram's attribute takes
+		if word == "all" {
+			return usageError("idle: %q: leave it out for all pages", word)
+		}
+		if seconds, err := strconv.ParseUint(word, 10, 32); err == nil {
+			return usageError("idle: %q: did you mean --%s %ds?", word, flagAge, seconds)
+		}
 	}
 	d, err := workDevice(c)
 	if err != nil {

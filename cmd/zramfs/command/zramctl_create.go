@@ -16,6 +16,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/imaging"
 	"github.com/zramfs/zramfs/cmd/zramfs/setup"
+	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/cmd/zramfs/zramctl"
 	"github.com/zramfs/zramfs/codec"
 	"github.com/zramfs/zramfs/loopsetup"
@@ -85,7 +86,7 @@ func makeDevice(dir string, size uint64, algorithm string) (loop string, err err
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal kills the program
-	if err := runQuiet("mount", "--"+flagSize, strconv.FormatUint(size, 10), "--"+flagAlgorithm, algorithm, dir); err != nil {
+	if err := runQuiet("mount", "--"+flagSize, strconv.FormatUint(term.RoundToPages(size), 10), "--"+flagAlgorithm, algorithm, dir); err != nil {
 		if setup.Taken(dir) {
 			err = fmt.Errorf("%w: %w", errTaken, err)
 		}

@@ -29,7 +29,18 @@ type Advice struct {
 	Bounded   bool   `json:"bounded_by_ram"`
 	Poor      bool   `json:"poor"` // little would be saved
 	Command   string `json:"command"`
+	Bare      Bare   `json:"bare"`
 }
+
+// Bare is the device of an up without flags, in bytes.
+type Bare struct {
+	Size     uint64 `json:"size"`
+	Expected uint64 `json:"expected"` // memory taken when it is full, at the ratio of the advised algorithm
+	Worst    uint64 `json:"worst"`    // nothing compresses: it has no limit
+}
+
+// AutoSize is the size of a device where none is given: that of zram-generator.
+func AutoSize(ram uint64) uint64 { return term.RoundToPages(min(ram/2, 4<<30)) }
 
 // advise returns a device that holds everything sampled and what its owners have in swap already.
 func advise(r Algorithm, s Sample, ram uint64) Advice {
@@ -42,14 +53,23 @@ func advise(r Algorithm, s Sample, ram uint64) Advice {
 		a.MemLimit = most &^ (1<<20 - 1)
 		a.Size = min(a.Size, roundDown(uint64(float64(a.MemLimit)/perByte)))
 	}
-	a.Unlimited = a.Size / pageSize * uint64(PageCost(pageSize))
-	a.Expected = min(uint64(math.Ceil(float64(a.Size)/r.Ratio)), a.Unlimited)
+	a.Unlimited, a.Expected = worst(a.Size), expected(a.Size, r.Ratio)
+	auto := AutoSize(ram)
+	a.Bare = Bare{Size: auto, Expected: expected(auto, r.Ratio), Worst: worst(auto)}
 	a.MemLimit = min(a.MemLimit, roundUpTo(a.Unlimited, 1<<20))
 	a.Command = fmt.Sprintf("zramfs up --size %s --mem-limit %s", flagBytes(a.Size), flagBytes(a.MemLimit))
 	if r.Algorithm != codec.Algorithms()[0] { // the default
 		a.Command += " --algorithm " + term.ShellWord(r.Algorithm)
 	}
 	return a
+}
+
+// worst is the memory of a device of that size full of pages that do not compress.
+func worst(size uint64) uint64 { return size / pageSize * uint64(PageCost(pageSize)) }
+
+// expected is the memory of a full device at that ratio.
+func expected(size uint64, ratio float64) uint64 {
+	return min(uint64(math.Ceil(float64(size)/ratio)), worst(size))
 }
 
 // granule is the step in which a size of about n bytes is advised.

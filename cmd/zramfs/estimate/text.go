@@ -9,6 +9,7 @@ import (
 
 	"github.com/zramfs/zramfs/cmd/zramfs/sample"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
+	"github.com/zramfs/zramfs/codec"
 )
 
 // Text returns the sample, the result of each algorithm and the advice.
@@ -96,5 +97,12 @@ func (a Advice) words() string {
 		term.Size(a.MemLimit), term.Size(a.Unlimited))
 	_ = lines.Flush() // a strings.Builder takes everything
 	fmt.Fprintf(&out, "\n  %s\n", a.Command)
+	if a.Bare.Size > 0 {
+		full := ""
+		if a.Algorithm == codec.Algorithms()[0] { // else the ratio is of another one
+			full = term.Size(a.Bare.Expected) + " when it is full of such memory, "
+		}
+		fmt.Fprintf(&out, "\nWithout flags, zramfs up makes %s without a limit: %s%s at worst.\n", term.Size(a.Bare.Size), full, term.Size(a.Bare.Worst))
+	}
 	return out.String()
 }

@@ -5,6 +5,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/store"
 )
 
 // ErrAtWork means that a device carries such a change out already; later it can be tried again.
@@ -115,7 +117,50 @@ func Parse(argument string, ram uint64) (Change, error) {
 	if near := term.Nearest(name, names); near != "" {
 		hint = "; did you mean " + near + "?"
 	}
-	return Change{}, fmt.Errorf("%w: there is no %q%s Available: %s", ErrUsage, name, hint, strings.Join(names, ", "))
+	return Change{}, fmt.Errorf("%w: there is no %q%s Available: %s", ErrUsage, name, cmp.Or(hint, "."), strings.Join(names, ", "))
+}
+
+// Check returns an error that wraps ErrUsage for a change that d cannot have.
+func (c Change) Check(d devices.Device) error {
+	if limit, ok := c.limit(); ok {
+		if err := CheckLimit(limit, d.Status.Disksize); err != nil {
+			return fmt.Errorf("%w: %w", ErrUsage, err)
+		}
+	}
+	return nil
+}
+
+// CheckLimit refuses a memory limit that a device of that size cannot keep.
+func CheckLimit(limit, disksize uint64) error {
+	if least := store.LeastLimit(store.Config{Disksize: disksize, MemLimit: limit}); limit != 0 && limit < least {
+		return fmt.Errorf("memory limit %s is too small: a %s device needs %s before it stores anything",
+			term.Size(limit), term.Size(disksize), term.Size(least))
+	}
+	return nil
+}
+
+// limit returns the memory limit in bytes, if the change is one.
+func (c Change) limit() (uint64, bool) {
+	if c.key.Zram != "mem_limit" {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(c.orders[0].text, 10, 64)
+	return n, err == nil
+}
+
+// Remark says what else follows from a change of d, which is as it was before; empty for nothing.
+func (c Change) Remark(d devices.Device) string {
+	var words []string
+	if term.ByThousands(c.value) {
+		if n, err := term.ParseBytes(c.value, 0); err == nil {
+			words = append(words, fmt.Sprintf("%s=%s is %s: KB, MB and GB count by 1000, K, M and G by 1024", c.key.Name, c.value, term.Size(n)))
+		}
+	}
+	if limit, ok := c.limit(); ok && limit != 0 && d.Status.Memory.MemUsedTotal > limit {
+		words = append(words, fmt.Sprintf("the store takes %s, more than the limit of %s: the device packs its pages until they fit; until then writes fail, and their pages stay in memory",
+			term.Size(d.Status.Memory.MemUsedTotal), term.Size(limit)))
+	}
+	return strings.Join(words, "; ")
 }
 
 // setTime bounds the wait for a device that makes compressors for another algorithm.

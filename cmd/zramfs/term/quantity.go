@@ -135,6 +135,12 @@ func unitOf(suffix string, ram uint64) (bytes uint64, places int, err error) {
 	return bytes, 0, nil
 }
 
+// ByThousands reports whether a size has a unit of powers of 1000, as 4GB.
+func ByThousands(text string) bool {
+	unit := strings.ToLower(strings.TrimLeft(text, ".0123456789"))
+	return len(unit) == 2 && unit[1] == 'b'
+}
+
 // RoundToPages rounds a number of bytes up to whole pages of 4096 bytes.
 func RoundToPages(n uint64) uint64 {
 	return (n + quantityPage - 1) / quantityPage * quantityPage
