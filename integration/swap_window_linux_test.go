@@ -69,8 +69,8 @@ func oneSwap(t testing.TB, dir string) loopsetup.Swap {
 	return on[0]
 }
 
-// wantNoDevice runs down for a dir without a device: an error only where another device runs, as one
-// of another program's may.
+// wantNoDevice runs down for a dir without a device: an error only where another device runs, as
+// one of another program's may.
 func wantNoDevice(t testing.TB, dir string) {
 	t.Helper()
 	r := run(t, downTimeout, "down", dir)

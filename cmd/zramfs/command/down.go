@@ -59,9 +59,9 @@ func downAction(c *cli.Context) error {
 	return downGone(c, dir, section, err)
 }
 
-// downGone is down for a dir without a device, which may be a slip: where other devices run it is an
-// error. A section is none, so that a service whose device has ended can stop; nor is a device that
-// died there, and --force takes any.
+// downGone is down for a dir without a device, which may be a slip: it fails where other devices
+// run. It does not for a section, so that a service whose device has ended can stop, for a device
+// that died there, and with --force.
 func downGone(c *cli.Context, dir, section string, absent error) error {
 	said, err := newNarration(c, c.App.Writer)
 	if err != nil {

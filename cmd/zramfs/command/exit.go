@@ -75,7 +75,7 @@ func describe(err error) (code int, message string) {
 	return exit.code, errorLine(err)
 }
 
-// errorLine is the text of an error. Where rights were missing it says who has them.
+// errorLine is the text of an error, with the cure where rights were missing.
 func errorLine(err error) string {
 	text := term.OneLine(err.Error())
 	if errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0 && !strings.Contains(text, "run as root") {

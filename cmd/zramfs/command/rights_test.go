@@ -13,7 +13,7 @@ import (
 	"github.com/zramfs/zramfs/internal/require"
 )
 
-// A user who may not do something reads who may.
+// An error of missing rights names root.
 func TestWithoutRightsRunAsRoot(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)

@@ -137,8 +137,8 @@ func sectionsAndDevices(c *cli.Context) (*config.Config, []devices.Device, error
 	return knownNames(c.String(flagConfigRoot)), all, err
 }
 
-// isSection reports whether name is that of a section: of one in the configuration, of the device
-// that needs none, or of one that is up.
+// isSection reports whether name is that of a section: in the configuration, of the device that
+// needs none there, or of a device that is up.
 func isSection(conf *config.Config, name string, all []devices.Device) bool {
 	return name == config.FirstName || conf.Named(name) != nil || slices.ContainsFunc(all, func(d devices.Device) bool { return hasSection(d, name) })
 }

@@ -56,8 +56,8 @@ func checkSize(text string, size, least uint64) error {
 		text, text, term.Size(least), text+meant)
 }
 
-// thousandsWarnings returns a warning for each size on the command line, or in the configuration, that
-// counts by 1000 and so is less than it seems.
+// thousandsWarnings returns a warning for each size, on the command line or in the configuration,
+// that counts by 1000 and so is less than it seems.
 func thousandsWarnings(c *cli.Context) (all []string) {
 	for _, flag := range []string{flagSize, flagMemLimit, flagSpillDaily} {
 		text := c.String(flag)

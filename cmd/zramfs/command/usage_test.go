@@ -57,7 +57,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// What a device takes is one figure with parts that add up to it, wherever it is shown.
+// The memory of a device is one figure, with parts that add up to it, in every output.
 func TestMemoryAddsUpEverywhere(t *testing.T) {
 	const store, processes, slots, taken = 1000 << 20, 20 << 20, 3 << 20, 1023 << 20
 	file := wellDevice()

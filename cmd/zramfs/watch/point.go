@@ -41,8 +41,8 @@ type Point struct {
 	// holds ballast.
 	Processes uint64 `json:"process_memory_bytes"`
 	Slots     uint64 `json:"slots_memory_bytes"`
-	// Saved is what programs have in swap, less Memory, Processes and Slots; of a device that is not
-	// used as swap it is Stored less them. It is negative for a device that costs more.
+	// Saved is what programs have in swap, less Memory, Processes and Slots; of a device that is
+	// not used as swap it is Stored less them. It is negative for a device that costs more.
 	Saved int64 `json:"saved"`
 	// Ratio is Stored for each byte of Memory; 0 below 1 MiB stored.
 	Ratio float64 `json:"ratio"`
