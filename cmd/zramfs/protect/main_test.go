@@ -16,6 +16,7 @@ var children = map[string]func() error{
 	"heap":      childHeap,
 	"denied":    childDenied,
 	"real-time": childRealTime,
+	"oom-score": childOOMScore,
 }
 
 func TestMain(m *testing.M) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -64,24 +65,47 @@ const selfStatus = "proc/self/status"
 
 const oomScorePath = "/proc/self/oom_score_adj"
 
-// AvoidOOM asks the OOM killer to leave the process alone.
+// oomNever is the score of a process that the OOM killer leaves alone.
+const oomNever = -1000
+
+// AvoidOOM asks the OOM killer to leave the process alone, or else for the lowest score that is
+// allowed: without CAP_SYS_RESOURCE, the last one that a process with it has set.
 func AvoidOOM() Protection {
 	p := Protection{Name: NameOOM, State: StateOK, Detail: "oom_score_adj is -1000"}
-	now, err := os.ReadFile(oomScorePath)
-	if err == nil && strings.TrimSpace(string(now)) == "-1000" {
+	text, err := os.ReadFile(oomScorePath)
+	now := 0
+	if err == nil {
+		now, err = strconv.Atoi(strings.TrimSpace(string(text)))
+	}
+	if err == nil && now == oomNever {
 		return p
 	}
-	err = os.WriteFile(oomScorePath, []byte("-1000"), 0)
-	if err == nil {
+	if denied := setOOMScore(oomNever); denied == nil {
 		return p
+	} else if errors.Is(denied, unix.EACCES) && err == nil {
+		now = lowestOOMScore(now)
+		p.Detail = fmt.Sprintf("the OOM killer may kill zramfs (oom_score_adj %d), which would lose swapped pages: run with CAP_SYS_RESOURCE", now)
+	} else {
+		p.Detail = "the OOM killer may kill zramfs, which would lose swapped pages: " + denied.Error()
 	}
 	p.State = StateWarn
-	cure := err.Error()
-	if errors.Is(err, unix.EACCES) {
-		cure = "run with CAP_SYS_RESOURCE"
-	}
-	p.Detail = "the OOM killer may kill zramfs, which would lose swapped pages: " + cure
 	return p
+}
+
+// lowestOOMScore lowers the score from now as far as is allowed, and returns it.
+func lowestOOMScore(now int) int {
+	for denied := oomNever; now-denied > 1; {
+		if score := denied + (now-denied)/2; setOOMScore(score) == nil {
+			now = score
+		} else {
+			denied = score
+		}
+	}
+	return now
+}
+
+func setOOMScore(score int) error {
+	return os.WriteFile(oomScorePath, []byte(strconv.Itoa(score)), 0)
 }
 
 // LockMemory locks all present and future mappings of the process. It needs MCL_ONFAULT (Linux

@@ -4,11 +4,42 @@ package protect
 
 import (
 	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/host"
 )
+
+// The score becomes the lowest that is allowed, also where it was raised before.
+func TestAvoidOOM(t *testing.T) { inChild(t, "oom-score") }
+
+func childOOMScore() error {
+	score := func() (n int, err error) {
+		text, err := os.ReadFile(oomScorePath)
+		if err == nil {
+			n, err = strconv.Atoi(strings.TrimSpace(string(text)))
+		}
+		return n, err
+	}
+	before, err := score() // which may be allowed, since it is there
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(oomScorePath, []byte("900"), 0); err != nil {
+		return err
+	}
+	p := AvoidOOM()
+	after, err := score()
+	if err != nil || after > before || (after == oomNever) != (p.State == StateOK) || !strings.Contains(p.Detail, strconv.Itoa(after)) {
+		return fmt.Errorf("%d became %d (%+v), %w", before, after, p, err)
+	}
+	if after > oomNever && setOOMScore(after-1) == nil {
+		return fmt.Errorf("%d is allowed, and it is %d", after-1, after)
+	}
+	return nil
+}
 
 // The report agrees with the kernel, whatever this user may do.
 func TestLockMemory(t *testing.T) { inChild(t, "lock") }
