@@ -22,10 +22,11 @@ import (
 // maintainer, the keeper when it locks, and a worker until it serves. None stays there: a loop
 // would take a processor from the whole machine.
 
-// The two scheduling classes, real-time at the lowest priority and the usual one; immutable.
+// The two scheduling classes, real-time at the lowest priority and the usual one; immutable: system
+// calls get copies.
 var (
-	realTime = &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}
-	usual    = &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Runtime: uint64(slice)}
+	realTime = unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}
+	usual    = unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Runtime: uint64(slice)}
 )
 
 // slice is how long a thread of a serving process asks to run at a time, the least that the kernel
@@ -41,11 +42,11 @@ const slice = 100 * time.Microsecond
 func InRealTime(take func() error) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	back := *usual
+	back := usual
 	if inverse, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil {
 		back.Nice = int32(20 - inverse)
 	}
-	if unix.SchedSetAttr(0, realTime, 0) == nil {
+	if toRealTime() == nil {
 		defer func() { err = errors.Join(err, unix.SchedSetAttr(0, &back, 0)) }() // less privilege is always granted
 	}
 	return take()
@@ -64,7 +65,21 @@ func StartInRealTime(cmd *exec.Cmd) error {
 
 // EnterRealTime puts the calling thread into the real-time class and reports whether that is
 // allowed. The thread must be locked to its goroutine until it ends.
-func EnterRealTime() bool { return unix.SchedSetAttr(0, realTime, 0) == nil }
+func EnterRealTime() bool { return toRealTime() == nil }
+
+// errTimeLimit means that the kernel would end the process for its time in the real-time class.
+var errTimeLimit = errors.New("RLIMIT_RTTIME has a limit, and raising it needs the capability CAP_SYS_RESOURCE " +
+	"(ulimit -R unlimited, LimitRTTIME=infinity)")
+
+// toRealTime puts the calling thread into the real-time class, unless the time there is limited.
+func toRealTime() error {
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_RTTIME, &limit) == nil && limit.Cur != unix.RLIM_INFINITY {
+		return errTimeLimit
+	}
+	attr := realTime
+	return unix.SchedSetAttr(0, &attr, 0)
+}
 
 // CheckScheduling tries to enter the real-time class. It leaves the thread as it was.
 func CheckScheduling() Protection {
@@ -74,7 +89,7 @@ func CheckScheduling() Protection {
 		Detail: "memory is taken in the real-time class, from the kernel's reserve when it is short"}
 	before, err := unix.SchedGetAttr(0, 0)
 	if err == nil {
-		err = unix.SchedSetAttr(0, realTime, 0)
+		err = toRealTime()
 	}
 	if err == nil {
 		err = unix.SchedSetAttr(0, before, 0)
@@ -86,7 +101,7 @@ func CheckScheduling() Protection {
 	case errors.Is(err, unix.EPERM):
 		p.Detail = "the real-time class needs the capability CAP_SYS_NICE: when memory is short, taking some waits for reclaim"
 	case err != nil:
-		p.Detail = fmt.Sprintf("the real-time class: %v", err)
+		p.Detail = fmt.Sprintf("the real-time class is not used, so that taking memory may wait for reclaim: %v", err)
 	default:
 		return p
 	}
@@ -131,7 +146,8 @@ func leaveRealTimeOnce() (changed int, failed error) {
 		switch {
 		case err == nil && now.Policy == unix.SCHED_RR:
 			changed++
-			err = unix.SchedSetAttr(tid, usual, 0)
+			attr := usual
+			err = unix.SchedSetAttr(tid, &attr, 0)
 		case err == nil && now.Policy == unix.SCHED_NORMAL && now.Runtime != 0 && now.Runtime != uint64(slice):
 			changed++
 			now.Runtime = uint64(slice)

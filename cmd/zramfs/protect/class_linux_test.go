@@ -9,8 +9,10 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -89,6 +91,45 @@ func TestCheckScheduling(t *testing.T) {
 	}
 }
 
+// The class is left alone where the kernel would end the process for its time there.
+func TestRealTimeIsLimited(t *testing.T) {
+	needRealTime(t)
+	inChild(t, "time-limit")
+}
+
+func childTimeLimit() error {
+	const limit = 20 * time.Millisecond
+	if err := unix.Setrlimit(unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: uint64(limit.Microseconds()), Max: uint64(limit.Microseconds())}); err != nil {
+		return err
+	}
+	err := InRealTime(func() error {
+		for begun := time.Now(); time.Since(begun) < 50*limit; { // without a pause
+		}
+		return nil
+	})
+	if p := CheckScheduling(); err != nil || p.State != StateWarn || !strings.Contains(p.Detail, "RLIMIT_RTTIME") {
+		return fmt.Errorf("%+v, %w", p, err)
+	}
+	return nil
+}
+
+// Threads enter and leave the class at the same time: the race detector finds that they share
+// nothing.
+func TestRealTimeInManyThreads(t *testing.T) {
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 100 {
+				if err := InRealTime(func() error { return nil }); err != nil {
+					t.Error(err)
+				}
+				CheckScheduling()
+			}
+		})
+	}
+	all.Wait()
+}
+
 // Without the capability the check warns, and InRealTime still calls its function.
 func TestSchedulingDenied(t *testing.T) { inChild(t, "denied") }
 
@@ -154,7 +195,7 @@ func childRealTime() error {
 
 // A thread that cannot be changed at first is changed later, and keeps no other from that.
 func TestLeaveRealTimeTriesAgain(t *testing.T) {
-	other := *usual
+	other := usual
 	other.Runtime = 30 * usual.Runtime
 	failed := map[string]int{}
 	for n := 1; ; n++ {

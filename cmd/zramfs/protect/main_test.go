@@ -12,11 +12,12 @@ import (
 // children are what the test binary does when its argument is one of these words. They change the
 // whole process.
 var children = map[string]func() error{
-	"lock":      childLock,
-	"heap":      childHeap,
-	"denied":    childDenied,
-	"real-time": childRealTime,
-	"oom-score": childOOMScore,
+	"lock":       childLock,
+	"heap":       childHeap,
+	"denied":     childDenied,
+	"real-time":  childRealTime,
+	"time-limit": childTimeLimit,
+	"oom-score":  childOOMScore,
 }
 
 func TestMain(m *testing.M) {
