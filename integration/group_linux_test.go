@@ -24,7 +24,7 @@ func TestLeavesLimitedGroup(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	limited := confinement{Group: memoryGroup(t, "leave", 2<<30)}
+	limited := confinement{Groups: []string{memoryGroup(t, "leave", 2<<30)}}
 	if r := runConfined(t, limited, "doctor"); !strings.Contains(r.Stdout, "will leave this group") {
 		t.Errorf("doctor:\n%s", r.Stdout)
 	}

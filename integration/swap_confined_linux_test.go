@@ -17,8 +17,10 @@ import (
 // confinement is an environment in which the program meets a refusal of the
 // kernel that a machine of its own would not show it.
 type confinement struct {
-	// Group is the directory of a control group to start in.
-	Group string
+	// Groups are the directories of control groups to start in.
+	Groups []string
+	// Limits are resource limits, by their number.
+	Limits map[int]unix.Rlimit
 	// Cover puts files over others, path to what it shows, in a mount namespace of
 	// its own, as containers do with files of /proc and /dev.
 	Cover map[string]string
@@ -41,7 +43,7 @@ var confinedPart = register("confined", func(args []string) error {
 	}
 	// Some of what follows is a matter of the thread, which the new program keeps.
 	runtime.LockOSThread()
-	for _, step := range []func() error{c.join, c.cover, c.forbidLock, c.forbidSwapon} {
+	for _, step := range []func() error{c.join, c.cover, c.limit, c.forbidLock, c.forbidSwapon} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -55,19 +57,36 @@ var confinedPart = register("confined", func(args []string) error {
 // runConfined runs the program in a confinement.
 func runConfined(t testing.TB, c confinement, args ...string) result {
 	t.Helper()
+	return runProgramConfined(t, c, binary(t), args...)
+}
+
+// runProgramConfined runs any program, by its path, in a confinement.
+func runProgramConfined(t testing.TB, c confinement, program string, args ...string) result {
+	t.Helper()
 	text, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	args = append([]string{string(text), binary(t)}, args...)
+	args = append([]string{string(text), program}, args...)
 	return runCommand(t, commandTimeout, clientCommand(t.Context(), confinedPart, args...))
 }
 
 func (c confinement) join() error {
-	if c.Group == "" {
-		return nil
+	for _, dir := range c.Groups {
+		if err := joinGroup(dir); err != nil {
+			return err
+		}
 	}
-	return joinGroup(c.Group)
+	return nil
+}
+
+func (c confinement) limit() error {
+	for resource, limit := range c.Limits {
+		if err := unix.Setrlimit(resource, &limit); err != nil {
+			return fmt.Errorf("set resource limit %d: %w", resource, err)
+		}
+	}
+	return nil
 }
 
 func (c confinement) cover() error {

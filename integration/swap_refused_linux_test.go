@@ -106,7 +106,7 @@ func TestSwapUpRefusesLimitedGroup(t *testing.T) {
 	if err != nil || !h.v1 {
 		t.Skipf("only the memory controller of cgroup v1 has this danger (%+v, %v)", h, err)
 	}
-	limited := confinement{Group: memoryGroup(t, "limited", 2<<30), ReadOnly: []string{h.top}}
+	limited := confinement{Groups: []string{memoryGroup(t, "limited", 2<<30)}, ReadOnly: []string{h.top}}
 	dir := swapDir(t)
 	r := runConfined(t, limited, "up", "--size", "64M", dir)
 	wantRefusal(t, r, "zramfs-test-limited", "2147483648", "could not be left", "read-only", "--force")

@@ -117,3 +117,46 @@ func TestOwnGroup(t *testing.T) {
 		}
 	}
 }
+
+// A keeper leaves the groups of cgroup v2 that it shares with others, or that have a quota of
+// processor time or no room for its threads. What may not be left, doctor names, and status names
+// the group that is frozen.
+func TestLeavesGroupsOfOthers(t *testing.T) {
+	s := startGrouped(t)
+	s.Must(commandTime, "echo +cpu +pids >/sys/fs/cgroup/cgroup.subtree_control")
+	const frozen = "/sys/fs/cgroup/shared/cgroup.freeze"
+	s.group("quota", "cpu.max=20000 100000")
+	s.group("few", "pids.max=6")
+	s.group("shared")
+	s.Must(commandTime, "sh -c 'echo $$ >/sys/fs/cgroup/shared/cgroup.procs; exec sleep 3600' >/dev/null 2>&1 &")
+	for _, group := range []string{"quota", "few", "shared"} {
+		dir := "/run/" + group
+		if code, out := s.within(group, "zramfs mount --size 16M "+dir); code != 0 {
+			t.Fatalf("mount in the group %s ends with %d: %s", group, code, out)
+		}
+		status := statusOf(t, s.Machine, dir)
+		for _, pid := range []int{status.Keeper, status.Worker} {
+			if got := s.Must(commandTime, fmt.Sprintf("cat /proc/%d/cgroup", pid)); got != "0::/" {
+				t.Errorf("process %d is in group %s", pid, got)
+			}
+		}
+	}
+
+	const doctor = "sh -c 'echo $$ >/sys/fs/cgroup/%s/cgroup.procs; mount -o remount,ro /sys/fs/cgroup; zramfs doctor; mount -o remount,rw /sys/fs/cgroup' 2>&1"
+	for group, want := range map[string]string{"quota": "quota/cpu.max is 20000 100000: ", "few": "few/pids.max is 6, which leaves room for"} {
+		if r := s.Run(commandTime, fmt.Sprintf(doctor, group)); !strings.Contains(r.Output, want) {
+			t.Errorf("doctor in the group %s: %s", group, r.Output)
+		}
+	}
+
+	status := statusOf(t, s.Machine, "/run/shared")
+	s.Must(commandTime, "echo 1 >"+frozen)
+	statusOf(t, s.Machine, "/run/shared") // the others in the group are frozen
+	s.Must(commandTime, fmt.Sprintf("for pid in %d %d; do echo $pid >/sys/fs/cgroup/shared/cgroup.procs; done", status.Keeper, status.Worker))
+	if r := s.Run(commandTime, "zramfs status /run/shared 2>&1"); r.Code != 1 || !strings.Contains(r.Output, "its control group is frozen") ||
+		!strings.Contains(r.Output, "echo 0 > "+frozen) {
+		t.Errorf("status of a frozen device: exit code %d: %s", r.Code, r.Output)
+	}
+	s.Must(commandTime, "echo 0 >"+frozen)
+	statusOf(t, s.Machine, "/run/shared")
+}

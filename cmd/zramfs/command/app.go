@@ -13,7 +13,10 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
+	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/namespace"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/cmd/zramfs/settings"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
@@ -115,8 +118,19 @@ func commands() []*cli.Command {
 		// Without this a DIR named "help" would be taken for a subcommand.
 		c.HideHelpCommand = true
 		c.OnUsageError = onUsageError
+		if c.Name == "mount" || c.Name == "up" {
+			c.Before = mayServe
+		}
 	}
 	return all
+}
+
+// mayServe prepares a process that starts a device: no limit that is inherited may end that.
+func mayServe(c *cli.Context) error {
+	if c.Bool(flagServe) || c.Bool(flagWork) {
+		return nil
+	}
+	return protect.MakeRoom(host.Local, daemon.Tasks())
 }
 
 // plainCommands returns the commands as their files make them.

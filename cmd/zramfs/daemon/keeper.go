@@ -68,8 +68,8 @@ func serve(ctx context.Context, cfg Config, announce func(*Report) error) (err e
 		further: furtherDevices{keepers: map[int]*furtherKeeper{}},
 	}
 	takeName()
-	k.group = protect.SettleGroup(host.Local, machineMemory()) // before anything is taken that counts there
-	_, _ = protect.ForbidCore(), protect.AvoidOOM()            // the worker does the same, and reports it
+	k.group = protect.SettleGroup(host.Local, machineMemory(), Tasks()) // before anything is taken that counts there
+	_, _ = protect.ForbidCore(), protect.AvoidOOM()                     // the worker does the same, and reports it
 	k.logs = openLogs(cfg)
 	k.logger = k.logs.Logger()
 	announced := false

@@ -225,7 +225,7 @@ func (w *worker) serve() (err error) {
 	if err := protect.PopulateRuntime(); err != nil {
 		w.log.Warn("serving may wait for memory: " + err.Error())
 	}
-	group := protect.Settled(protect.CheckGroup(host.Local, machineMemory()), w.facts.Group)
+	group := protect.Settled(protect.CheckGroup(host.Local, machineMemory(), sparePool()), w.facts.Group) // with room for the next worker
 	w.protections = append(w.protections, group, protect.CheckTimeouts(host.Local), protect.CheckScheduling())
 	w.protections = protect.Merge(append(w.protections, w.facts.Protections...))
 	if w.facts.Ready == 0 {
@@ -299,8 +299,15 @@ const attributeReaders = 4
 // goroutines, those of fusefs that wait for memory or for a request, those that measure a wake-up,
 // and some that wait for keeper and log.
 func sparePool() int {
-	return runtime.GOMAXPROCS(0) + fusefs.Workers() + attributeReaders + awake.Threads
+	return fusefs.Processors() + fusefs.Workers() + attributeReaders + awake.Threads
 }
+
+// othersTasks is the number of threads of a keeper and of the command that starts it, with spare.
+const othersTasks = 48
+
+// Tasks is the number of threads that a device needs room for: those of its keeper, of the command
+// that starts it, and of two workers, as during an upgrade.
+func Tasks() int { return othersTasks + 2*sparePool() }
 
 // attributesEnd bounds the wait for readers of attributes once nothing but them is left.
 const attributesEnd = 10 * time.Second

@@ -124,7 +124,7 @@ func (s *survey) ask(devices []Device) {
 func (s *survey) complete(d *Device) {
 	if errors.Is(d.Err, aside.ErrNoAnswer) {
 		silent := findServers(d.number, d.Keeper, d.Dir)
-		d.Err, d.Keeper = &Silence{silent, d.Title()}, silent.Keeper.PID
+		d.Err, d.Keeper = silence(silent, d.Title()), silent.Keeper.PID
 	}
 	if d.Status != nil {
 		if err := s.use(d); err != nil {

@@ -41,8 +41,8 @@ const (
 )
 
 // Diagnose returns all problems of a device at a time, none for a healthy one. A missing protection
-// counts if it is essential and the device is used as swap; status shows the others without calling
-// the device degraded.
+// counts if it is essential and the device is used as swap, or slows the device down; status shows
+// the others without calling the device degraded.
 func Diagnose(d Device, now time.Time) []Problem {
 	problems := []Problem{} // not nil: it is printed as a JSON array
 	problems = append(problems, diagnoseServer(d)...)
@@ -54,6 +54,11 @@ func Diagnose(d Device, now time.Time) []Problem {
 	if len(d.Swaps) > 0 {
 		for _, p := range protect.Blocking(d.Status.Protections) {
 			problems = append(problems, Problem{What: "not safe as swap: " + p.Name + ": " + p.Detail, Fix: "zramfs down " + d.Word()})
+		}
+	}
+	for _, p := range d.Status.Protections {
+		if p.Name == protect.NameGroup && p.State == protect.StateWarn { // it is slow now, or will be
+			problems = append(problems, Problem{What: p.Name + ": " + p.Detail})
 		}
 	}
 	if s := d.Status; !s.SurvivesCrash {

@@ -45,3 +45,14 @@ func TestFixesAreCommands(t *testing.T) {
 		t.Errorf("%d fixes are commands of ours", fixes)
 	}
 }
+
+// A device that its control group slows down is not healthy, whatever it is used for.
+func TestLimitedGroupDegrades(t *testing.T) {
+	d := Device{Dir: "/run/zram", Status: &daemon.Status{SurvivesCrash: true}}
+	for state, want := range map[protect.State]int{protect.StateOK: 0, protect.StateWarn: 1} {
+		d.Status.Protections = []protect.Protection{{Name: protect.NameGroup, State: state, Detail: "a quota", Essential: true}}
+		if all := Diagnose(d, time.Now()); len(all) != want || want == 1 && !strings.Contains(all[0].What, "a quota") {
+			t.Errorf("%s: %+v", state, all)
+		}
+	}
+}

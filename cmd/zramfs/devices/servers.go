@@ -77,8 +77,15 @@ func (s Servers) silent() host.Process {
 
 // A Silence is the error of a device that does not answer. It wraps aside.ErrNoAnswer.
 type Silence struct {
-	Servers        // those of the device
-	Dir     string // its name in messages
+	Servers             // those of the device
+	Dir          string // its name in messages
+	frozen, thaw string // of host.Root.FrozenBy for the silent process
+}
+
+// silence describes the device dir, whose processes do not answer.
+func silence(s Servers, dir string) *Silence {
+	frozen, thaw := host.Local.FrozenBy(s.silent().PID)
+	return &Silence{s, dir, frozen, thaw}
 }
 
 // Error implements error.
@@ -102,11 +109,18 @@ func (s *Silence) what() string {
 	if p.PID == 0 {
 		return fmt.Sprintf("zramfs has not answered for %.0f s", aside.AnswerTime.Seconds())
 	}
-	return fmt.Sprintf("PID %d has not answered for %.0f s (%s)", p.PID, aside.AnswerTime.Seconds(), stateWords(p))
+	state := stateWords(p)
+	if s.frozen != "" {
+		state = "its control group is frozen"
+	}
+	return fmt.Sprintf("PID %d has not answered for %.0f s (%s)", p.PID, aside.AnswerTime.Seconds(), state)
 }
 
 // Fix says what a user can do about it.
 func (s *Silence) Fix() string {
+	if s.frozen != "" {
+		return fmt.Sprintf("echo %s > %s", s.thaw, term.ShellWord(s.frozen))
+	}
 	if p := s.silent(); p.Stopped() {
 		return fmt.Sprintf("kill -CONT %d, or see dmesg", p.PID)
 	}

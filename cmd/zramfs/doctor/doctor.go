@@ -38,7 +38,8 @@ type Machine struct {
 
 // Local returns this machine. The caller sets Engines and the priorities.
 func Local() Machine {
-	return Machine{Root: host.Local, protections: protect.CheckMachine, instructions: daemon.Instructions, noswap: tryNoswap}
+	protections := func() []protect.Protection { return protect.CheckMachine(daemon.Tasks()) }
+	return Machine{Root: host.Local, protections: protections, instructions: daemon.Instructions, noswap: tryNoswap}
 }
 
 // A Finding is the outcome of one check of the machine.

@@ -78,7 +78,7 @@ func machineOf(t *testing.T, files map[string]string) Machine {
 func TestDoctorWellMachine(t *testing.T) {
 	m := machineOf(t, wellMachine())
 	m.protections = func() []protect.Protection {
-		return []protect.Protection{{Name: protect.NameGroup, State: protect.StateOK, Detail: "no memory limit"}}
+		return []protect.Protection{{Name: protect.NameGroup, State: protect.StateOK, Detail: "no limit"}}
 	}
 	out := Diagnose(m).Text()
 	want, err := os.ReadFile("testdata/well.txt")

@@ -61,7 +61,7 @@ func (h MemoryHierarchy) Room(dir string, planned func(dir string) uint64) (room
 // lowerToHigh makes memory.high the limit of g where it is lower. Group reads what g has in memory
 // only for a group with memory.max.
 func (h MemoryHierarchy) lowerToHigh(g *MemoryGroup) error {
-	high, limited, err := h.root.readLimit(filepath.Join(g.Dir, "memory.high"))
+	_, high, limited, err := h.root.readLimit(filepath.Join(g.Dir, "memory.high"))
 	if err != nil || !limited || high >= g.Limit {
 		return err
 	}

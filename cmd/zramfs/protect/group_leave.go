@@ -28,19 +28,28 @@ type GroupMove struct {
 // errTopLimit means that there is no visible group above the limit.
 var errTopLimit = errors.New("the limit is that of the highest group in sight")
 
-// SettleGroup moves the process from a control group with a memory limit to the highest group, and
-// protects a group of cgroup v2 that holds no other program. It does what it is allowed. ram is as
-// for CheckGroup.
-func SettleGroup(root host.Root, ram uint64) (m GroupMove) {
-	limits, err := root.MemoryLimits(ram)
+// SettleGroup moves the process to the highest group of each hierarchy where its own could slow it
+// down, stop it or end it, and protects a group of cgroup v2 that holds no other program. It does
+// what it is allowed. The arguments are those of CheckGroup.
+func SettleGroup(root host.Root, ram uint64, tasks int) (m GroupMove) {
+	limits, err := root.GroupLimits(ram, tasks)
 	if err != nil {
 		return m // CheckGroup reports it
 	}
-	for _, top := range topsOf(limits) {
-		if err := leaveFor(root, top, limits); err != nil {
+	groups, err := root.Groups("self")
+	if err != nil {
+		return m // a kernel without control groups
+	}
+	for _, g := range groups {
+		limit := slices.IndexFunc(limits, func(l host.GroupLimit) bool { return l.Top == g.Top })
+		if limit < 0 {
+			if shared(root, g) {
+				_ = leaveFor(root, g.Top, nil) // no limit keeps it from serving there
+			}
+		} else if err := leaveFor(root, g.Top, limits); err != nil {
 			m.Stayed = err.Error()
 		} else if m.Left == "" {
-			m.Left = limits[slices.IndexFunc(limits, func(l host.MemoryLimit) bool { return l.Top == top })].File
+			m.Left = limits[limit].File
 		}
 	}
 	if m.Left == "" {
@@ -49,18 +58,20 @@ func SettleGroup(root host.Root, ram uint64) (m GroupMove) {
 	return m
 }
 
-// topsOf returns the mount points of the hierarchies with limits.
-func topsOf(limits []host.MemoryLimit) (tops []string) {
-	for _, l := range limits {
-		if len(tops) == 0 || tops[len(tops)-1] != l.Top {
-			tops = append(tops, l.Top)
-		}
+// shared reports whether a limit, a freeze or the end of a session that is meant for others in the
+// group would be the process's too. A group of cgroup v1 can be left without leaving its service.
+func shared(root host.Root, g host.Group) bool {
+	if g.Dir == g.Top {
+		return false
 	}
-	return tops
+	if g.V2() {
+		return !ours(root, g.Dir)
+	}
+	return g.Has("freezer") || g.Has("cpu") || g.Has("pids")
 }
 
 // leaveFor moves the process to the group top, unless that is limited as well.
-func leaveFor(root host.Root, top string, limits []host.MemoryLimit) error {
+func leaveFor(root host.Root, top string, limits []host.GroupLimit) error {
 	f, err := openTop(root, top, limits)
 	if err != nil {
 		return err
@@ -70,7 +81,7 @@ func leaveFor(root host.Root, top string, limits []host.MemoryLimit) error {
 }
 
 // openTop opens the list of processes of the group top for writing.
-func openTop(root host.Root, top string, limits []host.MemoryLimit) (*os.File, error) {
+func openTop(root host.Root, top string, limits []host.GroupLimit) (*os.File, error) {
 	for _, l := range limits {
 		if filepath.Dir(l.File) == top {
 			return nil, errTopLimit
@@ -79,15 +90,19 @@ func openTop(root host.Root, top string, limits []host.MemoryLimit) (*os.File, e
 	return os.OpenFile(root.Path(top, "cgroup.procs"), os.O_WRONLY, 0)
 }
 
-// mayLeave returns why SettleGroup could not leave all limited groups. It changes nothing.
-func mayLeave(root host.Root, limits []host.MemoryLimit) error {
-	for _, top := range topsOf(limits) {
-		f, err := openTop(root, top, limits)
-		if err != nil {
-			return err
+// MakeRoom leaves a group whose limit has no room for this number of tasks, and returns an error
+// where that is not allowed. A process calls it first: the Go runtime ends one that gets no thread.
+func MakeRoom(root host.Root, tasks int) error {
+	limits, err := root.GroupLimits(0, tasks)
+	if err != nil {
+		return nil // CheckGroup reports it
+	}
+	for _, l := range limits {
+		if l.Kind != host.LimitTasks {
+			continue
 		}
-		if err := f.Close(); err != nil {
-			return err
+		if err := leaveFor(root, l.Top, limits); err != nil {
+			return fmt.Errorf("%w; the group could not be left: %w", fewTasks(l, tasks), err)
 		}
 	}
 	return nil
@@ -143,16 +158,27 @@ func Settled(p Protection, m GroupMove) Protection {
 }
 
 // foreseeGroup returns what CheckGroup would find after SettleGroup.
-func foreseeGroup(root host.Root, ram uint64) Protection {
-	p := CheckGroup(root, ram)
-	limits, err := root.MemoryLimits(ram)
-	if err != nil || len(limits) == 0 {
-		return p
+func foreseeGroup(root host.Root, ram uint64, tasks int) Protection {
+	limits, err := root.GroupLimits(ram, tasks)
+	if err != nil {
+		return untold(err)
 	}
-	if err := mayLeave(root, limits); err != nil {
-		return Settled(p, GroupMove{Stayed: err.Error()})
+	var stays, leaves []host.GroupLimit
+	var m GroupMove
+	for _, l := range limits {
+		f, err := openTop(root, l.Top, limits)
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil {
+			stays, m.Stayed = append(stays, l), err.Error()
+		} else {
+			leaves = append(leaves, l)
+		}
 	}
-	p.State = StateOK
-	p.Detail = fmt.Sprintf("%s is %d: the device's processes will leave this group", limits[0].File, limits[0].Bytes)
+	p := Settled(judge(stays, tasks), m)
+	if len(stays) == 0 && len(leaves) > 0 {
+		p.Detail = fmt.Sprintf("%s is %s: the device's processes will leave this group", leaves[0].File, leaves[0].Text)
+	}
 	return p
 }

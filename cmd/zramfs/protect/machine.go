@@ -35,12 +35,12 @@ func CheckTimeouts(root host.Root) Protection {
 }
 
 // CheckMachine returns the protections that depend on the machine alone, as a serving process would
-// find them: the memory limits of the control groups, the FUSE request timeouts and the scheduling
-// class. It changes nothing.
-func CheckMachine() []Protection {
+// find them: the limits of the control groups, the FUSE request timeouts and the scheduling
+// class. It changes nothing. tasks is the number of threads of a device.
+func CheckMachine(tasks int) []Protection {
 	ram, err := host.Local.MemTotal()
 	if err != nil {
 		ram = 0 // unknown
 	}
-	return []Protection{foreseeGroup(host.Local, ram), CheckTimeouts(host.Local), CheckScheduling()}
+	return []Protection{foreseeGroup(host.Local, ram, tasks), CheckTimeouts(host.Local), CheckScheduling()}
 }

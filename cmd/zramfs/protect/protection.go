@@ -45,7 +45,7 @@ const (
 	NamePopulate = "populate"
 	// NameCollector is the garbage collector at rest.
 	NameCollector = "collector"
-	// NameGroup is the absence of a memory limit on the process's control groups.
+	// NameGroup is the absence of limits on the process's control groups.
 	NameGroup = "cgroup"
 	// NameControl is there only where other users can take the names of the device's sockets.
 	NameControl = "control"

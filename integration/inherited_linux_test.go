@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/moby/sys/mountinfo"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
+	"github.com/zramfs/zramfs/internal/require"
+)
+
+// controllerGroup makes a control group of cgroup v1 and returns it with the top of its hierarchy.
+// The processes in it must have ended when the test ends.
+func controllerGroup(t *testing.T, controller, name string) (dir, top string) {
+	t.Helper()
+	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mounts {
+		if slices.Contains(strings.Split(m.VFSOptions, ","), controller) {
+			dir = filepath.Join(m.Mountpoint, fmt.Sprintf("zramfs-test-%s-%d", name, os.Getpid()))
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { removeGroup(t, dir) })
+			return dir, m.Mountpoint
+		}
+	}
+	t.Skipf("no mounted hierarchy of cgroup v1 has the controller %s", controller)
+	return "", ""
+}
+
+// tryConfined runs mount in a confinement. A device that it makes ends with the test.
+func tryConfined(t *testing.T, c confinement) (dir string, r result) {
+	t.Helper()
+	require.Root(t)
+	require.FUSE(t)
+	dir = filepath.Join(tempDir(t), "zram")
+	t.Cleanup(func() { takeBack(t, dir) })
+	return dir, runConfined(t, c, "mount", "--size", "64M", dir)
+}
+
+// mountConfined serves a device from a confinement until the test ends.
+func mountConfined(t *testing.T, c confinement) (dir string) {
+	t.Helper()
+	dir, r := tryConfined(t, c)
+	if r.Code != 0 {
+		t.Fatalf("mount: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	return dir
+}
+
+// wantRefused wants mount in a confinement, and doctor, to fail with these words in a line.
+func wantRefused(t *testing.T, c confinement, words string) {
+	t.Helper()
+	if _, r := tryConfined(t, c); r.Code != 1 || strings.Count(r.Stderr, "\n") != 1 || !strings.Contains(r.Stderr, words) {
+		t.Errorf("mount: exit code %d: %s", r.Code, r.Stderr)
+	}
+	if r := runConfined(t, c, "doctor"); r.Code != 1 || !strings.Contains(r.Stdout, words) {
+		t.Errorf("doctor: exit code %d: %s", r.Code, r.Stdout)
+	}
+}
+
+// A device that is started in a control group which is frozen later answers.
+func TestServesWhenItsGroupIsFrozen(t *testing.T) {
+	group, _ := controllerGroup(t, "freezer", "frozen")
+	dir := mountConfined(t, confinement{Groups: []string{group}})
+	set(t, filepath.Join(group, "freezer.state"), "FROZEN")
+	defer set(t, filepath.Join(group, "freezer.state"), "THAWED")
+	if r := run(t, commandTimeout, "status", "-q", dir); r.Code != 0 {
+		t.Errorf("status: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+}
+
+// status names the control group that keeps a device from answering, and what ends that.
+func TestStatusNamesTheFrozenGroup(t *testing.T) {
+	dir := mountConfined(t, confinement{})
+	group, top := controllerGroup(t, "freezer", "named")
+	s := status(t, dir)
+	for _, pid := range []int{s.KeeperPID, s.WorkerPID} {
+		set(t, filepath.Join(group, "cgroup.procs"), strconv.Itoa(pid))
+		defer set(t, filepath.Join(top, "cgroup.procs"), strconv.Itoa(pid))
+	}
+	state := filepath.Join(group, "freezer.state")
+	set(t, state, "FROZEN")
+	defer set(t, state, "THAWED")
+	all := statusOf(t, 1, dir)
+	if len(all) != 1 || len(all[0].Problems) != 1 || !strings.Contains(all[0].Problems[0].What, "control group is frozen") ||
+		all[0].Problems[0].Fix != "echo THAWED > "+state {
+		t.Errorf("%+v", all)
+	}
+}
+
+// A device leaves a control group with a quota of processor time; where it may not, mount, doctor
+// and status name the quota.
+func TestQuotaOfProcessorTime(t *testing.T) {
+	group, top := controllerGroup(t, "cpu", "quota")
+	set(t, filepath.Join(group, "cpu.cfs_quota_us"), "50000")
+	free := mountConfined(t, confinement{Groups: []string{group}})
+	if p := protection(t, free, protect.NameGroup); p.State != protect.StateOK || !strings.Contains(p.Detail, "left the group") {
+		t.Errorf("%+v", p)
+	}
+	if in, err := os.ReadFile(filepath.Join(group, "cgroup.procs")); err != nil || len(in) > 0 {
+		t.Errorf("processes %s are in the group, %v", in, err)
+	}
+	const words = "cpu.cfs_quota_us is 50000"
+	r := runWhole(t, confinement{Groups: []string{group}, ReadOnly: []string{top}})
+	if r.Code != 0 || strings.Count(r.Stdout, words) < 3 || !strings.Contains(r.Stdout, "degraded") {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+}
+
+// wholeScript makes a device, and ends it.
+const wholeScript = `"$0" doctor; "$0" mount --size 64M "$1" 2>&1 && { "$0" status "$1"; "$0" umount "$1"; }`
+
+// runWhole runs doctor, mount, status and umount in one confinement.
+func runWhole(t *testing.T, c confinement) result {
+	t.Helper()
+	require.Root(t)
+	require.FUSE(t)
+	return runProgramConfined(t, c, "/bin/sh", "-c", wholeScript, binary(t), filepath.Join(tempDir(t), "zram"))
+}
+
+// A device leaves a control group that has no room for its threads; where it may not, the command
+// says so in a line.
+func TestFewTasks(t *testing.T) {
+	group, top := controllerGroup(t, "pids", "few")
+	for _, n := range []int{5, 8, 16, 40} {
+		set(t, filepath.Join(group, "pids.max"), strconv.Itoa(n))
+		mountConfined(t, confinement{Groups: []string{group}})
+		wantRefused(t, confinement{Groups: []string{group}, ReadOnly: []string{top}}, fmt.Sprintf("%s/pids.max is %d, which leaves room for", group, n))
+	}
+}
