@@ -4,6 +4,7 @@ package integration
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,9 @@ import (
 	"testing"
 
 	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
 
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 	"github.com/zramfs/zramfs/internal/require"
 )
@@ -65,8 +68,8 @@ func wantRefused(t *testing.T, c confinement, words string) {
 	if _, r := tryConfined(t, c); r.Code != 1 || strings.Count(r.Stderr, "\n") != 1 || !strings.Contains(r.Stderr, words) {
 		t.Errorf("mount: exit code %d: %s", r.Code, r.Stderr)
 	}
-	if r := runConfined(t, c, "doctor"); r.Code != 1 || !strings.Contains(r.Stdout, words) {
-		t.Errorf("doctor: exit code %d: %s", r.Code, r.Stdout)
+	if r := runConfined(t, c, "doctor"); r.Code != 1 || !strings.Contains(r.Stdout+r.Stderr, words) {
+		t.Errorf("doctor: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
 	}
 }
 
@@ -138,5 +141,78 @@ func TestFewTasks(t *testing.T) {
 		set(t, filepath.Join(group, "pids.max"), strconv.Itoa(n))
 		mountConfined(t, confinement{Groups: []string{group}})
 		wantRefused(t, confinement{Groups: []string{group}, ReadOnly: []string{top}}, fmt.Sprintf("%s/pids.max is %d, which leaves room for", group, n))
+	}
+}
+
+// A device lives with a limit of real-time, without the class where the limit may not be lifted.
+func TestInheritedRealTimeLimit(t *testing.T) {
+	may := protect.CheckScheduling()
+	for _, c := range []struct {
+		hard  uint64
+		state protect.State
+		words string
+	}{
+		{unix.RLIM_INFINITY, may.State, may.Detail},
+		{20_000, protect.StateWarn, "RLIMIT_RTTIME"},
+	} {
+		if c.hard != unix.RLIM_INFINITY && mayRaise(t) {
+			c.state, c.words = may.State, may.Detail
+		}
+		dir := mountConfined(t, confinement{Limits: map[int]unix.Rlimit{unix.RLIMIT_RTTIME: {Cur: 20_000, Max: c.hard}}})
+		if p := protection(t, dir, protect.NameScheduling); p.State != c.state || !strings.Contains(p.Detail, c.words) {
+			t.Errorf("%+v", p)
+		}
+		fillSome(t, dir)
+		if s := status(t, dir); s.Restarts != 0 {
+			t.Errorf("%d workers have died: %s", s.Restarts, s.LastExit)
+		}
+	}
+}
+
+// mayRaise reports whether the tests may lift hard limits.
+func mayRaise(t *testing.T) bool {
+	t.Helper()
+	has, err := host.Local.HasCapability(host.CapSysResource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return has
+}
+
+// fillSome writes 48 MiB that do not compress.
+func fillSome(t *testing.T, dir string) {
+	t.Helper()
+	pages := make([]byte, 48<<20)
+	rng := rand.New(rand.NewPCG(5, 6))
+	for i := range pages {
+		pages[i] = byte(rng.Uint32())
+	}
+	err := withData(dir, func(fd int) error {
+		_, err := unix.Pwrite(fd, pages, 0)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A limit that would end the device is lifted, or named.
+func TestInheritedFatalLimits(t *testing.T) {
+	for _, c := range []struct {
+		resource int
+		name     string
+	}{{unix.RLIMIT_CPU, "RLIMIT_CPU"}, {unix.RLIMIT_FSIZE, "RLIMIT_FSIZE"}} {
+		dir := mountConfined(t, confinement{Limits: map[int]unix.Rlimit{c.resource: {Cur: 60, Max: unix.RLIM_INFINITY}}})
+		s := status(t, dir)
+		for _, pid := range []int{s.KeeperPID, s.WorkerPID} {
+			var now unix.Rlimit
+			if err := unix.Prlimit(pid, c.resource, nil, &now); err != nil || now.Cur != unix.RLIM_INFINITY {
+				t.Errorf("process %d has %s %+v, %v", pid, c.name, now, err)
+			}
+		}
+		if mayRaise(t) {
+			continue
+		}
+		wantRefused(t, confinement{Limits: map[int]unix.Rlimit{c.resource: {Cur: 60, Max: 60}}}, c.name+" is 60")
 	}
 }

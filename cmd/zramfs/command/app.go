@@ -118,19 +118,29 @@ func commands() []*cli.Command {
 		// Without this a DIR named "help" would be taken for a subcommand.
 		c.HideHelpCommand = true
 		c.OnUsageError = onUsageError
-		if c.Name == "mount" || c.Name == "up" {
-			c.Before = mayServe
+		switch c.Name {
+		case "mount", "up":
+			c.Before = outgrow
+		case "doctor":
+			c.Before = func(*cli.Context) error { return protect.MakeRoom(host.Local, doctorTasks) }
 		}
 	}
 	return all
 }
 
-// mayServe prepares a process that starts a device: no limit that is inherited may end that.
-func mayServe(c *cli.Context) error {
-	if c.Bool(flagServe) || c.Bool(flagWork) {
+// doctorTasks is the number of threads that doctor needs room for.
+const doctorTasks = 24
+
+// outgrow leaves or lifts the inherited limits that would end a device, or the command that starts
+// it.
+func outgrow(c *cli.Context) error {
+	if c.Bool(flagServe) || c.Bool(flagWork) { // that command has done it
 		return nil
 	}
-	return protect.MakeRoom(host.Local, daemon.Tasks())
+	if err := protect.MakeRoom(host.Local, daemon.Tasks()); err != nil {
+		return err
+	}
+	return protect.RaiseLimits()
 }
 
 // plainCommands returns the commands as their files make them.

@@ -36,11 +36,11 @@ func CheckTimeouts(root host.Root) Protection {
 
 // CheckMachine returns the protections that depend on the machine alone, as a serving process would
 // find them: the limits of the control groups, the FUSE request timeouts and the scheduling
-// class. It changes nothing. tasks is the number of threads of a device.
+// class. It changes nothing but the limits of this process. tasks is the number of threads of a device.
 func CheckMachine(tasks int) []Protection {
 	ram, err := host.Local.MemTotal()
 	if err != nil {
 		ram = 0 // unknown
 	}
-	return []Protection{foreseeGroup(host.Local, ram, tasks), CheckTimeouts(host.Local), CheckScheduling()}
+	return []Protection{CheckLimits(), foreseeGroup(host.Local, ram, tasks), CheckTimeouts(host.Local), CheckScheduling()}
 }

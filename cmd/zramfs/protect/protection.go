@@ -47,6 +47,8 @@ const (
 	NameCollector = "collector"
 	// NameGroup is the absence of limits on the process's control groups.
 	NameGroup = "cgroup"
+	// NameLimits is the absence of resource limits that end the process; a device has it.
+	NameLimits = "resource-limits"
 	// NameControl is there only where other users can take the names of the device's sockets.
 	NameControl = "control"
 	// NameScheduling is a class of scheduling in which taking memory does not wait.
