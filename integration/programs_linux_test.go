@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -44,10 +45,11 @@ func copyProgram(to, from string) error {
 }
 
 // build builds a program of the module at path, from the packages that make build has compiled.
-func build(path, tags, program string) error {
+// The flags are the linker's.
+func build(path, tags, program string, link ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
 	defer cancel()
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", tags, "-o", path, "github.com/zramfs/zramfs/"+program)
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", tags, "-ldflags", strings.Join(link, " "), "-o", path, "github.com/zramfs/zramfs/"+program)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w\n%s", program, err, out)

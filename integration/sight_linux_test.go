@@ -100,12 +100,59 @@ func TestSwapTwiceOnOneDir(t *testing.T) {
 	wantNothingLeft(t, dir)
 }
 
+// Swap that would end with a PID namespace is refused, by up, by mount(8) and by doctor, with a fix
+// that works in any container; with --force it is on, and status says what is wrong.
+func TestSwapInAPIDNamespace(t *testing.T) {
+	require.Root(t)
+	require.Command(t, "unshare")
+	dir := swapDir(t)
+	const alone = "-p -f --mount-proc"
+	words := []string{"this is a PID namespace", "swapped pages are lost", "run zramfs on the machine itself, outside of the container"}
+	wantRefusal(t, unshare(t, alone, "up", "--size", "64M", dir), append(words, "--force", "Nothing was changed")...)
+	helper := filepath.Join(tempDir(t), "mount.zramfs")
+	if err := os.Symlink(binary(t), helper); err != nil {
+		t.Fatal(err)
+	}
+	r := runCommand(t, commandTimeout, exec.Command("unshare", append(strings.Fields(alone), helper, "none", dir, "-o", "swap,size=64M")...))
+	if r.Code != 32 || !strings.Contains(r.Stderr, words[0]) {
+		t.Errorf("mount -o swap: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	wantNothingLeft(t, dir)
+	if r := unshare(t, alone, "doctor"); r.Code != 1 || !strings.Contains(r.Stdout, "\nResult: zramfs up would not work here: "+words[0]) ||
+		!strings.Contains(r.Stdout, words[2]) {
+		t.Errorf("doctor: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	const script = `"$0" up --force --quiet -p 0 --size 64M "$1"; "$0" status "$1"; "$0" down --quiet "$1"`
+	r = runCommand(t, commandTimeout, exec.Command("unshare", append(strings.Fields(alone), "sh", "-c", script, binary(t), dir)...))
+	if r.Code != 0 || !strings.Contains(r.Stdout, "degraded") || !strings.Contains(r.Stdout, "not safe as swap: pid-namespace: "+words[0]) {
+		t.Errorf("with --force: exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	wantNothingLeft(t, dir)
+}
+
+// A device in a mount namespace of its own is made with a warning.
+func TestMountNamespaceIsSaid(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	require.Command(t, "unshare")
+	const script = `"$0" mount --size 16M "$1"; "$0" umount "$1"; "$0" doctor`
+	cmd := exec.Command("unshare", "-m", "--propagation", "private", "sh", "-c", script, binary(t), filepath.Join(tempDir(t), "zram"))
+	r := runCommand(t, commandTimeout, cmd)
+	const words = "this is a mount namespace of its own"
+	if r.Code != 0 || !strings.Contains(r.Stderr, words) || !strings.Contains(r.Stdout, "warn  mount-view: "+words) {
+		t.Errorf("exit code %d: %s%s", r.Code, r.Stdout, r.Stderr)
+	}
+	if r := run(t, commandTimeout, "doctor"); !strings.Contains(r.Stdout, "ok    mount-view: ") {
+		t.Errorf("doctor outside: %s%s", r.Stdout, r.Stderr)
+	}
+}
+
 // Swap whose processes have ended with their PID namespace, as those of a pod do,
 // is seen, is not turned on a second time, and is turned off.
 func TestSwapOfAnEndedNamespace(t *testing.T) {
 	require.Root(t)
 	dir := swapDir(t)
-	if r := unshare(t, "-p -f --mount-proc", "up", "-p", "0", "--size", "64M", dir); r.Code != 0 {
+	if r := unshare(t, "-p -f --mount-proc", "up", "--force", "-p", "0", "--size", "64M", dir); r.Code != 0 {
 		t.Fatalf("up: %s%s", r.Stdout, r.Stderr)
 	}
 	loop := oneSwap(t, dir).Path

@@ -38,8 +38,9 @@ type played struct {
 	image string
 }
 
-// buildImage makes the image of the pod: the programs and nothing else.
-func buildImage(t testing.TB, dir string) {
+// buildImage makes the image of the pod: the programs and nothing else. They take the PID namespace
+// of a process for that of the machine.
+func buildImage(t testing.TB, dir string, pid int) {
 	t.Helper()
 	for _, name := range []string{"usr/bin", "proc", "dev", "sys", "etc", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
@@ -49,7 +50,14 @@ func buildImage(t testing.TB, dir string) {
 	if err := build(filepath.Join(dir, "usr/bin/zramfs-node"), "nethttpomithttp2", "cmd/zramfs-node"); err != nil {
 		t.Fatal(err)
 	}
-	system(t, toolTimeout, "cp", binary(t), filepath.Join(dir, "usr/bin/zramfs"))
+	namespace, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
+	if err == nil {
+		err = build(filepath.Join(dir, "usr/bin/zramfs"), "urfave_cli_no_docs", "cmd/zramfs",
+			"-X", "github.com/zramfs/zramfs/cmd/zramfs/host.firstPIDNamespace="+namespace)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // playNode starts a machine, which ends with the test.
@@ -57,7 +65,6 @@ func playNode(t *testing.T) *played {
 	t.Helper()
 	require.Command(t, "unshare")
 	n := &played{image: tempDir(t)}
-	buildImage(t, n.image)
 	cmd := exec.Command("sh", "-c", nodeScript)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
 	cmd.Stderr = os.Stderr
@@ -77,6 +84,7 @@ func playNode(t *testing.T) *played {
 	if _, err := out.Read(ready); err != nil {
 		t.Fatal("the machine does not begin: ", err)
 	}
+	buildImage(t, n.image, n.pid)
 	return n
 }
 

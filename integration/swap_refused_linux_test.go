@@ -60,11 +60,11 @@ func TestSwapUpRefusesUsage(t *testing.T) {
 	}
 }
 
-// Swap that could hang the machine is refused.
+// Swap that is not safe is refused.
 func TestSwapUpRefusesWithoutLockedMemory(t *testing.T) {
 	dir := swapDir(t)
 	r := runConfined(t, confinement{NoLock: true}, "up", "--size", "64M", dir)
-	wantRefusal(t, r, "could hang the machine", "memory cannot be locked (limit 64K, no CAP_IPC_LOCK)", "run with that capability", "LimitMEMLOCK", "--force", "Nothing was changed")
+	wantRefusal(t, r, "not safe here", "memory cannot be locked (limit 64K, no CAP_IPC_LOCK)", "run with that capability", "LimitMEMLOCK", "--force", "Nothing was changed")
 	wantNothingLeft(t, dir)
 }
 

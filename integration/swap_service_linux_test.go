@@ -36,9 +36,11 @@ slots = free
 zram-size = 0
 `
 
-// bootDropIn ends a process that calls what the filter has not, in place of failing the call.
+// bootDropIn ends a process that calls what the filter has not, in place of failing the call. The
+// container is a PID namespace.
 const bootDropIn = `[Service]
 SystemCallErrorNumber=kill
+Environment=OPTIONS=--force
 `
 
 // bootSleep takes the place of a sleep.

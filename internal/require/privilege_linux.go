@@ -81,6 +81,9 @@ func attachOnce(control, backing int) error {
 	return nil
 }
 
+// firstPIDNamespace is that of the machine (PROC_PID_INIT_INO in the kernel's proc_ns.h).
+const firstPIDNamespace = "pid:[4026531836]"
+
 func trySwap() *unmet {
 	if missing := tryRoot(); missing != nil {
 		return missing
@@ -90,6 +93,9 @@ func trySwap() *unmet {
 	_, _, errno := unix.Syscall(unix.SYS_SWAPON, 0, 0, 0)
 	if errno != unix.EFAULT {
 		return &unmet{fmt.Errorf("try swapon: %w", errno), "run it with CAP_SYS_ADMIN on a kernel with swap"}
+	}
+	if namespace, err := os.Readlink("/proc/self/ns/pid"); err == nil && namespace != firstPIDNamespace {
+		return &unmet{errors.New("up refuses a PID namespace that ends before the machine"), "run it outside of a container"}
 	}
 	swaps, err := os.ReadFile("/proc/swaps")
 	if err != nil {

@@ -48,7 +48,7 @@ func TestUpBesideKubelet(t *testing.T) {
 		{"failSwapOn: true\n", "up DIR --size 64M --quiet", exitKubelet, "--force. Nothing was changed"},
 		{"failSwapOn: &x true\n", "up DIR --size 64M", exitKubelet, "cannot be told"},
 		{"failSwapOn: true\n", "doctor", exitFailure, "fail  kubelet: the kubelet (process "},
-		{"failSwapOn: false\n", "doctor --kubernetes", exitOK, "(kubelet) starts where swap is on: failSwapOn is false by "},
+		{"failSwapOn: false\n", "doctor --kubernetes", exitFailure, "(kubelet) starts where swap is on: failSwapOn is false by "},
 		{"failSwapOn: false\n", "doctor --kubernetes --configz -", exitFailure, "read the answer of /configz"},
 	} {
 		t.Run(test.args+" "+strings.TrimSpace(test.config), func(t *testing.T) {

@@ -42,7 +42,7 @@ func TestWholeDevice(t *testing.T) {
 	for _, p := range first.Protections {
 		names = append(names, p.Name)
 	}
-	if got, want := strings.Join(names, " "), "io-flusher core-dump oom-score memory-lock populate collector cgroup fuse-timeout scheduling image"; got != want {
+	if got, want := strings.Join(names, " "), "io-flusher core-dump oom-score memory-lock populate collector pid-namespace cgroup fuse-timeout scheduling image"; got != want {
 		t.Errorf("the protections are %q, want %q", got, want)
 	}
 	second := w.dies(first)

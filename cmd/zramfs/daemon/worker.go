@@ -226,7 +226,7 @@ func (w *worker) serve() (err error) {
 		w.log.Warn("serving may wait for memory: " + err.Error())
 	}
 	group := protect.Settled(protect.CheckGroup(host.Local, machineMemory(), sparePool()), w.facts.Group) // with room for the next worker
-	w.protections = append(w.protections, group, protect.CheckTimeouts(host.Local), protect.CheckScheduling())
+	w.protections = append(w.protections, protect.CheckPIDNamespace(host.Local), group, protect.CheckTimeouts(host.Local), protect.CheckScheduling())
 	w.protections = protect.Merge(append(w.protections, w.facts.Protections...))
 	if w.facts.Ready == 0 {
 		w.facts.Ready, w.facts.ReadyAge = time.Now().UnixNano(), fusefs.SinceBoot()

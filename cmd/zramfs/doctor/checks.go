@@ -32,7 +32,6 @@ func (m Machine) findings() []Finding {
 		{"fuse", checkFuse},
 		{"loop", checkLoop},
 		{"user-namespace", checkUserNamespace},
-		{"pid-namespace", checkPIDNamespace},
 		{"cap-sys-admin", checkSysAdmin},
 		{"cap-ipc-lock", checkIPCLock},
 		{"cap-sys-resource", checkSysResource},

@@ -203,17 +203,6 @@ func TestDoctorOwnSwap(t *testing.T) {
 	}
 }
 
-func TestDoctorContainer(t *testing.T) {
-	m := machineOf(t, wellMachine())
-	if err := errors.Join(os.Remove(m.Path("proc/self/ns/pid")), os.Symlink("pid:[4026532200]", m.Path("proc/self/ns/pid"))); err != nil {
-		t.Fatal(err)
-	}
-	f := findingNamed(t, m.findings(), "pid-namespace")
-	if f.State != protect.StateWarn || !strings.Contains(f.Detail, "swapped pages are lost") {
-		t.Error(f)
-	}
-}
-
 // TestDiagnosis wants failures first, warnings next, and a verdict that counts them.
 func TestDiagnosis(t *testing.T) {
 	good, lost := Finding{"fuse", protect.StateOK, "there", ""}, Finding{"loop", protect.StateFail, "no loop driver", "modprobe loop"}

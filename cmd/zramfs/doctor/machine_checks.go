@@ -113,16 +113,3 @@ func checkOtherSwap(m Machine) (Finding, error) {
 	}
 	return ok("no other swap area is on")
 }
-
-// checkPIDNamespace asks whether the processes could be ended with a container while swap is on.
-func checkPIDNamespace(m Machine) (Finding, error) {
-	first, err := m.InFirstPIDNamespace()
-	if err != nil {
-		return Finding{}, err
-	}
-	if !first {
-		return warn("this is a PID namespace, as of a container: when it ends, the kernel kills zramfs, and swapped pages are lost",
-			"start it from the host: nsenter --target 1 --all zramfs up")
-	}
-	return ok("the processes do not end with a container")
-}

@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
+
+	"github.com/moby/sys/mountinfo"
 )
 
 // firstPIDNamespace names the PID namespace that the kernel starts with (PROC_PID_INIT_INO in the
-// kernel's include/linux/proc_ns.h).
-const firstPIDNamespace = "pid:[4026531836]"
+// kernel's include/linux/proc_ns.h). It is a variable for tests, which link a program for a machine
+// that they play; immutable.
+var firstPIDNamespace = "pid:[4026531836]"
 
 // InFirstPIDNamespace reports whether the process is in the PID namespace that ends with the
 // machine. When another one ends, as that of a container, the kernel kills its processes.
@@ -35,11 +39,21 @@ func (r Root) InFirstMountNamespace() (bool, error) {
 	if first, err := r.InFirstPIDNamespace(); err != nil || !first {
 		return false, err
 	}
-	its, err := os.Readlink(r.Path("proc/1/ns/mnt"))
-	if errors.Is(err, fs.ErrPermission) {
-		return false, nil
+	// Not proc/1/ns/mnt, which needs the capabilities of process 1. The kernel gives each mount of
+	// the machine a number of its own.
+	mounts, err := r.Mounts()
+	if err != nil {
+		return false, err
 	}
-	return own == its, err
+	its, err := r.MountsOf(1)
+	if err != nil {
+		return false, err
+	}
+	numbers := make(map[int]bool, len(its))
+	for _, m := range its {
+		numbers[m.ID] = true
+	}
+	return slices.ContainsFunc(mounts, func(m *mountinfo.Info) bool { return numbers[m.ID] }), nil
 }
 
 // InFirstUserNamespace reports whether the process is in the first user namespace, whose map of

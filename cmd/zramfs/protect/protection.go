@@ -49,6 +49,10 @@ const (
 	NameGroup = "cgroup"
 	// NameLimits is the absence of resource limits that end the process; a device has it.
 	NameLimits = "resource-limits"
+	// NamePIDNamespace is that the process ends with the machine, and not with a container.
+	NamePIDNamespace = "pid-namespace"
+	// NameView is that the whole machine sees the device's files.
+	NameView = "mount-view"
 	// NameControl is there only where other users can take the names of the device's sockets.
 	NameControl = "control"
 	// NameScheduling is a class of scheduling in which taking memory does not wait.

@@ -13,6 +13,8 @@ import (
 	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
+	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/cmd/zramfs/protect"
 )
 
 // openTime bounds the wait for the first answer of a new device.
@@ -33,6 +35,9 @@ func StartDevice(cfg daemon.Config, args func(daemon.Config) []string) (_ *daemo
 		return nil, giveUpDir(cfg, errors.Join(err, removeDead(cfg.Dir)))
 	}
 	report.Dir = cfg.Dir // which JSON has brought here in UTF-8
+	if p := protect.CheckView(host.Local); p.State != protect.StateOK {
+		report.Protections = append(report.Protections, p)
+	}
 	data := devices.Device{Dir: cfg.Dir}.Data()
 	if _, err := aside.Within(openTime, aside.Open, data); err != nil {
 		err = fmt.Errorf("open %s: %w", data, err)

@@ -129,7 +129,7 @@ func SwapStatus(size uint64, loops []string, priority int) string {
 }
 
 // errUnsafe means that an essential protection is missing.
-var errUnsafe = errors.New("swap could hang the machine")
+var errUnsafe = errors.New("swap is not safe here")
 
 // checkSafety refuses swap without the essential protections.
 func (u *Up) checkSafety() error {

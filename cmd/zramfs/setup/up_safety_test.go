@@ -20,7 +20,7 @@ func TestUpChecksSafety(t *testing.T) {
 		refusal string
 	}{
 		{[]protect.Protection{warned}, false, ""},
-		{[]protect.Protection{warned, group}, false, "hang the machine: limited. --force"},
+		{[]protect.Protection{warned, group}, false, "not safe here: limited. --force"},
 		{[]protect.Protection{warned, group}, true, ""},
 	} {
 		u := &Up{Report: &daemon.Report{Protections: c.found}}
