@@ -241,7 +241,7 @@ func TestSnapshotRefused(t *testing.T) {
 	refused("there is no "+file+"2.partial to go on with", 1, "save", "--resume", from, file+"2")
 	refused("no zramfs device at ", 1, "restore", file, in)
 	refused("not a snapshot of zramfs", 1, "restore", want, small)
-	refused("nothing was changed: page 4999 of "+file+" has data, and the device has 4096 pages: it needs a device of 20480000 bytes", 1, "restore", file, small)
+	refused("nothing was changed: page 4999 of "+file+" has data, and the device has 4096 pages: it needs a device of 20000K", 1, "restore", file, small)
 	refused("the device holds data", 1, "restore", file, from)
 	f := openData(t, from, unix.O_DIRECT)
 	refused("it is in use", 1, "restore", "--force", file, from)
