@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,8 +94,8 @@ func TestBackingDeviceInUse(t *testing.T) {
 	refusesBacking(t, "the file below a read-only device", open, usedBy)
 }
 
-// A device refuses what lies on the backing device of another one: a loop device on its file or its
-// block device, and a file on such a loop device.
+// A device refuses the backing device of another one by any path, and what lies on it: a loop
+// device on its file or its block device, and a file on such a loop device.
 func TestBackingDeviceOnAnothers(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
@@ -102,6 +103,15 @@ func TestBackingDeviceOnAnothers(t *testing.T) {
 	file := backingFile(t, 8<<20)
 	system(t, commandTimeout, "mkfs.ext4", "-q", "-b", "4096", file)
 	mount(t, "--size", "16M", "--spill", file)
+	link, bound := file+"-link", filepath.Join(tempDir(t), "bound")
+	if err := errors.Join(os.Link(file, link), os.WriteFile(bound, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(link) }) // it has the name of this test's file
+	system(t, commandTimeout, "mount", "--bind", file, bound)
+	t.Cleanup(func() { system(t, commandTimeout, "umount", bound) })
+	refusesBacking(t, "another's file by a hard link", link, "in use by another device")
+	refusesBacking(t, "another's file by a bind mount", bound, "in use by another device")
 	above := attachBacking(t, file)
 	refusesBacking(t, "a loop device on another's file", above, "in use by another device")
 	refusesBacking(t, "a loop device on that", attachBacking(t, above), "in use by another device")
