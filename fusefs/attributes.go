@@ -30,6 +30,9 @@ type attribute struct {
 	// polled: programs wait for its changes in poll(2), and a read from its beginning is of a new
 	// version, for strangers too: it has to be as cheap as their other requests.
 	polled bool
+	// unlisted: the file is found by its name alone. A program that reads all files below a
+	// directory, as grep -r and backups do, is not to have the effect of reading it.
+	unlisted bool
 	// stream is show for a file that is too long for a snapshot; else nil.
 	stream func(from cursor, offset uint64, size int) (content []byte, next cursor, err error)
 }

@@ -203,15 +203,22 @@ func TestServerBeginsWithDamagedSettings(t *testing.T) {
 
 func TestFurther(t *testing.T) {
 	var s Further
-	for want := 1; want <= MaxFurther; want++ {
+	for want := 1; want <= MaxFurther; want++ { // earlier versions made more than newFurther
 		n, ok := s.Free()
-		if n != want || !ok || s.Has(n) {
+		if n != want || ok != (n <= newFurther) || s.Has(n) {
 			t.Fatalf("%d is free, %v; want %d", n, ok, want)
 		}
 		s = s.With(n)
 	}
 	if n, ok := s.Free(); ok {
 		t.Errorf("%d is free in a full set", n)
+	}
+	for dir, want := range map[string]bool{
+		FurtherDir("/a", 1): true, FurtherDir("/a/devices/zram1", MaxFurther): true, "/devices": false, "/a/zram1": false, "/a/devices/zram0": false, "/a/devices/x": false,
+	} {
+		if got := IsFurtherDir(dir); got != want {
+			t.Errorf("%s is the directory of a further device: %v", dir, got)
+		}
 	}
 	if n, ok := s.Without(7).Free(); n != 7 || !ok {
 		t.Errorf("%d is free, %v; want 7", n, ok)

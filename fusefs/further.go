@@ -4,6 +4,7 @@ package fusefs
 
 import (
 	"math/bits"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,12 +21,23 @@ import (
 //	DIR/block/zramN  ->  ../devices/zramN/block/zram0
 //	DIR/dev/zramN    ->  ../devices/zramN/dev/zram0
 
-// MaxFurther is the largest number of a further device.
-const MaxFurther = 63
+const (
+	// MaxFurther is the largest number that a further device may have. Inode numbers depend on it.
+	MaxFurther = 63
+	// newFurther is the largest number of a new one: each takes two processes and 23 MiB of locked
+	// memory. Earlier versions made more.
+	newFurther = 15
+)
 
 // FurtherDir returns the mount point of a further device, below the DIR of the first.
 func FurtherDir(dir string, number int) string {
 	return dir + "/devices/" + deviceName(number)
+}
+
+// IsFurtherDir reports whether dir is the mount point of a further device, by its name.
+func IsFurtherDir(dir string) bool {
+	name := filepath.Base(dir)
+	return strings.HasSuffix(dir, "/devices/"+name) && numberOfName(name) != 0
 }
 
 // Further is a set of numbers of devices, from 1 to MaxFurther.
@@ -40,10 +52,10 @@ func (s Further) Without(number int) Further { return s &^ (1 << number) }
 // Has reports whether a number is in the set.
 func (s Further) Has(number int) bool { return number > 0 && number <= MaxFurther && s>>number&1 != 0 }
 
-// Free returns the smallest number that is not in the set, and whether there is one.
+// Free returns the smallest number that is not in the set, and whether a new device may have it.
 func (s Further) Free() (number int, ok bool) {
 	n := bits.TrailingZeros64(^uint64(s | 1))
-	return n, n <= MaxFurther
+	return n, n <= newFurther
 }
 
 func deviceName(number int) string { return "zram" + strconv.Itoa(number) }
@@ -131,13 +143,14 @@ func (f *fileSystem) Readlink(_ <-chan struct{}, in *fuse.InHeader) ([]byte, fus
 	return []byte(n.target), fuse.OK
 }
 
-// hotAttributes are the files of /sys/class/zram-control, if there can be further devices.
+// hotAttributes are the files of /sys/class/zram-control. Where there can be no further devices
+// they are in no directory, and other files have the same numbers as elsewhere.
 func (a *attributes) hotAttributes() []attribute {
 	if a.cfg.Add == nil || a.cfg.Remove == nil {
-		return nil
+		return []attribute{{name: "hot_add"}, {name: "hot_remove"}}
 	}
 	return []attribute{
-		{dir: controlNode, name: "hot_add", mode: 0o400, take: a.hotAdd, long: true},
+		{dir: controlNode, name: "hot_add", mode: 0o400, take: a.hotAdd, long: true, unlisted: true},
 		{dir: controlNode, name: "hot_remove", mode: ordered, set: a.hotRemove, long: true},
 	}
 }

@@ -96,14 +96,15 @@ func (t tree) lookup(dir uint64, name string) *node {
 	return nil
 }
 
-// list returns a directory's entries, "." and ".." included, in a fixed order.
+// list returns a directory's entries, "." and ".." included, in a fixed order, without the files
+// that are found by name alone.
 func (t tree) list(dir *node) []fuse.DirEntry {
 	entries := []fuse.DirEntry{
 		{Name: ".", Ino: dir.id, Mode: dir.mode},
 		{Name: "..", Ino: dir.parent, Mode: syscall.S_IFDIR},
 	}
 	for i := range t {
-		if n := &t[i]; n.parent == dir.id && n.id != dir.id {
+		if n := &t[i]; n.parent == dir.id && n.id != dir.id && !n.attribute.unlisted {
 			entries = append(entries, fuse.DirEntry{Name: n.name, Ino: n.id, Mode: n.mode})
 		}
 	}

@@ -92,6 +92,7 @@ func TestExecSees(t *testing.T) {
 		"cat /sys/block/zram0/queue/rotational":                             strings.TrimSpace(system(t, toolTimeout, "cat", "/sys/block/"+filepath.Base(loop)+"/queue/rotational")),
 		"grep DEVNAME /sys/block/zram0/uevent":                              "DEVNAME=zram0",
 		"test -d /sys/class/zram-control; echo $?":                          "0",
+		"ls /sys/class/zram-control":                                        "hot_remove", // hot_add is found by its name alone
 		"test -c /dev/null -a -d /dev/pts -a -e /dev/loop-control; echo $?": "0",
 		"echo hidden > /dev/null; echo $?":                                  "0",
 		"modprobe zram; echo $?":                                            "0",

@@ -7,8 +7,10 @@ import (
 	endian "encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -147,6 +149,74 @@ func TestF073HotAddAndRemove(t *testing.T) {
 		}
 		if got := answerTo(remove, text); got != want {
 			t.Errorf("%q to hot_remove: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// A program that reads all files below DIR makes no device; further devices have neither hot_add
+// nor hot_remove. umount ends them with DIR, and none while one is in use.
+func TestReadingAllFilesMakesNoDevice(t *testing.T) {
+	require.Root(t)
+	require.FUSE(t)
+	dir := mount(t, "--size", "1M")
+	further := filepath.Join(dir, "devices/zram1")
+	t.Cleanup(func() { takeDown(t, further) }) // where one is made
+	readAll := func() {
+		t.Helper()
+		before, err := mountsBelow(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return err
+			}
+			_, _ = readBounded(path) // some can only be written
+			if now, err := mountsBelow(dir); err != nil || len(now) != len(before) {
+				return fmt.Errorf("reading %s made a device: %v, %v", path, now, err)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	readAll()
+	if name := addDevice(t, dir); name != "zram1" {
+		t.Fatalf("%s was made", name)
+	}
+	readAll()
+	for _, name := range []string{"hot_add", "hot_remove"} {
+		if _, err := os.Stat(filepath.Join(further, "control", name)); !os.IsNotExist(err) {
+			t.Errorf("%s of a further device: %v", name, err)
+		}
+	}
+	copied := t.TempDir()
+	for _, args := range [][]string{{"grep", "-r", "no such text", dir}, {"cp", "-a", dir, copied}, {"tar", "-cf", filepath.Join(copied, "tar"), dir}} {
+		runCommand(t, toolTimeout, exec.Command(args[0], args[1:]...)) // they complain of files that can only be written
+	}
+	if points, err := mountsBelow(dir); err != nil || len(points) != 4 {
+		t.Fatalf("grep, cp or tar made devices: %q, %v", points, err)
+	}
+	if got := answerTo(filepath.Join(further, "block/zram0/disksize"), "1M"); got != "2 bytes" {
+		t.Fatal(got)
+	}
+	keepers := []int{status(t, dir).KeeperPID, status(t, further).KeeperPID}
+	fd, err := unix.Open(data(further), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRefusal(t, run(t, commandTimeout, "umount", dir), further, "is in use")
+	for _, d := range []string{dir, further} {
+		mustRun(t, commandTimeout, "status", d)
+	}
+	if err := unix.Close(fd); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, commandTimeout, "umount", dir)
+	for _, pid := range keepers {
+		if !waitEnd(pid, answerTimeout) {
+			t.Errorf("keeper %d of %v lives on", pid, keepers)
 		}
 	}
 }

@@ -81,6 +81,14 @@ func TestKeeperLogsFailures(t *testing.T) {
 				t.Errorf("device %d, %v", number, errno)
 			}
 		},
+		"has the 15 further devices that it may have": func() {
+			k.cfg.DeviceArgs = func(Config) []string { return []string{"fail"} }
+			k.further.there = 1<<16 - 2
+			if number, errno := k.addFurther(); number != 0 || errno != syscall.ENOMEM {
+				t.Errorf("device %d, %v", number, errno)
+			}
+			k.further.there = 0
+		},
 		"lock the image: ": func() {
 			theirs, err := k.serveLocks(&image{memory: memory})
 			if err != nil {

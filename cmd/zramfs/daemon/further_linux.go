@@ -137,7 +137,11 @@ func (k *keeper) tellFurther(p *process, answer *hotAnswer) {
 // addFurther makes a device without a size, with the smallest number that is free.
 func (k *keeper) addFurther() (int, syscall.Errno) {
 	number, ok := k.further.numbers().Free()
-	if !ok || k.cfg.DeviceArgs == nil || k.further.withoutFirst() {
+	switch {
+	case k.cfg.DeviceArgs == nil || k.further.withoutFirst():
+		return 0, syscall.ENOMEM
+	case !ok:
+		k.logger.Warn(fmt.Sprintf("no device is made: %s has the %d further devices that it may have", k.cfg.Dir, number-1))
 		return 0, syscall.ENOMEM
 	}
 	algorithm, err := codec.Parse(codec.Algorithms()[0])

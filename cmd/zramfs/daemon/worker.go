@@ -200,7 +200,10 @@ func (w *worker) serve() (err error) {
 		Uninitialised: w.cfg.Disksize == 0,
 	}
 	if w.facts.Anew {
-		cfg.Resize, cfg.Add, cfg.Remove = w.resize, w.addDevice, w.removeDevice
+		cfg.Resize = w.resize
+	}
+	if w.facts.Anew && !fusefs.IsFurtherDir(w.cfg.Dir) { // or devices would be made below devices, without an end
+		cfg.Add, cfg.Remove = w.addDevice, w.removeDevice
 	}
 	w.serveBacking(&cfg)
 	if w.server, err = fusefs.NewServer(w.files, cfg); err != nil {

@@ -143,18 +143,13 @@ func inUse(dev string) error {
 
 // controls lists zram-control.
 func (t *table) controls() ([]entry, error) {
-	var entries []entry
-	for _, c := range t.control {
-		e := entry{name: c.Name, mode: c.Mode}
-		switch c.Name {
-		case hotAdd:
-			e.read = t.add
-		case hotRemove:
-			e.write = t.remove
-		}
-		entries = append(entries, e)
+	if !t.control {
+		return nil, nil
 	}
-	return entries, nil
+	return []entry{
+		{name: hotAdd, mode: 0o400, read: t.add, unlisted: true},
+		{name: hotRemove, mode: 0o200, write: t.remove},
+	}, nil
 }
 
 // add makes a device and returns its number and a newline.

@@ -69,9 +69,11 @@ func (d *directory) Readdir(context.Context) (gofs.DirStream, syscall.Errno) {
 	if err != nil {
 		return nil, errnoOf(err)
 	}
-	out := make([]fuse.DirEntry, len(entries))
-	for i, e := range entries {
-		out[i] = fuse.DirEntry{Name: e.name, Mode: modeOf(e.mode)}
+	out := make([]fuse.DirEntry, 0, len(entries))
+	for _, e := range entries {
+		if !e.unlisted {
+			out = append(out, fuse.DirEntry{Name: e.name, Mode: modeOf(e.mode)})
+		}
 	}
 	return gofs.NewListDirStream(out), 0
 }

@@ -31,9 +31,9 @@ type table struct {
 
 	mu      sync.Mutex
 	zrams   []*zram
-	control []aside.Entry // of hot_add and hot_remove; immutable after newTable
-	dev     *os.File      // the namespace's /dev; nil until that is laid out
-	fresh   time.Time     // of the last refresh
+	control bool      // the device has hot_add and hot_remove; immutable after newTable
+	dev     *os.File  // the namespace's /dev; nil until that is laid out
+	fresh   time.Time // of the last refresh
 }
 
 // freshTime is how long the table may not know of devices that other programs have made.
@@ -56,9 +56,9 @@ func newTable(d devices.Device) (*table, error) {
 		return nil, d.Err
 	}
 	t := &table{dir: d.Dir}
-	var err error
-	if t.control, err = t.list("control"); err == nil {
-		t.control = slices.DeleteFunc(t.control, func(e aside.Entry) bool { return e.Name != hotAdd && e.Name != hotRemove })
+	control, err := t.list("control")
+	if err == nil {
+		t.control = slices.ContainsFunc(control, func(e aside.Entry) bool { return e.Name == hotRemove })
 		err = t.refresh(&d)
 	}
 	if err != nil {

@@ -67,12 +67,13 @@ func (t *table) serve(requests *os.File) error {
 
 // An entry is a file in the view. It has one of dir, target and read or write.
 type entry struct {
-	name   string
-	mode   fs.FileMode
-	dir    func() ([]entry, error)
-	target string
-	read   func() ([]byte, error)
-	write  func([]byte) error
+	name     string
+	mode     fs.FileMode
+	dir      func() ([]entry, error)
+	target   string
+	read     func() ([]byte, error)
+	write    func([]byte) error
+	unlisted bool // it is found by its name alone, as in fusefs
 }
 
 // blockDevices lists /sys/block: the machine's devices without zrams, and ours.
