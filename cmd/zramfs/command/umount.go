@@ -18,8 +18,8 @@ func umountCommand() *cli.Command {
 		Aliases:   []string{"unmount"},
 		Usage:     "end a device that is not in use",
 		ArgsUsage: "DIR",
-		Description: "Everything stored in the device is gone after that. While a loop device or a process uses it, nothing is " +
-			"changed; zramfs down turns swap off first.",
+		Description: "Everything stored in the device is gone after that, and with it the further devices of DIR. While a loop device or " +
+			"a process uses one of them, nothing is changed; zramfs down turns swap off first.",
 		Flags:  []cli.Flag{&cli.BoolFlag{Name: flagJSON, Aliases: []string{"J"}, Usage: "print JSON"}},
 		Action: umountAction,
 	}

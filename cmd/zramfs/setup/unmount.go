@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/zramfs/zramfs/cmd/zramfs/devices"
-	"github.com/zramfs/zramfs/cmd/zramfs/host"
 	"github.com/zramfs/zramfs/cmd/zramfs/term"
-	"github.com/zramfs/zramfs/fusefs"
 )
 
 // MayUnmount refuses to unmount a device that does not answer: the unmount would still happen once
@@ -28,12 +27,29 @@ func MayUnmount(d devices.Device) error {
 		s.Name(), d.Dir, s.Fix())
 }
 
-// UnmountAndWait unmounts d and waits until its serving process has ended. While no known process
-// uses the device, it retries for a second.
+// UnmountAndWait unmounts d and waits until its serving process has ended; before, it does so with
+// the further devices of its directory. While one of them is in use it ends none. While no known
+// process uses the device, it retries for a second.
 func UnmountAndWait(d devices.Device) error {
-	if err := mayLeave(d); err != nil {
+	below, err := devices.FindFurther(d)
+	if err != nil {
+		return fmt.Errorf("find the devices below %s: %w", d.Dir, err)
+	}
+	if len(below) > 0 {
+		err = mayEnd(append([]devices.Device{d}, below...))
+	}
+	for _, f := range slices.Backward(below) { // one may lie below another
+		if err == nil {
+			err = unmountAndWait(f)
+		}
+	}
+	if err != nil {
 		return err
 	}
+	return unmountAndWait(d)
+}
+
+func unmountAndWait(d devices.Device) error {
 	process, err := watchServer(d)
 	if err != nil {
 		return err
@@ -65,19 +81,29 @@ func UnmountAndWait(d devices.Device) error {
 	return removeDead(d.Dir) // the keeper may have failed to
 }
 
-// mayLeave refuses to end a device whose DIR has further devices, made by its control/hot_add.
-func mayLeave(d devices.Device) error {
-	mounts, err := host.Local.Mounts()
-	if err != nil {
-		return nil // the kernel refuses where one is in use
-	}
-	below := filepath.Dir(fusefs.FurtherDir(d.Dir, 1))
-	for _, m := range mounts {
-		if devices.IsDevice(m) && filepath.Dir(m.Mountpoint) == below {
-			return fmt.Errorf("cannot unmount %s: %s is a device of its own; end it first: zramfs down %[2]s", d.Word(), term.ShellWord(m.Mountpoint))
+// mayEnd refuses to end devices while one of them is in use. The first has the others below it.
+func mayEnd(all []devices.Device) error {
+	for _, d := range all {
+		if err := MayUnmount(d); err != nil {
+			return err
+		}
+		for try := 1; len(d.Loops) > 0 || opens(d) > 0; try++ {
+			if len(d.Loops) > 0 || try == busyTries {
+				return fmt.Errorf("cannot unmount %s: %s is in use: %s", all[0].Word(), d.Word(), UsersOf(d))
+			}
+			time.Sleep(busyPause)
 		}
 	}
 	return nil
+}
+
+// opens returns the number of open handles on the data file of d; 0 where d does not answer.
+func opens(d devices.Device) int {
+	s, err := devices.ReadStatus(d.Dir)
+	if err != nil {
+		return 0
+	}
+	return s.Opens
 }
 
 // UsersOf says what may hold a device that cannot be unmounted, and how to free it.
