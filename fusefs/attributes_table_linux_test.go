@@ -122,13 +122,30 @@ func TestAttributesOfNoDevice(t *testing.T) {
 	}
 }
 
-// The attributes that may take long are these: requests for others do not wait for them.
+// The attributes that may take long are these: requests for others do not wait for them, and the
+// kernel takes each that is opened for a file of its own, of the same inode number.
 func TestLongAttributes(t *testing.T) {
-	_, a := newTestDevice(t, Config{Store: newStore(t, store.Config{Disksize: 4 << 20}), Add: func(uint64) (int, error) { return 0, nil }, Remove: func(uint64, int) error { return nil }})
+	f, a := newTestDevice(t, Config{Store: newStore(t, store.Config{Disksize: 4 << 20}), Add: func(uint64) (int, error) { return 0, nil }, Remove: func(uint64, int) error { return nil }})
 	var long []string
+	unique := uint64(1) << 40 // after a trillion requests
 	for _, attribute := range a.all() {
 		if attribute.long {
 			long = append(long, attribute.name)
+		}
+		n, numbers := f.find(attribute.dir, attribute.name), map[uint64]bool{}
+		for range 2 {
+			var out fuse.EntryOut
+			unique += 2
+			if got := f.Lookup(nil, &fuse.InHeader{NodeId: attribute.dir, Unique: unique}, attribute.name, &out); !got.Ok() || f.node(out.NodeId) != n || out.Ino != n.id {
+				t.Errorf("%s has the number %x and the inode %d: %v", attribute.name, out.NodeId, out.Ino, got)
+			}
+			numbers[out.NodeId] = true
+			if asked := out.EntryTimeout() == 0; asked != attribute.long {
+				t.Errorf("%s is looked up each time: %v", attribute.name, asked)
+			}
+		}
+		if attribute.long != (len(numbers) == 2) {
+			t.Errorf("%s has the numbers %v", attribute.name, numbers)
 		}
 	}
 	if want := []string{"backing_dev", "compact", "recompress", "writeback", "hot_add", "hot_remove"}; !slices.Equal(long, want) {

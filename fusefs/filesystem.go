@@ -78,7 +78,10 @@ func (f *fileSystem) Lookup(_ <-chan struct{}, in *fuse.InHeader, name string, o
 		return fuse.ENOENT
 	}
 	out.NodeId = n.id
-	if n.target == "" { // a link goes with its device
+	switch {
+	case n.attribute.long:
+		out.NodeId += in.Unique << aliasShift
+	case n.target == "": // a link goes with its device
 		out.SetEntryTimeout(kept)
 	}
 	out.SetAttrTimeout(kept)

@@ -97,8 +97,9 @@ func (f *fileSystem) furtherNode(kind uint64, number int) *node {
 	return n
 }
 
-// node returns the node with this inode number, or nil.
+// node returns the node with this number, or nil.
 func (f *fileSystem) node(id uint64) *node {
+	id &= 1<<aliasShift - 1
 	if id < mountPoints || id >= furtherEnd {
 		return f.tree.get(id)
 	}

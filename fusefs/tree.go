@@ -27,6 +27,12 @@ var firstFiles = []string{"disksize", "initstate", "comp_algorithm", "mem_limit"
 // devicesNode has the mount points of further devices.
 const devicesNode = controlNode + 10
 
+// aliasShift is where the bits begin that node numbers have above those of inodes. For a file on
+// which a request may take long they are of the request that has looked it up: the kernel lets a
+// write, and an open that truncates, wait for the other writes to an inode, also where the process
+// is killed. So each open of the file is of an inode of its own, with the same st_ino.
+const aliasShift = 32
+
 // dataNode is the data file's inode number, in a tree of its own.
 const dataNode = rootNode + 1
 
