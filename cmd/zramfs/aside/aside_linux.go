@@ -214,9 +214,24 @@ func readAhead(serving []string) ([]byte, error) {
 	return json.Marshal(r)
 }
 
+// open opens a file whose calls wait in the kernel. os.Open makes the poller of the runtime wait
+// for an attribute: where a call fails with EAGAIN, as while the device is at work for another
+// command, it would wait for an event that never comes.
+func open(path string, flags int) (*os.File, error) {
+	for {
+		fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
+		switch {
+		case err == nil:
+			return os.NewFile(uintptr(fd), path), nil
+		case !errors.Is(err, unix.EINTR):
+			return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		}
+	}
+}
+
 // readFile returns the contents of a file.
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := open(path, unix.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +259,7 @@ func readAtOnce(f io.Reader) ([]byte, error) {
 
 // writeExisting writes to an existing file.
 func writeExisting(path, text string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	f, err := open(path, unix.O_WRONLY)
 	if err != nil {
 		return err
 	}

@@ -198,7 +198,11 @@ func (r workReport) text() string {
 		time.Duration(r.Seconds*float64(time.Second)).Round(time.Millisecond))
 }
 
-// carryOut does the work and shows how far a recompression is.
+// silentTime is how long a device that is at work may give no answer to other requests.
+const silentTime = 10 * time.Second
+
+// carryOut does the work and shows how far a recompression is. It gives up where the device does
+// not answer.
 func carryOut(ctx context.Context, c *cli.Context, d devices.Device, work settings.Work, r *settings.Recompression) (err error) {
 	total := uint64(0)
 	if r != nil {
@@ -206,7 +210,10 @@ func carryOut(ctx context.Context, c *cli.Context, d devices.Device, work settin
 	}
 	steps := term.NewSteps(c.App.ErrWriter, "recompressing", int64(total))
 	done := make(chan error, 1)
-	go func() { done <- work.Do(ctx, d) }()
+	working, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	go func() { done <- work.Do(working, d) }()
+	answered := time.Now()
 	tick := time.NewTicker(5 * term.ProgressPause)
 	defer tick.Stop()
 	for shown := uint64(0); ; {
@@ -217,11 +224,14 @@ func carryOut(ctx context.Context, c *cli.Context, d devices.Device, work settin
 			}
 			return errors.Join(err, steps.End())
 		case <-tick.C:
-			if total == 0 {
-				continue
-			}
 			now, err := devices.FindHere(d.Dir)
-			if err != nil {
+			if err == nil && now.Status != nil {
+				answered = time.Now()
+			}
+			if time.Since(answered) > silentTime {
+				giveUp()
+			}
+			if err != nil || total == 0 {
 				continue
 			}
 			if shown, err = showTried(steps, d, now, shown); err != nil {

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/zramfs/zramfs/cmd/zramfs/aside"
 )
 
 // The programs that scripts load, unload and look for the zram module with.
@@ -103,7 +105,7 @@ func resetAll() error {
 		return err
 	}
 	for _, dir := range dirs {
-		err := os.WriteFile(filepath.Join(dir, "reset"), []byte("1"), 0)
+		_, err := aside.Within(changeTime, aside.Write, filepath.Join(dir, "reset"), "1")
 		if errors.Is(err, syscall.EBUSY) {
 			return errors.New("Module zram is in use.")
 		}
@@ -121,7 +123,7 @@ func makeDevices(n int) error {
 		return err
 	}
 	for range n - len(dirs) {
-		if _, err := os.ReadFile(filepath.Join(sysClass, control, hotAdd)); err != nil {
+		if _, err := aside.Within(changeTime, aside.Read, filepath.Join(sysClass, control, hotAdd)); err != nil {
 			return err
 		}
 	}
