@@ -63,6 +63,43 @@ func TestFillIsTold(t *testing.T) {
 	want("emptied and filled again", 80, 90, 100, 80)
 }
 
+// A full store has memory for moments: it is full until the use has fallen, or has had memory for a
+// while. It is told of once.
+func TestFullIsToldOnce(t *testing.T) {
+	var told []int
+	s := newStore(t, Config{Disksize: 1 << 20, OnFill: func(percent int, _ bool) { told = append(told, percent) }})
+	defer s.unmaintained()()
+	used := uint64(s.used())
+	s.limit.Store(used*10/9 + 1) // 89 per cent are in use
+	s.relimited.Store(false)
+	s.noteFill()
+	for range 100 {
+		for _, full := range []bool{true, false} {
+			s.full.Store(full)
+			if again := s.noteFill(); full != (again == 0) || again > settleEvery {
+				t.Fatalf("full: %v: to look again after %v", full, again)
+			}
+		}
+	}
+	if !slices.Equal(told, []int{80, 100}) {
+		t.Fatalf("told of %v", told)
+	}
+	s.fullLast = s.fullLast.Add(-fullFor)
+	s.noteFill()
+	s.full.Store(true)
+	s.noteFill()
+	s.full.Store(false)
+	s.limit.Store(used * 5 / 4) // 80 per cent
+	s.noteFill()
+	s.limit.Store(0)
+	s.full.Store(true)
+	s.noteFill()
+	if want := []int{80, 100, 90, 100, 80, 0}; !slices.Equal(told, want) {
+		t.Errorf("told of %v, want %v", told, want)
+	}
+	s.full.Store(false)
+}
+
 // A share of 100 per cent says that no more memory can be had, whatever is left below the limit.
 func TestPercent(t *testing.T) {
 	s := newStore(t, Config{Disksize: 1 << 20})

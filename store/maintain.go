@@ -92,8 +92,7 @@ func (s *Store) pass(long time.Duration) time.Duration {
 	s.denied.Store(short)
 	s.relief.Store(relief)
 	s.mu.Unlock()
-	s.noteFill()
-	return again
+	return soonest(again, s.noteFill())
 }
 
 // soonest is the shortest of some times to look again, where 0 stands for never.

@@ -128,6 +128,8 @@ type Store struct {
 	written   uint64     // pages written when a pass last saw writes; guarded by passMu
 	lastWrite time.Time  // when that was; guarded by passMu
 	filled    int        // per cent that OnFill was last told of; guarded by passMu
+	fullAt    int        // per cent that were in use when it was full last; guarded by passMu
+	fullLast  time.Time  // when that was; guarded by passMu
 	recount   recount    // guarded by passMu
 	tidying   tidying    // guarded by passMu
 	turnEnd   time.Time  // of the pass; guarded by passMu
