@@ -268,7 +268,7 @@ func TestLogsDrain(t *testing.T) {
 	l.Corrupt(7)
 	l.Filled(90)
 	l.Failed(telemetry.Read, 8, syscall.EIO)
-	w := logWriter{logs: l, failedAt: map[failure]time.Time{}, limit: limiter{burst: corruptBurst, window: corruptWindow}}
+	w := newLogWriter(l)
 	w.drain()
 	for _, want := range []string{"INFO line", "ERROR page 7 is damaged", "WARN 90 % of the memory limit"} {
 		if !contains(sink.text(), want) {

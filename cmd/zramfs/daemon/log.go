@@ -26,6 +26,8 @@ const (
 	// only counted.
 	corruptBurst  = 10
 	corruptWindow = time.Minute
+	// filledWindow is the least time between two lines about the same level of the memory limit.
+	filledWindow = time.Minute
 	// closeTimeout bounds the wait for the sink at the end.
 	closeTimeout = time.Second
 )
@@ -161,7 +163,7 @@ func (l *Logs) enqueue(level slog.Level, text []byte) {
 // run is the goroutine that writes.
 func (l *Logs) run() {
 	defer close(l.done)
-	w := logWriter{logs: l, failedAt: map[failure]time.Time{}, limit: limiter{burst: corruptBurst, window: corruptWindow}}
+	w := newLogWriter(l)
 	idle := time.NewTimer(corruptWindow)
 	idle.Stop()
 	armed := false
@@ -175,7 +177,7 @@ func (l *Logs) run() {
 				idle.Reset(corruptWindow)
 			}
 		case percent := <-l.filled:
-			w.filled(percent)
+			w.filled(percent, time.Now())
 		case f := <-l.failed:
 			w.failed(f, time.Now())
 		case <-idle.C:
@@ -194,6 +196,7 @@ type logWriter struct {
 	limit        limiter
 	reportedLost uint64                // the value of Logs.dropped that was said last
 	failedAt     map[failure]time.Time // the last event, by kind and error
+	filledAt     map[int]time.Time     // the last line about the memory limit, by per cent
 }
 
 func (w *logWriter) write(level slog.Level, text []byte) {
@@ -225,8 +228,19 @@ func (w *logWriter) damaged(d damage, now time.Time) bool {
 	return w.limit.held > 0
 }
 
-// filled writes a line about the memory limit.
-func (w *logWriter) filled(percent int) {
+func newLogWriter(l *Logs) logWriter {
+	return logWriter{
+		logs: l, limit: limiter{burst: corruptBurst, window: corruptWindow}, failedAt: map[failure]time.Time{}, filledAt: map[int]time.Time{},
+	}
+}
+
+// filled writes a line about the memory limit, unless there was one about the same level just
+// before: others would be pushed out of the events.
+func (w *logWriter) filled(percent int, now time.Time) {
+	if last, ok := w.filledAt[percent]; ok && now.Sub(last) < filledWindow {
+		return
+	}
+	w.filledAt[percent] = now
 	text := fmt.Appendf(nil, "%d %% of the memory limit are in use", percent)
 	if percent >= 100 {
 		text = append(text, ": writes that need memory fail with ENOSPC until pages are freed, and the kernel keeps those pages in memory"...)
@@ -253,7 +267,7 @@ func (w *logWriter) drain() {
 		case d := <-w.logs.corrupt:
 			w.damaged(d, time.Now())
 		case percent := <-w.logs.filled:
-			w.filled(percent)
+			w.filled(percent, time.Now())
 		case f := <-w.logs.failed:
 			w.failed(f, time.Now())
 		default:

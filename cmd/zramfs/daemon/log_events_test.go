@@ -87,7 +87,7 @@ func TestFailuresAreEventsOnceAMinute(t *testing.T) {
 	n := 0
 	logs := &Logs{}
 	logs.NoteTo(func(telemetry.Kind, string) { n++ })
-	w := logWriter{logs: logs, failedAt: map[failure]time.Time{}}
+	w := newLogWriter(logs)
 	at := time.Unix(1000, 0)
 	for i, c := range []struct {
 		after time.Duration
@@ -97,6 +97,23 @@ func TestFailuresAreEventsOnceAMinute(t *testing.T) {
 		if n != c.want {
 			t.Errorf("after %v there are %d events, want %d", c.after, n, c.want)
 		}
+	}
+}
+
+// Each level of the memory limit is an event once a minute: those of a store that is full and not,
+// many times a second, would push the death of a worker out of the last 128 events within seconds.
+func TestLevelsAreEventsOnceAMinute(t *testing.T) {
+	var told []string
+	logs := &Logs{sink: &gatedSink{gate: make(chan struct{})}}
+	close(logs.sink.(*gatedSink).gate)
+	logs.NoteTo(func(_ telemetry.Kind, text string) { told = append(told, text[:3]) })
+	w := newLogWriter(logs)
+	for at := time.Duration(0); at < 2*time.Minute; at += 100 * time.Millisecond {
+		w.filled(90, time.Unix(1000, 0).Add(at))
+		w.filled(100, time.Unix(1000, 0).Add(at))
+	}
+	if want := []string{"90 ", "100", "90 ", "100"}; !slices.Equal(told, want) {
+		t.Errorf("%d events, want %q: %.20q", len(told), want, told)
 	}
 }
 

@@ -208,7 +208,7 @@ func TestLogNotes(t *testing.T) {
 	sink := &gatedSink{gate: make(chan struct{})}
 	close(sink.gate)
 	l := &Logs{sink: sink}
-	w := logWriter{logs: l, limit: limiter{burst: corruptBurst, window: corruptWindow}}
+	w := newLogWriter(l)
 	for _, lost := range []uint64{2, 3} {
 		l.dropped.Add(lost)
 		w.write(slog.LevelInfo, []byte("line"))
