@@ -113,20 +113,9 @@ func (b *bySize) all(window []candidate) error {
 func (b *bySize) scan(page uint64, last, top int, f func(candidate) bool) (next uint64, err error) {
 	s := b.s
 	for stretch := uint64(1); page < s.image.Pages; stretch++ {
-		n := s.idx.next(page/image.EntriesPerPage, true)
-		if n >= s.image.IndexPages {
-			break
-		}
-		b.scanned++
-		for page = max(page, n*image.EntriesPerPage); page < min((n+1)*image.EntriesPerPage, s.image.Pages); page++ {
-			e := s.idx.entry(page)
-			if e == 0 {
-				continue
-			}
-			class := e.Share() / classBytes
-			if class >= last && class <= top && b.wanted(page, e) && !f(candidate{page, class}) {
-				return page + 1, nil
-			}
+		more := true
+		if page, more = b.scanIndexPage(page, last, top, f); !more {
+			return page, nil
 		}
 		if stretch%scanPages == 0 {
 			if err := b.between(); err != nil {
@@ -135,6 +124,30 @@ func (b *bySize) scan(page uint64, last, top int, f func(candidate) bool) (next 
 		}
 	}
 	return s.image.Pages, nil
+}
+
+// scanIndexPage does what scan does up to the end of the first index page that exists. more is
+// false where f returned false, or no index page is left.
+func (b *bySize) scanIndexPage(page uint64, last, top int, f func(candidate) bool) (next uint64, more bool) {
+	s := b.s
+	s.idx.giving.held.RLock()
+	defer s.idx.giving.held.RUnlock()
+	n := s.idx.next(page/image.EntriesPerPage, true)
+	if n >= s.image.IndexPages {
+		return s.image.Pages, false
+	}
+	b.scanned++
+	for page = max(page, n*image.EntriesPerPage); page < min((n+1)*image.EntriesPerPage, s.image.Pages); page++ {
+		e := s.idx.entry(page)
+		if e == 0 {
+			continue
+		}
+		class := e.Share() / classBytes
+		if class >= last && class <= top && b.wanted(page, e) && !f(candidate{page, class}) {
+			return page + 1, false
+		}
+	}
+	return page, true
 }
 
 // pagesOf appends the wanted pages of a full segment to a list that has room for them, but for

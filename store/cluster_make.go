@@ -127,6 +127,8 @@ func (c *Clusterer) bySegment(ctx context.Context) error {
 // them lie in segment n.
 func (c *Clusterer) mostlyIn(n, first uint64) bool {
 	members, in := c.candidates(first), 0
+	c.s.idx.giving.held.RLock()
+	defer c.s.idx.giving.held.RUnlock()
 	for i := range uint64(image.ClusterPages) {
 		if members>>i&1 != 0 && c.s.idx.load(first+i).Segment() == n {
 			in++
@@ -148,8 +150,10 @@ func (c *Clusterer) seek(first, n uint64) uint64 {
 
 // candidates has a bit for each page from first on that is to be joined.
 func (c *Clusterer) candidates(first uint64) (members uint8) {
+	c.s.idx.giving.held.RLock()
+	defer c.s.idx.giving.held.RUnlock()
 	for i := range uint64(image.ClusterPages) {
-		if page := first + i; page < c.s.image.Pages && c.wanted(page, c.s.idx.entry(page)) {
+		if page := first + i; page < c.s.image.Pages && c.wanted(page, c.s.idx.load(page)) {
 			members |= 1 << i
 		}
 	}
@@ -327,6 +331,8 @@ func (c *Clusterer) prove(first uint64, members uint8, payload []byte) error {
 
 // leaveAlone has pages not tried again until they are written.
 func (c *Clusterer) leaveAlone(first uint64, members uint8) {
+	c.s.idx.giving.held.RLock()
+	defer c.s.idx.giving.held.RUnlock()
 	for i := range uint64(image.ClusterPages) {
 		if members>>i&1 != 0 {
 			c.did.Incompressible++

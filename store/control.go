@@ -114,7 +114,7 @@ func (s *Store) ResetPeak() { s.peak.Store(s.used()) }
 // returns the pages of memory given back; Stats.PagesCompacted counts them too. Requests go on
 // between its pieces of about a millisecond. It ends when nothing more can be gained, or once it
 // could have looked at each segment twice, or between two pieces when enough, which may be nil,
-// says so.
+// says so. It also gives pages of the index back that hold nothing, which it does not count.
 func (s *Store) CompactNow(enough func() bool) (pages uint64) {
 	if !s.operators.TryRLock() {
 		return 0
@@ -126,6 +126,7 @@ func (s *Store) CompactNow(enough func() bool) (pages uint64) {
 			break
 		}
 	}
+	s.idx.giveBackAll(func() bool { return s.closing() || enough != nil && enough() })
 	return uint64(s.compacts.Load()-before) / PageSize
 }
 

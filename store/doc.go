@@ -57,7 +57,8 @@ has compressed and sealed, and publishes it as a write is.
 
 # Background
 
-The maintainer raises the ages of pages, see age.go. Recompress replaces objects by smaller ones: it
+The maintainer raises the ages of pages, see age.go, and gives pages of the index back that hold
+nothing, see index_back.go. Recompress replaces objects by smaller ones: it
 works on a copy of an object and publishes the new one only if the page still has that object, under
 the page's lock, so that a page which a request has written in between stays. A Clusterer does so
 with pages that lie side by side and gives them one object, a cluster; see cluster.go. In a full

@@ -20,6 +20,8 @@ func (s *Store) MarkIdle(age time.Duration) (marked uint64) {
 		return 0
 	}
 	defer s.operators.RUnlock()
+	s.idx.giving.held.RLock()
+	defer s.idx.giving.held.RUnlock()
 	s.idx.each(0, s.image.IndexPages-1, func(n uint64) {
 		for page := n * image.EntriesPerPage; page < min((n+1)*image.EntriesPerPage, s.image.Pages); page++ {
 			if e := s.idx.entry(page); e != 0 && !e.Same() && !e.WrittenBack() && a.markIdle(page, age) {
@@ -81,6 +83,8 @@ func (s *Store) PageState(page uint64) PageState {
 	if page >= s.image.Pages {
 		return PageState{}
 	}
+	s.idx.giving.held.RLock()
+	defer s.idx.giving.held.RUnlock()
 	e := s.idx.load(page)
 	if e == 0 {
 		return PageState{}

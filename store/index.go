@@ -19,15 +19,16 @@ import (
 // one up. The maintainer mends what differs. Open and a View ask the memory file which exist. Only
 // the maintainer takes index pages: behind one that exists a piece at a time, and some pieces ahead
 // of where each worker writes, so that a device that is filled in order, as the kernel fills swap,
-// never waits; elsewhere one alone, for 2 MiB of device.
+// never waits; elsewhere one alone, for 2 MiB of device. It gives empty ones back, see giving.
 type index struct {
 	s       *Store             // immutable
 	entries []atomic.Uint64    // immutable view; elements atomic
-	bitmap  []atomic.Uint64    // immutable view; written under passMu, to set a bit once or to mend
+	bitmap  []atomic.Uint64    // immutable view; written under passMu
 	twins   [2][]atomic.Uint64 // as bitmap; immutable slices, nil where the whole index exists
-	present atomic.Int64       // bits set
+	present atomic.Int64       // that have memory: bits set, and pages that are leaving
 	whole   bool               // the whole index exists; immutable once the store is open
 	mended  uint64             // word of the bitmap that mend comes to next; guarded by passMu
+	giving  giving
 }
 
 const (
@@ -51,6 +52,7 @@ func (x *index) init(s *Store) error {
 		return err
 	}
 	x.each(0, s.image.IndexPages-1, func(uint64) { x.present.Add(1) })
+	x.giving.init(len(s.workers) - 1)
 	s.charged.Store(s.indexBytes())
 	return nil
 }
@@ -249,6 +251,7 @@ func (x *index) back(first, end uint64, absent int64) bool {
 // they do. With cede a ready segment may be given up for them.
 func (x *index) take(first, end uint64, cede bool) bool {
 	end = min(end, x.s.image.IndexPages)
+	x.revive(first, end)
 	absent := int64(0)
 	for n := first; n < end; n++ {
 		if !x.has(n) {

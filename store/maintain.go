@@ -78,12 +78,13 @@ func (s *Store) pass(long time.Duration) time.Duration {
 	s.away.haveRoom(s)
 	squeezed, over := s.squeeze()
 	denied = denied || over
-	again := soonest(s.sweepSome(), soon, squeezed, s.loosenSome(denied), s.shrink(idle), s.tidy(idle))
+	given, gives := s.idx.giveBackSome(denied)
+	again := soonest(given, s.sweepSome(), soon, squeezed, s.loosenSome(denied), s.shrink(idle), s.tidy(idle))
 	if !settled || s.deserted.Load() {
 		again = soonest(again, heldUpEvery)
 	}
 
-	short := denied && s.reserve() <= s.keptReady() && s.unswept.Load() == 0 && !s.recountEnds()
+	short := denied && !gives && s.reserve() <= s.keptReady() && s.unswept.Load() == 0 && !s.recountEnds()
 	full := short && !s.clusters.loosen.under
 	relief := short && s.cfg.OnFull != FullError && s.cfg.Relief != nil && s.cfg.Relief()
 	s.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -147,7 +148,7 @@ func TestEveryPointOfDeath(t *testing.T) {
 		{"page of a cluster placed", backed}, {"page taken out of its cluster", backed},
 		{"blocks to be written", backed}, {"blocks written", backed}, {"stub placed", backed}, {"page written back", backed},
 		{"object moved", backed}, {"object cleared", backed},
-		{"index page taken", huge}, {"index page noted", huge},
+		{"index page taken", huge}, {"index page noted", huge}, {"index page leaves", huge}, {"index page given back", huge},
 	} {
 		for _, nth := range []int64{1, 19} {
 			if testing.Short() && nth != 1 {
@@ -156,7 +157,7 @@ func TestEveryPointOfDeath(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %d", c.point, nth), func(t *testing.T) {
 				l := life{t: t, mem: newMemory(t), cfg: withAlgorithm(t, c.cfg)}
 				l.j = newJournal(1024, c.cfg.Disksize/PageSize/1024)
-				l.idle = c.point == "segment given back"
+				l.idle = slices.Contains([]string{"segment given back", "index page leaves", "index page given back"}, c.point)
 				l.dieThreeTimes(c.point, nth)
 			})
 		}

@@ -15,6 +15,8 @@ const seekPages = 64 << 30 / PageSize / image.EntriesPerPage
 // NextStored returns the first page from page on that holds something, or Pages. Beyond a long
 // stretch of nothing, and after some milliseconds, it may return a page that holds nothing.
 func (s *Store) NextStored(page uint64) uint64 {
+	s.idx.giving.held.RLock()
+	defer s.idx.giving.held.RUnlock()
 	for looked := 0; page < s.image.Pages; looked++ {
 		n := page / image.EntriesPerPage
 		if !s.idx.has(n) {
@@ -34,6 +36,8 @@ func (s *Store) NextStored(page uint64) uint64 {
 // NextEmpty returns the first page from page on that holds nothing, or Pages. Beyond a long stretch
 // of pages that hold something it may pass over some that hold nothing.
 func (s *Store) NextEmpty(page uint64) uint64 {
+	s.idx.giving.held.RLock()
+	defer s.idx.giving.held.RUnlock()
 	for looked := 0; page < s.image.Pages; looked++ {
 		n := page / image.EntriesPerPage
 		if !s.idx.has(n) {

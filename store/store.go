@@ -292,7 +292,8 @@ func open(mem *Memory, cfg Config, b image.Superblock, anew bool) (s *Store, err
 			return nil, err
 		}
 	}
-	s.poke() // there may be segments to sweep
+	s.idx.giving.wanted.Store(!anew) // the process before may not have come to it
+	s.poke()                         // there may be segments to sweep
 	go s.maintain()
 	return s, nil
 }
@@ -362,6 +363,7 @@ func (s *Store) quiesce() {
 	for _, w := range s.workers {
 		w.flush(true)
 	}
+	s.idx.settle()
 }
 
 func (s *Store) resume() {
@@ -380,6 +382,6 @@ func (s *Store) Pages() uint64 { return s.image.Pages }
 
 // lock is the lock of a page: it orders the changes of its entry. The pages of a cluster have the
 // same one.
-func (s *Store) lock(page uint64) *sync.Mutex {
-	return &s.locks[page/image.ClusterPages*0x9E3779B97F4A7C15>>54].Mutex
-}
+func (s *Store) lock(page uint64) *sync.Mutex { return &s.locks[stripeOf(page)].Mutex }
+
+func stripeOf(page uint64) uint64 { return page / image.ClusterPages * 0x9E3779B97F4A7C15 >> 54 }

@@ -220,5 +220,6 @@ func (w *Worker) discard(page uint64) {
 	l.Unlock()
 	if old != 0 {
 		w.count.discards.Add(1)
+		w.s.idx.noteDiscard()
 	}
 }

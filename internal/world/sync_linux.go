@@ -60,6 +60,15 @@ func (m *RWMutex) Lock() {
 	m.written = true
 }
 
+// TryLock is that of sync.RWMutex.
+func (m *RWMutex) TryLock() bool {
+	if m.readers > 0 || m.written {
+		return false
+	}
+	m.written = true
+	return true
+}
+
 // Unlock is that of sync.RWMutex.
 func (m *RWMutex) Unlock() {
 	m.written = false
