@@ -119,8 +119,8 @@ func TestOwnGroup(t *testing.T) {
 }
 
 // A keeper leaves the groups of cgroup v2 that it shares with others, or that have a quota of
-// processor time or no room for its threads. Doctor names a group that it may not leave, status
-// one that is frozen.
+// processor time or no room for its threads. Doctor names a group that it may not leave,
+// status names a frozen one.
 func TestLeavesGroupsOfOthers(t *testing.T) {
 	s := startGrouped(t)
 	s.Must(commandTime, "echo +cpu +pids >/sys/fs/cgroup/cgroup.subtree_control")
