@@ -367,7 +367,7 @@ type Swap struct {
 	Used     uint64 // bytes in use
 	Priority int    // as given to SwapOn, or negative where the kernel chose it
 
-	// Found is set by Swaps for a file, and for a device that Path leads to and has this size.
+	// Found is set by Swaps for a file, and for a device that Path leads to.
 	Found bool
 	// Hidden is for callers that know of an area which Swaps does not return: Used is the most that
 	// it may be, and Priority unknown. See [Hidden].

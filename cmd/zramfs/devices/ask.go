@@ -161,10 +161,10 @@ func (d *Device) ask(ctx context.Context) {
 }
 
 // keptBy reports whether the process that a status names keeps d: a status may name any process.
-// Since Linux 6.17 root can read which processes hold the connection; otherwise the DIR in the
-// arguments of the process counts.
+// The DIR is among the arguments of a keeper; where it has another path there, as in a container,
+// the kernel tells root which processes hold the connection (Linux 6.17).
 func (d *Device) keptBy(pid int) bool {
-	return ServerAt(pid) != 0 && (host.Local.HoldsFUSE(pid, d.number) || serverDir(pid) == d.Dir)
+	return ServerAt(pid) != 0 && (serverDir(pid) == d.Dir || host.Local.HoldsFUSE(pid, d.number))
 }
 
 // ErrCutOff means that the mount of a device was ended by force, and that its data file is served.

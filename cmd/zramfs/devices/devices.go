@@ -204,17 +204,18 @@ func (s *survey) addRecord(rec *Record) {
 // addLost adds a device for each swap area, or what may be a hidden one, on a data file without a
 // device so far.
 func (s *survey) addLost() {
-	hidden, _ := loopsetup.Hidden(s.swaps)
-	paths, err := loopsetup.Find(detachedData)
-	if err != nil {
-		return // without /sys nothing is known of loop devices
+	var paths []string
+	for _, area := range s.swaps {
+		paths = append(paths, area.Path)
+	}
+	if hidden, _ := loopsetup.Hidden(s.swaps); hidden > 0 {
+		found, _ := loopsetup.Find(detachedData) // without /sys nothing is known of loop devices
+		paths = append(paths, found...)
 	}
 	for _, path := range paths {
 		info, err := loopsetup.Inspect(path)
-		if err != nil || hidden == 0 && !slices.ContainsFunc(s.swaps, func(a loopsetup.Swap) bool { return a.Path == path }) {
-			continue
-		}
-		if slices.ContainsFunc(s.devices, func(d Device) bool { return slices.Contains(LoopPaths(d.Loops), path) }) {
+		known := func(d Device) bool { return slices.Contains(LoopPaths(d.Loops), path) }
+		if err != nil || info.Backing != detachedData || slices.ContainsFunc(s.devices, known) {
 			continue
 		}
 		d := Device{Away: true, Noted: []NotedLoop{{Path: info.Path, Sequence: info.Sequence}}}
