@@ -100,7 +100,7 @@ const bootResult = `active
 /etc/zramfs.conf
 2
 @zramfs mount --spill=/boot-test/cold --serve --size=268435456 --algorithm=lz4 --mem-limit=0 --created-dir -- /run/zram 
-CapBnd:	0000000000a84004
+CapBnd:	0000000000ac4004
 NoNewPrivs:	1
 Seccomp:	2
 systemd-zram-setup@zram0.service

@@ -51,8 +51,8 @@ func (s *Swap) place() {
 	if err != nil || s.Size+page > size { // another mount namespace has that path
 		return
 	}
-	// A namespace of zramfs exec has the names of zram for other devices: such a one is this device
-	// if all of it is swap.
+	// A namespace of zramfs exec has the names of zram for other devices. A device of such a name
+	// is this one if all of it is swap.
 	s.Found = s.Size+page == size/page*page || !strings.HasPrefix(name, "zram")
 	if n, err := loopNumber(name); err == nil {
 		s.Path = devPath(n)

@@ -119,8 +119,8 @@ func TestOwnGroup(t *testing.T) {
 }
 
 // A keeper leaves the groups of cgroup v2 that it shares with others, or that have a quota of
-// processor time or no room for its threads. Doctor names a group that it may not leave,
-// status names a frozen one.
+// processor time or no room for its threads. Where it may not, doctor names the limit, and status
+// names the frozen group of a silent device.
 func TestLeavesGroupsOfOthers(t *testing.T) {
 	s := startGrouped(t)
 	s.Must(commandTime, "echo +cpu +pids >/sys/fs/cgroup/cgroup.subtree_control")
