@@ -22,7 +22,7 @@ func (s *Session) OnlyCopied() bool {
 		return false
 	}
 	var gone bool
-	err := s.in(func() error {
+	err := s.in.call(func() error {
 		top, err := topMount(s.data.dir)
 		gone = top == nil || top.FSType != s.data.typ || top.Minor != s.data.number
 		return err

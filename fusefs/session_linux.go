@@ -45,8 +45,16 @@ type mount struct {
 	file   *os.File // the mount before it is attached, else nil; guarded by Session.mu
 }
 
-// placed calls a function, on whose thread dir and its mounts are visible, and returns its error.
+// placed calls a function on a thread that sees the directory and its mounts, and returns its
+// error. nil stands for any thread of the process.
 type placed func(func() error) error
+
+func (in placed) call(f func() error) error {
+	if in == nil {
+		return f()
+	}
+	return in(f)
+}
 
 // NewSession makes a device to be mounted on dir, an existing directory. A server must have begun
 // before Attach makes it visible. allowOther admits users other than the one who mounts, as far as
@@ -54,10 +62,7 @@ type placed func(func() error) error
 // another mount namespace than dir passes a function that calls its argument in that of dir; in is
 // nil for others.
 func NewSession(dir string, allowOther bool, in func(func() error) error) (s *Session, err error) {
-	if in == nil {
-		in = func(f func() error) error { return f() }
-	}
-	err = in(func() error {
+	err = placed(in).call(func() error {
 		if dir, err = mountPoint(dir); err != nil {
 			return err
 		}
@@ -231,7 +236,7 @@ func (s *Session) Attach() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range []*mount{&s.attributes, &s.data} {
-		if err := s.in(func() error { return attach(m.file, m.dir) }); err != nil {
+		if err := s.in.call(func() error { return attach(m.file, m.dir) }); err != nil {
 			return errors.Join(err, s.detach())
 		}
 	}
@@ -261,7 +266,7 @@ func (s *Session) Pin() error {
 	if s.pin != nil {
 		return nil
 	}
-	return s.in(func() error {
+	return s.in.call(func() error {
 		fd, err := unix.Open(s.dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			return fmt.Errorf("hold the mount: %w", err)
@@ -322,7 +327,7 @@ func (s *Session) takeAway() error {
 
 // remove is unmount for a mount of the session.
 func (s *Session) remove(m *mount, flags int) (done bool, err error) {
-	err = s.in(func() error {
+	err = s.in.call(func() error {
 		done, err = unmount(m.dir, m.typ, m.number, flags, s.OpenCount)
 		return err
 	})
