@@ -134,7 +134,7 @@ func TestMountOfAnotherUserIsNoDevice(t *testing.T) {
 	if r := run(t, commandTimeout, "umount", forged); r.Code != 1 || !strings.Contains(r.Stderr, "no zramfs device at "+forged) {
 		t.Errorf("umount: %+v", r)
 	}
-	if r := run(t, commandTimeout, "down", forged); !strings.Contains(r.Stdout, "no zramfs device at "+forged) {
+	if r := run(t, commandTimeout, "down", forged); r.Code != 1 || !strings.Contains(r.Stderr, "no zramfs device at "+forged) {
 		t.Errorf("down: %+v", r)
 	}
 	if r := run(t, commandTimeout, "upgrade", forged); r.Code == 0 || !strings.Contains(r.Stderr, "no zramfs device at "+forged) {
