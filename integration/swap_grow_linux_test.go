@@ -111,7 +111,7 @@ func TestSwapGrowUndone(t *testing.T) {
 	if now := slotsStatus(t, dir).Slots.PID; slots == 0 || now == 0 || now == slots {
 		t.Errorf("process %d freed slots, and %d does now", slots, now)
 	}
-	wantRefusal(t, run(t, commandTimeout, "umount", dir), further)
+	wantRefusal(t, run(t, commandTimeout, "umount", dir), "is swapped to: zramfs down")
 	mustRun(t, downTimeout, "down", further)
 	if now := oneSwap(t, dir); now.Path != first.Path {
 		t.Errorf("swap was %+v and is %+v", first, now)
