@@ -22,7 +22,7 @@ import (
 )
 
 // numbers differ between two runs, and so do the devices of other tests.
-var numbers = regexp.MustCompile(`; there are: .*|[0-9][0-9.,:]*[KMGBs]*`)
+var numbers = regexp.MustCompile(`; there are: .*|[0-9][0-9.,:]*(?:ms|µs|[KMGBs]*)`)
 
 // named finds the error, or what it means. A process that a command starts ends without a word
 // where the call is one of its loader's: tests are linked dynamically.
