@@ -320,7 +320,7 @@ func TestG123DashboardNeverStalls(t *testing.T) {
 		}
 		t.Logf("milliseconds of the page's thread for an update: median %.1f, p99 %.1f; programs waited for processors %v of %v",
 			took[len(took)/2], p99, waited.Round(time.Millisecond), time.Since(begun).Round(time.Millisecond))
-		if p99 < most {
+		if p99 < most || waited > time.Since(begun)/2 { // so busy a machine says nothing of the page
 			break
 		}
 		if try == 2 {
