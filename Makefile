@@ -17,19 +17,12 @@ all: build
 help:
 	@awk '/^# /{doc = doc " " substr($$0, 3); next} doc && /^[a-z][a-z -]*:/{sub(/:.*/, ""); sub(/[.:;] .*|[.:]$$/, "", doc); printf "%-20s%s\n", $$0, doc} {doc = ""}' Makefile
 
-# What no page comes through is compiled without inlining, for a twentieth of the size: a device
-# locks the program in memory, and images count it.
-COLD := $(MODULE)/cmd/... $(MODULE)/loopsetup $(MODULE)/procpages github.com/urfave/cli/v2 github.com/hanwen/go-fuse/v2/... golang.org/x/sys/unix archive/... bufio compress/... context encoding/json flag fmt html internal/poll log/... math/big net/... os/... reflect regexp/... strconv strings text/...
-SMALL = -trimpath $(foreach p,$(COLD),-gcflags=$(p)=-l)
-
-# The programs, in bin. Generators of documentation, HTTP/2 and rare terminals are left out.
+# The programs, in bin.
 build:
 	@echo build zramfs
-	@CGO_ENABLED=0 $(GO) build $(SMALL) -tags urfave_cli_no_docs -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/zramfs ./cmd/zramfs
-	@echo build zramfs-monitor
-	@CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2,tcell_minimal -ldflags '-s -w' -o $(BIN)/zramfs-monitor ./cmd/zramfs-monitor
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/zramfs ./cmd/zramfs
 	@echo build zramfs-node
-	@CGO_ENABLED=0 $(GO) build -trimpath -tags nethttpomithttp2 -ldflags '-s -w' -o $(BIN)/zramfs-node ./cmd/zramfs-node
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/zramfs-node ./cmd/zramfs-node
 
 # The manual page and the completions for bash, zsh and fish, below MANUALS as below /usr.
 manuals:
@@ -38,7 +31,7 @@ manuals:
 # The program with GPUs. Libcuda is loaded when it is asked for, but by the C library's loader, so this one is dynamic.
 build-cuda:
 	@echo build zramfs-cuda
-	@CGO_ENABLED=0 $(GO) build -trimpath -tags cuda,urfave_cli_no_docs -ldflags '-s -w -X main.version=$(VERSION)' -o bin/zramfs-cuda ./cmd/zramfs
+	@CGO_ENABLED=0 $(GO) build -trimpath -tags cuda -ldflags '-s -w -X main.version=$(VERSION)' -o bin/zramfs-cuda ./cmd/zramfs
 
 # What swap on zramfs does for a program that needs more memory than it may have, and ends clean; or,
 # without the right to swap, a look at the device in a user namespace.
@@ -59,7 +52,7 @@ $(PAGES):
 # The tests of DEVICES mount, attach loop devices, turn on swap or lock memory, and run one package
 # after the other. Those of OTHERS compute; they run beside the former, with what processor time
 # these leave.
-DEVICES := /(integration|fusefs|loopsetup|procpages|internal/require|tools/bench|cmd/zramfs/(aside|awake|command|control|daemon|devices|host|prefetch|protect|setup|slots|tune))$$
+DEVICES := /(integration|fusefs|loopsetup|tools/bench|internal/(ballast|command|control|daemon|helper|host|pmqos|prefetch|procpages|protect|require|swapdev|tune))$$
 PACKAGES = $$($(GO) list ./... | grep -E '$(DEVICES)')
 OTHERS  = $$($(GO) list ./... | grep / | grep -vE '$(DEVICES)|zramfs/zramfs$$')
 BESIDE  := nice -n 19
@@ -102,10 +95,7 @@ lint: build build-cuda
 	cd tools/conform && $(GO) vet . && $(BESIDE) $(TEST) -count=1 .
 	$(BESIDE) tools/generated.sh
 	$(GO) version -m bin/zramfs | grep -q CGO_ENABLED=0
-	test $$(stat -c %s bin/zramfs) -lt 10400000
-	CGO_ENABLED=0 GOARCH=arm64 $(BESIDE) $(GO) build -trimpath -o /dev/null ./cmd/zramfs
-	CGO_ENABLED=0 GOARCH=arm64 $(BESIDE) $(GO) build -trimpath -o /dev/null ./cmd/zramfs-monitor
-	CGO_ENABLED=0 GOARCH=arm64 $(BESIDE) $(GO) build -trimpath -o /dev/null ./cmd/zramfs-node
+	CGO_ENABLED=0 GOARCH=arm64 $(BESIDE) $(GO) build -trimpath -o /dev/null ./cmd/...
 	$(BESIDE) $(TEST) -count=1 -run '$(BUILDS)' .
 
 # With the race detector, where goroutines meet: what one goroutine of a codec does is left out.
@@ -113,7 +103,7 @@ test-race: race-devices race-others
 
 # Only where a goroutine is started can there be a race: in the package or in its tests.
 STARTS := \bgo (func|[a-zA-Z.]+)\(|\.Go\(
-RACED   = $$(grep -rlE '$(STARTS)' --include='*.go' store fusefs cmd loopsetup telemetry | xargs -n1 dirname | sort -u | sed 's,^,$(MODULE)/,')
+RACED   = $$(grep -rlE '$(STARTS)' --include='*.go' store fusefs cmd internal loopsetup | xargs -n1 dirname | sort -u | sed 's,^,$(MODULE)/,')
 
 race-devices: $(PAGES)
 	$(TEST) -race -short -count=1 -p 1 $$(printf '%s\n' $(RACED) | grep -E '$(DEVICES)')
@@ -128,7 +118,7 @@ CUDA := GPU|Engine|Workshop|Runner|Bulk|Doctor
 # With the build tag cuda, where a GPU is simulated or libcuda finds none.
 test-cuda:
 	CGO_ENABLED=0 $(BESIDE) $(TEST) -tags cuda -short -count=1 ./gpu/driver
-	CGO_ENABLED=0 $(BESIDE) $(TEST) -tags cuda -short -count=1 -run '$(CUDA)' $$(grep -rlE '^func Test\w*($(CUDA))' --include='*_test.go' cmd | xargs -n1 dirname | sort -u | sed 's,^,./,')
+	CGO_ENABLED=0 $(BESIDE) $(TEST) -tags cuda -short -count=1 -run '$(CUDA)' $$(grep -rlE '^func Test\w*($(CUDA))' --include='*_test.go' internal | xargs -n1 dirname | sort -u | sed 's,^,./,')
 	CGO_ENABLED=0 $(BESIDE) $(TEST) -tags cuda -count=1 -run '^TestF036Million|^TestF050|^TestF054|^TestF087' ./gpu
 
 # The codecs without assembly, for x86-64-v3, and on processors that are not here.

@@ -22,71 +22,71 @@ passes to it, with store/view.
 
 # Packages
 
-	cmd/zramfs/command   subcommands: flags, one call, print
-	  cmd/zramfs/daemon    keeper, worker, supervision, upgrade
-	    cmd/zramfs/control   both ends of the sockets between command and device
-	    cmd/zramfs/awake     when processors are kept from halting, and what that saves
-	    cmd/zramfs/background  what a device does by itself: packs cold pages, proves checksums
-	    cmd/zramfs/protect   what a serving process asks of the kernel: locks, classes, populate
-	    telemetry            counters, trace and events in memory that all processes share
-	      telemetry/latency    histograms of durations
-	    fusefs               requests of the kernel to pages, over /dev/fuse
-	      fusefs/sysfstext     what scripts write to zram's attributes
-	      store                pages to objects in the memory image
-	        store/internal/image  the bytes of the image
-	        codec                 pages to compressed bytes and back
-	          codec/{page,lz4,zstd}  the formats, each with assembly and a generic twin
-	          codec/pagescan         same-filled pages, predictions
-	    loopsetup            loop devices and swap
-	  cmd/zramfs/setup     makes devices, turns swap on them, and undoes that
-	    cmd/zramfs/devices   finds devices, asks them, says what is wrong; up's records
-	      cmd/zramfs/aside     calls that may never return, each in another process
-	    cmd/zramfs/notify    tells a service manager how far a service is
-	  cmd/zramfs/top       the live view on a terminal
-	  cmd/zramfs/watch     devices over time: rates, trends, the last points
-	    cmd/zramfs/figures   what is measured of a device, by the names that metrics have
-	    cmd/zramfs/alerts    alert rules and a Grafana dashboard for those names
-	    cmd/zramfs/monitor   hands orders to zramfs-monitor
-	  cmd/zramfs/namespace runs a command that takes a device for the kernel's zram
-	  cmd/zramfs/settings  changes what may be changed of a device in use
-	  cmd/zramfs/config    /etc/zramfs.conf: devices, and the problems in it
-	  cmd/zramfs/generator what systemd needs to start the devices of the configuration at boot
-	  cmd/zramfs/zramctl   the command line of zramctl, and the devices that it names
-	  cmd/zramfs/doctor    whether this machine can run a device safely
-	    cmd/zramfs/kubelet   the kubelet that runs here, and what it does where swap is on
-	    cmd/zramfs/podswap   how much swap the containers of a node may use
-	  cmd/zramfs/slots     the process that makes the kernel free swap slots
-	    cmd/zramfs/groupstat keeps the kernel's statistics of memory groups fresh
-	  cmd/zramfs/tune      parameters of the kernel: set, recorded, restored
-	  cmd/zramfs/imaging   verify, export, import and snapshots of a live device
-	    cmd/zramfs/snapshot  the file of a snapshot
-	    store/view           the image of a live device, read by another process
-	    codec/bulk           many pages at once, divided between cores and engines
-	      gpu                  such an engine: kernels written in Go, on a device or simulated
-	  cmd/zramfs/journal   the last operations and the events of a device, in words and JSON
-	  cmd/zramfs/prefetch  what of a process is swapped out, and bringing it back
-	  cmd/zramfs/reclaim   idle memory of control groups into swap, while nothing waits for it
-	  cmd/zramfs/bench     rates of the codecs and engines on this machine
-	  cmd/zramfs/estimate  what compressed swap would save, and the advised device
-	    cmd/zramfs/sample    pages to measure: of processes, of a file, generated
-	      procpages            the memory of other processes
-	  cmd/zramfs/dictionary  trains a dictionary for zstd, and measures its gain
-	  cmd/zramfs/bundle    what a bug report needs, as an archive
-	  cmd/zramfs/host      facts of the machine: memory, groups, mounts, parameters
-	  cmd/zramfs/term      tables, sizes, words and progress on a terminal
+The page path, from the kernel down:
 
-	cmd/zramfs-monitor   metrics, serve, report and top, apart from what devices lock in memory
-	  cmd/zramfs/web         dashboard, metrics and health over HTTP
-	    cmd/zramfs/exposition  the metrics in Prometheus' format
-	    cmd/zramfs/chronicle   24 hours of what devices did, in a file
-	      cmd/zramfs/regular     opens files that a command line names, no pipes or devices
+	fusefs               requests of the kernel to pages, over /dev/fuse
+	  fusefs/sysfstext     what scripts write to zram's attributes
+	  store                pages to objects in the memory image
+	    store/internal/image  the bytes of the image
+	    store/view            the image of a live device, read by another process
+	    codec                 pages to compressed bytes and back
+	      codec/{page,lz4,zstd}  the formats, each with assembly and a generic twin
+	      codec/pagescan         same-filled pages, predictions
+	      codec/bulk             many pages at once, divided between cores and engines
+	        gpu                    such an engine: kernels written in Go, on a device or simulated
+
+The server, whose code a device locks in memory:
+
+	internal/daemon      keeper, worker, supervision, upgrade
+	  internal/control     both ends of the sockets between command and device
+	  internal/protect     what a serving process asks of the kernel: locks, classes, populate
+	  internal/idlework    packs cold pages, proves checksums
+	  internal/pmqos       when processors are kept from halting, and what that saves
+	  internal/telemetry   counters, trace, events and latencies in memory that all processes share
+	internal/ballast     the process that makes the kernel free swap slots
+	internal/host        facts of the machine: memory, cgroups, mounts, parameters
+
+The command line:
+
+	internal/command     subcommands: flags, one call, print
+	  internal/config      /etc/zramfs.conf: devices, and the problems in it
+	    internal/generator   what systemd needs to start those devices at boot
+	  internal/swapdev     makes devices with swap on them, finds them, ends them
+	    internal/helper      calls that may never return, each in another process
+	    internal/imageio     verify, export, import and snapshots of a live device
+	      internal/snapshot    the file of a snapshot
+	    internal/notify      tells a service manager how far a service is
+	    internal/prefetch    what of a process is swapped out, and bringing it back
+	    internal/tune        parameters of the kernel: set, recorded, restored
+	    loopsetup            loop devices and swap
+	  internal/settings    changes what may be changed of a device in use
+	  internal/zramctl     the command line of zramctl, and the devices that it names
+	  internal/zramview    runs a command that takes a device for the kernel's zram
+	  internal/doctor      whether this machine can run a device safely
+	    internal/kubelet     the kubelet that runs here, and what it does where swap is on
+	    internal/podswap     how much swap the containers of a node may use
+	  internal/estimate    what compressed swap would save, and the advised device
+	  internal/bench       rates of the codecs and engines on this machine
+	    internal/sample      pages to measure: of processes, of a file, generated
+	      internal/procpages   the memory of other processes
+	  internal/monitor     devices over time, and the names that metrics have
+	    internal/top         the live view on a terminal
+	    internal/web         dashboard, metrics and health over HTTP
+	      internal/chronicle   24 hours of what devices did, in a file
+	      internal/journal     the last operations and the events of a device
+	    internal/alerts      alert rules and a Grafana dashboard
+	  internal/reclaim     idle memory of cgroups into swap, while nothing waits for it
+	  internal/dictionary  trains a dictionary for zstd, and measures its gain
+	  internal/bundle      what a bug report needs, as an archive
+	  internal/term        tables, sizes, words and progress on a terminal
+	  internal/safeopen    opens files that a command line names, no pipes or devices
 
 	cmd/zramfs-node      what runs in a pod on each node of a Kubernetes cluster
-	  cmd/zramfs/nodepod     installs zramfs on the node, turns swap on there, decides at its end
-	    cmd/zramfs/onhost      reaches the node from a pod: its namespaces, files and services
-	    dist/systemd           the unit of systemd
-	  cmd/zramfs/limitedswap lets pods swap where the kubelet stays at NoSwap
-	    cmd/zramfs/kubeapi   asks the API server of a cluster about a node
+	  internal/nodepod     installs zramfs on the node, turns swap on there, decides at its end
+	    internal/onhost      reaches the node from a pod: its namespaces, files and services
+	    dist/systemd         the unit of systemd
+	  internal/limitedswap lets pods swap where the kubelet stays at NoSwap
+	    internal/kubeapi     asks the API server of a cluster about a node
 
 Imports go down only; house_test.go holds the order as text and tests it.
 codec/internal/impl knows which assembly this machine takes, and codec/_asm holds

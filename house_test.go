@@ -20,201 +20,91 @@ import (
 	"testing"
 )
 
-// lattice is the import order of the packages: a package right of < may import those left of it,
-// and everything that they may import. A change here is a change of the architecture (see doc.go).
+// lattice is the import order of the packages: each line has a package and those that it may
+// import, with everything that they may. A change here is a change of the architecture (see
+// doc.go).
 const lattice = `
-	codec/internal/impl < codec/internal/codectest
-	codec/internal/codectest < codec/lz4
-	codec/internal/codectest < codec/page
-	codec/internal/codectest < codec/zstd
-	codec/internal/impl < codec/lz4
-	codec/internal/impl < codec/page
-	codec/internal/impl < codec/pagescan
-	codec/lz4 < codec
-	codec/page < codec
-	codec/zstd < codec
-	codec/pagescan < codec
-	codec < codec/bulk
-	codec < store/internal/image
-	store/internal/image < store
-	store/internal/image < store/view
-	internal/killpoint < store/internal/invariant
-	store/internal/invariant < store
-	internal/killpoint < fusefs
-	store < fusefs
-	fusefs/sysfstext < fusefs
-	telemetry/latency < telemetry
-	telemetry < fusefs
-	cmd/zramfs/host < cmd/zramfs/control
-	fusefs < cmd/zramfs/control
-	cmd/zramfs/control < cmd/zramfs/daemon
-	fusefs < cmd/zramfs/journal
-	cmd/zramfs/journal < cmd/zramfs/command
-	cmd/zramfs/host < cmd/zramfs/protect
-	cmd/zramfs/host < cmd/zramfs/awake
-	cmd/zramfs/awake < cmd/zramfs/daemon
-	cmd/zramfs/awake < cmd/zramfs/doctor
-	cmd/zramfs/host < cmd/zramfs/background
-	store < cmd/zramfs/background
-	cmd/zramfs/background < cmd/zramfs/daemon
-	cmd/zramfs/protect < cmd/zramfs/daemon
-	fusefs < cmd/zramfs/daemon
-	loopsetup < cmd/zramfs/daemon
-	cmd/zramfs/daemon < cmd/zramfs/command
-	loopsetup < cmd/zramfs/aside
-	cmd/zramfs/prefetch < cmd/zramfs/aside
-	cmd/zramfs/aside < cmd/zramfs/devices
-	cmd/zramfs/daemon < cmd/zramfs/devices
-	cmd/zramfs/slots < cmd/zramfs/devices
-	cmd/zramfs/tune < cmd/zramfs/devices
-	cmd/zramfs/term < cmd/zramfs/devices
-	cmd/zramfs/devices < cmd/zramfs/setup
-	cmd/zramfs/devices < cmd/zramfs/settings
-	cmd/zramfs/settings < cmd/zramfs/command
-	cmd/zramfs/devices < cmd/zramfs/figures
-	telemetry/latency < cmd/zramfs/figures
-	cmd/zramfs/figures < cmd/zramfs/exposition
-	cmd/zramfs/figures < cmd/zramfs/monitor
-	cmd/zramfs/figures < cmd/zramfs/alerts
-	cmd/zramfs/alerts < cmd/zramfs/command
-	cmd/zramfs/monitor < cmd/zramfs/command
-	cmd/zramfs/monitor < cmd/zramfs-monitor
-	cmd/zramfs/exposition < cmd/zramfs/web
-	cmd/zramfs/regular < cmd/zramfs/chronicle
-	cmd/zramfs/regular < cmd/zramfs/imaging
-	cmd/zramfs/regular < cmd/zramfs/web
-	cmd/zramfs/chronicle < cmd/zramfs/web
-	cmd/zramfs/watch < cmd/zramfs/web
-	cmd/zramfs/monitor < cmd/zramfs/web
-	cmd/zramfs/control < cmd/zramfs/web
-	cmd/zramfs/journal < cmd/zramfs/web
-	cmd/zramfs/term < cmd/zramfs/web
-	cmd/zramfs/web < cmd/zramfs-monitor
-	cmd/zramfs/limits < cmd/zramfs-monitor
-	cmd/zramfs/devices < cmd/zramfs/zramctl
-	cmd/zramfs/config < cmd/zramfs/zramctl
-	cmd/zramfs/zramctl < cmd/zramfs/command
-	cmd/zramfs/devices < cmd/zramfs/namespace
-	cmd/zramfs/namespace < cmd/zramfs/command
-	cmd/zramfs/prefetch < cmd/zramfs/setup
-	cmd/zramfs/imaging < cmd/zramfs/setup
-	cmd/zramfs/notify < cmd/zramfs/setup
-	cmd/zramfs/setup < cmd/zramfs/command
-	cmd/zramfs/devices < cmd/zramfs/watch
-	cmd/zramfs/watch < cmd/zramfs/top
-	cmd/zramfs/top < cmd/zramfs-monitor
-	cmd/zramfs/watch < cmd/zramfs/command
-	cmd/zramfs/daemon < cmd/zramfs/doctor
-	cmd/zramfs/imaging < cmd/zramfs/doctor
-	cmd/zramfs/doctor < cmd/zramfs/command
-	cmd/zramfs/host < cmd/zramfs/kubelet
-	cmd/zramfs/host < cmd/zramfs/podswap
-	cmd/zramfs/kubelet < cmd/zramfs/doctor
-	cmd/zramfs/podswap < cmd/zramfs/doctor
-	cmd/zramfs/kubelet < cmd/zramfs/kubeapi
-	cmd/zramfs/podswap < cmd/zramfs/kubeapi
-	cmd/zramfs/kubeapi < cmd/zramfs/limitedswap
-	cmd/zramfs/limitedswap < cmd/zramfs-node
-	cmd/zramfs/onhost < cmd/zramfs/nodepod
-	cmd/zramfs/kubeapi < cmd/zramfs/nodepod
-	cmd/zramfs/term < cmd/zramfs/nodepod
-	dist/systemd < cmd/zramfs/nodepod
-	cmd/zramfs/nodepod < cmd/zramfs-node
-	cmd/zramfs/term < cmd/zramfs/limitedswap
-	cmd/zramfs/podswap < cmd/zramfs/command
-	cmd/zramfs/kubelet < cmd/zramfs/command
-	cmd/zramfs/regular < cmd/zramfs/command
-	cmd/zramfs/devices < cmd/zramfs/bundle
-	cmd/zramfs/bundle < cmd/zramfs/command
-	cmd/zramfs/host < cmd/zramfs/config
-	cmd/zramfs/term < cmd/zramfs/config
-	cmd/zramfs/regular < cmd/zramfs/config
-	cmd/zramfs/config < cmd/zramfs/command
-	cmd/zramfs/config < cmd/zramfs/generator
-	cmd/zramfs/generator < cmd/zramfs/command
-	cmd/zramfs/host < cmd/zramfs/groupstat
-	cmd/zramfs/groupstat < cmd/zramfs/slots
-	cmd/zramfs/host < cmd/zramfs/slots
-	cmd/zramfs/host < cmd/zramfs/command
-	cmd/zramfs/slots < cmd/zramfs/command
-	cmd/zramfs/awake < cmd/zramfs/tune
-	cmd/zramfs/tune < cmd/zramfs/doctor
-	cmd/zramfs/tune < cmd/zramfs/command
-	cmd/zramfs/term < cmd/zramfs/command
-	procpages < cmd/zramfs/prefetch
-	cmd/zramfs/host < cmd/zramfs/prefetch
-	cmd/zramfs/term < cmd/zramfs/prefetch
-	cmd/zramfs/prefetch < cmd/zramfs/command
-	cmd/zramfs/host < cmd/zramfs/reclaim
-	cmd/zramfs/reclaim < cmd/zramfs/command
-	procpages < cmd/zramfs/sample
-	codec/pagescan < cmd/zramfs/sample
-	cmd/zramfs/term < cmd/zramfs/sample
-	codec < cmd/zramfs/snapshot
-	cmd/zramfs/snapshot < cmd/zramfs/imaging
-	codec/bulk < cmd/zramfs/imaging
-	store/view < cmd/zramfs/imaging
-	cmd/zramfs/control < cmd/zramfs/imaging
-	gpu < cmd/zramfs/imaging
-	cmd/zramfs/term < cmd/zramfs/imaging
-	cmd/zramfs/imaging < cmd/zramfs/bench
-	cmd/zramfs/sample < cmd/zramfs/bench
-	cmd/zramfs/bench < cmd/zramfs/command
-	cmd/zramfs/sample < cmd/zramfs/estimate
-	codec < cmd/zramfs/estimate
-	cmd/zramfs/estimate < cmd/zramfs/command
-	cmd/zramfs/term < cmd/zramfs/dictionary
-	codec < cmd/zramfs/dictionary
-	cmd/zramfs/dictionary < cmd/zramfs/command
-	cmd/zramfs/command < cmd/zramfs
-	cmd/zramfs/command < tools/manuals
-	internal/require < tools/manuals
-	cmd/zramfs/limits < cmd/zramfs
-	gpu/ptx < gpu/ptx/sim
-	gpu/ptx < gpu/kernels
-	gpu/ptx/sim < gpu/driver
-	gpu/driver < gpu
-	gpu/kernels < gpu
-	codec/bulk < gpu
+	codec/lz4: codec/internal/impl
+	codec/page: codec/internal/impl
+	codec/pagescan: codec/internal/impl
+	codec: codec/lz4 codec/page codec/pagescan codec/zstd
+	codec/bulk: codec
+	gpu/ptx/sim: gpu/ptx
+	gpu/driver: gpu/ptx/sim
+	gpu/kernels: gpu/ptx
+	gpu: codec/bulk gpu/driver gpu/kernels
+	internal/telemetry: internal/telemetry/latency
+	store/internal/image: codec
+	store: store/internal/image store/internal/invariant
+	fusefs: fusefs/sysfstext internal/killpoint internal/telemetry store
+	internal/control: fusefs internal/host
+	internal/snapshot: codec
+	store/view: store/internal/image
+	internal/imageio: gpu internal/control internal/safeopen internal/snapshot internal/term store/view
+	internal/sample: codec/pagescan internal/procpages internal/term
+	internal/bench: internal/imageio internal/sample
+	internal/ballast: internal/host
+	internal/idlework: internal/host store
+	internal/pmqos: internal/host
+	internal/protect: internal/host
+	internal/daemon: internal/control internal/idlework internal/pmqos internal/protect
+	internal/prefetch: internal/host internal/procpages internal/term
+	internal/helper: internal/prefetch loopsetup
+	internal/tune: internal/pmqos
+	internal/swapdev: internal/ballast internal/daemon internal/helper internal/imageio internal/notify internal/tune
+	internal/bundle: internal/swapdev
+	internal/dictionary: codec internal/term
+	internal/kubelet: internal/host
+	internal/podswap: internal/host
+	internal/doctor: internal/daemon internal/imageio internal/kubelet internal/podswap internal/tune loopsetup
+	internal/estimate: codec internal/sample
+	internal/config: internal/host internal/safeopen internal/term
+	internal/generator: internal/config
+	internal/reclaim: internal/host
+	internal/settings: internal/swapdev
+	internal/monitor: internal/swapdev
+	internal/top: internal/monitor
+	internal/chronicle: internal/safeopen
+	internal/journal: internal/telemetry store
+	internal/web: internal/chronicle internal/journal internal/monitor
+	internal/zramctl: internal/config internal/swapdev
+	internal/zramview: internal/swapdev
+	internal/command: internal/alerts internal/bench internal/bundle internal/dictionary internal/doctor internal/estimate internal/generator internal/reclaim internal/settings internal/top internal/web internal/zramctl internal/zramview
+	cmd/zramfs: internal/command
+	internal/kubeapi: internal/kubelet internal/podswap
+	internal/limitedswap: internal/kubeapi internal/term
+	internal/nodepod: dist/systemd internal/kubeapi internal/onhost internal/term
+	cmd/zramfs-node: internal/limitedswap internal/nodepod
 
-	internal/require < cmd/zramfs/awake
-	internal/require < gpu/internal/ptxas
-	internal/pages/pagefile < internal/require
-	internal/require < internal/pages
-	internal/pages < codec/internal/codectest
-	integration/guest/boot < integration/guest
-	integration/guest/boot < integration/guest/agent
-	internal/require < integration/guest
-	codec < tools/bench
-	internal/pages < internal/trained
-	codec < internal/trained
-	internal/pages < tools/bench
-	cmd/zramfs/awake < tools/bench
-	cmd/zramfs/term < tools/bench
-	gpu < tools/gpucheck
-	internal/pages < tools/gpucheck
-	loopsetup < tools/bench
-	codec < tools/pagesample
-	internal/pages < tools/pagesample
-	procpages < tools/pagesample
-	internal/criteria < tools/criteria
+	internal/require: internal/pages/pagefile
+	internal/pages: internal/require
+	codec/internal/codectest: codec/internal/impl internal/pages
+	gpu/internal/ptxas: internal/require
+	integration/guest: integration/guest/boot internal/require
+	integration/guest/agent: integration/guest/boot
+	internal/dicttest: codec internal/pages
+	tools/bench: codec internal/pages/pagefile internal/pmqos internal/term loopsetup
+	tools/criteria: internal/criteria
+	tools/gpucheck: gpu internal/pages
+	tools/manuals: internal/command
+	tools/pagesample: codec internal/pages/pagefile internal/procpages
 `
 
 // seams names the packages that may import a library, so that each library can be replaced in one
 // place.
 var seams = map[string][]string{
-	"github.com/hanwen/go-fuse":     {"fusefs", "cmd/zramfs/namespace"},
-	"github.com/urfave/cli":         {"cmd/zramfs/command"},
+	"github.com/hanwen/go-fuse":     {"fusefs", "internal/zramview"},
+	"github.com/urfave/cli":         {"internal/command"},
 	"github.com/pierrec/lz4":        {"codec/lz4", "internal/pages", "tools/pagesample"},
 	"github.com/klauspost/compress": {"codec/zstd", "internal/pages", "tools/pagesample"},
-	"github.com/gdamore/tcell":      {"cmd/zramfs/top"},
-	"github.com/moby/sys":           {"cmd/zramfs", "fusefs"},
+	"github.com/gdamore/tcell":      {"internal/top"},
+	"github.com/moby/sys":           {"internal", "fusefs"},
 	"github.com/ebitengine/purego":  {"gpu/driver"},
-	"github.com/prometheus/":        {"cmd/zramfs/exposition"},
+	"github.com/prometheus/":        {"internal/monitor"},
 }
 
 // unsafeFiles lists the files that may use unsafe, outside of tests.
-var unsafeFiles = []string{"store/internal/image/image.go", "loopsetup/swapon_linux.go", "fusefs/requests.go", "telemetry/area.go", "fusefs/receive_linux.go", "gpu/driver/cuda_block_linux.go", "integration/guest/agent/pageout_linux.go", "cmd/zramfs/prefetch/kernel_linux.go", "cmd/zramfs/protect/runtime_linux.go", "tools/mutants/noswap_linux.go", "internal/callfail/callfail_linux.go"}
+var unsafeFiles = []string{"store/internal/image/image.go", "loopsetup/swapon_linux.go", "fusefs/requests.go", "internal/telemetry/area.go", "fusefs/receive_linux.go", "gpu/driver/cuda_block_linux.go", "integration/guest/agent/pageout_linux.go", "internal/prefetch/kernel_linux.go", "internal/protect/runtime_linux.go", "tools/mutants/noswap_linux.go", "internal/callfail/callfail_linux.go"}
 
 const module = "github.com/zramfs/zramfs"
 
@@ -249,9 +139,8 @@ func mayImport(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	direct := map[string][]string{}
 	for line := range strings.Lines(lattice) {
-		below, above, ok := strings.Cut(strings.TrimSpace(line), " < ")
-		if ok {
-			direct[above] = append(direct[above], below)
+		if name, below, ok := strings.Cut(strings.TrimSpace(line), ": "); ok {
+			direct[name] = strings.Fields(below)
 		}
 	}
 	all := map[string]map[string]bool{}

@@ -25,7 +25,7 @@ import (
 // secretFields are the fields with what is secret, or what tells a forger how much of a forgery is
 // right: the token of serve, the key of a backing device, and the tag of a block there.
 var secretFields = map[string][]string{
-	"cmd/zramfs/web":       {"options.token"},
+	"internal/web":       {"options.token"},
 	"store/internal/image": {"Stub.Tag"},
 	"store":                {"Secret.mem", "sealer.aead"},
 }
@@ -69,7 +69,7 @@ func TestF084SecretsAreComparedInConstantTime(t *testing.T) {
 // The check finds comparisons that are planted in the source.
 func TestF084FindsPlantedComparisons(t *testing.T) {
 	const (
-		guard   = "cmd/zramfs/web/guard.go"
+		guard   = "internal/web/guard.go"
 		sealing = "store/sealing.go"
 		subtle  = "subtle.ConstantTimeCompare(a[:], b[:]) == 1 && ok"
 		opens   = "if _, err := c.aead.Open"
@@ -109,7 +109,7 @@ func followSecrets(t *testing.T, changed map[string]string) *secretFlow {
 	known := importer.ForCompiler(f.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
 	// Packages in the order of their imports, so that an object is the same in all of them.
 	own := map[string]*types.Package{}
-	for _, path := range []string{"cmd/zramfs/web", "store/internal/image", "store"} {
+	for _, path := range []string{"internal/web", "store/internal/image", "store"} {
 		p := checkedPackage{path: path, info: &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{},
 			Uses: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}}
 		for _, name := range sources[module+"/"+path] {
@@ -156,7 +156,7 @@ func (i importers) Import(path string) (*types.Package, error) {
 
 // listExports has go list compile the packages with secrets, once.
 var listExports = sync.OnceValues(func() ([]byte, error) {
-	return exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,GoFiles,Export", "./cmd/zramfs/web", "./store").Output()
+	return exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,GoFiles,Export", "./internal/web", "./store").Output()
 })
 
 // withExports returns the files of packages, and the files with their exported types.

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zramfs/zramfs/internal/telemetry"
 	"github.com/zramfs/zramfs/store"
-	"github.com/zramfs/zramfs/telemetry"
 )
 
 // TestPagePathAllocatesNothing counts what requests allocate on their way: nothing, at any length

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/telemetry"
+	"github.com/zramfs/zramfs/internal/telemetry"
 )
 
 // forgetCounters makes the memory of requests that of a version without counters.

@@ -5,8 +5,8 @@ package fusefs
 import (
 	"syscall"
 
+	"github.com/zramfs/zramfs/internal/telemetry"
 	"github.com/zramfs/zramfs/store"
-	"github.com/zramfs/zramfs/telemetry"
 )
 
 // A pageThread is what a thread keeps from one page request to the next.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/telemetry"
 	"github.com/zramfs/zramfs/store"
-	"github.com/zramfs/zramfs/telemetry"
 )
 
 // This file is what users of the package see, with Session (session_linux.go) and Server

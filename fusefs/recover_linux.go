@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/killpoint"
-	"github.com/zramfs/zramfs/telemetry"
+	"github.com/zramfs/zramfs/internal/telemetry"
 )
 
 // carryOn takes over from a predecessor. If the predecessor had negotiated, go-fuse handles its

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/telemetry"
+	"github.com/zramfs/zramfs/internal/telemetry"
 )
 
 // A Session is what outlives the process that serves a device: the mounts, the connections with the

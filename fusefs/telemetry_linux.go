@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/telemetry"
+	"github.com/zramfs/zramfs/internal/telemetry"
 )
 
 // Counters is a mapping of the memory in which a device's processes count, see package telemetry.

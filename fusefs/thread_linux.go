@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/killpoint"
-	"github.com/zramfs/zramfs/telemetry"
+	"github.com/zramfs/zramfs/internal/telemetry"
 )
 
 // A thread takes one request after the other from a connection into its slot and carries it out. On

@@ -14,8 +14,8 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
+	"github.com/zramfs/zramfs/internal/telemetry"
 	"github.com/zramfs/zramfs/store"
-	"github.com/zramfs/zramfs/telemetry"
 )
 
 // A server hands on what it is told, to a successor too, and a session tells what lies in the

@@ -14,7 +14,6 @@ import (
 // TestDashboardKeepsEvents: dashboard and report have what the device has noted, from before they
 // were started, and keep it when monitor and device have ended.
 func TestDashboardKeepsEvents(t *testing.T) {
-	needMonitor(t)
 	require.FUSE(t)
 	require.Root(t)
 	history := filepath.Join(t.TempDir(), "history")

@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/require"
 )
 
@@ -32,7 +32,6 @@ const screenshotsVariable = "ZRAMFS_SCREENSHOTS"
 // startDashboard starts zramfs serve, which ends with the test, and returns its address.
 func startDashboard(t testing.TB, flags ...string) (url string) {
 	t.Helper()
-	needMonitor(t)
 	history := filepath.Join(t.TempDir(), "history")
 	cmd := command(t, append([]string{"serve", "--listen", "127.0.0.1:0", "--history", history}, flags...)...)
 	says, err := cmd.StderrPipe()
@@ -79,7 +78,6 @@ func fetch(t testing.TB, url string) (int, string) {
 func swappedDashboard(t *testing.T) (dir string, m *memoryClient, url string) {
 	t.Helper()
 	browserPath(t)
-	needMonitor(t)
 	group := memoryGroup(t, "dashboard", pressureLimit)
 	m = startMemory(t, memoryOrder{Pages: pressureSize / memoryPage, Source: sourceMix, Group: group})
 	dir = swapDir(t)

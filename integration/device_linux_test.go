@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/daemon"
+	"github.com/zramfs/zramfs/internal/daemon"
 	"github.com/zramfs/zramfs/internal/require"
 )
 

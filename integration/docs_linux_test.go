@@ -123,7 +123,6 @@ func TestSwapF096DocsCommands(t *testing.T) {
 	require.Loop(t)
 	require.Command(t, "bash")
 	binary(t)
-	needMonitor(t)
 	t.Run(onData, func(t *testing.T) {
 		backing := filepath.Join(tempDir(t), "backing")
 		if err := os.WriteFile(backing, make([]byte, 4<<20), 0o600); err != nil {
@@ -135,7 +134,7 @@ func TestSwapF096DocsCommands(t *testing.T) {
 	})
 	t.Run(onFiles, func(t *testing.T) {
 		p := newDocPlace(t)
-		system(t, toolTimeout, "cp", "../cmd/zramfs/podswap/testdata/pods.json", filepath.Join(p.work, "pods"))
+		system(t, toolTimeout, "cp", "../internal/podswap/testdata/pods.json", filepath.Join(p.work, "pods"))
 		configz := []byte(`{"kubeletconfig":{"failSwapOn":false,"memorySwap":{"swapBehavior":"LimitedSwap"}}}`)
 		err := errors.Join(os.WriteFile(filepath.Join(p.work, "configz"), configz, 0o600),
 			os.WriteFile(filepath.Join(p.work, "file"), heldContent(heldSeed), 0o600))

@@ -69,7 +69,7 @@ func costOfEmpty(t *testing.T, size string) int64 {
 func runWithSymbols(t *testing.T) {
 	t.Helper()
 	program := filepath.Join(tempDir(t), "zramfs")
-	if err := build(program, "urfave_cli_no_docs", "cmd/zramfs"); err != nil {
+	if err := build(program, "", "cmd/zramfs"); err != nil {
 		t.Fatal(err)
 	}
 	runApartOn(t, nil, program)

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/protect"
+	"github.com/zramfs/zramfs/internal/protect"
 	"github.com/zramfs/zramfs/internal/require"
 )
 

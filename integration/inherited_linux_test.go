@@ -15,8 +15,8 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/host"
-	"github.com/zramfs/zramfs/cmd/zramfs/protect"
+	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/protect"
 	"github.com/zramfs/zramfs/internal/require"
 )
 

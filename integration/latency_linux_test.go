@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/awake"
-	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/pmqos"
 	"github.com/zramfs/zramfs/internal/require"
 )
 
@@ -23,7 +23,7 @@ import (
 // what the kernel keeps to.
 func processorsPoll(t testing.TB) bool {
 	t.Helper()
-	f, err := os.Open(awake.Device)
+	f, err := os.Open(pmqos.Device)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,10 +47,10 @@ func awaitPolling(t testing.TB, want bool) {
 
 // awaitHeld waits until a worker says that it holds its request, and processors poll. A measurement
 // holds it too, for some milliseconds.
-func awaitHeld(t testing.TB, dir string) awake.Status {
+func awaitHeld(t testing.TB, dir string) pmqos.Status {
 	t.Helper()
 	for end := time.Now().Add(answerTimeout); ; time.Sleep(time.Millisecond) {
-		if s := status(t, dir).Latency; s.State == awake.StateHeld && processorsPoll(t) {
+		if s := status(t, dir).Latency; s.State == pmqos.StateHeld && processorsPoll(t) {
 			return s
 		} else if time.Now().After(end) {
 			t.Fatalf("it is not held: %+v", s)
@@ -114,18 +114,18 @@ func startReader(t testing.TB, dir string) (end func()) {
 func TestProcessorsPollWhileRequestsCome(t *testing.T) {
 	require.Root(t)
 	require.FUSE(t)
-	if err := awake.Available(host.Local); err != nil {
+	if err := pmqos.Available(host.Local); err != nil {
 		t.Skip(err)
 	}
 	awaitPolling(t, false) // other tests' devices
 	dir := mount(t, "--size", crashSize, "--latency", "low")
 	end := startReader(t, dir)
-	if s := awaitHeld(t, dir); s.Policy != awake.Low || s.Holds == 0 || s.LoneRequests == 0 {
+	if s := awaitHeld(t, dir); s.Policy != pmqos.Low || s.Holds == 0 || s.LoneRequests == 0 {
 		t.Errorf("it says %+v", s)
 	}
 	end()
 	awaitPolling(t, false)
-	if s := status(t, dir).Latency; s.State != awake.StateReady || s.HeldSeconds == 0 || s.WakeUpUs == 0 {
+	if s := status(t, dir).Latency; s.State != pmqos.StateReady || s.HeldSeconds == 0 || s.WakeUpUs == 0 {
 		t.Errorf("afterwards it says %+v", s)
 	}
 
@@ -159,7 +159,7 @@ func TestLatencyOff(t *testing.T) {
 	time.Sleep(time.Second / 2)
 	s := status(t, dir).Latency
 	end()
-	if s.State != awake.StateOff || s.Holds != 0 || s.LoneRequests == 0 {
+	if s.State != pmqos.StateOff || s.Holds != 0 || s.LoneRequests == 0 {
 		t.Errorf("it says %+v", s)
 	}
 	if r := run(t, commandTimeout, "mount", "--latency", "lower", tempDir(t)); r.Code != 2 ||

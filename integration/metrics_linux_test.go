@@ -31,7 +31,6 @@ func metric(t testing.TB, text, name, labels string) float64 {
 func TestMetrics(t *testing.T) {
 	require.FUSE(t)
 	require.Root(t)
-	needMonitor(t)
 	dir := mount(t, "--size", "64M")
 	system(t, commandTimeout, "dd", "if="+binary(t), "of="+data(dir), "bs=1M", "count=4", "conv=notrunc,fsync", "status=none")
 	text := mustRun(t, commandTimeout, "metrics").Stdout

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/require"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/control"
+	"github.com/zramfs/zramfs/internal/control"
 	"github.com/zramfs/zramfs/internal/require"
 )
 

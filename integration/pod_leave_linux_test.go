@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/nodepod"
+	"github.com/zramfs/zramfs/internal/nodepod"
 	"github.com/zramfs/zramfs/internal/require"
 )
 

@@ -4,9 +4,7 @@ package integration
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,13 +12,10 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/zramfs/zramfs/cmd/zramfs/monitor"
 )
 
 const (
-	// binaryVariable names a program to test instead of building one. The directory has
-	// zramfs-monitor, too.
+	// binaryVariable names a program to test instead of building one.
 	binaryVariable = "ZRAMFS_BINARY"
 	buildTimeout   = 5 * time.Minute
 )
@@ -32,7 +27,7 @@ var built = sync.OnceValues(func() (string, error) {
 	if given := os.Getenv(binaryVariable); given != "" {
 		return path, copyProgram(path, given)
 	}
-	return path, build(path, "urfave_cli_no_docs", "cmd/zramfs")
+	return path, build(path, "", "cmd/zramfs")
 })
 
 // copyProgram copies the program that a test was given.
@@ -68,36 +63,17 @@ func binary(t testing.TB) string {
 	return path
 }
 
-// builtMonitor puts the program of metrics, serve and report into the directory of the other, once.
-var builtMonitor = sync.OnceValue(func() error {
-	path := filepath.Join(filepath.Dir(programBelow(root)), monitor.Program)
-	if given := os.Getenv(binaryVariable); given != "" {
-		if err := copyProgram(path, filepath.Join(filepath.Dir(given), monitor.Program)); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return build(path, "nethttpomithttp2,tcell_minimal", "cmd/zramfs-monitor")
-})
-
-// needMonitor has zramfs-monitor built.
-func needMonitor(t testing.TB) {
-	t.Helper()
-	if err := builtMonitor(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // builtPoints is a program that has the points, built once.
 var builtPoints = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(filepath.Dir(programBelow(root)), "zramfs-points")
-	return path, build(path, "urfave_cli_no_docs,invariants", "cmd/zramfs")
+	return path, build(path, "invariants", "cmd/zramfs")
 })
 
 // gpuBuilt is the program with GPUs that are simulated, built once: the test binary of package
 // command, which can behave as the program.
 var gpuBuilt = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(root, "bin", "zramfs-gpus")
-	build := exec.Command("go", "test", "-c", "-vet=off", "-trimpath", "-tags", "cuda,urfave_cli_no_docs", "-o", path, "github.com/zramfs/zramfs/cmd/zramfs/command")
+	build := exec.Command("go", "test", "-c", "-vet=off", "-trimpath", "-tags", "cuda", "-o", path, "github.com/zramfs/zramfs/internal/command")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the program with GPUs: %w\n%s", err, out)

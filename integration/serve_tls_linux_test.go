@@ -58,7 +58,6 @@ func certificate(t *testing.T, dir string) (cert, key string, trusted *x509.Cert
 // and what it says.
 func startServing(t *testing.T, flags ...string) (port string) {
 	t.Helper()
-	needMonitor(t)
 	cmd := command(t, append([]string{"serve", "--listen", "0.0.0.0:0", "--history", filepath.Join(t.TempDir(), "history")}, flags...)...)
 	says, err := cmd.StderrPipe()
 	if err != nil {
@@ -151,7 +150,6 @@ func TestServeTLS(t *testing.T) {
 // TestServeRefuses: an address that others reach is not listened on without token or half of what
 // TLS needs.
 func TestServeRefuses(t *testing.T) {
-	needMonitor(t)
 	dir := t.TempDir()
 	cert, key, _ := certificate(t, dir)
 	token, open := filepath.Join(dir, "token"), filepath.Join(dir, "open")

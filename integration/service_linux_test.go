@@ -79,7 +79,7 @@ func TestF067GeneratedUnits(t *testing.T) {
 			t.Fatal(err)
 		}
 		run := exec.Command(program, generated)
-		run.Env = append(os.Environ(), "ZRAMFS_GENERATOR_ROOT=../cmd/zramfs/command/testdata/generator/"+root)
+		run.Env = append(os.Environ(), "ZRAMFS_GENERATOR_ROOT=../internal/command/testdata/generator/"+root)
 		if r := runCommand(t, commandTimeout, run); r.Code != 0 || r.Stderr != "" {
 			t.Fatalf("%s: exit code %d: %s", root, r.Code, r.Stderr)
 		}

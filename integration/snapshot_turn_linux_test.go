@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/control"
+	"github.com/zramfs/zramfs/internal/control"
 	"github.com/zramfs/zramfs/internal/pages"
 	"github.com/zramfs/zramfs/internal/require"
 )

@@ -38,7 +38,7 @@ func TestSwapUpAndDownTwice(t *testing.T) {
 
 // The pages in swap have to fit into memory before down turns it off. The test does not fill the
 // machine's memory: it covers /proc/meminfo by a file with less, as lxcfs does for containers. The
-// arithmetic at the border is tested in cmd/zramfs/command.
+// arithmetic at the border is tested in internal/command.
 func TestSwapDownRefusesWhatDoesNotFit(t *testing.T) {
 	meminfo := filepath.Join(tempDir(t), "meminfo")
 	if err := os.WriteFile(meminfo, []byte("MemTotal: 65536 kB\nMemFree: 1024 kB\nMemAvailable: 20480 kB\n"), 0o644); err != nil {

@@ -120,7 +120,6 @@ func (k kubeletPart) kill(r runningPod, all ...*podRun) {
 // startKubelet plays a node with the image of the pod.
 func startKubelet(t *testing.T, k testCluster) kubeletPart {
 	t.Helper()
-	needMonitor(t)
 	n := playNode(t)
 	system(t, toolTimeout, "cp", filepath.Join(filepath.Dir(binary(t)), "zramfs-monitor"), filepath.Join(n.image, "usr/bin/zramfs-monitor"))
 	return kubeletPart{k, n}

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/groupstat"
-	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/internal/ballast"
+	"github.com/zramfs/zramfs/internal/host"
 	"github.com/zramfs/zramfs/internal/require"
 	"github.com/zramfs/zramfs/loopsetup"
 )
@@ -36,7 +36,7 @@ func TestSwapGroupStatistics(t *testing.T) {
 		}
 	})
 	end, ended := make(chan struct{}), make(chan error)
-	go func() { ended <- groupstat.Follow(host.Local, end) }()
+	go func() { ended <- ballast.Follow(host.Local, end) }()
 	killed := 0
 	for round := range nearRounds {
 		killed += nearLimit(t, "fresh"+strconv.Itoa(round))

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/notify"
+	"github.com/zramfs/zramfs/internal/notify"
 	"github.com/zramfs/zramfs/internal/require"
 )
 

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/nodepod"
+	"github.com/zramfs/zramfs/internal/nodepod"
 	"github.com/zramfs/zramfs/internal/require"
 )
 
@@ -47,13 +47,13 @@ func buildImage(t testing.TB, dir string, pid int) {
 			t.Fatal(err)
 		}
 	}
-	if err := build(filepath.Join(dir, "usr/bin/zramfs-node"), "nethttpomithttp2", "cmd/zramfs-node"); err != nil {
+	if err := build(filepath.Join(dir, "usr/bin/zramfs-node"), "", "cmd/zramfs-node"); err != nil {
 		t.Fatal(err)
 	}
 	namespace, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", pid))
 	if err == nil {
-		err = build(filepath.Join(dir, "usr/bin/zramfs"), "urfave_cli_no_docs", "cmd/zramfs",
-			"-X", "github.com/zramfs/zramfs/cmd/zramfs/host.firstPIDNamespace="+namespace)
+		err = build(filepath.Join(dir, "usr/bin/zramfs"), "", "cmd/zramfs",
+			"-X", "github.com/zramfs/zramfs/internal/host.firstPIDNamespace="+namespace)
 	}
 	if err != nil {
 		t.Fatal(err)

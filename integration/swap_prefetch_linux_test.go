@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/prefetch"
+	"github.com/zramfs/zramfs/internal/prefetch"
 )
 
 const prefetchPages = 256 << 20 / memoryPage

@@ -15,10 +15,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/awake"
-	"github.com/zramfs/zramfs/cmd/zramfs/host"
-	"github.com/zramfs/zramfs/cmd/zramfs/tune"
+	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/pmqos"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/tune"
 )
 
 // kernelParameters returns the kernel parameters that up may set, in one line.
@@ -139,7 +139,7 @@ func TestSwapTuneModuleParameter(t *testing.T) {
 	wantNothingLeft(t, dir)
 	want := before
 	governor, err := os.ReadFile("/sys/devices/system/cpu/cpuidle/current_governor")
-	if err == nil && string(governor) == "haltpoll\n" && before == "0" && awake.Available(host.Local) != nil {
+	if err == nil && string(governor) == "haltpoll\n" && before == "0" && pmqos.Available(host.Local) != nil {
 		want = "200000"
 	}
 	if after := haltPoll(t); during != want || after != before {
@@ -151,7 +151,7 @@ func TestSwapTuneModuleParameter(t *testing.T) {
 // namespace of the test: a file that is mounted read-only.
 func barLatencyDevice(t *testing.T) {
 	t.Helper()
-	const device = awake.Device
+	const device = pmqos.Device
 	if _, err := os.Stat(device); errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -165,7 +165,7 @@ func barLatencyDevice(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if awake.Available(host.Local) == nil {
+	if pmqos.Available(host.Local) == nil {
 		t.Fatal("it can be opened")
 	}
 }

@@ -14,14 +14,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/internal/require"
+	"github.com/zramfs/zramfs/internal/term"
 )
 
 // topCommand prepares top for a terminal.
 func topCommand(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	needMonitor(t)
 	cmd := command(t, append([]string{"top"}, args...)...)
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "LC_ALL=C.UTF-8")
 	return cmd

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/journal"
+	"github.com/zramfs/zramfs/internal/journal"
 	"github.com/zramfs/zramfs/internal/require"
 )
 

@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/zramfs/zramfs/internal/require"
-	"github.com/zramfs/zramfs/internal/world"
+	"github.com/zramfs/zramfs/internal/simkernel"
 	"github.com/zramfs/zramfs/store/internal/image"
 )
 
@@ -134,7 +134,7 @@ func (l *sequenceLife) writeBack([]byte) error {
 // live carries a sequence out and returns an instant for each state of the image during the last
 // operation, and at its end.
 func (l *sequenceLife) live(mem *Memory, sequence []int) (err error) {
-	w := world.New(1)
+	w := simkernel.New(1)
 	w.Memory.Left, w.Memory.Scarce = 1<<30, 0
 	w.SetMean(1000)
 	p := w.NewProcess("first")
@@ -144,12 +144,12 @@ func (l *sequenceLife) live(mem *Memory, sequence []int) (err error) {
 			err = l.carryOut(w, p, mem, sequence)
 			done = true
 		})
-		world.Until(func() bool { return done })
+		simkernel.Until(func() bool { return done })
 	})
 	return errors.Join(err, failure, p.Free())
 }
 
-func (l *sequenceLife) carryOut(w *world.World, p *world.Process, mem *Memory, sequence []int) (err error) {
+func (l *sequenceLife) carryOut(w *simkernel.World, p *simkernel.Process, mem *Memory, sequence []int) (err error) {
 	if l.s, err = Create(mem, l.cfg); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (l *sequenceLife) carryOut(w *world.World, p *world.Process, mem *Memory, s
 	}
 	l.seen.before, l.seen.after = l.held[touched], nil
 	l.seen.look()
-	world.Sleep(time.Millisecond) // for the maintainer
+	simkernel.Sleep(time.Millisecond) // for the maintainer
 	w.Watch(nil, nil)
 	l.s.Check(func(e error) { err = errors.Join(err, e) })
 	return errors.Join(err, l.compare(l.held[:], 0, sequencePages))
@@ -319,7 +319,7 @@ func (i *instant) survive(mem *Memory, l *sequenceLife) (err error) {
 	if err := i.restore(mem.file, int64(len(l.seen.mem))); err != nil {
 		return err
 	}
-	w := world.New(2)
+	w := simkernel.New(2)
 	w.Memory.Left = 1 << 30
 	w.SetMean(1000)
 	p := w.NewProcess("second")
@@ -329,7 +329,7 @@ func (i *instant) survive(mem *Memory, l *sequenceLife) (err error) {
 			err = i.open(mem, l)
 			done = true
 		})
-		world.Until(func() bool { return done })
+		simkernel.Until(func() bool { return done })
 	})
 	mem.mem = nil // Free removes the mapping
 	return errors.Join(err, failure, p.Free())

@@ -11,10 +11,10 @@ shift
 status=0
 compile() { # DIR, the number of a fault or 0
 	go run ./tools/simulate -o "$1" -plant "$2"
-	go test -c -overlay "$1/overlay.json" -tags simulation,invariants -o "$1/test" ./cmd/zramfs/daemon
+	go test -c -overlay "$1/overlay.json" -tags simulation,invariants -o "$1/test" ./internal/daemon
 }
 simulate() { # DIR, flags
-	(cd cmd/zramfs/daemon && timeout $((limit + 120)) "$1/test" -test.run '^TestSimulate$' -shorten=false "${@:2}" >"$1/log" 2>&1)
+	(cd internal/daemon && timeout $((limit + 120)) "$1/test" -test.run '^TestSimulate$' -shorten=false "${@:2}" >"$1/log" 2>&1)
 }
 sound=$PWD/.cache/planted/0
 compile "$sound" 0

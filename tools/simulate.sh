@@ -10,8 +10,8 @@ cd "$(dirname "$0")/.."
 for=$1 seed=${2:-1} processes=${3:-$(nproc)}
 dir=$PWD/.cache/simulation
 go run ./tools/simulate -o "$dir"
-go test -c -overlay "$dir/overlay.json" -tags simulation,invariants -o "$dir/test" ./cmd/zramfs/daemon
-cd cmd/zramfs/daemon
+go test -c -overlay "$dir/overlay.json" -tags simulation,invariants -o "$dir/test" ./internal/daemon
+cd internal/daemon
 run() { "$dir/test" -test.timeout 24h "$@"; }
 if [ -z "${ARGS:-}" ]; then
 	run -test.run '^TestSameSeedSameRun$|^TestSeedsThatFailed$'

@@ -18,10 +18,10 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/limitedswap"
-	"github.com/zramfs/zramfs/cmd/zramfs/nodepod"
-	"github.com/zramfs/zramfs/cmd/zramfs/onhost"
-	"github.com/zramfs/zramfs/cmd/zramfs/term"
+	"github.com/zramfs/zramfs/internal/limitedswap"
+	"github.com/zramfs/zramfs/internal/nodepod"
+	"github.com/zramfs/zramfs/internal/onhost"
+	"github.com/zramfs/zramfs/internal/term"
 )
 
 // errUsage is an error in the name of a command.

@@ -6,8 +6,7 @@ package main
 import (
 	"os"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/command"
-	_ "github.com/zramfs/zramfs/cmd/zramfs/limits" // before any package that opens files
+	"github.com/zramfs/zramfs/internal/command"
 )
 
 // version is set by release builds: go build -ldflags "-X main.version=1.2.3".

@@ -23,5 +23,5 @@
 //	ZRAMFS_BINARY=$PWD/bin/zramfs go test ./integration/guest -run TestRecordAges -machines \
 //		-ages-image $PWD/.cache/ages.ext4 -ages-out DIR -v -timeout 2h
 //
-// The tests of cmd/zramfs/background replay such files, which lie in its testdata/ages.
+// The tests of internal/idlework replay such files, which lie in its testdata/ages.
 package main

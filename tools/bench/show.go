@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/term"
 	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/term"
 )
 
 // runShow shows a newcomer what swap on zramfs does: a program that needs three times the memory

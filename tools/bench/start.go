@@ -14,7 +14,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/term"
+	"github.com/zramfs/zramfs/internal/term"
 )
 
 // startFigure says how long swap takes to be on, in milliseconds: from the start of the command to

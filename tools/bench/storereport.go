@@ -8,7 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/term"
+	"github.com/zramfs/zramfs/internal/term"
 )
 
 // storeTargets are the goals of the memory at the end of a phase, as ratios to kernel zram's.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/awake"
+	"github.com/zramfs/zramfs/internal/pmqos"
 )
 
 // wakeUpRuns is how many measurements make one figure: each has 200 wake-ups, too few for a p99.
@@ -32,13 +32,13 @@ type wakeDelay struct {
 // use. With held it holds a request for CPUs that answer at once. It takes less than a second.
 func wakeUpCost(held bool) (cost wakeUp, err error) {
 	if held {
-		request, refused := awake.Hold()
+		request, refused := pmqos.Hold()
 		if refused != nil {
 			return wakeUp{}, refused
 		}
 		defer func() { err = errors.Join(err, request.Close()) }()
 	}
-	cpus, err := awake.Usable()
+	cpus, err := pmqos.Usable()
 	if err != nil {
 		return wakeUp{}, err
 	}
@@ -54,7 +54,7 @@ func wakeUpCost(held bool) (cost wakeUp, err error) {
 func wakeDelayOf(from, to int) (wakeDelay, error) {
 	var all []time.Duration
 	for range wakeUpRuns {
-		some, err := awake.WakeUps(from, to)
+		some, err := pmqos.WakeUps(from, to)
 		if err != nil {
 			return wakeDelay{}, err
 		}

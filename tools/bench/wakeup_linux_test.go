@@ -6,8 +6,8 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/awake"
-	"github.com/zramfs/zramfs/cmd/zramfs/host"
+	"github.com/zramfs/zramfs/internal/host"
+	"github.com/zramfs/zramfs/internal/pmqos"
 	"github.com/zramfs/zramfs/internal/require"
 )
 
@@ -30,7 +30,7 @@ func TestWakeUpCost(t *testing.T) {
 // With the request held too, where the machine has it.
 func TestWakeUpCostHeld(t *testing.T) {
 	require.Root(t)
-	if err := awake.Available(host.Local); err != nil {
+	if err := pmqos.Available(host.Local); err != nil {
 		t.Skip(err)
 	}
 	if got, err := wakeUpCost(true); err != nil || got.Same.P50 <= 0 {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/command"
+	"github.com/zramfs/zramfs/internal/command"
 )
 
 // fish writes the completion for fish: one line for each command, flag and operand.

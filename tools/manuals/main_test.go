@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/command"
+	"github.com/zramfs/zramfs/internal/command"
 	"github.com/zramfs/zramfs/internal/require"
 )
 

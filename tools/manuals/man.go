@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/command"
+	"github.com/zramfs/zramfs/internal/command"
 )
 
 // seeAlso names the manual pages that a reader of this one may need.

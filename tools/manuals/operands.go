@@ -5,7 +5,7 @@ package main
 import (
 	"strings"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/command"
+	"github.com/zramfs/zramfs/internal/command"
 )
 
 // Kinds of operands and values of flags, other than lists of words.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/zramfs/zramfs/cmd/zramfs/command"
+	"github.com/zramfs/zramfs/internal/command"
 )
 
 // zsh writes the completion for zsh, by the function _arguments of zsh itself.

@@ -6,7 +6,7 @@
 // active: a mutant costs the time of its tests alone, and programs that tests start have it too.
 //
 //	go run ./tools/mutants -package store -sample 150 -seed 1
-//	go run ./tools/mutants -package cmd/zramfs/control -tests integration:'^TestExport' -program
+//	go run ./tools/mutants -package internal/control -tests integration:'^TestExport' -program
 //
 // It needs root: each run has process ids and mounts of its own, and cannot turn swap on. With -for
 // it ends after that time, and with -resume it goes on. Mutants that docs/reliability.md calls
@@ -103,7 +103,7 @@ func measure() error {
 // fitting are tests of ./integration that reach what a package's own do not, in some seconds each
 // and without swap. They start zramfs.
 var fitting = map[string]string{
-	"cmd/zramfs/daemon": "^Test(G107DeviceAppearsAndDoesIO|KeeperKilled|WorkersDieInARow|WithoutWorker|UpgradeRefused|UpgradeStartsAgain|" +
+	"internal/daemon": "^Test(G107DeviceAppearsAndDoesIO|KeeperKilled|WorkersDieInARow|WithoutWorker|UpgradeRefused|UpgradeStartsAgain|" +
 		"WorkerThatCannotBeStarted|F075ResetAndResize|BackingDeviceByAttribute|MinuteAndCPUOutliveWorkers|F073HotAddAndRemove|" +
 		"FurtherDevicesOutliveTheFirst|UmountWithCopies|UnmountedByOthers|ConnectionAborted|Signals|SignalInBackground|CorruptSuperblock|" +
 		"Events|RefusedDirectories|KeeperHoldsImageLocked|UserNSMemoryFallsBack|DamagedSettingsKeepNoWorkerFromServing|" +
@@ -112,7 +112,7 @@ var fitting = map[string]string{
 		"F015DictionaryMayChange|F072EightDevices|MountsAtOnce|UpgradeOfRings|KeeperHoldsNothingOfTheDead|KeeperEndsWithoutWorker|" +
 		"UmountWithoutWorker|CrashOnLoop|SocketsEnd|HostileUser|VerifyFindsDamage|WorkerLeavesRealTimeClass|ManagerIsToldOfMount|MountIsKilled|" +
 		"NothingIsTouchedFirstByRequests|SignalsTouchNothingFirst|ZeroDataIsPresent|MemoryOfRequestsIsPresent)$",
-	"cmd/zramfs/command": "^Test(Export|Import|F091Snapshot|SnapshotRefused|SnapshotLive|SnapshotResumed|WorkCommands|F066Zramctl|" +
+	"internal/command": "^Test(Export|Import|F091Snapshot|SnapshotRefused|SnapshotLive|SnapshotResumed|WorkCommands|F066Zramctl|" +
 		"F069ZramctlSetsUp|F066ExecZramctlCreates|ExecCodes|Set|MountHelper|F092OperationsCanBeTraced|Events|RefusedUmountInUse|" +
 		"UpgradeRefused|UpgradeStartsAgain|MountToFullOutput|VerifyFindsDamage|TraceFollows|ExportInterrupted|" +
 		"G107DeviceAppearsAndDoesIO|Calls\\w+|ImportRefused|ImportOfFIFO|SnapshotDamaged|F069ZramctlPrints|UmountWithoutWorker|BundleKeepsSecrets|" +
@@ -155,7 +155,7 @@ func newLaboratory(s *sources, compiled []*mutant) (*laboratory, error) {
 }
 
 // simulated are the packages that the simulation runs; tools/simulate rewrites them.
-var simulated = []string{"store", "store/internal/image", "cmd/zramfs/background", "fusefs"}
+var simulated = []string{"store", "store/internal/image", "internal/idlework", "fusefs"}
 
 // tryAll tries the mutants that have no verdict yet, and notes each as it comes.
 func (l *laboratory) tryAll(drawn []*mutant, path string, end time.Time) (verdicts []verdict, err error) {

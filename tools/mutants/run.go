@@ -138,9 +138,9 @@ func (l *laboratory) prepareSimulation(s *sources, mutants int) error {
 	if out, err := exec.Command("go", "run", "./tools/simulate", "-o", dir, "-overlay", s.overlay()).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
-	t := &test{name: "TestSimulate", binary: filepath.Join(l.dir, "simulation.test"), dir: filepath.Join(s.root, "cmd/zramfs/daemon"),
+	t := &test{name: "TestSimulate", binary: filepath.Join(l.dir, "simulation.test"), dir: filepath.Join(s.root, "internal/daemon"),
 		more: []string{"-seed", "1", "-for", "30s", "-shorten=false"}}
-	cmd := exec.Command("go", "test", "-c", "-vet=off", tags+",simulation", "-overlay", filepath.Join(dir, "overlay.json"), "-o", t.binary, "./cmd/zramfs/daemon")
+	cmd := exec.Command("go", "test", "-c", "-vet=off", tags+",simulation", "-overlay", filepath.Join(dir, "overlay.json"), "-o", t.binary, "./internal/daemon")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}

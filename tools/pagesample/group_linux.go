@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/zramfs/zramfs/procpages"
+	"github.com/zramfs/zramfs/internal/procpages"
 )
 
 // A group is a process group that this program started, named by its number.

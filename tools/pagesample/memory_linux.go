@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/zramfs/zramfs/procpages"
+	"github.com/zramfs/zramfs/internal/procpages"
 )
 
 // copyPages returns a copy of at most maxPages resident anonymous pages of the

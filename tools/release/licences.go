@@ -68,7 +68,7 @@ func (s *staging) licences() error {
 
 // plots returns the version of the JavaScript library in the dashboard.
 func (s *staging) plots() (string, error) {
-	text, err := os.ReadFile(filepath.Join(s.tree, "cmd/zramfs/web/static/uplot.js"))
+	text, err := os.ReadFile(filepath.Join(s.tree, "internal/web/static/uplot.js"))
 	if err != nil {
 		return "", err
 	}

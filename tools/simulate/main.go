@@ -3,7 +3,7 @@
 // Command simulate rewrites the sources of the packages that the simulation runs for package
 // internal/world, and writes a file for "go build -overlay" that has the compiler take the
 // rewritten ones: locks, timers, goroutines, channel operations and system calls become those of
-// the world, and each statement begins with world.Step. Each line keeps its number.
+// the world, and each statement begins with simkernel.Step. Each line keeps its number.
 //
 //	go run ./tools/simulate -o DIR             writes DIR/overlay.json
 //	go run ./tools/simulate -o DIR -plant 3    with the third fault planted
@@ -28,7 +28,7 @@ var rewritten = map[string][]string{
 	"store":                {},
 	"store/internal/image": {},
 
-	"cmd/zramfs/background": {},
+	"internal/idlework": {},
 	"fusefs": {
 		"attributes.go", "attributes_algorithm.go", "attributes_backing.go", "attributes_set.go", "chosen.go", "connection_linux.go", "data.go", "fallocate_linux.go",
 		"filesystem.go", "mapping_linux.go", "options.go", "pace.go", "pressure_linux.go", "receive_linux.go", "recover_linux.go", "requests.go", "sealed.go",

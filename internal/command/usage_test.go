@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zramfs/zramfs/internal/daemon"
+	"github.com/zramfs/zramfs/internal/monitor"
+	"github.com/zramfs/zramfs/internal/swapdev"
+	"github.com/zramfs/zramfs/loopsetup"
+)
+
+func TestUsage(t *testing.T) {
+	const mib = 1 << 20
+	well := wellDevice() // 2400 used: 100 ballast, 50 copies; 2900 stored in 1000 by processes of 20 and 3
+	if got, want := *swapdev.NewUsage(well), (swapdev.Usage{InSwap: 2250 * mib, Copies: 50 * mib, Freed: 600*mib - pageSize, Ballast: 100 * mib,
+		Saved: 1227 * mib}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	// Two devices with the same use have half of the copies each.
+	two := wellDevice()
+	two.SwapUse.All = 4800 * mib
+	if got := swapdev.NewUsage(two).Copies; got != 25*mib {
+		t.Errorf("%d bytes of copies", got)
+	}
+	// Pages of zeros are used and not stored.
+	zeros := wellDevice()
+	zeros.Status.Memory.OrigDataSize = mib
+	if got := swapdev.NewUsage(zeros); got.Freed != 0 {
+		t.Errorf("%+v", got)
+	}
+	empty := wellDevice()
+	empty.Swaps = []loopsetup.Swap{{Path: "/dev/loop3", Size: 4096*mib - 4096}}
+	empty.SwapUse = swapdev.SwapUse{}
+	empty.Status.Memory.OrigDataSize, empty.Status.Memory.MemUsedTotal = pageSize, 10*mib
+	if got, want := *swapdev.NewUsage(empty), (swapdev.Usage{Saved: -30 * mib}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	columns, err := parseColumns("IN-SWAP,COPIES,FREED")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"2.2G", "50M", "600M"} {
+		if got := formatCell(columns[i].value(well), false); got != want {
+			t.Errorf("list prints %s for %s, want %s", got, columns[i].Name, want)
+		}
+	}
+	file := wellDevice()
+	file.Swaps = nil
+	if got := swapdev.NewUsage(file); got != nil {
+		t.Errorf("without swap: %+v", got)
+	}
+}
+
+// The memory of a device is one figure, with parts that add up to it, in every output.
+func TestMemoryAddsUpEverywhere(t *testing.T) {
+	const store, processes, slots, taken = 1000 << 20, 20 << 20, 3 << 20, 1023 << 20
+	file := wellDevice()
+	file.Swaps = nil
+	for name, d := range map[string]swapdev.Device{"swap": wellDevice(), "a file": file} {
+		r := newReport(d, testNow)
+		if want := (swapdev.Memory{Taken: taken, Store: store, Processes: processes, Slots: slots}); *r.Memory != want {
+			t.Errorf("%s: status --json has %+v, want %+v", name, *r.Memory, want)
+		}
+		const line = "1023M taken: 1000M store + 20M processes + 3M slots"
+		if all := r.sides(); !slices.ContainsFunc(all, func(s side) bool { return s == side{"memory", line} }) {
+			t.Errorf("%s: status has %q, want %s", name, all, line)
+		}
+		s := newSummary(daemon.Config{}, &daemon.Report{}, d, &swapdev.Narration{})
+		if m := s.Memory; m.Now != taken || m.Store+m.Processes+m.Slots != taken || !strings.HasPrefix(s.memoryText(), "  memory   "+line+"; ") {
+			t.Errorf("%s: up has %+v, %s", name, m, s.memoryText())
+		}
+		saved := d.Status.Memory.OrigDataSize - taken
+		if r.Usage != nil {
+			saved = r.Usage.InSwap - taken
+		}
+		sum := 0.0
+		for _, m := range monitor.Of(monitor.Look{Devices: []swapdev.Device{d}}, monitor.Build{}) {
+			if m.Name == monitor.MemoryParts {
+				sum += m.Value
+			}
+			if m.Name == monitor.Saved && m.Value != float64(saved) {
+				t.Errorf("%s: metrics have %.0f saved, want %d", name, m.Value, saved)
+			}
+		}
+		p := monitor.NewHistory(1).Add([]monitor.Sample{{Device: d}})[0]
+		if sum != taken || p.Memory+p.Processes+p.Slots != taken || p.Saved != int64(saved) {
+			t.Errorf("%s: metrics have %.0f taken, stats %+v, want %d and %d saved", name, sum, p, taken, saved)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"slices"
+	"time"
+
+	"github.com/zramfs/zramfs/fusefs"
+	"github.com/zramfs/zramfs/internal/host"
+)
+
+// alonePause is the time between two looks at the mounts of further devices whose keeper, or that
+// of their directory, has died.
+const alonePause = time.Second
+
+// goAlone stands in for the keeper, which has died: once no further device is mounted, it takes
+// the attributes away, whose data file has gone. Until then it returns when to look again. The
+// keepers of further devices tell the directory's keeper alone of their end.
+func (w *worker) goAlone() (look <-chan time.Time) {
+	err := w.cfg.Namespace.Do(func() error {
+		there := mountedOf(w.cfg.Dir, w.server.Further())
+		w.server.SetFurther(there)
+		if there != 0 {
+			look = time.After(alonePause)
+			return nil
+		}
+		return w.server.TakeAway(w.cfg.Dir)
+	})
+	if err != nil {
+		w.log.Warn("take the attributes away: " + err.Error())
+	}
+	return look
+}
+
+// mountedOf returns those of the further devices of a directory that are mounted, or may be.
+func mountedOf(dir string, all fusefs.Further) (there fusefs.Further) {
+	for number := 1; number <= fusefs.MaxFurther; number++ {
+		if !all.Has(number) {
+			continue
+		}
+		if mount, err := fusefs.MountNumber(fusefs.FurtherDir(dir, number)); err != nil || mount != 0 {
+			there = there.With(number)
+		}
+	}
+	return there
+}
+
+// servedOn reports whether a device is mounted on dir, and a process serves it: its last argument
+// is dir.
+func servedOn(dir string) bool {
+	if mount, err := fusefs.MountNumber(dir); err != nil || mount == 0 {
+		return false
+	}
+	return slices.ContainsFunc(host.Local.ProcessesNamed(ProcessName), func(p host.Process) bool {
+		arguments := host.Local.Arguments(p.PID)
+		return len(arguments) > 0 && arguments[len(arguments)-1] == dir
+	})
+}

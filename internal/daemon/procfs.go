@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"os"
+
+	"github.com/zramfs/zramfs/internal/host"
+)
+
+// machineMemory returns the size of the machine's memory in bytes, or 0 when it cannot be read.
+func machineMemory() uint64 {
+	n, err := host.Local.MemTotal()
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// ProcessName is the name that ps and /proc/PID/comm show of a serving process.
+const ProcessName = "zramfs"
+
+// servingName is what keeper and worker are started as. When systemd ends all processes at
+// shutdown, it leaves alone those of root whose first argument begins with @. The swapoff that it
+// does after that needs these two.
+const servingName = "@" + ProcessName
+
+// takeName sets ProcessName. A process that was started as /proc/self/exe is called "exe" before.
+// Commands recognise a serving process by its name.
+func takeName() {
+	_ = os.WriteFile("/proc/self/comm", []byte(ProcessName), 0) // commands then show less
+}

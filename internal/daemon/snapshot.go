@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/fusefs"
+	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/store"
+)
+
+// statusJSON makes the content of DIR/control/status. It runs inside a request, so it only reads
+// counters, its own and the kernel's, and facts that were collected before. It waits until the
+// worker is ready, which never depends on a request.
+func (w *worker) statusJSON(loops []string) ([]byte, error) {
+	<-w.ready
+	return w.encodeStatus(loops)
+}
+
+func (w *worker) encodeStatus(loops []string) ([]byte, error) {
+	w.reading.Lock()
+	defer w.reading.Unlock()
+	text, err := json.MarshalIndent(w.status(loops), "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode status: %w", err)
+	}
+	return append(text, '\n'), nil
+}
+
+func (w *worker) status(loops []string) Status {
+	stats, settings := w.store.Stats(), w.server.Settings()
+	heap := protect.Heap()
+	operations, batches := operationStatus(w.counters.Area)
+	return Status{
+		Time:           now(),
+		Version:        w.cfg.Version,
+		PID:            w.facts.PID,
+		KeeperPID:      w.facts.PID,
+		WorkerPID:      os.Getpid(),
+		Restarts:       w.facts.Count,
+		RestartsRecent: w.facts.since(time.Now().Add(-recentTime)),
+		LastRestart:    w.facts.last(),
+		LastExit:       w.facts.LastExit,
+		SurvivesCrash:  w.kept.Load(),
+		UptimeSeconds:  w.facts.uptime(time.Now(), fusefs.SinceBoot()).Seconds(),
+		Dir:            w.cfg.Dir,
+		Name:           deviceName,
+		Disksize:       w.cfg.Disksize,
+		Algorithm:      w.store.Algorithm().String(),
+		MemLimit:       stats.MemLimit,
+		Streams:        settings.Threads,
+		Opens:          w.server.OpenCount(),
+		Loops:          append([]string{}, loops...),
+		Memory:         memoryStatus(stats),
+
+		ProcessMemoryBytes: processMemory(w.server.RequestBytes(), w.kept.Load()),
+		CPUSeconds:         w.cpuTime().Seconds(),
+
+		Codecs:       codecStatus(stats),
+		Instructions: Instructions(),
+		IO:           ioStatus(stats),
+		Operations:   operations,
+		Batches:      batches,
+		LastMinute:   minuteStatus(w.counters.Area),
+		Stalls:       stallStatus(w.counters.Area),
+		Backing:      w.backingStatus(stats),
+		Ages:         agesStatus(w.store, stats.Ages),
+		EventsTotal:  w.counters.Area.EventsTotal(),
+		SettingsLost: append([]string{}, w.lostSettings...),
+		Fuse: FuseStatus{
+			Connection:    settings.Connection,
+			MaxWrite:      settings.MaxWrite,
+			MaxBackground: settings.MaxBackground,
+			AsyncDIO:      settings.AsyncDIO,
+		},
+		Latency: w.awake.Status(),
+		Cold:    w.cold.Status(),
+		Scrub:   w.scrub.Status(),
+		Spill:   w.spill.Load().Status(),
+		OnFull:  cmp.Or(w.cfg.OnFull, store.FullSpill),
+		Process: ProcessStatus{
+			HeapBytes:         heap.Bytes,
+			HeapReleasedBytes: heap.Released,
+			GCCycles:          heap.Cycles,
+			LogLinesDropped:   w.logs.Dropped(),
+		},
+		Protections: w.protections,
+	}
+}
+
+func memoryStatus(s store.Stats) MemoryStatus {
+	return MemoryStatus{
+		OrigDataSize:   s.OrigDataSize,
+		ComprDataSize:  s.ComprDataSize,
+		MemUsedTotal:   s.MemUsedTotal,
+		MemUsedMax:     s.MemUsedMax,
+		SamePages:      s.SamePages,
+		HugePages:      s.HugePages,
+		HugePagesSince: s.HugePagesSince,
+		PagesCompacted: s.PagesCompacted,
+		PagesStored:    s.OrigDataSize / store.PageSize,
+		IndexBytes:     s.IndexBytes,
+		ReserveBytes:   s.ReserveBytes,
+
+		RecountedSegments: s.RecountedSegments,
+	}
+}
+
+// Instructions returns the instruction sets of this process and the codecs' choice among them. All
+// of it is known since the program started.
+func Instructions() InstructionStatus {
+	sets := codec.InstructionSets()
+	s := InstructionStatus{Detected: sets.Detected, Usable: sets.Usable, Codecs: []ImplementationStatus{}}
+	for _, a := range codec.Comparable() {
+		if v := a.Variants()[0]; v.Set != "" {
+			s.Codecs = append(s.Codecs, ImplementationStatus{Name: v.Name, Set: v.Set})
+		}
+	}
+	return s
+}
+
+func ioStatus(s store.Stats) IOStatus {
+	return IOStatus{
+		Reads:          s.Reads,
+		Writes:         s.Writes,
+		Discards:       s.NotifyFree,
+		FailedReads:    s.FailedReads.Count,
+		FailedWrites:   s.FailedWrites.Count,
+		NotifyFree:     s.NotifyFree,
+		ChecksumErrors: s.ChecksumErrors.Count,
+
+		FailedReadTimes:    timesOf(s.FailedReads),
+		FailedWriteTimes:   timesOf(s.FailedWrites),
+		ChecksumErrorTimes: timesOf(s.ChecksumErrors),
+	}
+}
+
+func timesOf(c store.ErrorCount) ErrorTimes { return ErrorTimes{First: c.First, Last: c.Last} }
+
+// codecStatus lists the formats of stored pages. Same-filled pages have several identifiers of
+// their own in the image (28 and above) and are one here.
+func codecStatus(s store.Stats) []CodecStatus {
+	const firstSame = 28
+	list := []CodecStatus{}
+	for id, c := range s.Codecs[:firstSame] {
+		if c.Pages > 0 {
+			list = append(list, CodecStatus{Name: codec.ID(id).String(), Pages: c.Pages, Bytes: c.Bytes})
+		}
+	}
+	if s.SamePages > 0 {
+		list = append(list, CodecStatus{Name: "same", Pages: s.SamePages})
+	}
+	return list
+}

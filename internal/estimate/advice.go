@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package estimate
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/zramfs/zramfs/codec"
+	"github.com/zramfs/zramfs/internal/term"
+)
+
+// The rules of the advice.
+const (
+	limitMargin  = 1.1      // of the limit over what is expected at the low end of the ratio's interval: contents change
+	ramShare     = 2        // the limit is at most this part of RAM: what is in use must fit into the rest
+	poorRatio    = 1.5      // below it, swapping saves less than a third
+	minAdvised   = 64 << 20 // the smallest device
+	roundGranule = 16       // sizes are rounded up to the power of two between 1/16 and 1/8 of them
+)
+
+// Advice is the advised device, with the three sizes that are easily confused. All in bytes.
+type Advice struct {
+	Algorithm string `json:"algorithm"`
+	Size      uint64 `json:"size"`      // virtual: what free and swapon show; it takes no memory by itself
+	Expected  uint64 `json:"expected"`  // memory taken when it is full, at the measured ratio
+	MemLimit  uint64 `json:"mem_limit"` // the worst case: the most that it may take
+	Unlimited uint64 `json:"unlimited"` // the worst case without that limit: nothing compresses
+	Bounded   bool   `json:"bounded_by_ram"`
+	Poor      bool   `json:"poor"` // little would be saved
+	Command   string `json:"command"`
+	Bare      Bare   `json:"bare"`
+}
+
+// Bare is the device of an up without flags, in bytes.
+type Bare struct {
+	Size     uint64 `json:"size"`
+	Expected uint64 `json:"expected"` // memory taken when it is full, at the ratio of the advised algorithm
+	Worst    uint64 `json:"worst"`    // nothing compresses: it has no limit
+}
+
+// AutoSize is the size of a device where none is given: that of zram-generator.
+func AutoSize(ram uint64) uint64 { return term.RoundToPages(min(ram/2, 4<<30)) }
+
+// advise returns a device that holds everything sampled and what its owners have in swap already.
+func advise(r Algorithm, s Sample, ram uint64) Advice {
+	a := Advice{Algorithm: r.Algorithm, Poor: r.Ratio < poorRatio}
+	perByte := limitMargin / r.Low // of limit for one of size
+	a.Size = roundNicely(max(uint64(s.Total+s.Swapped), minAdvised))
+	a.MemLimit = roundNicely(uint64(math.Ceil(float64(a.Size) * perByte)))
+	if most := term.RoundToPages(ram / ramShare); ram > 0 && a.MemLimit > most {
+		a.Bounded = true
+		a.MemLimit = most &^ (1<<20 - 1)
+		a.Size = min(a.Size, roundDown(uint64(float64(a.MemLimit)/perByte)))
+	}
+	a.Unlimited, a.Expected = worst(a.Size), expected(a.Size, r.Ratio)
+	auto := AutoSize(ram)
+	a.Bare = Bare{Size: auto, Expected: expected(auto, r.Ratio), Worst: worst(auto)}
+	a.MemLimit = min(a.MemLimit, roundUpTo(a.Unlimited, 1<<20))
+	a.Command = fmt.Sprintf("zramfs up --size %s --mem-limit %s", flagBytes(a.Size), flagBytes(a.MemLimit))
+	if r.Algorithm != codec.Algorithms()[0] { // the default
+		a.Command += " --algorithm " + term.ShellWord(r.Algorithm)
+	}
+	return a
+}
+
+// worst is the memory of a device of that size full of pages that do not compress.
+func worst(size uint64) uint64 { return size / pageSize * uint64(PageCost(pageSize)) }
+
+// expected is the memory of a full device at that ratio.
+func expected(size uint64, ratio float64) uint64 {
+	return min(uint64(math.Ceil(float64(size)/ratio)), worst(size))
+}
+
+// granule is the step in which a size of about n bytes is advised.
+func granule(n uint64) uint64 {
+	step := uint64(1 << 20)
+	for step*roundGranule < n {
+		step *= 2
+	}
+	return step
+}
+
+func roundNicely(n uint64) uint64 { return roundUpTo(n, granule(n)) }
+
+// roundDown keeps at least the smallest size that up can work with.
+func roundDown(n uint64) uint64 {
+	step := granule(n)
+	return max(n/step*step, 1<<20)
+}
+
+func roundUpTo(n, step uint64) uint64 { return (n + step - 1) / step * step }
+
+// flagBytes writes whole mebibytes as a flag takes them, without loss.
+func flagBytes(n uint64) string {
+	if n%(1<<30) == 0 {
+		return fmt.Sprintf("%dG", n>>30)
+	}
+	return fmt.Sprintf("%dM", n>>20)
+}

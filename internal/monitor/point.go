@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/zramfs/zramfs/internal/daemon"
+	"github.com/zramfs/zramfs/internal/swapdev"
+)
+
+// A Point is a device at a time, and its rates since the point before. Sizes are in bytes, pages
+// have 4096 of them. It is the JSON of stats, and plain data: nothing in it changes. Where the
+// device did not answer, its own figures are 0.
+type Point struct {
+	// Time is that of the answer.
+	Time time.Time `json:"time"`
+	// Seconds is the time that the rates are over; 0 where they are unknown, as at first.
+	Seconds float64 `json:"seconds"`
+	// Dir is the device's name in messages: its mount point, if known.
+	Dir string `json:"dir"`
+	// Answer is ok, timeout, dead, elsewhere or error.
+	Answer string `json:"answer"`
+	// Health is healthy or degraded.
+	Health string `json:"health"`
+	// Uptime is the time since the device became ready, in seconds; 0 where it did not answer.
+	Uptime float64 `json:"uptime_seconds"`
+	// SwapSize is the size of its swap areas, SwapUsed what programs use of them; 0 for a device
+	// that is not used as swap.
+	SwapSize uint64 `json:"swap_size"`
+	SwapUsed uint64 `json:"swap_used"`
+	// Stored is the uncompressed size of everything stored.
+	Stored uint64 `json:"orig_data_size"`
+	// Memory is the memory that holds it, index and waste included; MemoryLimit bounds it, 0 for
+	// none.
+	Memory      uint64 `json:"mem_used_total"`
+	MemoryLimit uint64 `json:"mem_limit"`
+	// Processes is the memory of keeper and worker without Memory, Slots that of the process that
+	// holds ballast.
+	Processes uint64 `json:"process_memory_bytes"`
+	Slots     uint64 `json:"slots_memory_bytes"`
+	// Saved is what programs have in swap, less Memory, Processes and Slots; of a device that is
+	// not used as swap it is Stored less them. It is negative for a device that costs more.
+	Saved int64 `json:"saved"`
+	// Ratio is Stored for each byte of Memory; 0 below 1 MiB stored.
+	Ratio float64 `json:"ratio"`
+	// In are pages read from the device, as in swap-ins; Out are pages written.
+	In  daemon.Flow `json:"in"`
+	Out daemon.Flow `json:"out"`
+	// ReadTime and WriteTime say what part of a request is the device's own.
+	ReadTime  swapdev.Split `json:"read_time"`
+	WriteTime swapdev.Split `json:"write_time"`
+	// Discards is the rate of pages that the kernel gave back.
+	Discards float64 `json:"discards_per_second"`
+	// CPU is the processor time of keeper and worker for each second, in processors; null where it
+	// is unknown.
+	CPU *float64 `json:"cpu"`
+	// PressureSome and PressureFull are the machine's memory pressure over ten seconds, in per
+	// cent; null where the kernel does not tell them.
+	PressureSome *float64 `json:"pressure_some_percent"`
+	PressureFull *float64 `json:"pressure_full_percent"`
+	// Growth is the change of SwapUsed over the last minute, or since the point before where that
+	// is longer ago, in bytes a second; of Stored for a device that is not used as swap.
+	Growth float64 `json:"growth_bytes_per_second"`
+	// FullIn is the time until the swap areas or the memory limit are full at that growth; null
+	// where neither comes within a day.
+	FullIn *float64 `json:"full_in_seconds"`
+	// FailedReads, FailedWrites and ChecksumErrors count since the device was made.
+	FailedReads    uint64 `json:"failed_reads"`
+	FailedWrites   uint64 `json:"failed_writes"`
+	ChecksumErrors uint64 `json:"checksum_errors"`
+	// Restarts is how many workers have died.
+	Restarts int `json:"restarts"`
+	// Codecs splits what is stored by format, the one with the most pages first.
+	Codecs []daemon.CodecStatus `json:"codecs"`
+
+	at time.Time // Time on the clock that is never set
+}
+
+// ratioFrom is the least data for a meaningful ratio, in bytes.
+const ratioFrom = 1 << 20
+
+// state returns the point of a sample without rates.
+func state(s Sample) Point {
+	d := s.Device
+	p := Point{Time: s.At.Round(0).UTC(), at: s.At, Dir: d.Title(), Answer: d.Answer(), Health: "healthy", SwapUsed: d.Used(), Codecs: []daemon.CodecStatus{}}
+	if len(s.Problems) > 0 {
+		p.Health = "degraded"
+	}
+	if swap := d.Swap(); swap != nil {
+		p.SwapSize = swap.Size
+	}
+	if s.PressureKnown {
+		p.PressureSome, p.PressureFull = &s.Pressure.Some, &s.Pressure.Full
+	}
+	if d.Status != nil {
+		p.take(d)
+	}
+	return p
+}
+
+// take adds what the status of d says.
+func (p *Point) take(d swapdev.Device) {
+	st := d.Status
+	m := st.Memory
+	p.Uptime = st.UptimeSeconds
+	all := d.Memory()
+	p.Stored, p.Memory, p.MemoryLimit, p.Processes, p.Slots = m.OrigDataSize, all.Store, st.MemLimit, all.Processes, all.Slots
+	p.Saved = int64(p.Stored) - int64(all.Taken)
+	if u := swapdev.NewUsage(d); u != nil {
+		p.Saved = u.Saved
+	}
+	if p.Memory > 0 && p.Stored >= ratioFrom {
+		p.Ratio = float64(p.Stored) / float64(p.Memory)
+	}
+	p.FailedReads, p.FailedWrites, p.ChecksumErrors = st.IO.FailedReads, st.IO.FailedWrites, st.IO.ChecksumErrors
+	p.Restarts = st.Restarts
+	p.Codecs = slices.Clone(st.Codecs)
+	sort.SliceStable(p.Codecs, func(i, j int) bool { return p.Codecs[i].Pages > p.Codecs[j].Pages })
+}
+
+// Errors is the number of all errors since the device was made.
+func (p Point) Errors() uint64 { return p.FailedReads + p.FailedWrites + p.ChecksumErrors }
+
+// Answered reports whether the point has figures of the device itself. A device whose keeper is of
+// an older version takes its uptime from a clock that may have been set back since.
+func (p Point) Answered() bool { return p.Uptime != 0 }

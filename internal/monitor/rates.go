@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitor
+
+import (
+	"slices"
+	"time"
+
+	"github.com/zramfs/zramfs/internal/daemon"
+	"github.com/zramfs/zramfs/internal/swapdev"
+)
+
+// addRates adds the rates between two answered samples of a device.
+func (p *Point) addRates(before, now Sample) {
+	p.Seconds = now.At.Sub(before.At).Seconds()
+	if p.Seconds <= 0 {
+		p.Seconds = 0
+		return
+	}
+	old, io := before.Device.Status.IO, now.Device.Status.IO
+	p.In = flow("read", before, now, since(old.Reads, io.Reads), p.Seconds)
+	p.Out = flow("write", before, now, since(old.Writes, io.Writes), p.Seconds)
+	block := now.Device.Block.Since(before.Device.Block)
+	p.ReadTime = split("read", before, now, block.Reads, block.ReadTime)
+	p.WriteTime = split("write", before, now, block.Writes, block.WriteTime)
+	p.Discards = float64(since(old.Discards, io.Discards)) / p.Seconds
+	if used := now.Device.Status.CPUSeconds; used > 0 { // an older server does not tell it
+		cpu := max(used-before.Device.Status.CPUSeconds, 0) / p.Seconds
+		p.CPU = &cpu
+	}
+}
+
+// flow returns the traffic of an operation between two samples. Servers of older versions count
+// pages alone.
+func flow(op string, before, now Sample, pages uint64, seconds float64) daemon.Flow {
+	old, o := operation(before, op), operation(now, op)
+	if o == nil {
+		return daemon.Flow{Pages: float64(pages) / seconds}
+	}
+	if old == nil {
+		old = new(daemon.OperationStatus)
+	}
+	return daemon.NewFlow(since(old.Pages, o.Pages), o.Buckets.Sub(old.Buckets), seconds)
+}
+
+// split divides the time of an operation's requests between two samples; requests and took are the
+// loop devices' counters. It is unknown without a request, as on a file without a loop device, and
+// where a loop device was attached or detached.
+func split(op string, before, now Sample, requests uint64, took time.Duration) swapdev.Split {
+	old, o := operation(before, op), operation(now, op)
+	if old == nil || o == nil || !sameLoops(before, now) {
+		return swapdev.Split{}
+	}
+	return swapdev.NewSplit(requests, took, since(old.Requests, o.Requests), o.SecondsTotal-old.SecondsTotal)
+}
+
+func sameLoops(before, now Sample) bool {
+	return slices.Equal(swapdev.LoopPaths(before.Device.Loops), swapdev.LoopPaths(now.Device.Loops))
+}
+
+// operation returns what is known of an operation; nil for nothing.
+func operation(s Sample, op string) *daemon.OperationStatus {
+	all := s.Device.Status.Operations
+	if i := slices.IndexFunc(all, func(o daemon.OperationStatus) bool { return o.Op == op }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// since returns what a counter has counted. A counter that is lower than before has begun anew.
+func since(before, now uint64) uint64 {
+	if now < before {
+		return now
+	}
+	return now - before
+}

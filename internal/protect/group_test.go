@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package protect
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/zramfs/zramfs/internal/host"
+)
+
+// groups has a Root for each machine.
+const groups host.Root = "../host/testdata/cgroup/"
+
+func TestCgroup(t *testing.T) {
+	const ram = 8 << 30
+	tests := []struct {
+		name   string
+		state  State
+		detail string
+	}{
+		{"v1-unlimited", StateOK, "no limit"},
+		{"v1-limited-above", StateFail, "/sys/fs/cgroup/memory/user/memory.limit_in_bytes is 536870912"},
+		{"v1-limit-beyond-ram", StateOK, "no limit"},
+		{"v1-container", StateFail, "/sys/fs/cgroup/memory/memory.limit_in_bytes is 1073741824"},
+		{"v1-outside", StateFail, "/sys/fs/cgroup/memory/memory.limit_in_bytes is 1073741824"},
+		{"v2-unlimited", StateOK, "no limit"},
+		{"v2-high", StateWarn, "/sys/fs/cgroup/user.slice/memory.high is 268435456"},
+		{"hybrid", StateFail, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes is 536870912"},
+		{"garbled", StateWarn, "cannot tell"},
+		{"garbled-limit", StateWarn, "cannot tell"},
+		{"no-cgroups", StateOK, "no limit"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := CheckGroup(groups+host.Root(test.name), ram, groupTasks)
+			if p.State != test.state || !strings.Contains(p.Detail, test.detail) {
+				t.Errorf("%s %q; want %s %q", p.State, p.Detail, test.state, test.detail)
+			}
+			if !p.Essential || p.Name != NameGroup {
+				t.Errorf("protection %+v", p)
+			}
+		})
+	}
+	if p := CheckGroup(groups+"v1-unlimited", 0, groupTasks); p.State != StateOK {
+		t.Errorf("with unknown memory: %+v", p)
+	}
+	if p := CheckGroup(groups+"v1-limit-beyond-ram", 0, groupTasks); p.State != StateFail {
+		t.Errorf("with unknown memory: %+v", p)
+	}
+}

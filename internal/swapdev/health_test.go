@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swapdev
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zramfs/zramfs/internal/daemon"
+	"github.com/zramfs/zramfs/internal/idlework"
+	"github.com/zramfs/zramfs/internal/protect"
+	"github.com/zramfs/zramfs/loopsetup"
+)
+
+// Any user's file system may be of our type, and say of itself what no device says.
+func TestDiagnoseOfAnotherFileSystem(t *testing.T) {
+	d := Device{Dir: "/run/zram", Status: &daemon.Status{SurvivesCrash: true, Scrub: idlework.ScrubStatus{Damaged: 2}}}
+	if all := Diagnose(d, time.Now()); len(all) != 1 || all[0].What != "the last scrub found 2 pages damaged" {
+		t.Errorf("%+v", all)
+	}
+}
+
+// A command that mends a problem is one that a shell reads as it was meant, whatever the DIR.
+func TestFixesAreCommands(t *testing.T) {
+	swap := []loopsetup.Swap{{Path: "/dev/loop3", Size: 1 << 30}}
+	d := Device{Dir: "/run/my zram", Swaps: swap, Loops: []loopsetup.Info{{Path: "/dev/loop3", DirectIO: true}}}
+	d.Record = &Record{Loops: []NotedLoop{{Path: "/dev/loop3"}, {Path: "/dev/loop4"}}}
+	ill, dead, cut := d, d, d
+	ill.Away, ill.Status = true, &daemon.Status{SettingsLost: []string{"a limit"}, MemLimit: 1000, Memory: daemon.MemoryStatus{MemUsedTotal: 1000}}
+	ill.Status.Protections = []protect.Protection{{Name: "memory-lock", State: protect.StateFail, Essential: true}}
+	dead.Err, cut.Err = ErrDead, ErrCutOff
+	fixes := 0
+	for _, d := range []Device{ill, dead, cut} {
+		for _, p := range Diagnose(d, time.Now()) {
+			if _, command, ok := strings.Cut(p.Fix, "zramfs "); ok {
+				fixes++
+				if !strings.Contains(command, " '/run/my zram'") {
+					t.Errorf("%s: %s", p.What, p.Fix)
+				}
+			}
+		}
+	}
+	if fixes != 10 {
+		t.Errorf("%d fixes are commands of ours", fixes)
+	}
+}
+
+// A device that its control group slows down is not healthy, whatever it is used for.
+func TestLimitedGroupDegrades(t *testing.T) {
+	d := Device{Dir: "/run/zram", Status: &daemon.Status{SurvivesCrash: true}}
+	for state, want := range map[protect.State]int{protect.StateOK: 0, protect.StateWarn: 1} {
+		d.Status.Protections = []protect.Protection{{Name: protect.NameGroup, State: state, Detail: "a quota", Essential: true}}
+		if all := Diagnose(d, time.Now()); len(all) != want || want == 1 && !strings.Contains(all[0].What, "a quota") {
+			t.Errorf("%s: %+v", state, all)
+		}
+	}
+}
